@@ -1,0 +1,133 @@
+#include "sim/base/arena.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum {
+    ARENA_BLOCK_BYTES = 64 * 1024,
+    ARENA_ALIGN_BYTES = 64, /* A cache line, so that arrays of hot state do not share lines. */
+};
+
+static const uint64_t arena_limit_default_bytes = 16ull << 30;
+
+struct arena_block {
+    struct arena_block *next;
+    void *memory; /* As calloc gave it. */
+};
+
+struct arena {
+    struct arena_block *blocks;
+    unsigned char *free;
+    uint64_t free_bytes;
+    uint64_t taken_bytes;
+    uint64_t limit_bytes;
+};
+
+struct arena *arena_create(uint64_t limit_bytes)
+{
+    struct arena *arena = calloc(1, sizeof *arena);
+    if (arena != NULL) arena->limit_bytes = limit_bytes ? limit_bytes : arena_limit_default_bytes;
+    return arena;
+}
+
+void arena_destroy(struct arena *arena)
+{
+    if (arena == NULL) return;
+    for (struct arena_block *block = arena->blocks, *next; block != NULL; block = next) {
+        next = block->next;
+        free(block->memory);
+        free(block);
+    }
+    free(arena);
+}
+
+/* Rounds an address up to the arena's alignment. */
+static unsigned char *align_up(unsigned char *address)
+{
+    uintptr_t const misfit = (uintptr_t)address % ARENA_ALIGN_BYTES;
+    return misfit ? address + (ARENA_ALIGN_BYTES - misfit) : address;
+}
+
+static unsigned char *block_add(struct arena *arena, uint64_t size_bytes)
+{
+    struct arena_block *block = malloc(sizeof *block);
+    if (block == NULL) return NULL;
+    block->memory = calloc(1, (size_t)size_bytes + ARENA_ALIGN_BYTES);
+    if (block->memory == NULL) {
+        free(block);
+        return NULL;
+    }
+    block->next = arena->blocks;
+    arena->blocks = block;
+    return align_up(block->memory);
+}
+
+void *arena_take(struct arena *arena, uint64_t count, uint64_t size_bytes)
+{
+    uint64_t bytes = 0;
+    if (__builtin_mul_overflow(count, size_bytes, &bytes)) return NULL;
+    if (bytes > arena->limit_bytes - arena->taken_bytes) return NULL;
+    bytes = bytes == 0 ? ARENA_ALIGN_BYTES
+                       : (bytes + ARENA_ALIGN_BYTES - 1) / ARENA_ALIGN_BYTES * ARENA_ALIGN_BYTES;
+    if (bytes > arena->limit_bytes - arena->taken_bytes) return NULL;
+    unsigned char *memory = NULL;
+    if (bytes > ARENA_BLOCK_BYTES / 4) {
+        memory = block_add(arena, bytes);
+        if (memory == NULL) return NULL;
+    } else {
+        if (bytes > arena->free_bytes) {
+            unsigned char *fresh = block_add(arena, ARENA_BLOCK_BYTES);
+            if (fresh == NULL) return NULL;
+            arena->free = fresh;
+            arena->free_bytes = ARENA_BLOCK_BYTES;
+        }
+        memory = arena->free;
+        arena->free += bytes;
+        arena->free_bytes -= bytes;
+    }
+    arena->taken_bytes += bytes;
+    return memory;
+}
+
+enum status arena_try(struct arena *arena, uint64_t count, uint64_t size_bytes, void **ret_memory,
+                      struct error *reterr)
+{
+    void *memory = arena_take(arena, count, size_bytes);
+    if (memory == NULL) {
+        return error_set(reterr, STATUS_NO_MEMORY, "",
+                         "%llu items of %llu bytes do not fit the memory limit of %llu bytes",
+                         (unsigned long long)count, (unsigned long long)size_bytes,
+                         (unsigned long long)arena->limit_bytes);
+    }
+    *ret_memory = memory;
+    return STATUS_OK;
+}
+
+char *arena_text(struct arena *arena, const char *text)
+{
+    size_t const length = strlen(text);
+    char *copy = arena_take(arena, 1, length + 1);
+    if (copy != NULL) memcpy(copy, text, length + 1);
+    return copy;
+}
+
+char *arena_format(struct arena *arena, const char *format, ...)
+{
+    va_list arguments;
+    va_start(arguments, format);
+    int const length = vsnprintf(NULL, 0, format, arguments);
+    va_end(arguments);
+    char *text = length < 0 ? NULL : arena_take(arena, 1, (uint64_t)length + 1);
+    if (text == NULL) return NULL;
+    va_start(arguments, format);
+    (void)vsnprintf(text, (size_t)length + 1, format, arguments);
+    va_end(arguments);
+    return text;
+}
+
+uint64_t arena_taken_bytes(const struct arena *arena)
+{
+    return arena->taken_bytes;
+}

@@ -1,0 +1,103 @@
+/*
+ * json.h: every JSON in and out. The only user of jansson.
+ *
+ * Reading is strict: duplicate keys, NaN, trailing text, files over 16 MiB and texts nested deeper
+ * than 64 are refused, with file, line and column. A value remembers its place as a JSON pointer;
+ * errors about meaning name it. A reader of an object takes the keys that it knows; json_end() then
+ * refuses the first it did not take, with the nearest known one. So no key is ever ignored.
+ */
+#ifndef SIM_BASE_JSON_H
+#define SIM_BASE_JSON_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "sim/base/status.h"
+
+struct arena;
+struct text;
+struct json; /* A value and its place. Lives in the arena of its document. */
+
+enum { JSON_FILE_BYTES_MAX = 16 * 1024 * 1024, JSON_DEPTH_MAX = 64 };
+
+enum json_kind {
+    JSON_NULL,
+    JSON_BOOLEAN,
+    JSON_INTEGER,
+    JSON_REAL,
+    JSON_STRING,
+    JSON_ARRAY,
+    JSON_OBJECT
+};
+
+/* The arena owns the document; json_free() may be left out only for embedded documents. */
+enum status json_read_file(struct arena *arena, const char *path, struct json **ret_json,
+                           struct error *reterr);
+enum status json_read_text(struct arena *arena, const char *name, const char *text,
+                           uint64_t text_bytes, struct json **ret_json, struct error *reterr);
+void json_free(struct json *document);
+
+/* Applies "/pointer=value": the value is JSON if it parses, else a string. Objects on the way are
+ * made where they are missing (whether the key is known is found when the document is read);
+ * array elements must exist. */
+enum status json_set(struct json *document, const char *setting, struct error *reterr);
+
+enum json_kind json_kind(const struct json *json);
+const char *json_where(const struct json *json); /* "/machine/shape"; "" is the document. */
+
+/* The member of an object, marked as taken; NULL if there is none. */
+struct json *json_take(struct json *object, const char *key);
+/* The same, refused if it is missing. */
+enum status json_need(struct json *object, const char *key, struct json **ret_json,
+                      struct error *reterr);
+/* Refuses what is not an object. */
+enum status json_object(struct json *json, struct error *reterr);
+/* Refuses the first member that was not taken, naming the nearest of `known` (ended by NULL). */
+enum status json_end(struct json *object, const char *const *known, struct error *reterr);
+/* Keys of an object in the order of the file, NULL past the end; for maps such as the mesh. */
+const char *json_key_at(struct json *object, uint32_t index);
+
+uint32_t json_count(const struct json *array); /* Elements or members; 0 for other kinds. */
+struct json *json_at(struct json *array, uint32_t index);
+
+/* Typed values; each refuses another kind or a number out of [least, most] with its place. */
+enum status json_boolean(struct json *json, bool *ret_value, struct error *reterr);
+enum status json_integer(struct json *json, int64_t least, int64_t most, int64_t *ret_value,
+                         struct error *reterr);
+enum status json_real(struct json *json, double least, double most, double *ret_value,
+                      struct error *reterr);
+enum status json_string(struct json *json, const char **ret_text, struct error *reterr);
+/* A string out of a list ended by NULL; an unknown one is refused with the nearest. */
+enum status json_choice(struct json *json, const char *const *choices, uint32_t *ret_index,
+                        struct error *reterr);
+/* A quantity such as "90GB/s", "1us", "96GB" (see quantity.h). */
+enum status json_rate(struct json *json, uint64_t *ret_bytes_per_s, struct error *reterr);
+enum status json_duration(struct json *json, int64_t *ret_ps, struct error *reterr);
+enum status json_bytes(struct json *json, uint64_t *ret_bytes, struct error *reterr);
+
+/*
+ * Writing. Text is appended in the order of the calls; commas, quotes and indentation are the
+ * writer's. Reals are printed shortest-round-trip and the same everywhere; a real that is not
+ * finite is an assertion.
+ */
+struct json_writer {
+    struct text *text;
+    uint32_t depth;
+    bool first;
+    bool after_key;
+    uint32_t flat; /* Depth from which members stay on one line; 0: never. */
+};
+
+void json_write_start(struct json_writer *writer, struct text *text);
+void json_write_key(struct json_writer *writer, const char *key);
+void json_write_object(struct json_writer *writer); /* "{" ... */
+void json_write_object_end(struct json_writer *writer);
+void json_write_array(struct json_writer *writer);
+void json_write_array_end(struct json_writer *writer);
+void json_write_string(struct json_writer *writer, const char *text);
+void json_write_integer(struct json_writer *writer, int64_t value);
+void json_write_unsigned(struct json_writer *writer, uint64_t value);
+void json_write_real(struct json_writer *writer, double value);
+void json_write_boolean(struct json_writer *writer, bool value);
+
+#endif

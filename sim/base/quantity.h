@@ -1,0 +1,29 @@
+/*
+ * quantity.h: numbers with units in the text, to exact integers and back.
+ *
+ * "900GB/s", "200Gbit/s", "80GiB", "1.5us", "45e9B/s". k M G T P are decimal, Ki Mi Gi Ti binary.
+ * A number without a unit is refused where a unit is needed, with an example of one.
+ */
+#ifndef SIM_BASE_QUANTITY_H
+#define SIM_BASE_QUANTITY_H
+
+#include <stdint.h>
+
+#include "sim/base/status.h"
+
+enum status quantity_rate(const char *text, const char *where, uint64_t *ret_bytes_per_s,
+                          struct error *reterr);
+enum status quantity_bytes(const char *text, const char *where, uint64_t *ret_bytes,
+                           struct error *reterr);
+enum status quantity_duration(const char *text, const char *where, int64_t *ret_ps,
+                              struct error *reterr);
+
+/* For people: three or four significant digits and a unit, always the same width class:
+ * "16.8 MB", "1.36 s", "459 TFLOP/s". Return `buffer`. 32 bytes are enough. */
+enum { QUANTITY_TEXT_BYTES = 32 };
+const char *quantity_text_bytes(char *buffer, double bytes);
+const char *quantity_text_seconds(char *buffer, double seconds);
+const char *quantity_text_rate(char *buffer, double per_s, const char *unit); /* "B/s", "FLOP/s" */
+const char *quantity_text_count(char *buffer, double count);                  /* "70.6 B" */
+
+#endif

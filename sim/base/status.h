@@ -1,0 +1,53 @@
+/*
+ * status.h: what a fallible function returns, and where it says why.
+ *
+ * Two kinds of failure are kept apart. An operating error (a bad scenario, a full disk, a limit
+ * reached) is expected and is returned as a status. A programmer error (a broken invariant) is
+ * never returned: it stops the program through SIM_ASSERT, in release builds too, because a
+ * simulation that goes on after a broken invariant prints believable nonsense.
+ */
+#ifndef SIM_BASE_STATUS_H
+#define SIM_BASE_STATUS_H
+
+#define STATUS_TABLE(X)                                                                            \
+    X(OK, "success")                                                                               \
+    X(INVALID, "invalid input")                                                                    \
+    X(UNSUPPORTED, "valid input, but not modelled")                                                \
+    X(NOT_FOUND, "no such name")                                                                   \
+    X(LIMIT, "a declared limit was reached")                                                       \
+    X(NO_MEMORY, "out of memory")                                                                  \
+    X(IO, "input or output failed")                                                                \
+    X(STUCK, "the run cannot go on")                                                               \
+    X(INTERRUPTED, "interrupted")
+
+enum status {
+#define X(name, text) STATUS_##name,
+    STATUS_TABLE(X)
+#undef X
+};
+
+/* Filled once, where the cause is known; callers pass it on and add nothing. */
+struct error {
+    enum status status;
+    char where[192];    /* Place in the input: "/machine/shape", or "file.json:3:14". */
+    char message[1024]; /* Lower case, no full stop: "size 0 is below the minimum 2". */
+};
+
+/* Returns the given status, so that a failing function reads `return error_set(...)`. */
+enum status error_set(struct error *error, enum status status, const char *where,
+                      const char *format, ...) __attribute__((format(printf, 4, 5)));
+
+const char *status_text(enum status status);
+
+/* Passes a failure on. The only macro in the program with control flow in it. */
+#define STATUS_TRY(call)                                                                           \
+    do {                                                                                           \
+        enum status const status_ = (call);                                                        \
+        if (status_ != STATUS_OK) return status_;                                                  \
+    } while (0)
+
+_Noreturn void assert_fail(const char *file, int line, const char *function, const char *claim);
+
+#define SIM_ASSERT(claim) ((claim) ? (void)0 : assert_fail(__FILE__, __LINE__, __func__, #claim))
+
+#endif

@@ -1,0 +1,28 @@
+/*
+ * text.h: a growing buffer to print into: the only printf to memory.
+ */
+#ifndef SIM_BASE_TEXT_H
+#define SIM_BASE_TEXT_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "sim/base/status.h"
+
+struct text {
+    char *bytes; /* Always ended by a 0 once something was added; free with text_free(). */
+    uint64_t size_bytes;
+    uint64_t capacity_bytes;
+    bool failed; /* Out of memory: what was added since is missing. Checked once, when written. */
+};
+
+void text_add(struct text *text, const char *format, ...) __attribute__((format(printf, 2, 3)));
+void text_add_bytes(struct text *text, const void *bytes, uint64_t size_bytes);
+/* Spaces until `column` is reached on the current line; at least one if it is already passed. */
+void text_pad(struct text *text, uint32_t column);
+void text_free(struct text *text);
+
+/* Writes to PATH.tmp-PID, then renames: the file is whole or not there. "-" is standard output. */
+enum status text_write_file(const struct text *text, const char *path, struct error *reterr);
+
+#endif

@@ -1,0 +1,48 @@
+/*
+ * units.h: amounts and rates to time, exactly.
+ *
+ * Instants and durations are signed 64-bit picoseconds (106 days), amounts are unsigned 64-bit
+ * bytes or FLOP, rates are per second. A duration is rounded once, upwards, per transfer or op.
+ */
+#ifndef SIM_BASE_UNITS_H
+#define SIM_BASE_UNITS_H
+
+#include <stdint.h>
+
+#include "sim/base/status.h"
+
+/* Products of two 64-bit amounts; gcc and clang both have it. */
+__extension__ typedef unsigned __int128 units_wide;
+
+#define TIME_PS_PER_S INT64_C(1000000000000)
+#define TIME_PS_PER_US INT64_C(1000000)
+#define TIME_PS_NEVER INT64_MAX
+#define PPM_ONE UINT32_C(1000000)
+
+/* ceil(amount / rate) in picoseconds. The rate is not 0; more than TIME_PS_NEVER/4 saturates
+ * there, so that a few such durations may be added without overflow. */
+static inline int64_t units_duration_ps(uint64_t amount, uint64_t rate_per_s)
+{
+    SIM_ASSERT(rate_per_s != 0);
+    units_wide const work = (units_wide)amount * (uint64_t)TIME_PS_PER_S;
+    units_wide const ps = (work + rate_per_s - 1) / rate_per_s;
+    return ps > (units_wide)(TIME_PS_NEVER / 4) ? TIME_PS_NEVER / 4 : (int64_t)ps;
+}
+
+/* floor(amount · ppm / 10^6). */
+static inline uint64_t units_scale_ppm(uint64_t amount, uint32_t ppm)
+{
+    return (uint64_t)((units_wide)amount * ppm / PPM_ONE);
+}
+
+static inline uint64_t units_ceil_divide(uint64_t amount, uint64_t by)
+{
+    return amount / by + (amount % by != 0);
+}
+
+static inline uint64_t units_round_up(uint64_t amount, uint64_t multiple)
+{
+    return units_ceil_divide(amount, multiple) * multiple;
+}
+
+#endif

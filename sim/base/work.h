@@ -1,0 +1,37 @@
+/*
+ * work.h: what a compute op asks of a chip, in the units that the book counts: matmuls, vector
+ * FLOP and bytes. It says nothing of a chip; sim/resource turns it into time.
+ */
+#ifndef SIM_BASE_WORK_H
+#define SIM_BASE_WORK_H
+
+#include <stdint.h>
+
+#include "sim/base/format.h"
+
+enum { WORK_MATMULS_MAX = 5 }; /* The backward of flash attention has five. */
+
+/* `count` independent products [rows x inner] · [inner x columns]. `rows` are tokens, padded to
+ * the unit's rows of 8; `inner` and `columns` are weight dimensions, padded to the MXU. */
+struct work_matmul {
+    uint64_t rows;
+    uint64_t inner;
+    uint64_t columns;
+    uint64_t count;
+};
+
+struct work {
+    struct work_matmul matmul[WORK_MATMULS_MAX];
+    uint32_t matmul_count;
+    enum format math_format;  /* Decides the MXU's rate. */
+    uint64_t vector_flop;     /* On the VPU, beside the MXU. */
+    uint64_t hbm_read_bytes;  /* Through HBM -> VMEM. */
+    uint64_t hbm_write_bytes; /* VMEM -> HBM. */
+    uint64_t vmem_read_bytes; /* Operands that already lie in VMEM: they pay its rate, not HBM's. */
+    uint64_t useful_flop;     /* What MFU may count; executed FLOP is the matmuls' own. */
+};
+
+/* 2·rows·inner·columns·count over the matmuls, unpadded. */
+uint64_t work_matmul_flop(const struct work *work);
+
+#endif

@@ -1,0 +1,92 @@
+/*
+ * collective.h: what a collective must achieve, and the primitives it is composed of.
+ *
+ * A primitive works on one dimension of a group, in lanes that advance independently (the two
+ * directions of a ring). It is a pure function from (size, lane, position, step) to what that rank
+ * sends in that step: asked for while the simulation runs, never stored. It knows positions in a
+ * dimension, not chips, links, bytes or time. A new one is one file in workloads/collectives/ and
+ * one line in workloads/collectives.def; it is then proved on sets for every size up to 64.
+ *
+ * Bytes are counted in units, half a chunk each, because on an even ring the antipodal chunk goes
+ * half each way. What a chunk is depends on the kind:
+ *   AllGather       chunk c: what position c contributes. A move names its source.
+ *   ReduceScatter   chunk c: what position c ends up with. A move names its destination.
+ *   AllToAll        chunk (s, d): what position s has for d. A move names both.
+ *   Permute         one chunk a position, to one other.
+ */
+#ifndef SIM_COLLECTIVE_COLLECTIVE_H
+#define SIM_COLLECTIVE_COLLECTIVE_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "sim/base/status.h"
+
+enum collective_kind {
+    COLLECTIVE_ALL_GATHER,
+    COLLECTIVE_REDUCE_SCATTER,
+    COLLECTIVE_ALL_REDUCE, /* A plan of the two above; no primitive has this kind. */
+    COLLECTIVE_ALL_TO_ALL,
+    COLLECTIVE_PERMUTE,
+};
+
+enum {
+    PRIMITIVE_LANES_MAX = 2,
+    PRIMITIVE_HALF_FIRST = 1, /* Bits of primitive_move.halves. */
+    PRIMITIVE_HALF_SECOND = 2,
+    PRIMITIVE_HALVES = 3,
+};
+static const uint32_t primitive_any = UINT32_MAX;
+
+/* One chunk, or half of one, that a step sends. */
+struct primitive_move {
+    uint32_t source;      /* Position; primitive_any for a partial sum. */
+    uint32_t destination; /* Position; primitive_any for a chunk that every position wants. */
+    uint8_t halves;
+};
+
+/* What a rank sends in one step of one lane, and what it waits for. */
+struct primitive_step {
+    uint32_t units;      /* Half chunks in this one message. */
+    uint32_t arrivals;   /* Messages of this lane that must have arrived here before. */
+    uint32_t chunks;     /* ReduceScatter: of the local operand's chunks, in the order of
+                            chunk_at(), how many must have been computed. 0 for other kinds. */
+    uint32_t move_count; /* For the proof: how many moves make up the message. */
+};
+
+struct primitive {
+    const char *name; /* "all_gather_ring": equal to the file's name. */
+    const char *help;
+    const char *source; /* Book chapter or paper and section. */
+    enum collective_kind kind;
+    const char *algorithm; /* What a scenario calls the family: "ring", "ring-one-way", "line". */
+    bool ring;             /* Needs a dimension that closes into a ring. */
+    uint32_t lane_count;   /* Lane 0 goes to higher positions, lane 1 to lower ones. */
+
+    /* How many messages a position sends and receives in a lane. */
+    uint32_t (*send_count)(uint32_t size, uint32_t lane, uint32_t position);
+    uint32_t (*arrival_count)(uint32_t size, uint32_t lane, uint32_t position);
+    struct primitive_step (*step)(uint32_t size, uint32_t lane, uint32_t position, uint32_t step);
+    struct primitive_move (*move)(uint32_t size, uint32_t lane, uint32_t position, uint32_t step,
+                                  uint32_t move);
+    /* ReduceScatter: the chunk that a producer should compute as its `index`-th, so that the lanes
+     * never wait longer than they must. NULL for other kinds. */
+    uint32_t (*chunk_at)(uint32_t size, uint32_t position, uint32_t index);
+    /* Units of one message are multiples of a chunk's halves; chunks a dimension of this size
+     * has: `size`, or for AllToAll `size` a position. */
+};
+
+extern const struct primitive *const primitive_table[];
+extern const uint32_t primitive_count;
+
+/* NULL if there is none. */
+const struct primitive *primitive_find(enum collective_kind kind, const char *algorithm);
+
+const char *collective_kind_name(enum collective_kind kind); /* "AllGather" */
+
+/* The proof on sets, for sizes up to 64: steps are played in rounds until nothing moves; then each
+ * position must hold what the kind promises, each contribution exactly once, and the counts of
+ * sends and arrivals must be those announced. */
+enum status primitive_check(const struct primitive *primitive, uint32_t size, struct error *reterr);
+
+#endif

@@ -1,0 +1,115 @@
+/*
+ * plan.h: a collective on a group, composed of primitives on its dimensions.
+ *
+ * A plan is a list of items. An item runs one primitive over one dimension on a share of the
+ * array, after at most one other item. Items that do not depend on each other run side by side:
+ * that is how all links of several axes are busy at once. A share may be cut into pieces that
+ * follow one another through the chain of items, so that axes of unequal length stay busy.
+ *
+ * Several dimensions (d1 .. dM): M cyclic orders, each with a share; an order gathers over its
+ * dimensions one after the other (ReduceScatter in reverse). The shares are solved so that every
+ * dimension carries the same bytes: on 4x4x8 .270/.333/.397 of the array, not thirds.
+ *
+ * Bytes are equal on every rank: an item's unit is rounded up once, and the padding is counted.
+ */
+#ifndef SIM_COLLECTIVE_PLAN_H
+#define SIM_COLLECTIVE_PLAN_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "sim/base/status.h"
+#include "sim/collective/collective.h"
+#include "sim/collective/group.h"
+
+struct arena;
+
+enum {
+    PLAN_ITEMS_MAX = 2 * GROUP_DIMENSIONS_MAX * GROUP_DIMENSIONS_MAX,
+    PLAN_LANES_MAX = PLAN_ITEMS_MAX * PRIMITIVE_LANES_MAX,
+    PLAN_NO_ITEM = 0xff,
+    PLAN_ROUTE_MAX = GROUP_DIMENSIONS_MAX,
+};
+
+/* Consecutive links of one port on the way to the receiver. */
+struct plan_leg {
+    uint8_t port;  /* machine_port(axis, backward) */
+    uint16_t hops; /* At least 1. */
+};
+
+struct plan_item {
+    const struct primitive *primitive;
+    uint8_t dimension;
+    uint8_t after;       /* An earlier item of which this one continues the data, or PLAN_NO_ITEM:
+                            piece p begins when piece p of `after` has fully arrived on this rank. */
+    uint8_t order;       /* Which share it belongs to. */
+    bool last;           /* Of its order: its completion completes a piece of the share. */
+    uint64_t unit_bytes; /* Half a chunk. */
+    uint32_t piece_count;
+    uint8_t lane_first; /* Its lanes are consecutive, lane_count of the primitive. */
+};
+
+struct plan_lane {
+    uint8_t item;
+    uint8_t lane; /* Of the primitive. */
+    uint8_t leg_count;
+    struct plan_leg leg[PLAN_ROUTE_MAX];
+    /* By position in the item's dimension, for ONE piece. */
+    const uint32_t *send_count;
+    const uint32_t *arrival_count;
+};
+
+struct plan {
+    enum collective_kind kind;
+    const char *algorithm;
+    struct group group;
+    uint64_t
+        size_bytes; /* V: the whole gathered (unreduced, exchanged) array; permute: a message. */
+    int32_t offset[GROUP_DIMENSIONS_MAX]; /* Permute: the displacement in members. */
+
+    struct plan_item item[PLAN_ITEMS_MAX];
+    uint32_t item_count;
+    struct plan_lane lane[PLAN_LANES_MAX];
+    uint32_t lane_count;
+    uint32_t order_count;
+
+    /* Progress as other ops may wait for it. One AllGather over one dimension counts units as they
+     * come (its own chunk at once), chunk_parts = 2 parts a chunk: `2·size` parts. Anything else
+     * counts pieces of the whole array, as all orders have completed them. */
+    bool counts_units;
+    uint32_t part_count;
+    uint32_t chunk_parts;
+    uint32_t chunk_count; /* How many chunks a consumer or producer may cut its work into. */
+
+    /* Bytes that one rank sends over all links of a dimension, and the operand's HBM traffic
+     * follow from the items; see plan_sent_bytes(). */
+};
+
+struct plan_request {
+    enum collective_kind kind;
+    const char *algorithm; /* NULL or "auto": ring where it closes, else line; "ring-one-way". */
+    struct group group;
+    uint64_t size_bytes;
+    uint32_t chunk_count; /* 0: no other op goes chunk by chunk with it. Else the number of chunks
+                             it wants; over several dimensions it becomes the piece count. */
+    int32_t offset[GROUP_DIMENSIONS_MAX]; /* Permute only. */
+};
+
+/* An algorithm that cannot run on this group is refused with the reason; `where` is its place. */
+enum status plan_build(struct arena *arena, const struct plan_request *request, const char *where,
+                       struct plan *ret_plan, struct error *reterr);
+
+/* Bytes that a rank at these positions sends over the links of one dimension, both directions. */
+uint64_t plan_sent_bytes(const struct plan *plan, uint32_t dimension,
+                         const uint32_t position[GROUP_DIMENSIONS_MAX]);
+
+/* The proof on sets over the whole group (at most 64 ranks): as primitive_check(), through all
+ * items, shares and pieces. */
+enum status plan_check(const struct plan *plan, struct error *reterr);
+
+/* Closed forms on the ideal machine, for tests and for choosing: seconds that `size_bytes` take
+ * with `bytes_per_s` a link and direction and `hop_ps` a hop, idle links.
+ * Source: the book, chapter 3, with the finite factor (N-1)/N that it drops. */
+int64_t plan_closed_form_ps(const struct plan *plan, uint64_t bytes_per_s, int64_t hop_ps);
+
+#endif

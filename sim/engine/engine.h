@@ -1,0 +1,62 @@
+/*
+ * engine.h: the virtual clock, and the one order in which events happen.
+ *
+ * An event is (instant, key, chip), posted once and never moved or cancelled. The key names the
+ * event relative to its chip (phase, kind, port, stream, lane, hop); a smaller key comes first.
+ * Events of equal (instant, key) on several chips share one entry of the queue, and the handler
+ * is called once with the list of chips. The order among these chips is not defined, so handlers
+ * must obey two rules, from which determinism and the exactness of folding follow:
+ *   1. a handler touches the state of one chip only, besides read-only data;
+ *   2. it posts to another chip at least 1 ps later (to its own chip: at once is allowed).
+ *
+ * The queue behind it can be chosen: `fast` is a ladder of buckets that sorts one bucket at a
+ * time; `reference` is a plain binary heap of single events. Both give the same digest.
+ *
+ * Threads. An engine belongs to one thread. Many engines may run side by side; they share nothing.
+ */
+#ifndef SIM_ENGINE_ENGINE_H
+#define SIM_ENGINE_ENGINE_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "sim/base/status.h"
+
+struct arena;
+struct engine;
+
+/* Called with `count` chips whose event is due at engine_now_ps(). */
+typedef void engine_handler_fn(void *owner, struct engine *engine, int64_t now_ps, uint64_t order,
+                               const uint32_t *chips, uint32_t count);
+
+/* Called between batches every few thousand events; returning false stops the run cleanly. */
+typedef bool engine_watch_fn(void *owner, int64_t now_ps, uint64_t event_count);
+
+struct engine_options {
+    const char *queue; /* "fast" or "reference" */
+    uint32_t chip_count;
+    uint32_t channel_count;
+    uint64_t pending_max;     /* Proven bound on events posted and not yet handled. */
+    uint64_t event_count_max; /* 0: no limit. */
+    engine_handler_fn *handler;
+    void *owner;
+    engine_watch_fn *watch; /* May be NULL. */
+    void *watch_owner;
+};
+
+enum status engine_create(struct arena *arena, const struct engine_options *options,
+                          struct engine **ret_engine, struct error *reterr);
+
+/* `at_ps` must not lie in the past. */
+void engine_post(struct engine *engine, int64_t at_ps, uint64_t order, uint32_t channel,
+                 uint32_t chip);
+
+/* Until no event is left: STATUS_OK; or a limit (STATUS_LIMIT) or the watcher's stop
+ * (STATUS_INTERRUPTED). */
+enum status engine_run(struct engine *engine, struct error *reterr);
+
+int64_t engine_now_ps(const struct engine *engine);
+uint64_t engine_event_count(const struct engine *engine);
+uint64_t engine_entry_count(const struct engine *engine); /* Batches taken from the queue. */
+
+#endif

@@ -1,0 +1,100 @@
+/*
+ * machine.h: chips on a grid with links between neighbours: what is there, without time.
+ *
+ * A chip is a number, row major over the axes (the last axis is fastest). Each chip has two ports
+ * an axis, `2·axis` towards higher coordinates and `2·axis + 1` towards lower ones; a link is one
+ * direction of a cable and is named by the chip and port it leaves. On an axis without wraparound
+ * the outer ports of the end chips have no link.
+ *
+ * A machine is written once, by machine_build(), and then constant.
+ */
+#ifndef SIM_MACHINE_MACHINE_H
+#define SIM_MACHINE_MACHINE_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "sim/base/status.h"
+#include "sim/machine/chip.h"
+
+struct arena;
+
+enum {
+    MACHINE_AXES_MAX = CHIP_AXES_MAX,
+    MACHINE_PORTS_MAX = 2 * MACHINE_AXES_MAX,
+    MACHINE_OVERRIDES_MAX = 4096,
+};
+
+static const uint32_t machine_any = UINT32_MAX; /* A "*" in a coordinate of an override. */
+static const uint32_t machine_chips_max = 1u << 20;
+
+/* One directed link that is unlike the others. */
+struct machine_link_override {
+    uint32_t from[MACHINE_AXES_MAX];
+    uint32_t to[MACHINE_AXES_MAX];
+    uint64_t bytes_per_s; /* 0: unchanged. */
+    int64_t latency_ps;   /* 0: unchanged. */
+};
+
+/* Chips that are slower than the others: parts per million of the effective rates. */
+struct machine_chip_override {
+    uint32_t at[MACHINE_AXES_MAX]; /* machine_any: every coordinate. */
+    uint32_t math_ppm;             /* MXU and VPU. */
+    uint32_t hbm_ppm;
+};
+
+/* As a scenario says it; filled by sim/scenario. Numbers are in the chip's units. */
+struct machine_plan {
+    const char *chip;    /* "tpu-v5p"; also a product name, "v5p-8192", which gives the shape. */
+    const char *shape;   /* "16x16x16", or NULL if the chip is a product name. */
+    const char *profile; /* "ideal" */
+    bool unrealisable;   /* Permits shapes the product cannot be sliced into. */
+    int8_t wrap[MACHINE_AXES_MAX]; /* 1, 0; -1: by the product's rule. Needs `unrealisable`. */
+    const struct machine_link_override *links;
+    uint32_t link_count;
+    const struct machine_chip_override *chips;
+    uint32_t chip_count;
+};
+
+struct machine {
+    struct chip chip;
+    uint32_t axis_count; /* Trailing axes of length 1 are kept if the user wrote them. */
+    uint32_t shape[MACHINE_AXES_MAX]; /* 1 beyond axis_count. */
+    bool wrap[MACHINE_AXES_MAX];
+    const char *wrap_reason[MACHINE_AXES_MAX]; /* One sentence each, for `show machine`. */
+    uint32_t chip_count;
+
+    const struct machine_link_override *links; /* Checked: neighbours, each at most once. */
+    uint32_t link_override_count;
+    const struct machine_chip_override *chips;
+    uint32_t chip_override_count;
+};
+
+enum status machine_build(struct arena *arena, const struct machine_plan *plan,
+                          struct machine *ret_machine, struct error *reterr);
+
+uint32_t machine_chip_at(const struct machine *machine, const uint32_t at[MACHINE_AXES_MAX]);
+void machine_coordinates(const struct machine *machine, uint32_t chip,
+                         uint32_t ret_at[MACHINE_AXES_MAX]);
+
+static inline uint32_t machine_port(uint32_t axis, bool backward)
+{
+    return 2 * axis + backward;
+}
+
+/* Whether a link leaves this chip by this port. */
+bool machine_has_link(const struct machine *machine, uint32_t chip, uint32_t port);
+
+/* The port of the link from one chip to a neighbour, or MACHINE_PORTS_MAX if there is none. */
+uint32_t machine_port_between(const struct machine *machine, const uint32_t from[MACHINE_AXES_MAX],
+                              const uint32_t to[MACHINE_AXES_MAX]);
+
+/* "x", "y", "z". */
+const char *machine_axis_name(uint32_t axis);
+/* "x+", "x-", ... */
+const char *machine_port_name(uint32_t port);
+
+/* Directed links in the whole machine. */
+uint64_t machine_link_count(const struct machine *machine);
+
+#endif

@@ -1,0 +1,87 @@
+/*
+ * mesh.h: logical axes laid on the machine's axes: which ranks talk to each other, and what shape
+ * their groups have. It knows no time and no bytes.
+ *
+ * A mesh axis is called by what it does (dp, fsdp, tp) and lies on one or more machine axes or on
+ * part of one: "x:4" is a part of x of 4. The first mesh axis named on a machine axis takes
+ * neighbours, the next is strided over them. Several parts: the first named is the slowest, as in
+ * a JAX mesh; "neighbouring ranks" are consecutive, so they vary the last part first.
+ */
+#ifndef SIM_MESH_MESH_H
+#define SIM_MESH_MESH_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "sim/base/status.h"
+#include "sim/collective/group.h"
+#include "sim/machine/machine.h"
+
+struct arena;
+
+#define MESH_ROLE_TABLE(X)                                                                         \
+    X(DP, "dp", "data parallel: the batch is split, parameters are replicated (see zero)")         \
+    X(FSDP, "fsdp", "fully sharded data parallel (ZeRO-3): batch and parameters are split")        \
+    X(TP, "tp", "tensor parallel: each layer's matrices are split")
+
+enum mesh_role {
+#define X(name, text, help) MESH_##name,
+    MESH_ROLE_TABLE(X)
+#undef X
+        MESH_ROLE_COUNT,
+};
+
+struct mesh_axis_plan {
+    enum mesh_role role;
+    const char *part[MACHINE_AXES_MAX]; /* "x", "x:4" */
+    uint32_t part_count;
+};
+
+struct mesh_plan {
+    struct mesh_axis_plan axis[MESH_ROLE_COUNT]; /* In the order the scenario names them. */
+    uint32_t axis_count;
+};
+
+struct mesh_part {
+    uint32_t axis; /* Of the machine. */
+    uint32_t size;
+    uint32_t stride;
+};
+
+struct mesh_axis {
+    enum mesh_role role;
+    struct mesh_part part[MACHINE_AXES_MAX]; /* Slowest first. */
+    uint32_t part_count;
+    uint32_t size;      /* Ranks along this axis: the product of the parts. */
+    struct group group; /* The whole axis as collectives see it; parts of size 1 left out. */
+};
+
+struct mesh {
+    struct mesh_axis
+        axis[MESH_ROLE_COUNT]; /* Indexed by role; size 1 where the scenario has none. */
+    bool present[MESH_ROLE_COUNT];
+    enum mesh_role order[MESH_ROLE_COUNT]; /* As named. */
+    uint32_t order_count;
+    uint32_t rank_count; /* Equal to the machine's chips. */
+};
+
+/* Refused: an axis of the machine named twice in full, parts that do not divide, a mesh that does
+ * not fill the machine. */
+enum status mesh_build(struct arena *arena, const struct mesh_plan *plan,
+                       const struct machine *machine, struct mesh *ret_mesh, struct error *reterr);
+
+/* The rank of a chip along a mesh axis. */
+uint32_t mesh_rank(const struct mesh *mesh, const struct machine *machine, enum mesh_role role,
+                   uint32_t chip);
+
+/* Groups of `count` neighbouring ranks of a mesh axis (the KV head shared by two chips, the
+ * sequence split over four). Refused where they would not be a box of the machine's axes. */
+enum status mesh_subgroup(const struct mesh *mesh, const struct machine *machine,
+                          enum mesh_role role, uint32_t count, const char *where,
+                          struct group *ret_group, struct error *reterr);
+
+/* "tp": and MESH_ROLE_COUNT if there is none. */
+const char *mesh_role_name(enum mesh_role role);
+enum mesh_role mesh_role_find(const char *name);
+
+#endif

@@ -1,0 +1,176 @@
+/*
+ * program.h: what every chip has to do, as plain data. The only thing a workload produces and the
+ * only thing the replay reads; it names streams, bytes and groups, never chips, links or times.
+ *
+ * Ranks with equal work share a role. A role is a list of blocks; a block plays one template
+ * (a layer's forward pass) a number of times; each time is a slot. So a program grows with the
+ * number of different jobs, not with chips or layers, and little with microbatches.
+ *
+ * Ops lie on streams (compute; gathers and reductions of each mesh axis). Ops of a stream run one
+ * after another, in the order of slots and, in a slot, of the template. An op has parts (default 1)
+ * that are done in order; a stream counts the parts begun and done since the start. A need names
+ * (stream, count), so it is one comparison, and a chip's whole state is a few counters a stream.
+ *
+ * Collective matmul falls out of parts: part k of a matmul needs so many parts of a gather, and a
+ * chunk of a reduce-scatter needs so many parts of the matmul that produces it.
+ */
+#ifndef SIM_PROGRAM_PROGRAM_H
+#define SIM_PROGRAM_PROGRAM_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "sim/base/status.h"
+#include "sim/base/work.h"
+#include "sim/collective/plan.h"
+
+struct arena;
+
+enum {
+    PROGRAM_STREAMS_MAX = 16,
+    PROGRAM_NEEDS_MAX = 6,
+    PROGRAM_EFFECTS_MAX = 6,
+    PROGRAM_COMPUTE = 0, /* Stream 0 of every role is the compute stream. */
+    PROGRAM_NONE = 0xffff,
+};
+
+#define PROGRAM_PHASE_TABLE(X)                                                                     \
+    X(FORWARD, "forward")                                                                          \
+    X(BACKWARD, "backward") /* With the recomputation that remat asks for. */                      \
+    X(UPDATE, "update")
+
+enum program_phase {
+#define X(name, text) PROGRAM_PHASE_##name,
+    PROGRAM_PHASE_TABLE(X)
+#undef X
+        PROGRAM_PHASE_COUNT,
+};
+
+#define PROGRAM_MEMORY_TABLE(X)                                                                    \
+    X(PARAMETERS, "parameters")                                                                    \
+    X(GRADIENTS, "gradients")                                                                      \
+    X(OPTIMIZER, "optimizer")                                                                      \
+    X(GATHERED, "gathered weights")                                                                \
+    X(ACTIVATIONS, "saved activations")                                                            \
+    X(BUFFERS, "buffers") /* Live for a few ops: gathered activations, unreduced gradients. */
+
+enum program_memory {
+#define X(name, text) PROGRAM_MEMORY_##name,
+    PROGRAM_MEMORY_TABLE(X)
+#undef X
+        PROGRAM_MEMORY_COUNT,
+};
+
+/* `part` parts of `stream` in slot (own + slot), plus `per_part` for each earlier part of the op
+ * that needs it, must have begun (BEGUN) or be done. Slots before the first need nothing; if the
+ * stream has fewer parts in that slot, the count still adds up over the slots that follow. */
+struct program_need {
+    uint8_t stream;
+    bool begun;
+    int16_t slot;
+    uint32_t part;
+    uint32_t per_part;
+};
+
+/* Bytes taken (or given back, negative) when the op begins or ends. */
+struct program_effect {
+    enum program_memory memory;
+    bool at_end;
+    int64_t bytes;
+};
+
+enum program_op_kind { PROGRAM_OP_COMPUTE, PROGRAM_OP_COLLECTIVE };
+
+struct program_op {
+    const char *name; /* Short, for timelines and tables: "attention.qkv", "AllGather W_mlp". */
+    const char
+        *class_name;      /* Ops of one class are one row of a report: "AllGather W_mlp (fsdp)". */
+    uint16_t class_index; /* Filled by program_seal(). */
+    enum program_op_kind kind;
+    uint8_t stream;
+    uint32_t parts;      /* Compute: chunks. Collective: the plan's part_count. At least 1. */
+    uint32_t part_first; /* Parts of its stream before it in the slot; filled by program_seal(). */
+    struct program_need need[PROGRAM_NEEDS_MAX];
+    uint32_t need_count;
+    uint16_t index; /* Of works[] or plans[], by kind. */
+
+    /* Collective: the compute parts that produce its operand chunk by chunk, or PROGRAM_NONE: the
+     * op (of this template, on the compute stream, with as many parts as the plan has chunks). It
+     * may then begin before that op has ended; its sends wait for their chunks. */
+    uint16_t operand_op;
+
+    struct program_effect effect[PROGRAM_EFFECTS_MAX];
+    uint32_t effect_count;
+};
+
+struct program_template {
+    const char *name; /* "layer forward" */
+    struct program_op *op;
+    uint32_t op_count;
+    uint32_t stream_parts[PROGRAM_STREAMS_MAX]; /* In one slot; filled by program_seal(). */
+};
+
+struct program_block {
+    uint16_t template_index;
+    enum program_phase phase;
+    const char *name; /* "layer", "embedding", "head": slots are shown as "layer 12 forward". */
+    uint32_t repeat;
+    int32_t layer_first; /* -1: not a layer. */
+    int32_t layer_step;  /* +1 forward, -1 backward, 0 not a layer. */
+    uint32_t microbatch;
+    uint32_t slot_first;                        /* Filled by program_seal(). */
+    uint64_t stream_first[PROGRAM_STREAMS_MAX]; /* Parts before the block; by program_seal(). */
+};
+
+struct program_stream {
+    const char *name; /* "compute", "gather fsdp", "reduce fsdp", "gather tp", ... */
+    bool collective;
+    uint8_t lane_count; /* The most lanes of any of its plans; by program_seal(). */
+};
+
+struct program_role {
+    struct program_block *block;
+    uint32_t block_count;
+    uint32_t slot_count;                           /* By program_seal(). */
+    uint64_t stream_total[PROGRAM_STREAMS_MAX];    /* Parts of the whole step; by program_seal(). */
+    uint64_t resident_bytes[PROGRAM_MEMORY_COUNT]; /* Held from the start. */
+};
+
+struct program {
+    struct program_stream stream[PROGRAM_STREAMS_MAX];
+    uint32_t stream_count;
+    struct program_template *templates;
+    uint32_t template_count;
+    struct program_role *roles;
+    uint32_t role_count; /* Every rank has role 0 where there is one. */
+    struct work *works;
+    uint32_t work_count;
+    struct plan *plans;
+    uint32_t plan_count;
+    const char **class_names; /* By program_seal(). */
+    const uint8_t *class_streams;
+    uint32_t class_count;
+
+    /* What the step achieves, over all ranks, for tokens/s and MFU. */
+    uint64_t tokens;
+    double useful_flop;           /* 6·P·tokens, or what the workload defines. */
+    double useful_attention_flop; /* Beside it. */
+};
+
+/* Fills the derived fields and checks the whole: needs refer to streams and parts that exist, no
+ * need can never be met, operand ops match their plans, plans of one stream agree on their lanes.
+ * A program that fails here is our mistake, not the user's: it is an assertion. */
+void program_seal(struct arena *arena, struct program *program);
+
+/* Parts of a stream before a slot begins; slots below 0 count as 0 parts. */
+uint64_t program_slot_start(const struct program_role *role, const struct program *program,
+                            uint32_t stream, int64_t slot);
+
+/* The block that a slot belongs to. */
+const struct program_block *program_slot_block(const struct program_role *role, uint32_t slot);
+
+/* "layer 12 forward" into a buffer. */
+void program_slot_name(const struct program_role *role, uint32_t slot, char *buffer,
+                       uint32_t buffer_bytes);
+
+#endif

@@ -1,0 +1,42 @@
+/*
+ * replay.h: a program played out on a machine, through queues. The only folder that knows both.
+ */
+#ifndef SIM_REPLAY_REPLAY_H
+#define SIM_REPLAY_REPLAY_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "sim/base/status.h"
+#include "sim/fold/fold.h"
+#include "sim/machine/machine.h"
+#include "sim/program/program.h"
+#include "sim/trace/trace.h"
+
+struct arena;
+
+struct replay_progress {
+    double share; /* Of the step, by parts done on the compute streams. */
+    uint64_t events;
+    int64_t now_ps;
+};
+
+/* Called every few thousand events, on the thread that runs; false stops with
+ * STATUS_INTERRUPTED. */
+typedef bool replay_watch_fn(void *owner, const struct replay_progress *progress);
+
+struct replay_options {
+    const char *engine;          /* "fast" or "reference" */
+    const uint32_t *shown_chips; /* Machine chips to record for a timeline. */
+    uint32_t shown_count;
+    bool record;
+    replay_watch_fn *watch;
+    void *watch_owner;
+};
+
+/* STATUS_STUCK: ranks did not all finish; the error names who waits for whom. */
+enum status replay_run(struct arena *arena, const struct replay_options *options,
+                       const struct machine *machine, const struct program *program,
+                       const struct fold *fold, struct trace *ret_trace, struct error *reterr);
+
+#endif

@@ -1,0 +1,34 @@
+/*
+ * compute.h: how long a compute op takes on a chip: a software pipeline of tiles, HBM -> VMEM ->
+ * MXU or VPU -> VMEM -> HBM, double buffered. Tiles are not events: the pipeline of an op is the
+ * closed form fill + (n-1)·slowest stage + drain, tested against a tile-by-tile replay.
+ */
+#ifndef SIM_RESOURCE_COMPUTE_H
+#define SIM_RESOURCE_COMPUTE_H
+
+#include <stdint.h>
+
+#include "sim/base/work.h"
+#include "sim/machine/chip.h"
+
+struct compute_time {
+    int64_t duration_ps; /* Of the whole op on an idle chip, overhead included. */
+    int64_t mxu_ps;      /* Demand on each server; the largest is what bounds the op. */
+    int64_t vpu_ps;
+    int64_t hbm_ps;
+    int64_t vmem_ps;
+    int64_t rest_ps; /* duration when HBM is the slowest stage = hbm_ps + rest_ps: fill, drain
+                        and overhead that do not stream. */
+    uint64_t tile_count;
+    uint64_t padded_flop;
+};
+
+/* `math_ppm`, `hbm_ppm`: an overridden chip's share of the rates (PPM_ONE: as the others). */
+struct compute_time compute_time(const struct chip *chip, const struct work *work,
+                                 uint32_t math_ppm, uint32_t hbm_ppm);
+
+/* The oracle: the same pipeline played tile by tile. For tests. */
+int64_t compute_replay_ps(const struct chip *chip, const struct work *work, uint32_t math_ppm,
+                          uint32_t hbm_ppm);
+
+#endif

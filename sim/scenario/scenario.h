@@ -1,0 +1,50 @@
+/*
+ * scenario.h: a scenario file: every default filled, every unit converted, nothing optional left.
+ */
+#ifndef SIM_SCENARIO_SCENARIO_H
+#define SIM_SCENARIO_SCENARIO_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "sim/base/status.h"
+#include "sim/machine/machine.h"
+#include "sim/mesh/mesh.h"
+#include "sim/workload/workload.h"
+
+struct arena;
+
+struct run_plan {
+    uint64_t seed;
+    const char *engine; /* "fast" or "reference" */
+};
+
+struct scenario {
+    const char *title;
+    const char *question; /* What the scenario answers, or "". */
+    struct machine_plan machine;
+    struct mesh_plan mesh;
+    struct workload_plan workload;
+    struct run_plan run;
+};
+
+/* One `--set /pointer=value`. */
+struct scenario_setting {
+    const char *text;
+};
+
+/* Reads a file (at most 16 MiB), applies the settings, refuses what it does not know. */
+enum status scenario_read(struct arena *arena, const char *path,
+                          const struct scenario_setting *settings, uint32_t setting_count,
+                          struct scenario *ret_scenario, struct error *reterr);
+
+/* As scenario_read(), from memory; `name` is what errors call it. For tests and fuzzing. */
+enum status scenario_read_text(struct arena *arena, const char *name, const char *text,
+                               uint64_t text_bytes, const struct scenario_setting *settings,
+                               uint32_t setting_count, struct scenario *ret_scenario,
+                               struct error *reterr);
+
+/* The scenario with every default visible, as JSON text in the arena (for `show scenario`). */
+const char *scenario_text(struct arena *arena, const struct scenario *scenario);
+
+#endif

@@ -1,0 +1,117 @@
+/*
+ * trace.h: what a run leaves behind: totals for reports, and records of the shown chips for
+ * timelines. It knows numbers of streams, classes and ports, not their names: those are the
+ * program's and the machine's.
+ *
+ * Filled by sim/replay, read by sim/report. Instants are picoseconds since the start of the step.
+ */
+#ifndef SIM_TRACE_TRACE_H
+#define SIM_TRACE_TRACE_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+enum {
+    TRACE_AXES_MAX = 3,
+    TRACE_PORTS_MAX = 2 * TRACE_AXES_MAX,
+    TRACE_STREAMS_MAX = 16,
+    TRACE_PHASES_MAX = 8,
+    TRACE_MEMORY_MAX = 8,
+    TRACE_SHOWN_MAX = 64,
+};
+
+/* The servers of a chip, as rows of a report. */
+#define TRACE_QUEUE_TABLE(X)                                                                       \
+    X(MXU, "mxu")                                                                                  \
+    X(VPU, "vpu")                                                                                  \
+    X(HBM, "hbm")                                                                                  \
+    X(VMEM, "vmem")
+
+enum trace_queue {
+#define X(name, text) TRACE_QUEUE_##name,
+    TRACE_QUEUE_TABLE(X)
+#undef X
+        TRACE_QUEUE_COUNT,
+};
+
+enum trace_kind {
+    TRACE_OP,       /* One part of an op on a stream: lane is the part. */
+    TRACE_TRANSFER, /* One message over one link: stream is its collective's, port the link's. */
+    TRACE_MEMORY,   /* At begin_ps `bytes` of one category are held; lane is the category. */
+};
+
+/* 40 bytes. For TRACE_OP and TRACE_TRANSFER `slot` and `op` find the op in the program. */
+struct trace_record {
+    int64_t begin_ps;
+    int64_t end_ps;
+    uint64_t bytes; /* Transfer: of the message. Memory: held. */
+    uint32_t chip;
+    uint32_t slot;
+    uint16_t op; /* In the slot's template. */
+    uint8_t kind;
+    uint8_t stream;
+    uint16_t lane;
+    uint16_t port;
+};
+
+struct trace_class { /* Of one class of ops, on the reported chip. */
+    uint64_t count;
+    int64_t busy_ps;    /* Sum over ops of end - begin. */
+    int64_t exposed_ps; /* Of it, while the compute stream was idle. Where several collectives
+                           run at once each is charged in full: shares do not add up. */
+};
+
+struct trace_phase {
+    int64_t begin_ps, end_ps; /* By the compute stream. The phases of a step do not overlap. */
+    int64_t compute_ps;
+    int64_t exposed_ps; /* Compute stream idle, at least one collective running. */
+    int64_t mxu_ps, vpu_ps, hbm_ps, vmem_ps; /* Demand of the ops that began in the phase. */
+};
+
+struct trace_link {
+    uint64_t bytes;      /* Busiest link of the port, over all replayed chips. */
+    int64_t busy_ps;     /* Of that link. */
+    uint64_t sum_bytes;  /* Over all replayed chips. */
+    uint64_t link_count; /* That exist, among the replayed chips. */
+    int64_t queued_ps;   /* Longest wait of a message for that port's link. */
+};
+
+struct trace {
+    int64_t step_ps;
+    uint64_t digest;
+    uint64_t events;        /* One handler call for one chip. */
+    uint64_t transfers;     /* One move over one link. */
+    uint64_t queue_entries; /* What the engine's queue handled: simultaneous events share one. */
+    uint64_t chips;
+    uint64_t chips_replayed;
+
+    uint32_t reported_chip; /* The one that finishes last; lowest number among equals. */
+    int64_t compute_ps;     /* Its three parts add up to step_ps. */
+    int64_t exposed_ps;
+    int64_t idle_ps;
+    int64_t queue_busy_ps[TRACE_QUEUE_COUNT];
+    int64_t dma_ps; /* HBM time of the collectives; part of queue_busy_ps[HBM]. */
+
+    struct trace_phase phase[TRACE_PHASES_MAX]; /* By enum program_phase. */
+    uint32_t phase_count;
+    struct trace_class *classes; /* By class_index of the program. */
+    uint32_t class_count;
+    struct trace_link link[TRACE_PORTS_MAX];
+
+    uint64_t memory_peak_bytes;
+    int64_t memory_peak_at_ps;
+    uint32_t memory_peak_slot; /* What the compute stream was at. */
+    uint16_t memory_peak_op;
+    uint64_t memory_at_peak_bytes[TRACE_MEMORY_MAX]; /* By enum program_memory. */
+    uint64_t memory_each_peak_bytes[TRACE_MEMORY_MAX];
+
+    /* Checked in every run, by the replay: no collective faster than its port allows. */
+    uint64_t bound_checks;
+
+    struct trace_record *record; /* In order of (end of) occurrence; NULL if none was asked for. */
+    uint64_t record_count;
+    uint32_t shown_chip[TRACE_SHOWN_MAX];
+    uint32_t shown_count;
+};
+
+#endif

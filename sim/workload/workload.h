@@ -1,0 +1,64 @@
+/*
+ * workload.h: a training step on a mesh becomes a program. Knows models, shardings and strategies;
+ * knows no time. The only layer that knows both model and mesh.
+ */
+#ifndef SIM_WORKLOAD_WORKLOAD_H
+#define SIM_WORKLOAD_WORKLOAD_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "sim/base/format.h"
+#include "sim/base/status.h"
+#include "sim/machine/machine.h"
+#include "sim/mesh/mesh.h"
+#include "sim/program/program.h"
+#include "sim/workload/model.h"
+
+struct arena;
+
+enum workload_remat { WORKLOAD_REMAT_NONE, WORKLOAD_REMAT_BIG_MATMULS, WORKLOAD_REMAT_BLOCK };
+enum workload_attention { WORKLOAD_ATTENTION_FULL, WORKLOAD_ATTENTION_CAUSAL };
+enum workload_gather { WORKLOAD_GATHER_BLOCK, WORKLOAD_GATHER_TENSOR, WORKLOAD_GATHER_LAYER };
+enum workload_backward { WORKLOAD_BACKWARD_DW_FIRST, WORKLOAD_BACKWARD_DX_FIRST };
+enum workload_activations { WORKLOAD_ACTIVATIONS_MODEL, WORKLOAD_ACTIVATIONS_TOKENS };
+
+struct workload_formats {
+    enum format weights;
+    enum format activations;
+    enum format gradients;
+    enum format optimizer; /* Each of Adam's two moments. */
+};
+
+/* As a scenario says it: the workload and, from `run`, the policies that shape the program. */
+struct workload_plan {
+    struct model model;
+    uint64_t batch_tokens; /* Of the whole machine, a step. */
+    uint64_t sequence_length;
+    enum workload_remat remat;
+    uint32_t zero;       /* 0 to 3, for `dp`. */
+    uint32_t accumulate; /* Microbatches a step; at least 1. */
+    enum workload_attention attention;
+    struct workload_formats formats;
+    enum workload_gather gather;
+    enum workload_backward backward_order;
+    enum workload_activations activations; /* Between blocks: In[B_X, D_Y], or tokens over tp. */
+    bool allow_oversubscription;
+
+    uint32_t prefetch_layers;
+    bool collective_matmul;
+    const char *algorithm; /* "auto", "ring-one-way", ... for every collective. */
+};
+
+/* What is refused, and where: dimensions that do not divide, combinations that are not modelled. */
+enum status workload_lower(struct arena *arena, const struct workload_plan *plan,
+                           const struct machine *machine, const struct mesh *mesh,
+                           struct program *ret_program, struct error *reterr);
+
+/* The listing of one layer, forward and backward, in the book's notation (chapter 5): every step
+ * with its shardings, collectives and remarks. Returned in the arena. */
+enum status workload_listing(struct arena *arena, const struct workload_plan *plan,
+                             const struct machine *machine, const struct mesh *mesh,
+                             const char **ret_text, struct error *reterr);
+
+#endif

@@ -51,7 +51,7 @@ struct json *json_take(struct json *object, const char *key);
 enum status json_need(struct json *object, const char *key, struct json **ret_json,
                       struct error *reterr);
 /* Refuses what is not an object. */
-enum status json_object(struct json *json, struct error *reterr);
+enum status json_as_object(struct json *json, struct error *reterr);
 /* Refuses the first member that was not taken, naming the nearest of `known` (ended by NULL). */
 enum status json_end(struct json *object, const char *const *known, struct error *reterr);
 /* Keys of an object in the order of the file, NULL past the end; for maps such as the mesh. */
@@ -60,13 +60,15 @@ const char *json_key_at(struct json *object, uint32_t index);
 uint32_t json_count(const struct json *array); /* Elements or members; 0 for other kinds. */
 struct json *json_at(struct json *array, uint32_t index);
 
-/* Typed values; each refuses another kind or a number out of [least, most] with its place. */
-enum status json_boolean(struct json *json, bool *ret_value, struct error *reterr);
-enum status json_integer(struct json *json, int64_t least, int64_t most, int64_t *ret_value,
+/* Typed values; each refuses another kind or a number out of [least, most] with its place. Called
+ * json_as_..., because libjansson exports json_string() and the like: ours would take their place
+ * inside the library. Texts are copied to the arena and outlive json_free(). */
+enum status json_as_boolean(struct json *json, bool *ret_value, struct error *reterr);
+enum status json_as_integer(struct json *json, int64_t least, int64_t most, int64_t *ret_value,
+                            struct error *reterr);
+enum status json_as_real(struct json *json, double least, double most, double *ret_value,
                          struct error *reterr);
-enum status json_real(struct json *json, double least, double most, double *ret_value,
-                      struct error *reterr);
-enum status json_string(struct json *json, const char **ret_text, struct error *reterr);
+enum status json_as_string(struct json *json, const char **ret_text, struct error *reterr);
 /* A string out of a list ended by NULL; an unknown one is refused with the nearest. */
 enum status json_choice(struct json *json, const char *const *choices, uint32_t *ret_index,
                         struct error *reterr);

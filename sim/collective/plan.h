@@ -41,7 +41,7 @@ struct plan_item {
     const struct primitive *primitive;
     uint8_t dimension;
     uint8_t after;       /* An earlier item of which this one continues the data, or PLAN_NO_ITEM:
-                            piece p begins when piece p of `after` has fully arrived on this rank. */
+                            piece p begins when piece p of `after` has arrived on this rank. */
     uint8_t order;       /* Which share it belongs to. */
     bool last;           /* Of its order: its completion completes a piece of the share. */
     uint64_t unit_bytes; /* Half a chunk. */

@@ -1,0 +1,205 @@
+/* The tidy rules themselves: each canary must be refused, with its place and a reason. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "tests/tidy/tidy.h"
+
+static const char layers[] = "# comment: sim/engine\n"
+                             "sim/base:\n"
+                             "sim/engine:\n"
+                             "sim/machine:\n"
+                             "topology: sim/machine\n"
+                             "sim/report: sim/machine\n"
+                             "tools/podsim: *\n"
+                             "tests: *\n";
+static const char doubles[] = "sim/report/summary.c: prints\nsim/roofline/: bounds\n";
+
+/* All rules on one file; returns the complaints, which the caller frees with tidy_free(). */
+static struct tidy complaints(const char *path, const char *text)
+{
+    struct tidy tidy = {0};
+    char *code = tidy_ends_with(path, ".c") || tidy_ends_with(path, ".h") ? tidy_blank(text) : NULL;
+    struct tidy_file const file = {path, text, code};
+    tidy_check_layout(&tidy, &file);
+    tidy_check_words(&tidy, &file, doubles);
+    tidy_check_excuse(&tidy, &file, doubles);
+    if (code != NULL) tidy_check_includes(&tidy, &file, layers);
+    if (tidy_ends_with(path, ".def")) tidy_check_order(&tidy, &file);
+    free(code);
+    return tidy;
+}
+
+static void refuses(const char *path, const char *text, const char *message)
+{
+    struct tidy tidy = complaints(path, text);
+    assert_int_equal(tidy.count, 1);
+    assert_string_equal(tidy.text, message);
+    tidy_free(&tidy);
+}
+
+static void accepts(const char *path, const char *text)
+{
+    struct tidy tidy = complaints(path, text);
+    if (tidy.count != 0) print_error("%s", tidy.text);
+    assert_int_equal(tidy.count, 0);
+    tidy_free(&tidy);
+}
+
+static void a_layer_may_include_only_what_the_table_allows(void **state)
+{
+    (void)state;
+    refuses("topology/ring.c", "int a;\n\n#include \"sim/engine/engine.h\"\n",
+            "topology/ring.c:3: topology may not include sim/engine/engine.h\n");
+    refuses("sim/base/text.c", "#include \"sim/machine/machine.h\"\n",
+            "sim/base/text.c:1: sim/base may not include sim/machine/machine.h\n");
+    refuses("sim/engine/heap.c", "#include \"tools/podsim/options.h\"\n",
+            "sim/engine/heap.c:1: sim/engine may not include tools/podsim/options.h\n");
+    refuses("sim/new/new.c", "#include \"sim/base/status.h\"\n",
+            "sim/new/new.c:1: tools/layers.txt has no line for this folder\n");
+    refuses("sim/engine/heap.c", "#include \"engine.h\"\n",
+            "sim/engine/heap.c:1: engine.h is not included by its path from the root\n");
+    accepts("topology/deep/ring.c", "#include \"sim/machine/machine.h\"\n");
+    accepts("topology/ring.c", "#include \"sim/base/status.h\"\n#include \"topology/ring.h\"\n");
+    accepts("sim/machine/table.c", "#include \"topology/chips.def\"\n");
+    accepts("tests/unit/test_a.c", "#include \"sim/engine/engine.h\"\n");
+}
+
+static void a_library_has_one_user(void **state)
+{
+    (void)state;
+    refuses("sim/machine/chip.c", "#include <jansson.h>\n",
+            "sim/machine/chip.c:1: only sim/base/json may include jansson.h\n");
+    refuses("sim/engine/engine.c", "#include <uv.h>\n",
+            "sim/engine/engine.c:1: only tools/podsim/ may include uv.h\n");
+    accepts("sim/base/json.c", "#include <jansson.h>\n#include <stdio.h>\n");
+    accepts("tools/podsim/main.c", "#include <uv.h>\n");
+}
+
+static void layout_is_held(void **state)
+{
+    (void)state;
+    char line[256];
+    (void)snprintf(line, sizeof line, "/*%98s*/\n", "");
+    refuses("sim/a.c", line, "sim/a.c:1: 102 columns are more than 100\n");
+    refuses("tools/test", line, "tools/test:1: 102 columns are more than 100\n");
+    accepts("README.md", line);
+    refuses("sim/a.c", "int a; \n", "sim/a.c:1: trailing blank\n");
+    refuses("sim/a.c", "int a;\r\n", "sim/a.c:1: trailing blank\n");
+    refuses("sim/a.c", "\tint a;\n", "sim/a.c:1: tab\n");
+    refuses("sim/a.c", "int a;", "sim/a.c:1: no newline at the end\n");
+    (void)snprintf(line, sizeof line, "/*%94s·*/\n", ""); /* A wide character is one column. */
+    accepts("sim/a.c", line);
+}
+
+/* A file with a signature of two lines, a brace, `body` lines and a brace. */
+static void function_text(char *text, size_t size, unsigned body)
+{
+    size_t at = (size_t)snprintf(text, size, "int a;\n\nint f(int b,\n      int c)\n{\n");
+    for (unsigned i = 0; i < body; i++) at += (size_t)snprintf(text + at, size - at, "    a++;\n");
+    (void)snprintf(text + at, size - at, "}\n");
+}
+
+static void long_functions_and_files_are_refused(void **state)
+{
+    (void)state;
+    char text[8192];
+    function_text(text, sizeof text, TIDY_FUNCTION_LINES_MAX - 4);
+    accepts("sim/a.c", text);
+    function_text(text, sizeof text, TIDY_FUNCTION_LINES_MAX - 3);
+    refuses("sim/a.c", text, "sim/a.c:3: function of 76 lines is longer than 75\n");
+
+    memset(text, '\n', TIDY_FILE_LINES_MAX + 1);
+    text[TIDY_FILE_LINES_MAX + 1] = '\0';
+    refuses("sim/a.h", text, "sim/a.h:501: file of 501 lines is longer than 500\n");
+    text[TIDY_FILE_LINES_MAX] = '\0';
+    accepts("sim/a.h", text);
+}
+
+static void calls_that_lose_a_size_or_an_order_are_refused(void **state)
+{
+    (void)state;
+    refuses("sim/a.c", "int a;\nvoid f(char *a) { strcpy(a, a); }\n",
+            "sim/a.c:2: strcpy() is not used here: it does not know the buffer's size\n");
+    refuses("sim/a.c", "long a = time(0);\n",
+            "sim/a.c:1: time() is not used here: a run depends on its inputs only\n");
+    refuses("sim/a.c", "void f(void) { qsort(0, 0, 0, 0); }\n",
+            "sim/a.c:1: qsort() is not used here: its order of equals is not defined\n");
+    accepts("sim/a.c", "/* time(0) */ int compute_time(int time);\nchar *a = \"rand()\";\n");
+    accepts("sim/a.c", "char *a = \"a\\\"b\"; char c = '\"'; // sprintf(\n");
+}
+
+static void inexact_numbers_need_an_excuse(void **state)
+{
+    (void)state;
+    refuses("sim/report/summary.c", "float a;\ndouble b;\n",
+            "sim/report/summary.c:1: float is not used here\n");
+    refuses("sim/engine/a.c", "\ndouble a;\n",
+            "sim/engine/a.c:2: double decides no instant and no order: "
+            "a file that needs it says why in tests/tidy/doubles.txt\n");
+    refuses("sim/report/summary.c", "int a;\n",
+            "sim/report/summary.c:1: has no double, but tests/tidy/doubles.txt excuses it\n");
+    accepts("sim/report/summary.c", "double a;\n");
+    accepts("sim/roofline/any.c", "double a;\n");
+    accepts("sim/roofline/any.c", "int a;\n");
+    accepts("sim/engine/a.c", "int doubled; /* double */\n");
+    accepts("tests/unit/test_a.c", "double a;\n");
+}
+
+static void reminders_are_refused_even_in_comments(void **state)
+{
+    (void)state;
+    refuses("sim/a.c",
+            "int a;\n/* TO"
+            "DO later */\n",
+            "sim/a.c:2: TO"
+            "DO: do it or leave it\n");
+    refuses("README.md",
+            "FIX"
+            "ME\n",
+            "README.md:1: FIX"
+            "ME: do it or leave it\n");
+}
+
+static void catalogues_are_sorted_and_know_their_sources(void **state)
+{
+    (void)state;
+    refuses("a.def", "A(one)\nA(zero)\nA(two)\n", "a.def:3: two does not come after zero\n");
+    refuses("a.def", "A(one)\nA(one)\n", "a.def:2: one does not come after one\n");
+    refuses("a.def", "A(ones)\nA(one)\n", "a.def:2: one does not come after ones\n");
+    accepts("a.def", "/* comment */\nA(one)\nA(ones)\nA(two)\n");
+    assert_true(tidy_def_has("A(one)\nA(ones)\n", "ones", 4));
+    assert_false(tidy_def_has("A(one)\nA(ones)\n", "two", 3));
+
+    struct tidy tidy = {0};
+    tidy_check_source(&tidy, &(struct tidy_file){"workloads/a.c", "int a;\n", NULL});
+    tidy_check_source(&tidy, &(struct tidy_file){"workloads/b.c", ".source = \"\",\n", NULL});
+    tidy_check_source(&tidy, &(struct tidy_file){"topology/c.json", "{}\n", NULL});
+    tidy_check_source(&tidy, &(struct tidy_file){"workloads/d.c", ".source = \"[1]\",\n", NULL});
+    tidy_check_source(&tidy, &(struct tidy_file){"topology/e.json", "{\"source\": 1}\n", NULL});
+    assert_string_equal(tidy.text, "workloads/a.c:1: does not say where it comes from\n"
+                                   "workloads/b.c:1: has an empty source\n"
+                                   "topology/c.json:1: does not say where it comes from\n");
+    tidy_free(&tidy);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_layer_may_include_only_what_the_table_allows),
+        cmocka_unit_test(a_library_has_one_user),
+        cmocka_unit_test(layout_is_held),
+        cmocka_unit_test(long_functions_and_files_are_refused),
+        cmocka_unit_test(calls_that_lose_a_size_or_an_order_are_refused),
+        cmocka_unit_test(inexact_numbers_need_an_excuse),
+        cmocka_unit_test(reminders_are_refused_even_in_comments),
+        cmocka_unit_test(catalogues_are_sorted_and_know_their_sources),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,74 @@
+#include "tests/tidy/tidy.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+void tidy_complain(struct tidy *tidy, const char *path, unsigned line, const char *format, ...)
+{
+    char message[512];
+    char where[288];
+    va_list arguments;
+    va_start(arguments, format);
+    (void)vsnprintf(message, sizeof message, format, arguments);
+    va_end(arguments);
+    int const where_length = snprintf(where, sizeof where, "%s:%u: ", path, line);
+    size_t const added = (size_t)where_length + strlen(message) + 1;
+    char *text = realloc(tidy->text, tidy->size + added + 1);
+    if (text == NULL) abort();
+    (void)snprintf(text + tidy->size, added + 1, "%s%s\n", where, message);
+    tidy->text = text;
+    tidy->size += added;
+    tidy->count++;
+}
+
+void tidy_free(struct tidy *tidy)
+{
+    free(tidy->text);
+    *tidy = (struct tidy){0};
+}
+
+bool tidy_ends_with(const char *text, const char *end)
+{
+    size_t const length = strlen(text);
+    size_t const end_length = strlen(end);
+    return length >= end_length && strcmp(text + length - end_length, end) == 0;
+}
+
+size_t tidy_line_length(const char *text)
+{
+    return strcspn(text, "\n");
+}
+
+/* Returns the end of the comment, string or character that begins at `at`. */
+static const char *token_end(const char *at)
+{
+    if (at[0] == '/' && at[1] == '/') return at + tidy_line_length(at);
+    if (at[0] == '/') {
+        const char *end = strstr(at + 2, "*/");
+        return end == NULL ? at + strlen(at) : end + 2;
+    }
+    char const quote = *at++;
+    while (*at != '\0' && *at != quote && *at != '\n') at += at[0] == '\\' && at[1] != '\0' ? 2 : 1;
+    return *at == quote ? at + 1 : at;
+}
+
+char *tidy_blank(const char *text)
+{
+    size_t const length = strlen(text);
+    char *code = malloc(length + 1);
+    if (code == NULL) abort();
+    memcpy(code, text, length + 1);
+    for (const char *at = text; *at != '\0';) {
+        bool const starts =
+            (at[0] == '/' && (at[1] == '*' || at[1] == '/')) || at[0] == '"' || at[0] == '\'';
+        if (!starts) {
+            at++;
+            continue;
+        }
+        for (const char *end = token_end(at); at < end; at++)
+            if (*at != '\n') code[at - text] = ' ';
+    }
+    return code;
+}

@@ -1,0 +1,55 @@
+/*
+ * tidy.h: the rules of the house that a compiler does not check. Each function looks at one file
+ * and complains; main.c gives them the tree, test_tidy.c gives them canaries.
+ */
+#ifndef TESTS_TIDY_TIDY_H
+#define TESTS_TIDY_TIDY_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+enum { TIDY_COLUMNS_MAX = 100, TIDY_FUNCTION_LINES_MAX = 75, TIDY_FILE_LINES_MAX = 500 };
+
+/* Complaints, a line each; "path:line: sentence". */
+struct tidy {
+    char *text; /* Grows; freed by tidy_free(). */
+    size_t size;
+    unsigned count;
+};
+
+struct tidy_file {
+    const char *path; /* From the root: "sim/base/arena.c". */
+    const char *text; /* Ended by a 0. */
+    const char *code; /* C only: the same with comments and strings blanked, else NULL. */
+};
+
+void tidy_complain(struct tidy *tidy, const char *path, unsigned line, const char *format, ...)
+    __attribute__((format(printf, 4, 5)));
+void tidy_free(struct tidy *tidy);
+
+bool tidy_ends_with(const char *text, const char *end);
+/* Returns the length of the line at `text`, without its newline. */
+size_t tidy_line_length(const char *text);
+
+/* Comments and strings become blanks, newlines stay; the caller frees the result. */
+char *tidy_blank(const char *text);
+
+/* Width, tabs, trailing blanks, final newline, length of files and functions. */
+void tidy_check_layout(struct tidy *tidy, const struct tidy_file *file);
+
+/* Calls and types that are not used here. `doubles` is the text of doubles.txt. */
+void tidy_check_words(struct tidy *tidy, const struct tidy_file *file, const char *doubles);
+/* Lines of doubles.txt that excuse a file which needs no excuse. */
+void tidy_check_excuse(struct tidy *tidy, const struct tidy_file *file, const char *doubles);
+
+/* Includes against `layers`, the text of tools/layers.txt. */
+void tidy_check_includes(struct tidy *tidy, const struct tidy_file *file, const char *layers);
+
+/* A .def file: one entry a line, in order. */
+void tidy_check_order(struct tidy *tidy, const struct tidy_file *def);
+/* Whether a .def names the entry. */
+bool tidy_def_has(const char *def, const char *name, size_t length);
+/* An entry of a catalogue says where it comes from. */
+void tidy_check_source(struct tidy *tidy, const struct tidy_file *entry);
+
+#endif

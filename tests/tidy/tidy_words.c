@@ -1,0 +1,101 @@
+#include <ctype.h>
+#include <string.h>
+
+#include "tests/tidy/tidy.h"
+
+/* What is not called here, and why. */
+static const struct {
+    const char *name;
+    const char *reason;
+} banned_calls[] = {
+    {"strcpy", "it does not know the buffer's size"},
+    {"strcat", "it does not know the buffer's size"},
+    {"sprintf", "it does not know the buffer's size"},
+    {"vsprintf", "it does not know the buffer's size"},
+    {"gets", "it does not know the buffer's size"},
+    {"atoi", "it cannot report an error"},
+    {"atol", "it cannot report an error"},
+    {"rand", "a run depends on its inputs only"},
+    {"srand", "a run depends on its inputs only"},
+    {"time", "a run depends on its inputs only"},
+    {"qsort", "its order of equals is not defined"},
+};
+
+static bool is_word(char c)
+{
+    return isalnum((unsigned char)c) || c == '_';
+}
+
+static unsigned line_of(const char *text, const char *at)
+{
+    unsigned line = 1;
+    for (; text < at; text++) line += *text == '\n';
+    return line;
+}
+
+/* Finds a whole word from `from` on; NULL if there is none. */
+static const char *word_find(const char *text, const char *from, const char *word)
+{
+    size_t const length = strlen(word);
+    for (const char *at = from; (at = strstr(at, word)) != NULL; at += length)
+        if ((at == text || !is_word(at[-1])) && !is_word(at[length])) return at;
+    return NULL;
+}
+
+/* Whether doubles.txt has a line for the file, or for its folder: "path: reason". */
+static bool is_excused(const char *doubles, const char *path, bool by_name)
+{
+    for (const char *line = doubles; *line != '\0';) {
+        size_t const length = strcspn(line, ":\n");
+        bool const is_folder = length > 0 && line[length - 1] == '/';
+        bool const has_reason = line[length] == ':' && line[length + 1] == ' ';
+        if (has_reason && strncmp(path, line, length) == 0 &&
+            (is_folder ? !by_name : path[length] == '\0'))
+            return true;
+        line += tidy_line_length(line);
+        if (*line == '\n') line++;
+    }
+    return false;
+}
+
+void tidy_check_words(struct tidy *tidy, const struct tidy_file *file, const char *doubles)
+{
+    static const char *const reminders[] = {"TO"
+                                            "DO",
+                                            "FIX"
+                                            "ME"};
+    for (size_t i = 0; i < sizeof reminders / sizeof *reminders; i++)
+        for (const char *at = file->text; (at = word_find(file->text, at, reminders[i])) != NULL;
+             at++)
+            tidy_complain(tidy, file->path, line_of(file->text, at), "%s: do it or leave it",
+                          reminders[i]);
+    if (file->code == NULL) return;
+
+    for (size_t i = 0; i < sizeof banned_calls / sizeof *banned_calls; i++) {
+        const char *at = file->code;
+        while ((at = word_find(file->code, at, banned_calls[i].name)) != NULL) {
+            const char *found = at;
+            at += strlen(banned_calls[i].name);
+            if (*at == '(')
+                tidy_complain(tidy, file->path, line_of(file->code, found),
+                              "%s() is not used here: %s", banned_calls[i].name,
+                              banned_calls[i].reason);
+        }
+    }
+    const char *found = word_find(file->code, file->code, "float");
+    if (found != NULL)
+        tidy_complain(tidy, file->path, line_of(file->code, found), "float is not used here");
+    if (strncmp(file->path, "tests/", 6) == 0 || is_excused(doubles, file->path, false)) return;
+    found = word_find(file->code, file->code, "double");
+    if (found != NULL)
+        tidy_complain(tidy, file->path, line_of(file->code, found),
+                      "double decides no instant and no order: "
+                      "a file that needs it says why in tests/tidy/doubles.txt");
+}
+
+void tidy_check_excuse(struct tidy *tidy, const struct tidy_file *file, const char *doubles)
+{
+    if (!is_excused(doubles, file->path, true) || file->code == NULL) return;
+    if (word_find(file->code, file->code, "double") == NULL)
+        tidy_complain(tidy, file->path, 1, "has no double, but tests/tidy/doubles.txt excuses it");
+}

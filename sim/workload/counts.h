@@ -1,0 +1,59 @@
+/*
+ * counts.h: what a training step asks of one chip, counted by closed formulas from the workload and
+ * the mesh alone: FLOP, bytes and collectives. It never looks at a lowered program, so a test can
+ * hold the program's sums against it; the rooflines are computed from it.
+ *
+ * The workload must be one that workload_lower() accepts.
+ */
+#ifndef SIM_WORKLOAD_COUNTS_H
+#define SIM_WORKLOAD_COUNTS_H
+
+#include <stdint.h>
+
+#include "sim/collective/group.h"
+#include "sim/machine/machine.h"
+#include "sim/mesh/mesh.h"
+#include "sim/workload/workload.h"
+
+/* The collectives of one group, a step. Bytes are the sums of V, the whole gathered or unreduced
+ * array of each: what a link carries follows from V, the group and the algorithm. */
+struct workload_traffic {
+    struct group group;
+    double gather_bytes;     /* AllGather */
+    double scatter_bytes;    /* ReduceScatter */
+    double all_reduce_bytes; /* AllReduce */
+    uint64_t gather_count;
+    uint64_t scatter_count;
+    uint64_t all_reduce_count;
+};
+
+struct workload_counts {
+    /* Compute ops of one chip, a step; recomputation and duplicated KV heads included. */
+    double matmul_flop;   /* Executed. */
+    double padded_flop;   /* The same with shapes padded: token rows to 8, the rest to the MXU. */
+    double vector_flop;   /* VPU */
+    double hbm_bytes;     /* Operands read once, results written once. */
+    double matmul_useful; /* Of matmul_flop: neither recomputed nor duplicated. */
+
+    /* The whole machine, a step. */
+    double useful_flop;           /* 6·P·tokens, all P. */
+    double useful_attention_flop; /* Of the dot products, beside it. */
+
+    /* By mesh role, and the two kinds of neighbours. Roles of size 1 have no traffic. */
+    struct workload_traffic role[MESH_ROLE_COUNT];
+    struct workload_traffic kv;       /* tp/K chips that hold the same KV head. */
+    struct workload_traffic sequence; /* Ranks that share a sequence. */
+    uint64_t tp_critical_count;       /* tp collectives that the compute stream waits for. */
+
+    /* Memory of one chip. */
+    double parameter_bytes;
+    double optimizer_bytes;
+    double gradient_bytes;   /* All gradients at once, as they are kept for the update. */
+    double activation_bytes; /* Saved for the backward pass by remat, all layers, a microbatch. */
+    double gathered_bytes;   /* Weights of one layer, gathered: 0 if they always lie there whole. */
+};
+
+void workload_count(const struct workload_plan *plan, const struct machine *machine,
+                    const struct mesh *mesh, struct workload_counts *ret_counts);
+
+#endif

@@ -1,0 +1,256 @@
+/* Program: sealing, slots, and the refusal of programs that cannot end. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#include "sim/base/arena.h"
+#include "sim/program/program.h"
+
+enum { LAYERS = 3 };
+
+static const struct primitive ring = {.name = "ring"};
+static const struct primitive line = {.name = "line"};
+
+/* Three layers forward and backward: a gather of two chunks feeds a matmul of two parts, which
+ * feeds a reduce-scatter. */
+struct sample {
+    struct program program;
+    struct program_template template[2];
+    struct program_op forward[3];
+    struct program_op backward[1];
+    struct program_block block[2];
+    struct program_role role;
+    struct work work;
+    struct plan plan[2];
+};
+
+static void sample_fill(struct sample *sample)
+{
+    memset(sample, 0, sizeof *sample);
+    sample->plan[0] =
+        (struct plan){.part_count = 4, .chunk_parts = 2, .chunk_count = 2, .lane_count = 1};
+    sample->plan[1] =
+        (struct plan){.part_count = 1, .chunk_parts = 1, .chunk_count = 2, .lane_count = 1};
+    sample->plan[0].item[0].primitive = &ring;
+    sample->plan[1].item[0].primitive = &ring;
+    sample->forward[0] = (struct program_op){.name = "AllGather In",
+                                             .class_name = "AllGather (tp)",
+                                             .kind = PROGRAM_OP_COLLECTIVE,
+                                             .stream = 1,
+                                             .parts = 4,
+                                             .index = 0,
+                                             .operand_op = PROGRAM_NONE,
+                                             .need = {{.stream = 2, .slot = 0}},
+                                             .need_count = 1};
+    sample->forward[1] = (struct program_op){.name = "matmul",
+                                             .class_name = "matmul",
+                                             .parts = 2,
+                                             .operand_op = PROGRAM_NONE,
+                                             .need = {{.stream = 1, .part = 2, .per_part = 2}},
+                                             .need_count = 1};
+    sample->forward[2] = (struct program_op){.name = "ReduceScatter Out",
+                                             .class_name = "ReduceScatter (tp)",
+                                             .kind = PROGRAM_OP_COLLECTIVE,
+                                             .stream = 2,
+                                             .parts = 1,
+                                             .index = 1,
+                                             .operand_op = 1,
+                                             .need = {{.stream = 0, .begun = true, .part = 1}},
+                                             .need_count = 1};
+    sample->backward[0] = (struct program_op){.name = "matmul",
+                                              .class_name = "matmul",
+                                              .parts = 5,
+                                              .operand_op = PROGRAM_NONE,
+                                              .need = {{.stream = 2, .slot = -3, .part = 1}},
+                                              .need_count = 1};
+    sample->template[0] = (struct program_template){"layer forward", sample->forward, 3, {0}};
+    sample->template[1] = (struct program_template){"layer backward", sample->backward, 1, {0}};
+    sample->block[0] = (struct program_block){
+        .template_index = 0, .name = "layer", .repeat = LAYERS, .layer_step = 1};
+    sample->block[1] = (struct program_block){.template_index = 1,
+                                              .phase = PROGRAM_PHASE_BACKWARD,
+                                              .name = "layer",
+                                              .repeat = LAYERS,
+                                              .layer_first = LAYERS - 1,
+                                              .layer_step = -1};
+    sample->role = (struct program_role){.block = sample->block, .block_count = 2};
+    sample->program = (struct program){
+        .stream = {{"compute", false, 0}, {"gather tp", true, 0}, {"reduce tp", true, 0}},
+        .stream_count = 3,
+        .templates = sample->template,
+        .template_count = 2,
+        .roles = &sample->role,
+        .role_count = 1,
+        .works = &sample->work,
+        .work_count = 1,
+        .plans = sample->plan,
+        .plan_count = 2};
+}
+
+static void sealing_counts_parts_slots_and_classes(void **state)
+{
+    (void)state;
+    struct arena *arena = arena_create(0);
+    struct sample sample;
+    sample_fill(&sample);
+    program_seal(arena, &sample.program);
+    const struct program_role *role = &sample.role;
+    assert_int_equal(role->slot_count, 2 * LAYERS);
+    assert_int_equal(role->stream_total[0], LAYERS * 2 + LAYERS * 5);
+    assert_int_equal(role->stream_total[1], LAYERS * 4);
+    assert_int_equal(sample.block[1].slot_first, LAYERS);
+    assert_int_equal(sample.block[1].stream_first[0], LAYERS * 2);
+    assert_int_equal(sample.template[0].stream_parts[1], 4);
+    assert_int_equal(sample.program.stream[1].lane_count, 1);
+    assert_int_equal(sample.program.stream[0].lane_count, 0);
+    /* "matmul" is one class though two templates have it. */
+    assert_int_equal(sample.program.class_count, 3);
+    assert_int_equal(sample.forward[1].class_index, sample.backward[0].class_index);
+    assert_string_equal(sample.program.class_names[sample.forward[2].class_index],
+                        "ReduceScatter (tp)");
+    arena_destroy(arena);
+}
+
+static void parts_of_one_stream_add_up_in_a_slot(void **state)
+{
+    (void)state;
+    struct arena *arena = arena_create(0);
+    struct sample sample;
+    sample_fill(&sample);
+    struct program_op twice[2] = {sample.backward[0], sample.backward[0]};
+    sample.template[1].op = twice;
+    sample.template[1].op_count = 2;
+    program_seal(arena, &sample.program);
+    assert_int_equal(twice[0].part_first, 0);
+    assert_int_equal(twice[1].part_first, 5);
+    assert_int_equal(sample.template[1].stream_parts[0], 10);
+    arena_destroy(arena);
+}
+
+static void slots_have_starts_blocks_and_names(void **state)
+{
+    (void)state;
+    struct arena *arena = arena_create(0);
+    struct sample sample;
+    sample_fill(&sample);
+    program_seal(arena, &sample.program);
+    const struct program_role *role = &sample.role;
+    assert_int_equal(program_slot_start(role, &sample.program, 0, -1), 0);
+    assert_int_equal(program_slot_start(role, &sample.program, 0, 0), 0);
+    assert_int_equal(program_slot_start(role, &sample.program, 0, 2), 4);
+    assert_int_equal(program_slot_start(role, &sample.program, 0, 4), 6 + 5);
+    assert_int_equal(program_slot_start(role, &sample.program, 0, 6), 21);
+    assert_int_equal(program_slot_start(role, &sample.program, 0, 99), 21);
+    assert_ptr_equal(program_slot_block(role, 2), &sample.block[0]);
+    assert_ptr_equal(program_slot_block(role, 3), &sample.block[1]);
+    char name[64];
+    program_slot_name(role, 1, name, sizeof name);
+    assert_string_equal(name, "layer 1 forward");
+    program_slot_name(role, 5, name, sizeof name);
+    assert_string_equal(name, "layer 0 backward");
+    sample.block[1].layer_first = -1;
+    sample.block[1].name = "head";
+    program_slot_name(role, 5, name, sizeof name);
+    assert_string_equal(name, "head backward");
+    arena_destroy(arena);
+}
+
+/* Whether sealing the sample stops the program. */
+static bool seal_aborts(struct sample *sample)
+{
+    (void)fflush(NULL);
+    pid_t const child = fork();
+    assert_true(child >= 0);
+    if (child == 0) {
+        /* The claim that is printed is not for the reader of the test's output. */
+        if (freopen("/dev/null", "w", stderr) == NULL) _exit(2);
+        struct arena *arena = arena_create(0);
+        program_seal(arena, &sample->program);
+        _exit(0);
+    }
+    int status = 0;
+    assert_int_equal(waitpid(child, &status, 0), child);
+    return WIFSIGNALED(status);
+}
+
+static void a_sound_program_is_sealed(void **state)
+{
+    (void)state;
+    struct sample sample;
+    sample_fill(&sample);
+    assert_false(seal_aborts(&sample));
+}
+
+static void a_need_that_can_never_be_met_is_an_assertion(void **state)
+{
+    (void)state;
+    struct sample sample;
+    sample_fill(&sample);
+    sample.forward[0].need[0].part = 1; /* The gather waits for its own slot's reduction. */
+    assert_true(seal_aborts(&sample));
+    sample_fill(&sample);
+    sample.forward[1].need[0].per_part = 3; /* The second part: 5 of 4, which the next slot has, */
+    assert_true(seal_aborts(&sample));      /* but whose gather waits for this matmul. */
+    sample_fill(&sample);
+    sample.backward[0].need[0].part = 99; /* More than the whole step has. */
+    assert_true(seal_aborts(&sample));
+}
+
+static void a_careless_op_is_an_assertion(void **state)
+{
+    (void)state;
+    struct sample sample;
+    sample_fill(&sample);
+    sample.forward[1].parts = 3; /* The operand has not as many parts as the plan has chunks. */
+    assert_true(seal_aborts(&sample));
+    sample_fill(&sample);
+    sample.forward[0].parts = 2; /* Not the plan's. */
+    assert_true(seal_aborts(&sample));
+    sample_fill(&sample);
+    sample.forward[0].need[0].stream = 3;
+    assert_true(seal_aborts(&sample));
+    sample_fill(&sample);
+    sample.forward[0].index = 2;
+    assert_true(seal_aborts(&sample));
+}
+
+static void plans_of_one_stream_must_have_the_same_lanes(void **state)
+{
+    (void)state;
+    struct sample sample;
+    sample_fill(&sample);
+    struct program_op both[4] = {sample.forward[0], sample.forward[1], sample.forward[2],
+                                 sample.forward[0]};
+    both[3].index = 1; /* Another plan on the gather's stream. */
+    both[3].parts = 1;
+    sample.template[0].op = both;
+    sample.template[0].op_count = 4;
+    sample.forward[1].need[0].per_part = 2;
+    assert_false(seal_aborts(&sample));
+    sample.plan[1].item[0].primitive = &line;
+    assert_true(seal_aborts(&sample));
+    sample.plan[1].item[0].primitive = &ring;
+    sample.plan[1].lane_count = 2;
+    assert_true(seal_aborts(&sample));
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(sealing_counts_parts_slots_and_classes),
+        cmocka_unit_test(parts_of_one_stream_add_up_in_a_slot),
+        cmocka_unit_test(slots_have_starts_blocks_and_names),
+        cmocka_unit_test(a_sound_program_is_sealed),
+        cmocka_unit_test(a_need_that_can_never_be_met_is_an_assertion),
+        cmocka_unit_test(a_careless_op_is_an_assertion),
+        cmocka_unit_test(plans_of_one_stream_must_have_the_same_lanes),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -30,11 +30,12 @@ enum json_kind {
     JSON_OBJECT
 };
 
-/* The arena owns the document; json_free() may be left out only for embedded documents. */
+/* The arena owns the document and all of its texts; json_free() only ends its use. */
 enum status json_read_file(struct arena *arena, const char *path, struct json **ret_json,
                            struct error *reterr);
 enum status json_read_text(struct arena *arena, const char *name, const char *text,
                            uint64_t text_bytes, struct json **ret_json, struct error *reterr);
+
 void json_free(struct json *document);
 
 /* Applies "/pointer=value": the value is JSON if it parses, else a string. Objects on the way are
@@ -62,7 +63,7 @@ struct json *json_at(struct json *array, uint32_t index);
 
 /* Typed values; each refuses another kind or a number out of [least, most] with its place. Called
  * json_as_..., because libjansson exports json_string() and the like: ours would take their place
- * inside the library. Texts are copied to the arena and outlive json_free(). */
+ * inside the library. */
 enum status json_as_boolean(struct json *json, bool *ret_value, struct error *reterr);
 enum status json_as_integer(struct json *json, int64_t least, int64_t most, int64_t *ret_value,
                             struct error *reterr);
@@ -79,8 +80,8 @@ enum status json_bytes(struct json *json, uint64_t *ret_bytes, struct error *ret
 
 /*
  * Writing. Text is appended in the order of the calls; commas, quotes and indentation are the
- * writer's. Reals are printed shortest-round-trip and the same everywhere; a real that is not
- * finite is an assertion.
+ * writer's, and so is the line end after the whole. Reals are printed shortest-round-trip and the
+ * same everywhere; a real that is not finite is an assertion.
  */
 struct json_writer {
     struct text *text;

@@ -1,0 +1,199 @@
+#include "sim/base/json.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "sim/base/arena.h"
+#include "sim/base/json_node.h"
+
+_Static_assert((int)JSON_NULL == NODE_NULL && (int)JSON_BOOLEAN == NODE_BOOLEAN &&
+                   (int)JSON_INTEGER == NODE_INTEGER && (int)JSON_REAL == NODE_REAL &&
+                   (int)JSON_STRING == NODE_STRING && (int)JSON_ARRAY == NODE_ARRAY &&
+                   (int)JSON_OBJECT == NODE_OBJECT,
+               "the kinds of the tree are the kinds that readers see");
+
+enum status json_read_text(struct arena *arena, const char *name, const char *text,
+                           uint64_t text_bytes, struct json **ret_json, struct error *reterr)
+{
+    if (text_bytes > JSON_FILE_BYTES_MAX)
+        return error_set(reterr, STATUS_LIMIT, name, "%llu bytes are above the maximum of %d bytes",
+                         (unsigned long long)text_bytes, JSON_FILE_BYTES_MAX);
+    void *memory = NULL;
+    STATUS_TRY(arena_try(arena, 1, sizeof(struct json_document), &memory, reterr));
+    struct json_document *document = memory;
+    STATUS_TRY(arena_try(arena, 1, sizeof(struct json), &memory, reterr));
+    struct json *root = memory;
+    document->arena = arena;
+    document->name = arena_text(arena, name);
+    if (document->name == NULL) return error_set(reterr, STATUS_NO_MEMORY, name, "no memory");
+    root->document = document;
+    STATUS_TRY(json_parse(root, 0, text, text_bytes, false, reterr));
+    *ret_json = root;
+    return STATUS_OK;
+}
+
+static enum status refuse(const char *path, int cause, struct error *reterr)
+{
+    return error_set(reterr, STATUS_IO, path, "cannot be read: %s",
+                     cause == ENOENT ? "no such file" : strerror(cause));
+}
+
+/* Reads at most one byte more than is allowed: a file may grow between fstat() and here. */
+static enum status read_all(int file, const char *path, char *text, uint64_t *ret_bytes,
+                            struct error *reterr)
+{
+    uint64_t bytes = 0;
+    for (;;) {
+        ssize_t const count = read(file, text + bytes, (size_t)(JSON_FILE_BYTES_MAX + 1 - bytes));
+        if (count < 0 && errno == EINTR) continue;
+        if (count < 0) return refuse(path, errno, reterr);
+        bytes += (uint64_t)count;
+        if (count == 0 || bytes > JSON_FILE_BYTES_MAX) break;
+    }
+    *ret_bytes = bytes;
+    return STATUS_OK;
+}
+
+static enum status check_file(int file, const char *path, struct error *reterr)
+{
+    struct stat found;
+    if (fstat(file, &found) != 0) return refuse(path, errno, reterr);
+    if (S_ISDIR(found.st_mode))
+        return error_set(reterr, STATUS_IO, path, "is a folder, not a file");
+    if (!S_ISREG(found.st_mode)) return error_set(reterr, STATUS_IO, path, "is not a regular file");
+    if (found.st_size > JSON_FILE_BYTES_MAX)
+        return error_set(reterr, STATUS_LIMIT, path, "%lld bytes are above the maximum of %d bytes",
+                         (long long)found.st_size, JSON_FILE_BYTES_MAX);
+    return STATUS_OK;
+}
+
+enum status json_read_file(struct arena *arena, const char *path, struct json **ret_json,
+                           struct error *reterr)
+{
+    int const file = open(path, O_RDONLY | O_NONBLOCK | O_NOCTTY); /* A pipe must not hang us. */
+    if (file < 0) return refuse(path, errno, reterr);
+    char *text = NULL;
+    uint64_t text_bytes = 0;
+    enum status status = check_file(file, path, reterr);
+    if (status != STATUS_OK) goto out;
+    text = malloc(JSON_FILE_BYTES_MAX + 1);
+    if (text == NULL) {
+        status = error_set(reterr, STATUS_NO_MEMORY, path, "no memory to read it");
+        goto out;
+    }
+    status = read_all(file, path, text, &text_bytes, reterr);
+    if (status == STATUS_OK)
+        status = json_read_text(arena, path, text, text_bytes, ret_json, reterr);
+out:
+    free(text);
+    (void)close(file);
+    return status;
+}
+
+void json_free(struct json *document)
+{
+    *document = (struct json){.kind = NODE_NULL}; /* Use after it finds nothing. */
+}
+
+/* One step of a JSON pointer (RFC 6901), ~1 and ~0 undone; false where the escape is not one. */
+static bool pointer_step(const char *from, const char *end, char *key)
+{
+    for (; from < end; from++) {
+        char c = *from;
+        if (c == '~') {
+            from++;
+            if (from == end || (*from != '0' && *from != '1')) return false;
+            c = *from == '0' ? '~' : '/';
+        }
+        *key++ = c;
+    }
+    *key = '\0';
+    return true;
+}
+
+static enum status step_into(struct json *node, const char *key, struct json **ret_node,
+                             struct error *reterr)
+{
+    if (node->kind == NODE_OBJECT) {
+        for (struct json *member = node->value.first; member != NULL; member = member->next) {
+            if (strcmp(member->key, key) == 0) {
+                *ret_node = member;
+                return STATUS_OK;
+            }
+        }
+        STATUS_TRY(json_node_add(node, key, ret_node, reterr));
+        (*ret_node)->kind = NODE_OBJECT; /* Unless it is the last step, which overwrites it. */
+        return STATUS_OK;
+    }
+    if (node->kind != NODE_ARRAY)
+        return error_set(reterr, STATUS_INVALID, json_where(node),
+                         "is neither an object nor an array, so it has no \"%.64s\"", key);
+    uint64_t index = 0;
+    bool good = *key != '\0' && (key[0] != '0' || key[1] == '\0');
+    for (const char *c = key; good && *c != '\0'; c++) {
+        good = *c >= '0' && *c <= '9' && index < UINT32_MAX;
+        index = index * 10 + (uint64_t)(*c - '0');
+    }
+    if (!good || index >= node->count)
+        return error_set(reterr, STATUS_INVALID, json_where(node),
+                         "is an array of %u elements and has no element \"%.64s\"", node->count,
+                         key);
+    *ret_node = &node->value.first[index];
+    return STATUS_OK;
+}
+
+static enum status set_value(struct json *node, uint32_t depth, const char *value,
+                             struct error *reterr)
+{
+    struct error ignored = {0};
+    struct json trial = *node;
+    if (json_parse(&trial, depth, value, strlen(value), true, &ignored) == STATUS_OK) {
+        /* Children know their parent by address: parse again, now in place. */
+        return json_parse(node, depth, value, strlen(value), true, reterr);
+    }
+    if (ignored.status == STATUS_NO_MEMORY) {
+        *reterr = ignored;
+        return reterr->status;
+    }
+    node->kind = NODE_STRING;
+    node->count = 0;
+    node->value.text = arena_text(node->document->arena, value);
+    if (node->value.text == NULL)
+        return error_set(reterr, STATUS_NO_MEMORY, "", "no memory for a setting");
+    return STATUS_OK;
+}
+
+enum status json_set(struct json *document, const char *setting, struct error *reterr)
+{
+    const char *equals = strchr(setting, '=');
+    uint64_t const length = strlen(setting);
+    if (setting[0] != '/' || equals == NULL)
+        return error_set(reterr, STATUS_INVALID, "--set",
+                         "\"%.64s\" is not a setting; one is written like /run/seed=2", setting);
+    for (uint64_t i = 0, bytes = 0; i < length; i += bytes) {
+        bytes = json_utf8_bytes(setting + i, length - i);
+        if (bytes == 0) return error_set(reterr, STATUS_INVALID, "--set", "is not UTF-8");
+    }
+    struct json *node = document;
+    uint32_t depth = 0;
+    char *key = arena_take(document->document->arena, 1, length + 1);
+    if (key == NULL) return error_set(reterr, STATUS_NO_MEMORY, "--set", "no memory for it");
+    for (const char *from = setting; from < equals; depth++) {
+        const char *end = memchr(from + 1, '/', (size_t)(equals - from - 1));
+        if (end == NULL) end = equals;
+        if (!pointer_step(from + 1, end, key))
+            return error_set(reterr, STATUS_INVALID, "--set",
+                             "\"%.64s\" has a ~ that is neither ~0 nor ~1", setting);
+        if (depth >= JSON_DEPTH_MAX)
+            return error_set(reterr, STATUS_INVALID, "--set", "is nested deeper than %d",
+                             JSON_DEPTH_MAX);
+        STATUS_TRY(step_into(node, key, &node, reterr));
+        from = end;
+    }
+    return set_value(node, depth, equals + 1, reterr);
+}

@@ -1,0 +1,57 @@
+/*
+ * json_node.h: the tree behind json.h. Only json*.c may include it.
+ *
+ * A document is copied from jansson into the arena at once, so nothing of jansson outlives the
+ * reading and a value needs no owner but the arena.
+ */
+#ifndef SIM_BASE_JSON_NODE_H
+#define SIM_BASE_JSON_NODE_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "sim/base/status.h"
+
+struct arena;
+struct json;
+
+struct json_document {
+    struct arena *arena;
+    const char *name; /* Of the file. */
+};
+
+struct json {
+    struct json_document *document;
+    struct json *parent;
+    const char *key; /* In an object; else NULL. */
+    uint32_t index;  /* In an array. */
+    uint32_t count;  /* Elements or members. */
+    uint8_t kind;    /* enum json_kind, whose names jansson uses too. */
+    bool taken;
+    union {
+        struct json *first; /* Arrays are contiguous; objects are linked, so that they may grow. */
+        const char *text;
+        int64_t integer;
+        double real;
+        bool boolean;
+    } value;
+    struct json *next; /* In an object. */
+    struct json *last; /* Of an object's members. */
+};
+
+/* The kinds, as in json.h, by names that jansson does not use. */
+enum { NODE_NULL, NODE_BOOLEAN, NODE_INTEGER, NODE_REAL, NODE_STRING, NODE_ARRAY, NODE_OBJECT };
+
+/* json_parse.c: a value in place of what `node` holds; `any` permits more than arrays and objects
+ * at the top. `depth` is how deep the node itself lies. */
+enum status json_parse(struct json *node, uint32_t depth, const char *text, uint64_t text_bytes,
+                       bool any, struct error *reterr);
+
+/* A member at the end of an object. */
+enum status json_node_add(struct json *object, const char *key, struct json **ret_member,
+                          struct error *reterr);
+
+/* The length of a UTF-8 character at `text`, 0 if it is not one (overlong, surrogate, cut). */
+uint32_t json_utf8_bytes(const char *text, uint64_t text_bytes);
+
+#endif

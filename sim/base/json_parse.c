@@ -1,0 +1,188 @@
+/*
+ * json_parse.c: text to tree. The only file that includes jansson.
+ */
+#include <jansson.h>
+#include <limits.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "sim/base/arena.h"
+#include "sim/base/json_node.h"
+
+enum { PARSE_DEPTH_MAX = 64 };
+
+/* file:line:column, with the end of a long path rather than its beginning. */
+static enum status refuse_at(const struct json_document *document, uint64_t line, uint64_t column,
+                             const char *message, struct error *reterr)
+{
+    char where[sizeof reterr->where];
+    size_t const length = strlen(document->name);
+    size_t const skipped = length > 140 ? length - 140 : 0;
+    (void)snprintf(where, sizeof where, "%s%s:%llu:%llu", skipped ? "..." : "",
+                   document->name + skipped, (unsigned long long)line, (unsigned long long)column);
+    char clean[JSON_ERROR_TEXT_LENGTH];
+    (void)snprintf(clean, sizeof clean, "%s", message);
+    for (char *c = clean; *c != '\0'; c++)
+        if ((unsigned char)*c < 0x20 || *c == 0x7f) *c = '?';
+    return error_set(reterr, STATUS_INVALID, where, "%s", clean);
+}
+
+uint32_t json_utf8_bytes(const char *text, uint64_t text_bytes)
+{
+    const unsigned char *c = (const unsigned char *)text;
+    if (text_bytes == 0) return 0;
+    if (c[0] < 0x80) return 1;
+    uint32_t const bytes = c[0] >= 0xf0 ? 4 : c[0] >= 0xe0 ? 3 : 2;
+    if (c[0] < 0xc2 || c[0] > 0xf4 || text_bytes < bytes) return 0;
+    for (uint32_t i = 1; i < bytes; i++)
+        if ((c[i] & 0xc0) != 0x80) return 0;
+    if (c[0] == 0xe0 && c[1] < 0xa0) return 0;
+    if (c[0] == 0xed && c[1] > 0x9f) return 0;
+    if (c[0] == 0xf0 && c[1] < 0x90) return 0;
+    if (c[0] == 0xf4 && c[1] > 0x8f) return 0;
+    return bytes;
+}
+
+/* What jansson does not refuse, or refuses without saying it clearly: depth, NUL, encoding. */
+static enum status scan(const struct json_document *document, uint32_t depth, const char *text,
+                        uint64_t text_bytes, struct error *reterr)
+{
+    uint64_t line = 1, column = 1;
+    bool in_string = false, escaped = false;
+    if (text_bytes >= 3 && memcmp(text, "\xef\xbb\xbf", 3) == 0)
+        return refuse_at(document, 1, 1, "begins with a byte order mark; save it without one",
+                         reterr);
+    for (uint64_t i = 0; i < text_bytes; column++) {
+        uint32_t const bytes = json_utf8_bytes(text + i, text_bytes - i);
+        if (bytes == 0) return refuse_at(document, line, column, "is not UTF-8 here", reterr);
+        char const c = text[i];
+        i += bytes;
+        if (c == '\0') return refuse_at(document, line, column, "a NUL byte in the text", reterr);
+        if (c == '\n') {
+            line++;
+            column = 0;
+        }
+        if (escaped || in_string) {
+            if (!escaped && c == '"') in_string = false;
+            escaped = !escaped && c == '\\';
+        } else if (c == '"') {
+            in_string = true;
+        } else if (c == '[' || c == '{') {
+            if (++depth > PARSE_DEPTH_MAX)
+                return refuse_at(document, line, column, "is nested deeper than 64", reterr);
+        } else if (c == ']' || c == '}') {
+            depth -= depth > 0;
+        }
+    }
+    return STATUS_OK;
+}
+
+enum status json_node_add(struct json *object, const char *key, struct json **ret_member,
+                          struct error *reterr)
+{
+    void *memory = NULL;
+    STATUS_TRY(arena_try(object->document->arena, 1, sizeof(struct json), &memory, reterr));
+    struct json *member = memory;
+    member->document = object->document;
+    member->parent = object;
+    member->key = arena_text(object->document->arena, key);
+    if (member->key == NULL)
+        return error_set(reterr, STATUS_NO_MEMORY, "", "no memory for the keys of the document");
+    member->kind = NODE_NULL;
+    if (object->value.first == NULL) object->value.first = member;
+    if (object->last != NULL) object->last->next = member;
+    object->last = member;
+    object->count++;
+    *ret_member = member;
+    return STATUS_OK;
+}
+
+static enum status copy(struct json *node, json_t *value, struct error *reterr);
+
+static enum status copy_array(struct json *node, json_t *value, struct error *reterr)
+{
+    size_t const count = json_array_size(value);
+    void *memory = NULL;
+    STATUS_TRY(arena_try(node->document->arena, count, sizeof(struct json), &memory, reterr));
+    node->kind = NODE_ARRAY;
+    node->value.first = memory;
+    node->count = (uint32_t)count;
+    for (uint32_t i = 0; i < count; i++) {
+        struct json *element = &node->value.first[i];
+        element->document = node->document;
+        element->parent = node;
+        element->index = i;
+        STATUS_TRY(copy(element, json_array_get(value, i), reterr));
+    }
+    return STATUS_OK;
+}
+
+static enum status copy_object(struct json *node, json_t *value, struct error *reterr)
+{
+    const char *key = NULL;
+    json_t *each = NULL;
+    node->kind = NODE_OBJECT;
+    node->value.first = NULL;
+    json_object_foreach(value, key, each)
+    {
+        struct json *member = NULL;
+        STATUS_TRY(json_node_add(node, key, &member, reterr));
+        STATUS_TRY(copy(member, each, reterr));
+    }
+    return STATUS_OK;
+}
+
+/* Recursion is bounded by scan(): 64 deep. */
+static enum status copy(struct json *node, json_t *value, struct error *reterr)
+{
+    node->count = 0;
+    node->last = NULL;
+    node->taken = false;
+    switch (json_typeof(value)) {
+    case JSON_OBJECT:
+        return copy_object(node, value, reterr);
+    case JSON_ARRAY:
+        return copy_array(node, value, reterr);
+    case JSON_STRING:
+        node->kind = NODE_STRING;
+        node->value.text = arena_text(node->document->arena, json_string_value(value));
+        if (node->value.text == NULL)
+            return error_set(reterr, STATUS_NO_MEMORY, "", "no memory for the texts of %s",
+                             node->document->name);
+        break;
+    case JSON_INTEGER:
+        node->kind = NODE_INTEGER;
+        node->value.integer = json_integer_value(value);
+        break;
+    case JSON_REAL:
+        node->kind = NODE_REAL;
+        node->value.real = json_real_value(value);
+        break;
+    case JSON_TRUE:
+    case JSON_FALSE:
+        node->kind = NODE_BOOLEAN;
+        node->value.boolean = json_typeof(value) == JSON_TRUE;
+        break;
+    case JSON_NULL:
+        node->kind = NODE_NULL;
+        break;
+    }
+    return STATUS_OK;
+}
+
+enum status json_parse(struct json *node, uint32_t depth, const char *text, uint64_t text_bytes,
+                       bool any, struct error *reterr)
+{
+    STATUS_TRY(scan(node->document, depth, text, text_bytes, reterr));
+    json_error_t why;
+    json_t *root = json_loadb(text, (size_t)text_bytes,
+                              JSON_REJECT_DUPLICATES | (any ? JSON_DECODE_ANY : 0u), &why);
+    if (root == NULL) {
+        uint64_t const line = why.line > 0 ? (uint64_t)why.line : 1;
+        uint64_t const column = why.column > 0 ? (uint64_t)why.column : 1;
+        return refuse_at(node->document, line, column, why.text, reterr);
+    }
+    enum status const status = copy(node, root, reterr);
+    json_decref(root);
+    return status;
+}

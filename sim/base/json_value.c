@@ -1,0 +1,220 @@
+/*
+ * json_value.c: what readers ask of a value.
+ */
+#include <stdio.h>
+#include <string.h>
+
+#include "sim/base/arena.h"
+#include "sim/base/json.h"
+#include "sim/base/json_node.h"
+#include "sim/base/name.h"
+#include "sim/base/quantity.h"
+#include "sim/base/text.h"
+
+static const char *const kind_names[] = {"null",     "a boolean", "an integer", "a number",
+                                         "a string", "an array",  "an object"};
+
+enum json_kind json_kind(const struct json *json)
+{
+    return (enum json_kind)json->kind;
+}
+
+/* "~" and "/" in keys are written as RFC 6901 has it. */
+static void where_add_key(struct text *text, const char *key)
+{
+    for (; *key != '\0'; key++) {
+        if (*key == '~' || *key == '/')
+            text_add(text, "~%c", *key == '~' ? '0' : '1');
+        else
+            text_add_bytes(text, key, 1);
+    }
+}
+
+const char *json_where(const struct json *json)
+{
+    const struct json *path[2 * JSON_DEPTH_MAX];
+    uint32_t depth = 0;
+    for (const struct json *node = json; node->parent != NULL; node = node->parent) {
+        SIM_ASSERT(depth < 2 * JSON_DEPTH_MAX);
+        path[depth++] = node;
+    }
+    struct text text = {0};
+    while (depth > 0) {
+        const struct json *node = path[--depth];
+        text_add_bytes(&text, "/", 1);
+        if (node->key != NULL)
+            where_add_key(&text, node->key);
+        else
+            text_add(&text, "%u", node->index);
+    }
+    char *where = text.bytes == NULL ? NULL : arena_text(json->document->arena, text.bytes);
+    text_free(&text);
+    return where == NULL ? "" : where;
+}
+
+static enum status refuse_kind(const struct json *json, const char *wanted, struct error *reterr)
+{
+    return error_set(reterr, STATUS_INVALID, json_where(json), "must be %s, but is %s", wanted,
+                     kind_names[json->kind]);
+}
+
+struct json *json_take(struct json *object, const char *key)
+{
+    if (object->kind != NODE_OBJECT) return NULL;
+    for (struct json *member = object->value.first; member != NULL; member = member->next) {
+        if (strcmp(member->key, key) == 0) {
+            member->taken = true;
+            return member;
+        }
+    }
+    return NULL;
+}
+
+enum status json_need(struct json *object, const char *key, struct json **ret_json,
+                      struct error *reterr)
+{
+    STATUS_TRY(json_as_object(object, reterr));
+    struct json *member = json_take(object, key);
+    if (member == NULL)
+        return error_set(reterr, STATUS_INVALID, json_where(object), "\"%s\" is missing", key);
+    *ret_json = member;
+    return STATUS_OK;
+}
+
+enum status json_as_object(struct json *json, struct error *reterr)
+{
+    return json->kind == NODE_OBJECT ? STATUS_OK : refuse_kind(json, "an object", reterr);
+}
+
+enum status json_end(struct json *object, const char *const *known, struct error *reterr)
+{
+    STATUS_TRY(json_as_object(object, reterr));
+    for (struct json *member = object->value.first; member != NULL; member = member->next) {
+        if (member->taken) continue;
+        const char *nearest = name_nearest(member->key, known);
+        if (nearest == NULL)
+            return error_set(reterr, STATUS_INVALID, json_where(member), "unknown key \"%.64s\"",
+                             member->key);
+        return error_set(reterr, STATUS_INVALID, json_where(member),
+                         "unknown key \"%.64s\"; the nearest known is \"%s\"", member->key,
+                         nearest);
+    }
+    return STATUS_OK;
+}
+
+const char *json_key_at(struct json *object, uint32_t index)
+{
+    if (object->kind != NODE_OBJECT) return NULL;
+    struct json *member = object->value.first;
+    while (member != NULL && index-- > 0) member = member->next;
+    return member == NULL ? NULL : member->key;
+}
+
+uint32_t json_count(const struct json *array)
+{
+    return array->kind == NODE_ARRAY || array->kind == NODE_OBJECT ? array->count : 0;
+}
+
+struct json *json_at(struct json *array, uint32_t index)
+{
+    if (array->kind != NODE_ARRAY || index >= array->count) return NULL;
+    return &array->value.first[index];
+}
+
+enum status json_as_boolean(struct json *json, bool *ret_value, struct error *reterr)
+{
+    if (json->kind != NODE_BOOLEAN) return refuse_kind(json, "true or false", reterr);
+    *ret_value = json->value.boolean;
+    return STATUS_OK;
+}
+
+enum status json_as_integer(struct json *json, int64_t least, int64_t most, int64_t *ret_value,
+                            struct error *reterr)
+{
+    if (json->kind == NODE_REAL)
+        return error_set(reterr, STATUS_INVALID, json_where(json),
+                         "must be an integer, written without a point or an exponent");
+    if (json->kind != NODE_INTEGER) return refuse_kind(json, "an integer", reterr);
+    int64_t const value = json->value.integer;
+    if (value < least || value > most)
+        return error_set(reterr, STATUS_INVALID, json_where(json), "%lld is %s %lld",
+                         (long long)value,
+                         value < least ? "below the minimum" : "above the maximum",
+                         (long long)(value < least ? least : most));
+    *ret_value = value;
+    return STATUS_OK;
+}
+
+enum status json_as_real(struct json *json, double least, double most, double *ret_value,
+                         struct error *reterr)
+{
+    if (json->kind != NODE_REAL && json->kind != NODE_INTEGER)
+        return refuse_kind(json, "a number", reterr);
+    double const value = json->kind == NODE_REAL ? json->value.real : (double)json->value.integer;
+    if (!(value >= least && value <= most))
+        return error_set(reterr, STATUS_INVALID, json_where(json), "%g is %s %g", value,
+                         value < least ? "below the minimum" : "above the maximum",
+                         value < least ? least : most);
+    *ret_value = value;
+    return STATUS_OK;
+}
+
+enum status json_as_string(struct json *json, const char **ret_text, struct error *reterr)
+{
+    if (json->kind != NODE_STRING) return refuse_kind(json, "a string", reterr);
+    *ret_text = json->value.text;
+    return STATUS_OK;
+}
+
+enum status json_choice(struct json *json, const char *const *choices, uint32_t *ret_index,
+                        struct error *reterr)
+{
+    const char *text = NULL;
+    STATUS_TRY(json_as_string(json, &text, reterr));
+    for (uint32_t i = 0; choices[i] != NULL; i++) {
+        if (strcmp(choices[i], text) == 0) {
+            *ret_index = i;
+            return STATUS_OK;
+        }
+    }
+    struct text list = {0};
+    for (uint32_t i = 0; choices[i] != NULL; i++)
+        text_add(&list, "%s\"%s\"", i == 0 ? "" : ", ", choices[i]);
+    const char *nearest = name_nearest(text, choices);
+    enum status const status =
+        error_set(reterr, STATUS_INVALID, json_where(json),
+                  "\"%.64s\" is not one of %s; the nearest is \"%s\"", text,
+                  list.bytes == NULL ? "the choices" : list.bytes, nearest == NULL ? "" : nearest);
+    text_free(&list);
+    return status;
+}
+
+/* A bare number gets quantity's own sentence about the missing unit. */
+static enum status quantity_of(struct json *json, const char *wanted, const char **ret_text,
+                               struct error *reterr)
+{
+    if (json->kind != NODE_STRING) return refuse_kind(json, wanted, reterr);
+    *ret_text = json->value.text;
+    return STATUS_OK;
+}
+
+enum status json_rate(struct json *json, uint64_t *ret_bytes_per_s, struct error *reterr)
+{
+    const char *text = NULL;
+    STATUS_TRY(quantity_of(json, "a rate with its unit, like \"90GB/s\"", &text, reterr));
+    return quantity_rate(text, json_where(json), ret_bytes_per_s, reterr);
+}
+
+enum status json_duration(struct json *json, int64_t *ret_ps, struct error *reterr)
+{
+    const char *text = NULL;
+    STATUS_TRY(quantity_of(json, "a duration with its unit, like \"1.5us\"", &text, reterr));
+    return quantity_duration(text, json_where(json), ret_ps, reterr);
+}
+
+enum status json_bytes(struct json *json, uint64_t *ret_bytes, struct error *reterr)
+{
+    const char *text = NULL;
+    STATUS_TRY(quantity_of(json, "a size with its unit, like \"80GiB\"", &text, reterr));
+    return quantity_bytes(text, json_where(json), ret_bytes, reterr);
+}

@@ -1,0 +1,153 @@
+/*
+ * json_write.c: JSON out, byte for byte the same everywhere.
+ */
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "sim/base/json.h"
+#include "sim/base/json_node.h"
+#include "sim/base/text.h"
+
+void json_write_start(struct json_writer *writer, struct text *text)
+{
+    *writer = (struct json_writer){.text = text, .first = true};
+}
+
+static bool on_one_line(const struct json_writer *writer)
+{
+    return writer->flat != 0 && writer->depth >= writer->flat;
+}
+
+static void write_line(struct json_writer *writer)
+{
+    text_add(writer->text, "\n%*s", (int)(2 * writer->depth), "");
+}
+
+/* What stands between the last thing written and the next value or key. */
+static void write_separator(struct json_writer *writer)
+{
+    if (writer->after_key) {
+        writer->after_key = false;
+        return;
+    }
+    if (!writer->first) text_add(writer->text, on_one_line(writer) ? ", " : ",");
+    if (writer->depth > 0 && !on_one_line(writer)) write_line(writer);
+    writer->first = false;
+}
+
+static void write_open(struct json_writer *writer, const char *bracket)
+{
+    write_separator(writer);
+    text_add(writer->text, "%s", bracket);
+    writer->depth++;
+    writer->first = true;
+}
+
+static void write_close(struct json_writer *writer, const char *bracket)
+{
+    SIM_ASSERT(writer->depth > 0 && !writer->after_key);
+    bool const flat = on_one_line(writer);
+    writer->depth--;
+    if (!writer->first && !flat) write_line(writer);
+    text_add(writer->text, "%s%s", bracket, writer->depth == 0 ? "\n" : "");
+    writer->first = false;
+}
+
+static void write_quoted(struct text *text, const char *string)
+{
+    uint64_t const length = strlen(string);
+    text_add_bytes(text, "\"", 1);
+    for (uint64_t i = 0; i < length;) {
+        uint32_t const bytes = json_utf8_bytes(string + i, length - i);
+        char const c = string[i];
+        if (bytes == 0)
+            text_add(text, "\xef\xbf\xbd"); /* U+FFFD: a path need not be UTF-8; JSON must. */
+        else if (c == '"' || c == '\\')
+            text_add(text, "\\%c", c);
+        else if (bytes == 1 && ((unsigned char)c < 0x20 || c == 0x7f))
+            text_add(text, "\\u%04x", (unsigned)c);
+        else
+            text_add_bytes(text, string + i, bytes);
+        i += bytes == 0 ? 1 : bytes;
+    }
+    text_add_bytes(text, "\"", 1);
+}
+
+void json_write_key(struct json_writer *writer, const char *key)
+{
+    SIM_ASSERT(writer->depth > 0 && !writer->after_key);
+    write_separator(writer);
+    write_quoted(writer->text, key);
+    text_add(writer->text, ": ");
+    writer->after_key = true;
+}
+
+void json_write_object(struct json_writer *writer)
+{
+    write_open(writer, "{");
+}
+
+void json_write_object_end(struct json_writer *writer)
+{
+    write_close(writer, "}");
+}
+
+void json_write_array(struct json_writer *writer)
+{
+    write_open(writer, "[");
+}
+
+void json_write_array_end(struct json_writer *writer)
+{
+    write_close(writer, "]");
+}
+
+void json_write_string(struct json_writer *writer, const char *text)
+{
+    write_separator(writer);
+    write_quoted(writer->text, text);
+}
+
+void json_write_integer(struct json_writer *writer, int64_t value)
+{
+    write_separator(writer);
+    text_add(writer->text, "%lld", (long long)value);
+}
+
+void json_write_unsigned(struct json_writer *writer, uint64_t value)
+{
+    write_separator(writer);
+    text_add(writer->text, "%llu", (unsigned long long)value);
+}
+
+void json_write_real(struct json_writer *writer, double value)
+{
+    SIM_ASSERT(isfinite(value));
+    char digits[64];
+    for (int precision = 1; precision <= 17; precision++) {
+        (void)snprintf(digits, sizeof digits, "%.*g", precision, value);
+        if (strtod(digits, NULL) == value) break;
+    }
+    /* Whatever the locale puts for the point, in however many bytes, is a point. */
+    char plain[64];
+    uint32_t length = 0;
+    bool real = false, in_point = false;
+    for (const char *c = digits; *c != '\0'; c++) {
+        bool const kept = (*c >= '0' && *c <= '9') || *c == '-' || *c == '+' || *c == 'e';
+        if (!kept && in_point) continue;
+        in_point = !kept;
+        real = real || !kept || *c == 'e';
+        plain[length++] = kept ? *c : '.';
+    }
+    write_separator(writer);
+    text_add_bytes(writer->text, plain, length);
+    if (!real) text_add(writer->text, ".0"); /* So that it is read back as a real. */
+}
+
+void json_write_boolean(struct json_writer *writer, bool value)
+{
+    write_separator(writer);
+    text_add(writer->text, value ? "true" : "false");
+}

@@ -1,0 +1,63 @@
+#include "sim/base/name.h"
+
+#include <stddef.h>
+#include <string.h>
+
+/* Longer names are compared by their beginning: the names we know are short, and a hostile key of
+ * megabytes must not cost anything. */
+enum { NAME_COMPARED_BYTES = 64 };
+
+static uint32_t least(uint32_t a, uint32_t b)
+{
+    return a < b ? a : b;
+}
+
+static char lower(char c)
+{
+    return c >= 'A' && c <= 'Z' ? (char)(c - 'A' + 'a') : c;
+}
+
+/* An edit costs 2 and a letter in the other case 1, so that "gbit" is nearer to "Gbit" than to
+ * "bit". */
+static uint32_t differs(char a, char b)
+{
+    return a == b ? 0 : lower(a) == lower(b) ? 1 : 2;
+}
+
+/* Optimal string alignment: insertions, deletions, substitutions and swaps of neighbours. */
+static uint32_t distance(const char *a, uint32_t a_bytes, const char *b, uint32_t b_bytes)
+{
+    uint32_t rows[3][NAME_COMPARED_BYTES + 1];
+    uint32_t *before = rows[0], *above = rows[1], *row = rows[2];
+    for (uint32_t j = 0; j <= b_bytes; j++) above[j] = before[j] = 2 * j;
+    for (uint32_t i = 1; i <= a_bytes; i++) {
+        row[0] = 2 * i;
+        for (uint32_t j = 1; j <= b_bytes; j++) {
+            row[j] =
+                least(above[j - 1] + differs(a[i - 1], b[j - 1]), least(above[j], row[j - 1]) + 2);
+            if (i > 1 && j > 1 && a[i - 1] == b[j - 2] && a[i - 2] == b[j - 1])
+                row[j] = least(row[j], before[j - 2] + 2);
+        }
+        uint32_t *const spare = before;
+        before = above;
+        above = row;
+        row = spare;
+    }
+    return above[b_bytes];
+}
+
+const char *name_nearest(const char *name, const char *const *names)
+{
+    const char *nearest = NULL;
+    uint32_t nearest_distance = UINT32_MAX;
+    uint32_t const name_bytes = (uint32_t)strnlen(name, NAME_COMPARED_BYTES);
+    for (; *names != NULL; names++) {
+        uint32_t const bytes = (uint32_t)strnlen(*names, NAME_COMPARED_BYTES);
+        uint32_t const d = distance(name, name_bytes, *names, bytes);
+        if (d < nearest_distance) {
+            nearest = *names;
+            nearest_distance = d;
+        }
+    }
+    return nearest;
+}

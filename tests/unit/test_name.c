@@ -1,0 +1,56 @@
+/* Names: the nearest known one. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "sim/base/name.h"
+
+static const char *const names[] = {"fsdp", "tp", "dp", "shape", "chip", NULL};
+
+static void a_misspelt_name_finds_the_one_that_was_meant(void **state)
+{
+    (void)state;
+    assert_string_equal(name_nearest("shap", names), "shape");
+    assert_string_equal(name_nearest("shapes", names), "shape");
+    assert_string_equal(name_nearest("fspd", names), "fsdp"); /* One swap. */
+    assert_string_equal(name_nearest("chpi", names), "chip");
+    assert_string_equal(name_nearest("tp", names), "tp");
+    assert_string_equal(name_nearest("DP", names), "dp"); /* Cases differ, "tp" is not nearer. */
+}
+
+static void the_first_of_equals_wins(void **state)
+{
+    (void)state;
+    assert_string_equal(name_nearest("xp", names), "tp"); /* "dp" is as near. */
+    assert_string_equal(name_nearest("", names), "tp");
+}
+
+static void nothing_is_nearest_to_nothing(void **state)
+{
+    (void)state;
+    static const char *const none[] = {NULL};
+    assert_null(name_nearest("tp", none));
+}
+
+static void a_name_of_megabytes_costs_nothing_and_breaks_nothing(void **state)
+{
+    (void)state;
+    static char name[1 << 20];
+    memset(name, 's', sizeof name - 1);
+    for (int i = 0; i < 1000; i++) assert_non_null(name_nearest(name, names));
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_misspelt_name_finds_the_one_that_was_meant),
+        cmocka_unit_test(the_first_of_equals_wins),
+        cmocka_unit_test(nothing_is_nearest_to_nothing),
+        cmocka_unit_test(a_name_of_megabytes_costs_nothing_and_breaks_nothing),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

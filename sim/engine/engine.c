@@ -1,0 +1,261 @@
+#include "sim/engine/engine.h"
+
+#include <string.h>
+
+#include "sim/base/arena.h"
+#include "sim/engine/heap.h"
+#include "sim/engine/ladder.h"
+
+enum {
+    BLOCK_CHIPS = 62,
+    WATCH_ENTRIES = 4096,
+    WATCH_EVENTS = 65536,
+};
+
+static const uint64_t pending_limit = UINT64_C(1) << 31; /* Entries are numbered in 32 bits. */
+
+/* A piece of an entry's list of chips. Block 0 is a full one that holds nothing. */
+struct engine_block {
+    uint32_t next; /* In the entry's list, or in the list of free blocks. 0: none. */
+    uint32_t count;
+    uint32_t chips[BLOCK_CHIPS];
+};
+
+/* The entry that was opened last in a channel, to which equal posts are added. */
+struct engine_channel {
+    uint64_t at_ps; /* UINT64_MAX: none is open. */
+    uint64_t order;
+    uint32_t entry;
+    uint32_t block; /* The last of the entry; 0 as long as it has only one chip. */
+};
+
+struct engine {
+    struct engine_channel *channels;
+    struct ladder_entry *entries; /* From 1. */
+    struct engine_block *blocks;
+    uint32_t entry_free;  /* Used last, so that it is still in the cache. 0: none. */
+    uint32_t entry_count; /* Ever used. */
+    uint32_t block_free;
+    uint32_t block_count;
+    uint64_t pending_count; /* Events. */
+    struct ladder ladder;
+
+    struct heap heap;
+    bool is_reference;
+
+    int64_t now_ps;
+    uint64_t event_count;
+    uint64_t popped_count; /* Entries. */
+    uint64_t check_events; /* When to look at the limit and to call the watcher. */
+    uint64_t check_entries;
+    struct engine_options options;
+};
+
+static enum status create_fast(struct arena *arena, struct engine *engine, struct error *reterr)
+{
+    const struct engine_options *options = &engine->options;
+    /* A list has at least two chips a block; only the list being handled may be down to one chip
+     * in its last block, beside the block in the handler's hands, and block 0 is never used. */
+    uint64_t const block_max = options->pending_max / 2 + 3;
+    void *memory = NULL;
+    STATUS_TRY(arena_try(arena, (uint64_t)options->channel_count, sizeof *engine->channels, &memory,
+                         reterr));
+    engine->channels = memory;
+    for (uint32_t i = 0; i < options->channel_count; i++) engine->channels[i].at_ps = UINT64_MAX;
+    STATUS_TRY(
+        arena_try(arena, options->pending_max + 1, sizeof *engine->entries, &memory, reterr));
+    engine->entries = memory;
+    STATUS_TRY(arena_try(arena, block_max, sizeof *engine->blocks, &memory, reterr));
+    engine->blocks = memory;
+    engine->blocks[0].count = BLOCK_CHIPS;
+    return ladder_create(arena, engine->entries, (uint32_t)options->pending_max, &engine->ladder,
+                         reterr);
+}
+
+enum status engine_create(struct arena *arena, const struct engine_options *options,
+                          struct engine **ret_engine, struct error *reterr)
+{
+    bool const is_reference = strcmp(options->queue, "reference") == 0;
+    if (!is_reference && strcmp(options->queue, "fast") != 0)
+        return error_set(reterr, STATUS_NOT_FOUND, "",
+                         "unknown queue \"%s\"; known are \"fast\" and \"reference\"",
+                         options->queue);
+    if (options->pending_max >= pending_limit)
+        return error_set(
+            reterr, STATUS_LIMIT, "", "%llu events may wait at once, more than the queue's %llu",
+            (unsigned long long)options->pending_max, (unsigned long long)pending_limit - 1);
+    void *memory = NULL;
+    STATUS_TRY(arena_try(arena, 1, sizeof(struct engine), &memory, reterr));
+    struct engine *engine = memory;
+    engine->options = *options;
+    engine->is_reference = is_reference;
+    if (is_reference)
+        STATUS_TRY(heap_create(arena, options->pending_max, &engine->heap, reterr));
+    else
+        STATUS_TRY(create_fast(arena, engine, reterr));
+    *ret_engine = engine;
+    return STATUS_OK;
+}
+
+static uint32_t block_take(struct engine *engine)
+{
+    uint32_t block = engine->block_free;
+    if (block != 0)
+        engine->block_free = engine->blocks[block].next;
+    else
+        block = ++engine->block_count;
+    engine->blocks[block].next = 0;
+    engine->blocks[block].count = 0;
+    return block;
+}
+
+/* The last block of the channel's entry is full, or the entry has only its first chip. */
+static void channel_extend(struct engine *engine, struct engine_channel *channel, uint32_t chip)
+{
+    struct ladder_entry *entry = &engine->entries[channel->entry];
+    uint32_t const index = block_take(engine);
+    struct engine_block *block = &engine->blocks[index];
+    if (channel->block == 0) {
+        entry->block = index;
+        block->chips[block->count++] = entry->chip;
+    } else {
+        engine->blocks[channel->block].next = index;
+    }
+    block->chips[block->count++] = chip;
+    channel->block = index;
+}
+
+static void channel_open(struct engine *engine, struct engine_channel *channel, uint64_t at_ps,
+                         uint64_t order, uint32_t chip)
+{
+    uint32_t index = engine->entry_free;
+    if (index != 0)
+        engine->entry_free = engine->entries[index].next;
+    else
+        index = ++engine->entry_count;
+    engine->entries[index] = (struct ladder_entry){
+        .at_ps = at_ps,
+        .order = order,
+        .channel = (uint32_t)(channel - engine->channels),
+        .chip = chip,
+    };
+    *channel = (struct engine_channel){at_ps, order, index, 0};
+    ladder_push(&engine->ladder, index);
+}
+
+void engine_post(struct engine *engine, int64_t at_ps, uint64_t order, uint32_t channel,
+                 uint32_t chip)
+{
+    SIM_ASSERT(at_ps >= engine->now_ps);
+    SIM_ASSERT(channel < engine->options.channel_count && chip < engine->options.chip_count);
+    SIM_ASSERT(engine->pending_count < engine->options.pending_max);
+    engine->pending_count++;
+    if (engine->is_reference) {
+        heap_push(&engine->heap, (struct heap_event){at_ps, order, chip});
+        return;
+    }
+    struct engine_channel *last = &engine->channels[channel];
+    if (last->at_ps != (uint64_t)at_ps || last->order != order) {
+        channel_open(engine, last, (uint64_t)at_ps, order, chip);
+        return;
+    }
+    struct engine_block *block = &engine->blocks[last->block];
+    if (block->count < BLOCK_CHIPS)
+        block->chips[block->count++] = chip;
+    else
+        channel_extend(engine, last, chip);
+}
+
+/* Calls the handler with `count` chips that are pending no more. */
+static void engine_call(struct engine *engine, uint64_t order, const uint32_t *chips,
+                        uint32_t count)
+{
+    engine->pending_count -= count;
+    engine->event_count += count;
+    engine->options.handler(engine->options.owner, engine, engine->now_ps, order, chips, count);
+}
+
+static void serve_reference(struct engine *engine)
+{
+    struct heap_event const event = heap_pop(&engine->heap);
+    engine->now_ps = event.at_ps;
+    engine->popped_count++;
+    engine_call(engine, event.order, &event.chip, 1);
+}
+
+static void serve_fast(struct engine *engine)
+{
+    uint32_t const index = ladder_pop(&engine->ladder);
+    struct ladder_entry *entry = &engine->entries[index];
+    struct engine_channel *channel = &engine->channels[entry->channel];
+    if (channel->entry == index) *channel = (struct engine_channel){UINT64_MAX, 0, 0, 0};
+    uint64_t const order = entry->order;
+    uint32_t const chip = entry->chip;
+    uint32_t block = entry->block;
+    engine->now_ps = (int64_t)entry->at_ps;
+    engine->popped_count++;
+    entry->next = engine->entry_free;
+    engine->entry_free = index;
+    if (block == 0) {
+        engine_call(engine, order, &chip, 1);
+        return;
+    }
+    while (block != 0) {
+        struct engine_block *piece = &engine->blocks[block];
+        uint32_t const next = piece->next;
+        engine_call(engine, order, piece->chips, piece->count);
+        piece->next = engine->block_free;
+        engine->block_free = block;
+        block = next;
+    }
+}
+
+/* Between batches, every few thousand events: the limit and the watcher. */
+static enum status engine_check(struct engine *engine, struct error *reterr)
+{
+    const struct engine_options *options = &engine->options;
+    if (options->event_count_max != 0 && engine->event_count >= options->event_count_max)
+        return error_set(reterr, STATUS_LIMIT, "",
+                         "%llu events were handled, which is the limit, up to %lld ps; "
+                         "%llu still wait",
+                         (unsigned long long)engine->event_count, (long long)engine->now_ps,
+                         (unsigned long long)engine->pending_count);
+    if (options->watch != NULL &&
+        !options->watch(options->watch_owner, engine->now_ps, engine->event_count))
+        return error_set(reterr, STATUS_INTERRUPTED, "", "stopped at %lld ps",
+                         (long long)engine->now_ps);
+    engine->check_entries = engine->popped_count + WATCH_ENTRIES;
+    engine->check_events = engine->event_count + WATCH_EVENTS;
+    if (options->event_count_max != 0 && engine->check_events > options->event_count_max)
+        engine->check_events = options->event_count_max;
+    return STATUS_OK;
+}
+
+enum status engine_run(struct engine *engine, struct error *reterr)
+{
+    while (engine->pending_count > 0) {
+        if (engine->popped_count >= engine->check_entries ||
+            engine->event_count >= engine->check_events)
+            STATUS_TRY(engine_check(engine, reterr));
+        if (engine->is_reference)
+            serve_reference(engine);
+        else
+            serve_fast(engine);
+    }
+    return STATUS_OK;
+}
+
+int64_t engine_now_ps(const struct engine *engine)
+{
+    return engine->now_ps;
+}
+
+uint64_t engine_event_count(const struct engine *engine)
+{
+    return engine->event_count;
+}
+
+uint64_t engine_entry_count(const struct engine *engine)
+{
+    return engine->popped_count;
+}

@@ -1,0 +1,284 @@
+#include "sim/engine/ladder.h"
+
+#include <string.h>
+
+#include "sim/base/arena.h"
+
+enum status ladder_create(struct arena *arena, struct ladder_entry *entries, uint32_t entry_max,
+                          struct ladder *ret_ladder, struct error *reterr)
+{
+    struct ladder ladder = {.entries = entries};
+    void *memory = NULL;
+    STATUS_TRY(arena_try(arena, entry_max, sizeof *ladder.front, &memory, reterr));
+    ladder.front = memory;
+    STATUS_TRY(arena_try(arena, entry_max, sizeof *ladder.late, &memory, reterr));
+    ladder.late = memory;
+    STATUS_TRY(arena_try(arena, entry_max, sizeof *ladder.spare, &memory, reterr));
+    ladder.spare = memory;
+    STATUS_TRY(arena_try(arena, entry_max, sizeof *ladder.far, &memory, reterr));
+    ladder.far = memory;
+    for (uint32_t i = 0; i < LADDER_RUNGS_MAX; i++) {
+        STATUS_TRY(arena_try(arena, LADDER_BUCKETS_MAX, sizeof(uint32_t), &memory, reterr));
+        ladder.rungs[i].heads = memory;
+    }
+    *ret_ladder = ladder;
+    return STATUS_OK;
+}
+
+static units_wide item_key(const struct ladder_item *item)
+{
+    return ladder_key(item->at_ps, item->order);
+}
+
+static void sort_by_insertion(struct ladder_item *items, uint32_t count)
+{
+    for (uint32_t i = 1; i < count; i++) {
+        struct ladder_item const item = items[i];
+        units_wide const key = item_key(&item);
+        uint32_t j = i;
+        for (; j > 0 && key < item_key(&items[j - 1]); j--) items[j] = items[j - 1];
+        items[j] = item;
+    }
+}
+
+static void merge(const struct ladder_item *left, uint32_t left_count,
+                  const struct ladder_item *right, uint32_t right_count, struct ladder_item *to)
+{
+    uint32_t i = 0;
+    uint32_t j = 0;
+    while (i < left_count && j < right_count)
+        *to++ = item_key(&right[j]) < item_key(&left[i]) ? right[j++] : left[i++];
+    memcpy(to, &left[i], (left_count - i) * sizeof *to);
+    memcpy(to + (left_count - i), &right[j], (right_count - j) * sizeof *to);
+}
+
+/* Insertion for the runs, merging above; `front` and `spare` take turns. */
+static void sort_front(struct ladder *ladder)
+{
+    uint32_t const run_count = 16;
+    uint32_t const count = ladder->front_count;
+    if (count <= LADDER_SORT_MAX) {
+        sort_by_insertion(ladder->front, count);
+        return;
+    }
+    for (uint32_t i = 0; i < count; i += run_count)
+        sort_by_insertion(&ladder->front[i], count - i < run_count ? count - i : run_count);
+    for (uint64_t run = run_count; run < count; run *= 2) {
+        for (uint64_t i = 0; i < count; i += 2 * run) {
+            uint32_t const left = (uint32_t)(count - i < run ? count - i : run);
+            uint32_t const rest = (uint32_t)(count - i - left);
+            uint32_t const right = rest < run ? rest : (uint32_t)run;
+            merge(&ladder->front[i], left, &ladder->front[i + left], right, &ladder->spare[i]);
+        }
+        struct ladder_item *const sorted = ladder->spare;
+        ladder->spare = ladder->front;
+        ladder->front = sorted;
+    }
+}
+
+/* A new nearest rung over [start, end), which is not empty, with buckets for about `count`. */
+static struct ladder_rung *rung_add(struct ladder *ladder, uint64_t start_ps, uint64_t end_ps,
+                                    uint32_t count)
+{
+    uint64_t wanted = count / LADDER_BUCKET_ENTRIES;
+    wanted = wanted > LADDER_BUCKETS_MAX ? LADDER_BUCKETS_MAX : wanted < 2 ? 2 : wanted;
+    struct ladder_rung *rung = &ladder->rungs[ladder->rung_count++];
+    uint64_t const last_ps = end_ps - 1 - start_ps;
+    rung->start_ps = start_ps;
+    rung->end_ps = end_ps;
+    rung->shift = 0;
+    while (last_ps >> rung->shift >= wanted) rung->shift++;
+    rung->bucket_count = (uint32_t)(last_ps >> rung->shift) + 1;
+    rung->bucket_next = 0;
+    ladder->front_end_ps = start_ps;
+    return rung;
+}
+
+static void rung_put(struct ladder *ladder, struct ladder_rung *rung, uint64_t at_ps,
+                     uint32_t entry)
+{
+    uint64_t const bucket = (at_ps - rung->start_ps) >> rung->shift;
+    ladder->entries[entry].next = rung->heads[bucket];
+    rung->heads[bucket] = entry;
+}
+
+/* The list of a bucket becomes the front, not yet sorted. Returns whether its instants differ. */
+static bool front_take(struct ladder *ladder, uint32_t head)
+{
+    uint64_t const first_at_ps = ladder->entries[head].at_ps;
+    uint64_t difference = 0;
+    uint32_t count = 0;
+    for (uint32_t i = head; i != 0; count++) {
+        const struct ladder_entry *entry = &ladder->entries[i];
+        ladder->front[count] = (struct ladder_item){entry->at_ps, entry->order, i};
+        difference |= entry->at_ps ^ first_at_ps;
+        i = entry->next;
+    }
+    ladder->front_next = 0;
+    ladder->front_count = count;
+    return difference != 0;
+}
+
+/* Serves the next bucket of the nearest rung; false if there is another nearest rung now, since
+ * this one is used up or the bucket got its own. */
+static bool rung_serve(struct ladder *ladder)
+{
+    struct ladder_rung *rung = &ladder->rungs[ladder->rung_count - 1];
+    while (rung->bucket_next < rung->bucket_count && rung->heads[rung->bucket_next] == 0)
+        rung->bucket_next++;
+    if (rung->bucket_next == rung->bucket_count) {
+        ladder->rung_count--;
+        return false;
+    }
+    uint32_t *head = &rung->heads[rung->bucket_next];
+    uint64_t const start_ps = rung->start_ps + ((uint64_t)rung->bucket_next << rung->shift);
+    uint64_t const width_ps = UINT64_C(1) << rung->shift;
+    uint64_t const end_ps = rung->end_ps - start_ps < width_ps ? rung->end_ps : start_ps + width_ps;
+    bool const differ = front_take(ladder, *head);
+    *head = 0;
+    rung->bucket_next++;
+    if (differ && ladder->front_count > LADDER_SORT_MAX && ladder->rung_count < LADDER_RUNGS_MAX) {
+        struct ladder_rung *child = rung_add(ladder, start_ps, end_ps, ladder->front_count);
+        for (uint32_t i = 0; i < ladder->front_count; i++)
+            rung_put(ladder, child, ladder->front[i].at_ps, ladder->front[i].entry);
+        ladder->front_count = 0;
+        return false;
+    }
+    sort_front(ladder);
+    ladder->front_end_ps = end_ps;
+    return true;
+}
+
+/* About the median of what lies far, from a few places chosen by a fixed random sequence: a
+ * regular stride could meet the regular order in which chips post. */
+static uint64_t far_median_ps(const struct ladder *ladder)
+{
+    enum { SAMPLES = 31 };
+    struct ladder_item samples[SAMPLES];
+    uint32_t random = 1;
+    for (uint32_t i = 0; i < SAMPLES; i++) {
+        random = random * 1664525u + 1013904223u; /* Numerical Recipes, 2nd edition, 7.1. */
+        uint32_t const index = (uint32_t)((uint64_t)random * ladder->far_count >> 32);
+        samples[i] = (struct ladder_item){ladder->far[index].at_ps, 0, 0};
+    }
+    sort_by_insertion(samples, SAMPLES);
+    return samples[SAMPLES / 2].at_ps;
+}
+
+/* Few entries are sorted at once; of many, those up to twice the median go into a rung. */
+static void far_serve(struct ladder *ladder)
+{
+    uint64_t first_ps = UINT64_MAX;
+    uint64_t last_ps = 0;
+    for (uint32_t i = 0; i < ladder->far_count; i++) {
+        uint64_t const at_ps = ladder->far[i].at_ps;
+        first_ps = at_ps < first_ps ? at_ps : first_ps;
+        last_ps = at_ps > last_ps ? at_ps : last_ps;
+    }
+    if (ladder->far_count <= LADDER_SORT_MAX) {
+        for (uint32_t i = 0; i < ladder->far_count; i++) {
+            uint32_t const entry = ladder->far[i].entry;
+            ladder->front[i] =
+                (struct ladder_item){ladder->far[i].at_ps, ladder->entries[entry].order, entry};
+        }
+        ladder->front_next = 0;
+        ladder->front_count = ladder->far_count;
+        ladder->far_count = 0;
+        ladder->front_end_ps = last_ps + 1;
+        sort_front(ladder);
+        return;
+    }
+    uint64_t const half_ps = far_median_ps(ladder) - first_ps;
+    uint64_t const end_ps = first_ps + 2 * half_ps + 1;
+    struct ladder_rung *rung = rung_add(ladder, first_ps, end_ps, ladder->far_count);
+    uint32_t kept = 0;
+    for (uint32_t i = 0; i < ladder->far_count; i++) {
+        struct ladder_far const far = ladder->far[i];
+        if (far.at_ps < end_ps)
+            rung_put(ladder, rung, far.at_ps, far.entry);
+        else
+            ladder->far[kept++] = far;
+    }
+    ladder->far_count = kept;
+}
+
+bool ladder_refill(struct ladder *ladder)
+{
+    ladder->front_next = 0;
+    ladder->front_count = 0;
+    for (;;) {
+        while (ladder->rung_count > 0)
+            if (rung_serve(ladder)) return true;
+        if (ladder->far_count == 0) return false;
+        far_serve(ladder);
+        if (ladder->front_count > 0) return true;
+    }
+}
+
+/* Late and the rest of the front go into a rung of their own: they were more than expected. */
+static void late_spread(struct ladder *ladder, uint64_t start_ps)
+{
+    uint32_t const front_rest = ladder->front_count - ladder->front_next;
+    struct ladder_rung *rung =
+        rung_add(ladder, start_ps, ladder->front_end_ps, front_rest + ladder->late_count);
+    for (uint32_t i = ladder->front_next; i < ladder->front_count; i++)
+        rung_put(ladder, rung, ladder->front[i].at_ps, ladder->front[i].entry);
+    for (uint32_t i = 0; i < ladder->late_count; i++)
+        rung_put(ladder, rung, ladder->late[i].at_ps, ladder->late[i].entry);
+    ladder->front_next = 0;
+    ladder->front_count = 0;
+    ladder->late_count = 0;
+}
+
+void ladder_late_push(struct ladder *ladder, uint32_t entry)
+{
+    struct ladder_item const item = {ladder->entries[entry].at_ps, ladder->entries[entry].order,
+                                     entry};
+    units_wide const key = item_key(&item);
+    uint32_t i = ladder->late_count++;
+    for (uint32_t parent; i > 0; i = parent) {
+        parent = (i - 1) / 2;
+        if (item_key(&ladder->late[parent]) <= key) break;
+        ladder->late[i] = ladder->late[parent];
+    }
+    ladder->late[i] = item;
+
+    uint32_t const front_rest = ladder->front_count - ladder->front_next;
+    if (ladder->late_count <= LADDER_LATE_MIN + front_rest) return;
+    if (ladder->rung_count == LADDER_RUNGS_MAX) return;
+    uint64_t start_ps = ladder->late[0].at_ps;
+    if (front_rest > 0 && ladder->front[ladder->front_next].at_ps < start_ps)
+        start_ps = ladder->front[ladder->front_next].at_ps;
+    if (ladder->front_end_ps - start_ps > 1) late_spread(ladder, start_ps);
+}
+
+static uint32_t late_take(struct ladder *ladder)
+{
+    uint32_t const entry = ladder->late[0].entry;
+    uint32_t const count = --ladder->late_count;
+    struct ladder_item const item = ladder->late[count];
+    units_wide const key = item_key(&item);
+    uint32_t i = 0;
+    for (uint32_t child; (child = 2 * i + 1) < count; i = child) {
+        if (child + 1 < count &&
+            item_key(&ladder->late[child + 1]) < item_key(&ladder->late[child]))
+            child++;
+        if (key <= item_key(&ladder->late[child])) break;
+        ladder->late[i] = ladder->late[child];
+    }
+    ladder->late[i] = item;
+    return entry;
+}
+
+/* The smaller of the front's first and the late heap's first; the heap is not empty. */
+uint32_t ladder_late_pop(struct ladder *ladder)
+{
+    if (ladder->front_next < ladder->front_count) {
+        const struct ladder_item *first = &ladder->front[ladder->front_next];
+        if (item_key(first) < item_key(&ladder->late[0])) {
+            ladder->front_next++;
+            return first->entry;
+        }
+    }
+    return late_take(ladder);
+}

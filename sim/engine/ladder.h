@@ -1,0 +1,122 @@
+/*
+ * ladder.h: the order of entries: (instant, order) smallest first, by buckets of time.
+ *
+ * A one-rung ladder queue (Tang, Goh, Thng 2005, "Ladder queue: an O(1) priority queue structure
+ * for large-scale discrete event simulation") with three changes: the rung is as long as twice the
+ * median of what waits, so that a few far events do not widen its buckets; a bucket that is too
+ * full gets a rung of its own; posts into the bucket being served go to a small heap instead of
+ * into its sorted array. So random times cost a few dozen cycles and ties or bad spreads at worst
+ * a sort.
+ *
+ *     late   a binary heap     what was posted before front_end since the front was sorted
+ *     front  a sorted array    the bucket being served
+ *     rungs  lists by bucket   the last rung is the nearest and finest; each lies in one bucket
+ *                              of the rung before it
+ *     far    unsorted          at or after the end of the first rung
+ */
+#ifndef SIM_ENGINE_LADDER_H
+#define SIM_ENGINE_LADDER_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "sim/base/status.h"
+#include "sim/base/units.h"
+
+struct arena;
+
+enum {
+    LADDER_RUNGS_MAX = 12,
+    LADDER_BUCKETS_MAX = 16384,
+    LADDER_BUCKET_ENTRIES = 4, /* Wanted per bucket. */
+    LADDER_SORT_MAX = 48,      /* Above it a bucket is spread, not sorted, if its times differ. */
+    LADDER_LATE_MIN = 64,      /* Above it (and the front's rest) the late heap is spread. */
+};
+
+/* What waits: its key, and what the owner keeps with it. Entry 0 stands for none. */
+struct ladder_entry {
+    uint64_t at_ps;
+    uint64_t order;
+    uint32_t next; /* In its bucket's list, or in the owner's list of free entries. */
+    uint32_t channel;
+    uint32_t chip;  /* The only chip, */
+    uint32_t block; /* or the first block of a list of chips. */
+};
+
+struct ladder_item {
+    uint64_t at_ps;
+    uint64_t order;
+    uint32_t entry;
+};
+
+struct ladder_far {
+    uint64_t at_ps;
+    uint32_t entry;
+};
+
+struct ladder_rung {
+    uint64_t start_ps;
+    uint64_t end_ps;
+    uint32_t *heads; /* First entry of each bucket; 0: empty. */
+    uint32_t shift;  /* A bucket is 2^shift ps wide. */
+    uint32_t bucket_count;
+    uint32_t bucket_next; /* To be served next. */
+};
+
+struct ladder {
+    struct ladder_entry *entries;
+    uint64_t front_end_ps;
+    uint32_t rung_count;
+    uint32_t front_next;
+    uint32_t front_count;
+    uint32_t late_count;
+    uint32_t far_count;
+    struct ladder_item *front;
+    struct ladder_item *late;
+    struct ladder_item *spare; /* For sorting and spreading. */
+    struct ladder_far *far;
+    struct ladder_rung rungs[LADDER_RUNGS_MAX];
+};
+
+/* `entries` has entry_max + 1 items. */
+enum status ladder_create(struct arena *arena, struct ladder_entry *entries, uint32_t entry_max,
+                          struct ladder *ret_ladder, struct error *reterr);
+
+void ladder_late_push(struct ladder *ladder, uint32_t entry);
+/* Serves the next bucket; false if nothing waits. Front and late are empty when it is called. */
+bool ladder_refill(struct ladder *ladder);
+uint32_t ladder_late_pop(struct ladder *ladder);
+
+static inline units_wide ladder_key(uint64_t at_ps, uint64_t order)
+{
+    return (units_wide)at_ps << 64 | order;
+}
+
+/* Its key is already in the entry. */
+static inline void ladder_push(struct ladder *ladder, uint32_t entry)
+{
+    uint64_t const at_ps = ladder->entries[entry].at_ps;
+    if (at_ps < ladder->front_end_ps) {
+        ladder_late_push(ladder, entry);
+        return;
+    }
+    for (uint32_t i = ladder->rung_count; i-- > 0;) {
+        const struct ladder_rung *rung = &ladder->rungs[i];
+        if (at_ps >= rung->end_ps) continue;
+        uint64_t const bucket = (at_ps - rung->start_ps) >> rung->shift;
+        ladder->entries[entry].next = rung->heads[bucket];
+        rung->heads[bucket] = entry;
+        return;
+    }
+    ladder->far[ladder->far_count++] = (struct ladder_far){at_ps, entry};
+}
+
+/* The entry with the smallest key, or 0. */
+static inline uint32_t ladder_pop(struct ladder *ladder)
+{
+    if (ladder->late_count != 0) return ladder_late_pop(ladder);
+    if (ladder->front_next == ladder->front_count && !ladder_refill(ladder)) return 0;
+    return ladder->front[ladder->front_next++].entry;
+}
+
+#endif

@@ -1,0 +1,380 @@
+/* Engine: both queues against a plain scan of what was posted. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "sim/base/arena.h"
+#include "sim/engine/engine.h"
+
+enum { MODEL_PENDING_MAX = 4000, MODEL_CHANNELS = 7 };
+
+struct model_event {
+    int64_t at_ps;
+    uint64_t order;
+    uint32_t chip;
+};
+
+/* How far ahead the handler posts. */
+enum delays {
+    DELAYS_TIES,    /* Few instants, few orders: nearly everything is shared. */
+    DELAYS_RANDOM,  /* Anything within a range. */
+    DELAYS_OCTAVES, /* From 0 to the far future, each power of two equally often. */
+    DELAYS_NOW,     /* Mostly at once, with smaller, equal and larger orders. */
+    DELAYS_CLUSTER, /* Much within a few ps, the rest far off: a hard case for bucket widths. */
+    DELAYS_COUNT,
+};
+
+struct model {
+    struct model_event pending[MODEL_PENDING_MAX];
+    uint32_t pending_count;
+    uint32_t pending_goal;
+    uint64_t posts_left;
+    uint64_t random;
+    uint32_t chip_count;
+    enum delays delays;
+    bool pieces_allowed; /* A list may come in pieces, between which smaller keys may be posted. */
+    int64_t last_at_ps;
+    uint64_t last_order;
+    uint64_t handled;
+};
+
+static uint64_t model_random(struct model *model)
+{
+    model->random = model->random * UINT64_C(6364136223846793005) + UINT64_C(1442695040888963407);
+    return model->random >> 20;
+}
+
+static int64_t model_delay_ps(struct model *model)
+{
+    uint64_t const random = model_random(model);
+    switch (model->delays) {
+    case DELAYS_TIES:
+        return (int64_t)(random % 4) * 1000;
+    case DELAYS_RANDOM:
+        return (int64_t)(random % 1000003);
+    case DELAYS_OCTAVES:
+        return (int64_t)(random >> (random % 44));
+    case DELAYS_NOW:
+        return random % 8 == 0 ? (int64_t)(random >> 8) % 50 : 0;
+    case DELAYS_CLUSTER:
+        return random % 5 < 2 ? (int64_t)(random >> 8) % 10 : (int64_t)(random >> 8) % (1 << 30);
+    case DELAYS_COUNT:
+        break;
+    }
+    return 0;
+}
+
+static void model_post(struct model *model, struct engine *engine)
+{
+    bool const few = model->delays == DELAYS_TIES || model->delays == DELAYS_NOW;
+    struct model_event const event = {
+        .at_ps = engine_now_ps(engine) + model_delay_ps(model),
+        .order = model_random(model) % (few ? 5 : 1000),
+        .chip = (uint32_t)(model_random(model) % model->chip_count),
+    };
+    assert_true(model->pending_count < MODEL_PENDING_MAX);
+    model->pending[model->pending_count++] = event;
+    engine_post(engine, event.at_ps, event.order, (uint32_t)(event.order % MODEL_CHANNELS),
+                event.chip);
+}
+
+/* Takes the event out of the model and checks that it was there and that none comes before it. */
+static void model_take(struct model *model, struct model_event event, bool first)
+{
+    uint32_t found = MODEL_PENDING_MAX;
+    for (uint32_t i = 0; i < model->pending_count; i++) {
+        const struct model_event *other = &model->pending[i];
+        if (other->at_ps == event.at_ps && other->order == event.order && other->chip == event.chip)
+            found = i;
+        if (!first) continue;
+        assert_true(other->at_ps >= event.at_ps);
+        assert_true(other->at_ps > event.at_ps || other->order >= event.order);
+    }
+    assert_true(found < model->pending_count);
+    model->pending[found] = model->pending[--model->pending_count];
+    model->handled++;
+}
+
+static void model_handle(void *owner, struct engine *engine, int64_t now_ps, uint64_t order,
+                         const uint32_t *chips, uint32_t count)
+{
+    struct model *model = owner;
+    assert_int_equal(now_ps, engine_now_ps(engine));
+    assert_true(count > 0);
+    bool const same = now_ps == model->last_at_ps && order == model->last_order;
+    bool const strict = !(same && model->pieces_allowed);
+    model->last_at_ps = now_ps;
+    model->last_order = order;
+    for (uint32_t i = 0; i < count; i++)
+        model_take(model, (struct model_event){now_ps, order, chips[i]}, strict && i == 0);
+    while (model->posts_left > 0 && model->pending_count < model->pending_goal) {
+        model->posts_left--;
+        model_post(model, engine);
+    }
+}
+
+static struct engine *engine_made(struct arena *arena, const struct engine_options *options)
+{
+    struct engine *engine = NULL;
+    struct error error = {0};
+    assert_int_equal(engine_create(arena, options, &engine, &error), STATUS_OK);
+    return engine;
+}
+
+static void check_against_model(const char *queue, enum delays delays, uint32_t pending_goal)
+{
+    static struct model model;
+    uint64_t const posts = pending_goal > 1000 ? 8000 : 30000;
+    model = (struct model){
+        .pending_goal = pending_goal,
+        .posts_left = posts,
+        .random = 42 + delays,
+        .chip_count = 300,
+        .delays = delays,
+        .pieces_allowed = pending_goal > 62,
+        .last_at_ps = -1,
+    };
+    struct arena *arena = arena_create(0);
+    struct engine *engine = engine_made(arena, &(struct engine_options){
+                                                   .queue = queue,
+                                                   .chip_count = model.chip_count,
+                                                   .channel_count = MODEL_CHANNELS,
+                                                   .pending_max = pending_goal,
+                                                   .handler = model_handle,
+                                                   .owner = &model,
+                                               });
+    struct error error = {0};
+    for (uint32_t i = 0; i < pending_goal; i++) model_post(&model, engine);
+    assert_int_equal(engine_run(engine, &error), STATUS_OK);
+    assert_int_equal(model.pending_count, 0);
+    assert_int_equal(model.handled, posts + pending_goal);
+    assert_int_equal(engine_event_count(engine), posts + pending_goal);
+    assert_true(engine_entry_count(engine) <= engine_event_count(engine));
+    arena_destroy(arena);
+}
+
+static void both_queues_serve_in_order_whatever_is_posted(void **state)
+{
+    static const uint32_t goals[] = {1, 2, 50, 200, 3000};
+    (void)state;
+    for (enum delays delays = 0; delays < DELAYS_COUNT; delays++) {
+        for (uint32_t i = 0; i < sizeof goals / sizeof goals[0]; i++) {
+            check_against_model("fast", delays, goals[i]);
+            check_against_model("reference", delays, goals[i]);
+        }
+    }
+}
+
+/* Handlers of the small tests: they write down what came. */
+struct log {
+    uint64_t orders[64];
+    uint32_t counts[64];
+    uint32_t call_count;
+    uint32_t chip_sum;
+};
+
+static void log_handle(void *owner, struct engine *engine, int64_t now_ps, uint64_t order,
+                       const uint32_t *chips, uint32_t count)
+{
+    struct log *log = owner;
+    (void)engine;
+    (void)now_ps;
+    assert_true(log->call_count < 64);
+    log->orders[log->call_count] = order;
+    log->counts[log->call_count++] = count;
+    for (uint32_t i = 0; i < count; i++) log->chip_sum += chips[i];
+}
+
+static struct engine_options log_options(struct log *log, const char *queue)
+{
+    return (struct engine_options){
+        .queue = queue,
+        .chip_count = 4096,
+        .channel_count = 2,
+        .pending_max = 5000,
+        .handler = log_handle,
+        .owner = log,
+    };
+}
+
+static void simultaneous_events_of_a_channel_share_an_entry(void **state)
+{
+    (void)state;
+    struct log log = {0};
+    struct error error = {0};
+    struct arena *arena = arena_create(0);
+    struct engine_options const options = log_options(&log, "fast");
+    struct engine *engine = engine_made(arena, &options);
+    for (uint32_t chip = 0; chip < 1000; chip++) engine_post(engine, 7, 3, 0, chip);
+    assert_int_equal(engine_run(engine, &error), STATUS_OK);
+    assert_int_equal(engine_entry_count(engine), 1);
+    assert_int_equal(engine_event_count(engine), 1000);
+    assert_int_equal(log.chip_sum, 1000 * 999 / 2);
+    assert_true(log.call_count <= 1000 / 60 + 1);
+    arena_destroy(arena);
+}
+
+static void the_reference_queue_batches_nothing(void **state)
+{
+    (void)state;
+    struct log log = {0};
+    struct error error = {0};
+    struct arena *arena = arena_create(0);
+    struct engine_options const options = log_options(&log, "reference");
+    struct engine *engine = engine_made(arena, &options);
+    for (uint32_t chip = 50; chip-- > 0;) engine_post(engine, 7, 3, 0, chip);
+    assert_int_equal(engine_run(engine, &error), STATUS_OK);
+    assert_int_equal(engine_entry_count(engine), 50);
+    assert_int_equal(log.call_count, 50);
+    for (uint32_t i = 0; i < 50; i++) assert_int_equal(log.counts[i], 1);
+    arena_destroy(arena);
+}
+
+/* A list of chips that posts to itself, at once, with the order it has now: the first entry is
+ * closed, so that the posts must open another and not be lost in the one being handled. */
+static void repost_handle(void *owner, struct engine *engine, int64_t now_ps, uint64_t order,
+                          const uint32_t *chips, uint32_t count)
+{
+    struct log *log = owner;
+    for (uint32_t i = 0; i < count; i++) {
+        log->chip_sum++;
+        if (log->chip_sum <= 200) engine_post(engine, now_ps, order, 0, chips[i]);
+        if (log->chip_sum <= 200) engine_post(engine, now_ps, order - 1, 1, chips[i]);
+    }
+}
+
+static void posts_to_the_entry_being_handled_are_not_lost(void **state)
+{
+    (void)state;
+    static const char *const queues[] = {"fast", "reference"};
+    for (uint32_t i = 0; i < 2; i++) {
+        struct log log = {0};
+        struct error error = {0};
+        struct arena *arena = arena_create(0);
+        struct engine_options options = log_options(&log, queues[i]);
+        options.handler = repost_handle;
+        struct engine *engine = engine_made(arena, &options);
+        for (uint32_t chip = 0; chip < 100; chip++) engine_post(engine, 7, 1000, 0, chip);
+        assert_int_equal(engine_run(engine, &error), STATUS_OK);
+        assert_int_equal(log.chip_sum, 100 + 2 * 200);
+        assert_int_equal(engine_now_ps(engine), 7);
+        arena_destroy(arena);
+    }
+}
+
+/* Posts its successor for ever. */
+static void endless_handle(void *owner, struct engine *engine, int64_t now_ps, uint64_t order,
+                           const uint32_t *chips, uint32_t count)
+{
+    (void)owner;
+    for (uint32_t i = 0; i < count; i++) engine_post(engine, now_ps + 5, order, 0, chips[i]);
+}
+
+static void an_endless_run_ends_at_its_limit(void **state)
+{
+    static const char *const queues[] = {"fast", "reference"};
+    (void)state;
+    for (uint32_t i = 0; i < 2; i++) {
+        struct error error = {0};
+        struct arena *arena = arena_create(0);
+        struct engine_options options = log_options(NULL, queues[i]);
+        options.handler = endless_handle;
+        options.event_count_max = 100000;
+        struct engine *engine = engine_made(arena, &options);
+        for (uint32_t chip = 0; chip < 10; chip++) engine_post(engine, 1, 0, 0, chip);
+        assert_int_equal(engine_run(engine, &error), STATUS_LIMIT);
+        assert_int_equal(engine_event_count(engine), 100000);
+        assert_non_null(strstr(error.message, "100000 events"));
+        arena_destroy(arena);
+    }
+}
+
+static void a_run_that_ends_exactly_at_its_limit_is_whole(void **state)
+{
+    (void)state;
+    struct log log = {0};
+    struct error error = {0};
+    struct arena *arena = arena_create(0);
+    struct engine_options options = log_options(&log, "reference");
+    options.event_count_max = 20;
+    struct engine *engine = engine_made(arena, &options);
+    for (uint32_t chip = 0; chip < 20; chip++) engine_post(engine, 1, 0, 0, chip);
+    assert_int_equal(engine_run(engine, &error), STATUS_OK);
+    arena_destroy(arena);
+}
+
+struct watch {
+    uint64_t calls;
+    uint64_t events_last;
+    uint64_t gap_max;
+    uint64_t stop_at_call;
+};
+
+static bool watch_count(void *owner, int64_t now_ps, uint64_t event_count)
+{
+    struct watch *watch = owner;
+    uint64_t const gap = event_count - watch->events_last;
+    assert_true(now_ps >= 0);
+    if (gap > watch->gap_max) watch->gap_max = gap;
+    watch->events_last = event_count;
+    return ++watch->calls < watch->stop_at_call;
+}
+
+static void the_watcher_is_called_often_and_stops_the_run(void **state)
+{
+    static const uint32_t chip_counts[] = {1, 4096};
+    (void)state;
+    for (uint32_t i = 0; i < 2; i++) {
+        struct error error = {0};
+        struct watch watch = {.stop_at_call = 20};
+        struct arena *arena = arena_create(0);
+        struct engine_options options = log_options(NULL, "fast");
+        options.handler = endless_handle;
+        options.watch = watch_count;
+        options.watch_owner = &watch;
+        struct engine *engine = engine_made(arena, &options);
+        for (uint32_t chip = 0; chip < chip_counts[i]; chip++) engine_post(engine, 1, 0, 0, chip);
+        assert_int_equal(engine_run(engine, &error), STATUS_INTERRUPTED);
+        assert_int_equal(watch.calls, 20);
+        assert_int_equal(engine_event_count(engine), watch.events_last);
+        assert_true(watch.gap_max <= 65536 + 4096);
+        arena_destroy(arena);
+    }
+}
+
+static void bad_options_are_refused(void **state)
+{
+    (void)state;
+    struct error error = {0};
+    struct engine *engine = NULL;
+    struct arena *arena = arena_create(1 << 20);
+    struct engine_options options = log_options(NULL, "fastest");
+    assert_int_equal(engine_create(arena, &options, &engine, &error), STATUS_NOT_FOUND);
+    assert_non_null(strstr(error.message, "\"reference\""));
+    options.queue = "fast";
+    options.pending_max = UINT64_C(1) << 31;
+    assert_int_equal(engine_create(arena, &options, &engine, &error), STATUS_LIMIT);
+    options.pending_max = UINT64_C(1) << 24;
+    assert_int_equal(engine_create(arena, &options, &engine, &error), STATUS_NO_MEMORY);
+    assert_null(engine);
+    arena_destroy(arena);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(both_queues_serve_in_order_whatever_is_posted),
+        cmocka_unit_test(simultaneous_events_of_a_channel_share_an_entry),
+        cmocka_unit_test(the_reference_queue_batches_nothing),
+        cmocka_unit_test(posts_to_the_entry_being_handled_are_not_lost),
+        cmocka_unit_test(an_endless_run_ends_at_its_limit),
+        cmocka_unit_test(a_run_that_ends_exactly_at_its_limit_is_whole),
+        cmocka_unit_test(the_watcher_is_called_often_and_stops_the_run),
+        cmocka_unit_test(bad_options_are_refused),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,147 @@
+/* Engine: the fast and the reference queue give every chip the same sequence of events. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "sim/base/arena.h"
+#include "sim/base/digest.h"
+#include "sim/engine/engine.h"
+
+enum { CHIPS = 512, PORTS = 6, STEPS = 60, SIDE = 8 };
+
+/* A torus of 8x8x8 chips that pass tokens on: kind 0 begins a step, kind 1 is an arrival. */
+struct torus {
+    uint64_t random[CHIPS];
+    uint64_t chain[CHIPS]; /* What happened to this chip, in its order. */
+    uint32_t steps[CHIPS];
+    uint32_t arrived[CHIPS];
+    uint64_t digest;
+    uint32_t jitter_chips; /* How many chips have times of their own. */
+    uint32_t jitter_ps;
+    bool at_once; /* Whether a step begins by an event of its own, at once, of a smaller order. */
+};
+
+static uint32_t torus_neighbour(uint32_t chip, uint32_t port)
+{
+    static const uint32_t strides[] = {SIDE * SIDE, SIDE, 1};
+    uint32_t const stride = strides[port / 2];
+    uint32_t const at = chip / stride % SIDE;
+    uint32_t const to = (at + (port % 2 == 0 ? 1 : SIDE - 1)) % SIDE;
+    return chip - at * stride + to * stride;
+}
+
+static uint64_t torus_order(uint32_t kind, uint32_t port)
+{
+    return (uint64_t)kind << 32 | port;
+}
+
+static void torus_send(struct torus *torus, struct engine *engine, uint32_t chip)
+{
+    int64_t delay_ps = 1000;
+    if (chip < torus->jitter_chips) {
+        torus->random[chip] = torus->random[chip] * UINT64_C(6364136223846793005) + 1;
+        delay_ps += (int64_t)((torus->random[chip] >> 33) % torus->jitter_ps);
+    }
+    if (torus->steps[chip]++ == STEPS) return;
+    for (uint32_t port = 0; port < PORTS; port++)
+        engine_post(engine, engine_now_ps(engine) + delay_ps + port % 3,
+                    torus_order(1, port | torus->steps[chip] << 3), port,
+                    torus_neighbour(chip, port));
+}
+
+static void torus_handle(void *owner, struct engine *engine, int64_t now_ps, uint64_t order,
+                         const uint32_t *chips, uint32_t count)
+{
+    struct torus *torus = owner;
+    for (uint32_t i = 0; i < count; i++) {
+        uint32_t const chip = chips[i];
+        uint64_t const record = digest_record(now_ps, order, chip);
+        torus->digest += record;
+        torus->chain[chip] = digest_record((int64_t)(torus->chain[chip] >> 1), record, chip);
+        if (order == 0)
+            torus_send(torus, engine, chip);
+        else if (++torus->arrived[chip] % PORTS == 0 && torus->at_once)
+            engine_post(engine, now_ps, 0, PORTS, chip);
+        else if (torus->arrived[chip] % PORTS == 0)
+            torus_send(torus, engine, chip);
+    }
+}
+
+struct outcome {
+    uint64_t digest;
+    uint64_t chains;
+    uint64_t events;
+    uint64_t entries;
+    int64_t end_ps;
+};
+
+static struct outcome torus_run(const char *queue, uint32_t jitter_chips, uint32_t jitter_ps,
+                                bool at_once)
+{
+    static struct torus torus;
+    torus =
+        (struct torus){.jitter_chips = jitter_chips, .jitter_ps = jitter_ps, .at_once = at_once};
+    struct error error = {0};
+    struct engine *engine = NULL;
+    struct arena *arena = arena_create(0);
+    struct engine_options const options = {
+        .queue = queue,
+        .chip_count = CHIPS,
+        .channel_count = PORTS + 1,
+        .pending_max = CHIPS * 4 * PORTS,
+        .handler = torus_handle,
+        .owner = &torus,
+    };
+    assert_int_equal(engine_create(arena, &options, &engine, &error), STATUS_OK);
+    for (uint32_t chip = 0; chip < CHIPS; chip++) {
+        torus.random[chip] = chip * UINT64_C(0x9e3779b97f4a7c15);
+        engine_post(engine, 0, 0, PORTS, chip);
+    }
+    assert_int_equal(engine_run(engine, &error), STATUS_OK);
+    struct outcome outcome = {torus.digest, 0, engine_event_count(engine),
+                              engine_entry_count(engine), engine_now_ps(engine)};
+    for (uint32_t chip = 0; chip < CHIPS; chip++) outcome.chains += torus.chain[chip];
+    arena_destroy(arena);
+    return outcome;
+}
+
+static void every_chip_sees_the_same_sequence_in_both_queues(void **state)
+{
+    static const uint32_t jitter_chips[] = {0, 1, 100, CHIPS};
+    static const uint32_t jitter_ps[] = {1, 7, 500, 1000000000};
+    (void)state;
+    for (uint32_t i = 0; i < 4; i++) {
+        for (uint32_t j = 0; j < 4; j++) {
+            for (uint32_t k = 0; k < 2; k++) {
+                struct outcome fast = torus_run("fast", jitter_chips[i], jitter_ps[j], k == 1);
+                struct outcome plain =
+                    torus_run("reference", jitter_chips[i], jitter_ps[j], k == 1);
+                assert_int_equal(fast.events, plain.events);
+                assert_true(fast.events > UINT64_C(1) * CHIPS * STEPS * PORTS);
+                assert_int_equal(fast.digest, plain.digest);
+                assert_int_equal(fast.chains, plain.chains);
+                assert_int_equal(fast.end_ps, plain.end_ps);
+            }
+        }
+    }
+}
+
+static void chips_in_lockstep_share_the_entries(void **state)
+{
+    (void)state;
+    struct outcome const outcome = torus_run("fast", 0, 1, true);
+    assert_true(outcome.entries <= (STEPS + 1) * (PORTS + 1));
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(every_chip_sees_the_same_sequence_in_both_queues),
+        cmocka_unit_test(chips_in_lockstep_share_the_entries),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

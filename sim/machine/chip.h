@@ -17,7 +17,7 @@
 
 struct arena;
 
-enum { CHIP_AXES_MAX = 3 };
+enum { CHIP_AXES_MAX = 3, CHIP_SLICES_MAX = 16 };
 
 /* By which rule an axis of a slice has wraparound links (book, chapter 2, TPU Networking). */
 enum chip_wrap_rule {
@@ -26,9 +26,10 @@ enum chip_wrap_rule {
 };
 
 struct chip {
-    const char *name;    /* "tpu-v5p" */
-    const char *title;   /* "TPU v5p" */
-    const char *profile; /* "ideal", "measured" */
+    const char *name;       /* "tpu-v5p" */
+    const char *short_name; /* "v5p": what product names begin with. */
+    const char *title;      /* "TPU v5p" */
+    const char *profile;    /* "ideal", "measured" */
 
     uint64_t hbm_capacity_bytes;
     uint64_t hbm_bytes_per_s; /* Effective. */
@@ -54,8 +55,13 @@ struct chip {
     uint32_t pod_shape[CHIP_AXES_MAX]; /* Largest slice. */
     uint32_t host_shape[CHIP_AXES_MAX];
     enum chip_wrap_rule wrap_rule;
-    uint32_t wrap_length; /* CHIP_WRAP_FULL_AXIS: the length that wraps. */
+    uint32_t wrap_length; /* FULL_AXIS: the length that wraps. CUBES: the edge of a cube. */
     uint32_t name_units;  /* What a product name like v5p-8192 counts per chip: 2 cores, or 1. */
+
+    /* The slices that are sold, as the product writes them; under CHIP_WRAP_CUBES only those
+     * smaller than a cube, since every box of whole cubes is one too. */
+    uint32_t slice[CHIP_SLICES_MAX][CHIP_AXES_MAX];
+    uint32_t slice_count;
 };
 
 /* Finds a chip by name ("tpu-v5p", "v5p") and applies a profile. Unknown names are refused with
@@ -66,7 +72,18 @@ enum status chip_find(struct arena *arena, const char *name, const char *profile
 /* Names of the catalogue, in its order; NULL past the end. */
 const char *chip_name_at(uint32_t index);
 
-/* The embedded JSON of a chip (for `list chips NAME`), or NULL. */
+/* The embedded JSON of a chip by its full name, or NULL. */
 const char *chip_json(const char *name, uint32_t *ret_size_bytes);
+
+/* One number of a chip's file as it stands there, for `list chips NAME`. */
+struct chip_fact {
+    const char *key; /* "hbm_rate", "math/bf16", "profiles/measured/hbm_ppm" */
+    const char *value;
+    const char *source;
+};
+
+enum status chip_facts(struct arena *arena, const char *name, const char *where,
+                       const struct chip_fact **ret_facts, uint32_t *ret_count,
+                       struct error *reterr);
 
 #endif

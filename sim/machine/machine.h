@@ -33,7 +33,7 @@ struct machine_link_override {
     uint32_t from[MACHINE_AXES_MAX];
     uint32_t to[MACHINE_AXES_MAX];
     uint64_t bytes_per_s; /* 0: unchanged. */
-    int64_t latency_ps;   /* 0: unchanged. */
+    int64_t latency_ps;   /* 0: unchanged. Replaces the hop latency; overheads are added. */
 };
 
 /* Chips that are slower than the others: parts per million of the effective rates. */
@@ -58,6 +58,7 @@ struct machine_plan {
 
 struct machine {
     struct chip chip;
+    const char *product; /* "v5p-8192" where the scenario names a product, else NULL. */
     uint32_t axis_count; /* Trailing axes of length 1 are kept if the user wrote them. */
     uint32_t shape[MACHINE_AXES_MAX]; /* 1 beyond axis_count. */
     bool wrap[MACHINE_AXES_MAX];
@@ -84,6 +85,14 @@ static inline uint32_t machine_port(uint32_t axis, bool backward)
 
 /* Whether a link leaves this chip by this port. */
 bool machine_has_link(const struct machine *machine, uint32_t chip, uint32_t port);
+
+/* Rate and latency of the link that leaves a chip by a port, overrides applied. */
+void machine_link(const struct machine *machine, uint32_t chip, uint32_t port,
+                  uint64_t *ret_bytes_per_s, int64_t *ret_latency_ps);
+
+/* A chip's share of the rates; where several overrides name a chip, the last one holds. */
+void machine_chip_ppm(const struct machine *machine, uint32_t chip, uint32_t *ret_math_ppm,
+                      uint32_t *ret_hbm_ppm);
 
 /* The port of the link from one chip to a neighbour, or MACHINE_PORTS_MAX if there is none. */
 uint32_t machine_port_between(const struct machine *machine, const uint32_t from[MACHINE_AXES_MAX],

@@ -1,0 +1,108 @@
+#include "sim/machine/chip.h"
+
+#include <string.h>
+
+#include "sim/base/arena.h"
+#include "sim/base/embed.h"
+#include "sim/base/json.h"
+#include "sim/base/name.h"
+#include "sim/machine/chip_read.h"
+
+/* Written at build time from topology/chips/. */
+extern const struct embed_file chip_files[];
+extern const unsigned chip_files_count;
+
+enum { CHIP_NAMES_MAX = 64 };
+
+static const char chip_maker[] = "tpu-";
+
+const char *chip_name_at(uint32_t index)
+{
+    return index < chip_files_count ? chip_files[index].name : NULL;
+}
+
+static const struct embed_file *file_find(const char *name)
+{
+    for (unsigned i = 0; i < chip_files_count; i++)
+        if (strcmp(chip_files[i].name, name) == 0) return &chip_files[i];
+    return NULL;
+}
+
+const char *chip_json(const char *name, uint32_t *ret_size_bytes)
+{
+    const struct embed_file *file = file_find(name);
+    if (file == NULL) return NULL;
+    *ret_size_bytes = file->size_bytes;
+    return file->bytes;
+}
+
+static enum status file_read(struct arena *arena, const struct embed_file *file,
+                             struct json **ret_document, struct error *reterr)
+{
+    return json_read_text(arena, file->name, file->bytes, file->size_bytes, ret_document, reterr);
+}
+
+/* The chip that a text names: its full name, or one of its short names with or without "tpu-".
+ * `names` collects every name that was compared, for the refusal. */
+static enum status find_document(struct arena *arena, const char *name, const char **names,
+                                 struct json **ret_document, struct error *reterr)
+{
+    size_t const skip =
+        strncmp(name, chip_maker, sizeof chip_maker - 1) == 0 ? sizeof chip_maker - 1 : 0;
+    uint32_t name_count = 0;
+    *ret_document = NULL;
+    for (unsigned i = 0; i < chip_files_count; i++) {
+        struct json *document = NULL;
+        struct json *aliases = NULL;
+        bool found = strcmp(chip_files[i].name, name) == 0;
+        names[name_count++] = chip_files[i].name;
+        STATUS_TRY(file_read(arena, &chip_files[i], &document, reterr));
+        STATUS_TRY(json_need(document, "aliases", &aliases, reterr));
+        for (uint32_t k = 0; k < json_count(aliases); k++) {
+            const char *alias = NULL;
+            STATUS_TRY(json_as_string(json_at(aliases, k), &alias, reterr));
+            SIM_ASSERT(name_count + 1 < CHIP_NAMES_MAX);
+            names[name_count++] = alias;
+            found = found || strcmp(alias, name + skip) == 0;
+        }
+        if (!found) {
+            json_free(document);
+            continue;
+        }
+        *ret_document = document;
+        return STATUS_OK;
+    }
+    return STATUS_OK;
+}
+
+static enum status need_document(struct arena *arena, const char *name, const char *where,
+                                 struct json **ret_document, struct error *reterr)
+{
+    const char *names[CHIP_NAMES_MAX] = {NULL};
+    STATUS_TRY(find_document(arena, name, names, ret_document, reterr));
+    if (*ret_document != NULL) return STATUS_OK;
+    return error_set(reterr, STATUS_NOT_FOUND, where,
+                     "no chip is called \"%.40s\"; the nearest is \"%s\"", name,
+                     name_nearest(name, names));
+}
+
+enum status chip_find(struct arena *arena, const char *name, const char *profile, const char *where,
+                      const char *where_profile, struct chip *ret_chip, struct error *reterr)
+{
+    struct json *document = NULL;
+    STATUS_TRY(need_document(arena, name, where, &document, reterr));
+    enum status const status = chip_read(arena, document, profile, where_profile, ret_chip, reterr);
+    json_free(document);
+    return status;
+}
+
+enum status chip_facts(struct arena *arena, const char *name, const char *where,
+                       const struct chip_fact **ret_facts, uint32_t *ret_count,
+                       struct error *reterr)
+{
+    struct json *document = NULL;
+    STATUS_TRY(need_document(arena, name, where, &document, reterr));
+    enum status const status = chip_read_facts(arena, document, ret_facts, ret_count, reterr);
+    json_free(document);
+    return status;
+}

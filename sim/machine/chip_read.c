@@ -1,0 +1,332 @@
+#include "sim/machine/chip_read.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "sim/base/arena.h"
+#include "sim/base/json.h"
+#include "sim/base/name.h"
+#include "sim/base/quantity.h"
+#include "sim/base/units.h"
+#include "sim/machine/shape.h"
+
+enum { CHIP_FACTS_MAX = 128, CHIP_PROFILES_MAX = 8 };
+
+/* The value of a number, once its source is found to be there. */
+static enum status number_open(struct json *object, const char *key, struct json **ret_value,
+                               const char **ret_source, struct error *reterr)
+{
+    static const char *const known[] = {"value", "source", NULL};
+    struct json *number = NULL;
+    struct json *source = NULL;
+    STATUS_TRY(json_need(object, key, &number, reterr));
+    STATUS_TRY(json_as_object(number, reterr));
+    STATUS_TRY(json_need(number, "value", ret_value, reterr));
+    STATUS_TRY(json_need(number, "source", &source, reterr));
+    STATUS_TRY(json_as_string(source, ret_source, reterr));
+    if ((*ret_source)[0] == '\0')
+        return error_set(reterr, STATUS_INVALID, json_where(source), "a number has no source");
+    return json_end(number, known, reterr);
+}
+
+static enum status read_count(struct json *object, const char *key, uint32_t most,
+                              uint32_t *ret_count, struct error *reterr)
+{
+    struct json *value = NULL;
+    const char *source = NULL;
+    int64_t count = 0;
+    STATUS_TRY(number_open(object, key, &value, &source, reterr));
+    STATUS_TRY(json_as_integer(value, 1, most, &count, reterr));
+    *ret_count = (uint32_t)count;
+    return STATUS_OK;
+}
+
+static enum status read_bytes(struct json *object, const char *key, uint64_t *ret_bytes,
+                              struct error *reterr)
+{
+    struct json *value = NULL;
+    const char *source = NULL;
+    STATUS_TRY(number_open(object, key, &value, &source, reterr));
+    return json_bytes(value, ret_bytes, reterr);
+}
+
+static enum status read_rate(struct json *object, const char *key, uint64_t *ret_bytes_per_s,
+                             struct error *reterr)
+{
+    struct json *value = NULL;
+    const char *source = NULL;
+    STATUS_TRY(number_open(object, key, &value, &source, reterr));
+    return json_rate(value, ret_bytes_per_s, reterr);
+}
+
+/* quantity.h reads bytes a second; FLOP a second are written alike but for the unit. */
+static enum status read_flop_rate(struct json *object, const char *key, uint64_t *ret_flop_per_s,
+                                  struct error *reterr)
+{
+    static const char unit[] = "FLOP/s";
+    struct json *value = NULL;
+    const char *source = NULL;
+    const char *text = NULL;
+    STATUS_TRY(number_open(object, key, &value, &source, reterr));
+    STATUS_TRY(json_as_string(value, &text, reterr));
+    char as_bytes[64];
+    size_t const length = strlen(text);
+    size_t const unit_length = sizeof unit - 1;
+    if (length < unit_length || length >= sizeof as_bytes ||
+        strcmp(text + length - unit_length, unit) != 0) {
+        return error_set(reterr, STATUS_INVALID, json_where(value),
+                         "\"%.40s\" is not a rate of FLOP such as \"459TFLOP/s\"", text);
+    }
+    (void)snprintf(as_bytes, sizeof as_bytes, "%.*sB/s", (int)(length - unit_length), text);
+    return quantity_rate(as_bytes, json_where(value), ret_flop_per_s, reterr);
+}
+
+static enum status read_duration(struct json *object, const char *key, int64_t *ret_ps,
+                                 struct error *reterr)
+{
+    struct json *value = NULL;
+    const char *source = NULL;
+    STATUS_TRY(number_open(object, key, &value, &source, reterr));
+    return json_duration(value, ret_ps, reterr);
+}
+
+static enum status read_shape(struct json *object, const char *key, struct shape *ret_shape,
+                              struct error *reterr)
+{
+    struct json *value = NULL;
+    const char *source = NULL;
+    const char *text = NULL;
+    STATUS_TRY(number_open(object, key, &value, &source, reterr));
+    STATUS_TRY(json_as_string(value, &text, reterr));
+    return shape_parse(text, json_where(value), ret_shape, reterr);
+}
+
+static enum status read_math(struct json *document, struct chip *chip, struct error *reterr)
+{
+    struct json *math = NULL;
+    STATUS_TRY(json_need(document, "math", &math, reterr));
+    STATUS_TRY(json_as_object(math, reterr));
+    const char *key = NULL;
+    for (uint32_t i = 0; (key = json_key_at(math, i)) != NULL; i++) {
+        enum format const format = format_find(key);
+        if (format == FORMAT_COUNT) {
+            return error_set(reterr, STATUS_INVALID, json_where(math),
+                             "\"%s\" is not a number format", key);
+        }
+        STATUS_TRY(read_flop_rate(math, key, &chip->math_peak_flop_per_s[format], reterr));
+    }
+    return STATUS_OK;
+}
+
+static enum status read_units(struct json *document, struct chip *chip, struct error *reterr)
+{
+    STATUS_TRY(read_bytes(document, "hbm_capacity", &chip->hbm_capacity_bytes, reterr));
+    STATUS_TRY(read_rate(document, "hbm_rate", &chip->hbm_bytes_per_s, reterr));
+    STATUS_TRY(read_bytes(document, "vmem_capacity", &chip->vmem_capacity_bytes, reterr));
+    STATUS_TRY(read_rate(document, "vmem_rate", &chip->vmem_bytes_per_s, reterr));
+    STATUS_TRY(read_math(document, chip, reterr));
+    STATUS_TRY(read_flop_rate(document, "vector_rate", &chip->vector_flop_per_s, reterr));
+    STATUS_TRY(read_count(document, "mxu_rows", 4096, &chip->mxu_rows, reterr));
+    STATUS_TRY(read_count(document, "mxu_columns", 4096, &chip->mxu_columns, reterr));
+    STATUS_TRY(read_count(document, "mxu_count", 4096, &chip->mxu_count, reterr));
+    STATUS_TRY(read_count(document, "core_count", 4096, &chip->core_count, reterr));
+    STATUS_TRY(read_rate(document, "ici_rate", &chip->ici_peak_bytes_per_s, reterr));
+    STATUS_TRY(read_duration(document, "hop_latency", &chip->hop_latency_ps, reterr));
+    STATUS_TRY(read_rate(document, "pcie_rate", &chip->pcie_bytes_per_s, reterr));
+    return read_rate(document, "dcn_rate", &chip->dcn_bytes_per_s, reterr);
+}
+
+static enum status read_slices(struct json *document, struct chip *chip, struct error *reterr)
+{
+    struct json *value = NULL;
+    const char *source = NULL;
+    STATUS_TRY(number_open(document, "slices", &value, &source, reterr));
+    chip->slice_count = json_count(value);
+    if (json_kind(value) != JSON_ARRAY || chip->slice_count > CHIP_SLICES_MAX) {
+        return error_set(reterr, STATUS_INVALID, json_where(value),
+                         "slices are not a list of at most %d shapes", CHIP_SLICES_MAX);
+    }
+    for (uint32_t i = 0; i < chip->slice_count; i++) {
+        const char *text = NULL;
+        struct shape shape;
+        STATUS_TRY(json_as_string(json_at(value, i), &text, reterr));
+        STATUS_TRY(shape_parse(text, json_where(value), &shape, reterr));
+        if (shape.axis_count != chip->axis_count) {
+            return error_set(reterr, STATUS_INVALID, json_where(value),
+                             "%s does not have the pod's %u axes", text, chip->axis_count);
+        }
+        memcpy(chip->slice[i], shape.length, sizeof chip->slice[i]);
+    }
+    return STATUS_OK;
+}
+
+static enum status read_grid(struct json *document, struct chip *chip, struct error *reterr)
+{
+    static const char *const rules[] = {"full-axis", "cubes", NULL};
+    struct shape pod;
+    struct shape host;
+    STATUS_TRY(read_shape(document, "pod_shape", &pod, reterr));
+    STATUS_TRY(read_shape(document, "host_shape", &host, reterr));
+    chip->axis_count = pod.axis_count;
+    memcpy(chip->pod_shape, pod.length, sizeof chip->pod_shape);
+    memcpy(chip->host_shape, host.length, sizeof chip->host_shape);
+    struct json *value = NULL;
+    const char *source = NULL;
+    uint32_t rule = 0;
+    STATUS_TRY(number_open(document, "wrap_rule", &value, &source, reterr));
+    STATUS_TRY(json_choice(value, rules, &rule, reterr));
+    chip->wrap_rule = rule == 0 ? CHIP_WRAP_FULL_AXIS : CHIP_WRAP_CUBES;
+    STATUS_TRY(read_count(document, "wrap_length", 4096, &chip->wrap_length, reterr));
+    STATUS_TRY(read_count(document, "name_units", 16, &chip->name_units, reterr));
+    return read_slices(document, chip, reterr);
+}
+
+/* Scales the peaks that were read and adds the overheads. */
+static enum status apply_profile(struct json *profile, struct chip *chip, struct error *reterr)
+{
+    static const char *const known[] = {"math_ppm",    "vector_ppm",       "hbm_ppm", "ici_ppm",
+                                        "op_overhead", "message_overhead", NULL};
+    uint32_t math_ppm = 0;
+    uint32_t vector_ppm = 0;
+    uint32_t hbm_ppm = 0;
+    uint32_t ici_ppm = 0;
+    STATUS_TRY(json_as_object(profile, reterr));
+    STATUS_TRY(read_count(profile, "math_ppm", PPM_ONE, &math_ppm, reterr));
+    STATUS_TRY(read_count(profile, "vector_ppm", PPM_ONE, &vector_ppm, reterr));
+    STATUS_TRY(read_count(profile, "hbm_ppm", PPM_ONE, &hbm_ppm, reterr));
+    STATUS_TRY(read_count(profile, "ici_ppm", PPM_ONE, &ici_ppm, reterr));
+    STATUS_TRY(read_duration(profile, "op_overhead", &chip->op_overhead_ps, reterr));
+    STATUS_TRY(read_duration(profile, "message_overhead", &chip->message_overhead_ps, reterr));
+    STATUS_TRY(json_end(profile, known, reterr));
+    for (uint32_t i = 0; i < FORMAT_COUNT; i++)
+        chip->math_flop_per_s[i] = units_scale_ppm(chip->math_peak_flop_per_s[i], math_ppm);
+    chip->vector_flop_per_s = units_scale_ppm(chip->vector_flop_per_s, vector_ppm);
+    chip->hbm_bytes_per_s = units_scale_ppm(chip->hbm_bytes_per_s, hbm_ppm);
+    chip->ici_bytes_per_s = units_scale_ppm(chip->ici_peak_bytes_per_s, ici_ppm);
+    return STATUS_OK;
+}
+
+static enum status read_profile(struct json *document, const char *name, const char *where,
+                                struct chip *chip, struct error *reterr)
+{
+    struct json *profiles = NULL;
+    STATUS_TRY(json_need(document, "profiles", &profiles, reterr));
+    STATUS_TRY(json_as_object(profiles, reterr));
+    const char *names[CHIP_PROFILES_MAX + 1] = {NULL};
+    for (uint32_t i = 0; i < CHIP_PROFILES_MAX; i++) {
+        names[i] = json_key_at(profiles, i);
+        if (names[i] == NULL) break;
+        if (strcmp(names[i], name) != 0) continue;
+        chip->profile = names[i];
+        return apply_profile(json_take(profiles, name), chip, reterr);
+    }
+    const char *nearest = name_nearest(name, names);
+    return error_set(reterr, STATUS_NOT_FOUND, where,
+                     "%s has no profile \"%.40s\"; the nearest is \"%s\"", chip->title, name,
+                     nearest == NULL ? "" : nearest);
+}
+
+enum status chip_read(struct arena *arena, struct json *document, const char *profile,
+                      const char *where_profile, struct chip *ret_chip, struct error *reterr)
+{
+    static const char *const known[] = {
+        "name",          "title",     "aliases",    "hbm_capacity", "hbm_rate",
+        "vmem_capacity", "vmem_rate", "math",       "vector_rate",  "mxu_rows",
+        "mxu_columns",   "mxu_count", "core_count", "ici_rate",     "hop_latency",
+        "pcie_rate",     "dcn_rate",  "pod_shape",  "host_shape",   "wrap_rule",
+        "wrap_length",   "slices",    "name_units", "profiles",     NULL};
+    struct chip chip = {0};
+    struct json *value = NULL;
+    STATUS_TRY(json_as_object(document, reterr));
+    STATUS_TRY(json_need(document, "name", &value, reterr));
+    STATUS_TRY(json_as_string(value, &chip.name, reterr));
+    STATUS_TRY(json_need(document, "title", &value, reterr));
+    STATUS_TRY(json_as_string(value, &chip.title, reterr));
+    STATUS_TRY(json_need(document, "aliases", &value, reterr));
+    if (json_kind(value) != JSON_ARRAY || json_count(value) == 0) {
+        return error_set(reterr, STATUS_INVALID, json_where(value),
+                         "a chip needs at least one short name");
+    }
+    STATUS_TRY(json_as_string(json_at(value, 0), &chip.short_name, reterr));
+    STATUS_TRY(read_units(document, &chip, reterr));
+    STATUS_TRY(read_grid(document, &chip, reterr));
+    STATUS_TRY(read_profile(document, profile, where_profile, &chip, reterr));
+    STATUS_TRY(json_end(document, known, reterr));
+    chip.profile = arena_text(arena, profile);
+    if (chip.profile == NULL)
+        return error_set(reterr, STATUS_NO_MEMORY, "", "no memory for the chip's name");
+    *ret_chip = chip;
+    return STATUS_OK;
+}
+
+/* The value as the file has it; lists with spaces between. */
+static enum status value_text(struct arena *arena, struct json *value, const char **ret_text,
+                              struct error *reterr)
+{
+    char buffer[512] = "";
+    size_t used = 0;
+    int64_t integer = 0;
+    if (json_kind(value) == JSON_STRING) return json_as_string(value, ret_text, reterr);
+    if (json_kind(value) != JSON_ARRAY) {
+        STATUS_TRY(json_as_integer(value, 0, INT64_MAX, &integer, reterr));
+        (void)snprintf(buffer, sizeof buffer, "%lld", (long long)integer);
+    }
+    for (uint32_t i = 0; json_kind(value) == JSON_ARRAY && i < json_count(value); i++) {
+        const char *item = NULL;
+        STATUS_TRY(json_as_string(json_at(value, i), &item, reterr));
+        if (used < sizeof buffer)
+            used +=
+                (size_t)snprintf(buffer + used, sizeof buffer - used, i == 0 ? "%s" : " %s", item);
+    }
+    *ret_text = arena_text(arena, buffer);
+    if (*ret_text == NULL) return error_set(reterr, STATUS_NO_MEMORY, "", "no memory for a text");
+    return STATUS_OK;
+}
+
+struct facts {
+    struct arena *arena;
+    struct chip_fact *fact;
+    uint32_t count;
+};
+
+/* The numbers of one object; `prefix` is the path to it, "math/". */
+static enum status facts_add(struct facts *facts, struct json *object, const char *prefix,
+                             struct error *reterr)
+{
+    const char *key = NULL;
+    for (uint32_t i = 0; (key = json_key_at(object, i)) != NULL; i++) {
+        struct json *value = NULL;
+        struct json *member = json_take(object, key);
+        if (json_kind(member) != JSON_OBJECT || json_take(member, "value") == NULL) continue;
+        SIM_ASSERT(facts->count < CHIP_FACTS_MAX);
+        struct chip_fact *fact = &facts->fact[facts->count++];
+        STATUS_TRY(number_open(object, key, &value, &fact->source, reterr));
+        STATUS_TRY(value_text(facts->arena, value, &fact->value, reterr));
+        fact->key = arena_format(facts->arena, "%s%s", prefix, key);
+        if (fact->key == NULL)
+            return error_set(reterr, STATUS_NO_MEMORY, "", "no memory for a text");
+    }
+    return STATUS_OK;
+}
+
+enum status chip_read_facts(struct arena *arena, struct json *document,
+                            const struct chip_fact **ret_facts, uint32_t *ret_count,
+                            struct error *reterr)
+{
+    struct facts facts = {arena, NULL, 0};
+    void *memory = NULL;
+    STATUS_TRY(arena_try(arena, CHIP_FACTS_MAX, sizeof *facts.fact, &memory, reterr));
+    facts.fact = memory;
+    STATUS_TRY(facts_add(&facts, document, "", reterr));
+    STATUS_TRY(facts_add(&facts, json_take(document, "math"), "math/", reterr));
+    struct json *profiles = json_take(document, "profiles");
+    const char *key = NULL;
+    for (uint32_t i = 0; (key = json_key_at(profiles, i)) != NULL; i++) {
+        const char *prefix = arena_format(arena, "profiles/%s/", key);
+        if (prefix == NULL) return error_set(reterr, STATUS_NO_MEMORY, "", "no memory for a text");
+        STATUS_TRY(facts_add(&facts, json_take(profiles, key), prefix, reterr));
+    }
+    *ret_facts = facts.fact;
+    *ret_count = facts.count;
+    return STATUS_OK;
+}

@@ -1,0 +1,256 @@
+#include "sim/machine/machine.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "sim/base/arena.h"
+#include "sim/base/units.h"
+#include "sim/machine/overrides.h"
+#include "sim/machine/shape.h"
+
+static const char *const axis_names[] = {"x", "y", "z"};
+static const char *const port_names[] = {"x+", "x-", "y+", "y-", "z+", "z-"};
+
+const char *machine_axis_name(uint32_t axis)
+{
+    SIM_ASSERT(axis < MACHINE_AXES_MAX);
+    return axis_names[axis];
+}
+
+const char *machine_port_name(uint32_t port)
+{
+    SIM_ASSERT(port < MACHINE_PORTS_MAX);
+    return port_names[port];
+}
+
+uint32_t machine_chip_at(const struct machine *machine, const uint32_t at[MACHINE_AXES_MAX])
+{
+    uint32_t chip = 0;
+    for (uint32_t axis = 0; axis < machine->axis_count; axis++) {
+        SIM_ASSERT(at[axis] < machine->shape[axis]);
+        chip = chip * machine->shape[axis] + at[axis];
+    }
+    return chip;
+}
+
+void machine_coordinates(const struct machine *machine, uint32_t chip,
+                         uint32_t ret_at[MACHINE_AXES_MAX])
+{
+    SIM_ASSERT(chip < machine->chip_count);
+    for (uint32_t axis = MACHINE_AXES_MAX; axis-- > 0;) {
+        ret_at[axis] = chip % machine->shape[axis];
+        chip /= machine->shape[axis];
+    }
+}
+
+bool machine_has_link(const struct machine *machine, uint32_t chip, uint32_t port)
+{
+    uint32_t at[MACHINE_AXES_MAX];
+    uint32_t const axis = port / 2;
+    if (axis >= machine->axis_count || machine->shape[axis] == 1) return false;
+    if (machine->wrap[axis]) return true;
+    machine_coordinates(machine, chip, at);
+    return port % 2 == 0 ? at[axis] + 1 < machine->shape[axis] : at[axis] > 0;
+}
+
+uint32_t machine_port_between(const struct machine *machine, const uint32_t from[MACHINE_AXES_MAX],
+                              const uint32_t to[MACHINE_AXES_MAX])
+{
+    uint32_t port = MACHINE_PORTS_MAX;
+    for (uint32_t axis = 0; axis < machine->axis_count; axis++) {
+        if (from[axis] == to[axis]) continue;
+        if (port != MACHINE_PORTS_MAX) return MACHINE_PORTS_MAX;
+        uint32_t const last = machine->shape[axis] - 1;
+        if (to[axis] == from[axis] + 1)
+            port = machine_port(axis, false);
+        else if (to[axis] + 1 == from[axis])
+            port = machine_port(axis, true);
+        else if (machine->wrap[axis] && from[axis] == last && to[axis] == 0)
+            port = machine_port(axis, false);
+        else if (machine->wrap[axis] && from[axis] == 0 && to[axis] == last)
+            port = machine_port(axis, true);
+        else
+            return MACHINE_PORTS_MAX;
+    }
+    return port;
+}
+
+uint64_t machine_link_count(const struct machine *machine)
+{
+    uint64_t links = 0;
+    for (uint32_t axis = 0; axis < machine->axis_count; axis++) {
+        uint64_t const lines = machine->chip_count / machine->shape[axis];
+        links += 2 * lines * (machine->shape[axis] - !machine->wrap[axis]);
+    }
+    return links;
+}
+
+void machine_link(const struct machine *machine, uint32_t chip, uint32_t port,
+                  uint64_t *ret_bytes_per_s, int64_t *ret_latency_ps)
+{
+    *ret_bytes_per_s = machine->chip.ici_bytes_per_s;
+    *ret_latency_ps = machine->chip.hop_latency_ps;
+    for (uint32_t i = 0; i < machine->link_override_count; i++) {
+        const struct machine_link_override *link = &machine->links[i];
+        if (machine_chip_at(machine, link->from) != chip ||
+            machine_port_between(machine, link->from, link->to) != port)
+            continue;
+        if (link->bytes_per_s != 0) *ret_bytes_per_s = link->bytes_per_s;
+        if (link->latency_ps != 0) *ret_latency_ps = link->latency_ps;
+    }
+}
+
+void machine_chip_ppm(const struct machine *machine, uint32_t chip, uint32_t *ret_math_ppm,
+                      uint32_t *ret_hbm_ppm)
+{
+    uint32_t at[MACHINE_AXES_MAX];
+    *ret_math_ppm = PPM_ONE;
+    *ret_hbm_ppm = PPM_ONE;
+    machine_coordinates(machine, chip, at);
+    for (uint32_t i = 0; i < machine->chip_override_count; i++) {
+        const struct machine_chip_override *override = &machine->chips[i];
+        bool named = true;
+        for (uint32_t axis = 0; axis < machine->axis_count; axis++)
+            named = named && (override->at[axis] == machine_any || override->at[axis] == at[axis]);
+        if (!named) continue;
+        *ret_math_ppm = override->math_ppm;
+        *ret_hbm_ppm = override->hbm_ppm;
+    }
+}
+
+/* What follows the last dash, if that is a number: "v5p-8192", never "tpu-v5p". */
+static const char *product_units(const char *name)
+{
+    const char *dash = strrchr(name, '-');
+    if (dash == NULL || dash[1] == '\0') return NULL;
+    return strspn(dash + 1, "0123456789") == strlen(dash + 1) ? dash + 1 : NULL;
+}
+
+/* The chip, and the shape of the product if the plan names one. */
+static enum status choose_chip(struct arena *arena, const struct machine_plan *plan,
+                               struct machine *machine, struct shape *ret_shape,
+                               struct error *reterr)
+{
+    static const char where[] = "/machine/chip";
+    static const char where_profile[] = "/machine/profile";
+    const char *units = product_units(plan->chip);
+    const char *name = plan->chip;
+    if (units != NULL)
+        name = arena_format(arena, "%.*s", (int)(units - 1 - plan->chip), plan->chip);
+    if (name == NULL) return error_set(reterr, STATUS_NO_MEMORY, "", "no memory for a name");
+    STATUS_TRY(chip_find(arena, name, plan->profile, where, where_profile, &machine->chip, reterr));
+    if (units == NULL) return STATUS_OK;
+    uint64_t count = 0;
+    for (const char *digit = units; *digit != '\0' && count < machine_chips_max; digit++)
+        count = 10 * count + (uint64_t)(*digit - '0');
+    machine->product = arena_text(arena, plan->chip);
+    if (machine->product == NULL)
+        return error_set(reterr, STATUS_NO_MEMORY, "", "no memory for a name");
+    return shape_of_product(&machine->chip, count, plan->chip, where, ret_shape, reterr);
+}
+
+static enum status choose_shape(const struct machine_plan *plan, struct machine *machine,
+                                struct shape *shape, struct error *reterr)
+{
+    static const char where[] = "/machine/shape";
+    struct shape const product = *shape;
+    char text[SHAPE_TEXT_BYTES];
+    if (plan->shape != NULL) {
+        STATUS_TRY(shape_parse(plan->shape, where, shape, reterr));
+        if (machine->product != NULL && shape_chip_count(shape) != shape_chip_count(&product)) {
+            return error_set(reterr, STATUS_INVALID, where,
+                             "%s has %llu chips, %s has %llu; leave the shape out for %s",
+                             machine->product, (unsigned long long)shape_chip_count(&product),
+                             plan->shape, (unsigned long long)shape_chip_count(shape),
+                             shape_text(text, &product));
+        }
+    } else if (machine->product == NULL) {
+        return error_set(reterr, STATUS_INVALID, where,
+                         "a shape is needed beside the chip %s, such as 4x4x4; or name a product, "
+                         "such as v5p-128",
+                         machine->chip.name);
+    }
+    uint64_t const chips = shape_chip_count(shape);
+    if (chips > machine_chips_max) {
+        return error_set(reterr, STATUS_LIMIT, where,
+                         "%s has %llu chips, more than the limit of %u", shape_text(text, shape),
+                         (unsigned long long)chips, machine_chips_max);
+    }
+    if (!plan->unrealisable) STATUS_TRY(shape_check(&machine->chip, shape, where, reterr));
+    machine->axis_count = shape->axis_count;
+    memcpy(machine->shape, shape->length, sizeof machine->shape);
+    machine->chip_count = (uint32_t)chips;
+    return STATUS_OK;
+}
+
+static const char *reason_by_rule(struct arena *arena, const struct chip *chip,
+                                  const struct shape *shape, uint32_t axis)
+{
+    uint32_t const length = shape->length[axis];
+    bool const wraps = shape_wraps(chip, shape, axis);
+    uint32_t const edge = chip->wrap_length;
+    if (chip->wrap_rule == CHIP_WRAP_FULL_AXIS) {
+        return arena_format(arena,
+                            wraps ? "ring: %s wraps on an axis of the pod's full length, %u"
+                                  : "line: %s wraps only on an axis of the pod's full length, %u",
+                            chip->title, edge);
+    }
+    if (wraps) {
+        return arena_format(arena, "ring: whole cubes of %ux%ux%u, closed by optical switches",
+                            edge, edge, edge);
+    }
+    return arena_format(arena, "line: a slice of %s wraps only if it is whole cubes of %ux%ux%u%s",
+                        chip->title, edge, edge, edge, length % edge == 0 ? ", on every axis" : "");
+}
+
+static enum status choose_wrap(struct arena *arena, const struct machine_plan *plan,
+                               const struct shape *shape, struct machine *machine,
+                               struct error *reterr)
+{
+    for (uint32_t axis = 0; axis < MACHINE_AXES_MAX; axis++) {
+        char where[32];
+        int8_t const wish = plan->wrap[axis];
+        (void)snprintf(where, sizeof where, "/machine/wrap/%s", axis_names[axis]);
+        if (wish >= 0 && !plan->unrealisable) {
+            return error_set(reterr, STATUS_INVALID, where,
+                             "wraparound follows from the product and the shape; "
+                             "\"unrealisable\": true permits to set it");
+        }
+        if (wish >= 0 && axis >= machine->axis_count) {
+            return error_set(reterr, STATUS_INVALID, where, "the machine has no axis %s; it has %u",
+                             axis_names[axis], machine->axis_count);
+        }
+        machine->wrap_reason[axis] = "";
+        if (axis >= machine->axis_count) continue;
+        machine->wrap[axis] = wish < 0 ? shape_wraps(&machine->chip, shape, axis) : wish == 1;
+        if (machine->wrap[axis] && machine->shape[axis] < 3) {
+            return error_set(reterr, STATUS_INVALID, where,
+                             "axis %s of length %u cannot wrap: both directions would reach the "
+                             "same neighbour; the shortest ring is 3",
+                             axis_names[axis], machine->shape[axis]);
+        }
+        if (wish < 0) {
+            machine->wrap_reason[axis] = reason_by_rule(arena, &machine->chip, shape, axis);
+            if (machine->wrap_reason[axis] == NULL)
+                return error_set(reterr, STATUS_NO_MEMORY, "", "no memory for a text");
+        } else {
+            machine->wrap_reason[axis] =
+                wish == 1 ? "ring: set by the scenario" : "line: set by the scenario";
+        }
+    }
+    return STATUS_OK;
+}
+
+enum status machine_build(struct arena *arena, const struct machine_plan *plan,
+                          struct machine *ret_machine, struct error *reterr)
+{
+    struct machine machine = {0};
+    struct shape shape = {0, {1, 1, 1}};
+    STATUS_TRY(choose_chip(arena, plan, &machine, &shape, reterr));
+    STATUS_TRY(choose_shape(plan, &machine, &shape, reterr));
+    STATUS_TRY(choose_wrap(arena, plan, &shape, &machine, reterr));
+    STATUS_TRY(overrides_check_links(arena, plan, &machine, reterr));
+    STATUS_TRY(overrides_check_chips(plan, &machine, reterr));
+    *ret_machine = machine;
+    return STATUS_OK;
+}

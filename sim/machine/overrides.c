@@ -1,0 +1,144 @@
+#include "sim/machine/overrides.h"
+
+#include <stdio.h>
+
+#include "sim/base/arena.h"
+#include "sim/base/units.h"
+
+enum { WHERE_BYTES = 48, AT_BYTES = 48 };
+
+static const uint64_t rate_max_bytes_per_s = 1000000000000000; /* 1 PB/s */
+static const int64_t latency_max_ps = TIME_PS_PER_S;
+
+static const char *at_text(char *buffer, const struct machine *machine,
+                           const uint32_t at[MACHINE_AXES_MAX])
+{
+    int used = 0;
+    for (uint32_t axis = 0; axis < machine->axis_count; axis++) {
+        char const before = axis == 0 ? '[' : ',';
+        if (at[axis] == machine_any)
+            used += snprintf(buffer + used, (size_t)(AT_BYTES - used), "%c*", before);
+        else
+            used += snprintf(buffer + used, (size_t)(AT_BYTES - used), "%c%u", before, at[axis]);
+    }
+    (void)snprintf(buffer + used, (size_t)(AT_BYTES - used), "]");
+    return buffer;
+}
+
+/* Coordinates beyond the machine's axes must be 0 (or any): they name nothing. */
+static enum status check_at(const struct machine *machine, const uint32_t at[MACHINE_AXES_MAX],
+                            bool any_allowed, const char *where, struct error *reterr)
+{
+    for (uint32_t axis = 0; axis < MACHINE_AXES_MAX; axis++) {
+        if (at[axis] == machine_any) {
+            if (any_allowed) continue;
+            return error_set(reterr, STATUS_INVALID, where,
+                             "a link is between two chips; * is not one");
+        }
+        if (at[axis] < machine->shape[axis]) continue;
+        if (axis >= machine->axis_count) {
+            return error_set(reterr, STATUS_INVALID, where,
+                             "%u on axis %s: the machine has only %u axes", at[axis],
+                             machine_axis_name(axis), machine->axis_count);
+        }
+        return error_set(reterr, STATUS_INVALID, where, "%u on axis %s is not below its length, %u",
+                         at[axis], machine_axis_name(axis), machine->shape[axis]);
+    }
+    return STATUS_OK;
+}
+
+static enum status check_link(const struct machine *machine,
+                              const struct machine_link_override *link, uint32_t index,
+                              struct error *reterr)
+{
+    char where[WHERE_BYTES];
+    char from[AT_BYTES];
+    char to[AT_BYTES];
+    (void)snprintf(where, sizeof where, "/machine/links/%u/from", index);
+    STATUS_TRY(check_at(machine, link->from, false, where, reterr));
+    (void)snprintf(where, sizeof where, "/machine/links/%u/to", index);
+    STATUS_TRY(check_at(machine, link->to, false, where, reterr));
+    (void)snprintf(where, sizeof where, "/machine/links/%u", index);
+    if (machine_port_between(machine, link->from, link->to) == MACHINE_PORTS_MAX) {
+        return error_set(reterr, STATUS_INVALID, where,
+                         "there is no link from %s to %s: links join neighbours on one axis",
+                         at_text(from, machine, link->from), at_text(to, machine, link->to));
+    }
+    if (link->bytes_per_s == 0 && link->latency_ps == 0) {
+        return error_set(reterr, STATUS_INVALID, where,
+                         "a rate or a latency above 0 is needed, such as \"rate\": \"45GB/s\"");
+    }
+    if (link->bytes_per_s > rate_max_bytes_per_s)
+        return error_set(reterr, STATUS_INVALID, where, "the rate is above 1 PB/s");
+    if (link->latency_ps < 0 || link->latency_ps > latency_max_ps)
+        return error_set(reterr, STATUS_INVALID, where, "the latency is not between 0 and 1 s");
+    return STATUS_OK;
+}
+
+enum status overrides_check_links(struct arena *arena, const struct machine_plan *plan,
+                                  struct machine *machine, struct error *reterr)
+{
+    void *memory = NULL;
+    if (plan->link_count > MACHINE_OVERRIDES_MAX) {
+        return error_set(reterr, STATUS_LIMIT, "/machine/links",
+                         "%u links are more than the limit of %d", plan->link_count,
+                         MACHINE_OVERRIDES_MAX);
+    }
+    STATUS_TRY(arena_try(arena, plan->link_count, sizeof(uint64_t), &memory, reterr));
+    uint64_t *key = memory; /* Chip and port: which link each override means. */
+    for (uint32_t i = 0; i < plan->link_count; i++) {
+        const struct machine_link_override *link = &plan->links[i];
+        STATUS_TRY(check_link(machine, link, i, reterr));
+        key[i] = (uint64_t)machine_chip_at(machine, link->from) * MACHINE_PORTS_MAX +
+                 machine_port_between(machine, link->from, link->to);
+        for (uint32_t k = 0; k < i; k++) {
+            char where[WHERE_BYTES];
+            if (key[k] != key[i]) continue;
+            (void)snprintf(where, sizeof where, "/machine/links/%u", i);
+            return error_set(reterr, STATUS_INVALID, where,
+                             "this link stands already at /machine/links/%u", k);
+        }
+    }
+    machine->links = plan->links;
+    machine->link_override_count = plan->link_count;
+    return STATUS_OK;
+}
+
+static enum status check_ppm(uint32_t ppm, const char *what, uint32_t index, struct error *reterr)
+{
+    char where[WHERE_BYTES];
+    if (ppm > 0 && ppm <= overrides_ppm_max) return STATUS_OK;
+    (void)snprintf(where, sizeof where, "/machine/chips/%u/%s", index, what);
+    return error_set(reterr, STATUS_INVALID, where,
+                     "a chip's share of the rate is above 0 and at most %u",
+                     overrides_ppm_max / PPM_ONE);
+}
+
+enum status overrides_check_chips(const struct machine_plan *plan, struct machine *machine,
+                                  struct error *reterr)
+{
+    if (plan->chip_count > MACHINE_OVERRIDES_MAX) {
+        return error_set(reterr, STATUS_LIMIT, "/machine/chips",
+                         "%u entries are more than the limit of %d", plan->chip_count,
+                         MACHINE_OVERRIDES_MAX);
+    }
+    for (uint32_t i = 0; i < plan->chip_count; i++) {
+        const struct machine_chip_override *chip = &plan->chips[i];
+        char where[WHERE_BYTES];
+        (void)snprintf(where, sizeof where, "/machine/chips/%u/at", i);
+        STATUS_TRY(check_at(machine, chip->at, true, where, reterr));
+        STATUS_TRY(check_ppm(chip->math_ppm, "math", i, reterr));
+        STATUS_TRY(check_ppm(chip->hbm_ppm, "hbm", i, reterr));
+        for (uint32_t k = 0; k < i; k++) {
+            bool same = true;
+            for (uint32_t axis = 0; axis < machine->axis_count; axis++)
+                same = same && plan->chips[k].at[axis] == chip->at[axis];
+            if (!same) continue;
+            return error_set(reterr, STATUS_INVALID, where,
+                             "these chips stand already at /machine/chips/%u", k);
+        }
+    }
+    machine->chips = plan->chips;
+    machine->chip_override_count = plan->chip_count;
+    return STATUS_OK;
+}

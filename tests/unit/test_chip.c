@@ -1,0 +1,200 @@
+/* Chips: the book's tables, the profiles, and what is refused. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "sim/base/arena.h"
+#include "sim/base/json.h"
+#include "sim/base/units.h"
+#include "sim/machine/chip.h"
+#include "sim/machine/chip_read.h"
+
+static struct chip chip(struct arena *arena, const char *name, const char *profile)
+{
+    struct chip found = {0};
+    struct error error = {0};
+    enum status const status =
+        chip_find(arena, name, profile, "/machine/chip", "/machine/profile", &found, &error);
+    if (status != STATUS_OK) fail_msg("%s: %s: %s", name, error.where, error.message);
+    return found;
+}
+
+/* Book, chapter 2, TPU Specs and the interconnect table below it; fn 8 for DCN. */
+static void the_numbers_are_the_books(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *name;
+        uint64_t hbm_gb, hbm_gb_s, bf16_tera, int8_tera, ici_gb_s, pcie_gb_s, dcn_kb_s;
+        uint32_t pod[3], host[3], axes, mxu, mxus, cores;
+    } rows[] = {
+        {"v3", 32, 900, 140, 140, 100, 16, 6250000, {32, 32, 1}, {4, 2, 1}, 2, 128, 4, 2},
+        {"v4p", 32, 1200, 275, 275, 45, 16, 6250000, {16, 16, 16}, {2, 2, 1}, 3, 128, 8, 2},
+        {"v5p", 96, 2800, 459, 918, 90, 16, 6250000, {16, 20, 28}, {2, 2, 1}, 3, 128, 8, 2},
+        {"v5e", 16, 810, 197, 394, 45, 16, 3125000, {16, 16, 1}, {4, 2, 1}, 2, 128, 4, 1},
+        {"v6e", 32, 1600, 920, 1840, 90, 32, 12500000, {16, 16, 1}, {4, 2, 1}, 2, 256, 2, 1},
+    };
+    uint64_t const giga = 1000000000;
+    struct arena *arena = arena_create(0);
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+        struct chip const c = chip(arena, rows[i].name, "ideal");
+        assert_int_equal(c.hbm_capacity_bytes, rows[i].hbm_gb * giga);
+        assert_int_equal(c.hbm_bytes_per_s, rows[i].hbm_gb_s * giga);
+        assert_int_equal(c.vmem_bytes_per_s, 22 * rows[i].hbm_gb_s * giga);
+        assert_int_equal(c.math_flop_per_s[FORMAT_BF16], rows[i].bf16_tera * 1000 * giga);
+        assert_int_equal(c.math_flop_per_s[FORMAT_INT8], rows[i].int8_tera * 1000 * giga);
+        assert_int_equal(c.math_flop_per_s[FORMAT_FP16], 0);
+        assert_int_equal(c.ici_bytes_per_s, rows[i].ici_gb_s * giga);
+        assert_int_equal(c.pcie_bytes_per_s, rows[i].pcie_gb_s * giga);
+        assert_int_equal(c.dcn_bytes_per_s, rows[i].dcn_kb_s * 1000);
+        assert_int_equal(c.hop_latency_ps, TIME_PS_PER_US);
+        assert_int_equal(c.op_overhead_ps + c.message_overhead_ps, 0);
+        assert_memory_equal(c.pod_shape, rows[i].pod, sizeof c.pod_shape);
+        assert_memory_equal(c.host_shape, rows[i].host, sizeof c.host_shape);
+        assert_int_equal(c.axis_count, rows[i].axes);
+        assert_int_equal(c.mxu_rows, rows[i].mxu);
+        assert_int_equal(c.mxu_columns, rows[i].mxu);
+        assert_int_equal(c.mxu_count, rows[i].mxus);
+        assert_int_equal(c.core_count, rows[i].cores);
+    }
+    assert_int_equal(chip(arena, "v5e", "ideal").vmem_capacity_bytes, 128 << 20);
+    assert_int_equal(chip(arena, "v5p", "ideal").vector_flop_per_s, 14336 * giga);
+    arena_destroy(arena);
+}
+
+/* Clock x 2 x 128² x MXUs must give the table's rate (book, chapter 2; v5e 1.5 GHz, v5p 1.75 GHz),
+ * which it rounds. */
+static void the_peak_follows_from_the_clock(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *name;
+        uint64_t clock_hz;
+    } rows[] = {{"v5e", 1500000000}, {"v5p", 1750000000}};
+    struct arena *arena = arena_create(0);
+    for (size_t i = 0; i < 2; i++) {
+        struct chip const c = chip(arena, rows[i].name, "ideal");
+        int64_t const bottom_up =
+            (int64_t)(rows[i].clock_hz * 2 * c.mxu_rows * c.mxu_columns * c.mxu_count);
+        int64_t const table = (int64_t)c.math_peak_flop_per_s[FORMAT_BF16];
+        assert_true(llabs(bottom_up - table) < table / 400);
+        assert_int_equal(c.vector_flop_per_s, rows[i].clock_hz * 4096 * c.core_count);
+    }
+    arena_destroy(arena);
+}
+
+static void a_profile_scales_rates_but_not_peaks_or_capacities(void **state)
+{
+    (void)state;
+    struct arena *arena = arena_create(0);
+    for (uint32_t i = 0; chip_name_at(i) != NULL; i++) {
+        struct chip const ideal = chip(arena, chip_name_at(i), "ideal");
+        struct chip const measured = chip(arena, chip_name_at(i), "measured");
+        assert_string_equal(measured.profile, "measured");
+        assert_true(measured.hbm_bytes_per_s < ideal.hbm_bytes_per_s);
+        assert_true(measured.ici_bytes_per_s < ideal.ici_bytes_per_s);
+        assert_true(measured.vector_flop_per_s < ideal.vector_flop_per_s);
+        assert_true(measured.op_overhead_ps > 0 && measured.message_overhead_ps > 0);
+        assert_int_equal(measured.hbm_capacity_bytes, ideal.hbm_capacity_bytes);
+        assert_int_equal(measured.ici_peak_bytes_per_s, ideal.ici_bytes_per_s);
+        for (uint32_t f = 0; f < FORMAT_COUNT; f++) {
+            assert_int_equal(measured.math_peak_flop_per_s[f], ideal.math_flop_per_s[f]);
+            assert_true(measured.math_flop_per_s[f] <= ideal.math_flop_per_s[f]);
+        }
+    }
+    assert_int_equal(chip(arena, "v5e", "measured").ici_bytes_per_s, 42750000000);
+    assert_int_equal(chip(arena, "v6e", "measured").hbm_bytes_per_s, 1359600000000);
+    arena_destroy(arena);
+}
+
+static void a_chip_is_found_by_each_of_its_names(void **state)
+{
+    (void)state;
+    static const char *const names[][2] = {
+        {"tpu-v5p", "tpu-v5p"}, {"v5p", "tpu-v5p"},       {"v4", "tpu-v4p"},
+        {"tpu-v4", "tpu-v4p"},  {"v5litepod", "tpu-v5e"}, {"trillium", "tpu-v6e"},
+    };
+    struct arena *arena = arena_create(0);
+    for (size_t i = 0; i < sizeof names / sizeof names[0]; i++)
+        assert_string_equal(chip(arena, names[i][0], "ideal").name, names[i][1]);
+    assert_string_equal(chip(arena, "tpu-v5e", "ideal").short_name, "v5e");
+    arena_destroy(arena);
+}
+
+static void unknown_names_are_refused_with_the_nearest(void **state)
+{
+    (void)state;
+    struct chip unused;
+    struct error error = {0};
+    struct arena *arena = arena_create(0);
+    assert_int_equal(chip_find(arena, "tpu-v5pp", "ideal", "/c", "/p", &unused, &error),
+                     STATUS_NOT_FOUND);
+    assert_string_equal(error.where, "/c");
+    assert_non_null(strstr(error.message, "\"tpu-v5p\""));
+    assert_int_equal(chip_find(arena, "", "ideal", "/c", "/p", &unused, &error), STATUS_NOT_FOUND);
+    assert_int_equal(chip_find(arena, "tpu-", "ideal", "/c", "/p", &unused, &error),
+                     STATUS_NOT_FOUND);
+    assert_int_equal(chip_find(arena, "v5p", "idael", "/c", "/p", &unused, &error),
+                     STATUS_NOT_FOUND);
+    assert_string_equal(error.where, "/p");
+    assert_non_null(strstr(error.message, "\"ideal\""));
+    arena_destroy(arena);
+}
+
+/* Reads v5p's own file with one text in it replaced. */
+static enum status read_changed(struct arena *arena, const char *from, const char *to,
+                                struct error *error)
+{
+    uint32_t size_bytes = 0;
+    const char *bytes = chip_json("tpu-v5p", &size_bytes);
+    const char *place = strstr(bytes, from);
+    struct json *document = NULL;
+    struct chip unused;
+    assert_non_null(place);
+    char *changed =
+        arena_format(arena, "%.*s%s%s", (int)(place - bytes), bytes, to, place + strlen(from));
+    enum status status =
+        json_read_text(arena, "changed", changed, strlen(changed), &document, error);
+    if (status != STATUS_OK) return status;
+    status = chip_read(arena, document, "ideal", "/p", &unused, error);
+    json_free(document);
+    return status;
+}
+
+static void a_number_without_its_source_is_refused(void **state)
+{
+    (void)state;
+    struct error error = {0};
+    struct arena *arena = arena_create(0);
+    static const char whole[] = "{\"value\": \"96GB\", \"source\": \"book ch. 2, TPU Specs\"}";
+    assert_int_equal(read_changed(arena, whole, whole, &error), STATUS_OK);
+    assert_int_equal(read_changed(arena, whole, "{\"value\": \"96GB\"}", &error), STATUS_INVALID);
+    assert_non_null(strstr(error.where, "hbm_capacity"));
+    assert_int_equal(read_changed(arena, whole, "{\"value\": \"96GB\", \"source\": \"\"}", &error),
+                     STATUS_INVALID);
+    assert_non_null(strstr(error.message, "no source"));
+    assert_int_equal(read_changed(arena, whole, "\"96GB\"", &error), STATUS_INVALID);
+    assert_int_equal(read_changed(arena, "459TFLOP/s", "459TB/s", &error), STATUS_INVALID);
+    assert_int_equal(read_changed(arena, "2.8TB/s", "2.8", &error), STATUS_INVALID);
+    assert_int_equal(read_changed(arena, "\"hbm_rate\"", "\"hbm_rait\"", &error), STATUS_INVALID);
+    assert_int_equal(read_changed(arena, "\"16x20x28\"", "\"16x20\"", &error), STATUS_INVALID);
+    arena_destroy(arena);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(the_numbers_are_the_books),
+        cmocka_unit_test(the_peak_follows_from_the_clock),
+        cmocka_unit_test(a_profile_scales_rates_but_not_peaks_or_capacities),
+        cmocka_unit_test(a_chip_is_found_by_each_of_its_names),
+        cmocka_unit_test(unknown_names_are_refused_with_the_nearest),
+        cmocka_unit_test(a_number_without_its_source_is_refused),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

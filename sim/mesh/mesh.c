@@ -1,0 +1,212 @@
+#include "sim/mesh/mesh.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "sim/mesh/mesh_part.h"
+
+static const char *const role_names[] = {
+#define X(name, text, help) text,
+    MESH_ROLE_TABLE(X)
+#undef X
+};
+
+enum { WHERE_BYTES = 32, TEXT_BYTES = 256 };
+
+const char *mesh_role_name(enum mesh_role role)
+{
+    SIM_ASSERT(role < MESH_ROLE_COUNT);
+    return role_names[role];
+}
+
+enum mesh_role mesh_role_find(const char *name)
+{
+    for (uint32_t i = 0; i < MESH_ROLE_COUNT; i++)
+        if (strcmp(role_names[i], name) == 0) return (enum mesh_role)i;
+    return MESH_ROLE_COUNT;
+}
+
+/* How much of each machine axis the parts so far take: the stride of the next. */
+struct taken {
+    uint32_t size[MACHINE_AXES_MAX];
+    bool whole[MACHINE_AXES_MAX];
+};
+
+static enum status check_part(const struct machine *machine, const struct mesh_axis *axis,
+                              const struct mesh_part_text *part, const struct taken *taken,
+                              const char *where, struct error *reterr)
+{
+    const char *name = machine_axis_name(part->axis);
+    uint32_t const length = machine->shape[part->axis];
+    uint32_t const left = length / taken->size[part->axis];
+    for (uint32_t i = 0; i < axis->part_count; i++) {
+        if (axis->part[i].axis != part->axis) continue;
+        return error_set(reterr, STATUS_INVALID, where,
+                         "%s is named twice in one mesh axis; name one part of %s with both sizes "
+                         "multiplied",
+                         name, name);
+    }
+    if (taken->whole[part->axis]) {
+        return error_set(reterr, STATUS_INVALID, where,
+                         "the whole of %s is taken already; name a part of it, such as %s:%u, in "
+                         "both places",
+                         name, name, mesh_part_divisor(length, 2));
+    }
+    if (part->whole && taken->size[part->axis] > 1) {
+        return error_set(reterr, STATUS_INVALID, where,
+                         "a part of %s is taken already; write %s:%u for the rest", name, name,
+                         left);
+    }
+    if (left % part->size != 0) {
+        return error_set(reterr, STATUS_INVALID, where,
+                         "a part of %u does not divide the %u left of %s (its length is %u); the "
+                         "nearest that does is %s:%u",
+                         part->size, left, name, length, name, mesh_part_divisor(left, part->size));
+    }
+    return STATUS_OK;
+}
+
+/* Parts of size 1 are left out of the group: nobody stands beside them. A strided part whose steps
+ * reach around a wrapped axis closes into a ring through real links, as a whole axis does; a part
+ * of neighbours does not, and neither does one that others continue. */
+static struct group group_of(const struct machine *machine, const struct mesh_axis *axis)
+{
+    struct group group = {0};
+    for (uint32_t i = 0; i < axis->part_count; i++) {
+        const struct mesh_part *part = &axis->part[i];
+        if (part->size == 1) continue;
+        group.dimension[group.dimension_count++] = (struct group_dimension){
+            .axis = part->axis,
+            .size = part->size,
+            .stride = part->stride,
+            .ring = machine->wrap[part->axis] &&
+                    (uint64_t)part->size * part->stride == machine->shape[part->axis],
+        };
+    }
+    return group;
+}
+
+static enum status build_axis(const struct mesh_axis_plan *plan, const struct machine *machine,
+                              struct taken *taken, struct mesh *mesh, struct error *reterr)
+{
+    struct mesh_axis *axis = &mesh->axis[plan->role];
+    char where[WHERE_BYTES];
+    (void)snprintf(where, sizeof where, "/mesh/%s", mesh_role_name(plan->role));
+    if (mesh->present[plan->role])
+        return error_set(reterr, STATUS_INVALID, where, "this mesh axis is named twice");
+    SIM_ASSERT(plan->part_count <= MACHINE_AXES_MAX);
+    for (uint32_t i = 0; i < plan->part_count; i++) {
+        struct mesh_part_text part;
+        (void)snprintf(where, sizeof where, "/mesh/%s/%u", mesh_role_name(plan->role), i);
+        STATUS_TRY(mesh_part_parse(plan->part[i], machine, where, &part, reterr));
+        STATUS_TRY(check_part(machine, axis, &part, taken, where, reterr));
+        axis->part[axis->part_count++] = (struct mesh_part){
+            .axis = part.axis, .size = part.size, .stride = taken->size[part.axis]};
+        axis->size *= part.size;
+        taken->size[part.axis] *= part.size;
+        taken->whole[part.axis] = part.whole;
+    }
+    axis->group = group_of(machine, axis);
+    mesh->present[plan->role] = true;
+    mesh->order[mesh->order_count++] = plan->role;
+    mesh->rank_count *= axis->size;
+    return STATUS_OK;
+}
+
+static enum status check_filled(const struct machine *machine, const struct mesh *mesh,
+                                const struct taken *taken, struct error *reterr)
+{
+    if (mesh->rank_count == machine->chip_count) return STATUS_OK;
+    char missing[TEXT_BYTES] = "";
+    size_t used = 0;
+    for (uint32_t axis = 0; axis < machine->axis_count && used < sizeof missing; axis++) {
+        const char *name = machine_axis_name(axis);
+        uint32_t const length = machine->shape[axis];
+        if (taken->size[axis] == length) continue;
+        if (taken->size[axis] == 1) {
+            used += (size_t)snprintf(missing + used, sizeof missing - used,
+                                     "; \"%s\" is named nowhere", name);
+        } else {
+            used +=
+                (size_t)snprintf(missing + used, sizeof missing - used,
+                                 "; %u of the %u of %s are named, \"%s:%u\" is missing",
+                                 taken->size[axis], length, name, name, length / taken->size[axis]);
+        }
+    }
+    return error_set(reterr, STATUS_INVALID, "/mesh",
+                     "the mesh holds %u of the machine's %u chips%s", mesh->rank_count,
+                     machine->chip_count, missing);
+}
+
+enum status mesh_build(struct arena *arena, const struct mesh_plan *plan,
+                       const struct machine *machine, struct mesh *ret_mesh, struct error *reterr)
+{
+    struct mesh mesh = {.rank_count = 1};
+    struct taken taken = {{1, 1, 1}, {false, false, false}};
+    (void)arena;
+    for (uint32_t i = 0; i < MESH_ROLE_COUNT; i++) {
+        mesh.axis[i].role = (enum mesh_role)i;
+        mesh.axis[i].size = 1;
+    }
+    SIM_ASSERT(plan->axis_count <= MESH_ROLE_COUNT);
+    for (uint32_t i = 0; i < plan->axis_count; i++)
+        STATUS_TRY(build_axis(&plan->axis[i], machine, &taken, &mesh, reterr));
+    STATUS_TRY(check_filled(machine, &mesh, &taken, reterr));
+    *ret_mesh = mesh;
+    return STATUS_OK;
+}
+
+uint32_t mesh_rank(const struct mesh *mesh, const struct machine *machine, enum mesh_role role,
+                   uint32_t chip)
+{
+    const struct mesh_axis *axis = &mesh->axis[role];
+    uint32_t at[MACHINE_AXES_MAX];
+    uint32_t rank = 0;
+    machine_coordinates(machine, chip, at);
+    for (uint32_t i = 0; i < axis->part_count; i++) {
+        const struct mesh_part *part = &axis->part[i];
+        rank = rank * part->size + at[part->axis] / part->stride % part->size;
+    }
+    return rank;
+}
+
+/* The box of `count` consecutive ranks that begin at a multiple of `count`: whole parts from the
+ * last one on, then a divisor of the next. False: they are no box. */
+static bool subgroup_find(const struct machine *machine, const struct mesh_axis *axis,
+                          uint32_t count, struct group *ret_group)
+{
+    struct mesh_axis box = {.role = axis->role, .part_count = axis->part_count};
+    for (uint32_t i = axis->part_count; i-- > 0;) {
+        box.part[i] = axis->part[i];
+        if (count % box.part[i].size == 0) {
+            count /= box.part[i].size;
+        } else if (box.part[i].size % count == 0) {
+            box.part[i].size = count;
+            count = 1;
+        } else {
+            return false;
+        }
+    }
+    if (count != 1) return false;
+    *ret_group = group_of(machine, &box);
+    return true;
+}
+
+enum status mesh_subgroup(const struct mesh *mesh, const struct machine *machine,
+                          enum mesh_role role, uint32_t count, const char *where,
+                          struct group *ret_group, struct error *reterr)
+{
+    const struct mesh_axis *axis = &mesh->axis[role];
+    struct group unused;
+    if (count != 0 && subgroup_find(machine, axis, count, ret_group)) return STATUS_OK;
+    uint32_t near = count > axis->size ? axis->size : 1;
+    for (uint32_t step = 1; step < axis->size && count != 0 && count <= axis->size; step++) {
+        near = count > step && subgroup_find(machine, axis, count - step, &unused) ? count - step
+                                                                                   : count + step;
+        if (near <= axis->size && subgroup_find(machine, axis, near, &unused)) break;
+    }
+    return error_set(reterr, STATUS_INVALID, where,
+                     "%u neighbouring ranks of %s (%u ranks) are not a box of the machine's axes; "
+                     "the nearest count is %u",
+                     count, mesh_role_name(role), axis->size, near);
+}

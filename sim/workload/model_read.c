@@ -1,0 +1,273 @@
+#include "sim/workload/model_read.h"
+
+#include <string.h>
+#include <sys/stat.h>
+
+#include "sim/base/arena.h"
+#include "sim/base/embed.h"
+#include "sim/base/json.h"
+#include "sim/base/name.h"
+
+/* Written at build time from workloads/models/. */
+extern const struct embed_file model_files[];
+extern const unsigned model_files_count;
+
+enum { MODEL_NAMES_MAX = 64 };
+
+/* Bounds under which no count below 2^64 overflows: 3·D·F·L is below 2^56. */
+static const int64_t width_max = 1 << 20;
+static const int64_t layers_max = 1 << 14;
+static const int64_t heads_max = 1 << 14;
+static const int64_t head_width_max = 1 << 12;
+static const int64_t vocabulary_max = 1 << 26;
+
+const char *model_name_at(uint32_t index)
+{
+    return index < model_files_count ? model_files[index].name : NULL;
+}
+
+static const struct embed_file *file_find(const char *name)
+{
+    for (unsigned i = 0; i < model_files_count; i++)
+        if (strcmp(model_files[i].name, name) == 0) return &model_files[i];
+    return NULL;
+}
+
+const char *model_json(const char *name, uint32_t *ret_size_bytes)
+{
+    const struct embed_file *file = file_find(name);
+    if (file == NULL) return NULL;
+    *ret_size_bytes = file->size_bytes;
+    return file->bytes;
+}
+
+/* The member if it is there and says something: Hugging Face writes null for "not used". */
+static struct json *take_set(struct json *object, const char *key)
+{
+    struct json *value = json_take(object, key);
+    return value == NULL || json_kind(value) == JSON_NULL ? NULL : value;
+}
+
+static enum status need_count(struct json *document, const char *key, int64_t most,
+                              uint64_t *ret_count, struct error *reterr)
+{
+    struct json *value = NULL;
+    int64_t count = 0;
+    STATUS_TRY(json_need(document, key, &value, reterr));
+    STATUS_TRY(json_as_integer(value, 1, most, &count, reterr));
+    *ret_count = (uint64_t)count;
+    return STATUS_OK;
+}
+
+static enum status take_count(struct json *document, const char *key, int64_t most,
+                              uint64_t otherwise, uint64_t *ret_count, struct error *reterr)
+{
+    *ret_count = otherwise;
+    if (take_set(document, key) == NULL) return STATUS_OK;
+    return need_count(document, key, most, ret_count, reterr);
+}
+
+static enum status take_flag(struct json *document, const char *key, bool otherwise, bool *ret_flag,
+                             struct error *reterr)
+{
+    struct json *value = take_set(document, key);
+    *ret_flag = otherwise;
+    return value == NULL ? STATUS_OK : json_as_boolean(value, ret_flag, reterr);
+}
+
+static enum status refuse(struct json *value, const char *what, struct error *reterr)
+{
+    return error_set(reterr, STATUS_UNSUPPORTED, json_where(value), "%s is not modelled yet", what);
+}
+
+/* Keys that, when set, mean a computation that the lowering does not have. */
+static enum status refuse_features(struct json *document, struct error *reterr)
+{
+    static const struct {
+        const char *key;
+        const char *what;
+    } features[] = {
+        {"text_config", "a multimodal model"},
+        {"num_local_experts", "a mixture of experts"},
+        {"num_experts", "a mixture of experts"},
+        {"n_routed_experts", "a mixture of experts"},
+        {"num_routed_experts", "a mixture of experts"},
+        {"q_lora_rank", "latent attention (MLA)"},
+        {"kv_lora_rank", "latent attention (MLA)"},
+        {"num_nextn_predict_layers", "multi-token prediction"},
+        {"quantization_config", "a quantised model (set formats in the workload instead)"},
+        {"attn_logit_softcapping", "attention with capped logits"},
+    };
+    for (uint32_t i = 0; i < sizeof features / sizeof features[0]; i++) {
+        struct json *value = take_set(document, features[i].key);
+        int64_t count = 0;
+        struct error ignored = {0};
+        if (value == NULL) continue;
+        if (json_kind(value) == JSON_INTEGER &&
+            json_as_integer(value, 0, 0, &count, &ignored) == STATUS_OK)
+            continue; /* 0 experts, 0 extra layers. */
+        return refuse(value, features[i].what, reterr);
+    }
+    static const char *const biases[] = {"attention_bias", "mlp_bias", "qkv_bias"};
+    for (uint32_t i = 0; i < sizeof biases / sizeof biases[0]; i++) {
+        bool biased = false;
+        STATUS_TRY(take_flag(document, biases[i], false, &biased, reterr));
+        if (biased) return refuse(json_take(document, biases[i]), "a bias", reterr);
+    }
+    return STATUS_OK;
+}
+
+/* `sliding_window` may be set and yet be switched off. */
+static enum status refuse_local_attention(struct json *document, struct error *reterr)
+{
+    bool used = true;
+    STATUS_TRY(take_flag(document, "use_sliding_window", true, &used, reterr));
+    struct json *window = take_set(document, "sliding_window");
+    if (window != NULL && used) return refuse(window, "sliding-window attention", reterr);
+    struct json *types = take_set(document, "layer_types");
+    for (uint32_t i = 0; types != NULL && i < json_count(types); i++) {
+        const char *type = NULL;
+        STATUS_TRY(json_as_string(json_at(types, i), &type, reterr));
+        if (strcmp(type, "full_attention") != 0)
+            return refuse(types, "attention that differs by layer", reterr);
+    }
+    return STATUS_OK;
+}
+
+static enum status read_type(struct json *document, bool *ret_tied_default, struct error *reterr)
+{
+    /* Of one kind of layer: norm, attention without biases, norm, gated MLP. */
+    static const char *const types[] = {"llama", "mistral", "gemma", NULL};
+    struct json *value = NULL;
+    const char *type = NULL;
+    STATUS_TRY(json_need(document, "model_type", &value, reterr));
+    STATUS_TRY(json_as_string(value, &type, reterr));
+    for (uint32_t i = 0; types[i] != NULL; i++) {
+        if (strcmp(types[i], type) != 0) continue;
+        *ret_tied_default = strcmp(type, "gemma") == 0; /* The default in transformers. */
+        return STATUS_OK;
+    }
+    return error_set(reterr, STATUS_UNSUPPORTED, json_where(value),
+                     "models of type \"%.40s\" are not modelled yet; llama, mistral and gemma are; "
+                     "the nearest is \"%s\"",
+                     type, name_nearest(type, types));
+}
+
+static enum status read_head_width(struct json *document, struct model *model, struct error *reterr)
+{
+    STATUS_TRY(take_count(document, "num_key_value_heads", heads_max, model->heads,
+                          &model->kv_heads, reterr));
+    if (model->heads % model->kv_heads != 0) {
+        return error_set(reterr, STATUS_INVALID,
+                         json_where(json_take(document, "num_key_value_heads")),
+                         "%llu key and value heads do not divide the %llu heads",
+                         (unsigned long long)model->kv_heads, (unsigned long long)model->heads);
+    }
+    if (take_set(document, "head_dim") != NULL)
+        return need_count(document, "head_dim", head_width_max, &model->head_width, reterr);
+    if (model->width % model->heads != 0) {
+        return error_set(reterr, STATUS_INVALID,
+                         json_where(json_take(document, "num_attention_heads")),
+                         "%llu heads do not divide the width %llu; head_dim is needed",
+                         (unsigned long long)model->heads, (unsigned long long)model->width);
+    }
+    model->head_width = model->width / model->heads;
+    return STATUS_OK;
+}
+
+enum status model_read_config(struct arena *arena, struct json *document, const char *name,
+                              struct model *ret_model, struct error *reterr)
+{
+    struct model model = {.kind = MODEL_LLAMA, .matrices = 3};
+    bool tied = false;
+    STATUS_TRY(json_as_object(document, reterr));
+    STATUS_TRY(refuse_features(document, reterr));
+    STATUS_TRY(read_type(document, &tied, reterr));
+    STATUS_TRY(refuse_local_attention(document, reterr));
+    STATUS_TRY(need_count(document, "num_hidden_layers", layers_max, &model.layers, reterr));
+    STATUS_TRY(need_count(document, "hidden_size", width_max, &model.width, reterr));
+    STATUS_TRY(need_count(document, "intermediate_size", width_max, &model.mlp_width, reterr));
+    STATUS_TRY(need_count(document, "num_attention_heads", heads_max, &model.heads, reterr));
+    STATUS_TRY(need_count(document, "vocab_size", vocabulary_max, &model.vocabulary, reterr));
+    STATUS_TRY(read_head_width(document, &model, reterr));
+    STATUS_TRY(take_flag(document, "tie_word_embeddings", tied, &model.tied, reterr));
+    model.name = arena_text(arena, name);
+    if (model.name == NULL)
+        return error_set(reterr, STATUS_NO_MEMORY, "", "no memory for the model's name");
+    *ret_model = model;
+    return STATUS_OK;
+}
+
+enum status model_read_object(struct arena *arena, struct json *object, struct model *ret_model,
+                              struct error *reterr)
+{
+    static const char *const known[] = {"kind", "D", "F", "layers", "matrices", NULL};
+    static const char *const kinds[] = {"mlp", NULL};
+    struct model model = {.kind = MODEL_MLP};
+    struct json *value = NULL;
+    uint32_t kind = 0;
+    int64_t matrices = 2;
+    STATUS_TRY(json_as_object(object, reterr));
+    STATUS_TRY(json_need(object, "kind", &value, reterr));
+    STATUS_TRY(json_choice(value, kinds, &kind, reterr));
+    STATUS_TRY(need_count(object, "D", width_max, &model.width, reterr));
+    STATUS_TRY(need_count(object, "F", width_max, &model.mlp_width, reterr));
+    STATUS_TRY(need_count(object, "layers", layers_max, &model.layers, reterr));
+    value = json_take(object, "matrices");
+    if (value != NULL) STATUS_TRY(json_as_integer(value, 2, 3, &matrices, reterr));
+    STATUS_TRY(json_end(object, known, reterr));
+    model.matrices = (uint64_t)matrices;
+    model.name = arena_format(arena, "mlp %llu x %llu", (unsigned long long)model.width,
+                              (unsigned long long)model.mlp_width);
+    if (model.name == NULL)
+        return error_set(reterr, STATUS_NO_MEMORY, "", "no memory for the model's name");
+    *ret_model = model;
+    return STATUS_OK;
+}
+
+static bool ends_in_json(const char *path)
+{
+    static const char suffix[] = ".json";
+    size_t const length = strlen(path);
+    return length >= sizeof suffix && strcmp(path + length - (sizeof suffix - 1), suffix) == 0;
+}
+
+/* The file that a path means, or NULL if there is none: itself, or its config.json. */
+static const char *file_at(struct arena *arena, const char *folder, const char *path)
+{
+    struct stat status;
+    const char *full = folder == NULL || path[0] == '/'
+                           ? arena_text(arena, path)
+                           : arena_format(arena, "%s/%s", folder, path);
+    if (full == NULL || stat(full, &status) != 0) return NULL;
+    if (!S_ISDIR(status.st_mode)) return ends_in_json(full) ? full : NULL;
+    const char *inside = arena_format(arena, "%s/config.json", full);
+    return inside != NULL && stat(inside, &status) == 0 ? inside : NULL;
+}
+
+enum status model_read_name_or_path(struct arena *arena, const char *name_or_path,
+                                    const char *base_folder, const char *where,
+                                    struct model *ret_model, struct error *reterr)
+{
+    struct json *document = NULL;
+    const struct embed_file *embedded = file_find(name_or_path);
+    if (embedded != NULL) {
+        STATUS_TRY(json_read_text(arena, embedded->name, embedded->bytes, embedded->size_bytes,
+                                  &document, reterr));
+    } else {
+        const char *path = file_at(arena, base_folder, name_or_path);
+        if (path == NULL && base_folder != NULL) path = file_at(arena, NULL, name_or_path);
+        if (path == NULL) {
+            const char *names[MODEL_NAMES_MAX + 1] = {NULL};
+            for (uint32_t i = 0; i < MODEL_NAMES_MAX; i++) names[i] = model_name_at(i);
+            return error_set(reterr, STATUS_NOT_FOUND, where,
+                             "no model is called \"%.80s\", and there is no such .json file or "
+                             "folder with a config.json; the nearest name is \"%s\"",
+                             name_or_path, name_nearest(name_or_path, names));
+        }
+        STATUS_TRY(json_read_file(arena, path, &document, reterr));
+    }
+    enum status const status = model_read_config(arena, document, name_or_path, ret_model, reterr);
+    json_free(document);
+    return status;
+}

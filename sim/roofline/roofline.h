@@ -3,43 +3,97 @@
  * and if nothing did. Computed from the scenario's numbers alone: it shares constants and the
  * counts of FLOP and bytes with the simulator, never its queues, durations or schedule.
  *
- * Source: the book, chapters 1, 4 and 5, with the finite factors (N-1)/N that it drops.
+ * Source: the book, chapters 1, 3, 4 and 5, with the finite factors (N-1)/N that it drops.
  */
 #ifndef SIM_ROOFLINE_ROOFLINE_H
 #define SIM_ROOFLINE_ROOFLINE_H
 
+#include <stdbool.h>
 #include <stdint.h>
 
 #include "sim/machine/machine.h"
 #include "sim/mesh/mesh.h"
+#include "sim/workload/counts.h"
 #include "sim/workload/workload.h"
+
+enum { ROOFLINE_GROUPS_MAX = MESH_ROLE_COUNT + 2 };
+
+/* The collectives of one mesh axis, or of neighbours on it, over a step; one chip. */
+struct roofline_group {
+    const char *name; /* "fsdp", "tp", "dp"; "kv", "sequence" for neighbours. */
+    struct group group;
+    uint64_t rank_count;
+    uint64_t count;      /* Collectives. */
+    double array_bytes;  /* Sum of V; an AllReduce counts twice, as the gather and scatter it is. */
+    double sent_bytes;   /* By one chip, over all its links. */
+    double axes;         /* M: as many machine axes' full rings as the group can keep busy. */
+    double time_s;       /* Of the bytes, one collective after another, no hop latency. */
+    double hop_s;        /* Hop latencies of one gather or scatter that has no bytes. */
+    double hops_total_s; /* Of all of them, one after another. */
+};
+
+/* The book's rules. Widths and tokens are 0 where a rule does not apply. `critical` is the book's
+ * form, `exact` has (N-1)/N, `crossing` also the hops and this workload's own FLOP. */
+struct roofline_rules {
+    double alpha; /* C/W for two-byte numbers: FLOP/s over bytes/s of an axis both ways. */
+    double tokens_per_chip;
+    double fsdp_critical_tokens; /* alpha/(M_X·Y) tokens a chip: fewer are communication bound. */
+    double fsdp_exact_tokens;
+    double fsdp_crossing_tokens;
+    double tp_critical_width; /* Y·alpha/M_Y: a narrower block is communication bound. */
+    double tp_exact_width;
+    double tp_mlp_width;          /* F·matrices/2: what the MLP has to offer against it. */
+    double tp_attention_width;    /* (N+K)·H + T·N·H/D, K at least Y; 0 for a bare MLP. */
+    double mixed_best_ranks;      /* X_opt = sqrt(B/F·M_X/M_Y·N). */
+    double mixed_critical_tokens; /* alpha^2/(M_X·M_Y·F) tokens a chip. */
+};
 
 struct roofline {
     double math_s;   /* MXU: executed FLOP, recomputation and padding included. */
     double vector_s; /* VPU */
     double hbm_s;    /* Bytes of the compute ops and of the collectives over HBM bandwidth. */
-    double
-        ici_s[MACHINE_AXES_MAX]; /* Bytes over each machine axis, both directions of its links. */
-    double latency_s;     /* Hops of the collectives on the critical path, had they no bytes. */
-    double lower_s;       /* The largest of the whole-step busy times above. */
-    double upper_s;       /* Their serial sum: nothing overlaps. */
+    double hbm_collectives_s; /* Of it, the collectives'. */
+    /* Bytes over each machine axis on its busiest links, both directions used where it is a ring:
+     * the part of every collective on the axis that the axis has to carry. */
+    double ici_s[MACHINE_AXES_MAX];
+    double latency_s; /* Hops of the collectives on the critical path, had they no bytes. */
+    double lower_s; /* The largest of math_s, vector_s, hbm_s and ici_s: a bound of any schedule. */
+    double upper_s; /* math_s + vector_s + hbm_s + each group's time_s and hops_total_s: nothing
+                       overlaps. */
     const char *bound_by; /* "mxu", "vpu", "hbm", "ici" */
+    int32_t bound_axis;   /* The machine axis if it is "ici", else -1. */
 
-    double useful_flop;   /* 6·P·tokens over the machine. */
-    double executed_flop; /* Over the machine; unpadded. */
-    double ideal_s;       /* useful FLOP at peak: MFU 1. */
+    double useful_flop;           /* 6·P·tokens over the machine. */
+    double useful_attention_flop; /* Beside it. */
+    double executed_flop;         /* Over the machine; unpadded. */
+    double padded_flop;           /* What the MXU's time is charged for. */
+    double recomputed_flop;       /* Of the executed: again, for remat. */
+    double duplicated_flop;       /* Of the executed: KV heads held by several tp ranks. */
+    double ideal_s;               /* Useful FLOP at peak: MFU 1. */
+    double math_flop_per_s;       /* One chip, effective, in the format the matmuls use. */
+    double peak_flop_per_s;       /* Of the data sheet. */
 
-    /* Of collectives by what moves, one chip: bytes sent over ICI a step. */
-    double fsdp_bytes, dp_bytes, tp_bytes;
-    /* Times of the pieces, one chip, for the notes and for `podsim roofline`. */
-    double tp_s, fsdp_s, dp_s;
-    /* The book's rules, evaluated: communication bound if below/above. 0 if not applicable. */
-    double fsdp_critical_tokens; /* (C/W)/M_X */
-    double tp_critical_width;    /* Y·(C/W)/M_Y */
-    double tokens_per_chip;
+    struct roofline_group group[ROOFLINE_GROUPS_MAX]; /* Those that communicate. */
+    uint32_t group_count;
+    struct roofline_rules rules;
+    struct workload_counts counts;
+    double memory_bytes; /* Of one chip: state, saved activations and gathered weights at once. */
 };
 
 void roofline_train_step(const struct workload_plan *plan, const struct machine *machine,
                          const struct mesh *mesh, struct roofline *ret_roofline);
+
+/* The same from counts that were made elsewhere. */
+void roofline_from_counts(const struct workload_plan *plan, const struct machine *machine,
+                          const struct mesh *mesh, const struct workload_counts *counts,
+                          struct roofline *ret_roofline);
+
+/* The group of that name, or NULL. */
+const struct roofline_group *roofline_group_find(const struct roofline *roofline, const char *name);
+
+/* Seconds that the links of a group need for an AllGather or ReduceScatter of `bytes`, every axis
+ * of the group carrying the same bytes and no hop taking time. */
+double roofline_gather_s(const struct workload_plan *plan, const struct machine *machine,
+                         const struct group *group, double bytes);
 
 #endif

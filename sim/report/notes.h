@@ -1,0 +1,30 @@
+/*
+ * notes.h: why a step is not its roofline: each difference, computed from the trace and the counts.
+ */
+#ifndef SIM_REPORT_NOTES_H
+#define SIM_REPORT_NOTES_H
+
+#include "sim/base/status.h"
+#include "sim/report/report.h"
+
+struct arena;
+
+enum { NOTES_MAX = 24, NOTES_PARTS_MAX = 48 };
+
+/* One part of what lies between the roofline's lower bound and the step. */
+struct notes_part {
+    const char *name;
+    double seconds;
+};
+
+struct notes {
+    const char *text[NOTES_MAX]; /* One sentence or two each. */
+    uint32_t count;
+    struct notes_part part[NOTES_PARTS_MAX]; /* They add up to step - lower. */
+    uint32_t part_count;
+};
+
+enum status notes_build(struct arena *arena, const struct report_input *input,
+                        struct notes *ret_notes, struct error *reterr);
+
+#endif

@@ -1,0 +1,35 @@
+/*
+ * report.h: what reports are made from. Reports read finished products; they simulate nothing.
+ */
+#ifndef SIM_REPORT_REPORT_H
+#define SIM_REPORT_REPORT_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "sim/machine/machine.h"
+#include "sim/mesh/mesh.h"
+#include "sim/program/program.h"
+#include "sim/roofline/roofline.h"
+#include "sim/trace/trace.h"
+
+/* How an axis of the machine was folded. */
+struct report_fold {
+    uint32_t period; /* Equal to the axis' length: not folded. */
+    const char *reason;
+};
+
+struct report_input {
+    const char *title;
+    const char *question; /* What the scenario answers, or "". */
+    const struct machine *machine;
+    const struct mesh *mesh;
+    const struct workload_plan *workload;
+    const struct roofline *roofline;
+    const struct program *program;             /* Not for a roofline alone. */
+    const struct trace *trace;                 /* Not for a roofline alone. */
+    struct report_fold fold[MACHINE_AXES_MAX]; /* By machine axis. */
+    double wall_s;                             /* Of the replay; 0: wall-clock is not shown. */
+};
+
+#endif

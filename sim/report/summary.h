@@ -1,0 +1,27 @@
+/*
+ * summary.h: one screen for the terminal: how long the step takes, what bounds it, what is exposed,
+ * what it needs, and why it is not the roofline.
+ */
+#ifndef SIM_REPORT_SUMMARY_H
+#define SIM_REPORT_SUMMARY_H
+
+#include <stdbool.h>
+
+#include "sim/base/status.h"
+#include "sim/report/report.h"
+
+struct arena;
+struct text;
+
+/* `colour`: the reader is a terminal that shows it. */
+enum status summary_write(struct arena *arena, const struct report_input *input, bool colour,
+                          struct text *text, struct error *reterr);
+
+/* What of the memory needs how much at the peak, against the capacity: also the body of the error
+ * when a scenario does not fit. */
+void summary_write_memory(const struct report_input *input, struct text *text);
+
+/* Whether the peak is within the chip's HBM. */
+bool summary_fits(const struct report_input *input);
+
+#endif

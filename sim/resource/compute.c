@@ -1,0 +1,172 @@
+/*
+ * The pipeline of an op. Its HBM traffic is cut into n equal tiles. Tile k is loaded into one of
+ * two buffers, computed (MXU, VPU and VMEM side by side; the slowest counts) and stored from one
+ * of two others. HBM serves loads and stores first come, first served; when tile k is computed its
+ * store is asked for first, then the load of tile k + 2, whose buffer is free now. With L, M, S
+ * the time of all loads, all math and all stores:
+ *
+ *     one tile          L + M + S
+ *     M >= L + S        fill L/n, then n tiles of M/n, drain S/n
+ *     M <  L + S        HBM never waits but for the first and before the last tile:
+ *                       (n-1)·(L+S)/n + max(L, M)/n + max(M, S)/n
+ *
+ * Both agree where M = L + S. All is counted in units of 1/n ps, so that the only rounding of the
+ * pipeline is one division at its end, and the closed form meets the replay exactly.
+ *
+ * The tile: 1/256 of VMEM (512 KiB of v5e's 128 MiB), in and out together, so that the four
+ * buffers take about 1 % of it. The rest is left to what makes one pass over the operands enough:
+ * the stationary operand and the accumulators (book, chapter 1, note 11; chapter 2, "What Is a
+ * TPU?" for the streaming and the 8x128 by 128x128 chunks that shapes are padded to).
+ */
+#include "sim/resource/compute.h"
+
+#include <stdbool.h>
+
+#include "sim/base/units.h"
+
+enum {
+    COMPUTE_ROW_MULTIPLE = 8,
+    COMPUTE_VMEM_TILES = 256,
+    COMPUTE_BUFFERS = 2,
+};
+
+static const int64_t compute_ps_max = TIME_PS_NEVER / 4; /* As units_duration_ps() saturates. */
+
+struct compute_stages {
+    int64_t load_ps; /* Each of all tiles together. */
+    int64_t math_ps;
+    int64_t store_ps;
+    uint64_t tile_count;
+};
+
+static uint64_t saturate_add(uint64_t left, uint64_t right)
+{
+    return left > UINT64_MAX - right ? UINT64_MAX : left + right;
+}
+
+static uint64_t saturate_multiply(uint64_t left, uint64_t right)
+{
+    units_wide const product = (units_wide)left * right;
+    return product > UINT64_MAX ? UINT64_MAX : (uint64_t)product;
+}
+
+static uint64_t pad(uint64_t amount, uint64_t multiple)
+{
+    return saturate_multiply(units_ceil_divide(amount, multiple), multiple);
+}
+
+static uint64_t padded_flop(const struct chip *chip, const struct work *work)
+{
+    uint64_t flop = 0;
+    for (uint32_t i = 0; i < work->matmul_count; i++) {
+        const struct work_matmul *matmul = &work->matmul[i];
+        uint64_t product = 2;
+        product = saturate_multiply(product, pad(matmul->rows, COMPUTE_ROW_MULTIPLE));
+        product = saturate_multiply(product, pad(matmul->inner, chip->mxu_rows));
+        product = saturate_multiply(product, pad(matmul->columns, chip->mxu_columns));
+        flop = saturate_add(flop, saturate_multiply(product, matmul->count));
+    }
+    return flop;
+}
+
+/* No amount takes no time, whatever the rate: a chip may lack a unit that is not asked for. */
+static int64_t demand_ps(uint64_t amount, uint64_t rate_per_s, uint32_t ppm)
+{
+    return amount == 0 ? 0 : units_duration_ps(amount, units_scale_ppm(rate_per_s, ppm));
+}
+
+static int64_t larger(int64_t left, int64_t right)
+{
+    return left > right ? left : right;
+}
+
+static struct compute_stages stages_of(const struct chip *chip, const struct work *work,
+                                       uint32_t math_ppm, uint32_t hbm_ppm,
+                                       struct compute_time *ret_time)
+{
+    uint64_t const hbm_bytes = saturate_add(work->hbm_read_bytes, work->hbm_write_bytes);
+    uint64_t const vmem_bytes = saturate_add(hbm_bytes, work->vmem_read_bytes);
+    uint64_t const tile_bytes = chip->vmem_capacity_bytes / COMPUTE_VMEM_TILES;
+    uint64_t const flop = padded_flop(chip, work);
+    uint64_t const flop_per_s = flop == 0 ? 0 : chip->math_flop_per_s[work->math_format];
+    *ret_time = (struct compute_time){
+        .mxu_ps = demand_ps(flop, flop_per_s, math_ppm),
+        .vpu_ps = demand_ps(work->vector_flop, chip->vector_flop_per_s, math_ppm),
+        .hbm_ps = demand_ps(hbm_bytes, chip->hbm_bytes_per_s, hbm_ppm),
+        .vmem_ps = demand_ps(vmem_bytes, chip->vmem_bytes_per_s, PPM_ONE),
+        .tile_count =
+            hbm_bytes == 0 ? 1 : units_ceil_divide(hbm_bytes, tile_bytes ? tile_bytes : 1),
+        .padded_flop = flop,
+    };
+    int64_t const store_ps = demand_ps(work->hbm_write_bytes, chip->hbm_bytes_per_s, hbm_ppm);
+    return (struct compute_stages){
+        .load_ps = ret_time->hbm_ps - store_ps,
+        .math_ps = larger(larger(ret_time->mxu_ps, ret_time->vpu_ps), ret_time->vmem_ps),
+        .store_ps = store_ps,
+        .tile_count = ret_time->tile_count,
+    };
+}
+
+/* From units of 1/n ps, rounded up, with the overhead. */
+static int64_t whole_ps(units_wide tiles_ps, uint64_t tile_count, int64_t overhead_ps)
+{
+    units_wide const ps = (tiles_ps + tile_count - 1) / tile_count + (uint64_t)overhead_ps;
+    return ps > (units_wide)compute_ps_max ? compute_ps_max : (int64_t)ps;
+}
+
+struct compute_time compute_time(const struct chip *chip, const struct work *work,
+                                 uint32_t math_ppm, uint32_t hbm_ppm)
+{
+    struct compute_time time;
+    struct compute_stages const stages = stages_of(chip, work, math_ppm, hbm_ppm, &time);
+    uint64_t const count = stages.tile_count;
+    uint64_t const load = (uint64_t)stages.load_ps;
+    uint64_t const math = (uint64_t)stages.math_ps;
+    uint64_t const store = (uint64_t)stages.store_ps;
+    uint64_t const hbm = load + store;
+    /* What the ends of the pipeline cost when HBM sets the pace, or would if it were slower. */
+    units_wide ends = (units_wide)(load > math ? load : math) + (store > math ? store : math) -
+                      (hbm > math ? hbm : math);
+    units_wide tiles = (units_wide)hbm * count + ends;
+    if (count == 1) {
+        ends = math;
+        tiles = (units_wide)hbm + math;
+    } else if (math >= hbm) {
+        tiles = (units_wide)math * count + hbm;
+    }
+    time.duration_ps = whole_ps(tiles, count, chip->op_overhead_ps);
+    time.rest_ps = whole_ps(ends, count, chip->op_overhead_ps);
+    return time;
+}
+
+int64_t compute_replay_ps(const struct chip *chip, const struct work *work, uint32_t math_ppm,
+                          uint32_t hbm_ppm)
+{
+    struct compute_time time;
+    struct compute_stages const stages = stages_of(chip, work, math_ppm, hbm_ppm, &time);
+    uint64_t const count = stages.tile_count;
+    units_wide const load = (uint64_t)stages.load_ps; /* One tile, in units of 1/n ps. */
+    units_wide const math = (uint64_t)stages.math_ps;
+    units_wide const store = (uint64_t)stages.store_ps;
+    units_wide hbm_free = 0;
+    units_wide math_free = 0;
+    units_wide loaded[COMPUTE_BUFFERS] = {0};
+    units_wide stored[COMPUTE_BUFFERS] = {0};
+    for (uint64_t k = 0; k < COMPUTE_BUFFERS && k < count; k++) {
+        hbm_free += load;
+        loaded[k] = hbm_free;
+    }
+    for (uint64_t k = 0; k < count; k++) {
+        uint64_t const buffer = k % COMPUTE_BUFFERS;
+        if (math_free < loaded[buffer]) math_free = loaded[buffer];
+        if (math_free < stored[buffer]) math_free = stored[buffer];
+        math_free += math;
+        if (hbm_free < math_free) hbm_free = math_free;
+        hbm_free += store;
+        stored[buffer] = hbm_free;
+        if (k + COMPUTE_BUFFERS >= count) continue;
+        hbm_free += load;
+        loaded[buffer] = hbm_free;
+    }
+    return whole_ps(hbm_free, count, chip->op_overhead_ps);
+}

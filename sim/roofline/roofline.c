@@ -1,0 +1,259 @@
+#include "sim/roofline/roofline.h"
+
+#include <string.h>
+
+#include "sim/base/units.h"
+#include "sim/roofline/rules.h"
+
+/* Matrices are multiplied in the wider of the two formats: the narrow operand is widened on load.
+ */
+static enum format math_format(const struct workload_formats *formats)
+{
+    return format_bits(formats->weights) > format_bits(formats->activations) ? formats->weights
+                                                                             : formats->activations;
+}
+
+static double seconds(int64_t ps)
+{
+    return (double)ps / (double)TIME_PS_PER_S;
+}
+
+static double share_of(uint32_t ppm)
+{
+    return (double)ppm / (double)PPM_ONE;
+}
+
+/* All chips have the same work, so the slowest one bounds the step. */
+static void slowest_chip(const struct machine *machine, double *ret_math, double *ret_hbm)
+{
+    *ret_math = 1;
+    *ret_hbm = 1;
+    for (uint32_t i = 0; i < machine->chip_override_count; i++) {
+        double const math = share_of(machine->chips[i].math_ppm);
+        double const hbm = share_of(machine->chips[i].hbm_ppm);
+        if (math < *ret_math) *ret_math = math;
+        if (hbm < *ret_hbm) *ret_hbm = hbm;
+    }
+}
+
+/* The rate of one direction of an axis' links, as a bound: every link of a ring carries the ring's
+ * whole traffic, so the slowest one bounds it; on a line an odd link may carry little, so only
+ * faster ones count. */
+static double axis_bytes_per_s(const struct machine *machine, uint32_t axis, bool ring)
+{
+    double rate = (double)machine->chip.ici_bytes_per_s;
+    for (uint32_t i = 0; i < machine->link_override_count; i++) {
+        const struct machine_link_override *link = &machine->links[i];
+        double const other = (double)link->bytes_per_s;
+        if (link->bytes_per_s == 0 || link->from[axis] == link->to[axis]) continue;
+        if (ring ? other < rate : other > rate) rate = other;
+    }
+    return rate;
+}
+
+static bool one_way(const struct workload_plan *plan)
+{
+    return plan->algorithm != NULL && strcmp(plan->algorithm, "ring-one-way") == 0;
+}
+
+/* Seconds a dimension's busiest links need for a byte that every member has to receive over it.
+ * Strided members share the links between them with the groups that they are interleaved with. */
+static double dimension_s_per_byte(const struct workload_plan *plan, const struct machine *machine,
+                                   const struct group_dimension *dimension)
+{
+    double const ways = dimension->ring && !one_way(plan) ? 2 : 1;
+    double const rate = axis_bytes_per_s(machine, dimension->axis, dimension->ring);
+    return dimension->stride / (ways * rate);
+}
+
+/* V(N-1)/N, shared equally by the dimensions: what each has to carry to every member. */
+static double dimension_bytes(const struct group *group, double ranks, double array_bytes)
+{
+    if (group->dimension_count == 0) return 0;
+    return array_bytes * (ranks - 1) / ranks / group->dimension_count;
+}
+
+static double ranks_of(const struct group *group)
+{
+    double ranks = 1;
+    for (uint32_t i = 0; i < group->dimension_count; i++) ranks *= group->dimension[i].size;
+    return ranks;
+}
+
+double roofline_gather_s(const struct workload_plan *plan, const struct machine *machine,
+                         const struct group *group, double bytes)
+{
+    double const each = dimension_bytes(group, ranks_of(group), bytes);
+    double slowest = 0;
+    for (uint32_t i = 0; i < group->dimension_count; i++) {
+        double const time = each * dimension_s_per_byte(plan, machine, &group->dimension[i]);
+        if (time > slowest) slowest = time;
+    }
+    return slowest;
+}
+
+/* floor(n/2) steps on a ring both ways, n-1 else, each over `stride` links. */
+static double group_hop_s(const struct workload_plan *plan, const struct machine *machine,
+                          const struct group *group)
+{
+    double total = 0;
+    for (uint32_t i = 0; i < group->dimension_count; i++) {
+        const struct group_dimension *dimension = &group->dimension[i];
+        bool const both = dimension->ring && !one_way(plan);
+        uint32_t const steps = both ? dimension->size / 2 : dimension->size - 1;
+        double const step = dimension->stride * seconds(machine->chip.hop_latency_ps) +
+                            seconds(machine->chip.message_overhead_ps);
+        total += steps * step;
+    }
+    return total;
+}
+
+static void add_group(const struct workload_plan *plan, const struct machine *machine,
+                      const char *name, const struct workload_traffic *traffic,
+                      struct roofline *roofline)
+{
+    uint64_t const count =
+        traffic->gather_count + traffic->scatter_count + traffic->all_reduce_count;
+    if (count == 0 || traffic->group.dimension_count == 0) return;
+    struct roofline_group *group = &roofline->group[roofline->group_count++];
+    group->name = name;
+    group->group = traffic->group;
+    double const ranks = ranks_of(&traffic->group);
+    group->rank_count = (uint64_t)ranks;
+    group->count = count;
+    group->array_bytes =
+        traffic->gather_bytes + traffic->scatter_bytes + 2 * traffic->all_reduce_bytes;
+    group->sent_bytes = group->array_bytes * (ranks - 1) / ranks;
+    group->time_s = roofline_gather_s(plan, machine, &traffic->group, group->array_bytes);
+    double const full = 1 / (2 * (double)machine->chip.ici_bytes_per_s); /* One ring both ways. */
+    double const unit = roofline_gather_s(plan, machine, &traffic->group, 1) * ranks / (ranks - 1);
+    group->axes = full / unit;
+    group->hop_s = group_hop_s(plan, machine, &traffic->group);
+    group->hops_total_s = group->hop_s * (double)(count + traffic->all_reduce_count);
+
+    double const each = dimension_bytes(&traffic->group, ranks, group->array_bytes);
+    for (uint32_t i = 0; i < traffic->group.dimension_count; i++) {
+        const struct group_dimension *dimension = &traffic->group.dimension[i];
+        roofline->ici_s[dimension->axis] += each * dimension_s_per_byte(plan, machine, dimension);
+    }
+}
+
+/* A gather reads each departing byte and writes each arriving one; a reduce-scatter reads its
+ * operand once per byte sent, keeps partial sums in VMEM and writes the final shard. */
+static double traffic_hbm_bytes(const struct workload_traffic *traffic)
+{
+    double const ranks = ranks_of(&traffic->group);
+    if (traffic->group.dimension_count == 0) return 0;
+    double const moved = (ranks - 1) / ranks;
+    return (traffic->gather_bytes + traffic->all_reduce_bytes) * 2 * moved +
+           (traffic->scatter_bytes + traffic->all_reduce_bytes) * (moved + 1 / ranks);
+}
+
+static void communication(const struct workload_plan *plan, const struct machine *machine,
+                          const struct workload_counts *counts, struct roofline *roofline)
+{
+    double hbm_bytes = traffic_hbm_bytes(&counts->kv) + traffic_hbm_bytes(&counts->sequence);
+    for (uint32_t i = 0; i < MESH_ROLE_COUNT; i++) {
+        add_group(plan, machine, mesh_role_name((enum mesh_role)i), &counts->role[i], roofline);
+        hbm_bytes += traffic_hbm_bytes(&counts->role[i]);
+    }
+    add_group(plan, machine, "kv", &counts->kv, roofline);
+    add_group(plan, machine, "sequence", &counts->sequence, roofline);
+    roofline->hbm_collectives_s = hbm_bytes / (double)machine->chip.hbm_bytes_per_s;
+
+    const struct roofline_group *tp = roofline_group_find(roofline, "tp");
+    const struct roofline_group *fsdp = roofline_group_find(roofline, "fsdp");
+    if (tp != NULL) roofline->latency_s += tp->hop_s * (double)counts->tp_critical_count;
+    /* Nothing can hide the first gather's hops nor the last reduction's. */
+    if (fsdp != NULL) roofline->latency_s += 2 * fsdp->hop_s;
+}
+
+static void bound(const struct machine *machine, struct roofline *roofline)
+{
+    roofline->bound_by = "mxu";
+    roofline->bound_axis = -1;
+    roofline->lower_s = roofline->math_s;
+    if (roofline->vector_s > roofline->lower_s) {
+        roofline->bound_by = "vpu";
+        roofline->lower_s = roofline->vector_s;
+    }
+    if (roofline->hbm_s > roofline->lower_s) {
+        roofline->bound_by = "hbm";
+        roofline->lower_s = roofline->hbm_s;
+    }
+    for (uint32_t i = 0; i < machine->axis_count; i++) {
+        if (roofline->ici_s[i] <= roofline->lower_s) continue;
+        roofline->bound_by = "ici";
+        roofline->bound_axis = (int32_t)i;
+        roofline->lower_s = roofline->ici_s[i];
+    }
+    roofline->upper_s = roofline->math_s + roofline->vector_s + roofline->hbm_s;
+    for (uint32_t i = 0; i < roofline->group_count; i++)
+        roofline->upper_s += roofline->group[i].time_s + roofline->group[i].hops_total_s;
+}
+
+/* Each KV head lies whole on tp/K chips: their projections of K and V are the same, in the forward
+ * pass, twice in the backward one, and again where the block is recomputed. */
+static double duplicated_flop(const struct workload_plan *plan, const struct mesh *mesh)
+{
+    const struct model *model = &plan->model;
+    double const tp = mesh->axis[MESH_TP].size;
+    if (model->kind != MODEL_LLAMA || tp <= (double)model->kv_heads) return 0;
+    double const passes = plan->remat == WORKLOAD_REMAT_BLOCK ? 4 : 3;
+    double const columns = 2 * (double)model->head_width * (tp - (double)model->kv_heads);
+    return passes * 2 * (double)plan->batch_tokens * (double)model->width * columns *
+           (double)model->layers;
+}
+
+static void flop(const struct workload_plan *plan, const struct machine *machine,
+                 const struct mesh *mesh, const struct workload_counts *counts,
+                 struct roofline *roofline)
+{
+    double const chips = machine->chip_count;
+    roofline->useful_flop = counts->useful_flop;
+    roofline->useful_attention_flop = counts->useful_attention_flop;
+    roofline->executed_flop = counts->matmul_flop * chips;
+    roofline->padded_flop = counts->padded_flop * chips;
+    roofline->duplicated_flop = duplicated_flop(plan, mesh);
+    double const again = (counts->matmul_flop - counts->matmul_useful) * chips;
+    roofline->recomputed_flop =
+        again > roofline->duplicated_flop * (1 + 1e-9) ? again - roofline->duplicated_flop : 0;
+    roofline->ideal_s = counts->useful_flop / (chips * roofline->peak_flop_per_s);
+}
+
+void roofline_from_counts(const struct workload_plan *plan, const struct machine *machine,
+                          const struct mesh *mesh, const struct workload_counts *counts,
+                          struct roofline *ret_roofline)
+{
+    enum format const format = math_format(&plan->formats);
+    struct roofline roofline = {
+        .counts = *counts,
+        .math_flop_per_s = (double)machine->chip.math_flop_per_s[format],
+        .peak_flop_per_s = (double)machine->chip.math_peak_flop_per_s[format],
+    };
+    SIM_ASSERT(roofline.math_flop_per_s > 0 && roofline.peak_flop_per_s > 0);
+    flop(plan, machine, mesh, counts, &roofline);
+    communication(plan, machine, counts, &roofline);
+
+    double math_share, hbm_share;
+    slowest_chip(machine, &math_share, &hbm_share);
+    double const hbm_rate = (double)machine->chip.hbm_bytes_per_s * hbm_share;
+    roofline.math_s = counts->padded_flop / (roofline.math_flop_per_s * math_share);
+    roofline.vector_s =
+        counts->vector_flop / ((double)machine->chip.vector_flop_per_s * math_share);
+    roofline.hbm_collectives_s /= hbm_share;
+    roofline.hbm_s = counts->hbm_bytes / hbm_rate + roofline.hbm_collectives_s;
+    roofline.memory_bytes = counts->parameter_bytes + counts->optimizer_bytes +
+                            counts->gradient_bytes + counts->activation_bytes +
+                            counts->gathered_bytes;
+    bound(machine, &roofline);
+    rules_evaluate(plan, machine, mesh, &roofline);
+    *ret_roofline = roofline;
+}
+
+const struct roofline_group *roofline_group_find(const struct roofline *roofline, const char *name)
+{
+    for (uint32_t i = 0; i < roofline->group_count; i++)
+        if (strcmp(roofline->group[i].name, name) == 0) return &roofline->group[i];
+    return NULL;
+}

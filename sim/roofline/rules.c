@@ -1,0 +1,58 @@
+#include "sim/roofline/rules.h"
+
+#include <math.h>
+#include <stddef.h>
+
+/* What a block has to offer against Y·alpha/M_Y: its FLOP per byte that tensor parallelism moves
+ * for it, in the units of the book's F (chapter 5, tensor parallelism). An MLP of two matrices
+ * multiplies 4·B·D·F and moves 4·B·D elements' bytes; a gated one multiplies half as much again. */
+static void tp_widths(const struct workload_plan *plan, const struct mesh *mesh,
+                      struct roofline_rules *rules)
+{
+    const struct model *model = &plan->model;
+    double const width = (double)model->width;
+    rules->tp_mlp_width = (double)model->mlp_width * (double)model->matrices / 2;
+    if (model->kind != MODEL_LLAMA) return;
+    double const ranks = mesh->axis[MESH_TP].size;
+    double const kv = (double)model->kv_heads > ranks ? (double)model->kv_heads : ranks;
+    double const head_width = (double)model->head_width;
+    double const causal = plan->attention == WORKLOAD_ATTENTION_CAUSAL ? 0.5 : 1;
+    double const dots = causal * (double)plan->sequence_length * (double)model->heads * head_width;
+    rules->tp_attention_width = ((double)model->heads + kv) * head_width + dots / width;
+}
+
+void rules_evaluate(const struct workload_plan *plan, const struct machine *machine,
+                    const struct mesh *mesh, struct roofline *roofline)
+{
+    struct roofline_rules *rules = &roofline->rules;
+    const struct roofline_group *fsdp = roofline_group_find(roofline, "fsdp");
+    const struct roofline_group *tp = roofline_group_find(roofline, "tp");
+    double const both_ways = 2 * (double)machine->chip.ici_bytes_per_s;
+    double const chips = machine->chip_count;
+    double const two_bytes = 16;
+    rules->alpha = roofline->math_flop_per_s / both_ways;
+    rules->tokens_per_chip = (double)plan->batch_tokens / chips;
+    double const weight = format_bits(plan->formats.weights) / two_bytes;
+    double const activation = format_bits(plan->formats.activations) / two_bytes;
+    double const tp_ranks = mesh->axis[MESH_TP].size;
+    if (fsdp != NULL) {
+        double const ranks = (double)fsdp->rank_count;
+        double const microbatches = plan->accumulate; /* Each gathers the weights again. */
+        rules->fsdp_critical_tokens =
+            microbatches * weight * rules->alpha / (fsdp->axes * tp_ranks);
+        rules->fsdp_exact_tokens = rules->fsdp_critical_tokens * (ranks - 1) / ranks;
+        rules->fsdp_crossing_tokens =
+            rules->tokens_per_chip * (fsdp->time_s + fsdp->hops_total_s) / roofline->math_s;
+    }
+    if (tp != NULL) {
+        rules->tp_critical_width = activation * tp_ranks * rules->alpha / tp->axes;
+        rules->tp_exact_width = rules->tp_critical_width * (tp_ranks - 1) / tp_ranks;
+        tp_widths(plan, mesh, rules);
+    }
+    if (fsdp != NULL && tp != NULL) {
+        double const batch = (double)plan->batch_tokens / plan->accumulate;
+        rules->mixed_best_ranks = sqrt(batch / rules->tp_mlp_width * fsdp->axes / tp->axes * chips);
+        rules->mixed_critical_tokens = plan->accumulate * rules->alpha * rules->alpha /
+                                       (fsdp->axes * tp->axes * rules->tp_mlp_width);
+    }
+}

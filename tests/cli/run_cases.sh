@@ -1,0 +1,103 @@
+#!/bin/sh
+# Runs the cases of a file against a built podsim: run_cases.sh PODSIM ROOT FILE.cases
+#
+#   A sentence that names the case
+#   $ shell command; several such lines are one script; podsim is in PATH, the folder is fresh and
+#   $ holds base.json; $ROOT is the repository, $TRAIN its scenarios/train
+#   status 1              (0 if it is left out)
+#   out: PATTERN          some line of standard output matches the shell pattern, wholly
+#   err: PATTERN          the same of standard error
+#   out= , err=           nothing at all was printed there
+#   file: NAME            exists afterwards
+#   no file: PATTERN      nothing matches afterwards
+#
+# A blank line ends a case. Every case is run; the exit status is 0 if all of them held.
+set -u
+podsim=$1
+ROOT=$2
+cases=$3
+TRAIN=$ROOT/scenarios/train
+export ROOT TRAIN
+work=$(mktemp -d)
+trap 'chmod -R u+w "$work"; rm -rf "$work"' EXIT
+PATH=$(dirname "$podsim"):$PATH
+export PATH
+count=0
+failures=0
+
+some_line_matches() { # FILE PATTERN
+    while IFS= read -r some_line || [ -n "$some_line" ]; do
+        # shellcheck disable=SC2254 # The pattern is meant as one.
+        case $some_line in $2) return 0 ;; esac
+    done < "$1"
+    return 1
+}
+
+complain() {
+    if [ "$held" = yes ]; then
+        echo "not held: $title"
+        echo "  \$ $(cat "$work/script")"
+        echo "  status $got; standard output, then error:"
+        head -c 2000 "$work/out" | sed 's/^/  | /'
+        head -c 2000 "$work/err" | sed 's/^/  ! /'
+        failures=$((failures + 1))
+    fi
+    held=no
+    echo "  expected $1"
+}
+
+none_exists() {
+    for some_file in $1; do
+        if [ -e "$some_file" ]; then return 1; fi
+    done
+}
+
+judge() {
+    count=$((count + 1))
+    held=yes
+    rm -rf "$work/here"
+    mkdir "$work/here"
+    cp "$ROOT/tests/cli/base.json" "$work/here/base.json"
+    (cd "$work/here" && sh "$work/script" > "$work/out" 2> "$work/err" < /dev/null)
+    got=$?
+    [ "$got" -eq "$status" ] || complain "status $status"
+    while IFS= read -r expectation; do
+        rest=${expectation#*[:=] }
+        case $expectation in
+        "out: "*) some_line_matches "$work/out" "$rest" || complain "$expectation" ;;
+        "err: "*) some_line_matches "$work/err" "$rest" || complain "$expectation" ;;
+        "out="*) [ ! -s "$work/out" ] || complain "nothing on standard output" ;;
+        "err="*) [ ! -s "$work/err" ] || complain "nothing on standard error" ;;
+        "file: "*) [ -s "$work/here/$rest" ] || complain "$expectation" ;;
+        "no file: "*) (cd "$work/here" && none_exists "$rest") || complain "$expectation" ;;
+        *) complain "a rule that is known, not: $expectation" ;;
+        esac
+    done < "$work/expectations"
+}
+
+start() {
+    title=
+    status=0
+    : > "$work/script"
+    : > "$work/expectations"
+}
+
+start
+while IFS= read -r line || [ -n "$line" ]; do
+    case $line in
+    "#"*) ;;
+    "")
+        [ -z "$title" ] || judge
+        start
+        ;;
+    "\$ "*) printf '%s\n' "${line#"\$ "}" >> "$work/script" ;;
+    "status "*) status=${line#status } ;;
+    *)
+        if [ -z "$title" ]; then title=$line; else printf '%s\n' "$line" >> "$work/expectations"; fi
+        ;;
+    esac
+done < "$cases"
+[ -z "$title" ] || judge
+
+echo "$count cases, $failures not held"
+[ "$count" -gt 0 ] && [ "$failures" -eq 0 ]

@@ -1,0 +1,40 @@
+/*
+ * output.h: results that are whole or not there. A file is opened before the work that fills it,
+ * under another name beside it, and takes its own name when everything has been written; so what
+ * cannot be written is known before a long run, and an interrupted run leaves nothing.
+ */
+#ifndef TOOLS_PODSIM_OUTPUT_H
+#define TOOLS_PODSIM_OUTPUT_H
+
+#include <stdint.h>
+#include <stdio.h>
+
+#include "sim/base/status.h"
+
+enum { OUTPUT_PATH_BYTES = 4096 };
+
+struct output {
+    const char *path;                  /* As the user wrote it; NULL: not asked for. */
+    char target[OUTPUT_PATH_BYTES];    /* What takes the new text: `path`, links followed. */
+    char temporary[OUTPUT_PATH_BYTES]; /* "" if it is written in place: a device or a pipe. */
+    FILE *file;
+};
+
+/* `path` NULL does nothing; "-" is standard output. A path that names the file `input` (NULL:
+ * none) is refused. */
+enum status output_open(struct output *output, const char *path, const char *input,
+                        struct error *reterr);
+
+/* Writes all of it, under the temporary name. */
+enum status output_write(struct output *output, const char *bytes, uint64_t size_bytes,
+                         struct error *reterr);
+/* Gives the file its name. Several outputs are all written before the first gets its name. */
+enum status output_finish(struct output *output, struct error *reterr);
+
+/* Gives up an output that was opened and not finished; harmless otherwise. */
+void output_abandon(struct output *output);
+
+/* Flushes standard output; a closed pipe or a full disk is an error. */
+enum status output_flush(struct error *reterr);
+
+#endif

@@ -1,11 +1,16 @@
 #include "sim/base/name.h"
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <string.h>
 
 /* Longer names are compared by their beginning: the names we know are short, and a hostile key of
  * megabytes must not cost anything. */
 enum { NAME_COMPARED_BYTES = 64 };
+
+/* From this length on, who wrote the beginning of a name meant it: "prefetch" is nearer to
+ * "prefetch_layers" than to "seed". */
+enum { NAME_BEGINNING_BYTES = 3 };
 
 static uint32_t least(uint32_t a, uint32_t b)
 {
@@ -53,7 +58,9 @@ const char *name_nearest(const char *name, const char *const *names)
     uint32_t const name_bytes = (uint32_t)strnlen(name, NAME_COMPARED_BYTES);
     for (; *names != NULL; names++) {
         uint32_t const bytes = (uint32_t)strnlen(*names, NAME_COMPARED_BYTES);
-        uint32_t const d = distance(name, name_bytes, *names, bytes);
+        uint32_t const shared = least(name_bytes, bytes);
+        bool const begins = shared >= NAME_BEGINNING_BYTES && memcmp(name, *names, shared) == 0;
+        uint32_t const d = begins ? name_bytes != bytes : distance(name, name_bytes, *names, bytes);
         if (d < nearest_distance) {
             nearest = *names;
             nearest_distance = d;

@@ -6,8 +6,8 @@
 
 #include <stdint.h>
 
-/* By edit distance with transpositions; the first of equals. NULL if `names` (ended by NULL) is
- * empty. */
+/* By edit distance with transpositions, one that begins the same before all others; the first of
+ * equals. NULL if `names` (ended by NULL) is empty. */
 const char *name_nearest(const char *name, const char *const *names);
 
 #endif

@@ -22,6 +22,15 @@ static void a_misspelt_name_finds_the_one_that_was_meant(void **state)
     assert_string_equal(name_nearest("DP", names), "dp"); /* Cases differ, "tp" is not nearer. */
 }
 
+static void who_wrote_the_beginning_meant_the_name(void **state)
+{
+    (void)state;
+    static const char *const keys[] = {"seed", "prefetch_layers", "prefer", NULL};
+    assert_string_equal(name_nearest("prefetch", keys), "prefetch_layers");
+    assert_string_equal(name_nearest("prefetch_layers_ahead", keys), "prefetch_layers");
+    assert_string_equal(name_nearest("se", keys), "seed");
+}
+
 static void the_first_of_equals_wins(void **state)
 {
     (void)state;
@@ -48,6 +57,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_misspelt_name_finds_the_one_that_was_meant),
+        cmocka_unit_test(who_wrote_the_beginning_meant_the_name),
         cmocka_unit_test(the_first_of_equals_wins),
         cmocka_unit_test(nothing_is_nearest_to_nothing),
         cmocka_unit_test(a_name_of_megabytes_costs_nothing_and_breaks_nothing),

@@ -1,0 +1,53 @@
+/*
+ * scenario_parts.h: what the files of sim/scenario share: the readers of each part, the choices
+ * that reader and writer must agree on, and readers of optional members.
+ */
+#ifndef SIM_SCENARIO_SCENARIO_PARTS_H
+#define SIM_SCENARIO_SCENARIO_PARTS_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "sim/base/status.h"
+#include "sim/scenario/scenario.h"
+
+struct arena;
+struct json;
+
+/* In the order of the enums of workload.h; each ended by NULL. */
+extern const char *const scenario_remat_names[];
+extern const char *const scenario_attention_names[];
+extern const char *const scenario_gather_names[];
+extern const char *const scenario_backward_names[];
+extern const char *const scenario_activations_names[];
+extern const char *const scenario_engine_names[];
+
+enum status scenario_machine_read(struct arena *arena, struct json *object,
+                                  struct machine_plan *ret_plan, struct error *reterr);
+enum status scenario_mesh_read(struct json *object, struct mesh_plan *ret_plan,
+                               struct error *reterr);
+/* `base_folder` is where the scenario lies, or NULL. */
+enum status scenario_workload_read(struct arena *arena, struct json *object,
+                                   const char *base_folder, struct workload_plan *ret_plan,
+                                   struct error *reterr);
+/* The policies of `run` that shape the program lie in the workload's plan. */
+enum status scenario_run_read(struct json *object, struct run_plan *ret_run,
+                              struct workload_plan *workload, struct error *reterr);
+
+/* How many coordinates a chip of this machine has; 0 if that cannot be said, because the chip or
+ * the shape is not known (machine_build() will say so). */
+uint32_t scenario_axis_count(struct arena *arena, const struct machine_plan *plan);
+
+/* Optional members: the value is left as it is where there is none. */
+enum status scenario_take_text(struct json *object, const char *key, const char **value,
+                               struct error *reterr);
+enum status scenario_take_flag(struct json *object, const char *key, bool *value,
+                               struct error *reterr);
+enum status scenario_take_count(struct json *object, const char *key, uint32_t least, uint32_t most,
+                                uint32_t *value, struct error *reterr);
+enum status scenario_take_choice(struct json *object, const char *key, const char *const *choices,
+                                 uint32_t *value, struct error *reterr);
+enum status scenario_need_array(struct json *json, uint32_t least, uint32_t most,
+                                struct error *reterr);
+
+#endif

@@ -1,0 +1,196 @@
+/*
+ * scenario_workload.c: the workload and the run of a scenario.
+ */
+#include <string.h>
+#include <sys/stat.h>
+
+#include "sim/base/arena.h"
+#include "sim/base/json.h"
+#include "sim/collective/collective.h"
+#include "sim/scenario/scenario_parts.h"
+#include "sim/workload/model_read.h"
+
+enum { ACCUMULATE_MAX = 65536, PREFETCH_MAX = 1024, ALGORITHMS_MAX = 64 };
+static const int64_t tokens_max = INT64_C(1) << 34;
+
+const char *const scenario_remat_names[] = {"none", "big_matmuls", "block", NULL};
+const char *const scenario_attention_names[] = {"full", "causal", NULL};
+const char *const scenario_gather_names[] = {"block", "tensor", "layer", NULL};
+const char *const scenario_backward_names[] = {"dw_first", "dx_first", NULL};
+const char *const scenario_activations_names[] = {"model", "tokens", NULL};
+const char *const scenario_engine_names[] = {"fast", "reference", NULL};
+
+static enum status formats_read(struct json *object, struct workload_formats *ret_formats,
+                                struct error *reterr)
+{
+    static const char *const known[] = {"weights", "activations", "gradients", "optimizer", NULL};
+    static const char *const names[] = {
+#define X(name, text, bits) text,
+        FORMAT_TABLE(X)
+#undef X
+            NULL};
+    uint32_t formats[] = {FORMAT_BF16, FORMAT_BF16, FORMAT_BF16, FORMAT_FP32};
+    if (object != NULL) {
+        STATUS_TRY(json_as_object(object, reterr));
+        for (uint32_t i = 0; known[i] != NULL; i++)
+            STATUS_TRY(scenario_take_choice(object, known[i], names, &formats[i], reterr));
+        STATUS_TRY(json_end(object, known, reterr));
+    }
+    *ret_formats = (struct workload_formats){
+        .weights = (enum format)formats[0],
+        .activations = (enum format)formats[1],
+        .gradients = (enum format)formats[2],
+        .optimizer = (enum format)formats[3],
+    };
+    return STATUS_OK;
+}
+
+/* A model beside the scenario is found from anywhere once its folder stands before it; so what
+ * scenario_text() prints is found from where it was printed. */
+static const char *model_path(struct arena *arena, const char *text, const char *base_folder)
+{
+    struct stat found;
+    if (base_folder == NULL || text[0] == '/' || text[0] == '\0') return text;
+    for (uint32_t i = 0; model_name_at(i) != NULL; i++)
+        if (strcmp(model_name_at(i), text) == 0) return text;
+    const char *beside = arena_format(arena, "%s/%s", base_folder, text);
+    return beside != NULL && stat(beside, &found) == 0 ? beside : text;
+}
+
+static enum status model_read(struct arena *arena, struct json *json, const char *base_folder,
+                              struct model *ret_model, struct error *reterr)
+{
+    const char *text = NULL;
+    if (json_kind(json) == JSON_OBJECT) return model_read_object(arena, json, ret_model, reterr);
+    if (json_kind(json) != JSON_STRING)
+        return error_set(reterr, STATUS_INVALID, json_where(json),
+                         "must be a model's name, the path of a config.json, or an object like "
+                         "{\"kind\": \"mlp\", \"D\": 8192, \"F\": 32768, \"layers\": 8}");
+    STATUS_TRY(json_as_string(json, &text, reterr));
+    return model_read_name_or_path(arena, model_path(arena, text, base_folder), NULL,
+                                   json_where(json), ret_model, reterr);
+}
+
+static enum status tokens_read(struct json *object, struct workload_plan *plan,
+                               struct error *reterr)
+{
+    struct json *batch = NULL;
+    int64_t tokens = 0;
+    STATUS_TRY(json_need(object, "batch_tokens", &batch, reterr));
+    STATUS_TRY(json_as_integer(batch, 1, tokens_max, &tokens, reterr));
+    plan->batch_tokens = (uint64_t)tokens;
+    struct json *length = json_take(object, "sequence_length");
+    if (length != NULL) {
+        STATUS_TRY(json_as_integer(length, 1, tokens_max, &tokens, reterr));
+    } else if (plan->model.kind != MODEL_MLP) {
+        return error_set(reterr, STATUS_INVALID, json_where(object),
+                         "\"sequence_length\" is missing; only the bare MLP needs none");
+    }
+    plan->sequence_length = (uint64_t)tokens; /* To an MLP, tokens are just tokens. */
+    return STATUS_OK;
+}
+
+static enum status policies_read(struct json *object, struct workload_plan *plan,
+                                 struct error *reterr)
+{
+    uint32_t remat = WORKLOAD_REMAT_NONE, attention = WORKLOAD_ATTENTION_FULL;
+    uint32_t gather = WORKLOAD_GATHER_BLOCK, backward = WORKLOAD_BACKWARD_DW_FIRST;
+    uint32_t activations = WORKLOAD_ACTIVATIONS_MODEL;
+    plan->accumulate = 1;
+    STATUS_TRY(scenario_take_choice(object, "remat", scenario_remat_names, &remat, reterr));
+    STATUS_TRY(
+        scenario_take_choice(object, "attention", scenario_attention_names, &attention, reterr));
+    STATUS_TRY(scenario_take_choice(object, "gather", scenario_gather_names, &gather, reterr));
+    STATUS_TRY(
+        scenario_take_choice(object, "backward_order", scenario_backward_names, &backward, reterr));
+    STATUS_TRY(scenario_take_choice(object, "activations", scenario_activations_names, &activations,
+                                    reterr));
+    STATUS_TRY(scenario_take_count(object, "zero", 0, 3, &plan->zero, reterr));
+    STATUS_TRY(
+        scenario_take_count(object, "accumulate", 1, ACCUMULATE_MAX, &plan->accumulate, reterr));
+    STATUS_TRY(scenario_take_flag(object, "allow_oversubscription", &plan->allow_oversubscription,
+                                  reterr));
+    plan->remat = (enum workload_remat)remat;
+    plan->attention = (enum workload_attention)attention;
+    plan->gather = (enum workload_gather)gather;
+    plan->backward_order = (enum workload_backward)backward;
+    plan->activations = (enum workload_activations)activations;
+    return STATUS_OK;
+}
+
+enum status scenario_workload_read(struct arena *arena, struct json *object,
+                                   const char *base_folder, struct workload_plan *ret_plan,
+                                   struct error *reterr)
+{
+    static const char *const known[] = {"kind",
+                                        "model",
+                                        "batch_tokens",
+                                        "sequence_length",
+                                        "remat",
+                                        "zero",
+                                        "accumulate",
+                                        "attention",
+                                        "formats",
+                                        "gather",
+                                        "activations",
+                                        "backward_order",
+                                        "allow_oversubscription",
+                                        NULL};
+    static const char *const kinds[] = {"train_step", NULL};
+    struct workload_plan plan = {.zero = 0};
+    struct json *kind = NULL, *model = NULL;
+    uint32_t ignored = 0;
+    STATUS_TRY(json_need(object, "kind", &kind, reterr));
+    STATUS_TRY(json_choice(kind, kinds, &ignored, reterr));
+    STATUS_TRY(policies_read(object, &plan, reterr));
+    STATUS_TRY(formats_read(json_take(object, "formats"), &plan.formats, reterr));
+    STATUS_TRY(json_need(object, "model", &model, reterr));
+    (void)json_take(object, "batch_tokens");
+    (void)json_take(object, "sequence_length");
+    STATUS_TRY(json_end(object, known, reterr));
+    STATUS_TRY(model_read(arena, model, base_folder, &plan.model, reterr));
+    STATUS_TRY(tokens_read(object, &plan, reterr));
+    *ret_plan = plan;
+    return STATUS_OK;
+}
+
+/* "auto" and the families of the catalogue. */
+static enum status algorithm_read(struct json *object, const char **ret_algorithm,
+                                  struct error *reterr)
+{
+    const char *names[ALGORITHMS_MAX + 1] = {"auto"};
+    uint32_t count = 1, chosen = 0;
+    for (uint32_t i = 0; i < primitive_count && count < ALGORITHMS_MAX; i++) {
+        uint32_t known = 0;
+        while (known < count && strcmp(names[known], primitive_table[i]->algorithm) != 0) known++;
+        if (known == count) names[count++] = primitive_table[i]->algorithm;
+    }
+    STATUS_TRY(scenario_take_choice(object, "algorithm", names, &chosen, reterr));
+    *ret_algorithm = names[chosen];
+    return STATUS_OK;
+}
+
+enum status scenario_run_read(struct json *object, struct run_plan *ret_run,
+                              struct workload_plan *workload, struct error *reterr)
+{
+    static const char *const known[] = {
+        "prefetch_layers", "collective_matmul", "seed", "algorithm", "engine", NULL};
+    uint32_t engine = 0;
+    int64_t seed = 0;
+    workload->prefetch_layers = 1;
+    workload->algorithm = "auto";
+    if (object != NULL) {
+        STATUS_TRY(json_as_object(object, reterr));
+        STATUS_TRY(scenario_take_count(object, "prefetch_layers", 0, PREFETCH_MAX,
+                                       &workload->prefetch_layers, reterr));
+        STATUS_TRY(
+            scenario_take_flag(object, "collective_matmul", &workload->collective_matmul, reterr));
+        STATUS_TRY(algorithm_read(object, &workload->algorithm, reterr));
+        STATUS_TRY(scenario_take_choice(object, "engine", scenario_engine_names, &engine, reterr));
+        struct json *member = json_take(object, "seed");
+        if (member != NULL) STATUS_TRY(json_as_integer(member, 0, INT64_MAX, &seed, reterr));
+        STATUS_TRY(json_end(object, known, reterr));
+    }
+    *ret_run = (struct run_plan){.seed = (uint64_t)seed, .engine = scenario_engine_names[engine]};
+    return STATUS_OK;
+}

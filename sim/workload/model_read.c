@@ -1,5 +1,6 @@
 #include "sim/workload/model_read.h"
 
+#include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
 
@@ -250,12 +251,13 @@ enum status model_read_name_or_path(struct arena *arena, const char *name_or_pat
                                     struct model *ret_model, struct error *reterr)
 {
     struct json *document = NULL;
+    const char *path = NULL;
     const struct embed_file *embedded = file_find(name_or_path);
     if (embedded != NULL) {
         STATUS_TRY(json_read_text(arena, embedded->name, embedded->bytes, embedded->size_bytes,
                                   &document, reterr));
     } else {
-        const char *path = file_at(arena, base_folder, name_or_path);
+        path = file_at(arena, base_folder, name_or_path);
         if (path == NULL && base_folder != NULL) path = file_at(arena, NULL, name_or_path);
         if (path == NULL) {
             const char *names[MODEL_NAMES_MAX + 1] = {NULL};
@@ -269,5 +271,11 @@ enum status model_read_name_or_path(struct arena *arena, const char *name_or_pat
     }
     enum status const status = model_read_config(arena, document, name_or_path, ret_model, reterr);
     json_free(document);
+    if (status != STATUS_OK && path != NULL) {
+        /* A bare pointer would be looked for in the scenario: say which file it is a place of. */
+        char place[sizeof reterr->where];
+        (void)snprintf(place, sizeof place, "%s", reterr->where);
+        (void)snprintf(reterr->where, sizeof reterr->where, "%.100s#%.80s", path, place);
+    }
     return status;
 }

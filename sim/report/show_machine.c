@@ -28,8 +28,7 @@ void show_machine_products(const struct chip *chip, struct text *text)
         struct shape shape;
         char buffer[SHAPE_TEXT_BYTES];
         if (!shape_standard(chip, count, &shape)) continue;
-        text_add(text, "%s-%llu", chip->short_name,
-                 (unsigned long long)(count * chip->name_units));
+        text_add(text, "%s-%llu", chip->short_name, (unsigned long long)(count * chip->name_units));
         text_pad(text, COLUMN_CHIPS);
         text_add(text, "%llu chip%s", (unsigned long long)count, count == 1 ? "" : "s");
         text_pad(text, COLUMN_SHAPE);

@@ -5,7 +5,6 @@
 #define SIM_REPORT_NOTES_H
 
 #include "sim/base/status.h"
-#include "sim/report/facts.h"
 #include "sim/report/report.h"
 
 struct arena;
@@ -26,10 +25,6 @@ struct notes {
 };
 
 enum status notes_build(struct arena *arena, const struct report_input *input,
-                        const struct facts *facts, struct notes *ret_notes, struct error *reterr);
-
-/* One more note, from a format. */
-void notes_add(struct arena *arena, struct notes *notes, const char *format, ...)
-    __attribute__((format(printf, 3, 4)));
+                        struct notes *ret_notes, struct error *reterr);
 
 #endif

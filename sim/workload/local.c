@@ -1,0 +1,260 @@
+#include "sim/workload/local.h"
+
+#include <string.h>
+
+#include "sim/base/units.h"
+
+enum {
+    LAYERS_MAX = 30000, /* A need names a slot by a 16-bit offset, at most layers + 2 back. */
+    LANES = 128,        /* The head's columns are padded to whole lanes on each rank. */
+};
+
+static enum status divide(uint64_t amount, uint64_t by, const char *where, const char *what,
+                          const char *by_what, uint64_t *ret_share, struct error *reterr)
+{
+    if (amount % by != 0) {
+        return error_set(reterr, STATUS_INVALID, where, "%s is %llu, which %llu %s do not divide",
+                         what, (unsigned long long)amount, (unsigned long long)by, by_what);
+    }
+    *ret_share = amount / by;
+    return STATUS_OK;
+}
+
+static uint32_t letter_add(struct local *local, char letter, uint32_t size)
+{
+    if (size == 1) return 0;
+    uint32_t const axis = local->axes.axis_count++;
+    local->axes.letter[axis] = letter;
+    local->axes.size[axis] = size;
+    return 1u << axis;
+}
+
+/* Which ranks split what; see the table of ZeRO stages in the book, 5.1.2. */
+static enum status ranks_build(struct local *local, struct error *reterr)
+{
+    const struct workload_plan *plan = local->plan;
+    uint32_t const dp = local->mesh->axis[MESH_DP].size;
+    uint32_t const fsdp = local->mesh->axis[MESH_FSDP].size;
+    if (plan->zero > 3) {
+        return error_set(reterr, STATUS_INVALID, "/workload/zero", "stage %u is above 3",
+                         plan->zero);
+    }
+    if (plan->zero != 0 && !local->mesh->present[MESH_DP]) {
+        return error_set(reterr, STATUS_INVALID, "/workload/zero",
+                         "zero is a stage of dp, which the mesh does not have (fsdp is stage 3)");
+    }
+    if (plan->zero != 0 && local->mesh->present[MESH_FSDP]) {
+        return error_set(reterr, STATUS_UNSUPPORTED, "/workload/zero",
+                         "zero %u beside fsdp is not modelled: dp replicates the shards of fsdp",
+                         plan->zero);
+    }
+    local->tp = local->mesh->axis[MESH_TP].size;
+    local->data = dp * fsdp;
+    local->shard_role = plan->zero == 3 ? MESH_DP : MESH_FSDP;
+    local->shards = plan->zero == 3 ? dp : fsdp;
+    local->replicas = plan->zero == 3 ? 1 : dp;
+    local->state_shards = plan->zero == 0 ? local->shards : local->data;
+    local->gradient_shards = plan->zero >= 2 ? local->data : local->shards;
+    local->gradients_resident = plan->accumulate > 1;
+    /* What a reduction leaves on this chip must be the accumulator, or it has to wait. */
+    local->reduce_last = local->replicas > 1 && plan->zero <= 1;
+
+    bool const beside = dp > 1 && fsdp > 1;
+    local->axis_z = beside ? letter_add(local, 'Z', dp) : 0;
+    local->axis_x = letter_add(local, 'X', beside ? fsdp : local->data);
+    local->axis_y = letter_add(local, 'Y', local->tp);
+    return STATUS_OK;
+}
+
+static enum status heads_build(struct local *local, struct error *reterr)
+{
+    const struct model *model = &local->plan->model;
+    uint32_t const tp = local->tp;
+    if (tp > model->heads) {
+        return error_set(reterr, STATUS_INVALID, "/mesh/tp",
+                         "%u ranks are more than the model's %llu attention heads", tp,
+                         (unsigned long long)model->heads);
+    }
+    STATUS_TRY(divide(model->heads, tp, "/mesh/tp", "the number of attention heads", "ranks of tp",
+                      &local->heads, reterr));
+    local->kv_holders = 1;
+    if (model->kv_heads >= tp) {
+        STATUS_TRY(divide(model->kv_heads, tp, "/mesh/tp", "the number of KV heads", "ranks of tp",
+                          &local->kv_heads, reterr));
+    } else {
+        uint64_t holders = 0;
+        STATUS_TRY(divide(tp, model->kv_heads, "/mesh/tp", "tp", "KV heads", &holders, reterr));
+        local->kv_heads = 1;
+        local->kv_holders = (uint32_t)holders;
+        STATUS_TRY(mesh_subgroup(local->mesh, local->machine, MESH_TP, local->kv_holders,
+                                 "/mesh/tp", &local->kv_group, reterr));
+    }
+    local->head_width = model->head_width;
+    local->qkv_columns = (local->heads + 2 * local->kv_heads) * local->head_width;
+    uint64_t const v = model->vocabulary;
+    local->vocabulary = (v % tp == 0 ? v : units_round_up(v, (uint64_t)LANES * tp)) / tp;
+    return STATUS_OK;
+}
+
+/* Whole sequences on each rank; or, with fewer sequences than ranks, equal parts of one. */
+static enum status sequences_build(struct local *local, struct error *reterr)
+{
+    const struct workload_plan *plan = local->plan;
+    const char *where = "/workload/sequence_length";
+    uint64_t sequences = 0;
+    uint64_t parts = 0;
+    if (plan->sequence_length == 0) return error_set(reterr, STATUS_INVALID, where, "0 tokens");
+    if (plan->batch_tokens / plan->accumulate % plan->sequence_length != 0) {
+        return error_set(reterr, STATUS_INVALID, where,
+                         "a microbatch has %llu tokens, which are not whole sequences of %llu",
+                         (unsigned long long)(plan->batch_tokens / plan->accumulate),
+                         (unsigned long long)plan->sequence_length);
+    }
+    sequences = plan->batch_tokens / plan->accumulate / plan->sequence_length;
+    local->keys = plan->sequence_length;
+    local->sequence_parts = 1;
+    if (sequences >= local->data) {
+        STATUS_TRY(divide(sequences, local->data, "/workload/batch_tokens",
+                          "the number of sequences in a microbatch", "data ranks",
+                          &local->sequences, reterr));
+        local->queries = local->keys;
+        return STATUS_OK;
+    }
+    STATUS_TRY(divide(local->data, sequences, "/workload/batch_tokens", "the number of data ranks",
+                      "sequences in a microbatch", &parts, reterr));
+    STATUS_TRY(divide(local->keys, parts, where, "the sequence length", "ranks that share it",
+                      &local->queries, reterr));
+    local->sequences = 1;
+    local->sequence_parts = (uint32_t)parts;
+    enum mesh_role const role = local->mesh->axis[MESH_FSDP].size > 1 ? MESH_FSDP : MESH_DP;
+    if (local->mesh->axis[role].size % parts != 0) {
+        return error_set(reterr, STATUS_UNSUPPORTED, "/workload/batch_tokens",
+                         "a sequence would be split over %llu ranks, across fsdp and dp",
+                         (unsigned long long)parts);
+    }
+    return mesh_subgroup(local->mesh, local->machine, role, local->sequence_parts,
+                         "/workload/batch_tokens", &local->sequence_group, reterr);
+}
+
+static void unit_add(struct local *local, const char *name, uint32_t places, uint64_t elements)
+{
+    SIM_ASSERT(local->unit_count < LOCAL_UNITS_MAX);
+    local->unit[local->unit_count++] = (struct local_unit){name, places, elements};
+}
+
+/* One unit a matrix. A norm's weight travels with the first matrix of its block. */
+static void units_by_tensor(struct local *local)
+{
+    const struct model *model = &local->plan->model;
+    uint64_t const mlp = local->width * local->mlp_columns;
+    uint64_t const norm = local->norm_elements;
+    if (local_is_llama(local)) {
+        uint64_t const head = local->width * local->head_width;
+        unit_add(local, "W_Q", 1u << LOCAL_ATTENTION_IN, head * local->heads + norm);
+        unit_add(local, "W_K", 1u << LOCAL_ATTENTION_IN, head * local->kv_heads);
+        unit_add(local, "W_V", 1u << LOCAL_ATTENTION_IN, head * local->kv_heads);
+        unit_add(local, "W_O", 1u << LOCAL_ATTENTION_OUT, head * local->heads);
+    }
+    if (model->matrices == 3) {
+        unit_add(local, "W_gate", 1u << LOCAL_MLP_IN, mlp + norm);
+        unit_add(local, "W_up", 1u << LOCAL_MLP_IN, mlp);
+    } else {
+        unit_add(local, "W_in", 1u << LOCAL_MLP_IN, mlp + norm);
+    }
+    unit_add(local, "W_out", 1u << LOCAL_MLP_OUT, mlp);
+}
+
+static void units_build(struct local *local)
+{
+    static const uint32_t attention = 1u << LOCAL_ATTENTION_IN | 1u << LOCAL_ATTENTION_OUT;
+    static const uint32_t mlp = 1u << LOCAL_MLP_IN | 1u << LOCAL_MLP_OUT;
+    units_by_tensor(local);
+    uint64_t sum[2] = {0, 0};
+    for (uint32_t u = 0; u < local->unit_count; u++) {
+        const struct local_unit *unit = &local->unit[u];
+        sum[(unit->places & mlp) != 0] += unit->elements;
+        for (uint32_t p = 0; p < LOCAL_PLACE_COUNT; p++) {
+            if (unit->places >> p & 1) local->place_elements[p] += unit->elements;
+        }
+    }
+    if (local->plan->gather == WORKLOAD_GATHER_TENSOR) return;
+    local->unit_count = 0;
+    if (local->plan->gather == WORKLOAD_GATHER_LAYER) {
+        unit_add(local, "W_layer", sum[0] != 0 ? attention | mlp : mlp, sum[0] + sum[1]);
+        return;
+    }
+    if (sum[0] != 0) unit_add(local, "W_attention", attention, sum[0]);
+    unit_add(local, "W_mlp", mlp, sum[1]);
+}
+
+static enum status model_check(const struct local *local, struct error *reterr)
+{
+    const struct model *model = &local->plan->model;
+    if (model->layers == 0 || model->layers > LAYERS_MAX) {
+        return error_set(reterr, STATUS_LIMIT, "/workload/model",
+                         "%llu layers are not between 1 and %d", (unsigned long long)model->layers,
+                         LAYERS_MAX);
+    }
+    if (model->matrices != 2 && model->matrices != 3) {
+        return error_set(reterr, STATUS_UNSUPPORTED, "/workload/model",
+                         "an MLP has 2 matrices, or 3 when it is gated, not %llu",
+                         (unsigned long long)model->matrices);
+    }
+    if (local->plan->prefetch_layers > LAYERS_MAX) {
+        return error_set(reterr, STATUS_LIMIT, "/run/prefetch_layers", "%u is above %d",
+                         local->plan->prefetch_layers, LAYERS_MAX);
+    }
+    return STATUS_OK;
+}
+
+/* The dimensions that a sharding names must be divisible by their axes. */
+static enum status widths_build(struct local *local, struct error *reterr)
+{
+    const struct workload_plan *plan = local->plan;
+    uint64_t share = 0;
+    local->width = plan->model.width;
+    STATUS_TRY(divide(plan->model.mlp_width, local->tp, "/mesh/tp",
+                      "the width F of the model's MLP", "ranks of tp", &local->mlp_columns,
+                      reterr));
+    STATUS_TRY(divide(local->width, local->state_shards, "/mesh", "the model's width D",
+                      "ranks that its weights are split over", &share, reterr));
+    if (plan->accumulate == 0) {
+        return error_set(reterr, STATUS_INVALID, "/workload/accumulate", "0 microbatches");
+    }
+    STATUS_TRY(divide(plan->batch_tokens, plan->accumulate, "/workload/batch_tokens",
+                      "the number of tokens", "microbatches", &share, reterr));
+    STATUS_TRY(divide(share, local->data, "/workload/batch_tokens",
+                      "the number of tokens in a microbatch", "data ranks", &local->rows, reterr));
+    if (local->rows == 0) {
+        return error_set(reterr, STATUS_INVALID, "/workload/batch_tokens", "0 tokens");
+    }
+    local->block_full = local->rows * local->width;
+    bool const by_tokens = plan->activations == WORKLOAD_ACTIVATIONS_TOKENS;
+    STATUS_TRY(divide(by_tokens ? local->rows : local->width, local->tp, "/mesh/tp",
+                      by_tokens ? "the number of tokens of a data rank" : "the model's width D",
+                      "ranks of tp", &share, reterr));
+    local->block_shard = local->block_full / local->tp;
+    local->mlp_in_count = plan->model.matrices - 1;
+    return STATUS_OK;
+}
+
+enum status local_build(const struct workload_plan *plan, const struct machine *machine,
+                        const struct mesh *mesh, struct local *ret_local, struct error *reterr)
+{
+    struct local local = {.plan = plan, .machine = machine, .mesh = mesh, .kv_holders = 1};
+    local.sequence_parts = 1;
+    STATUS_TRY(model_check(&local, reterr));
+    STATUS_TRY(ranks_build(&local, reterr));
+    STATUS_TRY(widths_build(&local, reterr));
+    if (local_is_llama(&local)) {
+        STATUS_TRY(heads_build(&local, reterr));
+        STATUS_TRY(sequences_build(&local, reterr));
+        local.norm_elements = plan->activations == WORKLOAD_ACTIVATIONS_TOKENS
+                                  ? local.width
+                                  : units_ceil_divide(local.width, local.tp);
+        local.vocabulary_elements = local.vocabulary * local.width;
+    }
+    units_build(&local);
+    *ret_local = local;
+    return STATUS_OK;
+}

@@ -1,0 +1,91 @@
+/*
+ * local.h: the sizes of a training step on one chip: ranks, local dimensions, and the weights with
+ * what is gathered and reduced as one. Here it is refused what does not divide.
+ *
+ * Letters of the mesh as in the book: X for the ranks that split the batch and the parameters
+ * (fsdp, or dp where there is no fsdp), Y for tp, Z for dp beside fsdp (replicas of the shards).
+ */
+#ifndef SIM_WORKLOAD_LOCAL_H
+#define SIM_WORKLOAD_LOCAL_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "sim/base/status.h"
+#include "sim/mesh/mesh.h"
+#include "sim/workload/sharding.h"
+#include "sim/workload/workload.h"
+
+/* A layer's matrices by their place in it, in the order of the forward pass. */
+enum local_place {
+    LOCAL_ATTENTION_IN,  /* W_Q, W_K, W_V */
+    LOCAL_ATTENTION_OUT, /* W_O */
+    LOCAL_MLP_IN,        /* W_in, or W_gate and W_up */
+    LOCAL_MLP_OUT,       /* W_out */
+    LOCAL_PLACE_COUNT,
+};
+
+enum { LOCAL_UNITS_MAX = 8 };
+
+/* Weights that are gathered by one AllGather and whose gradients are reduced by one op. */
+struct local_unit {
+    const char *name;  /* "W_mlp" */
+    uint32_t places;   /* A bit each. */
+    uint64_t elements; /* Whole over X, on one rank of tp. */
+};
+
+struct local {
+    const struct workload_plan *plan;
+    const struct machine *machine;
+    const struct mesh *mesh;
+
+    uint32_t tp;
+    uint32_t data;             /* Ranks that split the batch: X·Z. */
+    uint32_t shards;           /* Ranks that parameters are split over: X, or 1. */
+    enum mesh_role shard_role; /* Their role: fsdp, or dp with zero 3. */
+    uint32_t replicas;         /* Ranks of dp that hold the same parameters, or 1. */
+    uint32_t state_shards;     /* Ranks that the optimizer state is split over. */
+    uint32_t gradient_shards;  /* Ranks that gradients are split over once they are reduced. */
+    bool reduce_last;          /* Gradients are reduced in the last microbatch only. */
+    bool gradients_resident;   /* They are accumulated, so they are there all the time. */
+    struct sharding_mesh axes; /* Letters; axes of size 1 left out. */
+    uint32_t axis_x, axis_y, axis_z; /* Bits in `axes`; 0 where there is none. */
+
+    uint64_t rows;         /* Tokens of a microbatch on one data rank. */
+    uint64_t width;        /* D */
+    uint64_t block_full;   /* Elements of [B_X, D] */
+    uint64_t block_shard;  /* Elements of [B_X, D_Y] */
+    uint64_t mlp_columns;  /* F / tp */
+    uint64_t mlp_in_count; /* Matrices of the in-projection: 1, or 2 when gated. */
+
+    /* MODEL_LLAMA */
+    uint64_t heads;          /* N / tp */
+    uint64_t kv_heads;       /* K / tp, at least 1. */
+    uint32_t kv_holders;     /* Chips that hold the same KV head. */
+    uint64_t head_width;     /* H */
+    uint64_t qkv_columns;    /* (heads + 2·kv_heads)·H */
+    uint32_t sequence_parts; /* Ranks that share a sequence. */
+    uint64_t sequences;      /* Of a microbatch on one rank, whole or in part. */
+    uint64_t queries;        /* Of one sequence on one rank. */
+    uint64_t keys;           /* T */
+    uint64_t vocabulary;     /* Columns of the head on one rank of tp; padded where V is not
+                                divisible. */
+    struct group kv_group;
+    struct group sequence_group;
+
+    struct local_unit unit[LOCAL_UNITS_MAX]; /* Of a layer, in the order of the forward pass. */
+    uint32_t unit_count;
+    uint64_t place_elements[LOCAL_PLACE_COUNT]; /* With the norm's, on the in-projections. */
+    uint64_t vocabulary_elements; /* Of the embedding; of the head without its norm. */
+    uint64_t norm_elements;       /* Of one norm on one rank of tp. */
+};
+
+enum status local_build(const struct workload_plan *plan, const struct machine *machine,
+                        const struct mesh *mesh, struct local *ret_local, struct error *reterr);
+
+static inline bool local_is_llama(const struct local *local)
+{
+    return local->plan->model.kind == MODEL_LLAMA;
+}
+
+#endif

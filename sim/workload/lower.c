@@ -1,0 +1,300 @@
+#include "sim/workload/lower.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "sim/base/arena.h"
+
+/* Streams in a fixed order, each only where some op can lie on it. */
+static void streams_add(struct lower *lower)
+{
+    const struct local *local = lower->local;
+    const char *shards = mesh_role_name(local->shard_role);
+    bool const tp = local->tp > 1;
+    bool const dp = local->replicas > 1;
+    bool const parts = local->sequence_parts > 1;
+    struct {
+        bool used;
+        const char *verb, *of;
+    } const table[LOWER_STREAM_COUNT] = {
+        [LOWER_COMPUTE] = {true, "compute", ""},
+        [LOWER_GATHER_WEIGHTS] = {local->shards > 1, "gather ", shards},
+        [LOWER_REDUCE_WEIGHTS] = {local->shards > 1, "reduce ", shards},
+        [LOWER_GATHER_TP] = {tp, "gather ", "tp"},
+        [LOWER_REDUCE_TP] = {tp, "reduce ", "tp"},
+        [LOWER_REDUCE_DP] = {dp, "reduce ", "dp"},
+        [LOWER_GATHER_DP] = {dp && local->plan->zero != 0, "gather ", "dp"},
+        [LOWER_SUM_KV] = {local->kv_holders > 1, "kv", ""},
+        [LOWER_GATHER_SEQUENCE] = {parts, "gather ", "sequence"},
+        [LOWER_REDUCE_SEQUENCE] = {parts, "reduce ", "sequence"},
+    };
+    struct program *program = lower->program;
+    for (uint32_t s = 0; s < LOWER_STREAM_COUNT; s++) {
+        lower->stream[s] = PROGRAM_STREAMS_MAX;
+        if (!table[s].used) continue;
+        lower->stream[s] = (uint8_t)program->stream_count;
+        program->stream[program->stream_count++] = (struct program_stream){
+            .name = lower_format(lower, "%s%s", table[s].verb, table[s].of),
+            .collective = s != LOWER_COMPUTE,
+        };
+    }
+}
+
+void lower_begin(struct lower *lower, struct arena *arena, const struct local *local,
+                 struct program *program, struct error *reterr)
+{
+    *lower = (struct lower){.arena = arena, .local = local, .program = program, .error = reterr};
+    *program = (struct program){0};
+    program->works = arena_take(arena, LOWER_WORKS_MAX, sizeof *program->works);
+    program->plans = arena_take(arena, LOWER_PLANS_MAX, sizeof *program->plans);
+    program->templates = arena_take(arena, LOWER_TEMPLATES_MAX, sizeof *program->templates);
+    if (program->works == NULL || program->plans == NULL || program->templates == NULL) {
+        lower->status = error_set(reterr, STATUS_NO_MEMORY, "", "no memory for the program");
+        return;
+    }
+    streams_add(lower);
+}
+
+const char *lower_format(struct lower *lower, const char *format, ...)
+{
+    char buffer[128];
+    va_list arguments;
+    va_start(arguments, format);
+    (void)vsnprintf(buffer, sizeof buffer, format, arguments);
+    va_end(arguments);
+    char *text = arena_text(lower->arena, buffer);
+    if (text == NULL && lower->status == STATUS_OK) {
+        lower->status = error_set(lower->error, STATUS_NO_MEMORY, "", "no memory for a name");
+    }
+    return text;
+}
+
+void lower_template_begin(struct lower *lower, const char *name)
+{
+    lower->template_name = name;
+    lower->op_count = 0;
+    memset(lower->stream_parts, 0, sizeof lower->stream_parts);
+    lower->output = LOWER_NONE;
+    lower->last_microbatch = true;
+    for (uint32_t p = 0; p < LOCAL_PLACE_COUNT; p++) lower->weights[p] = LOWER_NONE;
+    lower->weights_needed = 0;
+    lower->gradients = 0;
+    lower->units_reduced = 0;
+    lower->kv_sum = LOWER_NONE;
+}
+
+uint16_t lower_template_end(struct lower *lower)
+{
+    struct program *program = lower->program;
+    if (lower->status != STATUS_OK) return 0;
+    SIM_ASSERT(program->template_count < LOWER_TEMPLATES_MAX && lower->op_count != 0);
+    struct program_op *op = arena_take(lower->arena, lower->op_count, sizeof *op);
+    if (op == NULL) {
+        lower->status = error_set(lower->error, STATUS_NO_MEMORY, "", "no memory for the ops");
+        return 0;
+    }
+    memcpy(op, lower->op, lower->op_count * sizeof *op);
+    struct program_template *template = &program->templates[program->template_count];
+    *template = (struct program_template){lower->template_name, op, lower->op_count, {0}};
+    memcpy(template->stream_parts, lower->stream_parts, sizeof template->stream_parts);
+    return (uint16_t)program->template_count++;
+}
+
+static uint32_t op_add(struct lower *lower, struct program_op op)
+{
+    SIM_ASSERT(lower->op_count < LOWER_OPS_MAX);
+    op.part_first = lower->stream_parts[op.stream];
+    op.operand_op = PROGRAM_NONE;
+    lower->stream_parts[op.stream] += op.parts;
+    lower->op[lower->op_count] = op;
+    return lower->op_count++;
+}
+
+uint32_t lower_compute(struct lower *lower, const char *name, const struct work *work,
+                       uint32_t parts)
+{
+    if (lower->status != STATUS_OK) return LOWER_NONE;
+    struct program *program = lower->program;
+    SIM_ASSERT(program->work_count < LOWER_WORKS_MAX && parts >= 1);
+    program->works[program->work_count] = *work;
+    return op_add(lower, (struct program_op){.name = name,
+                                             .class_name = name,
+                                             .kind = PROGRAM_OP_COMPUTE,
+                                             .stream = PROGRAM_COMPUTE,
+                                             .parts = parts,
+                                             .index = (uint16_t)program->work_count++});
+}
+
+static bool groups_equal(const struct group *a, const struct group *b)
+{
+    if (a->dimension_count != b->dimension_count) return false;
+    for (uint32_t d = 0; d < a->dimension_count; d++) {
+        const struct group_dimension *one = &a->dimension[d];
+        const struct group_dimension *other = &b->dimension[d];
+        if (one->axis != other->axis || one->size != other->size || one->stride != other->stride) {
+            return false;
+        }
+    }
+    return true;
+}
+
+uint32_t lower_plan(struct lower *lower, enum collective_kind kind, const struct group *group,
+                    uint64_t size_bytes, bool chunked)
+{
+    struct program *program = lower->program;
+    if (lower->status != STATUS_OK || group->dimension_count == 0) return LOWER_NONE;
+    uint32_t const chunks = chunked ? (uint32_t)group_rank_count(group) : 0;
+    for (uint32_t p = 0; p < program->plan_count; p++) {
+        const struct plan *plan = &program->plans[p];
+        if (plan->kind == kind && plan->size_bytes == size_bytes &&
+            groups_equal(&plan->group, group) && lower->plan_chunks[p] == chunks) {
+            return p;
+        }
+    }
+    SIM_ASSERT(program->plan_count < LOWER_PLANS_MAX);
+    struct plan_request const request = {
+        .kind = kind,
+        .algorithm = lower->local->plan->algorithm,
+        .group = *group,
+        .size_bytes = size_bytes,
+        .chunk_count = chunks,
+    };
+    lower->status = plan_build(lower->arena, &request, "/run/algorithm",
+                               &program->plans[program->plan_count], lower->error);
+    if (lower->status != STATUS_OK) return LOWER_NONE;
+    lower->plan_chunks[program->plan_count] = chunks;
+    return program->plan_count++;
+}
+
+uint32_t lower_plan_chunks(const struct lower *lower, uint32_t plan)
+{
+    if (plan == LOWER_NONE || lower->plan_chunks[plan] == 0) return 1;
+    return lower->program->plans[plan].chunk_count;
+}
+
+uint32_t lower_collective(struct lower *lower, enum lower_stream stream, const char *what,
+                          const char *group_name, uint32_t plan)
+{
+    if (lower->status != STATUS_OK || plan == LOWER_NONE) return LOWER_NONE;
+    SIM_ASSERT(lower->stream[stream] < PROGRAM_STREAMS_MAX);
+    const struct plan *of = &lower->program->plans[plan];
+    const char *kind = collective_kind_name(of->kind);
+    return op_add(lower,
+                  (struct program_op){
+                      .name = lower_format(lower, "%s %s", kind, what),
+                      .class_name = lower_format(lower, "%s %s (%s)", kind, what, group_name),
+                      .kind = PROGRAM_OP_COLLECTIVE,
+                      .stream = lower->stream[stream],
+                      .parts = of->part_count,
+                      .index = (uint16_t)plan,
+                  });
+}
+
+void lower_operand(struct lower *lower, uint32_t op, uint32_t operand)
+{
+    if (lower->status != STATUS_OK || op == LOWER_NONE) return;
+    struct program_op *collective = &lower->op[op];
+    if (lower->plan_chunks[collective->index] == 0) {
+        lower_need_done(lower, op, operand);
+        return;
+    }
+    collective->operand_op = (uint16_t)operand;
+    /* It begins with its operand, not before. */
+    lower_need(lower, op,
+               (struct program_need){.stream = PROGRAM_COMPUTE,
+                                     .begun = true,
+                                     .part = lower->op[operand].part_first + 1});
+}
+
+void lower_need(struct lower *lower, uint32_t op, struct program_need need)
+{
+    if (lower->status != STATUS_OK || op == LOWER_NONE) return;
+    struct program_op *of = &lower->op[op];
+    SIM_ASSERT(of->need_count < PROGRAM_NEEDS_MAX);
+    of->need[of->need_count++] = need;
+}
+
+void lower_need_done(struct lower *lower, uint32_t op, uint32_t target)
+{
+    if (lower->status != STATUS_OK || op == LOWER_NONE || target == LOWER_NONE) return;
+    const struct program_op *on = &lower->op[target];
+    if (on->stream == lower->op[op].stream) return; /* A stream is in order. */
+    lower_need(lower, op,
+               (struct program_need){.stream = on->stream, .part = on->part_first + on->parts});
+}
+
+void lower_need_chunks(struct lower *lower, uint32_t op, uint32_t gather)
+{
+    if (lower->status != STATUS_OK || op == LOWER_NONE || gather == LOWER_NONE) return;
+    const struct program_op *on = &lower->op[gather];
+    const struct plan *plan = &lower->program->plans[on->index];
+    if (lower->op[op].parts == 1) {
+        lower_need_done(lower, op, gather);
+        return;
+    }
+    SIM_ASSERT(lower->op[op].parts == plan->chunk_count);
+    SIM_ASSERT(plan->chunk_count * plan->chunk_parts == plan->part_count);
+    lower_need(lower, op,
+               (struct program_need){.stream = on->stream,
+                                     .part = on->part_first + plan->chunk_parts,
+                                     .per_part = plan->chunk_parts});
+}
+
+void lower_need_before(struct lower *lower, uint32_t op, enum lower_stream stream)
+{
+    if (lower->status != STATUS_OK || op == LOWER_NONE) return;
+    uint8_t const index = lower->stream[stream];
+    if (index == PROGRAM_STREAMS_MAX || index == lower->op[op].stream) return;
+    lower_need(lower, op, (struct program_need){.stream = index});
+}
+
+void lower_need_output(struct lower *lower, uint32_t op)
+{
+    if (lower->status != STATUS_OK || op == LOWER_NONE) return;
+    if (lower->output != LOWER_NONE) {
+        lower_need_done(lower, op, lower->output);
+        return;
+    }
+    lower_need_before(lower, op, LOWER_COMPUTE);
+    lower_need_before(lower, op, LOWER_REDUCE_TP);
+}
+
+static void effect_add(struct lower *lower, uint32_t op, struct program_effect effect)
+{
+    if (lower->status != STATUS_OK || op == LOWER_NONE || effect.bytes == 0) return;
+    struct program_op *of = &lower->op[op];
+    for (uint32_t e = 0; e < of->effect_count; e++) {
+        struct program_effect *same = &of->effect[e];
+        if (same->memory != effect.memory || same->at_end != effect.at_end) continue;
+        same->bytes += effect.bytes;
+        return;
+    }
+    SIM_ASSERT(of->effect_count < PROGRAM_EFFECTS_MAX);
+    of->effect[of->effect_count++] = effect;
+}
+
+void lower_take(struct lower *lower, uint32_t op, enum program_memory memory, uint64_t bytes)
+{
+    effect_add(lower, op, (struct program_effect){memory, false, (int64_t)bytes});
+}
+
+void lower_give(struct lower *lower, uint32_t op, enum program_memory memory, uint64_t bytes)
+{
+    effect_add(lower, op, (struct program_effect){memory, true, -(int64_t)bytes});
+}
+
+uint64_t lower_activation_bytes(const struct lower *lower, uint64_t elements)
+{
+    return format_bytes(lower->local->plan->formats.activations, elements);
+}
+
+uint64_t lower_weight_bytes(const struct lower *lower, uint64_t elements)
+{
+    return format_bytes(lower->local->plan->formats.weights, elements);
+}
+
+uint64_t lower_gradient_bytes(const struct lower *lower, uint64_t elements)
+{
+    return format_bytes(lower->local->plan->formats.gradients, elements);
+}

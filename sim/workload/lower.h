@@ -1,0 +1,181 @@
+/*
+ * lower.h: how a program is put together: ops, needs and effects of one template at a time.
+ * Internal to sim/workload.
+ *
+ * What is not there costs nothing: a collective over a group of one rank is LOWER_NONE, and
+ * needing LOWER_NONE is no need, so the strategies need no cases of their own.
+ */
+#ifndef SIM_WORKLOAD_LOWER_H
+#define SIM_WORKLOAD_LOWER_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "sim/base/work.h"
+#include "sim/program/program.h"
+#include "sim/workload/local.h"
+
+enum { LOWER_OPS_MAX = 96, LOWER_WORKS_MAX = 256, LOWER_PLANS_MAX = 96, LOWER_TEMPLATES_MAX = 16 };
+static const uint32_t LOWER_NONE = UINT32_MAX;
+
+enum lower_stream {
+    LOWER_COMPUTE,
+    LOWER_GATHER_WEIGHTS,
+    LOWER_REDUCE_WEIGHTS,
+    LOWER_GATHER_TP,
+    LOWER_REDUCE_TP,
+    LOWER_REDUCE_DP,
+    LOWER_GATHER_DP,
+    LOWER_SUM_KV,
+    LOWER_GATHER_SEQUENCE,
+    LOWER_REDUCE_SEQUENCE,
+    LOWER_STREAM_COUNT,
+};
+
+/* Which time a block's forward ops are emitted. */
+enum lower_pass { LOWER_FORWARD, LOWER_RECOMPUTE };
+
+struct lower {
+    struct arena *arena;
+    const struct local *local;
+    struct program *program;
+    enum status status; /* The first failure; what follows it does nothing. */
+    struct error *error;
+    uint8_t stream[LOWER_STREAM_COUNT];    /* In the program, or PROGRAM_STREAMS_MAX. */
+    uint32_t plan_chunks[LOWER_PLANS_MAX]; /* As requested, by plan. */
+
+    /* The template under construction. */
+    const char *template_name;
+    struct program_op op[LOWER_OPS_MAX];
+    uint32_t op_count;
+    uint32_t stream_parts[PROGRAM_STREAMS_MAX];
+    uint32_t output;      /* The op whose end makes the running activation (or its gradient)
+                             available; LOWER_NONE: it comes from earlier slots. */
+    bool last_microbatch; /* Of a backward template. */
+    uint32_t weights[LOCAL_PLACE_COUNT]; /* The gather that a place's matrices wait for. */
+    uint32_t weights_needed;             /* Places whose gather some op already waits for. */
+    uint32_t gradients;                  /* Places whose gradients are computed. */
+    uint32_t units_reduced;              /* Units whose reduction is emitted. */
+    uint32_t kv_sum;                     /* The sum of dW_K and dW_V over the chips that share. */
+};
+
+void lower_begin(struct lower *lower, struct arena *arena, const struct local *local,
+                 struct program *program, struct error *reterr);
+
+void lower_template_begin(struct lower *lower, const char *name);
+/* Returns the template's index in the program. */
+uint16_t lower_template_end(struct lower *lower);
+
+/* Ops. Names live as long as the arena. */
+uint32_t lower_compute(struct lower *lower, const char *name, const struct work *work,
+                       uint32_t parts);
+/* A plan on a group, or LOWER_NONE if the group is one rank. `chunked`: its parts are coupled with
+ * those of compute ops. */
+uint32_t lower_plan(struct lower *lower, enum collective_kind kind, const struct group *group,
+                    uint64_t size_bytes, bool chunked);
+/* How many parts a compute op coupled with the plan has; 1 for LOWER_NONE. */
+uint32_t lower_plan_chunks(const struct lower *lower, uint32_t plan);
+/* "AllGather W_mlp" of the class "AllGather W_mlp (fsdp)"; `group_name` is what stands in
+ * parentheses. */
+uint32_t lower_collective(struct lower *lower, enum lower_stream stream, const char *what,
+                          const char *group_name, uint32_t plan);
+/* The collective's operand is produced by `operand`, chunk by chunk if it has chunks. */
+void lower_operand(struct lower *lower, uint32_t op, uint32_t operand);
+const char *lower_format(struct lower *lower, const char *format, ...)
+    __attribute__((format(printf, 2, 3)));
+
+/* Needs: the end of an op of this template; its parts, one by one, as the compute op's own; all
+ * of a stream in earlier slots; parts of a stream in an earlier slot. */
+void lower_need_done(struct lower *lower, uint32_t op, uint32_t target);
+void lower_need_chunks(struct lower *lower, uint32_t op, uint32_t gather);
+void lower_need_before(struct lower *lower, uint32_t op, enum lower_stream stream);
+void lower_need(struct lower *lower, uint32_t op, struct program_need need);
+/* The running activation or gradient: see `output`. */
+void lower_need_output(struct lower *lower, uint32_t op);
+
+/* Takes `bytes` when the op begins, or gives back when it ends. LOWER_NONE: nothing. */
+void lower_take(struct lower *lower, uint32_t op, enum program_memory memory, uint64_t bytes);
+void lower_give(struct lower *lower, uint32_t op, enum program_memory memory, uint64_t bytes);
+
+/* Bytes in the workload's formats. */
+uint64_t lower_activation_bytes(const struct lower *lower, uint64_t elements);
+uint64_t lower_weight_bytes(const struct lower *lower, uint64_t elements);
+uint64_t lower_gradient_bytes(const struct lower *lower, uint64_t elements);
+
+/* Weights and gradients (lower_weights.c). */
+void lower_units_gather(struct lower *lower, const struct local_unit *units, uint32_t unit_count,
+                        bool backward);
+void lower_weights_need(struct lower *lower, uint32_t op, enum local_place place);
+/* The op is the last of the pass to read the place's matrices. */
+void lower_weights_release(struct lower *lower, uint32_t op, enum local_place place, bool backward);
+/* The op computes the gradient of the place's matrices. */
+void lower_gradient(struct lower *lower, uint32_t op, enum local_place place);
+void lower_unit_reduce(struct lower *lower, const struct local_unit *unit, uint32_t after);
+/* Memory that a computed gradient takes: until it is reduced, or until the update. */
+void lower_gradient_take(struct lower *lower, uint32_t op, uint64_t elements);
+/* dW also reads the accumulator that it adds to. */
+bool lower_gradient_adds(const struct lower *lower);
+
+/* A layer's blocks (lower_block.c, lower_attention.c). */
+struct lower_block {
+    const char *prefix; /* "attention.", "mlp.", or "" for the bare MLP. */
+    const char *name_in, *name_out, *name_grad_in, *name_grad_out, *name_grad_tmp;
+    enum local_place in, out;
+    bool first; /* Of its layer: its input is the layer's. */
+    bool norm;
+    bool attention;
+    bool gated;
+    uint64_t in_columns; /* Of one matrix on one chip. */
+    uint64_t in_count;
+    uint64_t in_useful; /* Columns of all of them on all ranks of tp, each head once. */
+    uint64_t out_inner; /* Rows of the out-projection on one chip. */
+};
+
+uint32_t lower_blocks(const struct local *local, struct lower_block ret_blocks[2]);
+void lower_block_forward(struct lower *lower, const struct lower_block *block,
+                         enum lower_pass pass);
+void lower_block_backward(struct lower *lower, const struct lower_block *block);
+
+/* What a block's forward pass leaves for its backward pass. */
+enum lower_tensor {
+    LOWER_X,   /* The block's input, [B_X, D_Y]. */
+    LOWER_IN,  /* The same, normed and gathered: [B_X, D]. */
+    LOWER_TMP, /* What the in-projection gives. */
+    LOWER_KV,  /* Keys and values of the other ranks of the sequence. */
+    LOWER_MID, /* What attention gives, with the softmax's row statistics. */
+    LOWER_TENSOR_COUNT,
+};
+uint64_t lower_tensor_bytes(const struct local *local, const struct lower_block *block,
+                            enum lower_tensor tensor);
+/* Whether the remat policy keeps it from the forward to the backward pass. */
+bool lower_tensor_saved(const struct local *local, const struct lower_block *block,
+                        enum lower_tensor tensor);
+void lower_tensor_take(struct lower *lower, const struct lower_block *block,
+                       enum lower_tensor tensor, enum lower_pass pass, uint32_t op);
+void lower_tensor_give(struct lower *lower, const struct lower_block *block,
+                       enum lower_tensor tensor, uint32_t op);
+
+/* The norm before a block with the residual sum, and its backward. */
+uint32_t lower_norm(struct lower *lower, const char *name);
+uint32_t lower_norm_backward(struct lower *lower, const char *name);
+
+/* Returns the op that gives the block's middle, or LOWER_NONE. `after` gives Q, K and V. */
+uint32_t lower_attention_forward(struct lower *lower, const struct lower_block *block,
+                                 enum lower_pass pass, uint32_t after);
+/* Returns the op after which dQ, dK and dV are there. */
+uint32_t lower_attention_backward(struct lower *lower, const struct lower_block *block);
+
+/* Whole templates. */
+uint16_t lower_layer_forward(struct lower *lower);
+uint16_t lower_layer_backward(struct lower *lower, bool last_microbatch);
+uint16_t lower_embedding_forward(struct lower *lower);
+uint16_t lower_embedding_backward(struct lower *lower, bool last_microbatch);
+uint16_t lower_head_forward(struct lower *lower);
+uint16_t lower_head_backward(struct lower *lower, bool last_microbatch);
+struct local_unit lower_embedding_unit(const struct local *local);
+struct local_unit lower_head_unit(const struct local *local); /* 0 elements if tied. */
+/* `backward`: the template that reduces the gradients; `slots` back from the update's. */
+uint16_t lower_update(struct lower *lower, const char *name, const struct local_unit *units,
+                      uint32_t unit_count, uint16_t backward, uint32_t slots);
+
+#endif

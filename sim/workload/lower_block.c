@@ -1,0 +1,448 @@
+/*
+ * A block: [norm,] AllGather In, in-projection, [attention,] out-projection, ReduceScatter Out, and
+ * its backward pass. Matmuls are as large as one chip's part, rows are tokens.
+ *
+ * A norm lies on the shard [B_X, D_Y]; the sum of squares of a row, one number a token and chip,
+ * travels with the AllGather that follows and is not counted.
+ */
+#include "sim/workload/layout.h"
+#include "sim/workload/lower.h"
+#include "sim/workload/vector.h"
+
+uint32_t lower_blocks(const struct local *local, struct lower_block ret_blocks[2])
+{
+    const struct model *model = &local->plan->model;
+    bool const llama = local_is_llama(local);
+    bool const gated = model->matrices == 3;
+    struct lower_block const attention = {
+        .prefix = "attention.",
+        .name_in = "QKV",
+        .name_out = "O",
+        .name_grad_in = "dW_QKV",
+        .name_grad_out = "dW_O",
+        .name_grad_tmp = "dA",
+        .in = LOCAL_ATTENTION_IN,
+        .out = LOCAL_ATTENTION_OUT,
+        .first = true,
+        .norm = true,
+        .attention = true,
+        .in_columns = local->qkv_columns,
+        .in_count = 1,
+        .in_useful = (model->heads + 2 * model->kv_heads) * model->head_width,
+        .out_inner = local->heads * local->head_width,
+    };
+    struct lower_block const mlp = {
+        .prefix = llama ? "mlp." : "",
+        .name_in = gated ? "Gate,Up" : "Tmp",
+        .name_out = "Out",
+        .name_grad_in = gated ? "dW_gate,up" : "dW_in",
+        .name_grad_out = "dW_out",
+        .name_grad_tmp = gated ? "dGate,dUp" : "dTmp",
+        .in = LOCAL_MLP_IN,
+        .out = LOCAL_MLP_OUT,
+        .first = !llama,
+        .norm = llama,
+        .gated = gated,
+        .in_columns = local->mlp_columns,
+        .in_count = local->mlp_in_count,
+        .in_useful = local->mlp_in_count * model->mlp_width,
+        .out_inner = local->mlp_columns,
+    };
+    if (!llama) {
+        ret_blocks[0] = mlp;
+        return 1;
+    }
+    ret_blocks[0] = attention;
+    ret_blocks[1] = mlp;
+    return 2;
+}
+
+/* Elements of what the in-projection gives, and of what the out-projection multiplies. */
+static uint64_t tmp_elements(const struct local *local, const struct lower_block *block)
+{
+    return local->rows * block->in_columns * block->in_count;
+}
+
+static uint64_t mid_elements(const struct local *local, const struct lower_block *block)
+{
+    return block->attention ? local->rows * block->out_inner : tmp_elements(local, block);
+}
+
+uint64_t lower_tensor_bytes(const struct local *local, const struct lower_block *block,
+                            enum lower_tensor tensor)
+{
+    enum format const format = local->plan->formats.activations;
+    uint64_t const others = local->keys - local->queries;
+    switch (tensor) {
+    case LOWER_X:
+        return format_bytes(format, local->block_shard);
+    case LOWER_IN: /* Without norm and tp it is the input itself. */
+        return block->norm || local->tp > 1 ? format_bytes(format, local->block_full) : 0;
+    case LOWER_TMP:
+        return format_bytes(format, tmp_elements(local, block));
+    case LOWER_KV:
+        return block->attention ? format_bytes(format, 2 * local->sequences * others *
+                                                           local->kv_heads * local->head_width)
+                                : 0;
+    case LOWER_MID: /* One fp32 a row and head: the logarithm of the softmax's sum. */
+        return block->attention ? format_bytes(format, mid_elements(local, block)) +
+                                      format_bytes(FORMAT_FP32, local->rows * local->heads)
+                                : 0;
+    case LOWER_TENSOR_COUNT:
+        break;
+    }
+    return 0;
+}
+
+/*
+ * none: all that the backward pass reads. In the bare MLP over tp, the gathered In holds its
+ *   shard as well.
+ * big_matmuls: the outputs of the layer's seven matmuls. Q, K, V, Gate and Up as they are; O and
+ *   Out as the inputs of the two blocks, which are the running sum after them.
+ * block: the layer's input.
+ */
+bool lower_tensor_saved(const struct local *local, const struct lower_block *block,
+                        enum lower_tensor tensor)
+{
+    switch (local->plan->remat) {
+    case WORKLOAD_REMAT_NONE:
+        return tensor != LOWER_X || block->norm || local->tp == 1;
+    case WORKLOAD_REMAT_BIG_MATMULS:
+        return tensor == LOWER_X || tensor == LOWER_TMP;
+    case WORKLOAD_REMAT_BLOCK:
+        break;
+    }
+    return tensor == LOWER_X && block->first;
+}
+
+static enum program_memory tensor_memory(const struct lower *lower, const struct lower_block *block,
+                                         enum lower_tensor tensor)
+{
+    return lower_tensor_saved(lower->local, block, tensor) ? PROGRAM_MEMORY_ACTIVATIONS
+                                                           : PROGRAM_MEMORY_BUFFERS;
+}
+
+/* Whether the tensor is there at all: a bare MLP that keeps In needs no X. */
+static bool tensor_used(const struct lower *lower, const struct lower_block *block,
+                        enum lower_tensor tensor)
+{
+    return tensor != LOWER_X || block->norm || lower_tensor_saved(lower->local, block, LOWER_X);
+}
+
+void lower_tensor_take(struct lower *lower, const struct lower_block *block,
+                       enum lower_tensor tensor, enum lower_pass pass, uint32_t op)
+{
+    bool const again = pass == LOWER_RECOMPUTE && lower_tensor_saved(lower->local, block, tensor);
+    if (again || !tensor_used(lower, block, tensor)) return;
+    lower_take(lower, op, tensor_memory(lower, block, tensor),
+               lower_tensor_bytes(lower->local, block, tensor));
+}
+
+void lower_tensor_give(struct lower *lower, const struct lower_block *block,
+                       enum lower_tensor tensor, uint32_t op)
+{
+    if (!tensor_used(lower, block, tensor)) return;
+    lower_give(lower, op, tensor_memory(lower, block, tensor),
+               lower_tensor_bytes(lower->local, block, tensor));
+}
+
+/* Gives back what no backward pass will read, after the last op of the forward pass that does. */
+static void tensor_drop(struct lower *lower, const struct lower_block *block,
+                        enum lower_tensor tensor, enum lower_pass pass, uint32_t op)
+{
+    if (pass == LOWER_RECOMPUTE || lower_tensor_saved(lower->local, block, tensor)) return;
+    lower_tensor_give(lower, block, tensor, op);
+}
+
+static const char *op_name(struct lower *lower, const struct lower_block *block, const char *name,
+                           enum lower_pass pass)
+{
+    return lower_format(lower, "%s%s%s", block->prefix, name,
+                        pass == LOWER_RECOMPUTE ? " again" : "");
+}
+
+uint32_t lower_norm(struct lower *lower, const char *name)
+{
+    uint64_t const shard = lower->local->block_shard;
+    struct work const work = {
+        .math_format = lower->local->plan->formats.activations,
+        .vector_flop = VECTOR_NORM * shard,
+        .hbm_read_bytes = 2 * lower_activation_bytes(lower, shard),  /* x, and what is added */
+        .hbm_write_bytes = 2 * lower_activation_bytes(lower, shard), /* the sum, and its norm */
+    };
+    return lower_compute(lower, name, &work, 1);
+}
+
+uint32_t lower_norm_backward(struct lower *lower, const char *name)
+{
+    uint64_t const shard = lower->local->block_shard;
+    struct work const work = {
+        .math_format = lower->local->plan->formats.activations,
+        .vector_flop = VECTOR_NORM_BACKWARD * shard,
+        .hbm_read_bytes = 3 * lower_activation_bytes(lower, shard), /* dIn, x, d residual */
+        .hbm_write_bytes = lower_activation_bytes(lower, shard),
+    };
+    return lower_compute(lower, name, &work, 1);
+}
+
+/* The matmul of a projection, in any of the three products it takes part in. */
+static struct work projection(const struct lower *lower, const struct lower_block *block, bool out,
+                              bool useful)
+{
+    const struct local *local = lower->local;
+    struct work work = {.math_format = local->plan->formats.activations, .matmul_count = 1};
+    if (out) {
+        work.matmul[0] = (struct work_matmul){local->rows, block->out_inner, local->width, 1};
+        if (useful) work.useful_flop = work_matmul_flop(&work);
+    } else {
+        work.matmul[0] =
+            (struct work_matmul){local->rows, local->width, block->in_columns, block->in_count};
+        if (useful) {
+            work.useful_flop = 2 * local->rows * local->width * block->in_useful / local->tp;
+        }
+    }
+    return work;
+}
+
+static uint64_t projection_elements(const struct local *local, const struct lower_block *block,
+                                    bool out)
+{
+    return local->width * (out ? block->out_inner : block->in_columns * block->in_count);
+}
+
+static void bytes_set(struct work *work, uint64_t read_bytes, uint64_t write_bytes)
+{
+    work->hbm_read_bytes = read_bytes;
+    work->hbm_write_bytes = write_bytes;
+}
+
+static void layout_of(const struct lower *lower, const struct lower_block *block,
+                      struct layout_block *ret_layout)
+{
+    (block->attention ? layout_attention : layout_mlp)(lower->local, ret_layout);
+}
+
+/* A collective of the whole [B_X, D] over tp, if the product's axes have it. */
+static uint32_t tp_plan(struct lower *lower, enum collective_kind kind, uint32_t axes)
+{
+    const struct local *local = lower->local;
+    if ((axes & local->axis_y) == 0) return LOWER_NONE;
+    return lower_plan(lower, kind, &local->mesh->axis[MESH_TP].group,
+                      lower_activation_bytes(lower, local->block_full),
+                      local->plan->collective_matmul);
+}
+
+/* The in-projection with its AllGather. Returns the last op. */
+static uint32_t in_forward(struct lower *lower, const struct lower_block *block,
+                           const struct layout_block *layout, enum lower_pass pass)
+{
+    const struct local *local = lower->local;
+    bool const useful = pass == LOWER_FORWARD;
+    uint32_t norm = LOWER_NONE;
+    if (block->norm) {
+        norm = lower_norm(lower, op_name(lower, block, "norm", pass));
+        lower_need_output(lower, norm);
+    }
+    uint32_t const plan = tp_plan(lower, COLLECTIVE_ALL_GATHER, layout->in[0].forward.gather_left);
+    uint32_t const gather = lower_collective(
+        lower, LOWER_GATHER_TP, lower_format(lower, "%sIn", block->prefix), "tp", plan);
+    if (block->norm) {
+        lower_need_done(lower, gather, norm);
+    } else {
+        lower_need_output(lower, gather);
+    }
+    struct work work = projection(lower, block, false, useful);
+    bytes_set(&work,
+              lower_activation_bytes(lower, local->block_full) +
+                  lower_weight_bytes(lower, projection_elements(local, block, false)),
+              lower_activation_bytes(lower, tmp_elements(local, block)));
+    uint32_t const matmul = lower_compute(lower, op_name(lower, block, block->name_in, pass), &work,
+                                          lower_plan_chunks(lower, plan));
+    lower_need_chunks(lower, matmul, gather);
+    lower_weights_need(lower, matmul, block->in);
+    if (pass == LOWER_FORWARD) lower_weights_release(lower, matmul, block->in, false);
+
+    uint32_t const begin = norm != LOWER_NONE ? norm : gather != LOWER_NONE ? gather : matmul;
+    lower_tensor_take(lower, block, LOWER_X, pass, begin);
+    lower_tensor_take(lower, block, LOWER_IN, pass, gather != LOWER_NONE ? gather : begin);
+    lower_tensor_take(lower, block, LOWER_TMP, pass, matmul);
+    tensor_drop(lower, block, LOWER_IN, pass, matmul);
+    return matmul;
+}
+
+/* The out-projection with its ReduceScatter, which ends the block. */
+static void out_forward(struct lower *lower, const struct lower_block *block,
+                        const struct layout_block *layout, enum lower_pass pass)
+{
+    const struct local *local = lower->local;
+    uint64_t const full_bytes = lower_activation_bytes(lower, local->block_full);
+    uint32_t const plan = tp_plan(lower, COLLECTIVE_REDUCE_SCATTER, layout->out.forward.scatter);
+    struct work work = projection(lower, block, true, pass == LOWER_FORWARD);
+    bytes_set(&work,
+              lower_activation_bytes(lower, mid_elements(local, block)) +
+                  lower_weight_bytes(lower, projection_elements(local, block, true)),
+              full_bytes);
+    if (block->gated) work.vector_flop = VECTOR_GATE * local->rows * block->out_inner;
+    uint32_t const matmul = lower_compute(lower, op_name(lower, block, block->name_out, pass),
+                                          &work, lower_plan_chunks(lower, plan));
+    lower_weights_need(lower, matmul, block->out);
+    if (pass == LOWER_FORWARD) lower_weights_release(lower, matmul, block->out, false);
+    uint32_t const scatter = lower_collective(
+        lower, LOWER_REDUCE_TP, lower_format(lower, "%sOut", block->prefix), "tp", plan);
+    lower_operand(lower, scatter, matmul);
+    lower->output = scatter != LOWER_NONE ? scatter : matmul;
+
+    lower_take(lower, matmul, PROGRAM_MEMORY_BUFFERS, full_bytes);
+    lower_give(lower, lower->output, PROGRAM_MEMORY_BUFFERS, full_bytes);
+    tensor_drop(lower, block, LOWER_X, pass, lower->output);
+    tensor_drop(lower, block, LOWER_TMP, pass, matmul);
+    tensor_drop(lower, block, LOWER_MID, pass, matmul);
+    tensor_drop(lower, block, LOWER_KV, pass, matmul);
+}
+
+void lower_block_forward(struct lower *lower, const struct lower_block *block, enum lower_pass pass)
+{
+    struct layout_block layout;
+    layout_of(lower, block, &layout);
+    uint32_t const in = in_forward(lower, block, &layout, pass);
+    if (block->attention) (void)lower_attention_forward(lower, block, pass, in);
+    out_forward(lower, block, &layout, pass);
+}
+
+/* Backward of the out-projection: dOut gathered, dW_out and dTmp in the order that is asked for. */
+static void out_backward(struct lower *lower, const struct lower_block *block,
+                         const struct layout_block *layout)
+{
+    const struct local *local = lower->local;
+    bool const dx_first = local->plan->backward_order == WORKLOAD_BACKWARD_DX_FIRST;
+    uint64_t const full_bytes = lower_activation_bytes(lower, local->block_full);
+    uint64_t const mid_bytes = lower_activation_bytes(lower, mid_elements(local, block));
+    uint64_t const weights = projection_elements(local, block, true);
+    uint64_t const gradient_bytes = lower_gradient_bytes(lower, weights);
+    uint32_t const plan = tp_plan(lower, COLLECTIVE_ALL_GATHER, layout->out.d_left.gather_left);
+    uint32_t const gather = lower_collective(
+        lower, LOWER_GATHER_TP, lower_format(lower, "%sdOut", block->prefix), "tp", plan);
+    lower_need_output(lower, gather);
+    uint32_t const chunks = lower_plan_chunks(lower, plan);
+
+    struct work weight_work = projection(lower, block, true, true);
+    struct work left_work = weight_work;
+    bytes_set(&weight_work,
+              mid_bytes + full_bytes + (lower_gradient_adds(lower) ? gradient_bytes : 0),
+              gradient_bytes);
+    bytes_set(&left_work,
+              full_bytes + lower_weight_bytes(lower, weights) + (block->gated ? mid_bytes : 0),
+              mid_bytes);
+    if (block->gated) {
+        weight_work.vector_flop = VECTOR_GATE * local->rows * block->out_inner;
+        left_work.vector_flop = VECTOR_GATE_BACKWARD * local->rows * block->out_inner;
+    }
+    uint32_t op[2] = {LOWER_NONE, LOWER_NONE}; /* dW, dX */
+    for (uint32_t i = 0; i < 2; i++) {
+        uint32_t const which = dx_first ? 1 - i : i;
+        const char *name = which == 0 ? block->name_grad_out : block->name_grad_tmp;
+        op[which] = lower_compute(lower, op_name(lower, block, name, LOWER_FORWARD),
+                                  which == 0 ? &weight_work : &left_work, i == 0 ? chunks : 1);
+        if (i == 0) {
+            lower_need_chunks(lower, op[which], gather);
+            lower_take(lower, gather != LOWER_NONE ? gather : op[which], PROGRAM_MEMORY_BUFFERS,
+                       full_bytes);
+        } else {
+            lower_give(lower, op[which], PROGRAM_MEMORY_BUFFERS, full_bytes);
+        }
+        if (which == 0) {
+            lower_gradient_take(lower, op[0], local->place_elements[block->out]);
+            lower_gradient(lower, op[0], block->out);
+        } else {
+            lower_weights_need(lower, op[1], block->out);
+            lower_weights_release(lower, op[1], block->out, true);
+            lower_take(lower, op[1], PROGRAM_MEMORY_BUFFERS, mid_bytes);
+        }
+    }
+}
+
+/* Backward of the in-projection: dW_in and dIn, which feeds its ReduceScatter. `regather`: In was
+ * not kept, and `norm` computes its shard again. */
+static void in_backward(struct lower *lower, const struct lower_block *block,
+                        const struct layout_block *layout, uint32_t regather, uint32_t before)
+{
+    const struct local *local = lower->local;
+    bool const dx_first = local->plan->backward_order == WORKLOAD_BACKWARD_DX_FIRST;
+    uint64_t const full_bytes = lower_activation_bytes(lower, local->block_full);
+    uint64_t const tmp_bytes = lower_activation_bytes(lower, tmp_elements(local, block));
+    uint64_t const weights = projection_elements(local, block, false);
+    uint64_t const gradient_bytes = lower_gradient_bytes(lower, weights);
+    uint32_t const plan = tp_plan(lower, COLLECTIVE_REDUCE_SCATTER, layout->in[0].d_left.scatter);
+    struct work weight_work = projection(lower, block, false, true);
+    struct work left_work = weight_work;
+    bytes_set(&weight_work,
+              full_bytes + tmp_bytes + (lower_gradient_adds(lower) ? gradient_bytes : 0),
+              gradient_bytes);
+    bytes_set(&left_work, tmp_bytes + lower_weight_bytes(lower, weights), full_bytes);
+    uint32_t last = LOWER_NONE;
+    for (uint32_t i = 0; i < 2; i++) {
+        bool const is_weight = dx_first ? i == 1 : i == 0;
+        if (is_weight) {
+            last = lower_compute(lower, op_name(lower, block, block->name_grad_in, LOWER_FORWARD),
+                                 &weight_work, 1);
+            lower_need_done(lower, last, regather);
+            lower_gradient_take(lower, last, local->place_elements[block->in]);
+            lower_gradient(lower, last, block->in);
+            lower_tensor_give(lower, block, LOWER_IN, last);
+        } else {
+            last = lower_compute(lower, op_name(lower, block, "dIn", LOWER_FORWARD), &left_work,
+                                 lower_plan_chunks(lower, plan));
+            lower_weights_need(lower, last, block->in);
+            lower_weights_release(lower, last, block->in, true);
+            uint32_t const scatter = lower_collective(
+                lower, LOWER_REDUCE_TP, lower_format(lower, "%sdIn", block->prefix), "tp", plan);
+            lower_operand(lower, scatter, last);
+            lower->output = scatter != LOWER_NONE ? scatter : last;
+            lower_take(lower, last, PROGRAM_MEMORY_BUFFERS, full_bytes);
+            lower_give(lower, lower->output, PROGRAM_MEMORY_BUFFERS, full_bytes);
+        }
+        if (i == 0) lower_need_done(lower, last, before); /* dTmp is whole, dK and dV summed. */
+    }
+    lower_give(lower, last, PROGRAM_MEMORY_BUFFERS, tmp_bytes); /* dTmp */
+    lower_tensor_give(lower, block, LOWER_TMP, last);
+    if (!block->norm) {
+        lower_tensor_give(lower, block, LOWER_X, last);
+        return;
+    }
+    uint32_t const norm = lower_norm_backward(lower, op_name(lower, block, "dNorm", LOWER_FORWARD));
+    lower_need_done(lower, norm, lower->output);
+    lower->output = norm;
+    lower_tensor_give(lower, block, LOWER_X, norm);
+}
+
+/* With big_matmuls, In is computed again from the block's input: the norm and the AllGather. */
+static uint32_t in_again(struct lower *lower, const struct lower_block *block,
+                         const struct layout_block *layout)
+{
+    if (lower->local->plan->remat != WORKLOAD_REMAT_BIG_MATMULS) return LOWER_NONE;
+    uint32_t norm = LOWER_NONE;
+    if (block->norm) norm = lower_norm(lower, op_name(lower, block, "norm", LOWER_RECOMPUTE));
+    uint32_t const plan = tp_plan(lower, COLLECTIVE_ALL_GATHER, layout->in[0].d_weight.gather_left);
+    uint32_t const gather = lower_collective(
+        lower, LOWER_GATHER_TP, lower_format(lower, "%sIn", block->prefix), "tp", plan);
+    if (norm != LOWER_NONE) {
+        lower_need_done(lower, gather, norm);
+    } else {
+        lower_need_before(lower, gather, LOWER_COMPUTE);
+    }
+    lower_tensor_take(lower, block, LOWER_IN, LOWER_RECOMPUTE,
+                      gather != LOWER_NONE ? gather : norm);
+    return gather;
+}
+
+void lower_block_backward(struct lower *lower, const struct lower_block *block)
+{
+    struct layout_block layout;
+    layout_of(lower, block, &layout);
+    bool const again = block->attention && lower->local->plan->remat == WORKLOAD_REMAT_BIG_MATMULS;
+    if (again) (void)lower_attention_forward(lower, block, LOWER_RECOMPUTE, LOWER_NONE);
+    out_backward(lower, block, &layout);
+    uint32_t const regather = in_again(lower, block, &layout);
+    uint32_t const before = block->attention ? lower_attention_backward(lower, block) : LOWER_NONE;
+    in_backward(lower, block, &layout, regather, before);
+}

@@ -1,0 +1,207 @@
+/* Weights that are gathered before use, and gradients that are reduced after they are computed. */
+#include "sim/workload/lower.h"
+
+#include "sim/base/units.h"
+#include "sim/workload/vector.h"
+
+static const struct group *role_group(const struct lower *lower, enum mesh_role role)
+{
+    return &lower->local->mesh->axis[role].group;
+}
+
+/* `prefetch_layers: n`: the gather may begin when the compute of n slots earlier has begun; 0: when
+ * the slot before has been computed. */
+static void prefetch_need(struct lower *lower, uint32_t op)
+{
+    uint32_t const ahead = lower->local->plan->prefetch_layers;
+    if (ahead == 0) {
+        lower_need_before(lower, op, LOWER_COMPUTE);
+        return;
+    }
+    lower_need(lower, op,
+               (struct program_need){.stream = PROGRAM_COMPUTE,
+                                     .begun = true,
+                                     .slot = (int16_t) - (int32_t)ahead,
+                                     .part = 1});
+}
+
+void lower_units_gather(struct lower *lower, const struct local_unit *units, uint32_t unit_count,
+                        bool backward)
+{
+    const struct local *local = lower->local;
+    if (local->shards == 1) return;
+    for (uint32_t i = 0; i < unit_count; i++) {
+        const struct local_unit *unit = &units[backward ? unit_count - 1 - i : i];
+        if (unit->elements == 0) continue;
+        uint64_t const bytes = lower_weight_bytes(lower, unit->elements);
+        uint32_t const plan = lower_plan(lower, COLLECTIVE_ALL_GATHER,
+                                         role_group(lower, local->shard_role), bytes, false);
+        uint32_t const op = lower_collective(lower, LOWER_GATHER_WEIGHTS, unit->name,
+                                             mesh_role_name(local->shard_role), plan);
+        prefetch_need(lower, op);
+        lower_take(lower, op, PROGRAM_MEMORY_GATHERED, bytes);
+        for (uint32_t p = 0; p < LOCAL_PLACE_COUNT; p++) {
+            if (unit->places >> p & 1) lower->weights[p] = op;
+        }
+    }
+}
+
+void lower_weights_need(struct lower *lower, uint32_t op, enum local_place place)
+{
+    if (lower->weights_needed >> place & 1) return;
+    lower_need_done(lower, op, lower->weights[place]);
+    for (uint32_t p = 0; p < LOCAL_PLACE_COUNT; p++) {
+        if (lower->weights[p] == lower->weights[place]) lower->weights_needed |= 1u << p;
+    }
+}
+
+void lower_weights_release(struct lower *lower, uint32_t op, enum local_place place, bool backward)
+{
+    const struct local *local = lower->local;
+    if (local->shards == 1) return;
+    for (uint32_t u = 0; u < local->unit_count; u++) {
+        uint32_t const places = local->unit[u].places;
+        uint32_t const rest = backward ? places & ((1u << place) - 1) : places >> (place + 1);
+        if (!(places >> place & 1) || rest != 0) continue;
+        lower_give(lower, op, PROGRAM_MEMORY_GATHERED,
+                   lower_weight_bytes(lower, local->unit[u].elements));
+    }
+}
+
+/* Bytes of a unit's gradient as it is kept for the update. */
+static uint64_t gradient_kept_bytes(const struct lower *lower, const struct local_unit *unit)
+{
+    return lower_gradient_bytes(lower,
+                                units_ceil_divide(unit->elements, lower->local->gradient_shards));
+}
+
+bool lower_gradient_adds(const struct lower *lower)
+{
+    return lower->local->gradients_resident && lower->local->gradient_shards == 1;
+}
+
+void lower_gradient_take(struct lower *lower, uint32_t op, uint64_t elements)
+{
+    uint64_t const bytes = lower_gradient_bytes(lower, elements);
+    if (lower->local->gradient_shards > 1) {
+        lower_take(lower, op, PROGRAM_MEMORY_BUFFERS, bytes); /* Until it is reduced. */
+    } else if (!lower->local->gradients_resident) {
+        lower_take(lower, op, PROGRAM_MEMORY_GRADIENTS, bytes); /* Until the update. */
+    }
+}
+
+/* Several chips hold one KV head and each has its own part of dW_K and dW_V. */
+static uint32_t kv_sum(struct lower *lower, uint32_t after)
+{
+    const struct local *local = lower->local;
+    bool const once = local->gradient_shards == 1;
+    if (local->kv_holders == 1 || (once && !lower->last_microbatch)) return LOWER_NONE;
+    uint64_t const elements = 2 * local->width * local->kv_heads * local->head_width;
+    uint32_t const plan = lower_plan(lower, COLLECTIVE_ALL_REDUCE, &local->kv_group,
+                                     lower_gradient_bytes(lower, elements), false);
+    uint32_t const op = lower_collective(lower, LOWER_SUM_KV, "dW_K dW_V", "kv", plan);
+    lower_need_done(lower, op, after);
+    return op;
+}
+
+void lower_unit_reduce(struct lower *lower, const struct local_unit *unit, uint32_t after)
+{
+    const struct local *local = lower->local;
+    const char *what = lower_format(lower, "d%s", unit->name);
+    uint64_t const bytes = lower_gradient_bytes(lower, unit->elements);
+    uint32_t reduced = LOWER_NONE;
+    if (unit->elements == 0) return;
+    if (local->shards > 1) {
+        uint32_t const plan = lower_plan(lower, COLLECTIVE_REDUCE_SCATTER,
+                                         role_group(lower, local->shard_role), bytes, false);
+        reduced = lower_collective(lower, LOWER_REDUCE_WEIGHTS, what,
+                                   mesh_role_name(local->shard_role), plan);
+    }
+    if (reduced != LOWER_NONE) {
+        lower_need_done(lower, reduced, after);
+        if (unit->places >> LOCAL_ATTENTION_IN & 1) lower_need_done(lower, reduced, lower->kv_sum);
+    }
+    uint32_t scattered = reduced;
+    if (local->replicas > 1 && (lower->last_microbatch || !local->reduce_last)) {
+        bool const sum = local->plan->zero == 0;
+        uint32_t const plan = lower_plan(
+            lower, sum ? COLLECTIVE_ALL_REDUCE : COLLECTIVE_REDUCE_SCATTER,
+            role_group(lower, MESH_DP),
+            lower_gradient_bytes(lower, units_ceil_divide(unit->elements, local->shards)), false);
+        uint32_t const op = lower_collective(lower, LOWER_REDUCE_DP, what, "dp", plan);
+        lower_need_done(lower, op, reduced != LOWER_NONE ? reduced : after);
+        if (reduced == LOWER_NONE && (unit->places >> LOCAL_ATTENTION_IN & 1)) {
+            lower_need_done(lower, op, lower->kv_sum);
+        }
+        if (scattered == LOWER_NONE) scattered = op;
+    }
+    if (local->gradient_shards == 1) return;
+    if (!local->gradients_resident) {
+        lower_take(lower, scattered, PROGRAM_MEMORY_GRADIENTS, gradient_kept_bytes(lower, unit));
+    }
+    lower_give(lower, scattered, PROGRAM_MEMORY_BUFFERS, bytes);
+}
+
+void lower_gradient(struct lower *lower, uint32_t op, enum local_place place)
+{
+    const struct local *local = lower->local;
+    lower->gradients |= 1u << place;
+    if (place == LOCAL_ATTENTION_IN) lower->kv_sum = kv_sum(lower, op);
+    for (uint32_t u = 0; u < local->unit_count; u++) {
+        bool const ready = (local->unit[u].places & ~lower->gradients) == 0;
+        if (!ready || (lower->units_reduced >> u & 1)) continue;
+        lower->units_reduced |= 1u << u;
+        lower_unit_reduce(lower, &local->unit[u], op);
+    }
+}
+
+/* A whole update needs the reductions of its slot in the backward pass. */
+static void update_need(struct lower *lower, uint32_t op, uint16_t backward, uint32_t slots)
+{
+    static const enum lower_stream streams[] = {LOWER_REDUCE_WEIGHTS, LOWER_REDUCE_DP,
+                                                LOWER_SUM_KV};
+    if (lower->status != STATUS_OK) return;
+    for (uint32_t i = 0; i < sizeof streams / sizeof *streams; i++) {
+        uint8_t const stream = lower->stream[streams[i]];
+        if (stream == PROGRAM_STREAMS_MAX) continue;
+        uint32_t const parts = lower->program->templates[backward].stream_parts[stream];
+        if (parts == 0) continue;
+        lower_need(lower, op,
+                   (struct program_need){
+                       .stream = stream, .slot = (int16_t) - (int32_t)slots, .part = parts});
+    }
+}
+
+uint16_t lower_update(struct lower *lower, const char *name, const struct local_unit *units,
+                      uint32_t unit_count, uint16_t backward, uint32_t slots)
+{
+    const struct local *local = lower->local;
+    const struct workload_formats *formats = &local->plan->formats;
+    uint64_t elements = 0;
+    uint64_t kept = 0;
+    lower_template_begin(lower, name);
+    for (uint32_t u = 0; u < unit_count; u++) {
+        elements += units_ceil_divide(units[u].elements, local->state_shards);
+        kept += gradient_kept_bytes(lower, &units[u]);
+    }
+    /* Adam reads the gradient, both moments and the parameter, and writes all but the gradient. */
+    uint64_t const moments = 2 * format_bytes(formats->optimizer, elements);
+    struct work const work = {
+        .math_format = formats->optimizer,
+        .vector_flop = VECTOR_ADAM * elements,
+        .hbm_read_bytes =
+            lower_gradient_bytes(lower, elements) + moments + lower_weight_bytes(lower, elements),
+        .hbm_write_bytes = moments + lower_weight_bytes(lower, elements),
+    };
+    uint32_t const op = lower_compute(lower, name, &work, 1);
+    update_need(lower, op, backward, slots);
+    if (!local->gradients_resident) lower_give(lower, op, PROGRAM_MEMORY_GRADIENTS, kept);
+    /* ZeRO-1 and 2: each rank has updated its part of parameters that all of them hold. */
+    for (uint32_t u = 0; local->replicas > 1 && local->plan->zero != 0 && u < unit_count; u++) {
+        uint32_t const plan = lower_plan(lower, COLLECTIVE_ALL_GATHER, role_group(lower, MESH_DP),
+                                         lower_weight_bytes(lower, units[u].elements), false);
+        uint32_t const gather = lower_collective(lower, LOWER_GATHER_DP, units[u].name, "dp", plan);
+        lower_need_done(lower, gather, op);
+    }
+    return lower_template_end(lower);
+}

@@ -1,0 +1,206 @@
+#include "sim/workload/workload.h"
+
+#include "sim/base/arena.h"
+#include "sim/base/units.h"
+#include "sim/workload/lower.h"
+
+enum { BLOCKS_MAX_A_MICROBATCH = 6, BLOCKS_OF_THE_UPDATE = 3 };
+
+uint16_t lower_layer_forward(struct lower *lower)
+{
+    struct lower_block block[2];
+    uint32_t const count = lower_blocks(lower->local, block);
+    lower_template_begin(lower, "layer forward");
+    lower_units_gather(lower, lower->local->unit, lower->local->unit_count, false);
+    for (uint32_t b = 0; b < count; b++) lower_block_forward(lower, &block[b], LOWER_FORWARD);
+    return lower_template_end(lower);
+}
+
+/* Block remat repeats the whole layer before its backward pass; one gather of the weights serves
+ * both. The gradient that comes from above waits for the repetition, as behind the barrier that
+ * compilers put there to keep the two from being merged with the forward pass. */
+uint16_t lower_layer_backward(struct lower *lower, bool last_microbatch)
+{
+    struct lower_block block[2];
+    uint32_t const count = lower_blocks(lower->local, block);
+    bool const again = lower->local->plan->remat == WORKLOAD_REMAT_BLOCK;
+    lower_template_begin(lower, "layer backward");
+    lower->last_microbatch = last_microbatch;
+    lower_units_gather(lower, lower->local->unit, lower->local->unit_count, !again);
+    for (uint32_t b = 0; again && b < count; b++) {
+        lower_block_forward(lower, &block[b], LOWER_RECOMPUTE);
+    }
+    for (uint32_t b = count; b-- > 0;) lower_block_backward(lower, &block[b]);
+    return lower_template_end(lower);
+}
+
+/* The templates of a step, and the list of blocks under construction. */
+struct step {
+    uint16_t embedding_forward, layer_forward, head_forward;
+    uint16_t head_backward[2], layer_backward[2], embedding_backward[2]; /* [last microbatch] */
+    struct program_block *block;
+    uint32_t block_count;
+};
+
+static void block_add(struct step *step, uint16_t template_index, enum program_phase phase,
+                      const char *name, uint32_t microbatch)
+{
+    step->block[step->block_count++] = (struct program_block){.template_index = template_index,
+                                                              .phase = phase,
+                                                              .name = name,
+                                                              .repeat = 1,
+                                                              .layer_first = -1,
+                                                              .microbatch = microbatch};
+}
+
+static void layers_add(const struct lower *lower, struct step *step, uint16_t template_index,
+                       enum program_phase phase, uint32_t microbatch)
+{
+    int32_t const layers = (int32_t)lower->local->plan->model.layers;
+    bool const up = phase == PROGRAM_PHASE_FORWARD;
+    block_add(step, template_index, phase, "layer", microbatch);
+    struct program_block *block = &step->block[step->block_count - 1];
+    block->repeat = (uint32_t)layers;
+    block->layer_first = up ? 0 : layers - 1;
+    block->layer_step = up ? 1 : -1;
+}
+
+/* Templates of the backward pass differ in the last microbatch if only that one reduces. */
+static void templates_build(struct lower *lower, struct step *step)
+{
+    const struct local *local = lower->local;
+    bool const llama = local_is_llama(local);
+    bool const kv_last = local->kv_holders > 1 && local->gradient_shards == 1;
+    bool const differs = local->plan->accumulate > 1 && (local->reduce_last || kv_last);
+    if (llama) step->embedding_forward = lower_embedding_forward(lower);
+    step->layer_forward = lower_layer_forward(lower);
+    if (llama) step->head_forward = lower_head_forward(lower);
+    for (uint32_t last = differs ? 0 : 1; last < 2; last++) {
+        if (llama) step->head_backward[last] = lower_head_backward(lower, last);
+        step->layer_backward[last] = lower_layer_backward(lower, last);
+        if (llama) step->embedding_backward[last] = lower_embedding_backward(lower, last);
+    }
+    if (differs) return;
+    step->head_backward[0] = step->head_backward[1];
+    step->layer_backward[0] = step->layer_backward[1];
+    step->embedding_backward[0] = step->embedding_backward[1];
+}
+
+static void microbatch_add(const struct lower *lower, struct step *step, uint32_t microbatch)
+{
+    bool const llama = local_is_llama(lower->local);
+    bool const last = microbatch + 1 == lower->local->plan->accumulate;
+    enum program_phase const forward = PROGRAM_PHASE_FORWARD;
+    enum program_phase const backward = PROGRAM_PHASE_BACKWARD;
+    if (llama) block_add(step, step->embedding_forward, forward, "embedding", microbatch);
+    layers_add(lower, step, step->layer_forward, forward, microbatch);
+    if (llama) block_add(step, step->head_forward, forward, "head", microbatch);
+    if (llama) block_add(step, step->head_backward[last], backward, "head", microbatch);
+    layers_add(lower, step, step->layer_backward[last], backward, microbatch);
+    if (llama) block_add(step, step->embedding_backward[last], backward, "embedding", microbatch);
+}
+
+/* The update follows the order of the backward pass, so each waits for a slot equally far back. */
+static void update_add(struct lower *lower, struct step *step)
+{
+    const struct local *local = lower->local;
+    uint32_t const layers = (uint32_t)local->plan->model.layers;
+    bool const llama = local_is_llama(local);
+    uint32_t const microbatch = local->plan->accumulate - 1;
+    bool const own_head = llama && !local->plan->model.tied;
+    uint32_t const back = layers + llama + own_head;
+    if (own_head) {
+        struct local_unit const unit = lower_head_unit(local);
+        block_add(step, lower_update(lower, "update head", &unit, 1, step->head_backward[1], back),
+                  PROGRAM_PHASE_UPDATE, "head", microbatch);
+    }
+    layers_add(lower, step,
+               lower_update(lower, "update layer", local->unit, local->unit_count,
+                            step->layer_backward[1], back),
+               PROGRAM_PHASE_UPDATE, microbatch);
+    if (llama) {
+        struct local_unit const unit = lower_embedding_unit(local);
+        block_add(
+            step,
+            lower_update(lower, "update embedding", &unit, 1, step->embedding_backward[1], back),
+            PROGRAM_PHASE_UPDATE, "embedding", microbatch);
+    }
+}
+
+/* Parameters, moments and, if they are accumulated, gradients: there from the first to the last
+ * instant. Shares are rounded up for each unit, as they are when it is gathered. */
+static void resident_set(const struct local *local, uint64_t resident[PROGRAM_MEMORY_COUNT])
+{
+    const struct workload_formats *formats = &local->plan->formats;
+    struct local_unit units[LOCAL_UNITS_MAX + 2];
+    uint32_t count = 0;
+    for (uint32_t u = 0; u < local->unit_count; u++) units[count++] = local->unit[u];
+    if (local_is_llama(local)) {
+        units[count++] = lower_embedding_unit(local);
+        if (!local->plan->model.tied) units[count++] = lower_head_unit(local);
+    }
+    for (uint32_t u = 0; u < count; u++) {
+        uint64_t const times = u < local->unit_count ? local->plan->model.layers : 1;
+        uint64_t const elements = units[u].elements;
+        uint64_t const kept = units_ceil_divide(elements, local->shards);
+        uint64_t const state = units_ceil_divide(elements, local->state_shards);
+        uint64_t const gradients = units_ceil_divide(elements, local->gradient_shards);
+        resident[PROGRAM_MEMORY_PARAMETERS] += times * format_bytes(formats->weights, kept);
+        resident[PROGRAM_MEMORY_OPTIMIZER] += times * 2 * format_bytes(formats->optimizer, state);
+        if (local->gradients_resident) {
+            resident[PROGRAM_MEMORY_GRADIENTS] +=
+                times * format_bytes(formats->gradients, gradients);
+        }
+    }
+}
+
+static void totals_set(const struct workload_plan *plan, struct program *program)
+{
+    const struct model *model = &plan->model;
+    struct model_counts const counts = model_count(model);
+    program->tokens = plan->batch_tokens;
+    program->useful_flop = 6 * (double)counts.total * (double)plan->batch_tokens;
+    if (model->kind != MODEL_LLAMA) return;
+    double const rectangle = model_attention_flop(model, plan->batch_tokens, plan->sequence_length);
+    double const length = (double)plan->sequence_length;
+    bool const causal = plan->attention == WORKLOAD_ATTENTION_CAUSAL;
+    program->useful_attention_flop = causal ? rectangle * (length + 1) / (2 * length) : rectangle;
+}
+
+enum status workload_lower(struct arena *arena, const struct workload_plan *plan,
+                           const struct machine *machine, const struct mesh *mesh,
+                           struct program *ret_program, struct error *reterr)
+{
+    struct local *local = NULL;
+    struct lower *lower = NULL;
+    struct program_role *role = NULL;
+    struct step step = {0};
+    void *memory = NULL;
+    STATUS_TRY(arena_try(arena, 1, sizeof *local, &memory, reterr));
+    local = memory;
+    STATUS_TRY(local_build(plan, machine, mesh, local, reterr));
+    STATUS_TRY(arena_try(arena, 1, sizeof *lower, &memory, reterr));
+    lower = memory;
+    STATUS_TRY(arena_try(arena, 1, sizeof *role, &memory, reterr));
+    role = memory;
+    uint64_t const blocks =
+        (uint64_t)plan->accumulate * BLOCKS_MAX_A_MICROBATCH + BLOCKS_OF_THE_UPDATE;
+    STATUS_TRY(arena_try(arena, blocks, sizeof *step.block, &memory, reterr));
+    step.block = memory;
+
+    struct program program;
+    lower_begin(lower, arena, local, &program, reterr);
+    templates_build(lower, &step);
+    for (uint32_t m = 0; m < plan->accumulate; m++) microbatch_add(lower, &step, m);
+    update_add(lower, &step);
+    if (lower->status != STATUS_OK) return lower->status;
+    role->block = step.block;
+    role->block_count = step.block_count;
+    resident_set(local, role->resident_bytes);
+    program.roles = role;
+    program.role_count = 1;
+    totals_set(plan, &program);
+    program_seal(arena, &program);
+    *ret_program = program;
+    return STATUS_OK;
+}

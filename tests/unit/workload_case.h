@@ -1,0 +1,141 @@
+/*
+ * workload_case.h: a training step to lower, for the tests of sim/workload: machine, mesh and plan
+ * from a few words, and sums over the program that came out.
+ */
+#ifndef TESTS_UNIT_WORKLOAD_CASE_H
+#define TESTS_UNIT_WORKLOAD_CASE_H
+
+#include <string.h>
+
+#include "sim/base/arena.h"
+#include "sim/workload/workload.h"
+
+struct workload_case {
+    struct arena *arena;
+    struct workload_plan plan;
+    struct machine machine;
+    struct mesh mesh;
+    struct program program;
+    struct error error;
+};
+
+static const struct model case_mlp = {.kind = MODEL_MLP,
+                                      .name = "mlp",
+                                      .layers = 8,
+                                      .width = 8192,
+                                      .mlp_width = 32768,
+                                      .matrices = 2};
+
+static const struct model case_llama_70b = {.kind = MODEL_LLAMA,
+                                            .name = "llama-3-70b",
+                                            .layers = 80,
+                                            .width = 8192,
+                                            .mlp_width = 28672,
+                                            .matrices = 3,
+                                            .heads = 64,
+                                            .kv_heads = 8,
+                                            .head_width = 128,
+                                            .vocabulary = 128256};
+
+/* The machine of a shape; parts of mesh axes in the order dp, fsdp, tp, each "x y" or NULL. */
+static inline enum status case_build(struct workload_case *made, const struct model *model,
+                                     const char *shape, const char *dp, const char *fsdp,
+                                     const char *tp)
+{
+    const char *const parts[MESH_ROLE_COUNT] = {dp, fsdp, tp};
+    struct mesh_plan mesh_plan = {0};
+    struct machine_plan const machine_plan = {.chip = "tpu-v5p",
+                                              .shape = shape,
+                                              .profile = "ideal",
+                                              .unrealisable = true,
+                                              .wrap = {-1, -1, -1}};
+    memset(made, 0, sizeof *made);
+    made->arena = arena_create(0);
+    for (uint32_t r = 0; r < MESH_ROLE_COUNT; r++) {
+        if (parts[r] == NULL) continue;
+        struct mesh_axis_plan *axis = &mesh_plan.axis[mesh_plan.axis_count++];
+        axis->role = (enum mesh_role)r;
+        char *text = arena_text(made->arena, parts[r]);
+        for (char *rest = NULL, *part = strtok_r(text, " ", &rest); part != NULL;
+             part = strtok_r(NULL, " ", &rest)) {
+            axis->part[axis->part_count++] = part;
+        }
+    }
+    made->plan = (struct workload_plan){
+        .model = *model,
+        .batch_tokens = 1 << 20,
+        .sequence_length = 4096,
+        .remat = WORKLOAD_REMAT_NONE,
+        .accumulate = 1,
+        .formats = {FORMAT_BF16, FORMAT_BF16, FORMAT_BF16, FORMAT_FP32},
+        .prefetch_layers = 1,
+        .algorithm = "auto",
+    };
+    STATUS_TRY(machine_build(made->arena, &machine_plan, &made->machine, &made->error));
+    return mesh_build(made->arena, &mesh_plan, &made->machine, &made->mesh, &made->error);
+}
+
+static inline enum status case_lower(struct workload_case *made)
+{
+    return workload_lower(made->arena, &made->plan, &made->machine, &made->mesh, &made->program,
+                          &made->error);
+}
+
+static inline void case_free(struct workload_case *made)
+{
+    arena_destroy(made->arena);
+}
+
+/* How often the whole step plays a template. */
+static inline uint64_t case_repeats(const struct program *program, uint32_t template_index)
+{
+    uint64_t repeats = 0;
+    for (uint32_t b = 0; b < program->roles[0].block_count; b++) {
+        const struct program_block *block = &program->roles[0].block[b];
+        if (block->template_index == template_index) repeats += block->repeat;
+    }
+    return repeats;
+}
+
+struct case_sums {
+    uint64_t collectives[3]; /* By kind: AllGather, ReduceScatter, AllReduce. */
+    double bytes[3];
+    double matmul_flop, vector_flop, hbm_bytes, useful_flop;
+    int64_t effects[PROGRAM_MEMORY_COUNT];
+};
+
+/* Sums over the step; collectives only of streams whose name ends in `group`. */
+static inline struct case_sums case_sum(const struct program *program, const char *group)
+{
+    struct case_sums sums = {0};
+    for (uint32_t t = 0; t < program->template_count; t++) {
+        double const times = (double)case_repeats(program, t);
+        for (uint32_t i = 0; i < program->templates[t].op_count; i++) {
+            const struct program_op *op = &program->templates[t].op[i];
+            for (uint32_t e = 0; e < op->effect_count; e++) {
+                sums.effects[op->effect[e].memory] += (int64_t)times * op->effect[e].bytes;
+            }
+            if (op->kind == PROGRAM_OP_COMPUTE) {
+                const struct work *work = &program->works[op->index];
+                sums.matmul_flop += times * (double)work_matmul_flop(work);
+                sums.vector_flop += times * (double)work->vector_flop;
+                sums.hbm_bytes +=
+                    times * (double)(work->hbm_read_bytes + work->hbm_write_bytes);
+                sums.useful_flop += times * (double)work->useful_flop;
+                continue;
+            }
+            const char *stream = program->stream[op->stream].name;
+            size_t const length = strlen(stream);
+            if (length < strlen(group) ||
+                strcmp(stream + length - strlen(group), group) != 0) {
+                continue;
+            }
+            const struct plan *plan = &program->plans[op->index];
+            sums.collectives[plan->kind] += (uint64_t)times;
+            sums.bytes[plan->kind] += times * (double)plan->size_bytes;
+        }
+    }
+    return sums;
+}
+
+#endif

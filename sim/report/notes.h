@@ -5,6 +5,7 @@
 #define SIM_REPORT_NOTES_H
 
 #include "sim/base/status.h"
+#include "sim/report/facts.h"
 #include "sim/report/report.h"
 
 struct arena;
@@ -25,6 +26,10 @@ struct notes {
 };
 
 enum status notes_build(struct arena *arena, const struct report_input *input,
-                        struct notes *ret_notes, struct error *reterr);
+                        const struct facts *facts, struct notes *ret_notes, struct error *reterr);
+
+/* One more note, from a format. */
+void notes_add(struct arena *arena, struct notes *notes, const char *format, ...)
+    __attribute__((format(printf, 3, 4)));
 
 #endif

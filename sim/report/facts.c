@@ -1,0 +1,291 @@
+#include "sim/report/facts.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "sim/base/arena.h"
+#include "sim/base/units.h"
+
+static double seconds(int64_t ps)
+{
+    return (double)ps / (double)TIME_PS_PER_S;
+}
+
+/* Slots of a role that play a template in a phase. */
+static uint64_t slots_of(const struct program *program, uint32_t template_index, int phase)
+{
+    uint64_t count = 0;
+    const struct program_role *role = &program->roles[0];
+    for (uint32_t b = 0; b < role->block_count; b++) {
+        const struct program_block *block = &role->block[b];
+        if (block->template_index != template_index) continue;
+        if (phase < 0 || (int)block->phase == phase) count += block->repeat;
+    }
+    return count;
+}
+
+/* As nccl-tests: what an ideal fabric would have to carry, so that kinds and sizes compare. */
+static double bus_factor(const struct plan *plan, double ranks)
+{
+    if (plan->kind == COLLECTIVE_ALL_REDUCE) return 2 * (ranks - 1) / ranks;
+    if (plan->kind == COLLECTIVE_PERMUTE) return 1;
+    return (ranks - 1) / ranks;
+}
+
+/* Seconds of the links of one collective, in units of a gather of the same array. */
+static double gather_factor(const struct plan *plan)
+{
+    if (plan->kind == COLLECTIVE_ALL_REDUCE) return 2;
+    return plan->kind == COLLECTIVE_ALL_TO_ALL ? 0.25 : 1;
+}
+
+static double hop_s(const struct report_input *input, const struct plan *plan)
+{
+    const struct chip *chip = &input->machine->chip;
+    double total = 0;
+    for (uint32_t i = 0; i < plan->group.dimension_count; i++) {
+        const struct group_dimension *dimension = &plan->group.dimension[i];
+        bool const both = dimension->ring && strcmp(plan->algorithm, "ring-one-way") != 0;
+        uint32_t const steps = both ? dimension->size / 2 : dimension->size - 1;
+        total += steps * (dimension->stride * seconds(chip->hop_latency_ps) +
+                          seconds(chip->message_overhead_ps));
+    }
+    return total * (plan->kind == COLLECTIVE_ALL_REDUCE ? 2 : 1);
+}
+
+static const char *machine_axes(struct arena *arena, const struct group *group, uint32_t *ret_bits)
+{
+    char text[32] = "";
+    uint32_t bits = 0;
+    for (uint32_t i = 0; i < group->dimension_count; i++) {
+        size_t const used = strlen(text);
+        uint32_t const axis = group->dimension[i].axis;
+        (void)snprintf(text + used, sizeof text - used, "%s%s", used == 0 ? "" : " ",
+                       machine_axis_name(axis));
+        bits |= 1u << axis;
+    }
+    *ret_bits = bits;
+    return arena_text(arena, text);
+}
+
+/* "gather fsdp" works for the mesh axis "fsdp". */
+static const char *last_word(const char *text)
+{
+    const char *space = strrchr(text, ' ');
+    return space == NULL ? text : space + 1;
+}
+
+static void add_collective(const struct report_input *input, struct arena *arena,
+                           const struct program_op *op, uint64_t slots, struct facts_class *row)
+{
+    const struct plan *plan = &input->program->plans[op->index];
+    row->bytes += (double)plan->size_bytes * (double)slots;
+    if (row->kind != NULL) return;
+    row->collective = true;
+    row->kind = collective_kind_name(plan->kind);
+    row->axis = last_word(input->program->stream[op->stream].name);
+    row->algorithm = plan->algorithm;
+    row->machine_axes = machine_axes(arena, &plan->group, &row->axis_bits);
+    row->rank_count = group_rank_count(&plan->group);
+    row->hop_s = hop_s(input, plan);
+    row->busbw_bytes_per_s = bus_factor(plan, (double)row->rank_count);
+}
+
+static void add_compute(const struct report_input *input, const struct program_op *op,
+                        uint64_t slots, struct facts_class *row)
+{
+    const struct work *work = &input->program->works[op->index];
+    const struct chip *chip = &input->machine->chip;
+    double const rate = (double)chip->math_flop_per_s[work->math_format];
+    double const math = rate > 0 ? (double)work_matmul_flop(work) / rate : 0;
+    double const vector = (double)work->vector_flop / (double)chip->vector_flop_per_s;
+    double const bytes = (double)work->hbm_read_bytes + (double)work->hbm_write_bytes;
+    double const hbm = bytes / (double)chip->hbm_bytes_per_s;
+    double const other = math > vector ? math : vector;
+    double const times = (double)slots;
+    row->math_s += math * times;
+    if (hbm > other) row->hbm_excess_s += (hbm - other) * times;
+}
+
+static enum status classes_build(struct arena *arena, const struct report_input *input,
+                                 struct facts *facts, struct error *reterr)
+{
+    const struct program *program = input->program;
+    const struct trace *trace = input->trace;
+    SIM_ASSERT(trace->class_count == program->class_count);
+    void *memory;
+    STATUS_TRY(arena_try(arena, program->class_count, sizeof *facts->classes, &memory, reterr));
+    facts->classes = memory;
+    facts->class_count = program->class_count;
+    double exposed = 0;
+    for (uint32_t i = 0; i < program->class_count; i++) {
+        struct facts_class *row = &facts->classes[i];
+        row->name = program->class_names[i];
+        row->count = trace->classes[i].count;
+        row->time_s = seconds(trace->classes[i].busy_ps);
+        row->exposed_s = seconds(trace->classes[i].exposed_ps);
+    }
+    for (uint32_t t = 0; t < program->template_count; t++) {
+        uint64_t const slots = slots_of(program, t, -1);
+        for (uint32_t i = 0; i < program->templates[t].op_count; i++) {
+            const struct program_op *op = &program->templates[t].op[i];
+            struct facts_class *row = &facts->classes[op->class_index];
+            if (op->kind == PROGRAM_OP_COLLECTIVE)
+                add_collective(input, arena, op, slots, row);
+            else
+                add_compute(input, op, slots, row);
+        }
+    }
+    for (uint32_t i = 0; i < facts->class_count; i++) {
+        struct facts_class *row = &facts->classes[i];
+        if (!row->collective) continue;
+        exposed += row->exposed_s;
+        row->busbw_bytes_per_s =
+            row->time_s > 0 ? row->busbw_bytes_per_s * row->bytes / row->time_s : 0;
+    }
+    for (uint32_t i = 0; i < facts->class_count; i++) {
+        struct facts_class *row = &facts->classes[i];
+        if (row->collective && exposed > 0)
+            row->share_s = row->exposed_s * facts->exposed_s / exposed;
+    }
+    return STATUS_OK;
+}
+
+/* What is busy longest, of `whole`; "latency" if nothing is busy half of it. */
+struct busiest {
+    const char *name;
+    int32_t axis;
+    double seconds;
+};
+
+static void busiest_try(struct busiest *best, const char *name, int32_t axis, double time)
+{
+    if (time <= best->seconds) return;
+    *best = (struct busiest){.name = name, .axis = axis, .seconds = time};
+}
+
+static const char *busiest_name(const struct busiest *best, double whole)
+{
+    return best->seconds * 2 < whole ? "latency" : best->name;
+}
+
+static void step_bound(const struct report_input *input, struct facts *facts)
+{
+    static const char *const queues[] = {
+#define X(name, text) text,
+        TRACE_QUEUE_TABLE(X)
+#undef X
+    };
+    const struct trace *trace = input->trace;
+    struct busiest best = {.name = "latency", .axis = -1};
+    for (uint32_t i = 0; i < TRACE_QUEUE_COUNT; i++)
+        busiest_try(&best, queues[i], -1, seconds(trace->queue_busy_ps[i]));
+    for (uint32_t i = 0; i < 2 * input->machine->axis_count; i++)
+        busiest_try(&best, "ici", (int32_t)(i / 2), seconds(trace->link[i].busy_ps));
+    facts->bound_by = busiest_name(&best, facts->step_s);
+    facts->bound_share = facts->step_s > 0 ? best.seconds / facts->step_s : 0;
+    if (strcmp(facts->bound_by, "ici") == 0)
+        facts->bound_axis = machine_axis_name((uint32_t)best.axis);
+}
+
+static void phase_ici(const struct report_input *input, uint32_t phase, struct facts_phase *row)
+{
+    const struct program *program = input->program;
+    for (uint32_t t = 0; t < program->template_count; t++) {
+        double const slots = (double)slots_of(program, t, (int)phase);
+        if (slots == 0) continue;
+        for (uint32_t i = 0; i < program->templates[t].op_count; i++) {
+            const struct program_op *op = &program->templates[t].op[i];
+            if (op->kind != PROGRAM_OP_COLLECTIVE) continue;
+            const struct plan *plan = &program->plans[op->index];
+            double const time = slots * gather_factor(plan) *
+                                roofline_gather_s(input->workload, input->machine, &plan->group,
+                                                  (double)plan->size_bytes);
+            for (uint32_t d = 0; d < plan->group.dimension_count; d++)
+                row->ici_s[plan->group.dimension[d].axis] += time;
+        }
+    }
+}
+
+static void phases_build(const struct report_input *input, struct facts *facts)
+{
+    static const char *const names[] = {
+#define X(name, text) text,
+        PROGRAM_PHASE_TABLE(X)
+#undef X
+    };
+    const struct trace *trace = input->trace;
+    SIM_ASSERT(trace->phase_count <= PROGRAM_PHASE_COUNT);
+    for (uint32_t i = 0; i < trace->phase_count; i++) {
+        const struct trace_phase *phase = &trace->phase[i];
+        if (phase->end_ps <= phase->begin_ps) continue;
+        struct facts_phase *row = &facts->phase[facts->phase_count++];
+        row->name = names[i];
+        row->begin_s = seconds(phase->begin_ps);
+        row->end_s = seconds(phase->end_ps);
+        row->compute_s = seconds(phase->compute_ps);
+        row->exposed_s = seconds(phase->exposed_ps);
+        row->idle_s =
+            seconds(phase->end_ps - phase->begin_ps - phase->compute_ps - phase->exposed_ps);
+        phase_ici(input, i, row);
+        struct busiest best = {.name = "latency", .axis = -1};
+        busiest_try(&best, "mxu", -1, seconds(phase->mxu_ps));
+        busiest_try(&best, "vpu", -1, seconds(phase->vpu_ps));
+        busiest_try(&best, "hbm", -1, seconds(phase->hbm_ps));
+        busiest_try(&best, "vmem", -1, seconds(phase->vmem_ps));
+        for (uint32_t a = 0; a < input->machine->axis_count; a++)
+            busiest_try(&best, "ici", (int32_t)a, row->ici_s[a]);
+        row->bound_by = busiest_name(&best, row->end_s - row->begin_s);
+    }
+}
+
+enum status facts_build(struct arena *arena, const struct report_input *input,
+                        struct facts *ret_facts, struct error *reterr)
+{
+    const struct trace *trace = input->trace;
+    const struct roofline *roofline = input->roofline;
+    struct facts facts = {
+        .step_s = seconds(trace->step_ps),
+        .compute_s = seconds(trace->compute_ps),
+        .exposed_s = seconds(trace->exposed_ps),
+        .idle_s = seconds(trace->idle_ps),
+    };
+    SIM_ASSERT(trace->compute_ps + trace->exposed_ps + trace->idle_ps == trace->step_ps);
+    if (trace->step_ps > 0) {
+        double const peak = (double)trace->chips * roofline->peak_flop_per_s * facts.step_s;
+        facts.tokens_per_s = (double)input->program->tokens / facts.step_s;
+        facts.mfu = input->program->useful_flop / peak;
+        facts.mfu_attention =
+            (input->program->useful_flop + input->program->useful_attention_flop) / peak;
+        facts.hfu = roofline->executed_flop / peak;
+    }
+    STATUS_TRY(classes_build(arena, input, &facts, reterr));
+    step_bound(input, &facts);
+    phases_build(input, &facts);
+    *ret_facts = facts;
+    return STATUS_OK;
+}
+
+enum status facts_collectives(struct arena *arena, const struct facts *facts,
+                              uint32_t **ret_indexes, uint32_t *ret_count, struct error *reterr)
+{
+    void *memory;
+    STATUS_TRY(arena_try(arena, facts->class_count, sizeof **ret_indexes, &memory, reterr));
+    uint32_t *indexes = memory;
+    uint32_t count = 0;
+    for (uint32_t i = 0; i < facts->class_count; i++) {
+        const struct facts_class *row = &facts->classes[i];
+        if (!row->collective || row->count == 0) continue;
+        uint32_t at = count++; /* Insertion: rows are few, and equals keep their order. */
+        for (; at > 0; at--) {
+            const struct facts_class *other = &facts->classes[indexes[at - 1]];
+            if (other->exposed_s > row->exposed_s) break;
+            if (other->exposed_s == row->exposed_s && other->time_s >= row->time_s) break;
+            indexes[at] = indexes[at - 1];
+        }
+        indexes[at] = i;
+    }
+    *ret_indexes = indexes;
+    *ret_count = count;
+    return STATUS_OK;
+}

@@ -1,0 +1,66 @@
+/*
+ * facts.h: figures that several reports show, derived once from the trace, the program and the
+ * roofline.
+ */
+#ifndef SIM_REPORT_FACTS_H
+#define SIM_REPORT_FACTS_H
+
+#include "sim/base/status.h"
+#include "sim/report/report.h"
+
+struct arena;
+
+/* A class of ops: one row of a report. */
+struct facts_class {
+    const char *name;
+    bool collective;
+    uint64_t count;
+    double time_s;    /* Sum over ops of end - begin. */
+    double exposed_s; /* Of it, while the compute stream was idle; each charged in full. */
+    double share_s;   /* Exposed, scaled so that the classes add up to the step's exposed time. */
+
+    /* Collectives. */
+    const char *kind;         /* "AllGather" */
+    const char *axis;         /* Of the mesh: "fsdp". */
+    const char *algorithm;    /* "ring" */
+    const char *machine_axes; /* "x y" */
+    uint32_t axis_bits;       /* The same, as bits. */
+    uint64_t rank_count;
+    double bytes; /* Sum of V over `count`. */
+    double busbw_bytes_per_s;
+    double hop_s; /* Hop latency of one, were it empty. */
+
+    /* Compute: how much longer than its FLOP its HBM bytes take, at the chip's rates. */
+    double hbm_excess_s;
+    double math_s;
+};
+
+struct facts_phase {
+    const char *name;
+    double begin_s, end_s, compute_s, exposed_s, idle_s;
+    double ici_s[MACHINE_AXES_MAX]; /* Demand of the phase's collectives, by closed forms. */
+    const char *bound_by;
+};
+
+struct facts {
+    double step_s, compute_s, exposed_s, idle_s;
+    double tokens_per_s, mfu, mfu_attention, hfu;
+    const char *bound_by;   /* The busiest resource of the step; "latency" if none is busy half of
+                               it. */
+    const char *bound_axis; /* "z" if it is "ici", else NULL. */
+    double bound_share;     /* Of the step that the busiest resource is busy. */
+    struct facts_class *classes; /* By class_index of the program. */
+    uint32_t class_count;
+    struct facts_phase phase[TRACE_PHASES_MAX]; /* Those that the step has. */
+    uint32_t phase_count;
+};
+
+/* The input has a program and a trace. */
+enum status facts_build(struct arena *arena, const struct report_input *input,
+                        struct facts *ret_facts, struct error *reterr);
+
+/* Collectives in order of exposed time, then of time, longest first: indexes into `classes`. */
+enum status facts_collectives(struct arena *arena, const struct facts *facts,
+                              uint32_t **ret_indexes, uint32_t *ret_count, struct error *reterr);
+
+#endif

@@ -1,0 +1,308 @@
+#include "sim/report/notes.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "sim/base/arena.h"
+#include "sim/base/quantity.h"
+#include "sim/report/notes_parts.h"
+
+enum { NOTE_BYTES = 640 };
+
+/* A collective that is exposed less than this share of the step is hidden, in words. */
+static const double hidden_share = 0.005;
+
+void notes_add(struct arena *arena, struct notes *notes, const char *format, ...)
+{
+    char text[NOTE_BYTES];
+    va_list arguments;
+    va_start(arguments, format);
+    (void)vsnprintf(text, sizeof text, format, arguments);
+    va_end(arguments);
+    SIM_ASSERT(notes->count < NOTES_MAX);
+    const char *copy = arena_text(arena, text);
+    if (copy != NULL) notes->text[notes->count++] = copy;
+}
+
+/* Texts of one note: seconds and shares as people read them. */
+struct figure {
+    char text[QUANTITY_TEXT_BYTES];
+};
+
+static struct figure time_of(double seconds)
+{
+    struct figure figure;
+    (void)quantity_text_seconds(figure.text, seconds);
+    return figure;
+}
+
+static double percent(double part, double whole)
+{
+    return whole > 0 ? 100 * part / whole : 0;
+}
+
+/* Time and exposed time of the collectives of one mesh axis. */
+struct axis_total {
+    double time_s, exposed_s, share_s;
+    uint64_t count;
+    double hops_s;
+};
+
+static struct axis_total axis_total(const struct facts *facts, const char *axis)
+{
+    struct axis_total total = {0};
+    for (uint32_t i = 0; i < facts->class_count; i++) {
+        const struct facts_class *row = &facts->classes[i];
+        if (!row->collective || strcmp(row->axis, axis) != 0) continue;
+        total.time_s += row->time_s;
+        total.exposed_s += row->exposed_s;
+        total.share_s += row->share_s;
+        total.count += row->count;
+        if (row->exposed_s > 0) total.hops_s += row->hop_s * (double)row->count;
+    }
+    return total;
+}
+
+static void note_bound(struct arena *arena, const struct report_input *input,
+                       const struct facts *facts, struct notes *notes)
+{
+    const struct roofline *roofline = input->roofline;
+    double const above = facts->step_s - roofline->lower_s;
+    bool const ici = roofline->bound_axis >= 0;
+    notes_add(arena, notes,
+              "the step takes %s, %.1f%% above the lower bound of %s that the %s%s%s set; %s of it "
+              "is %s",
+              time_of(facts->step_s).text, percent(above, roofline->lower_s),
+              time_of(roofline->lower_s).text, ici ? "links along " : "",
+              ici ? machine_axis_name((uint32_t)roofline->bound_axis) : roofline->bound_by,
+              ici ? "" : "'s work",
+              notes->part_count > 0 ? time_of(notes->part[0].seconds).text : "none",
+              notes->part_count > 0 ? notes->part[0].name : "above it");
+}
+
+static void note_tp_rule(struct arena *arena, const struct report_input *input, struct notes *notes)
+{
+    const struct roofline_rules *rules = &input->roofline->rules;
+    const struct roofline_group *tp = roofline_group_find(input->roofline, "tp");
+    if (tp == NULL) return;
+    bool const attention = rules->tp_attention_width > 0;
+    double const mean =
+        attention ? (rules->tp_mlp_width + rules->tp_attention_width) / 2 : rules->tp_mlp_width;
+    char blocks[160];
+    if (attention)
+        (void)snprintf(blocks, sizeof blocks,
+                       "the MLP offers F·%g = %.0f, attention %.0f, a layer %.0f on average",
+                       (double)input->workload->model.matrices / 2, rules->tp_mlp_width,
+                       rules->tp_attention_width, mean);
+    else
+        (void)snprintf(blocks, sizeof blocks, "the MLP offers F·%g = %.0f",
+                       (double)input->workload->model.matrices / 2, rules->tp_mlp_width);
+    bool const bound = mean < rules->tp_exact_width;
+    notes_add(arena, notes,
+              "tp over %llu is %s in the forward pass at any batch: a block must be wider than "
+              "Y·(C/W)/M_Y = %llu·%.0f/%g = %.0f (%.0f with (N-1)/N), and %s",
+              (unsigned long long)tp->rank_count, bound ? "communication bound" : "compute bound",
+              (unsigned long long)tp->rank_count, rules->alpha, tp->axes, rules->tp_critical_width,
+              rules->tp_exact_width, blocks);
+}
+
+static void note_tp_exposed(struct arena *arena, const struct report_input *input,
+                            const struct facts *facts, struct notes *notes)
+{
+    struct axis_total const total = axis_total(facts, "tp");
+    const struct roofline_group *tp = roofline_group_find(input->roofline, "tp");
+    if (tp == NULL || total.share_s < hidden_share * facts->step_s) return;
+    const struct roofline *roofline = input->roofline;
+    if (!input->workload->collective_matmul) {
+        notes_add(arena, notes,
+                  "the tp collectives stand on the critical path: the next matmul needs the whole "
+                  "of each, so %s of their %s is exposed (%.1f%% of the step); collective_matmul "
+                  "hides them chunk by chunk, down to what their links need beyond the math",
+                  time_of(total.share_s).text, time_of(total.time_s).text,
+                  percent(total.share_s, facts->step_s));
+        return;
+    }
+    notes_add(arena, notes,
+              "collective matmul hides the tp collectives chunk by chunk; %s stays exposed (%.1f%% "
+              "of the step): each first chunk arrives, and each last one leaves, beside no math "
+              "(%llu chunks a collective, %llu hops of latency each), and where a block's links "
+              "need longer than its math the difference is waited for (links %s, math %s a step)",
+              time_of(total.share_s).text, percent(total.share_s, facts->step_s),
+              (unsigned long long)tp->rank_count, (unsigned long long)(tp->rank_count / 2),
+              time_of(tp->time_s).text, time_of(roofline->math_s).text);
+}
+
+static void note_fsdp(struct arena *arena, const struct report_input *input,
+                      const struct facts *facts, struct notes *notes)
+{
+    const struct roofline_group *fsdp = roofline_group_find(input->roofline, "fsdp");
+    if (fsdp == NULL) return;
+    const struct roofline_rules *rules = &input->roofline->rules;
+    struct axis_total const total = axis_total(facts, "fsdp");
+    bool const hidden = total.share_s < 2 * hidden_share * facts->step_s;
+    bool const enough = rules->tokens_per_chip >= rules->fsdp_crossing_tokens;
+    notes_add(
+        arena, notes,
+        "fsdp over %llu needs (C/W)/M_X%s = %.0f tokens a chip (%.0f with (N-1)/N; this step's "
+        "FLOP and hops make it %.0f) to hide its weights behind the math; there are %.0f: "
+        "%s",
+        (unsigned long long)fsdp->rank_count, input->mesh->axis[MESH_TP].size > 1 ? "/Y" : "",
+        rules->fsdp_critical_tokens, rules->fsdp_exact_tokens, rules->fsdp_crossing_tokens,
+        rules->tokens_per_chip, enough ? "compute bound" : "communication bound");
+    if (hidden)
+        notes_add(arena, notes,
+                  "the fsdp gathers and reductions are hidden: of their %s only %s is exposed "
+                  "(%.2f%% of the step), the first gather, which nothing runs beside, and the last "
+                  "reduction; prefetching further ahead than %u layer%s changes nothing",
+                  time_of(total.time_s).text, time_of(total.share_s).text,
+                  percent(total.share_s, facts->step_s), input->workload->prefetch_layers,
+                  input->workload->prefetch_layers == 1 ? "" : "s");
+    else
+        notes_add(arena, notes,
+                  "%s of the fsdp gathers and reductions is exposed (%.1f%% of the step); their "
+                  "links need %s of the step's %s%s",
+                  time_of(total.share_s).text, percent(total.share_s, facts->step_s),
+                  time_of(fsdp->time_s).text, time_of(facts->step_s).text,
+                  input->workload->prefetch_layers == 0
+                      ? "; with prefetch_layers 0 each gather waits for the layer before it"
+                      : "");
+}
+
+static void note_dp(struct arena *arena, const struct facts *facts, struct notes *notes)
+{
+    struct axis_total const total = axis_total(facts, "dp");
+    if (total.count == 0) return;
+    notes_add(arena, notes,
+              "the dp reductions run behind the backward pass; %s of their %s is exposed (%.1f%% "
+              "of the step), at the latest the last layer's, which nothing is left to run beside",
+              time_of(total.share_s).text, time_of(total.time_s).text,
+              percent(total.share_s, facts->step_s));
+}
+
+static void note_latency(struct arena *arena, const struct report_input *input,
+                         const struct facts *facts, struct notes *notes)
+{
+    double const latency = input->roofline->latency_s;
+    if (latency < hidden_share / 5 * facts->step_s) return;
+    notes_add(arena, notes,
+              "hops of %s on the critical path add up to %s (%.1f%% of the step): no bandwidth "
+              "shortens them, larger or fewer collectives do",
+              time_of((double)input->machine->chip.hop_latency_ps / 1e12).text,
+              time_of(latency).text, percent(latency, facts->step_s));
+}
+
+static void note_flop(struct arena *arena, const struct report_input *input, struct notes *notes)
+{
+    const struct roofline *roofline = input->roofline;
+    double const executed = roofline->executed_flop;
+    double const padding = roofline->padded_flop - executed;
+    if (padding > executed * 0.001)
+        notes_add(arena, notes,
+                  "padding to the MXU's %u and to 8 token rows adds %.1f%% to the matmuls' time",
+                  input->machine->chip.mxu_rows, percent(padding, executed));
+    if (roofline->duplicated_flop > 0)
+        notes_add(arena, notes,
+                  "%llu KV heads on %u tp ranks: each is held by %u neighbours, and %.2f%% of the "
+                  "executed FLOP compute the same keys and values again",
+                  (unsigned long long)input->workload->model.kv_heads,
+                  input->mesh->axis[MESH_TP].size,
+                  input->mesh->axis[MESH_TP].size / (uint32_t)input->workload->model.kv_heads,
+                  percent(roofline->duplicated_flop, executed));
+    if (roofline->recomputed_flop > executed * 0.0005)
+        notes_add(arena, notes,
+                  "recomputation for remat is %.1f%% of the executed FLOP, and MFU does not count "
+                  "it; without it, and if the activations fitted, the math would take %s instead "
+                  "of %s",
+                  percent(roofline->recomputed_flop, executed),
+                  time_of(roofline->math_s * (1 - roofline->recomputed_flop / executed)).text,
+                  time_of(roofline->math_s).text);
+}
+
+static void note_hbm(struct arena *arena, const struct report_input *input,
+                     const struct facts *facts, struct notes *notes)
+{
+    double excess = 0;
+    const struct facts_class *most = NULL;
+    for (uint32_t i = 0; i < facts->class_count; i++) {
+        const struct facts_class *row = &facts->classes[i];
+        if (row->collective) continue;
+        excess += row->hbm_excess_s;
+        if (most == NULL || row->hbm_excess_s > most->hbm_excess_s) most = row;
+    }
+    if (most != NULL && excess > hidden_share / 5 * facts->step_s)
+        notes_add(arena, notes,
+                  "compute ops that HBM bounds (most of all %s) take %s longer than their FLOP "
+                  "(%.1f%% of the step)",
+                  most->name, time_of(excess).text, percent(excess, facts->step_s));
+    double const dma = (double)input->trace->dma_ps / 1e12;
+    if (dma > 0.01 * facts->step_s)
+        notes_add(arena, notes,
+                  "collectives use HBM for %.1f%% of the step, beside the compute ops",
+                  percent(dma, facts->step_s));
+}
+
+static void note_update(struct arena *arena, const struct facts *facts, struct notes *notes)
+{
+    for (uint32_t i = 0; i < facts->phase_count; i++) {
+        const struct facts_phase *phase = &facts->phase[i];
+        double const span = phase->end_s - phase->begin_s;
+        if (strcmp(phase->name, "update") != 0 || span < hidden_share / 5 * facts->step_s) continue;
+        notes_add(arena, notes,
+                  "the update at the end takes %s (%.1f%% of the step; %s bound): it waits for the "
+                  "last reductions and nothing overlaps with it",
+                  time_of(span).text, percent(span, facts->step_s), phase->bound_by);
+    }
+}
+
+static void note_lines(struct arena *arena, const struct report_input *input, struct notes *notes)
+{
+    const struct roofline *roofline = input->roofline;
+    for (uint32_t g = 0; g < roofline->group_count; g++) {
+        const struct roofline_group *group = &roofline->group[g];
+        for (uint32_t i = 0; i < group->group.dimension_count; i++) {
+            const struct group_dimension *dimension = &group->group.dimension[i];
+            if (dimension->ring) continue;
+            notes_add(arena, notes,
+                      "%s has no ring along %s (%u chips in a line): half the bandwidth of a ring "
+                      "and %u hops instead of %u",
+                      group->name, machine_axis_name(dimension->axis), dimension->size,
+                      dimension->size - 1, dimension->size / 2);
+        }
+    }
+}
+
+static void note_memory(struct arena *arena, const struct report_input *input, struct notes *notes)
+{
+    const struct trace *trace = input->trace;
+    uint64_t const capacity = input->machine->chip.hbm_capacity_bytes;
+    char slot[96], peak[QUANTITY_TEXT_BYTES], room[QUANTITY_TEXT_BYTES];
+    program_slot_name(&input->program->roles[0], trace->memory_peak_slot, slot, sizeof slot);
+    (void)quantity_text_bytes(peak, (double)trace->memory_peak_bytes);
+    (void)quantity_text_bytes(room, (double)capacity);
+    notes_add(arena, notes, "memory peaks at %s of %s (%.0f%%) after %s, in %s", peak, room,
+              percent((double)trace->memory_peak_bytes, (double)capacity),
+              time_of((double)trace->memory_peak_at_ps / 1e12).text, slot);
+}
+
+enum status notes_build(struct arena *arena, const struct report_input *input,
+                        const struct facts *facts, struct notes *ret_notes, struct error *reterr)
+{
+    memset(ret_notes, 0, sizeof *ret_notes);
+    notes_parts_build(arena, input, facts, ret_notes);
+    note_bound(arena, input, facts, ret_notes);
+    note_tp_rule(arena, input, ret_notes);
+    note_tp_exposed(arena, input, facts, ret_notes);
+    note_fsdp(arena, input, facts, ret_notes);
+    note_dp(arena, facts, ret_notes);
+    note_latency(arena, input, facts, ret_notes);
+    note_lines(arena, input, ret_notes);
+    note_flop(arena, input, ret_notes);
+    note_hbm(arena, input, facts, ret_notes);
+    note_update(arena, facts, ret_notes);
+    note_memory(arena, input, ret_notes);
+    for (uint32_t i = 0; i < ret_notes->part_count; i++)
+        if (ret_notes->part[i].name == NULL)
+            return error_set(reterr, STATUS_NO_MEMORY, "", "no memory for the notes");
+    return STATUS_OK;
+}

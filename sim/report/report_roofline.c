@@ -1,0 +1,146 @@
+#include "sim/report/report_roofline.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "sim/base/text.h"
+#include "sim/report/table.h"
+
+enum { BAR_COLUMNS = 34 };
+
+/* Against the lower bound: full is what bounds the step. */
+static void write_resource(const struct report_input *input, const char *name, double seconds,
+                           bool colour, struct text *text)
+{
+    double const lower = input->roofline->lower_s;
+    text_add(text, "%s", name);
+    table_right(text, 42, table_seconds(seconds).text);
+    table_right(text, 52, table_percent(seconds, lower).text);
+    text_add(text, "  ");
+    table_colour(text, colour, seconds >= lower ? TABLE_RED : TABLE_GREEN);
+    table_bar(text, seconds, lower, BAR_COLUMNS);
+    table_colour(text, colour, TABLE_PLAIN);
+    text_add(text, "\n");
+}
+
+static void write_resources(const struct report_input *input, bool colour, struct text *text)
+{
+    const struct roofline *roofline = input->roofline;
+    text_add(text, "resource");
+    table_right(text, 42, "busy");
+    table_right(text, 52, "of lower");
+    text_add(text, "\n");
+    write_resource(input, "MXU (padded FLOP)", roofline->math_s, colour, text);
+    write_resource(input, "VPU", roofline->vector_s, colour, text);
+    write_resource(input, "HBM (compute, collectives)", roofline->hbm_s, colour, text);
+    for (uint32_t i = 0; i < input->machine->axis_count; i++) {
+        char name[64];
+        (void)snprintf(name, sizeof name, "ICI along %s (%s of %u)", machine_axis_name(i),
+                       input->machine->wrap[i] ? "ring" : "line", input->machine->shape[i]);
+        write_resource(input, name, roofline->ici_s[i], colour, text);
+    }
+    text_add(text, "\nlower bound");
+    table_right(text, 42, table_seconds(roofline->lower_s).text);
+    text_add(text, "  everything overlaps; %s bounds it\n", roofline->bound_by);
+    text_add(text, "hops on the critical path");
+    table_right(text, 42, table_seconds(roofline->latency_s).text);
+    text_add(text, "  beside the bound\n");
+    text_add(text, "upper bound");
+    table_right(text, 42, table_seconds(roofline->upper_s).text);
+    text_add(text, "  nothing overlaps\n");
+    text_add(text, "useful FLOP at peak");
+    table_right(text, 42, table_seconds(roofline->ideal_s).text);
+    text_add(text, "  MFU at most %s\n", table_percent(roofline->ideal_s, roofline->lower_s).text);
+}
+
+static void write_groups(const struct roofline *roofline, struct text *text)
+{
+    if (roofline->group_count == 0) return;
+    text_add(text, "\ncollectives");
+    table_right(text, 24, "ranks");
+    table_right(text, 32, "count");
+    table_right(text, 46, "sent a chip");
+    table_right(text, 58, "bytes' time");
+    table_right(text, 70, "hops' time");
+    table_right(text, 84, "axes' worth");
+    text_add(text, "\n");
+    for (uint32_t i = 0; i < roofline->group_count; i++) {
+        const struct roofline_group *group = &roofline->group[i];
+        char axes[TABLE_FIGURE_BYTES];
+        (void)snprintf(axes, sizeof axes, "%.3g", group->axes);
+        text_add(text, "%s", group->name);
+        table_right(text, 24, table_count(group->rank_count).text);
+        table_right(text, 32, table_count(group->count).text);
+        table_right(text, 46, table_bytes(group->sent_bytes).text);
+        table_right(text, 58, table_seconds(group->time_s).text);
+        table_right(text, 70, table_seconds(group->hops_total_s).text);
+        table_right(text, 84, axes);
+        text_add(text, "\n");
+    }
+}
+
+static void write_rule(struct text *text, const char *format, ...)
+    __attribute__((format(printf, 2, 3)));
+
+static void write_rule(struct text *text, const char *format, ...)
+{
+    char sentence[512];
+    va_list arguments;
+    va_start(arguments, format);
+    (void)vsnprintf(sentence, sizeof sentence, format, arguments);
+    va_end(arguments);
+    text_add(text, "- ");
+    table_wrap(text, 2, sentence);
+}
+
+static const char *verdict(bool compute_bound)
+{
+    return compute_bound ? "compute bound" : "communication bound";
+}
+
+static void write_rules(const struct report_input *input, struct text *text)
+{
+    const struct roofline_rules *rules = &input->roofline->rules;
+    const struct workload_plan *workload = input->workload;
+    text_add(text, "\nthe book's rules (C/W = %.0f FLOP a byte, %.0f tokens a chip)\n",
+             rules->alpha, rules->tokens_per_chip);
+    if (rules->fsdp_critical_tokens > 0)
+        write_rule(text,
+                   "fsdp: (C/W)/M_X%s = %.0f tokens a chip; with (N-1)/N %.0f; with hops and this "
+                   "workload's FLOP %.0f: %s",
+                   rules->tp_critical_width > 0 ? "/Y" : "", rules->fsdp_critical_tokens,
+                   rules->fsdp_exact_tokens, rules->fsdp_crossing_tokens,
+                   verdict(rules->tokens_per_chip >= rules->fsdp_crossing_tokens));
+    if (rules->tp_critical_width > 0)
+        write_rule(text, "tp, MLP: F·%g = %.0f against Y·(C/W)/M_Y = %.0f, with (N-1)/N %.0f: %s",
+                   (double)workload->model.matrices / 2, rules->tp_mlp_width,
+                   rules->tp_critical_width, rules->tp_exact_width,
+                   verdict(rules->tp_mlp_width >= rules->tp_exact_width));
+    if (rules->tp_attention_width > 0)
+        write_rule(text, "tp, attention: (N+K)·H + T·N·H/D = %.0f against the same: %s",
+                   rules->tp_attention_width,
+                   verdict(rules->tp_attention_width >= rules->tp_exact_width));
+    if (rules->mixed_best_ranks > 0)
+        write_rule(text,
+                   "fsdp and tp together: X_opt = sqrt(B/F·M_X/M_Y·N) = %.1f data ranks (here %u); "
+                   "there, at least (C/W)^2/(M_X·M_Y·F) = %.0f tokens a chip are compute bound: %s",
+                   rules->mixed_best_ranks, input->mesh->axis[MESH_FSDP].size,
+                   rules->mixed_critical_tokens,
+                   verdict(rules->tokens_per_chip >= rules->mixed_critical_tokens));
+    if (rules->fsdp_critical_tokens == 0 && rules->tp_critical_width == 0)
+        write_rule(text, "no rule applies: neither fsdp nor tp communicates");
+}
+
+void report_roofline_write(const struct report_input *input, bool colour, struct text *text)
+{
+    const struct roofline *roofline = input->roofline;
+    table_heading(input, colour, text);
+    write_resources(input, colour, text);
+    write_groups(roofline, text);
+    write_rules(input, text);
+    double const capacity = (double)input->machine->chip.hbm_capacity_bytes;
+    text_add(text, "\nmemory by formulas %s of %s HBM (%s)\n",
+             table_bytes(roofline->memory_bytes).text, table_bytes(capacity).text,
+             table_percent(roofline->memory_bytes, capacity).text);
+}

@@ -1,0 +1,349 @@
+#include "sim/report/result.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+
+#include "sim/base/json.h"
+#include "sim/base/text.h"
+#include "sim/base/units.h"
+#include "sim/report/facts.h"
+#include "sim/report/notes.h"
+
+/* Rows of a table stand on one line each. */
+enum { FLAT_DEPTH = 3 };
+
+static double seconds(int64_t ps)
+{
+    return (double)ps / (double)TIME_PS_PER_S;
+}
+
+static void put_string(struct json_writer *json, const char *key, const char *value)
+{
+    json_write_key(json, key);
+    json_write_string(json, value);
+}
+
+static void put_real(struct json_writer *json, const char *key, double value)
+{
+    json_write_key(json, key);
+    json_write_real(json, value);
+}
+
+static void put_unsigned(struct json_writer *json, const char *key, uint64_t value)
+{
+    json_write_key(json, key);
+    json_write_unsigned(json, value);
+}
+
+static void open_object(struct json_writer *json, const char *key)
+{
+    json_write_key(json, key);
+    json_write_object(json);
+}
+
+static void open_array(struct json_writer *json, const char *key)
+{
+    json_write_key(json, key);
+    json_write_array(json);
+}
+
+static void write_groups(struct json_writer *json, const struct roofline *roofline)
+{
+    open_array(json, "groups");
+    for (uint32_t i = 0; i < roofline->group_count; i++) {
+        const struct roofline_group *group = &roofline->group[i];
+        json_write_object(json);
+        put_string(json, "axis", group->name);
+        put_unsigned(json, "ranks", group->rank_count);
+        put_unsigned(json, "count", group->count);
+        put_real(json, "sent_bytes", group->sent_bytes);
+        put_real(json, "time_s", group->time_s);
+        put_real(json, "hops_s", group->hops_total_s);
+        json_write_object_end(json);
+    }
+    json_write_array_end(json);
+}
+
+static void put_rule(struct json_writer *json, const char *key, double value)
+{
+    if (value > 0) put_real(json, key, value);
+}
+
+static void write_rules(struct json_writer *json, const struct roofline_rules *rules)
+{
+    open_object(json, "rules");
+    put_real(json, "flop_per_byte", rules->alpha);
+    put_real(json, "tokens_per_chip", rules->tokens_per_chip);
+    put_rule(json, "fsdp_critical_tokens", rules->fsdp_critical_tokens);
+    put_rule(json, "fsdp_exact_tokens", rules->fsdp_exact_tokens);
+    put_rule(json, "fsdp_crossing_tokens", rules->fsdp_crossing_tokens);
+    put_rule(json, "tp_critical_width", rules->tp_critical_width);
+    put_rule(json, "tp_exact_width", rules->tp_exact_width);
+    put_rule(json, "tp_mlp_width", rules->tp_mlp_width);
+    put_rule(json, "tp_attention_width", rules->tp_attention_width);
+    put_rule(json, "mixed_best_ranks", rules->mixed_best_ranks);
+    put_rule(json, "mixed_critical_tokens", rules->mixed_critical_tokens);
+    json_write_object_end(json);
+}
+
+static void write_roofline_object(struct json_writer *json, const struct report_input *input)
+{
+    const struct roofline *roofline = input->roofline;
+    json_write_object(json);
+    put_real(json, "math_s", roofline->math_s);
+    put_real(json, "vector_s", roofline->vector_s);
+    put_real(json, "hbm_s", roofline->hbm_s);
+    open_object(json, "ici_s");
+    for (uint32_t i = 0; i < input->machine->axis_count; i++)
+        put_real(json, machine_axis_name(i), roofline->ici_s[i]);
+    json_write_object_end(json);
+    put_real(json, "latency_s", roofline->latency_s);
+    put_real(json, "lower_s", roofline->lower_s);
+    put_real(json, "upper_s", roofline->upper_s);
+    put_string(json, "bound_by", roofline->bound_by);
+    put_real(json, "ideal_s", roofline->ideal_s);
+    put_real(json, "useful_flop", roofline->useful_flop);
+    put_real(json, "useful_attention_flop", roofline->useful_attention_flop);
+    put_real(json, "executed_flop", roofline->executed_flop);
+    put_real(json, "padded_flop", roofline->padded_flop);
+    put_real(json, "recomputed_flop", roofline->recomputed_flop);
+    put_real(json, "duplicated_flop", roofline->duplicated_flop);
+    put_real(json, "memory_bytes", roofline->memory_bytes);
+    write_groups(json, roofline);
+    write_rules(json, &roofline->rules);
+    json_write_object_end(json);
+}
+
+static void write_head(struct json_writer *json, const struct report_input *input,
+                       const struct facts *facts)
+{
+    const struct trace *trace = input->trace;
+    char digest[17];
+    (void)snprintf(digest, sizeof digest, "%016" PRIx64, trace->digest);
+    put_unsigned(json, "podsim", 1);
+    put_string(json, "title", input->title);
+    if (input->question[0] != '\0') put_string(json, "question", input->question);
+    put_string(json, "digest", digest);
+    json_write_key(json, "step_time_ps");
+    json_write_integer(json, trace->step_ps);
+    put_real(json, "step_time_s", facts->step_s);
+    put_unsigned(json, "chips", trace->chips);
+    put_unsigned(json, "chips_replayed", trace->chips_replayed);
+    open_array(json, "folded_axes");
+    for (uint32_t i = 0; i < input->machine->axis_count; i++) {
+        json_write_object(json);
+        put_string(json, "axis", machine_axis_name(i));
+        put_unsigned(json, "length", input->machine->shape[i]);
+        put_unsigned(json, "period", input->fold[i].period);
+        put_string(json, "reason", input->fold[i].reason);
+        json_write_object_end(json);
+    }
+    json_write_array_end(json);
+    put_unsigned(json, "events", trace->events);
+    put_unsigned(json, "transfers", trace->transfers);
+    put_unsigned(json, "queue_entries", trace->queue_entries);
+    put_unsigned(json, "bound_checks", trace->bound_checks);
+    put_unsigned(json, "tokens", input->program->tokens);
+    put_real(json, "tokens_per_s", facts->tokens_per_s);
+    put_real(json, "mfu", facts->mfu);
+    put_real(json, "mfu_attention", facts->mfu_attention);
+    put_real(json, "hfu", facts->hfu);
+    put_string(json, "bound_by", facts->bound_by);
+    if (facts->bound_axis != NULL) put_string(json, "bound_axis", facts->bound_axis);
+    if (input->wall_s > 0) {
+        put_real(json, "wall_s", input->wall_s);
+        put_real(json, "events_per_s", (double)trace->events / input->wall_s);
+        put_real(json, "transfers_per_s", (double)trace->transfers / input->wall_s);
+    }
+}
+
+static void write_phases(struct json_writer *json, const struct report_input *input,
+                         const struct facts *facts)
+{
+    open_array(json, "phases");
+    for (uint32_t i = 0; i < facts->phase_count; i++) {
+        const struct facts_phase *phase = &facts->phase[i];
+        json_write_object(json);
+        put_string(json, "name", phase->name);
+        put_real(json, "begin_s", phase->begin_s);
+        put_real(json, "end_s", phase->end_s);
+        put_real(json, "compute_s", phase->compute_s);
+        put_real(json, "exposed_communication_s", phase->exposed_s);
+        put_real(json, "idle_s", phase->idle_s);
+        open_object(json, "ici_s");
+        for (uint32_t a = 0; a < input->machine->axis_count; a++)
+            put_real(json, machine_axis_name(a), phase->ici_s[a]);
+        json_write_object_end(json);
+        put_string(json, "bound_by", phase->bound_by);
+        json_write_object_end(json);
+    }
+    json_write_array_end(json);
+}
+
+static enum status write_collectives(struct arena *arena, struct json_writer *json,
+                                     const struct facts *facts, struct error *reterr)
+{
+    uint32_t *index;
+    uint32_t count;
+    STATUS_TRY(facts_collectives(arena, facts, &index, &count, reterr));
+    open_array(json, "collectives");
+    for (uint32_t i = 0; i < count; i++) {
+        const struct facts_class *row = &facts->classes[index[i]];
+        json_write_object(json);
+        put_string(json, "name", row->name);
+        put_string(json, "kind", row->kind);
+        put_string(json, "axis", row->axis);
+        put_string(json, "machine_axes", row->machine_axes);
+        put_unsigned(json, "ranks", row->rank_count);
+        put_string(json, "algorithm", row->algorithm);
+        put_real(json, "bytes", row->bytes);
+        put_unsigned(json, "count", row->count);
+        put_real(json, "time_s", row->time_s);
+        put_real(json, "exposed_s", row->exposed_s);
+        put_real(json, "busbw_bytes_per_s", row->busbw_bytes_per_s);
+        json_write_object_end(json);
+    }
+    json_write_array_end(json);
+    open_array(json, "compute");
+    for (uint32_t i = 0; i < facts->class_count; i++) {
+        const struct facts_class *row = &facts->classes[i];
+        if (row->collective) continue;
+        json_write_object(json);
+        put_string(json, "name", row->name);
+        put_unsigned(json, "count", row->count);
+        put_real(json, "time_s", row->time_s);
+        put_real(json, "math_s", row->math_s);
+        json_write_object_end(json);
+    }
+    json_write_array_end(json);
+    return STATUS_OK;
+}
+
+static double of_step(const struct trace *trace, int64_t busy_ps)
+{
+    return trace->step_ps > 0 ? (double)busy_ps / (double)trace->step_ps : 0;
+}
+
+static void write_servers(struct json_writer *json, const struct report_input *input)
+{
+    static const char *const queues[] = {
+#define X(name, text) text,
+        TRACE_QUEUE_TABLE(X)
+#undef X
+    };
+    const struct trace *trace = input->trace;
+    open_array(json, "links");
+    for (uint32_t port = 0; port < 2 * input->machine->axis_count; port++) {
+        const struct trace_link *link = &trace->link[port];
+        if (link->link_count == 0) continue;
+        json_write_object(json);
+        put_string(json, "axis", machine_axis_name(port / 2));
+        put_string(json, "direction", port % 2 == 0 ? "+" : "-");
+        put_unsigned(json, "bytes", link->bytes);
+        put_real(json, "busy_fraction", of_step(trace, link->busy_ps));
+        put_real(json, "mean_bytes", (double)link->sum_bytes / (double)link->link_count);
+        put_real(json, "queued_s", seconds(link->queued_ps));
+        json_write_object_end(json);
+    }
+    json_write_array_end(json);
+    open_array(json, "queues");
+    for (uint32_t i = 0; i < TRACE_QUEUE_COUNT; i++) {
+        json_write_object(json);
+        put_string(json, "name", queues[i]);
+        put_real(json, "busy_fraction", of_step(trace, trace->queue_busy_ps[i]));
+        if (i == TRACE_QUEUE_HBM)
+            put_real(json, "collectives_fraction", of_step(trace, trace->dma_ps));
+        json_write_object_end(json);
+    }
+    json_write_array_end(json);
+}
+
+/* "saved activations" is the key "saved_activations". */
+static void put_memory(struct json_writer *json, uint32_t memory, uint64_t bytes)
+{
+    static const char *const names[] = {
+#define X(name, text) text,
+        PROGRAM_MEMORY_TABLE(X)
+#undef X
+    };
+    char key[64];
+    (void)snprintf(key, sizeof key, "%s", names[memory]);
+    for (char *c = key; *c != '\0'; c++)
+        if (*c == ' ') *c = '_';
+    put_unsigned(json, key, bytes);
+}
+
+static void write_memory(struct json_writer *json, const struct report_input *input)
+{
+    const struct trace *trace = input->trace;
+    open_object(json, "memory");
+    put_unsigned(json, "capacity_bytes", input->machine->chip.hbm_capacity_bytes);
+    put_unsigned(json, "peak_bytes", trace->memory_peak_bytes);
+    put_real(json, "peak_at_s", seconds(trace->memory_peak_at_ps));
+    open_object(json, "parts");
+    for (uint32_t i = 0; i < PROGRAM_MEMORY_COUNT; i++)
+        put_memory(json, i, trace->memory_at_peak_bytes[i]);
+    json_write_object_end(json);
+    open_object(json, "parts_peak");
+    for (uint32_t i = 0; i < PROGRAM_MEMORY_COUNT; i++)
+        put_memory(json, i, trace->memory_each_peak_bytes[i]);
+    json_write_object_end(json);
+    json_write_object_end(json);
+}
+
+static void write_notes(struct json_writer *json, const struct notes *notes)
+{
+    open_array(json, "above_lower");
+    for (uint32_t i = 0; i < notes->part_count; i++) {
+        json_write_object(json);
+        put_string(json, "name", notes->part[i].name);
+        put_real(json, "seconds", notes->part[i].seconds);
+        json_write_object_end(json);
+    }
+    json_write_array_end(json);
+    open_array(json, "notes");
+    for (uint32_t i = 0; i < notes->count; i++) json_write_string(json, notes->text[i]);
+    json_write_array_end(json);
+}
+
+enum status result_write(struct arena *arena, const struct report_input *input, struct text *text,
+                         struct error *reterr)
+{
+    struct facts facts;
+    struct notes notes;
+    STATUS_TRY(facts_build(arena, input, &facts, reterr));
+    STATUS_TRY(notes_build(arena, input, &facts, &notes, reterr));
+    struct json_writer json;
+    json_write_start(&json, text);
+    json.flat = FLAT_DEPTH;
+    json_write_object(&json);
+    write_head(&json, input, &facts);
+    json_write_key(&json, "roofline");
+    write_roofline_object(&json, input);
+    open_object(&json, "breakdown");
+    put_real(&json, "compute_s", facts.compute_s);
+    put_real(&json, "exposed_communication_s", facts.exposed_s);
+    put_real(&json, "idle_s", facts.idle_s);
+    json_write_object_end(&json);
+    write_phases(&json, input, &facts);
+    STATUS_TRY(write_collectives(arena, &json, &facts, reterr));
+    write_servers(&json, input);
+    write_memory(&json, input);
+    write_notes(&json, &notes);
+    json_write_object_end(&json);
+    return STATUS_OK;
+}
+
+void result_write_roofline(const struct report_input *input, struct text *text)
+{
+    struct json_writer json;
+    json_write_start(&json, text);
+    json.flat = FLAT_DEPTH;
+    json_write_object(&json);
+    put_unsigned(&json, "podsim", 1);
+    put_string(&json, "title", input->title);
+    put_unsigned(&json, "chips", input->machine->chip_count);
+    json_write_key(&json, "roofline");
+    write_roofline_object(&json, input);
+    json_write_object_end(&json);
+}

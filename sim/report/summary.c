@@ -1,0 +1,244 @@
+#include "sim/report/summary.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "sim/base/text.h"
+#include "sim/base/units.h"
+#include "sim/report/facts.h"
+#include "sim/report/notes.h"
+#include "sim/report/table.h"
+
+/* What one screen has room for; the JSON has all. */
+enum { COLLECTIVES_SHOWN = 8, PARTS_SHOWN = 6, NOTES_SHOWN = 8, BAR_COLUMNS = 50, LABEL = 13 };
+
+static void label(struct text *text, const char *name)
+{
+    text_add(text, "%s", name);
+    text_pad(text, LABEL);
+}
+
+static void write_step(const struct report_input *input, const struct facts *facts, bool colour,
+                       struct text *text)
+{
+    char tokens[TABLE_FIGURE_BYTES];
+    label(text, "step");
+    table_colour(text, colour, TABLE_BOLD);
+    text_add(text, "%s", table_seconds(facts->step_s).text);
+    table_colour(text, colour, TABLE_PLAIN);
+    text_add(text, "   bound by %s%s%s (the busiest resource works %.1f%% of it)\n",
+             facts->bound_by, facts->bound_axis != NULL ? " along " : "",
+             facts->bound_axis != NULL ? facts->bound_axis : "", 100 * facts->bound_share);
+    label(text, "tokens/s");
+    (void)snprintf(tokens, sizeof tokens, "%s",
+                   table_count((uint64_t)(facts->tokens_per_s + 0.5)).text);
+    text_add(text, "%s   MFU %.1f%% (%.1f%% with attention)   HFU %.1f%%\n\n", tokens,
+             100 * facts->mfu, 100 * facts->mfu_attention, 100 * facts->hfu);
+    if (input->wall_s > 0) {
+        label(text, "simulated in");
+        text_add(text, "%s (%.1f million transfers/s)\n\n", table_seconds(input->wall_s).text,
+                 (double)input->trace->transfers / input->wall_s / 1e6);
+    }
+}
+
+static void write_share(const struct facts *facts, const char *name, double seconds, bool colour,
+                        enum table_colour which, struct text *text)
+{
+    label(text, name);
+    text_add(text, "%s", table_seconds(seconds).text);
+    table_right(text, 32, table_percent(seconds, facts->step_s).text);
+    text_add(text, "  ");
+    table_colour(text, colour, which);
+    table_bar(text, seconds, facts->step_s, BAR_COLUMNS);
+    table_colour(text, colour, TABLE_PLAIN);
+    text_add(text, "\n");
+}
+
+static void write_roofline(const struct report_input *input, const struct facts *facts,
+                           const struct notes *notes, struct text *text)
+{
+    const struct roofline *roofline = input->roofline;
+    bool const ici = roofline->bound_axis >= 0;
+    text_add(text, "\n");
+    label(text, "roofline");
+    text_add(text, "lower %s (%s%s%s), upper %s; the step is %.3f times the lower bound\n",
+             table_seconds(roofline->lower_s).text, roofline->bound_by, ici ? " " : "",
+             ici ? machine_axis_name((uint32_t)roofline->bound_axis) : "",
+             table_seconds(roofline->upper_s).text,
+             roofline->lower_s > 0 ? facts->step_s / roofline->lower_s : 0);
+    double rest = 0;
+    for (uint32_t i = 0; i < notes->part_count; i++) {
+        const struct notes_part *part = &notes->part[i];
+        if (i >= PARTS_SHOWN) {
+            rest += part->seconds;
+            continue;
+        }
+        text_pad(text, LABEL);
+        text_add(text, "+ %s", table_seconds(part->seconds).text);
+        text_pad(text, LABEL + 14);
+        text_add(text, "%s\n", part->name);
+    }
+    if (rest == 0) return;
+    text_pad(text, LABEL);
+    text_add(text, "+ %s", table_seconds(rest).text);
+    text_pad(text, LABEL + 14);
+    text_add(text, "the rest\n");
+}
+
+static void write_phases(const struct facts *facts, struct text *text)
+{
+    text_add(text,
+             "\nphase           from         to    compute    exposed       idle  bound by\n");
+    for (uint32_t i = 0; i < facts->phase_count; i++) {
+        const struct facts_phase *phase = &facts->phase[i];
+        text_add(text, "%s", phase->name);
+        table_right(text, 20, table_seconds(phase->begin_s).text);
+        table_right(text, 31, table_seconds(phase->end_s).text);
+        table_right(text, 42, table_seconds(phase->compute_s).text);
+        table_right(text, 53, table_seconds(phase->exposed_s).text);
+        table_right(text, 64, table_seconds(phase->idle_s).text);
+        text_add(text, "  %s\n", phase->bound_by);
+    }
+}
+
+static enum status write_collectives(struct arena *arena, const struct facts *facts,
+                                     struct text *text, struct error *reterr)
+{
+    uint32_t *index;
+    uint32_t count;
+    STATUS_TRY(facts_collectives(arena, facts, &index, &count, reterr));
+    if (count == 0) return STATUS_OK;
+    text_add(text, "\ncollective");
+    table_right(text, 43, "ranks");
+    table_right(text, 50, "count");
+    table_right(text, 61, "each");
+    table_right(text, 72, "time");
+    table_right(text, 83, "exposed");
+    table_right(text, 95, "busbw");
+    text_add(text, "\n");
+    for (uint32_t i = 0; i < count && i < COLLECTIVES_SHOWN; i++) {
+        const struct facts_class *row = &facts->classes[index[i]];
+        text_add(text, "%.36s", row->name);
+        table_right(text, 43, table_count(row->rank_count).text);
+        table_right(text, 50, table_count(row->count).text);
+        table_right(text, 61, table_bytes(row->bytes / (double)row->count).text);
+        table_right(text, 72, table_seconds(row->time_s).text);
+        table_right(text, 83, table_seconds(row->exposed_s).text);
+        table_right(text, 95, table_rate(row->busbw_bytes_per_s).text);
+        text_add(text, "\n");
+    }
+    if (count > COLLECTIVES_SHOWN) text_add(text, "and %u more\n", count - COLLECTIVES_SHOWN);
+    return STATUS_OK;
+}
+
+bool summary_fits(const struct report_input *input)
+{
+    return input->trace->memory_peak_bytes <= input->machine->chip.hbm_capacity_bytes;
+}
+
+void summary_write_memory(const struct report_input *input, struct text *text)
+{
+    static const char *const names[] = {
+#define X(name, text) text,
+        PROGRAM_MEMORY_TABLE(X)
+#undef X
+    };
+    const struct trace *trace = input->trace;
+    double const capacity = (double)input->machine->chip.hbm_capacity_bytes;
+    char slot[96];
+    program_slot_name(&input->program->roles[0], trace->memory_peak_slot, slot, sizeof slot);
+    text_add(text, "memory of a chip at its peak, %s into the step (%s)\n",
+             table_seconds((double)trace->memory_peak_at_ps / (double)TIME_PS_PER_S).text, slot);
+    for (uint32_t i = 0; i < PROGRAM_MEMORY_COUNT; i++) {
+        double const bytes = (double)trace->memory_at_peak_bytes[i];
+        if (bytes == 0) continue;
+        text_add(text, "  %s", names[i]);
+        table_right(text, 32, table_bytes(bytes).text);
+        table_right(text, 41, table_percent(bytes, capacity).text);
+        text_add(text, "  ");
+        table_bar(text, bytes, capacity, BAR_COLUMNS);
+        text_add(text, "\n");
+    }
+    text_add(text, "  in all");
+    table_right(text, 32, table_bytes((double)trace->memory_peak_bytes).text);
+    table_right(text, 41, table_percent((double)trace->memory_peak_bytes, capacity).text);
+    text_add(text, "  of %s HBM%s\n", table_bytes(capacity).text,
+             summary_fits(input) ? "" : ": it does not fit");
+}
+
+static void write_servers(const struct report_input *input, const struct facts *facts,
+                          struct text *text)
+{
+    static const char *const queues[] = {
+#define X(name, text) text,
+        TRACE_QUEUE_TABLE(X)
+#undef X
+    };
+    const struct trace *trace = input->trace;
+    text_add(text, "\n");
+    label(text, "busy");
+    for (uint32_t i = 0; i < TRACE_QUEUE_COUNT; i++) {
+        double const busy = (double)trace->queue_busy_ps[i] / (double)TIME_PS_PER_S;
+        text_add(text, "%s%s %s", i > 0 ? "   " : "", queues[i],
+                 table_percent(busy, facts->step_s).text);
+    }
+    text_add(text, "\n");
+    label(text, "links busy");
+    bool first = true;
+    for (uint32_t port = 0; port < 2 * input->machine->axis_count; port++) {
+        if (trace->link[port].link_count == 0) continue;
+        double const busy = (double)trace->link[port].busy_ps / (double)TIME_PS_PER_S;
+        text_add(text, "%s%s %s", first ? "" : "   ", machine_port_name(port),
+                 table_percent(busy, facts->step_s).text);
+        first = false;
+    }
+    text_add(text, "%s\n", first ? "none" : "");
+}
+
+static void write_fold(const struct report_input *input, struct text *text)
+{
+    const struct trace *trace = input->trace;
+    text_add(text, "\n");
+    label(text, "replayed");
+    text_add(text, "%s of %s chips", table_count(trace->chips_replayed).text,
+             table_count(trace->chips).text);
+    for (uint32_t i = 0; i < input->machine->axis_count; i++)
+        text_add(text, "%s%s %s", i == 0 ? " (" : ", ", machine_axis_name(i),
+                 input->fold[i].period == 1                          ? "folded"
+                 : input->fold[i].period == input->machine->shape[i] ? "whole"
+                                                                     : "in part");
+    text_add(text, "); %s events", table_count(trace->events).text);
+    text_add(text, ", %s transfers\n", table_count(trace->transfers).text);
+    label(text, "digest");
+    text_add(text, "%016" PRIx64 "\n", trace->digest);
+}
+
+enum status summary_write(struct arena *arena, const struct report_input *input, bool colour,
+                          struct text *text, struct error *reterr)
+{
+    struct facts facts;
+    struct notes notes;
+    STATUS_TRY(facts_build(arena, input, &facts, reterr));
+    STATUS_TRY(notes_build(arena, input, &facts, &notes, reterr));
+    table_heading(input, colour, text);
+    write_step(input, &facts, colour, text);
+    write_share(&facts, "compute", facts.compute_s, colour, TABLE_GREEN, text);
+    write_share(&facts, "exposed", facts.exposed_s, colour, TABLE_RED, text);
+    write_share(&facts, "idle", facts.idle_s, colour, TABLE_YELLOW, text);
+    write_roofline(input, &facts, &notes, text);
+    write_phases(&facts, text);
+    STATUS_TRY(write_collectives(arena, &facts, text, reterr));
+    write_servers(input, &facts, text);
+    text_add(text, "\n");
+    summary_write_memory(input, text);
+    text_add(text, "\n");
+    for (uint32_t i = 0; i < notes.count && i < NOTES_SHOWN; i++) {
+        text_add(text, "- ");
+        table_wrap(text, 2, notes.text[i]);
+    }
+    if (notes.count > NOTES_SHOWN)
+        text_add(text, "- %u more with --json\n", notes.count - NOTES_SHOWN);
+    write_fold(input, text);
+    return STATUS_OK;
+}

@@ -1,0 +1,145 @@
+#include "sim/report/table.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "sim/base/quantity.h"
+#include "sim/base/text.h"
+
+struct table_figure table_seconds(double seconds)
+{
+    struct table_figure figure;
+    (void)quantity_text_seconds(figure.text, seconds);
+    return figure;
+}
+
+struct table_figure table_bytes(double bytes)
+{
+    struct table_figure figure;
+    (void)quantity_text_bytes(figure.text, bytes);
+    return figure;
+}
+
+struct table_figure table_rate(double bytes_per_s)
+{
+    struct table_figure figure;
+    (void)quantity_text_rate(figure.text, bytes_per_s, "B/s");
+    return figure;
+}
+
+struct table_figure table_percent(double part, double whole)
+{
+    struct table_figure figure;
+    double const percent = whole > 0 ? 100 * part / whole : 0;
+    (void)snprintf(figure.text, sizeof figure.text, "%.1f%%", percent);
+    return figure;
+}
+
+struct table_figure table_count(uint64_t count)
+{
+    struct table_figure figure;
+    char digits[24];
+    (void)snprintf(digits, sizeof digits, "%" PRIu64, count);
+    size_t const length = strlen(digits);
+    size_t to = 0;
+    for (size_t i = 0; i < length; i++) {
+        if (i > 0 && (length - i) % 3 == 0) figure.text[to++] = ',';
+        figure.text[to++] = digits[i];
+    }
+    figure.text[to] = '\0';
+    return figure;
+}
+
+static uint32_t columns_of(const char *string)
+{
+    uint32_t columns = 0;
+    for (; *string != '\0'; string++) columns += ((unsigned char)*string & 0xc0) != 0x80;
+    return columns;
+}
+
+void table_right(struct text *text, uint32_t column, const char *figure)
+{
+    uint32_t const width = columns_of(figure);
+    text_pad(text, column > width ? column - width : 0);
+    text_add(text, "%s", figure);
+}
+
+void table_bar(struct text *text, double part, double whole, uint32_t width)
+{
+    static const char *const eighths[] = {"", "▏", "▎", "▍", "▌", "▋", "▊", "▉"};
+    double share = whole > 0 ? part / whole : 0;
+    if (share < 0) share = 0;
+    if (share > 1) share = 1;
+    uint32_t const cells = (uint32_t)(share * width * 8 + 0.5);
+    for (uint32_t i = 0; i < cells / 8; i++) text_add(text, "█");
+    text_add(text, "%s", eighths[cells % 8]);
+}
+
+/* Columns from the start of the last line. */
+static uint32_t column_at(const struct text *text)
+{
+    uint32_t at = 0;
+    for (uint64_t i = text->size_bytes; i > 0 && text->bytes[i - 1] != '\n'; i--)
+        at += ((unsigned char)text->bytes[i - 1] & 0xc0) != 0x80;
+    return at;
+}
+
+void table_wrap(struct text *text, uint32_t indent, const char *sentence)
+{
+    bool first = true;
+    while (*sentence != '\0') {
+        size_t const length = strcspn(sentence, " ");
+        uint32_t width = 0;
+        for (size_t i = 0; i < length; i++) width += ((unsigned char)sentence[i] & 0xc0) != 0x80;
+        if (!first && column_at(text) + 1 + width > TABLE_COLUMNS) {
+            text_add(text, "\n%*s", (int)indent, "");
+            first = true;
+        }
+        if (!first) text_add(text, " ");
+        text_add_bytes(text, sentence, length);
+        first = false;
+        sentence += length;
+        while (*sentence == ' ') sentence++;
+    }
+    text_add(text, "\n");
+}
+
+void table_colour(struct text *text, bool colour, enum table_colour which)
+{
+    static const char *const codes[] = {"1", "2", "32", "33", "31", "0"};
+    if (colour) text_add(text, "\x1b[%sm", codes[which]);
+}
+
+static void heading_mesh(const struct report_input *input, struct text *text)
+{
+    const struct mesh *mesh = input->mesh;
+    for (uint32_t i = 0; i < mesh->order_count; i++) {
+        const struct mesh_axis *axis = &mesh->axis[mesh->order[i]];
+        text_add(text, "%s%s %u over", i > 0 ? ", " : "", mesh_role_name(axis->role), axis->size);
+        for (uint32_t p = 0; p < axis->part_count; p++) {
+            const struct mesh_part *part = &axis->part[p];
+            text_add(text, " %s", machine_axis_name(part->axis));
+            if (part->size != input->machine->shape[part->axis]) text_add(text, ":%u", part->size);
+        }
+    }
+}
+
+void table_heading(const struct report_input *input, bool colour, struct text *text)
+{
+    const struct machine *machine = input->machine;
+    table_colour(text, colour, TABLE_BOLD);
+    text_add(text, "%s", input->title);
+    table_colour(text, colour, TABLE_PLAIN);
+    text_add(text, "\n%s ", machine->chip.name);
+    for (uint32_t i = 0; i < machine->axis_count; i++)
+        text_add(text, "%s%u", i > 0 ? "x" : "", machine->shape[i]);
+    text_add(text, " (%s profile), %s chips; ", machine->chip.profile,
+             table_count(machine->chip_count).text);
+    heading_mesh(input, text);
+    text_add(text, "\n%s, %s tokens a step", input->workload->model.name,
+             table_count(input->workload->batch_tokens).text);
+    if (input->workload->model.kind == MODEL_LLAMA)
+        text_add(text, " in sequences of %s", table_count(input->workload->sequence_length).text);
+    text_add(text, "\n\n");
+}

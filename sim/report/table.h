@@ -1,0 +1,43 @@
+/*
+ * table.h: what the screens share: figures as people read them, bars, colours, wrapped sentences.
+ */
+#ifndef SIM_REPORT_TABLE_H
+#define SIM_REPORT_TABLE_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "sim/report/report.h"
+
+struct text;
+
+enum { TABLE_COLUMNS = 96, TABLE_FIGURE_BYTES = 48 };
+
+struct table_figure {
+    char text[TABLE_FIGURE_BYTES];
+};
+
+struct table_figure table_seconds(double seconds);
+struct table_figure table_bytes(double bytes);
+struct table_figure table_rate(double bytes_per_s);
+struct table_figure table_percent(double part, double whole); /* "12.3%" */
+struct table_figure table_count(uint64_t count);              /* "4,194,304" */
+
+/* Right aligned so that the figure ends at `column`. */
+void table_right(struct text *text, uint32_t column, const char *figure);
+
+/* `width` cells, of which the share of `part` in `whole` is full. */
+void table_bar(struct text *text, double part, double whole, uint32_t width);
+
+/* A sentence, wrapped at TABLE_COLUMNS, further lines indented to `indent`; ends the line. */
+void table_wrap(struct text *text, uint32_t indent, const char *sentence);
+
+enum table_colour { TABLE_BOLD, TABLE_DIM, TABLE_GREEN, TABLE_YELLOW, TABLE_RED, TABLE_PLAIN };
+
+/* Nothing unless `colour`. Between a pad and the text it colours, since it takes no column. */
+void table_colour(struct text *text, bool colour, enum table_colour which);
+
+/* Title, machine, mesh and workload: the first lines of a screen. */
+void table_heading(const struct report_input *input, bool colour, struct text *text);
+
+#endif

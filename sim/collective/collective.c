@@ -1,0 +1,36 @@
+#include "sim/collective/collective.h"
+
+#include <stddef.h>
+#include <string.h>
+
+#define COLLECTIVE(name) extern const struct primitive primitive_##name;
+#include "workloads/collectives.def"
+#undef COLLECTIVE
+
+const struct primitive *const primitive_table[] = {
+#define COLLECTIVE(name) &primitive_##name,
+#include "workloads/collectives.def"
+#undef COLLECTIVE
+};
+
+const uint32_t primitive_count = sizeof primitive_table / sizeof *primitive_table;
+
+const struct primitive *primitive_find(enum collective_kind kind, const char *algorithm)
+{
+    for (uint32_t i = 0; i < primitive_count; i++)
+        if (primitive_table[i]->kind == kind &&
+            strcmp(primitive_table[i]->algorithm, algorithm) == 0)
+            return primitive_table[i];
+    return NULL;
+}
+
+const char *collective_kind_name(enum collective_kind kind)
+{
+    static const char *const names[] = {
+        [COLLECTIVE_ALL_GATHER] = "AllGather", [COLLECTIVE_REDUCE_SCATTER] = "ReduceScatter",
+        [COLLECTIVE_ALL_REDUCE] = "AllReduce", [COLLECTIVE_ALL_TO_ALL] = "AllToAll",
+        [COLLECTIVE_PERMUTE] = "Permute",
+    };
+    SIM_ASSERT((uint32_t)kind < sizeof names / sizeof *names);
+    return names[kind];
+}

@@ -1,0 +1,79 @@
+#include "sim/collective/plan_permute.h"
+
+#include <stddef.h>
+
+#include "sim/base/arena.h"
+#include "sim/base/units.h"
+#include "sim/machine/machine.h"
+
+/* The shortest way round a ring, forwards if both are as long; on a line the only one. */
+static int64_t way(const struct group_dimension *dimension, int32_t offset)
+{
+    int64_t const size = dimension->size;
+    if (!dimension->ring) return offset;
+    int64_t const forward = ((int64_t)offset % size + size) % size;
+    return 2 * forward <= size ? forward : forward - size;
+}
+
+static enum status counts_fill(struct arena *arena, const struct group_dimension *dimension,
+                               int64_t distance, struct plan_lane *lane, struct error *reterr)
+{
+    void *memory = NULL;
+    STATUS_TRY(arena_try(arena, 2 * (uint64_t)dimension->size, sizeof(uint32_t), &memory, reterr));
+    uint32_t *sends = memory, *arrivals = sends + dimension->size;
+    int64_t const size = dimension->size;
+    for (int64_t at = 0; at < size; at++) {
+        int64_t const to = at + distance, from = at - distance;
+        sends[at] = dimension->ring || (to >= 0 && to < size);
+        arrivals[at] = dimension->ring || (from >= 0 && from < size);
+    }
+    lane->send_count = sends;
+    lane->arrival_count = arrivals;
+    return STATUS_OK;
+}
+
+enum status plan_permute_build(struct arena *arena, const char *where, struct plan *plan,
+                               struct error *reterr)
+{
+    const struct group *group = &plan->group;
+    struct plan_lane lane = {0};
+    uint32_t lines = 0, counted = 0;
+    for (uint32_t d = 0; d < group->dimension_count; d++) {
+        const struct group_dimension *dimension = &group->dimension[d];
+        int64_t const distance = way(dimension, plan->offset[d]);
+        int64_t const members = distance < 0 ? -distance : distance;
+        plan->offset[d] = (int32_t)distance;
+        if (members == 0) continue;
+        if (members >= dimension->size)
+            return error_set(reterr, STATUS_INVALID, where,
+                             "a shift by %lld reaches nobody on a line of %u", (long long)distance,
+                             dimension->size);
+        if (members * dimension->stride > UINT16_MAX)
+            return error_set(reterr, STATUS_LIMIT, where, "a route of more than %u links",
+                             UINT16_MAX);
+        /* Who sends is known by the position in one dimension: on rings everybody does. */
+        if (lane.leg_count == 0 || !dimension->ring) counted = d;
+        if (!dimension->ring && lines++ > 0)
+            return error_set(reterr, STATUS_UNSUPPORTED, where,
+                             "a permute along two axes without wraparound at once; "
+                             "do one after the other");
+        lane.leg[lane.leg_count++] = (struct plan_leg){
+            .port = (uint8_t)machine_port(dimension->axis, distance < 0),
+            .hops = (uint16_t)(members * dimension->stride),
+        };
+    }
+    if (lane.leg_count == 0) return STATUS_OK;
+    STATUS_TRY(
+        counts_fill(arena, &group->dimension[counted], plan->offset[counted], &lane, reterr));
+    plan->item[0] = (struct plan_item){
+        .primitive = primitive_find(COLLECTIVE_PERMUTE, plan->algorithm),
+        .dimension = (uint8_t)counted,
+        .after = PLAN_NO_ITEM,
+        .last = true,
+        .unit_bytes = units_ceil_divide(plan->size_bytes, 2),
+        .piece_count = 1,
+    };
+    plan->lane[0] = lane;
+    plan->item_count = plan->lane_count = plan->order_count = 1;
+    return STATUS_OK;
+}

@@ -1,0 +1,52 @@
+/*
+ * AllGather on a line: chunks travel to both ends, each rank first sending its own and then
+ * passing on what comes. The link at an end carries all chunks but one, so both directions of a
+ * link help no more than one: a line takes twice as long as a ring.
+ */
+#include "sim/collective/collective.h"
+
+static uint32_t arrival_count(uint32_t size, uint32_t lane, uint32_t position)
+{
+    return lane == 0 ? position : size - 1 - position;
+}
+
+static uint32_t send_count(uint32_t size, uint32_t lane, uint32_t position)
+{
+    bool const is_end = position == (lane == 0 ? size - 1 : 0);
+    return is_end ? 0 : arrival_count(size, lane, position) + 1;
+}
+
+static struct primitive_step step_of(uint32_t size, uint32_t lane, uint32_t position, uint32_t step)
+{
+    (void)size;
+    (void)lane;
+    (void)position;
+    return (struct primitive_step){.units = 2, .arrivals = step, .move_count = 1};
+}
+
+static struct primitive_move move_of(uint32_t size, uint32_t lane, uint32_t position, uint32_t step,
+                                     uint32_t move)
+{
+    (void)size;
+    (void)move;
+    return (struct primitive_move){
+        .source = lane == 0 ? position - step : position + step,
+        .destination = primitive_any,
+        .halves = PRIMITIVE_HALVES,
+    };
+}
+
+const struct primitive primitive_all_gather_line = {
+    .name = "all_gather_line",
+    .help = "whole chunks travel to both ends of a line: V(N-1)/(N·w) and N-1 hops",
+    .source = "Austin et al., How to Scale Your Model (2025), chapter 3, AllGather, for an axis "
+              "without wraparound (chapter 2): bidirectional, but the ends have one neighbour",
+    .kind = COLLECTIVE_ALL_GATHER,
+    .algorithm = "line",
+    .ring = false,
+    .lane_count = 2,
+    .send_count = send_count,
+    .arrival_count = arrival_count,
+    .step = step_of,
+    .move = move_of,
+};

@@ -1,0 +1,55 @@
+/*
+ * AllToAll on a line: each rank sends towards either end one bundle with all it has for the ranks
+ * on that side; each rank on the way takes out its chunk and passes on the rest.
+ */
+#include "sim/collective/collective.h"
+
+static uint32_t arrival_count(uint32_t size, uint32_t lane, uint32_t position)
+{
+    return lane == 0 ? position : size - 1 - position;
+}
+
+/* The ranks that lie further on. */
+static uint32_t onwards_count(uint32_t size, uint32_t lane, uint32_t position)
+{
+    return lane == 0 ? size - 1 - position : position;
+}
+
+static uint32_t send_count(uint32_t size, uint32_t lane, uint32_t position)
+{
+    bool const is_end = onwards_count(size, lane, position) == 0;
+    return is_end ? 0 : arrival_count(size, lane, position) + 1;
+}
+
+static struct primitive_step step_of(uint32_t size, uint32_t lane, uint32_t position, uint32_t step)
+{
+    uint32_t const count = onwards_count(size, lane, position);
+    return (struct primitive_step){.units = 2 * count, .arrivals = step, .move_count = count};
+}
+
+static struct primitive_move move_of(uint32_t size, uint32_t lane, uint32_t position, uint32_t step,
+                                     uint32_t move)
+{
+    (void)size;
+    return (struct primitive_move){
+        .source = lane == 0 ? position - step : position + step,
+        .destination = lane == 0 ? position + 1 + move : position - 1 - move,
+        .halves = PRIMITIVE_HALVES,
+    };
+}
+
+const struct primitive primitive_all_to_all_line = {
+    .name = "all_to_all_line",
+    .help = "bundles travel to both ends of a line, a chunk less each hop: "
+            "V(N-1)/(2N·w) and N-1 hops",
+    .source = "Austin et al., How to Scale Your Model (2025), chapter 3, AllToAll, for an axis "
+              "without wraparound: the ring's bundles, stored and forwarded from end to end",
+    .kind = COLLECTIVE_ALL_TO_ALL,
+    .algorithm = "line",
+    .ring = false,
+    .lane_count = 2,
+    .send_count = send_count,
+    .arrival_count = arrival_count,
+    .step = step_of,
+    .move = move_of,
+};

@@ -1,0 +1,55 @@
+/*
+ * ReduceScatter on a ring, one way: the partial sum for the lower neighbour, farthest along the
+ * ring, leaves first; every rank on its way adds its own.
+ */
+#include "sim/collective/collective.h"
+
+static uint32_t message_count(uint32_t size, uint32_t lane, uint32_t position)
+{
+    (void)lane;
+    (void)position;
+    return size - 1;
+}
+
+static struct primitive_step step_of(uint32_t size, uint32_t lane, uint32_t position, uint32_t step)
+{
+    (void)size;
+    (void)lane;
+    (void)position;
+    return (struct primitive_step){
+        .units = 2, .arrivals = step, .chunks = step + 1, .move_count = 1};
+}
+
+static uint32_t chunk_at(uint32_t size, uint32_t position, uint32_t index)
+{
+    return (position + size - 1 - index) % size;
+}
+
+static struct primitive_move move_of(uint32_t size, uint32_t lane, uint32_t position, uint32_t step,
+                                     uint32_t move)
+{
+    (void)lane;
+    (void)move;
+    return (struct primitive_move){
+        .source = primitive_any,
+        .destination = chunk_at(size, position, step),
+        .halves = PRIMITIVE_HALVES,
+    };
+}
+
+const struct primitive primitive_reduce_scatter_ring_one_way = {
+    .name = "reduce_scatter_ring_one_way",
+    .help = "partial sums go round a ring in one direction, farthest first: "
+            "V(N-1)/(N·w) and N-1 hops",
+    .source = "Patarasuk and Yuan, Bandwidth optimal all-reduce algorithms for clusters of "
+              "workstations, JPDC 69 (2009), section 4: the logical ring",
+    .kind = COLLECTIVE_REDUCE_SCATTER,
+    .algorithm = "ring-one-way",
+    .ring = true,
+    .lane_count = 1,
+    .send_count = message_count,
+    .arrival_count = message_count,
+    .step = step_of,
+    .move = move_of,
+    .chunk_at = chunk_at,
+};

@@ -1,0 +1,20 @@
+/*
+ * protobuf.h: the protobuf wire format, as much as a writer needs.
+ * Source: protobuf.dev, "Encoding".
+ */
+#ifndef SIM_REPORT_PROTOBUF_H
+#define SIM_REPORT_PROTOBUF_H
+
+#include <stdint.h>
+
+struct text;
+
+void protobuf_unsigned(struct text *text, uint32_t field, uint64_t value);
+void protobuf_double(struct text *text, uint32_t field, double value);
+void protobuf_string(struct text *text, uint32_t field, const char *string);
+
+/* A message inside: what is added until the end belongs to it. They nest. */
+uint64_t protobuf_begin(struct text *text, uint32_t field);
+void protobuf_end(struct text *text, uint64_t begin);
+
+#endif

@@ -1,0 +1,333 @@
+#include "sim/report/timeline.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "sim/base/arena.h"
+#include "sim/base/text.h"
+#include "sim/report/timeline_sort.h"
+#include "sim/report/track.h"
+
+/* Tracks of a chip, by number; the chip's own is 0. */
+enum {
+    UUID_PROCESS = 0,
+    UUID_STEP = 1,
+    UUID_PORTS = 2,
+    UUID_MEMORY = 3,
+    UUID_QUEUES = 4,
+    UUID_QUEUE_FIRST = 8,
+    UUID_MEMORY_FIRST = 16, /* The last of them is the total. */
+    UUID_PORT_FIRST = 32,   /* times LANES_MAX */
+    UUID_STREAM_FIRST = 96, /* times LANES_MAX */
+    UUID_CHIP = 256,
+    LANES_MAX = 4,
+    NAME_BYTES = 96,
+};
+
+struct timeline {
+    const struct report_input *input;
+    const struct program_role *role;
+    struct track_writer writer;
+    uint64_t base; /* Of the chip that is being written. */
+    uint32_t chip;
+};
+
+static void describe(struct timeline *timeline, uint32_t uuid, uint32_t parent, const char *name,
+                     uint32_t rank, enum track_unit unit)
+{
+    track_describe(&timeline->writer,
+                   &(struct track_description){.uuid = timeline->base + uuid,
+                                               .parent_uuid = timeline->base + parent,
+                                               .name = name,
+                                               .rank = rank,
+                                               .unit = unit});
+}
+
+static const struct program_op *op_of(const struct timeline *timeline,
+                                      const struct trace_record *record)
+{
+    const struct program *program = timeline->input->program;
+    const struct program_block *block = program_slot_block(timeline->role, record->slot);
+    const struct program_template *template = &program->templates[block->template_index];
+    SIM_ASSERT(record->op < template->op_count);
+    return &template->op[record->op];
+}
+
+/* Slices of one track must not overlap. Those of a stream or a link never should; if they do, the
+ * later one is shown on a track of its own below rather than cut. */
+struct lanes {
+    int64_t end_ps[LANES_MAX];
+    bool described[LANES_MAX];
+    uint32_t first_uuid;
+    uint32_t parent;
+    uint32_t rank;
+    const char *name;
+};
+
+static uint64_t lane_for(struct timeline *timeline, struct lanes *lanes, int64_t begin_ps,
+                         int64_t end_ps)
+{
+    uint32_t lane = 0;
+    while (lane < LANES_MAX && lanes->end_ps[lane] > begin_ps) lane++;
+    if (lane == LANES_MAX) return 0;
+    if (!lanes->described[lane]) {
+        char name[NAME_BYTES];
+        (void)snprintf(name, sizeof name, lane == 0 ? "%s" : "%s (%u)", lanes->name, lane + 1);
+        describe(timeline, lanes->first_uuid + lane, lanes->parent, name,
+                 LANES_MAX * lanes->rank + lane, TRACK_NO_COUNTER);
+        lanes->described[lane] = true;
+    }
+    lanes->end_ps[lane] = end_ps;
+    return timeline->base + lanes->first_uuid + lane;
+}
+
+static bool same_op(const struct trace_record *one, const struct trace_record *other)
+{
+    return one->slot == other->slot && one->op == other->op;
+}
+
+static void op_begin(struct timeline *timeline, uint64_t uuid, const struct trace_record *first)
+{
+    const struct program *program = timeline->input->program;
+    const struct program_op *op = op_of(timeline, first);
+    struct track_argument arguments[3];
+    uint32_t count = 0;
+    bool const collective = op->kind == PROGRAM_OP_COLLECTIVE;
+    if (collective) {
+        const struct plan *plan = &program->plans[op->index];
+        arguments[count++] =
+            (struct track_argument){.name = "array bytes", .number = plan->size_bytes};
+        arguments[count++] =
+            (struct track_argument){.name = "ranks", .number = group_rank_count(&plan->group)};
+        arguments[count++] =
+            (struct track_argument){.name = "algorithm", .string = plan->algorithm};
+    } else {
+        const struct work *work = &program->works[op->index];
+        arguments[count++] =
+            (struct track_argument){.name = "matmul FLOP", .number = work_matmul_flop(work)};
+        arguments[count++] = (struct track_argument){
+            .name = "HBM bytes", .number = work->hbm_read_bytes + work->hbm_write_bytes};
+        arguments[count++] =
+            (struct track_argument){.name = "vector FLOP", .number = work->vector_flop};
+    }
+    track_slice_begin(&timeline->writer, uuid, first->begin_ps,
+                      collective ? TRACK_COLLECTIVE : TRACK_COMPUTE, op->name, arguments, count);
+}
+
+/* An op with its parts inside, where there are several. */
+static void write_op(struct timeline *timeline, uint64_t uuid, const struct trace_record *const *at,
+                     uint32_t count)
+{
+    op_begin(timeline, uuid, at[0]);
+    int64_t end_ps = at[0]->begin_ps;
+    for (uint32_t i = 0; i < count; i++) {
+        bool const apart = at[i]->begin_ps >= end_ps;
+        if (at[i]->end_ps > end_ps) end_ps = at[i]->end_ps;
+        if (count == 1 || !apart) continue;
+        char name[NAME_BYTES];
+        (void)snprintf(name, sizeof name, "chunk %u", at[i]->lane + 1u);
+        track_slice_begin(&timeline->writer, uuid, at[i]->begin_ps, TRACK_COMPUTE, name, NULL, 0);
+        track_slice_end(&timeline->writer, uuid, at[i]->end_ps);
+    }
+    track_slice_end(&timeline->writer, uuid, end_ps);
+}
+
+static void write_stream(struct timeline *timeline, uint32_t stream,
+                         const struct trace_record *const *at, uint32_t count)
+{
+    struct lanes lanes = {.first_uuid = UUID_STREAM_FIRST + stream * LANES_MAX,
+                          .parent = UUID_STEP,
+                          .rank = stream,
+                          .name = timeline->input->program->stream[stream].name};
+    for (uint32_t i = 0; i < count;) {
+        uint32_t parts = 1;
+        int64_t end_ps = at[i]->end_ps;
+        for (; i + parts < count && same_op(at[i], at[i + parts]); parts++)
+            if (at[i + parts]->end_ps > end_ps) end_ps = at[i + parts]->end_ps;
+        uint64_t const uuid = lane_for(timeline, &lanes, at[i]->begin_ps, end_ps);
+        if (uuid != 0) write_op(timeline, uuid, at + i, parts);
+        i += parts;
+    }
+}
+
+/* Phases and, inside, layers: from the first to the last op of the compute stream. */
+static void write_layers(struct timeline *timeline, const struct trace_record *const *at,
+                         uint32_t count)
+{
+    static const char *const phases[] = {
+#define X(name, text) text,
+        PROGRAM_PHASE_TABLE(X)
+#undef X
+    };
+    uint64_t const uuid = timeline->base + UUID_STEP;
+    const struct program_block *open = NULL;
+    for (uint32_t i = 0; i < count;) {
+        uint32_t const slot = at[i]->slot;
+        const struct program_block *block = program_slot_block(timeline->role, slot);
+        if (open == NULL || open->phase != block->phase) {
+            if (open != NULL) track_slice_end(&timeline->writer, uuid, at[i - 1]->end_ps);
+            track_slice_begin(&timeline->writer, uuid, at[i]->begin_ps, TRACK_LAYER,
+                              phases[block->phase], NULL, 0);
+        }
+        open = block;
+        char name[NAME_BYTES];
+        program_slot_name(timeline->role, slot, name, sizeof name);
+        struct track_argument const microbatch = {.name = "microbatch",
+                                                  .number = block->microbatch};
+        track_slice_begin(&timeline->writer, uuid, at[i]->begin_ps, TRACK_LAYER, name, &microbatch,
+                          1);
+        while (i < count && at[i]->slot == slot) i++;
+        track_slice_end(&timeline->writer, uuid, at[i - 1]->end_ps);
+    }
+    if (open != NULL) track_slice_end(&timeline->writer, uuid, at[count - 1]->end_ps);
+}
+
+static void write_port(struct timeline *timeline, uint32_t port,
+                       const struct trace_record *const *at, uint32_t count)
+{
+    char name[NAME_BYTES];
+    (void)snprintf(name, sizeof name, "ICI %s", machine_port_name(port));
+    struct lanes lanes = {.first_uuid = UUID_PORT_FIRST + port * LANES_MAX,
+                          .parent = UUID_PORTS,
+                          .rank = port,
+                          .name = name};
+    for (uint32_t i = 0; i < count; i++) {
+        uint64_t const uuid = lane_for(timeline, &lanes, at[i]->begin_ps, at[i]->end_ps);
+        if (uuid == 0) continue;
+        struct track_argument const bytes = {.name = "bytes", .number = at[i]->bytes};
+        track_slice_begin(&timeline->writer, uuid, at[i]->begin_ps, TRACK_TRANSFER,
+                          op_of(timeline, at[i])->name, &bytes, 1);
+        track_slice_end(&timeline->writer, uuid, at[i]->end_ps);
+    }
+}
+
+/* Changes of one instant are one point of the curves. */
+static void write_memory(struct timeline *timeline, const struct trace_record *const *at,
+                         uint32_t count)
+{
+    static const char *const names[] = {
+#define X(name, text) text,
+        PROGRAM_MEMORY_TABLE(X)
+#undef X
+    };
+    uint64_t held[PROGRAM_MEMORY_COUNT] = {0}, written[PROGRAM_MEMORY_COUNT];
+    for (uint32_t i = 0; i < PROGRAM_MEMORY_COUNT; i++) {
+        describe(timeline, UUID_MEMORY_FIRST + i, UUID_MEMORY, names[i], i + 1, TRACK_BYTES);
+        written[i] = UINT64_MAX; /* The first point is always written. */
+    }
+    uint32_t const total_uuid = UUID_MEMORY_FIRST + PROGRAM_MEMORY_COUNT;
+    describe(timeline, total_uuid, UUID_MEMORY, "total", 0, TRACK_BYTES);
+    uint64_t total_written = UINT64_MAX;
+    for (uint32_t i = 0; i < count; i++) {
+        SIM_ASSERT(at[i]->lane < PROGRAM_MEMORY_COUNT);
+        held[at[i]->lane] = at[i]->bytes;
+        if (i + 1 < count && at[i + 1]->begin_ps == at[i]->begin_ps) continue;
+        uint64_t total = 0;
+        for (uint32_t m = 0; m < PROGRAM_MEMORY_COUNT; m++) {
+            total += held[m];
+            if (held[m] == written[m]) continue;
+            track_count(&timeline->writer, timeline->base + UUID_MEMORY_FIRST + m, at[i]->begin_ps,
+                        (int64_t)held[m]);
+            written[m] = held[m];
+        }
+        if (total != total_written)
+            track_count(&timeline->writer, timeline->base + total_uuid, at[i]->begin_ps,
+                        (int64_t)total);
+        total_written = total;
+    }
+}
+
+static double share_of(double part, double whole)
+{
+    if (whole <= 0) return 0;
+    return part >= whole ? 100 : 100 * part / whole;
+}
+
+/* How much of the MXU, the VPU and HBM each part of a compute op asks for while it runs: its share
+ * of the op's FLOP and bytes, at the chip's rates, over the time it took. */
+static void write_queues(struct timeline *timeline, const struct trace_record *const *at,
+                         uint32_t count)
+{
+    static const char *const names[] = {"mxu", "vpu", "hbm (compute)"};
+    const struct chip *chip = &timeline->input->machine->chip;
+    for (uint32_t i = 0; i < 3; i++)
+        describe(timeline, UUID_QUEUE_FIRST + i, UUID_QUEUES, names[i], i, TRACK_PERCENT);
+    uint64_t const first = timeline->base + UUID_QUEUE_FIRST;
+    for (uint32_t i = 0; i < count; i++) {
+        const struct program_op *op = op_of(timeline, at[i]);
+        const struct work *work = &timeline->input->program->works[op->index];
+        double const whole = (double)(at[i]->end_ps - at[i]->begin_ps) / 1e12 * op->parts;
+        double const math_rate = (double)chip->math_flop_per_s[work->math_format];
+        double const math = math_rate > 0 ? (double)work_matmul_flop(work) / math_rate : 0;
+        double const vector = (double)work->vector_flop / (double)chip->vector_flop_per_s;
+        double const bytes = (double)work->hbm_read_bytes + (double)work->hbm_write_bytes;
+        double const hbm = bytes / (double)chip->hbm_bytes_per_s;
+        double const shares[] = {share_of(math, whole), share_of(vector, whole),
+                                 share_of(hbm, whole)};
+        bool const pause = i + 1 == count || at[i + 1]->begin_ps > at[i]->end_ps;
+        for (uint32_t q = 0; q < 3; q++) {
+            track_share(&timeline->writer, first + q, at[i]->begin_ps, shares[q]);
+            if (pause) track_share(&timeline->writer, first + q, at[i]->end_ps, 0);
+        }
+    }
+}
+
+static void describe_chip(struct timeline *timeline, uint32_t index)
+{
+    const struct machine *machine = timeline->input->machine;
+    uint32_t at[MACHINE_AXES_MAX];
+    char name[NAME_BYTES];
+    machine_coordinates(machine, timeline->chip, at);
+    int used = snprintf(name, sizeof name, "chip %u (", timeline->chip);
+    for (uint32_t i = 0; i < machine->axis_count; i++)
+        used += snprintf(name + used, sizeof name - (size_t)used, "%s%u", i > 0 ? "," : "", at[i]);
+    (void)snprintf(name + used, sizeof name - (size_t)used, ")");
+    track_describe(
+        &timeline->writer,
+        &(struct track_description){
+            .uuid = timeline->base + UUID_PROCESS, .name = name, .rank = index, .pid = index + 1});
+    describe(timeline, UUID_STEP, UUID_PROCESS, "layers and streams", 0, TRACK_NO_COUNTER);
+    describe(timeline, UUID_PORTS, UUID_PROCESS, "ICI ports", 1, TRACK_NO_COUNTER);
+    describe(timeline, UUID_QUEUES, UUID_PROCESS, "queues", 2, TRACK_NO_COUNTER);
+    describe(timeline, UUID_MEMORY, UUID_PROCESS, "memory", 3, TRACK_NO_COUNTER);
+}
+
+static void write_chip(struct timeline *timeline, const struct timeline_records *records)
+{
+    for (uint32_t i = 0; i < records->track_count; i++) {
+        const struct timeline_track *track = &records->track[i];
+        const struct trace_record *const *at = records->record + track->first;
+        if (track->kind == TRACE_MEMORY) {
+            write_memory(timeline, at, track->count);
+            continue;
+        }
+        if (track->kind == TRACE_TRANSFER) {
+            write_port(timeline, track->number, at, track->count);
+            continue;
+        }
+        if (track->number == PROGRAM_COMPUTE) {
+            write_layers(timeline, at, track->count);
+            write_queues(timeline, at, track->count);
+        }
+        write_stream(timeline, track->number, at, track->count);
+    }
+}
+
+enum status timeline_write(struct arena *arena, const struct report_input *input, struct text *text,
+                           struct error *reterr)
+{
+    const struct trace *trace = input->trace;
+    struct timeline timeline = {.input = input, .role = &input->program->roles[0]};
+    STATUS_TRY(track_writer_start(arena, text, &timeline.writer, reterr));
+    for (uint32_t i = 0; i < trace->shown_count; i++) {
+        struct timeline_records records;
+        timeline.chip = trace->shown_chip[i];
+        timeline.base = (uint64_t)UUID_CHIP * (i + 1);
+        STATUS_TRY(timeline_sort(arena, trace, timeline.chip, &records, reterr));
+        describe_chip(&timeline, i);
+        write_chip(&timeline, &records);
+    }
+    if (timeline.writer.failed || text->failed)
+        return error_set(reterr, STATUS_NO_MEMORY, "", "no memory for the timeline");
+    return STATUS_OK;
+}

@@ -7,6 +7,7 @@
 #include "sim/base/arena.h"
 #include "sim/base/quantity.h"
 #include "sim/report/notes_parts.h"
+#include "sim/roofline/alternatives.h"
 
 enum { NOTE_BYTES = 640 };
 
@@ -285,6 +286,34 @@ static void note_memory(struct arena *arena, const struct report_input *input, s
               time_of((double)trace->memory_peak_at_ps / 1e12).text, slot);
 }
 
+/* The fastest other mesh of whole axes that fits, if the formulas say that it is faster. */
+static enum status note_alternatives(struct arena *arena, const struct report_input *input,
+                                     struct notes *notes, struct error *reterr)
+{
+    struct alternative alternative[ALTERNATIVES_MAX];
+    uint32_t count = 0;
+    double const here = alternative_estimate_s(input->workload, input->roofline);
+    STATUS_TRY(alternatives_build(arena, input->workload, input->machine, input->mesh, alternative,
+                                  &count, reterr));
+    const struct alternative *best = NULL;
+    for (uint32_t i = 0; i < count; i++) {
+        const struct alternative *other = &alternative[i];
+        if (other->current || !other->fits) continue;
+        if (best == NULL || other->estimate_s < best->estimate_s) best = other;
+    }
+    if (best == NULL || best->estimate_s > here * (1 - hidden_share)) return STATUS_OK;
+    char split[96] = "";
+    if (best->sequence_parts > 1)
+        (void)snprintf(split, sizeof split, ", with each sequence split over %u chips",
+                       best->sequence_parts);
+    notes_add(arena, notes,
+              "worth trying: %s%s; by the same formulas %s (%s bound, hops included) instead of %s "
+              "here",
+              best->mesh, split, time_of(best->estimate_s).text, best->roofline.bound_by,
+              time_of(here).text);
+    return STATUS_OK;
+}
+
 enum status notes_build(struct arena *arena, const struct report_input *input,
                         const struct facts *facts, struct notes *ret_notes, struct error *reterr)
 {
@@ -293,6 +322,7 @@ enum status notes_build(struct arena *arena, const struct report_input *input,
     note_bound(arena, input, facts, ret_notes);
     note_tp_rule(arena, input, ret_notes);
     note_tp_exposed(arena, input, facts, ret_notes);
+    STATUS_TRY(note_alternatives(arena, input, ret_notes, reterr));
     note_fsdp(arena, input, facts, ret_notes);
     note_dp(arena, facts, ret_notes);
     note_latency(arena, input, facts, ret_notes);

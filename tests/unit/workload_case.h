@@ -104,7 +104,14 @@ struct case_sums {
     int64_t effects[PROGRAM_MEMORY_COUNT];
 };
 
-/* Sums over the step; collectives only of streams whose name ends in `group`. */
+/* Whether the last word of a stream's name is `group`; every stream is of "". */
+static inline bool case_stream_is(const struct program_stream *stream, const char *group)
+{
+    const char *blank = strrchr(stream->name, ' ');
+    return group[0] == '\0' || strcmp(blank != NULL ? blank + 1 : stream->name, group) == 0;
+}
+
+/* Sums over the step; collectives only of the streams of a group. */
 static inline struct case_sums case_sum(const struct program *program, const char *group)
 {
     struct case_sums sums = {0};
@@ -119,17 +126,11 @@ static inline struct case_sums case_sum(const struct program *program, const cha
                 const struct work *work = &program->works[op->index];
                 sums.matmul_flop += times * (double)work_matmul_flop(work);
                 sums.vector_flop += times * (double)work->vector_flop;
-                sums.hbm_bytes +=
-                    times * (double)(work->hbm_read_bytes + work->hbm_write_bytes);
+                sums.hbm_bytes += times * (double)(work->hbm_read_bytes + work->hbm_write_bytes);
                 sums.useful_flop += times * (double)work->useful_flop;
                 continue;
             }
-            const char *stream = program->stream[op->stream].name;
-            size_t const length = strlen(stream);
-            if (length < strlen(group) ||
-                strcmp(stream + length - strlen(group), group) != 0) {
-                continue;
-            }
+            if (!case_stream_is(&program->stream[op->stream], group)) continue;
             const struct plan *plan = &program->plans[op->index];
             sums.collectives[plan->kind] += (uint64_t)times;
             sums.bytes[plan->kind] += times * (double)plan->size_bytes;

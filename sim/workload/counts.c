@@ -1,0 +1,315 @@
+#include "sim/workload/counts.h"
+
+#include "sim/base/units.h"
+#include "sim/workload/local.h"
+#include "sim/workload/vector.h"
+
+/* What the formulas are written in: one chip, one microbatch, elements unless the name says more.
+ */
+struct letters {
+    const struct local *local;
+    const struct machine *machine;
+    double layers, microbatches;
+    double again;           /* 1: block remat repeats the forward pass. */
+    double attention_again; /* 1: so does big_matmuls with the attention between the matmuls. */
+    double adds;            /* 1: dW reads the accumulator that it is added to. */
+    double a, w, g, o;      /* Bytes of an element: activations, weights, gradients, moments. */
+    double rows, full, shard, tmp, mid, in_weights, out_weights; /* Of the MLP. */
+    double q, qkv, kv, scores, attention_in, attention_out;      /* Of attention. */
+    double gated;
+    double vocabulary, logits;
+    double layer_elements; /* All weights of a layer. */
+    double step_elements;  /* All weights of the model. */
+};
+
+static double bytes_of(enum format format)
+{
+    return format_bits(format) / 8.0;
+}
+
+static struct letters letters_of(const struct local *local, const struct machine *machine)
+{
+    const struct workload_plan *plan = local->plan;
+    bool const llama = local_is_llama(local);
+    struct letters x = {.local = local, .machine = machine};
+    x.layers = (double)plan->model.layers;
+    x.microbatches = plan->accumulate;
+    x.again = plan->remat == WORKLOAD_REMAT_BLOCK;
+    x.attention_again = plan->remat != WORKLOAD_REMAT_NONE;
+    x.adds = plan->accumulate > 1 && local->gradient_shards == 1;
+    x.a = bytes_of(plan->formats.activations);
+    x.w = bytes_of(plan->formats.weights);
+    x.g = bytes_of(plan->formats.gradients);
+    x.o = bytes_of(plan->formats.optimizer);
+    x.rows = (double)local->rows;
+    x.full = x.rows * (double)local->width;
+    x.shard = x.full / local->tp;
+    x.gated = plan->model.matrices == 3;
+    double const columns = (double)plan->model.mlp_width / local->tp;
+    x.in_weights = (double)local->width * columns * (1 + x.gated);
+    x.out_weights = (double)local->width * columns;
+    x.tmp = x.mid = x.rows * columns * (1 + x.gated);
+    x.layer_elements = x.in_weights + x.out_weights;
+    if (llama) {
+        double const head = (double)plan->model.head_width;
+        x.q = x.rows * (double)local->heads * head;
+        x.qkv = x.q + 2 * x.rows * (double)local->kv_heads * head;
+        x.kv = 2 * (double)local->sequences * (double)local->keys * (double)local->kv_heads * head;
+        double const keys = (double)local->keys;
+        bool const causal = plan->attention == WORKLOAD_ATTENTION_CAUSAL;
+        x.scores = x.rows * (causal ? (keys + 1) / 2 : keys) * (double)local->heads;
+        x.attention_in = x.qkv / x.rows * (double)local->width;
+        x.attention_out = x.q / x.rows * (double)local->width;
+        x.vocabulary = (double)local->vocabulary * (double)local->width;
+        x.logits = x.rows * (double)local->vocabulary;
+        x.layer_elements += x.attention_in + x.attention_out + 2 * (double)local->norm_elements;
+    }
+    x.step_elements = x.layers * x.layer_elements;
+    if (llama) {
+        x.step_elements += x.vocabulary * (plan->model.tied ? 1 : 2) + (double)local->norm_elements;
+    }
+    return x;
+}
+
+static double padded(uint64_t amount, uint64_t multiple)
+{
+    return (double)units_round_up(amount, multiple);
+}
+
+/* 2·rows·inner·columns with the shape padded to the chip's MXU. */
+static double padded_matmul(const struct letters *x, uint64_t rows, uint64_t inner,
+                            uint64_t columns)
+{
+    const struct chip *chip = &x->machine->chip;
+    return 2 * padded(rows, 8) * padded(inner, chip->mxu_rows) * padded(columns, chip->mxu_columns);
+}
+
+/* The scores of all heads and sequences, with and without the causal half; see
+ * lower_attention.c for how the half is laid out. */
+static double padded_scores(const struct letters *x, bool weighted)
+{
+    const struct local *local = x->local;
+    uint64_t rows = local->queries;
+    uint64_t columns = local->keys;
+    if (local->plan->attention == WORKLOAD_ATTENTION_CAUSAL) {
+        columns = rows % 2 == 0 ? columns + 1 : (columns + 2) / 2;
+        rows = rows % 2 == 0 ? rows / 2 : rows;
+    }
+    double const one = weighted ? padded_matmul(x, rows, columns, local->head_width)
+                                : padded_matmul(x, rows, local->head_width, columns);
+    return one * (double)(local->heads * local->sequences);
+}
+
+/* Each weight is multiplied forward, for dW, for dX, and once more where it is repeated. */
+static void count_matmuls(const struct letters *x, struct workload_counts *counts)
+{
+    const struct local *local = x->local;
+    const struct model *model = &local->plan->model;
+    double const passes = 3 + x->again;
+    double const layer =
+        2 * x->rows * (x->in_weights + x->out_weights + x->attention_in + x->attention_out);
+    double const head = 2 * x->rows * x->vocabulary;
+    double const dots = 2 * x->scores * (double)local->head_width;
+    double const forward_dots = 2 * (1 + x->attention_again);
+    counts->matmul_flop =
+        x->microbatches * (x->layers * (passes * layer + (forward_dots + 5) * dots) + 3 * head);
+
+    double const heads = (double)(2 * model->heads + 2 * model->kv_heads);
+    double const useful_width =
+        (double)(model->matrices * model->mlp_width) + heads * (double)model->head_width;
+    double const useful = 2 * x->rows * (double)local->width / local->tp;
+    counts->matmul_useful = x->microbatches * (x->layers * (3 * useful * useful_width + 6 * dots) +
+                                               3 * useful * (double)model->vocabulary);
+
+    uint64_t const rows = local->rows;
+    uint64_t const width = local->width;
+    double pad = (1 + x->gated) * padded_matmul(x, rows, width, local->mlp_columns) +
+                 padded_matmul(x, rows, local->mlp_columns, width);
+    double pad_dots = 0;
+    double pad_head = 0;
+    if (local_is_llama(local)) {
+        pad += padded_matmul(x, rows, width, local->qkv_columns) +
+               padded_matmul(x, rows, local->heads * local->head_width, width);
+        pad_dots = (1 + x->attention_again) * (padded_scores(x, false) + padded_scores(x, true)) +
+                   2 * padded_scores(x, false) + 3 * padded_scores(x, true);
+        pad_head = 3 * padded_matmul(x, rows, width, local->vocabulary);
+    }
+    counts->padded_flop = x->microbatches * (x->layers * (passes * pad + pad_dots) + pad_head);
+}
+
+static void count_vector(const struct letters *x, struct workload_counts *counts)
+{
+    const struct local *local = x->local;
+    double const gate = x->gated * x->rows * (double)local->mlp_columns;
+    double layer = gate * ((2 + x->again) * VECTOR_GATE + VECTOR_GATE_BACKWARD);
+    double rest = 0;
+    if (local_is_llama(local)) {
+        double const forwards = 1 + x->attention_again;
+        double const rope = VECTOR_ROPE * (x->q + (x->qkv - x->q) / 2);
+        layer += 2 * x->shard * (forwards * VECTOR_NORM + VECTOR_NORM_BACKWARD);
+        layer += forwards * (rope + VECTOR_SOFTMAX * x->scores);
+        layer += rope + VECTOR_ROW_DOT * x->q + VECTOR_SOFTMAX_BACKWARD * x->scores;
+        rest = x->shard * (VECTOR_NORM + VECTOR_NORM_BACKWARD + 1) + VECTOR_LOSS * x->logits;
+    }
+    counts->vector_flop = x->microbatches * (x->layers * layer + rest) +
+                          VECTOR_ADAM * x->step_elements / local->state_shards;
+}
+
+/* A projection forward, its dW and its dX: `side` is what it has beside the full [B_X, D]. */
+static double projection_bytes(const struct letters *x, double weights, double side)
+{
+    double const forward = (x->full + side) * x->a + weights * x->w;
+    double const d_weight = (x->full + side) * x->a + weights * x->g * (1 + x->adds);
+    return forward * (2 + x->again) + d_weight;
+}
+
+static void count_hbm(const struct letters *x, struct workload_counts *counts)
+{
+    const struct local *local = x->local;
+    bool const tied = local->plan->model.tied;
+    double layer = projection_bytes(x, x->in_weights, x->tmp) +
+                   projection_bytes(x, x->out_weights, x->mid) + x->gated * x->mid * x->a;
+    double rest = 0;
+    if (local_is_llama(local)) {
+        double const forwards = 1 + x->attention_again;
+        double const statistics = 4 * x->rows * (double)local->heads;
+        layer += 2 * 4 * x->shard * x->a * (forwards + 1);
+        layer += projection_bytes(x, x->attention_in, x->qkv) +
+                 projection_bytes(x, x->attention_out, x->q);
+        layer += forwards * ((2 * x->q + x->kv) * x->a + statistics);
+        layer += (4 * x->q + 2 * x->kv) * x->a + statistics;
+        double const embedding = x->shard * x->w + x->full * x->a + x->shard * x->a +
+                                 2 * x->shard * x->g +
+                                 (tied || x->adds > 0 ? 0 : x->vocabulary * x->g);
+        double const head = 2 * 4 * x->shard * x->a + 5 * x->logits * x->a + 3 * x->full * x->a +
+                            2 * x->vocabulary * x->w + x->vocabulary * x->g * (1 + x->adds);
+        rest = embedding + head;
+    }
+    counts->hbm_bytes = x->microbatches * (x->layers * layer + rest) +
+                        x->step_elements / local->state_shards * (x->g + 4 * x->o + 2 * x->w);
+}
+
+/* Weights gathered and gradients reduced, as one op a unit. */
+static void count_weights(const struct letters *x, struct workload_counts *counts)
+{
+    const struct local *local = x->local;
+    const struct workload_plan *plan = local->plan;
+    bool const llama = local_is_llama(local);
+    bool const tied = plan->model.tied;
+    uint64_t const tensors = plan->model.matrices + (llama ? 4 : 0);
+    uint64_t const layer_units = plan->gather == WORKLOAD_GATHER_TENSOR  ? tensors
+                                 : plan->gather == WORKLOAD_GATHER_LAYER ? 1
+                                                                         : UINT64_C(1) + llama;
+    uint64_t const units = plan->model.layers * layer_units;
+    uint64_t const owned = llama ? UINT64_C(2) - tied : 0;
+    double const layers = x->layers * x->layer_elements;
+    double const rest = x->step_elements - layers;
+    if (local->shards > 1) {
+        struct workload_traffic *traffic = &counts->role[local->shard_role];
+        /* Tied, the one matrix is gathered for the lookup and for the head. */
+        traffic->gather_bytes += x->microbatches * (2 * layers + rest * (tied ? 2 : 1)) * x->w;
+        traffic->gather_count += plan->accumulate * (2 * units + (llama ? 2 : 0));
+        traffic->scatter_bytes += x->microbatches * x->step_elements * x->g;
+        traffic->scatter_count += plan->accumulate * (units + owned);
+    }
+    if (local->replicas == 1) return;
+    struct workload_traffic *traffic = &counts->role[MESH_DP];
+    uint64_t const times = local->reduce_last ? 1 : plan->accumulate;
+    if (plan->zero == 0) {
+        traffic->all_reduce_bytes += (double)times * x->step_elements / local->shards * x->g;
+        traffic->all_reduce_count += times * (units + owned);
+        return;
+    }
+    traffic->scatter_bytes += (double)times * x->step_elements * x->g;
+    traffic->scatter_count += times * (units + owned);
+    traffic->gather_bytes += x->step_elements * x->w;
+    traffic->gather_count += units + owned;
+}
+
+static void count_activations(const struct letters *x, struct workload_counts *counts)
+{
+    const struct local *local = x->local;
+    const struct workload_plan *plan = local->plan;
+    bool const llama = local_is_llama(local);
+    uint64_t const blocks = plan->model.layers * (UINT64_C(1) + llama);
+    uint64_t const ends =
+        llama ? UINT64_C(2) : 0; /* Embedding and head: one of each kind a pass. */
+    uint64_t const gathers = 2 + (plan->remat != WORKLOAD_REMAT_NONE);
+    uint64_t const scatters = 2 + (plan->remat == WORKLOAD_REMAT_BLOCK);
+    struct workload_traffic *tp = &counts->role[MESH_TP];
+    if (local->tp > 1) {
+        tp->gather_count = plan->accumulate * (blocks * gathers + ends);
+        tp->scatter_count = plan->accumulate * (blocks * scatters + ends);
+        tp->gather_bytes = (double)tp->gather_count * x->full * x->a;
+        tp->scatter_bytes = (double)tp->scatter_count * x->full * x->a;
+        counts->tp_critical_count = tp->gather_count + tp->scatter_count;
+    }
+    if (local->kv_holders > 1) {
+        uint64_t const times = local->gradient_shards == 1 ? 1 : plan->accumulate;
+        counts->kv.all_reduce_count = times * plan->model.layers;
+        counts->kv.all_reduce_bytes = (double)counts->kv.all_reduce_count * 2 *
+                                      (double)(local->width * local->head_width) * x->g;
+    }
+    if (local->sequence_parts > 1) {
+        struct workload_traffic *sequence = &counts->sequence;
+        uint64_t const layers = plan->accumulate * plan->model.layers;
+        sequence->gather_count = layers * (UINT64_C(1) + (plan->remat != WORKLOAD_REMAT_NONE));
+        sequence->scatter_count = layers;
+        sequence->gather_bytes = (double)sequence->gather_count * x->kv * x->a;
+        sequence->scatter_bytes = (double)sequence->scatter_count * x->kv * x->a;
+    }
+}
+
+/* Bytes that one layer keeps from its forward to its backward pass. */
+static double saved_bytes(const struct letters *x)
+{
+    const struct local *local = x->local;
+    bool const llama = local_is_llama(local);
+    switch (local->plan->remat) {
+    case WORKLOAD_REMAT_NONE:
+        if (!llama) return (x->full + x->tmp) * x->a;
+        return (2 * x->shard + 2 * x->full + x->qkv + x->q + x->tmp) * x->a +
+               4 * x->rows * (double)local->heads +
+               (local->sequence_parts - 1.0) / local->sequence_parts * x->kv * x->a;
+    case WORKLOAD_REMAT_BIG_MATMULS:
+        return ((1 + llama) * x->shard + x->qkv + x->tmp) * x->a;
+    case WORKLOAD_REMAT_BLOCK:
+        break;
+    }
+    return x->shard * x->a;
+}
+
+void workload_count(const struct workload_plan *plan, const struct machine *machine,
+                    const struct mesh *mesh, struct workload_counts *ret_counts)
+{
+    struct local local;
+    struct error error;
+    enum status const status = local_build(plan, machine, mesh, &local, &error);
+    SIM_ASSERT(status == STATUS_OK);
+    struct letters const x = letters_of(&local, machine);
+    struct workload_counts counts = {0};
+    for (uint32_t r = 0; r < MESH_ROLE_COUNT; r++) counts.role[r].group = mesh->axis[r].group;
+    counts.kv.group = local.kv_group;
+    counts.sequence.group = local.sequence_group;
+    count_matmuls(&x, &counts);
+    count_vector(&x, &counts);
+    count_hbm(&x, &counts);
+    count_weights(&x, &counts);
+    count_activations(&x, &counts);
+
+    double const tokens = (double)plan->batch_tokens;
+    counts.useful_flop = 6 * (double)model_count(&plan->model).total * tokens;
+    if (local_is_llama(&local)) {
+        double const length = (double)plan->sequence_length;
+        bool const causal = plan->attention == WORKLOAD_ATTENTION_CAUSAL;
+        counts.useful_attention_flop =
+            model_attention_flop(&plan->model, plan->batch_tokens, plan->sequence_length) *
+            (causal ? (length + 1) / (2 * length) : 1);
+    }
+    counts.parameter_bytes = x.step_elements / local.shards * x.w;
+    counts.optimizer_bytes = 2 * x.step_elements / local.state_shards * x.o;
+    counts.gradient_bytes = x.step_elements / local.gradient_shards * x.g;
+    counts.activation_bytes = x.layers * saved_bytes(&x);
+    counts.gathered_bytes = local.shards > 1 ? x.layer_elements * x.w : 0;
+    *ret_counts = counts;
+}

@@ -1,0 +1,123 @@
+#include "tests/fuzz/fuzz.h"
+
+#include <string.h>
+
+#include "sim/base/arena.h"
+#include "sim/base/embed.h"
+#include "sim/base/json.h"
+#include "sim/base/quantity.h"
+#include "sim/machine/chip_read.h"
+#include "sim/machine/machine.h"
+#include "sim/mesh/mesh.h"
+#include "sim/scenario/scenario.h"
+#include "sim/workload/model_read.h"
+
+extern const struct embed_file embed_scenarios[];
+
+static const uint64_t memory_limit_bytes = 256u << 20;
+
+/* A refusal says what is wrong, and that it is the input that is wrong. */
+static bool taken_or_explained(enum status status, const struct error *error)
+{
+    if (status == STATUS_OK) return true;
+    SIM_ASSERT(error->status == status);
+    SIM_ASSERT(error->message[0] != '\0');
+    SIM_ASSERT(status != STATUS_NO_MEMORY);
+    SIM_ASSERT(memchr(error->message, '\0', sizeof error->message) != NULL);
+    SIM_ASSERT(memchr(error->where, '\0', sizeof error->where) != NULL);
+    return false;
+}
+
+static void check_scenario(struct arena *arena, const struct scenario *scenario,
+                           struct fuzz_taken *taken)
+{
+    struct error error = {0};
+    struct scenario again;
+    struct machine machine;
+    struct mesh mesh;
+    const char *text = scenario_text(arena, scenario);
+    SIM_ASSERT(text != NULL);
+    enum status status =
+        scenario_read_text(arena, "printed", text, strlen(text), NULL, 0, &again, &error);
+    SIM_ASSERT(status == STATUS_OK);
+    SIM_ASSERT(strcmp(scenario_text(arena, &again), text) == 0);
+    taken->scenarios++;
+    status = machine_build(arena, &scenario->machine, &machine, &error);
+    if (!taken_or_explained(status, &error)) return;
+    taken->machines++;
+    status = mesh_build(arena, &scenario->mesh, &machine, &mesh, &error);
+    if (taken_or_explained(status, &error)) taken->meshes++;
+}
+
+static void fuzz_scenario(const char *text, uint64_t text_bytes, struct fuzz_taken *taken)
+{
+    struct error error = {0};
+    struct scenario scenario;
+    struct arena *arena = arena_create(memory_limit_bytes);
+    SIM_ASSERT(arena != NULL);
+    enum status const status =
+        scenario_read_text(arena, "fuzz", text, text_bytes, NULL, 0, &scenario, &error);
+    if (taken_or_explained(status, &error)) check_scenario(arena, &scenario, taken);
+    arena_destroy(arena);
+}
+
+static void fuzz_documents(const char *text, uint64_t text_bytes, struct fuzz_taken *taken)
+{
+    struct arena *arena = arena_create(memory_limit_bytes);
+    SIM_ASSERT(arena != NULL);
+    struct json *document = NULL;
+    struct error error = {0};
+    if (taken_or_explained(json_read_text(arena, "fuzz", text, text_bytes, &document, &error),
+                           &error)) {
+        struct model model;
+        struct chip chip;
+        taken->json++;
+        if (taken_or_explained(model_read_config(arena, document, "fuzz", &model, &error), &error))
+            taken->models++;
+        if (taken_or_explained(chip_read(arena, document, "ideal", "/profile", &chip, &error),
+                               &error))
+            taken->chips++;
+    }
+    arena_destroy(arena);
+}
+
+static void fuzz_setting(const char *text, struct fuzz_taken *taken)
+{
+    struct error error = {0};
+    struct scenario scenario;
+    struct scenario_setting const setting = {text};
+    struct arena *arena = arena_create(memory_limit_bytes);
+    SIM_ASSERT(arena != NULL);
+    enum status const status =
+        scenario_read_text(arena, "fuzz", embed_scenarios[0].bytes, embed_scenarios[0].size_bytes,
+                           &setting, 1, &scenario, &error);
+    if (taken_or_explained(status, &error)) {
+        taken->settings++;
+        check_scenario(arena, &scenario, taken);
+    }
+    arena_destroy(arena);
+}
+
+static void fuzz_quantities(const char *text, struct fuzz_taken *taken)
+{
+    struct error error = {0};
+    uint64_t amount = 0;
+    int64_t ps = 0;
+    taken->quantities += taken_or_explained(quantity_rate(text, "/q", &amount, &error), &error);
+    taken->quantities += taken_or_explained(quantity_bytes(text, "/q", &amount, &error), &error);
+    bool const is_duration = taken_or_explained(quantity_duration(text, "/q", &ps, &error), &error);
+    SIM_ASSERT(!is_duration || ps >= 0);
+    taken->quantities += is_duration;
+}
+
+void fuzz_readers(const char *text, uint64_t text_bytes, struct fuzz_taken *taken)
+{
+    char ended[4096];
+    fuzz_documents(text, text_bytes, taken);
+    fuzz_scenario(text, text_bytes, taken);
+    if (text_bytes >= sizeof ended) return;
+    if (text_bytes > 0) memcpy(ended, text, (size_t)text_bytes);
+    ended[text_bytes] = '\0';
+    if (ended[0] == '/') fuzz_setting(ended, taken);
+    if (text_bytes < 64) fuzz_quantities(ended, taken);
+}

@@ -1,0 +1,289 @@
+/* Rooflines from counts made by hand: the book's figures, and what a bound must never forget. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "sim/base/arena.h"
+#include "sim/roofline/roofline.h"
+#include "tests/unit/workload_case.h"
+
+struct step {
+    struct workload_case made;
+    struct workload_counts counts;
+    struct roofline roofline;
+};
+
+/* A machine of rings (or lines), with an fsdp and a tp axis on it, either of them NULL. */
+static struct step *step_of(const char *shape, bool rings, const char *fsdp, const char *tp)
+{
+    struct step *step = calloc(1, sizeof *step);
+    assert_non_null(step);
+    assert_int_equal(case_build(&step->made, &case_mlp, shape, NULL, fsdp, tp), STATUS_OK);
+    for (uint32_t i = 0; i < step->made.machine.axis_count; i++) step->made.machine.wrap[i] = rings;
+    const char *const texts[] = {fsdp, tp};
+    enum mesh_role const roles[] = {MESH_FSDP, MESH_TP};
+    struct mesh_plan plan = {0};
+    for (uint32_t i = 0; i < 2; i++) {
+        if (texts[i] == NULL) continue;
+        struct mesh_axis_plan *axis = &plan.axis[plan.axis_count++];
+        axis->role = roles[i];
+        char *text = arena_text(step->made.arena, texts[i]);
+        for (char *rest = NULL, *part = strtok_r(text, " ", &rest); part != NULL;
+             part = strtok_r(NULL, " ", &rest))
+            axis->part[axis->part_count++] = part;
+    }
+    assert_int_equal(mesh_build(step->made.arena, &plan, &step->made.machine, &step->made.mesh,
+                                &step->made.error),
+                     STATUS_OK);
+    return step;
+}
+
+static void step_free(struct step *step)
+{
+    case_free(&step->made);
+    free(step);
+}
+
+/* The forward pass of the bare MLP: each of 8 layers' two matrices is gathered over fsdp, and over
+ * tp the input is gathered and the output reduced. */
+static void forward_counts(struct step *step, double tokens_per_chip)
+{
+    struct workload_counts *counts = &step->counts;
+    const struct mesh *mesh = &step->made.mesh;
+    double const layers = 8, width = 8192, mlp = 32768;
+    double const tp = mesh->axis[MESH_TP].size, fsdp = mesh->axis[MESH_FSDP].size;
+    double const chips = tp * fsdp;
+    step->made.plan.batch_tokens = (uint64_t)(tokens_per_chip * chips + 0.5);
+    counts->matmul_flop = 4 * tokens_per_chip * width * mlp * layers;
+    counts->padded_flop = counts->matmul_flop;
+    counts->matmul_useful = counts->matmul_flop;
+    counts->useful_flop = counts->matmul_flop * chips;
+    counts->role[MESH_FSDP].group = mesh->axis[MESH_FSDP].group;
+    counts->role[MESH_FSDP].gather_bytes = 2 * 2 * width * mlp / tp * layers;
+    counts->role[MESH_FSDP].gather_count = fsdp > 1 ? 16 : 0;
+    double const array = 2 * tokens_per_chip * chips / fsdp * width;
+    counts->role[MESH_TP].group = mesh->axis[MESH_TP].group;
+    counts->role[MESH_TP].gather_bytes = array * layers;
+    counts->role[MESH_TP].scatter_bytes = array * layers;
+    counts->role[MESH_TP].gather_count = tp > 1 ? 8 : 0;
+    counts->role[MESH_TP].scatter_count = tp > 1 ? 8 : 0;
+    counts->tp_critical_count = tp > 1 ? 16 : 0;
+    roofline_from_counts(&step->made.plan, &step->made.machine, mesh, counts, &step->roofline);
+}
+
+static void near(double value, double expected, double share)
+{
+    if (value < expected * (1 - share) || value > expected * (1 + share))
+        fail_msg("%.9g is not within %g of %.9g", value, share, expected);
+}
+
+static void fsdp_crossings_are_the_books_with_their_finite_forms(void **state)
+{
+    static const struct {
+        const char *shape, *fsdp;
+        double book, exact, crossing;
+    } cases[] = {
+        {"16", "x", 2550, 2390.6, 2397},
+        {"16x16", "x y", 1275, 1270, 1284},
+        {"16x16x16", "x y z", 850, 849.8, 870},
+    };
+    (void)state;
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        struct step *step = step_of(cases[i].shape, true, cases[i].fsdp, NULL);
+        forward_counts(step, 3000);
+        near(step->roofline.rules.fsdp_critical_tokens, cases[i].book, 1e-9);
+        near(step->roofline.rules.fsdp_exact_tokens, cases[i].exact, 1e-4);
+        near(step->roofline.rules.fsdp_crossing_tokens, cases[i].crossing, 5e-4);
+        assert_string_equal(step->roofline.bound_by, "mxu");
+        /* At that many tokens the two times are the same. */
+        forward_counts(step, cases[i].exact);
+        near(step->roofline.math_s, step->roofline.group[0].time_s, 1e-4);
+        forward_counts(step, cases[i].exact * 0.9);
+        assert_string_equal(step->roofline.bound_by, "ici");
+        step_free(step);
+    }
+}
+
+static void tp_is_bound_by_its_width_at_any_batch(void **state)
+{
+    (void)state;
+    struct step *step = step_of("16", true, NULL, "x");
+    for (double tokens = 1000; tokens < 1e6; tokens *= 10) {
+        forward_counts(step, tokens);
+        near(step->roofline.rules.tp_critical_width, 16 * 2550, 1e-9);
+        near(step->roofline.rules.tp_exact_width, 15 * 2550, 1e-9);
+        near(step->roofline.rules.tp_mlp_width, 32768, 1e-9);
+        near(step->roofline.ici_s[0] / step->roofline.math_s, 15.0 * 2550 / 32768, 1e-9);
+        assert_string_equal(step->roofline.bound_by, "ici");
+        assert_int_equal(step->roofline.bound_axis, 0);
+        near(step->roofline.latency_s, 16 * 8e-6, 1e-9);
+    }
+    step_free(step);
+}
+
+static void attention_is_narrower_than_a_gated_mlp(void **state)
+{
+    (void)state;
+    struct step *step = step_of("16x16x16", true, "x y", "z");
+    step->made.plan.model = case_llama_70b;
+    step->made.plan.batch_tokens = 4194304;
+    forward_counts(step, 1024);
+    struct roofline_rules const *rules = &step->roofline.rules;
+    near(rules->tp_mlp_width, 28672 * 1.5, 1e-9);
+    /* 64 heads and 16 of K (each of 8 on two chips) of 128, and T·N·H/D. */
+    near(rules->tp_attention_width, (64 + 16) * 128 + 4096, 1e-9);
+    step->made.plan.attention = WORKLOAD_ATTENTION_CAUSAL;
+    forward_counts(step, 1024);
+    near(step->roofline.rules.tp_attention_width, (64 + 16) * 128 + 2048, 1e-9);
+    /* Two chips hold each KV head: K and V of the other 8 are computed again, forward and twice
+     * backward. */
+    double const tokens = 1024.0 * 4096;
+    near(step->roofline.duplicated_flop, 3 * 2 * tokens * 8192 * 2 * 128 * 8 * 80, 1e-9);
+    step_free(step);
+}
+
+static void the_best_mix_is_the_books(void **state)
+{
+    (void)state;
+    struct step *step = step_of("4x4x4", true, "x y", "z");
+    forward_counts(step, 750); /* 48,000 tokens on 64 chips. */
+    near(step->roofline.rules.mixed_best_ranks, 13.69, 1e-3);
+    near(step->roofline.rules.mixed_critical_tokens, 2550.0 * 2550 / (2 * 32768), 1e-9);
+    near(step->roofline.rules.fsdp_critical_tokens, 2550.0 / (2 * 4), 1e-9); /* 319 */
+    near(step->roofline.rules.fsdp_exact_tokens, 2550.0 / 8 * 15 / 16, 1e-9);
+    step_free(step);
+}
+
+static void a_line_has_half_a_rings_bandwidth_and_more_hops(void **state)
+{
+    (void)state;
+    struct step *ring = step_of("16", true, "x", NULL), *line = step_of("16", false, "x", NULL);
+    forward_counts(ring, 3000);
+    forward_counts(line, 3000);
+    near(line->roofline.group[0].time_s, 2 * ring->roofline.group[0].time_s, 1e-9);
+    near(ring->roofline.group[0].hop_s, 8e-6, 1e-9);
+    near(line->roofline.group[0].hop_s, 15e-6, 1e-9);
+    near(line->roofline.group[0].axes, 0.5, 1e-9);
+    line->made.plan.algorithm = "ring-one-way";
+    ring->made.plan.algorithm = "ring-one-way";
+    forward_counts(ring, 3000);
+    near(ring->roofline.group[0].time_s, line->roofline.group[0].time_s, 1e-9);
+    near(ring->roofline.group[0].hop_s, 15e-6, 1e-9);
+    step_free(ring);
+    step_free(line);
+}
+
+static void strided_parts_share_the_links_between_their_members(void **state)
+{
+    (void)state;
+    struct step *step = step_of("16", true, "x:4", "x:4");
+    forward_counts(step, 3000);
+    const struct roofline_group *near_group = roofline_group_find(&step->roofline, "fsdp");
+    const struct roofline_group *far_group = roofline_group_find(&step->roofline, "tp");
+    assert_non_null(near_group);
+    assert_non_null(far_group);
+    /* Neighbours have no ring; the strided do, and four of their rings share every link. */
+    near(near_group->axes, 0.5, 1e-9);
+    near(far_group->axes, 0.25, 1e-9);
+    near(step->roofline.ici_s[0], near_group->time_s + far_group->time_s, 1e-9);
+    step_free(step);
+}
+
+static void hbm_pays_for_both_ends_of_a_gather_and_the_shard_of_a_reduction(void **state)
+{
+    (void)state;
+    struct step *step = step_of("4", true, NULL, "x");
+    struct workload_counts counts = {.role[MESH_TP] = {.group = step->made.mesh.axis[MESH_TP].group,
+                                                       .gather_bytes = 4e9,
+                                                       .gather_count = 1},
+                                     .padded_flop = 1};
+    struct roofline roofline;
+    double const rate = 2.8e12;
+    roofline_from_counts(&step->made.plan, &step->made.machine, &step->made.mesh, &counts,
+                         &roofline);
+    near(roofline.hbm_s, 6e9 / rate, 1e-9); /* 3 GB leave and 3 GB arrive. */
+    counts.role[MESH_TP].gather_bytes = 0;
+    counts.role[MESH_TP].scatter_bytes = 4e9;
+    roofline_from_counts(&step->made.plan, &step->made.machine, &step->made.mesh, &counts,
+                         &roofline);
+    near(roofline.hbm_s, 4e9 / rate, 1e-9); /* 3 GB are read and 1 GB is written. */
+    counts.role[MESH_TP].scatter_bytes = 0;
+    counts.role[MESH_TP].all_reduce_bytes = 4e9;
+    roofline_from_counts(&step->made.plan, &step->made.machine, &step->made.mesh, &counts,
+                         &roofline);
+    near(roofline.hbm_s, 10e9 / rate, 1e-9);
+    near(roofline.group[0].time_s, 6e9 / 180e9, 1e-9); /* Twice 3 GB, both ways round. */
+    step_free(step);
+}
+
+static void the_slowest_chip_and_link_bound_the_step(void **state)
+{
+    (void)state;
+    struct step *step = step_of("16x16", true, "x", "y");
+    forward_counts(step, 3000);
+    struct roofline const even = step->roofline;
+    struct machine_chip_override const chips[] = {{{3, 0, 0}, 800000, 1000000},
+                                                  {{4, 0, 0}, 500000, 250000}};
+    struct machine_link_override const links[] = {
+        {{0, 0, 0}, {1, 0, 0}, UINT64_C(45000000000), 0},
+        {{5, 5, 0}, {5, 6, 0}, UINT64_C(180000000000), 0},
+        {{7, 7, 0}, {7, 8, 0}, 0, 5000000},
+    };
+    step->made.machine.chips = chips;
+    step->made.machine.chip_override_count = 2;
+    step->made.machine.links = links;
+    step->made.machine.link_override_count = 3;
+    forward_counts(step, 3000);
+    near(step->roofline.math_s, 2 * even.math_s, 1e-9);
+    near(step->roofline.hbm_s, 4 * even.hbm_s, 1e-9);
+    near(step->roofline.ici_s[0], 2 * even.ici_s[0], 1e-9);
+    near(step->roofline.ici_s[1], even.ici_s[1], 1e-9); /* One faster link helps no ring. */
+    step_free(step);
+}
+
+static void the_bounds_are_the_largest_and_the_sum_of_the_parts(void **state)
+{
+    (void)state;
+    struct step *step = step_of("16x16x16", true, "x y", "z");
+    forward_counts(step, 700);
+    struct roofline const *roofline = &step->roofline;
+    double most = roofline->math_s;
+    if (roofline->vector_s > most) most = roofline->vector_s;
+    if (roofline->hbm_s > most) most = roofline->hbm_s;
+    for (uint32_t i = 0; i < 3; i++)
+        if (roofline->ici_s[i] > most) most = roofline->ici_s[i];
+    near(roofline->lower_s, most, 1e-12);
+    double sum = roofline->math_s + roofline->vector_s + roofline->hbm_s;
+    assert_int_equal(roofline->group_count, 2);
+    for (uint32_t i = 0; i < roofline->group_count; i++)
+        sum += roofline->group[i].time_s + roofline->group[i].hops_total_s;
+    near(roofline->upper_s, sum, 1e-12);
+    assert_true(roofline->upper_s > roofline->lower_s);
+    /* x and y carry half of the gathers each, at the same time. */
+    near(roofline->ici_s[0], roofline->ici_s[1], 1e-12);
+    near(roofline->ici_s[0], roofline_group_find(roofline, "fsdp")->time_s, 1e-12);
+    assert_null(roofline_group_find(roofline, "dp"));
+    near(roofline->ideal_s, roofline->useful_flop / (4096 * 459e12), 1e-12);
+    step_free(step);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(fsdp_crossings_are_the_books_with_their_finite_forms),
+        cmocka_unit_test(tp_is_bound_by_its_width_at_any_batch),
+        cmocka_unit_test(attention_is_narrower_than_a_gated_mlp),
+        cmocka_unit_test(the_best_mix_is_the_books),
+        cmocka_unit_test(a_line_has_half_a_rings_bandwidth_and_more_hops),
+        cmocka_unit_test(strided_parts_share_the_links_between_their_members),
+        cmocka_unit_test(hbm_pays_for_both_ends_of_a_gather_and_the_shard_of_a_reduction),
+        cmocka_unit_test(the_slowest_chip_and_link_bound_the_step),
+        cmocka_unit_test(the_bounds_are_the_largest_and_the_sum_of_the_parts),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

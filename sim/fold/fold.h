@@ -1,7 +1,11 @@
 /*
  * fold.h: exactness bought with symmetry. The machine is divided by translations: each axis gets a
- * period that divides its length, the smallest shift that maps wraparound, overrides, mesh parts
- * and groups onto themselves. Only one chip for each residue is replayed.
+ * period that divides its length, the smallest shift that maps wraparound, overrides and groups
+ * onto themselves. Only one chip for each residue is replayed; a link that leaves the replayed box
+ * comes back on its other side. Groups keep their true size.
+ *
+ * What is odd about the machine (overridden chips and links) is resolved here into small classes,
+ * so that nobody behind it has to search overrides.
  */
 #ifndef SIM_FOLD_FOLD_H
 #define SIM_FOLD_FOLD_H
@@ -15,27 +19,53 @@
 
 struct arena;
 
+enum { FOLD_CLASSES_MAX = 64 };
+
+struct fold_chip_class {
+    uint32_t math_ppm;
+    uint32_t hbm_ppm;
+};
+
+struct fold_link_class {
+    uint64_t bytes_per_s;
+    int64_t latency_ps; /* Per hop, without the overhead of a message. */
+};
+
 struct fold {
     uint32_t axis_count;
-    uint32_t shape[MACHINE_AXES_MAX];     /* Of the machine. */
+    uint32_t shape[MACHINE_AXES_MAX];     /* Of the machine; 1 beyond axis_count. */
     uint32_t period[MACHINE_AXES_MAX];    /* 1: fully folded; equal to the shape: not at all. */
     const char *reason[MACHINE_AXES_MAX]; /* Why the period is what it is. */
     uint32_t chip_count;                  /* Replayed: the product of the periods. */
+
+    struct fold_chip_class chip_classes[FOLD_CLASSES_MAX]; /* Class 0: a chip like the others. */
+    uint32_t chip_class_count;
+    struct fold_link_class link_classes[FOLD_CLASSES_MAX]; /* Class 0: a link like the others. */
+    uint32_t link_class_count;
+    const uint8_t *chip_class; /* [replayed chip]; NULL: all of class 0. */
+    const uint8_t
+        *link_class; /* [replayed chip · MACHINE_PORTS_MAX + port]; NULL: all of class 0. */
 };
 
-/* `full`: every axis keeps its length. */
+/* `full`: every axis keeps its length. More than FOLD_CLASSES_MAX kinds of chips or links are
+ * refused. */
 enum status fold_build(struct arena *arena, const struct machine *machine,
                        const struct program *program, bool full, struct fold *ret_fold,
                        struct error *reterr);
 
-/* The machine's chip (lowest coordinates) that a replayed chip stands for. */
+/* Coordinates of a replayed chip, which are those of the machine's chip it stands for (the one
+ * with the lowest coordinates). */
+void fold_coordinates(const struct fold *fold, uint32_t replayed,
+                      uint32_t ret_at[MACHINE_AXES_MAX]);
+
+/* The machine's chip with these coordinates. */
 uint32_t fold_machine_chip(const struct fold *fold, const struct machine *machine,
                            uint32_t replayed);
 
 /* The replayed chip that stands for a chip of the machine. */
 uint32_t fold_replayed_chip(const struct fold *fold, const struct machine *machine, uint32_t chip);
 
-/* The replayed chip that a link leads to; the link must exist. */
+/* The replayed chip that a link leads to. */
 uint32_t fold_neighbour(const struct fold *fold, uint32_t replayed, uint32_t port);
 
 #endif

@@ -1,0 +1,278 @@
+#include "sim/fold/fold.h"
+
+#include "sim/base/arena.h"
+#include "sim/base/units.h"
+
+/* The whole machine's classes, before folding: what a translation must map onto itself. */
+struct oddities {
+    uint8_t *chip_class; /* [chip]; NULL: none is odd. */
+    uint8_t *link_class; /* [chip · ports + port]; NULL: none is odd. */
+};
+
+static enum status chip_class_find(struct fold *fold, const struct machine_chip_override *odd,
+                                   uint8_t *ret_class, struct error *reterr)
+{
+    for (uint32_t i = 0; i < fold->chip_class_count; i++) {
+        const struct fold_chip_class *known = &fold->chip_classes[i];
+        if (known->math_ppm == odd->math_ppm && known->hbm_ppm == odd->hbm_ppm) {
+            *ret_class = (uint8_t)i;
+            return STATUS_OK;
+        }
+    }
+    if (fold->chip_class_count == FOLD_CLASSES_MAX) {
+        return error_set(reterr, STATUS_LIMIT, "/machine/chips",
+                         "more than %d different kinds of chips", FOLD_CLASSES_MAX);
+    }
+    fold->chip_classes[fold->chip_class_count] =
+        (struct fold_chip_class){.math_ppm = odd->math_ppm, .hbm_ppm = odd->hbm_ppm};
+    *ret_class = (uint8_t)fold->chip_class_count++;
+    return STATUS_OK;
+}
+
+static enum status link_class_find(struct fold *fold, const struct machine_link_override *odd,
+                                   uint8_t *ret_class, struct error *reterr)
+{
+    struct fold_link_class const wanted = {
+        .bytes_per_s = odd->bytes_per_s ? odd->bytes_per_s : fold->link_classes[0].bytes_per_s,
+        .latency_ps = odd->latency_ps ? odd->latency_ps : fold->link_classes[0].latency_ps,
+    };
+    for (uint32_t i = 0; i < fold->link_class_count; i++) {
+        const struct fold_link_class *known = &fold->link_classes[i];
+        if (known->bytes_per_s == wanted.bytes_per_s && known->latency_ps == wanted.latency_ps) {
+            *ret_class = (uint8_t)i;
+            return STATUS_OK;
+        }
+    }
+    if (fold->link_class_count == FOLD_CLASSES_MAX) {
+        return error_set(reterr, STATUS_LIMIT, "/machine/links",
+                         "more than %d different kinds of links", FOLD_CLASSES_MAX);
+    }
+    fold->link_classes[fold->link_class_count] = wanted;
+    *ret_class = (uint8_t)fold->link_class_count++;
+    return STATUS_OK;
+}
+
+/* Gives a class to every chip that the pattern covers; a later pattern overrides an earlier one. */
+static void chip_class_paint(const struct machine *machine, const struct machine_chip_override *odd,
+                             uint8_t class, uint8_t *chip_class)
+{
+    uint32_t first[MACHINE_AXES_MAX], last[MACHINE_AXES_MAX];
+    for (uint32_t axis = 0; axis < MACHINE_AXES_MAX; axis++) {
+        bool const any = axis >= machine->axis_count || odd->at[axis] == machine_any;
+        first[axis] = any ? 0 : odd->at[axis];
+        last[axis] = any ? machine->shape[axis] - 1 : odd->at[axis];
+    }
+    for (uint32_t x = first[0]; x <= last[0]; x++)
+        for (uint32_t y = first[1]; y <= last[1]; y++)
+            for (uint32_t z = first[2]; z <= last[2]; z++)
+                chip_class[machine_chip_at(machine, (const uint32_t[]){x, y, z})] = class;
+}
+
+static enum status oddities_find(struct arena *arena, const struct machine *machine,
+                                 struct fold *fold, struct oddities *odd, struct error *reterr)
+{
+    if (machine->chip_override_count > 0) {
+        void *memory = NULL;
+        STATUS_TRY(arena_try(arena, machine->chip_count, 1, &memory, reterr));
+        odd->chip_class = memory;
+        for (uint32_t i = 0; i < machine->chip_override_count; i++) {
+            uint8_t class = 0;
+            STATUS_TRY(chip_class_find(fold, &machine->chips[i], &class, reterr));
+            chip_class_paint(machine, &machine->chips[i], class, odd->chip_class);
+        }
+    }
+    if (machine->link_override_count > 0) {
+        void *memory = NULL;
+        STATUS_TRY(arena_try(arena, (uint64_t)machine->chip_count * MACHINE_PORTS_MAX, 1, &memory,
+                             reterr));
+        odd->link_class = memory;
+        for (uint32_t i = 0; i < machine->link_override_count; i++) {
+            const struct machine_link_override *link = &machine->links[i];
+            uint8_t class = 0;
+            STATUS_TRY(link_class_find(fold, link, &class, reterr));
+            uint32_t const port = machine_port_between(machine, link->from, link->to);
+            SIM_ASSERT(port < MACHINE_PORTS_MAX);
+            odd->link_class[(uint64_t)machine_chip_at(machine, link->from) * MACHINE_PORTS_MAX +
+                            port] = class;
+        }
+    }
+    return STATUS_OK;
+}
+
+/* Whether a shift by `period` along an axis maps the odd chips and links onto themselves. */
+static bool oddities_repeat(const struct machine *machine, const struct oddities *odd,
+                            uint32_t axis, uint32_t period)
+{
+    if (odd->chip_class == NULL && odd->link_class == NULL) return true;
+    for (uint32_t chip = 0; chip < machine->chip_count; chip++) {
+        uint32_t at[MACHINE_AXES_MAX];
+        machine_coordinates(machine, chip, at);
+        at[axis] = (at[axis] + period) % machine->shape[axis];
+        uint32_t const image = machine_chip_at(machine, at);
+        if (odd->chip_class != NULL && odd->chip_class[chip] != odd->chip_class[image])
+            return false;
+        if (odd->link_class == NULL) continue;
+        for (uint32_t port = 0; port < MACHINE_PORTS_MAX; port++) {
+            if (odd->link_class[(uint64_t)chip * MACHINE_PORTS_MAX + port] !=
+                odd->link_class[(uint64_t)image * MACHINE_PORTS_MAX + port])
+                return false;
+        }
+    }
+    return true;
+}
+
+static uint32_t common_multiple(uint32_t a, uint32_t b)
+{
+    uint32_t x = a, y = b;
+    while (y != 0) {
+        uint32_t const rest = x % y;
+        x = y;
+        y = rest;
+    }
+    return a / x * b;
+}
+
+/* The period that the groups of the program allow: members of a ring are alike, members of a line
+ * are not, so a line repeats only after its whole extent. */
+static uint32_t groups_period(const struct program *program, uint32_t axis)
+{
+    uint32_t period = 1;
+    for (uint32_t i = 0; i < program->plan_count; i++) {
+        const struct group *group = &program->plans[i].group;
+        for (uint32_t d = 0; d < group->dimension_count; d++) {
+            const struct group_dimension *dimension = &group->dimension[d];
+            if (dimension->axis != axis) continue;
+            bool line = !dimension->ring;
+            for (uint32_t item = 0; item < program->plans[i].item_count; item++) {
+                const struct plan_item *played = &program->plans[i].item[item];
+                if (played->dimension == d && !played->primitive->ring) line = true;
+            }
+            if (line) period = common_multiple(period, dimension->size * dimension->stride);
+        }
+    }
+    return period;
+}
+
+static void axis_fold(const struct machine *machine, const struct program *program,
+                      const struct oddities *odd, uint32_t axis, struct fold *fold)
+{
+    uint32_t const length = machine->shape[axis];
+    fold->period[axis] = length;
+    if (length == 1) {
+        fold->reason[axis] = "an axis of one chip";
+        return;
+    }
+    if (!machine->wrap[axis]) {
+        fold->reason[axis] = "not folded: a line, whose ends are unlike its middle";
+        return;
+    }
+    uint32_t const allowed = groups_period(program, axis);
+    SIM_ASSERT(length % allowed == 0);
+    fold->reason[axis] = allowed == 1        ? "folded: every chip along it is alike"
+                         : allowed == length ? "not folded: one group of unlike members spans it"
+                                             : "folded to the period of its smaller groups";
+    for (uint32_t period = allowed; period <= length; period += allowed) {
+        if (length % period != 0 || !oddities_repeat(machine, odd, axis, period)) continue;
+        fold->period[axis] = period;
+        if (period == allowed) return;
+        fold->reason[axis] = period == length ? "not folded: an overridden chip or link breaks it"
+                                              : "folded to the period of the overrides";
+        return;
+    }
+}
+
+/* Classes of the replayed chips, out of those of the whole machine. */
+static enum status classes_fold(struct arena *arena, const struct machine *machine,
+                                const struct oddities *odd, struct fold *fold, struct error *reterr)
+{
+    void *chips = NULL, *links = NULL;
+    STATUS_TRY(arena_try(arena, fold->chip_count, 1, &chips, reterr));
+    STATUS_TRY(arena_try(arena, (uint64_t)fold->chip_count * MACHINE_PORTS_MAX, 1, &links, reterr));
+    for (uint32_t replayed = 0; replayed < fold->chip_count; replayed++) {
+        uint64_t const chip = fold_machine_chip(fold, machine, replayed);
+        if (odd->chip_class != NULL) ((uint8_t *)chips)[replayed] = odd->chip_class[chip];
+        if (odd->link_class == NULL) continue;
+        for (uint64_t port = 0; port < MACHINE_PORTS_MAX; port++) {
+            ((uint8_t *)links)[(uint64_t)replayed * MACHINE_PORTS_MAX + port] =
+                odd->link_class[chip * MACHINE_PORTS_MAX + port];
+        }
+    }
+    fold->chip_class = odd->chip_class != NULL ? chips : NULL;
+    fold->link_class = odd->link_class != NULL ? links : NULL;
+    return STATUS_OK;
+}
+
+enum status fold_build(struct arena *arena, const struct machine *machine,
+                       const struct program *program, bool full, struct fold *ret_fold,
+                       struct error *reterr)
+{
+    struct fold fold = {.axis_count = machine->axis_count, .chip_count = 1};
+    fold.chip_classes[0] = (struct fold_chip_class){.math_ppm = PPM_ONE, .hbm_ppm = PPM_ONE};
+    fold.chip_class_count = 1;
+    fold.link_classes[0] = (struct fold_link_class){.bytes_per_s = machine->chip.ici_bytes_per_s,
+                                                    .latency_ps = machine->chip.hop_latency_ps};
+    fold.link_class_count = 1;
+    struct oddities odd = {0};
+    STATUS_TRY(oddities_find(arena, machine, &fold, &odd, reterr));
+    /* Between chips at least 1 ps must pass, or a fold could not order what touches what. */
+    bool timeless = false;
+    for (uint32_t i = 0; i < fold.link_class_count; i++)
+        timeless = timeless || fold.link_classes[i].latency_ps <= 0;
+    for (uint32_t axis = 0; axis < MACHINE_AXES_MAX; axis++) {
+        fold.shape[axis] = machine->shape[axis];
+        fold.period[axis] = machine->shape[axis];
+        if (axis >= machine->axis_count) continue;
+        if (full) {
+            fold.reason[axis] = "not folded: a full run was asked for";
+        } else if (timeless) {
+            fold.reason[axis] = "not folded: a link without latency";
+        } else {
+            axis_fold(machine, program, &odd, axis, &fold);
+        }
+        fold.chip_count *= fold.period[axis];
+    }
+    if (odd.chip_class != NULL || odd.link_class != NULL)
+        STATUS_TRY(classes_fold(arena, machine, &odd, &fold, reterr));
+    *ret_fold = fold;
+    return STATUS_OK;
+}
+
+void fold_coordinates(const struct fold *fold, uint32_t replayed, uint32_t ret_at[MACHINE_AXES_MAX])
+{
+    for (uint32_t axis = MACHINE_AXES_MAX; axis-- > 0;) {
+        ret_at[axis] = replayed % fold->period[axis];
+        replayed /= fold->period[axis];
+    }
+}
+
+uint32_t fold_machine_chip(const struct fold *fold, const struct machine *machine,
+                           uint32_t replayed)
+{
+    uint32_t at[MACHINE_AXES_MAX];
+    fold_coordinates(fold, replayed, at);
+    return machine_chip_at(machine, at);
+}
+
+static uint32_t replayed_at(const struct fold *fold, const uint32_t at[MACHINE_AXES_MAX])
+{
+    uint32_t replayed = 0;
+    for (uint32_t axis = 0; axis < MACHINE_AXES_MAX; axis++)
+        replayed = replayed * fold->period[axis] + at[axis] % fold->period[axis];
+    return replayed;
+}
+
+uint32_t fold_replayed_chip(const struct fold *fold, const struct machine *machine, uint32_t chip)
+{
+    uint32_t at[MACHINE_AXES_MAX];
+    machine_coordinates(machine, chip, at);
+    return replayed_at(fold, at);
+}
+
+uint32_t fold_neighbour(const struct fold *fold, uint32_t replayed, uint32_t port)
+{
+    uint32_t at[MACHINE_AXES_MAX];
+    uint32_t const axis = port / 2;
+    fold_coordinates(fold, replayed, at);
+    at[axis] += port % 2 == 0 ? 1 : fold->period[axis] - 1;
+    return replayed_at(fold, at);
+}

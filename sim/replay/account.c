@@ -1,0 +1,234 @@
+/* The books of a run: where time went, what memory was held, what the shown chips did. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "sim/base/arena.h"
+#include "sim/replay/replay_internal.h"
+
+static uint64_t phase_index(const struct replay *replay, uint32_t phase, uint32_t chip)
+{
+    return (uint64_t)phase * replay->chip_count + chip;
+}
+
+void account_until(struct replay *replay, uint32_t chip, int64_t now_ps)
+{
+    struct chip_state *self = &replay->chips[chip];
+    int64_t const span_ps = now_ps - self->account_ps;
+    if (span_ps == 0) return;
+    uint64_t const index = phase_index(replay, self->block_phase, chip);
+    struct breakdown *breakdown = &replay->breakdowns[index];
+    struct phase_span *span = &replay->spans[index];
+    if (span->end_ps == 0) span->begin_ps = self->account_ps;
+    span->end_ps = now_ps;
+    self->account_ps = now_ps;
+    if (self->computes) {
+        breakdown->compute_ps += span_ps;
+        return;
+    }
+    if (self->running == 0) {
+        breakdown->idle_ps += span_ps;
+        return;
+    }
+    breakdown->exposed_ps += span_ps;
+    for (uint32_t bits = self->running; bits != 0; bits &= bits - 1) {
+        uint32_t const stream = (uint32_t)__builtin_ctz(bits);
+        const struct program_op *op =
+            streams_needs(replay, stream, stream_at(replay, stream, chip))->op;
+        replay->classes[(uint64_t)op->class_index * replay->chip_count + chip].exposed_ps +=
+            span_ps;
+    }
+}
+
+void account_class(struct replay *replay, const struct program_op *op, uint32_t chip,
+                   int64_t begin_ps, int64_t end_ps)
+{
+    struct class_total *total =
+        &replay->classes[(uint64_t)op->class_index * replay->chip_count + chip];
+    total->count++;
+    total->busy_ps += end_ps - begin_ps;
+}
+
+static void memory_take(struct replay *replay, uint32_t chip, enum program_memory memory,
+                        int64_t bytes, uint32_t slot, uint16_t op, int64_t now_ps)
+{
+    struct memory_state *state = &replay->memories[chip];
+    state->held_bytes[memory] += bytes;
+    state->total_bytes += bytes;
+    SIM_ASSERT(state->held_bytes[memory] >= 0);
+    if (state->held_bytes[memory] > state->each_peak_bytes[memory])
+        state->each_peak_bytes[memory] = state->held_bytes[memory];
+    if (state->total_bytes > state->peak_bytes) {
+        state->peak_bytes = state->total_bytes;
+        state->peak_at_ps = now_ps;
+        state->peak_slot = slot;
+        state->peak_op = op;
+        memcpy(state->at_peak_bytes, state->held_bytes, sizeof state->held_bytes);
+    }
+    if (replay->chips[chip].shown) {
+        struct trace_record record = {.begin_ps = now_ps,
+                                      .end_ps = now_ps,
+                                      .bytes = (uint64_t)state->held_bytes[memory],
+                                      .chip = chip,
+                                      .slot = slot,
+                                      .op = op,
+                                      .kind = TRACE_MEMORY,
+                                      .lane = (uint16_t)memory};
+        account_record(replay, &record);
+    }
+}
+
+void account_op_effects(struct replay *replay, const struct program_op *op,
+                        const struct stream_state *state, bool at_end, uint32_t chip,
+                        int64_t now_ps)
+{
+    for (uint32_t i = 0; i < op->effect_count; i++) {
+        const struct program_effect *effect = &op->effect[i];
+        if (effect->at_end != at_end) continue;
+        uint16_t const index = streams_op_index(replay, op->stream, state);
+        memory_take(replay, chip, effect->memory, effect->bytes, state->slot, index, now_ps);
+    }
+}
+
+void account_resident(struct replay *replay, uint32_t chip)
+{
+    for (uint32_t memory = 0; memory < PROGRAM_MEMORY_COUNT; memory++) {
+        memory_take(replay, chip, (enum program_memory)memory,
+                    (int64_t)replay->role->resident_bytes[memory], 0, 0, 0);
+    }
+}
+
+void account_record(struct replay *replay, const struct trace_record *record)
+{
+    if (!replay->options->record || replay->record_failed) return;
+    if (replay->record_count == replay->record_capacity) {
+        uint64_t const capacity = replay->record_capacity ? 2 * replay->record_capacity : 65536;
+        struct trace_record *grown = realloc(replay->record, capacity * sizeof *grown);
+        if (grown == NULL) {
+            replay->record_failed = true;
+            return;
+        }
+        replay->record = grown;
+        replay->record_capacity = capacity;
+    }
+    replay->record[replay->record_count++] = *record;
+}
+
+static void link_results(const struct replay *replay, struct trace *trace)
+{
+    for (uint32_t port = 0; port < replay->port_count; port++) {
+        struct trace_link *result = &trace->link[port];
+        result->queued_ps = replay->queued_ps[port];
+        for (uint32_t chip = 0; chip < replay->chip_count; chip++) {
+            uint64_t const index = (uint64_t)port * replay->chip_count + chip;
+            const struct link_state *link = &replay->links[index];
+            if (replay->neighbour[index] == UINT32_MAX) continue;
+            result->link_count++;
+            result->sum_bytes += link->bytes;
+            if (link->busy_ps < result->busy_ps) continue;
+            result->busy_ps = link->busy_ps;
+            result->bytes = link->bytes;
+        }
+    }
+}
+
+/* What the ops of the whole step ask of each server; it is the same whenever they run. */
+static void demand_results(const struct replay *replay, uint32_t chip, struct trace *trace)
+{
+    const struct program *program = replay->program;
+    const struct op_table *ops = &replay->ops[replay->chips[chip].class * program->work_count];
+    for (uint32_t b = 0; b < replay->role->block_count; b++) {
+        const struct program_block *block = &replay->role->block[b];
+        const struct program_template *template = &program->templates[block->template_index];
+        struct trace_phase *phase = &trace->phase[block->phase];
+        for (uint32_t i = 0; i < template->op_count; i++) {
+            if (template->op[i].kind != PROGRAM_OP_COMPUTE) continue;
+            const struct compute_time *time = &ops[template->op[i].index].time;
+            phase->mxu_ps += time->mxu_ps * block->repeat;
+            phase->vpu_ps += time->vpu_ps * block->repeat;
+            phase->hbm_ps += time->hbm_ps * block->repeat;
+            phase->vmem_ps += time->vmem_ps * block->repeat;
+        }
+    }
+    const struct chip_state *self = &replay->chips[chip];
+    for (uint32_t p = 0; p < trace->phase_count; p++) {
+        trace->queue_busy_ps[TRACE_QUEUE_MXU] += trace->phase[p].mxu_ps;
+        trace->queue_busy_ps[TRACE_QUEUE_VPU] += trace->phase[p].vpu_ps;
+        trace->queue_busy_ps[TRACE_QUEUE_HBM] += trace->phase[p].hbm_ps;
+        trace->queue_busy_ps[TRACE_QUEUE_VMEM] += trace->phase[p].vmem_ps;
+    }
+    trace->queue_busy_ps[TRACE_QUEUE_HBM] += self->dma_ps;
+    trace->queue_busy_ps[TRACE_QUEUE_VPU] += self->vector_ps;
+    trace->dma_ps = self->dma_ps;
+}
+
+static void memory_results(const struct replay *replay, struct trace *trace)
+{
+    const struct memory_state *most = &replay->memories[0];
+    for (uint32_t chip = 1; chip < replay->chip_count; chip++)
+        if (replay->memories[chip].peak_bytes > most->peak_bytes) most = &replay->memories[chip];
+    trace->memory_peak_bytes = (uint64_t)most->peak_bytes;
+    trace->memory_peak_at_ps = most->peak_at_ps;
+    trace->memory_peak_slot = most->peak_slot;
+    trace->memory_peak_op = most->peak_op;
+    for (uint32_t memory = 0; memory < PROGRAM_MEMORY_COUNT; memory++) {
+        trace->memory_at_peak_bytes[memory] = (uint64_t)most->at_peak_bytes[memory];
+        trace->memory_each_peak_bytes[memory] = (uint64_t)most->each_peak_bytes[memory];
+    }
+}
+
+static void phase_results(const struct replay *replay, uint32_t chip, struct trace *trace)
+{
+    for (uint32_t phase = 0; phase < PROGRAM_PHASE_COUNT; phase++) {
+        uint64_t const index = phase_index(replay, phase, chip);
+        const struct breakdown *breakdown = &replay->breakdowns[index];
+        trace->phase[phase].begin_ps = replay->spans[index].begin_ps;
+        trace->phase[phase].end_ps = replay->spans[index].end_ps;
+        trace->phase[phase].compute_ps = breakdown->compute_ps;
+        trace->phase[phase].exposed_ps = breakdown->exposed_ps;
+        trace->compute_ps += breakdown->compute_ps;
+        trace->exposed_ps += breakdown->exposed_ps;
+        trace->idle_ps += breakdown->idle_ps;
+    }
+}
+
+enum status account_results(struct arena *arena, struct replay *replay, struct trace *ret_trace,
+                            struct error *reterr)
+{
+    struct trace trace = {.phase_count = PROGRAM_PHASE_COUNT,
+                          .class_count = replay->program->class_count,
+                          .digest = replay->digest,
+                          .events = engine_event_count(replay->engine),
+                          .queue_entries = engine_entry_count(replay->engine),
+                          .transfers = replay->transfers,
+                          .bound_checks = replay->bound_checks,
+                          .chips = replay->machine->chip_count,
+                          .chips_replayed = replay->chip_count};
+    uint32_t last = 0;
+    for (uint32_t chip = 1; chip < replay->chip_count; chip++)
+        if (replay->finished_ps[chip] > replay->finished_ps[last]) last = chip;
+    trace.step_ps = replay->finished_ps[last];
+    trace.reported_chip = fold_machine_chip(replay->fold, replay->machine, last);
+    phase_results(replay, last, &trace);
+    SIM_ASSERT(trace.compute_ps + trace.exposed_ps + trace.idle_ps == trace.step_ps);
+    demand_results(replay, last, &trace);
+    link_results(replay, &trace);
+    memory_results(replay, &trace);
+
+    void *memory = NULL;
+    STATUS_TRY(arena_try(arena, trace.class_count, sizeof *trace.classes, &memory, reterr));
+    trace.classes = memory;
+    for (uint32_t class = 0; class < trace.class_count; class ++) {
+        const struct class_total *total =
+            &replay->classes[(uint64_t) class * replay->chip_count + last];
+        trace.classes[class] = (struct trace_class){
+            .count = total->count, .busy_ps = total->busy_ps, .exposed_ps = total->exposed_ps};
+    }
+    if (replay->record_count > 0) {
+        STATUS_TRY(arena_try(arena, replay->record_count, sizeof *trace.record, &memory, reterr));
+        trace.record = memory;
+        memcpy(trace.record, replay->record, replay->record_count * sizeof *trace.record);
+        trace.record_count = replay->record_count;
+    }
+    *ret_trace = trace;
+    return STATUS_OK;
+}

@@ -1,0 +1,270 @@
+/* Sets a run up, runs it, says who is stuck. */
+#include "sim/replay/replay.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "sim/base/arena.h"
+#include "sim/replay/replay_internal.h"
+
+static void handle(void *owner, struct engine *engine, int64_t now_ps, uint64_t order,
+                   const uint32_t *chips, uint32_t count)
+{
+    struct replay *replay = owner;
+    uint32_t const lane = order_field(order, ORDER_LANE_SHIFT, ORDER_LANE_BITS);
+    uint32_t const stream = order_field(order, ORDER_STREAM_SHIFT, ORDER_STREAM_BITS);
+    (void)engine;
+    switch (order_event(order)) {
+    case EVENT_ARRIVE:
+        for (uint32_t i = 0; i < count; i++) transport_arrive(replay, chips[i], order, now_ps);
+        break;
+    case EVENT_HOP:
+        for (uint32_t i = 0; i < count; i++) transport_hop(replay, chips[i], order, now_ps);
+        break;
+    case EVENT_LANE_READY:
+        for (uint32_t i = 0; i < count; i++) transport_lane_ready(replay, lane, chips[i], now_ps);
+        break;
+    case EVENT_COLLECTIVE_END:
+        for (uint32_t i = 0; i < count; i++)
+            streams_collective_end(replay, stream, chips[i], now_ps);
+        break;
+    case EVENT_COMPUTE_END:
+        for (uint32_t i = 0; i < count; i++) streams_compute_end(replay, chips[i], now_ps);
+        break;
+    case EVENT_LAND:
+        for (uint32_t i = 0; i < count; i++) transport_land(replay, chips[i], order, now_ps);
+        break;
+    case EVENT_START:
+        for (uint32_t i = 0; i < count; i++) streams_start(replay, chips[i], now_ps);
+        break;
+    }
+}
+
+static bool watch(void *owner, int64_t now_ps, uint64_t event_count)
+{
+    struct replay *replay = owner;
+    struct replay_progress const progress = {
+        .share = replay->compute_parts_total == 0
+                     ? 0.0
+                     : (double)replay->compute_parts_done / (double)replay->compute_parts_total,
+        .events = event_count,
+        .now_ps = now_ps,
+    };
+    return replay->options->watch(replay->options->watch_owner, &progress);
+}
+
+static enum status state_build(struct arena *arena, struct replay *replay, struct error *reterr)
+{
+    uint64_t const chips = replay->chip_count;
+    const struct program *program = replay->program;
+    enum {
+        CHIPS,
+        STREAMS,
+        PLANS,
+        LANES,
+        LINKS,
+        BREAKDOWNS,
+        SPANS,
+        CLASSES,
+        MEMORIES,
+        FINISHED,
+        ARRAYS
+    };
+    const struct {
+        uint64_t count, size_bytes;
+    } sizes[ARRAYS] = {
+        [CHIPS] = {chips, sizeof *replay->chips},
+        [STREAMS] = {chips * replay->stream_count, sizeof *replay->streams},
+        [PLANS] = {chips * replay->stream_count, sizeof *replay->plan_of},
+        [LANES] = {chips * replay->lane_count, sizeof *replay->lanes},
+        [LINKS] = {chips * replay->port_count, sizeof *replay->links},
+        [BREAKDOWNS] = {chips * PROGRAM_PHASE_COUNT, sizeof *replay->breakdowns},
+        [SPANS] = {chips * PROGRAM_PHASE_COUNT, sizeof *replay->spans},
+        [CLASSES] = {chips * program->class_count, sizeof *replay->classes},
+        [MEMORIES] = {chips, sizeof *replay->memories},
+        [FINISHED] = {chips, sizeof *replay->finished_ps},
+    };
+    void *array[ARRAYS];
+    for (uint32_t i = 0; i < ARRAYS; i++)
+        STATUS_TRY(arena_try(arena, sizes[i].count, sizes[i].size_bytes, &array[i], reterr));
+    replay->chips = array[CHIPS];
+    replay->streams = array[STREAMS];
+    replay->plan_of = array[PLANS];
+    replay->lanes = array[LANES];
+    replay->links = array[LINKS];
+    replay->breakdowns = array[BREAKDOWNS];
+    replay->spans = array[SPANS];
+    replay->classes = array[CLASSES];
+    replay->memories = array[MEMORIES];
+    replay->finished_ps = array[FINISHED];
+    for (uint32_t chip = 0; chip < replay->chip_count; chip++) {
+        if (replay->fold->chip_class != NULL)
+            replay->chips[chip].class = replay->fold->chip_class[chip];
+        replay->finished_ps[chip] = TIME_PS_NEVER;
+    }
+    replay->compute_parts_total = chips * replay->stream_totals[PROGRAM_COMPUTE];
+    return STATUS_OK;
+}
+
+/* Chips that a timeline wants, by the machine's numbers: the replayed chips that stand for them. */
+static void shown_mark(struct replay *replay)
+{
+    if (!replay->options->record) return;
+    for (uint32_t i = 0; i < replay->options->shown_count; i++) {
+        uint32_t const chip =
+            fold_replayed_chip(replay->fold, replay->machine, replay->options->shown_chips[i]);
+        replay->chips[chip].shown = true;
+    }
+}
+
+/* A bound on the events under way. A lane has one message leaving, and as many on the wire as its
+ * latency covers, but never more than it sends in all; besides, each stream and lane of a chip has
+ * at most one event of its own. */
+static uint64_t pending_bound(const struct replay *replay)
+{
+    uint64_t lanes_most[256] = {0};
+    for (uint32_t i = 0; i < replay->program->plan_count; i++) {
+        const struct plan_table *plan = &replay->plans[i];
+        for (uint32_t lane = 0; lane < plan->lane_count; lane++) {
+            const struct lane_table *table = &plan->lane[lane];
+            uint64_t sends = 0;
+            uint32_t const positions = table->ring ? 1 : table->size;
+            for (uint32_t position = 0; position < positions; position++) {
+                uint64_t const count = (uint64_t)table->send_count[position] * table->piece_count;
+                sends = count > sends ? count : sends;
+            }
+            uint64_t bound = 2 * sends + 2; /* An op's, and those of the one before. */
+            if (table->hop_count == 1) {
+                int64_t latency_ps = replay->message_overhead_ps, fastest_ps = INT64_MAX;
+                for (uint32_t class = 0; class < replay->fold->link_class_count; class ++) {
+                    int64_t const link_ps =
+                        table->cost[class * (table->units_max + 1u) + 1].link_ps;
+                    fastest_ps = link_ps < fastest_ps ? link_ps : fastest_ps;
+                    if (replay->fold->link_classes[class].latency_ps > latency_ps)
+                        latency_ps = replay->fold->link_classes[class].latency_ps +
+                                     replay->message_overhead_ps;
+                }
+                uint64_t const wire =
+                    (uint64_t)(latency_ps / (fastest_ps > 0 ? fastest_ps : 1)) + 3;
+                bound = wire < bound ? wire : bound;
+            }
+            if (bound > lanes_most[lane]) lanes_most[lane] = bound;
+        }
+    }
+    uint64_t each = 2 * (uint64_t)replay->stream_count + 2 * (uint64_t)replay->lane_count + 2;
+    for (uint32_t stream = 0; stream < replay->stream_count; stream++)
+        for (uint32_t lane = 0; lane < replay->program->stream[stream].lane_count; lane++)
+            each += lanes_most[lane];
+    return each * replay->chip_count;
+}
+
+static const char *waits_for(struct arena *arena, struct replay *replay, uint32_t stream,
+                             uint32_t chip)
+{
+    const struct stream_state *state = stream_at(replay, stream, chip);
+    const struct need_cache *cache = streams_needs(replay, stream, state);
+    if (state->phase == STREAM_RUNS && stream != PROGRAM_COMPUTE) {
+        uint32_t missing = 0;
+        for (uint32_t i = 0; i < replay->program->stream[stream].lane_count; i++) {
+            const struct lane_state *lane = lane_at(replay, replay->lane_first[stream] + i, chip);
+            missing += lane->arrivals - lane->counted;
+        }
+        return arena_format(arena, "%u messages of its group that did not arrive", missing);
+    }
+    uint32_t const part = state->phase == STREAM_RUNS ? state->part : 0;
+    for (uint32_t i = 0; i < cache->op->need_count; i++) {
+        const struct program_need *need = &cache->op->need[i];
+        const struct stream_state *other = stream_at(replay, need->stream, chip);
+        uint32_t const count = cache->count[i] + part * cache->per_part[i];
+        uint32_t const have = need->begun ? other->begun : other->done;
+        if (have >= count) continue;
+        return arena_format(arena, "%u parts of stream %s, of which %u are %s", count,
+                            replay->program->stream[need->stream].name, have,
+                            need->begun ? "begun" : "done");
+    }
+    return "nothing that it names";
+}
+
+/* Every rank has to come to its end; the first that did not is named, with what it waits for. */
+static enum status stuck_check(struct arena *arena, struct replay *replay, struct error *reterr)
+{
+    uint32_t stuck = 0, first_chip = 0, first_stream = 0;
+    for (uint32_t chip = replay->chip_count; chip-- > 0;) {
+        if (replay->finished_ps[chip] != TIME_PS_NEVER) continue;
+        stuck++;
+        first_chip = chip;
+        for (uint32_t stream = replay->stream_count; stream-- > 0;)
+            if (stream_at(replay, stream, chip)->phase != STREAM_FINISHED) first_stream = stream;
+    }
+    if (stuck == 0) return STATUS_OK;
+    char slot[96];
+    const struct stream_state *state = stream_at(replay, first_stream, first_chip);
+    program_slot_name(replay->role, state->slot, slot, sizeof slot);
+    uint32_t at[MACHINE_AXES_MAX];
+    fold_coordinates(replay->fold, first_chip, at);
+    const char *waits = waits_for(arena, replay, first_stream, first_chip);
+    return error_set(reterr, STATUS_STUCK, "/run",
+                     "%u of %u replayed chips did not finish: chip (%u,%u,%u), stream %s, at %s of "
+                     "%s, waits for %s",
+                     stuck, replay->chip_count, at[0], at[1], at[2],
+                     replay->program->stream[first_stream].name,
+                     streams_needs(replay, first_stream, state)->op->name, slot,
+                     waits == NULL ? "more than memory can tell" : waits);
+}
+
+static enum status play(struct arena *arena, struct replay *replay, struct trace *ret_trace,
+                        struct error *reterr)
+{
+    struct engine_options const options = {
+        .queue = replay->options->engine,
+        .chip_count = replay->chip_count,
+        .channel_count = channel_of(replay, EVENT_LAND, 0) + 256,
+        .pending_max = pending_bound(replay),
+        .handler = handle,
+        .owner = replay,
+        .watch = replay->options->watch != NULL ? watch : NULL,
+        .watch_owner = replay,
+    };
+    STATUS_TRY(engine_create(arena, &options, &replay->engine, reterr));
+    shown_mark(replay);
+    for (uint32_t chip = 0; chip < replay->chip_count; chip++) {
+        account_resident(replay, chip);
+        engine_post(replay->engine, 0, order_make(EVENT_START, 0, 0, 0),
+                    channel_of(replay, EVENT_START, 0), chip);
+    }
+    STATUS_TRY(engine_run(replay->engine, reterr));
+    STATUS_TRY(stuck_check(arena, replay, reterr));
+    if (replay->record_failed) {
+        return error_set(reterr, STATUS_NO_MEMORY, "/run",
+                         "no memory for the timeline after %llu records",
+                         (unsigned long long)replay->record_count);
+    }
+    return account_results(arena, replay, ret_trace, reterr);
+}
+
+enum status replay_run(struct arena *arena, const struct replay_options *options,
+                       const struct machine *machine, const struct program *program,
+                       const struct fold *fold, struct trace *ret_trace, struct error *reterr)
+{
+    void *memory = NULL;
+    STATUS_TRY(arena_try(arena, 1, sizeof(struct replay), &memory, reterr));
+    struct replay *replay = memory;
+    replay->machine = machine;
+    replay->program = program;
+    replay->fold = fold;
+    replay->options = options;
+    STATUS_TRY(tables_build(arena, replay, reterr));
+    STATUS_TRY(state_build(arena, replay, reterr));
+    enum status const status = play(arena, replay, ret_trace, reterr);
+    free(replay->record);
+    if (status != STATUS_OK) return status;
+    /* Records and results speak of the machine's chips. */
+    for (uint64_t i = 0; i < ret_trace->record_count; i++)
+        ret_trace->record[i].chip = fold_machine_chip(fold, machine, ret_trace->record[i].chip);
+    for (uint32_t chip = 0; chip < replay->chip_count; chip++) {
+        if (replay->chips[chip].shown && ret_trace->shown_count < TRACE_SHOWN_MAX)
+            ret_trace->shown_chip[ret_trace->shown_count++] =
+                fold_machine_chip(fold, machine, chip);
+    }
+    return STATUS_OK;
+}

@@ -1,0 +1,338 @@
+/*
+ * replay_internal.h: the state of a run, shared by the files of sim/replay.
+ *
+ *   replay.c     sets a run up, runs it, says who is stuck, gathers the results
+ *   tables.c     what is constant during a run: durations, lanes, neighbours
+ *   streams.c    ops of a stream in order, needs, parts; the compute stream
+ *   transport.c  lanes of collectives, links, HBM's share of them
+ *   account.c    breakdown, memory, records
+ *
+ * State is kept as arrays over chips, [stream or lane or port][chip]: in a symmetric machine the
+ * chips of a batch lie side by side. A handler touches the state of one chip only.
+ */
+#ifndef SIM_REPLAY_REPLAY_INTERNAL_H
+#define SIM_REPLAY_REPLAY_INTERNAL_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "sim/base/digest.h"
+#include "sim/base/units.h"
+#include "sim/engine/engine.h"
+#include "sim/replay/replay.h"
+#include "sim/resource/compute.h"
+
+/* Kinds of events, in the order in which they happen at one instant: what arrives or ends gives
+ * before anything new takes. */
+enum replay_event {
+    EVENT_ARRIVE,         /* A message has arrived whole at the end of its route. */
+    EVENT_HOP,            /* The head of a message has reached a chip on its route. */
+    EVENT_LANE_READY,     /* A lane's last message has left; it may send the next. */
+    EVENT_COLLECTIVE_END, /* The last message of a collective has left and all have arrived. */
+    EVENT_COMPUTE_END,    /* A part of a compute op ends. */
+    EVENT_START,          /* The step begins. */
+    EVENT_LAND,           /* A message has arrived, and HBM has caught up with writing it. */
+};
+
+/* The order of an event relative to its chip:
+ *   kind 3 | port 3 | stream 4 | lane 8 | plan 16 | hop 10 | slowest link class 6 | units 14 bits
+ * The last four say what is under way, so that a message on its route needs no memory. */
+enum {
+    ORDER_UNITS_BITS = 14,
+    ORDER_CLASS_SHIFT = 14,
+    ORDER_CLASS_BITS = 6,
+    ORDER_HOP_SHIFT = 20,
+    ORDER_HOP_BITS = 10,
+    ORDER_PLAN_SHIFT = 30,
+    ORDER_PLAN_BITS = 16,
+    ORDER_LANE_SHIFT = 46,
+    ORDER_LANE_BITS = 8,
+    ORDER_STREAM_SHIFT = 54,
+    ORDER_STREAM_BITS = 4,
+    ORDER_PORT_SHIFT = 58,
+    ORDER_KIND_SHIFT = 61,
+};
+
+static inline uint64_t order_make(enum replay_event kind, uint32_t port, uint32_t stream,
+                                  uint32_t lane)
+{
+    return (uint64_t)kind << ORDER_KIND_SHIFT | (uint64_t)port << ORDER_PORT_SHIFT |
+           (uint64_t)stream << ORDER_STREAM_SHIFT | (uint64_t)lane << ORDER_LANE_SHIFT;
+}
+
+static inline uint32_t order_field(uint64_t order, uint32_t shift, uint32_t bits)
+{
+    return (uint32_t)(order >> shift) & ((1u << bits) - 1);
+}
+
+static inline enum replay_event order_event(uint64_t order)
+{
+    return (enum replay_event)(order >> ORDER_KIND_SHIFT);
+}
+
+/* Time and memory traffic of a message of so many units. */
+struct message_cost {
+    int64_t link_ps;   /* On a link of one class. */
+    int64_t read_ps;   /* HBM time where it departs, on a chip of class 0. */
+    int64_t write_ps;  /* HBM time where it lands. */
+    int64_t vector_ps; /* VPU time of adding it where it lands. */
+    uint64_t bytes;
+};
+
+/* A lane of one plan: constant. */
+struct lane_table {
+    const struct primitive *primitive;
+    uint32_t size; /* Of the dimension. */
+    uint8_t lane;  /* Of the primitive. */
+    bool ring;     /* Every position behaves as position 0. */
+    bool first;    /* Of its order: it reads the operand. */
+    bool last;     /* Of its order: it completes the share. */
+    uint8_t order;
+    uint8_t after_first;    /* Lanes of the item before it: */
+    uint8_t after_count;    /* none if 0. */
+    uint8_t follower_first; /* Lanes of the items after it: */
+    uint8_t follower_count;
+    uint8_t leg_count;
+    struct plan_leg leg[PLAN_ROUTE_MAX];
+    uint16_t hop_count;
+    uint32_t piece_count;
+    const uint16_t *position; /* [chip]; unused where ring. */
+    const uint32_t *send_count;
+    const uint32_t *arrival_count;
+    uint32_t units_max;
+    struct message_cost *cost; /* [link class][units] */
+    int64_t shard_ps;          /* HBM time of writing what a ReduceScatter leaves, per piece. */
+    uint64_t units_total;      /* Of a ring's lane, one piece; for the check of its port. */
+};
+
+struct plan_table {
+    const struct plan *plan;
+    struct lane_table *lane;
+    uint32_t lane_count;
+    uint32_t index; /* Of the program's plans. */
+};
+
+struct op_table {        /* Compute ops, per chip class. */
+    int64_t duration_ps; /* Of the whole op; parts share it as evenly as integers allow. */
+    int64_t hbm_ps;
+    int64_t rest_ps;
+    struct compute_time time;
+};
+
+/* Ops of one stream in one template, as indices into the template. */
+struct stream_ops {
+    const uint16_t *op;
+    uint32_t op_count;
+};
+
+struct lane_state {
+    uint32_t arrived; /* Since the start of the step. */
+    uint32_t base;    /* Of them, those of earlier ops. */
+    uint32_t sent;    /* Of the running op. */
+    uint32_t counted; /* Arrivals of the running op that were absorbed. */
+    int64_t free_ps;  /* When its last message has left. */
+    uint32_t sends;   /* Of the running op: all pieces. */
+    uint32_t arrivals;
+    bool waiting; /* An EVENT_LANE_READY is under way. */
+    bool finished;
+};
+
+struct link_state {
+    int64_t free_ps;
+    int64_t busy_ps;
+    uint64_t bytes;
+};
+
+enum stream_phase { STREAM_WAITS, STREAM_RUNS, STREAM_ENDS, STREAM_FINISHED };
+
+struct stream_state {
+    uint32_t done; /* Parts, since the start of the step. */
+    uint32_t begun;
+    uint32_t op_first; /* `done` when the running op began. */
+    uint32_t slot;
+    uint16_t position; /* In stream_ops of the slot's template. */
+    uint8_t phase;     /* enum stream_phase */
+    uint8_t lanes_left;
+    uint16_t waiters; /* Streams of this chip to wake when parts are begun or done here. */
+    uint16_t part;    /* Compute: of the running op. */
+    bool part_runs;
+    int64_t begin_ps;  /* Of the running op. */
+    int64_t depart_ps; /* Of the last message sent by the running op. */
+};
+
+struct chip_state {
+    int64_t dma_ps;      /* HBM time granted to collectives since the start. */
+    int64_t vector_ps;   /* VPU time likewise. */
+    int64_t hbm_free_ps; /* Clock of HBM's DMA side; used only where DMA can exceed HBM. */
+    int64_t part_begin_ps;
+    int64_t part_dma_ps; /* dma_ps when the part began. */
+    int64_t account_ps;  /* Up to here the breakdown is written. */
+    uint32_t running;    /* Streams with a collective under way, as bits. */
+    uint8_t class;
+    uint8_t block_phase; /* enum program_phase of the compute stream's slot. */
+    bool computes;
+    bool shown;
+};
+
+struct breakdown {
+    int64_t compute_ps;
+    int64_t exposed_ps;
+    int64_t idle_ps;
+};
+
+struct phase_span {
+    int64_t begin_ps;
+    int64_t end_ps;
+};
+
+struct class_total {
+    uint64_t count;
+    int64_t busy_ps;
+    int64_t exposed_ps;
+};
+
+struct memory_state {
+    int64_t held_bytes[PROGRAM_MEMORY_COUNT];
+    int64_t each_peak_bytes[PROGRAM_MEMORY_COUNT];
+    int64_t at_peak_bytes[PROGRAM_MEMORY_COUNT];
+    int64_t total_bytes;
+    int64_t peak_bytes;
+    int64_t peak_at_ps;
+    uint32_t peak_slot;
+    uint16_t peak_op;
+};
+
+/* Needs of one op of one slot, as absolute counts. */
+struct need_cache {
+    uint32_t slot;
+    uint16_t position;
+    bool filled;
+    const struct program_op *op;
+    uint32_t count[PROGRAM_NEEDS_MAX];
+    uint32_t per_part[PROGRAM_NEEDS_MAX];
+    uint32_t operand_first; /* Parts of the compute stream before the operand's op, */
+    uint32_t operand_parts; /* and of it. */
+};
+
+struct replay {
+    const struct machine *machine;
+    const struct program *program;
+    const struct program_role *role;
+    const struct fold *fold;
+    const struct replay_options *options;
+    struct engine *engine;
+
+    uint32_t chip_count; /* Replayed. */
+    uint32_t stream_count;
+    uint32_t lane_count;                     /* Over all streams. */
+    uint8_t lane_first[PROGRAM_STREAMS_MAX]; /* Of each stream. */
+    uint8_t lane_stream[256];                /* Of each lane. */
+    uint32_t port_count;
+    uint32_t *neighbour; /* [port][chip]; UINT32_MAX: no link. */
+    struct plan_table *plans;
+    struct op_table *ops;          /* [chip class][work] */
+    struct stream_ops *stream_ops; /* [template][stream] */
+    uint32_t *stream_totals;       /* [stream]: parts of the whole step. */
+    int64_t message_overhead_ps;
+    bool dma_may_exceed; /* Else HBM never delays a collective. */
+
+    struct chip_state *chips;
+    struct stream_state *streams;      /* [stream][chip] */
+    const struct plan_table **plan_of; /* [stream][chip]: of the running collective. */
+    struct lane_state *lanes;          /* [lane][chip] */
+    struct link_state *links;          /* [port][chip] */
+    struct need_cache needs[PROGRAM_STREAMS_MAX];
+
+    struct breakdown *breakdowns;  /* [phase][chip] */
+    struct phase_span *spans;      /* [phase][chip] */
+    struct class_total *classes;   /* [class][chip] */
+    struct memory_state *memories; /* [chip] */
+    int64_t queued_ps[MACHINE_PORTS_MAX];
+    int64_t *finished_ps; /* [chip] */
+
+    uint64_t transfers;
+    uint64_t digest;
+    uint64_t bound_checks;
+    uint64_t compute_parts_done;
+    uint64_t compute_parts_total;
+
+    struct trace_record *record;
+    uint64_t record_count;
+    uint64_t record_capacity;
+    bool record_failed;
+};
+
+/* The engine's channel of an event: what a batch shares, besides its instant. */
+static inline uint32_t channel_of(const struct replay *replay, enum replay_event event,
+                                  uint32_t lane_or_stream)
+{
+    uint32_t const widest =
+        replay->lane_count > PROGRAM_STREAMS_MAX ? replay->lane_count : PROGRAM_STREAMS_MAX;
+    return (uint32_t)event * widest + lane_or_stream;
+}
+
+static inline struct stream_state *stream_at(struct replay *replay, uint32_t stream, uint32_t chip)
+{
+    return &replay->streams[(uint64_t)stream * replay->chip_count + chip];
+}
+
+static inline struct lane_state *lane_at(struct replay *replay, uint32_t lane, uint32_t chip)
+{
+    return &replay->lanes[(uint64_t)lane * replay->chip_count + chip];
+}
+
+static inline struct link_state *link_at(struct replay *replay, uint32_t port, uint32_t chip)
+{
+    return &replay->links[(uint64_t)port * replay->chip_count + chip];
+}
+
+static inline const struct plan_table **plan_at(struct replay *replay, uint32_t stream,
+                                                uint32_t chip)
+{
+    return &replay->plan_of[(uint64_t)stream * replay->chip_count + chip];
+}
+
+/* tables.c */
+enum status tables_build(struct arena *arena, struct replay *replay, struct error *reterr);
+
+/* streams.c */
+void streams_start(struct replay *replay, uint32_t chip, int64_t now_ps);
+void streams_compute_end(struct replay *replay, uint32_t chip, int64_t now_ps);
+/* Notes the instant if every stream of the chip has come to its end. */
+void streams_check_finished(struct replay *replay, uint32_t chip, int64_t now_ps);
+/* A collective's last message has left and all have arrived. */
+void streams_collective_end(struct replay *replay, uint32_t stream, uint32_t chip, int64_t now_ps);
+/* Counts `parts` more as done (on a running op) and wakes who waits for it. */
+void streams_progress(struct replay *replay, uint32_t stream, uint32_t chip, uint32_t parts,
+                      int64_t now_ps);
+/* The op a stream runs or waits for. Its needs are cached for chips that are at the same place. */
+const struct need_cache *streams_needs(struct replay *replay, uint32_t stream,
+                                       const struct stream_state *state);
+/* Its index in its template. */
+uint16_t streams_op_index(struct replay *replay, uint32_t stream, const struct stream_state *state);
+
+/* transport.c */
+void transport_begin(struct replay *replay, uint32_t stream, uint32_t chip, int64_t now_ps);
+void transport_operand(struct replay *replay, uint32_t stream, uint32_t chip, int64_t now_ps);
+void transport_arrive(struct replay *replay, uint32_t chip, uint64_t order, int64_t now_ps);
+void transport_land(struct replay *replay, uint32_t chip, uint64_t order, int64_t now_ps);
+void transport_hop(struct replay *replay, uint32_t chip, uint64_t order, int64_t now_ps);
+void transport_lane_ready(struct replay *replay, uint32_t lane, uint32_t chip, int64_t now_ps);
+/* Posts the end of the running collective if nothing of it is left. */
+void transport_check_end(struct replay *replay, uint32_t stream, uint32_t chip, int64_t now_ps);
+/* Closes its books: arrivals, and the check that no port was faster than its link. */
+void transport_end(struct replay *replay, uint32_t stream, uint32_t chip);
+
+/* account.c */
+void account_until(struct replay *replay, uint32_t chip, int64_t now_ps);
+void account_op_effects(struct replay *replay, const struct program_op *op,
+                        const struct stream_state *state, bool at_end, uint32_t chip,
+                        int64_t now_ps);
+void account_class(struct replay *replay, const struct program_op *op, uint32_t chip,
+                   int64_t begin_ps, int64_t end_ps);
+void account_resident(struct replay *replay, uint32_t chip);
+void account_record(struct replay *replay, const struct trace_record *record);
+enum status account_results(struct arena *arena, struct replay *replay, struct trace *ret_trace,
+                            struct error *reterr);
+
+#endif

@@ -1,0 +1,280 @@
+/*
+ * Ops of a stream in order: what they need, when they begin, what they wake when they end.
+ *
+ * A stream that waits names itself at the stream it waits for; whoever makes progress there wakes
+ * it. So nothing is polled, and a handler costs what it changes.
+ */
+#include "sim/replay/replay_internal.h"
+
+static const struct stream_ops *ops_at(const struct replay *replay, uint32_t stream, uint32_t slot)
+{
+    const struct program_block *block = program_slot_block(replay->role, slot);
+    return &replay->stream_ops[block->template_index * PROGRAM_STREAMS_MAX + stream];
+}
+
+static const struct program_op *op_at(const struct replay *replay, uint32_t stream, uint32_t slot,
+                                      uint16_t position)
+{
+    const struct program_block *block = program_slot_block(replay->role, slot);
+    return &replay->program->templates[block->template_index]
+                .op[ops_at(replay, stream, slot)->op[position]];
+}
+
+const struct need_cache *streams_needs(struct replay *replay, uint32_t stream,
+                                       const struct stream_state *state)
+{
+    struct need_cache *cache = &replay->needs[stream];
+    if (cache->filled && cache->slot == state->slot && cache->position == state->position)
+        return cache;
+    const struct program_op *op = op_at(replay, stream, state->slot, state->position);
+    *cache = (struct need_cache){
+        .slot = state->slot, .position = state->position, .filled = true, .op = op};
+    for (uint32_t i = 0; i < op->need_count; i++) {
+        const struct program_need *need = &op->need[i];
+        int64_t const slot = (int64_t)state->slot + need->slot;
+        if (slot < 0) continue; /* Before the first slot nothing is needed: 0 parts. */
+        cache->count[i] =
+            (uint32_t)program_slot_start(replay->role, replay->program, need->stream, slot) +
+            need->part;
+        cache->per_part[i] = need->per_part;
+    }
+    if (op->operand_op != PROGRAM_NONE) {
+        const struct program_block *block = program_slot_block(replay->role, state->slot);
+        const struct program_op *operand =
+            &replay->program->templates[block->template_index].op[op->operand_op];
+        cache->operand_first = (uint32_t)program_slot_start(replay->role, replay->program,
+                                                            PROGRAM_COMPUTE, state->slot) +
+                               operand->part_first;
+        cache->operand_parts = operand->parts;
+    }
+    return cache;
+}
+
+uint16_t streams_op_index(struct replay *replay, uint32_t stream, const struct stream_state *state)
+{
+    return ops_at(replay, stream, state->slot)->op[state->position];
+}
+
+/* Whether all needs of part `part` are met; else the stream waits at the first that is not. */
+static bool needs_met(struct replay *replay, uint32_t stream, uint32_t chip,
+                      const struct stream_state *state, uint32_t part)
+{
+    const struct need_cache *cache = streams_needs(replay, stream, state);
+    for (uint32_t i = 0; i < cache->op->need_count; i++) {
+        const struct program_need *need = &cache->op->need[i];
+        struct stream_state *other = stream_at(replay, need->stream, chip);
+        uint32_t const count = need->begun ? other->begun : other->done;
+        if (count >= cache->count[i] + part * cache->per_part[i]) continue;
+        other->waiters |= (uint16_t)(1u << stream);
+        return false;
+    }
+    return true;
+}
+
+static void compute_begin_part(struct replay *replay, uint32_t chip, int64_t now_ps);
+static void stream_advance(struct replay *replay, uint32_t stream, uint32_t chip, int64_t now_ps);
+
+static void wake(struct replay *replay, uint32_t stream, uint32_t chip, int64_t now_ps)
+{
+    struct stream_state *state = stream_at(replay, stream, chip);
+    uint32_t waiters = state->waiters;
+    state->waiters = 0;
+    while (waiters != 0) {
+        uint32_t const waiter = (uint32_t)__builtin_ctz(waiters);
+        waiters &= waiters - 1;
+        if (waiter != PROGRAM_COMPUTE && stream_at(replay, waiter, chip)->phase == STREAM_RUNS)
+            transport_operand(replay, waiter, chip, now_ps);
+        else
+            stream_advance(replay, waiter, chip, now_ps);
+    }
+}
+
+void streams_progress(struct replay *replay, uint32_t stream, uint32_t chip, uint32_t parts,
+                      int64_t now_ps)
+{
+    struct stream_state *state = stream_at(replay, stream, chip);
+    state->done += parts;
+    if (state->waiters != 0) wake(replay, stream, chip, now_ps);
+}
+
+static void op_begin(struct replay *replay, uint32_t stream, uint32_t chip,
+                     struct stream_state *state, int64_t now_ps)
+{
+    const struct program_op *op = streams_needs(replay, stream, state)->op;
+    state->phase = STREAM_RUNS;
+    state->begin_ps = now_ps;
+    state->op_first = state->done;
+    state->part = 0;
+    account_until(replay, chip, now_ps);
+    account_op_effects(replay, op, state, false, chip, now_ps);
+    if (stream == PROGRAM_COMPUTE) {
+        uint8_t const phase = (uint8_t)program_slot_block(replay->role, state->slot)->phase;
+        replay->chips[chip].block_phase = phase;
+        compute_begin_part(replay, chip, now_ps);
+        return;
+    }
+    state->begun += op->parts;
+    replay->chips[chip].running |= 1u << stream;
+    *plan_at(replay, stream, chip) = &replay->plans[op->index];
+    transport_begin(replay, stream, chip, now_ps);
+}
+
+static void op_end(struct replay *replay, uint32_t stream, uint32_t chip,
+                   struct stream_state *state, int64_t now_ps)
+{
+    const struct program_op *op = streams_needs(replay, stream, state)->op;
+    SIM_ASSERT(state->done == state->op_first + op->parts);
+    account_until(replay, chip, now_ps);
+    account_op_effects(replay, op, state, true, chip, now_ps);
+    account_class(replay, op, chip, state->begin_ps, now_ps);
+    state->phase = STREAM_WAITS;
+    state->position++;
+}
+
+/* Goes on to the next op of the stream, past slots that have none; false at the end of the step. */
+static bool stream_has_op(struct replay *replay, uint32_t stream, struct stream_state *state)
+{
+    while (state->slot < replay->role->slot_count) {
+        if (state->position < ops_at(replay, stream, state->slot)->op_count) return true;
+        state->slot++;
+        state->position = 0;
+    }
+    state->phase = STREAM_FINISHED;
+    return false;
+}
+
+static void stream_advance(struct replay *replay, uint32_t stream, uint32_t chip, int64_t now_ps)
+{
+    struct stream_state *state = stream_at(replay, stream, chip);
+    if (state->phase == STREAM_RUNS) {
+        if (stream == PROGRAM_COMPUTE && !state->part_runs &&
+            needs_met(replay, stream, chip, state, state->part))
+            compute_begin_part(replay, chip, now_ps);
+        return;
+    }
+    if (state->phase != STREAM_WAITS || !stream_has_op(replay, stream, state)) return;
+    if (needs_met(replay, stream, chip, state, 0)) op_begin(replay, stream, chip, state, now_ps);
+}
+
+static const struct op_table *compute_table(const struct replay *replay, uint32_t chip,
+                                            const struct program_op *op)
+{
+    return &replay->ops[replay->chips[chip].class * replay->program->work_count + op->index];
+}
+
+/* The `part`-th of `parts` shares of a whole, as even as integers allow. */
+static int64_t share_of(int64_t whole, uint32_t part, uint32_t parts)
+{
+    return whole / parts + (part < whole % parts);
+}
+
+static void compute_begin_part(struct replay *replay, uint32_t chip, int64_t now_ps)
+{
+    struct stream_state *state = stream_at(replay, PROGRAM_COMPUTE, chip);
+    struct chip_state *self = &replay->chips[chip];
+    const struct program_op *op = streams_needs(replay, PROGRAM_COMPUTE, state)->op;
+    if (!self->computes) account_until(replay, chip, now_ps);
+    self->computes = true;
+    self->part_begin_ps = now_ps;
+    self->part_dma_ps = self->dma_ps;
+    state->part_runs = true;
+    state->begun++;
+    int64_t const duration_ps =
+        share_of(compute_table(replay, chip, op)->duration_ps, state->part, op->parts);
+    engine_post(replay->engine, now_ps + duration_ps,
+                order_make(EVENT_COMPUTE_END, 0, PROGRAM_COMPUTE, 0),
+                channel_of(replay, EVENT_COMPUTE_END, 0), chip);
+    if (state->waiters != 0) wake(replay, PROGRAM_COMPUTE, chip, now_ps);
+}
+
+/* When the part ends, given the HBM time that link DMA, which goes first, was granted since it
+ * began: a memory-bound op is pushed out, one with HBM to spare is not. */
+static int64_t part_end_ps(const struct replay *replay, uint32_t chip,
+                           const struct stream_state *state, const struct program_op *op)
+{
+    const struct chip_state *self = &replay->chips[chip];
+    const struct op_table *table = compute_table(replay, chip, op);
+    int64_t const idle_ps = share_of(table->duration_ps, state->part, op->parts);
+    if (table->hbm_ps == 0) return self->part_begin_ps + idle_ps;
+    int64_t const dma_ps = self->dma_ps - self->part_dma_ps;
+    int64_t const shared_ps =
+        share_of(table->hbm_ps + table->rest_ps, state->part, op->parts) + dma_ps;
+    return self->part_begin_ps + (shared_ps > idle_ps ? shared_ps : idle_ps);
+}
+
+void streams_compute_end(struct replay *replay, uint32_t chip, int64_t now_ps)
+{
+    struct stream_state *state = stream_at(replay, PROGRAM_COMPUTE, chip);
+    struct chip_state *self = &replay->chips[chip];
+    const struct program_op *op = streams_needs(replay, PROGRAM_COMPUTE, state)->op;
+    int64_t const end_ps = part_end_ps(replay, chip, state, op);
+    uint64_t const order = order_make(EVENT_COMPUTE_END, 0, PROGRAM_COMPUTE, 0);
+    if (end_ps > now_ps) {
+        engine_post(replay->engine, end_ps, order, channel_of(replay, EVENT_COMPUTE_END, 0), chip);
+        return;
+    }
+    replay->digest += digest_record(now_ps, order, chip);
+    replay->compute_parts_done++;
+    if (self->shown) {
+        struct trace_record record = {.begin_ps = self->part_begin_ps,
+                                      .end_ps = now_ps,
+                                      .chip = chip,
+                                      .slot = state->slot,
+                                      .op = streams_op_index(replay, PROGRAM_COMPUTE, state),
+                                      .kind = TRACE_OP,
+                                      .stream = PROGRAM_COMPUTE,
+                                      .lane = state->part};
+        account_record(replay, &record);
+    }
+    state->part_runs = false;
+    state->part++;
+    state->done++;
+    if (state->part == op->parts) op_end(replay, PROGRAM_COMPUTE, chip, state, now_ps);
+    if (state->waiters != 0) wake(replay, PROGRAM_COMPUTE, chip, now_ps);
+    stream_advance(replay, PROGRAM_COMPUTE, chip, now_ps);
+    if (!state->part_runs) {
+        account_until(replay, chip, now_ps);
+        self->computes = false;
+    }
+    if (state->phase == STREAM_FINISHED) streams_check_finished(replay, chip, now_ps);
+}
+
+void streams_collective_end(struct replay *replay, uint32_t stream, uint32_t chip, int64_t now_ps)
+{
+    struct stream_state *state = stream_at(replay, stream, chip);
+    const struct program_op *op = streams_needs(replay, stream, state)->op;
+    transport_end(replay, stream, chip);
+    state->done = state->op_first + op->parts;
+    if (replay->chips[chip].shown) {
+        struct trace_record record = {.begin_ps = state->begin_ps,
+                                      .end_ps = now_ps,
+                                      .bytes = (*plan_at(replay, stream, chip))->plan->size_bytes,
+                                      .chip = chip,
+                                      .slot = state->slot,
+                                      .op = streams_op_index(replay, stream, state),
+                                      .kind = TRACE_OP,
+                                      .stream = (uint8_t)stream};
+        account_record(replay, &record);
+    }
+    replay->digest += digest_record(now_ps, order_make(EVENT_COLLECTIVE_END, 0, stream, 0), chip);
+    op_end(replay, stream, chip, state, now_ps);
+    replay->chips[chip].running &= ~(1u << stream);
+    if (state->waiters != 0) wake(replay, stream, chip, now_ps);
+    stream_advance(replay, stream, chip, now_ps);
+    if (state->phase == STREAM_FINISHED) streams_check_finished(replay, chip, now_ps);
+}
+
+void streams_check_finished(struct replay *replay, uint32_t chip, int64_t now_ps)
+{
+    for (uint32_t stream = 0; stream < replay->stream_count; stream++)
+        if (stream_at(replay, stream, chip)->phase != STREAM_FINISHED) return;
+    account_until(replay, chip, now_ps);
+    replay->finished_ps[chip] = now_ps;
+}
+
+void streams_start(struct replay *replay, uint32_t chip, int64_t now_ps)
+{
+    for (uint32_t stream = 0; stream < replay->stream_count; stream++)
+        stream_advance(replay, stream, chip, now_ps);
+    streams_check_finished(replay, chip, now_ps);
+}

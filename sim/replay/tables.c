@@ -1,0 +1,261 @@
+/* What is constant during a run: durations, lanes, neighbours. */
+#include "sim/base/arena.h"
+#include "sim/replay/replay_internal.h"
+
+/* Elements of a gradient or activation that a reduction adds: two bytes each, one FLOP. */
+enum { ADDED_BYTES_PER_FLOP = 2 };
+
+static enum status neighbours_build(struct arena *arena, struct replay *replay,
+                                    struct error *reterr)
+{
+    const struct machine *machine = replay->machine;
+    void *memory = NULL;
+    replay->port_count = 2 * machine->axis_count;
+    STATUS_TRY(arena_try(arena, (uint64_t)replay->port_count * replay->chip_count,
+                         sizeof *replay->neighbour, &memory, reterr));
+    replay->neighbour = memory;
+    for (uint32_t chip = 0; chip < replay->chip_count; chip++) {
+        uint32_t const real = fold_machine_chip(replay->fold, machine, chip);
+        for (uint32_t port = 0; port < replay->port_count; port++) {
+            replay->neighbour[(uint64_t)port * replay->chip_count + chip] =
+                machine_has_link(machine, real, port) ? fold_neighbour(replay->fold, chip, port)
+                                                      : UINT32_MAX;
+        }
+    }
+    return STATUS_OK;
+}
+
+static enum status streams_build(struct arena *arena, struct replay *replay, struct error *reterr)
+{
+    const struct program *program = replay->program;
+    void *memory = NULL;
+    STATUS_TRY(arena_try(arena, (uint64_t)program->template_count * PROGRAM_STREAMS_MAX,
+                         sizeof *replay->stream_ops, &memory, reterr));
+    replay->stream_ops = memory;
+    for (uint32_t t = 0; t < program->template_count; t++) {
+        const struct program_template *template = &program->templates[t];
+        for (uint32_t stream = 0; stream < program->stream_count; stream++) {
+            STATUS_TRY(arena_try(arena, template->op_count, sizeof(uint16_t), &memory, reterr));
+            uint16_t *list = memory;
+            uint32_t count = 0;
+            for (uint32_t op = 0; op < template->op_count; op++)
+                if (template->op[op].stream == stream) list[count++] = (uint16_t)op;
+            replay->stream_ops[t * PROGRAM_STREAMS_MAX + stream] =
+                (struct stream_ops){.op = list, .op_count = count};
+        }
+    }
+    STATUS_TRY(arena_try(arena, PROGRAM_STREAMS_MAX, sizeof(uint32_t), &memory, reterr));
+    replay->stream_totals = memory;
+    for (uint32_t stream = 0; stream < program->stream_count; stream++) {
+        if (replay->role->stream_total[stream] >= UINT32_MAX / 2) {
+            return error_set(reterr, STATUS_LIMIT, "/workload",
+                             "%llu parts on stream %s are more than a run can count",
+                             (unsigned long long)replay->role->stream_total[stream],
+                             program->stream[stream].name);
+        }
+        replay->stream_totals[stream] = (uint32_t)replay->role->stream_total[stream];
+    }
+    return STATUS_OK;
+}
+
+static enum status ops_build(struct arena *arena, struct replay *replay, struct error *reterr)
+{
+    const struct program *program = replay->program;
+    const struct fold *fold = replay->fold;
+    void *memory = NULL;
+    STATUS_TRY(arena_try(arena, (uint64_t)fold->chip_class_count * program->work_count,
+                         sizeof *replay->ops, &memory, reterr));
+    replay->ops = memory;
+    for (uint32_t class = 0; class < fold->chip_class_count; class ++) {
+        for (uint32_t work = 0; work < program->work_count; work++) {
+            struct compute_time const time =
+                compute_time(&replay->machine->chip, &program->works[work],
+                             fold->chip_classes[class].math_ppm, fold->chip_classes[class].hbm_ppm);
+            replay->ops[class * program->work_count + work] =
+                (struct op_table){.duration_ps = time.duration_ps,
+                                  .hbm_ps = time.hbm_ps,
+                                  .rest_ps = time.rest_ps,
+                                  .time = time};
+        }
+    }
+    return STATUS_OK;
+}
+
+/* Units of the largest message of a primitive: a chunk, or all that one rank has to send on. */
+static uint32_t units_max_of(const struct primitive *primitive, uint32_t size)
+{
+    return primitive->kind == COLLECTIVE_ALL_TO_ALL ? 2 * size : 2;
+}
+
+static struct message_cost cost_of(const struct replay *replay, const struct primitive *primitive,
+                                   uint64_t bytes, uint64_t link_bytes_per_s)
+{
+    const struct chip *chip = &replay->machine->chip;
+    struct message_cost cost = {
+        .link_ps = units_duration_ps(bytes, link_bytes_per_s),
+        .read_ps = units_duration_ps(bytes, chip->hbm_bytes_per_s),
+        .bytes = bytes,
+    };
+    /* Partial sums stay in VMEM: what arrives is added, not written. */
+    if (primitive->kind == COLLECTIVE_REDUCE_SCATTER)
+        cost.vector_ps = units_duration_ps(bytes / ADDED_BYTES_PER_FLOP, chip->vector_flop_per_s);
+    else
+        cost.write_ps = cost.read_ps;
+    return cost;
+}
+
+static enum status costs_build(struct arena *arena, struct replay *replay,
+                               const struct plan_item *item, struct lane_table *table,
+                               struct error *reterr)
+{
+    const struct fold *fold = replay->fold;
+    void *memory = NULL;
+    table->units_max = units_max_of(item->primitive, table->size);
+    if (table->units_max >= 1u << ORDER_UNITS_BITS) {
+        return error_set(reterr, STATUS_LIMIT, "/mesh", "an AllToAll over %u ranks is too large",
+                         table->size);
+    }
+    uint64_t const stride = (uint64_t)table->units_max + 1;
+    STATUS_TRY(
+        arena_try(arena, fold->link_class_count * stride, sizeof *table->cost, &memory, reterr));
+    table->cost = memory;
+    for (uint32_t class = 0; class < fold->link_class_count; class ++) {
+        for (uint32_t units = 1; units <= table->units_max; units++) {
+            table->cost[class * stride + units] =
+                cost_of(replay, item->primitive, units * item->unit_bytes,
+                        fold->link_classes[class].bytes_per_s);
+        }
+    }
+    if (item->primitive->kind == COLLECTIVE_REDUCE_SCATTER)
+        table->shard_ps =
+            units_duration_ps(2 * item->unit_bytes, replay->machine->chip.hbm_bytes_per_s);
+    return STATUS_OK;
+}
+
+static enum status positions_build(struct arena *arena, struct replay *replay,
+                                   const struct group_dimension *dimension,
+                                   struct lane_table *table, struct error *reterr)
+{
+    void *memory = NULL;
+    STATUS_TRY(arena_try(arena, replay->chip_count, sizeof(uint16_t), &memory, reterr));
+    uint16_t *position = memory;
+    for (uint32_t chip = 0; chip < replay->chip_count; chip++) {
+        uint32_t at[MACHINE_AXES_MAX];
+        fold_coordinates(replay->fold, chip, at);
+        position[chip] = (uint16_t)group_position(dimension, at[dimension->axis]);
+    }
+    table->position = position;
+    return STATUS_OK;
+}
+
+static enum status lane_build(struct arena *arena, struct replay *replay, const struct plan *plan,
+                              uint32_t index, struct lane_table *table, struct error *reterr)
+{
+    const struct plan_lane *lane = &plan->lane[index];
+    const struct plan_item *item = &plan->item[lane->item];
+    const struct group_dimension *dimension = &plan->group.dimension[item->dimension];
+    table->primitive = item->primitive;
+    table->size = dimension->size;
+    table->lane = lane->lane;
+    table->ring = item->primitive->ring;
+    table->first = item->after == PLAN_NO_ITEM;
+    table->last = item->last;
+    table->order = item->order;
+    table->piece_count = item->piece_count;
+    table->send_count = lane->send_count;
+    table->arrival_count = lane->arrival_count;
+    table->leg_count = lane->leg_count;
+    for (uint32_t leg = 0; leg < lane->leg_count; leg++) {
+        table->leg[leg] = lane->leg[leg];
+        table->hop_count = (uint16_t)(table->hop_count + lane->leg[leg].hops);
+    }
+    SIM_ASSERT(table->hop_count >= 1 && table->hop_count < 1u << ORDER_HOP_BITS);
+    if (!table->first) {
+        table->after_first = plan->item[item->after].lane_first;
+        table->after_count = (uint8_t)plan->item[item->after].primitive->lane_count;
+    }
+    for (uint32_t other = 0; other < plan->item_count; other++) {
+        if (plan->item[other].after != lane->item) continue;
+        SIM_ASSERT(table->follower_count == 0);
+        table->follower_first = plan->item[other].lane_first;
+        table->follower_count = (uint8_t)plan->item[other].primitive->lane_count;
+    }
+    if (!table->ring) STATUS_TRY(positions_build(arena, replay, dimension, table, reterr));
+    for (uint32_t step = 0; table->ring && step < lane->send_count[0]; step++)
+        table->units_total += item->primitive->step(dimension->size, lane->lane, 0, step).units;
+    return costs_build(arena, replay, item, table, reterr);
+}
+
+static enum status plans_build(struct arena *arena, struct replay *replay, struct error *reterr)
+{
+    const struct program *program = replay->program;
+    void *memory = NULL;
+    STATUS_TRY(arena_try(arena, program->plan_count, sizeof *replay->plans, &memory, reterr));
+    replay->plans = memory;
+    for (uint32_t i = 0; i < program->plan_count; i++) {
+        const struct plan *plan = &program->plans[i];
+        struct plan_table *table = &replay->plans[i];
+        STATUS_TRY(arena_try(arena, plan->lane_count, sizeof *table->lane, &memory, reterr));
+        table->plan = plan;
+        table->lane = memory;
+        table->lane_count = plan->lane_count;
+        table->index = i;
+        for (uint32_t lane = 0; lane < plan->lane_count; lane++)
+            STATUS_TRY(lane_build(arena, replay, plan, lane, &table->lane[lane], reterr));
+    }
+    uint32_t lane_count = 0;
+    for (uint32_t stream = 0; stream < program->stream_count; stream++) {
+        replay->lane_first[stream] = (uint8_t)lane_count;
+        for (uint32_t lane = 0; lane < program->stream[stream].lane_count; lane++) {
+            SIM_ASSERT(lane_count < sizeof replay->lane_stream);
+            replay->lane_stream[lane_count++] = (uint8_t)stream;
+        }
+    }
+    replay->lane_count = lane_count;
+    return STATUS_OK;
+}
+
+/* Whether all links of a chip together could ask more of HBM, or of the VPU that adds what
+ * arrives, than it has. Only then do their clocks have to be kept. */
+static bool dma_may_exceed(const struct replay *replay)
+{
+    const struct fold *fold = replay->fold;
+    const struct chip *chip = &replay->machine->chip;
+    uint64_t link_most = 0, hbm_least = UINT64_MAX, vector_least = UINT64_MAX;
+    for (uint32_t i = 0; i < fold->link_class_count; i++) {
+        uint64_t const rate = fold->link_classes[i].bytes_per_s;
+        link_most = rate > link_most ? rate : link_most;
+    }
+    for (uint32_t i = 0; i < fold->chip_class_count; i++) {
+        uint64_t const hbm = units_scale_ppm(chip->hbm_bytes_per_s, fold->chip_classes[i].hbm_ppm);
+        uint64_t const vector =
+            units_scale_ppm(chip->vector_flop_per_s, fold->chip_classes[i].math_ppm);
+        hbm_least = hbm < hbm_least ? hbm : hbm_least;
+        vector_least = vector < vector_least ? vector : vector_least;
+    }
+    return link_most > hbm_least / (2 * (uint64_t)replay->port_count) ||
+           link_most / ADDED_BYTES_PER_FLOP > vector_least / replay->port_count;
+}
+
+enum status tables_build(struct arena *arena, struct replay *replay, struct error *reterr)
+{
+    if (replay->program->plan_count >= 1u << ORDER_PLAN_BITS) {
+        return error_set(reterr, STATUS_LIMIT, "/workload",
+                         "%u different collectives are more than a run can tell apart",
+                         replay->program->plan_count);
+    }
+    if (replay->program->role_count != 1) {
+        return error_set(reterr, STATUS_UNSUPPORTED, "/mesh",
+                         "ranks with different roles are not modelled in this version");
+    }
+    replay->role = &replay->program->roles[0];
+    replay->stream_count = replay->program->stream_count;
+    replay->chip_count = replay->fold->chip_count;
+    replay->message_overhead_ps = replay->machine->chip.message_overhead_ps;
+    STATUS_TRY(neighbours_build(arena, replay, reterr));
+    STATUS_TRY(streams_build(arena, replay, reterr));
+    STATUS_TRY(ops_build(arena, replay, reterr));
+    STATUS_TRY(plans_build(arena, replay, reterr));
+    replay->dma_may_exceed = dma_may_exceed(replay);
+    return STATUS_OK;
+}

@@ -1,0 +1,69 @@
+#include "tests/support/play.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+static const struct play_options defaults = {.engine = "fast"};
+
+static enum status stages(struct play *play, const struct play_options *options,
+                          struct error *reterr)
+{
+    const struct scenario *scenario = &play->scenario;
+    static const uint32_t shown[] = {0};
+    STATUS_TRY(machine_build(play->arena, &scenario->machine, &play->machine, reterr));
+    STATUS_TRY(mesh_build(play->arena, &scenario->mesh, &play->machine, &play->mesh, reterr));
+    STATUS_TRY(workload_lower(play->arena, &scenario->workload, &play->machine, &play->mesh,
+                              &play->program, reterr));
+    roofline_train_step(&scenario->workload, &play->machine, &play->mesh, &play->roofline);
+    if (options->lower_only) return STATUS_OK;
+    STATUS_TRY(fold_build(play->arena, &play->machine, &play->program, options->full, &play->fold,
+                          reterr));
+    struct replay_options const replay = {.engine =
+                                              options->engine != NULL ? options->engine : "fast",
+                                          .shown_chips = shown,
+                                          .shown_count = 1,
+                                          .record = options->record};
+    return replay_run(play->arena, &replay, &play->machine, &play->program, &play->fold,
+                      &play->trace, reterr);
+}
+
+enum status play_try(struct play *play, const char *text, const struct play_options *options,
+                     struct error *reterr)
+{
+    memset(play, 0, sizeof *play);
+    if (options == NULL) options = &defaults;
+    play->arena = arena_create(0);
+    STATUS_TRY(scenario_read_text(play->arena, "test.json", text, strlen(text), options->settings,
+                                  options->setting_count, &play->scenario, reterr));
+    return stages(play, options, reterr);
+}
+
+void play_run(struct play *play, const char *text, const struct play_options *options)
+{
+    struct error error = {0};
+    if (play_try(play, text, options, &error) != STATUS_OK)
+        fail_msg("%s: %s", error.where, error.message);
+}
+
+void play_run_file(struct play *play, const char *path, const struct play_options *options)
+{
+    struct error error = {0};
+    memset(play, 0, sizeof *play);
+    if (options == NULL) options = &defaults;
+    play->arena = arena_create(0);
+    if (scenario_read(play->arena, path, options->settings, options->setting_count, &play->scenario,
+                      &error) != STATUS_OK ||
+        stages(play, options, &error) != STATUS_OK)
+        fail_msg("%s: %s", error.where, error.message);
+}
+
+void play_close(struct play *play)
+{
+    arena_destroy(play->arena);
+    play->arena = NULL;
+}

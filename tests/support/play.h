@@ -1,0 +1,49 @@
+/*
+ * play.h: a scenario, given as text, through all stages; for tests of what must come out.
+ */
+#ifndef TESTS_SUPPORT_PLAY_H
+#define TESTS_SUPPORT_PLAY_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "sim/base/arena.h"
+#include "sim/fold/fold.h"
+#include "sim/machine/machine.h"
+#include "sim/mesh/mesh.h"
+#include "sim/program/program.h"
+#include "sim/replay/replay.h"
+#include "sim/roofline/roofline.h"
+#include "sim/scenario/scenario.h"
+#include "sim/trace/trace.h"
+
+struct play {
+    struct arena *arena;
+    struct scenario scenario;
+    struct machine machine;
+    struct mesh mesh;
+    struct program program;
+    struct fold fold;
+    struct trace trace;
+    struct roofline roofline;
+};
+
+struct play_options {
+    bool full;
+    bool record;
+    bool lower_only; /* Stops before fold and replay. */
+    const char *engine;
+    const struct scenario_setting *settings;
+    uint32_t setting_count;
+};
+
+/* The caller closes the play whatever the status. Options may be NULL. */
+enum status play_try(struct play *play, const char *text, const struct play_options *options,
+                     struct error *reterr);
+/* Fails the test, with the error, if a stage refuses. */
+void play_run(struct play *play, const char *text, const struct play_options *options);
+/* The same from a file of the source tree. */
+void play_run_file(struct play *play, const char *path, const struct play_options *options);
+void play_close(struct play *play);
+
+#endif

@@ -1,0 +1,54 @@
+/*
+ * scene.h: small machines and programs by hand, for tests of fold and replay.
+ */
+#ifndef TESTS_SUPPORT_SCENE_H
+#define TESTS_SUPPORT_SCENE_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "sim/base/arena.h"
+#include "sim/fold/fold.h"
+#include "sim/machine/machine.h"
+#include "sim/program/program.h"
+#include "sim/replay/replay.h"
+#include "sim/trace/trace.h"
+
+enum { SCENE_OPS_MAX = 24, SCENE_PLANS_MAX = 12 };
+
+/* One template, played `repeat` times; ops are added in order. */
+struct scene {
+    struct arena *arena;
+    struct machine machine;
+    struct program program;
+    struct program_template template;
+    struct program_op op[SCENE_OPS_MAX];
+    struct plan plan[SCENE_PLANS_MAX];
+    struct work work[SCENE_OPS_MAX];
+    struct program_block block;
+    struct program_role role;
+    const char *engine;
+};
+
+/* A chip of round numbers: 100 GB/s links, 1 us hops, 10 TB/s HBM, 1 PFLOP/s. */
+void scene_open(struct scene *scene, uint32_t x, uint32_t y, uint32_t z, bool wrap);
+void scene_close(struct scene *scene);
+
+/* A group over whole axes, rings where the axis wraps. */
+struct group scene_group(const struct scene *scene, bool x, bool y, bool z);
+
+uint32_t scene_stream(struct scene *scene, const char *name);
+uint32_t scene_collective(struct scene *scene, uint32_t stream, enum collective_kind kind,
+                          struct group group, uint64_t size_bytes, const char *algorithm,
+                          uint32_t chunk_count);
+/* A matmul of `flop` on the MXU with no bytes. */
+uint32_t scene_compute(struct scene *scene, uint64_t flop, uint32_t parts);
+/* `op` needs all of `other` (an earlier or later op of the template) `slots` slots on. */
+void scene_need(struct scene *scene, uint32_t op, uint32_t other, int16_t slots);
+
+/* Seals, folds and runs. */
+struct trace scene_run(struct scene *scene, uint32_t repeat, bool full, bool record);
+enum status scene_try(struct scene *scene, uint32_t repeat, bool full, bool record,
+                      struct trace *ret_trace, struct error *reterr);
+
+#endif

@@ -1,0 +1,246 @@
+/*
+ * Overlap, contention and oddities come out of queues: two collectives on different axes do not
+ * feel each other, on one axis they share it; a slow chip or link holds up whom it must, and no
+ * one else; what folds is exact.
+ */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "sim/base/units.h"
+#include "tests/support/scene.h"
+
+static const uint64_t megabyte = 1000000;
+
+static void collectives_on_different_axes_overlap_fully(void **state)
+{
+    (void)state;
+    struct scene scene;
+    scene_open(&scene, 8, 8, 1, true);
+    uint32_t const first = scene_stream(&scene, "x"), second = scene_stream(&scene, "y");
+    (void)scene_collective(&scene, first, COLLECTIVE_ALL_GATHER,
+                           scene_group(&scene, true, false, false), 64 * megabyte, NULL, 0);
+    int64_t const alone_ps = scene_run(&scene, 1, false, false).step_ps;
+    (void)scene_collective(&scene, second, COLLECTIVE_REDUCE_SCATTER,
+                           scene_group(&scene, false, true, false), 64 * megabyte, NULL, 0);
+    assert_int_equal(scene_run(&scene, 1, false, false).step_ps, alone_ps);
+    assert_int_equal(scene_run(&scene, 1, true, false).step_ps, alone_ps);
+    scene_close(&scene);
+}
+
+static void collectives_on_one_axis_share_it(void **state)
+{
+    (void)state;
+    struct scene scene;
+    scene_open(&scene, 8, 1, 1, true);
+    uint32_t const first = scene_stream(&scene, "a"), second = scene_stream(&scene, "b");
+    struct group const x = scene_group(&scene, true, false, false);
+    (void)scene_collective(&scene, first, COLLECTIVE_ALL_GATHER, x, 640 * megabyte, NULL, 0);
+    int64_t const alone_ps = scene_run(&scene, 1, false, false).step_ps;
+    (void)scene_collective(&scene, second, COLLECTIVE_ALL_GATHER, x, 640 * megabyte, NULL, 0);
+    struct trace const both = scene_run(&scene, 1, false, false);
+    /* The links are busy twice as long; the hops of one hide behind the bytes of the other. */
+    assert_in_range(both.step_ps, 2 * (alone_ps - 4 * TIME_PS_PER_US), 2 * alone_ps);
+    assert_int_equal(both.step_ps, scene_run(&scene, 1, true, false).step_ps);
+    assert_true(both.link[0].queued_ps > 0);
+    scene_close(&scene);
+}
+
+static void point_to_point_pays_every_hop_and_cuts_through(void **state)
+{
+    (void)state;
+    static const int32_t offsets[][3] = {{1, 0, 0}, {3, 0, 0}, {2, 3, 0}, {3, 2, 4}, {-1, -2, -3}};
+    for (uint32_t i = 0; i < sizeof offsets / sizeof *offsets; i++) {
+        struct scene scene;
+        scene_open(&scene, 8, 8, 8, true);
+        uint32_t const stream = scene_stream(&scene, "permute");
+        struct plan_request request = {.kind = COLLECTIVE_PERMUTE,
+                                       .group = scene_group(&scene, true, true, true),
+                                       .size_bytes = megabyte};
+        memcpy(request.offset, offsets[i], sizeof request.offset);
+        struct error error = {0};
+        uint32_t const op = scene_collective(&scene, stream, COLLECTIVE_ALL_GATHER,
+                                             scene_group(&scene, true, false, false), 8, NULL, 0);
+        assert_int_equal(plan_build(scene.arena, &request, "/test", &scene.plan[0], &error),
+                         STATUS_OK);
+        scene.op[op].parts = scene.plan[0].part_count;
+        int64_t hops = 0;
+        for (uint32_t d = 0; d < 3; d++) hops += offsets[i][d] < 0 ? -offsets[i][d] : offsets[i][d];
+        /* Every chip sends as much over each link of its dimension-ordered route; messages that
+         * meet on a link queue, so only a route of one link is idle. */
+        int64_t const idle_ps = 10 * TIME_PS_PER_US + hops * TIME_PS_PER_US;
+        struct trace const folded = scene_run(&scene, 1, false, false);
+        if (hops == 1) assert_int_equal(folded.step_ps, idle_ps);
+        assert_true(folded.step_ps >= idle_ps);
+        assert_int_equal(folded.step_ps, scene_run(&scene, 1, true, false).step_ps);
+        assert_int_equal(folded.transfers, hops);
+        scene_close(&scene);
+    }
+}
+
+/* A layer: gather, matmul, reduce; repeated, the gather one layer ahead. */
+static void layers_open(struct scene *scene, uint32_t x, uint32_t y, uint32_t z)
+{
+    scene_open(scene, x, y, z, true);
+    uint32_t const gathers = scene_stream(scene, "gather"), reduces = scene_stream(scene, "reduce");
+    struct group const group = scene_group(scene, true, true, true);
+    uint32_t const gather =
+        scene_collective(scene, gathers, COLLECTIVE_ALL_GATHER, group, 64 * megabyte, NULL, 0);
+    uint32_t const matmul = scene_compute(scene, UINT64_C(262144) * 128 * 256, 4);
+    uint32_t const reduce =
+        scene_collective(scene, reduces, COLLECTIVE_REDUCE_SCATTER, group, 64 * megabyte, NULL, 0);
+    scene->op[gather].need[scene->op[gather].need_count++] =
+        (struct program_need){.stream = PROGRAM_COMPUTE, .begun = true, .slot = -1, .part = 1};
+    scene_need(scene, matmul, gather, 0);
+    scene_need(scene, reduce, matmul, 0);
+}
+
+static void odd_chips_and_links_unfold_what_they_must_and_stay_exact(void **state)
+{
+    (void)state;
+    static const struct machine_chip_override chips[] = {
+        {.at = {3, UINT32_MAX, UINT32_MAX}, .math_ppm = 500000, .hbm_ppm = 1000000},
+        {.at = {1, 2, 3}, .math_ppm = 700000, .hbm_ppm = 1000000}};
+    static const struct machine_link_override link = {
+        .from = {0, 0, 0}, .to = {1, 0, 0}, .bytes_per_s = UINT64_C(45000000000)};
+    for (uint32_t odd = 0; odd < 4; odd++) {
+        struct scene scene;
+        layers_open(&scene, 4, 4, 4);
+        int64_t const even_ps = scene_run(&scene, 6, false, false).step_ps;
+        if (odd == 1 || odd == 2) {
+            scene.machine.chips = &chips[odd - 1];
+            scene.machine.chip_override_count = 1;
+        } else if (odd == 3) {
+            scene.machine.links = &link;
+            scene.machine.link_override_count = 1;
+        }
+        struct trace const folded = scene_run(&scene, 6, false, false);
+        struct trace const full = scene_run(&scene, 6, true, false);
+        static const uint64_t replayed[] = {1, 4, 64, 64};
+        assert_int_equal(folded.chips_replayed, replayed[odd]);
+        assert_int_equal(full.chips_replayed, 64);
+        assert_int_equal(folded.step_ps, full.step_ps);
+        assert_int_equal(folded.exposed_ps, full.exposed_ps);
+        if (odd == 0)
+            assert_int_equal(folded.step_ps, even_ps);
+        else
+            assert_true(folded.step_ps > even_ps);
+        scene_close(&scene);
+    }
+}
+
+static void both_queues_print_the_same_digest(void **state)
+{
+    (void)state;
+    static const struct machine_chip_override chip = {
+        .at = {1, 0, 2}, .math_ppm = 900000, .hbm_ppm = 1000000};
+    struct scene scene;
+    layers_open(&scene, 4, 3, 5);
+    scene.machine.chips = &chip;
+    scene.machine.chip_override_count = 1;
+    struct trace const fast = scene_run(&scene, 5, true, false);
+    scene.engine = "reference";
+    struct trace const reference = scene_run(&scene, 5, true, false);
+    assert_true(fast.digest == reference.digest);
+    assert_int_equal(fast.step_ps, reference.step_ps);
+    assert_int_equal(fast.events, reference.events);
+    assert_true(fast.queue_entries < reference.queue_entries);
+    scene_close(&scene);
+}
+
+static void the_records_of_a_chip_are_the_same_folded_and_full(void **state)
+{
+    (void)state;
+    struct scene scene;
+    layers_open(&scene, 4, 4, 2);
+    struct trace const folded = scene_run(&scene, 4, false, true);
+    struct trace const full = scene_run(&scene, 4, true, true);
+    assert_true(folded.record_count > 100);
+    uint64_t found = 0;
+    /* Both are in the order of the engine, which among events of one instant is not defined
+     * across chips, but is for one chip. */
+    for (uint64_t i = 0, j = 0; i < folded.record_count; i++) {
+        if (folded.record[i].chip != 0) continue;
+        while (full.record[j].chip != 0) j++;
+        assert_memory_equal(&folded.record[i], &full.record[j], sizeof folded.record[i]);
+        j++;
+        found++;
+    }
+    assert_true(found > 100);
+    scene_close(&scene);
+}
+
+static void a_chunked_gather_feeds_its_matmul_as_it_arrives(void **state)
+{
+    (void)state;
+    enum { RANKS = 16 };
+    struct scene scene;
+    scene_open(&scene, RANKS, 1, 1, true);
+    uint32_t const gathers = scene_stream(&scene, "gather"),
+                   reduces = scene_stream(&scene, "reduce");
+    struct group const group = scene_group(&scene, true, false, false);
+    uint64_t const size = 320 * megabyte; /* A chunk of 20 MB takes 200 us a link. */
+    uint32_t const gather =
+        scene_collective(&scene, gathers, COLLECTIVE_ALL_GATHER, group, size, NULL, RANKS);
+    /* 16 parts of 100 us: two arrive every 201 us. */
+    uint32_t const matmul = scene_compute(&scene, UINT64_C(1600000000000), RANKS);
+    uint32_t const second = scene_compute(&scene, UINT64_C(1600000000000), RANKS);
+    uint32_t const reduce =
+        scene_collective(&scene, reduces, COLLECTIVE_REDUCE_SCATTER, group, size, NULL, RANKS);
+    uint32_t const unit = scene.plan[0].chunk_parts;
+    scene.op[matmul].need[0] =
+        (struct program_need){.stream = (uint8_t)gathers, .part = unit, .per_part = unit};
+    scene.op[matmul].need_count = 1;
+    scene.op[reduce].operand_op = (uint16_t)second;
+    (void)gather;
+    struct trace const folded = scene_run(&scene, 1, false, false);
+    struct trace const full = scene_run(&scene, 1, true, false);
+    int64_t const math_ps = 2 * 1600 * TIME_PS_PER_US;
+    assert_int_equal(folded.step_ps, full.step_ps);
+    assert_true(folded.step_ps > math_ps);
+    /* Serial it would be twice the 1.5 ms of either collective more. */
+    assert_in_range(folded.step_ps, math_ps, math_ps + 450 * TIME_PS_PER_US);
+    scene_close(&scene);
+}
+
+static void a_run_that_cannot_finish_names_who_waits_for_whom(void **state)
+{
+    (void)state;
+    struct scene scene;
+    struct trace trace;
+    struct fold fold;
+    struct error error = {0};
+    layers_open(&scene, 4, 1, 1);
+    (void)scene_run(&scene, 2, false, false);
+    /* After sealing, which would refuse it: a need that no stream ever meets. */
+    scene.op[1].need[0].part = 1000;
+    struct replay_options const options = {.engine = "fast"};
+    assert_int_equal(fold_build(scene.arena, &scene.machine, &scene.program, true, &fold, &error),
+                     STATUS_OK);
+    assert_int_equal(
+        replay_run(scene.arena, &options, &scene.machine, &scene.program, &fold, &trace, &error),
+        STATUS_STUCK);
+    assert_non_null(strstr(error.message, "4 of 4 replayed chips did not finish"));
+    assert_non_null(strstr(error.message, "stream compute, at matmul of scene"));
+    assert_non_null(strstr(error.message, "waits for 1000 parts of stream gather"));
+    scene_close(&scene);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(collectives_on_different_axes_overlap_fully),
+        cmocka_unit_test(collectives_on_one_axis_share_it),
+        cmocka_unit_test(point_to_point_pays_every_hop_and_cuts_through),
+        cmocka_unit_test(odd_chips_and_links_unfold_what_they_must_and_stay_exact),
+        cmocka_unit_test(both_queues_print_the_same_digest),
+        cmocka_unit_test(the_records_of_a_chip_are_the_same_folded_and_full),
+        cmocka_unit_test(a_chunked_gather_feeds_its_matmul_as_it_arrives),
+        cmocka_unit_test(a_run_that_cannot_finish_names_who_waits_for_whom),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -112,4 +112,12 @@ enum status plan_check(const struct plan *plan, struct error *reterr);
  * Source: the book, chapter 3, with the finite factor (N-1)/N that it drops. */
 int64_t plan_closed_form_ps(const struct plan *plan, uint64_t bytes_per_s, int64_t hop_ps);
 
+/* Whether every position of the item's dimension does the same: on rings; not on lines, nor where
+ * a line is played on a ring. Such an item may be folded to one chip. */
+static inline bool plan_item_is_uniform(const struct plan *plan, const struct plan_item *item)
+{
+    return plan->group.dimension[item->dimension].ring &&
+           (item->primitive->ring || item->primitive->kind == COLLECTIVE_PERMUTE);
+}
+
 #endif

@@ -145,7 +145,8 @@ static uint32_t groups_period(const struct program *program, uint32_t axis)
             bool line = !dimension->ring;
             for (uint32_t item = 0; item < program->plans[i].item_count; item++) {
                 const struct plan_item *played = &program->plans[i].item[item];
-                if (played->dimension == d && !played->primitive->ring) line = true;
+                if (played->dimension == d && !plan_item_is_uniform(&program->plans[i], played))
+                    line = true;
             }
             if (line) period = common_multiple(period, dimension->size * dimension->stride);
         }

@@ -149,16 +149,15 @@ static void demand_results(const struct replay *replay, uint32_t chip, struct tr
             phase->vmem_ps += time->vmem_ps * block->repeat;
         }
     }
-    const struct chip_state *self = &replay->chips[chip];
     for (uint32_t p = 0; p < trace->phase_count; p++) {
         trace->queue_busy_ps[TRACE_QUEUE_MXU] += trace->phase[p].mxu_ps;
         trace->queue_busy_ps[TRACE_QUEUE_VPU] += trace->phase[p].vpu_ps;
         trace->queue_busy_ps[TRACE_QUEUE_HBM] += trace->phase[p].hbm_ps;
         trace->queue_busy_ps[TRACE_QUEUE_VMEM] += trace->phase[p].vmem_ps;
     }
-    trace->queue_busy_ps[TRACE_QUEUE_HBM] += self->dma_ps;
-    trace->queue_busy_ps[TRACE_QUEUE_VPU] += self->vector_ps;
-    trace->dma_ps = self->dma_ps;
+    trace->queue_busy_ps[TRACE_QUEUE_HBM] += replay->dma_ps[chip];
+    trace->queue_busy_ps[TRACE_QUEUE_VPU] += replay->vector_ps[chip];
+    trace->dma_ps = replay->dma_ps[chip];
 }
 
 static void memory_results(const struct replay *replay, struct trace *trace)

@@ -16,10 +16,10 @@ static void handle(void *owner, struct engine *engine, int64_t now_ps, uint64_t 
     (void)engine;
     switch (order_event(order)) {
     case EVENT_ARRIVE:
-        for (uint32_t i = 0; i < count; i++) transport_arrive(replay, chips[i], order, now_ps);
+        transport_arrive(replay, order, chips, count, now_ps);
         break;
     case EVENT_HOP:
-        for (uint32_t i = 0; i < count; i++) transport_hop(replay, chips[i], order, now_ps);
+        transport_hop(replay, order, chips, count, now_ps);
         break;
     case EVENT_LANE_READY:
         for (uint32_t i = 0; i < count; i++) transport_lane_ready(replay, lane, chips[i], now_ps);
@@ -32,7 +32,7 @@ static void handle(void *owner, struct engine *engine, int64_t now_ps, uint64_t 
         for (uint32_t i = 0; i < count; i++) streams_compute_end(replay, chips[i], now_ps);
         break;
     case EVENT_LAND:
-        for (uint32_t i = 0; i < count; i++) transport_land(replay, chips[i], order, now_ps);
+        transport_land(replay, order, chips, count, now_ps);
         break;
     case EVENT_START:
         for (uint32_t i = 0; i < count; i++) streams_start(replay, chips[i], now_ps);
@@ -60,7 +60,9 @@ static enum status state_build(struct arena *arena, struct replay *replay, struc
     enum {
         CHIPS,
         STREAMS,
-        PLANS,
+        RUNNING,
+        DMA,
+        VECTOR,
         LANES,
         LINKS,
         BREAKDOWNS,
@@ -75,7 +77,9 @@ static enum status state_build(struct arena *arena, struct replay *replay, struc
     } sizes[ARRAYS] = {
         [CHIPS] = {chips, sizeof *replay->chips},
         [STREAMS] = {chips * replay->stream_count, sizeof *replay->streams},
-        [PLANS] = {chips * replay->stream_count, sizeof *replay->plan_of},
+        [RUNNING] = {chips * replay->stream_count, sizeof *replay->running},
+        [DMA] = {chips, sizeof *replay->dma_ps},
+        [VECTOR] = {chips, sizeof *replay->vector_ps},
         [LANES] = {chips * replay->lane_count, sizeof *replay->lanes},
         [LINKS] = {chips * replay->port_count, sizeof *replay->links},
         [BREAKDOWNS] = {chips * PROGRAM_PHASE_COUNT, sizeof *replay->breakdowns},
@@ -89,7 +93,10 @@ static enum status state_build(struct arena *arena, struct replay *replay, struc
         STATUS_TRY(arena_try(arena, sizes[i].count, sizes[i].size_bytes, &array[i], reterr));
     replay->chips = array[CHIPS];
     replay->streams = array[STREAMS];
-    replay->plan_of = array[PLANS];
+    replay->running = array[RUNNING];
+    replay->dma_ps = array[DMA];
+    replay->vector_ps = array[VECTOR];
+    memset(replay->running, 0xff, chips * replay->stream_count * sizeof *replay->running);
     replay->lanes = array[LANES];
     replay->links = array[LINKS];
     replay->breakdowns = array[BREAKDOWNS];
@@ -114,6 +121,7 @@ static void shown_mark(struct replay *replay)
         uint32_t const chip =
             fold_replayed_chip(replay->fold, replay->machine, replay->options->shown_chips[i]);
         replay->chips[chip].shown = true;
+        replay->recording = true;
     }
 }
 

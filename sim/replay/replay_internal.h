@@ -85,6 +85,7 @@ struct lane_table {
     uint32_t size; /* Of the dimension. */
     uint8_t lane;  /* Of the primitive. */
     bool ring;     /* Every position behaves as position 0. */
+    bool reduces;  /* A ReduceScatter: its operand may still be computed. */
     bool first;    /* Of its order: it reads the operand. */
     bool last;     /* Of its order: it completes the share. */
     uint8_t order;
@@ -125,15 +126,14 @@ struct stream_ops {
     uint32_t op_count;
 };
 
-struct lane_state {
-    uint32_t arrived; /* Since the start of the step. */
-    uint32_t base;    /* Of them, those of earlier ops. */
-    uint32_t sent;    /* Of the running op. */
-    uint32_t counted; /* Arrivals of the running op that were absorbed. */
-    int64_t free_ps;  /* When its last message has left. */
-    uint32_t sends;   /* Of the running op: all pieces. */
-    uint32_t arrivals;
-    bool waiting; /* An EVENT_LANE_READY is under way. */
+struct lane_state {    /* 32 bytes: two to a cache line. */
+    int64_t free_ps;   /* When its last message has left. */
+    uint32_t early;    /* Messages that arrived for ops still to come. */
+    uint32_t sent;     /* Of the running op: messages sent, */
+    uint32_t counted;  /* and arrived; */
+    uint32_t sends;    /* to send in all pieces, */
+    uint32_t arrivals; /* and to arrive. */
+    bool waiting;      /* An EVENT_LANE_READY is under way. */
     bool finished;
 };
 
@@ -142,6 +142,8 @@ struct link_state {
     int64_t busy_ps;
     uint64_t bytes;
 };
+
+enum { RUNNING_NONE = 0xffff };
 
 enum stream_phase { STREAM_WAITS, STREAM_RUNS, STREAM_ENDS, STREAM_FINISHED };
 
@@ -156,13 +158,10 @@ struct stream_state {
     uint16_t waiters; /* Streams of this chip to wake when parts are begun or done here. */
     uint16_t part;    /* Compute: of the running op. */
     bool part_runs;
-    int64_t begin_ps;  /* Of the running op. */
-    int64_t depart_ps; /* Of the last message sent by the running op. */
+    int64_t begin_ps; /* Of the running op. */
 };
 
 struct chip_state {
-    int64_t dma_ps;      /* HBM time granted to collectives since the start. */
-    int64_t vector_ps;   /* VPU time likewise. */
     int64_t hbm_free_ps; /* Clock of HBM's DMA side; used only where DMA can exceed HBM. */
     int64_t part_begin_ps;
     int64_t part_dma_ps; /* dma_ps when the part began. */
@@ -237,10 +236,12 @@ struct replay {
     bool dma_may_exceed; /* Else HBM never delays a collective. */
 
     struct chip_state *chips;
-    struct stream_state *streams;      /* [stream][chip] */
-    const struct plan_table **plan_of; /* [stream][chip]: of the running collective. */
-    struct lane_state *lanes;          /* [lane][chip] */
-    struct link_state *links;          /* [port][chip] */
+    struct stream_state *streams; /* [stream][chip] */
+    uint16_t *running;        /* [stream][chip]: plan of the running collective, or RUNNING_NONE. */
+    int64_t *dma_ps;          /* [chip]: HBM time granted to collectives since the start, */
+    int64_t *vector_ps;       /* and VPU time. */
+    struct lane_state *lanes; /* [lane][chip] */
+    struct link_state *links; /* [port][chip] */
     struct need_cache needs[PROGRAM_STREAMS_MAX];
 
     struct breakdown *breakdowns;  /* [phase][chip] */
@@ -260,6 +261,7 @@ struct replay {
     uint64_t record_count;
     uint64_t record_capacity;
     bool record_failed;
+    bool recording; /* Some chip is shown. */
 };
 
 /* The engine's channel of an event: what a batch shares, besides its instant. */
@@ -286,10 +288,9 @@ static inline struct link_state *link_at(struct replay *replay, uint32_t port, u
     return &replay->links[(uint64_t)port * replay->chip_count + chip];
 }
 
-static inline const struct plan_table **plan_at(struct replay *replay, uint32_t stream,
-                                                uint32_t chip)
+static inline uint16_t *running_at(struct replay *replay, uint32_t stream, uint32_t chip)
 {
-    return &replay->plan_of[(uint64_t)stream * replay->chip_count + chip];
+    return &replay->running[(uint64_t)stream * replay->chip_count + chip];
 }
 
 /* tables.c */
@@ -314,14 +315,17 @@ uint16_t streams_op_index(struct replay *replay, uint32_t stream, const struct s
 /* transport.c */
 void transport_begin(struct replay *replay, uint32_t stream, uint32_t chip, int64_t now_ps);
 void transport_operand(struct replay *replay, uint32_t stream, uint32_t chip, int64_t now_ps);
-void transport_arrive(struct replay *replay, uint32_t chip, uint64_t order, int64_t now_ps);
-void transport_land(struct replay *replay, uint32_t chip, uint64_t order, int64_t now_ps);
-void transport_hop(struct replay *replay, uint32_t chip, uint64_t order, int64_t now_ps);
+void transport_arrive(struct replay *replay, uint64_t order, const uint32_t *chips, uint32_t count,
+                      int64_t now_ps);
+void transport_land(struct replay *replay, uint64_t order, const uint32_t *chips, uint32_t count,
+                    int64_t now_ps);
+void transport_hop(struct replay *replay, uint64_t order, const uint32_t *chips, uint32_t count,
+                   int64_t now_ps);
 void transport_lane_ready(struct replay *replay, uint32_t lane, uint32_t chip, int64_t now_ps);
 /* Posts the end of the running collective if nothing of it is left. */
 void transport_check_end(struct replay *replay, uint32_t stream, uint32_t chip, int64_t now_ps);
 /* Closes its books: arrivals, and the check that no port was faster than its link. */
-void transport_end(struct replay *replay, uint32_t stream, uint32_t chip);
+void transport_end(struct replay *replay, uint32_t stream, uint32_t chip, int64_t now_ps);
 
 /* account.c */
 void account_until(struct replay *replay, uint32_t chip, int64_t now_ps);

@@ -115,7 +115,7 @@ static void op_begin(struct replay *replay, uint32_t stream, uint32_t chip,
     }
     state->begun += op->parts;
     replay->chips[chip].running |= 1u << stream;
-    *plan_at(replay, stream, chip) = &replay->plans[op->index];
+    *running_at(replay, stream, chip) = op->index;
     transport_begin(replay, stream, chip, now_ps);
 }
 
@@ -176,7 +176,7 @@ static void compute_begin_part(struct replay *replay, uint32_t chip, int64_t now
     if (!self->computes) account_until(replay, chip, now_ps);
     self->computes = true;
     self->part_begin_ps = now_ps;
-    self->part_dma_ps = self->dma_ps;
+    self->part_dma_ps = replay->dma_ps[chip];
     state->part_runs = true;
     state->begun++;
     int64_t const duration_ps =
@@ -196,7 +196,7 @@ static int64_t part_end_ps(const struct replay *replay, uint32_t chip,
     const struct op_table *table = compute_table(replay, chip, op);
     int64_t const idle_ps = share_of(table->duration_ps, state->part, op->parts);
     if (table->hbm_ps == 0) return self->part_begin_ps + idle_ps;
-    int64_t const dma_ps = self->dma_ps - self->part_dma_ps;
+    int64_t const dma_ps = replay->dma_ps[chip] - self->part_dma_ps;
     int64_t const shared_ps =
         share_of(table->hbm_ps + table->rest_ps, state->part, op->parts) + dma_ps;
     return self->part_begin_ps + (shared_ps > idle_ps ? shared_ps : idle_ps);
@@ -243,12 +243,12 @@ void streams_collective_end(struct replay *replay, uint32_t stream, uint32_t chi
 {
     struct stream_state *state = stream_at(replay, stream, chip);
     const struct program_op *op = streams_needs(replay, stream, state)->op;
-    transport_end(replay, stream, chip);
+    transport_end(replay, stream, chip, now_ps);
     state->done = state->op_first + op->parts;
     if (replay->chips[chip].shown) {
         struct trace_record record = {.begin_ps = state->begin_ps,
                                       .end_ps = now_ps,
-                                      .bytes = (*plan_at(replay, stream, chip))->plan->size_bytes,
+                                      .bytes = replay->program->plans[op->index].size_bytes,
                                       .chip = chip,
                                       .slot = state->slot,
                                       .op = streams_op_index(replay, stream, state),
@@ -257,6 +257,7 @@ void streams_collective_end(struct replay *replay, uint32_t stream, uint32_t chi
         account_record(replay, &record);
     }
     replay->digest += digest_record(now_ps, order_make(EVENT_COLLECTIVE_END, 0, stream, 0), chip);
+    *running_at(replay, stream, chip) = RUNNING_NONE;
     op_end(replay, stream, chip, state, now_ps);
     replay->chips[chip].running &= ~(1u << stream);
     if (state->waiters != 0) wake(replay, stream, chip, now_ps);

@@ -157,7 +157,8 @@ static enum status lane_build(struct arena *arena, struct replay *replay, const 
     table->primitive = item->primitive;
     table->size = dimension->size;
     table->lane = lane->lane;
-    table->ring = item->primitive->ring;
+    table->ring = plan_item_is_uniform(plan, item);
+    table->reduces = item->primitive->kind == COLLECTIVE_REDUCE_SCATTER;
     table->first = item->after == PLAN_NO_ITEM;
     table->last = item->last;
     table->order = item->order;

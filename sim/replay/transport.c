@@ -2,40 +2,56 @@
  * Collectives as they travel: lanes, links, and HBM's share of them.
  *
  * A lane sends its messages one at a time: the next when what it forwards has arrived, when the
- * data it starts from are there, and when its last message has left. Arrivals are counted from the
- * start of the step, so a neighbour that is ahead needs no mailbox: its messages are absorbed when
- * the op they belong to begins here.
+ * data it starts from are there, and when its last message has left. Arrivals are counted, so a
+ * neighbour that is ahead needs no mailbox: its messages are absorbed when the op they belong to
+ * begins here.
+ *
+ * Most of a run is spent here. What a batch of chips has in common is looked up once, in a view.
  */
 #include <stddef.h>
 
 #include "sim/replay/replay_internal.h"
 
-/* A lane of the running collective of a chip, and where it stands. */
-struct place {
+/* A lane of one plan, on all chips. */
+struct view {
+    const struct plan_table *plan;
     const struct lane_table *table;
-    struct lane_state *state;
-    struct stream_state *stream;
-    uint32_t lane; /* Over all streams. */
-    uint32_t chip;
-    uint32_t position;
+    struct lane_state *states; /* [chip] */
+    uint32_t lane;             /* Over all streams. */
+    uint32_t stream;
+    uint32_t step_sent; /* What `step` was asked for; only where every position is alike. */
+    struct primitive_step step;
 };
 
-static struct place place_of(struct replay *replay, uint32_t lane, uint32_t chip)
+static struct view view_open(struct replay *replay, uint32_t stream, uint32_t plan,
+                             uint32_t lane_of_plan)
 {
-    uint32_t const stream = replay->lane_stream[lane];
-    struct place place = {
-        .table = &(*plan_at(replay, stream, chip))->lane[lane - replay->lane_first[stream]],
-        .state = lane_at(replay, lane, chip),
-        .stream = stream_at(replay, stream, chip),
-        .lane = lane,
-        .chip = chip,
+    struct view view = {
+        .plan = &replay->plans[plan],
+        .table = &replay->plans[plan].lane[lane_of_plan],
+        .lane = replay->lane_first[stream] + lane_of_plan,
+        .stream = stream,
+        .step_sent = UINT32_MAX,
     };
-    if (!place.table->ring) place.position = place.table->position[chip];
-    return place;
+    view.states = lane_at(replay, view.lane, 0);
+    return view;
+}
+
+static struct view view_of_order(struct replay *replay, uint64_t order)
+{
+    uint32_t const stream = order_field(order, ORDER_STREAM_SHIFT, ORDER_STREAM_BITS);
+    uint32_t const lane = order_field(order, ORDER_LANE_SHIFT, ORDER_LANE_BITS);
+    return view_open(replay, stream, order_field(order, ORDER_PLAN_SHIFT, ORDER_PLAN_BITS),
+                     lane - replay->lane_first[stream]);
+}
+
+static inline uint32_t position_of(const struct lane_table *table, uint32_t chip)
+{
+    return table->ring ? 0 : table->position[chip];
 }
 
 /* Work at this chip's own rate, out of work at the rate of the others. */
-static int64_t scaled_ps(int64_t ps, uint32_t ppm)
+static inline int64_t scaled_ps(int64_t ps, uint32_t ppm)
 {
     return ppm == PPM_ONE ? ps : (int64_t)((units_wide)(uint64_t)ps * PPM_ONE / ppm);
 }
@@ -45,14 +61,14 @@ static const struct fold_chip_class *chip_class_of(const struct replay *replay, 
     return &replay->fold->chip_classes[replay->chips[chip].class];
 }
 
-static uint32_t link_class_of(const struct replay *replay, uint32_t chip, uint32_t port)
+static inline uint32_t link_class_of(const struct replay *replay, uint32_t chip, uint32_t port)
 {
     if (replay->fold->link_class == NULL) return 0;
     return replay->fold->link_class[(uint64_t)chip * MACHINE_PORTS_MAX + port];
 }
 
-static const struct message_cost *cost_at(const struct lane_table *table, uint32_t class,
-                                          uint32_t units)
+static inline const struct message_cost *cost_at(const struct lane_table *table, uint32_t class,
+                                                 uint32_t units)
 {
     return &table->cost[(uint64_t) class * (table->units_max + 1) + units];
 }
@@ -65,47 +81,29 @@ static uint32_t route_port(const struct lane_table *table, uint32_t hop)
     return table->leg[leg].port;
 }
 
-static void record_transfer(struct replay *replay, uint32_t lane, uint32_t chip, uint32_t port,
-                            int64_t begin_ps, int64_t end_ps, uint64_t bytes)
+static void record_transfer(struct replay *replay, const struct view *view, uint32_t chip,
+                            uint32_t port, int64_t begin_ps, int64_t end_ps, uint64_t bytes)
 {
-    uint32_t const stream = replay->lane_stream[lane];
-    const struct stream_state *state = stream_at(replay, stream, chip);
+    const struct stream_state *state = stream_at(replay, view->stream, chip);
     struct trace_record record = {.begin_ps = begin_ps,
                                   .end_ps = end_ps,
                                   .bytes = bytes,
                                   .chip = chip,
                                   .slot = state->slot,
                                   .kind = TRACE_TRANSFER,
-                                  .stream = (uint8_t)stream,
-                                  .lane = (uint16_t)lane,
+                                  .stream = (uint8_t)view->stream,
+                                  .lane = (uint16_t)view->lane,
                                   .port = (uint16_t)port};
-    record.op = streams_op_index(replay, stream, state);
+    record.op = streams_op_index(replay, view->stream, state);
     account_record(replay, &record);
 }
 
-/* A message on its way: which lane and plan sent it, how large, where on its route. */
-struct message {
-    const struct lane_table *table;
-    uint32_t lane;
-    uint32_t plan;
-    uint32_t units;
-    uint32_t hop;     /* Links behind it. */
-    uint32_t slowest; /* Class of the slowest of them. */
-};
-
-/* Puts a message on the next link of its route, first come, first served. It may begin at once, and
- * its tail may not leave before `tail_ps`. The next event is its head at a chip on the way, or all
- * of it at the end. Returns when its tail leaves. */
-static int64_t message_forward(struct replay *replay, const struct message *message, uint32_t chip,
-                               int64_t now_ps, int64_t tail_ps)
+/* Puts a message on a link, first come, first served: it may begin now, and its tail may not leave
+ * before `tail_ps`. Returns when it begins and, in `ret_depart_ps`, when its tail leaves. */
+static inline int64_t link_take(struct replay *replay, const struct view *view, uint32_t port,
+                                uint32_t chip, const struct message_cost *cost, int64_t now_ps,
+                                int64_t tail_ps, int64_t *ret_depart_ps)
 {
-    const struct lane_table *table = message->table;
-    uint32_t const port = route_port(table, message->hop);
-    uint32_t const class = link_class_of(replay, chip, port);
-    const struct message_cost *cost = cost_at(table, class, message->units);
-    uint32_t const next = replay->neighbour[(uint64_t)port * replay->chip_count + chip];
-    SIM_ASSERT(next != UINT32_MAX);
-
     struct link_state *link = link_at(replay, port, chip);
     int64_t const start_ps = link->free_ps > now_ps ? link->free_ps : now_ps;
     int64_t depart_ps = start_ps + cost->link_ps;
@@ -115,203 +113,222 @@ static int64_t message_forward(struct replay *replay, const struct message *mess
     link->busy_ps += cost->link_ps;
     link->bytes += cost->bytes;
     replay->transfers++;
-    if (replay->chips[chip].shown)
-        record_transfer(replay, message->lane, chip, port, start_ps, depart_ps, cost->bytes);
+    if (replay->recording && replay->chips[chip].shown)
+        record_transfer(replay, view, chip, port, start_ps, depart_ps, cost->bytes);
+    *ret_depart_ps = depart_ps;
+    return start_ps;
+}
 
+/* A message goes over the `hop`-th link of its route; `slowest` is the class of the slowest link
+ * behind it. The next event is its head at a chip on the way, or all of it at the end. Returns when
+ * its tail leaves. */
+static inline int64_t message_forward(struct replay *replay, const struct view *view, uint32_t chip,
+                                      uint32_t units, uint32_t hop, uint32_t slowest,
+                                      int64_t now_ps, int64_t tail_ps)
+{
+    const struct lane_table *table = view->table;
+    uint32_t const port = table->hop_count == 1 ? table->leg[0].port : route_port(table, hop);
+    uint32_t const class = link_class_of(replay, chip, port);
+    const struct message_cost *cost = cost_at(table, class, units);
+    uint32_t const next = replay->neighbour[(uint64_t)port * replay->chip_count + chip];
+    SIM_ASSERT(next != UINT32_MAX);
+    int64_t depart_ps = 0;
+    int64_t const start_ps = link_take(replay, view, port, chip, cost, now_ps, tail_ps, &depart_ps);
     int64_t latency_ps = replay->fold->link_classes[class].latency_ps;
-    if (message->hop == 0) latency_ps += replay->message_overhead_ps;
-    uint32_t const stream = replay->lane_stream[message->lane];
-    uint64_t const what = (uint64_t)message->plan << ORDER_PLAN_SHIFT | message->units;
-    if (message->hop + 1u == table->hop_count) {
+    if (hop == 0) latency_ps += replay->message_overhead_ps;
+    uint64_t const what = (uint64_t)view->plan->index << ORDER_PLAN_SHIFT | units;
+    if (hop + 1u == table->hop_count) {
         engine_post(replay->engine, depart_ps + latency_ps,
-                    order_make(EVENT_ARRIVE, port, stream, message->lane) | what,
-                    channel_of(replay, EVENT_ARRIVE, message->lane), next);
+                    order_make(EVENT_ARRIVE, port, view->stream, view->lane) | what,
+                    channel_of(replay, EVENT_ARRIVE, view->lane), next);
         return depart_ps;
     }
-    bool const slower = message->hop == 0 ||
-                        cost->link_ps > cost_at(table, message->slowest, message->units)->link_ps;
-    uint64_t const slowest = slower ? class : message->slowest;
-    uint64_t const order = order_make(EVENT_HOP, port, stream, message->lane) | what |
-                           (uint64_t)(message->hop + 1) << ORDER_HOP_SHIFT |
-                           slowest << ORDER_CLASS_SHIFT;
+    bool const slower = hop == 0 || cost->link_ps > cost_at(table, slowest, units)->link_ps;
+    uint64_t const order = order_make(EVENT_HOP, port, view->stream, view->lane) | what |
+                           (uint64_t)(hop + 1) << ORDER_HOP_SHIFT |
+                           (uint64_t)(slower ? class : slowest) << ORDER_CLASS_SHIFT;
     /* Between chips at least 1 ps passes, even over a link without latency. */
     engine_post(replay->engine, start_ps + (latency_ps > 0 ? latency_ps : 1), order,
-                channel_of(replay, EVENT_HOP, message->lane), next);
+                channel_of(replay, EVENT_HOP, view->lane), next);
     return depart_ps;
 }
 
-void transport_hop(struct replay *replay, uint32_t chip, uint64_t order, int64_t now_ps)
+void transport_hop(struct replay *replay, uint64_t order, const uint32_t *chips, uint32_t count,
+                   int64_t now_ps)
 {
-    struct message message = {
-        .lane = order_field(order, ORDER_LANE_SHIFT, ORDER_LANE_BITS),
-        .plan = order_field(order, ORDER_PLAN_SHIFT, ORDER_PLAN_BITS),
-        .units = order_field(order, 0, ORDER_UNITS_BITS),
-        .hop = order_field(order, ORDER_HOP_SHIFT, ORDER_HOP_BITS),
-        .slowest = order_field(order, ORDER_CLASS_SHIFT, ORDER_CLASS_BITS),
-    };
-    uint32_t const first = replay->lane_first[replay->lane_stream[message.lane]];
-    message.table = &replay->plans[message.plan].lane[message.lane - first];
+    struct view const view = view_of_order(replay, order);
+    uint32_t const units = order_field(order, 0, ORDER_UNITS_BITS);
+    uint32_t const hop = order_field(order, ORDER_HOP_SHIFT, ORDER_HOP_BITS);
+    uint32_t const slowest = order_field(order, ORDER_CLASS_SHIFT, ORDER_CLASS_BITS);
     /* Cut through: the tail follows its head over the slowest link so far. */
-    int64_t const tail_ps =
-        now_ps + cost_at(message.table, message.slowest, message.units)->link_ps;
-    (void)message_forward(replay, &message, chip, now_ps, tail_ps);
+    int64_t const tail_ps = now_ps + cost_at(view.table, slowest, units)->link_ps;
+    for (uint32_t i = 0; i < count; i++)
+        (void)message_forward(replay, &view, chips[i], units, hop, slowest, now_ps, tail_ps);
 }
 
 /* HBM time of the collectives. Where all links together cannot ask more than HBM has, it delays
  * nothing and only adds up; else it is a clock, and the answer is when the work is done. */
-static int64_t dma_charge(struct replay *replay, uint32_t chip, int64_t since_ps, int64_t work_ps)
+static inline int64_t dma_charge(struct replay *replay, uint32_t chip, int64_t since_ps,
+                                 int64_t work_ps)
 {
-    struct chip_state *state = &replay->chips[chip];
-    work_ps = scaled_ps(work_ps, chip_class_of(replay, chip)->hbm_ppm);
-    state->dma_ps += work_ps;
+    if (replay->fold->chip_class != NULL)
+        work_ps = scaled_ps(work_ps, chip_class_of(replay, chip)->hbm_ppm);
+    replay->dma_ps[chip] += work_ps;
     if (!replay->dma_may_exceed) return 0;
-    state->hbm_free_ps = (state->hbm_free_ps > since_ps ? state->hbm_free_ps : since_ps) + work_ps;
-    return state->hbm_free_ps;
-}
-
-static void lane_send(struct replay *replay, const struct place *place, uint32_t units,
-                      int64_t now_ps)
-{
-    const struct lane_table *table = place->table;
-    uint32_t const stream = replay->lane_stream[place->lane];
-    struct message const message = {.table = table,
-                                    .lane = place->lane,
-                                    .plan = (*plan_at(replay, stream, place->chip))->index,
-                                    .units = units};
-    int64_t const read_ps =
-        dma_charge(replay, place->chip, now_ps, cost_at(table, 0, units)->read_ps);
-    int64_t const depart_ps = message_forward(replay, &message, place->chip, now_ps, read_ps);
-    place->state->sent++;
-    place->state->free_ps = depart_ps;
-    if (depart_ps > place->stream->depart_ps) place->stream->depart_ps = depart_ps;
+    struct chip_state *self = &replay->chips[chip];
+    self->hbm_free_ps = (self->hbm_free_ps > since_ps ? self->hbm_free_ps : since_ps) + work_ps;
+    return self->hbm_free_ps;
 }
 
 /* Whether a piece of the item before has fully arrived here. */
-static bool predecessor_arrived(struct replay *replay, const struct place *place, uint32_t piece)
+static bool predecessor_arrived(struct replay *replay, const struct view *view, uint32_t chip,
+                                uint32_t piece)
 {
-    uint32_t const first = replay->lane_first[replay->lane_stream[place->lane]];
-    for (uint32_t i = 0; i < place->table->after_count; i++) {
-        struct place const before =
-            place_of(replay, first + place->table->after_first + i, place->chip);
-        uint32_t const each = before.table->arrival_count[before.position];
-        if (before.state->counted < (piece + 1) * each) return false;
+    for (uint32_t i = 0; i < view->table->after_count; i++) {
+        uint32_t const before = view->table->after_first + i;
+        const struct lane_table *table = &view->plan->lane[before];
+        uint32_t const each = table->arrival_count[position_of(table, chip)];
+        const struct lane_state *state =
+            lane_at(replay, replay->lane_first[view->stream] + before, chip);
+        if (state->counted < (piece + 1) * each) return false;
     }
     return true;
 }
 
 /* Whether the op that computes the operand has got as far as this message needs. */
-static bool operand_ready(struct replay *replay, const struct place *place, uint32_t piece,
-                          uint32_t chunks)
+static bool operand_ready(struct replay *replay, const struct view *view, uint32_t chip,
+                          uint32_t piece, uint32_t chunks)
 {
-    uint32_t const stream = replay->lane_stream[place->lane];
-    const struct need_cache *needs = streams_needs(replay, stream, place->stream);
-    if (needs->op->operand_op == PROGRAM_NONE || !place->table->first) return true;
-    const struct plan *plan = (*plan_at(replay, stream, place->chip))->plan;
-    uint32_t const wanted = plan->group.dimension_count > 1 ? piece + 1 : chunks;
-    struct stream_state *compute = stream_at(replay, PROGRAM_COMPUTE, place->chip);
+    const struct need_cache *needs =
+        streams_needs(replay, view->stream, stream_at(replay, view->stream, chip));
+    if (needs->op->operand_op == PROGRAM_NONE) return true;
+    uint32_t const wanted = view->plan->plan->group.dimension_count > 1 ? piece + 1 : chunks;
+    struct stream_state *compute = stream_at(replay, PROGRAM_COMPUTE, chip);
     if (compute->done >= needs->operand_first + wanted) return true;
-    compute->waiters |= (uint16_t)(1u << stream);
+    compute->waiters |= (uint16_t)(1u << view->stream);
     return false;
 }
 
-static void lane_check_finished(const struct place *place)
+static void lane_check_finished(struct replay *replay, const struct view *view, uint32_t chip)
 {
-    struct lane_state *state = place->state;
+    struct lane_state *state = &view->states[chip];
     if (state->finished || state->sent < state->sends || state->counted < state->arrivals) return;
     state->finished = true;
-    place->stream->lanes_left--;
+    stream_at(replay, view->stream, chip)->lanes_left--;
+}
+
+/* Which step the lane is at; pieces follow one another. */
+static inline const struct primitive_step *next_step(struct view *view, uint32_t chip,
+                                                     uint32_t sent, uint32_t *ret_piece)
+{
+    const struct lane_table *table = view->table;
+    if (view->step_sent == sent && table->piece_count == 1) return &view->step;
+    uint32_t const position = position_of(table, chip);
+    uint32_t const each = table->send_count[position];
+    *ret_piece = sent / each;
+    view->step =
+        table->primitive->step(table->size, table->lane, position, sent - *ret_piece * each);
+    if (table->ring) view->step_sent = sent;
+    return &view->step;
 }
 
 /* Sends what may be sent now. */
-static void lane_try(struct replay *replay, const struct place *place, int64_t now_ps)
+static void lane_try(struct replay *replay, struct view *view, uint32_t chip, int64_t now_ps)
 {
-    const struct lane_table *table = place->table;
-    struct lane_state *state = place->state;
+    const struct lane_table *table = view->table;
+    struct lane_state *state = &view->states[chip];
     while (state->sent < state->sends && !state->waiting) {
-        uint32_t step = state->sent, piece = 0;
-        if (table->piece_count > 1) {
-            uint32_t const each = table->send_count[place->position];
-            piece = step / each;
-            step -= piece * each;
-        }
-        struct primitive_step const next =
-            table->primitive->step(table->size, table->lane, place->position, step);
-        uint32_t const arrivals = piece * table->arrival_count[place->position] + next.arrivals;
+        uint32_t piece = 0;
+        const struct primitive_step *step = next_step(view, chip, state->sent, &piece);
+        uint32_t arrivals = step->arrivals;
+        if (piece > 0) arrivals += piece * table->arrival_count[position_of(table, chip)];
         if (state->counted < arrivals) return;
-        if (table->after_count > 0 && step == 0 && !predecessor_arrived(replay, place, piece))
+        if (table->after_count > 0 && !predecessor_arrived(replay, view, chip, piece)) return;
+        if (table->reduces && table->first &&
+            !operand_ready(replay, view, chip, piece, step->chunks))
             return;
-        if (!operand_ready(replay, place, piece, next.chunks)) return;
         if (state->free_ps > now_ps) {
             state->waiting = true;
             engine_post(replay->engine, state->free_ps,
-                        order_make(EVENT_LANE_READY, table->leg[0].port,
-                                   replay->lane_stream[place->lane], place->lane),
-                        channel_of(replay, EVENT_LANE_READY, place->lane), place->chip);
+                        order_make(EVENT_LANE_READY, table->leg[0].port, view->stream, view->lane),
+                        channel_of(replay, EVENT_LANE_READY, view->lane), chip);
             return;
         }
-        lane_send(replay, place, next.units, now_ps);
+        uint32_t const units = step->units;
+        int64_t const read_ps = dma_charge(replay, chip, now_ps, cost_at(table, 0, units)->read_ps);
+        state->free_ps = message_forward(replay, view, chip, units, 0, 0, now_ps, read_ps);
+        state->sent++;
     }
-    lane_check_finished(place);
+    lane_check_finished(replay, view, chip);
 }
 
 void transport_lane_ready(struct replay *replay, uint32_t lane, uint32_t chip, int64_t now_ps)
 {
-    struct place const place = place_of(replay, lane, chip);
-    place.state->waiting = false;
-    lane_try(replay, &place, now_ps);
-    transport_check_end(replay, replay->lane_stream[lane], chip, now_ps);
+    uint32_t const stream = replay->lane_stream[lane];
+    struct view view = view_open(replay, stream, *running_at(replay, stream, chip),
+                                 lane - replay->lane_first[stream]);
+    view.states[chip].waiting = false;
+    lane_try(replay, &view, chip, now_ps);
+    transport_check_end(replay, stream, chip, now_ps);
 }
 
 /* Pieces of the whole array that every order has completed on this chip. */
-static uint32_t pieces_done(struct replay *replay, uint32_t stream, uint32_t chip)
+static uint32_t pieces_done(struct replay *replay, const struct plan_table *plan, uint32_t stream,
+                            uint32_t chip)
 {
-    const struct plan_table *plan = *plan_at(replay, stream, chip);
     uint32_t least = UINT32_MAX;
     for (uint32_t i = 0; i < plan->lane_count; i++) {
-        if (!plan->lane[i].last) continue;
-        struct place const place = place_of(replay, replay->lane_first[stream] + i, chip);
-        uint32_t const each = place.table->arrival_count[place.position];
-        uint32_t const pieces = each == 0 ? place.table->piece_count : place.state->counted / each;
+        const struct lane_table *table = &plan->lane[i];
+        if (!table->last) continue;
+        uint32_t const each = table->arrival_count[position_of(table, chip)];
+        const struct lane_state *state = lane_at(replay, replay->lane_first[stream] + i, chip);
+        uint32_t const pieces = each == 0 ? table->piece_count : state->counted / each;
         least = pieces < least ? pieces : least;
     }
     return least;
 }
 
 /* Absorbs an arrival into the running op. Returns parts that others may now count on. */
-static uint32_t lane_absorb(struct replay *replay, const struct place *place, uint32_t units)
+static inline uint32_t lane_absorb(struct replay *replay, const struct view *view, uint32_t chip,
+                                   uint32_t units)
 {
-    const struct lane_table *table = place->table;
-    const struct plan *plan =
-        (*plan_at(replay, replay->lane_stream[place->lane], place->chip))->plan;
-    place->state->counted++;
+    const struct lane_table *table = view->table;
+    const struct plan *plan = view->plan->plan;
+    struct lane_state *state = &view->states[chip];
+    state->counted++;
     if (plan->counts_units) return units;
     if (plan->part_count == 1 || !table->last) return 0;
-    if (place->state->counted % table->arrival_count[place->position] != 0) return 0;
-    uint32_t const stream = replay->lane_stream[place->lane];
-    uint32_t const pieces = pieces_done(replay, stream, place->chip);
-    uint32_t const known = place->stream->done - place->stream->op_first;
+    if (state->counted % table->arrival_count[position_of(table, chip)] != 0) return 0;
+    const struct stream_state *stream = stream_at(replay, view->stream, chip);
+    uint32_t const pieces = pieces_done(replay, view->plan, view->stream, chip);
+    uint32_t const known = stream->done - stream->op_first;
     return pieces > known ? pieces - known : 0;
 }
 
 /* Units of the `index`-th message to arrive: what the neighbour sent in its step of that number. */
-static uint32_t arrival_units(const struct place *place, uint32_t index)
+static uint32_t arrival_units(const struct view *view, uint32_t chip, uint32_t index)
 {
-    const struct lane_table *table = place->table;
-    uint32_t const step = index % table->arrival_count[place->position];
-    uint32_t position = place->position;
+    const struct lane_table *table = view->table;
+    uint32_t position = position_of(table, chip);
+    uint32_t const step = index % table->arrival_count[position];
     if (!table->ring) position = table->lane == 0 ? position - 1 : position + 1;
     return table->primitive->step(table->size, table->lane, position, step).units;
 }
 
-/* Where HBM or the VPU is behind, the message counts as arrived when they have caught up. */
-static bool landing_delayed(struct replay *replay, const struct lane_table *table, uint32_t units,
-                            uint32_t chip, uint64_t order, int64_t now_ps)
+/* Charges what a message costs where it lands. Where HBM or the VPU is behind, it counts as arrived
+ * when they have caught up: the answer is true, and EVENT_LAND will say so. */
+static inline bool landing_delayed(struct replay *replay, const struct message_cost *cost,
+                                   uint32_t chip, uint64_t order, int64_t now_ps)
 {
-    const struct message_cost *cost = cost_at(table, 0, units);
-    int64_t const vector_ps = scaled_ps(cost->vector_ps, chip_class_of(replay, chip)->math_ppm);
-    replay->chips[chip].vector_ps += vector_ps;
+    int64_t vector_ps = cost->vector_ps;
+    if (vector_ps > 0) {
+        if (replay->fold->chip_class != NULL)
+            vector_ps = scaled_ps(vector_ps, chip_class_of(replay, chip)->math_ppm);
+        replay->vector_ps[chip] += vector_ps;
+    }
     int64_t const began_ps = now_ps - cost->link_ps;
-    int64_t clear_ps = dma_charge(replay, chip, began_ps, cost->write_ps);
+    int64_t clear_ps = 0;
+    if (cost->write_ps > 0) clear_ps = dma_charge(replay, chip, began_ps, cost->write_ps);
     if (!replay->dma_may_exceed) return false;
     if (clear_ps < began_ps + vector_ps) clear_ps = began_ps + vector_ps;
     /* Streams share HBM while they run, so a backlog counts only beyond the message's own time. */
@@ -323,82 +340,105 @@ static bool landing_delayed(struct replay *replay, const struct lane_table *tabl
     return true;
 }
 
-void transport_land(struct replay *replay, uint32_t chip, uint64_t order, int64_t now_ps)
+static void followers_try(struct replay *replay, const struct view *view, uint32_t chip,
+                          int64_t now_ps)
 {
-    uint32_t const lane = order_field(order, ORDER_LANE_SHIFT, ORDER_LANE_BITS);
-    uint32_t const stream = replay->lane_stream[lane];
-    struct lane_state *state = lane_at(replay, lane, chip);
-    state->arrived++;
-    if (stream_at(replay, stream, chip)->phase != STREAM_RUNS) return;
-    struct place const place = place_of(replay, lane, chip);
-    if (state->counted == state->arrivals) return; /* It belongs to an op still to come. */
-    uint32_t const parts = lane_absorb(replay, &place, order_field(order, 0, ORDER_UNITS_BITS));
-    if (parts > 0) streams_progress(replay, stream, chip, parts, now_ps);
-    lane_try(replay, &place, now_ps);
-    bool const piece_whole = place.table->follower_count > 0 &&
-                             state->counted % place.table->arrival_count[place.position] == 0;
-    for (uint32_t i = 0; piece_whole && i < place.table->follower_count; i++) {
-        struct place const follower =
-            place_of(replay, replay->lane_first[stream] + place.table->follower_first + i, chip);
-        lane_try(replay, &follower, now_ps);
+    const struct lane_table *table = view->table;
+    uint32_t const each = table->arrival_count[position_of(table, chip)];
+    if (view->states[chip].counted % each != 0) return; /* In the midst of a piece. */
+    for (uint32_t i = 0; i < table->follower_count; i++) {
+        struct view follower =
+            view_open(replay, view->stream, view->plan->index, table->follower_first + i);
+        lane_try(replay, &follower, chip, now_ps);
     }
-    transport_check_end(replay, stream, chip, now_ps);
 }
 
-void transport_arrive(struct replay *replay, uint32_t chip, uint64_t order, int64_t now_ps)
+static inline void message_land(struct replay *replay, struct view *view, uint32_t chip,
+                                uint32_t units, int64_t now_ps)
 {
-    uint32_t const lane = order_field(order, ORDER_LANE_SHIFT, ORDER_LANE_BITS);
-    uint32_t const plan = order_field(order, ORDER_PLAN_SHIFT, ORDER_PLAN_BITS);
-    uint32_t const first = replay->lane_first[replay->lane_stream[lane]];
-    replay->digest += digest_record(now_ps, order, chip);
-    if (!landing_delayed(replay, &replay->plans[plan].lane[lane - first],
-                         order_field(order, 0, ORDER_UNITS_BITS), chip, order, now_ps))
-        transport_land(replay, chip, order, now_ps);
+    struct lane_state *state = &view->states[chip];
+    if (*running_at(replay, view->stream, chip) != view->plan->index ||
+        state->counted == state->arrivals) {
+        state->early++; /* It belongs to an op still to come. */
+        return;
+    }
+    uint32_t const parts = lane_absorb(replay, view, chip, units);
+    if (parts > 0) streams_progress(replay, view->stream, chip, parts, now_ps);
+    lane_try(replay, view, chip, now_ps);
+    if (view->table->follower_count > 0) followers_try(replay, view, chip, now_ps);
+    if (state->finished) transport_check_end(replay, view->stream, chip, now_ps);
+}
+
+void transport_land(struct replay *replay, uint64_t order, const uint32_t *chips, uint32_t count,
+                    int64_t now_ps)
+{
+    struct view view = view_of_order(replay, order);
+    uint32_t const units = order_field(order, 0, ORDER_UNITS_BITS);
+    for (uint32_t i = 0; i < count; i++) message_land(replay, &view, chips[i], units, now_ps);
+}
+
+void transport_arrive(struct replay *replay, uint64_t order, const uint32_t *chips, uint32_t count,
+                      int64_t now_ps)
+{
+    struct view view = view_of_order(replay, order);
+    uint32_t const units = order_field(order, 0, ORDER_UNITS_BITS);
+    const struct message_cost *cost = cost_at(view.table, 0, units);
+    for (uint32_t i = 0; i < count; i++) {
+        replay->digest += digest_record(now_ps, order, chips[i]);
+        if (!landing_delayed(replay, cost, chips[i], order, now_ps))
+            message_land(replay, &view, chips[i], units, now_ps);
+    }
 }
 
 void transport_begin(struct replay *replay, uint32_t stream, uint32_t chip, int64_t now_ps)
 {
-    const struct plan_table *plan = *plan_at(replay, stream, chip);
+    uint32_t const plan_index = *running_at(replay, stream, chip);
+    const struct plan_table *plan = &replay->plans[plan_index];
     struct stream_state *state = stream_at(replay, stream, chip);
-    uint32_t const first = replay->lane_first[stream];
-    state->depart_ps = now_ps;
     state->lanes_left = (uint8_t)plan->lane_count;
-    uint32_t parts = plan->plan->counts_units ? plan->plan->chunk_parts : 0;
     for (uint32_t i = 0; i < plan->lane_count; i++) {
-        struct place const place = place_of(replay, first + i, chip);
-        place.state->sends = place.table->send_count[place.position] * place.table->piece_count;
-        place.state->arrivals =
-            place.table->arrival_count[place.position] * place.table->piece_count;
-        place.state->sent = 0;
-        place.state->counted = 0;
-        place.state->finished = false;
+        struct view const view = view_open(replay, stream, plan_index, i);
+        const struct lane_table *table = view.table;
+        uint32_t const position = position_of(table, chip);
+        struct lane_state *lane = &view.states[chip];
+        lane->sends = table->send_count[position] * table->piece_count;
+        lane->arrivals = table->arrival_count[position] * table->piece_count;
+        lane->sent = 0;
+        lane->counted = 0;
+        lane->finished = false;
     }
     for (uint32_t i = 0; i < plan->lane_count; i++) {
-        struct place const place = place_of(replay, first + i, chip);
-        while (place.state->counted < place.state->arrivals &&
-               place.state->counted < place.state->arrived - place.state->base) {
-            uint32_t const gained =
-                lane_absorb(replay, &place, arrival_units(&place, place.state->counted));
-            state->done += gained;
-        }
+        struct view const view = view_open(replay, stream, plan_index, i);
+        struct lane_state *lane = &view.states[chip];
+        for (; lane->early > 0 && lane->counted < lane->arrivals; lane->early--)
+            state->done +=
+                lane_absorb(replay, &view, chip, arrival_units(&view, chip, lane->counted));
     }
-    state->done += parts;
-    for (uint32_t i = 0; i < plan->lane_count; i++) {
-        struct place const place = place_of(replay, first + i, chip);
-        lane_try(replay, &place, now_ps);
-    }
+    if (plan->plan->counts_units) state->done += plan->plan->chunk_parts; /* The own chunk. */
+    transport_operand(replay, stream, chip, now_ps);
     streams_progress(replay, stream, chip, 0, now_ps);
-    transport_check_end(replay, stream, chip, now_ps);
 }
 
 void transport_operand(struct replay *replay, uint32_t stream, uint32_t chip, int64_t now_ps)
 {
-    const struct plan_table *plan = *plan_at(replay, stream, chip);
-    for (uint32_t i = 0; i < plan->lane_count; i++) {
-        struct place const place = place_of(replay, replay->lane_first[stream] + i, chip);
-        lane_try(replay, &place, now_ps);
+    uint32_t const plan = *running_at(replay, stream, chip);
+    for (uint32_t i = 0; i < replay->plans[plan].lane_count; i++) {
+        struct view view = view_open(replay, stream, plan, i);
+        lane_try(replay, &view, chip, now_ps);
     }
     transport_check_end(replay, stream, chip, now_ps);
+}
+
+/* When the last message of the running collective leaves this chip. */
+static int64_t last_departure_ps(struct replay *replay, uint32_t stream, uint32_t chip)
+{
+    const struct plan_table *plan = &replay->plans[*running_at(replay, stream, chip)];
+    int64_t last_ps = 0;
+    for (uint32_t i = 0; i < plan->lane_count; i++) {
+        const struct lane_state *lane = lane_at(replay, replay->lane_first[stream] + i, chip);
+        if (lane->sends > 0 && lane->free_ps > last_ps) last_ps = lane->free_ps;
+    }
+    return last_ps;
 }
 
 void transport_check_end(struct replay *replay, uint32_t stream, uint32_t chip, int64_t now_ps)
@@ -415,37 +455,38 @@ void transport_check_end(struct replay *replay, uint32_t stream, uint32_t chip, 
         }
     }
     state->phase = STREAM_ENDS;
-    int64_t const end_ps = state->depart_ps > now_ps ? state->depart_ps : now_ps;
-    engine_post(replay->engine, end_ps, order_make(EVENT_COLLECTIVE_END, 0, stream, 0),
+    int64_t const depart_ps = last_departure_ps(replay, stream, chip);
+    engine_post(replay->engine, depart_ps > now_ps ? depart_ps : now_ps,
+                order_make(EVENT_COLLECTIVE_END, 0, stream, 0),
                 channel_of(replay, EVENT_COLLECTIVE_END, stream), chip);
 }
 
-void transport_end(struct replay *replay, uint32_t stream, uint32_t chip)
+void transport_end(struct replay *replay, uint32_t stream, uint32_t chip, int64_t now_ps)
 {
-    const struct plan_table *plan = *plan_at(replay, stream, chip);
+    const struct plan_table *plan = &replay->plans[*running_at(replay, stream, chip)];
     const struct stream_state *state = stream_at(replay, stream, chip);
     int64_t port_ps[MACHINE_PORTS_MAX] = {0};
     for (uint32_t i = 0; i < plan->lane_count; i++) {
-        struct place const place = place_of(replay, replay->lane_first[stream] + i, chip);
-        const struct lane_table *table = place.table;
-        place.state->base += place.state->arrivals;
-        if (table->lane == 0) /* What a ReduceScatter leaves is written once. */
-            (void)dma_charge(replay, chip, 0, table->shard_ps * table->piece_count);
-        if (place.state->sends == 0) continue;
+        const struct lane_table *table = &plan->lane[i];
+        const struct lane_state *lane = lane_at(replay, replay->lane_first[stream] + i, chip);
+        if (table->lane == 0 && table->shard_ps > 0) /* What a ReduceScatter leaves. */
+            (void)dma_charge(replay, chip, now_ps, table->shard_ps * table->piece_count);
+        if (lane->sends == 0) continue;
         uint32_t const port = table->leg[0].port;
+        uint64_t const each =
+            table->ring ? table->units_total
+                        : (uint64_t)table->primitive
+                                  ->step(table->size, table->lane, position_of(table, chip), 0)
+                                  .units *
+                              table->send_count[position_of(table, chip)];
         uint32_t const class = link_class_of(replay, chip, port);
-        uint64_t const units =
-            table->ring
-                ? table->units_total * table->piece_count
-                : (uint64_t)place.state->sends *
-                      table->primitive->step(table->size, table->lane, place.position, 0).units;
-        port_ps[port] +=
-            (int64_t)(units / table->units_max) * cost_at(table, class, table->units_max)->link_ps;
+        port_ps[port] += (int64_t)(each * table->piece_count / table->units_max) *
+                         cost_at(table, class, table->units_max)->link_ps;
     }
     /* No collective is faster than the ports it leaves by: bytes over rate, each port apart. */
     for (uint32_t port = 0; port < MACHINE_PORTS_MAX; port++) {
         if (port_ps[port] == 0) continue;
-        SIM_ASSERT(port_ps[port] <= state->depart_ps - state->begin_ps);
+        SIM_ASSERT(port_ps[port] <= now_ps - state->begin_ps);
         replay->bound_checks++;
     }
 }

@@ -105,8 +105,7 @@ uint32_t scene_collective(struct scene *scene, uint32_t stream, enum collective_
 uint32_t scene_compute(struct scene *scene, uint64_t flop, uint32_t parts)
 {
     uint32_t const index = scene->program.work_count++;
-    uint64_t const rows = flop / (2 * 128 * 128);
-    SIM_ASSERT(rows > 0 && rows % 8 == 0);
+    uint64_t const rows = units_round_up(flop / (2 * 128 * 128), 8);
     scene->work[index] =
         (struct work){.matmul = {{.rows = rows, .inner = 128, .columns = 128, .count = 1}},
                       .matmul_count = 1,

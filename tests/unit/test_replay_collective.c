@@ -116,7 +116,7 @@ static void equal_axes_at_once_are_exact_and_unequal_within_five_percent(void **
     for (uint32_t i = 0; i < sizeof grids / sizeof *grids; i++) {
         uint32_t const x = grids[i].x, y = grids[i].y, z = grids[i].z;
         double const n = (double)x * y * z, axes = z == 1 ? 2 : 3;
-        double const v = 1e9;
+        double const v = 3 * 268435456.0; /* Divides evenly on the equal axes. */
         double const bound_ps = v * (n - 1) / n / (2 * link_bytes_per_s * axes) * 1e12 +
                                 (double)(x / 2 + y / 2 + z / 2) * hop_ps;
         int64_t const gather_ps = played_ps(x, y, z, true, COLLECTIVE_ALL_GATHER, true, true, true,

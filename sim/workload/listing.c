@@ -1,0 +1,237 @@
+/*
+ * The steps of a listing, in the notation of the book (chapters 3 and 5): arrays with their
+ * shardings, *_D for a product that contracts D, {U_X} for what is unreduced over X.
+ */
+#include "sim/workload/listing.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "sim/base/arena.h"
+#include "sim/base/quantity.h"
+
+enum { SHAPE_COLUMN = 66, BYTES_COLUMN = 88, REMARK_COLUMN = 99 };
+
+void listing_step(struct listing *listing, const struct sharding *array, enum format format,
+                  const char *remark, const char *what, ...)
+{
+    char line[512];
+    va_list arguments;
+    va_start(arguments, what);
+    (void)vsnprintf(line, sizeof line, what, arguments);
+    va_end(arguments);
+    text_add(listing->text, "%3u. %s", ++listing->step, line);
+    if (array != NULL) {
+        const struct sharding_mesh *axes = &listing->local->axes;
+        char buffer[SHARDING_TEXT_BYTES];
+        char bytes[QUANTITY_TEXT_BYTES];
+        text_pad(listing->text, SHAPE_COLUMN);
+        text_add(listing->text, "%s", sharding_shape_text(axes, array, buffer));
+        text_pad(listing->text, BYTES_COLUMN);
+        text_add(listing->text, "%s",
+                 quantity_text_bytes(
+                     bytes, (double)format_bytes(format, sharding_local_elements(axes, array))));
+    }
+    if (remark[0] != '\0') {
+        text_pad(listing->text, REMARK_COLUMN);
+        text_add(listing->text, "(%s)", remark);
+    }
+    text_add(listing->text, "\n");
+}
+
+struct sharding listing_gather(struct listing *listing, const struct sharding *array, uint32_t axes,
+                               enum format format, const char *remark)
+{
+    const struct sharding_mesh *mesh = &listing->local->axes;
+    struct sharding const gathered = sharding_gathered(array, axes);
+    char result[SHARDING_TEXT_BYTES];
+    char operand[SHARDING_TEXT_BYTES];
+    char letters[SHARDING_AXES_MAX + 1];
+    if (axes == 0) return gathered;
+    listing_step(listing, &gathered, format, remark, "%s = AllGather_%s(%s)",
+                 sharding_text(mesh, &gathered, result), sharding_axes_text(mesh, axes, letters),
+                 sharding_text(mesh, array, operand));
+    return gathered;
+}
+
+struct sharding listing_reduce(struct listing *listing, const struct sharding_product *product,
+                               enum format format, const char *remark)
+{
+    const struct sharding_mesh *mesh = &listing->local->axes;
+    struct sharding from = product->result;
+    char result[SHARDING_TEXT_BYTES];
+    char operand[SHARDING_TEXT_BYTES];
+    char letters[SHARDING_AXES_MAX + 1];
+    if (product->scatter != 0) {
+        listing_step(listing, &product->scattered, format, remark, "%s = ReduceScatter_%s(%s)",
+                     sharding_text(mesh, &product->scattered, result),
+                     sharding_axes_text(mesh, product->scatter, letters),
+                     sharding_text(mesh, &from, operand));
+        from = product->scattered;
+    }
+    if (product->all_reduce != 0) {
+        struct sharding to = from;
+        to.unreduced = 0;
+        listing_step(listing, &to, format, remark, "%s = AllReduce_%s(%s)",
+                     sharding_text(mesh, &to, result),
+                     sharding_axes_text(mesh, product->all_reduce, letters),
+                     sharding_text(mesh, &from, operand));
+        from = to;
+    }
+    return from;
+}
+
+/* "D", "NH": what both operands have and the result has not. */
+static void contracted_text(const struct sharding_product *product, char *buffer,
+                            uint32_t buffer_bytes)
+{
+    buffer[0] = '\0';
+    for (uint32_t i = 0; i < product->left.dimension_count; i++) {
+        const char *name = product->left.dimension[i].name;
+        bool in_right = false;
+        bool in_result = false;
+        for (uint32_t d = 0; d < product->right.dimension_count; d++) {
+            if (strcmp(product->right.dimension[d].name, name) == 0) in_right = true;
+        }
+        for (uint32_t d = 0; d < product->result.dimension_count; d++) {
+            if (strcmp(product->result.dimension[d].name, name) == 0) in_result = true;
+        }
+        if (!in_right || in_result) continue;
+        size_t const length = strlen(buffer);
+        (void)snprintf(buffer + length, buffer_bytes - length, "%s", name);
+    }
+}
+
+struct sharding listing_product(struct listing *listing, const struct sharding_product *product,
+                                enum format format, const char *remark, const char *reduce_remark)
+{
+    const struct sharding_mesh *mesh = &listing->local->axes;
+    char result[SHARDING_TEXT_BYTES];
+    char left[SHARDING_TEXT_BYTES];
+    char right[SHARDING_TEXT_BYTES];
+    char contracted[SHARDING_NAME_BYTES * 2];
+    contracted_text(product, contracted, sizeof contracted);
+    listing_step(listing, &product->result, format, remark, "%s = %s *_%s %s",
+                 sharding_text(mesh, &product->result, result),
+                 sharding_text(mesh, &product->left, left), contracted,
+                 sharding_text(mesh, &product->right, right));
+    return listing_reduce(listing, product, format, reduce_remark);
+}
+
+static void heading_add(struct text *text, const struct local *local)
+{
+    char bytes[QUANTITY_TEXT_BYTES];
+    const struct workload_plan *plan = local->plan;
+    text_add(text, "%s, one layer of %llu, on one chip\n", plan->model.name,
+             (unsigned long long)plan->model.layers);
+    for (uint32_t a = 0; a < local->axes.axis_count; a++) {
+        char const letter = local->axes.letter[a];
+        enum mesh_role const role = letter == 'Y'                           ? MESH_TP
+                                    : letter == 'Z'                         ? MESH_DP
+                                    : local->mesh->axis[MESH_FSDP].size > 1 ? MESH_FSDP
+                                                                            : MESH_DP;
+        text_add(text, "  %c = %u ranks of %s\n", letter, local->axes.size[a],
+                 mesh_role_name(role));
+    }
+    text_add(text, "  B = %llu tokens a microbatch, %llu on one data rank; D = %llu, F = %llu\n",
+             (unsigned long long)(local->rows * local->data), (unsigned long long)local->rows,
+             (unsigned long long)local->width, (unsigned long long)plan->model.mlp_width);
+    for (uint32_t u = 0; local->shards > 1 && u < local->unit_count; u++) {
+        text_add(text, "  %s travels as one: %s gathered\n", local->unit[u].name,
+                 quantity_text_bytes(
+                     bytes, (double)format_bytes(plan->formats.weights, local->unit[u].elements)));
+    }
+}
+
+static void forward_add(struct listing *listing, const struct layout_block *attention,
+                        const struct layout_block *mlp)
+{
+    const char *batch = listing->local->axis_z != 0   ? "B_ZX"
+                        : listing->local->axis_x != 0 ? "B_X"
+                                                      : "B";
+    text_add(listing->text, "\nForward pass: need to compute Loss[%s]\n", batch);
+    if (attention != NULL) listing_attention_forward(listing, attention);
+    listing_mlp_forward(listing, mlp);
+    if (attention == NULL) listing_step(listing, NULL, 0, "", "Loss[%s] = ...", batch);
+}
+
+/* "dW_out[F_Y, D_X], dW_in[D_X, F_Y]", as the backward pass has to compute them. */
+static void goals_add(struct listing *listing, const struct layout_block *layout)
+{
+    char buffer[SHARDING_TEXT_BYTES];
+    const struct sharding_mesh *mesh = &listing->local->axes;
+    text_add(listing->text, "%s", sharding_text(mesh, &layout->out.state, buffer));
+    for (uint32_t i = 0; i < layout->in_count; i++) {
+        text_add(listing->text, ", %s", sharding_text(mesh, &layout->in[i].state, buffer));
+    }
+}
+
+static void backward_add(struct listing *listing, const struct layout_block *attention,
+                         const struct layout_block *mlp)
+{
+    uint32_t const forward_steps = listing->step;
+    uint32_t const repeated = attention == NULL ? forward_steps - 1 : forward_steps;
+    listing->step = 0;
+    text_add(listing->text, "\nBackward pass: need to compute ");
+    goals_add(listing, mlp);
+    if (attention != NULL) {
+        text_add(listing->text, ",\n  ");
+        goals_add(listing, attention);
+    }
+    text_add(listing->text, "\n");
+    if (listing->local->plan->remat == WORKLOAD_REMAT_BLOCK) {
+        text_add(listing->text,
+                 "  remat block: first steps 1 to %u of the forward pass again, with their "
+                 "collectives\n",
+                 repeated);
+    }
+    listing_mlp_backward(listing, mlp);
+    if (attention != NULL) listing_attention_backward(listing, attention);
+}
+
+/* ZeRO-1 and 2: after the update of its shard, each rank gathers what the others have updated. */
+static void update_add(struct listing *listing, const struct layout_block *layout)
+{
+    enum format const format = listing->local->plan->formats.weights;
+    for (uint32_t i = 0; i <= layout->in_count; i++) {
+        const struct layout_matrix *matrix = i == 0 ? &layout->out : &layout->in[i - 1];
+        struct sharding updated = matrix->state;
+        memmove(updated.name, updated.name + 1, strlen(updated.name));
+        (void)listing_gather(listing, &updated, listing->local->axis_x, format,
+                             "after the update of this rank's part");
+    }
+}
+
+enum status workload_listing(struct arena *arena, const struct workload_plan *plan,
+                             const struct machine *machine, const struct mesh *mesh,
+                             const char **ret_text, struct error *reterr)
+{
+    struct local local;
+    struct program program;
+    struct layout_block attention;
+    struct layout_block mlp;
+    struct text text = {0};
+    STATUS_TRY(local_build(plan, machine, mesh, &local, reterr));
+    STATUS_TRY(workload_lower(arena, plan, machine, mesh, &program, reterr));
+    bool const llama = local_is_llama(&local);
+    layout_mlp(&local, &mlp);
+    if (llama) layout_attention(&local, &attention);
+
+    struct listing listing = {.text = &text, .local = &local};
+    heading_add(&text, &local);
+    forward_add(&listing, llama ? &attention : NULL, &mlp);
+    backward_add(&listing, llama ? &attention : NULL, &mlp);
+    if (local.state_shards > local.shards) {
+        text_add(&text, "\nUpdate: ZeRO-%u\n", plan->zero);
+        listing.step = 0;
+        update_add(&listing, &mlp);
+        if (llama) update_add(&listing, &attention);
+    }
+    listing_streams(&text, &program);
+    const char *copy = text.failed ? NULL : arena_text(arena, text.bytes);
+    text_free(&text);
+    if (copy == NULL) return error_set(reterr, STATUS_NO_MEMORY, "", "no memory for the listing");
+    *ret_text = copy;
+    return STATUS_OK;
+}

@@ -1,0 +1,73 @@
+/* The streams of a program and what every op waits for, as a table. */
+#include "sim/workload/listing.h"
+
+#include "sim/base/quantity.h"
+
+enum { OP_COLUMN = 20, PARTS_COLUMN = 54, BYTES_COLUMN = 62, NEEDS_COLUMN = 73 };
+
+/* "gather tp 2+2k", "compute[-1] begun 1", "reduce tp[<0]": everything before this slot. */
+static void need_add(struct text *text, const struct program *program,
+                     const struct program_need *need)
+{
+    text_add(text, "%s", program->stream[need->stream].name);
+    if (need->slot != 0) text_add(text, "[%d]", need->slot);
+    if (need->begun) text_add(text, " begun");
+    if (need->slot == 0 && need->part == 0 && need->per_part == 0) {
+        text_add(text, " of all slots before");
+        return;
+    }
+    text_add(text, " %u", need->part);
+    if (need->per_part != 0) text_add(text, "+%uk", need->per_part);
+}
+
+static void op_line_add(struct text *text, const struct program *program,
+                        const struct program_template *template, const struct program_op *op)
+{
+    char bytes[QUANTITY_TEXT_BYTES];
+    text_add(text, "  %s", program->stream[op->stream].name);
+    text_pad(text, OP_COLUMN);
+    text_add(text, "%s", op->name);
+    text_pad(text, PARTS_COLUMN);
+    text_add(text, "%u", op->parts);
+    if (op->kind == PROGRAM_OP_COLLECTIVE) {
+        text_pad(text, BYTES_COLUMN);
+        text_add(text, "%s",
+                 quantity_text_bytes(bytes, (double)program->plans[op->index].size_bytes));
+    }
+    if (op->need_count != 0 || op->operand_op != PROGRAM_NONE) text_pad(text, NEEDS_COLUMN);
+    for (uint32_t n = 0; n < op->need_count; n++) {
+        if (n != 0) text_add(text, ", ");
+        need_add(text, program, &op->need[n]);
+    }
+    if (op->kind == PROGRAM_OP_COLLECTIVE && op->operand_op != PROGRAM_NONE) {
+        text_add(text, ", chunks of %s", template->op[op->operand_op].name);
+    }
+    text_add(text, "\n");
+}
+
+void listing_streams(struct text *text, const struct program *program)
+{
+    text_add(
+        text,
+        "\nStreams: each runs its ops in order. A need is a stream and how many of its parts, "
+        "in this slot\nor in slot [n] from here, must be done or begun; k counts the parts of the "
+        "op that needs them.\n");
+    for (uint32_t t = 0; t < program->template_count; t++) {
+        const struct program_template *template = &program->templates[t];
+        uint32_t repeats = 0;
+        for (uint32_t b = 0; b < program->roles[0].block_count; b++) {
+            const struct program_block *block = &program->roles[0].block[b];
+            if (block->template_index == t) repeats += block->repeat;
+        }
+        text_add(text, "\n%s, %u slot%s", template->name, repeats, repeats == 1 ? "" : "s");
+        text_pad(text, PARTS_COLUMN);
+        text_add(text, "parts");
+        text_pad(text, BYTES_COLUMN);
+        text_add(text, "V");
+        text_pad(text, NEEDS_COLUMN);
+        text_add(text, "needs\n");
+        for (uint32_t i = 0; i < template->op_count; i++) {
+            op_line_add(text, program, template, &template->op[i]);
+        }
+    }
+}

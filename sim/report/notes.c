@@ -261,9 +261,10 @@ static void note_lines(struct arena *arena, const struct report_input *input, st
     const struct roofline *roofline = input->roofline;
     for (uint32_t g = 0; g < roofline->group_count; g++) {
         const struct roofline_group *group = &roofline->group[g];
+        if (mesh_role_find(group->name) == MESH_ROLE_COUNT) continue; /* Neighbours. */
         for (uint32_t i = 0; i < group->group.dimension_count; i++) {
             const struct group_dimension *dimension = &group->group.dimension[i];
-            if (dimension->ring) continue;
+            if (dimension->ring || dimension->size == 2) continue; /* Two have no ring to miss. */
             notes_add(arena, notes,
                       "%s has no ring along %s (%u chips in a line): half the bandwidth of a ring "
                       "and %u hops instead of %u",

@@ -17,7 +17,6 @@ static void write_resource(const struct report_input *input, const char *name, d
     text_add(text, "%s", name);
     table_right(text, 42, table_seconds(seconds).text);
     table_right(text, 52, table_percent(seconds, lower).text);
-    text_add(text, "  ");
     table_colour(text, colour, seconds >= lower ? TABLE_RED : TABLE_GREEN);
     table_bar(text, seconds, lower, BAR_COLUMNS);
     table_colour(text, colour, TABLE_PLAIN);

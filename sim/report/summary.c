@@ -48,7 +48,6 @@ static void write_share(const struct facts *facts, const char *name, double seco
     label(text, name);
     text_add(text, "%s", table_seconds(seconds).text);
     table_right(text, 32, table_percent(seconds, facts->step_s).text);
-    text_add(text, "  ");
     table_colour(text, colour, which);
     table_bar(text, seconds, facts->step_s, BAR_COLUMNS);
     table_colour(text, colour, TABLE_PLAIN);
@@ -156,7 +155,6 @@ void summary_write_memory(const struct report_input *input, struct text *text)
         text_add(text, "  %s", names[i]);
         table_right(text, 32, table_bytes(bytes).text);
         table_right(text, 41, table_percent(bytes, capacity).text);
-        text_add(text, "  ");
         table_bar(text, bytes, capacity, BAR_COLUMNS);
         text_add(text, "\n");
     }

@@ -72,6 +72,7 @@ void table_bar(struct text *text, double part, double whole, uint32_t width)
     if (share < 0) share = 0;
     if (share > 1) share = 1;
     uint32_t const cells = (uint32_t)(share * width * 8 + 0.5);
+    if (cells > 0) text_add(text, "  "); /* No blanks where nothing follows. */
     for (uint32_t i = 0; i < cells / 8; i++) text_add(text, "█");
     text_add(text, "%s", eighths[cells % 8]);
 }

@@ -26,7 +26,7 @@ struct table_figure table_count(uint64_t count);              /* "4,194,304" */
 /* Right aligned so that the figure ends at `column`. */
 void table_right(struct text *text, uint32_t column, const char *figure);
 
-/* `width` cells, of which the share of `part` in `whole` is full. */
+/* Two blanks and up to `width` cells, for the share of `part` in `whole`. */
 void table_bar(struct text *text, double part, double whole, uint32_t width);
 
 /* A sentence, wrapped at TABLE_COLUMNS, further lines indented to `indent`; ends the line. */

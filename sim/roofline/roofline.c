@@ -5,14 +5,6 @@
 #include "sim/base/units.h"
 #include "sim/roofline/rules.h"
 
-/* Matrices are multiplied in the wider of the two formats: the narrow operand is widened on load.
- */
-static enum format math_format(const struct workload_formats *formats)
-{
-    return format_bits(formats->weights) > format_bits(formats->activations) ? formats->weights
-                                                                             : formats->activations;
-}
-
 static double seconds(int64_t ps)
 {
     return (double)ps / (double)TIME_PS_PER_S;
@@ -225,7 +217,7 @@ void roofline_from_counts(const struct workload_plan *plan, const struct machine
                           const struct mesh *mesh, const struct workload_counts *counts,
                           struct roofline *ret_roofline)
 {
-    enum format const format = math_format(&plan->formats);
+    enum format const format = plan->formats.activations; /* Weights are widened on load. */
     struct roofline roofline = {
         .counts = *counts,
         .math_flop_per_s = (double)machine->chip.math_flop_per_s[format],

@@ -140,6 +140,7 @@ static inline void report_case_play(struct report_case *report)
     trace->record = arena_take(made->arena, REPORT_CASE_RECORDS, sizeof *trace->record);
     report_case_chip(report, 0, true);
     report_case_chip(report, 5, false);
+    trace->step_ps += trace->step_ps / 3; /* Some of it neither computes nor communicates. */
     int64_t const rest_ps = trace->step_ps - trace->compute_ps;
     trace->exposed_ps = rest_ps - rest_ps / 3;
     trace->idle_ps = rest_ps / 3;

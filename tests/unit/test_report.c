@@ -1,0 +1,361 @@
+/* Result, notes and screens: every key, sums that add up, lines that fit. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "sim/base/json.h"
+#include "sim/base/text.h"
+#include "sim/report/notes.h"
+#include "sim/report/report_roofline.h"
+#include "sim/report/result.h"
+#include "sim/report/summary.h"
+#include "sim/report/table.h"
+#include "sim/roofline/alternatives.h"
+#include "tests/unit/report_case.h"
+
+static struct report_case report;
+static struct text text;
+
+static void prepare(const struct model *model, const char *shape, const char *fsdp, const char *tp)
+{
+    memset(&report, 0, sizeof report);
+    text_free(&text);
+    if (case_build(&report.made, model, shape, NULL, fsdp, tp) != STATUS_OK)
+        fail_msg("%s", report.made.error.message);
+    report.made.plan.model.layers = 2; /* Records of a few layers say as much as of eighty. */
+    report.made.plan.collective_matmul = true;
+    report.made.plan.remat = WORKLOAD_REMAT_BLOCK;
+    if (case_lower(&report.made) != STATUS_OK) fail_msg("%s", report.made.error.message);
+    roofline_train_step(&report.made.plan, &report.made.machine, &report.made.mesh,
+                        &report.roofline);
+    report_case_play(&report);
+    /* The hand-made trace is far faster than the roofline; a bound below it makes sense of it. */
+    report.roofline.lower_s = (double)report.trace.step_ps / 1e12 / 2;
+}
+
+static void finish(void)
+{
+    text_free(&text);
+    case_free(&report.made);
+}
+
+static struct json *result(void)
+{
+    struct error error = {0};
+    struct json *json = NULL;
+    if (result_write(report.made.arena, &report.input, &text, &error) != STATUS_OK)
+        fail_msg("%s", error.message);
+    if (json_read_text(report.made.arena, "result", text.bytes, text.size_bytes, &json, &error) !=
+        STATUS_OK)
+        fail_msg("%s: %s", error.where, error.message);
+    return json;
+}
+
+static double real_of(struct json *object, const char *key)
+{
+    struct error error = {0};
+    double value = 0;
+    struct json *member = json_take(object, key);
+    if (member == NULL) fail_msg("no key %s at %s", key, json_where(object));
+    if (json_as_real(member, -1e300, 1e300, &value, &error) != STATUS_OK)
+        fail_msg("%s: %s", key, error.message);
+    return value;
+}
+
+static void has_keys(struct json *object, const char *keys)
+{
+    char copy[512];
+    (void)snprintf(copy, sizeof copy, "%s", keys);
+    for (char *rest = NULL, *key = strtok_r(copy, " ", &rest); key != NULL;
+         key = strtok_r(NULL, " ", &rest))
+        if (json_take(object, key) == NULL) fail_msg("no key %s at %s", key, json_where(object));
+}
+
+static void the_result_has_every_promised_key(void **state)
+{
+    (void)state;
+    prepare(&case_llama_70b, "16x16x16", "x y", "z");
+    struct json *json = result();
+    has_keys(json, "podsim title digest step_time_ps step_time_s chips chips_replayed folded_axes "
+                   "events transfers tokens_per_s mfu mfu_attention hfu bound_by roofline "
+                   "breakdown phases collectives links queues memory notes");
+    has_keys(json_take(json, "roofline"),
+             "math_s hbm_s ici_s lower_s upper_s latency_s bound_by rules groups");
+    has_keys(json_take(json_take(json, "roofline"), "ici_s"), "x y z");
+    static const char *const rows[][2] = {
+        {"phases", "name begin_s end_s compute_s exposed_communication_s bound_by"},
+        {"collectives", "name kind axis algorithm bytes count time_s exposed_s busbw_bytes_per_s"},
+        {"links", "axis direction bytes busy_fraction"},
+        {"queues", "name busy_fraction"},
+        {"folded_axes", "axis period reason"},
+    };
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        struct json *array = json_take(json, rows[i][0]);
+        assert_true(json_count(array) > 0);
+        for (uint32_t n = 0; n < json_count(array); n++) has_keys(json_at(array, n), rows[i][1]);
+    }
+    has_keys(json_take(json, "memory"), "capacity_bytes peak_bytes peak_at_s parts");
+    has_keys(json_take(json_take(json, "memory"), "parts"), "parameters saved_activations");
+    assert_true(json_count(json_take(json, "notes")) >= 5);
+    const char *digest = NULL;
+    struct error error = {0};
+    assert_int_equal(json_as_string(json_take(json, "digest"), &digest, &error), STATUS_OK);
+    assert_string_equal(digest, "0000000000abcdef");
+    assert_null(json_take(json, "wall_s")); /* Only with --timing. */
+    finish();
+}
+
+static void the_breakdown_is_three_parts_that_sum_to_the_step(void **state)
+{
+    (void)state;
+    prepare(&case_mlp, "4x4x4", "x y", "z");
+    struct json *json = result();
+    struct json *breakdown = json_take(json, "breakdown");
+    assert_int_equal(json_count(breakdown), 3);
+    double const sum = real_of(breakdown, "compute_s") +
+                       real_of(breakdown, "exposed_communication_s") + real_of(breakdown, "idle_s");
+    assert_true(llabs((int64_t)(sum * 1e12 + 0.5) - report.trace.step_ps) <= 1);
+    finish();
+}
+
+static void the_parts_above_the_bound_sum_to_the_difference(void **state)
+{
+    (void)state;
+    for (int ici = 0; ici < 2; ici++) {
+        prepare(&case_llama_70b, "16x16x16", "x y", "z");
+        report.roofline.bound_axis = ici == 1 ? 2 : -1;
+        report.roofline.bound_by = ici == 1 ? "ici" : "mxu";
+        report.roofline.math_s = ici == 1 ? 0 : report.roofline.lower_s;
+        struct facts facts;
+        struct notes notes;
+        struct error error = {0};
+        assert_int_equal(facts_build(report.made.arena, &report.input, &facts, &error), STATUS_OK);
+        assert_int_equal(notes_build(report.made.arena, &report.input, &facts, &notes, &error),
+                         STATUS_OK);
+        double sum = 0;
+        for (uint32_t i = 0; i < notes.part_count; i++) {
+            sum += notes.part[i].seconds;
+            if (i > 0) assert_true(notes.part[i].seconds <= notes.part[i - 1].seconds);
+        }
+        assert_true(notes.part_count >= 3);
+        double const above = facts.step_s - report.roofline.lower_s;
+        assert_true(sum > above * (1 - 1e-9) && sum < above * (1 + 1e-9));
+        finish();
+    }
+}
+
+static void busbw_is_nccl_tests(void **state)
+{
+    (void)state;
+    prepare(&case_mlp, "4x4x4", "x y", "z");
+    struct json *array = json_take(result(), "collectives");
+    for (uint32_t i = 0; i < json_count(array); i++) {
+        struct json *row = json_at(array, i);
+        double const ranks = real_of(row, "ranks");
+        double const expected =
+            real_of(row, "bytes") * (ranks - 1) / ranks / real_of(row, "time_s");
+        double const busbw = real_of(row, "busbw_bytes_per_s");
+        assert_true(busbw > expected * (1 - 1e-9) && busbw < expected * (1 + 1e-9));
+    }
+    finish();
+}
+
+static void a_step_is_bound_by_its_busiest_resource_or_by_latency(void **state)
+{
+    (void)state;
+    struct facts facts;
+    struct error error = {0};
+    prepare(&case_mlp, "4x4x4", "x y", "z");
+    struct trace *trace = &report.trace;
+    memset(trace->queue_busy_ps, 0, sizeof trace->queue_busy_ps);
+    trace->queue_busy_ps[TRACE_QUEUE_HBM] = trace->step_ps * 6 / 10;
+    trace->link[5].busy_ps = trace->step_ps * 7 / 10;
+    assert_int_equal(facts_build(report.made.arena, &report.input, &facts, &error), STATUS_OK);
+    assert_string_equal(facts.bound_by, "ici");
+    assert_string_equal(facts.bound_axis, "z");
+    trace->link[5].busy_ps = 0;
+    assert_int_equal(facts_build(report.made.arena, &report.input, &facts, &error), STATUS_OK);
+    assert_string_equal(facts.bound_by, "hbm");
+    assert_null(facts.bound_axis);
+    trace->queue_busy_ps[TRACE_QUEUE_HBM] = trace->step_ps * 4 / 10;
+    assert_int_equal(facts_build(report.made.arena, &report.input, &facts, &error), STATUS_OK);
+    assert_string_equal(facts.bound_by, "latency");
+    finish();
+}
+
+static bool has_note(const struct notes *notes, const char *words)
+{
+    for (uint32_t i = 0; i < notes->count; i++)
+        if (strstr(notes->text[i], words) != NULL) return true;
+    return false;
+}
+
+static void build_notes(struct notes *notes)
+{
+    struct facts facts;
+    struct error error = {0};
+    assert_int_equal(facts_build(report.made.arena, &report.input, &facts, &error), STATUS_OK);
+    assert_int_equal(notes_build(report.made.arena, &report.input, &facts, notes, &error),
+                     STATUS_OK);
+}
+
+static void notes_come_from_the_numbers(void **state)
+{
+    (void)state;
+    struct notes notes;
+    prepare(&case_llama_70b, "16x16x16", "x y", "z");
+    for (uint32_t i = 0; i < report.made.machine.axis_count; i++)
+        assert_true(report.made.machine.wrap[i]);
+    build_notes(&notes);
+    assert_true(has_note(&notes, "tp over 16 is communication bound"));
+    assert_true(has_note(&notes, "16·2550/1 = 40800 (38250 with (N-1)/N)"));
+    assert_true(has_note(&notes, "F·1.5 = 43008"));
+    assert_true(has_note(&notes, "8 KV heads on 16 tp ranks: each is held by 2"));
+    assert_true(has_note(&notes, "recomputation"));
+    assert_false(has_note(&notes, "no ring"));
+    /* Nothing of fsdp exposed: more prefetching cannot help. All of it: no such promise. */
+    for (uint32_t i = 0; i < report.trace.class_count; i++)
+        if (strstr(report.made.program.class_names[i], "fsdp") != NULL)
+            report.trace.classes[i].exposed_ps = 0;
+    build_notes(&notes);
+    assert_true(has_note(&notes, "changes nothing"));
+    for (uint32_t i = 0; i < report.trace.class_count; i++)
+        if (strstr(report.made.program.class_names[i], "fsdp") != NULL)
+            report.trace.classes[i].exposed_ps = report.trace.classes[i].busy_ps;
+    build_notes(&notes);
+    assert_false(has_note(&notes, "changes nothing"));
+    finish();
+
+    prepare(&case_mlp, "8", "x", NULL); /* Not whole cubes: a line. */
+    build_notes(&notes);
+    assert_true(has_note(&notes, "fsdp has no ring along x (8 chips in a line)"));
+    assert_false(has_note(&notes, "tp over"));
+    assert_false(has_note(&notes, "KV heads"));
+    finish();
+}
+
+static void alternatives_are_meshes_that_can_run(void **state)
+{
+    (void)state;
+    struct error error = {0};
+    struct alternative alternative[ALTERNATIVES_MAX];
+    uint32_t count = 0;
+    prepare(&case_llama_70b, "16x16x16", "x y", "z");
+    assert_int_equal(alternatives_build(report.made.arena, &report.made.plan, &report.made.machine,
+                                        &report.made.mesh, alternative, &count, &error),
+                     STATUS_OK);
+    uint32_t current = 0;
+    bool pure = false;
+    for (uint32_t i = 0; i < count; i++) {
+        current += alternative[i].current;
+        assert_int_equal((uint64_t)alternative[i].fsdp_ranks * alternative[i].tp_ranks, 4096);
+        assert_true(alternative[i].tp_ranks <= 16); /* 64 heads do not divide by 256. */
+        if (alternative[i].fsdp_ranks != 4096) continue;
+        pure = true;
+        assert_string_equal(alternative[i].mesh, "fsdp over x y z");
+        assert_int_equal(alternative[i].sequence_parts, 16); /* 256 sequences on 4,096 ranks. */
+    }
+    assert_int_equal(current, 1);
+    assert_true(pure);
+    finish();
+}
+
+static uint32_t widest_line(const struct text *screen)
+{
+    uint32_t widest = 0, width = 0;
+    for (uint64_t i = 0; i < screen->size_bytes; i++) {
+        width += ((unsigned char)screen->bytes[i] & 0xc0) != 0x80;
+        if (screen->bytes[i] != '\n') continue;
+        if (width - 1 > widest) widest = width - 1;
+        width = 0;
+    }
+    return widest;
+}
+
+static void screens_fit_and_are_plain_unless_asked(void **state)
+{
+    (void)state;
+    struct error error = {0};
+    prepare(&case_llama_70b, "16x16x16", "x y", "z");
+    assert_int_equal(summary_write(report.made.arena, &report.input, false, &text, &error),
+                     STATUS_OK);
+    assert_true(widest_line(&text) <= 100);
+    assert_null(strchr(text.bytes, '\x1b'));
+    assert_non_null(strstr(text.bytes, "digest"));
+    assert_non_null(strstr(text.bytes, "parameters"));
+    assert_null(strstr(text.bytes, " \n")); /* No blanks at the end of a line. */
+    text_free(&text);
+    report_roofline_write(&report.input, false, &text);
+    assert_true(widest_line(&text) <= 100);
+    assert_null(strchr(text.bytes, '\x1b'));
+    assert_non_null(strstr(text.bytes, "tp, attention"));
+    text_free(&text);
+    assert_int_equal(summary_write(report.made.arena, &report.input, true, &text, &error),
+                     STATUS_OK);
+    assert_non_null(strchr(text.bytes, '\x1b'));
+    finish();
+}
+
+static void what_does_not_fit_says_what_needs_how_much(void **state)
+{
+    (void)state;
+    prepare(&case_mlp, "4x4x4", "x y", "z");
+    assert_true(summary_fits(&report.input));
+    report.trace.memory_peak_bytes = 200000000000;
+    report.trace.memory_at_peak_bytes[PROGRAM_MEMORY_ACTIVATIONS] = 150000000000;
+    assert_false(summary_fits(&report.input));
+    summary_write_memory(&report.input, &text);
+    assert_non_null(strstr(text.bytes, "saved activations"));
+    assert_non_null(strstr(text.bytes, "156.2%"));
+    assert_non_null(strstr(text.bytes, "does not fit"));
+    finish();
+}
+
+static void figures_are_grouped_aligned_and_wrapped(void **state)
+{
+    (void)state;
+    assert_string_equal(table_count(0).text, "0");
+    assert_string_equal(table_count(999).text, "999");
+    assert_string_equal(table_count(1000).text, "1,000");
+    assert_string_equal(table_count(4194304).text, "4,194,304");
+    assert_string_equal(table_count(UINT64_MAX).text, "18,446,744,073,709,551,615");
+    assert_string_equal(table_percent(1, 0).text, "0.0%");
+    text_free(&text);
+    table_right(&text, 8, "42");
+    assert_string_equal(text.bytes, "      42");
+    text_free(&text);
+    table_bar(&text, 3, 2, 4); /* More than whole is whole. */
+    assert_string_equal(text.bytes, "  ████");
+    text_free(&text);
+    table_bar(&text, 1, 16, 4);
+    assert_string_equal(text.bytes, "  ▎");
+    text_free(&text);
+    char sentence[400] = "";
+    for (int i = 0; i < 60; i++) (void)strncat(sentence, "word ", 6);
+    table_wrap(&text, 2, sentence);
+    assert_true(widest_line(&text) <= TABLE_COLUMNS);
+    assert_null(strstr(text.bytes, " \n"));
+    text_free(&text);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(the_result_has_every_promised_key),
+        cmocka_unit_test(the_breakdown_is_three_parts_that_sum_to_the_step),
+        cmocka_unit_test(the_parts_above_the_bound_sum_to_the_difference),
+        cmocka_unit_test(busbw_is_nccl_tests),
+        cmocka_unit_test(a_step_is_bound_by_its_busiest_resource_or_by_latency),
+        cmocka_unit_test(notes_come_from_the_numbers),
+        cmocka_unit_test(alternatives_are_meshes_that_can_run),
+        cmocka_unit_test(screens_fit_and_are_plain_unless_asked),
+        cmocka_unit_test(what_does_not_fit_says_what_needs_how_much),
+        cmocka_unit_test(figures_are_grouped_aligned_and_wrapped),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,14 +1,30 @@
 /*
- * pieces.h: into how many pieces the shares of a plan over several dimensions are cut.
+ * pieces.h: into how many pieces the shares of a plan over several dimensions are cut, and whether
+ * its items take turns on a dimension.
+ *
+ * With one piece a dimension waits at the beginning or the end for data of the others, unless all
+ * are alike; with P pieces that wait is a P-th, but each piece pays its hops anew, as a lane sends
+ * one message at a time. So there is a best P, and for small arrays it is 1.
  */
 #ifndef SIM_COLLECTIVE_PIECES_H
 #define SIM_COLLECTIVE_PIECES_H
 
+#include <stdbool.h>
 #include <stdint.h>
 
 #include "sim/collective/collective.h"
 #include "sim/collective/group.h"
+#include "sim/collective/shares.h"
 
-uint32_t pieces_choose(const struct group *group, enum collective_kind kind, uint64_t size_bytes);
+enum { PIECES_CHOSEN_MAX = 32 };
+
+struct pieces {
+    uint32_t count;
+    bool turns;
+};
+
+struct pieces pieces_choose(const struct group *group, const uint32_t cost[GROUP_DIMENSIONS_MAX],
+                            const struct shares *shares, enum collective_kind kind,
+                            uint64_t size_bytes);
 
 #endif

@@ -23,7 +23,7 @@ struct build {
     struct plan *plan;
     struct error *reterr;
     struct shares shares;
-    uint32_t piece_count;
+    struct pieces pieces;
 };
 
 static bool is_auto(const struct plan_request *request)
@@ -109,7 +109,7 @@ static uint64_t unit_bytes(const struct build *build, enum collective_kind kind,
         (units_wide)build->request->size_bytes * (uint64_t)build->shares.weight[order];
     uint64_t const rank_count = group_rank_count(group);
     uint32_t const count = group->dimension_count;
-    units_wide pieces = (units_wide)build->piece_count * (uint64_t)build->shares.total * 2;
+    units_wide pieces = (units_wide)build->pieces.count * (uint64_t)build->shares.total * 2;
     pieces *= rank_count;
     uint64_t multiple = 1;
     if (kind == COLLECTIVE_ALL_TO_ALL)
@@ -137,9 +137,10 @@ static enum status chain_add(const struct build *build, enum collective_kind kin
             .primitive = primitive,
             .dimension = (uint8_t)dimension,
             .after = *after,
+            .turn = PLAN_NO_ITEM,
             .order = (uint8_t)plan->order_count,
             .unit_bytes = unit_bytes(build, kind, order, level),
-            .piece_count = build->piece_count,
+            .piece_count = build->pieces.count,
         };
         STATUS_TRY(lanes_add(build, item));
         *after = (uint8_t)plan->item_count++;
@@ -163,6 +164,37 @@ static enum status orders_add(const struct build *build)
         plan->order_count++;
     }
     return STATUS_OK;
+}
+
+/* How many gathers there are before an item in its chain. */
+static uint32_t gather_level(const struct plan *plan, const struct plan_item *item)
+{
+    uint32_t level = 0;
+    for (uint8_t at = item->after; at != PLAN_NO_ITEM; at = plan->item[at].after)
+        level += plan->item[at].primitive->kind == COLLECTIVE_ALL_GATHER;
+    return level;
+}
+
+/* Links serve first come, first served, chunk by chunk: beside the large chunks of a last gather
+ * the small ones of a first gather, for which other dimensions wait, would come too late. */
+static void turns_set(struct plan *plan)
+{
+    for (uint32_t i = 0; i < plan->item_count; i++) {
+        struct plan_item *item = &plan->item[i];
+        if (item->primitive->kind != COLLECTIVE_ALL_GATHER) continue;
+        uint32_t const level = gather_level(plan, item);
+        uint32_t nearest = 0;
+        for (uint32_t j = 0; j < plan->item_count; j++) {
+            const struct plan_item *other = &plan->item[j];
+            uint32_t const before = gather_level(plan, other);
+            if (other->primitive->kind != COLLECTIVE_ALL_GATHER || before >= level ||
+                other->dimension != item->dimension)
+                continue;
+            if (item->turn != PLAN_NO_ITEM && before < nearest) continue;
+            item->turn = (uint8_t)j;
+            nearest = before;
+        }
+    }
 }
 
 static enum status request_check(const struct plan_request *request, const char *where,
@@ -238,10 +270,12 @@ static enum status composed_build(struct build *build)
         build->shares = (struct shares){{1, 1, 1}, plan->group.dimension_count};
     else
         build->shares = shares_solve(&plan->group, cost);
-    build->piece_count = pieces_choose(&plan->group, plan->kind, request->size_bytes);
+    build->pieces =
+        pieces_choose(&plan->group, cost, &build->shares, plan->kind, request->size_bytes);
     if (plan->group.dimension_count > 1 && request->chunk_count > 0)
-        build->piece_count = request->chunk_count;
+        build->pieces.count = request->chunk_count;
     STATUS_TRY(orders_add(build));
+    if (build->pieces.turns) turns_set(plan);
     plan->algorithm = algorithm_name(plan);
     return STATUS_OK;
 }
@@ -256,7 +290,7 @@ enum status plan_build(struct arena *arena, const struct plan_request *request, 
         .group = request->group,
         .size_bytes = request->size_bytes,
     };
-    struct build build = {arena, request, where, &plan, reterr, {{0}, 0}, 1};
+    struct build build = {arena, request, where, &plan, reterr, {{0}, 0}, {1, false}};
     if (plan.kind == COLLECTIVE_PERMUTE) {
         if (!is_auto(request) && primitive_find(plan.kind, request->algorithm) == NULL)
             return algorithm_refuse(&build, plan.kind);

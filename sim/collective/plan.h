@@ -42,6 +42,9 @@ struct plan_item {
     uint8_t dimension;
     uint8_t after;       /* An earlier item of which this one continues the data, or PLAN_NO_ITEM:
                             piece p begins when piece p of `after` has arrived on this rank. */
+    uint8_t turn;        /* An item on the same dimension that goes first, or PLAN_NO_ITEM: piece p
+                            also waits until piece p of `turn` has fully arrived on this rank. Small
+                            chunks before large ones: or each would hold up what waits for it. */
     uint8_t order;       /* Which share it belongs to. */
     bool last;           /* Of its order: its completion completes a piece of the share. */
     uint64_t unit_bytes; /* Half a chunk. */
@@ -73,16 +76,16 @@ struct plan {
     uint32_t lane_count;
     uint32_t order_count;
 
-    /* Progress as other ops may wait for it. One AllGather over one dimension counts units as they
-     * come (its own chunk at once), chunk_parts = 2 parts a chunk: `2·size` parts. Anything else
-     * counts pieces of the whole array, as all orders have completed them. */
+    /* Progress as other ops may wait for it, where the request asked for chunks; else one part.
+     *   AllGather, one dimension        counts units as they come, its own chunk at once: 2·size
+     *                                   parts, chunk_parts = 2 a chunk
+     *   AllGather, several              counts pieces that all orders have completed
+     *   ReduceScatter, one dimension    one part; a step waits for `chunks` of its producer
+     *   ReduceScatter, several          counts pieces; piece p waits for the producer's part p+1 */
     bool counts_units;
     uint32_t part_count;
     uint32_t chunk_parts;
     uint32_t chunk_count; /* How many chunks a consumer or producer may cut its work into. */
-
-    /* Bytes that one rank sends over all links of a dimension, and the operand's HBM traffic
-     * follow from the items; see plan_sent_bytes(). */
 };
 
 struct plan_request {
@@ -99,7 +102,8 @@ struct plan_request {
 enum status plan_build(struct arena *arena, const struct plan_request *request, const char *where,
                        struct plan *ret_plan, struct error *reterr);
 
-/* Bytes that a rank at these positions sends over the links of one dimension, both directions. */
+/* Bytes that a rank at these positions sends over the links of one dimension, both directions,
+ * each counted once however many links its route has. */
 uint64_t plan_sent_bytes(const struct plan *plan, uint32_t dimension,
                          const uint32_t position[GROUP_DIMENSIONS_MAX]);
 
@@ -107,8 +111,9 @@ uint64_t plan_sent_bytes(const struct plan *plan, uint32_t dimension,
  * items, shares and pieces. */
 enum status plan_check(const struct plan *plan, struct error *reterr);
 
-/* Closed forms on the ideal machine, for tests and for choosing: seconds that `size_bytes` take
- * with `bytes_per_s` a link and direction and `hop_ps` a hop, idle links.
+/* Closed forms on the ideal machine, for tests and for reports: how long `size_bytes` take with
+ * `bytes_per_s` a link and direction and `hop_ps` a hop, idle links. Exact for one dimension and
+ * for rings of equal size; elsewhere what is reached if no dimension ever waits for another.
  * Source: the book, chapter 3, with the finite factor (N-1)/N that it drops. */
 int64_t plan_closed_form_ps(const struct plan *plan, uint64_t bytes_per_s, int64_t hop_ps);
 

@@ -47,7 +47,9 @@ static int64_t permute_ps(const struct plan *plan, uint64_t bytes_per_s, int64_t
  *   AllGather, ReduceScatter   V(N-1)/(N·w·ports); a dimension has 2 ports where it is a ring both
  *                              ways, 1 where it is one way or a line, whose end has one link
  *   AllToAll                   the dimension that takes longest: a ring of n carries V·n/(8·N·w),
- *                              n odd: V·(n²-1)/(8·n·N·w), a line V(n-1)/(2·N·w)
+ *                              n odd: V·(n²-1)/(8·n·N·w). A line alone V(n-1)/(2·N·w), for bundles
+ *                              are stored and forwarded; beside other dimensions, where pieces
+ *                              follow one another, what its middle link carries: twice a ring's
  * and the hops of all dimensions in series: floor(n/2) on a ring both ways, else n-1, each as many
  * links as the members are apart.
  */
@@ -74,7 +76,9 @@ static struct form form_of(const struct plan *plan)
         const struct group_dimension *at = &plan->group.dimension[d];
         bool const both_ways = is_both_ways(plan, d);
         units_wide const n = at->size;
-        units_wide const numerator = both_ways ? n * n - n % 2 : 4 * (n - 1) * n;
+        units_wide const bisection = (n * n - n % 2) * (both_ways ? 1 : 2);
+        bool const is_alone = !both_ways && plan->group.dimension_count == 1;
+        units_wide const numerator = is_alone ? 4 * (n - 1) * n : bisection;
         units_wide const denominator = 8 * n * rank_count;
         ports += both_ways ? 2 : 1;
         form.hops += (int64_t)(both_ways ? at->size / 2 : at->size - 1) * at->stride;

@@ -69,6 +69,7 @@ enum status plan_permute_build(struct arena *arena, const char *where, struct pl
         .primitive = primitive_find(COLLECTIVE_PERMUTE, plan->algorithm),
         .dimension = (uint8_t)counted,
         .after = PLAN_NO_ITEM,
+        .turn = PLAN_NO_ITEM,
         .last = true,
         .unit_bytes = units_ceil_divide(plan->size_bytes, 2),
         .piece_count = 1,

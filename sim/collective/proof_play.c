@@ -105,6 +105,8 @@ static enum status player_step(struct play *play, uint32_t rank, uint32_t lane_i
     if (lane->send_count[position] == 0 || player->piece == item->piece_count) return STATUS_OK;
     if (item->after != PLAN_NO_ITEM && !is_complete(play, rank, item->after, player->piece))
         return STATUS_OK;
+    if (item->turn != PLAN_NO_ITEM && !is_complete(play, rank, item->turn, player->piece))
+        return STATUS_OK;
     struct proof_message message = {
         .item = item,
         .lane = lane,
@@ -193,7 +195,10 @@ static enum status play_whole(struct arena *arena, const struct plan *plan, cons
         moved = false;
         for (uint32_t r = 0; r < play->proof.rank_count; r++)
             for (uint32_t l = 0; l < plan->lane_count; l++)
-                STATUS_TRY(player_step(play, r, l, &moved));
+                for (bool again = true; again; moved = moved || again) {
+                    again = false;
+                    STATUS_TRY(player_step(play, r, l, &again));
+                }
     }
     STATUS_TRY(end_check(play, reterr));
     return proof_end(&play->proof);
@@ -312,7 +317,11 @@ enum status primitive_check(const struct primitive *primitive, uint32_t size, st
     struct plan plan = {
         .kind = primitive->kind,
         .group = {{{.size = size, .stride = 1, .ring = primitive->ring}}, 1},
-        .item = {{.primitive = primitive, .after = PLAN_NO_ITEM, .last = true, .piece_count = 1}},
+        .item = {{.primitive = primitive,
+                  .after = PLAN_NO_ITEM,
+                  .turn = PLAN_NO_ITEM,
+                  .last = true,
+                  .piece_count = 1}},
         .item_count = 1,
         .lane_count = primitive->lane_count,
         .order_count = 1,

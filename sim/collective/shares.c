@@ -78,22 +78,28 @@ static bool solve(const struct system *system, uint32_t orders, uint32_t dimensi
     return true;
 }
 
-struct shares shares_solve(const struct group *group, const uint32_t cost[GROUP_DIMENSIONS_MAX])
+static struct system system_of(const struct group *group, const uint32_t cost[GROUP_DIMENSIONS_MAX])
 {
     struct system system = {.count = group->dimension_count};
     SIM_ASSERT(system.count >= 1 && system.count <= GROUP_DIMENSIONS_MAX);
     /* Cofactors are products of two costs, each below 2·N; the comparison below needs 116 bits. */
     SIM_ASSERT(group_rank_count(group) <= UINT32_C(1) << 20);
-    bool is_even = true;
-    for (uint32_t d = 0; d < system.count; d++) {
-        is_even =
-            is_even && group->dimension[d].size == group->dimension[0].size && cost[d] == cost[0];
+    for (uint32_t d = 0; d < system.count; d++)
         for (uint32_t k = 0; k < system.count; k++) {
             system.a[d][k] = (int64_t)cost[d] * (group->dimension[d].size - 1);
             for (uint32_t e = k; e % system.count != d; e++)
                 system.a[d][k] *= group->dimension[e % system.count].size;
         }
-    }
+    return system;
+}
+
+struct shares shares_solve(const struct group *group, const uint32_t cost[GROUP_DIMENSIONS_MAX])
+{
+    struct system const system = system_of(group, cost);
+    bool is_even = true;
+    for (uint32_t d = 0; d < system.count; d++)
+        is_even =
+            is_even && group->dimension[d].size == group->dimension[0].size && cost[d] == cost[0];
     struct candidate best = {0};
     for (uint32_t d = 0; is_even && d < system.count; d++) best.weight[d] = 1;
     best.total = is_even ? system.count : 0;
@@ -109,4 +115,25 @@ struct shares shares_solve(const struct group *group, const uint32_t cost[GROUP_
     struct shares shares = {.total = best.total};
     for (uint32_t d = 0; d < system.count; d++) shares.weight[d] = best.weight[d];
     return shares;
+}
+
+uint64_t shares_wait_ppm(const struct group *group, const uint32_t cost[GROUP_DIMENSIONS_MAX],
+                         const struct shares *shares)
+{
+    struct system const system = system_of(group, cost);
+    shares_wide order_end[GROUP_DIMENSIONS_MAX] = {0}, dimension_end[GROUP_DIMENSIONS_MAX] = {0};
+    shares_wide load[GROUP_DIMENSIONS_MAX] = {0}, end = 0, busy = 0;
+    for (uint32_t level = 0; level < system.count; level++)
+        for (uint32_t k = 0; k < system.count; k++) {
+            uint32_t const d = (k + level) % system.count;
+            shares_wide const work = (shares_wide)system.a[d][k] * shares->weight[k];
+            shares_wide const begin =
+                order_end[k] > dimension_end[d] ? order_end[k] : dimension_end[d];
+            if (work == 0) continue;
+            order_end[k] = dimension_end[d] = begin + work;
+            load[d] += work;
+            if (dimension_end[d] > end) end = dimension_end[d];
+            if (load[d] > busy) busy = load[d];
+        }
+    return (uint64_t)((end - busy) * PPM_ONE / busy);
 }

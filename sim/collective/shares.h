@@ -20,4 +20,10 @@ struct shares {
  * directions, 2 on a line, where the busiest link of a chip has to carry everything one way. */
 struct shares shares_solve(const struct group *group, const uint32_t cost[GROUP_DIMENSIONS_MAX]);
 
+/* By how much the first and last piece lengthen the whole if the array goes in one piece: the time
+ * in which a dimension waits for data of the others, in parts per million of the time in which all
+ * are busy. Without hops; on each dimension the smaller chunks go first. */
+uint64_t shares_wait_ppm(const struct group *group, const uint32_t cost[GROUP_DIMENSIONS_MAX],
+                         const struct shares *shares);
+
 #endif

@@ -182,10 +182,15 @@ static void catalogues_are_sorted_and_know_their_sources(void **state)
     tidy_check_source(&tidy, &(struct tidy_file){"workloads/b.c", ".source = \"\",\n", NULL});
     tidy_check_source(&tidy, &(struct tidy_file){"topology/c.json", "{}\n", NULL});
     tidy_check_source(&tidy, &(struct tidy_file){"workloads/d.c", ".source = \"[1]\",\n", NULL});
-    tidy_check_source(&tidy, &(struct tidy_file){"topology/e.json", "{\"source\": 1}\n", NULL});
+    const char *const chip = "\"a\": {\"value\": 1, \"source\": \"b\"}\n"
+                             "\"b\": {\"value\": 1}\n"
+                             "\"c\": {\"value\": 1, \"source\": \"\"}\n";
+    tidy_check_source(&tidy, &(struct tidy_file){"topology/e.json", chip, NULL});
     assert_string_equal(tidy.text, "workloads/a.c:1: does not say where it comes from\n"
                                    "workloads/b.c:1: has an empty source\n"
-                                   "topology/c.json:1: does not say where it comes from\n");
+                                   "topology/c.json:1: does not say where it comes from\n"
+                                   "topology/e.json:2: a value without its source\n"
+                                   "topology/e.json:3: a value without its source\n");
     tidy_free(&tidy);
 }
 

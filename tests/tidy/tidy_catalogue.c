@@ -46,16 +46,37 @@ bool tidy_def_has(const char *def, const char *name, size_t length)
     return false;
 }
 
+/* Each line of a chip's file that holds a value holds its source too. */
+static void check_values(struct tidy *tidy, const struct tidy_file *entry)
+{
+    unsigned number = 1, values = 0;
+    for (const char *line = entry->text; *line != '\0'; number++) {
+        static const char key[] = "\"source\": \"";
+        size_t const length = tidy_line_length(line);
+        const char *value = strstr(line, "\"value\":");
+        const char *source = strstr(line, key);
+        if (value != NULL && value < line + length) {
+            bool const has_source = source != NULL && source < line + length;
+            if (!has_source || source[sizeof key - 1] == '"')
+                tidy_complain(tidy, entry->path, number, "a value without its source");
+            values++;
+        }
+        line += length;
+        if (*line == '\n') line++;
+    }
+    if (values == 0) tidy_complain(tidy, entry->path, 1, "does not say where it comes from");
+}
+
 void tidy_check_source(struct tidy *tidy, const struct tidy_file *entry)
 {
-    bool const is_json = tidy_ends_with(entry->path, ".json");
-    const char *const key = is_json ? "\"source" : ".source =";
-    const char *found = strstr(entry->text, key);
-    if (found == NULL) {
-        tidy_complain(tidy, entry->path, 1, "does not say where it comes from");
+    if (tidy_ends_with(entry->path, ".json")) {
+        check_values(tidy, entry);
         return;
     }
-    found = strchr(found + 1, '"'); /* C: opens the text; JSON: closes the key. */
-    if (found != NULL && !is_json && found[1] == '"')
+    const char *found = strstr(entry->text, ".source =");
+    const char *text = found == NULL ? NULL : strchr(found, '"');
+    if (text == NULL)
+        tidy_complain(tidy, entry->path, 1, "does not say where it comes from");
+    else if (text[1] == '"')
         tidy_complain(tidy, entry->path, 1, "has an empty source");
 }

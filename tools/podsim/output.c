@@ -9,6 +9,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "sim/base/text.h"
+
 static enum status fail(const char *path, int cause, struct error *reterr)
 {
     const char *const shown = strcmp(path, "-") == 0 ? "standard output" : path;
@@ -48,7 +50,7 @@ enum status output_open(struct output *output, const char *path, const char *inp
     bool const exists = stat(path, &status) == 0;
     if (exists && input != NULL && stat(input, &input_status) == 0 &&
         same_file(&status, &input_status))
-        return error_set(reterr, STATUS_INVALID, path, "is the scenario itself");
+        return error_set(reterr, STATUS_IO, path, "is the scenario itself");
     if (exists && S_ISDIR(status.st_mode)) return fail(path, EISDIR, reterr);
     if (exists && S_ISREG(status.st_mode) && access(path, W_OK) != 0)
         return fail(path, errno, reterr);
@@ -60,12 +62,15 @@ enum status output_open(struct output *output, const char *path, const char *inp
     return output->file == NULL ? fail(path, errno, reterr) : STATUS_OK;
 }
 
-enum status output_write(struct output *output, const char *bytes, uint64_t size_bytes,
-                         struct error *reterr)
+enum status output_write(struct output *output, const struct text *text, struct error *reterr)
 {
     if (output->path == NULL) return STATUS_OK;
+    if (text->failed)
+        return error_set(reterr, STATUS_NO_MEMORY, output->path,
+                         "there is not enough memory to prepare it");
+    size_t const size = (size_t)text->size_bytes;
     errno = 0;
-    bool const written = fwrite(bytes, 1, (size_t)size_bytes, output->file) == size_bytes;
+    bool const written = fwrite(text->bytes, 1, size, output->file) == size;
     int cause = errno;
     if (output->file == stdout) return written ? output_flush(reterr) : fail("-", cause, reterr);
     bool const closed = fclose(output->file) == 0;
@@ -102,4 +107,13 @@ enum status output_flush(struct error *reterr)
     errno = 0;
     if (fflush(stdout) == 0 && !ferror(stdout)) return STATUS_OK;
     return fail("-", errno == 0 ? EIO : errno, reterr);
+}
+
+enum status output_print(const struct text *text, bool to_error, struct error *reterr)
+{
+    if (text->failed)
+        return error_set(reterr, STATUS_NO_MEMORY, "", "there is not enough memory to print");
+    if (text->size_bytes == 0) return STATUS_OK;
+    (void)fwrite(text->bytes, 1, (size_t)text->size_bytes, to_error ? stderr : stdout);
+    return to_error ? STATUS_OK : output_flush(reterr);
 }

@@ -6,10 +6,12 @@
 #ifndef TOOLS_PODSIM_OUTPUT_H
 #define TOOLS_PODSIM_OUTPUT_H
 
-#include <stdint.h>
+#include <stdbool.h>
 #include <stdio.h>
 
 #include "sim/base/status.h"
+
+struct text;
 
 enum { OUTPUT_PATH_BYTES = 4096 };
 
@@ -26,13 +28,15 @@ enum status output_open(struct output *output, const char *path, const char *inp
                         struct error *reterr);
 
 /* Writes all of it, under the temporary name. */
-enum status output_write(struct output *output, const char *bytes, uint64_t size_bytes,
-                         struct error *reterr);
+enum status output_write(struct output *output, const struct text *text, struct error *reterr);
 /* Gives the file its name. Several outputs are all written before the first gets its name. */
 enum status output_finish(struct output *output, struct error *reterr);
 
 /* Gives up an output that was opened and not finished; harmless otherwise. */
 void output_abandon(struct output *output);
+
+/* Prints to standard output, or to standard error if that is taken by a result. */
+enum status output_print(const struct text *text, bool to_error, struct error *reterr);
 
 /* Flushes standard output; a closed pipe or a full disk is an error. */
 enum status output_flush(struct error *reterr);

@@ -1,0 +1,110 @@
+/*
+ * cmd_bench.c: how fast the simulator itself is, on this machine.
+ */
+#include <string.h>
+
+#include "sim/base/json.h"
+#include "sim/base/quantity.h"
+#include "sim/base/text.h"
+#include "tools/podsim/bench_steps.h"
+#include "tools/podsim/command.h"
+#include "tools/podsim/output.h"
+
+static const struct option bench_options[] = {
+    {"--json", "FILE", "write it as JSON; - is standard output", false},
+    {0},
+};
+
+static void write_steps(const struct bench_step *steps, uint32_t count, struct text *text)
+{
+    text_add(text, "step                      transfers      events     wall     transfers/s  "
+                   "peak memory  a chip\n");
+    for (uint32_t i = 0; i < count; i++) {
+        const struct bench_step *step = &steps[i];
+        char buffer[QUANTITY_TEXT_BYTES];
+        text_add(text, "%s", step->name);
+        text_pad(text, 26);
+        text_add(text, "%s", quantity_text_count(buffer, (double)step->transfers));
+        text_pad(text, 41);
+        text_add(text, "%s", quantity_text_count(buffer, (double)step->events));
+        text_pad(text, 52);
+        text_add(text, "%s", quantity_text_seconds(buffer, step->wall_s));
+        text_pad(text, 61);
+        text_add(text, "%s", quantity_text_count(buffer, (double)step->transfers / step->replay_s));
+        text_pad(text, 74);
+        text_add(text, "%s", quantity_text_bytes(buffer, (double)step->peak_bytes));
+        text_pad(text, 87);
+        text_add(
+            text, "%s\n",
+            quantity_text_bytes(buffer, (double)step->peak_bytes / (double)step->chips_replayed));
+    }
+}
+
+static void write_json(const struct bench_step *steps, uint32_t count, struct text *text)
+{
+    struct json_writer writer;
+    json_write_start(&writer, text);
+    json_write_object(&writer);
+    json_write_key(&writer, "steps");
+    json_write_array(&writer);
+    for (uint32_t i = 0; i < count; i++) {
+        json_write_object(&writer);
+        json_write_key(&writer, "name");
+        json_write_string(&writer, steps[i].name);
+        json_write_key(&writer, "chips");
+        json_write_unsigned(&writer, steps[i].chips);
+        json_write_key(&writer, "chips_replayed");
+        json_write_unsigned(&writer, steps[i].chips_replayed);
+        json_write_key(&writer, "events");
+        json_write_unsigned(&writer, steps[i].events);
+        json_write_key(&writer, "transfers");
+        json_write_unsigned(&writer, steps[i].transfers);
+        json_write_key(&writer, "wall_s");
+        json_write_real(&writer, steps[i].wall_s);
+        json_write_key(&writer, "replay_s");
+        json_write_real(&writer, steps[i].replay_s);
+        json_write_key(&writer, "peak_bytes");
+        json_write_unsigned(&writer, steps[i].peak_bytes);
+        json_write_object_end(&writer);
+    }
+    json_write_array_end(&writer);
+    json_write_object_end(&writer);
+    text_add(text, "\n");
+}
+
+static int bench(const struct options *options)
+{
+    static struct bench_step steps[BENCH_STEPS_MAX];
+    static struct output json;
+    struct text text = {0}, result = {0};
+    struct error error = {0};
+    uint32_t count = 0;
+    const char *const path = options_value(options, "--json");
+    enum status status = output_open(&json, path, NULL, &error);
+    if (status == STATUS_OK) status = bench_steps_run(steps, &count, &error);
+    if (status == STATUS_OK) {
+        write_steps(steps, count, &text);
+        write_json(steps, count, &result);
+        status = output_write(&json, &result, &error);
+    }
+    if (status == STATUS_OK) status = output_finish(&json, &error);
+    if (status == STATUS_OK)
+        status = output_print(&text, path != NULL && strcmp(path, "-") == 0, &error);
+    output_abandon(&json);
+    text_free(&text);
+    text_free(&result);
+    return status == STATUS_OK ? EXIT_DONE : command_fail(NULL, &error);
+}
+
+const struct command command_bench = {
+    .name = "bench",
+    .usage = "podsim bench [--json FILE|-]",
+    .summary = "measures how fast the simulator itself is",
+    .help = "Plays the headline folded and with every chip and hop, and one program on 512, 4,096\n"
+            "and 8,960 chips: transfers, events, wall time, peak memory. A transfer is one move\n"
+            "over one link; an event is one handler call for one chip. Takes about a minute.\n",
+    .operands_min = 0,
+    .operands_max = 0,
+    .options = bench_options,
+    .run = bench,
+};

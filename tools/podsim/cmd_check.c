@@ -1,0 +1,41 @@
+/*
+ * cmd_check.c: whether files are scenarios. Form only: whether it fits the memory is the run's.
+ */
+#include <stdio.h>
+
+#include "tools/podsim/command.h"
+#include "tools/podsim/pipeline.h"
+
+static const struct option check_options[] = {{0}};
+
+static int check(const struct options *options)
+{
+    static struct pipeline_source source;
+    int exit_status = EXIT_DONE;
+    for (uint32_t i = 0; i < options->operand_count; i++) {
+        struct error error = {0};
+        struct pipeline pipeline;
+        pipeline_source_read(options, options->operand[i], &source);
+        if (pipeline_build(&pipeline, &source, PIPELINE_PROGRAM, &error) == STATUS_OK)
+            (void)printf("%s: ok\n", options->operand[i]);
+        else
+            exit_status = command_fail(options->operand[i], &error);
+        pipeline_close(&pipeline);
+    }
+    return exit_status;
+}
+
+const struct command command_check = {
+    .name = "check",
+    .usage = "podsim check FILE...",
+    .summary = "judges the form of scenario files",
+    .help = "Reads each file and builds its machine, mesh and program, but runs nothing: a line\n"
+            "for each, `FILE: ok` or what is wrong and where. Whether a scenario fits the memory\n"
+            "is judged by `podsim run`.\n"
+            "\n"
+            "  podsim check scenarios/train/*.json\n",
+    .operands_min = 1,
+    .operands_max = OPTIONS_GIVEN_MAX,
+    .options = check_options,
+    .run = check,
+};

@@ -1,0 +1,66 @@
+/*
+ * cmd_roofline.c: the closed forms alone, without a run.
+ */
+#include <string.h>
+
+#include "sim/base/text.h"
+#include "sim/report/report_roofline.h"
+#include "sim/report/result.h"
+#include "tools/podsim/command.h"
+#include "tools/podsim/output.h"
+#include "tools/podsim/report.h"
+
+static const struct option roofline_options[] = {
+    {"--set", "/POINTER=VALUE", "change a key of the scenario; may be repeated", true},
+    {"--json", "FILE", "write it as JSON; - is standard output", false},
+    {0},
+};
+
+static enum status print(const struct options *options, struct pipeline *pipeline,
+                         struct error *reterr)
+{
+    static struct output json;
+    struct report_input input;
+    struct text text = {0}, result = {0};
+    const char *const path = options_value(options, "--json");
+    bool const to_stdout = path != NULL && strcmp(path, "-") == 0;
+    report_from_pipeline(pipeline, &input);
+    report_roofline_write(&input, report_in_colour(to_stdout ? 2 : 1), &text);
+    if (path != NULL) result_write_roofline(&input, &result);
+    enum status status = output_open(&json, path, options->operand[0], reterr);
+    if (status == STATUS_OK) status = output_write(&json, &result, reterr);
+    if (status == STATUS_OK) status = output_finish(&json, reterr);
+    if (status == STATUS_OK) status = output_print(&text, to_stdout, reterr);
+    output_abandon(&json);
+    text_free(&text);
+    text_free(&result);
+    return status;
+}
+
+static int roofline(const struct options *options)
+{
+    static struct pipeline_source source;
+    struct error error = {0};
+    struct pipeline pipeline = {0};
+    pipeline_source_read(options, options->operand[0], &source);
+    enum status status = pipeline_build(&pipeline, &source, PIPELINE_PROGRAM, &error);
+    if (status == STATUS_OK) status = print(options, &pipeline, &error);
+    pipeline_close(&pipeline);
+    return status == STATUS_OK ? EXIT_DONE : command_fail(options->operand[0], &error);
+}
+
+const struct command command_roofline = {
+    .name = "roofline",
+    .usage = "podsim roofline FILE [--set /pointer=value]... [--json FILE|-]",
+    .summary = "the bounds by closed forms, without a run",
+    .help =
+        "What each resource needs for the step if nothing waited for anything else: the largest\n"
+        "is a lower bound, the sum an upper one; and the book's rules with the scenario's\n"
+        "numbers. `podsim run` shows where the step comes to lie between them.\n"
+        "\n"
+        "  podsim roofline scenarios/train/llama3-70b-fsdp-tp-v5p-16x16x16.json\n",
+    .operands_min = 1,
+    .operands_max = 1,
+    .options = roofline_options,
+    .run = roofline,
+};

@@ -1,0 +1,205 @@
+/*
+ * cmd_run.c: a scenario from its file to summary, result and timeline.
+ */
+#include <stdio.h>
+#include <string.h>
+
+#include <uv.h>
+
+#include "sim/base/text.h"
+#include "sim/report/result.h"
+#include "sim/report/summary.h"
+#include "sim/report/timeline.h"
+#include "tools/podsim/command.h"
+#include "tools/podsim/output.h"
+#include "tools/podsim/pipeline.h"
+#include "tools/podsim/report.h"
+#include "tools/podsim/shell.h"
+#include "tools/podsim/trace_chips.h"
+
+static const struct option run_options[] = {
+    {"--set", "/POINTER=VALUE", "change a key of the scenario; may be repeated", true},
+    {"--full", NULL, "every chip and every hop: no folding", false},
+    {"--json", "FILE", "write the result as JSON; - is standard output", false},
+    {"--trace", "FILE", "write a timeline for https://ui.perfetto.dev", false},
+    {"--trace-chips", "LIST", "chips in it: \"0,0,0 1,0,0\" (the first chip if left out)", false},
+    {"--engine", "NAME", "fast or reference: the queue behind the clock", false},
+    {"--timing", NULL, "say how long the simulation itself took", false},
+    {"--quiet", NULL, "no summary", false},
+    {0},
+};
+
+/* One run; the worker's until it has ended. */
+struct run {
+    const struct options *options;
+    const char *path;
+    struct pipeline_source source;
+    struct pipeline pipeline;
+    struct report_input input;
+    struct trace_chips shown;
+    struct output json;
+    struct output trace;
+    struct text summary;
+    struct text reason; /* Of a refusal: the table of what needs how much memory. */
+    struct text result;
+    struct text timeline;
+    struct shell *shell;
+    double wall_s;
+    char engine_setting[64];
+};
+
+static bool json_to_stdout(const struct run *run)
+{
+    const char *const json = options_value(run->options, "--json");
+    return json != NULL && strcmp(json, "-") == 0;
+}
+
+static bool summary_in_colour(const struct run *run)
+{
+    return report_in_colour(json_to_stdout(run) ? 2 : 1);
+}
+
+static bool watch(void *owner, const struct replay_progress *progress)
+{
+    struct run *run = owner;
+    return shell_progress(run->shell, progress->share, progress->events);
+}
+
+static enum status replay(struct run *run, struct error *reterr)
+{
+    struct pipeline *pipeline = &run->pipeline;
+    bool const record = run->trace.path != NULL;
+    const char *const list = options_value(run->options, "--trace-chips");
+    STATUS_TRY(trace_chips_read(list, &pipeline->machine, &run->shown, reterr));
+    struct replay_options const options = {
+        .shown_chips = run->shown.chip,
+        .shown_count = run->shown.count,
+        .record = record,
+        .watch = watch,
+        .watch_owner = run,
+    };
+    uint64_t const begin_ns = uv_hrtime();
+    STATUS_TRY(pipeline_replay(pipeline, &run->source, &options, reterr));
+    run->wall_s = (double)(uv_hrtime() - begin_ns) * 1e-9;
+    return STATUS_OK;
+}
+
+static enum status refuse_oversubscription(struct run *run, struct error *reterr)
+{
+    if (run->pipeline.scenario.workload.allow_oversubscription || summary_fits(&run->input))
+        return STATUS_OK;
+    summary_write_memory(&run->input, &run->reason);
+    return error_set(reterr, STATUS_LIMIT, "",
+                     "the step does not fit the memory of a chip; "
+                     "\"allow_oversubscription\": true in the workload plays it all the same");
+}
+
+/* Everything up to complete texts; nothing is written yet. */
+static enum status work_texts(struct run *run, struct error *reterr)
+{
+    struct pipeline *pipeline = &run->pipeline;
+    bool const colour = summary_in_colour(run);
+    STATUS_TRY(pipeline_build(pipeline, &run->source, PIPELINE_PROGRAM, reterr));
+    STATUS_TRY(shell_check(run->shell, reterr));
+    STATUS_TRY(replay(run, reterr));
+    STATUS_TRY(shell_check(run->shell, reterr));
+    report_from_pipeline(pipeline, &run->input);
+    if (options_has(run->options, "--timing")) run->input.wall_s = run->wall_s;
+    STATUS_TRY(refuse_oversubscription(run, reterr));
+    STATUS_TRY(summary_write(pipeline->arena, &run->input, colour, &run->summary, reterr));
+    if (run->json.path != NULL)
+        STATUS_TRY(result_write(pipeline->arena, &run->input, &run->result, reterr));
+    if (run->trace.path != NULL)
+        STATUS_TRY(timeline_write(pipeline->arena, &run->input, &run->timeline, reterr));
+    return shell_check(run->shell, reterr);
+}
+
+static enum status work(void *owner, struct shell *shell, struct error *reterr)
+{
+    struct run *run = owner;
+    run->shell = shell;
+    STATUS_TRY(work_texts(run, reterr));
+    STATUS_TRY(output_write(&run->trace, &run->timeline, reterr));
+    STATUS_TRY(output_write(&run->json, &run->result, reterr));
+    STATUS_TRY(output_finish(&run->trace, reterr));
+    return output_finish(&run->json, reterr);
+}
+
+static enum status open_outputs(struct run *run, struct error *reterr)
+{
+    const char *const json = options_value(run->options, "--json");
+    const char *const trace = options_value(run->options, "--trace");
+    if (trace == NULL && options_has(run->options, "--trace-chips"))
+        return error_set(reterr, STATUS_INVALID, "--trace-chips", "needs --trace FILE");
+    if (trace != NULL && strcmp(trace, "-") == 0)
+        return error_set(reterr, STATUS_INVALID, "--trace", "a timeline needs a file of its own");
+    if (trace != NULL && json != NULL && strcmp(trace, json) == 0)
+        return error_set(reterr, STATUS_IO, trace, "is given for two outputs");
+    STATUS_TRY(output_open(&run->json, json, run->path, reterr));
+    return output_open(&run->trace, trace, run->path, reterr);
+}
+
+static void add_engine(struct run *run)
+{
+    const char *const engine = options_value(run->options, "--engine");
+    if (engine == NULL) return;
+    (void)snprintf(run->engine_setting, sizeof run->engine_setting, "/run/engine=%s", engine);
+    run->source.settings[run->source.setting_count++].text = run->engine_setting;
+}
+
+/* The summary goes where the result does not. */
+static int print(struct run *run, enum status status, struct error *error)
+{
+    struct error ignored = {0};
+    if (status == STATUS_OK && !options_has(run->options, "--quiet"))
+        status = output_print(&run->summary, json_to_stdout(run), error);
+    if (status == STATUS_OK) return EXIT_DONE;
+    (void)output_print(&run->reason, true, &ignored);
+    return command_fail(run->path, error);
+}
+
+static int run(const struct options *options)
+{
+    static struct run run;
+    struct error error = {0};
+    run.options = options;
+    run.path = options->operand[0];
+    pipeline_source_read(options, run.path, &run.source);
+    add_engine(&run);
+    enum status status = open_outputs(&run, &error);
+    if (status == STATUS_OK) status = shell_run(work, &run, &error);
+    int const exit_status = print(&run, status, &error);
+    output_abandon(&run.json);
+    output_abandon(&run.trace);
+    text_free(&run.summary);
+    text_free(&run.reason);
+    text_free(&run.result);
+    text_free(&run.timeline);
+    pipeline_close(&run.pipeline);
+    return exit_status;
+}
+
+const struct command command_run = {
+    .name = "run",
+    .usage = "podsim run FILE [--set /pointer=value]... [--full] [--json FILE|-] [--trace FILE]\n"
+             "           [--trace-chips LIST] [--engine NAME] [--timing] [--quiet]",
+    .summary = "plays a scenario out and says how long it takes and why",
+    .help =
+        "Builds machine, mesh and program, folds what is symmetric, plays the step through the\n"
+        "queues of chips and links, and prints one screen: the step, what bounds it, what is\n"
+        "exposed, the memory it needs, the roofline beside it and each reason for a difference.\n"
+        "A step that does not fit the memory ends with a table of what needs how much.\n"
+        "\n"
+        "  podsim run scenarios/train/llama3-8b-fsdp-v5e-16x16.json\n"
+        "  podsim run FILE --set /workload/batch_tokens=8388608 --set /run/prefetch_layers=2\n"
+        "  podsim run FILE --set '/mesh={\"fsdp\": [\"x\", \"y\", \"z\"]}'\n"
+        "  podsim run FILE --json - --quiet | jq .step_time_s\n"
+        "  podsim run FILE --trace step.pftrace --trace-chips \"0,0,0 0,0,1\"\n"
+        "\n"
+        "--set takes JSON if it parses as such, else a string. Files are written whole or not at\n"
+        "all; Ctrl-C stops cleanly with exit status 130.\n",
+    .operands_min = 1,
+    .operands_max = 1,
+    .options = run_options,
+    .run = run,
+};

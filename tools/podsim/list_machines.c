@@ -1,0 +1,124 @@
+/*
+ * list_machines.c: chips and the shapes they come in.
+ */
+#include <stddef.h>
+
+#include "sim/base/quantity.h"
+#include "sim/base/text.h"
+#include "sim/machine/chip.h"
+#include "sim/machine/machine.h"
+#include "sim/machine/shape.h"
+#include "sim/report/show_machine.h"
+#include "tools/podsim/list_text.h"
+
+static enum status chip_at(struct arena *arena, uint32_t index, struct chip *ret_chip,
+                           struct error *reterr)
+{
+    return chip_find(arena, chip_name_at(index), "ideal", "", "", ret_chip, reterr);
+}
+
+enum status list_chips(struct arena *arena, struct text *text, struct error *reterr)
+{
+    text_add(text, "chip      HBM        HBM rate     bf16          ICI link    largest slice\n");
+    for (uint32_t i = 0; chip_name_at(i) != NULL; i++) {
+        struct chip chip;
+        char buffer[QUANTITY_TEXT_BYTES];
+        STATUS_TRY(chip_at(arena, i, &chip, reterr));
+        text_add(text, "%s", chip.name);
+        text_pad(text, 10);
+        text_add(text, "%s", quantity_text_bytes(buffer, (double)chip.hbm_capacity_bytes));
+        text_pad(text, 21);
+        text_add(text, "%s", quantity_text_rate(buffer, (double)chip.hbm_bytes_per_s, "B/s"));
+        text_pad(text, 34);
+        text_add(text, "%s",
+                 quantity_text_rate(buffer, (double)chip.math_flop_per_s[FORMAT_BF16], "FLOP/s"));
+        text_pad(text, 48);
+        text_add(text, "%s", quantity_text_rate(buffer, (double)chip.ici_bytes_per_s, "B/s"));
+        text_pad(text, 60);
+        for (uint32_t axis = 0; axis < chip.axis_count; axis++)
+            text_add(text, "%s%u", axis == 0 ? "" : "x", chip.pod_shape[axis]);
+        text_add(text, "\n");
+    }
+    return STATUS_OK;
+}
+
+enum status list_chip(struct arena *arena, const char *name, struct text *text,
+                      struct error *reterr)
+{
+    const struct chip_fact *facts = NULL;
+    uint32_t count = 0;
+    STATUS_TRY(chip_facts(arena, name, name, &facts, &count, reterr));
+    for (uint32_t i = 0; i < count; i++) {
+        text_add(text, "%s", facts[i].key);
+        text_pad(text, 36);
+        text_add(text, "%s", facts[i].value);
+        text_pad(text, 54);
+        text_add(text, "%s\n", facts[i].source);
+    }
+    return STATUS_OK;
+}
+
+static const char *wrap_rule_text(const struct chip *chip)
+{
+    switch (chip->wrap_rule) {
+    case CHIP_WRAP_FULL_AXIS:
+        return "an axis wraps around if it has the length";
+    case CHIP_WRAP_CUBES:
+        return "all axes wrap around if all are multiples of";
+    }
+    return "";
+}
+
+enum status list_shapes(struct arena *arena, struct text *text, struct error *reterr)
+{
+    for (uint32_t i = 0; chip_name_at(i) != NULL; i++) {
+        struct chip chip;
+        STATUS_TRY(chip_at(arena, i, &chip, reterr));
+        text_add(text, "%s: %s %u\n ", chip.name, wrap_rule_text(&chip), chip.wrap_length);
+        for (uint32_t slice = 0; slice < chip.slice_count; slice++) {
+            text_add(text, " ");
+            for (uint32_t axis = 0; axis < chip.axis_count; axis++)
+                text_add(text, "%s%u", axis == 0 ? "" : "x", chip.slice[slice][axis]);
+        }
+        if (chip.wrap_rule == CHIP_WRAP_CUBES) {
+            text_add(text, " and whole cubes up to ");
+            for (uint32_t axis = 0; axis < chip.axis_count; axis++)
+                text_add(text, "%s%u", axis == 0 ? "" : "x", chip.pod_shape[axis]);
+        }
+        text_add(text, "\n");
+    }
+    text_add(text, "\n`podsim list shapes CHIP` prints what the product's names mean.\n"
+                   "Other shapes are for what-ifs: \"unrealisable\": true in the machine, and\n"
+                   "\"wrap\": {\"x\": true} where an axis shall wrap around.\n");
+    return STATUS_OK;
+}
+
+enum status list_shape(struct arena *arena, const char *name, struct text *text,
+                       struct error *reterr)
+{
+    struct shape shape;
+    struct chip named;
+    struct error ignored = {0};
+    if (chip_find(arena, name, "ideal", name, "", &named, &ignored) == STATUS_OK) {
+        show_machine_products(&named, text);
+        return STATUS_OK;
+    }
+    STATUS_TRY(shape_parse(name, name, &shape, reterr));
+    text_add(text, "%s: %llu chips\n", name, (unsigned long long)shape_chip_count(&shape));
+    for (uint32_t i = 0; chip_name_at(i) != NULL; i++) {
+        struct chip chip;
+        struct error error = {0};
+        STATUS_TRY(chip_at(arena, i, &chip, reterr));
+        text_add(text, "%s", chip.name);
+        text_pad(text, 10);
+        if (shape_check(&chip, &shape, name, &error) != STATUS_OK) {
+            text_add(text, "%s\n", error.message);
+            continue;
+        }
+        for (uint32_t axis = 0; axis < shape.axis_count; axis++)
+            text_add(text, "%s%s of %u is a %s", axis == 0 ? "" : ", ", machine_axis_name(axis),
+                     shape.length[axis], shape_wraps(&chip, &shape, axis) ? "ring" : "line");
+        text_add(text, "\n");
+    }
+    return STATUS_OK;
+}

@@ -1,0 +1,145 @@
+/*
+ * list_programs.c: collectives, models and the scenarios that were built in.
+ */
+#include <string.h>
+
+#include "sim/base/embed.h"
+#include "sim/base/json.h"
+#include "sim/base/name.h"
+#include "sim/base/quantity.h"
+#include "sim/base/text.h"
+#include "sim/collective/collective.h"
+#include "sim/workload/model.h"
+#include "sim/workload/model_read.h"
+#include "tools/podsim/list_text.h"
+#include "tools/podsim/scenarios.h"
+
+enum { NAMES_MAX = 256, HELP_COLUMN = 40 };
+
+enum status list_collectives(struct arena *arena, struct text *text, struct error *reterr)
+{
+    (void)arena;
+    (void)reterr;
+    for (uint32_t i = 0; i < primitive_count; i++) {
+        text_add(text, "%s", primitive_table[i]->name);
+        text_pad(text, 30);
+        text_add(text, "%s\n", primitive_table[i]->help);
+    }
+    text_add(text, "\nAllReduce, several axes at once and routes over several links are composed\n"
+                   "of these. A scenario chooses by \"algorithm\" in its run: auto, ring,\n"
+                   "ring-one-way, line.\n");
+    return STATUS_OK;
+}
+
+enum status list_collective(struct arena *arena, const char *name, struct text *text,
+                            struct error *reterr)
+{
+    const char *names[NAMES_MAX + 1] = {0};
+    (void)arena;
+    for (uint32_t i = 0; i < primitive_count && i < NAMES_MAX; i++) {
+        const struct primitive *primitive = primitive_table[i];
+        names[i] = primitive->name;
+        if (strcmp(name, names[i]) != 0) continue;
+        text_add(text, "%s\n\n%s.\n\nachieves   %s\nalgorithm  %s\nneeds      %s\nlanes      %u\n",
+                 name, primitive->help, collective_kind_name(primitive->kind), primitive->algorithm,
+                 primitive->ring ? "a ring" : "a ring or a line", primitive->lane_count);
+        text_add(text, "source     %s\n", primitive->source);
+        return STATUS_OK;
+    }
+    return error_set(reterr, STATUS_NOT_FOUND, name, "no such collective; the nearest is %s",
+                     name_nearest(name, names));
+}
+
+static enum status model_find(struct arena *arena, const char *name, struct model *ret_model,
+                              struct error *reterr)
+{
+    return model_read_name_or_path(arena, name, NULL, name, ret_model, reterr);
+}
+
+enum status list_models(struct arena *arena, struct text *text, struct error *reterr)
+{
+    text_add(text, "model          parameters  L    D      F      N    K    H    V\n");
+    for (uint32_t i = 0; model_name_at(i) != NULL; i++) {
+        struct model model;
+        char buffer[QUANTITY_TEXT_BYTES];
+        STATUS_TRY(model_find(arena, model_name_at(i), &model, reterr));
+        struct model_counts const counts = model_count(&model);
+        text_add(text, "%s", model_name_at(i));
+        text_pad(text, 15);
+        text_add(text, "%-10s  %-3llu  %-5llu  %-5llu  %-3llu  %-3llu  %-3llu  %llu\n",
+                 quantity_text_count(buffer, (double)counts.total),
+                 (unsigned long long)model.layers, (unsigned long long)model.width,
+                 (unsigned long long)model.mlp_width, (unsigned long long)model.heads,
+                 (unsigned long long)model.kv_heads, (unsigned long long)model.head_width,
+                 (unsigned long long)model.vocabulary);
+    }
+    text_add(text, "\nA path to a Hugging Face config.json works as well.\n");
+    return STATUS_OK;
+}
+
+static void count_row(struct text *text, const char *name, uint64_t each, uint64_t times)
+{
+    if (each == 0) return;
+    text_add(text, "%-22s %15llu", name, (unsigned long long)each);
+    if (times != 1) text_add(text, " x %llu", (unsigned long long)times);
+    text_add(text, "\n");
+}
+
+enum status list_model(struct arena *arena, const char *name, struct text *text,
+                       struct error *reterr)
+{
+    struct model model;
+    STATUS_TRY(model_find(arena, name, &model, reterr));
+    struct model_counts const counts = model_count(&model);
+    text_add(text, "%s: parameters\n\n", model.name);
+    count_row(text, "embedding", counts.embedding, 1);
+    count_row(text, "attention", counts.attention_layer, model.layers);
+    count_row(text, "MLP", counts.mlp_layer, model.layers);
+    count_row(text, "norms", counts.norm_layer, model.layers);
+    count_row(text, "final norm", counts.norm_final, 1);
+    count_row(text, "head", counts.head, 1);
+    count_row(text, "total", counts.total, 1);
+    if (model.tied) text_add(text, "\nEmbedding and head are one matrix.\n");
+    uint32_t size_bytes = 0;
+    const char *const json = model_json(name, &size_bytes);
+    if (json != NULL) {
+        text_add(text, "\n");
+        text_add_bytes(text, json, size_bytes);
+    }
+    return STATUS_OK;
+}
+
+static enum status scenario_member(struct arena *arena, const struct embed_file *file,
+                                   const char *key, const char **ret_text, struct error *reterr)
+{
+    struct json *document = NULL;
+    STATUS_TRY(json_read_text(arena, file->name, file->bytes, file->size_bytes, &document, reterr));
+    struct json *member = json_take(document, key);
+    *ret_text = "";
+    return member == NULL ? STATUS_OK : json_as_string(member, ret_text, reterr);
+}
+
+enum status list_scenarios(struct arena *arena, struct text *text, struct error *reterr)
+{
+    for (uint32_t i = 0; i < embed_scenarios_count; i++) {
+        const char *question = NULL;
+        STATUS_TRY(scenario_member(arena, &embed_scenarios[i], "question", &question, reterr));
+        text_add(text, "%s\n    %s\n", embed_scenarios[i].name, question);
+    }
+    return STATUS_OK;
+}
+
+enum status list_scenario(struct arena *arena, const char *name, struct text *text,
+                          struct error *reterr)
+{
+    const char *names[NAMES_MAX + 1] = {0};
+    (void)arena;
+    for (uint32_t i = 0; i < embed_scenarios_count && i < NAMES_MAX; i++) {
+        names[i] = embed_scenarios[i].name;
+        if (strcmp(name, names[i]) != 0) continue;
+        text_add_bytes(text, embed_scenarios[i].bytes, embed_scenarios[i].size_bytes);
+        return STATUS_OK;
+    }
+    return error_set(reterr, STATUS_NOT_FOUND, name, "no such scenario; the nearest is %s",
+                     name_nearest(name, names));
+}

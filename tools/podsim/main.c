@@ -1,0 +1,144 @@
+/*
+ * main.c: which verb, and what every verb has in common: help, version, exit status.
+ */
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "sim/base/name.h"
+#include "tools/podsim/command.h"
+#include "tools/podsim/output.h"
+
+#define COMMAND(name) extern const struct command command_##name;
+#include "tools/podsim/commands.def"
+#undef COMMAND
+
+static const struct command *const commands[] = {
+#define COMMAND(name) &command_##name,
+#include "tools/podsim/commands.def"
+#undef COMMAND
+};
+enum { COMMAND_COUNT = sizeof commands / sizeof *commands };
+
+/* Whether the place is a JSON pointer, not a file: pointers and absolute paths look alike, but
+ * what concerns a file is an error of I/O or begins with the file's own name. */
+static bool lies_in_input(const char *input, const struct error *error)
+{
+    size_t const length = strlen(input);
+    bool const names_input = length > 0 && strncmp(error->where, input, length) == 0 &&
+                             (error->where[length] == ':' || error->where[length] == '\0');
+    if (error->where[0] == '\0') return true;
+    return error->where[0] == '/' && error->status != STATUS_IO && !names_input;
+}
+
+int command_fail(const char *input, const struct error *error)
+{
+    if (error->status == STATUS_INTERRUPTED) {
+        (void)fprintf(stderr, "podsim: interrupted; nothing was written\n");
+        return EXIT_INTERRUPTED;
+    }
+    bool const has_input = input != NULL && lies_in_input(input, error);
+    (void)fprintf(stderr, "podsim: %s%s%s%s%s\n", has_input ? input : "", has_input ? ": " : "",
+                  error->where, error->where[0] != '\0' ? ": " : "", error->message);
+    return EXIT_WRONG;
+}
+
+static void print_overview(FILE *file)
+{
+    (void)fprintf(file, "podsim plays a training step out on a model of a TPU pod: how long it "
+                        "takes,\nwhat bounds it, what is exposed, and what memory it needs.\n\n");
+    for (size_t i = 0; i < COMMAND_COUNT; i++)
+        (void)fprintf(file, "  podsim %-9s %s\n", commands[i]->name, commands[i]->summary);
+    (void)fprintf(file, "\n  podsim VERB --help    explains a verb, with examples\n"
+                        "  podsim --version\n\n"
+                        "Begin with\n\n"
+                        "  podsim list scenarios\n"
+                        "  podsim run scenarios/train/llama3-70b-fsdp-tp-v5p-16x16x16.json\n\n"
+                        "Exit status: 0 done, 1 something given is wrong, 130 interrupted.\n");
+}
+
+static void print_help(const struct command *command)
+{
+    (void)printf("%s\n\n%s", command->usage, command->help);
+    if (command->options[0].name != NULL) (void)printf("\nOptions:\n");
+    for (const struct option *option = command->options; option->name != NULL; option++) {
+        char left[64];
+        (void)snprintf(left, sizeof left, "%s%s%s", option->name, option->value != NULL ? " " : "",
+                       option->value != NULL ? option->value : "");
+        (void)printf("  %-24s %s\n", left, option->help);
+    }
+}
+
+static const struct command *command_find(const char *name)
+{
+    for (size_t i = 0; i < COMMAND_COUNT; i++)
+        if (strcmp(commands[i]->name, name) == 0) return commands[i];
+    return NULL;
+}
+
+static int command_unknown(const char *name)
+{
+    const char *names[COMMAND_COUNT + 3] = {0};
+    for (size_t i = 0; i < COMMAND_COUNT; i++) names[i] = commands[i]->name;
+    names[COMMAND_COUNT] = "--help";
+    names[COMMAND_COUNT + 1] = "--version";
+    (void)fprintf(stderr,
+                  "podsim: %.64s: unknown %s; the nearest known one is %s (see podsim --help)\n",
+                  name, name[0] == '-' ? "option" : "verb", name_nearest(name, names));
+    return EXIT_WRONG;
+}
+
+static bool asks_for_help(uint32_t count, const char *const *arguments)
+{
+    for (uint32_t i = 0; i < count && strcmp(arguments[i], "--") != 0; i++)
+        if (strcmp(arguments[i], "--help") == 0 || strcmp(arguments[i], "-h") == 0) return true;
+    return false;
+}
+
+static int command_start(const struct command *command, uint32_t count,
+                         const char *const *arguments)
+{
+    struct error error = {0};
+    static struct options options;
+    if (asks_for_help(count, arguments)) {
+        print_help(command);
+        return EXIT_DONE;
+    }
+    enum status status = options_read(&options, command->options, count, arguments, &error);
+    if (status == STATUS_OK && (options.operand_count < command->operands_min ||
+                                options.operand_count > command->operands_max))
+        status = error_set(&error, STATUS_INVALID, "", "%s than expected; usage: %s",
+                           options.operand_count < command->operands_min ? "less is given"
+                                                                         : "more is given",
+                           command->usage);
+    if (status != STATUS_OK) {
+        (void)fprintf(stderr, "podsim: %s: %s\n", command->name, error.message);
+        return EXIT_WRONG;
+    }
+    return command->run(&options);
+}
+
+int main(int argument_count, char **arguments)
+{
+    (void)signal(SIGPIPE, SIG_IGN); /* A closed pipe is an error that is reported. */
+    int exit_status = EXIT_DONE;
+    if (argument_count < 2) {
+        print_overview(stderr);
+        return EXIT_WRONG;
+    }
+    const struct command *command = command_find(arguments[1]);
+    if (command != NULL)
+        exit_status = command_start(command, (uint32_t)argument_count - 2,
+                                    (const char *const *)arguments + 2);
+    else if (strcmp(arguments[1], "--help") == 0 || strcmp(arguments[1], "-h") == 0)
+        print_overview(stdout);
+    else if (strcmp(arguments[1], "--version") == 0)
+        (void)printf("podsim %s\n", PODSIM_VERSION);
+    else
+        return command_unknown(arguments[1]);
+
+    struct error error = {0};
+    if (exit_status == EXIT_DONE && output_flush(&error) != STATUS_OK)
+        return command_fail(NULL, &error);
+    return exit_status;
+}

@@ -1,0 +1,19 @@
+/*
+ * report.h: what the stages built, as reports want it.
+ */
+#ifndef TOOLS_PODSIM_REPORT_H
+#define TOOLS_PODSIM_REPORT_H
+
+#include <stdbool.h>
+
+#include "sim/report/report.h"
+#include "tools/podsim/pipeline.h"
+
+/* Borrows from the pipeline. Program, trace and fold are left out if it was not replayed. */
+void report_from_pipeline(const struct pipeline *pipeline, struct report_input *ret_input);
+
+/* Whether what is printed to this file descriptor may be coloured: a terminal, and NO_COLOR
+ * (no-color.org) is not set. */
+bool report_in_colour(int descriptor);
+
+#endif

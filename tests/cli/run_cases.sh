@@ -13,7 +13,7 @@
 #
 # A blank line ends a case. Every case is run; the exit status is 0 if all of them held.
 set -u
-podsim=$1
+podsim=$(cd "$(dirname "$1")" && pwd)/$(basename "$1")
 ROOT=$2
 cases=$3
 TRAIN=$ROOT/scenarios/train

@@ -1,0 +1,56 @@
+#!/bin/sh
+# Compares what a command prints with what it printed when someone last looked at it:
+#
+#   golden.sh PODSIM ROOT NAME            one line of goldens.txt against NAME.expect
+#   golden.sh --bless PODSIM ROOT [NAME]  writes it, or all of them; the difference is a review
+#
+# The digest of each run is in these files, and every build (compilers, optimisation levels,
+# sanitizers) is held against the same ones.
+set -eu
+bless=no
+if [ "$1" = --bless ]; then
+    bless=yes
+    shift
+fi
+podsim=$(cd "$(dirname "$1")" && pwd)/$(basename "$1")
+root=$2
+wanted=${3:-}
+folder=$root/tests/golden
+cd "$root"
+output=$(mktemp)
+trap 'rm -f "$output"' EXIT
+found=0
+failed=0
+
+# All scenarios in one table: name, digest and step of each.
+print_digests() {
+    for file in scenarios/*/*.json; do
+        set -- "$("$podsim" run "$file" --json - --quiet \
+            --set /workload/allow_oversubscription=true)"
+        digest=$(printf '%s\n' "$1" | sed -n 's/^ *"digest": "\{0,1\}\([^",]*\).*/\1/p')
+        step=$(printf '%s\n' "$1" | sed -n 's/^ *"step_time_ps": \([0-9]*\).*/\1/p')
+        echo "$(basename "$file" .json) $digest $step"
+    done
+}
+
+while IFS= read -r line; do
+    case $line in "#"* | "") continue ;; esac
+    name=${line%%: *}
+    arguments=${line#*: }
+    if [ -n "$wanted" ] && [ "$wanted" != "$name" ]; then continue; fi
+    found=$((found + 1))
+    if [ "$arguments" = digests ]; then
+        print_digests > "$output"
+    else
+        # shellcheck disable=SC2086 # The arguments are several words.
+        "$podsim" $arguments > "$output" || failed=1
+    fi
+    if [ $bless = yes ]; then
+        cp "$output" "$folder/$name.expect"
+    elif ! diff -u "$folder/$name.expect" "$output"; then
+        echo "$name: podsim $arguments prints something else than it did;"
+        echo "if that is meant: tests/golden/golden.sh --bless build/podsim . $name"
+        failed=1
+    fi
+done < "$folder/goldens.txt"
+[ "$found" -gt 0 ] && [ "$failed" -eq 0 ]

@@ -1,0 +1,244 @@
+/* Shardings against the book's chapter 3: notation, local shapes, and the four cases. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "sim/workload/sharding.h"
+
+static const struct sharding_size sizes[] = {{"I", 128},  {"J", 2048}, {"K", 64}, {"B", 512},
+                                             {"D", 8192}, {"F", 4096}, {NULL, 0}};
+
+static struct sharding_mesh mesh_of(const char *letters, const uint32_t *size)
+{
+    struct sharding_mesh mesh = {0};
+    for (; letters[mesh.axis_count] != '\0'; mesh.axis_count++) {
+        mesh.letter[mesh.axis_count] = letters[mesh.axis_count];
+        mesh.size[mesh.axis_count] = size[mesh.axis_count];
+    }
+    return mesh;
+}
+
+static struct sharding array_of(const struct sharding_mesh *mesh, const char *text)
+{
+    struct sharding array;
+    struct error error = {0};
+    if (sharding_parse(mesh, sizes, text, "/", &array, &error) != STATUS_OK) {
+        fail_msg("%s: %s", text, error.message);
+    }
+    return array;
+}
+
+static void notation_is_read_and_printed_alike(void **state)
+{
+    (void)state;
+    static const char *const texts[] = {"A[I, J]",     "A[I_X, J_Y]",          "A[I_XY, J]",
+                                        "A[I_YX, J]",  "W_in[D_X, F_Y] {U_Z}", "A[I] {U_XYZ}",
+                                        "A[I_Z, J, K]"};
+    struct sharding_mesh const mesh = mesh_of("XYZ", (uint32_t[]){2, 8, 2});
+    char buffer[SHARDING_TEXT_BYTES];
+    for (size_t i = 0; i < sizeof texts / sizeof *texts; i++) {
+        struct sharding const array = array_of(&mesh, texts[i]);
+        assert_string_equal(sharding_text(&mesh, &array, buffer), texts[i]);
+    }
+    struct sharding const loose = array_of(&mesh, "  A[ I_X ,J]{ U_Y }  ");
+    assert_string_equal(sharding_text(&mesh, &loose, buffer), "A[I_X, J] {U_Y}");
+}
+
+/* int8[128, 2048], A[I_XY, J] on X:2 Y:8 Z:2: 16 KiB a device, 512 KiB in all (the book, 3.1). */
+static void the_pop_quiz_of_chapter_3_comes_out(void **state)
+{
+    (void)state;
+    struct sharding_mesh const mesh = mesh_of("XYZ", (uint32_t[]){2, 8, 2});
+    struct sharding const array = array_of(&mesh, "A[I_XY, J]");
+    char buffer[SHARDING_TEXT_BYTES];
+    assert_int_equal(sharding_local_elements(&mesh, &array), 128 * 2048 / 16);
+    assert_int_equal(sharding_replicas(&mesh, &array), 2);
+    assert_string_equal(sharding_shape_text(&mesh, &array, buffer), "[8, 2048]");
+    /* Unreduced axes neither divide nor replicate. */
+    struct sharding const partial = array_of(&mesh, "A[I_X, J] {U_Y}");
+    assert_int_equal(sharding_local_elements(&mesh, &partial), 64 * 2048);
+    assert_int_equal(sharding_replicas(&mesh, &partial), 2);
+}
+
+static void refused(const char *text, const char *part)
+{
+    struct sharding_mesh const mesh = mesh_of("XYZ", (uint32_t[]){2, 8, 3});
+    struct sharding array;
+    struct error error = {0};
+    assert_int_equal(sharding_parse(&mesh, sizes, text, "/spec", &array, &error), STATUS_INVALID);
+    assert_string_equal(error.where, "/spec");
+    if (strstr(error.message, part) == NULL) fail_msg("%s: %s", text, error.message);
+}
+
+static void nonsense_is_refused_with_the_reason(void **state)
+{
+    (void)state;
+    refused("A[I_X, J_X]", "used twice"); /* The book: "nonsensical, forbidden". */
+    refused("A[I_XX, J]", "used twice");
+    refused("A[I_X, J] {U_X}", "used twice");
+    refused("A[I, J] {U_XX}", "each axis once");
+    refused("A[I_Z, J]", "do not divide");
+    refused("A[I_W, J]", "a mesh axis");
+    refused("A[Q, J]", "whose size is known");
+    refused("A[I_, J]", "a mesh axis");
+    refused("A[]", "a name");
+    refused("[I, J]", "a name");
+    refused("A", "\"[\"");
+    refused("A[I, J", "\"]\"");
+    refused("A[I, J] {X}", "\"U_\"");
+    refused("A[I, J] {U_X", "\"}\"");
+    refused("A[I, J] and more", "nothing more");
+    refused("A[I, J, K, D, F]", "fewer dimensions");
+    refused("A_name_that_is_much_too_long[I]", "a shorter name");
+    refused("", "a name");
+}
+
+static struct sharding_product product_of(const struct sharding_mesh *mesh, const char *left,
+                                          const char *right, const char *wanted)
+{
+    struct sharding const l = array_of(mesh, left);
+    struct sharding const r = array_of(mesh, right);
+    struct sharding const w = array_of(mesh, wanted);
+    struct sharding_product product;
+    struct error error = {0};
+    assert_int_equal(sharding_multiply(mesh, &l, &r, &w, &product, &error), STATUS_OK);
+    return product;
+}
+
+enum { X = 1, Y = 2 };
+
+static void case_1_needs_no_communication(void **state)
+{
+    (void)state;
+    struct sharding_mesh const mesh = mesh_of("XY", (uint32_t[]){4, 8});
+    char buffer[SHARDING_TEXT_BYTES];
+    struct sharding_product const product =
+        product_of(&mesh, "A[I_X, J]", "B[J, K_Y]", "C[I_X, K_Y]");
+    assert_int_equal(product.gather_left | product.gather_right | product.gather_result, 0);
+    assert_int_equal(product.scatter | product.all_reduce, 0);
+    assert_int_equal(product.axis_case[0], 1);
+    assert_int_equal(product.axis_case[1], 1);
+    assert_string_equal(sharding_text(&mesh, &product.result, buffer), "C[I_X, K_Y]");
+}
+
+static void case_2_gathers_the_operand_that_is_split_where_it_contracts(void **state)
+{
+    (void)state;
+    struct sharding_mesh const mesh = mesh_of("XY", (uint32_t[]){4, 8});
+    struct sharding_product const left = product_of(&mesh, "A[I, J_X]", "B[J, K]", "C[I, K]");
+    assert_int_equal(left.gather_left, X);
+    assert_int_equal(left.gather_right, 0);
+    assert_int_equal(left.axis_case[0], 2);
+    /* Over different axes it is case 2 twice. */
+    struct sharding_product const both = product_of(&mesh, "A[I, J_X]", "B[J_Y, K]", "C[I, K]");
+    assert_int_equal(both.gather_left, X);
+    assert_int_equal(both.gather_right, Y);
+    assert_int_equal(both.scatter | both.all_reduce, 0);
+}
+
+static void case_3_multiplies_partial_sums_and_reduces_them(void **state)
+{
+    (void)state;
+    struct sharding_mesh const mesh = mesh_of("XY", (uint32_t[]){4, 8});
+    char buffer[SHARDING_TEXT_BYTES];
+    struct sharding_product const all = product_of(&mesh, "A[I, J_X]", "B[J_X, K]", "C[I, K]");
+    assert_int_equal(all.gather_left | all.gather_right, 0);
+    assert_int_equal(all.all_reduce, X);
+    assert_int_equal(all.scatter, 0);
+    assert_int_equal(all.axis_case[0], 3);
+    assert_string_equal(sharding_text(&mesh, &all.result, buffer), "C[I, K] {U_X}");
+    struct sharding_product const scattered =
+        product_of(&mesh, "A[I, J_X]", "B[J_X, K]", "C[I, K_X]");
+    assert_int_equal(scattered.all_reduce, 0);
+    assert_int_equal(scattered.scatter, X);
+    assert_string_equal(sharding_text(&mesh, &scattered.result, buffer), "C[I, K] {U_X}");
+    assert_string_equal(sharding_text(&mesh, &scattered.scattered, buffer), "C[I, K_X]");
+}
+
+static void case_4_gathers_the_operand_that_the_result_does_not_keep(void **state)
+{
+    (void)state;
+    struct sharding_mesh const mesh = mesh_of("XY", (uint32_t[]){4, 8});
+    struct sharding_product const keep_left =
+        product_of(&mesh, "A[I_X, J]", "B[J, K_X]", "C[I_X, K]");
+    assert_int_equal(keep_left.gather_left, 0);
+    assert_int_equal(keep_left.gather_right, X);
+    assert_int_equal(keep_left.axis_case[0], 4);
+    struct sharding_product const keep_right =
+        product_of(&mesh, "A[I_X, J]", "B[J, K_X]", "C[I, K_X]");
+    assert_int_equal(keep_right.gather_left, X);
+    assert_int_equal(keep_right.gather_right, 0);
+}
+
+static void a_result_that_is_more_split_than_wanted_is_gathered_after(void **state)
+{
+    (void)state;
+    struct sharding_mesh const mesh = mesh_of("XY", (uint32_t[]){4, 8});
+    struct sharding_product const product = product_of(&mesh, "A[I_X, J]", "B[J, K]", "C[I, K]");
+    assert_int_equal(product.gather_left | product.gather_right, 0);
+    assert_int_equal(product.gather_result, X);
+}
+
+/* The six products of FSDP + TP (the book, 5.1.4): which collective each of them needs. */
+static void fsdp_with_tp_falls_out_of_the_cases(void **state)
+{
+    (void)state;
+    struct sharding_mesh const mesh = mesh_of("XY", (uint32_t[]){4, 8});
+    struct sharding_product p =
+        product_of(&mesh, "In[B_X, D_Y]", "W_in[D_X, F_Y]", "Tmp[B_X, F_Y]");
+    assert_int_equal(p.gather_left, Y);
+    assert_int_equal(p.gather_right, X);
+    p = product_of(&mesh, "Tmp[B_X, F_Y]", "W_out[F_Y, D_X]", "Out[B_X, D_Y]");
+    assert_int_equal(p.gather_right, X);
+    assert_int_equal(p.scatter, Y);
+    p = product_of(&mesh, "Tmp[B_X, F_Y]", "dOut[B_X, D_Y]", "dW_out[F_Y, D_X]");
+    assert_int_equal(p.gather_right, Y);
+    assert_int_equal(p.scatter, X);
+    p = product_of(&mesh, "dOut[B_X, D_Y]", "W_out[F_Y, D_X]", "dTmp[B_X, F_Y]");
+    assert_int_equal(p.gather_left, Y);
+    assert_int_equal(p.gather_right, X);
+    p = product_of(&mesh, "In[B_X, D_Y]", "dTmp[B_X, F_Y]", "dW_in[D_X, F_Y]");
+    assert_int_equal(p.gather_left, Y);
+    assert_int_equal(p.scatter, X);
+    p = product_of(&mesh, "dTmp[B_X, F_Y]", "W_in[D_X, F_Y]", "dIn[B_X, D_Y]");
+    assert_int_equal(p.gather_right, X);
+    assert_int_equal(p.scatter, Y);
+    /* Activations by tokens: the same collectives, on another dimension. */
+    p = product_of(&mesh, "In[B_XY, D]", "W_in[D_X, F_Y]", "Tmp[B_X, F_Y]");
+    assert_int_equal(p.gather_left, Y);
+    assert_int_equal(p.gather_right, X);
+}
+
+static void a_result_with_a_dimension_of_its_own_is_refused(void **state)
+{
+    (void)state;
+    struct sharding_mesh const mesh = mesh_of("XY", (uint32_t[]){4, 8});
+    struct sharding const a = array_of(&mesh, "A[I, J]");
+    struct sharding const b = array_of(&mesh, "B[J, K]");
+    struct sharding const c = array_of(&mesh, "C[I, F]");
+    struct sharding_product product;
+    struct error error = {0};
+    assert_int_equal(sharding_multiply(&mesh, &a, &b, &c, &product, &error), STATUS_INVALID);
+    assert_non_null(strstr(error.message, "dimension F is neither in A nor in B"));
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(notation_is_read_and_printed_alike),
+        cmocka_unit_test(the_pop_quiz_of_chapter_3_comes_out),
+        cmocka_unit_test(nonsense_is_refused_with_the_reason),
+        cmocka_unit_test(case_1_needs_no_communication),
+        cmocka_unit_test(case_2_gathers_the_operand_that_is_split_where_it_contracts),
+        cmocka_unit_test(case_3_multiplies_partial_sums_and_reduces_them),
+        cmocka_unit_test(case_4_gathers_the_operand_that_the_result_does_not_keep),
+        cmocka_unit_test(a_result_that_is_more_split_than_wanted_is_gathered_after),
+        cmocka_unit_test(fsdp_with_tp_falls_out_of_the_cases),
+        cmocka_unit_test(a_result_with_a_dimension_of_its_own_is_refused),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

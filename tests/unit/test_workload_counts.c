@@ -1,0 +1,182 @@
+/* Counts by closed formulas against the sums over lowered programs: two ways to the same number,
+ * for every combination of mesh, remat, gather, ZeRO stage, accumulation and order. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+
+#include <cmocka.h>
+
+#include "sim/base/units.h"
+#include "sim/resource/compute.h"
+#include "sim/workload/counts.h"
+#include "tests/unit/workload_case.h"
+
+struct place {
+    bool llama;
+    const char *shape, *dp, *fsdp, *tp;
+    uint64_t batch_tokens;
+};
+
+static const struct place places[] = {
+    {false, "16", "x", NULL, NULL, 1 << 20},          {false, "16", NULL, "x", NULL, 1 << 20},
+    {false, "16", NULL, NULL, "x", 1 << 20},          {false, "4x4x4", NULL, "x y", "z", 1 << 20},
+    {false, "4x4x4", "y", "x", "z", 1 << 20},         {true, "16x16x16", NULL, "x y", "z", 1 << 22},
+    {true, "16x16x16", NULL, "x y", "z", 1 << 19}, /* A sequence on two ranks or four. */
+    {true, "4x4x4", "x y", NULL, "z", 1 << 20},       {true, "4x4x4", "y", "x", "z", 1 << 20},
+    {true, "16x16x16", NULL, "x y z", NULL, 1 << 22}, {true, "16", NULL, NULL, "x", 1 << 20},
+};
+
+static void near(const char *name, const char *what, double counted, double summed)
+{
+    double const difference = counted > summed ? counted - summed : summed - counted;
+    if (difference > 1e-6 * (counted > 1 ? counted : 1)) {
+        fail_msg("%s: %s is %.9g by formula and %.9g in the program", name, what, counted, summed);
+    }
+}
+
+static double padded_flop(const struct workload_case *made)
+{
+    double flop = 0;
+    for (uint32_t t = 0; t < made->program.template_count; t++) {
+        const struct program_template *template = &made->program.templates[t];
+        for (uint32_t i = 0; i < template->op_count; i++) {
+            if (template->op[i].kind != PROGRAM_OP_COMPUTE) continue;
+            const struct work *work = &made->program.works[template->op[i].index];
+            flop += (double)case_repeats(&made->program, t) *
+                    (double)compute_time(&made->machine.chip, work, PPM_ONE, PPM_ONE).padded_flop;
+        }
+    }
+    return flop;
+}
+
+static double saved_bytes(const struct program *program)
+{
+    double bytes = 0;
+    for (uint32_t t = 0; t < program->template_count; t++) {
+        for (uint32_t i = 0; i < program->templates[t].op_count; i++) {
+            const struct program_op *op = &program->templates[t].op[i];
+            for (uint32_t e = 0; e < op->effect_count; e++) {
+                bool const taken = op->effect[e].bytes > 0;
+                if (!taken || op->effect[e].memory != PROGRAM_MEMORY_ACTIVATIONS) continue;
+                bytes += (double)case_repeats(program, t) * (double)op->effect[e].bytes;
+            }
+        }
+    }
+    return bytes;
+}
+
+static void traffic_near(const char *name, const struct workload_case *made, const char *group,
+                         const struct workload_traffic *traffic)
+{
+    struct case_sums const sums = case_sum(&made->program, group);
+    near(name, group, traffic->gather_bytes, sums.bytes[COLLECTIVE_ALL_GATHER]);
+    near(name, group, traffic->scatter_bytes, sums.bytes[COLLECTIVE_REDUCE_SCATTER]);
+    near(name, group, traffic->all_reduce_bytes, sums.bytes[COLLECTIVE_ALL_REDUCE]);
+    assert_int_equal(traffic->gather_count, sums.collectives[COLLECTIVE_ALL_GATHER]);
+    assert_int_equal(traffic->scatter_count, sums.collectives[COLLECTIVE_REDUCE_SCATTER]);
+    assert_int_equal(traffic->all_reduce_count, sums.collectives[COLLECTIVE_ALL_REDUCE]);
+}
+
+static void compare(const char *name, struct workload_case *made)
+{
+    struct workload_counts counts;
+    if (case_lower(made) != STATUS_OK) fail_msg("%s: %s", name, made->error.message);
+    workload_count(&made->plan, &made->machine, &made->mesh, &counts);
+    struct case_sums const sums = case_sum(&made->program, "");
+    near(name, "matmul FLOP", counts.matmul_flop, sums.matmul_flop);
+    near(name, "useful FLOP", counts.matmul_useful, sums.useful_flop);
+    near(name, "padded FLOP", counts.padded_flop, padded_flop(made));
+    near(name, "vector FLOP", counts.vector_flop, sums.vector_flop);
+    near(name, "HBM bytes", counts.hbm_bytes, sums.hbm_bytes);
+    near(name, "saved activations", counts.activation_bytes * made->plan.accumulate,
+         saved_bytes(&made->program));
+    const uint64_t *resident = made->program.roles[0].resident_bytes;
+    near(name, "parameters", counts.parameter_bytes, (double)resident[PROGRAM_MEMORY_PARAMETERS]);
+    near(name, "moments", counts.optimizer_bytes, (double)resident[PROGRAM_MEMORY_OPTIMIZER]);
+    if (made->plan.accumulate > 1) {
+        near(name, "gradients", counts.gradient_bytes, (double)resident[PROGRAM_MEMORY_GRADIENTS]);
+    }
+    near(name, "6PT", counts.useful_flop, made->program.useful_flop);
+    near(name, "attention", counts.useful_attention_flop, made->program.useful_attention_flop);
+    for (uint32_t r = 0; r < MESH_ROLE_COUNT; r++) {
+        traffic_near(name, made, mesh_role_name((enum mesh_role)r), &counts.role[r]);
+    }
+    traffic_near(name, made, "kv", &counts.kv);
+    traffic_near(name, made, "sequence", &counts.sequence);
+    for (uint32_t m = 0; m < PROGRAM_MEMORY_COUNT; m++) {
+        if (sums.effects[m] != 0) fail_msg("%s: memory %u is not given back", name, m);
+    }
+}
+
+/* Five bits choose the rest: all 32 for each place and ZeRO stage would be much the same. */
+static void vary(struct workload_case *made, uint32_t variant)
+{
+    struct workload_plan *plan = &made->plan;
+    plan->model.layers = 5;
+    plan->remat = (enum workload_remat)(variant % 3);
+    plan->gather = (enum workload_gather)(variant / 3 % 3);
+    plan->accumulate = 1 + variant % 2;
+    plan->collective_matmul = variant / 2 % 2;
+    plan->backward_order = (enum workload_backward)(variant / 4 % 2);
+    if (variant / 8 % 2 == 0) return;
+    plan->activations = WORKLOAD_ACTIVATIONS_TOKENS;
+    plan->attention = WORKLOAD_ATTENTION_CAUSAL;
+    plan->model.tied = plan->model.kind == MODEL_LLAMA;
+    plan->model.matrices = plan->model.kind == MODEL_LLAMA ? 2 : 3;
+}
+
+static void formulas_and_programs_agree(void **state)
+{
+    (void)state;
+    for (size_t p = 0; p < sizeof places / sizeof *places; p++) {
+        const struct place *place = &places[p];
+        bool const staged = place->dp != NULL && place->fsdp == NULL;
+        for (uint32_t zero = 0; zero <= (staged ? 3u : 0u); zero++) {
+            for (uint32_t variant = 0; variant < 36; variant++) {
+                struct workload_case made;
+                char name[96];
+                (void)snprintf(name, sizeof name, "place %zu, zero %u, variant %u", p, zero,
+                               variant);
+                assert_int_equal(case_build(&made, place->llama ? &case_llama_70b : &case_mlp,
+                                            place->shape, place->dp, place->fsdp, place->tp),
+                                 STATUS_OK);
+                made.plan.batch_tokens = place->batch_tokens;
+                made.plan.zero = zero;
+                vary(&made, variant);
+                compare(name, &made);
+                case_free(&made);
+            }
+        }
+    }
+}
+
+/* The book, 5.1.1 and 5.1.2: 10 bytes a parameter, over all ranks that hold a part. */
+static void memory_is_ten_bytes_a_parameter(void **state)
+{
+    (void)state;
+    struct workload_case made;
+    struct workload_counts counts;
+    double const parameters = 8 * 2.0 * 8192 * 32768;
+    assert_int_equal(case_build(&made, &case_mlp, "16", "x", NULL, NULL), STATUS_OK);
+    static const double shares[4] = {10, 2 + 8.0 / 16, 2 + 8.0 / 16, 10.0 / 16};
+    static const double gradients[4] = {2, 2, 2.0 / 16, 2.0 / 16};
+    for (uint32_t zero = 0; zero <= 3; zero++) {
+        made.plan.zero = zero;
+        workload_count(&made.plan, &made.machine, &made.mesh, &counts);
+        near("zero", "state", counts.parameter_bytes + counts.optimizer_bytes,
+             shares[zero] * parameters);
+        near("zero", "gradients", counts.gradient_bytes, gradients[zero] * parameters);
+    }
+    case_free(&made);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(formulas_and_programs_agree),
+        cmocka_unit_test(memory_is_ten_bytes_a_parameter),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -18,8 +18,9 @@ enum status ladder_create(struct arena *arena, struct ladder_entry *entries, uin
     STATUS_TRY(arena_try(arena, entry_max, sizeof *ladder.far, &memory, reterr));
     ladder.far = memory;
     for (uint32_t i = 0; i < LADDER_RUNGS_MAX; i++) {
-        STATUS_TRY(arena_try(arena, LADDER_BUCKETS_MAX, sizeof(uint32_t), &memory, reterr));
-        ladder.rungs[i].heads = memory;
+        STATUS_TRY(
+            arena_try(arena, LADDER_BUCKETS_MAX, sizeof(struct ladder_bucket), &memory, reterr));
+        ladder.rungs[i].buckets = memory;
     }
     *ret_ladder = ladder;
     return STATUS_OK;
@@ -41,6 +42,25 @@ static void sort_by_insertion(struct ladder_item *items, uint32_t count)
     }
 }
 
+/* Each item's rank is counted: no branch depends on the keys. */
+static void sort_by_ranks(struct ladder_item *items, uint32_t count)
+{
+    struct ladder_item copy[LADDER_RANK_MAX];
+    uint32_t ranks[LADDER_RANK_MAX] = {0};
+    for (uint32_t i = 0; i < count; i++) {
+        copy[i] = items[i];
+        units_wide const key = item_key(&items[i]);
+        uint32_t rank = 0;
+        for (uint32_t j = 0; j < i; j++) {
+            uint32_t const after = key < item_key(&items[j]);
+            ranks[j] += after;
+            rank += 1 - after;
+        }
+        ranks[i] = rank;
+    }
+    for (uint32_t i = 0; i < count; i++) items[ranks[i]] = copy[i];
+}
+
 static void merge(const struct ladder_item *left, uint32_t left_count,
                   const struct ladder_item *right, uint32_t right_count, struct ladder_item *to)
 {
@@ -57,6 +77,10 @@ static void sort_front(struct ladder *ladder)
 {
     uint32_t const run_count = 16;
     uint32_t const count = ladder->front_count;
+    if (count <= LADDER_RANK_MAX) {
+        sort_by_ranks(ladder->front, count);
+        return;
+    }
     if (count <= LADDER_SORT_MAX) {
         sort_by_insertion(ladder->front, count);
         return;
@@ -94,29 +118,37 @@ static struct ladder_rung *rung_add(struct ladder *ladder, uint64_t start_ps, ui
     return rung;
 }
 
-static void rung_put(struct ladder *ladder, struct ladder_rung *rung, uint64_t at_ps,
-                     uint32_t entry)
+static void front_add(struct ladder *ladder, uint32_t index)
 {
-    uint64_t const bucket = (at_ps - rung->start_ps) >> rung->shift;
-    ladder->entries[entry].next = rung->heads[bucket];
-    rung->heads[bucket] = entry;
+    const struct ladder_entry *entry = &ladder->entries[index];
+    ladder->front[ladder->front_count++] = (struct ladder_item){entry->at_ps, entry->order, index};
 }
 
-/* The list of a bucket becomes the front, not yet sorted. Returns whether its instants differ. */
-static bool front_take(struct ladder *ladder, uint32_t head)
+/* A bucket becomes the front, not yet sorted, and is empty then. */
+static void front_take(struct ladder *ladder, struct ladder_bucket *bucket)
 {
-    uint64_t const first_at_ps = ladder->entries[head].at_ps;
-    uint64_t difference = 0;
-    uint32_t count = 0;
-    for (uint32_t i = head; i != 0; count++) {
-        const struct ladder_entry *entry = &ladder->entries[i];
-        ladder->front[count] = (struct ladder_item){entry->at_ps, entry->order, i};
-        difference |= entry->at_ps ^ first_at_ps;
-        i = entry->next;
-    }
     ladder->front_next = 0;
-    ladder->front_count = count;
-    return difference != 0;
+    ladder->front_count = 0;
+    for (uint32_t i = 0; i < bucket->count; i++) front_add(ladder, bucket->slots[i]);
+    for (uint32_t i = bucket->list; i != 0; i = ladder->entries[i].next) front_add(ladder, i);
+    bucket->count = 0;
+    bucket->list = 0;
+}
+
+static bool front_differs(const struct ladder *ladder)
+{
+    for (uint32_t i = 1; i < ladder->front_count; i++)
+        if (ladder->front[i].at_ps != ladder->front[0].at_ps) return true;
+    return false;
+}
+
+/* The bucket after the one being served, and the place of those behind it. */
+static void rung_prefetch(const struct ladder *ladder, const struct ladder_rung *rung)
+{
+    if (rung->bucket_next == rung->bucket_count) return;
+    const struct ladder_bucket *next = &rung->buckets[rung->bucket_next];
+    for (uint32_t i = 0; i < next->count; i++) __builtin_prefetch(&ladder->entries[next->slots[i]]);
+    __builtin_prefetch(next + 2);
 }
 
 /* Serves the next bucket of the nearest rung; false if there is another nearest rung now, since
@@ -124,23 +156,22 @@ static bool front_take(struct ladder *ladder, uint32_t head)
 static bool rung_serve(struct ladder *ladder)
 {
     struct ladder_rung *rung = &ladder->rungs[ladder->rung_count - 1];
-    while (rung->bucket_next < rung->bucket_count && rung->heads[rung->bucket_next] == 0)
+    while (rung->bucket_next < rung->bucket_count && rung->buckets[rung->bucket_next].count == 0)
         rung->bucket_next++;
     if (rung->bucket_next == rung->bucket_count) {
         ladder->rung_count--;
         return false;
     }
-    uint32_t *head = &rung->heads[rung->bucket_next];
     uint64_t const start_ps = rung->start_ps + ((uint64_t)rung->bucket_next << rung->shift);
     uint64_t const width_ps = UINT64_C(1) << rung->shift;
     uint64_t const end_ps = rung->end_ps - start_ps < width_ps ? rung->end_ps : start_ps + width_ps;
-    bool const differ = front_take(ladder, *head);
-    *head = 0;
-    rung->bucket_next++;
-    if (differ && ladder->front_count > LADDER_SORT_MAX && ladder->rung_count < LADDER_RUNGS_MAX) {
+    front_take(ladder, &rung->buckets[rung->bucket_next++]);
+    rung_prefetch(ladder, rung);
+    if (ladder->front_count > LADDER_SORT_MAX && ladder->rung_count < LADDER_RUNGS_MAX &&
+        front_differs(ladder)) {
         struct ladder_rung *child = rung_add(ladder, start_ps, end_ps, ladder->front_count);
         for (uint32_t i = 0; i < ladder->front_count; i++)
-            rung_put(ladder, child, ladder->front[i].at_ps, ladder->front[i].entry);
+            ladder_rung_push(ladder, child, ladder->front[i].at_ps, ladder->front[i].entry);
         ladder->front_count = 0;
         return false;
     }
@@ -195,7 +226,7 @@ static void far_serve(struct ladder *ladder)
     for (uint32_t i = 0; i < ladder->far_count; i++) {
         struct ladder_far const far = ladder->far[i];
         if (far.at_ps < end_ps)
-            rung_put(ladder, rung, far.at_ps, far.entry);
+            ladder_rung_push(ladder, rung, far.at_ps, far.entry);
         else
             ladder->far[kept++] = far;
     }
@@ -222,9 +253,9 @@ static void late_spread(struct ladder *ladder, uint64_t start_ps)
     struct ladder_rung *rung =
         rung_add(ladder, start_ps, ladder->front_end_ps, front_rest + ladder->late_count);
     for (uint32_t i = ladder->front_next; i < ladder->front_count; i++)
-        rung_put(ladder, rung, ladder->front[i].at_ps, ladder->front[i].entry);
+        ladder_rung_push(ladder, rung, ladder->front[i].at_ps, ladder->front[i].entry);
     for (uint32_t i = 0; i < ladder->late_count; i++)
-        rung_put(ladder, rung, ladder->late[i].at_ps, ladder->late[i].entry);
+        ladder_rung_push(ladder, rung, ladder->late[i].at_ps, ladder->late[i].entry);
     ladder->front_next = 0;
     ladder->front_count = 0;
     ladder->late_count = 0;

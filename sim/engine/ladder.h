@@ -28,7 +28,9 @@ struct arena;
 enum {
     LADDER_RUNGS_MAX = 12,
     LADDER_BUCKETS_MAX = 16384,
-    LADDER_BUCKET_ENTRIES = 4, /* Wanted per bucket. */
+    LADDER_BUCKET_ENTRIES = 3, /* Wanted per bucket. */
+    LADDER_BUCKET_SLOTS = 6,   /* Beside the list; so a bucket is half a cache line. */
+    LADDER_RANK_MAX = 8,       /* Up to it ranks are counted, above it items are inserted. */
     LADDER_SORT_MAX = 48,      /* Above it a bucket is spread, not sorted, if its times differ. */
     LADDER_LATE_MIN = 64,      /* Above it (and the front's rest) the late heap is spread. */
 };
@@ -54,11 +56,18 @@ struct ladder_far {
     uint32_t entry;
 };
 
+/* Entries in slots can be fetched ahead all at once, entries of a list only one after the other. */
+struct ladder_bucket {
+    uint32_t count; /* Of slots in use. */
+    uint32_t list;  /* First entry of the rest; 0: none. */
+    uint32_t slots[LADDER_BUCKET_SLOTS];
+};
+
 struct ladder_rung {
     uint64_t start_ps;
     uint64_t end_ps;
-    uint32_t *heads; /* First entry of each bucket; 0: empty. */
-    uint32_t shift;  /* A bucket is 2^shift ps wide. */
+    struct ladder_bucket *buckets;
+    uint32_t shift; /* A bucket is 2^shift ps wide. */
     uint32_t bucket_count;
     uint32_t bucket_next; /* To be served next. */
 };
@@ -92,6 +101,18 @@ static inline units_wide ladder_key(uint64_t at_ps, uint64_t order)
     return (units_wide)at_ps << 64 | order;
 }
 
+static inline void ladder_rung_push(struct ladder *ladder, const struct ladder_rung *rung,
+                                    uint64_t at_ps, uint32_t entry)
+{
+    struct ladder_bucket *bucket = &rung->buckets[(at_ps - rung->start_ps) >> rung->shift];
+    if (bucket->count < LADDER_BUCKET_SLOTS) {
+        bucket->slots[bucket->count++] = entry;
+    } else {
+        ladder->entries[entry].next = bucket->list;
+        bucket->list = entry;
+    }
+}
+
 /* Its key is already in the entry. */
 static inline void ladder_push(struct ladder *ladder, uint32_t entry)
 {
@@ -103,9 +124,7 @@ static inline void ladder_push(struct ladder *ladder, uint32_t entry)
     for (uint32_t i = ladder->rung_count; i-- > 0;) {
         const struct ladder_rung *rung = &ladder->rungs[i];
         if (at_ps >= rung->end_ps) continue;
-        uint64_t const bucket = (at_ps - rung->start_ps) >> rung->shift;
-        ladder->entries[entry].next = rung->heads[bucket];
-        rung->heads[bucket] = entry;
+        ladder_rung_push(ladder, rung, at_ps, entry);
         return;
     }
     ladder->far[ladder->far_count++] = (struct ladder_far){at_ps, entry};

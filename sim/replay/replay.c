@@ -109,6 +109,10 @@ static enum status state_build(struct arena *arena, struct replay *replay, struc
             replay->chips[chip].class = replay->fold->chip_class[chip];
         replay->finished_ps[chip] = TIME_PS_NEVER;
     }
+    for (uint64_t i = 0; i < chips * replay->stream_count; i++) {
+        replay->streams[i].wake_done = UINT32_MAX;
+        replay->streams[i].wake_begun = UINT32_MAX;
+    }
     replay->compute_parts_total = chips * replay->stream_totals[PROGRAM_COMPUTE];
     return STATUS_OK;
 }

@@ -113,10 +113,17 @@ struct plan_table {
     uint32_t index; /* Of the program's plans. */
 };
 
-struct op_table {        /* Compute ops, per chip class. */
-    int64_t duration_ps; /* Of the whole op; parts share it as evenly as integers allow. */
-    int64_t hbm_ps;
-    int64_t rest_ps;
+/* A span of time cut into parts, as even as integers allow: the first `longer` have 1 ps more. */
+struct op_share {
+    int64_t part_ps;
+    uint32_t longer;
+};
+
+struct op_table {           /* Compute ops, per chip class. */
+    struct op_share idle;   /* Of the whole op on a chip whose HBM does nothing else. */
+    struct op_share shared; /* Of its HBM traffic and what does not stream, were HBM the slowest. */
+    bool uses_hbm;
+    uint32_t parts; /* 0: no op has this work. */
     struct compute_time time;
 };
 
@@ -155,8 +162,10 @@ struct stream_state {
     uint16_t position; /* In stream_ops of the slot's template. */
     uint8_t phase;     /* enum stream_phase */
     uint8_t lanes_left;
-    uint16_t waiters; /* Streams of this chip to wake when parts are begun or done here. */
-    uint16_t part;    /* Compute: of the running op. */
+    uint16_t waiters;    /* Streams of this chip that wait for parts of this one, */
+    uint32_t wake_done;  /* to be woken when so many are done */
+    uint32_t wake_begun; /* or begun: the least that any of them wants. */
+    uint16_t part;       /* Compute: of the running op. */
     bool part_runs;
     int64_t begin_ps; /* Of the running op. */
 };
@@ -231,6 +240,7 @@ struct replay {
     struct plan_table *plans;
     struct op_table *ops;          /* [chip class][work] */
     struct stream_ops *stream_ops; /* [template][stream] */
+    uint16_t *slot_template;       /* [slot] */
     uint32_t *stream_totals;       /* [stream]: parts of the whole step. */
     int64_t message_overhead_ps;
     bool dma_may_exceed; /* Else HBM never delays a collective. */
@@ -297,6 +307,15 @@ static inline uint16_t *running_at(struct replay *replay, uint32_t stream, uint3
 enum status tables_build(struct arena *arena, struct replay *replay, struct error *reterr);
 
 /* streams.c */
+/* A stream waits until another of its chip has so many parts done (or begun). */
+static inline void stream_wait(struct stream_state *other, uint32_t waiter, bool begun,
+                               uint32_t parts)
+{
+    uint32_t *least = begun ? &other->wake_begun : &other->wake_done;
+    other->waiters |= (uint16_t)(1u << waiter);
+    if (parts < *least) *least = parts;
+}
+
 void streams_start(struct replay *replay, uint32_t chip, int64_t now_ps);
 void streams_compute_end(struct replay *replay, uint32_t chip, int64_t now_ps);
 /* Notes the instant if every stream of the chip has come to its end. */

@@ -6,17 +6,16 @@
  */
 #include "sim/replay/replay_internal.h"
 
-static const struct stream_ops *ops_at(const struct replay *replay, uint32_t stream, uint32_t slot)
+static inline const struct stream_ops *ops_at(const struct replay *replay, uint32_t stream,
+                                              uint32_t slot)
 {
-    const struct program_block *block = program_slot_block(replay->role, slot);
-    return &replay->stream_ops[block->template_index * PROGRAM_STREAMS_MAX + stream];
+    return &replay->stream_ops[replay->slot_template[slot] * PROGRAM_STREAMS_MAX + stream];
 }
 
 static const struct program_op *op_at(const struct replay *replay, uint32_t stream, uint32_t slot,
                                       uint16_t position)
 {
-    const struct program_block *block = program_slot_block(replay->role, slot);
-    return &replay->program->templates[block->template_index]
+    return &replay->program->templates[replay->slot_template[slot]]
                 .op[ops_at(replay, stream, slot)->op[position]];
 }
 
@@ -39,9 +38,8 @@ const struct need_cache *streams_needs(struct replay *replay, uint32_t stream,
         cache->per_part[i] = need->per_part;
     }
     if (op->operand_op != PROGRAM_NONE) {
-        const struct program_block *block = program_slot_block(replay->role, state->slot);
         const struct program_op *operand =
-            &replay->program->templates[block->template_index].op[op->operand_op];
+            &replay->program->templates[replay->slot_template[state->slot]].op[op->operand_op];
         cache->operand_first = (uint32_t)program_slot_start(replay->role, replay->program,
                                                             PROGRAM_COMPUTE, state->slot) +
                                operand->part_first;
@@ -64,8 +62,9 @@ static bool needs_met(struct replay *replay, uint32_t stream, uint32_t chip,
         const struct program_need *need = &cache->op->need[i];
         struct stream_state *other = stream_at(replay, need->stream, chip);
         uint32_t const count = need->begun ? other->begun : other->done;
-        if (count >= cache->count[i] + part * cache->per_part[i]) continue;
-        other->waiters |= (uint16_t)(1u << stream);
+        uint32_t const wanted = cache->count[i] + part * cache->per_part[i];
+        if (count >= wanted) continue;
+        stream_wait(other, stream, need->begun, wanted);
         return false;
     }
     return true;
@@ -74,11 +73,15 @@ static bool needs_met(struct replay *replay, uint32_t stream, uint32_t chip,
 static void compute_begin_part(struct replay *replay, uint32_t chip, int64_t now_ps);
 static void stream_advance(struct replay *replay, uint32_t stream, uint32_t chip, int64_t now_ps);
 
-static void wake(struct replay *replay, uint32_t stream, uint32_t chip, int64_t now_ps)
+/* Wakes who waits here, if what any of them wants has come; who wants more waits again. */
+static inline void wake(struct replay *replay, uint32_t stream, uint32_t chip, int64_t now_ps)
 {
     struct stream_state *state = stream_at(replay, stream, chip);
+    if (state->done < state->wake_done && state->begun < state->wake_begun) return;
     uint32_t waiters = state->waiters;
     state->waiters = 0;
+    state->wake_done = UINT32_MAX;
+    state->wake_begun = UINT32_MAX;
     while (waiters != 0) {
         uint32_t const waiter = (uint32_t)__builtin_ctz(waiters);
         waiters &= waiters - 1;
@@ -92,9 +95,8 @@ static void wake(struct replay *replay, uint32_t stream, uint32_t chip, int64_t 
 void streams_progress(struct replay *replay, uint32_t stream, uint32_t chip, uint32_t parts,
                       int64_t now_ps)
 {
-    struct stream_state *state = stream_at(replay, stream, chip);
-    state->done += parts;
-    if (state->waiters != 0) wake(replay, stream, chip, now_ps);
+    stream_at(replay, stream, chip)->done += parts;
+    wake(replay, stream, chip, now_ps);
 }
 
 static void op_begin(struct replay *replay, uint32_t stream, uint32_t chip,
@@ -162,10 +164,9 @@ static const struct op_table *compute_table(const struct replay *replay, uint32_
     return &replay->ops[replay->chips[chip].class * replay->program->work_count + op->index];
 }
 
-/* The `part`-th of `parts` shares of a whole, as even as integers allow. */
-static int64_t share_of(int64_t whole, uint32_t part, uint32_t parts)
+static inline int64_t share_ps(const struct op_share *share, uint32_t part)
 {
-    return whole / parts + (part < whole % parts);
+    return share->part_ps + (part < share->longer);
 }
 
 static void compute_begin_part(struct replay *replay, uint32_t chip, int64_t now_ps)
@@ -179,12 +180,11 @@ static void compute_begin_part(struct replay *replay, uint32_t chip, int64_t now
     self->part_dma_ps = replay->dma_ps[chip];
     state->part_runs = true;
     state->begun++;
-    int64_t const duration_ps =
-        share_of(compute_table(replay, chip, op)->duration_ps, state->part, op->parts);
+    int64_t const duration_ps = share_ps(&compute_table(replay, chip, op)->idle, state->part);
     engine_post(replay->engine, now_ps + duration_ps,
                 order_make(EVENT_COMPUTE_END, 0, PROGRAM_COMPUTE, 0),
                 channel_of(replay, EVENT_COMPUTE_END, 0), chip);
-    if (state->waiters != 0) wake(replay, PROGRAM_COMPUTE, chip, now_ps);
+    wake(replay, PROGRAM_COMPUTE, chip, now_ps);
 }
 
 /* When the part ends, given the HBM time that link DMA, which goes first, was granted since it
@@ -194,11 +194,10 @@ static int64_t part_end_ps(const struct replay *replay, uint32_t chip,
 {
     const struct chip_state *self = &replay->chips[chip];
     const struct op_table *table = compute_table(replay, chip, op);
-    int64_t const idle_ps = share_of(table->duration_ps, state->part, op->parts);
-    if (table->hbm_ps == 0) return self->part_begin_ps + idle_ps;
+    int64_t const idle_ps = share_ps(&table->idle, state->part);
+    if (!table->uses_hbm) return self->part_begin_ps + idle_ps;
     int64_t const dma_ps = replay->dma_ps[chip] - self->part_dma_ps;
-    int64_t const shared_ps =
-        share_of(table->hbm_ps + table->rest_ps, state->part, op->parts) + dma_ps;
+    int64_t const shared_ps = share_ps(&table->shared, state->part) + dma_ps;
     return self->part_begin_ps + (shared_ps > idle_ps ? shared_ps : idle_ps);
 }
 
@@ -230,7 +229,7 @@ void streams_compute_end(struct replay *replay, uint32_t chip, int64_t now_ps)
     state->part++;
     state->done++;
     if (state->part == op->parts) op_end(replay, PROGRAM_COMPUTE, chip, state, now_ps);
-    if (state->waiters != 0) wake(replay, PROGRAM_COMPUTE, chip, now_ps);
+    wake(replay, PROGRAM_COMPUTE, chip, now_ps);
     stream_advance(replay, PROGRAM_COMPUTE, chip, now_ps);
     if (!state->part_runs) {
         account_until(replay, chip, now_ps);
@@ -260,7 +259,7 @@ void streams_collective_end(struct replay *replay, uint32_t stream, uint32_t chi
     *running_at(replay, stream, chip) = RUNNING_NONE;
     op_end(replay, stream, chip, state, now_ps);
     replay->chips[chip].running &= ~(1u << stream);
-    if (state->waiters != 0) wake(replay, stream, chip, now_ps);
+    wake(replay, stream, chip, now_ps);
     stream_advance(replay, stream, chip, now_ps);
     if (state->phase == STREAM_FINISHED) streams_check_finished(replay, chip, now_ps);
 }

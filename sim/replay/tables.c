@@ -44,6 +44,10 @@ static enum status streams_build(struct arena *arena, struct replay *replay, str
                 (struct stream_ops){.op = list, .op_count = count};
         }
     }
+    STATUS_TRY(arena_try(arena, replay->role->slot_count, sizeof(uint16_t), &memory, reterr));
+    replay->slot_template = memory;
+    for (uint32_t slot = 0; slot < replay->role->slot_count; slot++)
+        replay->slot_template[slot] = program_slot_block(replay->role, slot)->template_index;
     STATUS_TRY(arena_try(arena, PROGRAM_STREAMS_MAX, sizeof(uint32_t), &memory, reterr));
     replay->stream_totals = memory;
     for (uint32_t stream = 0; stream < program->stream_count; stream++) {
@@ -58,24 +62,39 @@ static enum status streams_build(struct arena *arena, struct replay *replay, str
     return STATUS_OK;
 }
 
+static struct op_share share_build(int64_t whole_ps, uint32_t parts)
+{
+    return (struct op_share){.part_ps = whole_ps / parts, .longer = (uint32_t)(whole_ps % parts)};
+}
+
+static void op_build(const struct replay *replay, uint32_t class, const struct program_op *op)
+{
+    const struct program *program = replay->program;
+    struct op_table *table = &replay->ops[class * program->work_count + op->index];
+    SIM_ASSERT(table->parts == 0 || table->parts == op->parts);
+    table->parts = op->parts;
+    table->time = compute_time(&replay->machine->chip, &program->works[op->index],
+                               replay->fold->chip_classes[class].math_ppm,
+                               replay->fold->chip_classes[class].hbm_ppm);
+    table->idle = share_build(table->time.duration_ps, op->parts);
+    table->shared = share_build(table->time.hbm_ps + table->time.rest_ps, op->parts);
+    table->uses_hbm = table->time.hbm_ps > 0;
+}
+
 static enum status ops_build(struct arena *arena, struct replay *replay, struct error *reterr)
 {
     const struct program *program = replay->program;
-    const struct fold *fold = replay->fold;
+    uint32_t const class_count = replay->fold->chip_class_count;
     void *memory = NULL;
-    STATUS_TRY(arena_try(arena, (uint64_t)fold->chip_class_count * program->work_count,
-                         sizeof *replay->ops, &memory, reterr));
+    STATUS_TRY(arena_try(arena, (uint64_t)class_count * program->work_count, sizeof *replay->ops,
+                         &memory, reterr));
     replay->ops = memory;
-    for (uint32_t class = 0; class < fold->chip_class_count; class ++) {
-        for (uint32_t work = 0; work < program->work_count; work++) {
-            struct compute_time const time =
-                compute_time(&replay->machine->chip, &program->works[work],
-                             fold->chip_classes[class].math_ppm, fold->chip_classes[class].hbm_ppm);
-            replay->ops[class * program->work_count + work] =
-                (struct op_table){.duration_ps = time.duration_ps,
-                                  .hbm_ps = time.hbm_ps,
-                                  .rest_ps = time.rest_ps,
-                                  .time = time};
+    for (uint32_t class = 0; class < class_count; class ++) {
+        for (uint32_t t = 0; t < program->template_count; t++) {
+            const struct program_template *template = &program->templates[t];
+            for (uint32_t op = 0; op < template->op_count; op++)
+                if (template->op[op].kind == PROGRAM_OP_COMPUTE)
+                    op_build(replay, class, &template->op[op]);
         }
     }
     return STATUS_OK;

@@ -205,7 +205,7 @@ static bool operand_ready(struct replay *replay, const struct view *view, uint32
     uint32_t const wanted = view->plan->plan->group.dimension_count > 1 ? piece + 1 : chunks;
     struct stream_state *compute = stream_at(replay, PROGRAM_COMPUTE, chip);
     if (compute->done >= needs->operand_first + wanted) return true;
-    compute->waiters |= (uint16_t)(1u << view->stream);
+    stream_wait(compute, view->stream, false, needs->operand_first + wanted);
     return false;
 }
 
@@ -224,10 +224,12 @@ static inline const struct primitive_step *next_step(struct view *view, uint32_t
     const struct lane_table *table = view->table;
     if (view->step_sent == sent && table->piece_count == 1) return &view->step;
     uint32_t const position = position_of(table, chip);
-    uint32_t const each = table->send_count[position];
-    *ret_piece = sent / each;
-    view->step =
-        table->primitive->step(table->size, table->lane, position, sent - *ret_piece * each);
+    uint32_t step = sent;
+    if (table->piece_count > 1) {
+        *ret_piece = sent / table->send_count[position];
+        step -= *ret_piece * table->send_count[position];
+    }
+    view->step = table->primitive->step(table->size, table->lane, position, step);
     if (table->ring) view->step_sent = sent;
     return &view->step;
 }
@@ -243,7 +245,10 @@ static void lane_try(struct replay *replay, struct view *view, uint32_t chip, in
         uint32_t arrivals = step->arrivals;
         if (piece > 0) arrivals += piece * table->arrival_count[position_of(table, chip)];
         if (state->counted < arrivals) return;
-        if (table->after_count > 0 && !predecessor_arrived(replay, view, chip, piece)) return;
+        bool const piece_begins = state->sent == 0 || piece > 0;
+        if (table->after_count > 0 && piece_begins &&
+            !predecessor_arrived(replay, view, chip, piece))
+            return;
         if (table->reduces && table->first &&
             !operand_ready(replay, view, chip, piece, step->chunks))
             return;
@@ -450,7 +455,7 @@ void transport_check_end(struct replay *replay, uint32_t stream, uint32_t chip, 
         /* The own chunk of the operand is never sent, and is part of the result all the same. */
         struct stream_state *compute = stream_at(replay, PROGRAM_COMPUTE, chip);
         if (compute->done < needs->operand_first + needs->operand_parts) {
-            compute->waiters |= (uint16_t)(1u << stream);
+            stream_wait(compute, stream, false, needs->operand_first + needs->operand_parts);
             return;
         }
     }

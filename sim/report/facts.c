@@ -107,6 +107,31 @@ static void add_compute(const struct report_input *input, const struct program_o
     if (hbm > other) row->hbm_excess_s += (hbm - other) * times;
 }
 
+/* Compute waits for these as soon as they begin; the others run ahead of it or behind it. */
+static bool awaited(const struct facts_class *row)
+{
+    return strcmp(row->axis, "tp") == 0 || strcmp(row->axis, "sequence") == 0;
+}
+
+/* Charges exposed seconds to the collectives that compute waits for at once, or to the others: in
+ * full, or in proportion where that would be more than there is. Returns what is left. */
+static double share_out(struct facts *facts, bool at_once, double seconds_left)
+{
+    double sum = 0;
+    for (uint32_t i = 0; i < facts->class_count; i++) {
+        const struct facts_class *row = &facts->classes[i];
+        if (row->collective && awaited(row) == at_once) sum += row->exposed_s;
+    }
+    if (sum <= 0) return seconds_left;
+    bool const last = !at_once; /* They get all that is left. */
+    double const scale = last || sum > seconds_left ? seconds_left / sum : 1;
+    for (uint32_t i = 0; i < facts->class_count; i++) {
+        struct facts_class *row = &facts->classes[i];
+        if (row->collective && awaited(row) == at_once) row->share_s = row->exposed_s * scale;
+    }
+    return seconds_left - scale * sum;
+}
+
 static enum status classes_build(struct arena *arena, const struct report_input *input,
                                  struct facts *facts, struct error *reterr)
 {
@@ -117,7 +142,6 @@ static enum status classes_build(struct arena *arena, const struct report_input 
     STATUS_TRY(arena_try(arena, program->class_count, sizeof *facts->classes, &memory, reterr));
     facts->classes = memory;
     facts->class_count = program->class_count;
-    double exposed = 0;
     for (uint32_t i = 0; i < program->class_count; i++) {
         struct facts_class *row = &facts->classes[i];
         row->name = program->class_names[i];
@@ -138,20 +162,14 @@ static enum status classes_build(struct arena *arena, const struct report_input 
     }
     for (uint32_t i = 0; i < facts->class_count; i++) {
         struct facts_class *row = &facts->classes[i];
-        if (!row->collective) continue;
-        exposed += row->exposed_s;
-        row->busbw_bytes_per_s =
-            row->time_s > 0 ? row->busbw_bytes_per_s * row->bytes / row->time_s : 0;
+        if (row->time_s > 0) row->busbw_bytes_per_s *= row->bytes / row->time_s;
     }
-    for (uint32_t i = 0; i < facts->class_count; i++) {
-        struct facts_class *row = &facts->classes[i];
-        if (row->collective && exposed > 0)
-            row->share_s = row->exposed_s * facts->exposed_s / exposed;
-    }
+    double const left = share_out(facts, true, facts->exposed_s);
+    (void)share_out(facts, false, left);
     return STATUS_OK;
 }
 
-/* What is busy longest, of `whole`; "latency" if nothing is busy half of it. */
+/* What takes longest. */
 struct busiest {
     const char *name;
     int32_t axis;
@@ -164,9 +182,22 @@ static void busiest_try(struct busiest *best, const char *name, int32_t axis, do
     *best = (struct busiest){.name = name, .axis = axis, .seconds = time};
 }
 
-static const char *busiest_name(const struct busiest *best, double whole)
+/* Time that no bandwidth shortens: idle, and of the exposed time the hops of the collectives that
+ * compute waits for at once. `phase` below 0 is the whole step. */
+static double latency_of(const struct report_input *input, const struct facts *facts, int phase,
+                         double exposed_s, double idle_s)
 {
-    return best->seconds * 2 < whole ? "latency" : best->name;
+    const struct program *program = input->program;
+    double hops = 0;
+    for (uint32_t t = 0; t < program->template_count; t++) {
+        double const slots = (double)slots_of(program, t, phase);
+        for (uint32_t i = 0; i < program->templates[t].op_count; i++) {
+            const struct program_op *op = &program->templates[t].op[i];
+            const struct facts_class *row = &facts->classes[op->class_index];
+            if (row->collective && awaited(row)) hops += slots * row->hop_s;
+        }
+    }
+    return idle_s + (hops < exposed_s ? hops : exposed_s);
 }
 
 static void step_bound(const struct report_input *input, struct facts *facts)
@@ -178,11 +209,12 @@ static void step_bound(const struct report_input *input, struct facts *facts)
     };
     const struct trace *trace = input->trace;
     struct busiest best = {.name = "latency", .axis = -1};
+    best.seconds = latency_of(input, facts, -1, facts->exposed_s, facts->idle_s);
     for (uint32_t i = 0; i < TRACE_QUEUE_COUNT; i++)
         busiest_try(&best, queues[i], -1, seconds(trace->queue_busy_ps[i]));
     for (uint32_t i = 0; i < 2 * input->machine->axis_count; i++)
         busiest_try(&best, "ici", (int32_t)(i / 2), seconds(trace->link[i].busy_ps));
-    facts->bound_by = busiest_name(&best, facts->step_s);
+    facts->bound_by = best.name;
     facts->bound_share = facts->step_s > 0 ? best.seconds / facts->step_s : 0;
     if (strcmp(facts->bound_by, "ici") == 0)
         facts->bound_axis = machine_axis_name((uint32_t)best.axis);
@@ -229,13 +261,14 @@ static void phases_build(const struct report_input *input, struct facts *facts)
             seconds(phase->end_ps - phase->begin_ps - phase->compute_ps - phase->exposed_ps);
         phase_ici(input, i, row);
         struct busiest best = {.name = "latency", .axis = -1};
+        best.seconds = latency_of(input, facts, (int)i, row->exposed_s, row->idle_s);
         busiest_try(&best, "mxu", -1, seconds(phase->mxu_ps));
         busiest_try(&best, "vpu", -1, seconds(phase->vpu_ps));
         busiest_try(&best, "hbm", -1, seconds(phase->hbm_ps));
         busiest_try(&best, "vmem", -1, seconds(phase->vmem_ps));
         for (uint32_t a = 0; a < input->machine->axis_count; a++)
             busiest_try(&best, "ici", (int32_t)a, row->ici_s[a]);
-        row->bound_by = busiest_name(&best, row->end_s - row->begin_s);
+        row->bound_by = best.name;
     }
 }
 

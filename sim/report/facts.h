@@ -17,7 +17,8 @@ struct facts_class {
     uint64_t count;
     double time_s;    /* Sum over ops of end - begin. */
     double exposed_s; /* Of it, while the compute stream was idle; each charged in full. */
-    double share_s;   /* Exposed, scaled so that the classes add up to the step's exposed time. */
+    double share_s;   /* Of the step's exposed time: first to those that compute waits for at
+                         once (tp, sequence), the rest to the others. They add up to it. */
 
     /* Collectives. */
     const char *kind;         /* "AllGather" */
@@ -45,10 +46,10 @@ struct facts_phase {
 struct facts {
     double step_s, compute_s, exposed_s, idle_s;
     double tokens_per_s, mfu, mfu_attention, hfu;
-    const char *bound_by;   /* The busiest resource of the step; "latency" if none is busy half of
-                               it. */
-    const char *bound_axis; /* "z" if it is "ici", else NULL. */
-    double bound_share;     /* Of the step that the busiest resource is busy. */
+    const char *bound_by;        /* The busiest resource of the step; "latency" if idle time and the
+                                    hops that compute waits for take longer than any is busy. */
+    const char *bound_axis;      /* "z" if it is "ici", else NULL. */
+    double bound_share;          /* Of the step that it is busy. */
     struct facts_class *classes; /* By class_index of the program. */
     uint32_t class_count;
     struct facts_phase phase[TRACE_PHASES_MAX]; /* Those that the step has. */

@@ -71,15 +71,17 @@ static void note_bound(struct arena *arena, const struct report_input *input,
     const struct roofline *roofline = input->roofline;
     double const above = facts->step_s - roofline->lower_s;
     bool const ici = roofline->bound_axis >= 0;
+    char parts[320] = "";
+    for (uint32_t i = 0; i < notes->part_count && i < 3; i++) {
+        size_t const used = strlen(parts);
+        (void)snprintf(parts + used, sizeof parts - used, "%s%s %s", i == 0 ? "; mostly " : ", ",
+                       notes->part[i].name, time_of(notes->part[i].seconds).text);
+    }
     notes_add(arena, notes,
-              "the step takes %s, %.1f%% above the lower bound of %s that the %s%s%s set; %s of it "
-              "is %s",
-              time_of(facts->step_s).text, percent(above, roofline->lower_s),
+              "the step takes %s, %s (%.1f%%) more than the lower bound, %s of the %s%s%s",
+              time_of(facts->step_s).text, time_of(above).text, percent(above, roofline->lower_s),
               time_of(roofline->lower_s).text, ici ? "links along " : "",
-              ici ? machine_axis_name((uint32_t)roofline->bound_axis) : roofline->bound_by,
-              ici ? "" : "'s work",
-              notes->part_count > 0 ? time_of(notes->part[0].seconds).text : "none",
-              notes->part_count > 0 ? notes->part[0].name : "above it");
+              ici ? machine_axis_name((uint32_t)roofline->bound_axis) : roofline->bound_by, parts);
 }
 
 static void note_tp_rule(struct arena *arena, const struct report_input *input, struct notes *notes)
@@ -108,30 +110,52 @@ static void note_tp_rule(struct arena *arena, const struct report_input *input, 
               rules->tp_exact_width, blocks);
 }
 
+/* Which collectives no matmul beside them can hide: the same at any batch. */
+static void narrow_collectives(const struct roofline *roofline, char *text, uint32_t text_bytes)
+{
+    text[0] = '\0';
+    for (uint32_t i = 0; i < roofline->beside_count; i++) {
+        const struct roofline_beside *beside = &roofline->beside[i];
+        if (beside->math_s >= beside->link_s) continue;
+        size_t const used = strlen(text);
+        (void)snprintf(text + used, text_bytes - used, "%s%s %.0f", used == 0 ? "" : ", ",
+                       beside->name, beside->width);
+    }
+}
+
 static void note_tp_exposed(struct arena *arena, const struct report_input *input,
                             const struct facts *facts, struct notes *notes)
 {
     struct axis_total const total = axis_total(facts, "tp");
-    const struct roofline_group *tp = roofline_group_find(input->roofline, "tp");
-    if (tp == NULL || total.share_s < hidden_share * facts->step_s) return;
     const struct roofline *roofline = input->roofline;
+    const struct roofline_group *tp = roofline_group_find(roofline, "tp");
+    if (tp == NULL || total.share_s < hidden_share * facts->step_s) return;
     if (!input->workload->collective_matmul) {
         notes_add(arena, notes,
                   "the tp collectives stand on the critical path: the next matmul needs the whole "
                   "of each, so %s of their %s is exposed (%.1f%% of the step); collective_matmul "
-                  "hides them chunk by chunk, down to what their links need beyond the math",
+                  "hides them chunk by chunk where the matmuls beside them are wide enough",
                   time_of(total.share_s).text, time_of(total.time_s).text,
                   percent(total.share_s, facts->step_s));
         return;
     }
+    char narrow[256];
+    narrow_collectives(roofline, narrow, sizeof narrow);
+    double const rest = total.share_s - roofline->tp_excess_s;
     notes_add(arena, notes,
-              "collective matmul hides the tp collectives chunk by chunk; %s stays exposed (%.1f%% "
-              "of the step): each first chunk arrives, and each last one leaves, beside no math "
-              "(%llu chunks a collective, %llu hops of latency each), and where a block's links "
-              "need longer than its math the difference is waited for (links %s, math %s a step)",
+              "tp collectives stay exposed for %s (%.1f%% of the step), though collective matmul "
+              "runs each beside its matmuls%s%s: by formulas the links need %s longer than that "
+              "math",
               time_of(total.share_s).text, percent(total.share_s, facts->step_s),
-              (unsigned long long)tp->rank_count, (unsigned long long)(tp->rank_count / 2),
-              time_of(tp->time_s).text, time_of(roofline->math_s).text);
+              narrow[0] != '\0' ? ": narrower than that width are " : "", narrow,
+              time_of(roofline->tp_excess_s).text);
+    if (rest > 0)
+        notes_add(arena, notes,
+                  "collective matmul goes in %llu chunks: beside the first to arrive and the last "
+                  "to leave there is no math, and each hop of the ring adds its latency; that is "
+                  "about %s of each of the %llu tp collectives",
+                  (unsigned long long)tp->rank_count, time_of(rest / (double)tp->count).text,
+                  (unsigned long long)tp->count);
 }
 
 static void note_fsdp(struct arena *arena, const struct report_input *input,
@@ -154,7 +178,7 @@ static void note_fsdp(struct arena *arena, const struct report_input *input,
     if (hidden)
         notes_add(arena, notes,
                   "the fsdp gathers and reductions are hidden: of their %s only %s is exposed "
-                  "(%.2f%% of the step), the first gather, which nothing runs beside, and the last "
+                  "(%.2f%% of the step): the first gather, which nothing runs beside, and the last "
                   "reduction; prefetching further ahead than %u layer%s changes nothing",
                   time_of(total.time_s).text, time_of(total.share_s).text,
                   percent(total.share_s, facts->step_s), input->workload->prefetch_layers,
@@ -293,24 +317,24 @@ static enum status note_alternatives(struct arena *arena, const struct report_in
 {
     struct alternative alternative[ALTERNATIVES_MAX];
     uint32_t count = 0;
-    double const here = alternative_estimate_s(input->workload, input->roofline);
+    double const here = input->roofline->critical_s;
     STATUS_TRY(alternatives_build(arena, input->workload, input->machine, input->mesh, alternative,
                                   &count, reterr));
     const struct alternative *best = NULL;
     for (uint32_t i = 0; i < count; i++) {
         const struct alternative *other = &alternative[i];
         if (other->current || !other->fits) continue;
-        if (best == NULL || other->estimate_s < best->estimate_s) best = other;
+        if (best == NULL || other->roofline.critical_s < best->roofline.critical_s) best = other;
     }
-    if (best == NULL || best->estimate_s > here * (1 - hidden_share)) return STATUS_OK;
+    if (best == NULL || best->roofline.critical_s > here * (1 - hidden_share)) return STATUS_OK;
     char split[96] = "";
     if (best->sequence_parts > 1)
         (void)snprintf(split, sizeof split, ", with each sequence split over %u chips",
                        best->sequence_parts);
     notes_add(arena, notes,
-              "worth trying: %s%s; by the same formulas %s (%s bound, hops included) instead of %s "
-              "here",
-              best->mesh, split, time_of(best->estimate_s).text, best->roofline.bound_by,
+              "worth trying: %s%s; by formulas that count what tp leaves exposed and the hops it "
+              "takes %s (%s bound) instead of %s here",
+              best->mesh, split, time_of(best->roofline.critical_s).text, best->roofline.bound_by,
               time_of(here).text);
     return STATUS_OK;
 }

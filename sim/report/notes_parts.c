@@ -18,7 +18,7 @@ static void part_add(struct notes *notes, const char *name, double seconds)
 static double exposed_parts(struct arena *arena, const struct facts *facts, uint32_t bound_bits,
                             struct notes *notes)
 {
-    double within = 0, rest = 0;
+    double within = 0, rest = facts->exposed_s;
     uint32_t rows = 0;
     for (uint32_t i = 0; i < facts->class_count; i++) {
         const struct facts_class *row = &facts->classes[i];
@@ -26,11 +26,13 @@ static double exposed_parts(struct arena *arena, const struct facts *facts, uint
         if ((row->axis_bits & bound_bits) != 0)
             within += row->share_s;
         else if (rows++ < NOTES_PARTS_MAX / 2)
-            part_add(notes, arena_format(arena, "exposed: %s", row->name), row->share_s);
+            part_add(notes, arena_format(arena, "%s exposed", row->name), row->share_s);
         else
-            rest += row->share_s;
+            continue;
+        rest -= row->share_s;
     }
-    part_add(notes, "exposed: other collectives", rest);
+    if (rest < facts->exposed_s * 1e-9) rest = 0; /* Rounding of the shares. */
+    part_add(notes, "other collectives exposed", rest);
     return within;
 }
 
@@ -40,7 +42,7 @@ void notes_parts_build(struct arena *arena, const struct report_input *input,
     const struct roofline *roofline = input->roofline;
     uint32_t const bits = roofline->bound_axis < 0 ? 0 : 1u << roofline->bound_axis;
     double const within = exposed_parts(arena, facts, bits, notes);
-    part_add(notes, "idle: neither compute nor collectives", facts->idle_s);
+    part_add(notes, "neither compute nor collectives", facts->idle_s);
     if (bits != 0) {
         /* The axis is busy lower_s at least; `within` of it beside idle compute, the rest beside
          * compute. The compute beyond that runs while the axis rests. */

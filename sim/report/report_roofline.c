@@ -42,6 +42,9 @@ static void write_resources(const struct report_input *input, bool colour, struc
     text_add(text, "\nlower bound");
     table_right(text, 42, table_seconds(roofline->lower_s).text);
     text_add(text, "  everything overlaps; %s bounds it\n", roofline->bound_by);
+    text_add(text, "estimate");
+    table_right(text, 42, table_seconds(roofline->critical_s).text);
+    text_add(text, "  math, what tp leaves exposed, hops\n");
     text_add(text, "hops on the critical path");
     table_right(text, 42, table_seconds(roofline->latency_s).text);
     text_add(text, "  beside the bound\n");
@@ -93,6 +96,25 @@ static void write_rule(struct text *text, const char *format, ...)
     table_wrap(text, 2, sentence);
 }
 
+/* "attention.In 12288, mlp.Out 28672": those that the matmuls beside them cannot hide. */
+static void write_narrow(const struct roofline *roofline, struct text *text)
+{
+    char narrow[256] = "";
+    for (uint32_t i = 0; i < roofline->beside_count; i++) {
+        const struct roofline_beside *beside = &roofline->beside[i];
+        if (beside->math_s >= beside->link_s) continue;
+        size_t const used = strlen(narrow);
+        (void)snprintf(narrow + used, sizeof narrow - used, "%s%s %.0f", used == 0 ? "" : ", ",
+                       beside->name, beside->width);
+    }
+    if (roofline->beside_count == 0) return;
+    write_rule(text,
+               "tp, one collective beside its own matmuls: %s%s; so tp leaves %s of the step "
+               "exposed",
+               narrow[0] == '\0' ? "all are wide enough" : "too narrow are ", narrow,
+               table_seconds(roofline->tp_excess_s).text);
+}
+
 static const char *verdict(bool compute_bound)
 {
     return compute_bound ? "compute bound" : "communication bound";
@@ -120,6 +142,7 @@ static void write_rules(const struct report_input *input, struct text *text)
         write_rule(text, "tp, attention: (N+K)·H + T·N·H/D = %.0f against the same: %s",
                    rules->tp_attention_width,
                    verdict(rules->tp_attention_width >= rules->tp_exact_width));
+    write_narrow(input->roofline, text);
     if (rules->mixed_best_ranks > 0)
         write_rule(text,
                    "fsdp and tp together: X_opt = sqrt(B/F·M_X/M_Y·N) = %.1f data ranks (here %u); "

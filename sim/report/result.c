@@ -64,6 +64,22 @@ static void write_groups(struct json_writer *json, const struct roofline *roofli
     json_write_array_end(json);
 }
 
+static void write_beside(struct json_writer *json, const struct roofline *roofline)
+{
+    open_array(json, "tp_beside");
+    for (uint32_t i = 0; i < roofline->beside_count; i++) {
+        const struct roofline_beside *beside = &roofline->beside[i];
+        json_write_object(json);
+        put_string(json, "name", beside->name);
+        put_unsigned(json, "count", beside->count);
+        put_real(json, "width", beside->width);
+        put_real(json, "link_s", beside->link_s);
+        put_real(json, "math_s", beside->math_s);
+        json_write_object_end(json);
+    }
+    json_write_array_end(json);
+}
+
 static void put_rule(struct json_writer *json, const char *key, double value)
 {
     if (value > 0) put_real(json, key, value);
@@ -100,6 +116,8 @@ static void write_roofline_object(struct json_writer *json, const struct report_
     put_real(json, "latency_s", roofline->latency_s);
     put_real(json, "lower_s", roofline->lower_s);
     put_real(json, "upper_s", roofline->upper_s);
+    put_real(json, "critical_s", roofline->critical_s);
+    put_real(json, "tp_excess_s", roofline->tp_excess_s);
     put_string(json, "bound_by", roofline->bound_by);
     put_real(json, "ideal_s", roofline->ideal_s);
     put_real(json, "useful_flop", roofline->useful_flop);
@@ -110,6 +128,7 @@ static void write_roofline_object(struct json_writer *json, const struct report_
     put_real(json, "duplicated_flop", roofline->duplicated_flop);
     put_real(json, "memory_bytes", roofline->memory_bytes);
     write_groups(json, roofline);
+    write_beside(json, roofline);
     write_rules(json, &roofline->rules);
     json_write_object_end(json);
 }
@@ -196,7 +215,7 @@ static enum status write_collectives(struct arena *arena, struct json_writer *js
         put_string(json, "machine_axes", row->machine_axes);
         put_unsigned(json, "ranks", row->rank_count);
         put_string(json, "algorithm", row->algorithm);
-        put_real(json, "bytes", row->bytes);
+        put_unsigned(json, "bytes", (uint64_t)(row->bytes + 0.5));
         put_unsigned(json, "count", row->count);
         put_real(json, "time_s", row->time_s);
         put_real(json, "exposed_s", row->exposed_s);

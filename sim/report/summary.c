@@ -11,7 +11,7 @@
 #include "sim/report/table.h"
 
 /* What one screen has room for; the JSON has all. */
-enum { COLLECTIVES_SHOWN = 8, PARTS_SHOWN = 6, NOTES_SHOWN = 8, BAR_COLUMNS = 50, LABEL = 13 };
+enum { COLLECTIVES_SHOWN = 7, PARTS_SHOWN = 5, NOTES_SHOWN = 7, BAR_COLUMNS = 50, LABEL = 13 };
 
 static void label(struct text *text, const char *name)
 {
@@ -25,10 +25,10 @@ static void write_step(const struct report_input *input, const struct facts *fac
     char tokens[TABLE_FIGURE_BYTES];
     label(text, "step");
     table_colour(text, colour, TABLE_BOLD);
-    text_add(text, "%s", table_seconds(facts->step_s).text);
+    text_add(text, "%s", table_instant(facts->step_s).text);
     table_colour(text, colour, TABLE_PLAIN);
-    text_add(text, "   bound by %s%s%s (the busiest resource works %.1f%% of it)\n",
-             facts->bound_by, facts->bound_axis != NULL ? " along " : "",
+    text_add(text, "   bound by %s%s%s (%.1f%% of the step)\n", facts->bound_by,
+             facts->bound_axis != NULL ? " along " : "",
              facts->bound_axis != NULL ? facts->bound_axis : "", 100 * facts->bound_share);
     label(text, "tokens/s");
     (void)snprintf(tokens, sizeof tokens, "%s",
@@ -87,16 +87,21 @@ static void write_roofline(const struct report_input *input, const struct facts 
 
 static void write_phases(const struct facts *facts, struct text *text)
 {
-    text_add(text,
-             "\nphase           from         to    compute    exposed       idle  bound by\n");
+    text_add(text, "\nphase");
+    table_right(text, 26, "from");
+    table_right(text, 40, "to");
+    table_right(text, 54, "compute");
+    table_right(text, 68, "exposed");
+    table_right(text, 78, "idle");
+    text_add(text, "  bound by\n");
     for (uint32_t i = 0; i < facts->phase_count; i++) {
         const struct facts_phase *phase = &facts->phase[i];
         text_add(text, "%s", phase->name);
-        table_right(text, 20, table_seconds(phase->begin_s).text);
-        table_right(text, 31, table_seconds(phase->end_s).text);
-        table_right(text, 42, table_seconds(phase->compute_s).text);
-        table_right(text, 53, table_seconds(phase->exposed_s).text);
-        table_right(text, 64, table_seconds(phase->idle_s).text);
+        table_right(text, 26, table_instant(phase->begin_s).text);
+        table_right(text, 40, table_instant(phase->end_s).text);
+        table_right(text, 54, table_instant(phase->compute_s).text);
+        table_right(text, 68, table_instant(phase->exposed_s).text);
+        table_right(text, 78, table_seconds(phase->idle_s).text);
         text_add(text, "  %s\n", phase->bound_by);
     }
 }

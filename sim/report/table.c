@@ -14,6 +14,15 @@ struct table_figure table_seconds(double seconds)
     return figure;
 }
 
+struct table_figure table_instant(double seconds)
+{
+    struct table_figure figure;
+    bool const small = seconds < 0.01;
+    (void)snprintf(figure.text, sizeof figure.text, "%.3f %s", seconds * (small ? 1e6 : 1e3),
+                   small ? "us" : "ms");
+    return figure;
+}
+
 struct table_figure table_bytes(double bytes)
 {
     struct table_figure figure;

@@ -6,15 +6,6 @@
 #include "sim/base/arena.h"
 #include "sim/workload/local.h"
 
-double alternative_estimate_s(const struct workload_plan *plan, const struct roofline *roofline)
-{
-    double serial = roofline->math_s;
-    const struct roofline_group *tp = roofline_group_find(roofline, "tp");
-    if (tp != NULL && !plan->collective_matmul) serial += tp->time_s;
-    double const longer = serial > roofline->lower_s ? serial : roofline->lower_s;
-    return longer + roofline->latency_s;
-}
-
 /* The machine's axes of more than one chip whose bit says tp (or, inverted, fsdp). */
 static void mesh_axis_plan_fill(const struct machine *machine, uint32_t bits,
                                 struct mesh_axis_plan *axis)
@@ -76,7 +67,6 @@ static bool try_mesh(struct arena *arena, const struct workload_plan *plan,
     };
     if (alternative->sequence_parts == 0) alternative->sequence_parts = 1;
     roofline_train_step(plan, machine, &mesh, &alternative->roofline);
-    alternative->estimate_s = alternative_estimate_s(plan, &alternative->roofline);
     alternative->fits =
         alternative->roofline.memory_bytes <= (double)machine->chip.hbm_capacity_bytes;
     return alternative->mesh != NULL;

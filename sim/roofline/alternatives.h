@@ -19,13 +19,8 @@ struct alternative {
     uint32_t sequence_parts; /* Ranks that share a sequence; 1: none do. */
     bool fits;               /* Its memory is within the chip's. */
     bool current;            /* The mesh that was given. */
-    double estimate_s;
     struct roofline roofline;
 };
-
-/* What a step is likely to take: the lower bound, or the math with the collectives that nothing can
- * hide behind it, whichever is longer, and the hops on the critical path. For ranking meshes. */
-double alternative_estimate_s(const struct workload_plan *plan, const struct roofline *roofline);
 
 /* Every way to give each whole machine axis to fsdp or to tp that the workload can be lowered to.
  */

@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "sim/base/units.h"
+#include "sim/roofline/beside.h"
 #include "sim/roofline/rules.h"
 
 static double seconds(int64_t ps)
@@ -122,12 +123,38 @@ static void add_group(const struct workload_plan *plan, const struct machine *ma
     group->axes = full / unit;
     group->hop_s = group_hop_s(plan, machine, &traffic->group);
     group->hops_total_s = group->hop_s * (double)(count + traffic->all_reduce_count);
+}
 
-    double const each = dimension_bytes(&traffic->group, ranks, group->array_bytes);
-    for (uint32_t i = 0; i < traffic->group.dimension_count; i++) {
-        const struct group_dimension *dimension = &traffic->group.dimension[i];
-        roofline->ici_s[dimension->axis] += each * dimension_s_per_byte(plan, machine, dimension);
+/* The busiest links of an axis. On a ring all links of a direction carry the same. On a line a
+ * gather fills the links towards the ends (the i-th carries i chunks) and a reduce-scatter those
+ * that leave them, so the sum of both is not twice as much; where a line shares the axis with other
+ * groups, only what is the same on all links may be added to the busiest line. */
+static double axis_busy_s(const struct workload_plan *plan, const struct machine *machine,
+                          const struct workload_traffic *const *traffic, uint32_t traffic_count,
+                          uint32_t axis)
+{
+    double rings = 0, lines = 0;
+    for (uint32_t t = 0; t < traffic_count; t++) {
+        const struct group *group = &traffic[t]->group;
+        double const gathered = traffic[t]->gather_bytes + traffic[t]->all_reduce_bytes;
+        double const scattered = traffic[t]->scatter_bytes + traffic[t]->all_reduce_bytes;
+        double const more = gathered > scattered ? gathered : scattered;
+        double const less = gathered > scattered ? scattered : gathered;
+        for (uint32_t i = 0; i < group->dimension_count; i++) {
+            const struct group_dimension *dimension = &group->dimension[i];
+            if (dimension->axis != axis) continue;
+            double const per_byte = dimension_s_per_byte(plan, machine, dimension);
+            double const ranks = ranks_of(group);
+            if (dimension->ring) {
+                rings += per_byte * dimension_bytes(group, ranks, more + less);
+                continue;
+            }
+            double const both = more + less / (dimension->size - 1);
+            double const line = per_byte * dimension_bytes(group, ranks, both);
+            if (line > lines) lines = line;
+        }
     }
+    return rings + lines;
 }
 
 /* A gather reads each departing byte and writes each arriving one; a reduce-scatter reads its
@@ -149,6 +176,10 @@ static void communication(const struct workload_plan *plan, const struct machine
         add_group(plan, machine, mesh_role_name((enum mesh_role)i), &counts->role[i], roofline);
         hbm_bytes += traffic_hbm_bytes(&counts->role[i]);
     }
+    const struct workload_traffic *traffic[ROOFLINE_GROUPS_MAX] = {&counts->kv, &counts->sequence};
+    for (uint32_t i = 0; i < MESH_ROLE_COUNT; i++) traffic[2 + i] = &counts->role[i];
+    for (uint32_t i = 0; i < machine->axis_count; i++)
+        roofline->ici_s[i] = axis_busy_s(plan, machine, traffic, ROOFLINE_GROUPS_MAX, i);
     add_group(plan, machine, "kv", &counts->kv, roofline);
     add_group(plan, machine, "sequence", &counts->sequence, roofline);
     roofline->hbm_collectives_s = hbm_bytes / (double)machine->chip.hbm_bytes_per_s;
@@ -240,6 +271,7 @@ void roofline_from_counts(const struct workload_plan *plan, const struct machine
                             counts->gathered_bytes;
     bound(machine, &roofline);
     rules_evaluate(plan, machine, mesh, &roofline);
+    beside_evaluate(plan, machine, mesh, &roofline);
     *ret_roofline = roofline;
 }
 

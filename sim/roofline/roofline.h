@@ -16,7 +16,7 @@
 #include "sim/workload/counts.h"
 #include "sim/workload/workload.h"
 
-enum { ROOFLINE_GROUPS_MAX = MESH_ROLE_COUNT + 2 };
+enum { ROOFLINE_GROUPS_MAX = MESH_ROLE_COUNT + 2, ROOFLINE_BESIDE_MAX = 8 };
 
 /* The collectives of one mesh axis, or of neighbours on it, over a step; one chip. */
 struct roofline_group {
@@ -30,6 +30,16 @@ struct roofline_group {
     double time_s;       /* Of the bytes, one collective after another, no hop latency. */
     double hop_s;        /* Hop latencies of one gather or scatter that has no bytes. */
     double hops_total_s; /* Of all of them, one after another. */
+};
+
+/* A tp collective and the matmuls that collective matmul can run beside it: it is hidden if they
+ * are wide enough, whatever the batch. */
+struct roofline_beside {
+    const char *name; /* "mlp.Out" */
+    uint64_t count;   /* In the step. */
+    double width;     /* Columns (gather) or rows (reduction) of those matmuls, over all of tp. */
+    double link_s;    /* Of one, with no hop latency. */
+    double math_s;    /* Of the matmuls beside one. */
 };
 
 /* The book's rules. Widths and tokens are 0 where a rule does not apply. `critical` is the book's
@@ -53,13 +63,17 @@ struct roofline {
     double vector_s; /* VPU */
     double hbm_s;    /* Bytes of the compute ops and of the collectives over HBM bandwidth. */
     double hbm_collectives_s; /* Of it, the collectives'. */
-    /* Bytes over each machine axis on its busiest links, both directions used where it is a ring:
-     * the part of every collective on the axis that the axis has to carry. */
+    /* Bytes over each machine axis on its busiest links, both directions used where it is a ring. A
+     * group over several axes gives each the same bytes. */
     double ici_s[MACHINE_AXES_MAX];
     double latency_s; /* Hops of the collectives on the critical path, had they no bytes. */
     double lower_s; /* The largest of math_s, vector_s, hbm_s and ici_s: a bound of any schedule. */
     double upper_s; /* math_s + vector_s + hbm_s + each group's time_s and hops_total_s: nothing
                        overlaps. */
+    /* An estimate, not a bound: math_s, what the tp collectives need beyond the matmuls beside them
+     * (without collective matmul, all they need), and latency_s; at least lower_s. */
+    double critical_s;
+    double tp_excess_s;   /* The second of these. */
     const char *bound_by; /* "mxu", "vpu", "hbm", "ici" */
     int32_t bound_axis;   /* The machine axis if it is "ici", else -1. */
 
@@ -75,6 +89,8 @@ struct roofline {
 
     struct roofline_group group[ROOFLINE_GROUPS_MAX]; /* Those that communicate. */
     uint32_t group_count;
+    struct roofline_beside beside[ROOFLINE_BESIDE_MAX]; /* Of a layer, in its order. */
+    uint32_t beside_count;
     struct roofline_rules rules;
     struct workload_counts counts;
     double memory_bytes; /* Of one chip: state, saved activations and gathered weights at once. */

@@ -178,6 +178,54 @@ static void a_line_has_half_a_rings_bandwidth_and_more_hops(void **state)
     step_free(line);
 }
 
+static void a_gather_and_a_reduction_fill_different_links_of_a_line(void **state)
+{
+    (void)state;
+    struct step *step = step_of("8", false, "x", NULL);
+    struct workload_counts counts = {
+        .role[MESH_FSDP] = {.group = step->made.mesh.axis[MESH_FSDP].group,
+                            .gather_bytes = 16e9,
+                            .scatter_bytes = 8e9,
+                            .gather_count = 2,
+                            .scatter_count = 1},
+        .padded_flop = 1};
+    struct roofline roofline;
+    roofline_from_counts(&step->made.plan, &step->made.machine, &step->made.mesh, &counts,
+                         &roofline);
+    /* The last link carries 7 of 8 chunks of both gathers and 1 of the reduction's. */
+    near(roofline.ici_s[0], (7 * 2e9 + 1e9) / 90e9, 1e-9);
+    near(roofline.group[0].time_s, 21e9 / 90e9, 1e-9); /* One after the other. */
+    step_free(step);
+}
+
+static void tp_hides_behind_wide_matmuls_only(void **state)
+{
+    (void)state;
+    struct step *step = step_of("16x16x16", true, "x y", "z");
+    step->made.plan.model = case_llama_70b;
+    step->made.plan.batch_tokens = 4194304;
+    step->made.plan.collective_matmul = true;
+    forward_counts(step, 1024);
+    double excess = 0;
+    assert_int_equal(step->roofline.beside_count, 8);
+    for (uint32_t i = 0; i < 8; i++) {
+        const struct roofline_beside *beside = &step->roofline.beside[i];
+        /* At the exact width the two times are the same. */
+        near(beside->math_s / beside->link_s, beside->width / (15 * 2550), 1e-9);
+        bool const narrow =
+            strncmp(beside->name, "attention", 9) == 0 || strcmp(beside->name, "mlp.Out") == 0;
+        assert_int_equal(narrow, beside->math_s < beside->link_s);
+        if (narrow) excess += 80 * (beside->link_s - beside->math_s);
+    }
+    near(step->roofline.tp_excess_s, excess, 1e-9);
+    near(step->roofline.critical_s, step->roofline.math_s + excess + step->roofline.latency_s,
+         1e-9);
+    step->made.plan.collective_matmul = false;
+    forward_counts(step, 1024);
+    near(step->roofline.tp_excess_s, roofline_group_find(&step->roofline, "tp")->time_s, 1e-9);
+    step_free(step);
+}
+
 static void strided_parts_share_the_links_between_their_members(void **state)
 {
     (void)state;
@@ -190,6 +238,7 @@ static void strided_parts_share_the_links_between_their_members(void **state)
     /* Neighbours have no ring; the strided do, and four of their rings share every link. */
     near(near_group->axes, 0.5, 1e-9);
     near(far_group->axes, 0.25, 1e-9);
+    /* The gathers of the line are one way only; each of its links carries all of the rings'. */
     near(step->roofline.ici_s[0], near_group->time_s + far_group->time_s, 1e-9);
     step_free(step);
 }
@@ -280,6 +329,8 @@ int main(void)
         cmocka_unit_test(attention_is_narrower_than_a_gated_mlp),
         cmocka_unit_test(the_best_mix_is_the_books),
         cmocka_unit_test(a_line_has_half_a_rings_bandwidth_and_more_hops),
+        cmocka_unit_test(a_gather_and_a_reduction_fill_different_links_of_a_line),
+        cmocka_unit_test(tp_hides_behind_wide_matmuls_only),
         cmocka_unit_test(strided_parts_share_the_links_between_their_members),
         cmocka_unit_test(hbm_pays_for_both_ends_of_a_gather_and_the_shard_of_a_reduction),
         cmocka_unit_test(the_slowest_chip_and_link_bound_the_step),

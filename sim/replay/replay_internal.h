@@ -79,6 +79,14 @@ struct message_cost {
     uint64_t bytes;
 };
 
+/* Consecutive lanes of a plan: those of an item. */
+struct lane_range {
+    uint8_t first;
+    uint8_t count;
+};
+
+enum { LANE_RANGES_MAX = 4 };
+
 /* A lane of one plan: constant. */
 struct lane_table {
     const struct primitive *primitive;
@@ -89,10 +97,10 @@ struct lane_table {
     bool first;    /* Of its order: it reads the operand. */
     bool last;     /* Of its order: it completes the share. */
     uint8_t order;
-    uint8_t after_first;    /* Lanes of the item before it: */
-    uint8_t after_count;    /* none if 0. */
-    uint8_t follower_first; /* Lanes of the items after it: */
-    uint8_t follower_count;
+    struct lane_range before[LANE_RANGES_MAX]; /* Lanes of the items that it waits for, */
+    struct lane_range behind[LANE_RANGES_MAX]; /* and of those that wait for it. */
+    uint8_t before_count;
+    uint8_t behind_count;
     uint8_t leg_count;
     struct plan_leg leg[PLAN_ROUTE_MAX];
     uint16_t hop_count;

@@ -167,6 +167,29 @@ static enum status positions_build(struct arena *arena, struct replay *replay,
     return STATUS_OK;
 }
 
+static void range_add(const struct plan *plan, uint32_t item, struct lane_range *ranges,
+                      uint8_t *count)
+{
+    SIM_ASSERT(*count < LANE_RANGES_MAX);
+    ranges[(*count)++] =
+        (struct lane_range){.first = plan->item[item].lane_first,
+                            .count = (uint8_t)plan->item[item].primitive->lane_count};
+}
+
+/* What an item waits for, and what waits for it, piece by piece: the item whose data it continues,
+ * and the one that goes first on the same dimension. */
+static void waits_build(const struct plan *plan, uint32_t index, struct lane_table *table)
+{
+    const struct plan_item *item = &plan->item[index];
+    if (item->after != PLAN_NO_ITEM)
+        range_add(plan, item->after, table->before, &table->before_count);
+    if (item->turn != PLAN_NO_ITEM)
+        range_add(plan, item->turn, table->before, &table->before_count);
+    for (uint32_t other = 0; other < plan->item_count; other++)
+        if (plan->item[other].after == index || plan->item[other].turn == index)
+            range_add(plan, other, table->behind, &table->behind_count);
+}
+
 static enum status lane_build(struct arena *arena, struct replay *replay, const struct plan *plan,
                               uint32_t index, struct lane_table *table, struct error *reterr)
 {
@@ -190,16 +213,7 @@ static enum status lane_build(struct arena *arena, struct replay *replay, const 
         table->hop_count = (uint16_t)(table->hop_count + lane->leg[leg].hops);
     }
     SIM_ASSERT(table->hop_count >= 1 && table->hop_count < 1u << ORDER_HOP_BITS);
-    if (!table->first) {
-        table->after_first = plan->item[item->after].lane_first;
-        table->after_count = (uint8_t)plan->item[item->after].primitive->lane_count;
-    }
-    for (uint32_t other = 0; other < plan->item_count; other++) {
-        if (plan->item[other].after != lane->item) continue;
-        SIM_ASSERT(table->follower_count == 0);
-        table->follower_first = plan->item[other].lane_first;
-        table->follower_count = (uint8_t)plan->item[other].primitive->lane_count;
-    }
+    waits_build(plan, lane->item, table);
     if (!table->ring) STATUS_TRY(positions_build(arena, replay, dimension, table, reterr));
     for (uint32_t step = 0; table->ring && step < lane->send_count[0]; step++)
         table->units_total += item->primitive->step(dimension->size, lane->lane, 0, step).units;

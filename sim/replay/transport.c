@@ -180,17 +180,18 @@ static inline int64_t dma_charge(struct replay *replay, uint32_t chip, int64_t s
     return self->hbm_free_ps;
 }
 
-/* Whether a piece of the item before has fully arrived here. */
-static bool predecessor_arrived(struct replay *replay, const struct view *view, uint32_t chip,
-                                uint32_t piece)
+/* Whether a piece of the items before has fully arrived here. */
+static bool predecessors_arrived(struct replay *replay, const struct view *view, uint32_t chip,
+                                 uint32_t piece)
 {
-    for (uint32_t i = 0; i < view->table->after_count; i++) {
-        uint32_t const before = view->table->after_first + i;
-        const struct lane_table *table = &view->plan->lane[before];
-        uint32_t const each = table->arrival_count[position_of(table, chip)];
-        const struct lane_state *state =
-            lane_at(replay, replay->lane_first[view->stream] + before, chip);
-        if (state->counted < (piece + 1) * each) return false;
+    uint32_t const first = replay->lane_first[view->stream];
+    for (uint32_t r = 0; r < view->table->before_count; r++) {
+        struct lane_range const range = view->table->before[r];
+        for (uint32_t lane = range.first; lane < range.first + range.count; lane++) {
+            const struct lane_table *table = &view->plan->lane[lane];
+            uint32_t const each = table->arrival_count[position_of(table, chip)];
+            if (lane_at(replay, first + lane, chip)->counted < (piece + 1) * each) return false;
+        }
     }
     return true;
 }
@@ -246,8 +247,8 @@ static void lane_try(struct replay *replay, struct view *view, uint32_t chip, in
         if (piece > 0) arrivals += piece * table->arrival_count[position_of(table, chip)];
         if (state->counted < arrivals) return;
         bool const piece_begins = state->sent == 0 || piece > 0;
-        if (table->after_count > 0 && piece_begins &&
-            !predecessor_arrived(replay, view, chip, piece))
+        if (table->before_count > 0 && piece_begins &&
+            !predecessors_arrived(replay, view, chip, piece))
             return;
         if (table->reduces && table->first &&
             !operand_ready(replay, view, chip, piece, step->chunks))
@@ -351,10 +352,12 @@ static void followers_try(struct replay *replay, const struct view *view, uint32
     const struct lane_table *table = view->table;
     uint32_t const each = table->arrival_count[position_of(table, chip)];
     if (view->states[chip].counted % each != 0) return; /* In the midst of a piece. */
-    for (uint32_t i = 0; i < table->follower_count; i++) {
-        struct view follower =
-            view_open(replay, view->stream, view->plan->index, table->follower_first + i);
-        lane_try(replay, &follower, chip, now_ps);
+    for (uint32_t r = 0; r < table->behind_count; r++) {
+        struct lane_range const range = table->behind[r];
+        for (uint32_t lane = range.first; lane < range.first + range.count; lane++) {
+            struct view follower = view_open(replay, view->stream, view->plan->index, lane);
+            lane_try(replay, &follower, chip, now_ps);
+        }
     }
 }
 
@@ -370,7 +373,7 @@ static inline void message_land(struct replay *replay, struct view *view, uint32
     uint32_t const parts = lane_absorb(replay, view, chip, units);
     if (parts > 0) streams_progress(replay, view->stream, chip, parts, now_ps);
     lane_try(replay, view, chip, now_ps);
-    if (view->table->follower_count > 0) followers_try(replay, view, chip, now_ps);
+    if (view->table->behind_count > 0) followers_try(replay, view, chip, now_ps);
     if (state->finished) transport_check_end(replay, view->stream, chip, now_ps);
 }
 

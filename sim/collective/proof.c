@@ -6,7 +6,7 @@
 
 #include "sim/base/arena.h"
 
-/* Ranks of a box: those at the given positions, PROOF_ANY for all. */
+/* Ranks of a box: those at the given positions, proof_any for all. */
 struct box {
     uint8_t rank[PROOF_RANKS_MAX];
     uint32_t count;
@@ -27,7 +27,7 @@ static void box_fill(const struct proof *proof, const uint32_t at[GROUP_DIMENSIO
     for (uint32_t r = 0; r < proof->rank_count; r++) {
         bool inside = true;
         for (uint32_t d = 0; d < proof->plan->group.dimension_count; d++)
-            inside = inside && (at[d] == PROOF_ANY || at[d] == proof->position[r][d]);
+            inside = inside && (at[d] == proof_any || at[d] == proof->position[r][d]);
         if (inside) ret_box->rank[ret_box->count++] = (uint8_t)r;
     }
 }
@@ -42,7 +42,7 @@ static void chunk_fill(const struct proof *proof, const struct proof_message *me
     uint32_t at[GROUP_DIMENSIONS_MAX] = {0};
     for (uint32_t d = 0; d < proof->plan->group.dimension_count; d++) {
         bool const done = (proof->done[item] >> d & 1) != 0;
-        at[d] = done == done_own ? proof->position[message->from][d] : PROOF_ANY;
+        at[d] = done == done_own ? proof->position[message->from][d] : proof_any;
     }
     at[message->item->dimension] = chunk;
     box_fill(proof, at, ret_box);

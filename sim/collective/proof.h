@@ -20,8 +20,8 @@ struct arena;
 enum {
     PROOF_RANKS_MAX = 64,
     PROOF_HALVINGS_MAX = 1 << GROUP_DIMENSIONS_MAX, /* Atoms that a chunk may be cut into. */
-    PROOF_ANY = UINT32_MAX,
 };
+static const uint32_t proof_any = UINT32_MAX;
 
 /* The message that brought an atom: counted from 1, 0 for what was there from the start. */
 struct proof_tag {

@@ -6,6 +6,7 @@
 #include "sim/base/json.h"
 #include "sim/base/quantity.h"
 #include "sim/base/text.h"
+#include "tools/podsim/bench.h"
 #include "tools/podsim/bench_steps.h"
 #include "tools/podsim/command.h"
 #include "tools/podsim/output.h"
@@ -13,6 +14,14 @@
 static const struct option bench_options[] = {
     {"--json", "FILE", "write it as JSON; - is standard output", false},
     {0},
+};
+
+enum { ENGINE_REPEATS = 3 };
+
+struct measurements {
+    struct bench_step step[BENCH_STEPS_MAX];
+    uint32_t step_count;
+    struct bench engine;
 };
 
 static void write_steps(const struct bench_step *steps, uint32_t count, struct text *text)
@@ -40,51 +49,62 @@ static void write_steps(const struct bench_step *steps, uint32_t count, struct t
     }
 }
 
-static void write_json(const struct bench_step *steps, uint32_t count, struct text *text)
+static void write_step(const struct bench_step *step, struct json_writer *writer)
+{
+    json_write_object(writer);
+    json_write_key(writer, "name");
+    json_write_string(writer, step->name);
+    json_write_key(writer, "chips");
+    json_write_unsigned(writer, step->chips);
+    json_write_key(writer, "chips_replayed");
+    json_write_unsigned(writer, step->chips_replayed);
+    json_write_key(writer, "events");
+    json_write_unsigned(writer, step->events);
+    json_write_key(writer, "transfers");
+    json_write_unsigned(writer, step->transfers);
+    json_write_key(writer, "wall_s");
+    json_write_real(writer, step->wall_s);
+    json_write_key(writer, "replay_s");
+    json_write_real(writer, step->replay_s);
+    json_write_key(writer, "peak_bytes");
+    json_write_unsigned(writer, step->peak_bytes);
+    json_write_object_end(writer);
+}
+
+static void write_json(const struct measurements *measured, struct text *text)
 {
     struct json_writer writer;
     json_write_start(&writer, text);
     json_write_object(&writer);
+    json_write_key(&writer, "podsim");
+    json_write_integer(&writer, 1);
     json_write_key(&writer, "steps");
     json_write_array(&writer);
-    for (uint32_t i = 0; i < count; i++) {
-        json_write_object(&writer);
-        json_write_key(&writer, "name");
-        json_write_string(&writer, steps[i].name);
-        json_write_key(&writer, "chips");
-        json_write_unsigned(&writer, steps[i].chips);
-        json_write_key(&writer, "chips_replayed");
-        json_write_unsigned(&writer, steps[i].chips_replayed);
-        json_write_key(&writer, "events");
-        json_write_unsigned(&writer, steps[i].events);
-        json_write_key(&writer, "transfers");
-        json_write_unsigned(&writer, steps[i].transfers);
-        json_write_key(&writer, "wall_s");
-        json_write_real(&writer, steps[i].wall_s);
-        json_write_key(&writer, "replay_s");
-        json_write_real(&writer, steps[i].replay_s);
-        json_write_key(&writer, "peak_bytes");
-        json_write_unsigned(&writer, steps[i].peak_bytes);
-        json_write_object_end(&writer);
-    }
+    for (uint32_t i = 0; i < measured->step_count; i++) write_step(&measured->step[i], &writer);
     json_write_array_end(&writer);
+    json_write_key(&writer, "engine");
+    bench_write_json(&measured->engine, &writer);
     json_write_object_end(&writer);
     text_add(text, "\n");
 }
 
 static int bench(const struct options *options)
 {
-    static struct bench_step steps[BENCH_STEPS_MAX];
+    static struct measurements measured;
     static struct output json;
     struct text text = {0}, result = {0};
     struct error error = {0};
-    uint32_t count = 0;
     const char *const path = options_value(options, "--json");
     enum status status = output_open(&json, path, NULL, &error);
-    if (status == STATUS_OK) status = bench_steps_run(steps, &count, &error);
+    if (status == STATUS_OK) status = bench_steps_run(measured.step, &measured.step_count, &error);
+    if (status == STATUS_OK)
+        status = bench_run(&(struct bench_options){.repeats = ENGINE_REPEATS, .shrink = 1},
+                           &measured.engine, &error);
     if (status == STATUS_OK) {
-        write_steps(steps, count, &text);
-        write_json(steps, count, &result);
+        write_steps(measured.step, measured.step_count, &text);
+        text_add(&text, "\n");
+        bench_print(&measured.engine, &text);
+        write_json(&measured, &result);
         status = output_write(&json, &result, &error);
     }
     if (status == STATUS_OK) status = output_finish(&json, &error);
@@ -102,7 +122,9 @@ const struct command command_bench = {
     .summary = "measures how fast the simulator itself is",
     .help = "Plays the headline folded and with every chip and hop, and one program on 512, 4,096\n"
             "and 8,960 chips: transfers, events, wall time, peak memory. A transfer is one move\n"
-            "over one link; an event is one handler call for one chip. Takes about a minute.\n",
+            "over one link; an event is one handler call for one chip. Then loads on the engine "
+            "alone.\n"
+            "Takes about a minute.\n",
     .operands_min = 0,
     .operands_max = 0,
     .options = bench_options,

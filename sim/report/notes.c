@@ -144,10 +144,10 @@ static void note_tp_exposed(struct arena *arena, const struct report_input *inpu
     double const rest = total.share_s - roofline->tp_excess_s;
     notes_add(arena, notes,
               "tp collectives stay exposed for %s (%.1f%% of the step), though collective matmul "
-              "runs each beside its matmuls%s%s: by formulas the links need %s longer than that "
+              "runs each beside its matmuls: %s%s: by formulas the links need %s longer than that "
               "math",
               time_of(total.share_s).text, percent(total.share_s, facts->step_s),
-              narrow[0] != '\0' ? ": narrower than that width are " : "", narrow,
+              narrow[0] != '\0' ? "narrower than that width are " : "all are wide enough", narrow,
               time_of(roofline->tp_excess_s).text);
     if (rest > 0)
         notes_add(arena, notes,
@@ -166,15 +166,17 @@ static void note_fsdp(struct arena *arena, const struct report_input *input,
     const struct roofline_rules *rules = &input->roofline->rules;
     struct axis_total const total = axis_total(facts, "fsdp");
     bool const hidden = total.share_s < 2 * hidden_share * facts->step_s;
-    bool const enough = rules->tokens_per_chip >= rules->fsdp_crossing_tokens;
+    bool const forward = rules->tokens_per_chip >= rules->fsdp_exact_tokens;
+    bool const step = rules->tokens_per_chip >= rules->fsdp_crossing_tokens;
     notes_add(
         arena, notes,
-        "fsdp over %llu needs (C/W)/M_X%s = %.0f tokens a chip (%.0f with (N-1)/N; this step's "
-        "FLOP and hops make it %.0f) to hide its weights behind the math; there are %.0f: "
-        "%s",
+        "fsdp over %llu needs (C/W)/M_X%s = %.0f tokens a chip (%.0f with (N-1)/N) to hide its "
+        "gathers behind the forward pass, and %.0f over the step with this model's FLOP and "
+        "hops; there are %.0f: forward %s bound, the step %s bound",
         (unsigned long long)fsdp->rank_count, input->mesh->axis[MESH_TP].size > 1 ? "/Y" : "",
         rules->fsdp_critical_tokens, rules->fsdp_exact_tokens, rules->fsdp_crossing_tokens,
-        rules->tokens_per_chip, enough ? "compute bound" : "communication bound");
+        rules->tokens_per_chip, forward ? "compute" : "communication",
+        step ? "compute" : "communication");
     if (hidden)
         notes_add(arena, notes,
                   "the fsdp gathers and reductions are hidden: of their %s only %s is exposed "
@@ -286,16 +288,36 @@ static void note_lines(struct arena *arena, const struct report_input *input, st
     for (uint32_t g = 0; g < roofline->group_count; g++) {
         const struct roofline_group *group = &roofline->group[g];
         if (mesh_role_find(group->name) == MESH_ROLE_COUNT) continue; /* Neighbours. */
+        char lines[96] = "";
         for (uint32_t i = 0; i < group->group.dimension_count; i++) {
             const struct group_dimension *dimension = &group->group.dimension[i];
             if (dimension->ring || dimension->size == 2) continue; /* Two have no ring to miss. */
-            notes_add(arena, notes,
-                      "%s has no ring along %s (%u chips in a line): half the bandwidth of a ring "
-                      "and %u hops instead of %u",
-                      group->name, machine_axis_name(dimension->axis), dimension->size,
-                      dimension->size - 1, dimension->size / 2);
+            size_t const used = strlen(lines);
+            (void)snprintf(lines + used, sizeof lines - used, "%s%s (%u chips in a line)",
+                           used > 0 ? ", " : "", machine_axis_name(dimension->axis),
+                           dimension->size);
         }
+        if (lines[0] == '\0') continue;
+        notes_add(arena, notes,
+                  "%s has no ring along %s: half the bandwidth of a ring for each collective, and "
+                  "twice the hops",
+                  group->name, lines);
     }
+}
+
+static void note_sequence(struct arena *arena, const struct report_input *input,
+                          const struct facts *facts, struct notes *notes)
+{
+    const struct roofline_group *sequence = roofline_group_find(input->roofline, "sequence");
+    struct axis_total const total = axis_total(facts, "sequence");
+    if (sequence == NULL) return;
+    notes_add(arena, notes,
+              "each sequence is split over %llu chips, whose attention waits for the others' keys "
+              "and values: %s of these collectives is exposed (%.1f%% of the step); alone on their "
+              "links they would take %s",
+              (unsigned long long)sequence->rank_count, time_of(total.share_s).text,
+              percent(total.share_s, facts->step_s),
+              time_of(sequence->time_s + sequence->hops_total_s).text);
 }
 
 static void note_memory(struct arena *arena, const struct report_input *input, struct notes *notes)
@@ -349,6 +371,7 @@ enum status notes_build(struct arena *arena, const struct report_input *input,
     note_tp_exposed(arena, input, facts, ret_notes);
     STATUS_TRY(note_alternatives(arena, input, ret_notes, reterr));
     note_fsdp(arena, input, facts, ret_notes);
+    note_sequence(arena, input, facts, ret_notes);
     note_dp(arena, facts, ret_notes);
     note_latency(arena, input, facts, ret_notes);
     note_lines(arena, input, ret_notes);

@@ -69,7 +69,9 @@ void beside_evaluate(const struct workload_plan *plan, const struct machine *mac
         if (excess > 0) roofline->tp_excess_s += excess * (double)beside->count;
     }
     if (tp != NULL && !plan->collective_matmul) roofline->tp_excess_s = tp->time_s;
-    double const critical = roofline->math_s + roofline->tp_excess_s;
+    double critical = roofline->math_s + roofline->tp_excess_s;
+    const struct roofline_group *sequence = roofline_group_find(roofline, "sequence");
+    if (sequence != NULL) critical += sequence->time_s + sequence->hops_total_s;
     roofline->critical_s = critical > roofline->lower_s ? critical : roofline->lower_s;
     roofline->critical_s += roofline->latency_s;
 }

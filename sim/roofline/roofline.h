@@ -71,7 +71,8 @@ struct roofline {
     double upper_s; /* math_s + vector_s + hbm_s + each group's time_s and hops_total_s: nothing
                        overlaps. */
     /* An estimate, not a bound: math_s, what the tp collectives need beyond the matmuls beside them
-     * (without collective matmul, all they need), and latency_s; at least lower_s. */
+     * (without collective matmul, all they need), the gathers of split sequences, and latency_s; at
+     * least lower_s. */
     double critical_s;
     double tp_excess_s;   /* The second of these. */
     const char *bound_by; /* "mxu", "vpu", "hbm", "ici" */

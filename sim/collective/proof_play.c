@@ -207,7 +207,7 @@ static enum status play_whole(struct arena *arena, const struct plan *plan, cons
 /* Bytes of the array that all pieces of an item carry; the chunk of a gather has grown by the
  * dimensions before it, that of a reduction shrinks by those that follow. */
 static units_wide item_share_bytes(const struct plan *plan, const struct plan_item *item,
-                                   units_wide *ret_rest)
+                                   uint64_t *ret_rest)
 {
     units_wide const all = (units_wide)item->unit_bytes * 2 * item->piece_count;
     units_wide const share = all * group_rank_count(&plan->group);
@@ -222,7 +222,7 @@ static units_wide item_share_bytes(const struct plan *plan, const struct plan_it
     if (item->primitive->kind == COLLECTIVE_REDUCE_SCATTER)
         for (uint32_t d = 0; d < plan->group.dimension_count; d++)
             if ((covered >> d & 1) == 0) grown *= plan->group.dimension[d].size;
-    *ret_rest = share % grown;
+    *ret_rest = item->unit_bytes % grown;
     if (item->primitive->kind == COLLECTIVE_ALL_TO_ALL)
         return share * plan->group.dimension[item->dimension].size;
     return share / grown;
@@ -239,7 +239,7 @@ static enum status bytes_check(const struct plan *plan, const char *where, struc
             if (item->dimension != plan->item[first].dimension ||
                 item->primitive->kind != plan->item[first].primitive->kind)
                 continue;
-            units_wide rest = 0;
+            uint64_t rest = 0;
             sum += item_share_bytes(plan, item, &rest);
             padding += 2 * rank_count * item->piece_count *
                        (item->primitive->kind == COLLECTIVE_ALL_TO_ALL

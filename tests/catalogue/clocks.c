@@ -28,7 +28,7 @@ struct clocks {
     struct lane_state *lane; /* [rank][lane] */
     int64_t *free_ps;        /* [rank][port] */
     struct event *heap;
-    uint32_t heap_count;
+    uint32_t heap_count, heap_size;
 };
 
 static bool is_earlier(struct event a, struct event b)
@@ -42,6 +42,7 @@ static bool is_earlier(struct event a, struct event b)
 static void heap_push(struct clocks *clocks, struct event event)
 {
     uint32_t at = clocks->heap_count++;
+    SIM_ASSERT(at < clocks->heap_size);
     for (; at > 0 && is_earlier(event, clocks->heap[(at - 1) / 2]); at = (at - 1) / 2)
         clocks->heap[at] = clocks->heap[(at - 1) / 2];
     clocks->heap[at] = event;
@@ -138,7 +139,8 @@ int64_t clocks_play_ps(const struct plan *plan, uint64_t bytes_per_s, int64_t ho
     clocks.lane = calloc(lanes, sizeof *clocks.lane);
     clocks.free_ps = calloc(clocks.rank_count, MACHINE_PORTS_MAX * sizeof *clocks.free_ps);
     /* A lane has one message on its link, and few on the way to the next rank. */
-    clocks.heap = calloc(lanes, 64 * sizeof *clocks.heap);
+    clocks.heap_size = 128 * lanes;
+    clocks.heap = calloc(clocks.heap_size, sizeof *clocks.heap);
     SIM_ASSERT(clocks.lane != NULL && clocks.free_ps != NULL && clocks.heap != NULL);
 
     int64_t last_ps = 0;
@@ -147,7 +149,6 @@ int64_t clocks_play_ps(const struct plan *plan, uint64_t bytes_per_s, int64_t ho
     while (clocks.heap_count > 0) {
         struct event const event = heap_pop(&clocks);
         struct lane_state *state = &clocks.lane[event.rank * plan->lane_count + event.lane];
-        SIM_ASSERT(clocks.heap_count + 64 < lanes * 64);
         last_ps = event.at_ps;
         if (event.arrives)
             state->arrived++;

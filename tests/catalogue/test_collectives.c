@@ -111,6 +111,209 @@ static void every_plan_on_three_axes_is_proved(void **state)
                 }
 }
 
+/* Canaries: each breaks one promise of a good primitive, and the proof must say which. */
+
+static void refuses(const struct primitive *canary, uint32_t size, const char *reason)
+{
+    struct error error = {0};
+    assert_int_not_equal(primitive_check(canary, size, &error), STATUS_OK);
+    if (strstr(error.message, reason) == NULL) print_error("%s\n", error.message);
+    assert_non_null(strstr(error.message, reason));
+}
+
+static struct primitive copy_of(enum collective_kind kind, const char *algorithm)
+{
+    const struct primitive *primitive = primitive_find(kind, algorithm);
+    assert_non_null(primitive);
+    return *primitive;
+}
+
+static uint32_t one_less(uint32_t size, uint32_t lane, uint32_t position)
+{
+    (void)lane;
+    (void)position;
+    return (size - 1) / 2 - 1;
+}
+
+static void a_gather_that_forgets_a_rank_is_refused(void **state)
+{
+    (void)state;
+    struct primitive canary = copy_of(COLLECTIVE_ALL_GATHER, "ring");
+    canary.send_count = canary.arrival_count = one_less;
+    refuses(&canary, 7, "never gets what rank");
+}
+
+static struct primitive_step whole_step(uint32_t size, uint32_t lane, uint32_t position,
+                                        uint32_t step)
+{
+    struct primitive_step whole =
+        primitive_find(COLLECTIVE_ALL_GATHER, "ring")->step(size, lane, position, step);
+    whole.units = 2;
+    return whole;
+}
+
+static struct primitive_move whole_gather(uint32_t size, uint32_t lane, uint32_t position,
+                                          uint32_t step, uint32_t move)
+{
+    struct primitive_move whole =
+        primitive_find(COLLECTIVE_ALL_GATHER, "ring")->move(size, lane, position, step, move);
+    whole.halves = PRIMITIVE_HALVES;
+    return whole;
+}
+
+static void a_gather_that_brings_the_antipode_twice_is_refused(void **state)
+{
+    (void)state;
+    struct primitive canary = copy_of(COLLECTIVE_ALL_GATHER, "ring");
+    canary.move = whole_gather;
+    refuses(&canary, 8, "announces 1 half chunks and moves 2");
+    canary.step = whole_step;
+    refuses(&canary, 8, "has of rank");
+    assert_int_equal(primitive_check(&canary, 7, &(struct error){0}), STATUS_OK);
+}
+
+static struct primitive_step eager_step(uint32_t size, uint32_t lane, uint32_t position,
+                                        uint32_t step)
+{
+    struct primitive_step eager =
+        primitive_find(COLLECTIVE_ALL_GATHER, "ring")->step(size, lane, position, step);
+    eager.arrivals = 0;
+    return eager;
+}
+
+static struct primitive_step stuck_step(uint32_t size, uint32_t lane, uint32_t position,
+                                        uint32_t step)
+{
+    struct primitive_step stuck =
+        primitive_find(COLLECTIVE_ALL_GATHER, "ring")->step(size, lane, position, step);
+    stuck.arrivals += position > 0 || step > 0;
+    return stuck;
+}
+
+static void a_step_that_waits_for_too_little_or_too_much_is_refused(void **state)
+{
+    (void)state;
+    struct primitive canary = copy_of(COLLECTIVE_ALL_GATHER, "ring");
+    canary.step = eager_step;
+    refuses(&canary, 6, "before it has come");
+    canary.step = stuck_step;
+    refuses(&canary, 6, "waits for ever");
+}
+
+static struct primitive_step whole_reduction_step(uint32_t size, uint32_t lane, uint32_t position,
+                                                  uint32_t step)
+{
+    struct primitive_step whole =
+        primitive_find(COLLECTIVE_REDUCE_SCATTER, "ring")->step(size, lane, position, step);
+    whole.units = 2;
+    return whole;
+}
+
+static struct primitive_move whole_reduction(uint32_t size, uint32_t lane, uint32_t position,
+                                             uint32_t step, uint32_t move)
+{
+    struct primitive_move whole =
+        primitive_find(COLLECTIVE_REDUCE_SCATTER, "ring")->move(size, lane, position, step, move);
+    whole.halves = PRIMITIVE_HALVES;
+    return whole;
+}
+
+static void a_reduction_that_adds_a_contribution_twice_is_refused(void **state)
+{
+    (void)state;
+    struct primitive canary = copy_of(COLLECTIVE_REDUCE_SCATTER, "ring");
+    canary.step = whole_reduction_step;
+    canary.move = whole_reduction;
+    refuses(&canary, 8, "a second time");
+}
+
+static void a_reduction_that_loses_contributions_is_refused(void **state)
+{
+    (void)state;
+    struct primitive canary = copy_of(COLLECTIVE_REDUCE_SCATTER, "ring-one-way");
+    canary.send_count = canary.arrival_count = one_less;
+    refuses(&canary, 5, "lacks contributions");
+}
+
+static uint32_t chunk_in_order(uint32_t size, uint32_t position, uint32_t index)
+{
+    (void)size;
+    (void)position;
+    return index;
+}
+
+static uint32_t chunk_always_first(uint32_t size, uint32_t position, uint32_t index)
+{
+    (void)size;
+    (void)position;
+    (void)index;
+    return 0;
+}
+
+static void chunks_computed_too_late_or_twice_are_refused(void **state)
+{
+    (void)state;
+    struct primitive canary = copy_of(COLLECTIVE_REDUCE_SCATTER, "ring");
+    canary.chunk_at = chunk_in_order;
+    refuses(&canary, 8, "which is computed as number");
+    canary.chunk_at = chunk_always_first;
+    refuses(&canary, 8, "computes chunk 0 twice");
+}
+
+static uint32_t always_one(uint32_t size, uint32_t lane, uint32_t position)
+{
+    (void)size;
+    (void)lane;
+    (void)position;
+    return 1;
+}
+
+static uint32_t always_none(uint32_t size, uint32_t lane, uint32_t position)
+{
+    (void)size;
+    (void)lane;
+    (void)position;
+    return 0;
+}
+
+static uint32_t one_more(uint32_t size, uint32_t lane, uint32_t position)
+{
+    return primitive_find(COLLECTIVE_ALL_TO_ALL, "line")->arrival_count(size, lane, position) + 1;
+}
+
+static void counts_that_are_not_those_announced_are_refused(void **state)
+{
+    (void)state;
+    struct primitive canary = copy_of(COLLECTIVE_ALL_TO_ALL, "line");
+    canary.arrival_count = one_more;
+    refuses(&canary, 5, "messages and expects");
+    canary.arrival_count = always_none;
+    refuses(&canary, 5, "expects 0 messages");
+    canary = copy_of(COLLECTIVE_PERMUTE, "shift");
+    canary.send_count = always_one;
+    refuses(&canary, 4, "nobody where it sends");
+}
+
+static struct primitive_move nameless(uint32_t size, uint32_t lane, uint32_t position,
+                                      uint32_t step, uint32_t move)
+{
+    (void)lane;
+    (void)position;
+    (void)step;
+    (void)move;
+    return (struct primitive_move){size, primitive_any, PRIMITIVE_HALVES};
+}
+
+static void moves_outside_the_dimension_are_refused(void **state)
+{
+    (void)state;
+    struct primitive canary = copy_of(COLLECTIVE_ALL_GATHER, "ring");
+    canary.move = nameless;
+    refuses(&canary, 5, "names no chunk");
+    refuses(&canary, 65, "not between 2 and 64");
+    refuses(&canary, 1, "not between 2 and 64");
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -119,6 +322,14 @@ int main(void)
         cmocka_unit_test(every_plan_on_one_axis_is_proved),
         cmocka_unit_test(every_plan_on_two_axes_is_proved),
         cmocka_unit_test(every_plan_on_three_axes_is_proved),
+        cmocka_unit_test(a_gather_that_forgets_a_rank_is_refused),
+        cmocka_unit_test(a_gather_that_brings_the_antipode_twice_is_refused),
+        cmocka_unit_test(a_step_that_waits_for_too_little_or_too_much_is_refused),
+        cmocka_unit_test(a_reduction_that_adds_a_contribution_twice_is_refused),
+        cmocka_unit_test(a_reduction_that_loses_contributions_is_refused),
+        cmocka_unit_test(chunks_computed_too_late_or_twice_are_refused),
+        cmocka_unit_test(counts_that_are_not_those_announced_are_refused),
+        cmocka_unit_test(moves_outside_the_dimension_are_refused),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

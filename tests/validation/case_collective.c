@@ -1,0 +1,146 @@
+/*
+ * Evaluators that play one collective on an idle machine: a program of a single op, folded and
+ * replayed. The book's formulas drop (N-1)/N and the hops; the replay does not, and the rows say
+ * so by their factor and their hops.
+ */
+#include <string.h>
+
+#include "sim/base/arena.h"
+#include "sim/base/units.h"
+#include "sim/fold/fold.h"
+#include "sim/program/program.h"
+#include "sim/replay/replay.h"
+#include "tests/validation/case_parts.h"
+
+static enum collective_kind kind_of(const struct case_row *row)
+{
+    const char *name = row_text(row, "kind");
+    for (int kind = COLLECTIVE_ALL_GATHER; kind <= COLLECTIVE_PERMUTE; kind++)
+        if (strcmp(name, collective_kind_name((enum collective_kind)kind)) == 0)
+            return (enum collective_kind)kind;
+    row_fail(row, "no collective %s", name);
+}
+
+/* Whole axes, "x y"; all of them if the row does not say. */
+static struct group group_of(const struct case_row *row, const struct machine *machine)
+{
+    const char *axes = row_text_or(row, "axes", "x y z");
+    struct group group = {.dimension_count = 0};
+    for (uint32_t axis = 0; axis < machine->axis_count; axis++) {
+        if (strchr(axes, *machine_axis_name(axis)) == NULL || machine->shape[axis] == 1) continue;
+        group.dimension[group.dimension_count++] = (struct group_dimension){
+            .axis = axis, .size = machine->shape[axis], .stride = 1, .ring = machine->wrap[axis]};
+    }
+    return group;
+}
+
+static struct plan plan_of(const struct case_row *row, const struct machine *machine,
+                           uint64_t size_bytes)
+{
+    struct plan_request request = {.kind = kind_of(row),
+                                   .algorithm = row_text_or(row, "algorithm", "auto"),
+                                   .group = group_of(row, machine),
+                                   .size_bytes = size_bytes};
+    struct json *offset = row_find(row, "offset");
+    if (offset != NULL)
+        for (uint32_t i = 0; i < json_count(offset); i++)
+            request.offset[i] = (int32_t)row_operand(row, json_at(offset, i));
+    struct plan plan;
+    struct error error = {0};
+    row_check(row, plan_build(row->arena, &request, "/collective", &plan, &error), &error);
+    return plan;
+}
+
+static double played_s(const struct case_row *row, const struct machine *machine,
+                       uint64_t size_bytes)
+{
+    struct arena *arena = arena_create(0);
+    if (arena == NULL) row_fail(row, "no memory");
+    struct case_row const inner = {.outer = row, .name = row->name, .arena = arena};
+    struct plan plan = plan_of(&inner, machine, size_bytes);
+    struct program_op op = {.name = "collective",
+                            .class_name = "collective",
+                            .kind = PROGRAM_OP_COLLECTIVE,
+                            .stream = 1,
+                            .parts = plan.part_count,
+                            .operand_op = PROGRAM_NONE};
+    struct program_template template = {.name = "case", .op = &op, .op_count = 1};
+    struct program_block block = {.name = "case", .repeat = 1, .layer_first = -1};
+    struct program_role role = {.block = &block, .block_count = 1};
+    struct program program = {
+        .stream = {{.name = "compute"}, {.name = "collective", .collective = true}},
+        .stream_count = 2,
+        .templates = &template,
+        .template_count = 1,
+        .roles = &role,
+        .role_count = 1,
+        .plans = &plan,
+        .plan_count = 1};
+    struct replay_options const options = {.engine = "fast"};
+    struct fold fold;
+    struct trace trace;
+    struct error error = {0};
+    program_seal(arena, &program);
+    row_check(row, fold_build(arena, machine, &program, false, &fold, &error), &error);
+    row_check(row, replay_run(arena, &options, machine, &program, &fold, &trace, &error), &error);
+    arena_destroy(arena);
+    return (double)trace.step_ps / (double)TIME_PS_PER_S;
+}
+
+/* Bytes at which the time is twice that of nothing but hops: where the curve bends. */
+static double bend_bytes(const struct case_row *row, const struct machine *machine)
+{
+    double const hops_s = played_s(row, machine, 1);
+    uint64_t low = 1, high = 1;
+    while (played_s(row, machine, high) < 2 * hops_s) high *= 2;
+    while (high - low > 1) {
+        uint64_t const middle = low + (high - low) / 2;
+        if (played_s(row, machine, middle) < 2 * hops_s)
+            low = middle;
+        else
+            high = middle;
+    }
+    return (double)high;
+}
+
+/* Messages that the busiest position receives in a lane before it has everything. */
+static double steps_of(const struct plan *plan)
+{
+    uint32_t most = 0;
+    for (uint32_t lane = 0; lane < plan->lane_count; lane++) {
+        const struct plan_item *item = &plan->item[plan->lane[lane].item];
+        uint32_t const size = plan->group.dimension[item->dimension].size;
+        for (uint32_t position = 0; position < size; position++) {
+            uint32_t const count = plan->lane[lane].arrival_count[position];
+            if (count > most) most = count;
+        }
+    }
+    return most;
+}
+
+static struct case_value collective(const struct case_row *row)
+{
+    struct machine const machine = row_machine(row);
+    const char *what = row_text_or(row, "what", "time");
+    uint64_t const size_bytes = row_count_or(row, "bytes", 1);
+    if (strcmp(what, "time") == 0) return value_number(played_s(row, &machine, size_bytes));
+    if (strcmp(what, "bend") == 0) return value_number(bend_bytes(row, &machine));
+    struct plan const plan = plan_of(row, &machine, size_bytes);
+    uint32_t const first[GROUP_DIMENSIONS_MAX] = {0};
+    if (strcmp(what, "steps") == 0) return value_number(steps_of(&plan));
+    if (strcmp(what, "sent") == 0) return value_number((double)plan_sent_bytes(&plan, 0, first));
+    if (strcmp(what, "both_ways") == 0) { /* An axis' links, both directions, of all its axes. */
+        double rate = 0;
+        for (uint32_t i = 0; i < 2 * plan.group.dimension_count; i++) {
+            uint64_t bytes_per_s = 0;
+            int64_t latency_ps = 0;
+            machine_link(&machine, 0, 2 * plan.group.dimension[i / 2].axis + i % 2, &bytes_per_s,
+                         &latency_ps);
+            rate += (double)bytes_per_s;
+        }
+        return value_number(rate);
+    }
+    row_fail(row, "a collective has no %s", what);
+}
+
+const struct case_evaluator case_collective[] = {{"collective", collective}, {NULL, NULL}};

@@ -1,0 +1,248 @@
+/*
+ * Evaluators of training steps: the accounting (sim/workload/counts.h), the rules of the roofline
+ * and the step as it is played. A row's parameters become a scenario's text, so that all of its
+ * reading and checking is on the way.
+ */
+#include <string.h>
+
+#include "sim/base/arena.h"
+#include "sim/base/text.h"
+#include "sim/base/units.h"
+#include "sim/fold/fold.h"
+#include "sim/replay/replay.h"
+#include "sim/roofline/roofline.h"
+#include "sim/scenario/scenario.h"
+#include "tests/validation/case_parts.h"
+#include "tests/validation/case_workload.h"
+
+/* "x y" to {"x": true, "y": true, "z": false} on as many axes as the shape has. */
+static void add_wrap(struct text *text, const char *shape, const char *axes)
+{
+    uint32_t axis_count = 1;
+    for (const char *at = shape; *at != '\0'; at++) axis_count += *at == 'x';
+    text_add(text, ", \"unrealisable\": true, \"wrap\": {");
+    for (uint32_t axis = 0; axis < axis_count; axis++)
+        text_add(text, "%s\"%s\": %s", axis == 0 ? "" : ", ", machine_axis_name(axis),
+                 strchr(axes, *machine_axis_name(axis)) != NULL ? "true" : "false");
+    text_add(text, "}");
+}
+
+/* "fsdp=x,y tp=z" to {"fsdp": ["x", "y"], "tp": ["z"]} */
+static void add_mesh(struct text *text, const char *mesh)
+{
+    text_add(text, "{\"");
+    for (; *mesh != '\0'; mesh++) {
+        if (*mesh == '=')
+            text_add(text, "\": [\"");
+        else if (*mesh == ',')
+            text_add(text, "\", \"");
+        else if (*mesh == ' ')
+            text_add(text, "\"], \"");
+        else
+            text_add(text, "%c", *mesh);
+    }
+    text_add(text, "\"]}");
+}
+
+static void add_workload(struct text *text, const struct case_row *row)
+{
+    static const char *const numbers[] = {"sequence_length", "zero", "accumulate"};
+    static const char *const words[] = {"remat", "attention", "gather", "backward_order"};
+    text_add(text, "\"workload\": {\"kind\": \"train_step\", \"allow_oversubscription\": true, ");
+    if (row_has(row, "model") || row_has(row, "N"))
+        text_add(text, "\"model\": \"%s\"", row_text_or(row, "model", "llama-3-8b"));
+    else
+        text_add(text,
+                 "\"model\": {\"kind\": \"mlp\", \"D\": %llu, \"F\": %llu, \"layers\": %llu, "
+                 "\"matrices\": %llu}",
+                 (unsigned long long)row_count(row, "D"), (unsigned long long)row_count(row, "F"),
+                 (unsigned long long)row_count_or(row, "L", 1),
+                 (unsigned long long)row_count_or(row, "matrices", 2));
+    const char *batch = row_has(row, "batch_tokens") ? "batch_tokens" : "sequence_length";
+    text_add(text, ", \"batch_tokens\": %llu", (unsigned long long)row_count(row, batch));
+    for (size_t i = 0; i < sizeof numbers / sizeof *numbers; i++)
+        if (row_has(row, numbers[i]))
+            text_add(text, ", \"%s\": %llu", numbers[i],
+                     (unsigned long long)row_count(row, numbers[i]));
+    for (size_t i = 0; i < sizeof words / sizeof *words; i++)
+        if (row_has(row, words[i]))
+            text_add(text, ", \"%s\": \"%s\"", words[i], row_text(row, words[i]));
+    if (row_has(row, "format"))
+        text_add(text, ", \"formats\": {\"weights\": \"%s\", \"activations\": \"%s\"}",
+                 row_text(row, "format"), row_text(row, "format"));
+    text_add(text, "}");
+}
+
+struct step {
+    struct scenario scenario;
+    struct machine machine;
+    struct mesh mesh;
+    struct program program;
+};
+
+static struct step step_of(const struct case_row *row, uint64_t layers)
+{
+    struct step step;
+    struct text text = {0};
+    struct error error = {0};
+    const char *shape = row_text_or(row, "shape", "2x2x1");
+    text_add(&text, "{\"podsim\": 1, \"title\": \"case\", \"machine\": {\"chip\": \"%s\", ",
+             row_text_or(row, "chip", "tpu-v5p"));
+    text_add(&text, "\"shape\": \"%s\", \"profile\": \"%s\"", shape,
+             row_text_or(row, "profile", "ideal"));
+    if (row_has(row, "wrap"))
+        add_wrap(&text, shape, row_text(row, "wrap"));
+    else if (row_flag_or(row, "unrealisable", false))
+        text_add(&text, ", \"unrealisable\": true");
+    text_add(&text, "}, \"mesh\": ");
+    add_mesh(&text, row_text_or(row, "mesh", "dp=x,y,z"));
+    text_add(&text, ", ");
+    add_workload(&text, row);
+    text_add(&text, ", \"run\": {\"prefetch_layers\": %llu, \"collective_matmul\": %s}}",
+             (unsigned long long)row_count_or(row, "prefetch_layers", 1),
+             row_flag_or(row, "collective_matmul", true) ? "true" : "false");
+    if (text.failed) row_fail(row, "no memory");
+    row_check(row,
+              scenario_read_text(row->arena, "case.json", text.bytes, text.size_bytes, NULL, 0,
+                                 &step.scenario, &error),
+              &error);
+    text_free(&text);
+    if (row_has(row, "N")) step.scenario.workload.model = row_model(row);
+    if (layers != 0) step.scenario.workload.model.layers = layers;
+    row_check(row, machine_build(row->arena, &step.scenario.machine, &step.machine, &error),
+              &error);
+    row_check(row, mesh_build(row->arena, &step.scenario.mesh, &step.machine, &step.mesh, &error),
+              &error);
+    row_check(row,
+              workload_lower(row->arena, &step.scenario.workload, &step.machine, &step.mesh,
+                             &step.program, &error),
+              &error);
+    return step;
+}
+
+/* A chip's or the machine's share of a step, per token of the whole batch where it is FLOP. */
+static struct case_value counts(const struct case_row *row)
+{
+    struct step const step = step_of(row, 0);
+    struct workload_counts counts;
+    workload_count(&step.scenario.workload, &step.machine, &step.mesh, &counts);
+    const struct workload_traffic *fsdp = &counts.role[MESH_FSDP], *tp = &counts.role[MESH_TP];
+    const struct workload_traffic *dp = &counts.role[MESH_DP];
+    double const chips = step.machine.chip_count;
+    const struct {
+        const char *name;
+        double value;
+    } numbers[] = {
+        {"matmul_flop", counts.matmul_flop},
+        {"machine_flop", counts.matmul_flop * chips},
+        {"useful_flop", counts.useful_flop},
+        {"attention_flop", counts.useful_attention_flop},
+        {"parameter_bytes", counts.parameter_bytes},
+        {"optimizer_bytes", counts.optimizer_bytes},
+        {"state_bytes", counts.parameter_bytes + counts.optimizer_bytes},
+        {"gradient_bytes", counts.gradient_bytes},
+        {"activation_bytes", counts.activation_bytes},
+        {"machine_activation_bytes", counts.activation_bytes * chips},
+        {"gathered_bytes", counts.gathered_bytes},
+        {"fsdp_gather_bytes", fsdp->gather_bytes},
+        {"fsdp_scatter_bytes", fsdp->scatter_bytes},
+        {"tp_gather_bytes", tp->gather_bytes},
+        {"tp_scatter_bytes", tp->scatter_bytes},
+        {"dp_bytes", 2 * dp->all_reduce_bytes + dp->gather_bytes + dp->scatter_bytes},
+    };
+    const char *what = row_text(row, "what");
+    for (size_t i = 0; i < sizeof numbers / sizeof *numbers; i++)
+        if (strcmp(numbers[i].name, what) == 0) return value_number(numbers[i].value);
+    row_fail(row, "counts have no %s", what);
+}
+
+/* The first compute op of that name in the program of a step. */
+static struct case_value op(const struct case_row *row)
+{
+    struct step const step = step_of(row, 0);
+    const char *name = row_text(row, "op");
+    for (uint32_t t = 0; t < step.program.template_count; t++) {
+        const struct program_template *template = &step.program.templates[t];
+        for (uint32_t i = 0; i < template->op_count; i++) {
+            const struct program_op *found = &template->op[i];
+            if (found->kind != PROGRAM_OP_COMPUTE || strcmp(found->name, name) != 0) continue;
+            const struct work *work = &step.program.works[found->index];
+            double const flop = (double)work_matmul_flop(work);
+            double const bytes = (double)(work->hbm_read_bytes + work->hbm_write_bytes);
+            if (strcmp(row_text(row, "what"), "intensity") == 0) return value_number(flop / bytes);
+            row_fail(row, "an op has no %s", row_text(row, "what"));
+        }
+    }
+    row_fail(row, "the step has no op %s", name);
+}
+
+static struct case_value rules(const struct case_row *row)
+{
+    struct step const step = step_of(row, 0);
+    struct roofline roofline;
+    roofline_train_step(&step.scenario.workload, &step.machine, &step.mesh, &roofline);
+    const struct roofline_rules *rules = &roofline.rules;
+    const struct {
+        const char *name;
+        double value;
+    } numbers[] = {
+        {"alpha", rules->alpha},
+        {"tokens_per_chip", rules->tokens_per_chip},
+        {"fsdp_critical_tokens", rules->fsdp_critical_tokens},
+        {"fsdp_exact_tokens", rules->fsdp_exact_tokens},
+        {"tp_critical_width", rules->tp_critical_width},
+        {"tp_mlp_width", rules->tp_mlp_width},
+        {"mixed_best_ranks", rules->mixed_best_ranks},
+        {"mixed_critical_tokens", rules->mixed_critical_tokens},
+        {"math", roofline.math_s},
+        {"ideal", roofline.ideal_s},
+        {"lower", roofline.lower_s},
+        {"upper", roofline.upper_s},
+    };
+    const char *what = row_text(row, "what");
+    for (size_t i = 0; i < sizeof numbers / sizeof *numbers; i++)
+        if (strcmp(numbers[i].name, what) == 0) return value_number(numbers[i].value);
+    row_fail(row, "the rules have no %s", what);
+}
+
+static struct trace played(const struct case_row *row, const struct step *step)
+{
+    struct fold fold;
+    struct trace trace;
+    struct error error = {0};
+    struct replay_options const options = {.engine = "fast"};
+    row_check(row, fold_build(row->arena, &step->machine, &step->program, false, &fold, &error),
+              &error);
+    row_check(
+        row,
+        replay_run(row->arena, &options, &step->machine, &step->program, &fold, &trace, &error),
+        &error);
+    return trace;
+}
+
+static double seconds(int64_t ps)
+{
+    return (double)ps / (double)TIME_PS_PER_S;
+}
+
+static struct case_value play(const struct case_row *row)
+{
+    struct step step = step_of(row, 0);
+    const char *what = row_text(row, "what");
+    struct trace const trace = played(row, &step);
+    double const layers = (double)step.scenario.workload.model.layers;
+    if (strcmp(what, "step") == 0) return value_number(seconds(trace.step_ps));
+    if (strcmp(what, "forward_math") == 0)
+        return value_number(seconds(trace.phase[PROGRAM_PHASE_FORWARD].compute_ps) / layers);
+    if (strcmp(what, "backward_math") == 0)
+        return value_number(seconds(trace.phase[PROGRAM_PHASE_BACKWARD].compute_ps) / layers);
+    if (strcmp(what, "exposed") == 0) return value_number(seconds(trace.exposed_ps));
+    if (strcmp(what, "layer") == 0) { /* What one more layer costs, the ends left out. */
+        step = step_of(row, 2 * step.scenario.workload.model.layers);
+        return value_number(seconds(played(row, &step).step_ps - trace.step_ps) / layers);
+    }
+    row_fail(row, "a played step has no %s", what);
+}
+
+const struct case_evaluator case_train[] = {
+    {"counts", counts}, {"op", op}, {"rules", rules}, {"play", play}, {NULL, NULL}};

@@ -1,0 +1,12 @@
+/*
+ * case_workload.h: a training step as rows name it.
+ */
+#ifndef TESTS_VALIDATION_CASE_WORKLOAD_H
+#define TESTS_VALIDATION_CASE_WORKLOAD_H
+
+#include "sim/workload/model.h"
+#include "tests/validation/case_row.h"
+
+struct model row_model(const struct case_row *row);
+
+#endif

@@ -5,28 +5,20 @@
 
 /* The whole machine's classes, before folding: what a translation must map onto itself. */
 struct oddities {
-    uint8_t *chip_class; /* [chip]; NULL: none is odd. */
-    uint8_t *link_class; /* [chip · ports + port]; NULL: none is odd. */
+    uint16_t *chip_class; /* [chip]; NULL: none is odd. */
+    uint8_t *link_class;  /* [chip · ports + port]; NULL: none is odd. */
 };
 
-static enum status chip_class_find(struct fold *fold, const struct machine_chip_override *odd,
-                                   uint8_t *ret_class, struct error *reterr)
+static uint16_t chip_class_find(struct fold *fold, const struct machine_chip_override *odd)
 {
     for (uint32_t i = 0; i < fold->chip_class_count; i++) {
         const struct fold_chip_class *known = &fold->chip_classes[i];
-        if (known->math_ppm == odd->math_ppm && known->hbm_ppm == odd->hbm_ppm) {
-            *ret_class = (uint8_t)i;
-            return STATUS_OK;
-        }
+        if (known->math_ppm == odd->math_ppm && known->hbm_ppm == odd->hbm_ppm) return (uint16_t)i;
     }
-    if (fold->chip_class_count == FOLD_CLASSES_MAX) {
-        return error_set(reterr, STATUS_LIMIT, "/machine/chips",
-                         "more than %d different kinds of chips", FOLD_CLASSES_MAX);
-    }
+    SIM_ASSERT(fold->chip_class_count < FOLD_CHIP_CLASSES_MAX);
     fold->chip_classes[fold->chip_class_count] =
         (struct fold_chip_class){.math_ppm = odd->math_ppm, .hbm_ppm = odd->hbm_ppm};
-    *ret_class = (uint8_t)fold->chip_class_count++;
-    return STATUS_OK;
+    return (uint16_t)fold->chip_class_count++;
 }
 
 static enum status link_class_find(struct fold *fold, const struct machine_link_override *odd,
@@ -43,9 +35,9 @@ static enum status link_class_find(struct fold *fold, const struct machine_link_
             return STATUS_OK;
         }
     }
-    if (fold->link_class_count == FOLD_CLASSES_MAX) {
+    if (fold->link_class_count == FOLD_LINK_CLASSES_MAX) {
         return error_set(reterr, STATUS_LIMIT, "/machine/links",
-                         "more than %d different kinds of links", FOLD_CLASSES_MAX);
+                         "more than %d different kinds of links", FOLD_LINK_CLASSES_MAX);
     }
     fold->link_classes[fold->link_class_count] = wanted;
     *ret_class = (uint8_t)fold->link_class_count++;
@@ -54,7 +46,7 @@ static enum status link_class_find(struct fold *fold, const struct machine_link_
 
 /* Gives a class to every chip that the pattern covers; a later pattern overrides an earlier one. */
 static void chip_class_paint(const struct machine *machine, const struct machine_chip_override *odd,
-                             uint8_t class, uint8_t *chip_class)
+                             uint16_t class, uint16_t *chip_class)
 {
     uint32_t first[MACHINE_AXES_MAX], last[MACHINE_AXES_MAX];
     for (uint32_t axis = 0; axis < MACHINE_AXES_MAX; axis++) {
@@ -73,11 +65,10 @@ static enum status oddities_find(struct arena *arena, const struct machine *mach
 {
     if (machine->chip_override_count > 0) {
         void *memory = NULL;
-        STATUS_TRY(arena_try(arena, machine->chip_count, 1, &memory, reterr));
+        STATUS_TRY(arena_try(arena, machine->chip_count, sizeof *odd->chip_class, &memory, reterr));
         odd->chip_class = memory;
         for (uint32_t i = 0; i < machine->chip_override_count; i++) {
-            uint8_t class = 0;
-            STATUS_TRY(chip_class_find(fold, &machine->chips[i], &class, reterr));
+            uint16_t const class = chip_class_find(fold, &machine->chips[i]);
             chip_class_paint(machine, &machine->chips[i], class, odd->chip_class);
         }
     }
@@ -187,11 +178,11 @@ static enum status classes_fold(struct arena *arena, const struct machine *machi
                                 const struct oddities *odd, struct fold *fold, struct error *reterr)
 {
     void *chips = NULL, *links = NULL;
-    STATUS_TRY(arena_try(arena, fold->chip_count, 1, &chips, reterr));
+    STATUS_TRY(arena_try(arena, fold->chip_count, sizeof(uint16_t), &chips, reterr));
     STATUS_TRY(arena_try(arena, (uint64_t)fold->chip_count * MACHINE_PORTS_MAX, 1, &links, reterr));
     for (uint32_t replayed = 0; replayed < fold->chip_count; replayed++) {
         uint64_t const chip = fold_machine_chip(fold, machine, replayed);
-        if (odd->chip_class != NULL) ((uint8_t *)chips)[replayed] = odd->chip_class[chip];
+        if (odd->chip_class != NULL) ((uint16_t *)chips)[replayed] = odd->chip_class[chip];
         if (odd->link_class == NULL) continue;
         for (uint64_t port = 0; port < MACHINE_PORTS_MAX; port++) {
             ((uint8_t *)links)[(uint64_t)replayed * MACHINE_PORTS_MAX + port] =
@@ -208,6 +199,10 @@ enum status fold_build(struct arena *arena, const struct machine *machine,
                        struct error *reterr)
 {
     struct fold fold = {.axis_count = machine->axis_count, .chip_count = 1};
+    void *memory = NULL;
+    STATUS_TRY(arena_try(arena, (uint64_t)machine->chip_override_count + 1,
+                         sizeof *fold.chip_classes, &memory, reterr));
+    fold.chip_classes = memory;
     fold.chip_classes[0] = (struct fold_chip_class){.math_ppm = PPM_ONE, .hbm_ppm = PPM_ONE};
     fold.chip_class_count = 1;
     fold.link_classes[0] = (struct fold_link_class){.bytes_per_s = machine->chip.ici_bytes_per_s,

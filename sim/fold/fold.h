@@ -19,7 +19,10 @@
 
 struct arena;
 
-enum { FOLD_CLASSES_MAX = 64 };
+enum {
+    FOLD_CHIP_CLASSES_MAX = MACHINE_OVERRIDES_MAX + 1,
+    FOLD_LINK_CLASSES_MAX = 64, /* A message on its route names the slowest in six bits. */
+};
 
 struct fold_chip_class {
     uint32_t math_ppm;
@@ -38,17 +41,18 @@ struct fold {
     const char *reason[MACHINE_AXES_MAX]; /* Why the period is what it is. */
     uint32_t chip_count;                  /* Replayed: the product of the periods. */
 
-    struct fold_chip_class chip_classes[FOLD_CLASSES_MAX]; /* Class 0: a chip like the others. */
+    struct fold_chip_class *chip_classes; /* Class 0: a chip like the others. */
     uint32_t chip_class_count;
-    struct fold_link_class link_classes[FOLD_CLASSES_MAX]; /* Class 0: a link like the others. */
+    struct fold_link_class
+        link_classes[FOLD_LINK_CLASSES_MAX]; /* Class 0: a link like the others. */
     uint32_t link_class_count;
-    const uint8_t *chip_class; /* [replayed chip]; NULL: all of class 0. */
+    const uint16_t *chip_class; /* [replayed chip]; NULL: all of class 0. */
     const uint8_t
         *link_class; /* [replayed chip · MACHINE_PORTS_MAX + port]; NULL: all of class 0. */
 };
 
-/* `full`: every axis keeps its length. More than FOLD_CLASSES_MAX kinds of chips or links are
- * refused. */
+/* `full`: every axis keeps its length. More than FOLD_LINK_CLASSES_MAX kinds of links are refused.
+ */
 enum status fold_build(struct arena *arena, const struct machine *machine,
                        const struct program *program, bool full, struct fold *ret_fold,
                        struct error *reterr);

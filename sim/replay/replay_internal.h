@@ -184,7 +184,7 @@ struct chip_state {
     int64_t part_dma_ps; /* dma_ps when the part began. */
     int64_t account_ps;  /* Up to here the breakdown is written. */
     uint32_t running;    /* Streams with a collective under way, as bits. */
-    uint8_t class;
+    uint16_t class;
     uint8_t block_phase; /* enum program_phase of the compute stream's slot. */
     bool computes;
     bool shown;

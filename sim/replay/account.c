@@ -135,18 +135,20 @@ static void link_results(const struct replay *replay, struct trace *trace)
 static void demand_results(const struct replay *replay, uint32_t chip, struct trace *trace)
 {
     const struct program *program = replay->program;
-    const struct op_table *ops = &replay->ops[replay->chips[chip].class * program->work_count];
+    const struct fold_chip_class *class = &replay->fold->chip_classes[replay->chips[chip].class];
     for (uint32_t b = 0; b < replay->role->block_count; b++) {
         const struct program_block *block = &replay->role->block[b];
         const struct program_template *template = &program->templates[block->template_index];
         struct trace_phase *phase = &trace->phase[block->phase];
         for (uint32_t i = 0; i < template->op_count; i++) {
             if (template->op[i].kind != PROGRAM_OP_COMPUTE) continue;
-            const struct compute_time *time = &ops[template->op[i].index].time;
-            phase->mxu_ps += time->mxu_ps * block->repeat;
-            phase->vpu_ps += time->vpu_ps * block->repeat;
-            phase->hbm_ps += time->hbm_ps * block->repeat;
-            phase->vmem_ps += time->vmem_ps * block->repeat;
+            struct compute_time const time =
+                compute_time(&replay->machine->chip, &program->works[template->op[i].index],
+                             class->math_ppm, class->hbm_ppm);
+            phase->mxu_ps += time.mxu_ps * block->repeat;
+            phase->vpu_ps += time.vpu_ps * block->repeat;
+            phase->hbm_ps += time.hbm_ps * block->repeat;
+            phase->vmem_ps += time.vmem_ps * block->repeat;
         }
     }
     for (uint32_t p = 0; p < trace->phase_count; p++) {

@@ -121,18 +121,15 @@ struct plan_table {
     uint32_t index; /* Of the program's plans. */
 };
 
-/* A span of time cut into parts, as even as integers allow: the first `longer` have 1 ps more. */
-struct op_share {
-    int64_t part_ps;
-    uint32_t longer;
-};
-
-struct op_table {           /* Compute ops, per chip class. */
-    struct op_share idle;   /* Of the whole op on a chip whose HBM does nothing else. */
-    struct op_share shared; /* Of its HBM traffic and what does not stream, were HBM the slowest. */
-    bool uses_hbm;
+/* A compute op on one class of chips: 32 bytes. A span of time is cut into the op's parts as evenly
+ * as integers allow: the first `longer` have 1 ps more. */
+struct op_table {
+    int64_t idle_ps;   /* A part on a chip whose HBM does nothing else. */
+    int64_t shared_ps; /* Its HBM traffic and what does not stream, were HBM the slowest. */
+    uint32_t idle_longer;
+    uint32_t shared_longer;
     uint32_t parts; /* 0: no op has this work. */
-    struct compute_time time;
+    bool uses_hbm;
 };
 
 /* Ops of one stream in one template, as indices into the template. */
@@ -246,7 +243,7 @@ struct replay {
     uint32_t port_count;
     uint32_t *neighbour; /* [port][chip]; UINT32_MAX: no link. */
     struct plan_table *plans;
-    struct op_table *ops;          /* [chip class][work] */
+    struct op_table *ops;          /* [work][chip class]: chips are mostly at one op. */
     struct stream_ops *stream_ops; /* [template][stream] */
     uint16_t *slot_template;       /* [slot] */
     uint32_t *stream_totals;       /* [stream]: parts of the whole step. */
@@ -304,6 +301,12 @@ static inline struct lane_state *lane_at(struct replay *replay, uint32_t lane, u
 static inline struct link_state *link_at(struct replay *replay, uint32_t port, uint32_t chip)
 {
     return &replay->links[(uint64_t)port * replay->chip_count + chip];
+}
+
+static inline struct op_table *op_table_at(const struct replay *replay, uint32_t work,
+                                           uint32_t class)
+{
+    return &replay->ops[(uint64_t)work * replay->fold->chip_class_count + class];
 }
 
 static inline uint16_t *running_at(struct replay *replay, uint32_t stream, uint32_t chip)

@@ -161,12 +161,7 @@ static void stream_advance(struct replay *replay, uint32_t stream, uint32_t chip
 static const struct op_table *compute_table(const struct replay *replay, uint32_t chip,
                                             const struct program_op *op)
 {
-    return &replay->ops[replay->chips[chip].class * replay->program->work_count + op->index];
-}
-
-static inline int64_t share_ps(const struct op_share *share, uint32_t part)
-{
-    return share->part_ps + (part < share->longer);
+    return op_table_at(replay, op->index, replay->chips[chip].class);
 }
 
 static void compute_begin_part(struct replay *replay, uint32_t chip, int64_t now_ps)
@@ -180,7 +175,8 @@ static void compute_begin_part(struct replay *replay, uint32_t chip, int64_t now
     self->part_dma_ps = replay->dma_ps[chip];
     state->part_runs = true;
     state->begun++;
-    int64_t const duration_ps = share_ps(&compute_table(replay, chip, op)->idle, state->part);
+    const struct op_table *table = compute_table(replay, chip, op);
+    int64_t const duration_ps = table->idle_ps + (state->part < table->idle_longer);
     engine_post(replay->engine, now_ps + duration_ps,
                 order_make(EVENT_COMPUTE_END, 0, PROGRAM_COMPUTE, 0),
                 channel_of(replay, EVENT_COMPUTE_END, 0), chip);
@@ -194,10 +190,10 @@ static int64_t part_end_ps(const struct replay *replay, uint32_t chip,
 {
     const struct chip_state *self = &replay->chips[chip];
     const struct op_table *table = compute_table(replay, chip, op);
-    int64_t const idle_ps = share_ps(&table->idle, state->part);
+    int64_t const idle_ps = table->idle_ps + (state->part < table->idle_longer);
     if (!table->uses_hbm) return self->part_begin_ps + idle_ps;
     int64_t const dma_ps = replay->dma_ps[chip] - self->part_dma_ps;
-    int64_t const shared_ps = share_ps(&table->shared, state->part) + dma_ps;
+    int64_t const shared_ps = table->shared_ps + (state->part < table->shared_longer) + dma_ps;
     return self->part_begin_ps + (shared_ps > idle_ps ? shared_ps : idle_ps);
 }
 

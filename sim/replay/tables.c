@@ -62,23 +62,21 @@ static enum status streams_build(struct arena *arena, struct replay *replay, str
     return STATUS_OK;
 }
 
-static struct op_share share_build(int64_t whole_ps, uint32_t parts)
-{
-    return (struct op_share){.part_ps = whole_ps / parts, .longer = (uint32_t)(whole_ps % parts)};
-}
-
 static void op_build(const struct replay *replay, uint32_t class, const struct program_op *op)
 {
     const struct program *program = replay->program;
-    struct op_table *table = &replay->ops[class * program->work_count + op->index];
+    struct op_table *table = op_table_at(replay, op->index, class);
+    struct compute_time const time = compute_time(
+        &replay->machine->chip, &program->works[op->index],
+        replay->fold->chip_classes[class].math_ppm, replay->fold->chip_classes[class].hbm_ppm);
+    int64_t const shared_ps = time.hbm_ps + time.rest_ps;
     SIM_ASSERT(table->parts == 0 || table->parts == op->parts);
-    table->parts = op->parts;
-    table->time = compute_time(&replay->machine->chip, &program->works[op->index],
-                               replay->fold->chip_classes[class].math_ppm,
-                               replay->fold->chip_classes[class].hbm_ppm);
-    table->idle = share_build(table->time.duration_ps, op->parts);
-    table->shared = share_build(table->time.hbm_ps + table->time.rest_ps, op->parts);
-    table->uses_hbm = table->time.hbm_ps > 0;
+    *table = (struct op_table){.idle_ps = time.duration_ps / op->parts,
+                               .idle_longer = (uint32_t)(time.duration_ps % op->parts),
+                               .shared_ps = shared_ps / op->parts,
+                               .shared_longer = (uint32_t)(shared_ps % op->parts),
+                               .parts = op->parts,
+                               .uses_hbm = time.hbm_ps > 0};
 }
 
 static enum status ops_build(struct arena *arena, struct replay *replay, struct error *reterr)

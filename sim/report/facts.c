@@ -284,6 +284,12 @@ enum status facts_build(struct arena *arena, const struct report_input *input,
         .idle_s = seconds(trace->idle_ps),
     };
     SIM_ASSERT(trace->compute_ps + trace->exposed_ps + trace->idle_ps == trace->step_ps);
+    double const rounding = 1 + 1e-9; /* Of the closed forms; instants are exact. */
+    if (facts.step_s * rounding < roofline->lower_s)
+        return error_set(reterr, STATUS_STUCK, "",
+                         "the step took %.9g s, which is below the roofline's lower bound of %.9g "
+                         "s (%s): one of them is wrong, so neither is shown",
+                         facts.step_s, roofline->lower_s, roofline->bound_by);
     if (trace->step_ps > 0) {
         double const peak = (double)trace->chips * roofline->peak_flop_per_s * facts.step_s;
         facts.tokens_per_s = (double)input->program->tokens / facts.step_s;

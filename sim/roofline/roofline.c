@@ -49,21 +49,12 @@ static bool one_way(const struct workload_plan *plan)
     return plan->algorithm != NULL && strcmp(plan->algorithm, "ring-one-way") == 0;
 }
 
-/* Seconds a dimension's busiest links need for a byte that every member has to receive over it.
- * Strided members share the links between them with the groups that they are interleaved with. */
-static double dimension_s_per_byte(const struct workload_plan *plan, const struct machine *machine,
-                                   const struct group_dimension *dimension)
+/* Links' worth of bandwidth that a dimension has for each member. Strided members share the links
+ * between them with the groups that they are interleaved with. */
+static double dimension_links(const struct workload_plan *plan,
+                              const struct group_dimension *dimension)
 {
-    double const ways = dimension->ring && !one_way(plan) ? 2 : 1;
-    double const rate = axis_bytes_per_s(machine, dimension->axis, dimension->ring);
-    return dimension->stride / (ways * rate);
-}
-
-/* V(N-1)/N, shared equally by the dimensions: what each has to carry to every member. */
-static double dimension_bytes(const struct group *group, double ranks, double array_bytes)
-{
-    if (group->dimension_count == 0) return 0;
-    return array_bytes * (ranks - 1) / ranks / group->dimension_count;
+    return (dimension->ring && !one_way(plan) ? 2.0 : 1.0) / dimension->stride;
 }
 
 static double ranks_of(const struct group *group)
@@ -73,16 +64,19 @@ static double ranks_of(const struct group *group)
     return ranks;
 }
 
+/* V(N-1)/N has to reach every member; no algorithm is faster than one that keeps all dimensions
+ * busy equally long: equal bytes on equal ones, half as many on a line as on a ring. */
 double roofline_gather_s(const struct workload_plan *plan, const struct machine *machine,
                          const struct group *group, double bytes)
 {
-    double const each = dimension_bytes(group, ranks_of(group), bytes);
-    double slowest = 0;
+    double rate = 0;
+    double const ranks = ranks_of(group);
     for (uint32_t i = 0; i < group->dimension_count; i++) {
-        double const time = each * dimension_s_per_byte(plan, machine, &group->dimension[i]);
-        if (time > slowest) slowest = time;
+        const struct group_dimension *dimension = &group->dimension[i];
+        rate += dimension_links(plan, dimension) *
+                axis_bytes_per_s(machine, dimension->axis, dimension->ring);
     }
-    return slowest;
+    return rate > 0 ? bytes * (ranks - 1) / ranks / rate : 0;
 }
 
 /* floor(n/2) steps on a ring both ways, n-1 else, each over `stride` links. */
@@ -118,9 +112,8 @@ static void add_group(const struct workload_plan *plan, const struct machine *ma
         traffic->gather_bytes + traffic->scatter_bytes + 2 * traffic->all_reduce_bytes;
     group->sent_bytes = group->array_bytes * (ranks - 1) / ranks;
     group->time_s = roofline_gather_s(plan, machine, &traffic->group, group->array_bytes);
-    double const full = 1 / (2 * (double)machine->chip.ici_bytes_per_s); /* One ring both ways. */
-    double const unit = roofline_gather_s(plan, machine, &traffic->group, 1) * ranks / (ranks - 1);
-    group->axes = full / unit;
+    for (uint32_t i = 0; i < traffic->group.dimension_count; i++) /* A ring both ways is one. */
+        group->axes += dimension_links(plan, &traffic->group.dimension[i]) / 2;
     group->hop_s = group_hop_s(plan, machine, &traffic->group);
     group->hops_total_s = group->hop_s * (double)(count + traffic->all_reduce_count);
 }
@@ -143,14 +136,12 @@ static double axis_busy_s(const struct workload_plan *plan, const struct machine
         for (uint32_t i = 0; i < group->dimension_count; i++) {
             const struct group_dimension *dimension = &group->dimension[i];
             if (dimension->axis != axis) continue;
-            double const per_byte = dimension_s_per_byte(plan, machine, dimension);
-            double const ranks = ranks_of(group);
             if (dimension->ring) {
-                rings += per_byte * dimension_bytes(group, ranks, more + less);
+                rings += roofline_gather_s(plan, machine, group, more + less);
                 continue;
             }
             double const both = more + less / (dimension->size - 1);
-            double const line = per_byte * dimension_bytes(group, ranks, both);
+            double const line = roofline_gather_s(plan, machine, group, both);
             if (line > lines) lines = line;
         }
     }

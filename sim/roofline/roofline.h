@@ -64,7 +64,7 @@ struct roofline {
     double hbm_s;    /* Bytes of the compute ops and of the collectives over HBM bandwidth. */
     double hbm_collectives_s; /* Of it, the collectives'. */
     /* Bytes over each machine axis on its busiest links, both directions used where it is a ring. A
-     * group over several axes gives each the same bytes. */
+     * group over several axes keeps all of them busy equally long. */
     double ici_s[MACHINE_AXES_MAX];
     double latency_s; /* Hops of the collectives on the critical path, had they no bytes. */
     double lower_s; /* The largest of math_s, vector_s, hbm_s and ici_s: a bound of any schedule. */
@@ -108,8 +108,8 @@ void roofline_from_counts(const struct workload_plan *plan, const struct machine
 /* The group of that name, or NULL. */
 const struct roofline_group *roofline_group_find(const struct roofline *roofline, const char *name);
 
-/* Seconds that the links of a group need for an AllGather or ReduceScatter of `bytes`, every axis
- * of the group carrying the same bytes and no hop taking time. */
+/* Seconds that the links of a group need for an AllGather or ReduceScatter of `bytes`, all of its
+ * axes busy equally long and no hop taking time. */
 double roofline_gather_s(const struct workload_plan *plan, const struct machine *machine,
                          const struct group *group, double bytes);
 

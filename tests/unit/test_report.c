@@ -189,6 +189,20 @@ static void a_step_is_bound_by_its_busiest_resource_or_by_latency(void **state)
     finish();
 }
 
+static void a_step_below_its_roofline_is_an_error(void **state)
+{
+    (void)state;
+    struct facts facts;
+    struct error error = {0};
+    prepare(&case_mlp, "4x4x4", "x y", "z");
+    report.roofline.lower_s = (double)report.trace.step_ps / 1e12;
+    assert_int_equal(facts_build(report.made.arena, &report.input, &facts, &error), STATUS_OK);
+    report.roofline.lower_s *= 1.000001;
+    assert_int_equal(facts_build(report.made.arena, &report.input, &facts, &error), STATUS_STUCK);
+    assert_non_null(strstr(error.message, "below the roofline"));
+    finish();
+}
+
 static bool has_note(const struct notes *notes, const char *words)
 {
     for (uint32_t i = 0; i < notes->count; i++)
@@ -352,6 +366,7 @@ int main(void)
         cmocka_unit_test(the_parts_above_the_bound_sum_to_the_difference),
         cmocka_unit_test(busbw_is_nccl_tests),
         cmocka_unit_test(a_step_is_bound_by_its_busiest_resource_or_by_latency),
+        cmocka_unit_test(a_step_below_its_roofline_is_an_error),
         cmocka_unit_test(notes_come_from_the_numbers),
         cmocka_unit_test(alternatives_are_meshes_that_can_run),
         cmocka_unit_test(screens_fit_and_are_plain_unless_asked),

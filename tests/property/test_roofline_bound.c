@@ -1,0 +1,172 @@
+/* No step is faster than its roofline, and no axis or unit less busy: over meshes, shapes, models
+ * and policies drawn from a printed seed. */
+#include <inttypes.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "sim/base/arena.h"
+#include "sim/fold/fold.h"
+#include "sim/replay/replay.h"
+#include "sim/report/notes.h"
+#include "sim/scenario/scenario.h"
+
+enum { STEPS = 100, SEED = 20240607 };
+
+static uint64_t state_of_draws = SEED;
+
+static uint32_t draw(uint32_t choices)
+{
+    state_of_draws ^= state_of_draws << 13; /* xorshift64 (Marsaglia 2003) */
+    state_of_draws ^= state_of_draws >> 7;
+    state_of_draws ^= state_of_draws << 17;
+    return (uint32_t)(state_of_draws >> 33) % choices;
+}
+
+static const char *pick(const char *const *texts, uint32_t count)
+{
+    return texts[draw(count)];
+}
+#define PICK(...)                                                                                  \
+    pick((const char *const[]){__VA_ARGS__},                                                       \
+         sizeof((const char *const[]){__VA_ARGS__}) / sizeof(const char *))
+
+static void write_scenario(char *text, size_t room)
+{
+    const char *shape = PICK("4x4x4", "4x4", "8x4", "16", "2x2x4", "4x8x4", "5x3", "8");
+    const char *mesh = NULL;
+    uint32_t axes = 1;
+    for (const char *c = shape; *c != '\0'; c++) axes += *c == 'x';
+    if (axes == 3)
+        mesh = PICK("\"fsdp\":[\"x\",\"y\"],\"tp\":[\"z\"]", "\"fsdp\":[\"x\",\"y\",\"z\"]",
+                    "\"dp\":[\"x\"],\"fsdp\":[\"y\"],\"tp\":[\"z\"]",
+                    "\"tp\":[\"x\",\"y\"],\"fsdp\":[\"z\"]",
+                    "\"fsdp\":[\"x\",\"y:2\"],\"tp\":[\"y:2\",\"z\"]");
+    else if (axes == 2)
+        mesh = PICK("\"fsdp\":[\"x\"],\"tp\":[\"y\"]", "\"fsdp\":[\"x\",\"y\"]",
+                    "\"dp\":[\"x\"],\"fsdp\":[\"y\"]", "\"tp\":[\"x\"],\"fsdp\":[\"y\"]");
+    else
+        mesh = PICK("\"fsdp\":[\"x\"]", "\"tp\":[\"x\"]", "\"fsdp\":[\"x:4\"],\"tp\":[\"x:2\"]",
+                    "\"dp\":[\"x\"]", "\"tp\":[\"x:4\"],\"fsdp\":[\"x:4\"]");
+    static const char *const odd[][4] = {
+        {"", ",\"chips\":[{\"at\":[1],\"math\":0.5}]",
+         ",\"links\":[{\"from\":[0],\"to\":[1],\"rate\":\"9GB/s\"}]",
+         ",\"links\":[{\"from\":[1],\"to\":[2],\"rate\":\"900GB/s\"}]"},
+        {"", ",\"chips\":[{\"at\":[1,\"*\"],\"hbm\":0.8}]",
+         ",\"links\":[{\"from\":[0,0],\"to\":[1,0],\"rate\":\"9GB/s\"}]",
+         ",\"links\":[{\"from\":[1,1],\"to\":[1,2],\"rate\":\"900GB/s\"}]"},
+        {"", ",\"chips\":[{\"at\":[\"*\",1,\"*\"],\"math\":0.3,\"hbm\":0.9}]",
+         ",\"links\":[{\"from\":[0,0,0],\"to\":[0,0,1],\"rate\":\"9GB/s\"}]",
+         ",\"links\":[{\"from\":[1,1,1],\"to\":[1,1,2],\"rate\":\"900GB/s\"}]"},
+    };
+    const char *model = PICK("{\"kind\":\"mlp\",\"D\":960,\"F\":3840,\"layers\":2,\"matrices\":2}",
+                             "{\"kind\":\"mlp\",\"D\":1920,\"F\":1920,\"layers\":3,\"matrices\":3}",
+                             "\"llama-3-8b\"", "\"llama-2-13b\"");
+    bool const mlp = model[0] == '{';
+    static const uint32_t tokens[] = {15360, 61440, 245760, 983040};
+    (void)snprintf(
+        text, room,
+        "{\"podsim\":1,\"title\":\"drawn\",\"machine\":{\"chip\":\"%s\",\"shape\":\"%s\","
+        "\"profile\":\"%s\",\"unrealisable\":true,\"wrap\":{\"x\":%s}%s},\"mesh\":{%s},"
+        "\"workload\":{\"kind\":\"train_step\",\"model\":%s,\"batch_tokens\":%u%s,"
+        "\"remat\":\"%s\",\"accumulate\":%s,\"gather\":\"%s\",\"allow_oversubscription\":true},"
+        "\"run\":{\"prefetch_layers\":%s,\"collective_matmul\":%s}}",
+        axes == 3 ? PICK("tpu-v5p", "tpu-v4p") : PICK("tpu-v5e", "tpu-v6e"), shape,
+        PICK("ideal", "measured"), PICK("true", "false"), odd[axes - 1][draw(4)], mesh, model,
+        tokens[draw(4)], mlp ? "" : ",\"sequence_length\":1920",
+        PICK("none", "block", "big_matmuls"), PICK("1", "2"), PICK("block", "tensor", "layer"),
+        PICK("0", "1", "2"), PICK("true", "false"));
+}
+
+/* Plays it; false if it is refused, which a drawn combination may be. */
+static bool check_step(const char *text, struct error *error)
+{
+    struct arena *arena = arena_create(0);
+    struct scenario scenario;
+    struct machine machine;
+    struct mesh mesh;
+    struct program program;
+    struct fold fold;
+    struct trace trace;
+    struct replay_options const options = {.engine = "fast"};
+    bool const played =
+        scenario_read_text(arena, "drawn", text, strlen(text), NULL, 0, &scenario, error) ==
+            STATUS_OK &&
+        machine_build(arena, &scenario.machine, &machine, error) == STATUS_OK &&
+        mesh_build(arena, &scenario.mesh, &machine, &mesh, error) == STATUS_OK &&
+        workload_lower(arena, &scenario.workload, &machine, &mesh, &program, error) == STATUS_OK &&
+        fold_build(arena, &machine, &program, false, &fold, error) == STATUS_OK &&
+        replay_run(arena, &options, &machine, &program, &fold, &trace, error) == STATUS_OK;
+    if (played) {
+        struct roofline roofline;
+        roofline_train_step(&scenario.workload, &machine, &mesh, &roofline);
+        double const step_s = (double)trace.step_ps / 1e12, rounding = 1 + 1e-9;
+        if (step_s * rounding < roofline.lower_s)
+            fail_msg("%.9g s is below the roofline's %.9g s (%s): %s", step_s, roofline.lower_s,
+                     roofline.bound_by, text);
+        double const mxu_s = (double)trace.queue_busy_ps[TRACE_QUEUE_MXU] / 1e12;
+        bool const alike = machine.chip_override_count == 0; /* Else the reported chip decides. */
+        if (alike && (mxu_s * rounding < roofline.math_s || mxu_s > roofline.math_s * (1 + 1e-6)))
+            fail_msg("the mxu works %.9g s, not %.9g s: %s", mxu_s, roofline.math_s, text);
+        /* Odd links and strided parts are not what the shares of several axes are solved for. */
+        bool const even = machine.link_override_count == 0 && strstr(text, "y:2") == NULL;
+        for (uint32_t axis = 0; even && axis < machine.axis_count; axis++) {
+            int64_t busy_ps = trace.link[2 * axis].busy_ps;
+            if (trace.link[2 * axis + 1].busy_ps > busy_ps)
+                busy_ps = trace.link[2 * axis + 1].busy_ps;
+            /* Shares of several axes are rounded to small whole numbers. */
+            if ((double)busy_ps / 1e12 * (1 + 1e-3) < roofline.ici_s[axis])
+                fail_msg("axis %s is busy %.9g s, not %.9g s: %s", machine_axis_name(axis),
+                         (double)busy_ps / 1e12, roofline.ici_s[axis], text);
+        }
+        struct report_input const input = {.title = "drawn",
+                                           .question = "",
+                                           .machine = &machine,
+                                           .mesh = &mesh,
+                                           .workload = &scenario.workload,
+                                           .program = &program,
+                                           .trace = &trace,
+                                           .roofline = &roofline};
+        struct facts facts;
+        struct notes notes;
+        assert_int_equal(facts_build(arena, &input, &facts, error), STATUS_OK);
+        assert_int_equal(notes_build(arena, &input, &facts, &notes, error), STATUS_OK);
+        double sum = 0;
+        for (uint32_t i = 0; i < notes.part_count; i++) sum += notes.part[i].seconds;
+        double const above = facts.step_s - roofline.lower_s;
+        assert_true(sum > above - 1e-9 * facts.step_s && sum < above + 1e-9 * facts.step_s);
+    }
+    arena_destroy(arena);
+    return played;
+}
+
+static void no_step_is_below_its_roofline(void **state)
+{
+    (void)state;
+    uint32_t played = 0;
+    print_message("seed %d\n", SEED);
+    for (uint32_t i = 0; i < STEPS; i++) {
+        char text[1200];
+        struct error error = {0};
+        write_scenario(text, sizeof text);
+        if (check_step(text, &error))
+            played++;
+        else
+            assert_true(error.status == STATUS_INVALID || error.status == STATUS_UNSUPPORTED);
+    }
+    print_message("%u of %d drawn steps played\n", played, STEPS);
+    assert_true(played > STEPS / 3);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(no_step_is_below_its_roofline),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

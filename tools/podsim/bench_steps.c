@@ -31,18 +31,21 @@ static const struct {
     const char *name;
     const char *scenario; /* Built in; NULL: slice_text. */
     bool full;
+    bool quick;
     const char *settings[3];
 } steps[] = {
-    {"headline folded", "llama3-70b-fsdp-tp-v5p-16x16x16", false, {NULL}},
-    {"headline --full", "llama3-70b-fsdp-tp-v5p-16x16x16", true, {NULL}},
-    {"MLP --full, 512 chips", NULL, true, {NULL}},
+    {"headline folded", "llama3-70b-fsdp-tp-v5p-16x16x16", false, true, {NULL}},
+    {"headline --full", "llama3-70b-fsdp-tp-v5p-16x16x16", true, false, {NULL}},
+    {"MLP --full, 512 chips", NULL, true, true, {NULL}},
     {"MLP --full, 4,096 chips",
      NULL,
      true,
+     false,
      {"/machine/shape=16x16x16", "/workload/batch_tokens=4194304"}},
     {"MLP --full, 8,960 chips",
      NULL,
      true,
+     false,
      {"/machine/shape=16x20x28", "/workload/batch_tokens=9175040"}},
 };
 enum { STEP_COUNT = sizeof steps / sizeof *steps };
@@ -133,9 +136,14 @@ static enum status measure(uint32_t index, struct bench_step *ret_step, struct e
     return STATUS_OK;
 }
 
-enum status bench_steps_run(struct bench_step *ret_steps, uint32_t *ret_count, struct error *reterr)
+enum status bench_steps_run(bool quick, struct bench_step *ret_steps, uint32_t *ret_count,
+                            struct error *reterr)
 {
-    for (uint32_t i = 0; i < STEP_COUNT; i++) STATUS_TRY(measure(i, &ret_steps[i], reterr));
-    *ret_count = STEP_COUNT;
+    *ret_count = 0;
+    for (uint32_t i = 0; i < STEP_COUNT; i++) {
+        if (quick && !steps[i].quick) continue;
+        STATUS_TRY(measure(i, &ret_steps[*ret_count], reterr));
+        *ret_count += 1;
+    }
     return STATUS_OK;
 }

@@ -5,6 +5,7 @@
 #ifndef TOOLS_PODSIM_BENCH_STEPS_H
 #define TOOLS_PODSIM_BENCH_STEPS_H
 
+#include <stdbool.h>
 #include <stdint.h>
 
 #include "sim/base/status.h"
@@ -23,8 +24,8 @@ struct bench_step {
     uint64_t peak_bytes; /* Resident. */
 };
 
-/* Fills up to BENCH_STEPS_MAX rows. */
-enum status bench_steps_run(struct bench_step *ret_steps, uint32_t *ret_count,
+/* Fills up to BENCH_STEPS_MAX rows; `quick`: only those that take well under a second. */
+enum status bench_steps_run(bool quick, struct bench_step *ret_steps, uint32_t *ret_count,
                             struct error *reterr);
 
 #endif

@@ -13,10 +13,11 @@
 
 static const struct option bench_options[] = {
     {"--json", "FILE", "write it as JSON; - is standard output", false},
+    {"--quick", NULL, "a few seconds: short loads, no step that takes long", false},
     {0},
 };
 
-enum { ENGINE_REPEATS = 3 };
+enum { ENGINE_REPEATS = 3, QUICK_SHRINK = 100 };
 
 struct measurements {
     struct bench_step step[BENCH_STEPS_MAX];
@@ -95,10 +96,13 @@ static int bench(const struct options *options)
     struct text text = {0}, result = {0};
     struct error error = {0};
     const char *const path = options_value(options, "--json");
+    bool const quick = options_has(options, "--quick");
     enum status status = output_open(&json, path, NULL, &error);
-    if (status == STATUS_OK) status = bench_steps_run(measured.step, &measured.step_count, &error);
     if (status == STATUS_OK)
-        status = bench_run(&(struct bench_options){.repeats = ENGINE_REPEATS, .shrink = 1},
+        status = bench_steps_run(quick, measured.step, &measured.step_count, &error);
+    if (status == STATUS_OK)
+        status = bench_run(&(struct bench_options){.repeats = quick ? 1 : ENGINE_REPEATS,
+                                                   .shrink = quick ? QUICK_SHRINK : 1},
                            &measured.engine, &error);
     if (status == STATUS_OK) {
         write_steps(measured.step, measured.step_count, &text);
@@ -118,7 +122,7 @@ static int bench(const struct options *options)
 
 const struct command command_bench = {
     .name = "bench",
-    .usage = "podsim bench [--json FILE|-]",
+    .usage = "podsim bench [--quick] [--json FILE|-]",
     .summary = "measures how fast the simulator itself is",
     .help = "Plays the headline folded and with every chip and hop, and one program on 512, 4,096\n"
             "and 8,960 chips: transfers, events, wall time, peak memory. A transfer is one move\n"

@@ -172,7 +172,9 @@ struct stream_state {
     uint32_t wake_begun; /* or begun: the least that any of them wants. */
     uint16_t part;       /* Compute: of the running op. */
     bool part_runs;
-    int64_t begin_ps; /* Of the running op. */
+    uint32_t operand_first; /* Collective: parts of the compute stream before the op that */
+    uint32_t operand_parts; /* computes its operand, and of it; 0: the operand is there. */
+    int64_t begin_ps;       /* Of the running op. */
 };
 
 struct chip_state {
@@ -214,6 +216,9 @@ struct memory_state {
     uint32_t peak_slot;
     uint16_t peak_op;
 };
+
+/* Chips of a batch pass from one op to the next in turn: both have to be at hand. */
+enum { NEED_CACHES = 8 };
 
 /* Needs of one op of one slot, as absolute counts. */
 struct need_cache {
@@ -257,7 +262,7 @@ struct replay {
     int64_t *vector_ps;       /* and VPU time. */
     struct lane_state *lanes; /* [lane][chip] */
     struct link_state *links; /* [port][chip] */
-    struct need_cache needs[PROGRAM_STREAMS_MAX];
+    struct need_cache needs[PROGRAM_STREAMS_MAX][NEED_CACHES];
 
     struct breakdown *breakdowns;  /* [phase][chip] */
     struct phase_span *spans;      /* [phase][chip] */
@@ -336,9 +341,20 @@ void streams_collective_end(struct replay *replay, uint32_t stream, uint32_t chi
 /* Counts `parts` more as done (on a running op) and wakes who waits for it. */
 void streams_progress(struct replay *replay, uint32_t stream, uint32_t chip, uint32_t parts,
                       int64_t now_ps);
+void streams_needs_fill(struct replay *replay, uint32_t stream, const struct stream_state *state,
+                        struct need_cache *cache);
+
 /* The op a stream runs or waits for. Its needs are cached for chips that are at the same place. */
-const struct need_cache *streams_needs(struct replay *replay, uint32_t stream,
-                                       const struct stream_state *state);
+static inline const struct need_cache *streams_needs(struct replay *replay, uint32_t stream,
+                                                     const struct stream_state *state)
+{
+    struct need_cache *cache =
+        &replay->needs[stream][(state->slot * 5 + state->position) % NEED_CACHES];
+    if (!cache->filled || cache->slot != state->slot || cache->position != state->position)
+        streams_needs_fill(replay, stream, state, cache);
+    return cache;
+}
+
 /* Its index in its template. */
 uint16_t streams_op_index(struct replay *replay, uint32_t stream, const struct stream_state *state);
 

@@ -19,12 +19,9 @@ static const struct program_op *op_at(const struct replay *replay, uint32_t stre
                 .op[ops_at(replay, stream, slot)->op[position]];
 }
 
-const struct need_cache *streams_needs(struct replay *replay, uint32_t stream,
-                                       const struct stream_state *state)
+void streams_needs_fill(struct replay *replay, uint32_t stream, const struct stream_state *state,
+                        struct need_cache *cache)
 {
-    struct need_cache *cache = &replay->needs[stream];
-    if (cache->filled && cache->slot == state->slot && cache->position == state->position)
-        return cache;
     const struct program_op *op = op_at(replay, stream, state->slot, state->position);
     *cache = (struct need_cache){
         .slot = state->slot, .position = state->position, .filled = true, .op = op};
@@ -45,7 +42,6 @@ const struct need_cache *streams_needs(struct replay *replay, uint32_t stream,
                                operand->part_first;
         cache->operand_parts = operand->parts;
     }
-    return cache;
 }
 
 uint16_t streams_op_index(struct replay *replay, uint32_t stream, const struct stream_state *state)
@@ -115,6 +111,9 @@ static void op_begin(struct replay *replay, uint32_t stream, uint32_t chip,
         compute_begin_part(replay, chip, now_ps);
         return;
     }
+    const struct need_cache *needs = streams_needs(replay, stream, state);
+    state->operand_first = needs->operand_first;
+    state->operand_parts = needs->operand_parts;
     state->begun += op->parts;
     replay->chips[chip].running |= 1u << stream;
     *running_at(replay, stream, chip) = op->index;

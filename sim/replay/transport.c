@@ -19,22 +19,37 @@ struct view {
     struct lane_state *states; /* [chip] */
     uint32_t lane;             /* Over all streams. */
     uint32_t stream;
-    uint32_t step_sent; /* What `step` was asked for; only where every position is alike. */
-    struct primitive_step step;
+    struct link_state *links;   /* [chip]: of the first link of the route, */
+    const uint32_t *neighbours; /* and where they lead. */
+    int64_t latency_ps;         /* Of a message over one link of class 0. */
+    uint64_t arrive_order;      /* Of a message over one link, less its units. */
+    /* The last two steps asked for, where every position is alike: of chips that send their
+     * message of this number, and look whether they may send the next. */
+    struct {
+        uint32_t sent;
+        struct primitive_step step;
+    } known[2];
 };
 
 static struct view view_open(struct replay *replay, uint32_t stream, uint32_t plan,
                              uint32_t lane_of_plan)
 {
-    struct view view = {
+    const struct lane_table *table = &replay->plans[plan].lane[lane_of_plan];
+    uint32_t const port = table->leg[0].port;
+    uint32_t const lane = replay->lane_first[stream] + lane_of_plan;
+    return (struct view){
         .plan = &replay->plans[plan],
-        .table = &replay->plans[plan].lane[lane_of_plan],
-        .lane = replay->lane_first[stream] + lane_of_plan,
+        .table = table,
+        .states = lane_at(replay, lane, 0),
+        .lane = lane,
         .stream = stream,
-        .step_sent = UINT32_MAX,
+        .links = link_at(replay, port, 0),
+        .neighbours = &replay->neighbour[(uint64_t)port * replay->chip_count],
+        .latency_ps = replay->fold->link_classes[0].latency_ps + replay->message_overhead_ps,
+        .arrive_order = order_make(EVENT_ARRIVE, port, stream, lane) | (uint64_t)plan
+                                                                           << ORDER_PLAN_SHIFT,
+        .known = {{.sent = UINT32_MAX}, {.sent = UINT32_MAX}},
     };
-    view.states = lane_at(replay, view.lane, 0);
-    return view;
 }
 
 static struct view view_of_order(struct replay *replay, uint64_t order)
@@ -100,11 +115,11 @@ static void record_transfer(struct replay *replay, const struct view *view, uint
 
 /* Puts a message on a link, first come, first served: it may begin now, and its tail may not leave
  * before `tail_ps`. Returns when it begins and, in `ret_depart_ps`, when its tail leaves. */
-static inline int64_t link_take(struct replay *replay, const struct view *view, uint32_t port,
-                                uint32_t chip, const struct message_cost *cost, int64_t now_ps,
-                                int64_t tail_ps, int64_t *ret_depart_ps)
+static inline int64_t link_take(struct replay *replay, struct link_state *link,
+                                const struct view *view, uint32_t port, uint32_t chip,
+                                const struct message_cost *cost, int64_t now_ps, int64_t tail_ps,
+                                int64_t *ret_depart_ps)
 {
-    struct link_state *link = link_at(replay, port, chip);
     int64_t const start_ps = link->free_ps > now_ps ? link->free_ps : now_ps;
     int64_t depart_ps = start_ps + cost->link_ps;
     if (depart_ps < tail_ps) depart_ps = tail_ps;
@@ -122,18 +137,19 @@ static inline int64_t link_take(struct replay *replay, const struct view *view, 
 /* A message goes over the `hop`-th link of its route; `slowest` is the class of the slowest link
  * behind it. The next event is its head at a chip on the way, or all of it at the end. Returns when
  * its tail leaves. */
-static inline int64_t message_forward(struct replay *replay, const struct view *view, uint32_t chip,
-                                      uint32_t units, uint32_t hop, uint32_t slowest,
-                                      int64_t now_ps, int64_t tail_ps)
+static int64_t message_forward(struct replay *replay, const struct view *view, uint32_t chip,
+                               uint32_t units, uint32_t hop, uint32_t slowest, int64_t now_ps,
+                               int64_t tail_ps)
 {
     const struct lane_table *table = view->table;
-    uint32_t const port = table->hop_count == 1 ? table->leg[0].port : route_port(table, hop);
+    uint32_t const port = route_port(table, hop);
     uint32_t const class = link_class_of(replay, chip, port);
     const struct message_cost *cost = cost_at(table, class, units);
     uint32_t const next = replay->neighbour[(uint64_t)port * replay->chip_count + chip];
     SIM_ASSERT(next != UINT32_MAX);
     int64_t depart_ps = 0;
-    int64_t const start_ps = link_take(replay, view, port, chip, cost, now_ps, tail_ps, &depart_ps);
+    int64_t const start_ps = link_take(replay, link_at(replay, port, chip), view, port, chip, cost,
+                                       now_ps, tail_ps, &depart_ps);
     int64_t latency_ps = replay->fold->link_classes[class].latency_ps;
     if (hop == 0) latency_ps += replay->message_overhead_ps;
     uint64_t const what = (uint64_t)view->plan->index << ORDER_PLAN_SHIFT | units;
@@ -150,6 +166,20 @@ static inline int64_t message_forward(struct replay *replay, const struct view *
     /* Between chips at least 1 ps passes, even over a link without latency. */
     engine_post(replay->engine, start_ps + (latency_ps > 0 ? latency_ps : 1), order,
                 channel_of(replay, EVENT_HOP, view->lane), next);
+    return depart_ps;
+}
+
+/* A message leaves its sender: nearly always over one link like all others, in few steps. */
+static inline int64_t message_send(struct replay *replay, const struct view *view, uint32_t chip,
+                                   uint32_t units, int64_t now_ps, int64_t tail_ps)
+{
+    if (view->table->hop_count > 1 || replay->fold->link_class != NULL)
+        return message_forward(replay, view, chip, units, 0, 0, now_ps, tail_ps);
+    int64_t depart_ps = 0;
+    (void)link_take(replay, &view->links[chip], view, view->table->leg[0].port, chip,
+                    cost_at(view->table, 0, units), now_ps, tail_ps, &depart_ps);
+    engine_post(replay->engine, depart_ps + view->latency_ps, view->arrive_order | units,
+                channel_of(replay, EVENT_ARRIVE, view->lane), view->neighbours[chip]);
     return depart_ps;
 }
 
@@ -200,13 +230,12 @@ static bool predecessors_arrived(struct replay *replay, const struct view *view,
 static bool operand_ready(struct replay *replay, const struct view *view, uint32_t chip,
                           uint32_t piece, uint32_t chunks)
 {
-    const struct need_cache *needs =
-        streams_needs(replay, view->stream, stream_at(replay, view->stream, chip));
-    if (needs->op->operand_op == PROGRAM_NONE) return true;
+    const struct stream_state *stream = stream_at(replay, view->stream, chip);
+    if (stream->operand_parts == 0) return true;
     uint32_t const wanted = view->plan->plan->group.dimension_count > 1 ? piece + 1 : chunks;
     struct stream_state *compute = stream_at(replay, PROGRAM_COMPUTE, chip);
-    if (compute->done >= needs->operand_first + wanted) return true;
-    stream_wait(compute, view->stream, false, needs->operand_first + wanted);
+    if (compute->done >= stream->operand_first + wanted) return true;
+    stream_wait(compute, view->stream, false, stream->operand_first + wanted);
     return false;
 }
 
@@ -223,16 +252,17 @@ static inline const struct primitive_step *next_step(struct view *view, uint32_t
                                                      uint32_t sent, uint32_t *ret_piece)
 {
     const struct lane_table *table = view->table;
-    if (view->step_sent == sent && table->piece_count == 1) return &view->step;
+    struct primitive_step *known = &view->known[sent % 2].step;
+    if (view->known[sent % 2].sent == sent && table->piece_count == 1) return known;
     uint32_t const position = position_of(table, chip);
     uint32_t step = sent;
     if (table->piece_count > 1) {
         *ret_piece = sent / table->send_count[position];
         step -= *ret_piece * table->send_count[position];
     }
-    view->step = table->primitive->step(table->size, table->lane, position, step);
-    if (table->ring) view->step_sent = sent;
-    return &view->step;
+    *known = table->primitive->step(table->size, table->lane, position, step);
+    if (table->ring) view->known[sent % 2].sent = sent;
+    return known;
 }
 
 /* Sends what may be sent now. */
@@ -262,7 +292,7 @@ static void lane_try(struct replay *replay, struct view *view, uint32_t chip, in
         }
         uint32_t const units = step->units;
         int64_t const read_ps = dma_charge(replay, chip, now_ps, cost_at(table, 0, units)->read_ps);
-        state->free_ps = message_forward(replay, view, chip, units, 0, 0, now_ps, read_ps);
+        state->free_ps = message_send(replay, view, chip, units, now_ps, read_ps);
         state->sent++;
     }
     lane_check_finished(replay, view, chip);
@@ -453,12 +483,12 @@ void transport_check_end(struct replay *replay, uint32_t stream, uint32_t chip, 
 {
     struct stream_state *state = stream_at(replay, stream, chip);
     if (state->phase != STREAM_RUNS || state->lanes_left > 0) return;
-    const struct need_cache *needs = streams_needs(replay, stream, state);
-    if (needs->op->operand_op != PROGRAM_NONE) {
+    if (state->operand_parts > 0) {
         /* The own chunk of the operand is never sent, and is part of the result all the same. */
         struct stream_state *compute = stream_at(replay, PROGRAM_COMPUTE, chip);
-        if (compute->done < needs->operand_first + needs->operand_parts) {
-            stream_wait(compute, stream, false, needs->operand_first + needs->operand_parts);
+        uint32_t const wanted = state->operand_first + state->operand_parts;
+        if (compute->done < wanted) {
+            stream_wait(compute, stream, false, wanted);
             return;
         }
     }

@@ -78,7 +78,7 @@ static void note_bound(struct arena *arena, const struct report_input *input,
                        notes->part[i].name, time_of(notes->part[i].seconds).text);
     }
     notes_add(arena, notes,
-              "the step takes %s, %s (%.1f%%) more than the lower bound, %s of the %s%s%s",
+              "the step takes %s, %s (%.1f%%) more than the lower bound of %s (%s%s)%s",
               time_of(facts->step_s).text, time_of(above).text, percent(above, roofline->lower_s),
               time_of(roofline->lower_s).text, ici ? "links along " : "",
               ici ? machine_axis_name((uint32_t)roofline->bound_axis) : roofline->bound_by, parts);

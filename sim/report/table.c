@@ -135,13 +135,23 @@ static void heading_mesh(const struct report_input *input, struct text *text)
     }
 }
 
+/* A title is the user's: what would steer the terminal is not passed on. */
+static void heading_title(const char *title, struct text *text)
+{
+    char plain[512];
+    (void)snprintf(plain, sizeof plain, "%s", title);
+    for (char *c = plain; *c != '\0'; c++)
+        if ((unsigned char)*c < 0x20 || *c == 0x7f) *c = ' ';
+    table_wrap(text, 0, plain);
+}
+
 void table_heading(const struct report_input *input, bool colour, struct text *text)
 {
     const struct machine *machine = input->machine;
     table_colour(text, colour, TABLE_BOLD);
-    text_add(text, "%s", input->title);
+    heading_title(input->title, text);
     table_colour(text, colour, TABLE_PLAIN);
-    text_add(text, "\n%s ", machine->chip.name);
+    text_add(text, "%s ", machine->chip.name);
     for (uint32_t i = 0; i < machine->axis_count; i++)
         text_add(text, "%s%u", i > 0 ? "x" : "", machine->shape[i]);
     text_add(text, " (%s profile), %s chips; ", machine->chip.profile,

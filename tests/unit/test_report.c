@@ -297,6 +297,8 @@ static void screens_fit_and_are_plain_unless_asked(void **state)
     (void)state;
     struct error error = {0};
     prepare(&case_llama_70b, "16x16x16", "x y", "z");
+    report.input.title = "a title that steers\x1b[2J the terminal and is longer than any line may "
+                         "be, which is why it is wrapped like a sentence";
     assert_int_equal(summary_write(report.made.arena, &report.input, false, &text, &error),
                      STATUS_OK);
     assert_true(widest_line(&text) <= 100);

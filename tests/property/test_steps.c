@@ -1,0 +1,268 @@
+/*
+ * What must hold of any training step: small scenarios at random, all from one seed that is
+ * printed (or given as the first argument).
+ */
+#include <inttypes.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "sim/base/units.h"
+#include "tests/support/play.h"
+
+enum { TEXT_BYTES = 1024, SCENARIOS = 120 };
+
+static uint64_t seed = 20240817;
+
+/* splitmix64 (Steele, Lea and Flood, 2014). */
+static uint64_t next(uint64_t *state)
+{
+    uint64_t mixed = *state += UINT64_C(0x9e3779b97f4a7c15);
+    mixed = (mixed ^ (mixed >> 30)) * UINT64_C(0xbf58476d1ce4e5b9);
+    mixed = (mixed ^ (mixed >> 27)) * UINT64_C(0x94d049bb133111eb);
+    return mixed ^ (mixed >> 31);
+}
+
+static const char *pick(uint64_t *state, const char *const *choices, uint32_t count)
+{
+    return choices[next(state) % count];
+}
+
+struct slice {
+    const char *machine;
+    uint32_t axes;
+};
+
+static const struct slice slices[] = {
+    {"\"chip\": \"tpu-v5p\", \"shape\": \"4x4x4\"", 3},
+    {"\"chip\": \"tpu-v4p\", \"shape\": \"2x2x4\"", 3},
+    {"\"chip\": \"tpu-v5e\", \"shape\": \"4x4\"", 2},
+    {"\"chip\": \"tpu-v5e\", \"shape\": \"4x8\"", 2},
+    {"\"chip\": \"tpu-v6e\", \"shape\": \"2x4\"", 2},
+    {"\"chip\": \"tpu-v5p\", \"shape\": \"8\", \"unrealisable\": true, \"wrap\": {\"x\": true}", 1},
+    {"\"chip\": \"tpu-v5e\", \"shape\": \"4x8\", \"unrealisable\": true, "
+     "\"wrap\": {\"x\": true, \"y\": true}",
+     2},
+};
+
+static const char *const meshes_1[] = {"{\"fsdp\": [\"x\"]}", "{\"tp\": [\"x\"]}",
+                                       "{\"dp\": [\"x\"]}",
+                                       "{\"fsdp\": [\"x:4\"], \"tp\": [\"x:2\"]}"};
+static const char *const meshes_2[] = {
+    "{\"fsdp\": [\"x\", \"y\"]}", "{\"fsdp\": [\"x\"], \"tp\": [\"y\"]}",
+    "{\"dp\": [\"x\"], \"fsdp\": [\"y\"]}", "{\"dp\": [\"x\"], \"tp\": [\"y\"]}",
+    "{\"tp\": [\"x\", \"y\"]}"};
+static const char *const meshes_3[] = {"{\"fsdp\": [\"x\", \"y\", \"z\"]}",
+                                       "{\"fsdp\": [\"x\", \"y\"], \"tp\": [\"z\"]}",
+                                       "{\"dp\": [\"x\"], \"fsdp\": [\"y\"], \"tp\": [\"z\"]}",
+                                       "{\"tp\": [\"y\", \"z\"], \"dp\": [\"x\"]}"};
+
+static const char *mesh_of(uint64_t *state, uint32_t axes)
+{
+    if (axes == 1) return pick(state, meshes_1, 4);
+    if (axes == 2) return pick(state, meshes_2, 5);
+    return pick(state, meshes_3, 4);
+}
+
+/* Dimensions that every mesh above divides. */
+static void scenario_random(uint64_t *state, char text[TEXT_BYTES])
+{
+    static const char *const remats[] = {"none", "big_matmuls", "block"};
+    static const char *const gathers[] = {"block", "tensor", "layer"};
+    static const char *const orders[] = {"dw_first", "dx_first"};
+    const struct slice *slice = &slices[next(state) % (sizeof slices / sizeof *slices)];
+    const char *mesh = mesh_of(state, slice->axes);
+    unsigned const d = 512u << next(state) % 4, f = 1024u << next(state) % 4;
+    unsigned const tokens = (64u << next(state) % 8) * 64;
+    int const length = snprintf(
+        text, TEXT_BYTES,
+        "{\"podsim\": 1, \"title\": \"random\", \"machine\": {%s, \"profile\": \"%s\"}, "
+        "\"mesh\": %s, \"workload\": {\"kind\": \"train_step\", \"model\": {\"kind\": \"mlp\", "
+        "\"D\": %u, \"F\": %u, \"layers\": %u, \"matrices\": %u}, \"batch_tokens\": %u, "
+        "\"remat\": \"%s\", \"gather\": \"%s\", \"backward_order\": \"%s\", \"accumulate\": %u, "
+        "\"allow_oversubscription\": true}, \"run\": {\"prefetch_layers\": %u, "
+        "\"collective_matmul\": %s}}",
+        slice->machine, next(state) % 4 == 0 ? "measured" : "ideal", mesh, d, f,
+        (unsigned)(1 + next(state) % 4), (unsigned)(2 + next(state) % 2), tokens,
+        pick(state, remats, 3), pick(state, gathers, 3), pick(state, orders, 2),
+        (unsigned)(1 + next(state) % 2), (unsigned)(1 + next(state) % 3),
+        next(state) % 2 == 0 ? "true" : "false");
+    assert_true(length > 0 && length < TEXT_BYTES);
+}
+
+static uint64_t state_of(uint32_t scenario)
+{
+    return seed + scenario * UINT64_C(0x51ed270b);
+}
+
+#define assert_that(claim, text)                                                                   \
+    do {                                                                                           \
+        if (!(claim)) fail_msg("%s\nin %s", #claim, text);                                         \
+    } while (0)
+
+/* What a step may take if nothing overlaps. A collective matmul over several axes goes piece by
+ * piece, a piece a rank, and each pays the hops again: on small arrays that is most of the time. */
+static double most_s(const struct play *play)
+{
+    const struct roofline_group *tp = roofline_group_find(&play->roofline, "tp");
+    double const most = play->roofline.upper_s;
+    if (!play->scenario.workload.collective_matmul || tp == NULL) return most;
+    if (tp->group.dimension_count < 2) return most;
+    return most + tp->hops_total_s * (double)tp->rank_count;
+}
+
+static void a_step_lies_between_its_bounds(void **unused)
+{
+    (void)unused;
+    double widest = 0;
+    for (uint32_t i = 0; i < SCENARIOS; i++) {
+        uint64_t state = state_of(i);
+        char text[TEXT_BYTES];
+        struct play play;
+        scenario_random(&state, text);
+        play_run(&play, text, NULL);
+        double const step_s = (double)play.trace.step_ps / (double)TIME_PS_PER_S;
+        double const rounding_s = 1e-9;
+        assert_that(step_s >= play.roofline.lower_s - rounding_s, text);
+        assert_that(step_s <= most_s(&play) + rounding_s, text);
+        assert_that(play.trace.bound_checks > 0, text);
+        if (step_s / most_s(&play) > widest) widest = step_s / most_s(&play);
+        play_close(&play);
+    }
+    print_message("    at most %.4f of the serial sum\n", widest);
+}
+
+static void the_parts_of_a_step_add_up_to_it(void **unused)
+{
+    (void)unused;
+    for (uint32_t i = 0; i < SCENARIOS; i++) {
+        uint64_t state = state_of(i);
+        char text[TEXT_BYTES];
+        struct play play;
+        scenario_random(&state, text);
+        play_run(&play, text, NULL);
+        const struct trace *trace = &play.trace;
+        assert_that(trace->compute_ps + trace->exposed_ps + trace->idle_ps == trace->step_ps, text);
+        assert_that(trace->compute_ps > 0 && trace->exposed_ps >= 0 && trace->idle_ps >= 0, text);
+        int64_t compute_ps = 0, exposed_ps = 0;
+        for (uint32_t p = 0; p < trace->phase_count; p++) {
+            compute_ps += trace->phase[p].compute_ps;
+            exposed_ps += trace->phase[p].exposed_ps;
+        }
+        assert_that(compute_ps == trace->compute_ps, text);
+        assert_that(exposed_ps == trace->exposed_ps, text);
+        for (uint32_t q = 0; q < TRACE_QUEUE_COUNT; q++)
+            assert_that(trace->queue_busy_ps[q] <= trace->step_ps, text);
+        for (uint32_t port = 0; port < TRACE_PORTS_MAX; port++)
+            assert_that(trace->link[port].busy_ps <= trace->step_ps, text);
+        play_close(&play);
+    }
+}
+
+static void folded_and_full_are_the_same_to_the_picosecond(void **unused)
+{
+    (void)unused;
+    static const struct play_options full = {.full = true, .engine = "fast"};
+    static const struct play_options reference = {.full = true, .engine = "reference"};
+    for (uint32_t i = 0; i < SCENARIOS / 2; i++) {
+        uint64_t state = state_of(i);
+        char text[TEXT_BYTES];
+        struct play folded, whole, slow;
+        scenario_random(&state, text);
+        play_run(&folded, text, NULL);
+        play_run(&whole, text, &full);
+        play_run(&slow, text, &reference);
+        assert_that(folded.trace.step_ps == whole.trace.step_ps, text);
+        assert_that(folded.trace.compute_ps == whole.trace.compute_ps, text);
+        assert_that(folded.trace.exposed_ps == whole.trace.exposed_ps, text);
+        assert_that(whole.trace.digest == slow.trace.digest, text);
+        for (uint32_t port = 0; port < TRACE_PORTS_MAX; port++)
+            assert_that(folded.trace.link[port].busy_ps == whole.trace.link[port].busy_ps, text);
+        play_close(&folded);
+        play_close(&whole);
+        play_close(&slow);
+    }
+}
+
+/* Rates that give whole picoseconds for what the scenarios move, and VMEM for a whole op, so that
+ * no duration is rounded, whether the rates are these or twice these. */
+static void make_round(struct chip *chip, uint64_t factor)
+{
+    chip->hbm_bytes_per_s = factor * UINT64_C(500000000000);
+    chip->vmem_bytes_per_s = factor * UINT64_C(8000000000000);
+    chip->vmem_capacity_bytes = UINT64_C(1) << 50;
+    for (uint32_t i = 0; i < FORMAT_COUNT; i++)
+        chip->math_flop_per_s[i] = factor * UINT64_C(512000000000000);
+    chip->vector_flop_per_s = factor * UINT64_C(500000000000);
+    chip->ici_bytes_per_s = factor * UINT64_C(62500000000);
+    chip->hop_latency_ps = TIME_PS_PER_US / (int64_t)factor;
+    chip->op_overhead_ps = 4000 / (int64_t)factor;
+    chip->message_overhead_ps = 600 / (int64_t)factor;
+}
+
+struct round_step {
+    int64_t step_ps;
+    uint64_t parts; /* Of the compute ops. */
+    bool in_chunks;
+};
+
+static struct round_step round_step(const char *text, uint64_t factor)
+{
+    static const struct play_options lower_only = {.lower_only = true, .engine = "fast"};
+    struct play play;
+    struct error error = {0};
+    struct replay_options const options = {.engine = "fast"};
+    play_run(&play, text, &lower_only);
+    make_round(&play.machine.chip, factor);
+    if (fold_build(play.arena, &play.machine, &play.program, false, &play.fold, &error) !=
+            STATUS_OK ||
+        replay_run(play.arena, &options, &play.machine, &play.program, &play.fold, &play.trace,
+                   &error) != STATUS_OK)
+        fail_msg("%s: %s", error.where, error.message);
+    struct round_step const step = {
+        .step_ps = play.trace.step_ps,
+        .parts = play.program.roles[0].stream_total[PROGRAM_COMPUTE],
+        .in_chunks = play.scenario.workload.collective_matmul,
+    };
+    play_close(&play);
+    return step;
+}
+
+/* To the picosecond. A matmul that a collective matmul cuts into chunks that do not divide its time
+ * has some chunks that are a picosecond longer. */
+static void twice_the_rates_and_half_the_latencies_take_half_the_time(void **unused)
+{
+    (void)unused;
+    uint32_t exact = 0;
+    for (uint32_t i = 0; i < SCENARIOS; i++) {
+        uint64_t state = state_of(i);
+        char text[TEXT_BYTES];
+        scenario_random(&state, text);
+        struct round_step const slow = round_step(text, 1), fast = round_step(text, 2);
+        int64_t const off_ps = slow.step_ps - 2 * fast.step_ps;
+        exact += off_ps == 0;
+        if (off_ps != 0 && (!slow.in_chunks || (uint64_t)llabs(off_ps) > slow.parts))
+            fail_msg("%" PRId64 " ps and %" PRId64 " ps\nin %s", slow.step_ps, fast.step_ps, text);
+    }
+    print_message("    %u of %d exactly\n", exact, SCENARIOS);
+    assert_true(exact > SCENARIOS / 2);
+}
+
+int main(int argc, char **argv)
+{
+    static const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_step_lies_between_its_bounds),
+        cmocka_unit_test(the_parts_of_a_step_add_up_to_it),
+        cmocka_unit_test(folded_and_full_are_the_same_to_the_picosecond),
+        cmocka_unit_test(twice_the_rates_and_half_the_latencies_take_half_the_time),
+    };
+    if (argc > 1) seed = strtoull(argv[1], NULL, 0);
+    print_message("seed %" PRIu64 "\n", seed);
+    return cmocka_run_group_tests_name("steps", tests, NULL, NULL);
+}

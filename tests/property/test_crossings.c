@@ -237,7 +237,7 @@ static const struct setup splits[] = {
     {"4x4x4", "", "{\"tp\": [\"x\", \"y\", \"z\"]}", "block", 64},
 };
 
-/* 2550/(2·4)·15/16 = 298.8 tokens, and the hops that do not hide; the book has 319. */
+/* 2550/(2·4)·15/16 = 298.8 tokens, and 3.4 for two gathers of 4 hops each; the book has 319. */
 static void fsdp_with_tp_crosses_at_302_tokens(void **state)
 {
     (void)state;

@@ -225,22 +225,37 @@ static double seconds(int64_t ps)
     return (double)ps / (double)TIME_PS_PER_S;
 }
 
+/* What one more layer costs in the middle of the step: the ends, which no schedule hides, are the
+ * same with twice as many layers. */
+static struct case_value layer_more(const struct case_row *row, const struct trace *less,
+                                    uint64_t layers, const char *what)
+{
+    struct step const step = step_of(row, 2 * layers);
+    struct trace const more = played(row, &step);
+    const struct trace_phase *of_less = &less->phase[PROGRAM_PHASE_FORWARD];
+    const struct trace_phase *of_more = &more.phase[PROGRAM_PHASE_FORWARD];
+    int64_t ps = more.step_ps - less->step_ps;
+    if (strcmp(what, "forward_layer") == 0)
+        ps = of_more->end_ps - of_more->begin_ps - (of_less->end_ps - of_less->begin_ps);
+    if (strcmp(what, "forward_layer_math") == 0) ps = of_more->compute_ps - of_less->compute_ps;
+    return value_number(seconds(ps) / (double)layers);
+}
+
 static struct case_value play(const struct case_row *row)
 {
-    struct step step = step_of(row, 0);
+    struct step const step = step_of(row, 0);
     const char *what = row_text(row, "what");
     struct trace const trace = played(row, &step);
-    double const layers = (double)step.scenario.workload.model.layers;
+    uint64_t const layers = step.scenario.workload.model.layers;
+    double const forward_s = seconds(trace.phase[PROGRAM_PHASE_FORWARD].compute_ps);
+    double const backward_s = seconds(trace.phase[PROGRAM_PHASE_BACKWARD].compute_ps);
     if (strcmp(what, "step") == 0) return value_number(seconds(trace.step_ps));
-    if (strcmp(what, "forward_math") == 0)
-        return value_number(seconds(trace.phase[PROGRAM_PHASE_FORWARD].compute_ps) / layers);
-    if (strcmp(what, "backward_math") == 0)
-        return value_number(seconds(trace.phase[PROGRAM_PHASE_BACKWARD].compute_ps) / layers);
     if (strcmp(what, "exposed") == 0) return value_number(seconds(trace.exposed_ps));
-    if (strcmp(what, "layer") == 0) { /* What one more layer costs, the ends left out. */
-        step = step_of(row, 2 * step.scenario.workload.model.layers);
-        return value_number(seconds(played(row, &step).step_ps - trace.step_ps) / layers);
-    }
+    if (strcmp(what, "forward_math") == 0) return value_number(forward_s / (double)layers);
+    if (strcmp(what, "backward_math") == 0) return value_number(backward_s / (double)layers);
+    if (strcmp(what, "layer") == 0 || strcmp(what, "forward_layer") == 0 ||
+        strcmp(what, "forward_layer_math") == 0)
+        return layer_more(row, &trace, layers, what);
     row_fail(row, "a played step has no %s", what);
 }
 

@@ -128,8 +128,8 @@ struct op_table {
     int64_t shared_ps; /* Its HBM traffic and what does not stream, were HBM the slowest. */
     uint32_t idle_longer;
     uint32_t shared_longer;
-    uint32_t parts; /* 0: no op has this work. */
-    bool uses_hbm;
+    uint32_t parts;  /* 0: no op has this work. */
+    bool spares_hbm; /* DMA at its most could not push it out. */
 };
 
 /* Ops of one stream in one template, as indices into the template. */
@@ -180,7 +180,7 @@ struct stream_state {
 struct chip_state {
     int64_t hbm_free_ps; /* Clock of HBM's DMA side; used only where DMA can exceed HBM. */
     int64_t part_begin_ps;
-    int64_t part_dma_ps; /* dma_ps when the part began. */
+    int64_t part_dma_ps; /* HBM time that DMA had been served when the part began. */
     int64_t account_ps;  /* Up to here the breakdown is written. */
     uint32_t running;    /* Streams with a collective under way, as bits. */
     uint16_t class;
@@ -253,7 +253,9 @@ struct replay {
     uint16_t *slot_template;       /* [slot] */
     uint32_t *stream_totals;       /* [stream]: parts of the whole step. */
     int64_t message_overhead_ps;
-    bool dma_may_exceed; /* Else HBM never delays a collective. */
+    bool dma_may_exceed;   /* Else HBM never delays a collective. */
+    uint32_t dma_most_ppm; /* Of HBM's time: what all links of a chip can ask for, at most all. */
+    uint32_t dma_link_ppm[FOLD_LINK_CLASSES_MAX]; /* And what one link of a class does. */
 
     struct chip_state *chips;
     struct stream_state *streams; /* [stream][chip] */
@@ -368,6 +370,8 @@ void transport_land(struct replay *replay, uint64_t order, const uint32_t *chips
 void transport_hop(struct replay *replay, uint64_t order, const uint32_t *chips, uint32_t count,
                    int64_t now_ps);
 void transport_lane_ready(struct replay *replay, uint32_t lane, uint32_t chip, int64_t now_ps);
+/* HBM time that the collectives' DMA has had on a chip until now. */
+int64_t transport_dma_served_ps(struct replay *replay, uint32_t chip, int64_t now_ps);
 /* Posts the end of the running collective if nothing of it is left. */
 void transport_check_end(struct replay *replay, uint32_t stream, uint32_t chip, int64_t now_ps);
 /* Closes its books: arrivals, and the check that no port was faster than its link. */

@@ -171,10 +171,10 @@ static void compute_begin_part(struct replay *replay, uint32_t chip, int64_t now
     if (!self->computes) account_until(replay, chip, now_ps);
     self->computes = true;
     self->part_begin_ps = now_ps;
-    self->part_dma_ps = replay->dma_ps[chip];
     state->part_runs = true;
     state->begun++;
     const struct op_table *table = compute_table(replay, chip, op);
+    if (!table->spares_hbm) self->part_dma_ps = transport_dma_served_ps(replay, chip, now_ps);
     int64_t const duration_ps = table->idle_ps + (state->part < table->idle_longer);
     engine_post(replay->engine, now_ps + duration_ps,
                 order_make(EVENT_COMPUTE_END, 0, PROGRAM_COMPUTE, 0),
@@ -182,18 +182,17 @@ static void compute_begin_part(struct replay *replay, uint32_t chip, int64_t now
     wake(replay, PROGRAM_COMPUTE, chip, now_ps);
 }
 
-/* When the part ends, given the HBM time that link DMA, which goes first, was granted since it
- * began: a memory-bound op is pushed out, one with HBM to spare is not. */
-static int64_t part_end_ps(const struct replay *replay, uint32_t chip,
-                           const struct stream_state *state, const struct program_op *op)
+/* When the part ends, given the HBM time that link DMA, which goes first, had since it began: a
+ * memory-bound op is pushed out, one with HBM to spare is not. */
+static int64_t part_end_ps(struct replay *replay, uint32_t chip, const struct stream_state *state,
+                           const struct program_op *op, int64_t now_ps)
 {
     const struct chip_state *self = &replay->chips[chip];
     const struct op_table *table = compute_table(replay, chip, op);
-    int64_t const idle_ps = table->idle_ps + (state->part < table->idle_longer);
-    if (!table->uses_hbm) return self->part_begin_ps + idle_ps;
-    int64_t const dma_ps = replay->dma_ps[chip] - self->part_dma_ps;
-    int64_t const shared_ps = table->shared_ps + (state->part < table->shared_longer) + dma_ps;
-    return self->part_begin_ps + (shared_ps > idle_ps ? shared_ps : idle_ps);
+    if (table->spares_hbm) return now_ps;
+    int64_t const dma_ps = transport_dma_served_ps(replay, chip, now_ps) - self->part_dma_ps;
+    int64_t const shared_ps = table->shared_ps + (state->part < table->shared_longer);
+    return self->part_begin_ps + shared_ps + (dma_ps > 0 ? dma_ps : 0);
 }
 
 void streams_compute_end(struct replay *replay, uint32_t chip, int64_t now_ps)
@@ -201,7 +200,7 @@ void streams_compute_end(struct replay *replay, uint32_t chip, int64_t now_ps)
     struct stream_state *state = stream_at(replay, PROGRAM_COMPUTE, chip);
     struct chip_state *self = &replay->chips[chip];
     const struct program_op *op = streams_needs(replay, PROGRAM_COMPUTE, state)->op;
-    int64_t const end_ps = part_end_ps(replay, chip, state, op);
+    int64_t const end_ps = part_end_ps(replay, chip, state, op, now_ps);
     uint64_t const order = order_make(EVENT_COMPUTE_END, 0, PROGRAM_COMPUTE, 0);
     if (end_ps > now_ps) {
         engine_post(replay->engine, end_ps, order, channel_of(replay, EVENT_COMPUTE_END, 0), chip);

@@ -62,6 +62,36 @@ static enum status streams_build(struct arena *arena, struct replay *replay, str
     return STATUS_OK;
 }
 
+static uint32_t share_ppm(uint64_t part, uint64_t whole)
+{
+    units_wide const ppm = ((units_wide)part * PPM_ONE + whole - 1) / whole;
+    return ppm > PPM_ONE ? PPM_ONE : (uint32_t)ppm;
+}
+
+/* What the links of a chip can ask of its HBM, and whether all of them together could ask more
+ * than it has, or more than the VPU that adds what arrives. Only then do clocks have to be kept. */
+static void dma_build(struct replay *replay)
+{
+    const struct fold *fold = replay->fold;
+    const struct chip *chip = &replay->machine->chip;
+    uint64_t link_most = 0, hbm_least = UINT64_MAX, vector_least = UINT64_MAX;
+    for (uint32_t i = 0; i < fold->link_class_count; i++) {
+        uint64_t const rate = fold->link_classes[i].bytes_per_s;
+        replay->dma_link_ppm[i] = share_ppm(rate, chip->hbm_bytes_per_s);
+        link_most = rate > link_most ? rate : link_most;
+    }
+    for (uint32_t i = 0; i < fold->chip_class_count; i++) {
+        uint64_t const hbm = units_scale_ppm(chip->hbm_bytes_per_s, fold->chip_classes[i].hbm_ppm);
+        uint64_t const vector =
+            units_scale_ppm(chip->vector_flop_per_s, fold->chip_classes[i].math_ppm);
+        hbm_least = hbm < hbm_least ? hbm : hbm_least;
+        vector_least = vector < vector_least ? vector : vector_least;
+    }
+    replay->dma_most_ppm = share_ppm(2 * link_most * replay->port_count, hbm_least);
+    replay->dma_may_exceed = replay->dma_most_ppm == PPM_ONE ||
+                             link_most / ADDED_BYTES_PER_FLOP > vector_least / replay->port_count;
+}
+
 static void op_build(const struct replay *replay, uint32_t class, const struct program_op *op)
 {
     const struct program *program = replay->program;
@@ -70,13 +100,15 @@ static void op_build(const struct replay *replay, uint32_t class, const struct p
         &replay->machine->chip, &program->works[op->index],
         replay->fold->chip_classes[class].math_ppm, replay->fold->chip_classes[class].hbm_ppm);
     int64_t const shared_ps = time.hbm_ps + time.rest_ps;
+    int64_t const spare_ps = (int64_t)((units_wide)(uint64_t)time.duration_ps *
+                                       (PPM_ONE - replay->dma_most_ppm) / PPM_ONE);
     SIM_ASSERT(table->parts == 0 || table->parts == op->parts);
     *table = (struct op_table){.idle_ps = time.duration_ps / op->parts,
                                .idle_longer = (uint32_t)(time.duration_ps % op->parts),
                                .shared_ps = shared_ps / op->parts,
                                .shared_longer = (uint32_t)(shared_ps % op->parts),
                                .parts = op->parts,
-                               .uses_hbm = time.hbm_ps > 0};
+                               .spares_hbm = time.hbm_ps == 0 || shared_ps <= spare_ps};
 }
 
 static enum status ops_build(struct arena *arena, struct replay *replay, struct error *reterr)
@@ -247,28 +279,6 @@ static enum status plans_build(struct arena *arena, struct replay *replay, struc
     return STATUS_OK;
 }
 
-/* Whether all links of a chip together could ask more of HBM, or of the VPU that adds what
- * arrives, than it has. Only then do their clocks have to be kept. */
-static bool dma_may_exceed(const struct replay *replay)
-{
-    const struct fold *fold = replay->fold;
-    const struct chip *chip = &replay->machine->chip;
-    uint64_t link_most = 0, hbm_least = UINT64_MAX, vector_least = UINT64_MAX;
-    for (uint32_t i = 0; i < fold->link_class_count; i++) {
-        uint64_t const rate = fold->link_classes[i].bytes_per_s;
-        link_most = rate > link_most ? rate : link_most;
-    }
-    for (uint32_t i = 0; i < fold->chip_class_count; i++) {
-        uint64_t const hbm = units_scale_ppm(chip->hbm_bytes_per_s, fold->chip_classes[i].hbm_ppm);
-        uint64_t const vector =
-            units_scale_ppm(chip->vector_flop_per_s, fold->chip_classes[i].math_ppm);
-        hbm_least = hbm < hbm_least ? hbm : hbm_least;
-        vector_least = vector < vector_least ? vector : vector_least;
-    }
-    return link_most > hbm_least / (2 * (uint64_t)replay->port_count) ||
-           link_most / ADDED_BYTES_PER_FLOP > vector_least / replay->port_count;
-}
-
 enum status tables_build(struct arena *arena, struct replay *replay, struct error *reterr)
 {
     if (replay->program->plan_count >= 1u << ORDER_PLAN_BITS) {
@@ -286,8 +296,8 @@ enum status tables_build(struct arena *arena, struct replay *replay, struct erro
     replay->message_overhead_ps = replay->machine->chip.message_overhead_ps;
     STATUS_TRY(neighbours_build(arena, replay, reterr));
     STATUS_TRY(streams_build(arena, replay, reterr));
+    dma_build(replay);
     STATUS_TRY(ops_build(arena, replay, reterr));
     STATUS_TRY(plans_build(arena, replay, reterr));
-    replay->dma_may_exceed = dma_may_exceed(replay);
     return STATUS_OK;
 }

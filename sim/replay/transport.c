@@ -35,6 +35,26 @@ static inline int64_t dma_charge(struct replay *replay, uint32_t chip, int64_t s
     return self->hbm_free_ps;
 }
 
+int64_t transport_dma_served_ps(struct replay *replay, uint32_t chip, int64_t now_ps)
+{
+    int64_t const granted_ps = replay->dma_ps[chip];
+    if (replay->dma_may_exceed) {
+        int64_t const free_ps = replay->chips[chip].hbm_free_ps;
+        return granted_ps - (free_ps > now_ps ? free_ps - now_ps : 0);
+    }
+    /* A message that departs is granted its reads at once, and is served at its link's pace. */
+    int64_t unserved_ps = 0;
+    for (uint32_t port = 0; port < replay->port_count; port++) {
+        int64_t const rest_ps = link_at(replay, port, chip)->free_ps - now_ps;
+        if (rest_ps <= 0) continue;
+        uint32_t const ppm = replay->dma_link_ppm[link_class_of(replay, chip, port)];
+        unserved_ps += (int64_t)((units_wide)(uint64_t)rest_ps * ppm / PPM_ONE);
+    }
+    if (replay->fold->chip_class != NULL)
+        unserved_ps = scaled_ps(unserved_ps, chip_class_of(replay, chip)->hbm_ppm);
+    return granted_ps - unserved_ps;
+}
+
 /* Whether a piece of the items before has fully arrived here. */
 static bool predecessors_arrived(struct replay *replay, const struct view *view, uint32_t chip,
                                  uint32_t piece)

@@ -51,6 +51,12 @@ struct engine {
     struct engine_options options;
 };
 
+static void look_ahead(void *owner, const struct ladder_entry *entry)
+{
+    const struct engine *engine = owner;
+    if (entry->block == 0) engine->options.ahead(engine->options.owner, entry->order, entry->chip);
+}
+
 static enum status create_fast(struct arena *arena, struct engine *engine, struct error *reterr)
 {
     const struct engine_options *options = &engine->options;
@@ -68,8 +74,13 @@ static enum status create_fast(struct arena *arena, struct engine *engine, struc
     STATUS_TRY(arena_try(arena, block_max, sizeof *engine->blocks, &memory, reterr));
     engine->blocks = memory;
     engine->blocks[0].count = BLOCK_CHIPS;
-    return ladder_create(arena, engine->entries, (uint32_t)options->pending_max, &engine->ladder,
-                         reterr);
+    STATUS_TRY(ladder_create(arena, engine->entries, (uint32_t)options->pending_max,
+                             &engine->ladder, reterr));
+    if (options->ahead != NULL) {
+        engine->ladder.ahead = look_ahead;
+        engine->ladder.ahead_owner = engine;
+    }
+    return STATUS_OK;
 }
 
 enum status engine_create(struct arena *arena, const struct engine_options *options,

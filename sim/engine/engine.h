@@ -32,6 +32,10 @@ typedef void engine_handler_fn(void *owner, struct engine *engine, int64_t now_p
 /* Called between batches every few thousand events; returning false stops the run cleanly. */
 typedef bool engine_watch_fn(void *owner, int64_t now_ps, uint64_t event_count);
 
+/* Called some time before the handler, for events that are not shared: a chance to have the chip's
+ * state fetched. It must change nothing. */
+typedef void engine_ahead_fn(void *owner, uint64_t order, uint32_t chip);
+
 struct engine_options {
     const char *queue; /* "fast" or "reference" */
     uint32_t chip_count;
@@ -39,6 +43,7 @@ struct engine_options {
     uint64_t pending_max;     /* Proven bound on events posted and not yet handled. */
     uint64_t event_count_max; /* 0: no limit. */
     engine_handler_fn *handler;
+    engine_ahead_fn *ahead; /* May be NULL. */
     void *owner;
     engine_watch_fn *watch; /* May be NULL. */
     void *watch_owner;

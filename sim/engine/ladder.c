@@ -142,11 +142,15 @@ static bool front_differs(const struct ladder *ladder)
     return false;
 }
 
-/* The bucket after the one being served, and the place of those behind it. */
+/* Of the buckets after the one being served: what the first one's entries need, the second one's
+ * entries, and the place of those behind. */
 static void rung_prefetch(const struct ladder *ladder, const struct ladder_rung *rung)
 {
-    if (rung->bucket_next == rung->bucket_count) return;
+    if (rung->bucket_next + 1 >= rung->bucket_count) return;
     const struct ladder_bucket *next = &rung->buckets[rung->bucket_next];
+    for (uint32_t i = 0; ladder->ahead != NULL && i < next->count; i++)
+        ladder->ahead(ladder->ahead_owner, &ladder->entries[next->slots[i]]);
+    next++;
     for (uint32_t i = 0; i < next->count; i++) __builtin_prefetch(&ladder->entries[next->slots[i]]);
     __builtin_prefetch(next + 2);
 }

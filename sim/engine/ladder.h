@@ -72,6 +72,9 @@ struct ladder_rung {
     uint32_t bucket_next; /* To be served next. */
 };
 
+/* Told of an entry that is served soon, so that what it needs can be on its way to the cache. */
+typedef void ladder_ahead_fn(void *owner, const struct ladder_entry *entry);
+
 struct ladder {
     struct ladder_entry *entries;
     uint64_t front_end_ps;
@@ -85,6 +88,8 @@ struct ladder {
     struct ladder_item *spare; /* For sorting and spreading. */
     struct ladder_far *far;
     struct ladder_rung rungs[LADDER_RUNGS_MAX];
+    ladder_ahead_fn *ahead; /* May be NULL. */
+    void *ahead_owner;
 };
 
 /* `entries` has entry_max + 1 items. */

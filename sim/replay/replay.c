@@ -40,6 +40,24 @@ static void handle(void *owner, struct engine *engine, int64_t now_ps, uint64_t 
     }
 }
 
+/* The lines that the handler of an event will touch first. */
+static void look_ahead(void *owner, uint64_t order, uint32_t chip)
+{
+    struct replay *replay = owner;
+    uint32_t const stream = order_field(order, ORDER_STREAM_SHIFT, ORDER_STREAM_BITS);
+    __builtin_prefetch(stream_at(replay, stream, chip), 1);
+    if (order_event(order) == EVENT_COMPUTE_END) {
+        __builtin_prefetch(&replay->chips[chip], 1);
+        return;
+    }
+    uint32_t const lane = order_field(order, ORDER_LANE_SHIFT, ORDER_LANE_BITS);
+    uint32_t const port = order_field(order, ORDER_PORT_SHIFT, ORDER_KIND_SHIFT - ORDER_PORT_SHIFT);
+    __builtin_prefetch(lane_at(replay, lane, chip), 1);
+    __builtin_prefetch(link_at(replay, port, chip), 1);
+    __builtin_prefetch(&replay->dma_ps[chip], 1);
+    __builtin_prefetch(running_at(replay, stream, chip));
+}
+
 static bool watch(void *owner, int64_t now_ps, uint64_t event_count)
 {
     struct replay *replay = owner;
@@ -233,6 +251,7 @@ static enum status play(struct arena *arena, struct replay *replay, struct trace
         .channel_count = channel_of(replay, EVENT_LAND, 0) + 256,
         .pending_max = pending_bound(replay),
         .handler = handle,
+        .ahead = look_ahead,
         .owner = replay,
         .watch = replay->options->watch != NULL ? watch : NULL,
         .watch_owner = replay,

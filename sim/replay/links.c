@@ -1,72 +1,71 @@
 /* Messages on their routes: over several links they cut through, and each link is a queue. */
-#include "sim/replay/view.h"
+#include "sim/replay/links.h"
 
 /* The port of the `hop`-th link of the route. */
-static uint32_t route_port(const struct lane_table *table, uint32_t hop)
+static uint32_t route_port(const struct lane_table *lane, uint32_t hop)
 {
     uint32_t leg = 0;
-    while (hop >= table->leg[leg].hops) hop -= table->leg[leg++].hops;
-    return table->leg[leg].port;
+    while (hop >= lane->leg[leg].hops) hop -= lane->leg[leg++].hops;
+    return lane->leg[leg].port;
 }
 
-void link_record(struct replay *replay, const struct view *view, uint32_t chip, uint32_t port,
+void link_record(struct replay *replay, const struct lane_table *lane, uint32_t chip, uint32_t port,
                  int64_t begin_ps, int64_t end_ps, uint64_t bytes)
 {
-    const struct stream_state *state = stream_at(replay, view->stream, chip);
+    const struct stream_state *state = stream_at(replay, lane->stream, chip);
     struct trace_record record = {.begin_ps = begin_ps,
                                   .end_ps = end_ps,
                                   .bytes = bytes,
                                   .chip = chip,
                                   .slot = state->slot,
                                   .kind = TRACE_TRANSFER,
-                                  .stream = (uint8_t)view->stream,
-                                  .lane = (uint16_t)view->lane,
+                                  .stream = (uint8_t)lane->stream,
+                                  .lane = (uint16_t)lane->number,
                                   .port = (uint16_t)port};
-    record.op = streams_op_index(replay, view->stream, state);
+    record.op = streams_op_index(replay, lane->stream, state);
     account_record(replay, &record);
 }
 
-int64_t message_forward(struct replay *replay, const struct view *view, uint32_t chip,
+int64_t message_forward(struct replay *replay, const struct lane_table *lane, uint32_t chip,
                         uint32_t units, uint32_t hop, uint32_t slowest, int64_t now_ps,
                         int64_t tail_ps)
 {
-    const struct lane_table *table = view->table;
-    uint32_t const port = route_port(table, hop);
+    uint32_t const port = route_port(lane, hop);
     uint32_t const class = link_class_of(replay, chip, port);
-    const struct message_cost *cost = cost_at(table, class, units);
+    const struct message_cost *cost = cost_at(lane, class, units);
     uint32_t const next = replay->neighbour[(uint64_t)port * replay->chip_count + chip];
     SIM_ASSERT(next != UINT32_MAX);
     int64_t depart_ps = 0;
-    int64_t const start_ps = link_take(replay, link_at(replay, port, chip), view, port, chip, cost,
+    int64_t const start_ps = link_take(replay, link_at(replay, port, chip), lane, port, chip, cost,
                                        now_ps, tail_ps, &depart_ps);
     int64_t latency_ps = replay->fold->link_classes[class].latency_ps;
     if (hop == 0) latency_ps += replay->message_overhead_ps;
-    uint64_t const what = (uint64_t)view->plan->index << ORDER_PLAN_SHIFT | units;
-    if (hop + 1u == table->hop_count) {
+    uint64_t const what = (uint64_t)lane->plan->index << ORDER_PLAN_SHIFT | units;
+    if (hop + 1u == lane->hop_count) {
         engine_post(replay->engine, depart_ps + latency_ps,
-                    order_make(EVENT_ARRIVE, port, view->stream, view->lane) | what,
-                    channel_of(replay, EVENT_ARRIVE, view->lane), next);
+                    order_make(EVENT_ARRIVE, port, lane->stream, lane->number) | what,
+                    channel_of(replay, EVENT_ARRIVE, lane->number), next);
         return depart_ps;
     }
-    bool const slower = hop == 0 || cost->link_ps > cost_at(table, slowest, units)->link_ps;
-    uint64_t const order = order_make(EVENT_HOP, port, view->stream, view->lane) | what |
+    bool const slower = hop == 0 || cost->link_ps > cost_at(lane, slowest, units)->link_ps;
+    uint64_t const order = order_make(EVENT_HOP, port, lane->stream, lane->number) | what |
                            (uint64_t)(hop + 1) << ORDER_HOP_SHIFT |
                            (uint64_t)(slower ? class : slowest) << ORDER_CLASS_SHIFT;
     /* Between chips at least 1 ps passes, even over a link without latency. */
     engine_post(replay->engine, start_ps + (latency_ps > 0 ? latency_ps : 1), order,
-                channel_of(replay, EVENT_HOP, view->lane), next);
+                channel_of(replay, EVENT_HOP, lane->number), next);
     return depart_ps;
 }
 
 void transport_hop(struct replay *replay, uint64_t order, const uint32_t *chips, uint32_t count,
                    int64_t now_ps)
 {
-    struct view const view = view_of_order(replay, order);
+    const struct lane_table *lane = lane_of_order(replay, order);
     uint32_t const units = order_field(order, 0, ORDER_UNITS_BITS);
     uint32_t const hop = order_field(order, ORDER_HOP_SHIFT, ORDER_HOP_BITS);
     uint32_t const slowest = order_field(order, ORDER_CLASS_SHIFT, ORDER_CLASS_BITS);
     /* Cut through: the tail follows its head over the slowest link so far. */
-    int64_t const tail_ps = now_ps + cost_at(view.table, slowest, units)->link_ps;
+    int64_t const tail_ps = now_ps + cost_at(lane, slowest, units)->link_ps;
     for (uint32_t i = 0; i < count; i++)
-        (void)message_forward(replay, &view, chips[i], units, hop, slowest, now_ps, tail_ps);
+        (void)message_forward(replay, lane, chips[i], units, hop, slowest, now_ps, tail_ps);
 }

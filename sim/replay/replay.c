@@ -286,6 +286,7 @@ enum status replay_run(struct arena *arena, const struct replay_options *options
     replay->options = options;
     STATUS_TRY(tables_build(arena, replay, reterr));
     STATUS_TRY(state_build(arena, replay, reterr));
+    tables_attach(replay);
     enum status const status = play(arena, replay, ret_trace, reterr);
     free(replay->record);
     if (status != STATUS_OK) return status;

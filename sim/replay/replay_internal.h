@@ -87,7 +87,24 @@ struct lane_range {
 
 enum { LANE_RANGES_MAX = 4 };
 
-/* A lane of one plan: constant. */
+struct lane_state {    /* 32 bytes: two to a cache line. */
+    int64_t free_ps;   /* When its last message has left. */
+    uint32_t early;    /* Messages that arrived for ops still to come. */
+    uint32_t sent;     /* Of the running op: messages sent, */
+    uint32_t counted;  /* and arrived; */
+    uint32_t sends;    /* to send in all pieces, */
+    uint32_t arrivals; /* and to arrive. */
+    bool waiting;      /* An EVENT_LANE_READY is under way. */
+    bool finished;
+};
+
+struct link_state {
+    int64_t free_ps;
+    int64_t busy_ps;
+    uint64_t bytes;
+};
+
+/* A lane of one plan, and what all chips have in common there. Constant but for `known`. */
 struct lane_table {
     const struct primitive *primitive;
     uint32_t size; /* Of the dimension. */
@@ -112,6 +129,21 @@ struct lane_table {
     struct message_cost *cost; /* [link class][units] */
     int64_t shard_ps;          /* HBM time of writing what a ReduceScatter leaves, per piece. */
     uint64_t units_total;      /* Of a ring's lane, one piece; for the check of its port. */
+
+    struct plan_table *plan;
+    uint8_t stream;
+    uint8_t number;             /* Over all streams. */
+    struct lane_state *states;  /* [chip] */
+    struct link_state *links;   /* [chip]: of the first link of the route, */
+    const uint32_t *neighbours; /* and where they lead. */
+    int64_t latency_ps;         /* Of a message over one link of class 0. */
+    uint64_t arrive_order;      /* Of a message over one link, less its units. */
+    /* The last two steps asked for, where every position is alike: chips send their message of a
+     * number, and look whether they may send the next. */
+    struct {
+        uint32_t sent;
+        struct primitive_step step;
+    } known[2];
 };
 
 struct plan_table {
@@ -136,23 +168,6 @@ struct op_table {
 struct stream_ops {
     const uint16_t *op;
     uint32_t op_count;
-};
-
-struct lane_state {    /* 32 bytes: two to a cache line. */
-    int64_t free_ps;   /* When its last message has left. */
-    uint32_t early;    /* Messages that arrived for ops still to come. */
-    uint32_t sent;     /* Of the running op: messages sent, */
-    uint32_t counted;  /* and arrived; */
-    uint32_t sends;    /* to send in all pieces, */
-    uint32_t arrivals; /* and to arrive. */
-    bool waiting;      /* An EVENT_LANE_READY is under way. */
-    bool finished;
-};
-
-struct link_state {
-    int64_t free_ps;
-    int64_t busy_ps;
-    uint64_t bytes;
 };
 
 enum { RUNNING_NONE = 0xffff };
@@ -323,6 +338,8 @@ static inline uint16_t *running_at(struct replay *replay, uint32_t stream, uint3
 
 /* tables.c */
 enum status tables_build(struct arena *arena, struct replay *replay, struct error *reterr);
+/* Once the state is there: lanes know where theirs is. */
+void tables_attach(struct replay *replay);
 
 /* streams.c */
 /* A stream waits until another of its chip has so many parts done (or begun). */
@@ -369,7 +386,7 @@ void transport_land(struct replay *replay, uint64_t order, const uint32_t *chips
                     int64_t now_ps);
 void transport_hop(struct replay *replay, uint64_t order, const uint32_t *chips, uint32_t count,
                    int64_t now_ps);
-void transport_lane_ready(struct replay *replay, uint32_t lane, uint32_t chip, int64_t now_ps);
+void transport_lane_ready(struct replay *replay, uint32_t number, uint32_t chip, int64_t now_ps);
 /* HBM time that the collectives' DMA has had on a chip until now. */
 int64_t transport_dma_served_ps(struct replay *replay, uint32_t chip, int64_t now_ps);
 /* Posts the end of the running collective if nothing of it is left. */

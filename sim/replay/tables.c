@@ -301,3 +301,35 @@ enum status tables_build(struct arena *arena, struct replay *replay, struct erro
     STATUS_TRY(plans_build(arena, replay, reterr));
     return STATUS_OK;
 }
+
+static void lane_attach(struct replay *replay, uint32_t stream, struct plan_table *plan,
+                        uint32_t index)
+{
+    struct lane_table *lane = &plan->lane[index];
+    uint32_t const port = lane->leg[0].port;
+    SIM_ASSERT(lane->plan == NULL || lane->stream == stream); /* A plan serves one stream. */
+    lane->plan = plan;
+    lane->stream = (uint8_t)stream;
+    lane->number = (uint8_t)(replay->lane_first[stream] + index);
+    lane->states = lane_at(replay, lane->number, 0);
+    lane->links = link_at(replay, port, 0);
+    lane->neighbours = &replay->neighbour[(uint64_t)port * replay->chip_count];
+    lane->latency_ps = replay->fold->link_classes[0].latency_ps + replay->message_overhead_ps;
+    lane->arrive_order = order_make(EVENT_ARRIVE, port, stream, lane->number) |
+                         (uint64_t)plan->index << ORDER_PLAN_SHIFT;
+    lane->known[0].sent = UINT32_MAX;
+    lane->known[1].sent = UINT32_MAX;
+}
+
+void tables_attach(struct replay *replay)
+{
+    const struct program *program = replay->program;
+    for (uint32_t t = 0; t < program->template_count; t++) {
+        for (uint32_t i = 0; i < program->templates[t].op_count; i++) {
+            const struct program_op *op = &program->templates[t].op[i];
+            if (op->kind != PROGRAM_OP_COLLECTIVE) continue;
+            for (uint32_t lane = 0; lane < replay->plans[op->index].lane_count; lane++)
+                lane_attach(replay, op->stream, &replay->plans[op->index], lane);
+        }
+    }
+}

@@ -6,9 +6,9 @@
  * neighbour that is ahead needs no mailbox: its messages are absorbed when the op they belong to
  * begins here.
  *
- * Most of a run is spent here. What a batch of chips has in common is looked up once, in a view.
+ * Most of a run is spent here. What a batch of chips has in common is looked up once.
  */
-#include "sim/replay/view.h"
+#include "sim/replay/links.h"
 
 /* Work at this chip's own rate, out of work at the rate of the others. */
 static inline int64_t scaled_ps(int64_t ps, uint32_t ppm)
@@ -56,144 +56,134 @@ int64_t transport_dma_served_ps(struct replay *replay, uint32_t chip, int64_t no
 }
 
 /* Whether a piece of the items before has fully arrived here. */
-static bool predecessors_arrived(struct replay *replay, const struct view *view, uint32_t chip,
-                                 uint32_t piece)
+static bool predecessors_arrived(const struct lane_table *lane, uint32_t chip, uint32_t piece)
 {
-    uint32_t const first = replay->lane_first[view->stream];
-    for (uint32_t r = 0; r < view->table->before_count; r++) {
-        struct lane_range const range = view->table->before[r];
-        for (uint32_t lane = range.first; lane < range.first + range.count; lane++) {
-            const struct lane_table *table = &view->plan->lane[lane];
-            uint32_t const each = table->arrival_count[position_of(table, chip)];
-            if (lane_at(replay, first + lane, chip)->counted < (piece + 1) * each) return false;
+    for (uint32_t r = 0; r < lane->before_count; r++) {
+        struct lane_range const range = lane->before[r];
+        for (uint32_t i = range.first; i < range.first + range.count; i++) {
+            const struct lane_table *before = &lane->plan->lane[i];
+            uint32_t const each = before->arrival_count[position_of(before, chip)];
+            if (before->states[chip].counted < (piece + 1) * each) return false;
         }
     }
     return true;
 }
 
 /* Whether the op that computes the operand has got as far as this message needs. */
-static bool operand_ready(struct replay *replay, const struct view *view, uint32_t chip,
+static bool operand_ready(struct replay *replay, const struct lane_table *lane, uint32_t chip,
                           uint32_t piece, uint32_t chunks)
 {
-    const struct stream_state *stream = stream_at(replay, view->stream, chip);
+    const struct stream_state *stream = stream_at(replay, lane->stream, chip);
     if (stream->operand_parts == 0) return true;
-    uint32_t const wanted = view->plan->plan->group.dimension_count > 1 ? piece + 1 : chunks;
+    uint32_t const wanted = lane->plan->plan->group.dimension_count > 1 ? piece + 1 : chunks;
     struct stream_state *compute = stream_at(replay, PROGRAM_COMPUTE, chip);
     if (compute->done >= stream->operand_first + wanted) return true;
-    stream_wait(compute, view->stream, false, stream->operand_first + wanted);
+    stream_wait(compute, lane->stream, false, stream->operand_first + wanted);
     return false;
 }
 
-static void lane_check_finished(struct replay *replay, const struct view *view, uint32_t chip)
+static void lane_check_finished(struct replay *replay, const struct lane_table *lane, uint32_t chip)
 {
-    struct lane_state *state = &view->states[chip];
+    struct lane_state *state = &lane->states[chip];
     if (state->finished || state->sent < state->sends || state->counted < state->arrivals) return;
     state->finished = true;
-    stream_at(replay, view->stream, chip)->lanes_left--;
+    stream_at(replay, lane->stream, chip)->lanes_left--;
 }
 
 /* Which step the lane is at; pieces follow one another. */
-static inline const struct primitive_step *next_step(struct view *view, uint32_t chip,
+static inline const struct primitive_step *next_step(struct lane_table *lane, uint32_t chip,
                                                      uint32_t sent, uint32_t *ret_piece)
 {
-    const struct lane_table *table = view->table;
-    struct primitive_step *known = &view->known[sent % 2].step;
-    if (view->known[sent % 2].sent == sent && table->piece_count == 1) return known;
-    uint32_t const position = position_of(table, chip);
+    struct primitive_step *known = &lane->known[sent % 2].step;
+    if (lane->known[sent % 2].sent == sent && lane->piece_count == 1) return known;
+    uint32_t const position = position_of(lane, chip);
     uint32_t step = sent;
-    if (table->piece_count > 1) {
-        *ret_piece = sent / table->send_count[position];
-        step -= *ret_piece * table->send_count[position];
+    if (lane->piece_count > 1) {
+        *ret_piece = sent / lane->send_count[position];
+        step -= *ret_piece * lane->send_count[position];
     }
-    *known = table->primitive->step(table->size, table->lane, position, step);
-    if (table->ring) view->known[sent % 2].sent = sent;
+    *known = lane->primitive->step(lane->size, lane->lane, position, step);
+    if (lane->ring) lane->known[sent % 2].sent = sent;
     return known;
 }
 
 /* Sends what may be sent now. */
-static void lane_try(struct replay *replay, struct view *view, uint32_t chip, int64_t now_ps)
+static void lane_try(struct replay *replay, struct lane_table *lane, uint32_t chip, int64_t now_ps)
 {
-    const struct lane_table *table = view->table;
-    struct lane_state *state = &view->states[chip];
+    struct lane_state *state = &lane->states[chip];
     while (state->sent < state->sends && !state->waiting) {
         uint32_t piece = 0;
-        const struct primitive_step *step = next_step(view, chip, state->sent, &piece);
+        const struct primitive_step *step = next_step(lane, chip, state->sent, &piece);
         uint32_t arrivals = step->arrivals;
-        if (piece > 0) arrivals += piece * table->arrival_count[position_of(table, chip)];
+        if (piece > 0) arrivals += piece * lane->arrival_count[position_of(lane, chip)];
         if (state->counted < arrivals) return;
         bool const piece_begins = state->sent == 0 || piece > 0;
-        if (table->before_count > 0 && piece_begins &&
-            !predecessors_arrived(replay, view, chip, piece))
+        if (lane->before_count > 0 && piece_begins && !predecessors_arrived(lane, chip, piece))
             return;
-        if (table->reduces && table->first &&
-            !operand_ready(replay, view, chip, piece, step->chunks))
+        if (lane->reduces && lane->first && !operand_ready(replay, lane, chip, piece, step->chunks))
             return;
         if (state->free_ps > now_ps) {
             state->waiting = true;
             engine_post(replay->engine, state->free_ps,
-                        order_make(EVENT_LANE_READY, table->leg[0].port, view->stream, view->lane),
-                        channel_of(replay, EVENT_LANE_READY, view->lane), chip);
+                        order_make(EVENT_LANE_READY, lane->leg[0].port, lane->stream, lane->number),
+                        channel_of(replay, EVENT_LANE_READY, lane->number), chip);
             return;
         }
         uint32_t const units = step->units;
-        int64_t const read_ps = dma_charge(replay, chip, now_ps, cost_at(table, 0, units)->read_ps);
-        state->free_ps = message_send(replay, view, chip, units, now_ps, read_ps);
+        int64_t const read_ps = dma_charge(replay, chip, now_ps, cost_at(lane, 0, units)->read_ps);
+        state->free_ps = message_send(replay, lane, chip, units, now_ps, read_ps);
         state->sent++;
     }
-    lane_check_finished(replay, view, chip);
+    lane_check_finished(replay, lane, chip);
 }
 
-void transport_lane_ready(struct replay *replay, uint32_t lane, uint32_t chip, int64_t now_ps)
+void transport_lane_ready(struct replay *replay, uint32_t number, uint32_t chip, int64_t now_ps)
 {
-    uint32_t const stream = replay->lane_stream[lane];
-    struct view view = view_open(replay, stream, *running_at(replay, stream, chip),
-                                 lane - replay->lane_first[stream]);
-    view.states[chip].waiting = false;
-    lane_try(replay, &view, chip, now_ps);
+    uint32_t const stream = replay->lane_stream[number];
+    struct plan_table *plan = &replay->plans[*running_at(replay, stream, chip)];
+    struct lane_table *lane = &plan->lane[number - replay->lane_first[stream]];
+    lane->states[chip].waiting = false;
+    lane_try(replay, lane, chip, now_ps);
     transport_check_end(replay, stream, chip, now_ps);
 }
 
 /* Pieces of the whole array that every order has completed on this chip. */
-static uint32_t pieces_done(struct replay *replay, const struct plan_table *plan, uint32_t stream,
-                            uint32_t chip)
+static uint32_t pieces_done(const struct plan_table *plan, uint32_t chip)
 {
     uint32_t least = UINT32_MAX;
     for (uint32_t i = 0; i < plan->lane_count; i++) {
-        const struct lane_table *table = &plan->lane[i];
-        if (!table->last) continue;
-        uint32_t const each = table->arrival_count[position_of(table, chip)];
-        const struct lane_state *state = lane_at(replay, replay->lane_first[stream] + i, chip);
-        uint32_t const pieces = each == 0 ? table->piece_count : state->counted / each;
+        const struct lane_table *lane = &plan->lane[i];
+        if (!lane->last) continue;
+        uint32_t const each = lane->arrival_count[position_of(lane, chip)];
+        uint32_t const pieces = each == 0 ? lane->piece_count : lane->states[chip].counted / each;
         least = pieces < least ? pieces : least;
     }
     return least;
 }
 
 /* Absorbs an arrival into the running op. Returns parts that others may now count on. */
-static inline uint32_t lane_absorb(struct replay *replay, const struct view *view, uint32_t chip,
-                                   uint32_t units)
+static inline uint32_t lane_absorb(struct replay *replay, const struct lane_table *lane,
+                                   uint32_t chip, uint32_t units)
 {
-    const struct lane_table *table = view->table;
-    const struct plan *plan = view->plan->plan;
-    struct lane_state *state = &view->states[chip];
+    const struct plan *plan = lane->plan->plan;
+    struct lane_state *state = &lane->states[chip];
     state->counted++;
     if (plan->counts_units) return units;
-    if (plan->part_count == 1 || !table->last) return 0;
-    if (state->counted % table->arrival_count[position_of(table, chip)] != 0) return 0;
-    const struct stream_state *stream = stream_at(replay, view->stream, chip);
-    uint32_t const pieces = pieces_done(replay, view->plan, view->stream, chip);
+    if (plan->part_count == 1 || !lane->last) return 0;
+    if (state->counted % lane->arrival_count[position_of(lane, chip)] != 0) return 0;
+    const struct stream_state *stream = stream_at(replay, lane->stream, chip);
+    uint32_t const pieces = pieces_done(lane->plan, chip);
     uint32_t const known = stream->done - stream->op_first;
     return pieces > known ? pieces - known : 0;
 }
 
 /* Units of the `index`-th message to arrive: what the neighbour sent in its step of that number. */
-static uint32_t arrival_units(const struct view *view, uint32_t chip, uint32_t index)
+static uint32_t arrival_units(const struct lane_table *lane, uint32_t chip, uint32_t index)
 {
-    const struct lane_table *table = view->table;
-    uint32_t position = position_of(table, chip);
-    uint32_t const step = index % table->arrival_count[position];
-    if (!table->ring) position = table->lane == 0 ? position - 1 : position + 1;
-    return table->primitive->step(table->size, table->lane, position, step).units;
+    uint32_t position = position_of(lane, chip);
+    uint32_t const step = index % lane->arrival_count[position];
+    if (!lane->ring) position = lane->lane == 0 ? position - 1 : position + 1;
+    return lane->primitive->step(lane->size, lane->lane, position, step).units;
 }
 
 /* Charges what a message costs where it lands. Where HBM or the VPU is behind, it counts as arrived
@@ -221,81 +211,75 @@ static inline bool landing_delayed(struct replay *replay, const struct message_c
     return true;
 }
 
-static void followers_try(struct replay *replay, const struct view *view, uint32_t chip,
+static void followers_try(struct replay *replay, const struct lane_table *lane, uint32_t chip,
                           int64_t now_ps)
 {
-    const struct lane_table *table = view->table;
-    uint32_t const each = table->arrival_count[position_of(table, chip)];
-    if (view->states[chip].counted % each != 0) return; /* In the midst of a piece. */
-    for (uint32_t r = 0; r < table->behind_count; r++) {
-        struct lane_range const range = table->behind[r];
-        for (uint32_t lane = range.first; lane < range.first + range.count; lane++) {
-            struct view follower = view_open(replay, view->stream, view->plan->index, lane);
-            lane_try(replay, &follower, chip, now_ps);
-        }
+    uint32_t const each = lane->arrival_count[position_of(lane, chip)];
+    if (lane->states[chip].counted % each != 0) return; /* In the midst of a piece. */
+    for (uint32_t r = 0; r < lane->behind_count; r++) {
+        struct lane_range const range = lane->behind[r];
+        for (uint32_t i = range.first; i < range.first + range.count; i++)
+            lane_try(replay, &lane->plan->lane[i], chip, now_ps);
     }
 }
 
-static inline void message_land(struct replay *replay, struct view *view, uint32_t chip,
+static inline void message_land(struct replay *replay, struct lane_table *lane, uint32_t chip,
                                 uint32_t units, int64_t now_ps)
 {
-    struct lane_state *state = &view->states[chip];
-    if (*running_at(replay, view->stream, chip) != view->plan->index ||
+    struct lane_state *state = &lane->states[chip];
+    if (*running_at(replay, lane->stream, chip) != lane->plan->index ||
         state->counted == state->arrivals) {
         state->early++; /* It belongs to an op still to come. */
         return;
     }
-    uint32_t const parts = lane_absorb(replay, view, chip, units);
-    if (parts > 0) streams_progress(replay, view->stream, chip, parts, now_ps);
-    lane_try(replay, view, chip, now_ps);
-    if (view->table->behind_count > 0) followers_try(replay, view, chip, now_ps);
-    if (state->finished) transport_check_end(replay, view->stream, chip, now_ps);
+    uint32_t const parts = lane_absorb(replay, lane, chip, units);
+    if (parts > 0) streams_progress(replay, lane->stream, chip, parts, now_ps);
+    lane_try(replay, lane, chip, now_ps);
+    if (lane->behind_count > 0) followers_try(replay, lane, chip, now_ps);
+    if (state->finished) transport_check_end(replay, lane->stream, chip, now_ps);
 }
 
 void transport_land(struct replay *replay, uint64_t order, const uint32_t *chips, uint32_t count,
                     int64_t now_ps)
 {
-    struct view view = view_of_order(replay, order);
+    struct lane_table *lane = lane_of_order(replay, order);
     uint32_t const units = order_field(order, 0, ORDER_UNITS_BITS);
-    for (uint32_t i = 0; i < count; i++) message_land(replay, &view, chips[i], units, now_ps);
+    for (uint32_t i = 0; i < count; i++) message_land(replay, lane, chips[i], units, now_ps);
 }
 
 void transport_arrive(struct replay *replay, uint64_t order, const uint32_t *chips, uint32_t count,
                       int64_t now_ps)
 {
-    struct view view = view_of_order(replay, order);
+    struct lane_table *lane = lane_of_order(replay, order);
     uint32_t const units = order_field(order, 0, ORDER_UNITS_BITS);
-    const struct message_cost *cost = cost_at(view.table, 0, units);
+    const struct message_cost *cost = cost_at(lane, 0, units);
     for (uint32_t i = 0; i < count; i++) {
         replay->digest += digest_record(now_ps, order, chips[i]);
         if (!landing_delayed(replay, cost, chips[i], order, now_ps))
-            message_land(replay, &view, chips[i], units, now_ps);
+            message_land(replay, lane, chips[i], units, now_ps);
     }
 }
 
 void transport_begin(struct replay *replay, uint32_t stream, uint32_t chip, int64_t now_ps)
 {
-    uint32_t const plan_index = *running_at(replay, stream, chip);
-    const struct plan_table *plan = &replay->plans[plan_index];
+    const struct plan_table *plan = &replay->plans[*running_at(replay, stream, chip)];
     struct stream_state *state = stream_at(replay, stream, chip);
     state->lanes_left = (uint8_t)plan->lane_count;
     for (uint32_t i = 0; i < plan->lane_count; i++) {
-        struct view const view = view_open(replay, stream, plan_index, i);
-        const struct lane_table *table = view.table;
-        uint32_t const position = position_of(table, chip);
-        struct lane_state *lane = &view.states[chip];
-        lane->sends = table->send_count[position] * table->piece_count;
-        lane->arrivals = table->arrival_count[position] * table->piece_count;
-        lane->sent = 0;
-        lane->counted = 0;
-        lane->finished = false;
+        const struct lane_table *lane = &plan->lane[i];
+        uint32_t const position = position_of(lane, chip);
+        struct lane_state *own = &lane->states[chip];
+        own->sends = lane->send_count[position] * lane->piece_count;
+        own->arrivals = lane->arrival_count[position] * lane->piece_count;
+        own->sent = 0;
+        own->counted = 0;
+        own->finished = false;
     }
     for (uint32_t i = 0; i < plan->lane_count; i++) {
-        struct view const view = view_open(replay, stream, plan_index, i);
-        struct lane_state *lane = &view.states[chip];
-        for (; lane->early > 0 && lane->counted < lane->arrivals; lane->early--)
-            state->done +=
-                lane_absorb(replay, &view, chip, arrival_units(&view, chip, lane->counted));
+        const struct lane_table *lane = &plan->lane[i];
+        struct lane_state *own = &lane->states[chip];
+        for (; own->early > 0 && own->counted < own->arrivals; own->early--)
+            state->done += lane_absorb(replay, lane, chip, arrival_units(lane, chip, own->counted));
     }
     if (plan->plan->counts_units) state->done += plan->plan->chunk_parts; /* The own chunk. */
     transport_operand(replay, stream, chip, now_ps);
@@ -304,11 +288,8 @@ void transport_begin(struct replay *replay, uint32_t stream, uint32_t chip, int6
 
 void transport_operand(struct replay *replay, uint32_t stream, uint32_t chip, int64_t now_ps)
 {
-    uint32_t const plan = *running_at(replay, stream, chip);
-    for (uint32_t i = 0; i < replay->plans[plan].lane_count; i++) {
-        struct view view = view_open(replay, stream, plan, i);
-        lane_try(replay, &view, chip, now_ps);
-    }
+    const struct plan_table *plan = &replay->plans[*running_at(replay, stream, chip)];
+    for (uint32_t i = 0; i < plan->lane_count; i++) lane_try(replay, &plan->lane[i], chip, now_ps);
     transport_check_end(replay, stream, chip, now_ps);
 }
 
@@ -318,8 +299,8 @@ static int64_t last_departure_ps(struct replay *replay, uint32_t stream, uint32_
     const struct plan_table *plan = &replay->plans[*running_at(replay, stream, chip)];
     int64_t last_ps = 0;
     for (uint32_t i = 0; i < plan->lane_count; i++) {
-        const struct lane_state *lane = lane_at(replay, replay->lane_first[stream] + i, chip);
-        if (lane->sends > 0 && lane->free_ps > last_ps) last_ps = lane->free_ps;
+        const struct lane_state *state = &plan->lane[i].states[chip];
+        if (state->sends > 0 && state->free_ps > last_ps) last_ps = state->free_ps;
     }
     return last_ps;
 }
@@ -344,27 +325,31 @@ void transport_check_end(struct replay *replay, uint32_t stream, uint32_t chip, 
                 channel_of(replay, EVENT_COLLECTIVE_END, stream), chip);
 }
 
+/* What a lane of the running op has put on its port, had the link done nothing else. */
+static int64_t port_time_ps(const struct replay *replay, const struct lane_table *lane,
+                            uint32_t chip)
+{
+    uint32_t const position = position_of(lane, chip);
+    uint64_t units = lane->units_total;
+    if (!lane->ring) /* On a line all messages of a position are alike. */
+        units = (uint64_t)lane->primitive->step(lane->size, lane->lane, position, 0).units *
+                lane->send_count[position];
+    uint32_t const class = link_class_of(replay, chip, lane->leg[0].port);
+    return (int64_t)(units * lane->piece_count / lane->units_max) *
+           cost_at(lane, class, lane->units_max)->link_ps;
+}
+
 void transport_end(struct replay *replay, uint32_t stream, uint32_t chip, int64_t now_ps)
 {
     const struct plan_table *plan = &replay->plans[*running_at(replay, stream, chip)];
     const struct stream_state *state = stream_at(replay, stream, chip);
     int64_t port_ps[MACHINE_PORTS_MAX] = {0};
     for (uint32_t i = 0; i < plan->lane_count; i++) {
-        const struct lane_table *table = &plan->lane[i];
-        const struct lane_state *lane = lane_at(replay, replay->lane_first[stream] + i, chip);
-        if (table->lane == 0 && table->shard_ps > 0) /* What a ReduceScatter leaves. */
-            (void)dma_charge(replay, chip, now_ps, table->shard_ps * table->piece_count);
-        if (lane->sends == 0) continue;
-        uint32_t const port = table->leg[0].port;
-        uint64_t const each =
-            table->ring ? table->units_total
-                        : (uint64_t)table->primitive
-                                  ->step(table->size, table->lane, position_of(table, chip), 0)
-                                  .units *
-                              table->send_count[position_of(table, chip)];
-        uint32_t const class = link_class_of(replay, chip, port);
-        port_ps[port] += (int64_t)(each * table->piece_count / table->units_max) *
-                         cost_at(table, class, table->units_max)->link_ps;
+        const struct lane_table *lane = &plan->lane[i];
+        if (lane->lane == 0 && lane->shard_ps > 0) /* What a ReduceScatter leaves. */
+            (void)dma_charge(replay, chip, now_ps, lane->shard_ps * lane->piece_count);
+        if (lane->states[chip].sends > 0)
+            port_ps[lane->leg[0].port] += port_time_ps(replay, lane, chip);
     }
     /* No collective is faster than the ports it leaves by: bytes over rate, each port apart. */
     for (uint32_t port = 0; port < MACHINE_PORTS_MAX; port++) {

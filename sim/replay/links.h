@@ -1,0 +1,82 @@
+/*
+ * links.h: a message on a link, and what transport.c looks up for each; so it is all in line.
+ */
+#ifndef SIM_REPLAY_LINKS_H
+#define SIM_REPLAY_LINKS_H
+
+#include <stddef.h>
+
+#include "sim/replay/replay_internal.h"
+
+static inline struct lane_table *lane_of_order(struct replay *replay, uint64_t order)
+{
+    uint32_t const stream = order_field(order, ORDER_STREAM_SHIFT, ORDER_STREAM_BITS);
+    uint32_t const lane = order_field(order, ORDER_LANE_SHIFT, ORDER_LANE_BITS);
+    uint32_t const plan = order_field(order, ORDER_PLAN_SHIFT, ORDER_PLAN_BITS);
+    return &replay->plans[plan].lane[lane - replay->lane_first[stream]];
+}
+
+static inline uint32_t position_of(const struct lane_table *lane, uint32_t chip)
+{
+    return lane->ring ? 0 : lane->position[chip];
+}
+
+static inline uint32_t link_class_of(const struct replay *replay, uint32_t chip, uint32_t port)
+{
+    if (replay->fold->link_class == NULL) return 0;
+    return replay->fold->link_class[(uint64_t)chip * MACHINE_PORTS_MAX + port];
+}
+
+static inline const struct message_cost *cost_at(const struct lane_table *lane, uint32_t class,
+                                                 uint32_t units)
+{
+    return &lane->cost[(uint64_t) class * (lane->units_max + 1) + units];
+}
+
+/* links.c: the record of a message for a timeline. */
+void link_record(struct replay *replay, const struct lane_table *lane, uint32_t chip, uint32_t port,
+                 int64_t begin_ps, int64_t end_ps, uint64_t bytes);
+
+/* Puts a message on a link, first come, first served: it may begin now, and its tail may not leave
+ * before `tail_ps`. Returns when it begins and, in `ret_depart_ps`, when its tail leaves. */
+static inline int64_t link_take(struct replay *replay, struct link_state *link,
+                                const struct lane_table *lane, uint32_t port, uint32_t chip,
+                                const struct message_cost *cost, int64_t now_ps, int64_t tail_ps,
+                                int64_t *ret_depart_ps)
+{
+    int64_t const start_ps = link->free_ps > now_ps ? link->free_ps : now_ps;
+    int64_t depart_ps = start_ps + cost->link_ps;
+    if (depart_ps < tail_ps) depart_ps = tail_ps;
+    if (start_ps - now_ps > replay->queued_ps[port]) replay->queued_ps[port] = start_ps - now_ps;
+    link->free_ps = depart_ps;
+    link->busy_ps += cost->link_ps;
+    link->bytes += cost->bytes;
+    replay->transfers++;
+    if (replay->recording && replay->chips[chip].shown)
+        link_record(replay, lane, chip, port, start_ps, depart_ps, cost->bytes);
+    *ret_depart_ps = depart_ps;
+    return start_ps;
+}
+
+/* links.c: a message goes over the `hop`-th link of its route; `slowest` is the class of the
+ * slowest link behind it. The next event is its head at a chip on the way, or all of it at the end.
+ * Returns when its tail leaves. */
+int64_t message_forward(struct replay *replay, const struct lane_table *lane, uint32_t chip,
+                        uint32_t units, uint32_t hop, uint32_t slowest, int64_t now_ps,
+                        int64_t tail_ps);
+
+/* A message leaves its sender: nearly always over one link like all others, in few steps. */
+static inline int64_t message_send(struct replay *replay, const struct lane_table *lane,
+                                   uint32_t chip, uint32_t units, int64_t now_ps, int64_t tail_ps)
+{
+    if (lane->hop_count > 1 || replay->fold->link_class != NULL)
+        return message_forward(replay, lane, chip, units, 0, 0, now_ps, tail_ps);
+    int64_t depart_ps = 0;
+    (void)link_take(replay, &lane->links[chip], lane, lane->leg[0].port, chip,
+                    cost_at(lane, 0, units), now_ps, tail_ps, &depart_ps);
+    engine_post(replay->engine, depart_ps + lane->latency_ps, lane->arrive_order | units,
+                channel_of(replay, EVENT_ARRIVE, lane->number), lane->neighbours[chip]);
+    return depart_ps;
+}
+
+#endif

@@ -56,6 +56,10 @@ void notes_parts_build(struct arena *arena, const struct report_input *input,
     for (uint32_t i = 0; mxu && i < facts->class_count; i++)
         if (!facts->classes[i].collective) excess += facts->classes[i].hbm_excess_s;
     part_add(notes, "compute ops that wait for HBM rather than the MXU", excess);
-    part_add(notes, "compute beyond the bound: fill and drain of tiles, overheads, HBM shared",
-             facts->compute_s - roofline->lower_s - excess);
+    double const beyond_s = facts->compute_s - roofline->lower_s - excess;
+    part_add(notes,
+             beyond_s < 0
+                 ? "less the bound's work that is done beside exposed collectives"
+                 : "compute beyond the bound: fill and drain of tiles, overheads, HBM shared",
+             beyond_s);
 }

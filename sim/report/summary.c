@@ -54,6 +54,16 @@ static void write_share(const struct facts *facts, const char *name, double seco
     text_add(text, "\n");
 }
 
+/* A part may be negative: what the bound's resource did beside an exposed collective. */
+static void write_part(double seconds, const char *name, struct text *text)
+{
+    text_pad(text, LABEL);
+    text_add(text, "%c %s", seconds < 0 ? '-' : '+',
+             table_seconds(seconds < 0 ? -seconds : seconds).text);
+    text_pad(text, LABEL + 14);
+    text_add(text, "%s\n", name);
+}
+
 static void write_roofline(const struct report_input *input, const struct facts *facts,
                            const struct notes *notes, struct text *text)
 {
@@ -73,16 +83,9 @@ static void write_roofline(const struct report_input *input, const struct facts 
             rest += part->seconds;
             continue;
         }
-        text_pad(text, LABEL);
-        text_add(text, "+ %s", table_seconds(part->seconds).text);
-        text_pad(text, LABEL + 14);
-        text_add(text, "%s\n", part->name);
+        write_part(part->seconds, part->name, text);
     }
-    if (rest == 0) return;
-    text_pad(text, LABEL);
-    text_add(text, "+ %s", table_seconds(rest).text);
-    text_pad(text, LABEL + 14);
-    text_add(text, "the rest\n");
+    if (rest != 0) write_part(rest, "the rest", text);
 }
 
 static void write_phases(const struct facts *facts, struct text *text)

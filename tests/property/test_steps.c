@@ -16,9 +16,9 @@
 #include "sim/base/units.h"
 #include "tests/support/play.h"
 
-enum { TEXT_BYTES = 1024, SCENARIOS = 120 };
+enum { TEXT_BYTES = 1024, MODEL_TEXT_BYTES = 128, SCENARIOS = 120 };
 
-static uint64_t seed = 20240817;
+static uint64_t seed = 1;
 
 /* splitmix64 (Steele, Lea and Flood, 2014). */
 static uint64_t next(uint64_t *state)
@@ -70,29 +70,52 @@ static const char *mesh_of(uint64_t *state, uint32_t axes)
     return pick(state, meshes_3, 4);
 }
 
-/* Dimensions that every mesh above divides. */
+/* Dimensions that every mesh above divides, and returns the batch. */
+static unsigned model_random(uint64_t *state, char model[MODEL_TEXT_BYTES])
+{
+    if (next(state) % 8 == 0) {
+        unsigned const length = 1024u << next(state) % 2;
+        (void)snprintf(model, MODEL_TEXT_BYTES, "\"llama-3-8b\", \"sequence_length\": %u", length);
+        return 65536u << next(state) % 2;
+    }
+    unsigned const d = 512u << next(state) % 4;
+    unsigned const f = 1024u << next(state) % 4;
+    unsigned const layers = 1 + (unsigned)(next(state) % 4);
+    unsigned const matrices = 2 + (unsigned)(next(state) % 2);
+    (void)snprintf(model, MODEL_TEXT_BYTES,
+                   "{\"kind\": \"mlp\", \"D\": %u, \"F\": %u, \"layers\": %u, \"matrices\": %u}", d,
+                   f, layers, matrices);
+    return 4096u << next(state) % 8;
+}
+
 static void scenario_random(uint64_t *state, char text[TEXT_BYTES])
 {
     static const char *const remats[] = {"none", "big_matmuls", "block"};
     static const char *const gathers[] = {"block", "tensor", "layer"};
     static const char *const orders[] = {"dw_first", "dx_first"};
+    static const char *const profiles[] = {"ideal", "ideal", "ideal", "measured"};
+    static const char *const truths[] = {"false", "true"};
+    /* Drawn one by one: the order in which a call's arguments are evaluated is the compiler's. */
     const struct slice *slice = &slices[next(state) % (sizeof slices / sizeof *slices)];
     const char *mesh = mesh_of(state, slice->axes);
-    unsigned const d = 512u << next(state) % 4, f = 1024u << next(state) % 4;
-    unsigned const tokens = (64u << next(state) % 8) * 64;
+    const char *profile = pick(state, profiles, 4);
+    const char *remat = pick(state, remats, 3);
+    const char *gather = pick(state, gathers, 3);
+    const char *order = pick(state, orders, 2);
+    const char *chunks = pick(state, truths, 2);
+    unsigned const accumulate = 1 + (unsigned)(next(state) % 2);
+    unsigned const prefetch = 1 + (unsigned)(next(state) % 3);
+    char model[MODEL_TEXT_BYTES];
+    unsigned const tokens = model_random(state, model);
     int const length = snprintf(
         text, TEXT_BYTES,
         "{\"podsim\": 1, \"title\": \"random\", \"machine\": {%s, \"profile\": \"%s\"}, "
-        "\"mesh\": %s, \"workload\": {\"kind\": \"train_step\", \"model\": {\"kind\": \"mlp\", "
-        "\"D\": %u, \"F\": %u, \"layers\": %u, \"matrices\": %u}, \"batch_tokens\": %u, "
-        "\"remat\": \"%s\", \"gather\": \"%s\", \"backward_order\": \"%s\", \"accumulate\": %u, "
-        "\"allow_oversubscription\": true}, \"run\": {\"prefetch_layers\": %u, "
-        "\"collective_matmul\": %s}}",
-        slice->machine, next(state) % 4 == 0 ? "measured" : "ideal", mesh, d, f,
-        (unsigned)(1 + next(state) % 4), (unsigned)(2 + next(state) % 2), tokens,
-        pick(state, remats, 3), pick(state, gathers, 3), pick(state, orders, 2),
-        (unsigned)(1 + next(state) % 2), (unsigned)(1 + next(state) % 3),
-        next(state) % 2 == 0 ? "true" : "false");
+        "\"mesh\": %s, \"workload\": {\"kind\": \"train_step\", \"model\": %s, "
+        "\"batch_tokens\": %u, \"remat\": \"%s\", \"gather\": \"%s\", "
+        "\"backward_order\": \"%s\", \"accumulate\": %u, \"allow_oversubscription\": true}, "
+        "\"run\": {\"prefetch_layers\": %u, \"collective_matmul\": %s}}",
+        slice->machine, profile, mesh, model, tokens, remat, gather, order, accumulate, prefetch,
+        chunks);
     assert_true(length > 0 && length < TEXT_BYTES);
 }
 
@@ -170,14 +193,15 @@ static void folded_and_full_are_the_same_to_the_picosecond(void **unused)
     (void)unused;
     static const struct play_options full = {.full = true, .engine = "fast"};
     static const struct play_options reference = {.full = true, .engine = "reference"};
-    for (uint32_t i = 0; i < SCENARIOS / 2; i++) {
+    for (uint32_t i = 0; i < SCENARIOS / 3; i++) {
         uint64_t state = state_of(i);
         char text[TEXT_BYTES];
         struct play folded, whole, slow;
         scenario_random(&state, text);
         play_run(&folded, text, NULL);
         play_run(&whole, text, &full);
-        play_run(&slow, text, &reference);
+        /* The reference queue is slow, and tests/determinism shows it whole models. */
+        play_run(&slow, text, strstr(text, "llama") == NULL ? &reference : &full);
         assert_that(folded.trace.step_ps == whole.trace.step_ps, text);
         assert_that(folded.trace.compute_ps == whole.trace.compute_ps, text);
         assert_that(folded.trace.exposed_ps == whole.trace.exposed_ps, text);
@@ -190,26 +214,25 @@ static void folded_and_full_are_the_same_to_the_picosecond(void **unused)
     }
 }
 
-/* Rates that give whole picoseconds for what the scenarios move, and VMEM for a whole op, so that
- * no duration is rounded, whether the rates are these or twice these. */
+/* Rates that give multiples of 8 ps for what the scenarios move and VMEM for a whole op, so that
+ * nothing is rounded, whether the rates are these or twice these. HBM is as fast as 8 links. */
 static void make_round(struct chip *chip, uint64_t factor)
 {
-    chip->hbm_bytes_per_s = factor * UINT64_C(500000000000);
-    chip->vmem_bytes_per_s = factor * UINT64_C(8000000000000);
+    chip->hbm_bytes_per_s = factor * UINT64_C(31250000000);
+    chip->vmem_bytes_per_s = factor * UINT64_C(32000000000000);
     chip->vmem_capacity_bytes = UINT64_C(1) << 50;
     for (uint32_t i = 0; i < FORMAT_COUNT; i++)
-        chip->math_flop_per_s[i] = factor * UINT64_C(512000000000000);
-    chip->vector_flop_per_s = factor * UINT64_C(500000000000);
-    chip->ici_bytes_per_s = factor * UINT64_C(62500000000);
+        chip->math_flop_per_s[i] = factor * UINT64_C(32000000000000);
+    chip->vector_flop_per_s = factor * UINT64_C(31250000000);
+    chip->ici_bytes_per_s = factor * UINT64_C(3906250000);
     chip->hop_latency_ps = TIME_PS_PER_US / (int64_t)factor;
     chip->op_overhead_ps = 4000 / (int64_t)factor;
-    chip->message_overhead_ps = 600 / (int64_t)factor;
+    chip->message_overhead_ps = 640 / (int64_t)factor;
 }
 
 struct round_step {
     int64_t step_ps;
     uint64_t parts; /* Of the compute ops. */
-    bool in_chunks;
 };
 
 static struct round_step round_step(const char *text, uint64_t factor)
@@ -228,14 +251,15 @@ static struct round_step round_step(const char *text, uint64_t factor)
     struct round_step const step = {
         .step_ps = play.trace.step_ps,
         .parts = play.program.roles[0].stream_total[PROGRAM_COMPUTE],
-        .in_chunks = play.scenario.workload.collective_matmul,
     };
     play_close(&play);
     return step;
 }
 
-/* To the picosecond. A matmul that a collective matmul cuts into chunks that do not divide its time
- * has some chunks that are a picosecond longer. */
+/* To the picosecond, if sizes divide. They do not where a collective matmul cuts a matmul into
+ * chunks that do not divide its time, nor where DMA takes a share of the HBM that an op needs: the
+ * op ends later by that share of the delay, and of that again. Each such part is rounded once a
+ * port; the others are exact. */
 static void twice_the_rates_and_half_the_latencies_take_half_the_time(void **unused)
 {
     (void)unused;
@@ -246,12 +270,12 @@ static void twice_the_rates_and_half_the_latencies_take_half_the_time(void **unu
         scenario_random(&state, text);
         struct round_step const slow = round_step(text, 1), fast = round_step(text, 2);
         int64_t const off_ps = slow.step_ps - 2 * fast.step_ps;
+        if ((uint64_t)llabs(off_ps) > slow.parts * MACHINE_PORTS_MAX)
+            fail_msg("off by %" PRId64 " ps of %" PRId64 "\nin %s", off_ps, slow.step_ps, text);
         exact += off_ps == 0;
-        if (off_ps != 0 && (!slow.in_chunks || (uint64_t)llabs(off_ps) > slow.parts))
-            fail_msg("%" PRId64 " ps and %" PRId64 " ps\nin %s", slow.step_ps, fast.step_ps, text);
     }
     print_message("    %u of %d exactly\n", exact, SCENARIOS);
-    assert_true(exact > SCENARIOS / 2);
+    assert_true(exact >= SCENARIOS * 3 / 4);
 }
 
 int main(int argc, char **argv)

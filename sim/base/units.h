@@ -17,6 +17,8 @@ __extension__ typedef unsigned __int128 units_wide;
 #define TIME_PS_PER_S INT64_C(1000000000000)
 #define TIME_PS_PER_US INT64_C(1000000)
 #define TIME_PS_NEVER INT64_MAX
+/* No run goes on beyond this instant (53 days), so that an instant and a duration can be added. */
+#define TIME_PS_END (TIME_PS_NEVER / 2)
 #define PPM_ONE UINT32_C(1000000)
 
 /* ceil(amount / rate) in picoseconds. The rate is not 0; more than TIME_PS_NEVER/4 saturates

@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "sim/base/arena.h"
+#include "sim/base/units.h"
 #include "sim/engine/heap.h"
 #include "sim/engine/ladder.h"
 
@@ -42,6 +43,7 @@ struct engine {
 
     struct heap heap;
     bool is_reference;
+    bool has_passed_end; /* An event was posted after TIME_PS_END. */
 
     int64_t now_ps;
     uint64_t event_count;
@@ -158,6 +160,10 @@ void engine_post(struct engine *engine, int64_t at_ps, uint64_t order, uint32_t 
                  uint32_t chip)
 {
     SIM_ASSERT(at_ps >= engine->now_ps);
+    if (at_ps >= TIME_PS_END) {
+        engine->has_passed_end = true;
+        return;
+    }
     SIM_ASSERT(channel < engine->options.channel_count && chip < engine->options.chip_count);
     SIM_ASSERT(engine->pending_count < engine->options.pending_max);
     engine->pending_count++;
@@ -253,6 +259,10 @@ enum status engine_run(struct engine *engine, struct error *reterr)
         else
             serve_fast(engine);
     }
+    if (engine->has_passed_end)
+        return error_set(reterr, STATUS_LIMIT, "/run",
+                         "the step takes longer than %lld days, which is more than a run can count",
+                         (long long)(TIME_PS_END / (86400 * TIME_PS_PER_S)));
     return STATUS_OK;
 }
 

@@ -47,6 +47,10 @@ static inline int64_t link_take(struct replay *replay, struct link_state *link,
     int64_t const start_ps = link->free_ps > now_ps ? link->free_ps : now_ps;
     int64_t depart_ps = start_ps + cost->link_ps;
     if (depart_ps < tail_ps) depart_ps = tail_ps;
+    if (depart_ps >= TIME_PS_END) { /* The run ends with an error; nothing may overflow before. */
+        *ret_depart_ps = link->free_ps = TIME_PS_END;
+        return start_ps;
+    }
     if (start_ps - now_ps > replay->queued_ps[port]) replay->queued_ps[port] = start_ps - now_ps;
     link->free_ps = depart_ps;
     link->busy_ps += cost->link_ps;

@@ -28,6 +28,7 @@ static inline int64_t dma_charge(struct replay *replay, uint32_t chip, int64_t s
 {
     if (replay->fold->chip_class != NULL)
         work_ps = scaled_ps(work_ps, chip_class_of(replay, chip)->hbm_ppm);
+    if (work_ps > TIME_PS_END - replay->dma_ps[chip]) work_ps = TIME_PS_END - replay->dma_ps[chip];
     replay->dma_ps[chip] += work_ps;
     if (!replay->dma_may_exceed) return 0;
     struct chip_state *self = &replay->chips[chip];

@@ -230,6 +230,26 @@ static void a_run_that_cannot_finish_names_who_waits_for_whom(void **state)
     scene_close(&scene);
 }
 
+static void a_step_longer_than_a_run_can_count_is_refused(void **state)
+{
+    (void)state;
+    static const struct machine_link_override link = {
+        .from = {0, 0, 0}, .to = {1, 0, 0}, .bytes_per_s = 1};
+    static const char *const engines[] = {"fast", "reference"};
+    for (uint32_t i = 0; i < 2; i++) {
+        struct scene scene;
+        struct trace trace;
+        struct error error = {0};
+        layers_open(&scene, 4, 4, 1);
+        scene.engine = engines[i];
+        scene.machine.links = &link;
+        scene.machine.link_override_count = 1;
+        assert_int_equal(scene_try(&scene, 6, false, true, &trace, &error), STATUS_LIMIT);
+        assert_non_null(strstr(error.message, "longer than 53 days"));
+        scene_close(&scene);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -241,6 +261,7 @@ int main(void)
         cmocka_unit_test(the_records_of_a_chip_are_the_same_folded_and_full),
         cmocka_unit_test(a_chunked_gather_feeds_its_matmul_as_it_arrives),
         cmocka_unit_test(a_run_that_cannot_finish_names_who_waits_for_whom),
+        cmocka_unit_test(a_step_longer_than_a_run_can_count_is_refused),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

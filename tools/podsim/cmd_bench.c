@@ -97,7 +97,9 @@ static int bench(const struct options *options)
     struct error error = {0};
     const char *const path = options_value(options, "--json");
     bool const quick = options_has(options, "--quick");
-    enum status status = output_open(&json, path, NULL, &error);
+    bool const to_stdout = path != NULL && strcmp(path, "-") == 0;
+    enum status status = output_distinct(path, to_stdout ? NULL : "-", &error);
+    if (status == STATUS_OK) status = output_open(&json, path, NULL, &error);
     if (status == STATUS_OK)
         status = bench_steps_run(quick, measured.step, &measured.step_count, &error);
     if (status == STATUS_OK)
@@ -112,8 +114,7 @@ static int bench(const struct options *options)
         status = output_write(&json, &result, &error);
     }
     if (status == STATUS_OK) status = output_finish(&json, &error);
-    if (status == STATUS_OK)
-        status = output_print(&text, path != NULL && strcmp(path, "-") == 0, &error);
+    if (status == STATUS_OK) status = output_print(&text, to_stdout, &error);
     output_abandon(&json);
     text_free(&text);
     text_free(&result);

@@ -1,12 +1,15 @@
 /*
  * cmd_check.c: whether files are scenarios. Form only: whether it fits the memory is the run's.
  */
-#include <stdio.h>
-
+#include "sim/base/text.h"
 #include "tools/podsim/command.h"
+#include "tools/podsim/output.h"
 #include "tools/podsim/pipeline.h"
 
-static const struct option check_options[] = {{0}};
+static const struct option check_options[] = {
+    {"--set", "/POINTER=VALUE", "change a key of every scenario; may be repeated", true},
+    {0},
+};
 
 static int check(const struct options *options)
 {
@@ -16,10 +19,12 @@ static int check(const struct options *options)
         struct error error = {0};
         struct pipeline pipeline;
         pipeline_source_read(options, options->operand[i], &source);
-        if (pipeline_build(&pipeline, &source, PIPELINE_PROGRAM, &error) == STATUS_OK)
-            (void)printf("%s: ok\n", options->operand[i]);
-        else
-            exit_status = command_fail(options->operand[i], &error);
+        struct text text = {0};
+        enum status status = pipeline_build(&pipeline, &source, PIPELINE_PROGRAM, &error);
+        text_add(&text, "%s: ok\n", options->operand[i]);
+        if (status == STATUS_OK) status = output_print(&text, false, &error);
+        if (status != STATUS_OK) exit_status = command_fail(options->operand[i], &error);
+        text_free(&text);
         pipeline_close(&pipeline);
     }
     return exit_status;
@@ -27,7 +32,7 @@ static int check(const struct options *options)
 
 const struct command command_check = {
     .name = "check",
-    .usage = "podsim check FILE...",
+    .usage = "podsim check FILE... [--set /pointer=value]...",
     .summary = "judges the form of scenario files",
     .help = "Reads each file and builds its machine, mesh and program, but runs nothing: a line\n"
             "for each, `FILE: ok` or what is wrong and where. Whether a scenario fits the memory\n"

@@ -133,8 +133,11 @@ static enum status open_outputs(struct run *run, struct error *reterr)
         return error_set(reterr, STATUS_INVALID, "--trace-chips", "needs --trace FILE");
     if (trace != NULL && strcmp(trace, "-") == 0)
         return error_set(reterr, STATUS_INVALID, "--trace", "a timeline needs a file of its own");
-    if (trace != NULL && json != NULL && strcmp(trace, json) == 0)
-        return error_set(reterr, STATUS_IO, trace, "is given for two outputs");
+    const char *const summary =
+        options_has(run->options, "--quiet") || json_to_stdout(run) ? NULL : "-";
+    STATUS_TRY(output_distinct(trace, json, reterr));
+    STATUS_TRY(output_distinct(trace, summary, reterr));
+    STATUS_TRY(output_distinct(json, summary, reterr));
     STATUS_TRY(output_open(&run->json, json, run->path, reterr));
     return output_open(&run->trace, trace, run->path, reterr);
 }

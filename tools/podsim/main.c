@@ -1,7 +1,6 @@
 /*
  * main.c: which verb, and what every verb has in common: help, version, exit status.
  */
-#include <signal.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -120,7 +119,7 @@ static int command_start(const struct command *command, uint32_t count,
 
 int main(int argument_count, char **arguments)
 {
-    (void)signal(SIGPIPE, SIG_IGN); /* A closed pipe is an error that is reported. */
+    output_prepare();
     int exit_status = EXIT_DONE;
     if (argument_count < 2) {
         print_overview(stderr);

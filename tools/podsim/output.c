@@ -3,6 +3,10 @@
 #include "tools/podsim/output.h"
 
 #include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <signal.h>
+#include <stdatomic.h>
 #include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
@@ -11,15 +15,150 @@
 
 #include "sim/base/text.h"
 
+enum { PENDING_MAX = 4 };
+
+/* Temporary names, for a signal's handler to remove. */
+static _Atomic(const char *) pending[PENDING_MAX];
+
+static void pending_change(const char *from, const char *to)
+{
+    for (uint32_t i = 0; i < PENDING_MAX; i++) {
+        const char *expected = from;
+        if (atomic_compare_exchange_strong(&pending[i], &expected, to)) return;
+    }
+    SIM_ASSERT(to == NULL); /* No verb has more outputs at once. */
+}
+
+static void on_fatal_signal(int number)
+{
+    for (uint32_t i = 0; i < PENDING_MAX; i++) {
+        const char *const path = atomic_load(&pending[i]);
+        if (path != NULL) (void)unlink(path);
+    }
+    (void)raise(number); /* Its own handling is back (SA_RESETHAND), and ends the process. */
+}
+
+static void remove_leftovers_on_signals(void)
+{
+    static const int numbers[] = {SIGABRT, SIGBUS,  SIGFPE,  SIGHUP,  SIGILL,
+                                  SIGINT,  SIGQUIT, SIGSEGV, SIGTERM, SIGXCPU};
+    for (size_t i = 0; i < sizeof numbers / sizeof *numbers; i++) {
+        struct sigaction before;
+        struct sigaction const action = {.sa_handler = on_fatal_signal,
+                                         .sa_flags = (int)SA_RESETHAND};
+        /* What is ignored (nohup) or taken (by a sanitizer) stays so. */
+        if (sigaction(numbers[i], NULL, &before) == 0 && before.sa_handler == SIG_DFL)
+            (void)sigaction(numbers[i], &action, NULL);
+    }
+}
+
+/* Standard output where there was none: a pipe's end that can only be read. What is written there
+ * fails, by whatever name (/dev/stdout too), as it would not with /dev/null. */
+static void stand_in_for_stdout(void)
+{
+    int end[2];
+    if (pipe(end) == 0) (void)close(end[1]);
+}
+
+static bool is_closed(int descriptor)
+{
+    return fcntl(descriptor, F_GETFD) == -1 && errno == EBADF;
+}
+
+void output_prepare(void)
+{
+    /* A file that is opened takes the lowest free number, so these are 0, 1 and 2. */
+    if (is_closed(STDIN_FILENO)) (void)open("/dev/null", O_RDONLY);
+    if (is_closed(STDOUT_FILENO)) stand_in_for_stdout();
+    if (is_closed(STDERR_FILENO)) (void)open("/dev/null", O_WRONLY);
+    /* A closed pipe and a file beyond its limit are errors that are reported. */
+    (void)signal(SIGPIPE, SIG_IGN);
+    (void)signal(SIGXFSZ, SIG_IGN);
+    remove_leftovers_on_signals();
+}
+
 static enum status fail(const char *path, int cause, struct error *reterr)
 {
     const char *const shown = strcmp(path, "-") == 0 ? "standard output" : path;
-    return error_set(reterr, STATUS_IO, shown, "cannot be written: %s", strerror(cause));
+    return error_set(reterr, STATUS_IO, shown, "cannot be written: %s",
+                     cause == EBADF ? "it is closed" : strerror(cause));
 }
 
 static bool same_file(const struct stat *left, const struct stat *right)
 {
     return left->st_dev == right->st_dev && left->st_ino == right->st_ino;
+}
+
+static bool is_stdout(const struct stat *status)
+{
+    struct stat taken;
+    return fstat(STDOUT_FILENO, &taken) == 0 && !S_ISCHR(taken.st_mode) &&
+           same_file(status, &taken);
+}
+
+/* What stands for a file before it exists: its folder, and the name in it. */
+static bool folder_status(const char *path, const char **ret_name, struct stat *ret_status)
+{
+    char folder[OUTPUT_PATH_BYTES];
+    const char *const slash = strrchr(path, '/');
+    size_t const length = slash == NULL ? 0 : (size_t)(slash - path) + 1;
+    *ret_name = path + length;
+    if (length >= sizeof folder) return false;
+    memcpy(folder, path, length);
+    folder[length] = '\0';
+    return stat(length == 0 ? "." : folder, ret_status) == 0;
+}
+
+static bool status_of(const char *path, struct stat *ret_status)
+{
+    int const code =
+        strcmp(path, "-") == 0 ? fstat(STDOUT_FILENO, ret_status) : stat(path, ret_status);
+    return code == 0;
+}
+
+enum status output_distinct(const char *path, const char *other, struct error *reterr)
+{
+    if (path == NULL || other == NULL) return STATUS_OK;
+    struct stat left, right;
+    const char *left_name = NULL, *right_name = NULL;
+    bool const left_exists = status_of(path, &left), right_exists = status_of(other, &right);
+    bool same = strcmp(path, other) == 0;
+    if (left_exists && right_exists) /* A terminal or /dev/null takes several. */
+        same = same || (same_file(&left, &right) && !S_ISCHR(left.st_mode));
+    else if (!same && !left_exists && !right_exists)
+        same = folder_status(path, &left_name, &left) &&
+               folder_status(other, &right_name, &right) && same_file(&left, &right) &&
+               strcmp(left_name, right_name) == 0;
+    if (!same) return STATUS_OK;
+    if (strcmp(other, "-") == 0)
+        return error_set(reterr, STATUS_IO, path,
+                         "is standard output, where something else is printed");
+    return error_set(reterr, STATUS_IO, path, "is given for two outputs");
+}
+
+/* A name beside the target; a short one if the target's own is about as long as names may be. */
+static enum status open_temporary(struct output *output, struct error *reterr)
+{
+    static uint32_t count;
+    size_t const size = sizeof output->temporary;
+    const char *const slash = strrchr(output->target, '/');
+    int const folder = slash == NULL ? 0 : (int)(slash - output->target) + 1;
+    long const process = (long)getpid();
+    int length = snprintf(output->temporary, size, "%s.tmp-%ld", output->target, process);
+    errno = ENAMETOOLONG;
+    if (length > 0 && (size_t)length < size) output->file = fopen(output->temporary, "wbx");
+    bool const too_long = output->file == NULL && errno == ENAMETOOLONG;
+    if (too_long && strlen(output->target + folder) <= NAME_MAX) {
+        length = snprintf(output->temporary, size, "%.*s.podsim-%ld-%u", folder, output->target,
+                          process, count++);
+        if (length > 0 && (size_t)length < size) output->file = fopen(output->temporary, "wbx");
+    }
+    if (output->file == NULL) {
+        output->temporary[0] = '\0';
+        return fail(output->path, errno, reterr);
+    }
+    pending_change(NULL, output->temporary);
+    return STATUS_OK;
 }
 
 static enum status open_beside(struct output *output, bool exists, struct error *reterr)
@@ -29,12 +168,9 @@ static enum status open_beside(struct output *output, bool exists, struct error 
     size_t const size = sizeof output->target;
     const char *const target = exists ? found : output->path;
     int const length = snprintf(output->target, size, "%s", target);
-    int const longer = snprintf(output->temporary, size, "%s.tmp-%ld", target, (long)getpid());
     free(found);
-    if (length < 0 || longer < 0 || (size_t)longer >= size)
-        return fail(output->path, ENAMETOOLONG, reterr);
-    output->file = fopen(output->temporary, "wbx");
-    return output->file == NULL ? fail(output->path, errno, reterr) : STATUS_OK;
+    if (length < 0 || (size_t)length >= size) return fail(output->path, ENAMETOOLONG, reterr);
+    return open_temporary(output, reterr);
 }
 
 enum status output_open(struct output *output, const char *path, const char *input,
@@ -52,6 +188,11 @@ enum status output_open(struct output *output, const char *path, const char *inp
         same_file(&status, &input_status))
         return error_set(reterr, STATUS_IO, path, "is the scenario itself");
     if (exists && S_ISDIR(status.st_mode)) return fail(path, EISDIR, reterr);
+    if (exists && is_stdout(&status)) { /* /dev/stdout: who redirected it keeps the file open. */
+        output->path = "-";
+        output->file = stdout;
+        return STATUS_OK;
+    }
     if (exists && S_ISREG(status.st_mode) && access(path, W_OK) != 0)
         return fail(path, errno, reterr);
     /* A device or a pipe is not replaced. */
@@ -90,6 +231,7 @@ enum status output_finish(struct output *output, struct error *reterr)
         output_abandon(output);
         return status;
     }
+    pending_change(output->temporary, NULL);
     output->path = NULL;
     return STATUS_OK;
 }
@@ -98,7 +240,10 @@ void output_abandon(struct output *output)
 {
     if (output->path == NULL || output->file == stdout) return;
     if (output->file != NULL) (void)fclose(output->file);
-    if (output->temporary[0] != '\0') (void)unlink(output->temporary);
+    if (output->temporary[0] != '\0') {
+        (void)unlink(output->temporary);
+        pending_change(output->temporary, NULL);
+    }
     *output = (struct output){0};
 }
 
@@ -114,6 +259,9 @@ enum status output_print(const struct text *text, bool to_error, struct error *r
     if (text->failed)
         return error_set(reterr, STATUS_NO_MEMORY, "", "there is not enough memory to print");
     if (text->size_bytes == 0) return STATUS_OK;
-    (void)fwrite(text->bytes, 1, (size_t)text->size_bytes, to_error ? stderr : stdout);
-    return to_error ? STATUS_OK : output_flush(reterr);
+    size_t const size = (size_t)text->size_bytes;
+    errno = 0;
+    bool const written = fwrite(text->bytes, 1, size, to_error ? stderr : stdout) == size;
+    if (to_error) return STATUS_OK;
+    return written ? output_flush(reterr) : fail("-", errno, reterr);
 }

@@ -22,6 +22,14 @@ struct output {
     FILE *file;
 };
 
+/* For main(), before anything is opened: standard streams that are closed get something that takes
+ * their number, what ends the process removes unfinished files, and a write that fails is an error
+ * and no signal. */
+void output_prepare(void);
+
+/* Refuses two outputs (NULL: none; "-": standard output) that are one file by any names. */
+enum status output_distinct(const char *path, const char *other, struct error *reterr);
+
 /* `path` NULL does nothing; "-" is standard output. A path that names the file `input` (NULL:
  * none) is refused. */
 enum status output_open(struct output *output, const char *path, const char *input,

@@ -6,3 +6,15 @@ uint64_t group_rank_count(const struct group *group)
     for (uint32_t d = 0; d < group->dimension_count; d++) count *= group->dimension[d].size;
     return count;
 }
+
+bool group_equal(const struct group *a, const struct group *b)
+{
+    if (a->dimension_count != b->dimension_count) return false;
+    for (uint32_t d = 0; d < a->dimension_count; d++) {
+        const struct group_dimension *x = &a->dimension[d], *y = &b->dimension[d];
+        if (x->axis != y->axis || x->size != y->size || x->stride != y->stride ||
+            x->ring != y->ring)
+            return false;
+    }
+    return true;
+}

@@ -27,6 +27,9 @@ struct group {
 /* Product of the sizes; 1 for an empty group. */
 uint64_t group_rank_count(const struct group *group);
 
+/* Whether two groups have the same members in the same order, on rings or lines alike. */
+bool group_equal(const struct group *a, const struct group *b);
+
 /* The coordinate of a member in a dimension, from its coordinate on the machine axis. */
 static inline uint32_t group_position(const struct group_dimension *dimension, uint32_t coordinate)
 {

@@ -46,7 +46,7 @@ static enum status link_class_find(struct fold *fold, const struct machine_link_
 
 /* Gives a class to every chip that the pattern covers; a later pattern overrides an earlier one. */
 static void chip_class_paint(const struct machine *machine, const struct machine_chip_override *odd,
-                             uint16_t class, uint16_t *chip_class)
+                             uint16_t kind, uint16_t *chip_class)
 {
     uint32_t first[MACHINE_AXES_MAX], last[MACHINE_AXES_MAX];
     for (uint32_t axis = 0; axis < MACHINE_AXES_MAX; axis++) {
@@ -57,7 +57,7 @@ static void chip_class_paint(const struct machine *machine, const struct machine
     for (uint32_t x = first[0]; x <= last[0]; x++)
         for (uint32_t y = first[1]; y <= last[1]; y++)
             for (uint32_t z = first[2]; z <= last[2]; z++)
-                chip_class[machine_chip_at(machine, (const uint32_t[]){x, y, z})] = class;
+                chip_class[machine_chip_at(machine, (const uint32_t[]){x, y, z})] = kind;
 }
 
 static enum status oddities_find(struct arena *arena, const struct machine *machine,
@@ -68,8 +68,8 @@ static enum status oddities_find(struct arena *arena, const struct machine *mach
         STATUS_TRY(arena_try(arena, machine->chip_count, sizeof *odd->chip_class, &memory, reterr));
         odd->chip_class = memory;
         for (uint32_t i = 0; i < machine->chip_override_count; i++) {
-            uint16_t const class = chip_class_find(fold, &machine->chips[i]);
-            chip_class_paint(machine, &machine->chips[i], class, odd->chip_class);
+            uint16_t const kind = chip_class_find(fold, &machine->chips[i]);
+            chip_class_paint(machine, &machine->chips[i], kind, odd->chip_class);
         }
     }
     if (machine->link_override_count > 0) {
@@ -79,12 +79,12 @@ static enum status oddities_find(struct arena *arena, const struct machine *mach
         odd->link_class = memory;
         for (uint32_t i = 0; i < machine->link_override_count; i++) {
             const struct machine_link_override *link = &machine->links[i];
-            uint8_t class = 0;
-            STATUS_TRY(link_class_find(fold, link, &class, reterr));
+            uint8_t kind = 0;
+            STATUS_TRY(link_class_find(fold, link, &kind, reterr));
             uint32_t const port = machine_port_between(machine, link->from, link->to);
             SIM_ASSERT(port < MACHINE_PORTS_MAX);
             odd->link_class[(uint64_t)machine_chip_at(machine, link->from) * MACHINE_PORTS_MAX +
-                            port] = class;
+                            port] = kind;
         }
     }
     return STATUS_OK;

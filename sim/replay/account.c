@@ -135,7 +135,8 @@ static void link_results(const struct replay *replay, struct trace *trace)
 static void demand_results(const struct replay *replay, uint32_t chip, struct trace *trace)
 {
     const struct program *program = replay->program;
-    const struct fold_chip_class *class = &replay->fold->chip_classes[replay->chips[chip].class];
+    const struct fold_chip_class *kind =
+        &replay->fold->chip_classes[replay->chips[chip].chip_class];
     for (uint32_t b = 0; b < replay->role->block_count; b++) {
         const struct program_block *block = &replay->role->block[b];
         const struct program_template *template = &program->templates[block->template_index];
@@ -144,7 +145,7 @@ static void demand_results(const struct replay *replay, uint32_t chip, struct tr
             if (template->op[i].kind != PROGRAM_OP_COMPUTE) continue;
             struct compute_time const time =
                 compute_time(&replay->machine->chip, &program->works[template->op[i].index],
-                             class->math_ppm, class->hbm_ppm);
+                             kind->math_ppm, kind->hbm_ppm);
             phase->mxu_ps += time.mxu_ps * block->repeat;
             phase->vpu_ps += time.vpu_ps * block->repeat;
             phase->hbm_ps += time.hbm_ps * block->repeat;
@@ -218,10 +219,10 @@ enum status account_results(struct arena *arena, struct replay *replay, struct t
     void *memory = NULL;
     STATUS_TRY(arena_try(arena, trace.class_count, sizeof *trace.classes, &memory, reterr));
     trace.classes = memory;
-    for (uint32_t class = 0; class < trace.class_count; class ++) {
+    for (uint32_t kind = 0; kind < trace.class_count; kind++) {
         const struct class_total *total =
-            &replay->classes[(uint64_t) class * replay->chip_count + last];
-        trace.classes[class] = (struct trace_class){
+            &replay->classes[(uint64_t)kind * replay->chip_count + last];
+        trace.classes[kind] = (struct trace_class){
             .count = total->count, .busy_ps = total->busy_ps, .exposed_ps = total->exposed_ps};
     }
     if (replay->record_count > 0) {

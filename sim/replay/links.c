@@ -31,14 +31,14 @@ int64_t message_forward(struct replay *replay, const struct lane_table *lane, ui
                         int64_t tail_ps)
 {
     uint32_t const port = route_port(lane, hop);
-    uint32_t const class = link_class_of(replay, chip, port);
-    const struct message_cost *cost = cost_at(lane, class, units);
+    uint32_t const kind = link_class_of(replay, chip, port);
+    const struct message_cost *cost = cost_at(lane, kind, units);
     uint32_t const next = replay->neighbour[(uint64_t)port * replay->chip_count + chip];
     SIM_ASSERT(next != UINT32_MAX);
     int64_t depart_ps = 0;
     int64_t const start_ps = link_take(replay, link_at(replay, port, chip), lane, port, chip, cost,
                                        now_ps, tail_ps, &depart_ps);
-    int64_t latency_ps = replay->fold->link_classes[class].latency_ps;
+    int64_t latency_ps = replay->fold->link_classes[kind].latency_ps;
     if (hop == 0) latency_ps += replay->message_overhead_ps;
     uint64_t const what = (uint64_t)lane->plan->index << ORDER_PLAN_SHIFT | units;
     if (hop + 1u == lane->hop_count) {
@@ -50,7 +50,7 @@ int64_t message_forward(struct replay *replay, const struct lane_table *lane, ui
     bool const slower = hop == 0 || cost->link_ps > cost_at(lane, slowest, units)->link_ps;
     uint64_t const order = order_make(EVENT_HOP, port, lane->stream, lane->number) | what |
                            (uint64_t)(hop + 1) << ORDER_HOP_SHIFT |
-                           (uint64_t)(slower ? class : slowest) << ORDER_CLASS_SHIFT;
+                           (uint64_t)(slower ? kind : slowest) << ORDER_CLASS_SHIFT;
     /* Between chips at least 1 ps passes, even over a link without latency. */
     engine_post(replay->engine, start_ps + (latency_ps > 0 ? latency_ps : 1), order,
                 channel_of(replay, EVENT_HOP, lane->number), next);

@@ -27,10 +27,10 @@ static inline uint32_t link_class_of(const struct replay *replay, uint32_t chip,
     return replay->fold->link_class[(uint64_t)chip * MACHINE_PORTS_MAX + port];
 }
 
-static inline const struct message_cost *cost_at(const struct lane_table *lane, uint32_t class,
+static inline const struct message_cost *cost_at(const struct lane_table *lane, uint32_t kind,
                                                  uint32_t units)
 {
-    return &lane->cost[(uint64_t) class * (lane->units_max + 1) + units];
+    return &lane->cost[(uint64_t)kind * (lane->units_max + 1) + units];
 }
 
 /* links.c: the record of a message for a timeline. */

@@ -124,7 +124,7 @@ static enum status state_build(struct arena *arena, struct replay *replay, struc
     replay->finished_ps = array[FINISHED];
     for (uint32_t chip = 0; chip < replay->chip_count; chip++) {
         if (replay->fold->chip_class != NULL)
-            replay->chips[chip].class = replay->fold->chip_class[chip];
+            replay->chips[chip].chip_class = replay->fold->chip_class[chip];
         replay->finished_ps[chip] = TIME_PS_NEVER;
     }
     for (uint64_t i = 0; i < chips * replay->stream_count; i++) {
@@ -147,37 +147,39 @@ static void shown_mark(struct replay *replay)
     }
 }
 
-/* A bound on the events under way. A lane has one message leaving, and as many on the wire as its
- * latency covers, but never more than it sends in all; besides, each stream and lane of a chip has
- * at most one event of its own. */
+/* How many messages of a lane can be under way: one that leaves, and on the wire as many as its
+ * latency covers; on a route of several links, or where HBM may make them wait, up to all of an op
+ * and of the one before. */
+static uint64_t lane_bound(const struct replay *replay, const struct lane_table *lane)
+{
+    uint64_t sends = 0;
+    uint32_t const positions = lane->ring ? 1 : lane->size;
+    for (uint32_t position = 0; position < positions; position++) {
+        uint64_t const count = (uint64_t)lane->send_count[position] * lane->piece_count;
+        sends = count > sends ? count : sends;
+    }
+    uint64_t const all = 2 * sends + 2;
+    if (lane->hop_count > 1 || replay->dma_may_exceed) return 2 * all;
+    int64_t latency_ps = 0, fastest_ps = INT64_MAX;
+    for (uint32_t kind = 0; kind < replay->fold->link_class_count; kind++) {
+        int64_t const link_ps = lane->cost[kind * (lane->units_max + 1u) + 1].link_ps;
+        int64_t const hop_ps = replay->fold->link_classes[kind].latency_ps;
+        fastest_ps = link_ps < fastest_ps ? link_ps : fastest_ps;
+        latency_ps = hop_ps > latency_ps ? hop_ps : latency_ps;
+    }
+    latency_ps += replay->message_overhead_ps;
+    uint64_t const wire = (uint64_t)(latency_ps / (fastest_ps > 0 ? fastest_ps : 1)) + 3;
+    return wire < all ? wire : all;
+}
+
+/* A bound on the events under way: the messages of each lane, and besides, each stream and lane of
+ * a chip has at most one event of its own. */
 static uint64_t pending_bound(const struct replay *replay)
 {
     uint64_t lanes_most[256] = {0};
     for (uint32_t i = 0; i < replay->program->plan_count; i++) {
-        const struct plan_table *plan = &replay->plans[i];
-        for (uint32_t lane = 0; lane < plan->lane_count; lane++) {
-            const struct lane_table *table = &plan->lane[lane];
-            uint64_t sends = 0;
-            uint32_t const positions = table->ring ? 1 : table->size;
-            for (uint32_t position = 0; position < positions; position++) {
-                uint64_t const count = (uint64_t)table->send_count[position] * table->piece_count;
-                sends = count > sends ? count : sends;
-            }
-            uint64_t bound = 2 * sends + 2; /* An op's, and those of the one before. */
-            if (table->hop_count == 1) {
-                int64_t latency_ps = replay->message_overhead_ps, fastest_ps = INT64_MAX;
-                for (uint32_t class = 0; class < replay->fold->link_class_count; class ++) {
-                    int64_t const link_ps =
-                        table->cost[class * (table->units_max + 1u) + 1].link_ps;
-                    fastest_ps = link_ps < fastest_ps ? link_ps : fastest_ps;
-                    if (replay->fold->link_classes[class].latency_ps > latency_ps)
-                        latency_ps = replay->fold->link_classes[class].latency_ps +
-                                     replay->message_overhead_ps;
-                }
-                uint64_t const wire =
-                    (uint64_t)(latency_ps / (fastest_ps > 0 ? fastest_ps : 1)) + 3;
-                bound = wire < bound ? wire : bound;
-            }
+        for (uint32_t lane = 0; lane < replay->plans[i].lane_count; lane++) {
+            uint64_t const bound = lane_bound(replay, &replay->plans[i].lane[lane]);
             if (bound > lanes_most[lane]) lanes_most[lane] = bound;
         }
     }

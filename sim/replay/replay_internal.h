@@ -198,7 +198,7 @@ struct chip_state {
     int64_t part_dma_ps; /* HBM time that DMA had been served when the part began. */
     int64_t account_ps;  /* Up to here the breakdown is written. */
     uint32_t running;    /* Streams with a collective under way, as bits. */
-    uint16_t class;
+    uint16_t chip_class; /* Of the fold. */
     uint8_t block_phase; /* enum program_phase of the compute stream's slot. */
     bool computes;
     bool shown;
@@ -326,9 +326,9 @@ static inline struct link_state *link_at(struct replay *replay, uint32_t port, u
 }
 
 static inline struct op_table *op_table_at(const struct replay *replay, uint32_t work,
-                                           uint32_t class)
+                                           uint32_t kind)
 {
-    return &replay->ops[(uint64_t)work * replay->fold->chip_class_count + class];
+    return &replay->ops[(uint64_t)work * replay->fold->chip_class_count + kind];
 }
 
 static inline uint16_t *running_at(struct replay *replay, uint32_t stream, uint32_t chip)

@@ -160,7 +160,7 @@ static void stream_advance(struct replay *replay, uint32_t stream, uint32_t chip
 static const struct op_table *compute_table(const struct replay *replay, uint32_t chip,
                                             const struct program_op *op)
 {
-    return op_table_at(replay, op->index, replay->chips[chip].class);
+    return op_table_at(replay, op->index, replay->chips[chip].chip_class);
 }
 
 static void compute_begin_part(struct replay *replay, uint32_t chip, int64_t now_ps)

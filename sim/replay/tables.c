@@ -5,6 +5,9 @@
 /* Elements of a gradient or activation that a reduction adds: two bytes each, one FLOP. */
 enum { ADDED_BYTES_PER_FLOP = 2 };
 
+/* Passes over a layer in a step, all microbatches: 4 bytes each, and minutes to play. */
+enum { TABLES_SLOTS_MAX = 1 << 26 };
+
 static enum status neighbours_build(struct arena *arena, struct replay *replay,
                                     struct error *reterr)
 {
@@ -92,13 +95,13 @@ static void dma_build(struct replay *replay)
                              link_most / ADDED_BYTES_PER_FLOP > vector_least / replay->port_count;
 }
 
-static void op_build(const struct replay *replay, uint32_t class, const struct program_op *op)
+static void op_build(const struct replay *replay, uint32_t kind, const struct program_op *op)
 {
     const struct program *program = replay->program;
-    struct op_table *table = op_table_at(replay, op->index, class);
+    struct op_table *table = op_table_at(replay, op->index, kind);
     struct compute_time const time = compute_time(
         &replay->machine->chip, &program->works[op->index],
-        replay->fold->chip_classes[class].math_ppm, replay->fold->chip_classes[class].hbm_ppm);
+        replay->fold->chip_classes[kind].math_ppm, replay->fold->chip_classes[kind].hbm_ppm);
     int64_t const shared_ps = time.hbm_ps + time.rest_ps;
     int64_t const spare_ps = (int64_t)((units_wide)(uint64_t)time.duration_ps *
                                        (PPM_ONE - replay->dma_most_ppm) / PPM_ONE);
@@ -119,12 +122,12 @@ static enum status ops_build(struct arena *arena, struct replay *replay, struct 
     STATUS_TRY(arena_try(arena, (uint64_t)class_count * program->work_count, sizeof *replay->ops,
                          &memory, reterr));
     replay->ops = memory;
-    for (uint32_t class = 0; class < class_count; class ++) {
+    for (uint32_t kind = 0; kind < class_count; kind++) {
         for (uint32_t t = 0; t < program->template_count; t++) {
             const struct program_template *template = &program->templates[t];
             for (uint32_t op = 0; op < template->op_count; op++)
                 if (template->op[op].kind == PROGRAM_OP_COMPUTE)
-                    op_build(replay, class, &template->op[op]);
+                    op_build(replay, kind, &template->op[op]);
         }
     }
     return STATUS_OK;
@@ -168,11 +171,11 @@ static enum status costs_build(struct arena *arena, struct replay *replay,
     STATUS_TRY(
         arena_try(arena, fold->link_class_count * stride, sizeof *table->cost, &memory, reterr));
     table->cost = memory;
-    for (uint32_t class = 0; class < fold->link_class_count; class ++) {
+    for (uint32_t kind = 0; kind < fold->link_class_count; kind++) {
         for (uint32_t units = 1; units <= table->units_max; units++) {
-            table->cost[class * stride + units] =
+            table->cost[kind * stride + units] =
                 cost_of(replay, item->primitive, units * item->unit_bytes,
-                        fold->link_classes[class].bytes_per_s);
+                        fold->link_classes[kind].bytes_per_s);
         }
     }
     if (item->primitive->kind == COLLECTIVE_REDUCE_SCATTER)
@@ -285,6 +288,11 @@ enum status tables_build(struct arena *arena, struct replay *replay, struct erro
         return error_set(reterr, STATUS_LIMIT, "/workload",
                          "%u different collectives are more than a run can tell apart",
                          replay->program->plan_count);
+    }
+    if (replay->program->roles[0].slot_count > TABLES_SLOTS_MAX) {
+        return error_set(reterr, STATUS_LIMIT, "/workload",
+                         "a step of %u passes over layers is more than a run can hold (%d)",
+                         replay->program->roles[0].slot_count, TABLES_SLOTS_MAX);
     }
     if (replay->program->role_count != 1) {
         return error_set(reterr, STATUS_UNSUPPORTED, "/mesh",

@@ -18,7 +18,7 @@ static inline int64_t scaled_ps(int64_t ps, uint32_t ppm)
 
 static const struct fold_chip_class *chip_class_of(const struct replay *replay, uint32_t chip)
 {
-    return &replay->fold->chip_classes[replay->chips[chip].class];
+    return &replay->fold->chip_classes[replay->chips[chip].chip_class];
 }
 
 /* HBM time of the collectives. Where all links together cannot ask more than HBM has, it delays
@@ -306,6 +306,19 @@ static int64_t last_departure_ps(struct replay *replay, uint32_t stream, uint32_
     return last_ps;
 }
 
+/* What a ReduceScatter leaves is written once. Where HBM is behind, the answer is when it is. */
+static int64_t shards_write(struct replay *replay, uint32_t stream, uint32_t chip, int64_t now_ps)
+{
+    const struct plan_table *plan = &replay->plans[*running_at(replay, stream, chip)];
+    int64_t written_ps = 0;
+    for (uint32_t i = 0; i < plan->lane_count; i++) {
+        const struct lane_table *lane = &plan->lane[i];
+        if (lane->lane == 0 && lane->shard_ps > 0)
+            written_ps = dma_charge(replay, chip, now_ps, lane->shard_ps * lane->piece_count);
+    }
+    return written_ps;
+}
+
 void transport_check_end(struct replay *replay, uint32_t stream, uint32_t chip, int64_t now_ps)
 {
     struct stream_state *state = stream_at(replay, stream, chip);
@@ -321,7 +334,9 @@ void transport_check_end(struct replay *replay, uint32_t stream, uint32_t chip, 
     }
     state->phase = STREAM_ENDS;
     int64_t const depart_ps = last_departure_ps(replay, stream, chip);
-    engine_post(replay->engine, depart_ps > now_ps ? depart_ps : now_ps,
+    int64_t const written_ps = shards_write(replay, stream, chip, now_ps);
+    int64_t const end_ps = depart_ps > written_ps ? depart_ps : written_ps;
+    engine_post(replay->engine, end_ps > now_ps ? end_ps : now_ps,
                 order_make(EVENT_COLLECTIVE_END, 0, stream, 0),
                 channel_of(replay, EVENT_COLLECTIVE_END, stream), chip);
 }
@@ -335,9 +350,9 @@ static int64_t port_time_ps(const struct replay *replay, const struct lane_table
     if (!lane->ring) /* On a line all messages of a position are alike. */
         units = (uint64_t)lane->primitive->step(lane->size, lane->lane, position, 0).units *
                 lane->send_count[position];
-    uint32_t const class = link_class_of(replay, chip, lane->leg[0].port);
+    uint32_t const kind = link_class_of(replay, chip, lane->leg[0].port);
     return (int64_t)(units * lane->piece_count / lane->units_max) *
-           cost_at(lane, class, lane->units_max)->link_ps;
+           cost_at(lane, kind, lane->units_max)->link_ps;
 }
 
 void transport_end(struct replay *replay, uint32_t stream, uint32_t chip, int64_t now_ps)
@@ -347,8 +362,6 @@ void transport_end(struct replay *replay, uint32_t stream, uint32_t chip, int64_
     int64_t port_ps[MACHINE_PORTS_MAX] = {0};
     for (uint32_t i = 0; i < plan->lane_count; i++) {
         const struct lane_table *lane = &plan->lane[i];
-        if (lane->lane == 0 && lane->shard_ps > 0) /* What a ReduceScatter leaves. */
-            (void)dma_charge(replay, chip, now_ps, lane->shard_ps * lane->piece_count);
         if (lane->states[chip].sends > 0)
             port_ps[lane->leg[0].port] += port_time_ps(replay, lane, chip);
     }

@@ -3,18 +3,20 @@
 #include <string.h>
 
 #include "sim/base/units.h"
+#include "sim/workload/limits.h"
+#include "sim/workload/nearest.h"
 
-enum {
-    LAYERS_MAX = 30000, /* A need names a slot by a 16-bit offset, at most layers + 2 back. */
-    LANES = 128,        /* The head's columns are padded to whole lanes on each rank. */
-};
+enum { LAYERS_MAX = 30000 }; /* A need names a slot by a 16-bit offset, at most layers + 2 back. */
 
 static enum status divide(uint64_t amount, uint64_t by, const char *where, const char *what,
                           const char *by_what, uint64_t *ret_share, struct error *reterr)
 {
     if (amount % by != 0) {
-        return error_set(reterr, STATUS_INVALID, where, "%s is %llu, which %llu %s do not divide",
-                         what, (unsigned long long)amount, (unsigned long long)by, by_what);
+        char nearest[NEAREST_TEXT_BYTES];
+        return error_set(reterr, STATUS_INVALID, where,
+                         "%s is %llu, which %llu %s do not divide; the nearest that they do: %s",
+                         what, (unsigned long long)amount, (unsigned long long)by, by_what,
+                         nearest_multiples(amount, by, nearest));
     }
     *ret_share = amount / by;
     return STATUS_OK;
@@ -66,72 +68,72 @@ static enum status ranks_build(struct local *local, struct error *reterr)
     return STATUS_OK;
 }
 
+static enum status heads_check(const struct local *local, struct error *reterr)
+{
+    const struct model *model = &local->plan->model;
+    char nearest[NEAREST_TEXT_BYTES];
+    if (nearest_tp_splits(model, local->tp)) return STATUS_OK;
+    if (local->tp > model->heads) {
+        return error_set(reterr, STATUS_INVALID, "/mesh/tp",
+                         "%u ranks are more than the model's %llu attention heads; the nearest "
+                         "number of ranks that fits: %s",
+                         local->tp, (unsigned long long)model->heads, nearest_tp(local, nearest));
+    }
+    return error_set(reterr, STATUS_INVALID, "/mesh/tp",
+                     "%u ranks cannot split the model's %llu attention heads and %llu KV heads "
+                     "evenly; the nearest numbers of ranks that can: %s",
+                     local->tp, (unsigned long long)model->heads,
+                     (unsigned long long)model->kv_heads, nearest_tp(local, nearest));
+}
+
 static enum status heads_build(struct local *local, struct error *reterr)
 {
     const struct model *model = &local->plan->model;
     uint32_t const tp = local->tp;
-    if (tp > model->heads) {
-        return error_set(reterr, STATUS_INVALID, "/mesh/tp",
-                         "%u ranks are more than the model's %llu attention heads", tp,
-                         (unsigned long long)model->heads);
-    }
-    STATUS_TRY(divide(model->heads, tp, "/mesh/tp", "the number of attention heads", "ranks of tp",
-                      &local->heads, reterr));
-    local->kv_holders = 1;
-    if (model->kv_heads >= tp) {
-        STATUS_TRY(divide(model->kv_heads, tp, "/mesh/tp", "the number of KV heads", "ranks of tp",
-                          &local->kv_heads, reterr));
-    } else {
-        uint64_t holders = 0;
-        STATUS_TRY(divide(tp, model->kv_heads, "/mesh/tp", "tp", "KV heads", &holders, reterr));
-        local->kv_heads = 1;
-        local->kv_holders = (uint32_t)holders;
+    STATUS_TRY(heads_check(local, reterr));
+    local->heads = model->heads / tp;
+    local->kv_heads = model->kv_heads >= tp ? model->kv_heads / tp : 1;
+    local->kv_holders = model->kv_heads >= tp ? 1 : tp / (uint32_t)model->kv_heads;
+    if (local->kv_holders > 1) {
         STATUS_TRY(mesh_subgroup(local->mesh, local->machine, MESH_TP, local->kv_holders,
                                  "/mesh/tp", &local->kv_group, reterr));
     }
     local->head_width = model->head_width;
     local->qkv_columns = (local->heads + 2 * local->kv_heads) * local->head_width;
-    uint64_t const v = model->vocabulary;
-    local->vocabulary = (v % tp == 0 ? v : units_round_up(v, (uint64_t)LANES * tp)) / tp;
-    return STATUS_OK;
+    return divide(model->vocabulary, tp, "/mesh/tp", "the size V of the model's vocabulary",
+                  "ranks of tp", &local->vocabulary, reterr);
 }
 
 /* Whole sequences on each rank; or, with fewer sequences than ranks, equal parts of one. */
 static enum status sequences_build(struct local *local, struct error *reterr)
 {
     const struct workload_plan *plan = local->plan;
-    const char *where = "/workload/sequence_length";
-    uint64_t sequences = 0;
-    uint64_t parts = 0;
-    if (plan->sequence_length == 0) return error_set(reterr, STATUS_INVALID, where, "0 tokens");
-    if (plan->batch_tokens / plan->accumulate % plan->sequence_length != 0) {
-        return error_set(reterr, STATUS_INVALID, where,
-                         "a microbatch has %llu tokens, which are not whole sequences of %llu",
-                         (unsigned long long)(plan->batch_tokens / plan->accumulate),
-                         (unsigned long long)plan->sequence_length);
+    uint64_t const tokens = plan->batch_tokens / plan->accumulate;
+    char nearest[NEAREST_TEXT_BYTES];
+    if (plan->sequence_length == 0)
+        return error_set(reterr, STATUS_INVALID, "/workload/sequence_length", "0 tokens");
+    uint64_t const sequences = tokens / plan->sequence_length;
+    if (tokens % plan->sequence_length != 0) {
+        return error_set(reterr, STATUS_INVALID, "/workload/sequence_length",
+                         "a microbatch has %llu tokens, which are not whole sequences of %llu; the "
+                         "nearest batch_tokens that fit: %s",
+                         (unsigned long long)tokens, (unsigned long long)plan->sequence_length,
+                         nearest_batch(local, nearest));
     }
-    sequences = plan->batch_tokens / plan->accumulate / plan->sequence_length;
+    if (!nearest_sequences_split(local, sequences)) {
+        return error_set(reterr, STATUS_INVALID, "/workload/batch_tokens",
+                         "%llu sequences of %llu tokens cannot be split evenly over %u data ranks "
+                         "(dp and fsdp together), neither whole nor in equal parts; the nearest "
+                         "batch_tokens that fit: %s",
+                         (unsigned long long)sequences, (unsigned long long)plan->sequence_length,
+                         local->data, nearest_batch(local, nearest));
+    }
     local->keys = plan->sequence_length;
-    local->sequence_parts = 1;
-    if (sequences >= local->data) {
-        STATUS_TRY(divide(sequences, local->data, "/workload/batch_tokens",
-                          "the number of sequences in a microbatch", "data ranks",
-                          &local->sequences, reterr));
-        local->queries = local->keys;
-        return STATUS_OK;
-    }
-    STATUS_TRY(divide(local->data, sequences, "/workload/batch_tokens", "the number of data ranks",
-                      "sequences in a microbatch", &parts, reterr));
-    STATUS_TRY(divide(local->keys, parts, where, "the sequence length", "ranks that share it",
-                      &local->queries, reterr));
-    local->sequences = 1;
-    local->sequence_parts = (uint32_t)parts;
+    local->sequence_parts = sequences >= local->data ? 1 : local->data / (uint32_t)sequences;
+    local->sequences = sequences >= local->data ? sequences / local->data : 1;
+    local->queries = local->keys / local->sequence_parts;
+    if (local->sequence_parts == 1) return STATUS_OK;
     enum mesh_role const role = local->mesh->axis[MESH_FSDP].size > 1 ? MESH_FSDP : MESH_DP;
-    if (local->mesh->axis[role].size % parts != 0) {
-        return error_set(reterr, STATUS_UNSUPPORTED, "/workload/batch_tokens",
-                         "a sequence would be split over %llu ranks, across fsdp and dp",
-                         (unsigned long long)parts);
-    }
     return mesh_subgroup(local->mesh, local->machine, role, local->sequence_parts,
                          "/workload/batch_tokens", &local->sequence_group, reterr);
 }
@@ -207,6 +209,22 @@ static enum status model_check(const struct local *local, struct error *reterr)
     return STATUS_OK;
 }
 
+static enum status tokens_build(struct local *local, struct error *reterr)
+{
+    const struct workload_plan *plan = local->plan;
+    uint64_t const ways = (uint64_t)plan->accumulate * local->data;
+    char nearest[NEAREST_TEXT_BYTES];
+    if (plan->batch_tokens == 0 || plan->batch_tokens % ways != 0) {
+        return error_set(reterr, STATUS_INVALID, "/workload/batch_tokens",
+                         "%llu tokens cannot be split evenly over %u data ranks (dp and fsdp "
+                         "together) in %u microbatch%s; the nearest batch_tokens that fit: %s",
+                         (unsigned long long)plan->batch_tokens, local->data, plan->accumulate,
+                         plan->accumulate == 1 ? "" : "es", nearest_batch(local, nearest));
+    }
+    local->rows = plan->batch_tokens / ways;
+    return STATUS_OK;
+}
+
 /* The dimensions that a sharding names must be divisible by their axes. */
 static enum status widths_build(struct local *local, struct error *reterr)
 {
@@ -221,13 +239,7 @@ static enum status widths_build(struct local *local, struct error *reterr)
     if (plan->accumulate == 0) {
         return error_set(reterr, STATUS_INVALID, "/workload/accumulate", "0 microbatches");
     }
-    STATUS_TRY(divide(plan->batch_tokens, plan->accumulate, "/workload/batch_tokens",
-                      "the number of tokens", "microbatches", &share, reterr));
-    STATUS_TRY(divide(share, local->data, "/workload/batch_tokens",
-                      "the number of tokens in a microbatch", "data ranks", &local->rows, reterr));
-    if (local->rows == 0) {
-        return error_set(reterr, STATUS_INVALID, "/workload/batch_tokens", "0 tokens");
-    }
+    STATUS_TRY(tokens_build(local, reterr));
     local->block_full = local->rows * local->width;
     bool const by_tokens = plan->activations == WORKLOAD_ACTIVATIONS_TOKENS;
     STATUS_TRY(divide(by_tokens ? local->rows : local->width, local->tp, "/mesh/tp",
@@ -244,6 +256,7 @@ enum status local_build(const struct workload_plan *plan, const struct machine *
     struct local local = {.plan = plan, .machine = machine, .mesh = mesh, .kv_holders = 1};
     local.sequence_parts = 1;
     STATUS_TRY(model_check(&local, reterr));
+    STATUS_TRY(limits_format_check(&local, reterr));
     STATUS_TRY(ranks_build(&local, reterr));
     STATUS_TRY(widths_build(&local, reterr));
     if (local_is_llama(&local)) {
@@ -254,6 +267,7 @@ enum status local_build(const struct workload_plan *plan, const struct machine *
                                   : units_ceil_divide(local.width, local.tp);
         local.vocabulary_elements = local.vocabulary * local.width;
     }
+    STATUS_TRY(limits_sizes_check(&local, reterr));
     units_build(&local);
     *ret_local = local;
     return STATUS_OK;

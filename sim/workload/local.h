@@ -68,8 +68,7 @@ struct local {
     uint64_t sequences;      /* Of a microbatch on one rank, whole or in part. */
     uint64_t queries;        /* Of one sequence on one rank. */
     uint64_t keys;           /* T */
-    uint64_t vocabulary;     /* Columns of the head on one rank of tp; padded where V is not
-                                divisible. */
+    uint64_t vocabulary;     /* V / tp */
     struct group kv_group;
     struct group sequence_group;
 

@@ -358,60 +358,6 @@ static void causal_attention_is_the_exact_half(void **state)
     assert_int_equal(work_matmul_flop(work), 2 * 2 * (4096ull * 4097 / 2) * 128 * 64 * sequences);
 }
 
-static void refused(enum status status, const char *where, const char *part)
-{
-    memset(&made.error, 0, sizeof made.error);
-    assert_int_equal(case_lower(&made), status);
-    assert_string_equal(made.error.where, where);
-    if (strstr(made.error.message, part) == NULL) fail_msg("%s", made.error.message);
-    case_free(&made);
-}
-
-static void what_does_not_divide_or_is_not_modelled_is_refused(void **state)
-{
-    (void)state;
-    struct model odd = case_llama_70b;
-    build(&case_mlp, "16", NULL, "x", NULL);
-    made.plan.batch_tokens = 1000;
-    refused(STATUS_INVALID, "/workload/batch_tokens", "data ranks do not divide");
-    build(&case_mlp, "16", NULL, "x", NULL);
-    made.plan.batch_tokens = 0;
-    refused(STATUS_INVALID, "/workload/batch_tokens", "0 tokens");
-    build(&case_mlp, "16", NULL, "x", NULL);
-    made.plan.accumulate = 3;
-    refused(STATUS_INVALID, "/workload/batch_tokens", "microbatches");
-    build(&case_mlp, "16", NULL, "x", NULL);
-    made.plan.zero = 1;
-    refused(STATUS_INVALID, "/workload/zero", "dp, which the mesh does not have");
-    build(&case_mlp, "4x4x4", "y", "x", "z");
-    made.plan.zero = 2;
-    refused(STATUS_UNSUPPORTED, "/workload/zero", "beside fsdp");
-    odd.mlp_width = 28670;
-    build(&odd, "16", NULL, NULL, "x");
-    refused(STATUS_INVALID, "/mesh/tp", "width F");
-    odd = case_llama_70b;
-    odd.heads = odd.kv_heads = 8;
-    build(&odd, "16", NULL, NULL, "x");
-    refused(STATUS_INVALID, "/mesh/tp", "more than the model's 8 attention heads");
-    odd.heads = 48;
-    odd.kv_heads = 6;
-    build(&odd, "16", NULL, NULL, "x");
-    refused(STATUS_INVALID, "/mesh/tp", "6 KV heads do not divide");
-    odd = case_llama_70b;
-    odd.width = 8200;
-    build(&odd, "16", NULL, "x", NULL);
-    refused(STATUS_INVALID, "/mesh", "width D");
-    build(&case_llama_70b, "16", NULL, "x", NULL);
-    made.plan.sequence_length = 3000;
-    refused(STATUS_INVALID, "/workload/sequence_length", "not whole sequences");
-    build(&case_llama_70b, "16", NULL, "x", NULL);
-    made.plan.batch_tokens = 3 * 4096 * 16 / 4; /* 12 sequences on 16 ranks. */
-    refused(STATUS_INVALID, "/workload/batch_tokens", "sequences in a microbatch do not divide");
-    build(&case_mlp, "16", NULL, "x", NULL);
-    made.plan.algorithm = "rign";
-    refused(STATUS_NOT_FOUND, "/run/algorithm", "ring");
-}
-
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -430,7 +376,6 @@ int main(void)
         cmocka_unit_test_teardown(remat_saves_what_the_book_counts, drop),
         cmocka_unit_test_teardown(a_sequence_is_split_where_there_are_fewer_than_ranks, drop),
         cmocka_unit_test_teardown(causal_attention_is_the_exact_half, drop),
-        cmocka_unit_test(what_does_not_divide_or_is_not_modelled_is_refused),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,0 +1,81 @@
+#include "sim/workload/limits.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "sim/base/units.h"
+#include "sim/workload/vector.h"
+
+enum {
+    BITS = 62,              /* Two more would wrap; sums of a few such numbers stay exact. */
+    BITS_OF_ELEMENT = 512,  /* The widest format has 32; an op moves at most 16 such arrays. */
+    BYTES_OF_ELEMENT = 4,   /* Of the widest format. */
+    PRODUCTS_OF_SCORES = 5, /* In flash attention's backward pass. */
+};
+
+enum status limits_format_check(const struct local *local, struct error *reterr)
+{
+    const struct chip *chip = &local->machine->chip;
+    enum format const format = local->plan->formats.activations;
+    char names[96] = "";
+    if (chip->math_flop_per_s[format] != 0) return STATUS_OK;
+    for (uint32_t f = 0; f < FORMAT_COUNT; f++) {
+        size_t const used = strlen(names);
+        if (chip->math_flop_per_s[f] == 0) continue;
+        (void)snprintf(names + used, sizeof names - used, "%s%s", used == 0 ? "" : ", ",
+                       format_name((enum format)f));
+    }
+    return error_set(reterr, STATUS_UNSUPPORTED, "/workload/formats/activations",
+                     "%s has no rate for matmuls in %s; it has rates for %s", chip->title,
+                     format_name(format), names);
+}
+
+/* Whether the product is below 2^62; factors that are left out are 0 and count for nothing. */
+static bool fits(const uint64_t *factor, uint32_t count)
+{
+    units_wide product = 1;
+    for (uint32_t i = 0; i < count; i++) {
+        if (factor[i] == 0) continue;
+        product *= factor[i];
+        if (product >> BITS != 0) return false;
+    }
+    return true;
+}
+
+enum status limits_sizes_check(const struct local *local, struct error *reterr)
+{
+    enum { FACTORS = 5 };
+    const struct model *model = &local->plan->model;
+    bool const llama = local_is_llama(local);
+    uint64_t const rows = local->rows;
+    uint64_t const width = local->width;
+    uint64_t const mlp = model->matrices * model->mlp_width;
+    uint64_t const qkv = llama ? (model->heads + 2 * model->kv_heads) * model->head_width : 1;
+    uint64_t const vocabulary = llama ? model->vocabulary : 1;
+    uint64_t const scores = PRODUCTS_OF_SCORES * 2 * model->head_width + VECTOR_SOFTMAX_BACKWARD;
+    uint64_t const widest = width + mlp + qkv + vocabulary;
+    uint64_t const kept = 4 * width + 2 * qkv + mlp; /* Columns that a layer keeps, at most. */
+    const struct {
+        const char *what;
+        uint64_t factor[FACTORS];
+    } table[] = {
+        {"the FLOP of an MLP's matmul", {2, rows, width, mlp}},
+        {"the FLOP of attention's projections", {2, rows, width, qkv}},
+        {"the FLOP of the head", {2, rows, width, vocabulary}},
+        {"the FLOP of attention",
+         {local->queries, local->keys, local->heads * local->sequences, scores}},
+        {"the bits of the keys and values",
+         {BITS_OF_ELEMENT, local->sequences, local->keys, local->kv_heads, local->head_width}},
+        {"the bits of an op's operands", {BITS_OF_ELEMENT, rows, widest}},
+        {"the bits of the model's parameters", {BITS_OF_ELEMENT, model_count(model).total}},
+        {"the bytes of the activations", {2 * BYTES_OF_ELEMENT, rows, kept, model->layers}},
+    };
+    for (uint32_t i = 0; i < sizeof table / sizeof *table; i++) {
+        if (fits(table[i].factor, FACTORS)) continue;
+        return error_set(reterr, STATUS_LIMIT, "/workload",
+                         "%s on one chip would be 2^62 or more, which is not counted; it takes "
+                         "fewer batch_tokens, shorter sequences or a smaller model",
+                         table[i].what);
+    }
+    return STATUS_OK;
+}

@@ -1,0 +1,18 @@
+/*
+ * limits.h: what a training step may not be: in a number format that the chip does not multiply, or
+ * so large that the integers it is counted in would wrap. Internal to sim/workload.
+ */
+#ifndef SIM_WORKLOAD_LIMITS_H
+#define SIM_WORKLOAD_LIMITS_H
+
+#include "sim/base/status.h"
+#include "sim/workload/local.h"
+
+/* Matmuls are in the format of the activations: the chip must have a rate for it. */
+enum status limits_format_check(const struct local *local, struct error *reterr);
+
+/* FLOP and bytes of an op, a chip's memory: all below 2^62. Once all sizes of `local` are known,
+ * and before they are multiplied. */
+enum status limits_sizes_check(const struct local *local, struct error *reterr);
+
+#endif

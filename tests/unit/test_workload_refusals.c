@@ -1,0 +1,234 @@
+/* Training steps that are refused: by what place, and with what advice. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+
+#include <cmocka.h>
+
+#include "sim/roofline/roofline.h"
+#include "sim/workload/counts.h"
+#include "tests/unit/workload_case.h"
+
+static struct workload_case made;
+
+static void build(const struct model *model, const char *shape, const char *dp, const char *fsdp,
+                  const char *tp)
+{
+    if (case_build(&made, model, shape, dp, fsdp, tp) != STATUS_OK)
+        fail_msg("%s: %s", made.error.where, made.error.message);
+}
+
+static void refused(enum status status, const char *where, const char *part)
+{
+    memset(&made.error, 0, sizeof made.error);
+    assert_int_equal(case_lower(&made), status);
+    assert_string_equal(made.error.where, where);
+    if (strstr(made.error.message, part) == NULL) fail_msg("%s", made.error.message);
+    case_free(&made);
+}
+
+static void what_does_not_divide_or_is_not_modelled_is_refused(void **state)
+{
+    (void)state;
+    struct model odd = case_llama_70b;
+    build(&case_mlp, "16", NULL, "x", NULL);
+    made.plan.batch_tokens = 1000;
+    refused(STATUS_INVALID, "/workload/batch_tokens",
+            "the nearest batch_tokens that fit: 992 and 1008");
+    build(&case_mlp, "16", NULL, "x", NULL);
+    made.plan.batch_tokens = 0;
+    refused(STATUS_INVALID, "/workload/batch_tokens", "the nearest batch_tokens that fit: 16");
+    build(&case_mlp, "16", NULL, "x", NULL);
+    made.plan.accumulate = 3;
+    refused(STATUS_INVALID, "/workload/batch_tokens", "microbatches");
+    build(&case_mlp, "16", NULL, "x", NULL);
+    made.plan.zero = 1;
+    refused(STATUS_INVALID, "/workload/zero", "dp, which the mesh does not have");
+    build(&case_mlp, "4x4x4", "y", "x", "z");
+    made.plan.zero = 2;
+    refused(STATUS_UNSUPPORTED, "/workload/zero", "beside fsdp");
+    odd.mlp_width = 28670;
+    build(&odd, "16", NULL, NULL, "x");
+    refused(STATUS_INVALID, "/mesh/tp",
+            "width F of the model's MLP is 28670, which 16 ranks of tp do not divide; the "
+            "nearest that they do: 28656 and 28672");
+    odd = case_llama_70b;
+    odd.heads = odd.kv_heads = 8;
+    build(&odd, "16", NULL, NULL, "x");
+    refused(STATUS_INVALID, "/mesh/tp",
+            "more than the model's 8 attention heads; the nearest number of ranks that fits: 8");
+    odd.heads = 48;
+    odd.kv_heads = 6;
+    build(&odd, "16", NULL, NULL, "x");
+    refused(STATUS_INVALID, "/mesh/tp",
+            "48 attention heads and 6 KV heads evenly; the nearest numbers of ranks that can: 12 "
+            "and 24");
+    odd = case_llama_70b;
+    odd.width = 8200;
+    build(&odd, "16", NULL, "x", NULL);
+    refused(STATUS_INVALID, "/mesh", "width D");
+    build(&case_llama_70b, "16", NULL, "x", NULL);
+    made.plan.sequence_length = 3000;
+    refused(STATUS_INVALID, "/workload/sequence_length",
+            "not whole sequences of 3000; the nearest batch_tokens that fit: 1008000 and 1056000");
+    build(&case_llama_70b, "16", NULL, "x", NULL);
+    made.plan.batch_tokens = 3 * 4096 * 16 / 4; /* 12 sequences on 16 ranks. */
+    refused(STATUS_INVALID, "/workload/batch_tokens",
+            "12 sequences of 4096 tokens cannot be split evenly over 16 data ranks "
+            "(dp and fsdp together), neither whole nor in equal parts; the nearest batch_tokens "
+            "that fit: 32768 and 65536");
+    build(&case_mlp, "16", NULL, "x", NULL);
+    made.plan.algorithm = "rign";
+    refused(STATUS_NOT_FOUND, "/run/algorithm", "ring");
+}
+
+/* The head is split by columns like any other matrix: no padding that nobody asked for. */
+static void a_vocabulary_that_tp_does_not_divide_is_refused(void **state)
+{
+    (void)state;
+    struct model odd = case_llama_70b;
+    odd.vocabulary = 1023;
+    build(&odd, "16", NULL, NULL, "x");
+    refused(STATUS_INVALID, "/mesh/tp",
+            "V of the model's vocabulary is 1023, which 16 ranks of tp "
+            "do not divide; the nearest that they do: 1008 and 1024");
+    build(&odd, "16", NULL, "x", NULL);
+    assert_int_equal(case_lower(&made), STATUS_OK);
+    case_free(&made);
+}
+
+static void advice_for_the_batch_is_good_advice(void **state)
+{
+    (void)state;
+    for (uint64_t sequences = 1; sequences < 80; sequences++) {
+        build(&case_llama_70b, "4x4x4", "y", "x", "z");
+        made.plan.batch_tokens = sequences * 4096 * 2;
+        made.plan.accumulate = 2;
+        enum status status = case_lower(&made);
+        if (status != STATUS_OK) {
+            unsigned long long fit[2] = {0};
+            const char *advice = strstr(made.error.message, "fit: ");
+            assert_non_null(advice);
+            int const count = sscanf(advice, "fit: %llu and %llu", &fit[0], &fit[1]);
+            assert_true(count >= 1);
+            for (int i = 0; i < count; i++) {
+                made.plan.batch_tokens = fit[i];
+                if (case_lower(&made) != STATUS_OK)
+                    fail_msg("%llu: %s", fit[i], made.error.message);
+            }
+        }
+        case_free(&made);
+    }
+}
+
+/* Every format in every place on every chip: refused with a sentence, or counted and bounded. */
+static void a_format_without_a_rate_is_refused_and_no_other(void **state)
+{
+    (void)state;
+    static const char *const chips[] = {"tpu-v3", "tpu-v4p", "tpu-v5p", "tpu-v5e", "tpu-v6e"};
+    uint32_t refusals = 0;
+    for (uint32_t i = 0; i < sizeof chips / sizeof *chips * FORMAT_COUNT * 4; i++) {
+        enum format const format = (enum format)(i / 4 % FORMAT_COUNT);
+        const char *chip = chips[i / 4 / FORMAT_COUNT];
+        struct machine_plan const own = {.chip = chip,
+                                         .shape = "16",
+                                         .profile = "ideal",
+                                         .unrealisable = true,
+                                         .wrap = {-1, -1, -1}};
+        build(&case_llama_70b, "16", NULL, "x", NULL);
+        assert_int_equal(machine_build(made.arena, &own, &made.machine, &made.error), STATUS_OK);
+        enum format *const places[] = {&made.plan.formats.activations, &made.plan.formats.weights,
+                                       &made.plan.formats.gradients, &made.plan.formats.optimizer};
+        *places[i % 4] = format;
+        enum status const status = case_lower(&made);
+        bool const rate = made.machine.chip.math_flop_per_s[format] != 0;
+        assert_int_equal(status, i % 4 != 0 || rate ? STATUS_OK : STATUS_UNSUPPORTED);
+        if (status != STATUS_OK) {
+            refusals++;
+            assert_string_equal(made.error.where, "/workload/formats/activations");
+            assert_non_null(strstr(made.error.message, made.machine.chip.title));
+            assert_non_null(strstr(made.error.message, format_name(format)));
+            assert_non_null(strstr(made.error.message, "it has rates for bf16, fp32"));
+        } else {
+            struct workload_counts counts;
+            struct roofline roofline;
+            workload_count(&made.plan, &made.machine, &made.mesh, &counts);
+            roofline_from_counts(&made.plan, &made.machine, &made.mesh, &counts, &roofline);
+            assert_true(roofline.lower_s > 0);
+        }
+        case_free(&made);
+    }
+    assert_int_equal(refusals, 5 + 4 + 2); /* fp16 nowhere, fp8 on v6e, int4 from v5 on. */
+}
+
+static void same(double summed, double counted)
+{
+    if (summed < counted * 0.999999 || summed > counted * 1.000001)
+        fail_msg("%.9g is not %.9g", summed, counted);
+}
+
+/* The largest numbers that a scenario may hold, alone and together: counted, or refused. */
+static void what_would_wrap_is_refused(void **state)
+{
+    (void)state;
+    struct model const huge = {.kind = MODEL_LLAMA,
+                               .name = "huge",
+                               .layers = 1 << 14,
+                               .width = 1 << 20,
+                               .mlp_width = 1 << 20,
+                               .matrices = 3,
+                               .heads = 1 << 14,
+                               .kv_heads = 1 << 14,
+                               .head_width = 1 << 12,
+                               .vocabulary = 1 << 26};
+    build(&huge, "16", NULL, NULL, "x");
+    made.plan.batch_tokens = UINT64_C(1) << 34;
+    refused(STATUS_LIMIT, "/workload", "2^62");
+    uint64_t const small[] = {2, 4096, 4096, 3, 32, 32, 128, 32000};
+    uint32_t counted = 0;
+    for (uint32_t large = 0; large < 1u << 8; large++) {
+        struct model mixed = huge;
+        if (large & 1) mixed.layers = small[0];
+        if (large & 2) mixed.width = small[1];
+        if (large & 4) mixed.mlp_width = small[2];
+        if (large & 8) mixed.heads = mixed.kv_heads = small[4];
+        if (large & 16) mixed.head_width = small[6];
+        if (large & 32) mixed.vocabulary = small[7];
+        build(&mixed, "16", NULL, NULL, "x");
+        made.plan.batch_tokens = large & 64 ? UINT64_C(1) << 20 : UINT64_C(1) << 34;
+        made.plan.sequence_length = large & 128 ? 4096 : made.plan.batch_tokens;
+        enum status const status = case_lower(&made);
+        if (status != STATUS_OK) {
+            assert_int_equal(status, STATUS_LIMIT);
+            assert_string_equal(made.error.where, "/workload");
+        } else {
+            /* The integers of the program against the same sums in doubles. */
+            struct workload_counts counts;
+            counted++;
+            workload_count(&made.plan, &made.machine, &made.mesh, &counts);
+            struct case_sums const sums = case_sum(&made.program, "");
+            same(sums.matmul_flop, counts.matmul_flop);
+            same(sums.useful_flop, counts.matmul_useful);
+            same(sums.vector_flop, counts.vector_flop);
+            same(sums.hbm_bytes, counts.hbm_bytes);
+            for (uint32_t m = 0; m < PROGRAM_MEMORY_COUNT; m++)
+                assert_int_equal(sums.effects[m], 0);
+        }
+        case_free(&made);
+    }
+    assert_in_range(counted, 16, 240);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(what_does_not_divide_or_is_not_modelled_is_refused),
+        cmocka_unit_test(a_vocabulary_that_tp_does_not_divide_is_refused),
+        cmocka_unit_test(advice_for_the_batch_is_good_advice),
+        cmocka_unit_test(a_format_without_a_rate_is_refused_and_no_other),
+        cmocka_unit_test(what_would_wrap_is_refused),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -154,6 +154,52 @@ static enum status read_type(struct json *document, bool *ret_tied_default, stru
                      type, name_nearest(type, types));
 }
 
+/* Hugging Face's names of decoders whose layers are those of `read_type`. */
+static enum status check_architectures(struct json *document, struct error *reterr)
+{
+    static const char *const known[] = {
+        "LlamaForCausalLM", "LLaMAForCausalLM", "LlamaModel", "MistralForCausalLM",
+        "MistralModel",     "GemmaForCausalLM", "GemmaModel", NULL};
+    struct json *list = take_set(document, "architectures");
+    if (list == NULL) return STATUS_OK;
+    if (json_kind(list) != JSON_ARRAY)
+        return error_set(reterr, STATUS_INVALID, json_where(list), "must be a list of names");
+    for (uint32_t i = 0; i < json_count(list); i++) {
+        const char *name = NULL;
+        uint32_t k = 0;
+        STATUS_TRY(json_as_string(json_at(list, i), &name, reterr));
+        while (known[k] != NULL && strcmp(known[k], name) != 0) k++;
+        if (known[k] != NULL) continue;
+        return error_set(reterr, STATUS_UNSUPPORTED, json_where(json_at(list, i)),
+                         "the architecture \"%.40s\" is not modelled yet; LlamaForCausalLM, "
+                         "MistralForCausalLM and GemmaForCausalLM are",
+                         name);
+    }
+    return STATUS_OK;
+}
+
+/* The MLP is gated, and its gate is counted as a sigmoid's: all of these cost about that. */
+static enum status check_activation(struct json *document, struct error *reterr)
+{
+    static const char *const keys[] = {"hidden_act", "hidden_activation"};
+    static const char *const known[] = {
+        "silu", "swish", "gelu", "gelu_new", "gelu_fast", "gelu_pytorch_tanh", "quick_gelu", NULL};
+    for (uint32_t i = 0; i < sizeof keys / sizeof *keys; i++) {
+        struct json *value = take_set(document, keys[i]);
+        const char *name = NULL;
+        uint32_t k = 0;
+        if (value == NULL) continue;
+        STATUS_TRY(json_as_string(value, &name, reterr));
+        while (known[k] != NULL && strcmp(known[k], name) != 0) k++;
+        if (known[k] != NULL) continue;
+        return error_set(reterr, STATUS_UNSUPPORTED, json_where(value),
+                         "an MLP with \"%.40s\" is not modelled yet, only ones gated by silu or "
+                         "gelu; the nearest name is \"%s\"",
+                         name, name_nearest(name, known));
+    }
+    return STATUS_OK;
+}
+
 static enum status read_head_width(struct json *document, struct model *model, struct error *reterr)
 {
     STATUS_TRY(take_count(document, "num_key_value_heads", heads_max, model->heads,
@@ -184,6 +230,8 @@ enum status model_read_config(struct arena *arena, struct json *document, const 
     STATUS_TRY(json_as_object(document, reterr));
     STATUS_TRY(refuse_features(document, reterr));
     STATUS_TRY(read_type(document, &tied, reterr));
+    STATUS_TRY(check_architectures(document, reterr));
+    STATUS_TRY(check_activation(document, reterr));
     STATUS_TRY(refuse_local_attention(document, reterr));
     STATUS_TRY(need_count(document, "num_hidden_layers", layers_max, &model.layers, reterr));
     STATUS_TRY(need_count(document, "hidden_size", width_max, &model.width, reterr));

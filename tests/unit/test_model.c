@@ -136,7 +136,9 @@ static void a_config_may_leave_out_what_transformers_fills_in(void **state)
     struct error error = {0};
     assert_int_equal(read_config("\"model_type\": \"llama\", \"num_attention_heads\": 8, "
                                  "\"head_dim\": null, \"sliding_window\": null, "
-                                 "\"attention_bias\": false, \"num_local_experts\": 0,",
+                                 "\"attention_bias\": false, \"num_local_experts\": 0, "
+                                 "\"architectures\": [\"LlamaForCausalLM\"], "
+                                 "\"hidden_act\": \"swish\",",
                                  &model, &error),
                      STATUS_OK);
     assert_int_equal(model.kv_heads, 8);
@@ -177,6 +179,10 @@ static void what_is_not_modelled_is_refused_by_its_name(void **state)
         {"\"head_dim\": -1,", "/head_dim", ""},
         {"\"head_dim\": \"64\",", "/head_dim", ""},
         {"\"tie_word_embeddings\": \"yes\",", "/tie_word_embeddings", ""},
+        {"\"architectures\": [\"MixtralForCausalLM\"],", "/architectures/0", "Mixtral"},
+        {"\"architectures\": \"LlamaForCausalLM\",", "/architectures", "list"},
+        {"\"hidden_act\": \"relu\",", "/hidden_act", "gated by silu or gelu"},
+        {"\"hidden_activation\": \"relu2\",", "/hidden_activation", "gated"},
     };
     struct model model;
     for (size_t i = 0; i < sizeof bad / sizeof bad[0]; i++) {

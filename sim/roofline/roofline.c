@@ -1,47 +1,16 @@
 #include "sim/roofline/roofline.h"
 
+#include <math.h>
 #include <string.h>
 
 #include "sim/base/units.h"
 #include "sim/roofline/beside.h"
 #include "sim/roofline/rules.h"
+#include "sim/roofline/unlike.h"
 
 static double seconds(int64_t ps)
 {
     return (double)ps / (double)TIME_PS_PER_S;
-}
-
-static double share_of(uint32_t ppm)
-{
-    return (double)ppm / (double)PPM_ONE;
-}
-
-/* All chips have the same work, so the slowest one bounds the step. */
-static void slowest_chip(const struct machine *machine, double *ret_math, double *ret_hbm)
-{
-    *ret_math = 1;
-    *ret_hbm = 1;
-    for (uint32_t i = 0; i < machine->chip_override_count; i++) {
-        double const math = share_of(machine->chips[i].math_ppm);
-        double const hbm = share_of(machine->chips[i].hbm_ppm);
-        if (math < *ret_math) *ret_math = math;
-        if (hbm < *ret_hbm) *ret_hbm = hbm;
-    }
-}
-
-/* The rate of one direction of an axis' links, as a bound: every link of a ring carries the ring's
- * whole traffic, so the slowest one bounds it; on a line an odd link may carry little, so only
- * faster ones count. */
-static double axis_bytes_per_s(const struct machine *machine, uint32_t axis, bool ring)
-{
-    double rate = (double)machine->chip.ici_bytes_per_s;
-    for (uint32_t i = 0; i < machine->link_override_count; i++) {
-        const struct machine_link_override *link = &machine->links[i];
-        double const other = (double)link->bytes_per_s;
-        if (link->bytes_per_s == 0 || link->from[axis] == link->to[axis]) continue;
-        if (ring ? other < rate : other > rate) rate = other;
-    }
-    return rate;
 }
 
 static bool one_way(const struct workload_plan *plan)
@@ -64,32 +33,55 @@ static double ranks_of(const struct group *group)
     return ranks;
 }
 
+/* Which links count where some are unlike the others. */
+enum odd_links {
+    ODD_FASTEST,  /* A bound from below that holds wherever they are. */
+    ODD_ON_RINGS, /* The same, but rings that reach all links are as slow as the slowest. */
+    ODD_SLOWEST,  /* From above. */
+};
+
 /* V(N-1)/N has to reach every member; no algorithm is faster than one that keeps all dimensions
- * busy equally long: equal bytes on equal ones, half as many on a line as on a ring. */
-double roofline_gather_s(const struct workload_plan *plan, const struct machine *machine,
-                         const struct group *group, double bytes)
+ * busy equally long: equal bytes on equal ones, half as many on a line as on a ring. The shares of
+ * the dimensions do not see odd links, so from above each is as slow as the slowest of all. */
+static double gather_s(const struct workload_plan *plan, const struct machine *machine,
+                       const struct group *group, double bytes, enum odd_links odd)
 {
-    double rate = 0;
+    double rate = 0, links = 0, slowest = INFINITY;
     double const ranks = ranks_of(group);
     for (uint32_t i = 0; i < group->dimension_count; i++) {
         const struct group_dimension *dimension = &group->dimension[i];
-        rate += dimension_links(plan, dimension) *
-                axis_bytes_per_s(machine, dimension->axis, dimension->ring);
+        double const own = dimension_links(plan, dimension);
+        bool const all = unlike_reaches_all(machine, dimension, plan->algorithm);
+        double const slow = unlike_slowest_link(machine, dimension->axis, plan->algorithm);
+        bool const slows = odd == ODD_SLOWEST || (odd == ODD_ON_RINGS && all);
+        rate +=
+            own * (slows ? slow : unlike_fastest_link(machine, dimension->axis, plan->algorithm));
+        links += own;
+        if (slow < slowest) slowest = slow;
     }
+    if (odd == ODD_SLOWEST && links > 0) rate = links * slowest;
     return rate > 0 ? bytes * (ranks - 1) / ranks / rate : 0;
+}
+
+double roofline_gather_s(const struct workload_plan *plan, const struct machine *machine,
+                         const struct group *group, double bytes)
+{
+    return gather_s(plan, machine, group, bytes, ODD_ON_RINGS);
 }
 
 /* floor(n/2) steps on a ring both ways, n-1 else, each over `stride` links. */
 static double group_hop_s(const struct workload_plan *plan, const struct machine *machine,
-                          const struct group *group)
+                          const struct group *group, bool longest)
 {
     double total = 0;
     for (uint32_t i = 0; i < group->dimension_count; i++) {
         const struct group_dimension *dimension = &group->dimension[i];
         bool const both = dimension->ring && !one_way(plan);
         uint32_t const steps = both ? dimension->size / 2 : dimension->size - 1;
-        double const step = dimension->stride * seconds(machine->chip.hop_latency_ps) +
-                            seconds(machine->chip.message_overhead_ps);
+        int64_t const hop_ps = longest ? unlike_longest_hop_ps(machine, dimension->axis)
+                                       : machine->chip.hop_latency_ps;
+        double const step =
+            dimension->stride * seconds(hop_ps) + seconds(machine->chip.message_overhead_ps);
         total += steps * step;
     }
     return total;
@@ -114,7 +106,7 @@ static void add_group(const struct workload_plan *plan, const struct machine *ma
     group->time_s = roofline_gather_s(plan, machine, &traffic->group, group->array_bytes);
     for (uint32_t i = 0; i < traffic->group.dimension_count; i++) /* A ring both ways is one. */
         group->axes += dimension_links(plan, &traffic->group.dimension[i]) / 2;
-    group->hop_s = group_hop_s(plan, machine, &traffic->group);
+    group->hop_s = group_hop_s(plan, machine, &traffic->group, false);
     group->hops_total_s = group->hop_s * (double)(count + traffic->all_reduce_count);
 }
 
@@ -122,12 +114,13 @@ static void add_group(const struct workload_plan *plan, const struct machine *ma
  * gather fills the links towards the ends (the i-th carries i chunks) and a reduce-scatter those
  * that leave them, so the sum of both is not twice as much; where a line shares the axis with other
  * groups, only what is the same on all links may be added to the busiest line. */
-static double axis_busy_s(const struct workload_plan *plan, const struct machine *machine,
-                          const struct workload_traffic *const *traffic, uint32_t traffic_count,
-                          uint32_t axis)
+static double axis_even_s(const struct workload_plan *plan, const struct machine *machine,
+                          const struct workload_traffic *const *traffic, uint32_t axis,
+                          bool slow_rings)
 {
     double rings = 0, lines = 0;
-    for (uint32_t t = 0; t < traffic_count; t++) {
+    enum odd_links const odd = slow_rings ? ODD_ON_RINGS : ODD_FASTEST;
+    for (uint32_t t = 0; t < ROOFLINE_GROUPS_MAX; t++) {
         const struct group *group = &traffic[t]->group;
         double const gathered = traffic[t]->gather_bytes + traffic[t]->all_reduce_bytes;
         double const scattered = traffic[t]->scatter_bytes + traffic[t]->all_reduce_bytes;
@@ -137,15 +130,26 @@ static double axis_busy_s(const struct workload_plan *plan, const struct machine
             const struct group_dimension *dimension = &group->dimension[i];
             if (dimension->axis != axis) continue;
             if (dimension->ring) {
-                rings += roofline_gather_s(plan, machine, group, more + less);
+                rings += gather_s(plan, machine, group, more + less, odd);
                 continue;
             }
             double const both = more + less / (dimension->size - 1);
-            double const line = roofline_gather_s(plan, machine, group, both);
+            double const line = gather_s(plan, machine, group, both, odd);
             if (line > lines) lines = line;
         }
     }
-    return rings + lines;
+    return slow_rings ? rings : rings + lines;
+}
+
+/* A slow link carries what rings put on all links, but maybe nothing of a line: what it needs and
+ * what the others need are two bounds. */
+static double axis_busy_s(const struct workload_plan *plan, const struct machine *machine,
+                          const struct workload_traffic *const *traffic, uint32_t axis)
+{
+    double const others_s = axis_even_s(plan, machine, traffic, axis, false);
+    if (machine->link_override_count == 0) return others_s;
+    double const slow_s = axis_even_s(plan, machine, traffic, axis, true);
+    return slow_s > others_s ? slow_s : others_s;
 }
 
 /* A gather reads each departing byte and writes each arriving one; a reduce-scatter reads its
@@ -170,7 +174,7 @@ static void communication(const struct workload_plan *plan, const struct machine
     const struct workload_traffic *traffic[ROOFLINE_GROUPS_MAX] = {&counts->kv, &counts->sequence};
     for (uint32_t i = 0; i < MESH_ROLE_COUNT; i++) traffic[2 + i] = &counts->role[i];
     for (uint32_t i = 0; i < machine->axis_count; i++)
-        roofline->ici_s[i] = axis_busy_s(plan, machine, traffic, ROOFLINE_GROUPS_MAX, i);
+        roofline->ici_s[i] = axis_busy_s(plan, machine, traffic, i);
     add_group(plan, machine, "kv", &counts->kv, roofline);
     add_group(plan, machine, "sequence", &counts->sequence, roofline);
     roofline->hbm_collectives_s = hbm_bytes / (double)machine->chip.hbm_bytes_per_s;
@@ -182,7 +186,23 @@ static void communication(const struct workload_plan *plan, const struct machine
     if (fsdp != NULL) roofline->latency_s += 2 * fsdp->hop_s;
 }
 
-static void bound(const struct machine *machine, struct roofline *roofline)
+/* Everything after everything else, on the slowest links, with the profile's overheads. */
+static double upper(const struct workload_plan *plan, const struct machine *machine,
+                    const struct roofline *roofline)
+{
+    double total = roofline->math_s + roofline->vector_s + roofline->hbm_s +
+                   roofline->counts.compute_count * seconds(machine->chip.op_overhead_ps);
+    for (uint32_t i = 0; i < roofline->group_count; i++) {
+        const struct roofline_group *group = &roofline->group[i];
+        double const passes = group->hop_s > 0 ? group->hops_total_s / group->hop_s : 0;
+        total += gather_s(plan, machine, &group->group, group->array_bytes, ODD_SLOWEST) +
+                 passes * group_hop_s(plan, machine, &group->group, true);
+    }
+    return total;
+}
+
+static void bound(const struct workload_plan *plan, const struct machine *machine,
+                  struct roofline *roofline)
 {
     roofline->bound_by = "mxu";
     roofline->bound_axis = -1;
@@ -201,9 +221,7 @@ static void bound(const struct machine *machine, struct roofline *roofline)
         roofline->bound_axis = (int32_t)i;
         roofline->lower_s = roofline->ici_s[i];
     }
-    roofline->upper_s = roofline->math_s + roofline->vector_s + roofline->hbm_s;
-    for (uint32_t i = 0; i < roofline->group_count; i++)
-        roofline->upper_s += roofline->group[i].time_s + roofline->group[i].hops_total_s;
+    roofline->upper_s = upper(plan, machine, roofline);
 }
 
 /* Each KV head lies whole on tp/K chips: their projections of K and V are the same, in the forward
@@ -250,7 +268,7 @@ void roofline_from_counts(const struct workload_plan *plan, const struct machine
     communication(plan, machine, counts, &roofline);
 
     double math_share, hbm_share;
-    slowest_chip(machine, &math_share, &hbm_share);
+    unlike_slowest_chip(machine, &math_share, &hbm_share);
     double const hbm_rate = (double)machine->chip.hbm_bytes_per_s * hbm_share;
     roofline.math_s = counts->padded_flop / (roofline.math_flop_per_s * math_share);
     roofline.vector_s =
@@ -260,7 +278,7 @@ void roofline_from_counts(const struct workload_plan *plan, const struct machine
     roofline.memory_bytes = counts->parameter_bytes + counts->optimizer_bytes +
                             counts->gradient_bytes + counts->activation_bytes +
                             counts->gathered_bytes;
-    bound(machine, &roofline);
+    bound(plan, machine, &roofline);
     rules_evaluate(plan, machine, mesh, &roofline);
     beside_evaluate(plan, machine, mesh, &roofline);
     *ret_roofline = roofline;

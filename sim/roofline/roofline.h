@@ -68,8 +68,9 @@ struct roofline {
     double ici_s[MACHINE_AXES_MAX];
     double latency_s; /* Hops of the collectives on the critical path, had they no bytes. */
     double lower_s; /* The largest of math_s, vector_s, hbm_s and ici_s: a bound of any schedule. */
-    double upper_s; /* math_s + vector_s + hbm_s + each group's time_s and hops_total_s: nothing
-                       overlaps. */
+    double upper_s; /* Nothing overlaps: math_s + vector_s + hbm_s + each group's bytes and hops, on
+                       the slowest links, with the overheads of the ops. A sum of parts: where
+                       groups share links a step may exceed it. */
     /* An estimate, not a bound: math_s, what the tp collectives need beyond the matmuls beside them
      * (without collective matmul, all they need), the gathers of split sequences, and latency_s; at
      * least lower_s. */

@@ -189,6 +189,20 @@ static void count_hbm(const struct letters *x, struct workload_counts *counts)
                         x->step_elements / local->state_shards * (x->g + 4 * x->o + 2 * x->w);
 }
 
+/* A layer of the bare MLP has two projections, each forward, dW and dX. A llama's also has two
+ * norms each way, and flash attention each way; before and behind the layers are the embedding and
+ * its gradient, and the head's norm each way, logits, loss, dW and dIn. big_matmuls repeats what
+ * lies between the matmuls: the norms and flash attention. */
+static void count_ops(const struct letters *x, struct workload_counts *counts)
+{
+    bool const llama = local_is_llama(x->local);
+    double const forward = llama ? 7 : 2, backward = llama ? 11 : 4, between = llama ? 3 : 0;
+    double const again = x->again > 0 ? forward : x->attention_again > 0 ? between : 0;
+    double const updates = x->layers + (llama ? 2 - x->local->plan->model.tied : 0);
+    counts->compute_count =
+        x->microbatches * (x->layers * (forward + backward + again) + (llama ? 8 : 0)) + updates;
+}
+
 /* Weights gathered and gradients reduced, as one op a unit. */
 static void count_weights(const struct letters *x, struct workload_counts *counts)
 {
@@ -294,6 +308,7 @@ void workload_count(const struct workload_plan *plan, const struct machine *mach
     count_matmuls(&x, &counts);
     count_vector(&x, &counts);
     count_hbm(&x, &counts);
+    count_ops(&x, &counts);
     count_weights(&x, &counts);
     count_activations(&x, &counts);
 

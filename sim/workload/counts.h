@@ -33,6 +33,7 @@ struct workload_counts {
     double padded_flop;   /* The same with shapes padded: token rows to 8, the rest to the MXU. */
     double vector_flop;   /* VPU */
     double hbm_bytes;     /* Operands read once, results written once. */
+    double compute_count; /* Ops. */
     double matmul_useful; /* Of matmul_flop: neither recomputed nor duplicated. */
 
     /* The whole machine, a step. */

@@ -295,6 +295,58 @@ static void the_slowest_chip_and_link_bound_the_step(void **state)
     step_free(step);
 }
 
+/* x:2 outside x:2: pairs of neighbours that never cross 1 to 2, and strided pairs that do. */
+static void a_slow_link_bounds_only_what_must_cross_it(void **state)
+{
+    (void)state;
+    struct step *step = step_of("4", true, "x:2", "x:2");
+    forward_counts(step, 3000);
+    struct roofline const even = step->roofline;
+    struct machine_link_override const links[] = {{{1, 0, 0}, {2, 0, 0}, UINT64_C(9000000000), 0}};
+    step->made.machine.links = links;
+    step->made.machine.link_override_count = 1;
+    forward_counts(step, 3000);
+    double crossing = 0;
+    for (uint32_t g = 0; g < step->roofline.group_count; g++) {
+        const struct roofline_group *group = &step->roofline.group[g];
+        if (group->group.dimension[0].ring) crossing += group->time_s;
+        near(group->time_s, even.group[g].time_s * (group->group.dimension[0].ring ? 10 : 1), 1e-9);
+    }
+    near(step->roofline.ici_s[0], crossing, 1e-9);
+    assert_true(step->roofline.upper_s > 2 * even.upper_s); /* From above it may carry all. */
+    step_free(step);
+}
+
+static void chips_that_are_all_faster_shorten_the_bound(void **state)
+{
+    (void)state;
+    struct step *step = step_of("4x4", true, "x", "y");
+    forward_counts(step, 3000);
+    struct roofline const even = step->roofline;
+    struct machine_chip_override const chips[] = {{{machine_any, machine_any, 0}, 2000000, 3000000},
+                                                  {{1, 1, 0}, 4000000, 4000000}};
+    step->made.machine.chips = chips;
+    step->made.machine.chip_override_count = 2;
+    forward_counts(step, 3000);
+    near(step->roofline.math_s, even.math_s / 2, 1e-9);
+    near(step->roofline.hbm_s, even.hbm_s / 3, 1e-9);
+    step_free(step);
+}
+
+static void overheads_lengthen_the_upper_bound_alone(void **state)
+{
+    (void)state;
+    struct step *step = step_of("4x4", true, "x", "y");
+    step->counts.compute_count = 1000;
+    forward_counts(step, 3000);
+    struct roofline const even = step->roofline;
+    step->made.machine.chip.op_overhead_ps = 2000000;
+    forward_counts(step, 3000);
+    near(step->roofline.upper_s - even.upper_s, 2e-3, 1e-6);
+    near(step->roofline.lower_s, even.lower_s, 1e-12);
+    step_free(step);
+}
+
 static void the_bounds_are_the_largest_and_the_sum_of_the_parts(void **state)
 {
     (void)state;
@@ -334,6 +386,9 @@ int main(void)
         cmocka_unit_test(strided_parts_share_the_links_between_their_members),
         cmocka_unit_test(hbm_pays_for_both_ends_of_a_gather_and_the_shard_of_a_reduction),
         cmocka_unit_test(the_slowest_chip_and_link_bound_the_step),
+        cmocka_unit_test(a_slow_link_bounds_only_what_must_cross_it),
+        cmocka_unit_test(chips_that_are_all_faster_shorten_the_bound),
+        cmocka_unit_test(overheads_lengthen_the_upper_bound_alone),
         cmocka_unit_test(the_bounds_are_the_largest_and_the_sum_of_the_parts),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -51,6 +51,16 @@ static double padded_flop(const struct workload_case *made)
     return flop;
 }
 
+static double compute_ops(const struct workload_case *made)
+{
+    double count = 0;
+    for (uint32_t t = 0; t < made->program.template_count; t++)
+        for (uint32_t i = 0; i < made->program.templates[t].op_count; i++)
+            if (made->program.templates[t].op[i].kind == PROGRAM_OP_COMPUTE)
+                count += (double)case_repeats(&made->program, t);
+    return count;
+}
+
 static double saved_bytes(const struct program *program)
 {
     double bytes = 0;
@@ -90,6 +100,7 @@ static void compare(const char *name, struct workload_case *made)
     near(name, "padded FLOP", counts.padded_flop, padded_flop(made));
     near(name, "vector FLOP", counts.vector_flop, sums.vector_flop);
     near(name, "HBM bytes", counts.hbm_bytes, sums.hbm_bytes);
+    near(name, "compute ops", counts.compute_count, compute_ops(made));
     near(name, "saved activations", counts.activation_bytes * made->plan.accumulate,
          saved_bytes(&made->program));
     const uint64_t *resident = made->program.roles[0].resident_bytes;

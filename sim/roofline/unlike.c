@@ -1,0 +1,83 @@
+#include "sim/roofline/unlike.h"
+
+#include <stddef.h>
+#include <string.h>
+
+#include "sim/base/units.h"
+
+void unlike_slowest_chip(const struct machine *machine, double *ret_math, double *ret_hbm)
+{
+    uint32_t math = PPM_ONE, hbm = PPM_ONE;
+    for (uint32_t chip = 0; machine->chip_override_count > 0 && chip < machine->chip_count;
+         chip++) {
+        uint32_t chip_math, chip_hbm;
+        machine_chip_ppm(machine, chip, &chip_math, &chip_hbm);
+        if (chip == 0 || chip_math < math) math = chip_math;
+        if (chip == 0 || chip_hbm < hbm) hbm = chip_hbm;
+    }
+    *ret_math = (double)math / PPM_ONE;
+    *ret_hbm = (double)hbm / PPM_ONE;
+}
+
+static bool is(const char *algorithm, const char *name)
+{
+    return algorithm != NULL && strcmp(algorithm, name) == 0;
+}
+
+/* The axis whose link it is. */
+static bool lies_on(const struct machine_link_override *link, uint32_t axis)
+{
+    return link->from[axis] != link->to[axis];
+}
+
+static double odd_link(const struct machine *machine, uint32_t axis, const char *algorithm,
+                       bool slowest)
+{
+    bool const one_way = is(algorithm, "ring-one-way");
+    uint64_t const length = machine->shape[axis];
+    uint64_t const links = machine->chip_count / length *
+                           (machine->wrap[axis] ? length : length - 1) * (one_way ? 1 : 2);
+    uint64_t odd = 0;
+    double rate = 0;
+    for (uint32_t i = 0; i < machine->link_override_count; i++) {
+        const struct machine_link_override *link = &machine->links[i];
+        if (link->bytes_per_s == 0 || !lies_on(link, axis)) continue;
+        uint32_t const port = machine_port_between(machine, link->from, link->to);
+        if (one_way && port != machine_port(axis, false)) continue;
+        double const other = (double)link->bytes_per_s;
+        if (odd++ == 0 || (slowest ? other < rate : other > rate)) rate = other;
+    }
+    if (odd == links && odd > 0) return rate;
+    double const even = (double)machine->chip.ici_bytes_per_s;
+    if (odd == 0) return even;
+    return slowest == (rate < even) ? rate : even;
+}
+
+double unlike_slowest_link(const struct machine *machine, uint32_t axis, const char *algorithm)
+{
+    return odd_link(machine, axis, algorithm, true);
+}
+
+double unlike_fastest_link(const struct machine *machine, uint32_t axis, const char *algorithm)
+{
+    return odd_link(machine, axis, algorithm, false);
+}
+
+bool unlike_reaches_all(const struct machine *machine, const struct group_dimension *dimension,
+                        const char *algorithm)
+{
+    bool const rings = algorithm == NULL || is(algorithm, "auto") || is(algorithm, "ring") ||
+                       is(algorithm, "ring-one-way");
+    return rings && dimension->ring &&
+           dimension->size * dimension->stride == machine->shape[dimension->axis];
+}
+
+int64_t unlike_longest_hop_ps(const struct machine *machine, uint32_t axis)
+{
+    int64_t longest_ps = machine->chip.hop_latency_ps;
+    for (uint32_t i = 0; i < machine->link_override_count; i++) {
+        const struct machine_link_override *link = &machine->links[i];
+        if (lies_on(link, axis) && link->latency_ps > longest_ps) longest_ps = link->latency_ps;
+    }
+    return longest_ps;
+}

@@ -1,0 +1,29 @@
+/*
+ * unlike.h: what links and chips that are unlike the others mean for bounds from both sides.
+ */
+#ifndef SIM_ROOFLINE_UNLIKE_H
+#define SIM_ROOFLINE_UNLIKE_H
+
+#include <stdbool.h>
+
+#include "sim/machine/machine.h"
+#include "sim/mesh/mesh.h"
+
+/* The shares of the rates of the chips that compute and that load slowest. All chips have the same
+ * work, so these bound the step from below as from above. */
+void unlike_slowest_chip(const struct machine *machine, double *ret_math, double *ret_hbm);
+
+/* Bytes per second of one direction of an axis' links, one of them alone: the slowest or the
+ * fastest that there is. `algorithm` tells which directions carry anything. */
+double unlike_slowest_link(const struct machine *machine, uint32_t axis, const char *algorithm);
+double unlike_fastest_link(const struct machine *machine, uint32_t axis, const char *algorithm);
+
+/* Whether every link of the axis carries the same part of the groups' traffic in this dimension: a
+ * closed ring. Of a line nobody knows which link is the odd one: it may carry nothing. */
+bool unlike_reaches_all(const struct machine *machine, const struct group_dimension *dimension,
+                        const char *algorithm);
+
+/* The longest hop of an axis. */
+int64_t unlike_longest_hop_ps(const struct machine *machine, uint32_t axis);
+
+#endif

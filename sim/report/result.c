@@ -125,6 +125,7 @@ static void write_roofline_object(struct json_writer *json, const struct report_
     put_real(json, "executed_flop", roofline->executed_flop);
     put_real(json, "padded_flop", roofline->padded_flop);
     put_real(json, "recomputed_flop", roofline->recomputed_flop);
+    put_real(json, "flash_flop", roofline->flash_flop);
     put_real(json, "duplicated_flop", roofline->duplicated_flop);
     put_real(json, "memory_bytes", roofline->memory_bytes);
     write_groups(json, roofline);

@@ -247,9 +247,12 @@ static void flop(const struct workload_plan *plan, const struct machine *machine
     roofline->executed_flop = counts->matmul_flop * chips;
     roofline->padded_flop = counts->padded_flop * chips;
     roofline->duplicated_flop = duplicated_flop(plan, mesh);
+    roofline->flash_flop = counts->matmul_flash * chips;
     double const again = (counts->matmul_flop - counts->matmul_useful) * chips;
-    roofline->recomputed_flop =
-        again > roofline->duplicated_flop * (1 + 1e-9) ? again - roofline->duplicated_flop : 0;
+    roofline->recomputed_flop = plan->remat == WORKLOAD_REMAT_NONE
+                                    ? 0
+                                    : again - roofline->duplicated_flop - roofline->flash_flop;
+    if (roofline->recomputed_flop < roofline->executed_flop * 1e-9) roofline->recomputed_flop = 0;
     roofline->ideal_s = counts->useful_flop / (chips * roofline->peak_flop_per_s);
 }
 

@@ -84,6 +84,7 @@ struct roofline {
     double executed_flop;         /* Over the machine; unpadded. */
     double padded_flop;           /* What the MXU's time is charged for. */
     double recomputed_flop;       /* Of the executed: again, for remat. */
+    double flash_flop;            /* Of the executed: scores again, in flash's backward pass. */
     double duplicated_flop;       /* Of the executed: KV heads held by several tp ranks. */
     double ideal_s;               /* Useful FLOP at peak: MFU 1. */
     double math_flop_per_s;       /* One chip, effective, in the format the matmuls use. */

@@ -114,6 +114,8 @@ static void count_matmuls(const struct letters *x, struct workload_counts *count
     counts->matmul_flop =
         x->microbatches * (x->layers * (passes * layer + (forward_dots + 5) * dots) + 3 * head);
 
+    counts->matmul_flash = x->microbatches * x->layers * dots;
+
     double const heads = (double)(2 * model->heads + 2 * model->kv_heads);
     double const useful_width =
         (double)(model->matrices * model->mlp_width) + heads * (double)model->head_width;

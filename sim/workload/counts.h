@@ -35,6 +35,8 @@ struct workload_counts {
     double hbm_bytes;     /* Operands read once, results written once. */
     double compute_count; /* Ops. */
     double matmul_useful; /* Of matmul_flop: neither recomputed nor duplicated. */
+    double matmul_flash;  /* Of matmul_flop: scores that flash attention's backward pass computes
+                             again, with any remat. */
 
     /* The whole machine, a step. */
     double useful_flop;           /* 6·P·tokens, all P. */

@@ -254,6 +254,32 @@ static void notes_come_from_the_numbers(void **state)
     finish();
 }
 
+/* Without remat nothing is said of it; flash attention's own repetition and an MFU above HFU are
+ * explained as what they are. */
+static void notes_tell_remat_from_flash_and_mfu_from_hfu(void **state)
+{
+    (void)state;
+    struct notes notes;
+    static const struct {
+        enum workload_remat remat;
+        bool remat_note, mfu_note;
+    } rows[] = {{WORKLOAD_REMAT_NONE, false, true}, {WORKLOAD_REMAT_BLOCK, true, false}};
+    for (uint32_t i = 0; i < 2; i++) {
+        struct model small = case_llama_70b;
+        small.tied = i == 1; /* Else the lookup's matrix is much of two layers. */
+        prepare(&small, "4x4x4", "x y", "z");
+        report.made.plan.remat = rows[i].remat;
+        roofline_train_step(&report.made.plan, &report.made.machine, &report.made.mesh,
+                            &report.roofline);
+        report.roofline.lower_s = 0; /* The trace is made by hand. */
+        build_notes(&notes);
+        assert_int_equal(has_note(&notes, "recomputation for remat"), rows[i].remat_note);
+        assert_int_equal(has_note(&notes, "MFU is above HFU"), rows[i].mfu_note);
+        assert_true(has_note(&notes, "flash attention's backward pass computes the scores again"));
+        finish();
+    }
+}
+
 static void alternatives_are_meshes_that_can_run(void **state)
 {
     (void)state;
@@ -370,6 +396,7 @@ int main(void)
         cmocka_unit_test(a_step_is_bound_by_its_busiest_resource_or_by_latency),
         cmocka_unit_test(a_step_below_its_roofline_is_an_error),
         cmocka_unit_test(notes_come_from_the_numbers),
+        cmocka_unit_test(notes_tell_remat_from_flash_and_mfu_from_hfu),
         cmocka_unit_test(alternatives_are_meshes_that_can_run),
         cmocka_unit_test(screens_fit_and_are_plain_unless_asked),
         cmocka_unit_test(what_does_not_fit_says_what_needs_how_much),

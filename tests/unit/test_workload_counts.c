@@ -97,6 +97,8 @@ static void compare(const char *name, struct workload_case *made)
     struct case_sums const sums = case_sum(&made->program, "");
     near(name, "matmul FLOP", counts.matmul_flop, sums.matmul_flop);
     near(name, "useful FLOP", counts.matmul_useful, sums.useful_flop);
+    if (made->plan.remat == WORKLOAD_REMAT_NONE && made->mesh.axis[MESH_TP].size <= 8)
+        near(name, "scores again", counts.matmul_flash, sums.matmul_flop - sums.useful_flop);
     near(name, "padded FLOP", counts.padded_flop, padded_flop(made));
     near(name, "vector FLOP", counts.vector_flop, sums.vector_flop);
     near(name, "HBM bytes", counts.hbm_bytes, sums.hbm_bytes);

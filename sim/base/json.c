@@ -116,9 +116,36 @@ static bool pointer_step(const char *from, const char *end, char *key)
     return true;
 }
 
+/* One more element. The others move, and their children know them by address. */
+static enum status append(struct json *array, struct json **ret_element, struct error *reterr)
+{
+    void *memory = NULL;
+    STATUS_TRY(arena_try(array->document->arena, (uint64_t)array->count + 1, sizeof(struct json),
+                         &memory, reterr));
+    struct json *const elements = memory;
+    for (uint32_t i = 0; i < array->count; i++) {
+        struct json *const element = &elements[i];
+        *element = array->value.first[i];
+        if (element->kind == NODE_ARRAY)
+            for (uint32_t k = 0; k < element->count; k++) element->value.first[k].parent = element;
+        if (element->kind == NODE_OBJECT)
+            for (struct json *child = element->value.first; child != NULL; child = child->next)
+                child->parent = element;
+    }
+    struct json *const last = &elements[array->count];
+    *last = (struct json){.document = array->document, .parent = array, .index = array->count};
+    last->kind = NODE_OBJECT; /* Unless it is the last step, which overwrites it. */
+    array->value.first = elements;
+    array->count++;
+    *ret_element = last;
+    return STATUS_OK;
+}
+
 static enum status step_into(struct json *node, const char *key, struct json **ret_node,
                              struct error *reterr)
 {
+    bool const empty = node->kind == NODE_OBJECT && node->count == 0;
+    if (node->made && empty && strcmp(key, "0") == 0) node->kind = NODE_ARRAY;
     if (node->kind == NODE_OBJECT) {
         for (struct json *member = node->value.first; member != NULL; member = member->next) {
             if (strcmp(member->key, key) == 0) {
@@ -128,6 +155,7 @@ static enum status step_into(struct json *node, const char *key, struct json **r
         }
         STATUS_TRY(json_node_add(node, key, ret_node, reterr));
         (*ret_node)->kind = NODE_OBJECT; /* Unless it is the last step, which overwrites it. */
+        (*ret_node)->made = true;
         return STATUS_OK;
     }
     if (node->kind != NODE_ARRAY)
@@ -139,7 +167,8 @@ static enum status step_into(struct json *node, const char *key, struct json **r
         good = *c >= '0' && *c <= '9' && index < UINT32_MAX;
         index = index * 10 + (uint64_t)(*c - '0');
     }
-    if (!good || index >= node->count)
+    if (good && index == node->count) return append(node, ret_node, reterr);
+    if (!good || index > node->count)
         return error_set(reterr, STATUS_INVALID, json_where(node),
                          "is an array of %u elements and has no element \"%.64s\"", node->count,
                          key);
@@ -150,16 +179,20 @@ static enum status step_into(struct json *node, const char *key, struct json **r
 static enum status set_value(struct json *node, uint32_t depth, const char *value,
                              struct error *reterr)
 {
-    struct error ignored = {0};
+    struct error why = {0};
     struct json trial = *node;
-    if (json_parse(&trial, depth, value, strlen(value), true, &ignored) == STATUS_OK) {
+    if (json_parse(&trial, depth, value, strlen(value), true, &why) == STATUS_OK) {
         /* Children know their parent by address: parse again, now in place. */
         return json_parse(node, depth, value, strlen(value), true, reterr);
     }
-    if (ignored.status == STATUS_NO_MEMORY) {
-        *reterr = ignored;
+    if (why.status == STATUS_NO_MEMORY) {
+        *reterr = why;
         return reterr->status;
     }
+    bool const number = strspn(value, "+-.0123456789Ee") == strlen(value);
+    if (strchr("{[\"", value[0]) != NULL ? value[0] != '\0' : number && why.status == STATUS_LIMIT)
+        return error_set(reterr, STATUS_INVALID, json_where(node), "the value of --set: %s",
+                         why.message);
     node->kind = NODE_STRING;
     node->count = 0;
     node->value.text = arena_text(node->document->arena, value);

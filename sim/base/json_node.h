@@ -28,6 +28,7 @@ struct json {
     uint32_t count;  /* Elements or members. */
     uint8_t kind;    /* enum json_kind, whose names jansson uses too. */
     bool taken;
+    bool made; /* On the way to a setting: an array if the next step is 0. */
     union {
         struct json *first; /* Arrays are contiguous; objects are linked, so that they may grow. */
         const char *text;

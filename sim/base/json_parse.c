@@ -20,11 +20,62 @@ static enum status refuse_at(const struct json_document *document, uint64_t line
     size_t const skipped = length > 140 ? length - 140 : 0;
     (void)snprintf(where, sizeof where, "%s%s:%llu:%llu", skipped ? "..." : "",
                    document->name + skipped, (unsigned long long)line, (unsigned long long)column);
-    char clean[JSON_ERROR_TEXT_LENGTH];
-    (void)snprintf(clean, sizeof clean, "%s", message);
-    for (char *c = clean; *c != '\0'; c++)
-        if ((unsigned char)*c < 0x20 || *c == 0x7f) *c = '?';
-    return error_set(reterr, STATUS_INVALID, where, "%s", clean);
+    return error_set(reterr, STATUS_INVALID, where, "%s", message);
+}
+
+/* The place behind the last character that is not white space. */
+static void find_end(const char *text, uint64_t text_bytes, uint64_t *ret_line,
+                     uint64_t *ret_column)
+{
+    while (text_bytes > 0 && strchr(" \t\r\n", text[text_bytes - 1]) != NULL) text_bytes--;
+    *ret_line = *ret_column = 1;
+    for (uint64_t i = 0; i < text_bytes; i += json_utf8_bytes(text + i, text_bytes - i)) {
+        *ret_column += 1;
+        if (text[i] != '\n') continue;
+        *ret_line += 1;
+        *ret_column = 1;
+    }
+}
+
+static const char *reason_of(enum json_error_code code)
+{
+    if (code == json_error_duplicate_key) return "a key is given twice";
+    if (code == json_error_numeric_overflow) return "a number is too large";
+    if (code == json_error_null_character) return "a text cannot contain \\u0000";
+    if (code == json_error_null_byte_in_key) return "a key cannot contain \\u0000";
+    if (code == json_error_end_of_input_expected) return "something follows the end";
+    return NULL;
+}
+
+/* Jansson's reason in the words of the other errors. What it expected, and near what, stays. */
+static enum status refuse_syntax(const struct json_document *document, const json_error_t *why,
+                                 const char *text, uint64_t text_bytes, struct error *reterr)
+{
+    static const char near_end[] = " near end of file";
+    uint64_t line = why->line > 0 ? (uint64_t)why->line : 1;
+    uint64_t column = why->column > 0 ? (uint64_t)why->column : 1;
+    const char *const end = strstr(why->text, near_end);
+    enum json_error_code const code = json_error_code(why);
+    char message[2 * JSON_ERROR_TEXT_LENGTH];
+    const char *near = strstr(why->text, " near ");
+    if (near == NULL) near = "";
+    const char *const reason = reason_of(code);
+    if (end != NULL || code == json_error_premature_end_of_input) {
+        find_end(text, text_bytes, &line, &column);
+        if (end != NULL && end[sizeof near_end - 1] == '\0' && strstr(why->text, " expected"))
+            (void)snprintf(message, sizeof message, "ends too early: %.*s", (int)(end - why->text),
+                           why->text);
+        else
+            (void)snprintf(message, sizeof message, "ends too early");
+    } else if (reason != NULL) {
+        (void)snprintf(message, sizeof message, "%s%s%s", reason, *near != '\0' ? "," : "", near);
+    } else {
+        (void)snprintf(message, sizeof message, "%s", why->text);
+    }
+    (void)refuse_at(document, line, column, message, reterr);
+    if (code == json_error_numeric_overflow) reterr->status = STATUS_LIMIT;
+    if (code == json_error_out_of_memory) reterr->status = STATUS_NO_MEMORY;
+    return reterr->status;
 }
 
 uint32_t json_utf8_bytes(const char *text, uint64_t text_bytes)
@@ -177,11 +228,7 @@ enum status json_parse(struct json *node, uint32_t depth, const char *text, uint
     json_error_t why;
     json_t *root = json_loadb(text, (size_t)text_bytes,
                               JSON_REJECT_DUPLICATES | (any ? JSON_DECODE_ANY : 0u), &why);
-    if (root == NULL) {
-        uint64_t const line = why.line > 0 ? (uint64_t)why.line : 1;
-        uint64_t const column = why.column > 0 ? (uint64_t)why.column : 1;
-        return refuse_at(node->document, line, column, why.text, reterr);
-    }
+    if (root == NULL) return refuse_syntax(node->document, &why, text, text_bytes, reterr);
     enum status const status = copy(node, root, reterr);
     json_decref(root);
     return status;

@@ -1,8 +1,21 @@
 #include "sim/base/status.h"
 
 #include <stdarg.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
+
+/* Names out of a file go into sentences for a terminal, which must not obey them: C0, DEL and, in
+ * UTF-8, C1. */
+static void remove_controls(char *text)
+{
+    for (; *text != '\0'; text++) {
+        unsigned char const c = (unsigned char)text[0], next = (unsigned char)text[1];
+        bool const is_c1 = c == 0xc2 && next >= 0x80 && next < 0xa0;
+        if (is_c1) text[1] = '?';
+        if (is_c1 || c < 0x20 || c == 0x7f) text[0] = '?';
+    }
+}
 
 enum status error_set(struct error *error, enum status status, const char *where,
                       const char *format, ...)
@@ -13,6 +26,8 @@ enum status error_set(struct error *error, enum status status, const char *where
     va_start(arguments, format);
     (void)vsnprintf(error->message, sizeof error->message, format, arguments);
     va_end(arguments);
+    remove_controls(error->where);
+    remove_controls(error->message);
     return status;
 }
 

@@ -161,7 +161,6 @@ static void write_head(struct json_writer *json, const struct report_input *inpu
     json_write_array_end(json);
     put_unsigned(json, "events", trace->events);
     put_unsigned(json, "transfers", trace->transfers);
-    put_unsigned(json, "queue_entries", trace->queue_entries);
     put_unsigned(json, "bound_checks", trace->bound_checks);
     put_unsigned(json, "tokens", input->program->tokens);
     put_real(json, "tokens_per_s", facts->tokens_per_s);

@@ -57,16 +57,19 @@ static void bad_syntax_names_file_line_and_column(void **state)
 {
     (void)state;
     refused_at("{\"a\": 1,\n \"b\" 2}", "file.json:2:6", "':' expected");
-    refused_at("", "file.json:1:1", "expected");
-    refused_at("{\"a\": [1, 2", "file.json:1:11", "expected near end of file");
-    refused_at("{\"a\": 1} x", "file.json:1:10", "end of file expected");
-    refused_at("{\"a\": 1}{}", "file.json:1:9", "end of file expected");
+    refused_at("", "file.json:1:1", "ends too early: '[' or '{' expected");
+    refused_at("{", "file.json:1:2", "ends too early: string or '}' expected");
+    refused_at("{\"\xc3\xa4\": [\n 1, \n\n", "file.json:2:4", "ends too early");
+    refused_at("{\"a\": \"b", "file.json:1:9", "ends too early");
+    refused_at("{\"a\": [1, 2", "file.json:1:12", "ends too early: ']' expected");
+    refused_at("{\"a\": 1} x", "file.json:1:10", "something follows the end, near 'x'");
+    refused_at("{\"a\": 1}{}", "file.json:1:9", "something follows the end");
     refused_at("{\"a\": NaN}", "file.json:1:9", "invalid token");
     refused_at("{\"a\": Infinity}", "file.json:1:14", "invalid token");
     refused_at("{\"a\": 01}", "file.json:1:7", "invalid token");
-    refused_at("{\"a\": 1, \"a\": 2}", "file.json:1:12", "duplicate");
-    refused_at("{\"a\": 9223372036854775808}", "file.json:1:25", "too big integer");
-    refused_at("{\"a\": 1e999}", "file.json:1:11", "overflow");
+    refused_at("{\"a\": 1, \"a\": 2}", "file.json:1:12", "a key is given twice, near '\"a\"'");
+    refused_at("{\"a\": 9223372036854775808}", "file.json:1:25", "a number is too large");
+    refused_at("{\"a\": 1e999}", "file.json:1:11", "a number is too large");
     refused_at("{'a': 1}", "file.json:1:2", "expected");
     refused_at("// no\n{}", "file.json:1:1", "expected");
     refused_at("\"text\"", "file.json:1:6", "'[' or '{' expected");
@@ -75,7 +78,8 @@ static void bad_syntax_names_file_line_and_column(void **state)
     refused_at("{\"a\": \"\xed\xa0\x80\"}", "file.json:1:8", "UTF-8"); /* A surrogate. */
     refused_at("{\"a\": \"\xc0\x80\"}", "file.json:1:8", "UTF-8");     /* Overlong. */
     refused_at("{\"a\": \"\xf0\x9f\x98\"}", "file.json:1:8", "UTF-8"); /* Cut. */
-    refused_at("{\"a\": \"\\u0000\"}", "file.json:1:14", "\\u0000");
+    refused_at("{\"a\": \"\\u0000\"}", "file.json:1:14", "a text cannot contain \\u0000, near");
+    refused_at("{\"\\u0000\": 1}", "file.json:1:9", "a key cannot contain \\u0000");
     refused_at("{\"a\": \"\\ud800\"}", "file.json:1:14", "invalid Unicode");
     assert_null(read_bytes("{\"a\": \"b\0c\"}", 12));
     assert_string_equal(error.where, "file.json:1:9");
@@ -117,7 +121,7 @@ static void the_end_of_a_long_path_is_kept_in_the_place(void **state)
     memset(path, 'd', sizeof path);
     (void)snprintf(path + 900, 100, "/scenario.json");
     assert_int_equal(json_read_text(arena, path, "{", 1, &json, &error), STATUS_INVALID);
-    assert_non_null(strstr(error.where, "/scenario.json:1:1"));
+    assert_non_null(strstr(error.where, "/scenario.json:1:2"));
 }
 
 static void values_know_their_place(void **state)
@@ -224,6 +228,8 @@ static void settings_change_add_and_replace(void **state)
     set(json, "/q=\"4\"");
     set(json, "/e=");
     set(json, "/t=a=b/c");
+    set(json, "/shape=16x16x16");
+    set(json, "/long=99999999999999999999999x4");
     assert_int_equal(json_as_integer(json_take(json_take(json, "a"), "b"), 3, 3, &integer, &error),
                      STATUS_OK);
     struct json *er = json_take(json_take(json_take(json, "new"), "deep"), "er");
@@ -239,7 +245,43 @@ static void settings_change_add_and_replace(void **state)
     assert_string_equal(text, "");
     assert_int_equal(json_as_string(json_take(json, "t"), &text, &error), STATUS_OK);
     assert_string_equal(text, "a=b/c");
-    assert_int_equal(json_count(json), 6);
+    assert_int_equal(json_count(json), 8);
+}
+
+static void settings_add_elements_behind_the_last(void **state)
+{
+    (void)state;
+    struct json *json = parse("{\"l\": [[1], {\"x\": [2]}], \"m\": {}}");
+    set(json, "/l/2={\"k\": 3}");
+    set(json, "/l/3/deep=4");
+    set(json, "/new/0/x=5");
+    set(json, "/new/1=6");
+    set(json, "/text=7a");
+    set(json, "/m/0=an object stays one");
+    struct json *list = json_take(json, "l");
+    assert_int_equal(json_count(list), 4);
+    assert_string_equal(json_where(json_at(json_at(list, 0), 0)), "/l/0/0");
+    assert_string_equal(json_where(json_at(json_take(json_at(list, 1), "x"), 0)), "/l/1/x/0");
+    assert_string_equal(json_where(json_take(json_at(list, 2), "k")), "/l/2/k");
+    assert_string_equal(json_where(json_take(json_at(list, 3), "deep")), "/l/3/deep");
+    struct json *made = json_take(json, "new");
+    assert_int_equal(json_kind(made), JSON_ARRAY);
+    assert_int_equal(json_count(made), 2);
+    assert_string_equal(json_where(json_take(json_at(made, 0), "x")), "/new/0/x");
+    assert_int_equal(json_kind(json_take(json, "m")), JSON_OBJECT);
+    assert_int_equal(json_set(json, "/text/0=8", &error), STATUS_INVALID);
+}
+
+static void errors_do_not_command_the_terminal(void **state)
+{
+    (void)state;
+    struct json *json = parse("{\"\\u001b[31m\\u009b\\u007f\\u0000e4\": 1}");
+    assert_null(json);
+    json = parse("{\"\\u001b[31m\\u009bm\\u007f\\u00e4\": 1}");
+    const char *const known[] = {"a", NULL};
+    assert_int_equal(json_end(json, known, &error), STATUS_INVALID);
+    assert_non_null(strstr(error.message, "unknown key \"?[31m??m?\xc3\xa4\""));
+    for (const char *c = error.where; *c != '\0'; c++) assert_true((unsigned char)*c >= 0x20);
 }
 
 static void settings_that_make_no_sense_are_refused(void **state)
@@ -253,7 +295,13 @@ static void settings_that_make_no_sense_are_refused(void **state)
         {"=3", "--set", "is not a setting"},
         {"", "--set", "is not a setting"},
         {"/a/b/c=1", "/a/b", "neither an object nor an array"},
-        {"/l/2=1", "/l", "has no element"},
+        {"/l/3=1", "/l", "has no element"},
+        {"/a={\"b\": 1, \"b\": 2}", "/a", "the value of --set: a key is given twice"},
+        {"/a/b=[1, 2", "/a/b", "the value of --set: ends too early: ']' expected"},
+        {"/a=[NaN]", "/a", "invalid token near 'NaN'"},
+        {"/a=\"b", "/a", "ends too early"},
+        {"/a=99999999999999999999999", "/a", "a number is too large"},
+        {"/a=-1e999", "/a", "a number is too large"},
         {"/l/-=1", "/l", "has no element"},
         {"/l/01=1", "/l", "has no element"},
         {"/l/=1", "/l", "has no element"},
@@ -396,6 +444,8 @@ int main(void)
         cmocka_unit_test(values_know_their_place),
         cmocka_unit_test(typed_values_refuse_other_kinds_and_ranges),
         cmocka_unit_test(choices_and_quantities_say_what_is_near),
+        cmocka_unit_test(settings_add_elements_behind_the_last),
+        cmocka_unit_test(errors_do_not_command_the_terminal),
         cmocka_unit_test(no_key_is_ignored),
         cmocka_unit_test(settings_change_add_and_replace),
         cmocka_unit_test(settings_that_make_no_sense_are_refused),

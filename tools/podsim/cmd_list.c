@@ -66,6 +66,7 @@ const struct command command_list = {
             "\n"
             "  podsim list chips tpu-v5p\n"
             "  podsim list shapes 8x16x16\n"
+            "  podsim list shapes v5p-8192\n"
             "  podsim list scenarios mlp-tp-v5p > mine.json\n",
     .operands_min = 1,
     .operands_max = 2,

@@ -2,7 +2,10 @@
  * list_machines.c: chips and the shapes they come in.
  */
 #include <stddef.h>
+#include <stdlib.h>
+#include <string.h>
 
+#include "sim/base/arena.h"
 #include "sim/base/quantity.h"
 #include "sim/base/text.h"
 #include "sim/machine/chip.h"
@@ -93,12 +96,31 @@ enum status list_shapes(struct arena *arena, struct text *text, struct error *re
     return STATUS_OK;
 }
 
+/* "v5p-8192": the shape that is sold by this name. */
+static enum status list_product(struct arena *arena, const char *name, const char *dash,
+                                struct text *text, struct error *reterr)
+{
+    struct chip chip;
+    struct shape shape;
+    char buffer[SHAPE_TEXT_BYTES];
+    const char *const chip_name = arena_format(arena, "%.*s", (int)(dash - name), name);
+    if (chip_name == NULL) return error_set(reterr, STATUS_NO_MEMORY, name, "no memory for a name");
+    STATUS_TRY(chip_find(arena, chip_name, "ideal", name, "", &chip, reterr));
+    uint64_t const units = strtoull(dash + 1, NULL, 10); /* The largest where it is too large. */
+    STATUS_TRY(shape_of_product(&chip, units, name, name, &shape, reterr));
+    text_add(text, "%s is %s\n", name, shape_text(buffer, &shape));
+    return list_shape(arena, buffer, text, reterr);
+}
+
 enum status list_shape(struct arena *arena, const char *name, struct text *text,
                        struct error *reterr)
 {
     struct shape shape;
     struct chip named;
     struct error ignored = {0};
+    const char *const dash = strrchr(name, '-');
+    if (dash != NULL && dash[1] != '\0' && strspn(dash + 1, "0123456789") == strlen(dash + 1))
+        return list_product(arena, name, dash, text, reterr);
     if (chip_find(arena, name, "ideal", name, "", &named, &ignored) == STATUS_OK) {
         show_machine_products(&named, text);
         return STATUS_OK;

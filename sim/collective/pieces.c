@@ -13,6 +13,10 @@
  * and the choice is flat around its best. */
 static const uint64_t hop_bytes = 65536;
 
+/* A chunk's link time is at least as many times its hops, so that these put no more than an eighth
+ * on top where nothing is to be won. */
+static const uint64_t hop_share = 4;
+
 /* An AllToAll's wait: the orders share the array evenly whatever the dimensions. */
 static const uint64_t exchange_wait_ppm = 125000;
 
@@ -24,32 +28,69 @@ static uint64_t root(uint64_t square)
     return root;
 }
 
+/* What a plan asks of the links, in hops' worth of bytes. */
+struct demand {
+    uint64_t link_hops; /* On the busiest link, had all dimensions as much to do. */
+    uint64_t hops;      /* Of all dimensions, one after the other. */
+    uint64_t hops_max;  /* Of the longest. */
+    uint64_t size_max;  /* Of an exchange's busiest dimension: members, times its stride. */
+    bool is_even;       /* Rings all alike. */
+};
+
+/* In both directions all links of a ring carry the same; a byte costs a line twice as much. */
+static bool is_both_ways(const struct group_dimension *dimension, uint32_t cost)
+{
+    return cost == dimension->stride;
+}
+
+static struct demand demand_of(const struct group *group, const uint32_t cost[GROUP_DIMENSIONS_MAX],
+                               uint64_t size_bytes)
+{
+    static const uint64_t scale = UINT64_C(1) << 20;
+    struct demand demand = {.is_even = true};
+    uint64_t ports = 0;
+    for (uint32_t d = 0; d < group->dimension_count; d++) {
+        const struct group_dimension *at = &group->dimension[d];
+        bool const both = is_both_ways(at, cost[d]);
+        uint64_t const own = (uint64_t)(both ? at->size / 2 : at->size - 1) * at->stride;
+        uint64_t const width = (uint64_t)at->size * at->stride;
+        demand.is_even =
+            demand.is_even && both && at->size == group->dimension[0].size && cost[d] == cost[0];
+        demand.hops += own;
+        if (own > demand.hops_max) demand.hops_max = own;
+        if (width > demand.size_max) demand.size_max = width;
+        ports += 2 * scale / cost[d];
+    }
+    demand.link_hops = (uint64_t)((units_wide)size_bytes * scale / ports / hop_bytes);
+    return demand;
+}
+
 struct pieces pieces_choose(const struct group *group, const uint32_t cost[GROUP_DIMENSIONS_MAX],
                             const struct shares *shares, enum collective_kind kind,
                             uint64_t size_bytes)
 {
     struct pieces pieces = {1, false};
-    uint64_t hops = 0, hops_max = 0, ports = 0, size_max = 0;
-    bool is_even = true;
-    for (uint32_t d = 0; d < group->dimension_count; d++) {
-        const struct group_dimension *at = &group->dimension[d];
-        uint64_t const own = (uint64_t)(cost[d] == 1 ? at->size / 2 : at->size - 1) * at->stride;
-        is_even = is_even && at->size == group->dimension[0].size && cost[d] == 1;
-        hops += own;
-        if (own > hops_max) hops_max = own;
-        if (at->size > size_max) size_max = at->size;
-        ports += cost[d] == 1 ? 2 : 1;
-    }
-    if (is_even) return pieces; /* Rings all alike never wait for each other. */
+    struct demand const demand = demand_of(group, cost, size_bytes);
+    if (demand.is_even) return pieces; /* They never wait for each other. */
     bool const exchanges = kind == COLLECTIVE_ALL_TO_ALL;
-    uint64_t const link_bytes =
-        exchanges ? size_bytes / (8 * group_rank_count(group)) * size_max : size_bytes / ports;
-    uint64_t const link_hops = link_bytes / hop_bytes;
-    if (link_hops < hops) return pieces;
+    uint64_t const link_hops =
+        exchanges ? size_bytes / (8 * group_rank_count(group)) * demand.size_max / hop_bytes
+                  : demand.link_hops;
+    if (link_hops < demand.hops) return pieces;
     uint64_t const wait_ppm = exchanges ? exchange_wait_ppm : shares_wait_ppm(group, cost, shares);
     uint64_t const count =
-        root((uint64_t)((units_wide)link_hops * 2 * wait_ppm / PPM_ONE / hops_max));
+        root((uint64_t)((units_wide)link_hops * 2 * wait_ppm / PPM_ONE / demand.hops_max));
     if (count > 1) pieces.count = (uint32_t)(count < PIECES_CHOSEN_MAX ? count : PIECES_CHOSEN_MAX);
     pieces.turns = kind == COLLECTIVE_ALL_GATHER || kind == COLLECTIVE_ALL_REDUCE;
     return pieces;
+}
+
+uint32_t pieces_beside(const struct group *group, const uint32_t cost[GROUP_DIMENSIONS_MAX],
+                       uint64_t size_bytes)
+{
+    struct demand const demand = demand_of(group, cost, size_bytes);
+    uint64_t const best = root(2 * demand.link_hops / demand.hops);
+    uint64_t const most = demand.link_hops / (hop_share * demand.hops);
+    uint64_t const count = best < most ? best : most;
+    return count < UINT32_MAX ? (uint32_t)count : UINT32_MAX;
 }

@@ -27,4 +27,12 @@ struct pieces pieces_choose(const struct group *group, const uint32_t cost[GROUP
                             const struct shares *shares, enum collective_kind kind,
                             uint64_t size_bytes);
 
+/* How many chunks a plan over several dimensions may be cut into for ops that go chunk by chunk
+ * with it. Nothing hides the first or last chunk, and each pays its hops anew: a step with P chunks
+ * has about M/P + P·h/2 on top, M the shorter of links' time T and the ops'. Plans do not know M;
+ * P = sqrt(2·T/h) is the best where it is T, and for small arrays less. 0 or 1: the hops are so
+ * long that the array had better not be cut. */
+uint32_t pieces_beside(const struct group *group, const uint32_t cost[GROUP_DIMENSIONS_MAX],
+                       uint64_t size_bytes);
+
 #endif

@@ -224,16 +224,15 @@ static enum status request_check(const struct plan_request *request, const char 
 }
 
 /* How other ops may go along with it, chunk by chunk. */
-static void parts_fill(struct plan *plan, uint32_t chunk_count)
+static void parts_fill(struct plan *plan)
 {
     uint32_t const count = plan->group.dimension_count;
     bool const is_gather = plan->kind == COLLECTIVE_ALL_GATHER;
     plan->part_count = 1;
-    if (chunk_count == 0 || count == 0) return;
-    plan->chunk_count = count == 1 ? plan->group.dimension[0].size : chunk_count;
+    if (plan->chunk_count == 0) return;
     plan->chunk_parts = 1;
     if (count > 1) {
-        plan->part_count = chunk_count;
+        plan->part_count = plan->chunk_count;
     } else if (is_gather) {
         plan->counts_units = true;
         plan->chunk_parts = 2;
@@ -263,7 +262,8 @@ static enum status composed_build(struct build *build)
     for (uint32_t d = 0; d < plan->group.dimension_count; d++) {
         const struct primitive *primitive = NULL;
         STATUS_TRY(primitive_choose(build, kind, d, &primitive));
-        cost[d] = primitive->ring && primitive->lane_count == 2 ? 1 : 2;
+        cost[d] = (primitive->ring && primitive->lane_count == 2 ? 1 : 2) *
+                  plan->group.dimension[d].stride;
     }
     /* Every order of an AllToAll crosses every dimension with all it has. */
     if (kind == COLLECTIVE_ALL_TO_ALL)
@@ -272,8 +272,16 @@ static enum status composed_build(struct build *build)
         build->shares = shares_solve(&plan->group, cost);
     build->pieces =
         pieces_choose(&plan->group, cost, &build->shares, plan->kind, request->size_bytes);
-    if (plan->group.dimension_count > 1 && request->chunk_count > 0)
-        build->pieces.count = request->chunk_count;
+    if (plan->group.dimension_count > 1 && request->chunk_count > 0) {
+        uint32_t const most = pieces_beside(&plan->group, cost, request->size_bytes);
+        plan->chunk_count = most < request->chunk_count ? most : request->chunk_count;
+        if (plan->chunk_count > 1)
+            build->pieces.count = plan->chunk_count;
+        else
+            plan->chunk_count = 0;
+    } else if (request->chunk_count > 0) {
+        plan->chunk_count = plan->group.dimension[0].size;
+    }
     STATUS_TRY(orders_add(build));
     if (build->pieces.turns) turns_set(plan);
     plan->algorithm = algorithm_name(plan);
@@ -300,7 +308,7 @@ enum status plan_build(struct arena *arena, const struct plan_request *request, 
     } else if (plan.group.dimension_count > 0) {
         STATUS_TRY(composed_build(&build));
     }
-    parts_fill(&plan, request->chunk_count);
+    parts_fill(&plan);
     *ret_plan = plan;
     return STATUS_OK;
 }

@@ -85,7 +85,8 @@ struct plan {
     bool counts_units;
     uint32_t part_count;
     uint32_t chunk_parts;
-    uint32_t chunk_count; /* How many chunks a consumer or producer may cut its work into. */
+    uint32_t chunk_count; /* How many chunks a consumer or producer may cut its work into; 0:
+                             none, whether or not any were wanted. */
 };
 
 struct plan_request {
@@ -94,7 +95,8 @@ struct plan_request {
     struct group group;
     uint64_t size_bytes;
     uint32_t chunk_count; /* 0: no other op goes chunk by chunk with it. Else the number of chunks
-                             it wants; over several dimensions it becomes the piece count. */
+                             it wants; over several dimensions as many or fewer, which become
+                             the pieces, and none if the array is too small to be cut. */
     int32_t offset[GROUP_DIMENSIONS_MAX]; /* Permute only. */
 };
 

@@ -82,8 +82,10 @@ static struct system system_of(const struct group *group, const uint32_t cost[GR
 {
     struct system system = {.count = group->dimension_count};
     SIM_ASSERT(system.count >= 1 && system.count <= GROUP_DIMENSIONS_MAX);
-    /* Cofactors are products of two costs, each below 2·N; the comparison below needs 116 bits. */
-    SIM_ASSERT(group_rank_count(group) <= UINT32_C(1) << 20);
+    /* Cofactors are products of two costs, each below 2·N·stride, which a machine's chips bound;
+     * the comparison below needs 116 bits. */
+    for (uint32_t d = 0; d < system.count; d++)
+        SIM_ASSERT(group_rank_count(group) * group->dimension[d].stride <= UINT32_C(1) << 20);
     for (uint32_t d = 0; d < system.count; d++)
         for (uint32_t k = 0; k < system.count; k++) {
             system.a[d][k] = (int64_t)cost[d] * (group->dimension[d].size - 1);

@@ -17,7 +17,8 @@ struct shares {
 };
 
 /* `cost[d]`: time of a byte on dimension d, relative to the others: 1 on a ring in both
- * directions, 2 on a line, where the busiest link of a chip has to carry everything one way. */
+ * directions, 2 on a line, where the busiest link of a chip has to carry everything one way. Times
+ * the stride: as many interleaved groups send over the links between two members. */
 struct shares shares_solve(const struct group *group, const uint32_t cost[GROUP_DIMENSIONS_MAX]);
 
 /* By how much the first and last piece lengthen the whole if the array goes in one piece: the time

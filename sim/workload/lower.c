@@ -169,7 +169,7 @@ uint32_t lower_plan(struct lower *lower, enum collective_kind kind, const struct
 
 uint32_t lower_plan_chunks(const struct lower *lower, uint32_t plan)
 {
-    if (plan == LOWER_NONE || lower->plan_chunks[plan] == 0) return 1;
+    if (plan == LOWER_NONE || lower->program->plans[plan].chunk_count == 0) return 1;
     return lower->program->plans[plan].chunk_count;
 }
 
@@ -195,7 +195,7 @@ void lower_operand(struct lower *lower, uint32_t op, uint32_t operand)
 {
     if (lower->status != STATUS_OK || op == LOWER_NONE) return;
     struct program_op *collective = &lower->op[op];
-    if (lower->plan_chunks[collective->index] == 0) {
+    if (lower->program->plans[collective->index].chunk_count == 0) {
         lower_need_done(lower, op, operand);
         return;
     }

@@ -147,11 +147,21 @@ static void chunks_say_how_others_may_go_along(void **state)
     assert_int_equal(plan.part_count, 1);
     assert_int_equal(plan.chunk_count, 16);
     request.group = torus448;
+    request.size_bytes = UINT64_C(1) << 32;
     plan = built(state, request);
     assert_int_equal(plan.part_count, 16);
     assert_int_equal(plan.chunk_parts, 1);
     assert_int_equal(plan.chunk_count, 16);
     for (uint32_t i = 0; i < plan.item_count; i++) assert_int_equal(plan.item[i].piece_count, 16);
+    /* Chunks that would take less than their hops are not granted, all or any. */
+    request.size_bytes = 1 << 27;
+    plan = built(state, request);
+    assert_in_range(plan.chunk_count, 2, 15);
+    assert_int_equal(plan.part_count, plan.chunk_count);
+    request.size_bytes = 1 << 20;
+    plan = built(state, request);
+    assert_int_equal(plan.part_count, 1);
+    assert_int_equal(plan.chunk_count, 0);
     request.chunk_count = 0;
     plan = built(state, request);
     assert_int_equal(plan.part_count, 1);

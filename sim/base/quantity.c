@@ -224,7 +224,14 @@ static const char *write_short(char *buffer, double number, const char *prefix, 
     } else if (size < 1e6) {
         (void)snprintf(buffer, QUANTITY_TEXT_BYTES, "%s%ld %s%s", sign, lround(size), prefix, unit);
     } else {
-        (void)snprintf(buffer, QUANTITY_TEXT_BYTES, "%s%.0e %s%s", sign, size, prefix, unit);
+        int exponent = (int)floor(log10(size));
+        long digits = lround(size / pow(10, exponent) * 100);
+        if (digits >= 1000) {
+            digits = 100;
+            exponent++;
+        }
+        (void)snprintf(buffer, QUANTITY_TEXT_BYTES, "%s%ld.%02lde+%02d %s%s", sign, digits / 100,
+                       digits % 100, exponent, prefix, unit);
     }
     return buffer;
 }

@@ -124,8 +124,10 @@ static void link_results(const struct replay *replay, struct trace *trace)
             if (replay->neighbour[index] == UINT32_MAX) continue;
             result->link_count++;
             result->sum_bytes += link->bytes;
-            if (link->busy_ps < result->busy_ps) continue;
+            result->sum_busy_ps += link->busy_ps;
+            if (link->busy_ps <= result->busy_ps && result->busy_ps > 0) continue;
             result->busy_ps = link->busy_ps;
+            result->busiest_chip = fold_machine_chip(replay->fold, replay->machine, chip);
             result->bytes = link->bytes;
         }
     }

@@ -295,10 +295,13 @@ enum status replay_run(struct arena *arena, const struct replay_options *options
     /* Records and results speak of the machine's chips. */
     for (uint64_t i = 0; i < ret_trace->record_count; i++)
         ret_trace->record[i].chip = fold_machine_chip(fold, machine, ret_trace->record[i].chip);
-    for (uint32_t chip = 0; chip < replay->chip_count; chip++) {
-        if (replay->chips[chip].shown && ret_trace->shown_count < TRACE_SHOWN_MAX)
-            ret_trace->shown_chip[ret_trace->shown_count++] =
-                fold_machine_chip(fold, machine, chip);
+    SIM_ASSERT(!options->record || options->shown_count <= TRACE_SHOWN_MAX);
+    for (uint32_t i = 0; options->record && i < options->shown_count; i++) {
+        uint32_t const asked = options->shown_chips[i];
+        ret_trace->shown_chip[i] = asked;
+        ret_trace->shown_recorded[i] =
+            fold_machine_chip(fold, machine, fold_replayed_chip(fold, machine, asked));
+        ret_trace->shown_count = i + 1;
     }
     return STATUS_OK;
 }

@@ -200,6 +200,23 @@ static double latency_of(const struct report_input *input, const struct facts *f
     return idle_s + (hops < exposed_s ? hops : exposed_s);
 }
 
+enum { RESOURCES_MAX = 1 + TRACE_QUEUE_COUNT + MACHINE_AXES_MAX };
+
+/* What is busy nearly as long as the busiest might as well be the bound. */
+static void runner_up(const struct busiest *each, uint32_t count, const struct busiest *best,
+                      struct facts *facts)
+{
+    double const nearly = 0.95;
+    struct busiest second = {.axis = -1};
+    for (uint32_t i = 0; i < count; i++)
+        if (each[i].name != best->name || each[i].axis != best->axis)
+            busiest_try(&second, each[i].name, each[i].axis, each[i].seconds);
+    if (second.name == NULL || second.seconds < nearly * best->seconds) return;
+    facts->runner_up = second.name;
+    facts->runner_up_share = facts->step_s > 0 ? second.seconds / facts->step_s : 0;
+    if (second.axis >= 0) facts->runner_up_axis = machine_axis_name((uint32_t)second.axis);
+}
+
 static void step_bound(const struct report_input *input, struct facts *facts)
 {
     static const char *const queues[] = {
@@ -208,12 +225,20 @@ static void step_bound(const struct report_input *input, struct facts *facts)
 #undef X
     };
     const struct trace *trace = input->trace;
-    struct busiest best = {.name = "latency", .axis = -1};
-    best.seconds = latency_of(input, facts, -1, facts->exposed_s, facts->idle_s);
+    struct busiest each[RESOURCES_MAX] = {{.name = "latency", .axis = -1}};
+    uint32_t count = 1;
+    each[0].seconds = latency_of(input, facts, -1, facts->exposed_s, facts->idle_s);
     for (uint32_t i = 0; i < TRACE_QUEUE_COUNT; i++)
-        busiest_try(&best, queues[i], -1, seconds(trace->queue_busy_ps[i]));
-    for (uint32_t i = 0; i < 2 * input->machine->axis_count; i++)
-        busiest_try(&best, "ici", (int32_t)(i / 2), seconds(trace->link[i].busy_ps));
+        each[count++] = (struct busiest){queues[i], -1, seconds(trace->queue_busy_ps[i])};
+    for (uint32_t i = 0; i < input->machine->axis_count; i++) {
+        struct busiest *axis = &each[count++];
+        *axis = (struct busiest){"ici", (int32_t)i, seconds(trace->link[2 * i].busy_ps)};
+        busiest_try(axis, "ici", (int32_t)i, seconds(trace->link[2 * i + 1].busy_ps));
+    }
+    struct busiest best = each[0];
+    for (uint32_t i = 1; i < count; i++)
+        busiest_try(&best, each[i].name, each[i].axis, each[i].seconds);
+    runner_up(each, count, &best, facts);
     facts->bound_by = best.name;
     facts->bound_share = facts->step_s > 0 ? best.seconds / facts->step_s : 0;
     if (strcmp(facts->bound_by, "ici") == 0)

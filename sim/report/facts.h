@@ -46,10 +46,13 @@ struct facts_phase {
 struct facts {
     double step_s, compute_s, exposed_s, idle_s;
     double tokens_per_s, mfu, mfu_attention, hfu;
-    const char *bound_by;        /* The busiest resource of the step; "latency" if idle time and the
-                                    hops that compute waits for take longer than any is busy. */
-    const char *bound_axis;      /* "z" if it is "ici", else NULL. */
-    double bound_share;          /* Of the step that it is busy. */
+    const char *bound_by;   /* The busiest resource of the step; "latency" if idle time and the
+                               hops that compute waits for take longer than any is busy. */
+    const char *bound_axis; /* "z" if it is "ici", else NULL. */
+    double bound_share;     /* Of the step that it is busy. */
+    const char *runner_up;  /* Busy nearly as long; NULL if nothing is. */
+    const char *runner_up_axis;
+    double runner_up_share;
     struct facts_class *classes; /* By class_index of the program. */
     uint32_t class_count;
     struct facts_phase phase[TRACE_PHASES_MAX]; /* Those that the step has. */

@@ -6,6 +6,7 @@
 
 #include "sim/base/arena.h"
 #include "sim/base/quantity.h"
+#include "sim/report/notes_odd.h"
 #include "sim/report/notes_parts.h"
 #include "sim/roofline/alternatives.h"
 
@@ -123,8 +124,18 @@ static void narrow_collectives(const struct roofline *roofline, char *text, uint
     }
 }
 
+/* Whether a slow chip or link, which has its own note, is why a group's collectives take long. */
+static bool odd_reaches(const struct notes_odd *odd, const struct roofline_group *group)
+{
+    bool reached = odd->chip;
+    for (uint32_t i = 0; i < group->group.dimension_count; i++)
+        reached = reached || (odd->axis_bits >> group->group.dimension[i].axis & 1) != 0;
+    return reached;
+}
+
 static void note_tp_exposed(struct arena *arena, const struct report_input *input,
-                            const struct facts *facts, struct notes *notes)
+                            const struct facts *facts, const struct notes_odd *odd,
+                            struct notes *notes)
 {
     struct axis_total const total = axis_total(facts, "tp");
     const struct roofline *roofline = input->roofline;
@@ -142,14 +153,24 @@ static void note_tp_exposed(struct arena *arena, const struct report_input *inpu
     char narrow[256];
     narrow_collectives(roofline, narrow, sizeof narrow);
     double const rest = total.share_s - roofline->tp_excess_s;
+    char cause[384];
+    if (narrow[0] != '\0')
+        (void)snprintf(cause, sizeof cause,
+                       "narrower than that width are %s: by formulas the links need %s longer than "
+                       "that math",
+                       narrow, time_of(roofline->tp_excess_s).text);
+    else
+        (void)snprintf(cause, sizeof cause,
+                       "all are wide enough for their bytes to hide behind that math by formulas");
+    bool const odd_one = odd_reaches(odd, tp);
     notes_add(arena, notes,
               "tp collectives stay exposed for %s (%.1f%% of the step), though collective matmul "
-              "runs each beside its matmuls: %s%s: by formulas the links need %s longer than that "
-              "math",
-              time_of(total.share_s).text, percent(total.share_s, facts->step_s),
-              narrow[0] != '\0' ? "narrower than that width are " : "all are wide enough", narrow,
-              time_of(roofline->tp_excess_s).text);
-    if (rest > 0)
+              "runs each beside its matmuls: %s%s",
+              time_of(total.share_s).text, percent(total.share_s, facts->step_s), cause,
+              odd_one             ? "; what is exposed waits for the slow chip or link"
+              : narrow[0] != '\0' ? ""
+                                  : "; what is exposed is the first chunk and the last");
+    if (rest > 0 && !odd_one)
         notes_add(arena, notes,
                   "collective matmul goes in %llu chunks: beside the first to arrive and the last "
                   "to leave there is no math, and each hop of the ring adds its latency; that is "
@@ -159,12 +180,13 @@ static void note_tp_exposed(struct arena *arena, const struct report_input *inpu
 }
 
 static void note_fsdp(struct arena *arena, const struct report_input *input,
-                      const struct facts *facts, struct notes *notes)
+                      const struct facts *facts, const struct notes_odd *odd, struct notes *notes)
 {
     const struct roofline_group *fsdp = roofline_group_find(input->roofline, "fsdp");
     if (fsdp == NULL) return;
     const struct roofline_rules *rules = &input->roofline->rules;
     struct axis_total const total = axis_total(facts, "fsdp");
+    bool const odd_one = odd_reaches(odd, fsdp);
     bool const hidden = total.share_s < 2 * hidden_share * facts->step_s;
     bool const forward = rules->tokens_per_chip >= rules->fsdp_exact_tokens;
     bool const step = rules->tokens_per_chip >= rules->fsdp_crossing_tokens;
@@ -172,28 +194,32 @@ static void note_fsdp(struct arena *arena, const struct report_input *input,
         arena, notes,
         "fsdp over %llu needs (C/W)/M_X%s = %.0f tokens a chip (%.0f with (N-1)/N) to hide its "
         "gathers behind the forward pass, and %.0f over the step with this model's FLOP and "
-        "hops; there are %.0f: forward %s bound, the step %s bound",
+        "hops; there are %.0f: forward %s bound, the step %s bound%s",
         (unsigned long long)fsdp->rank_count, input->mesh->axis[MESH_TP].size > 1 ? "/Y" : "",
         rules->fsdp_critical_tokens, rules->fsdp_exact_tokens, rules->fsdp_crossing_tokens,
         rules->tokens_per_chip, forward ? "compute" : "communication",
-        step ? "compute" : "communication");
+        step ? "compute" : "communication", odd_one ? ", but for the slow chip or link" : "");
     if (hidden)
-        notes_add(arena, notes,
-                  "the fsdp gathers and reductions are hidden: of their %s only %s is exposed "
-                  "(%.2f%% of the step): the first gather, which nothing runs beside, and the last "
-                  "reduction; prefetching further ahead than %u layer%s changes nothing",
-                  time_of(total.time_s).text, time_of(total.share_s).text,
-                  percent(total.share_s, facts->step_s), input->workload->prefetch_layers,
-                  input->workload->prefetch_layers == 1 ? "" : "s");
+        notes_add(
+            arena, notes,
+            "the fsdp gathers and reductions are hidden: of their %s only %s is exposed "
+            "(%.2f%% of the step), the first gather, which nothing runs beside, and the last "
+            "reduction among it; so prefetching further ahead than %u layer%s changes next to "
+            "nothing",
+            time_of(total.time_s).text, time_of(total.share_s).text,
+            percent(total.share_s, facts->step_s), input->workload->prefetch_layers,
+            input->workload->prefetch_layers == 1 ? "" : "s");
     else
-        notes_add(arena, notes,
-                  "%s of the fsdp gathers and reductions is exposed (%.1f%% of the step); their "
-                  "links need %s of the step's %s%s",
-                  time_of(total.share_s).text, percent(total.share_s, facts->step_s),
-                  time_of(fsdp->time_s).text, time_of(facts->step_s).text,
-                  input->workload->prefetch_layers == 0
-                      ? "; with prefetch_layers 0 each gather waits for the layer before it"
-                      : "");
+        notes_add(
+            arena, notes,
+            "%s of the fsdp gathers and reductions is exposed (%.1f%% of the step); their links "
+            "need %s of the step's %s by formulas%s%s",
+            time_of(total.share_s).text, percent(total.share_s, facts->step_s),
+            time_of(fsdp->time_s).text, time_of(facts->step_s).text,
+            odd_one ? ", without the slow chip or link that they wait for" : "",
+            input->workload->prefetch_layers == 0
+                ? "; with prefetch_layers 0 each gather waits for the layer before it"
+                : "");
 }
 
 static void note_dp(struct arena *arena, const struct facts *facts, struct notes *notes)
@@ -389,10 +415,11 @@ enum status notes_build(struct arena *arena, const struct report_input *input,
     memset(ret_notes, 0, sizeof *ret_notes);
     notes_parts_build(arena, input, facts, ret_notes);
     note_bound(arena, input, facts, ret_notes);
+    struct notes_odd const odd = notes_odd_build(arena, input, facts, ret_notes);
     note_tp_rule(arena, input, ret_notes);
-    note_tp_exposed(arena, input, facts, ret_notes);
+    note_tp_exposed(arena, input, facts, &odd, ret_notes);
     STATUS_TRY(note_alternatives(arena, input, ret_notes, reterr));
-    note_fsdp(arena, input, facts, ret_notes);
+    note_fsdp(arena, input, facts, &odd, ret_notes);
     note_sequence(arena, input, facts, ret_notes);
     note_dp(arena, facts, ret_notes);
     note_latency(arena, input, facts, ret_notes);

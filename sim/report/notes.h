@@ -10,7 +10,7 @@
 
 struct arena;
 
-enum { NOTES_MAX = 24, NOTES_PARTS_MAX = 48 };
+enum { NOTES_MAX = 32, NOTES_PARTS_MAX = 48 };
 
 /* One part of what lies between the roofline's lower bound and the step. */
 struct notes_part {

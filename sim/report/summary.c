@@ -27,9 +27,15 @@ static void write_step(const struct report_input *input, const struct facts *fac
     table_colour(text, colour, TABLE_BOLD);
     text_add(text, "%s", table_instant(facts->step_s).text);
     table_colour(text, colour, TABLE_PLAIN);
-    text_add(text, "   bound by %s%s%s (%.1f%% of the step)\n", facts->bound_by,
+    text_add(text, "   bound by %s%s%s (%.1f%% of the step", facts->bound_by,
              facts->bound_axis != NULL ? " along " : "",
              facts->bound_axis != NULL ? facts->bound_axis : "", 100 * facts->bound_share);
+    if (facts->runner_up != NULL)
+        text_add(text, "; %s%s%s %.1f%%", facts->runner_up,
+                 facts->runner_up_axis != NULL ? " along " : "",
+                 facts->runner_up_axis != NULL ? facts->runner_up_axis : "",
+                 100 * facts->runner_up_share);
+    text_add(text, ")\n");
     label(text, "tokens/s");
     (void)snprintf(tokens, sizeof tokens, "%s",
                    table_count((uint64_t)(facts->tokens_per_s + 0.5)).text);
@@ -100,10 +106,10 @@ static void write_phases(const struct facts *facts, struct text *text)
     for (uint32_t i = 0; i < facts->phase_count; i++) {
         const struct facts_phase *phase = &facts->phase[i];
         text_add(text, "%s", phase->name);
-        table_right(text, 26, table_instant(phase->begin_s).text);
-        table_right(text, 40, table_instant(phase->end_s).text);
-        table_right(text, 54, table_instant(phase->compute_s).text);
-        table_right(text, 68, table_instant(phase->exposed_s).text);
+        table_right(text, 26, table_seconds(phase->begin_s).text);
+        table_right(text, 40, table_seconds(phase->end_s).text);
+        table_right(text, 54, table_seconds(phase->compute_s).text);
+        table_right(text, 68, table_seconds(phase->exposed_s).text);
         table_right(text, 78, table_seconds(phase->idle_s).text);
         text_add(text, "  %s\n", phase->bound_by);
     }

@@ -17,9 +17,14 @@ struct table_figure table_seconds(double seconds)
 struct table_figure table_instant(double seconds)
 {
     struct table_figure figure;
-    bool const small = seconds < 0.01;
-    (void)snprintf(figure.text, sizeof figure.text, "%.3f %s", seconds * (small ? 1e6 : 1e3),
-                   small ? "us" : "ms");
+    bool const small = seconds < 0.01, large = seconds >= 1000;
+    (void)snprintf(figure.text, sizeof figure.text, "%.3f %s",
+                   seconds * (small   ? 1e6
+                              : large ? 1
+                                      : 1e3),
+                   small   ? "us"
+                   : large ? "s"
+                           : "ms");
     return figure;
 }
 

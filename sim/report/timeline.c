@@ -28,8 +28,9 @@ struct timeline {
     const struct report_input *input;
     const struct program_role *role;
     struct track_writer writer;
-    uint64_t base; /* Of the chip that is being written. */
-    uint32_t chip;
+    uint64_t base;     /* Of the chip that is being written. */
+    uint32_t chip;     /* That was asked for. */
+    uint32_t recorded; /* That stands for it in the records: folded chips do the same. */
 };
 
 static void describe(struct timeline *timeline, uint32_t uuid, uint32_t parent, const char *name,
@@ -150,7 +151,9 @@ static void write_stream(struct timeline *timeline, uint32_t stream,
     }
 }
 
-/* Phases and, inside, layers: from the first to the last op of the compute stream. */
+/* Phases and, inside, layers, by the ops of the compute stream. A phase begins where the one before
+ * it ends, the first with the step: what it waits for at its beginning is its own, as in results.
+ */
 static void write_layers(struct timeline *timeline, const struct trace_record *const *at,
                          uint32_t count)
 {
@@ -165,9 +168,10 @@ static void write_layers(struct timeline *timeline, const struct trace_record *c
         uint32_t const slot = at[i]->slot;
         const struct program_block *block = program_slot_block(timeline->role, slot);
         if (open == NULL || open->phase != block->phase) {
-            if (open != NULL) track_slice_end(&timeline->writer, uuid, at[i - 1]->end_ps);
-            track_slice_begin(&timeline->writer, uuid, at[i]->begin_ps, TRACK_LAYER,
-                              phases[block->phase], NULL, 0);
+            int64_t const before_ps = open != NULL ? at[i - 1]->end_ps : 0;
+            if (open != NULL) track_slice_end(&timeline->writer, uuid, before_ps);
+            track_slice_begin(&timeline->writer, uuid, before_ps, TRACK_LAYER, phases[block->phase],
+                              NULL, 0);
         }
         open = block;
         char name[NAME_BYTES];
@@ -272,16 +276,28 @@ static void write_queues(struct timeline *timeline, const struct trace_record *c
     }
 }
 
+/* "(0,0,1)" */
+static const char *coordinates(const struct machine *machine, uint32_t chip, char text[NAME_BYTES])
+{
+    uint32_t at[MACHINE_AXES_MAX];
+    int used = 0;
+    machine_coordinates(machine, chip, at);
+    for (uint32_t i = 0; i < machine->axis_count; i++)
+        used +=
+            snprintf(text + used, (size_t)(NAME_BYTES - used), "%c%u", i > 0 ? ',' : '(', at[i]);
+    (void)snprintf(text + used, (size_t)(NAME_BYTES - used), ")");
+    return text;
+}
+
 static void describe_chip(struct timeline *timeline, uint32_t index)
 {
     const struct machine *machine = timeline->input->machine;
-    uint32_t at[MACHINE_AXES_MAX];
-    char name[NAME_BYTES];
-    machine_coordinates(machine, timeline->chip, at);
-    int used = snprintf(name, sizeof name, "chip %u (", timeline->chip);
-    for (uint32_t i = 0; i < machine->axis_count; i++)
-        used += snprintf(name + used, sizeof name - (size_t)used, "%s%u", i > 0 ? "," : "", at[i]);
-    (void)snprintf(name + used, sizeof name - (size_t)used, ")");
+    char name[2 * NAME_BYTES], at[NAME_BYTES];
+    int const used = snprintf(name, sizeof name, "chip %u %s", timeline->chip,
+                              coordinates(machine, timeline->chip, at));
+    if (timeline->recorded != timeline->chip)
+        (void)snprintf(name + used, sizeof name - (size_t)used, ", replayed as %s",
+                       coordinates(machine, timeline->recorded, at));
     track_describe(
         &timeline->writer,
         &(struct track_description){
@@ -322,8 +338,9 @@ enum status timeline_write(struct arena *arena, const struct report_input *input
     for (uint32_t i = 0; i < trace->shown_count; i++) {
         struct timeline_records records;
         timeline.chip = trace->shown_chip[i];
+        timeline.recorded = trace->shown_recorded[i];
         timeline.base = (uint64_t)UUID_CHIP * (i + 1);
-        STATUS_TRY(timeline_sort(arena, trace, timeline.chip, &records, reterr));
+        STATUS_TRY(timeline_sort(arena, trace, timeline.recorded, &records, reterr));
         describe_chip(&timeline, i);
         write_chip(&timeline, &records);
     }

@@ -69,11 +69,13 @@ struct trace_phase {
 };
 
 struct trace_link {
-    uint64_t bytes;      /* Busiest link of the port, over all replayed chips. */
-    int64_t busy_ps;     /* Of that link. */
-    uint64_t sum_bytes;  /* Over all replayed chips. */
-    uint64_t link_count; /* That exist, among the replayed chips. */
-    int64_t queued_ps;   /* Longest wait of a message for that port's link. */
+    uint64_t bytes;        /* Busiest link of the port, over all replayed chips. */
+    int64_t busy_ps;       /* Of that link. */
+    uint64_t sum_bytes;    /* Over all replayed chips. */
+    uint64_t link_count;   /* That exist, among the replayed chips. */
+    uint32_t busiest_chip; /* The machine's chip that the busiest link leaves. */
+    int64_t sum_busy_ps;   /* Over all replayed chips. */
+    int64_t queued_ps;     /* Longest wait of a message for that port's link. */
 };
 
 struct trace {
@@ -110,7 +112,8 @@ struct trace {
 
     struct trace_record *record; /* In order of (end of) occurrence; NULL if none was asked for. */
     uint64_t record_count;
-    uint32_t shown_chip[TRACE_SHOWN_MAX];
+    uint32_t shown_chip[TRACE_SHOWN_MAX];     /* As they were asked for. */
+    uint32_t shown_recorded[TRACE_SHOWN_MAX]; /* The chip in the records that stands for each. */
     uint32_t shown_count;
 };
 

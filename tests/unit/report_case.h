@@ -106,6 +106,7 @@ static inline void report_case_chip(struct report_case *report, uint32_t chip, b
     const struct program_role *role = &program->roles[0];
     struct report_case_play play = {.chip = chip, .counts = counts};
     memcpy(play.held, role->resident_bytes, sizeof play.held);
+    report->trace.shown_recorded[report->trace.shown_count] = chip;
     report->trace.shown_chip[report->trace.shown_count++] = chip;
     for (uint32_t slot = 0; slot < role->slot_count; slot++) {
         const struct program_block *block = program_slot_block(role, slot);

@@ -238,12 +238,12 @@ static void notes_come_from_the_numbers(void **state)
         if (strstr(report.made.program.class_names[i], "fsdp") != NULL)
             report.trace.classes[i].exposed_ps = 0;
     build_notes(&notes);
-    assert_true(has_note(&notes, "changes nothing"));
+    assert_true(has_note(&notes, "changes next to nothing"));
     for (uint32_t i = 0; i < report.trace.class_count; i++)
         if (strstr(report.made.program.class_names[i], "fsdp") != NULL)
             report.trace.classes[i].exposed_ps = report.trace.classes[i].busy_ps;
     build_notes(&notes);
-    assert_false(has_note(&notes, "changes nothing"));
+    assert_false(has_note(&notes, "changes next to nothing"));
     finish();
 
     prepare(&case_mlp, "8", "x", NULL); /* Not whole cubes: a line. */
@@ -278,6 +278,40 @@ static void notes_tell_remat_from_flash_and_mfu_from_hfu(void **state)
         assert_true(has_note(&notes, "flash attention's backward pass computes the scores again"));
         finish();
     }
+}
+
+static void notes_name_the_slow_link_and_the_slow_chip(void **state)
+{
+    (void)state;
+    prepare(&case_llama_70b, "16x16x16", "x y", "z");
+    struct machine_link_override const link = {{0, 0, 3}, {0, 0, 4}, UINT64_C(9000000000), 0};
+    struct machine_chip_override const chip = {{1, 2, 3}, 500000, 1000000};
+    report.made.machine.links = &link;
+    report.made.machine.link_override_count = 1;
+    report.made.machine.chips = &chip;
+    report.made.machine.chip_override_count = 1;
+    struct trace_link *z = &report.trace.link[4];
+    z->busiest_chip = 3;
+    z->link_count = 11;
+    z->sum_busy_ps = 2 * z->busy_ps; /* The other ten are busy for a tenth as long. */
+    struct facts facts;
+    struct notes notes;
+    struct error error = {0};
+    assert_int_equal(facts_build(report.made.arena, &report.input, &facts, &error), STATUS_OK);
+    assert_int_equal(notes_build(report.made.arena, &report.input, &facts, &notes, &error),
+                     STATUS_OK);
+    assert_true(has_note(&notes, "the link from (0,0,3) to (0,0,4) has 9.00 GB/s instead of 90.0"));
+    assert_true(has_note(&notes, "the other z+ links for 2.5% on average"));
+    assert_true(has_note(&notes, "chip (1,2,3) computes at 50.0% of the rate"));
+    assert_true(has_note(&notes, "waits for the slow chip or link"));
+    assert_false(has_note(&notes, "collective matmul goes in"));
+    z->busiest_chip = 2; /* Another link is the busiest: the slow one delays nobody. */
+    report.made.machine.chip_override_count = 0;
+    assert_int_equal(notes_build(report.made.arena, &report.input, &facts, &notes, &error),
+                     STATUS_OK);
+    assert_false(has_note(&notes, "the link from"));
+    assert_false(has_note(&notes, "slow chip or link"));
+    finish();
 }
 
 static void alternatives_are_meshes_that_can_run(void **state)
@@ -396,6 +430,7 @@ int main(void)
         cmocka_unit_test(a_step_is_bound_by_its_busiest_resource_or_by_latency),
         cmocka_unit_test(a_step_below_its_roofline_is_an_error),
         cmocka_unit_test(notes_come_from_the_numbers),
+        cmocka_unit_test(notes_name_the_slow_link_and_the_slow_chip),
         cmocka_unit_test(notes_tell_remat_from_flash_and_mfu_from_hfu),
         cmocka_unit_test(alternatives_are_meshes_that_can_run),
         cmocka_unit_test(screens_fit_and_are_plain_unless_asked),

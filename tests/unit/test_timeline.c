@@ -251,6 +251,21 @@ static void every_shown_chip_is_a_process_with_the_same_tracks(void **state)
     case_free(&report.made);
 }
 
+/* Folded, one replayed chip stands for many: each that is asked for keeps its own name. */
+static void a_folded_chip_is_shown_by_the_coordinates_that_were_asked_for(void **state)
+{
+    (void)state;
+    play(true);
+    report.trace.shown_chip[1] = 7;
+    text_free(&text);
+    struct error error = {0};
+    assert_int_equal(timeline_write(report.made.arena, &report.input, &text, &error), STATUS_OK);
+    decode(&text);
+    assert_string_equal(decoded.track[512].name, "chip 7 (0,1,3), replayed as (0,1,1)");
+    assert_true(track_find(1, "compute")->slices > 0);
+    case_free(&report.made);
+}
+
 static void every_op_and_transfer_that_was_recorded_is_a_slice(void **state)
 {
     (void)state;
@@ -379,6 +394,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(slices_of_every_track_begin_end_and_nest),
         cmocka_unit_test(every_shown_chip_is_a_process_with_the_same_tracks),
+        cmocka_unit_test(a_folded_chip_is_shown_by_the_coordinates_that_were_asked_for),
         cmocka_unit_test(every_op_and_transfer_that_was_recorded_is_a_slice),
         cmocka_unit_test(the_memory_curve_reaches_the_peak),
         cmocka_unit_test(overlapping_records_of_one_stream_get_a_track_each),

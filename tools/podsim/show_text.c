@@ -82,7 +82,8 @@ static void add_coordinates(struct text *text, const struct machine *machine, co
 static void add_overrides(struct text *text, const struct machine *machine)
 {
     if (machine->link_override_count != 0)
-        text_add(text, "\n%u links are unlike the others\n", machine->link_override_count);
+        text_add(text, "\n%u link%s unlike the others\n", machine->link_override_count,
+                 machine->link_override_count == 1 ? " is" : "s are");
     for (uint32_t i = 0; i < machine->link_override_count && i < OVERRIDES_SHOWN_MAX; i++) {
         const struct machine_link_override *link = &machine->links[i];
         uint32_t const port = machine_port_between(machine, link->from, link->to);
@@ -112,7 +113,8 @@ static void add_overrides(struct text *text, const struct machine *machine)
 
 void show_machine(const struct machine *machine, struct text *text)
 {
-    text_add(text, "%u chips %s as ", machine->chip_count, machine->chip.title);
+    text_add(text, "%u chip%s %s as ", machine->chip_count, machine->chip_count == 1 ? "" : "s",
+             machine->chip.title);
     add_lengths(text, machine->shape, machine->axis_count);
     if (machine->product != NULL) text_add(text, " (%s)", machine->product);
     text_add(text, ", %llu directed links\n\n", (unsigned long long)machine_link_count(machine));
@@ -132,7 +134,7 @@ static void add_group(struct text *text, const struct group *group)
         const struct group_dimension *dimension = &group->dimension[i];
         text_add(text, "%s%s of %u on %s", i == 0 ? "" : ", ", dimension->ring ? "ring" : "line",
                  dimension->size, machine_axis_name(dimension->axis));
-        if (dimension->stride != 1) text_add(text, ", every %u-th chip", dimension->stride);
+        if (dimension->stride != 1) text_add(text, ", %u links apart", dimension->stride);
     }
     text_add(text, "\n");
 }

@@ -40,27 +40,64 @@ enum odd_links {
     ODD_SLOWEST,  /* From above. */
 };
 
-/* V(N-1)/N has to reach every member; no algorithm is faster than one that keeps all dimensions
- * busy equally long: equal bytes on equal ones, half as many on a line as on a ring. The shares of
- * the dimensions do not see odd links, so from above each is as slow as the slowest of all. */
+/* Bytes a second that each dimension brings to a member. The shares of the dimensions do not see
+ * odd links, so from above each is as slow as the slowest of all. */
+static void rates_of(const struct workload_plan *plan, const struct machine *machine,
+                     const struct group *group, enum odd_links odd,
+                     double ret_rate[GROUP_DIMENSIONS_MAX])
+{
+    double slowest = INFINITY;
+    for (uint32_t i = 0; i < group->dimension_count; i++) {
+        const struct group_dimension *dimension = &group->dimension[i];
+        bool const all = unlike_reaches_all(machine, dimension, plan->algorithm);
+        double const slow = unlike_slowest_link(machine, dimension->axis, plan->algorithm);
+        double const fast = unlike_fastest_link(machine, dimension->axis, plan->algorithm);
+        ret_rate[i] = dimension_links(plan, dimension) * (odd == ODD_ON_RINGS && all ? slow : fast);
+        if (slow < slowest) slowest = slow;
+    }
+    for (uint32_t i = 0; odd == ODD_SLOWEST && i < group->dimension_count; i++)
+        ret_rate[i] = dimension_links(plan, &group->dimension[i]) * slowest;
+}
+
+/* However the members that agree in some of the dimensions share the work, V(1 - 1/n) has to come
+ * to them over the others, n the product of those sizes: V(n-1)/N a member, at the rate of those
+ * dimensions together. All of them together decide unless some are slow: a strided one, or a long
+ * line, has that much to carry whatever the others could take over. */
 static double gather_s(const struct workload_plan *plan, const struct machine *machine,
                        const struct group *group, double bytes, enum odd_links odd)
 {
-    double rate = 0, links = 0, slowest = INFINITY;
+    double rate[GROUP_DIMENSIONS_MAX], longest = 0;
     double const ranks = ranks_of(group);
-    for (uint32_t i = 0; i < group->dimension_count; i++) {
-        const struct group_dimension *dimension = &group->dimension[i];
-        double const own = dimension_links(plan, dimension);
-        bool const all = unlike_reaches_all(machine, dimension, plan->algorithm);
-        double const slow = unlike_slowest_link(machine, dimension->axis, plan->algorithm);
-        bool const slows = odd == ODD_SLOWEST || (odd == ODD_ON_RINGS && all);
-        rate +=
-            own * (slows ? slow : unlike_fastest_link(machine, dimension->axis, plan->algorithm));
-        links += own;
-        if (slow < slowest) slowest = slow;
+    rates_of(plan, machine, group, odd, rate);
+    for (uint32_t subset = 1; subset < 1u << group->dimension_count; subset++) {
+        double together = 0, size = 1;
+        for (uint32_t i = 0; i < group->dimension_count; i++) {
+            if ((subset >> i & 1) == 0) continue;
+            size *= group->dimension[i].size;
+            together += rate[i];
+        }
+        double const time = bytes * (size - 1) / ranks / together;
+        if (time > longest) longest = time;
     }
-    if (odd == ODD_SLOWEST && links > 0) rate = links * slowest;
-    return rate > 0 ? bytes * (ranks - 1) / ranks / rate : 0;
+    return longest;
+}
+
+/* What of that a dimension is busy for: all of it, or where others are the slow ones, what they
+ * leave to it. */
+static double dimension_busy_s(const struct workload_plan *plan, const struct machine *machine,
+                               const struct group *group, uint32_t index, double bytes,
+                               enum odd_links odd)
+{
+    double rate[GROUP_DIMENSIONS_MAX], together = 0;
+    double const ranks = ranks_of(group);
+    double const arriving = bytes * (ranks - 1) / ranks;
+    double const whole = gather_s(plan, machine, group, bytes, odd);
+    rates_of(plan, machine, group, odd, rate);
+    for (uint32_t i = 0; i < group->dimension_count; i++) together += rate[i];
+    if (arriving >= whole * together * (1 - 1e-12)) return whole;
+    double const rest = arriving - whole * (together - rate[index]);
+    double const least = bytes * (group->dimension[index].size - 1) / ranks;
+    return (rest > least ? rest : least) / rate[index];
 }
 
 double roofline_gather_s(const struct workload_plan *plan, const struct machine *machine,
@@ -130,11 +167,11 @@ static double axis_even_s(const struct workload_plan *plan, const struct machine
             const struct group_dimension *dimension = &group->dimension[i];
             if (dimension->axis != axis) continue;
             if (dimension->ring) {
-                rings += gather_s(plan, machine, group, more + less, odd);
+                rings += dimension_busy_s(plan, machine, group, i, more + less, odd);
                 continue;
             }
             double const both = more + less / (dimension->size - 1);
-            double const line = gather_s(plan, machine, group, both, odd);
+            double const line = dimension_busy_s(plan, machine, group, i, both, odd);
             if (line > lines) lines = line;
         }
     }

@@ -64,7 +64,8 @@ struct roofline {
     double hbm_s;    /* Bytes of the compute ops and of the collectives over HBM bandwidth. */
     double hbm_collectives_s; /* Of it, the collectives'. */
     /* Bytes over each machine axis on its busiest links, both directions used where it is a ring. A
-     * group over several axes keeps all of them busy equally long. */
+     * group over several axes keeps all of them busy equally long where it can; beside one that has
+     * to take longer, an axis counts for what cannot go another way. */
     double ici_s[MACHINE_AXES_MAX];
     double latency_s; /* Hops of the collectives on the critical path, had they no bytes. */
     double lower_s; /* The largest of math_s, vector_s, hbm_s and ici_s: a bound of any schedule. */

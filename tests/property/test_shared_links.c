@@ -77,6 +77,7 @@ static void collective_matmul_over_several_axes_never_costs_more_than_three_perc
         {"tpu-v5p", "4x8x8", "{\"fsdp\": [\"x\"], \"tp\": [\"y\", \"z\"]}", 2048, 8192, 4096},
         {"tpu-v5p", "4x4x8", "{\"dp\": [\"y\"], \"tp\": [\"x\", \"z\"]}", 256, 4096, 65536},
         {"tpu-v5p", "4x4x4", "{\"tp\": [\"x\", \"y\", \"z\"]}", 2048, 8192, 1024},
+        {"tpu-v5p", "4x8x8", "{\"fsdp\": [\"x\"], \"tp\": [\"y\", \"z\"]}", 2048, 8192, 16384},
         {"tpu-v5p", "4x4x4", "{\"fsdp\": [\"x\"], \"tp\": [\"y\", \"z\"]}", 256, 4096, 16384},
     };
     for (uint32_t i = 0; i < sizeof setups / sizeof *setups; i++) {

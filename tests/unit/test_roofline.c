@@ -243,6 +243,32 @@ static void strided_parts_share_the_links_between_their_members(void **state)
     step_free(step);
 }
 
+/* A long line beside a short ring has to carry its own, 15 of 32 parts, whatever the ring does. */
+static void a_slow_axis_decides_and_the_others_wait_for_it(void **state)
+{
+    (void)state;
+    struct step *step = step_of("2x16", true, "x y", NULL);
+    struct group *group = &step->made.mesh.axis[MESH_FSDP].group;
+    assert_int_equal(group->dimension_count, 2);
+    group->dimension[0].ring = true;
+    group->dimension[1].ring = false;
+    double const rate = 90e9;
+    near(roofline_gather_s(&step->made.plan, &step->made.machine, group, 32e9), 15e9 / rate, 1e-9);
+    struct workload_counts counts = {
+        .role[MESH_FSDP] = {.group = *group, .gather_bytes = 32e9, .gather_count = 1},
+        .padded_flop = 1};
+    struct roofline roofline;
+    roofline_from_counts(&step->made.plan, &step->made.machine, &step->made.mesh, &counts,
+                         &roofline);
+    near(roofline.ici_s[1], 15e9 / rate, 1e-9);
+    near(roofline.ici_s[0], 16e9 / (2 * rate), 1e-9); /* 31 parts arrive. */
+    /* Eight times as far apart, the ring can only help an eighth as much. */
+    group->dimension[0].stride = 8;
+    near(roofline_gather_s(&step->made.plan, &step->made.machine, group, 32e9),
+         31e9 / (rate * 1.25), 1e-9);
+    step_free(step);
+}
+
 static void hbm_pays_for_both_ends_of_a_gather_and_the_shard_of_a_reduction(void **state)
 {
     (void)state;
@@ -384,6 +410,7 @@ int main(void)
         cmocka_unit_test(a_gather_and_a_reduction_fill_different_links_of_a_line),
         cmocka_unit_test(tp_hides_behind_wide_matmuls_only),
         cmocka_unit_test(strided_parts_share_the_links_between_their_members),
+        cmocka_unit_test(a_slow_axis_decides_and_the_others_wait_for_it),
         cmocka_unit_test(hbm_pays_for_both_ends_of_a_gather_and_the_shard_of_a_reduction),
         cmocka_unit_test(the_slowest_chip_and_link_bound_the_step),
         cmocka_unit_test(a_slow_link_bounds_only_what_must_cross_it),

@@ -159,8 +159,8 @@ void table_heading(const struct report_input *input, bool colour, struct text *t
     text_add(text, "%s ", machine->chip.name);
     for (uint32_t i = 0; i < machine->axis_count; i++)
         text_add(text, "%s%u", i > 0 ? "x" : "", machine->shape[i]);
-    text_add(text, " (%s profile), %s chips; ", machine->chip.profile,
-             table_count(machine->chip_count).text);
+    text_add(text, " (%s profile), %s chip%s; ", machine->chip.profile,
+             table_count(machine->chip_count).text, machine->chip_count == 1 ? "" : "s");
     heading_mesh(input, text);
     text_add(text, "\n%s, %s tokens a step", input->workload->model.name,
              table_count(input->workload->batch_tokens).text);

@@ -153,6 +153,8 @@ static void people_read_three_digits_and_a_unit(void **state)
     assert_string_equal(quantity_text_seconds(buffer, 1e-6), "1.00 us");
     assert_string_equal(quantity_text_seconds(buffer, 0.0123), "12.3 ms");
     assert_string_equal(quantity_text_seconds(buffer, 86400), "86400 s");
+    assert_string_equal(quantity_text_seconds(buffer, 4206805.876), "4.21e+06 s");
+    assert_string_equal(quantity_text_seconds(buffer, 9.999e6), "1.00e+07 s");
     assert_string_equal(quantity_text_seconds(buffer, -0.5), "-500 ms");
     assert_string_equal(quantity_text_rate(buffer, 459e12, "FLOP/s"), "459 TFLOP/s");
     assert_string_equal(quantity_text_rate(buffer, 9e10, "B/s"), "90.0 GB/s");

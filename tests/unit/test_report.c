@@ -189,6 +189,26 @@ static void a_step_is_bound_by_its_busiest_resource_or_by_latency(void **state)
     finish();
 }
 
+static void what_is_busy_nearly_as_long_stands_beside_the_bound(void **state)
+{
+    (void)state;
+    prepare(&case_llama_70b, "16x16x16", "x y", "z");
+    int64_t const longest_ps = report.trace.step_ps - report.trace.step_ps / 50;
+    report.trace.queue_busy_ps[TRACE_QUEUE_MXU] = longest_ps;
+    report.trace.link[5].busy_ps = longest_ps - longest_ps / 50;
+    struct facts facts;
+    struct error error = {0};
+    assert_int_equal(facts_build(report.made.arena, &report.input, &facts, &error), STATUS_OK);
+    assert_string_equal(facts.bound_by, "mxu");
+    assert_string_equal(facts.runner_up, "ici");
+    assert_string_equal(facts.runner_up_axis, "z");
+    report.trace.link[5].busy_ps = longest_ps / 2;
+    report.trace.queue_busy_ps[TRACE_QUEUE_VPU] = longest_ps / 2;
+    assert_int_equal(facts_build(report.made.arena, &report.input, &facts, &error), STATUS_OK);
+    assert_null(facts.runner_up);
+    finish();
+}
+
 static void a_step_below_its_roofline_is_an_error(void **state)
 {
     (void)state;
@@ -428,6 +448,7 @@ int main(void)
         cmocka_unit_test(the_parts_above_the_bound_sum_to_the_difference),
         cmocka_unit_test(busbw_is_nccl_tests),
         cmocka_unit_test(a_step_is_bound_by_its_busiest_resource_or_by_latency),
+        cmocka_unit_test(what_is_busy_nearly_as_long_stands_beside_the_bound),
         cmocka_unit_test(a_step_below_its_roofline_is_an_error),
         cmocka_unit_test(notes_come_from_the_numbers),
         cmocka_unit_test(notes_name_the_slow_link_and_the_slow_chip),

@@ -113,7 +113,6 @@ struct lane_table {
     bool reduces;  /* A ReduceScatter: its operand may still be computed. */
     bool first;    /* Of its order: it reads the operand. */
     bool last;     /* Of its order: it completes the share. */
-    uint8_t order;
     struct lane_range before[LANE_RANGES_MAX]; /* Lanes of the items that it waits for, */
     struct lane_range behind[LANE_RANGES_MAX]; /* and of those that wait for it. */
     uint8_t before_count;

@@ -236,7 +236,6 @@ static enum status lane_build(struct arena *arena, struct replay *replay, const 
     table->reduces = item->primitive->kind == COLLECTIVE_REDUCE_SCATTER;
     table->first = item->after == PLAN_NO_ITEM;
     table->last = item->last;
-    table->order = item->order;
     table->piece_count = item->piece_count;
     table->send_count = lane->send_count;
     table->arrival_count = lane->arrival_count;

@@ -45,7 +45,8 @@ static double hop_s(const struct report_input *input, const struct plan *plan)
     double total = 0;
     for (uint32_t i = 0; i < plan->group.dimension_count; i++) {
         const struct group_dimension *dimension = &plan->group.dimension[i];
-        bool const both = dimension->ring && strcmp(plan->algorithm, "ring-one-way") != 0;
+        bool const both = dimension->ring && strcmp(plan->algorithm, "ring-one-way") != 0 &&
+                          strcmp(plan->algorithm, "line") != 0;
         uint32_t const steps = both ? dimension->size / 2 : dimension->size - 1;
         total += steps * (dimension->stride * seconds(chip->hop_latency_ps) +
                           seconds(chip->message_overhead_ps));

@@ -13,9 +13,21 @@ static double seconds(int64_t ps)
     return (double)ps / (double)TIME_PS_PER_S;
 }
 
-static bool one_way(const struct workload_plan *plan)
+static bool plays(const struct workload_plan *plan, const char *algorithm)
 {
-    return plan->algorithm != NULL && strcmp(plan->algorithm, "ring-one-way") == 0;
+    return plan->algorithm != NULL && strcmp(plan->algorithm, algorithm) == 0;
+}
+
+/* Whether a dimension is played as a ring: one that closes may be played as a line. */
+static bool is_ring(const struct workload_plan *plan, const struct group_dimension *dimension)
+{
+    return dimension->ring && !plays(plan, "line");
+}
+
+static bool is_ring_both_ways(const struct workload_plan *plan,
+                              const struct group_dimension *dimension)
+{
+    return is_ring(plan, dimension) && !plays(plan, "ring-one-way");
 }
 
 /* Links' worth of bandwidth that a dimension has for each member. Strided members share the links
@@ -23,7 +35,7 @@ static bool one_way(const struct workload_plan *plan)
 static double dimension_links(const struct workload_plan *plan,
                               const struct group_dimension *dimension)
 {
-    return (dimension->ring && !one_way(plan) ? 2.0 : 1.0) / dimension->stride;
+    return (is_ring_both_ways(plan, dimension) ? 2.0 : 1.0) / dimension->stride;
 }
 
 static double ranks_of(const struct group *group)
@@ -113,7 +125,7 @@ static double group_hop_s(const struct workload_plan *plan, const struct machine
     double total = 0;
     for (uint32_t i = 0; i < group->dimension_count; i++) {
         const struct group_dimension *dimension = &group->dimension[i];
-        bool const both = dimension->ring && !one_way(plan);
+        bool const both = is_ring_both_ways(plan, dimension);
         uint32_t const steps = both ? dimension->size / 2 : dimension->size - 1;
         int64_t const hop_ps = longest ? unlike_longest_hop_ps(machine, dimension->axis)
                                        : machine->chip.hop_latency_ps;
@@ -166,7 +178,7 @@ static double axis_even_s(const struct workload_plan *plan, const struct machine
         for (uint32_t i = 0; i < group->dimension_count; i++) {
             const struct group_dimension *dimension = &group->dimension[i];
             if (dimension->axis != axis) continue;
-            if (dimension->ring) {
+            if (is_ring(plan, dimension)) {
                 rings += dimension_busy_s(plan, machine, group, i, more + less, odd);
                 continue;
             }
@@ -190,23 +202,32 @@ static double axis_busy_s(const struct workload_plan *plan, const struct machine
 }
 
 /* A gather reads each departing byte and writes each arriving one; a reduce-scatter reads its
- * operand once per byte sent, keeps partial sums in VMEM and writes the final shard. */
-static double traffic_hbm_bytes(const struct workload_traffic *traffic)
+ * operand once per byte sent, keeps partial sums in VMEM and writes the final shard. At the end of
+ * a line a chip forwards nothing and sends only its own chunk: where chips differ in HBM, the slow
+ * one may stand there, and the bound counts no more. */
+static double traffic_hbm_bytes(const struct workload_plan *plan, const struct machine *machine,
+                                const struct workload_traffic *traffic)
 {
     double const ranks = ranks_of(&traffic->group);
     if (traffic->group.dimension_count == 0) return 0;
     double const moved = (ranks - 1) / ranks;
-    return (traffic->gather_bytes + traffic->all_reduce_bytes) * 2 * moved +
+    bool even = true;
+    for (uint32_t d = 0; d < traffic->group.dimension_count; d++)
+        even = even &&
+               (machine->chip_override_count == 0 || is_ring(plan, &traffic->group.dimension[d]));
+    double const sent = even ? moved : 1 / ranks;
+    return (traffic->gather_bytes + traffic->all_reduce_bytes) * (moved + sent) +
            (traffic->scatter_bytes + traffic->all_reduce_bytes) * (moved + 1 / ranks);
 }
 
 static void communication(const struct workload_plan *plan, const struct machine *machine,
                           const struct workload_counts *counts, struct roofline *roofline)
 {
-    double hbm_bytes = traffic_hbm_bytes(&counts->kv) + traffic_hbm_bytes(&counts->sequence);
+    double hbm_bytes = traffic_hbm_bytes(plan, machine, &counts->kv) +
+                       traffic_hbm_bytes(plan, machine, &counts->sequence);
     for (uint32_t i = 0; i < MESH_ROLE_COUNT; i++) {
         add_group(plan, machine, mesh_role_name((enum mesh_role)i), &counts->role[i], roofline);
-        hbm_bytes += traffic_hbm_bytes(&counts->role[i]);
+        hbm_bytes += traffic_hbm_bytes(plan, machine, &counts->role[i]);
     }
     const struct workload_traffic *traffic[ROOFLINE_GROUPS_MAX] = {&counts->kv, &counts->sequence};
     for (uint32_t i = 0; i < MESH_ROLE_COUNT; i++) traffic[2 + i] = &counts->role[i];

@@ -202,6 +202,10 @@ static enum status model_check(const struct local *local, struct error *reterr)
                          "an MLP has 2 matrices, or 3 when it is gated, not %llu",
                          (unsigned long long)model->matrices);
     }
+    if (model->kind == MODEL_MLP && local->plan->attention != WORKLOAD_ATTENTION_FULL) {
+        return error_set(reterr, STATUS_INVALID, "/workload/attention",
+                         "the bare MLP has no attention that could be causal");
+    }
     if (local->plan->prefetch_layers > LAYERS_MAX) {
         return error_set(reterr, STATUS_LIMIT, "/run/prefetch_layers", "%u is above %d",
                          local->plan->prefetch_layers, LAYERS_MAX);

@@ -135,7 +135,7 @@ static void vary(struct workload_case *made, uint32_t variant)
     plan->backward_order = (enum workload_backward)(variant / 4 % 2);
     if (variant / 8 % 2 == 0) return;
     plan->activations = WORKLOAD_ACTIVATIONS_TOKENS;
-    plan->attention = WORKLOAD_ATTENTION_CAUSAL;
+    if (plan->model.kind == MODEL_LLAMA) plan->attention = WORKLOAD_ATTENTION_CAUSAL;
     plan->model.tied = plan->model.kind == MODEL_LLAMA;
     plan->model.matrices = plan->model.kind == MODEL_LLAMA ? 2 : 3;
 }

@@ -177,7 +177,7 @@ static uint64_t lane_bound(const struct replay *replay, const struct lane_table 
 static uint64_t pending_bound(const struct replay *replay)
 {
     uint64_t lanes_most[256] = {0};
-    for (uint32_t i = 0; i < replay->program->plan_count; i++) {
+    for (uint32_t i = 0; i < replay->plan_count; i++) {
         for (uint32_t lane = 0; lane < replay->plans[i].lane_count; lane++) {
             uint64_t const bound = lane_bound(replay, &replay->plans[i].lane[lane]);
             if (bound > lanes_most[lane]) lanes_most[lane] = bound;

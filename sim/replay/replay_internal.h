@@ -149,7 +149,8 @@ struct plan_table {
     const struct plan *plan;
     struct lane_table *lane;
     uint32_t lane_count;
-    uint32_t index; /* Of the program's plans. */
+    uint32_t index; /* In replay.plans. */
+    uint32_t stream;
 };
 
 /* A compute op on one class of chips: 32 bytes. A span of time is cut into the op's parts as evenly
@@ -260,8 +261,10 @@ struct replay {
     uint8_t lane_first[PROGRAM_STREAMS_MAX]; /* Of each stream. */
     uint8_t lane_stream[256];                /* Of each lane. */
     uint32_t port_count;
-    uint32_t *neighbour; /* [port][chip]; UINT32_MAX: no link. */
-    struct plan_table *plans;
+    uint32_t *neighbour;      /* [port][chip]; UINT32_MAX: no link. */
+    struct plan_table *plans; /* For each stream that plays a plan. */
+    uint32_t plan_count;
+    uint16_t *plan_index;          /* [stream][plan of the program]: in plans, or RUNNING_NONE. */
     struct op_table *ops;          /* [work][chip class]: chips are mostly at one op. */
     struct stream_ops *stream_ops; /* [template][stream] */
     uint16_t *slot_template;       /* [slot] */

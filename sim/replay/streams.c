@@ -116,7 +116,8 @@ static void op_begin(struct replay *replay, uint32_t stream, uint32_t chip,
     state->operand_parts = needs->operand_parts;
     state->begun += op->parts;
     replay->chips[chip].running |= 1u << stream;
-    *running_at(replay, stream, chip) = op->index;
+    *running_at(replay, stream, chip) =
+        replay->plan_index[stream * replay->program->plan_count + op->index];
     transport_begin(replay, stream, chip, now_ps);
 }
 

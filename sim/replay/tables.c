@@ -252,42 +252,65 @@ static enum status lane_build(struct arena *arena, struct replay *replay, const 
     return costs_build(arena, replay, item, table, reterr);
 }
 
+static enum status plan_build_table(struct arena *arena, struct replay *replay, uint32_t index,
+                                    uint32_t stream, const struct plan *plan, struct error *reterr)
+{
+    struct plan_table *table = &replay->plans[index];
+    void *memory = NULL;
+    STATUS_TRY(arena_try(arena, plan->lane_count, sizeof *table->lane, &memory, reterr));
+    *table = (struct plan_table){.plan = plan,
+                                 .lane = memory,
+                                 .lane_count = plan->lane_count,
+                                 .index = index,
+                                 .stream = stream};
+    for (uint32_t lane = 0; lane < plan->lane_count; lane++)
+        STATUS_TRY(lane_build(arena, replay, plan, lane, &table->lane[lane], reterr));
+    return STATUS_OK;
+}
+
+/* A plan may be played on several streams, and has a table for each: lanes belong to a stream. */
 static enum status plans_build(struct arena *arena, struct replay *replay, struct error *reterr)
 {
     const struct program *program = replay->program;
-    void *memory = NULL;
-    STATUS_TRY(arena_try(arena, program->plan_count, sizeof *replay->plans, &memory, reterr));
-    replay->plans = memory;
-    for (uint32_t i = 0; i < program->plan_count; i++) {
-        const struct plan *plan = &program->plans[i];
-        struct plan_table *table = &replay->plans[i];
-        STATUS_TRY(arena_try(arena, plan->lane_count, sizeof *table->lane, &memory, reterr));
-        table->plan = plan;
-        table->lane = memory;
-        table->lane_count = plan->lane_count;
-        table->index = i;
-        for (uint32_t lane = 0; lane < plan->lane_count; lane++)
-            STATUS_TRY(lane_build(arena, replay, plan, lane, &table->lane[lane], reterr));
-    }
-    uint32_t lane_count = 0;
-    for (uint32_t stream = 0; stream < program->stream_count; stream++) {
-        replay->lane_first[stream] = (uint8_t)lane_count;
-        for (uint32_t lane = 0; lane < program->stream[stream].lane_count; lane++) {
-            SIM_ASSERT(lane_count < sizeof replay->lane_stream);
-            replay->lane_stream[lane_count++] = (uint8_t)stream;
+    uint64_t const pairs = (uint64_t)program->plan_count * program->stream_count;
+    void *plans = NULL, *index = NULL;
+    STATUS_TRY(arena_try(arena, pairs, sizeof *replay->plans, &plans, reterr));
+    STATUS_TRY(arena_try(arena, pairs, sizeof *replay->plan_index, &index, reterr));
+    replay->plans = plans;
+    replay->plan_index = index;
+    for (uint64_t i = 0; i < pairs; i++) replay->plan_index[i] = RUNNING_NONE;
+    for (uint32_t t = 0; t < program->template_count; t++) {
+        for (uint32_t i = 0; i < program->templates[t].op_count; i++) {
+            const struct program_op *op = &program->templates[t].op[i];
+            if (op->kind != PROGRAM_OP_COLLECTIVE) continue;
+            uint16_t *known = &replay->plan_index[op->stream * program->plan_count + op->index];
+            if (*known != RUNNING_NONE) continue;
+            if (replay->plan_count + 1 >= 1u << ORDER_PLAN_BITS) {
+                return error_set(reterr, STATUS_LIMIT, "/workload",
+                                 "more than %u different collectives", replay->plan_count);
+            }
+            *known = (uint16_t)replay->plan_count;
+            STATUS_TRY(plan_build_table(arena, replay, replay->plan_count++, op->stream,
+                                        &program->plans[op->index], reterr));
         }
     }
-    replay->lane_count = lane_count;
     return STATUS_OK;
+}
+
+static void lanes_number(struct replay *replay)
+{
+    const struct program *program = replay->program;
+    for (uint32_t stream = 0; stream < program->stream_count; stream++) {
+        replay->lane_first[stream] = (uint8_t)replay->lane_count;
+        for (uint32_t lane = 0; lane < program->stream[stream].lane_count; lane++) {
+            SIM_ASSERT(replay->lane_count < sizeof replay->lane_stream);
+            replay->lane_stream[replay->lane_count++] = (uint8_t)stream;
+        }
+    }
 }
 
 enum status tables_build(struct arena *arena, struct replay *replay, struct error *reterr)
 {
-    if (replay->program->plan_count >= 1u << ORDER_PLAN_BITS) {
-        return error_set(reterr, STATUS_LIMIT, "/workload",
-                         "%u different collectives are more than a run can tell apart",
-                         replay->program->plan_count);
-    }
     if (replay->program->roles[0].slot_count > TABLES_SLOTS_MAX) {
         return error_set(reterr, STATUS_LIMIT, "/workload",
                          "a step of %u passes over layers is more than a run can hold (%d)",
@@ -305,24 +328,22 @@ enum status tables_build(struct arena *arena, struct replay *replay, struct erro
     STATUS_TRY(streams_build(arena, replay, reterr));
     dma_build(replay);
     STATUS_TRY(ops_build(arena, replay, reterr));
-    STATUS_TRY(plans_build(arena, replay, reterr));
-    return STATUS_OK;
+    lanes_number(replay);
+    return plans_build(arena, replay, reterr);
 }
 
-static void lane_attach(struct replay *replay, uint32_t stream, struct plan_table *plan,
-                        uint32_t index)
+static void lane_attach(struct replay *replay, struct plan_table *plan, uint32_t index)
 {
     struct lane_table *lane = &plan->lane[index];
     uint32_t const port = lane->leg[0].port;
-    SIM_ASSERT(lane->plan == NULL || lane->stream == stream); /* A plan serves one stream. */
     lane->plan = plan;
-    lane->stream = (uint8_t)stream;
-    lane->number = (uint8_t)(replay->lane_first[stream] + index);
+    lane->stream = (uint8_t)plan->stream;
+    lane->number = (uint8_t)(replay->lane_first[plan->stream] + index);
     lane->states = lane_at(replay, lane->number, 0);
     lane->links = link_at(replay, port, 0);
     lane->neighbours = &replay->neighbour[(uint64_t)port * replay->chip_count];
     lane->latency_ps = replay->fold->link_classes[0].latency_ps + replay->message_overhead_ps;
-    lane->arrive_order = order_make(EVENT_ARRIVE, port, stream, lane->number) |
+    lane->arrive_order = order_make(EVENT_ARRIVE, port, plan->stream, lane->number) |
                          (uint64_t)plan->index << ORDER_PLAN_SHIFT;
     lane->known[0].sent = UINT32_MAX;
     lane->known[1].sent = UINT32_MAX;
@@ -330,13 +351,7 @@ static void lane_attach(struct replay *replay, uint32_t stream, struct plan_tabl
 
 void tables_attach(struct replay *replay)
 {
-    const struct program *program = replay->program;
-    for (uint32_t t = 0; t < program->template_count; t++) {
-        for (uint32_t i = 0; i < program->templates[t].op_count; i++) {
-            const struct program_op *op = &program->templates[t].op[i];
-            if (op->kind != PROGRAM_OP_COLLECTIVE) continue;
-            for (uint32_t lane = 0; lane < replay->plans[op->index].lane_count; lane++)
-                lane_attach(replay, op->stream, &replay->plans[op->index], lane);
-        }
-    }
+    for (uint32_t i = 0; i < replay->plan_count; i++)
+        for (uint32_t lane = 0; lane < replay->plans[i].lane_count; lane++)
+            lane_attach(replay, &replay->plans[i], lane);
 }

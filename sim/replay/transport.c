@@ -306,17 +306,17 @@ static int64_t last_departure_ps(struct replay *replay, uint32_t stream, uint32_
     return last_ps;
 }
 
-/* What a ReduceScatter leaves is written once. Where HBM is behind, the answer is when it is. */
+/* What a ReduceScatter leaves is written once. Where HBM may be behind, the answer is when all that
+ * has been asked of it is done. */
 static int64_t shards_write(struct replay *replay, uint32_t stream, uint32_t chip, int64_t now_ps)
 {
     const struct plan_table *plan = &replay->plans[*running_at(replay, stream, chip)];
-    int64_t written_ps = 0;
     for (uint32_t i = 0; i < plan->lane_count; i++) {
         const struct lane_table *lane = &plan->lane[i];
         if (lane->lane == 0 && lane->shard_ps > 0)
-            written_ps = dma_charge(replay, chip, now_ps, lane->shard_ps * lane->piece_count);
+            (void)dma_charge(replay, chip, now_ps, lane->shard_ps * lane->piece_count);
     }
-    return written_ps;
+    return replay->dma_may_exceed ? replay->chips[chip].hbm_free_ps : 0;
 }
 
 void transport_check_end(struct replay *replay, uint32_t stream, uint32_t chip, int64_t now_ps)

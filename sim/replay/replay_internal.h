@@ -270,6 +270,7 @@ struct replay {
     uint16_t *slot_template;       /* [slot] */
     uint32_t *stream_totals;       /* [stream]: parts of the whole step. */
     int64_t message_overhead_ps;
+    bool hbm_differs;      /* Some chip's HBM is not like the others'. */
     bool dma_may_exceed;   /* Else HBM never delays a collective. */
     uint32_t dma_most_ppm; /* Of HBM's time: what all links of a chip can ask for, at most all. */
     uint32_t dma_link_ppm[FOLD_LINK_CLASSES_MAX]; /* And what one link of a class does. */
@@ -278,7 +279,7 @@ struct replay {
     struct stream_state *streams; /* [stream][chip] */
     uint16_t *running;        /* [stream][chip]: plan of the running collective, or RUNNING_NONE. */
     int64_t *dma_ps;          /* [chip]: HBM time granted to collectives since the start, */
-    int64_t *vector_ps;       /* and VPU time. */
+    int64_t *vector_ps;       /* and VPU time, at the rate of chips like the others. */
     struct lane_state *lanes; /* [lane][chip] */
     struct link_state *links; /* [port][chip] */
     struct need_cache needs[PROGRAM_STREAMS_MAX][NEED_CACHES];

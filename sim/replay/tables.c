@@ -88,6 +88,7 @@ static void dma_build(struct replay *replay)
         uint64_t const vector =
             units_scale_ppm(chip->vector_flop_per_s, fold->chip_classes[i].math_ppm);
         hbm_least = hbm < hbm_least ? hbm : hbm_least;
+        replay->hbm_differs = replay->hbm_differs || fold->chip_classes[i].hbm_ppm != PPM_ONE;
         vector_least = vector < vector_least ? vector : vector_least;
     }
     replay->dma_most_ppm = share_ppm(2 * link_most * replay->port_count, hbm_least);

@@ -26,8 +26,7 @@ static const struct fold_chip_class *chip_class_of(const struct replay *replay, 
 static inline int64_t dma_charge(struct replay *replay, uint32_t chip, int64_t since_ps,
                                  int64_t work_ps)
 {
-    if (replay->fold->chip_class != NULL)
-        work_ps = scaled_ps(work_ps, chip_class_of(replay, chip)->hbm_ppm);
+    if (replay->hbm_differs) work_ps = scaled_ps(work_ps, chip_class_of(replay, chip)->hbm_ppm);
     if (work_ps > TIME_PS_END - replay->dma_ps[chip]) work_ps = TIME_PS_END - replay->dma_ps[chip];
     replay->dma_ps[chip] += work_ps;
     if (!replay->dma_may_exceed) return 0;
@@ -51,7 +50,7 @@ int64_t transport_dma_served_ps(struct replay *replay, uint32_t chip, int64_t no
         uint32_t const ppm = replay->dma_link_ppm[link_class_of(replay, chip, port)];
         unserved_ps += (int64_t)((units_wide)(uint64_t)rest_ps * ppm / PPM_ONE);
     }
-    if (replay->fold->chip_class != NULL)
+    if (replay->hbm_differs)
         unserved_ps = scaled_ps(unserved_ps, chip_class_of(replay, chip)->hbm_ppm);
     return granted_ps - unserved_ps;
 }
@@ -192,16 +191,12 @@ static uint32_t arrival_units(const struct lane_table *lane, uint32_t chip, uint
 static inline bool landing_delayed(struct replay *replay, const struct message_cost *cost,
                                    uint32_t chip, uint64_t order, int64_t now_ps)
 {
-    int64_t vector_ps = cost->vector_ps;
-    if (vector_ps > 0) {
-        if (replay->fold->chip_class != NULL)
-            vector_ps = scaled_ps(vector_ps, chip_class_of(replay, chip)->math_ppm);
-        replay->vector_ps[chip] += vector_ps;
-    }
+    if (cost->vector_ps > 0) replay->vector_ps[chip] += cost->vector_ps;
     int64_t const began_ps = now_ps - cost->link_ps;
     int64_t clear_ps = 0;
     if (cost->write_ps > 0) clear_ps = dma_charge(replay, chip, began_ps, cost->write_ps);
     if (!replay->dma_may_exceed) return false;
+    int64_t const vector_ps = scaled_ps(cost->vector_ps, chip_class_of(replay, chip)->math_ppm);
     if (clear_ps < began_ps + vector_ps) clear_ps = began_ps + vector_ps;
     /* Streams share HBM while they run, so a backlog counts only beyond the message's own time. */
     int64_t const land_ps = clear_ps - cost->link_ps;

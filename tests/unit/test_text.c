@@ -127,7 +127,8 @@ static void a_full_disk_is_said(void **state)
 {
     (void)state;
     struct text text = {0};
-    if (access("/dev/full", W_OK) != 0) skip();
+    assert_int_equal(access("/dev/full", W_OK),
+                     0); /* Every Linux has it; else this tests nothing. */
     text_add(&text, "one");
     assert_int_equal(text_write_file(&text, "/dev/full", &error), STATUS_IO);
     assert_string_equal(error.where, "/dev/full");

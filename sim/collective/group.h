@@ -9,13 +9,15 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-enum { GROUP_DIMENSIONS_MAX = 3 };
+enum { GROUP_DIMENSIONS_MAX = 4 };
 
 struct group_dimension {
-    uint32_t axis;   /* Of the machine. */
-    uint32_t size;   /* Members along it; at least 2. */
-    uint32_t stride; /* Links between neighbouring members; 1: neighbours on the axis. */
-    bool ring;       /* The last member has a link path onwards to the first. */
+    uint32_t axis;    /* Of the machine. */
+    uint32_t size;    /* Members along it; at least 2. */
+    uint32_t stride;  /* Links between neighbouring members; 1: neighbours on the axis. */
+    bool ring;        /* The last member has a link path onwards to the first. */
+    bool switched;    /* Any member reaches any other through a level's switches; not a ring. */
+    const char *name; /* Of the machine axis, for messages. */
 };
 
 /* Where a member stands in a dimension: (coordinate on the machine axis / stride) mod size. */

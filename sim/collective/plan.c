@@ -65,7 +65,7 @@ static enum status primitive_choose(const struct build *build, enum collective_k
         return error_set(build->reterr, STATUS_UNSUPPORTED, build->where,
                          "\"%s\" needs an axis that closes into a ring, and the %u chips along %s "
                          "do not; \"line\" or \"auto\" do",
-                         name, at->size, machine_axis_name(at->axis));
+                         name, at->size, at->name);
     *ret_primitive = primitive;
     return STATUS_OK;
 }

@@ -1,5 +1,7 @@
 #include "sim/fold/fold.h"
 
+#include <string.h>
+
 #include "sim/base/arena.h"
 #include "sim/base/units.h"
 
@@ -54,10 +56,13 @@ static void chip_class_paint(const struct machine *machine, const struct machine
         first[axis] = any ? 0 : odd->at[axis];
         last[axis] = any ? machine->shape[axis] - 1 : odd->at[axis];
     }
-    for (uint32_t x = first[0]; x <= last[0]; x++)
-        for (uint32_t y = first[1]; y <= last[1]; y++)
-            for (uint32_t z = first[2]; z <= last[2]; z++)
-                chip_class[machine_chip_at(machine, (const uint32_t[]){x, y, z})] = kind;
+    uint32_t at[MACHINE_AXES_MAX];
+    memcpy(at, first, sizeof at);
+    for (uint32_t axis = 0; axis < MACHINE_AXES_MAX;) {
+        chip_class[machine_chip_at(machine, at)] = kind;
+        for (axis = 0; axis < MACHINE_AXES_MAX && at[axis]++ == last[axis]; axis++)
+            at[axis] = first[axis];
+    }
 }
 
 static enum status oddities_find(struct arena *arena, const struct machine *machine,

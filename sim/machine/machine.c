@@ -8,19 +8,35 @@
 #include "sim/machine/overrides.h"
 #include "sim/machine/shape.h"
 
-static const char *const axis_names[] = {"x", "y", "z"};
-static const char *const port_names[] = {"x+", "x-", "y+", "y-", "z+", "z-"};
+static const char *const grid_port_names[] = {"x+", "x-", "y+", "y-", "z+", "z-"};
 
-const char *machine_axis_name(uint32_t axis)
+const char *machine_axis_name(const struct machine *machine, uint32_t axis)
 {
-    SIM_ASSERT(axis < MACHINE_AXES_MAX);
-    return axis_names[axis];
+    SIM_ASSERT(axis < machine->axis_count);
+    return machine->axis_name[axis];
 }
 
-const char *machine_port_name(uint32_t port)
+const char *machine_port_name(const struct machine *machine, uint32_t port)
 {
     SIM_ASSERT(port < MACHINE_PORTS_MAX);
-    return port_names[port];
+    if (port < MACHINE_GRID_PORTS) return grid_port_names[port];
+    uint32_t const behind = port - MACHINE_GRID_PORTS;
+    uint32_t const level = behind / 2 / LEVEL_TIERS_MAX, tier = behind / 2 % LEVEL_TIERS_MAX;
+    SIM_ASSERT(level < machine->level_count && tier < machine->level[level].tier_count);
+    return machine->level[level].tier[tier].port_name[behind % 2];
+}
+
+uint32_t machine_level_between(const struct machine *machine, const uint32_t a[MACHINE_AXES_MAX],
+                               const uint32_t b[MACHINE_AXES_MAX])
+{
+    bool in_grid = machine->grid_axis_count > 0;
+    for (uint32_t axis = machine->grid_axis_count; axis < machine->axis_count; axis++)
+        in_grid = in_grid && a[axis] == b[axis];
+    if (in_grid) return LEVEL_NONE;
+    for (uint32_t level = 0; level < machine->level_count; level++)
+        if (level_meeting_tier(&machine->level[level], a, b) < machine->level[level].tier_count)
+            return level;
+    return LEVEL_NONE;
 }
 
 uint32_t machine_chip_at(const struct machine *machine, const uint32_t at[MACHINE_AXES_MAX])
@@ -47,7 +63,7 @@ bool machine_has_link(const struct machine *machine, uint32_t chip, uint32_t por
 {
     uint32_t at[MACHINE_AXES_MAX];
     uint32_t const axis = port / 2;
-    if (axis >= machine->axis_count || machine->shape[axis] == 1) return false;
+    if (axis >= machine->grid_axis_count || machine->shape[axis] == 1) return false;
     if (machine->wrap[axis]) return true;
     machine_coordinates(machine, chip, at);
     return port % 2 == 0 ? at[axis] + 1 < machine->shape[axis] : at[axis] > 0;
@@ -59,7 +75,7 @@ uint32_t machine_port_between(const struct machine *machine, const uint32_t from
     uint32_t port = MACHINE_PORTS_MAX;
     for (uint32_t axis = 0; axis < machine->axis_count; axis++) {
         if (from[axis] == to[axis]) continue;
-        if (port != MACHINE_PORTS_MAX) return MACHINE_PORTS_MAX;
+        if (port != MACHINE_PORTS_MAX || axis >= machine->grid_axis_count) return MACHINE_PORTS_MAX;
         uint32_t const last = machine->shape[axis] - 1;
         if (to[axis] == from[axis] + 1)
             port = machine_port(axis, false);
@@ -78,7 +94,7 @@ uint32_t machine_port_between(const struct machine *machine, const uint32_t from
 uint64_t machine_link_count(const struct machine *machine)
 {
     uint64_t links = 0;
-    for (uint32_t axis = 0; axis < machine->axis_count; axis++) {
+    for (uint32_t axis = 0; axis < machine->grid_axis_count; axis++) {
         uint64_t const lines = machine->chip_count / machine->shape[axis];
         links += 2 * lines * (machine->shape[axis] - !machine->wrap[axis]);
     }
@@ -178,7 +194,12 @@ static enum status choose_shape(const struct machine_plan *plan, struct machine 
     }
     if (!plan->unrealisable) STATUS_TRY(shape_check(&machine->chip, shape, where, reterr));
     machine->axis_count = shape->axis_count;
-    memcpy(machine->shape, shape->length, sizeof machine->shape);
+    machine->grid_axis_count = shape->axis_count;
+    for (uint32_t axis = 0; axis < MACHINE_AXES_MAX; axis++) {
+        machine->shape[axis] = axis < CHIP_AXES_MAX ? shape->length[axis] : 1;
+        machine->axis_name[axis] = axis < shape->axis_count ? shape_axis_name(axis) : "";
+        machine->axis_level[axis] = LEVEL_NONE;
+    }
     machine->chip_count = (uint32_t)chips;
     return STATUS_OK;
 }
@@ -207,10 +228,10 @@ static enum status choose_wrap(struct arena *arena, const struct machine_plan *p
                                const struct shape *shape, struct machine *machine,
                                struct error *reterr)
 {
-    for (uint32_t axis = 0; axis < MACHINE_AXES_MAX; axis++) {
+    for (uint32_t axis = 0; axis < CHIP_AXES_MAX; axis++) {
         char where[32];
         int8_t const wish = plan->wrap[axis];
-        (void)snprintf(where, sizeof where, "/machine/wrap/%s", axis_names[axis]);
+        (void)snprintf(where, sizeof where, "/machine/wrap/%s", shape_axis_name(axis));
         if (wish >= 0 && !plan->unrealisable) {
             return error_set(reterr, STATUS_INVALID, where,
                              "wraparound follows from the product and the shape; "
@@ -218,7 +239,7 @@ static enum status choose_wrap(struct arena *arena, const struct machine_plan *p
         }
         if (wish >= 0 && axis >= machine->axis_count) {
             return error_set(reterr, STATUS_INVALID, where, "the machine has no axis %s; it has %u",
-                             axis_names[axis], machine->axis_count);
+                             shape_axis_name(axis), machine->axis_count);
         }
         machine->wrap_reason[axis] = "";
         if (axis >= machine->axis_count) continue;
@@ -227,7 +248,7 @@ static enum status choose_wrap(struct arena *arena, const struct machine_plan *p
             return error_set(reterr, STATUS_INVALID, where,
                              "axis %s of length %u cannot wrap: both directions would reach the "
                              "same neighbour; the shortest ring is 3",
-                             axis_names[axis], machine->shape[axis]);
+                             shape_axis_name(axis), machine->shape[axis]);
         }
         if (wish < 0) {
             machine->wrap_reason[axis] = reason_by_rule(arena, &machine->chip, shape, axis);

@@ -1,10 +1,13 @@
 /*
- * machine.h: chips on a grid with links between neighbours: what is there, without time.
+ * machine.h: chips, what joins neighbours, and what joins the rest: what is there, without time.
  *
- * A chip is a number, row major over the axes (the last axis is fastest). Each chip has two ports
- * an axis, `2·axis` towards higher coordinates and `2·axis + 1` towards lower ones; a link is one
- * direction of a cable and is named by the chip and port it leaves. On an axis without wraparound
- * the outer ports of the end chips have no link.
+ * A chip is a number, row major over the axes (the last axis is fastest). Grid axes (x, y, z) come
+ * first, then those that a level of switches serves: gpu and node, or slice.
+ *
+ * Each chip has two ports a grid axis, `2·axis` towards higher coordinates and `2·axis + 1` towards
+ * lower ones; a link is one direction of a cable and is named by the chip and port it leaves. On an
+ * axis without wraparound the outer ports of the end chips have no link. The cables of levels have
+ * port numbers behind those: machine_level_port().
  *
  * A machine is written once, by machine_build(), and then constant.
  */
@@ -16,12 +19,14 @@
 
 #include "sim/base/status.h"
 #include "sim/machine/chip.h"
+#include "sim/machine/level.h"
 
 struct arena;
 
 enum {
-    MACHINE_AXES_MAX = CHIP_AXES_MAX,
-    MACHINE_PORTS_MAX = 2 * MACHINE_AXES_MAX,
+    MACHINE_AXES_MAX = LEVEL_AXES_MAX,
+    MACHINE_GRID_PORTS = 2 * CHIP_AXES_MAX,
+    MACHINE_PORTS_MAX = MACHINE_GRID_PORTS + 2 * LEVELS_MAX * LEVEL_TIERS_MAX,
     MACHINE_OVERRIDES_MAX = 4096,
 };
 
@@ -49,7 +54,7 @@ struct machine_plan {
     const char *shape;   /* "16x16x16", or NULL if the chip is a product name. */
     const char *profile; /* "ideal" */
     bool unrealisable;   /* Permits shapes the product cannot be sliced into. */
-    int8_t wrap[MACHINE_AXES_MAX]; /* 1, 0; -1: by the product's rule. Needs `unrealisable`. */
+    int8_t wrap[CHIP_AXES_MAX]; /* 1, 0; -1: by the product's rule. Needs `unrealisable`. */
     const struct machine_link_override *links;
     uint32_t link_count;
     const struct machine_chip_override *chips;
@@ -58,10 +63,15 @@ struct machine_plan {
 
 struct machine {
     struct chip chip;
-    const char *product; /* "v5p-8192" where the scenario names a product, else NULL. */
-    uint32_t axis_count; /* Trailing axes of length 1 are kept if the user wrote them. */
+    const char *product;      /* "v5p-8192" where the scenario names a product, else NULL. */
+    uint32_t axis_count;      /* Trailing axes of length 1 are kept if the user wrote them. */
+    uint32_t grid_axis_count; /* The first axes: a grid of ICI links. 0: no chip has neighbours. */
     uint32_t shape[MACHINE_AXES_MAX]; /* 1 beyond axis_count. */
-    bool wrap[MACHINE_AXES_MAX];
+    bool wrap[MACHINE_AXES_MAX];      /* Grid axes only. */
+    const char *axis_name[MACHINE_AXES_MAX];
+    uint8_t axis_level[MACHINE_AXES_MAX]; /* The level that serves it; LEVEL_NONE: the grid. */
+    struct level level[LEVELS_MAX];       /* The nearest first. */
+    uint32_t level_count;
     const char *wrap_reason[MACHINE_AXES_MAX]; /* One sentence each, for `show machine`. */
     uint32_t chip_count;
 
@@ -98,12 +108,22 @@ void machine_chip_ppm(const struct machine *machine, uint32_t chip, uint32_t *re
 uint32_t machine_port_between(const struct machine *machine, const uint32_t from[MACHINE_AXES_MAX],
                               const uint32_t to[MACHINE_AXES_MAX]);
 
-/* "x", "y", "z". */
-const char *machine_axis_name(uint32_t axis);
-/* "x+", "x-", ... */
-const char *machine_port_name(uint32_t port);
+/* "x", "gpu", "slice". */
+const char *machine_axis_name(const struct machine *machine, uint32_t axis);
+/* "x+", "x-", ...; "NVLink up", "NIC down". */
+const char *machine_port_name(const struct machine *machine, uint32_t port);
 
-/* Directed links in the whole machine. */
+/* The port number of a tier's cables. */
+static inline uint32_t machine_level_port(uint32_t level, uint32_t tier, bool down)
+{
+    return MACHINE_GRID_PORTS + 2 * (level * LEVEL_TIERS_MAX + tier) + down;
+}
+
+/* The nearest level that joins two chips; LEVEL_NONE where the grid does, or nothing. */
+uint32_t machine_level_between(const struct machine *machine, const uint32_t a[MACHINE_AXES_MAX],
+                               const uint32_t b[MACHINE_AXES_MAX]);
+
+/* Directed links of the grid in the whole machine. */
 uint64_t machine_link_count(const struct machine *machine);
 
 #endif

@@ -5,6 +5,13 @@
 
 static const uint32_t shape_length_max = 1u << 20;
 
+const char *shape_axis_name(uint32_t axis)
+{
+    static const char *const names[CHIP_AXES_MAX] = {"x", "y", "z"};
+    SIM_ASSERT(axis < CHIP_AXES_MAX);
+    return names[axis];
+}
+
 enum status shape_parse(const char *text, const char *where, struct shape *ret_shape,
                         struct error *reterr)
 {

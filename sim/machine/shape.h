@@ -21,6 +21,9 @@ struct shape {
 
 enum { SHAPE_TEXT_BYTES = 40 };
 
+/* "x", "y", "z" */
+const char *shape_axis_name(uint32_t axis);
+
 /* "16x16x16": one to three lengths of at least 1. */
 enum status shape_parse(const char *text, const char *where, struct shape *ret_shape,
                         struct error *reterr);

@@ -36,7 +36,7 @@ static enum status check_part(const struct machine *machine, const struct mesh_a
                               const struct mesh_part_text *part, const struct taken *taken,
                               const char *where, struct error *reterr)
 {
-    const char *name = machine_axis_name(part->axis);
+    const char *name = machine_axis_name(machine, part->axis);
     uint32_t const length = machine->shape[part->axis];
     uint32_t const left = length / taken->size[part->axis];
     for (uint32_t i = 0; i < axis->part_count; i++) {
@@ -79,6 +79,8 @@ static struct group group_of(const struct machine *machine, const struct mesh_ax
             .axis = part->axis,
             .size = part->size,
             .stride = part->stride,
+            .name = machine_axis_name(machine, part->axis),
+            .switched = machine->axis_level[part->axis] != LEVEL_NONE,
             .ring = machine->wrap[part->axis] &&
                     (uint64_t)part->size * part->stride == machine->shape[part->axis],
         };
@@ -120,7 +122,7 @@ static enum status check_filled(const struct machine *machine, const struct mesh
     char missing[TEXT_BYTES] = "";
     size_t used = 0;
     for (uint32_t axis = 0; axis < machine->axis_count && used < sizeof missing; axis++) {
-        const char *name = machine_axis_name(axis);
+        const char *name = machine_axis_name(machine, axis);
         uint32_t const length = machine->shape[axis];
         if (taken->size[axis] == length) continue;
         if (taken->size[axis] == 1) {
@@ -142,7 +144,7 @@ enum status mesh_build(struct arena *arena, const struct mesh_plan *plan,
                        const struct machine *machine, struct mesh *ret_mesh, struct error *reterr)
 {
     struct mesh mesh = {.rank_count = 1};
-    struct taken taken = {{1, 1, 1}, {false, false, false}};
+    struct taken taken = {{1, 1, 1, 1}, {false}};
     (void)arena;
     for (uint32_t i = 0; i < MESH_ROLE_COUNT; i++) {
         mesh.axis[i].role = (enum mesh_role)i;

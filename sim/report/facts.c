@@ -62,7 +62,7 @@ static const char *machine_axes(struct arena *arena, const struct group *group, 
         size_t const used = strlen(text);
         uint32_t const axis = group->dimension[i].axis;
         (void)snprintf(text + used, sizeof text - used, "%s%s", used == 0 ? "" : " ",
-                       machine_axis_name(axis));
+                       group->dimension[i].name);
         bits |= 1u << axis;
     }
     *ret_bits = bits;
@@ -204,8 +204,8 @@ static double latency_of(const struct report_input *input, const struct facts *f
 enum { RESOURCES_MAX = 1 + TRACE_QUEUE_COUNT + MACHINE_AXES_MAX };
 
 /* What is busy nearly as long as the busiest might as well be the bound. */
-static void runner_up(const struct busiest *each, uint32_t count, const struct busiest *best,
-                      struct facts *facts)
+static void runner_up(const struct report_input *input, const struct busiest *each, uint32_t count,
+                      const struct busiest *best, struct facts *facts)
 {
     double const nearly = 0.95;
     struct busiest second = {.axis = -1};
@@ -215,7 +215,8 @@ static void runner_up(const struct busiest *each, uint32_t count, const struct b
     if (second.name == NULL || second.seconds < nearly * best->seconds) return;
     facts->runner_up = second.name;
     facts->runner_up_share = facts->step_s > 0 ? second.seconds / facts->step_s : 0;
-    if (second.axis >= 0) facts->runner_up_axis = machine_axis_name((uint32_t)second.axis);
+    if (second.axis >= 0)
+        facts->runner_up_axis = machine_axis_name(input->machine, (uint32_t)second.axis);
 }
 
 static void step_bound(const struct report_input *input, struct facts *facts)
@@ -239,11 +240,11 @@ static void step_bound(const struct report_input *input, struct facts *facts)
     struct busiest best = each[0];
     for (uint32_t i = 1; i < count; i++)
         busiest_try(&best, each[i].name, each[i].axis, each[i].seconds);
-    runner_up(each, count, &best, facts);
+    runner_up(input, each, count, &best, facts);
     facts->bound_by = best.name;
     facts->bound_share = facts->step_s > 0 ? best.seconds / facts->step_s : 0;
     if (strcmp(facts->bound_by, "ici") == 0)
-        facts->bound_axis = machine_axis_name((uint32_t)best.axis);
+        facts->bound_axis = machine_axis_name(input->machine, (uint32_t)best.axis);
 }
 
 static void phase_ici(const struct report_input *input, uint32_t phase, struct facts_phase *row)

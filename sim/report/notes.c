@@ -82,7 +82,9 @@ static void note_bound(struct arena *arena, const struct report_input *input,
               "the step takes %s, %s (%.1f%%) more than the lower bound of %s (%s%s)%s",
               time_of(facts->step_s).text, time_of(above).text, percent(above, roofline->lower_s),
               time_of(roofline->lower_s).text, ici ? "links along " : "",
-              ici ? machine_axis_name((uint32_t)roofline->bound_axis) : roofline->bound_by, parts);
+              ici ? machine_axis_name(input->machine, (uint32_t)roofline->bound_axis)
+                  : roofline->bound_by,
+              parts);
 }
 
 static void note_tp_rule(struct arena *arena, const struct report_input *input, struct notes *notes)
@@ -342,8 +344,7 @@ static void note_lines(struct arena *arena, const struct report_input *input, st
             if (dimension->ring || dimension->size == 2) continue; /* Two have no ring to miss. */
             size_t const used = strlen(lines);
             (void)snprintf(lines + used, sizeof lines - used, "%s%s (%u chips in a line)",
-                           used > 0 ? ", " : "", machine_axis_name(dimension->axis),
-                           dimension->size);
+                           used > 0 ? ", " : "", dimension->name, dimension->size);
         }
         if (lines[0] == '\0') continue;
         notes_add(arena, notes,

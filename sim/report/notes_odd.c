@@ -61,7 +61,7 @@ static bool note_link(struct arena *arena, const struct report_input *input,
               quantity_text_rate(rate, (double)link->bytes_per_s, "B/s"),
               quantity_text_rate(usual, (double)input->machine->chip.ici_bytes_per_s, "B/s"),
               quantity_text_seconds(busy, busy_s), 100 * busy_s / facts->step_s,
-              machine_port_name(port), 100 * others_s / facts->step_s);
+              machine_port_name(input->machine, port), 100 * others_s / facts->step_s);
     return true;
 }
 

@@ -46,7 +46,7 @@ void notes_parts_build(struct arena *arena, const struct report_input *input,
     if (bits != 0) {
         /* The axis is busy lower_s at least; `within` of it beside idle compute, the rest beside
          * compute. The compute beyond that runs while the axis rests. */
-        const char *axis = machine_axis_name((uint32_t)roofline->bound_axis);
+        const char *axis = machine_axis_name(input->machine, (uint32_t)roofline->bound_axis);
         part_add(notes, arena_format(arena, "compute beside which the %s links rest", axis),
                  facts->compute_s - (roofline->lower_s - within));
         return;

@@ -35,7 +35,8 @@ static void write_resources(const struct report_input *input, bool colour, struc
     write_resource(input, "HBM (compute, collectives)", roofline->hbm_s, colour, text);
     for (uint32_t i = 0; i < input->machine->axis_count; i++) {
         char name[64];
-        (void)snprintf(name, sizeof name, "ICI along %s (%s of %u)", machine_axis_name(i),
+        (void)snprintf(name, sizeof name, "ICI along %s (%s of %u)",
+                       machine_axis_name(input->machine, i),
                        input->machine->wrap[i] ? "ring" : "line", input->machine->shape[i]);
         write_resource(input, name, roofline->ici_s[i], colour, text);
     }

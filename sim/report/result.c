@@ -111,7 +111,7 @@ static void write_roofline_object(struct json_writer *json, const struct report_
     put_real(json, "hbm_s", roofline->hbm_s);
     open_object(json, "ici_s");
     for (uint32_t i = 0; i < input->machine->axis_count; i++)
-        put_real(json, machine_axis_name(i), roofline->ici_s[i]);
+        put_real(json, machine_axis_name(input->machine, i), roofline->ici_s[i]);
     json_write_object_end(json);
     put_real(json, "latency_s", roofline->latency_s);
     put_real(json, "lower_s", roofline->lower_s);
@@ -152,7 +152,7 @@ static void write_head(struct json_writer *json, const struct report_input *inpu
     open_array(json, "folded_axes");
     for (uint32_t i = 0; i < input->machine->axis_count; i++) {
         json_write_object(json);
-        put_string(json, "axis", machine_axis_name(i));
+        put_string(json, "axis", machine_axis_name(input->machine, i));
         put_unsigned(json, "length", input->machine->shape[i]);
         put_unsigned(json, "period", input->fold[i].period);
         put_string(json, "reason", input->fold[i].reason);
@@ -191,7 +191,7 @@ static void write_phases(struct json_writer *json, const struct report_input *in
         put_real(json, "idle_s", phase->idle_s);
         open_object(json, "ici_s");
         for (uint32_t a = 0; a < input->machine->axis_count; a++)
-            put_real(json, machine_axis_name(a), phase->ici_s[a]);
+            put_real(json, machine_axis_name(input->machine, a), phase->ici_s[a]);
         json_write_object_end(json);
         put_string(json, "bound_by", phase->bound_by);
         json_write_object_end(json);
@@ -256,7 +256,7 @@ static void write_servers(struct json_writer *json, const struct report_input *i
         const struct trace_link *link = &trace->link[port];
         if (link->link_count == 0) continue;
         json_write_object(json);
-        put_string(json, "axis", machine_axis_name(port / 2));
+        put_string(json, "axis", machine_axis_name(input->machine, port / 2));
         put_string(json, "direction", port % 2 == 0 ? "+" : "-");
         put_unsigned(json, "bytes", link->bytes);
         put_real(json, "busy_fraction", of_step(trace, link->busy_ps));

@@ -14,7 +14,7 @@ static void add_rings(const struct chip *chip, const struct shape *shape, struct
     bool any = false;
     for (uint32_t axis = 0; axis < shape->axis_count; axis++) {
         if (!shape_wraps(chip, shape, axis)) continue;
-        text_add(text, "%s%s", any ? ", " : "rings on ", machine_axis_name(axis));
+        text_add(text, "%s%s", any ? ", " : "rings on ", shape_axis_name(axis));
         any = true;
     }
     if (!any) text_add(text, "no rings");

@@ -79,7 +79,7 @@ static void write_roofline(const struct report_input *input, const struct facts 
     label(text, "roofline");
     text_add(text, "lower %s (%s%s%s), upper %s; the step is %.3f times the lower bound\n",
              table_seconds(roofline->lower_s).text, roofline->bound_by, ici ? " " : "",
-             ici ? machine_axis_name((uint32_t)roofline->bound_axis) : "",
+             ici ? machine_axis_name(input->machine, (uint32_t)roofline->bound_axis) : "",
              table_seconds(roofline->upper_s).text,
              roofline->lower_s > 0 ? facts->step_s / roofline->lower_s : 0);
     double rest = 0;
@@ -201,7 +201,7 @@ static void write_servers(const struct report_input *input, const struct facts *
     for (uint32_t port = 0; port < 2 * input->machine->axis_count; port++) {
         if (trace->link[port].link_count == 0) continue;
         double const busy = (double)trace->link[port].busy_ps / (double)TIME_PS_PER_S;
-        text_add(text, "%s%s %s", first ? "" : "   ", machine_port_name(port),
+        text_add(text, "%s%s %s", first ? "" : "   ", machine_port_name(input->machine, port),
                  table_percent(busy, facts->step_s).text);
         first = false;
     }
@@ -216,7 +216,7 @@ static void write_fold(const struct report_input *input, struct text *text)
     text_add(text, "%s of %s chips", table_count(trace->chips_replayed).text,
              table_count(trace->chips).text);
     for (uint32_t i = 0; i < input->machine->axis_count; i++)
-        text_add(text, "%s%s %s", i == 0 ? " (" : ", ", machine_axis_name(i),
+        text_add(text, "%s%s %s", i == 0 ? " (" : ", ", machine_axis_name(input->machine, i),
                  input->fold[i].period == 1                          ? "folded"
                  : input->fold[i].period == input->machine->shape[i] ? "whole"
                                                                      : "in part");

@@ -134,7 +134,7 @@ static void heading_mesh(const struct report_input *input, struct text *text)
         text_add(text, "%s%s %u over", i > 0 ? ", " : "", mesh_role_name(axis->role), axis->size);
         for (uint32_t p = 0; p < axis->part_count; p++) {
             const struct mesh_part *part = &axis->part[p];
-            text_add(text, " %s", machine_axis_name(part->axis));
+            text_add(text, " %s", machine_axis_name(input->machine, part->axis));
             if (part->size != input->machine->shape[part->axis]) text_add(text, ":%u", part->size);
         }
     }

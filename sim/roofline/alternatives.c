@@ -12,7 +12,7 @@ static void mesh_axis_plan_fill(const struct machine *machine, uint32_t bits,
 {
     for (uint32_t i = 0; i < machine->axis_count; i++)
         if (machine->shape[i] > 1 && (bits >> i & 1) != 0)
-            axis->part[axis->part_count++] = machine_axis_name(i);
+            axis->part[axis->part_count++] = machine_axis_name(machine, i);
 }
 
 static bool same_axis(const struct mesh_axis *one, const struct mesh_axis *other)

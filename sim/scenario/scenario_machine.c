@@ -144,14 +144,13 @@ static enum status chips_read(struct arena *arena, struct json *array, uint32_t 
     return STATUS_OK;
 }
 
-static enum status wrap_read(struct json *object, int8_t wrap[MACHINE_AXES_MAX],
-                             struct error *reterr)
+static enum status wrap_read(struct json *object, int8_t wrap[CHIP_AXES_MAX], struct error *reterr)
 {
     static const char *const known[] = {"x", "y", "z", NULL};
-    for (uint32_t axis = 0; axis < MACHINE_AXES_MAX; axis++) wrap[axis] = -1;
+    for (uint32_t axis = 0; axis < CHIP_AXES_MAX; axis++) wrap[axis] = -1;
     if (object == NULL) return STATUS_OK;
     STATUS_TRY(json_as_object(object, reterr));
-    for (uint32_t axis = 0; axis < MACHINE_AXES_MAX; axis++) {
+    for (uint32_t axis = 0; axis < CHIP_AXES_MAX; axis++) {
         struct json *member = json_take(object, known[axis]);
         bool wraps = false;
         if (member == NULL) continue;

@@ -7,6 +7,7 @@
 #include "sim/base/json.h"
 #include "sim/base/text.h"
 #include "sim/base/units.h"
+#include "sim/machine/shape.h"
 #include "sim/scenario/scenario_parts.h"
 
 enum { FLAT_DEPTH = 3, AMOUNT_BYTES = 40 };
@@ -106,10 +107,8 @@ static void write_machine(struct json_writer *writer, const struct machine_plan 
     write_flag(writer, "unrealisable", plan->unrealisable);
     json_write_key(writer, "wrap");
     json_write_object(writer);
-    for (uint32_t axis = 0; axis < MACHINE_AXES_MAX; axis++) {
-        static const char *const names[MACHINE_AXES_MAX] = {"x", "y", "z"};
-        if (plan->wrap[axis] >= 0) write_flag(writer, names[axis], plan->wrap[axis] != 0);
-    }
+    for (uint32_t axis = 0; axis < CHIP_AXES_MAX; axis++)
+        if (plan->wrap[axis] >= 0) write_flag(writer, shape_axis_name(axis), plan->wrap[axis] != 0);
     json_write_object_end(writer);
     write_links(writer, plan, axis_count);
     write_chips(writer, plan, axis_count);

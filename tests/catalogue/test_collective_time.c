@@ -61,7 +61,8 @@ static struct group group_of(const char *shape)
         uint32_t const size = (uint32_t)strtoul(shape, &end, 10);
         bool const line = *end == 'l';
         uint32_t const axis = group.dimension_count++;
-        group.dimension[axis] = (struct group_dimension){axis, size, 1, !line};
+        group.dimension[axis] = (struct group_dimension){
+            .axis = axis, .size = size, .stride = 1, .ring = !line, .name = "x"};
         shape = end + line;
         if (*shape == 'x') shape++;
     }
@@ -86,7 +87,8 @@ static void one_axis_meets_its_closed_form_to_the_picosecond(void **state)
 {
     (void)state;
     for (uint32_t n = 2; n <= 64; n++) {
-        struct group const ring = {{{0, n, 1, true}}, 1}, line = {{{0, n, 1, false}}, 1};
+        struct group const ring = {{{0, n, 1, true, false, "x"}}, 1},
+                           line = {{{0, n, 1, false, false, "x"}}, 1};
         uint64_t const size = UINT64_C(2) * n * n * EXACT_BYTES * 1000;
         for (uint32_t k = 0; k < 3; k++) {
             int64_t const times = kinds[k] == COLLECTIVE_ALL_REDUCE ? 2 : 1;
@@ -107,8 +109,8 @@ static void an_exchange_meets_its_closed_form_to_the_picosecond(void **state)
 {
     (void)state;
     for (uint64_t n = 2; n <= 64; n++) {
-        struct group const ring = {{{0, (uint32_t)n, 1, true}}, 1};
-        struct group const line = {{{0, (uint32_t)n, 1, false}}, 1};
+        struct group const ring = {{{0, (uint32_t)n, 1, true, false, "x"}}, 1};
+        struct group const line = {{{0, (uint32_t)n, 1, false, false, "x"}}, 1};
         uint64_t const size = 8 * n * n * EXACT_BYTES * 1000;
         int64_t const hops_ps = (int64_t)(n / 2) * hop_ps;
         uint64_t const eighth = n % 2 == 0 ? size / 8 : size / 8 / (n * n) * (n * n - 1);
@@ -123,7 +125,8 @@ static void an_exchange_meets_its_closed_form_to_the_picosecond(void **state)
 static void strided_members_pay_every_hop(void **state)
 {
     (void)state;
-    struct group const strided = {{{0, 4, 4, true}}, 1}, near = {{{0, 4, 1, true}}, 1};
+    struct group const strided = {{{0, 4, 4, true, false, "x"}}, 1},
+                       near = {{{0, 4, 1, true, false, "x"}}, 1};
     for (uint32_t k = 0; k < 4; k++) {
         struct times const a = times_of(&strided, kinds[k], NULL, 1440000);
         struct times const b = times_of(&near, kinds[k], NULL, 1440000);
@@ -196,7 +199,7 @@ static void the_most_unequal_axes_come_within_seven_percent(void **state)
 static void small_messages_are_bound_by_latency_and_bend_where_it_predicts(void **state)
 {
     (void)state;
-    struct group const ring = {{{0, 16, 1, true}}, 1};
+    struct group const ring = {{{0, 16, 1, true, false, "x"}}, 1};
     int64_t const hops_ps = 8 * hop_ps;
     /* V(N-1)/(N·2w) is as long as 8 hops of 1 us at 1.536 MB. */
     uint64_t const bend = 1536000;

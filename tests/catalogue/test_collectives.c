@@ -72,8 +72,8 @@ static void every_plan_on_one_axis_is_proved(void **state)
     (void)state;
     for (uint32_t size = 2; size <= RANKS_MAX; size++)
         for (uint32_t k = 0; k < sizeof kinds / sizeof *kinds; k++) {
-            struct group const ring = {{{1, size, 2, true}}, 1};
-            struct group const line = {{{2, size, 1, false}}, 1};
+            struct group const ring = {{{1, size, 2, true, false, "y"}}, 1};
+            struct group const line = {{{2, size, 1, false, false, "z"}}, 1};
             prove(&ring, kinds[k], NULL, 1000003, 0);
             prove(&line, kinds[k], "auto", 1000003, 0);
             prove(&ring, kinds[k], "line", 64, 0);
@@ -87,8 +87,9 @@ static void every_plan_on_two_axes_is_proved(void **state)
     for (uint32_t a = 2; a <= RANKS_MAX / 2; a++)
         for (uint32_t b = 2; a * b <= RANKS_MAX; b++)
             for (uint32_t rings = 0; rings < 4; rings++) {
-                struct group const group = {
-                    {{0, a, 1, (rings & 1) != 0}, {2, b, 1, (rings & 2) != 0}}, 2};
+                struct group const group = {{{0, a, 1, (rings & 1) != 0, false, "x"},
+                                             {2, b, 1, (rings & 2) != 0, false, "z"}},
+                                            2};
                 for (uint32_t k = 0; k < sizeof kinds / sizeof *kinds; k++)
                     prove(&group, kinds[k], NULL, 12000017, 0);
             }
@@ -102,9 +103,9 @@ static void every_plan_on_three_axes_is_proved(void **state)
             for (uint32_t c = 2; a * b * c <= RANKS_MAX; c++)
                 for (uint32_t rings = 0; rings < 8; rings++) {
                     if (rings != 7 && a * b * c > 24) continue; /* It takes long; 2x3x4 is in. */
-                    struct group const group = {{{0, a, 1, (rings & 1) != 0},
-                                                 {1, b, 1, (rings & 2) != 0},
-                                                 {2, c, 1, (rings & 4) != 0}},
+                    struct group const group = {{{0, a, 1, (rings & 1) != 0, false, "x"},
+                                                 {1, b, 1, (rings & 2) != 0, false, "y"},
+                                                 {2, c, 1, (rings & 4) != 0, false, "z"}},
                                                 3};
                     for (uint32_t k = 0; k < sizeof kinds / sizeof *kinds; k++)
                         prove(&group, kinds[k], NULL, 16000057, 0);

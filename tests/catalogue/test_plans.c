@@ -11,10 +11,11 @@
 #include "sim/collective/plan.h"
 #include "sim/machine/machine.h"
 
-static const struct group ring16 = {{{0, 16, 1, true}}, 1};
-static const struct group line8 = {{{1, 8, 1, false}}, 1};
-static const struct group torus448 = {{{0, 4, 1, true}, {1, 4, 1, true}, {2, 8, 1, true}}, 3};
-static const struct group torus34 = {{{0, 3, 1, true}, {1, 4, 1, true}}, 2};
+static const struct group ring16 = {{{0, 16, 1, true, false, "x"}}, 1};
+static const struct group line8 = {{{1, 8, 1, false, false, "y"}}, 1};
+static const struct group torus448 = {
+    {{0, 4, 1, true, false, "x"}, {1, 4, 1, true, false, "y"}, {2, 8, 1, true, false, "z"}}, 3};
+static const struct group torus34 = {{{0, 3, 1, true, false, "x"}, {1, 4, 1, true, false, "y"}}, 2};
 
 static int setup(void **state)
 {
@@ -99,7 +100,8 @@ static void shares_make_every_axis_carry_the_same_bytes(void **state)
 
 static void axes_alike_carry_exactly_the_same_bytes(void **state)
 {
-    struct group const cube = {{{0, 5, 1, true}, {1, 5, 1, true}, {2, 5, 1, true}}, 3};
+    struct group const cube = {
+        {{0, 5, 1, true, false, "x"}, {1, 5, 1, true, false, "y"}, {2, 5, 1, true, false, "z"}}, 3};
     uint32_t const at[GROUP_DIMENSIONS_MAX] = {0};
     struct plan const plan =
         built(state, (struct plan_request){COLLECTIVE_ALL_REDUCE, NULL, cube, 1234567, 0, {0}});
@@ -125,7 +127,7 @@ static void a_line_carries_less_than_a_ring_beside_it(void **state)
     assert_in_range(plan_sent_bytes(&plan, 1, end), one_way - one_way / 100,
                     one_way + one_way / 100);
     /* A line so long that the ring cannot keep up: whatever the shares, they are no less than 0. */
-    group = (struct group){{{0, 2, 1, true}, {1, 16, 1, false}}, 2};
+    group = (struct group){{{0, 2, 1, true, false, "x"}, {1, 16, 1, false, false, "y"}}, 2};
     struct plan const long_line =
         built(state, (struct plan_request){COLLECTIVE_ALL_GATHER, NULL, group, 1 << 30, 0, {0}});
     assert_int_equal(long_line.order_count, 1);
@@ -218,7 +220,7 @@ static void a_permute_that_reaches_nobody_is_refused(void **state)
 {
     struct plan_request request = {COLLECTIVE_PERMUTE, NULL, line8, 1000, 0, {8, 0, 0}};
     is_refused(state, request, STATUS_INVALID, "reaches nobody");
-    request.group = (struct group){{{0, 4, 1, false}, {1, 4, 1, false}}, 2};
+    request.group = (struct group){{{0, 4, 1, false, false, "x"}, {1, 4, 1, false, false, "y"}}, 2};
     request.offset[0] = request.offset[1] = 1;
     is_refused(state, request, STATUS_UNSUPPORTED, "two axes without wraparound");
 }
@@ -284,7 +286,7 @@ static void broken_reductions_are_caught(void **state)
     struct plan far = shift(state, &ring16, 3, 0, 0);
     far.lane[0].leg[0].hops = 2;
     is_caught(&far, "does not send where it should");
-    struct group const large = {{{0, 16, 1, true}, {1, 16, 1, true}}, 2};
+    struct group const large = {{{0, 16, 1, true, false, "x"}, {1, 16, 1, true, false, "y"}}, 2};
     request.group = large;
     bad = built(state, request);
     is_caught(&bad, "256 ranks are more than");

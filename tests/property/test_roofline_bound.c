@@ -132,8 +132,9 @@ static bool check_step(const char *text, struct error *error)
                 busy_ps = trace.link[2 * axis + 1].busy_ps;
             /* Shares of several axes are rounded to small whole numbers. */
             if ((double)busy_ps / 1e12 * (1 + 1e-3) < roofline.ici_s[axis])
-                fail_msg("axis %s is busy %.9g s, not %.9g s: %s", machine_axis_name(axis),
-                         (double)busy_ps / 1e12, roofline.ici_s[axis], text);
+                fail_msg("axis %s is busy %.9g s, not %.9g s: %s",
+                         machine_axis_name(&machine, axis), (double)busy_ps / 1e12,
+                         roofline.ici_s[axis], text);
         }
         struct report_input const input = {.title = "drawn",
                                            .question = "",

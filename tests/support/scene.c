@@ -30,7 +30,10 @@ void scene_open(struct scene *scene, uint32_t x, uint32_t y, uint32_t z, bool wr
                  .hop_latency_ps = TIME_PS_PER_US,
                  .axis_count = 3},
         .axis_count = 3,
-        .shape = {x, y, z},
+        .grid_axis_count = 3,
+        .axis_name = {"x", "y", "z", ""},
+        .axis_level = {LEVEL_NONE, LEVEL_NONE, LEVEL_NONE, LEVEL_NONE},
+        .shape = {x, y, z, 1},
         .wrap = {wrap && x > 2, wrap && y > 2, wrap && z > 2},
         .chip_count = x * y * z,
     };
@@ -64,7 +67,8 @@ struct group scene_group(const struct scene *scene, bool x, bool y, bool z)
             (struct group_dimension){.axis = axis,
                                      .size = scene->machine.shape[axis],
                                      .stride = 1,
-                                     .ring = scene->machine.wrap[axis]};
+                                     .ring = scene->machine.wrap[axis],
+                                     .name = scene->machine.axis_name[axis]};
     }
     return group;
 }

@@ -276,7 +276,8 @@ static void ports_and_links_agree_on_every_small_grid(void **state)
     (void)state;
     for (uint32_t code = 0; code < 4 * 4 * 3 * 8; code++) {
         char text[SHAPE_TEXT_BYTES];
-        uint32_t const length[3] = {1 + code % 4, 1 + code / 4 % 4, 1 + code / 16 % 3};
+        uint32_t const length[MACHINE_AXES_MAX] = {1 + code % 4, 1 + code / 4 % 4,
+                                                   1 + code / 16 % 3, 1};
         (void)snprintf(text, sizeof text, "%ux%ux%u", length[0], length[1], length[2]);
         struct machine_plan plan = plan_of("v5p", text);
         plan.unrealisable = true;
@@ -285,12 +286,12 @@ static void ports_and_links_agree_on_every_small_grid(void **state)
         struct machine const machine = built(&plan);
         uint64_t links = 0;
         for (uint32_t chip = 0; chip < machine.chip_count; chip++) {
-            uint32_t at[3];
+            uint32_t at[MACHINE_AXES_MAX];
             machine_coordinates(&machine, chip, at);
             assert_int_equal(machine_chip_at(&machine, at), chip);
             assert_int_equal(chip, (at[0] * length[1] + at[1]) * length[2] + at[2]);
-            for (uint32_t port = 0; port < MACHINE_PORTS_MAX; port++) {
-                uint32_t to[3] = {at[0], at[1], at[2]};
+            for (uint32_t port = 0; port < MACHINE_GRID_PORTS; port++) {
+                uint32_t to[MACHINE_AXES_MAX] = {at[0], at[1], at[2]};
                 uint32_t const axis = port / 2;
                 uint32_t const step = port % 2 == 0 ? 1 : length[axis] - 1;
                 bool const inside = port % 2 == 0 ? at[axis] + 1 < length[axis] : at[axis] > 0;
@@ -302,18 +303,19 @@ static void ports_and_links_agree_on_every_small_grid(void **state)
             }
             uint32_t found = 0;
             for (uint32_t other = 0; other < machine.chip_count; other++) {
-                uint32_t to[3];
+                uint32_t to[MACHINE_AXES_MAX];
                 machine_coordinates(&machine, other, to);
                 found += machine_port_between(&machine, at, to) != MACHINE_PORTS_MAX;
             }
             uint32_t ports = 0;
-            for (uint32_t port = 0; port < MACHINE_PORTS_MAX; port++)
+            for (uint32_t port = 0; port < MACHINE_GRID_PORTS; port++)
                 ports += machine_has_link(&machine, chip, port);
             assert_int_equal(found, ports);
         }
         assert_int_equal(machine_link_count(&machine), links);
     }
     assert_int_equal(machine_link_count(&(struct machine){.axis_count = 3,
+                                                          .grid_axis_count = 3,
                                                           .shape = {16, 16, 16},
                                                           .wrap = {true, true, true},
                                                           .chip_count = 4096}),
@@ -397,7 +399,7 @@ static void slower_chips_are_named_by_patterns_and_the_last_holds(void **state)
     plan.chip_count = 2;
     struct machine const machine = built(&plan);
     for (uint32_t chip = 0; chip < 64; chip++) {
-        uint32_t at[3];
+        uint32_t at[MACHINE_AXES_MAX];
         uint32_t math = 0;
         uint32_t hbm = 0;
         machine_coordinates(&machine, chip, at);

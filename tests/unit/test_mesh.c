@@ -22,7 +22,7 @@ static struct machine machine_of(const char *shape, const char *wrap)
     plan.unrealisable = true;
     uint32_t axis_count = 1;
     for (const char *c = shape; *c != '\0'; c++) axis_count += *c == 'x';
-    for (uint32_t axis = 0; axis < MACHINE_AXES_MAX; axis++)
+    for (uint32_t axis = 0; axis < CHIP_AXES_MAX; axis++)
         plan.wrap[axis] = axis >= axis_count ? -1 : strchr(wrap, "xyz"[axis]) != NULL;
     if (machine_build(arena, &plan, &machine, &error) != STATUS_OK)
         fail_msg("%s: %s", error.where, error.message);
@@ -168,7 +168,7 @@ static void ranks_name_every_chip_once_and_groups_step_over_real_links(void **st
                 assert_true(dimension->size >= 2);
                 if (!dimension->ring) continue;
                 /* Walking `size` members forward comes back to the start over links. */
-                uint32_t at[3] = {0, 0, 0};
+                uint32_t at[MACHINE_AXES_MAX] = {0, 0, 0};
                 for (uint32_t hop = 0; hop < dimension->size * dimension->stride; hop++) {
                     uint32_t const port = machine_port(dimension->axis, false);
                     assert_true(machine_has_link(&machine, machine_chip_at(&machine, at), port));
@@ -188,7 +188,7 @@ static void the_last_part_varies_fastest(void **state)
     struct machine const machine = machine_of("4x2x8", "");
     struct mesh const mesh = mesh_of(&machine, "tp z:2,fsdp y x z:4");
     for (uint32_t chip = 0; chip < machine.chip_count; chip++) {
-        uint32_t at[3];
+        uint32_t at[MACHINE_AXES_MAX];
         machine_coordinates(&machine, chip, at);
         assert_int_equal(mesh_rank(&mesh, &machine, MESH_TP, chip), at[2] % 2);
         assert_int_equal(mesh_rank(&mesh, &machine, MESH_FSDP, chip),
@@ -260,8 +260,8 @@ static void a_subgroup_is_a_box_of_neighbouring_ranks(void **state)
             for (uint32_t d = 0; d < group.dimension_count; d++) product *= group.dimension[d].size;
             assert_int_equal(product, count);
             for (uint32_t chip = 0; chip < machine.chip_count; chip++) {
-                uint32_t at[3];
-                uint32_t base[3];
+                uint32_t at[MACHINE_AXES_MAX];
+                uint32_t base[MACHINE_AXES_MAX];
                 machine_coordinates(&machine, chip, at);
                 memcpy(base, at, sizeof base);
                 /* The member at position 0 of every dimension is the box's first rank. */

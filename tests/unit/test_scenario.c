@@ -262,7 +262,7 @@ static const struct {
     {"/mesh/ep=[\"x\"]", "/mesh/ep", "unknown key \"ep\""},
     {"/mesh/tp=z", "/mesh/tp", "must be an array"},
     {"/mesh/tp=[]", "/mesh/tp", "the minimum is 1"},
-    {"/mesh/tp=[\"x\",\"y\",\"z\",\"x\"]", "/mesh/tp", "the maximum is 3"},
+    {"/mesh/tp=[\"x\",\"y\",\"z\",\"x\",\"y\"]", "/mesh/tp", "the maximum is 4"},
     {"/mesh/tp=[3]", "/mesh/tp/0", "must be a string"},
     {"/workload=null", "/workload", "must be an object"},
     {"/workload/kind=training", "/workload/kind", "nearest is \"train_step\""},

@@ -281,7 +281,7 @@ static void every_op_and_transfer_that_was_recorded_is_a_slice(void **state)
     assert_int_equal(track_find(0, "compute")->slices, ops);
     for (uint32_t port = 0; port < 6; port++) {
         char name[16];
-        (void)snprintf(name, sizeof name, "ICI %s", machine_port_name(port));
+        (void)snprintf(name, sizeof name, "ICI %s", machine_port_name(report.input.machine, port));
         for (uint64_t t = 256; t < 512; t++)
             if (decoded.track[t].described && strcmp(decoded.track[t].name, name) == 0)
                 shown_transfers += decoded.track[t].slices;
@@ -333,7 +333,8 @@ static void overlapping_records_of_one_stream_get_a_track_each(void **state)
     assert_int_equal(timeline_write(report.made.arena, &report.input, &text, &error), STATUS_OK);
     decode(&text);
     char name[32];
-    (void)snprintf(name, sizeof name, "ICI %s (2)", machine_port_name(first->port));
+    (void)snprintf(name, sizeof name, "ICI %s (2)",
+                   machine_port_name(report.input.machine, first->port));
     assert_int_equal(track_find(0, name)->slices, 1);
     for (uint32_t i = 0; i < TRACKS; i++)
         if (strncmp(decoded.track[i].name, "ICI ", 4) == 0)

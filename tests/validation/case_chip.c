@@ -36,8 +36,8 @@ struct machine row_machine(const struct case_row *row)
                                 .wrap = {-1, -1, -1}};
     if (row_has(row, "wrap")) { /* "x z": these axes and no others. */
         const char *wrapped = row_text(row, "wrap");
-        for (uint32_t axis = 0; axis < MACHINE_AXES_MAX; axis++)
-            plan.wrap[axis] = strchr(wrapped, *machine_axis_name(axis)) != NULL;
+        for (uint32_t axis = 0; axis < CHIP_AXES_MAX; axis++)
+            plan.wrap[axis] = strchr(wrapped, *shape_axis_name(axis)) != NULL;
         plan.unrealisable = true;
     }
     struct shape shape;

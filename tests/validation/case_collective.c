@@ -60,7 +60,8 @@ static struct group group_of(const struct case_row *row, const struct machine *m
     const char *axes = row_text_or(row, "axes", "x y z");
     struct group group = {.dimension_count = 0};
     for (uint32_t axis = 0; axis < machine->axis_count; axis++) {
-        if (strchr(axes, *machine_axis_name(axis)) == NULL || machine->shape[axis] == 1) continue;
+        if (strchr(axes, *machine_axis_name(machine, axis)) == NULL || machine->shape[axis] == 1)
+            continue;
         group.dimension[group.dimension_count++] = (struct group_dimension){
             .axis = axis, .size = machine->shape[axis], .stride = 1, .ring = machine->wrap[axis]};
     }

@@ -9,6 +9,7 @@
 #include "sim/base/text.h"
 #include "sim/base/units.h"
 #include "sim/fold/fold.h"
+#include "sim/machine/shape.h"
 #include "sim/replay/replay.h"
 #include "sim/roofline/roofline.h"
 #include "sim/scenario/scenario.h"
@@ -22,8 +23,8 @@ static void add_wrap(struct text *text, const char *shape, const char *axes)
     for (const char *at = shape; *at != '\0'; at++) axis_count += *at == 'x';
     text_add(text, ", \"unrealisable\": true, \"wrap\": {");
     for (uint32_t axis = 0; axis < axis_count; axis++)
-        text_add(text, "%s\"%s\": %s", axis == 0 ? "" : ", ", machine_axis_name(axis),
-                 strchr(axes, *machine_axis_name(axis)) != NULL ? "true" : "false");
+        text_add(text, "%s\"%s\": %s", axis == 0 ? "" : ", ", shape_axis_name(axis),
+                 strchr(axes, *shape_axis_name(axis)) != NULL ? "true" : "false");
     text_add(text, "}");
 }
 

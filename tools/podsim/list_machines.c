@@ -138,7 +138,7 @@ enum status list_shape(struct arena *arena, const char *name, struct text *text,
             continue;
         }
         for (uint32_t axis = 0; axis < shape.axis_count; axis++)
-            text_add(text, "%s%s of %u is a %s", axis == 0 ? "" : ", ", machine_axis_name(axis),
+            text_add(text, "%s%s of %u is a %s", axis == 0 ? "" : ", ", shape_axis_name(axis),
                      shape.length[axis], shape_wraps(&chip, &shape, axis) ? "ring" : "line");
         text_add(text, "\n");
     }

@@ -119,7 +119,7 @@ void show_machine(const struct machine *machine, struct text *text)
     if (machine->product != NULL) text_add(text, " (%s)", machine->product);
     text_add(text, ", %llu directed links\n\n", (unsigned long long)machine_link_count(machine));
     for (uint32_t axis = 0; axis < machine->axis_count; axis++) {
-        text_add(text, "  %s of %u", machine_axis_name(axis), machine->shape[axis]);
+        text_add(text, "  %s of %u", machine_axis_name(machine, axis), machine->shape[axis]);
         text_pad(text, VALUE_COLUMN);
         text_add(text, "%s\n", machine->wrap_reason[axis]);
     }
@@ -133,7 +133,7 @@ static void add_group(struct text *text, const struct group *group)
     for (uint32_t i = 0; i < group->dimension_count; i++) {
         const struct group_dimension *dimension = &group->dimension[i];
         text_add(text, "%s%s of %u on %s", i == 0 ? "" : ", ", dimension->ring ? "ring" : "line",
-                 dimension->size, machine_axis_name(dimension->axis));
+                 dimension->size, dimension->name);
         if (dimension->stride != 1) text_add(text, ", %u links apart", dimension->stride);
     }
     text_add(text, "\n");

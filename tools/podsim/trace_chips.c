@@ -27,7 +27,7 @@ static enum status add_chip(const char *item, const uint32_t at[MACHINE_AXES_MAX
         if (at[axis] >= machine->shape[axis])
             return error_set(reterr, STATUS_INVALID, place,
                              "%.*s lies outside of the machine: %s goes from 0 to %u",
-                             (int)strcspn(item, " "), item, machine_axis_name(axis),
+                             (int)strcspn(item, " "), item, machine_axis_name(machine, axis),
                              machine->shape[axis] - 1);
     uint32_t const chip = machine_chip_at(machine, at);
     for (uint32_t i = 0; i < chips->count; i++)

@@ -1,0 +1,101 @@
+#include "sim/machine/level.h"
+
+#include "sim/base/status.h"
+#include "sim/base/units.h"
+#include "sim/machine/machine.h"
+
+_Static_assert((int)LEVEL_AXES_MAX == (int)MACHINE_AXES_MAX, "a box has a length for each axis");
+
+static const char *const policy_names[] = {
+#define X(name, text, help) text,
+    LEVEL_POLICY_TABLE(X)
+#undef X
+};
+
+const char *level_policy_name(enum level_policy policy)
+{
+    SIM_ASSERT(policy < LEVEL_POLICY_COUNT);
+    return policy_names[policy];
+}
+
+/* The box of a unit; below the first tier a unit is a chip. */
+static uint32_t box_length(const struct level *level, int32_t tier, uint32_t axis)
+{
+    return tier < 0 ? 1 : level->tier[tier].box[axis];
+}
+
+static uint32_t box_count(const struct machine *machine, const struct level *level, int32_t tier,
+                          uint32_t axis)
+{
+    uint32_t const length = box_length(level, tier, axis);
+    return (machine->shape[axis] + length - 1) / length;
+}
+
+uint32_t level_unit_count(const struct machine *machine, const struct level *level, int32_t tier)
+{
+    uint32_t count = 1;
+    for (uint32_t axis = 0; axis < machine->axis_count; axis++)
+        count *= box_count(machine, level, tier, axis);
+    return count;
+}
+
+uint32_t level_unit(const struct machine *machine, const struct level *level, int32_t tier,
+                    const uint32_t at[LEVEL_AXES_MAX])
+{
+    uint32_t unit = 0;
+    for (uint32_t axis = 0; axis < machine->axis_count; axis++)
+        unit =
+            unit * box_count(machine, level, tier, axis) + at[axis] / box_length(level, tier, axis);
+    return unit;
+}
+
+uint32_t level_meeting_tier(const struct level *level, const uint32_t a[LEVEL_AXES_MAX],
+                            const uint32_t b[LEVEL_AXES_MAX])
+{
+    uint32_t tier = 0;
+    for (uint32_t axis = 0; axis < LEVEL_AXES_MAX; axis++)
+        while (tier < level->tier_count &&
+               a[axis] / level->tier[tier].box[axis] != b[axis] / level->tier[tier].box[axis])
+            tier++;
+    return tier;
+}
+
+bool level_tier_queues(const struct level *level, uint32_t tier)
+{
+    SIM_ASSERT(tier < level->tier_count);
+    const struct level_tier *own = &level->tier[tier];
+    if (tier == 0 || own->policy != LEVEL_SPRAY) return true;
+    const struct level_tier *below = &level->tier[tier - 1];
+    units_wide feeders = 1;
+    for (uint32_t axis = 0; axis < LEVEL_AXES_MAX; axis++)
+        feeders *= below->box[axis] / box_length(level, (int32_t)tier - 2, axis);
+    return (units_wide)own->cable_count * own->cable_bytes_per_s <
+           feeders * below->cable_count * below->cable_bytes_per_s;
+}
+
+static uint32_t common_multiple(uint32_t a, uint32_t b)
+{
+    uint32_t x = a, y = b;
+    while (y != 0) {
+        uint32_t const rest = x % y;
+        x = y;
+        y = rest;
+    }
+    return a / x * b;
+}
+
+uint32_t level_period(const struct machine *machine, const struct level *level, uint32_t axis)
+{
+    uint32_t const length = machine->shape[axis];
+    uint32_t period = 1;
+    for (uint32_t tier = 0; tier < level->tier_count; tier++) {
+        /* Its cables belong to the units below. Where these are several along the axis, it also
+         * decides how far a message has to climb. */
+        uint32_t const below = box_length(level, (int32_t)tier - 1, axis);
+        bool const tells_apart = below < length && level->tier[tier].box[axis] > below;
+        if (below > 1 && (tells_apart || level_tier_queues(level, tier)))
+            period = below >= length ? length : common_multiple(period, below);
+        if (period >= length || length % period != 0) return length;
+    }
+    return period;
+}

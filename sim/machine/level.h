@@ -1,0 +1,93 @@
+/*
+ * level.h: what joins chips that are not neighbours: trees of switches, as data.
+ *
+ * A level is one network: NVLink in a node, InfiniBand between nodes, DCN between slices. It is a
+ * stack of tiers; a tier is a storey of equal units (a node's NVSwitches, a leaf, the spines of a
+ * pod, a host's NIC), and a unit holds a box of chips. From each unit of the tier below (a chip,
+ * below the first) `cable_count` cables lead up into the unit that holds it, and as many down. Two
+ * chips meet in the lowest unit that holds both: a message climbs to it and comes down again.
+ *
+ * Cables are queues, one each way. Under LEVEL_SPRAY the cables between two units are one queue of
+ * their joint rate; under the other policies each is its own.
+ *
+ * Where in a tier of several switches a message passes is a matter of its cable: the cables of a
+ * unit are dealt evenly to the switches of the unit above, in order.
+ *
+ * Sources: the book, chapter 12, Networking (NVSwitch, SU, SuperPod); chapter 2, Multi-slice; the
+ * numbers stand in topology/chips/, each with its own.
+ */
+#ifndef SIM_MACHINE_LEVEL_H
+#define SIM_MACHINE_LEVEL_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+enum {
+    LEVEL_AXES_MAX = 4, /* Equal to MACHINE_AXES_MAX. */
+    LEVEL_TIERS_MAX = 4,
+    LEVELS_MAX = 2,
+    LEVEL_NONE = 0xff,
+};
+
+#define LEVEL_POLICY_TABLE(X)                                                                      \
+    X(SPRAY, "spray", "adaptive: every message is spread over all cables of a bundle")             \
+    X(HASH, "hash", "static: a flow keeps the cable that a hash of its two ends names")            \
+    X(RAIL, "rail", "by position: the n-th unit below keeps the n-th cable of its switch")
+
+enum level_policy {
+#define X(name, text, help) LEVEL_##name,
+    LEVEL_POLICY_TABLE(X)
+#undef X
+        LEVEL_POLICY_COUNT,
+};
+
+struct level_tier {
+    const char *name;             /* Of a unit: "NVSwitch", "leaf", "spine", "host", "DCN". */
+    const char *cable_name;       /* "NVLink", "NIC", "leaf-spine", "PCIe". */
+    const char *port_name[2];     /* "NVLink up", "NVLink down". */
+    uint32_t box[LEVEL_AXES_MAX]; /* Chips of one unit along each axis; the last unit of an axis may
+                                     hold fewer. */
+    uint32_t switch_count;        /* That make up one unit: 4 NVSwitches, 1 leaf, 16 spines. */
+    uint32_t switch_ports;        /* Of one switch; 0: not a switch with ports (a host). */
+    uint32_t cable_count;         /* From one unit below into this one; as many back. */
+    uint64_t cable_bytes_per_s;   /* One cable, one way, effective. */
+    uint64_t cable_peak_bytes_per_s;
+    int64_t latency_ps; /* Up: along a cable and through the switch that it enters. Down: along it
+                           and into what it leads to. */
+    enum level_policy policy;
+    bool multicasts;            /* One copy in, one out of each port: NVLink SHARP, IB SHARP. */
+    uint64_t reduce_flop_per_s; /* fp32 additions of one whole unit; 0: it cannot reduce. */
+};
+
+struct level {
+    const char *name; /* "NVLink", "InfiniBand", "DCN" */
+    struct level_tier tier[LEVEL_TIERS_MAX];
+    uint32_t tier_count;
+};
+
+struct machine;
+
+const char *level_policy_name(enum level_policy policy);
+
+/* Units of a tier in the whole machine, the incomplete ones included. tier -1: chips. */
+uint32_t level_unit_count(const struct machine *machine, const struct level *level, int32_t tier);
+
+/* The unit of a tier that holds a chip; row major over the boxes. tier -1: the chip's number. */
+uint32_t level_unit(const struct machine *machine, const struct level *level, int32_t tier,
+                    const uint32_t at[LEVEL_AXES_MAX]);
+
+/* The lowest tier whose unit holds both chips; tier_count if the level does not join them. */
+uint32_t level_meeting_tier(const struct level *level, const uint32_t a[LEVEL_AXES_MAX],
+                            const uint32_t b[LEVEL_AXES_MAX]);
+
+/* Whether a message may have to wait for a cable of this tier although it had all it needed of the
+ * tiers below: always on the first tier; above it unless messages are spread over cables that
+ * together are at least as fast as all that feed them. A tier that does not queue costs latency
+ * only. */
+bool level_tier_queues(const struct level *level, uint32_t tier);
+
+/* The shift along an axis that a translation must be a multiple of so that it maps the units which
+ * can be told apart by latency or by queues onto themselves. Divides the axis, or is all of it. */
+uint32_t level_period(const struct machine *machine, const struct level *level, uint32_t axis);
+
+#endif

@@ -29,7 +29,9 @@ const char *collective_kind_name(enum collective_kind kind)
     static const char *const names[] = {
         [COLLECTIVE_ALL_GATHER] = "AllGather", [COLLECTIVE_REDUCE_SCATTER] = "ReduceScatter",
         [COLLECTIVE_ALL_REDUCE] = "AllReduce", [COLLECTIVE_ALL_TO_ALL] = "AllToAll",
-        [COLLECTIVE_PERMUTE] = "Permute",
+        [COLLECTIVE_PERMUTE] = "Permute",      [COLLECTIVE_BROADCAST] = "Broadcast",
+        [COLLECTIVE_REDUCE] = "Reduce",        [COLLECTIVE_GATHER] = "Gather",
+        [COLLECTIVE_SCATTER] = "Scatter",
     };
     SIM_ASSERT((uint32_t)kind < sizeof names / sizeof *names);
     return names[kind];

@@ -7,11 +7,23 @@
  * dimension, not chips, links, bytes or time. A new one is one file in workloads/collectives/ and
  * one line in workloads/collectives.def; it is then proved on sets for every size up to 64.
  *
+ * There are two sorts. A neighbour primitive sends along the dimension, lane 0 to the next position
+ * and lane 1 to the one before: rings and lines. A routed primitive names the receiver of each
+ * message, and how it gets there is the machine's affair: trees, halving and doubling, direct
+ * exchange, what switches do. It runs on any dimension, or on all of a group's at once.
+ *
  * Bytes are counted in units, half a chunk each, because on an even ring the antipodal chunk goes
- * half each way. What a chunk is depends on the kind:
+ * half each way. What a chunk is depends on the kind; except for AllToAll there are as many as
+ * positions:
  *   AllGather       chunk c: what position c contributes. A move names its source.
  *   ReduceScatter   chunk c: what position c ends up with. A move names its destination.
+ *   AllReduce       chunk c: a slice of the array. A move names it as its destination, and as its
+ *                   source primitive_any while it is a partial sum, else 0.
  *   AllToAll        chunk (s, d): what position s has for d. A move names both.
+ *   Broadcast       chunk c: a slice of what position 0 has. A move names it as its destination.
+ *   Reduce          chunk c: a slice of what position 0 ends up with, the sum of all.
+ *   Gather          chunk c: what position c has for position 0. A move names its source.
+ *   Scatter         chunk c: what position 0 has for position c. A move names its destination.
  *   Permute         one chunk a position, to one other.
  */
 #ifndef SIM_COLLECTIVE_COLLECTIVE_H
@@ -25,13 +37,26 @@
 enum collective_kind {
     COLLECTIVE_ALL_GATHER,
     COLLECTIVE_REDUCE_SCATTER,
-    COLLECTIVE_ALL_REDUCE, /* A plan of the two above; no primitive has this kind. */
+    COLLECTIVE_ALL_REDUCE, /* A primitive, or a plan of the two above. */
     COLLECTIVE_ALL_TO_ALL,
     COLLECTIVE_PERMUTE,
+    COLLECTIVE_BROADCAST,
+    COLLECTIVE_REDUCE,
+    COLLECTIVE_GATHER,
+    COLLECTIVE_SCATTER,
+    COLLECTIVE_KIND_COUNT,
+};
+
+/* What switches do with the messages of a routed primitive on their way. */
+enum primitive_network {
+    PRIMITIVE_NETWORK_NONE,
+    PRIMITIVE_NETWORK_MULTICAST,  /* One message up, a copy down to each other member. */
+    PRIMITIVE_NETWORK_REDUCE,     /* Messages to one receiver are added: one comes down to it. */
+    PRIMITIVE_NETWORK_ALL_REDUCE, /* Both: one up from each member, their sum down to each. */
 };
 
 enum {
-    PRIMITIVE_LANES_MAX = 2,
+    PRIMITIVE_LANES_MAX = 4,
     PRIMITIVE_HALF_FIRST = 1, /* Bits of primitive_move.halves. */
     PRIMITIVE_HALF_SECOND = 2,
     PRIMITIVE_HALVES = 3,
@@ -48,10 +73,16 @@ struct primitive_move {
 /* What a rank sends in one step of one lane, and what it waits for. */
 struct primitive_step {
     uint32_t units;      /* Half chunks in this one message. */
-    uint32_t arrivals;   /* Messages of this lane that must have arrived here before. */
+    uint32_t arrivals;   /* Messages of this lane (routed: of `wait_lane`), in the order of their
+                            slots, that must have arrived here before. */
     uint32_t chunks;     /* ReduceScatter: of the local operand's chunks, in the order of
                             chunk_at(), how many must have been computed. 0 for other kinds. */
     uint32_t move_count; /* For the proof: how many moves make up the message. */
+    /* Routed primitives only. */
+    uint32_t peer;     /* Position of the receiver; its displacement where the primitive translates;
+                          primitive_any where switches send it to all. */
+    uint32_t slot;     /* Which of the receiver's arrivals in the lane of the same number it is. */
+    uint8_t wait_lane; /* Whose arrivals are counted; the step's own lane unless it says so. */
 };
 
 struct primitive {
@@ -61,7 +92,16 @@ struct primitive {
     enum collective_kind kind;
     const char *algorithm; /* What a scenario calls the family: "ring", "ring-one-way", "line". */
     bool ring;             /* Needs a dimension that closes into a ring. */
-    uint32_t lane_count;   /* Lane 0 goes to higher positions, lane 1 to lower ones. */
+    uint32_t lane_count;   /* Neighbours: lane 0 goes to higher positions, lane 1 to lower ones. */
+    bool routed;           /* Its steps name their receivers. */
+    bool translates;       /* Routed: position p does what position 0 does, moved by p; a peer is
+                              then a displacement, digit by digit where dimensions are taken
+                              together, and the dimension may be folded. */
+    bool ordered;          /* Routed: some step waits for particular arrivals. */
+    enum primitive_network network;
+    /* Routed: why a dimension of this size cannot be served, as the end of a sentence ("needs a
+     * power of two"), or NULL if it can. The function itself may be NULL: every size from 2 on. */
+    const char *(*refuses)(uint32_t size);
 
     /* How many messages a position sends and receives in a lane. */
     uint32_t (*send_count)(uint32_t size, uint32_t lane, uint32_t position);

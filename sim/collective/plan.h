@@ -16,13 +16,16 @@
 #define SIM_COLLECTIVE_PLAN_H
 
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 
 #include "sim/base/status.h"
 #include "sim/collective/collective.h"
 #include "sim/collective/group.h"
+#include "sim/machine/level.h"
 
 struct arena;
+struct script; /* An algorithm out of a file: sim/collective/script.h. */
 
 enum {
     PLAN_ITEMS_MAX = 2 * GROUP_DIMENSIONS_MAX * GROUP_DIMENSIONS_MAX,
@@ -40,13 +43,14 @@ struct plan_leg {
 struct plan_item {
     const struct primitive *primitive;
     uint8_t dimension;
-    uint8_t after;       /* An earlier item of which this one continues the data, or PLAN_NO_ITEM:
-                            piece p begins when piece p of `after` has arrived on this rank. */
-    uint8_t turn;        /* An item on the same dimension that goes first, or PLAN_NO_ITEM: piece p
-                            also waits until piece p of `turn` has fully arrived on this rank. Small
-                            chunks before large ones: or each would hold up what waits for it. */
-    uint8_t order;       /* Which share it belongs to. */
-    bool last;           /* Of its order: its completion completes a piece of the share. */
+    uint8_t after; /* An earlier item of which this one continues the data, or PLAN_NO_ITEM:
+                      piece p begins when piece p of `after` has arrived on this rank. */
+    uint8_t turn;  /* An item on the same dimension that goes first, or PLAN_NO_ITEM: piece p
+                      also waits until piece p of `turn` has fully arrived on this rank. Small
+                      chunks before large ones: or each would hold up what waits for it. */
+    uint8_t order; /* Which share it belongs to. */
+    bool last;     /* Of its order: its completion completes a piece of the share. */
+    bool flat;     /* Routed: over all dimensions of the group taken together, the first slowest. */
     uint64_t unit_bytes; /* Half a chunk. */
     uint32_t piece_count;
     uint8_t lane_first; /* Its lanes are consecutive, lane_count of the primitive. */
@@ -54,12 +58,31 @@ struct plan_item {
 
 struct plan_lane {
     uint8_t item;
-    uint8_t lane; /* Of the primitive. */
-    uint8_t leg_count;
+    uint8_t lane;      /* Of the primitive. */
+    uint8_t leg_count; /* 0: routed. */
     struct plan_leg leg[PLAN_ROUTE_MAX];
     /* By position in the item's dimension, for ONE piece. */
     const uint32_t *send_count;
     const uint32_t *arrival_count;
+};
+
+/* How messages are handed to the wire: NCCL's protocols, or one's own. Bytes and time that a
+ * message has beyond its payload and its links. All zero: nothing. */
+struct plan_protocol {
+    const char *name;                   /* "LL", "LL128", "Simple"; NULL: none. */
+    int64_t begin_ps;                   /* Before the first message of the collective. */
+    int64_t message_ps[1 + LEVELS_MAX]; /* Each message, by the way it goes: the grid, level 0... */
+    uint32_t wire_ppm; /* Bytes on the wire for a million of payload; 0: as many. */
+};
+
+/* A ragged AllToAll: each token goes to top_k of the experts, which lie evenly on the ranks. */
+struct plan_ragged {
+    uint32_t expert_count; /* 0: not ragged. A multiple of the ranks. */
+    uint32_t top_k;
+    uint64_t token_bytes;
+    uint64_t seed;
+    uint32_t
+        skew_ppm; /* How unequal the experts are: 0 all alike, a million: Zipf with exponent 1. */
 };
 
 struct plan {
@@ -69,6 +92,11 @@ struct plan {
     uint64_t
         size_bytes; /* V: the whole gathered (unreduced, exchanged) array; permute: a message. */
     int32_t offset[GROUP_DIMENSIONS_MAX]; /* Permute: the displacement in members. */
+    uint32_t root;                        /* Of the rooted kinds: its rank. */
+    struct plan_protocol protocol;
+    struct plan_ragged ragged;
+    const uint32_t *ragged_units; /* [source · ranks + destination]; NULL: not ragged. */
+    const struct script *script;  /* What its one item plays instead of a primitive's steps. */
 
     struct plan_item item[PLAN_ITEMS_MAX];
     uint32_t item_count;
@@ -98,11 +126,44 @@ struct plan_request {
                              it wants; over several dimensions as many or fewer, which become
                              the pieces, and none if the array is too small to be cut. */
     int32_t offset[GROUP_DIMENSIONS_MAX]; /* Permute only. */
+    uint32_t root;                        /* Rooted kinds only. */
+    /* Bytes that a link of each dimension carries while a message crosses one hop of it, and how
+     * fast the links are beside each other; what pieces and shares are chosen by. 0: 65,536, and
+     * all alike. plan_request_links() fills them. */
+    uint64_t hop_bytes[GROUP_DIMENSIONS_MAX];
+    uint64_t bytes_per_s[GROUP_DIMENSIONS_MAX];
+    uint32_t piece_count; /* 0: by the plan's own rule. */
+    struct plan_protocol protocol;
+    struct plan_ragged ragged;
+    const struct script *script; /* Replaces `algorithm`. */
 };
+
+struct machine;
+
+/* Fills hop_bytes and bytes_per_s from the machine that the group lies on. */
+void plan_request_links(const struct machine *machine, struct plan_request *request);
 
 /* An algorithm that cannot run on this group is refused with the reason; `where` is its place. */
 enum status plan_build(struct arena *arena, const struct plan_request *request, const char *where,
                        struct plan *ret_plan, struct error *reterr);
+
+/* Positions of an item's dimension, or of all of them where it is flat. */
+uint32_t plan_item_size(const struct plan *plan, const struct plan_item *item);
+
+/* Where the chip at these coordinates of the machine stands in an item: 0 is the root of the rooted
+ * kinds. */
+uint32_t plan_item_position(const struct plan *plan, const struct plan_item *item,
+                            const uint32_t *at);
+
+/* Coordinates of a chip's peer in an item, by its position, or by its displacement where the
+ * primitive translates. */
+void plan_item_peer(const struct plan *plan, const struct plan_item *item, const uint32_t *at,
+                    uint32_t peer, uint32_t *ret_at);
+
+/* A step of an item, whatever plays it: a primitive, with the units of a ragged exchange, or a
+ * script. What the replay and the proof ask. */
+struct primitive_step plan_step(const struct plan *plan, const struct plan_item *item,
+                                uint32_t lane, uint32_t position, uint32_t step);
 
 /* Bytes that a rank at these positions sends over the links of one dimension, both directions,
  * each counted once however many links its route has. */
@@ -123,6 +184,14 @@ int64_t plan_closed_form_ps(const struct plan *plan, uint64_t bytes_per_s, int64
  * a line is played on a ring. Such an item may be folded to one chip. */
 static inline bool plan_item_is_uniform(const struct plan *plan, const struct plan_item *item)
 {
+    if (item->primitive->routed) {
+        bool closed = item->primitive->translates && plan->ragged_units == NULL;
+        for (uint32_t d = 0; d < plan->group.dimension_count; d++)
+            if (item->flat || d == item->dimension)
+                closed =
+                    closed && (plan->group.dimension[d].ring || plan->group.dimension[d].switched);
+        return closed;
+    }
     return plan->group.dimension[item->dimension].ring &&
            (item->primitive->ring || item->primitive->kind == COLLECTIVE_PERMUTE);
 }

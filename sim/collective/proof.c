@@ -181,6 +181,11 @@ static enum status move_halving(struct proof *proof, const struct proof_message 
         return STATUS_OK;
     case COLLECTIVE_PERMUTE: /* The place where the legs lead to is all there is to it. */
     case COLLECTIVE_ALL_REDUCE:
+    case COLLECTIVE_BROADCAST:
+    case COLLECTIVE_REDUCE:
+    case COLLECTIVE_GATHER:
+    case COLLECTIVE_SCATTER:
+    case COLLECTIVE_KIND_COUNT:
         break;
     }
     return STATUS_OK;

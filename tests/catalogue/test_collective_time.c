@@ -41,7 +41,8 @@ static struct times times_of(const struct group *group, enum collective_kind kin
 {
     struct error error = {0};
     struct plan plan;
-    struct plan_request const request = {kind, algorithm, *group, size_bytes, 0, {0}};
+    struct plan_request const request = {
+        .kind = kind, .algorithm = algorithm, .group = *group, .size_bytes = size_bytes};
     struct arena *arena = arena_create(0);
     if (plan_build(arena, &request, "/test", &plan, &error) != STATUS_OK)
         fail_msg("%s", error.message);

@@ -52,7 +52,8 @@ static void is_refused(void **state, struct plan_request request, enum status st
 
 static void what_cannot_run_is_refused_with_the_reason(void **state)
 {
-    struct plan_request request = {COLLECTIVE_ALL_GATHER, "rnig", ring16, 1000, 0, {0}};
+    struct plan_request request = {
+        .kind = COLLECTIVE_ALL_GATHER, .algorithm = "rnig", .group = ring16, .size_bytes = 1000};
     is_refused(state, request, STATUS_NOT_FOUND, "did you mean \"ring\"?");
     request.kind = COLLECTIVE_ALL_TO_ALL;
     request.algorithm = "ring-one-way";
@@ -80,7 +81,8 @@ static void shares_make_every_axis_carry_the_same_bytes(void **state)
 {
     uint64_t const size = UINT64_C(1) << 40;
     struct plan const plan =
-        built(state, (struct plan_request){COLLECTIVE_ALL_GATHER, NULL, torus448, size, 0, {0}});
+        built(state, (struct plan_request){
+                         .kind = COLLECTIVE_ALL_GATHER, .group = torus448, .size_bytes = size});
     static const uint64_t expected_ppm[] = {269841, 333333, 396825}; /* 17, 21 and 25 of 63. */
     assert_int_equal(plan.order_count, 3);
     for (uint32_t i = 0; i < plan.item_count; i++) {
@@ -103,8 +105,9 @@ static void axes_alike_carry_exactly_the_same_bytes(void **state)
     struct group const cube = {
         {{0, 5, 1, true, false, "x"}, {1, 5, 1, true, false, "y"}, {2, 5, 1, true, false, "z"}}, 3};
     uint32_t const at[GROUP_DIMENSIONS_MAX] = {0};
-    struct plan const plan =
-        built(state, (struct plan_request){COLLECTIVE_ALL_REDUCE, NULL, cube, 1234567, 0, {0}});
+    struct plan const plan = built(
+        state,
+        (struct plan_request){.kind = COLLECTIVE_ALL_REDUCE, .group = cube, .size_bytes = 1234567});
     assert_int_equal(plan.item_count, 18);
     for (uint32_t d = 1; d < 3; d++)
         assert_int_equal(plan_sent_bytes(&plan, d, at), plan_sent_bytes(&plan, 0, at));
@@ -119,8 +122,9 @@ static void a_line_carries_less_than_a_ring_beside_it(void **state)
     struct group group = torus34;
     group.dimension[1].ring = false;
     uint32_t const end[GROUP_DIMENSIONS_MAX] = {1, 0}, middle[GROUP_DIMENSIONS_MAX] = {1, 1};
-    struct plan const plan = built(
-        state, (struct plan_request){COLLECTIVE_REDUCE_SCATTER, NULL, group, 1 << 30, 0, {0}});
+    struct plan const plan =
+        built(state, (struct plan_request){
+                         .kind = COLLECTIVE_REDUCE_SCATTER, .group = group, .size_bytes = 1 << 30});
     assert_string_equal(plan.algorithm, "ring+line");
     /* An end of the line sends all one way, a rank of the ring half each way. */
     uint64_t const one_way = plan_sent_bytes(&plan, 0, middle) / 2;
@@ -129,14 +133,19 @@ static void a_line_carries_less_than_a_ring_beside_it(void **state)
     /* A line so long that the ring cannot keep up: whatever the shares, they are no less than 0. */
     group = (struct group){{{0, 2, 1, true, false, "x"}, {1, 16, 1, false, false, "y"}}, 2};
     struct plan const long_line =
-        built(state, (struct plan_request){COLLECTIVE_ALL_GATHER, NULL, group, 1 << 30, 0, {0}});
+        built(state, (struct plan_request){
+                         .kind = COLLECTIVE_ALL_GATHER, .group = group, .size_bytes = 1 << 30});
     assert_int_equal(long_line.order_count, 1);
     assert_int_equal(long_line.item[0].dimension, 1);
 }
 
 static void chunks_say_how_others_may_go_along(void **state)
 {
-    struct plan_request request = {COLLECTIVE_ALL_GATHER, "ring", ring16, 1 << 20, 16, {0}};
+    struct plan_request request = {.kind = COLLECTIVE_ALL_GATHER,
+                                   .algorithm = "ring",
+                                   .group = ring16,
+                                   .size_bytes = 1 << 20,
+                                   .chunk_count = 16};
     struct plan plan = built(state, request);
     assert_true(plan.counts_units);
     assert_int_equal(plan.part_count, 32);
@@ -178,7 +187,8 @@ static void chunks_say_how_others_may_go_along(void **state)
 
 static struct plan shift(void **state, const struct group *group, int32_t x, int32_t y, int32_t z)
 {
-    struct plan_request const request = {COLLECTIVE_PERMUTE, NULL, *group, 1000, 0, {x, y, z}};
+    struct plan_request const request = {
+        .kind = COLLECTIVE_PERMUTE, .group = *group, .size_bytes = 1000, .offset = {x, y, z}};
     struct plan const plan = built(state, request);
     struct error error = {0};
     if (plan_check(&plan, &error) != STATUS_OK) fail_msg("%s", error.message);
@@ -218,7 +228,8 @@ static void a_permute_takes_the_shortest_way_and_every_hop(void **state)
 
 static void a_permute_that_reaches_nobody_is_refused(void **state)
 {
-    struct plan_request request = {COLLECTIVE_PERMUTE, NULL, line8, 1000, 0, {8, 0, 0}};
+    struct plan_request request = {
+        .kind = COLLECTIVE_PERMUTE, .group = line8, .size_bytes = 1000, .offset = {8, 0, 0}};
     is_refused(state, request, STATUS_INVALID, "reaches nobody");
     request.group = (struct group){{{0, 4, 1, false, false, "x"}, {1, 4, 1, false, false, "y"}}, 2};
     request.offset[0] = request.offset[1] = 1;
@@ -236,7 +247,8 @@ static void is_caught(const struct plan *plan, const char *reason)
 
 static void broken_plans_are_caught(void **state)
 {
-    struct plan_request request = {COLLECTIVE_ALL_GATHER, NULL, torus34, 120000000, 0, {0}};
+    struct plan_request request = {
+        .kind = COLLECTIVE_ALL_GATHER, .group = torus34, .size_bytes = 120000000};
     struct plan const good = built(state, request);
     assert_int_equal(good.item_count, 4);
     struct plan bad = good;
@@ -270,7 +282,8 @@ static void broken_plans_are_caught(void **state)
 
 static void broken_reductions_are_caught(void **state)
 {
-    struct plan_request request = {COLLECTIVE_ALL_REDUCE, NULL, ring16, 16000, 0, {0}};
+    struct plan_request request = {
+        .kind = COLLECTIVE_ALL_REDUCE, .group = ring16, .size_bytes = 16000};
     struct plan const good = built(state, request);
     struct plan bad = good;
     assert_int_equal(good.item_count, 2);

@@ -1,0 +1,96 @@
+/* Where a chip stands in an item of a plan, whom it talks to, and what it sends. */
+#include <string.h>
+
+#include "sim/base/units.h"
+#include "sim/collective/plan.h"
+#include "sim/machine/machine.h"
+
+static bool is_rooted(enum collective_kind kind)
+{
+    return kind == COLLECTIVE_BROADCAST || kind == COLLECTIVE_REDUCE || kind == COLLECTIVE_GATHER ||
+           kind == COLLECTIVE_SCATTER;
+}
+
+/* The root's member number along a dimension; 0 for kinds without one. */
+static uint32_t root_digit(const struct plan *plan, uint32_t dimension)
+{
+    if (!is_rooted(plan->kind)) return 0;
+    uint32_t rest = plan->root;
+    for (uint32_t d = plan->group.dimension_count; d-- > dimension + 1;)
+        rest /= plan->group.dimension[d].size;
+    return rest % plan->group.dimension[dimension].size;
+}
+
+static bool covers(const struct plan_item *item, uint32_t dimension)
+{
+    return item->flat || item->dimension == dimension;
+}
+
+uint32_t plan_item_size(const struct plan *plan, const struct plan_item *item)
+{
+    uint32_t size = 1;
+    for (uint32_t d = 0; d < plan->group.dimension_count; d++)
+        if (covers(item, d)) size *= plan->group.dimension[d].size;
+    return size;
+}
+
+/* Positions are counted digit by digit from the root, so that it stands at 0. */
+uint32_t plan_item_position(const struct plan *plan, const struct plan_item *item,
+                            const uint32_t *at)
+{
+    uint32_t position = 0;
+    for (uint32_t d = 0; d < plan->group.dimension_count; d++) {
+        const struct group_dimension *dimension = &plan->group.dimension[d];
+        if (!covers(item, d)) continue;
+        uint32_t const digit =
+            group_position(dimension, at[dimension->axis]) + dimension->size - root_digit(plan, d);
+        position = position * dimension->size + digit % dimension->size;
+    }
+    return position;
+}
+
+void plan_item_peer(const struct plan *plan, const struct plan_item *item, const uint32_t *at,
+                    uint32_t peer, uint32_t *ret_at)
+{
+    memcpy(ret_at, at, MACHINE_AXES_MAX * sizeof *at);
+    for (uint32_t d = plan->group.dimension_count; d-- > 0;) {
+        const struct group_dimension *dimension = &plan->group.dimension[d];
+        if (!covers(item, d)) continue;
+        uint32_t const own = group_position(dimension, at[dimension->axis]);
+        uint32_t digit = peer % dimension->size;
+        peer /= dimension->size;
+        digit += item->primitive->translates ? own : root_digit(plan, d);
+        digit %= dimension->size;
+        ret_at[dimension->axis] += digit * dimension->stride;
+        ret_at[dimension->axis] -= own * dimension->stride;
+    }
+}
+
+struct primitive_step plan_step(const struct plan *plan, const struct plan_item *item,
+                                uint32_t lane, uint32_t position, uint32_t step)
+{
+    return item->primitive->step(plan_item_size(plan, item), lane, position, step);
+}
+
+void plan_request_links(const struct machine *machine, struct plan_request *request)
+{
+    for (uint32_t d = 0; d < request->group.dimension_count; d++) {
+        uint32_t const axis = request->group.dimension[d].axis;
+        uint64_t rate = machine->chip.ici_bytes_per_s;
+        int64_t hop_ps = machine->chip.hop_latency_ps;
+        if (machine->axis_level[axis] != LEVEL_NONE) {
+            const struct level *level = &machine->level[machine->axis_level[axis]];
+            rate = UINT64_MAX;
+            hop_ps = 0;
+            for (uint32_t tier = 0; tier < level->tier_count; tier++) {
+                uint64_t const bundle =
+                    level->tier[tier].cable_count * level->tier[tier].cable_bytes_per_s;
+                rate = bundle < rate ? bundle : rate;
+                hop_ps += 2 * level->tier[tier].latency_ps;
+            }
+        }
+        request->bytes_per_s[d] = rate;
+        request->hop_bytes[d] =
+            (uint64_t)((units_wide)rate * (uint64_t)hop_ps / (uint64_t)TIME_PS_PER_S);
+    }
+}

@@ -5,6 +5,7 @@
 
 #include "sim/base/arena.h"
 #include "sim/base/units.h"
+#include "sim/roofline/wire.h"
 
 static double seconds(int64_t ps)
 {
@@ -45,6 +46,11 @@ static double hop_s(const struct report_input *input, const struct plan *plan)
     double total = 0;
     for (uint32_t i = 0; i < plan->group.dimension_count; i++) {
         const struct group_dimension *dimension = &plan->group.dimension[i];
+        if (dimension->switched) {
+            total += seconds(wire_level_latency_ps(input->machine, dimension) +
+                             chip->message_overhead_ps);
+            continue;
+        }
         bool const both = dimension->ring && strcmp(plan->algorithm, "ring-one-way") != 0 &&
                           strcmp(plan->algorithm, "line") != 0;
         uint32_t const steps = both ? dimension->size / 2 : dimension->size - 1;
@@ -219,6 +225,23 @@ static void runner_up(const struct report_input *input, const struct busiest *ea
         facts->runner_up_axis = machine_axis_name(input->machine, (uint32_t)second.axis);
 }
 
+/* The busiest port that serves an axis. */
+static struct busiest axis_busiest(const struct report_input *input, uint32_t axis)
+{
+    const struct trace_link *link = input->trace->link;
+    const char *name = wire_name(input->machine, axis);
+    uint8_t const level = input->machine->axis_level[axis];
+    uint32_t first = 2 * axis, count = 2;
+    if (level != LEVEL_NONE) {
+        first = machine_level_port(level, 0, false);
+        count = 2 * input->machine->level[level].tier_count;
+    }
+    struct busiest busiest = {name, (int32_t)axis, seconds(link[first].busy_ps)};
+    for (uint32_t port = first + 1; port < first + count; port++)
+        busiest_try(&busiest, name, (int32_t)axis, seconds(link[port].busy_ps));
+    return busiest;
+}
+
 static void step_bound(const struct report_input *input, struct facts *facts)
 {
     static const char *const queues[] = {
@@ -232,19 +255,15 @@ static void step_bound(const struct report_input *input, struct facts *facts)
     each[0].seconds = latency_of(input, facts, -1, facts->exposed_s, facts->idle_s);
     for (uint32_t i = 0; i < TRACE_QUEUE_COUNT; i++)
         each[count++] = (struct busiest){queues[i], -1, seconds(trace->queue_busy_ps[i])};
-    for (uint32_t i = 0; i < input->machine->axis_count; i++) {
-        struct busiest *axis = &each[count++];
-        *axis = (struct busiest){"ici", (int32_t)i, seconds(trace->link[2 * i].busy_ps)};
-        busiest_try(axis, "ici", (int32_t)i, seconds(trace->link[2 * i + 1].busy_ps));
-    }
+    for (uint32_t i = 0; i < input->machine->axis_count; i++)
+        each[count++] = axis_busiest(input, i);
     struct busiest best = each[0];
     for (uint32_t i = 1; i < count; i++)
         busiest_try(&best, each[i].name, each[i].axis, each[i].seconds);
     runner_up(input, each, count, &best, facts);
     facts->bound_by = best.name;
     facts->bound_share = facts->step_s > 0 ? best.seconds / facts->step_s : 0;
-    if (strcmp(facts->bound_by, "ici") == 0)
-        facts->bound_axis = machine_axis_name(input->machine, (uint32_t)best.axis);
+    if (best.axis >= 0) facts->bound_axis = machine_axis_name(input->machine, (uint32_t)best.axis);
 }
 
 static void phase_ici(const struct report_input *input, uint32_t phase, struct facts_phase *row)
@@ -294,7 +313,7 @@ static void phases_build(const struct report_input *input, struct facts *facts)
         busiest_try(&best, "hbm", -1, seconds(phase->hbm_ps));
         busiest_try(&best, "vmem", -1, seconds(phase->vmem_ps));
         for (uint32_t a = 0; a < input->machine->axis_count; a++)
-            busiest_try(&best, "ici", (int32_t)a, row->ici_s[a]);
+            busiest_try(&best, wire_name(input->machine, a), (int32_t)a, row->ici_s[a]);
         row->bound_by = best.name;
     }
 }

@@ -71,7 +71,7 @@ static void note_bound(struct arena *arena, const struct report_input *input,
 {
     const struct roofline *roofline = input->roofline;
     double const above = facts->step_s - roofline->lower_s;
-    bool const ici = roofline->bound_axis >= 0;
+    bool const links = roofline->bound_axis >= 0;
     char parts[320] = "";
     for (uint32_t i = 0; i < notes->part_count && i < 3; i++) {
         size_t const used = strlen(parts);
@@ -81,9 +81,9 @@ static void note_bound(struct arena *arena, const struct report_input *input,
     notes_add(arena, notes,
               "the step takes %s, %s (%.1f%%) more than the lower bound of %s (%s%s)%s",
               time_of(facts->step_s).text, time_of(above).text, percent(above, roofline->lower_s),
-              time_of(roofline->lower_s).text, ici ? "links along " : "",
-              ici ? machine_axis_name(input->machine, (uint32_t)roofline->bound_axis)
-                  : roofline->bound_by,
+              time_of(roofline->lower_s).text, links ? "links along " : "",
+              links ? machine_axis_name(input->machine, (uint32_t)roofline->bound_axis)
+                    : roofline->bound_by,
               parts);
 }
 
@@ -341,7 +341,8 @@ static void note_lines(struct arena *arena, const struct report_input *input, st
         char lines[96] = "";
         for (uint32_t i = 0; i < group->group.dimension_count; i++) {
             const struct group_dimension *dimension = &group->group.dimension[i];
-            if (dimension->ring || dimension->size == 2) continue; /* Two have no ring to miss. */
+            if (dimension->ring || dimension->switched || dimension->size == 2)
+                continue; /* Two have no ring to miss. */
             size_t const used = strlen(lines);
             (void)snprintf(lines + used, sizeof lines - used, "%s%s (%u chips in a line)",
                            used > 0 ? ", " : "", dimension->name, dimension->size);

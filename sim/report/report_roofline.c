@@ -6,6 +6,7 @@
 
 #include "sim/base/text.h"
 #include "sim/report/table.h"
+#include "sim/roofline/wire.h"
 
 enum { BAR_COLUMNS = 34 };
 
@@ -35,9 +36,13 @@ static void write_resources(const struct report_input *input, bool colour, struc
     write_resource(input, "HBM (compute, collectives)", roofline->hbm_s, colour, text);
     for (uint32_t i = 0; i < input->machine->axis_count; i++) {
         char name[64];
-        (void)snprintf(name, sizeof name, "ICI along %s (%s of %u)",
-                       machine_axis_name(input->machine, i),
-                       input->machine->wrap[i] ? "ring" : "line", input->machine->shape[i]);
+        if (input->machine->axis_level[i] == LEVEL_NONE)
+            (void)snprintf(name, sizeof name, "ICI along %s (%s of %u)",
+                           machine_axis_name(input->machine, i),
+                           input->machine->wrap[i] ? "ring" : "line", input->machine->shape[i]);
+        else
+            (void)snprintf(name, sizeof name, "%s along %s (%u)", wire_name(input->machine, i),
+                           machine_axis_name(input->machine, i), input->machine->shape[i]);
         write_resource(input, name, roofline->ici_s[i], colour, text);
     }
     text_add(text, "\nlower bound");
@@ -134,6 +139,12 @@ static void write_rules(const struct report_input *input, struct text *text)
                    rules->tp_critical_width > 0 ? "/Y" : "", rules->fsdp_critical_tokens,
                    rules->fsdp_exact_tokens, rules->fsdp_crossing_tokens,
                    verdict(rules->tokens_per_chip >= rules->fsdp_crossing_tokens));
+    if (rules->dp_critical_tokens > 0)
+        write_rule(text,
+                   "dp: (C/W)/M_dp over the ranks that hold a replica = %.0f tokens a chip; with "
+                   "(N-1)/N %.0f: %s",
+                   rules->dp_critical_tokens, rules->dp_exact_tokens,
+                   verdict(rules->tokens_per_chip >= rules->dp_exact_tokens));
     if (rules->tp_critical_width > 0)
         write_rule(text, "tp, MLP: F·%g = %.0f against Y·(C/W)/M_Y = %.0f, with (N-1)/N %.0f: %s",
                    (double)workload->model.matrices / 2, rules->tp_mlp_width,
@@ -151,8 +162,9 @@ static void write_rules(const struct report_input *input, struct text *text)
                    rules->mixed_best_ranks, input->mesh->axis[MESH_FSDP].size,
                    rules->mixed_critical_tokens,
                    verdict(rules->tokens_per_chip >= rules->mixed_critical_tokens));
-    if (rules->fsdp_critical_tokens == 0 && rules->tp_critical_width == 0)
-        write_rule(text, "no rule applies: neither fsdp nor tp communicates");
+    if (rules->fsdp_critical_tokens == 0 && rules->dp_critical_tokens == 0 &&
+        rules->tp_critical_width == 0)
+        write_rule(text, "no rule applies: neither dp, fsdp nor tp communicates");
 }
 
 void report_roofline_write(const struct report_input *input, bool colour, struct text *text)

@@ -93,6 +93,8 @@ static void write_rules(struct json_writer *json, const struct roofline_rules *r
     put_rule(json, "fsdp_critical_tokens", rules->fsdp_critical_tokens);
     put_rule(json, "fsdp_exact_tokens", rules->fsdp_exact_tokens);
     put_rule(json, "fsdp_crossing_tokens", rules->fsdp_crossing_tokens);
+    put_rule(json, "dp_critical_tokens", rules->dp_critical_tokens);
+    put_rule(json, "dp_exact_tokens", rules->dp_exact_tokens);
     put_rule(json, "tp_critical_width", rules->tp_critical_width);
     put_rule(json, "tp_exact_width", rules->tp_exact_width);
     put_rule(json, "tp_mlp_width", rules->tp_mlp_width);
@@ -252,12 +254,16 @@ static void write_servers(struct json_writer *json, const struct report_input *i
     };
     const struct trace *trace = input->trace;
     open_array(json, "links");
-    for (uint32_t port = 0; port < 2 * input->machine->axis_count; port++) {
+    for (uint32_t port = 0; port < MACHINE_PORTS_MAX; port++) {
         const struct trace_link *link = &trace->link[port];
         if (link->link_count == 0) continue;
         json_write_object(json);
-        put_string(json, "axis", machine_axis_name(input->machine, port / 2));
-        put_string(json, "direction", port % 2 == 0 ? "+" : "-");
+        if (port < MACHINE_GRID_PORTS) {
+            put_string(json, "axis", machine_axis_name(input->machine, port / 2));
+            put_string(json, "direction", port % 2 == 0 ? "+" : "-");
+        } else {
+            put_string(json, "cable", machine_port_name(input->machine, port));
+        }
         put_unsigned(json, "bytes", link->bytes);
         put_real(json, "busy_fraction", of_step(trace, link->busy_ps));
         put_real(json, "mean_bytes", (double)link->sum_bytes / (double)link->link_count);

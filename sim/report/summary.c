@@ -198,7 +198,7 @@ static void write_servers(const struct report_input *input, const struct facts *
     text_add(text, "\n");
     label(text, "links busy");
     bool first = true;
-    for (uint32_t port = 0; port < 2 * input->machine->axis_count; port++) {
+    for (uint32_t port = 0; port < MACHINE_PORTS_MAX; port++) {
         if (trace->link[port].link_count == 0) continue;
         double const busy = (double)trace->link[port].busy_ps / (double)TIME_PS_PER_S;
         text_add(text, "%s%s %s", first ? "" : "   ", machine_port_name(input->machine, port),

@@ -190,7 +190,8 @@ static void write_port(struct timeline *timeline, uint32_t port,
                        const struct trace_record *const *at, uint32_t count)
 {
     char name[NAME_BYTES];
-    (void)snprintf(name, sizeof name, "ICI %s", machine_port_name(timeline->input->machine, port));
+    (void)snprintf(name, sizeof name, "%s%s", port < MACHINE_GRID_PORTS ? "ICI " : "",
+                   machine_port_name(timeline->input->machine, port));
     struct lanes lanes = {.first_uuid = UUID_PORT_FIRST + port * LANES_MAX,
                           .parent = UUID_PORTS,
                           .rank = port,

@@ -7,6 +7,7 @@
 #include "sim/roofline/beside.h"
 #include "sim/roofline/rules.h"
 #include "sim/roofline/unlike.h"
+#include "sim/roofline/wire.h"
 
 static double seconds(int64_t ps)
 {
@@ -24,6 +25,12 @@ static bool is_ring(const struct workload_plan *plan, const struct group_dimensi
     return dimension->ring && !plays(plan, "line");
 }
 
+/* Whether all links carry the same: on rings, and where each member has its own way to a switch. */
+static bool is_even(const struct workload_plan *plan, const struct group_dimension *dimension)
+{
+    return is_ring(plan, dimension) || dimension->switched;
+}
+
 static bool is_ring_both_ways(const struct workload_plan *plan,
                               const struct group_dimension *dimension)
 {
@@ -31,10 +38,11 @@ static bool is_ring_both_ways(const struct workload_plan *plan,
 }
 
 /* Links' worth of bandwidth that a dimension has for each member. Strided members share the links
- * between them with the groups that they are interleaved with. */
+ * between them with the groups that they are interleaved with, but not their ways to a switch. */
 static double dimension_links(const struct workload_plan *plan,
                               const struct group_dimension *dimension)
 {
+    if (dimension->switched) return 1;
     return (is_ring_both_ways(plan, dimension) ? 2.0 : 1.0) / dimension->stride;
 }
 
@@ -112,13 +120,20 @@ static double dimension_busy_s(const struct workload_plan *plan, const struct ma
     return (rest > least ? rest : least) / rate[index];
 }
 
+double roofline_axis_bytes_per_s(const struct machine *machine)
+{
+    if (machine->grid_axis_count > 0) return 2 * (double)machine->chip.ici_bytes_per_s;
+    return wire_level_rate(machine, 0);
+}
+
 double roofline_gather_s(const struct workload_plan *plan, const struct machine *machine,
                          const struct group *group, double bytes)
 {
     return gather_s(plan, machine, group, bytes, ODD_ON_RINGS);
 }
 
-/* floor(n/2) steps on a ring both ways, n-1 else, each over `stride` links. */
+/* floor(n/2) steps on a ring both ways, n-1 else, each over `stride` links; through switches all
+ * members are one way apart, and only a ring needs n-1 of them. */
 static double group_hop_s(const struct workload_plan *plan, const struct machine *machine,
                           const struct group *group, bool longest)
 {
@@ -127,6 +142,12 @@ static double group_hop_s(const struct workload_plan *plan, const struct machine
         const struct group_dimension *dimension = &group->dimension[i];
         bool const both = is_ring_both_ways(plan, dimension);
         uint32_t const steps = both ? dimension->size / 2 : dimension->size - 1;
+        if (dimension->switched) {
+            total += (plays(plan, "ring") ? steps : 1) *
+                     seconds(wire_level_latency_ps(machine, dimension) +
+                             machine->chip.message_overhead_ps);
+            continue;
+        }
         int64_t const hop_ps = longest ? unlike_longest_hop_ps(machine, dimension->axis)
                                        : machine->chip.hop_latency_ps;
         double const step =
@@ -153,8 +174,14 @@ static void add_group(const struct workload_plan *plan, const struct machine *ma
         traffic->gather_bytes + traffic->scatter_bytes + 2 * traffic->all_reduce_bytes;
     group->sent_bytes = group->array_bytes * (ranks - 1) / ranks;
     group->time_s = roofline_gather_s(plan, machine, &traffic->group, group->array_bytes);
-    for (uint32_t i = 0; i < traffic->group.dimension_count; i++) /* A ring both ways is one. */
-        group->axes += dimension_links(plan, &traffic->group.dimension[i]) / 2;
+    double grid = 0;
+    for (uint32_t i = 0; i < traffic->group.dimension_count; i++)
+        if (!traffic->group.dimension[i].switched)
+            grid += dimension_links(plan, &traffic->group.dimension[i]) *
+                    (double)machine->chip.ici_bytes_per_s;
+    group->axes =
+        wire_group_rate(machine, &traffic->group, grid) / roofline_axis_bytes_per_s(machine);
+    group->finite_share = wire_group_share(machine, &traffic->group, grid);
     group->hop_s = group_hop_s(plan, machine, &traffic->group, false);
     group->hops_total_s = group->hop_s * (double)(count + traffic->all_reduce_count);
 }
@@ -178,7 +205,7 @@ static double axis_even_s(const struct workload_plan *plan, const struct machine
         for (uint32_t i = 0; i < group->dimension_count; i++) {
             const struct group_dimension *dimension = &group->dimension[i];
             if (dimension->axis != axis) continue;
-            if (is_ring(plan, dimension)) {
+            if (is_even(plan, dimension)) {
                 rings += dimension_busy_s(plan, machine, group, i, more + less, odd);
                 continue;
             }
@@ -214,7 +241,7 @@ static double traffic_hbm_bytes(const struct workload_plan *plan, const struct m
     bool even = true;
     for (uint32_t d = 0; d < traffic->group.dimension_count; d++)
         even = even &&
-               (machine->chip_override_count == 0 || is_ring(plan, &traffic->group.dimension[d]));
+               (machine->chip_override_count == 0 || is_even(plan, &traffic->group.dimension[d]));
     double const sent = even ? moved : 1 / ranks;
     return (traffic->gather_bytes + traffic->all_reduce_bytes) * (moved + sent) +
            (traffic->scatter_bytes + traffic->all_reduce_bytes) * (moved + 1 / ranks);
@@ -275,7 +302,7 @@ static void bound(const struct workload_plan *plan, const struct machine *machin
     }
     for (uint32_t i = 0; i < machine->axis_count; i++) {
         if (roofline->ici_s[i] <= roofline->lower_s) continue;
-        roofline->bound_by = "ici";
+        roofline->bound_by = wire_name(machine, i);
         roofline->bound_axis = (int32_t)i;
         roofline->lower_s = roofline->ici_s[i];
     }

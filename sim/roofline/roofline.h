@@ -26,7 +26,9 @@ struct roofline_group {
     uint64_t count;      /* Collectives. */
     double array_bytes;  /* Sum of V; an AllReduce counts twice, as the gather and scatter it is. */
     double sent_bytes;   /* By one chip, over all its links. */
-    double axes;         /* M: as many machine axes' full rings as the group can keep busy. */
+    double axes;         /* M: as many machine axes' full rings as the group can keep busy; of a
+                            level, its share of what roofline_axis_bytes_per_s() says. */
+    double finite_share; /* (N-1)/N; over several levels, of the one that binds. */
     double time_s;       /* Of the bytes, one collective after another, no hop latency. */
     double hop_s;        /* Hop latencies of one gather or scatter that has no bytes. */
     double hops_total_s; /* Of all of them, one after another. */
@@ -45,11 +47,13 @@ struct roofline_beside {
 /* The book's rules. Widths and tokens are 0 where a rule does not apply. `critical` is the book's
  * form, `exact` has (N-1)/N, `crossing` also the hops and this workload's own FLOP. */
 struct roofline_rules {
-    double alpha; /* C/W for two-byte numbers: FLOP/s over bytes/s of an axis both ways. */
+    double alpha; /* C/W for two-byte numbers: FLOP/s over roofline_axis_bytes_per_s(). */
     double tokens_per_chip;
     double fsdp_critical_tokens; /* alpha/(M_X·Y) tokens a chip: fewer are communication bound. */
     double fsdp_exact_tokens;
     double fsdp_crossing_tokens;
+    double dp_critical_tokens; /* alpha/(M_dp·X·Y): fewer leave a reduction of gradients exposed. */
+    double dp_exact_tokens;
     double tp_critical_width; /* Y·alpha/M_Y: a narrower block is communication bound. */
     double tp_exact_width;
     double tp_mlp_width;          /* F·matrices/2: what the MLP has to offer against it. */
@@ -77,8 +81,8 @@ struct roofline {
      * least lower_s. */
     double critical_s;
     double tp_excess_s;   /* The second of these. */
-    const char *bound_by; /* "mxu", "vpu", "hbm", "ici" */
-    int32_t bound_axis;   /* The machine axis if it is "ici", else -1. */
+    const char *bound_by; /* "mxu", "vpu", "hbm", "ici", or a level: "NVLink", "DCN" */
+    int32_t bound_axis;   /* The machine axis if it is "ici" or a level, else -1. */
 
     double useful_flop;           /* 6·P·tokens over the machine. */
     double useful_attention_flop; /* Beside it. */
@@ -110,6 +114,10 @@ void roofline_from_counts(const struct workload_plan *plan, const struct machine
 
 /* The group of that name, or NULL. */
 const struct roofline_group *roofline_group_find(const struct roofline *roofline, const char *name);
+
+/* W of the book's C/W: bytes per second of a grid axis both ways, or of what the nearest level has
+ * for a chip where there is no grid. */
+double roofline_axis_bytes_per_s(const struct machine *machine);
 
 /* Seconds that the links of a group need for an AllGather or ReduceScatter of `bytes`, all of its
  * axes busy equally long and no hop taking time. */

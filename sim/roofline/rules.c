@@ -27,26 +27,31 @@ void rules_evaluate(const struct workload_plan *plan, const struct machine *mach
     struct roofline_rules *rules = &roofline->rules;
     const struct roofline_group *fsdp = roofline_group_find(roofline, "fsdp");
     const struct roofline_group *tp = roofline_group_find(roofline, "tp");
-    double const both_ways = 2 * (double)machine->chip.ici_bytes_per_s;
+    const struct roofline_group *dp = roofline_group_find(roofline, "dp");
     double const chips = machine->chip_count;
     double const two_bytes = 16;
-    rules->alpha = roofline->math_flop_per_s / both_ways;
+    rules->alpha = roofline->math_flop_per_s / roofline_axis_bytes_per_s(machine);
     rules->tokens_per_chip = (double)plan->batch_tokens / chips;
     double const weight = format_bits(plan->formats.weights) / two_bytes;
     double const activation = format_bits(plan->formats.activations) / two_bytes;
     double const tp_ranks = mesh->axis[MESH_TP].size;
     if (fsdp != NULL) {
-        double const ranks = (double)fsdp->rank_count;
         double const microbatches = plan->accumulate; /* Each gathers the weights again. */
         rules->fsdp_critical_tokens =
             microbatches * weight * rules->alpha / (fsdp->axes * tp_ranks);
-        rules->fsdp_exact_tokens = rules->fsdp_critical_tokens * (ranks - 1) / ranks;
+        rules->fsdp_exact_tokens = rules->fsdp_critical_tokens * fsdp->finite_share;
         rules->fsdp_crossing_tokens =
             rules->tokens_per_chip * (fsdp->time_s + fsdp->hops_total_s) / roofline->math_s;
     }
+    if (dp != NULL) {
+        double const gradient = format_bits(plan->formats.gradients) / two_bytes;
+        rules->dp_critical_tokens =
+            gradient * rules->alpha / (dp->axes * tp_ranks * mesh->axis[MESH_FSDP].size);
+        rules->dp_exact_tokens = rules->dp_critical_tokens * dp->finite_share;
+    }
     if (tp != NULL) {
         rules->tp_critical_width = activation * tp_ranks * rules->alpha / tp->axes;
-        rules->tp_exact_width = rules->tp_critical_width * (tp_ranks - 1) / tp_ranks;
+        rules->tp_exact_width = rules->tp_critical_width * tp->finite_share;
         tp_widths(plan, mesh, rules);
     }
     if (fsdp != NULL && tp != NULL) {

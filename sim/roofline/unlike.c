@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "sim/base/units.h"
+#include "sim/roofline/wire.h"
 
 void unlike_slowest_chip(const struct machine *machine, double *ret_math, double *ret_hbm)
 {
@@ -33,6 +34,7 @@ static bool lies_on(const struct machine_link_override *link, uint32_t axis)
 static double odd_link(const struct machine *machine, uint32_t axis, const char *algorithm,
                        bool slowest)
 {
+    if (machine->axis_level[axis] != LEVEL_NONE) return wire_level_rate(machine, axis);
     bool const one_way = is(algorithm, "ring-one-way");
     uint64_t const length = machine->shape[axis];
     uint64_t const links = machine->chip_count / length *

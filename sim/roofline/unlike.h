@@ -14,7 +14,8 @@
 void unlike_slowest_chip(const struct machine *machine, double *ret_math, double *ret_hbm);
 
 /* Bytes per second of one direction of an axis' links, one of them alone: the slowest or the
- * fastest that there is. `algorithm` tells which directions carry anything. */
+ * fastest that there is. `algorithm` tells which directions carry anything. Of an axis that a level
+ * serves, what a chip has of it. */
 double unlike_slowest_link(const struct machine *machine, uint32_t axis, const char *algorithm);
 double unlike_fastest_link(const struct machine *machine, uint32_t axis, const char *algorithm);
 

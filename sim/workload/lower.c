@@ -153,13 +153,15 @@ uint32_t lower_plan(struct lower *lower, enum collective_kind kind, const struct
         }
     }
     SIM_ASSERT(program->plan_count < LOWER_PLANS_MAX);
-    struct plan_request const request = {
+    struct plan_request request = {
         .kind = kind,
         .algorithm = lower->local->plan->algorithm,
         .group = *group,
         .size_bytes = size_bytes,
         .chunk_count = chunks,
     };
+    for (uint32_t d = 0; d < group->dimension_count; d++)
+        if (group->dimension[d].switched) plan_request_links(lower->local->machine, &request);
     lower->status = plan_build(lower->arena, &request, "/run/algorithm",
                                &program->plans[program->plan_count], lower->error);
     if (lower->status != STATUS_OK) return LOWER_NONE;

@@ -1,0 +1,39 @@
+/*
+ * wire.h: what a level of switches has for each chip, as closed forms: the rate when all chips use
+ * it at once, and the latency to the farthest member.
+ *
+ * Sources: the book, chapter 12, Collectives (node, leaf, spine: bytes over the bandwidth of a
+ * level); chapter 5, data parallelism over DCN.
+ */
+#ifndef SIM_ROOFLINE_WIRE_H
+#define SIM_ROOFLINE_WIRE_H
+
+#include <stdint.h>
+
+#include "sim/collective/group.h"
+#include "sim/machine/machine.h"
+
+/* Bytes per second, one way, that a chip has of the level that serves an axis: its own cables, and
+ * its share of those that it has in common with others. */
+double wire_level_rate(const struct machine *machine, uint32_t axis);
+
+/* Up to where all of the dimension's members meet, and down again. */
+int64_t wire_level_latency_ps(const struct machine *machine,
+                              const struct group_dimension *dimension);
+
+/* The name of what serves an axis: "ici", "NVLink", "DCN". */
+const char *wire_name(const struct machine *machine, uint32_t axis);
+
+/* Bytes per second at which a gathered array passes a group, by the book's rule: on the grid all
+ * rings both ways together; through levels the least egress of one unit of each level, since what
+ * enters a node is shared by its members. `grid_bytes_per_s` is what the group's dimensions on the
+ * grid have together. */
+double wire_group_rate(const struct machine *machine, const struct group *group,
+                       double grid_bytes_per_s);
+
+/* The largest of (n-1)/n over those levels' rates, times wire_group_rate(): what is left of the
+ * time of an array if the finite number of units is counted. */
+double wire_group_share(const struct machine *machine, const struct group *group,
+                        double grid_bytes_per_s);
+
+#endif

@@ -1,0 +1,111 @@
+#include "tests/support/crossing.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdio.h>
+
+#include <cmocka.h>
+
+#include "sim/base/units.h"
+#include "tests/support/play.h"
+
+enum { TEXT_BYTES = 1024 };
+
+static struct crossing_pass phase_of(const struct trace *trace, enum program_phase phase)
+{
+    double const second = (double)TIME_PS_PER_S;
+    const struct trace_phase *at = &trace->phase[phase];
+    return (struct crossing_pass){(double)(at->end_ps - at->begin_ps) / second,
+                                  (double)at->compute_ps / second};
+}
+
+struct crossing_step crossing_played(const struct crossing_setup *setup, uint64_t tokens,
+                                     uint64_t mlp_width, uint32_t layers, bool collective_matmul)
+{
+    char text[TEXT_BYTES];
+    int const length = snprintf(
+        text, sizeof text,
+        "{\"podsim\": 1, \"title\": \"crossing\", \"machine\": {%s, \"profile\": \"ideal\"}, "
+        "\"mesh\": %s, \"workload\": {\"kind\": \"train_step\", \"model\": {\"kind\": \"mlp\", "
+        "\"D\": %llu, \"F\": %llu, \"layers\": %u, \"matrices\": 2}, \"batch_tokens\": %llu, "
+        "\"gather\": \"%s\", \"allow_oversubscription\": true}, "
+        "\"run\": {\"collective_matmul\": %s}}",
+        setup->machine, setup->mesh, (unsigned long long)setup->width,
+        (unsigned long long)mlp_width, layers, (unsigned long long)tokens, setup->gather,
+        collective_matmul ? "true" : "false");
+    assert_true(length > 0 && length < TEXT_BYTES);
+    struct play play;
+    play_run(&play, text, NULL);
+    double const second = (double)TIME_PS_PER_S;
+    struct crossing_step const step = {
+        .forward = phase_of(&play.trace, PROGRAM_PHASE_FORWARD),
+        .backward = phase_of(&play.trace, PROGRAM_PHASE_BACKWARD),
+        .whole = {(double)play.trace.step_ps / second, (double)play.trace.compute_ps / second},
+        .over_math = (double)play.trace.step_ps / second / play.roofline.math_s,
+    };
+    play_close(&play);
+    return step;
+}
+
+static struct crossing_pass difference(struct crossing_pass more, struct crossing_pass less)
+{
+    return (struct crossing_pass){(more.time_s - less.time_s) / CROSSING_LAYERS,
+                                  (more.math_s - less.math_s) / CROSSING_LAYERS};
+}
+
+struct crossing_step crossing_layer(const struct crossing_setup *setup, uint64_t tokens,
+                                    uint64_t mlp_width, bool collective_matmul)
+{
+    struct crossing_step const less =
+        crossing_played(setup, tokens, mlp_width, CROSSING_LAYERS, collective_matmul);
+    struct crossing_step const more =
+        crossing_played(setup, tokens, mlp_width, 2 * CROSSING_LAYERS, collective_matmul);
+    return (struct crossing_step){.forward = difference(more.forward, less.forward),
+                                  .backward = difference(more.backward, less.backward),
+                                  .whole = difference(more.whole, less.whole)};
+}
+
+static const struct crossing_pass *pass_of(const struct crossing_step *step, enum crossing_of of)
+{
+    return of == CROSSING_FORWARD    ? &step->forward
+           : of == CROSSING_BACKWARD ? &step->backward
+                                     : &step->whole;
+}
+
+static double gap_s(const struct crossing_setup *setup, uint64_t tokens, enum crossing_of of,
+                    double communication_s)
+{
+    struct crossing_step const at =
+        crossing_layer(setup, tokens * setup->chips, setup->mlp_width, true);
+    return pass_of(&at, of)->math_s - communication_s;
+}
+
+double crossing_tokens(const struct crossing_setup *setup, enum crossing_of of)
+{
+    struct crossing_step const few =
+        crossing_layer(setup, (uint64_t)CROSSING_ROWS * setup->chips, setup->mlp_width, true);
+    double const communication_s = pass_of(&few, of)->time_s;
+    uint64_t low = 1, high = setup->tokens_max / CROSSING_ROWS;
+    while (high - low > 1) {
+        uint64_t const middle = (low + high) / 2;
+        if (gap_s(setup, middle * CROSSING_ROWS, of, communication_s) < 0)
+            low = middle;
+        else
+            high = middle;
+    }
+    double const below = gap_s(setup, low * CROSSING_ROWS, of, communication_s);
+    double const above = gap_s(setup, high * CROSSING_ROWS, of, communication_s);
+    if (below >= 0 || above < 0)
+        fail_msg("%s: no crossing below %llu tokens", setup->name,
+                 (unsigned long long)setup->tokens_max);
+    return CROSSING_ROWS * ((double)low + below / (below - above));
+}
+
+void crossing_assert_near(const char *what, double wanted, double got, double tolerance)
+{
+    print_message("    %-44s exact %9.4f  played %9.4f  %+.2f %%\n", what, wanted, got,
+                  100 * (got / wanted - 1));
+    if (got < wanted * (1 - tolerance) || got > wanted * (1 + tolerance))
+        fail_msg("%s: %.4f is not within %.1f %% of %.4f", what, got, 100 * tolerance, wanted);
+}

@@ -46,6 +46,7 @@ void account_class(struct replay *replay, const struct program_op *op, uint32_t 
         &replay->classes[(uint64_t)op->class_index * replay->chip_count + chip];
     total->count++;
     total->busy_ps += end_ps - begin_ps;
+    total->end_ps = end_ps;
 }
 
 static void memory_take(struct replay *replay, uint32_t chip, enum program_memory memory,
@@ -115,6 +116,7 @@ void account_record(struct replay *replay, const struct trace_record *record)
 
 static void link_results(const struct replay *replay, struct trace *trace)
 {
+    static const struct link_waits none = {0, 0};
     for (uint32_t port = 0; port < replay->port_count; port++) {
         struct trace_link *result = &trace->link[port];
         result->queued_ps = replay->queued_ps[port];
@@ -125,10 +127,15 @@ static void link_results(const struct replay *replay, struct trace *trace)
             result->link_count++;
             result->sum_bytes += link->bytes;
             result->sum_busy_ps += link->busy_ps;
+            const struct link_waits *waits = replay->waits == NULL ? &none : &replay->waits[index];
+            result->sum_waited_ps += waits->waited_ps;
+            result->sum_messages += waits->messages;
             if (link->busy_ps <= result->busy_ps && result->busy_ps > 0) continue;
             result->busy_ps = link->busy_ps;
             result->busiest_chip = fold_machine_chip(replay->fold, replay->machine, chip);
             result->bytes = link->bytes;
+            result->waited_ps = waits->waited_ps;
+            result->messages = waits->messages;
         }
     }
 }
@@ -164,6 +171,24 @@ static void demand_results(const struct replay *replay, uint32_t chip, struct tr
     units_wide const vector_ps = (units_wide)(uint64_t)replay->vector_ps[chip] * PPM_ONE;
     trace->queue_busy_ps[TRACE_QUEUE_VPU] += (int64_t)(vector_ps / kind->math_ppm);
     trace->dma_ps = replay->dma_ps[chip];
+}
+
+static enum status class_results(struct arena *arena, const struct replay *replay, uint32_t chip,
+                                 struct trace *trace, struct error *reterr)
+{
+    void *memory = NULL;
+    STATUS_TRY(arena_try(arena, trace->class_count, sizeof *trace->classes, &memory, reterr));
+    trace->classes = memory;
+    for (uint32_t kind = 0; kind < trace->class_count; kind++) {
+        const struct class_total *totals = &replay->classes[(uint64_t)kind * replay->chip_count];
+        struct trace_class *class = &trace->classes[kind];
+        class->count = totals[chip].count;
+        class->busy_ps = totals[chip].busy_ps;
+        class->exposed_ps = totals[chip].exposed_ps;
+        for (uint32_t other = 0; other < replay->chip_count; other++)
+            if (totals[other].end_ps > class->end_ps) class->end_ps = totals[other].end_ps;
+    }
+    return STATUS_OK;
 }
 
 static void memory_results(const struct replay *replay, struct trace *trace)
@@ -219,16 +244,9 @@ enum status account_results(struct arena *arena, struct replay *replay, struct t
     link_results(replay, &trace);
     memory_results(replay, &trace);
 
-    void *memory = NULL;
-    STATUS_TRY(arena_try(arena, trace.class_count, sizeof *trace.classes, &memory, reterr));
-    trace.classes = memory;
-    for (uint32_t kind = 0; kind < trace.class_count; kind++) {
-        const struct class_total *total =
-            &replay->classes[(uint64_t)kind * replay->chip_count + last];
-        trace.classes[kind] = (struct trace_class){
-            .count = total->count, .busy_ps = total->busy_ps, .exposed_ps = total->exposed_ps};
-    }
+    STATUS_TRY(class_results(arena, replay, last, &trace, reterr));
     if (replay->record_count > 0) {
+        void *memory = NULL;
         STATUS_TRY(arena_try(arena, replay->record_count, sizeof *trace.record, &memory, reterr));
         trace.record = memory;
         memcpy(trace.record, replay->record, replay->record_count * sizeof *trace.record);

@@ -55,6 +55,10 @@ static inline int64_t link_take(struct replay *replay, struct link_state *link,
     link->free_ps = depart_ps;
     link->busy_ps += cost->link_ps;
     link->bytes += cost->bytes;
+    if (replay->waits != NULL) {
+        replay->waits[link - replay->links].waited_ps += (uint64_t)(start_ps - now_ps);
+        replay->waits[link - replay->links].messages++;
+    }
     replay->transfers++;
     if (replay->recording && replay->chips[chip].shown)
         link_record(replay, lane, chip, port, start_ps, depart_ps, cost->bytes);

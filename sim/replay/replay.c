@@ -83,6 +83,7 @@ static enum status state_build(struct arena *arena, struct replay *replay, struc
         VECTOR,
         LANES,
         LINKS,
+        WAITS,
         BREAKDOWNS,
         SPANS,
         CLASSES,
@@ -100,6 +101,8 @@ static enum status state_build(struct arena *arena, struct replay *replay, struc
         [VECTOR] = {chips, sizeof *replay->vector_ps},
         [LANES] = {chips * replay->lane_count, sizeof *replay->lanes},
         [LINKS] = {chips * replay->port_count, sizeof *replay->links},
+        [WAITS] = {replay->options->count_waits ? chips * replay->port_count : 0,
+                   sizeof *replay->waits},
         [BREAKDOWNS] = {chips * PROGRAM_PHASE_COUNT, sizeof *replay->breakdowns},
         [SPANS] = {chips * PROGRAM_PHASE_COUNT, sizeof *replay->spans},
         [CLASSES] = {chips * program->class_count, sizeof *replay->classes},
@@ -117,6 +120,7 @@ static enum status state_build(struct arena *arena, struct replay *replay, struc
     memset(replay->running, 0xff, chips * replay->stream_count * sizeof *replay->running);
     replay->lanes = array[LANES];
     replay->links = array[LINKS];
+    replay->waits = replay->options->count_waits ? array[WAITS] : NULL;
     replay->breakdowns = array[BREAKDOWNS];
     replay->spans = array[SPANS];
     replay->classes = array[CLASSES];

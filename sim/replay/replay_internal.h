@@ -104,6 +104,13 @@ struct link_state {
     uint64_t bytes;
 };
 
+/* What its messages waited, where the caller asks for it: apart, for it costs a long run some
+ * percent. */
+struct link_waits {
+    uint64_t waited_ps; /* All of them together; it may wrap where a run lasts for days. */
+    uint64_t messages;
+};
+
 /* A lane of one plan, and what all chips have in common there. Constant but for `known`. */
 struct lane_table {
     const struct primitive *primitive;
@@ -219,6 +226,7 @@ struct class_total {
     uint64_t count;
     int64_t busy_ps;
     int64_t exposed_ps;
+    int64_t end_ps; /* Of the last one. */
 };
 
 struct memory_state {
@@ -282,6 +290,7 @@ struct replay {
     int64_t *vector_ps;       /* and VPU time, at the rate of chips like the others. */
     struct lane_state *lanes; /* [lane][chip] */
     struct link_state *links; /* [port][chip] */
+    struct link_waits *waits; /* The same, or NULL. */
     struct need_cache needs[PROGRAM_STREAMS_MAX][NEED_CACHES];
 
     struct breakdown *breakdowns;  /* [phase][chip] */

@@ -59,6 +59,7 @@ struct trace_class { /* Of one class of ops, on the reported chip. */
     int64_t busy_ps;    /* Sum over ops of end - begin. */
     int64_t exposed_ps; /* Of it, while the compute stream was idle. Where several collectives
                            run at once each is charged in full: shares do not add up. */
+    int64_t end_ps;     /* When the last chip of all has ended the last of them. */
 };
 
 struct trace_phase {
@@ -76,6 +77,11 @@ struct trace_link {
     uint32_t busiest_chip; /* The machine's chip that the busiest link leaves. */
     int64_t sum_busy_ps;   /* Over all replayed chips. */
     int64_t queued_ps;     /* Longest wait of a message for that port's link. */
+    /* Only where the run was asked to count them: */
+    uint64_t waited_ps;     /* On the busiest link, by all of its messages together: over a time, */
+    uint64_t messages;      /* the mean number that wait; over their count, the mean wait. */
+    uint64_t sum_waited_ps; /* Over all replayed chips. */
+    uint64_t sum_messages;
 };
 
 struct trace {

@@ -1,0 +1,127 @@
+#include "sim/roofline/collective_bound.h"
+
+#include <math.h>
+
+#include "sim/base/units.h"
+#include "sim/roofline/collective_cuts.h"
+
+static double seconds(int64_t ps)
+{
+    return (double)ps / (double)TIME_PS_PER_S;
+}
+
+/* The fastest hop of an axis. */
+static double hop_s(const struct machine *machine, uint32_t axis)
+{
+    int64_t hop_ps = machine->chip.hop_latency_ps;
+    for (uint32_t k = 0; k < machine->link_override_count; k++) {
+        const struct machine_link_override *link = &machine->links[k];
+        if (link->from[axis] != link->to[axis] && link->latency_ps > 0 && link->latency_ps < hop_ps)
+            hop_ps = link->latency_ps;
+    }
+    return seconds(hop_ps);
+}
+
+/* From one member to another that is `apart` places on, on the grid or through a level. */
+static double way_s(const struct machine *machine, const struct group_dimension *dimension,
+                    uint32_t apart)
+{
+    uint32_t const axis = dimension->axis, length = machine->shape[axis];
+    uint32_t const links = apart * dimension->stride;
+    if (machine->axis_level[axis] == LEVEL_NONE) {
+        bool const closes = dimension->ring || machine->wrap[axis];
+        return (closes && length - links < links ? length - links : links) * hop_s(machine, axis);
+    }
+    const struct level *level = &machine->level[machine->axis_level[axis]];
+    uint32_t const from[MACHINE_AXES_MAX] = {0};
+    uint32_t to[MACHINE_AXES_MAX] = {0};
+    to[axis] = links;
+    uint32_t const top = level_meeting_tier(level, from, to);
+    double total = 0;
+    for (uint32_t tier = 0; links > 0 && tier <= top && tier < level->tier_count; tier++)
+        total += 2 * seconds(level->tier[tier].latency_ps);
+    return total;
+}
+
+static bool is_rooted(enum collective_kind kind)
+{
+    return kind == COLLECTIVE_BROADCAST || kind == COLLECTIVE_REDUCE || kind == COLLECTIVE_GATHER ||
+           kind == COLLECTIVE_SCATTER;
+}
+
+/* Places between members that must hear of each other, at most: all pairs, those with the root, or
+ * the one that a permute names. */
+static uint32_t reach(const struct group *group, const struct collective_query *query,
+                      uint32_t index)
+{
+    const struct group_dimension *dimension = &group->dimension[index];
+    uint32_t const size = dimension->size;
+    if (query->kind == COLLECTIVE_PERMUTE) {
+        int32_t const offset = query->offset[index];
+        return (uint32_t)(offset < 0 ? -offset : offset);
+    }
+    if (dimension->ring) return size / 2;
+    if (dimension->switched || !is_rooted(query->kind)) return size - 1;
+    uint32_t const root = collective_root_digit(group, query->root, index);
+    return root > size - 1 - root ? root : size - 1 - root;
+}
+
+/* A message goes over the grid hop by hop, or once through the nearest level that joins its ends;
+ * so axes of the grid add up, and levels do not. */
+static double latency_s(const struct machine *machine, const struct group *group,
+                        const struct collective_query *query)
+{
+    double grid = 0, levels = 0, nearest = INFINITY;
+    for (uint32_t i = 0; i < group->dimension_count; i++) {
+        const struct group_dimension *dimension = &group->dimension[i];
+        double const way = way_s(machine, dimension, reach(group, query, i));
+        nearest = fmin(nearest, way_s(machine, dimension, 1));
+        if (machine->axis_level[dimension->axis] == LEVEL_NONE)
+            grid += way;
+        else
+            levels = fmax(levels, way);
+    }
+    double const farthest = fmax(grid, levels);
+    bool const unknown = query->kind == COLLECTIVE_PERMUTE && farthest == 0;
+    return (unknown ? nearest : farthest) + seconds(machine->chip.message_overhead_ps);
+}
+
+/* The rank with the most to read and write: what it holds is read, what it has not is written. */
+static double hbm_s(const struct machine *machine, const struct group *group,
+                    const struct collective_query *query)
+{
+    double const v = (double)query->array_bytes, n = (double)group_rank_count(group);
+    double bytes = v;
+    if (query->kind == COLLECTIVE_ALL_REDUCE) bytes = v * (2 * n - 1) / n;
+    if (query->kind == COLLECTIVE_ALL_TO_ALL) bytes = 2 * v * (n - 1) / (n * n);
+    if (query->kind == COLLECTIVE_GATHER || query->kind == COLLECTIVE_SCATTER)
+        bytes = v * (n - 1) / n;
+    return bytes / (double)machine->chip.hbm_bytes_per_s;
+}
+
+void collective_bound(const struct machine *machine, const struct group *group,
+                      const struct collective_query *query, struct collective_bound *ret_bound)
+{
+    SIM_ASSERT(query->kind < COLLECTIVE_KIND_COUNT);
+    struct collective_bound bound = {
+        .bound_by = "latency", .where = "", .axis = -1, .level = -1, .tier = -1};
+    if (group->dimension_count > 0) {
+        struct collective_cut const cut = collective_tightest_cut(machine, group, query);
+        bound.latency_s = latency_s(machine, group, query);
+        bound.hbm_s = hbm_s(machine, group, query);
+        bound.bytes_s = cut.book_s;
+        bound.time_s = fmax(fmax(bound.latency_s, bound.bytes_s), bound.hbm_s);
+        bound.strict_s = fmax(fmax(bound.latency_s, cut.strict_s), bound.hbm_s);
+        bound.strict_s = fmin(bound.strict_s, bound.time_s);
+        if (bound.time_s > bound.latency_s && bound.bytes_s >= bound.hbm_s) {
+            bound.bound_by = cut.bound_by;
+            bound.where = cut.where;
+            bound.axis = cut.axis;
+            bound.level = cut.level;
+            bound.tier = cut.tier;
+        } else if (bound.time_s > bound.latency_s) {
+            bound.bound_by = "hbm";
+        }
+    }
+    *ret_bound = bound;
+}

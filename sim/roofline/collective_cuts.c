@@ -1,0 +1,353 @@
+#include "sim/roofline/collective_cuts.h"
+
+#include <math.h>
+#include <stddef.h>
+
+#include "sim/base/units.h"
+#include "sim/roofline/unlike.h"
+
+struct search {
+    const struct machine *machine;
+    const struct group *group;
+    const struct collective_query *query;
+    double array_bytes, ranks;
+    double grid_ranks; /* Of one island of the grid: a slice. */
+    struct collective_cut cut;
+};
+
+uint32_t collective_root_digit(const struct group *group, uint32_t rank, uint32_t dimension)
+{
+    for (uint32_t d = group->dimension_count; d-- > dimension + 1;)
+        rank /= group->dimension[d].size;
+    return rank % group->dimension[dimension].size;
+}
+
+static bool on_grid(const struct search *search, uint32_t index)
+{
+    return search->machine->axis_level[search->group->dimension[index].axis] == LEVEL_NONE;
+}
+
+static void strict(struct search *search, double time_s)
+{
+    search->cut.strict_s = fmax(search->cut.strict_s, time_s);
+}
+
+static bool book(struct search *search, double time_s)
+{
+    if (time_s <= search->cut.book_s) return false;
+    search->cut.book_s = time_s;
+    search->cut.axis = search->cut.level = search->cut.tier = -1;
+    return true;
+}
+
+/* Bytes that must cross the border of `members` of `all` ranks one way, the busier one. A sum of
+ * all ranks needs that half of them tell the others at least; if the members are one of equal sets,
+ * that each tells its part and hears the result, on average over the sets. */
+static double crossing(const struct search *search, double members, double all, bool adds)
+{
+    double const v = search->array_bytes;
+    if (members >= all) return 0;
+    switch (search->query->kind) {
+    case COLLECTIVE_ALL_REDUCE:
+        if (adds || fmod(all, members) != 0) return v;
+        return 2 * v * (1 - members / all);
+    case COLLECTIVE_ALL_TO_ALL:
+        return v * members * (all - members) / (search->ranks * search->ranks);
+    case COLLECTIVE_ALL_GATHER:
+    case COLLECTIVE_REDUCE_SCATTER:
+    case COLLECTIVE_GATHER:
+    case COLLECTIVE_SCATTER:
+        return v * (1 - members / all);
+    case COLLECTIVE_BROADCAST:
+    case COLLECTIVE_REDUCE:
+        return v;
+    case COLLECTIVE_PERMUTE:
+    case COLLECTIVE_KIND_COUNT:
+        break;
+    }
+    return 0;
+}
+
+/* --- Levels --- */
+
+/* Whether an axis is inside what a level joins: a chip's neighbours on the grid, its node. */
+static bool is_nearer(const struct machine *machine, uint32_t axis, uint32_t level)
+{
+    return machine->axis_level[axis] == LEVEL_NONE || machine->axis_level[axis] < level;
+}
+
+/* The chips that cannot be told apart by a tier of a level, and what leads up from them. */
+struct block {
+    double chips;
+    double members; /* Of the group. */
+    double units;   /* Of the tier below, that they fill. */
+    double bytes_per_s;
+};
+
+static struct block block_of(const struct search *search, uint32_t index, uint32_t tier)
+{
+    const struct machine *machine = search->machine;
+    const struct level *level = &machine->level[index];
+    struct block block = {1, 1, 1, 0};
+    uint32_t length[MACHINE_AXES_MAX];
+    for (uint32_t axis = 0; axis < machine->axis_count; axis++) {
+        uint32_t const box = tier == 0 ? 1 : level->tier[tier - 1].box[axis];
+        uint32_t const shape = machine->shape[axis];
+        uint32_t const cut = box < shape ? box : shape;
+        bool const nearer = is_nearer(machine, axis, index);
+        length[axis] = nearer ? shape : machine->axis_level[axis] == index ? cut : 1;
+        block.chips *= length[axis];
+        block.units *= nearer ? (shape + cut - 1) / cut : 1; /* A last one may be smaller. */
+    }
+    for (uint32_t i = 0; i < search->group->dimension_count; i++) {
+        const struct group_dimension *dimension = &search->group->dimension[i];
+        uint32_t const places = (length[dimension->axis] - 1) / dimension->stride + 1;
+        block.members *= places < dimension->size ? places : dimension->size;
+    }
+    block.bytes_per_s =
+        block.units * level->tier[tier].cable_count * (double)level->tier[tier].cable_bytes_per_s;
+    return block;
+}
+
+/* What chips have of the levels beyond one, at most: their own cables. */
+static double farther_rate(const struct search *search, uint32_t level, double chips)
+{
+    double rate = 0;
+    for (uint32_t far = level; far < search->machine->level_count; far++)
+        rate += chips * search->machine->level[far].tier[0].cable_count *
+                (double)search->machine->level[far].tier[0].cable_bytes_per_s;
+    return rate;
+}
+
+/* A permute's ranks all send at once: each has its own cables of the farthest level it crosses. */
+static double shifted(const struct search *search, uint32_t index, uint32_t tier,
+                      const struct block *block)
+{
+    const struct group *group = search->group;
+    bool crosses = false;
+    for (uint32_t i = 0; i < group->dimension_count; i++) {
+        if (search->query->offset[i] == 0 || on_grid(search, i)) continue;
+        uint32_t const level = search->machine->axis_level[group->dimension[i].axis];
+        if (level > index) return 0;
+        crosses = crosses || level == index;
+    }
+    return crosses && tier == 0 ? search->array_bytes * block->members : 0;
+}
+
+/* Time of the adders: the units above a block's siblings add what these send up. */
+static double adding_s(const struct search *search, uint32_t index, uint32_t tier,
+                       const struct block *below, const struct block *above)
+{
+    const struct level_tier *own = &search->machine->level[index].tier[tier];
+    if (search->query->element_bytes == 0 || above->members <= below->members) return 0;
+    double units = 1;
+    for (uint32_t axis = 0; axis < search->machine->axis_count; axis++) {
+        uint32_t const shape = search->machine->shape[axis];
+        if (is_nearer(search->machine, axis, index))
+            units *= (shape + own->box[axis] - 1) / own->box[axis];
+    }
+    double const inputs = above->members / below->members - 1;
+    double const groups = above->chips / above->members;
+    return groups * inputs * search->array_bytes / search->query->element_bytes /
+           (units * (double)own->reduce_flop_per_s);
+}
+
+static struct block whole_island(const struct search *search, uint32_t index)
+{
+    const struct machine *machine = search->machine;
+    struct block island = {1, 1, 1, 0};
+    for (uint32_t axis = 0; axis < machine->axis_count; axis++)
+        if (is_nearer(machine, axis, index + 1)) island.chips *= machine->shape[axis];
+    for (uint32_t i = 0; i < search->group->dimension_count; i++)
+        if (is_nearer(machine, search->group->dimension[i].axis, index + 1))
+            island.members *= search->group->dimension[i].size;
+    return island;
+}
+
+static bool can_add(const struct search *search, uint32_t index)
+{
+    const struct level *level = &search->machine->level[index];
+    bool can = search->query->in_network;
+    for (uint32_t tier = 0; tier < level->tier_count; tier++) {
+        bool const used = tier == 0 || block_of(search, index, tier).members <
+                                           whole_island(search, index).members;
+        can = can &&
+              (!used || (level->tier[tier].multicasts && level->tier[tier].reduce_flop_per_s > 0));
+    }
+    return can;
+}
+
+static void cut_level(struct search *search, uint32_t index)
+{
+    const struct level *level = &search->machine->level[index];
+    struct block const island = whole_island(search, index);
+    bool const adds = can_add(search, index);
+    for (uint32_t tier = 0; tier < level->tier_count; tier++) {
+        struct block const block = block_of(search, index, tier);
+        bool const top = tier + 1 == level->tier_count;
+        struct block const above = top ? island : block_of(search, index, tier + 1);
+        double const share = block.members / block.chips;
+        bool const permutes = search->query->kind == COLLECTIVE_PERMUTE;
+        double const inside = permutes ? shifted(search, index, tier, &block)
+                                       : crossing(search, block.members, island.members, adds);
+        double const outside =
+            permutes ? inside
+                     : crossing(search, block.members, search->ranks, search->query->in_network);
+        strict(search, outside / share /
+                           (block.bytes_per_s + farther_rate(search, index + 1, block.chips)));
+        bool const wider = book(search, inside / share / block.bytes_per_s);
+        bool const slow = adds && search->query->kind == COLLECTIVE_ALL_REDUCE &&
+                          book(search, adding_s(search, index, tier, &block, &above));
+        if (!wider && !slow) continue;
+        search->cut.bound_by = tier == 0 && !slow ? "port" : "switch";
+        search->cut.where = slow ? level->tier[tier].name : level->tier[tier].cable_name;
+        search->cut.level = (int32_t)index;
+        search->cut.tier = (int32_t)tier;
+    }
+}
+
+/* --- The grid --- */
+
+/* Links' rates of a dimension into a member. Strided members share theirs with the groups they are
+ * interleaved with. At the end of a line there is one, where nothing wraps around behind it. */
+static double dimension_rate(const struct search *search, uint32_t index, bool ends, bool as_book)
+{
+    const struct group_dimension *dimension = &search->group->dimension[index];
+    bool const closes = dimension->ring || (!as_book && search->machine->wrap[dimension->axis]);
+    double const link = unlike_fastest_link(search->machine, dimension->axis, NULL);
+    double const size = dimension->size;
+    double const links = closes ? 2 : ends ? 1 : 2 * (size - 1) / size;
+    return links * link / dimension->stride;
+}
+
+/* The members that agree in the dimensions of a subset, at a corner of all of them. */
+static void cut_subset(struct search *search, uint32_t subset)
+{
+    double size = 1, corner = 0, corner_strict = 0, average_strict = 0;
+    int32_t axis = -1;
+    for (uint32_t i = 0; i < search->group->dimension_count; i++) {
+        if ((subset >> i & 1) == 0) continue;
+        size *= search->group->dimension[i].size;
+        corner += dimension_rate(search, i, true, true);
+        corner_strict += dimension_rate(search, i, true, false);
+        average_strict += dimension_rate(search, i, false, false);
+        axis = axis < 0 ? (int32_t)search->group->dimension[i].axis : INT32_MAX;
+    }
+    double const members = search->grid_ranks / size;
+    double const far = farther_rate(search, 0, members);
+    double const need = crossing(search, members, search->grid_ranks, false);
+    if (search->query->kind == COLLECTIVE_ALL_REDUCE) {
+        double const v = search->array_bytes;
+        strict(search, v / (members * corner_strict + far));
+        strict(search, 2 * v * (1 - members / search->ranks) / (members * average_strict + far));
+    } else {
+        strict(search,
+               crossing(search, members, search->ranks, false) / (members * corner_strict + far));
+    }
+    if (!book(search, need / (members * corner))) return;
+    search->cut.bound_by = "wire";
+    search->cut.axis = axis == INT32_MAX ? -1 : axis;
+    search->cut.where = axis == INT32_MAX ? "grid" : search->machine->axis_name[axis];
+}
+
+/* A dimension cut through its middle: half of an exchange crosses. */
+static void cut_middle(struct search *search, uint32_t index)
+{
+    const struct group_dimension *dimension = &search->group->dimension[index];
+    double const size = dimension->size, half = dimension->size / 2, n = search->ranks;
+    double const island = search->grid_ranks / n;
+    double const crossed =
+        search->array_bytes * island * island * half * (size - half) / (size * size);
+    bool const wraps = search->machine->wrap[dimension->axis];
+    double const lines = search->grid_ranks / size / dimension->stride *
+                         unlike_fastest_link(search->machine, dimension->axis, NULL);
+    double const far = farther_rate(search, 0, search->grid_ranks / 2);
+    strict(search, crossed / ((wraps || dimension->ring ? 2 : 1) * lines + far));
+    if (!book(search, crossed / ((dimension->ring ? 2 : 1) * lines))) return;
+    search->cut.bound_by = "wire";
+    search->cut.axis = (int32_t)dimension->axis;
+    search->cut.where = search->machine->axis_name[dimension->axis];
+}
+
+/* The root's own links: those of a line's end are fewer. On a line also the longer side of it. */
+static void cut_root(struct search *search)
+{
+    double rate = farther_rate(search, 0, 1), v = search->array_bytes;
+    for (uint32_t i = 0; i < search->group->dimension_count; i++) {
+        if (!on_grid(search, i)) continue;
+        const struct group_dimension *dimension = &search->group->dimension[i];
+        uint32_t const digit = collective_root_digit(search->group, search->query->root, i);
+        uint32_t const last = dimension->size - 1;
+        bool const closes = dimension->ring || search->machine->wrap[dimension->axis];
+        double const link = unlike_fastest_link(search->machine, dimension->axis, NULL);
+        rate += (closes || (digit > 0 && digit < last) ? 2 : 1) * link / dimension->stride;
+        double const side = digit > last - digit ? digit : last - digit;
+        double const lines = search->grid_ranks / dimension->size / dimension->stride * link;
+        if (closes || search->machine->level_count > 0) continue;
+        strict(search, v * side / dimension->size / lines);
+        if (!book(search, v * side / dimension->size / lines)) continue;
+        search->cut.bound_by = "wire";
+        search->cut.axis = (int32_t)dimension->axis;
+        search->cut.where = search->machine->axis_name[dimension->axis];
+    }
+    double const time_s = v * (1 - 1 / search->ranks) / rate;
+    strict(search, time_s);
+    if (!book(search, time_s)) return;
+    bool const wired = search->grid_ranks > 1;
+    search->cut.bound_by = wired ? "wire" : "port";
+    search->cut.where = wired ? "grid" : search->machine->level[0].tier[0].cable_name;
+}
+
+/* A shift: each message needs as many links as its ends are apart, over all links that chips have
+ * in the group's dimensions. */
+static void cut_shift(struct search *search)
+{
+    double rate = farther_rate(search, 0, 1), links = 0, v = search->array_bytes;
+    for (uint32_t i = 0; i < search->group->dimension_count; i++) {
+        if (!on_grid(search, i)) continue;
+        const struct group_dimension *dimension = &search->group->dimension[i];
+        int32_t const offset = search->query->offset[i];
+        uint32_t const up = (uint32_t)(offset < 0 ? -offset : offset) % dimension->size;
+        uint32_t const down = dimension->size - up;
+        links += up < down || !dimension->ring ? up : down;
+        rate += 2 * unlike_fastest_link(search->machine, dimension->axis, NULL) / dimension->stride;
+    }
+    double const time_s = v * (search->machine->level_count > 0 ? 1 : fmax(links, 1)) / rate;
+    strict(search, time_s);
+    if (!book(search, time_s)) return;
+    bool const wired = search->grid_ranks > 1;
+    search->cut.bound_by = wired ? "wire" : "port";
+    search->cut.where = wired ? "grid" : search->machine->level[0].tier[0].cable_name;
+}
+
+struct collective_cut collective_tightest_cut(const struct machine *machine,
+                                              const struct group *group,
+                                              const struct collective_query *query)
+{
+    struct search search = {
+        .machine = machine,
+        .group = group,
+        .query = query,
+        .array_bytes = (double)query->array_bytes,
+        .ranks = (double)group_rank_count(group),
+        .grid_ranks = 1,
+        .cut = {.bound_by = "", .where = "", .axis = -1, .level = -1, .tier = -1},
+    };
+    enum collective_kind const kind = query->kind;
+    uint32_t grid = 0;
+    for (uint32_t i = 0; i < group->dimension_count; i++) {
+        if (!on_grid(&search, i)) continue;
+        grid |= 1u << i;
+        search.grid_ranks *= group->dimension[i].size;
+    }
+    for (uint32_t level = 0; level < machine->level_count; level++) cut_level(&search, level);
+    if (kind == COLLECTIVE_PERMUTE) cut_shift(&search);
+    if (kind == COLLECTIVE_GATHER || kind == COLLECTIVE_SCATTER) cut_root(&search);
+    for (uint32_t subset = 1; subset <= grid; subset++)
+        if ((subset & ~grid) == 0 && kind != COLLECTIVE_PERMUTE && kind != COLLECTIVE_GATHER &&
+            kind != COLLECTIVE_SCATTER && kind != COLLECTIVE_ALL_TO_ALL)
+            cut_subset(&search, subset);
+    for (uint32_t i = 0; i < group->dimension_count; i++)
+        if (kind == COLLECTIVE_ALL_TO_ALL && on_grid(&search, i)) cut_middle(&search, i);
+    return search.cut;
+}

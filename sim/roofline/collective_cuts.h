@@ -1,0 +1,24 @@
+/*
+ * collective_cuts.h: what must cross the border of sets of ranks, over what there is to carry it:
+ * the part of collective_bound.h that is about bytes.
+ */
+#ifndef SIM_ROOFLINE_COLLECTIVE_CUTS_H
+#define SIM_ROOFLINE_COLLECTIVE_CUTS_H
+
+#include "sim/roofline/collective_bound.h"
+
+struct collective_cut {
+    double book_s, strict_s; /* As in collective_bound.h. */
+    const char *bound_by;    /* Of book_s. */
+    const char *where;
+    int32_t axis, level, tier;
+};
+
+struct collective_cut collective_tightest_cut(const struct machine *machine,
+                                              const struct group *group,
+                                              const struct collective_query *query);
+
+/* A rank's place in a dimension of its group; the last dimension is the fastest. */
+uint32_t collective_root_digit(const struct group *group, uint32_t rank, uint32_t dimension);
+
+#endif

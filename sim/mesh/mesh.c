@@ -66,24 +66,29 @@ static enum status check_part(const struct machine *machine, const struct mesh_a
     return STATUS_OK;
 }
 
-/* Parts of size 1 are left out of the group: nobody stands beside them. A strided part whose steps
- * reach around a wrapped axis closes into a ring through real links, as a whole axis does; a part
- * of neighbours does not, and neither does one that others continue. */
+/* A strided part whose steps reach around a wrapped axis closes into a ring through real links, as
+ * a whole axis does; a part of neighbours does not, and neither does one that others continue. */
+struct group_dimension mesh_dimension(const struct machine *machine, const struct mesh_part *part)
+{
+    return (struct group_dimension){
+        .axis = part->axis,
+        .size = part->size,
+        .stride = part->stride,
+        .name = machine_axis_name(machine, part->axis),
+        .switched = machine->axis_level[part->axis] != LEVEL_NONE,
+        .ring = machine->wrap[part->axis] &&
+                (uint64_t)part->size * part->stride == machine->shape[part->axis],
+    };
+}
+
+/* Parts of size 1 are left out of the group: nobody stands beside them. */
 static struct group group_of(const struct machine *machine, const struct mesh_axis *axis)
 {
     struct group group = {0};
     for (uint32_t i = 0; i < axis->part_count; i++) {
         const struct mesh_part *part = &axis->part[i];
         if (part->size == 1) continue;
-        group.dimension[group.dimension_count++] = (struct group_dimension){
-            .axis = part->axis,
-            .size = part->size,
-            .stride = part->stride,
-            .name = machine_axis_name(machine, part->axis),
-            .switched = machine->axis_level[part->axis] != LEVEL_NONE,
-            .ring = machine->wrap[part->axis] &&
-                    (uint64_t)part->size * part->stride == machine->shape[part->axis],
-        };
+        group.dimension[group.dimension_count++] = mesh_dimension(machine, part);
     }
     return group;
 }

@@ -65,6 +65,9 @@ struct mesh {
     uint32_t rank_count; /* Equal to the machine's chips. */
 };
 
+/* A part of an axis as collectives see it. */
+struct group_dimension mesh_dimension(const struct machine *machine, const struct mesh_part *part);
+
 /* Refused: an axis of the machine named twice in full, parts that do not divide, a mesh that does
  * not fill the machine. */
 enum status mesh_build(struct arena *arena, const struct mesh_plan *plan,

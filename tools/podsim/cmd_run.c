@@ -170,7 +170,7 @@ static int run(const struct options *options)
     pipeline_source_read(options, run.path, &run.source);
     add_engine(&run);
     enum status status = open_outputs(&run, &error);
-    if (status == STATUS_OK) status = shell_run(work, &run, &error);
+    if (status == STATUS_OK) status = shell_run(work, &run, "step", &error);
     int const exit_status = print(&run, status, &error);
     output_abandon(&run.json);
     output_abandon(&run.trace);

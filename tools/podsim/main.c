@@ -47,7 +47,7 @@ static void print_overview(FILE *file)
     (void)fprintf(file, "podsim plays a training step out on a model of a TPU pod: how long it "
                         "takes,\nwhat bounds it, what is exposed, and what memory it needs.\n\n");
     for (size_t i = 0; i < COMMAND_COUNT; i++)
-        (void)fprintf(file, "  podsim %-9s %s\n", commands[i]->name, commands[i]->summary);
+        (void)fprintf(file, "  podsim %-10s %s\n", commands[i]->name, commands[i]->summary);
     (void)fprintf(file, "\n  podsim VERB --help    explains a verb, with examples\n"
                         "  podsim --version\n\n"
                         "Begin with\n\n"

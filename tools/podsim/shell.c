@@ -22,6 +22,7 @@ struct shell {
     uv_signal_t terminate;
     shell_work_fn *work;
     void *owner;
+    const char *whole;
     enum status status;
     struct error *reterr;
     uint64_t begin_ns;
@@ -63,9 +64,13 @@ static void on_timer(uv_timer_t *timer)
     double const elapsed_s = (double)(uv_hrtime() - shell->begin_ns) * 1e-9;
     double const share = (double)atomic_load(&shell->share) / share_whole;
     double const events = (double)atomic_load(&shell->events);
-    if (share <= 0) return;
-    (void)fprintf(stderr, "\r\033[K%5.1f %% of the step, %.1f M events/s, %.0f s left", share * 100,
-                  events / elapsed_s * 1e-6, elapsed_s * (1 - share) / share);
+    if (share <= 0 && events <= 0) return;
+    (void)fprintf(stderr, "\r\033[K%5.1f %% of the %s, %.1f M events/s, ", share * 100,
+                  shell->whole, events / elapsed_s * 1e-6);
+    if (share > 0)
+        (void)fprintf(stderr, "%.0f s left", elapsed_s * (1 - share) / share);
+    else
+        (void)fprintf(stderr, "%.0f s so far", elapsed_s);
     (void)fflush(stderr);
     shell->shown = true;
 }
@@ -108,9 +113,9 @@ static int shell_start(struct shell *shell)
     return code;
 }
 
-enum status shell_run(shell_work_fn *work, void *owner, struct error *reterr)
+enum status shell_run(shell_work_fn *work, void *owner, const char *whole, struct error *reterr)
 {
-    struct shell shell = {.work = work, .owner = owner, .reterr = reterr};
+    struct shell shell = {.work = work, .owner = owner, .whole = whole, .reterr = reterr};
     shell.begin_ns = uv_hrtime();
     shell.request.data = shell.timer.data = shell.interrupt.data = shell.terminate.data = &shell;
     int code = uv_loop_init(&shell.loop);

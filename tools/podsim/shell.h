@@ -16,8 +16,9 @@ struct shell;
  * returns STATUS_INTERRUPTED if it stopped for the user. */
 typedef enum status shell_work_fn(void *owner, struct shell *shell, struct error *reterr);
 
-/* Runs the work to its end and returns what it returned. */
-enum status shell_run(shell_work_fn *work, void *owner, struct error *reterr);
+/* Runs the work to its end and returns what it returned. `whole` is what the progress is of:
+ * "step". */
+enum status shell_run(shell_work_fn *work, void *owner, const char *whole, struct error *reterr);
 
 /* For the work: refuses to go on if the user wants it to stop. */
 enum status shell_check(struct shell *shell, struct error *reterr);

@@ -1,0 +1,45 @@
+/*
+ * measure.h: collectives by themselves: one, or several at once, on an idle machine, from request
+ * to instants. Each is an op on a stream of its own that begins at 0; who shares links waits in
+ * their queues.
+ */
+#ifndef SIM_MEASURE_MEASURE_H
+#define SIM_MEASURE_MEASURE_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "sim/base/status.h"
+#include "sim/collective/plan.h"
+#include "sim/fold/fold.h"
+#include "sim/machine/machine.h"
+#include "sim/program/program.h"
+#include "sim/replay/replay.h"
+#include "sim/trace/trace.h"
+
+struct arena;
+
+enum { MEASURE_REQUESTS_MAX = PROGRAM_STREAMS_MAX - 1 };
+
+struct measure_options {
+    const char *engine; /* "fast" or "reference" */
+    bool full;          /* Every chip and every hop. */
+    replay_watch_fn *watch;
+    void *watch_owner;
+};
+
+struct measured {
+    int64_t time_ps[MEASURE_REQUESTS_MAX]; /* Of each: when its last rank had ended. */
+    const struct plan *plans;              /* What was played. */
+    struct fold fold;
+    struct trace trace; /* Of all together; the links' waits are counted. */
+};
+
+/* `where` is the place of the requests in the input. Everything lies in the arena. Links are those
+ * of the machine: hop_bytes and bytes_per_s of the requests are filled here. */
+enum status measure_run(struct arena *arena, const struct machine *machine,
+                        const struct plan_request *requests, uint32_t count, const char *where,
+                        const struct measure_options *options, struct measured *ret_measured,
+                        struct error *reterr);
+
+#endif

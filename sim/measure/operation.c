@@ -1,0 +1,106 @@
+#include "sim/measure/operation.h"
+
+#include <stddef.h>
+#include <string.h>
+
+#include "sim/base/name.h"
+#include "sim/base/units.h"
+
+static const struct {
+    const char *name;
+    enum collective_kind kind;
+    bool adds, rooted;
+} operations[OPERATION_COUNT] = {
+#define X(name, text, kind, adds, rooted) [OPERATION_##name] = {text, kind, adds, rooted},
+    OPERATION_TABLE(X)
+#undef X
+};
+
+static const uint64_t bytes_most = UINT64_C(1) << 63;
+
+const char *operation_name(enum operation operation)
+{
+    SIM_ASSERT(operation < OPERATION_COUNT);
+    return operations[operation].name;
+}
+
+enum collective_kind operation_kind(enum operation operation)
+{
+    SIM_ASSERT(operation < OPERATION_COUNT);
+    return operations[operation].kind;
+}
+
+bool operation_adds(enum operation operation)
+{
+    SIM_ASSERT(operation < OPERATION_COUNT);
+    return operations[operation].adds;
+}
+
+bool operation_is_rooted(enum operation operation)
+{
+    SIM_ASSERT(operation < OPERATION_COUNT);
+    return operations[operation].rooted;
+}
+
+enum status operation_find(const char *name, const char *where, enum operation *ret_operation,
+                           struct error *reterr)
+{
+    const char *names[OPERATION_COUNT + 1] = {NULL};
+    for (uint32_t i = 0; i < OPERATION_COUNT; i++) {
+        names[i] = operations[i].name;
+        if (strcmp(names[i], name) != 0) continue;
+        *ret_operation = (enum operation)i;
+        return STATUS_OK;
+    }
+    return error_set(reterr, STATUS_NOT_FOUND, where,
+                     "no collective \"%.40s\"; the nearest is %s (all_gather, reduce_scatter, "
+                     "all_reduce, all_to_all, broadcast, reduce, gather, scatter, sendrecv)",
+                     name, name_nearest(name, names));
+}
+
+/* Whether the size is the array that all ranks have together, each an equal part. */
+static bool is_of_all_ranks(enum operation operation)
+{
+    return operation == OPERATION_ALL_GATHER || operation == OPERATION_REDUCE_SCATTER ||
+           operation == OPERATION_GATHER || operation == OPERATION_SCATTER;
+}
+
+enum status operation_array_bytes(enum operation operation, uint64_t ranks, uint64_t size_bytes,
+                                  const char *where, uint64_t *ret_bytes, struct error *reterr)
+{
+    uint64_t const copies = operation == OPERATION_ALL_TO_ALL ? ranks : 1;
+    if (size_bytes > bytes_most / copies)
+        return error_set(reterr, STATUS_LIMIT, where,
+                         "%llu bytes of each of %llu ranks are an array of more than 2^63 bytes",
+                         (unsigned long long)size_bytes, (unsigned long long)copies);
+    *ret_bytes = size_bytes * copies;
+    return STATUS_OK;
+}
+
+uint64_t operation_count(enum operation operation, uint64_t ranks, uint64_t size_bytes,
+                         enum format format)
+{
+    bool const parts = is_of_all_ranks(operation) || operation == OPERATION_ALL_TO_ALL;
+    uint64_t const bytes = parts ? units_ceil_divide(size_bytes, ranks) : size_bytes;
+    units_wide const bits = (units_wide)bytes * 8;
+    uint32_t const each = format_bits(format);
+    return (uint64_t)((bits + each - 1) / each);
+}
+
+struct operation_factor operation_bus_factor(enum operation operation, uint64_t ranks)
+{
+    if (operation == OPERATION_ALL_REDUCE) return (struct operation_factor){2 * (ranks - 1), ranks};
+    if (is_of_all_ranks(operation) || operation == OPERATION_ALL_TO_ALL)
+        return (struct operation_factor){ranks - 1, ranks};
+    return (struct operation_factor){1, 1};
+}
+
+const char *operation_size_text(enum operation operation)
+{
+    if (operation == OPERATION_ALL_GATHER || operation == OPERATION_GATHER)
+        return "the whole gathered array";
+    if (operation == OPERATION_REDUCE_SCATTER) return "the whole array that each rank hands in";
+    if (operation == OPERATION_SCATTER) return "the whole scattered array";
+    if (operation == OPERATION_SENDRECV) return "one message";
+    return "one rank's buffer";
+}

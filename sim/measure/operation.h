@@ -1,0 +1,67 @@
+/*
+ * operation.h: collectives by the names of nccl-tests, and what a size means there.
+ *
+ * nccl-tests prints one size a row and two bandwidths. The size is one rank's buffer for AllReduce,
+ * AllToAll, Broadcast, Reduce and SendRecv, the whole array for AllGather, ReduceScatter, Gather
+ * and Scatter. algbw is size over time; busbw is algbw times a factor, such that it can be held
+ * against the rate of a port whatever the number of ranks. Plans count V, the whole gathered or
+ * exchanged array of the book: of an AllToAll it is ranks times the size.
+ *
+ * Source: nccl-tests, doc/PERFORMANCE.md and the GetBw function of each test.
+ */
+#ifndef SIM_MEASURE_OPERATION_H
+#define SIM_MEASURE_OPERATION_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "sim/base/format.h"
+#include "sim/base/status.h"
+#include "sim/collective/collective.h"
+
+/* Symbol, name, kind of a plan, whether it adds, whether it has a root. */
+#define OPERATION_TABLE(X)                                                                         \
+    X(ALL_GATHER, "all_gather", COLLECTIVE_ALL_GATHER, false, false)                               \
+    X(REDUCE_SCATTER, "reduce_scatter", COLLECTIVE_REDUCE_SCATTER, true, false)                    \
+    X(ALL_REDUCE, "all_reduce", COLLECTIVE_ALL_REDUCE, true, false)                                \
+    X(ALL_TO_ALL, "all_to_all", COLLECTIVE_ALL_TO_ALL, false, false)                               \
+    X(BROADCAST, "broadcast", COLLECTIVE_BROADCAST, false, true)                                   \
+    X(REDUCE, "reduce", COLLECTIVE_REDUCE, true, true)                                             \
+    X(GATHER, "gather", COLLECTIVE_GATHER, false, true)                                            \
+    X(SCATTER, "scatter", COLLECTIVE_SCATTER, false, true)                                         \
+    X(SENDRECV, "sendrecv", COLLECTIVE_PERMUTE, false, false)
+
+enum operation {
+#define X(name, text, kind, adds, rooted) OPERATION_##name,
+    OPERATION_TABLE(X)
+#undef X
+        OPERATION_COUNT,
+};
+
+const char *operation_name(enum operation operation);
+enum collective_kind operation_kind(enum operation operation);
+bool operation_adds(enum operation operation);
+bool operation_is_rooted(enum operation operation);
+
+/* By name; an unknown one is refused with the nearest. `where` is its place. */
+enum status operation_find(const char *name, const char *where, enum operation *ret_operation,
+                           struct error *reterr);
+
+/* V for a size; refused where it passes 2^63. */
+enum status operation_array_bytes(enum operation operation, uint64_t ranks, uint64_t size_bytes,
+                                  const char *where, uint64_t *ret_bytes, struct error *reterr);
+
+/* The `count` column: elements that one rank hands in, or gets of each rank; rounded up. */
+uint64_t operation_count(enum operation operation, uint64_t ranks, uint64_t size_bytes,
+                         enum format format);
+
+/* busbw = algbw · numerator / denominator. */
+struct operation_factor {
+    uint64_t numerator, denominator;
+};
+struct operation_factor operation_bus_factor(enum operation operation, uint64_t ranks);
+
+/* What the size column holds, as the end of a sentence: "one rank's buffer". */
+const char *operation_size_text(enum operation operation);
+
+#endif

@@ -1,0 +1,142 @@
+#include "sim/measure/sizes.h"
+
+#include <stddef.h>
+#include <string.h>
+
+#include "sim/base/units.h"
+
+enum { FRACTION_DIGITS_MAX = 18, FACTOR_MAX = 1 << 20 };
+
+static const uint64_t bytes_most = UINT64_C(1) << 63;
+static const uint64_t bytes_default = UINT64_C(32) << 20;
+
+static enum status refuse(const char *text, const char *where, struct error *reterr)
+{
+    return error_set(reterr, STATUS_INVALID, where,
+                     "\"%.40s\" is not a size; write bytes, or K, M, G or T for powers of 1024: "
+                     "8, 64K, 1.5M, 8G",
+                     text);
+}
+
+/* K, KiB: the power of 2 after the digits. False: neither. */
+static bool suffix_shift(const char *suffix, uint32_t *ret_shift)
+{
+    static const char letters[] = "KMGT";
+    if (suffix[0] == '\0') {
+        *ret_shift = 0;
+        return true;
+    }
+    char const upper = suffix[0] == 'k' || suffix[0] == 'm' || suffix[0] == 'g' || suffix[0] == 't'
+                           ? (char)(suffix[0] - 'a' + 'A')
+                           : suffix[0];
+    const char *letter = strchr(letters, upper);
+    if (letter == NULL) return false;
+    *ret_shift = 10 * (uint32_t)(letter - letters + 1);
+    return suffix[1] == '\0' || strcmp(suffix + 1, "i") == 0 || strcmp(suffix + 1, "iB") == 0;
+}
+
+/* Digits up to a limit beyond which the value only has to stay too large. */
+static const char *digits_read(const char *at, units_wide *value, uint32_t *count)
+{
+    for (; *at >= '0' && *at <= '9'; at++, ++*count)
+        if (*value <= bytes_most) *value = *value * 10 + (units_wide)(uint64_t)(*at - '0');
+    return at;
+}
+
+enum status sizes_parse(const char *text, const char *where, uint64_t *ret_bytes,
+                        struct error *reterr)
+{
+    units_wide whole = 0, fraction = 0, scale = 1;
+    uint32_t digits = 0, fraction_digits = 0, shift = 0;
+    const char *at = digits_read(text, &whole, &digits);
+    if (digits == 0) return refuse(text, where, reterr);
+    if (*at == '.') {
+        at = digits_read(at + 1, &fraction, &fraction_digits);
+        if (fraction_digits == 0 || fraction_digits > FRACTION_DIGITS_MAX)
+            return refuse(text, where, reterr);
+    }
+    for (uint32_t i = 0; i < fraction_digits; i++) scale *= 10;
+    size_t const length = strlen(at);
+    if (length == 2 && strchr("KkMmGgTt", at[0]) != NULL && (at[1] == 'B' || at[1] == 'b'))
+        return error_set(reterr, STATUS_INVALID, where,
+                         "\"%.40s\" may mean powers of 1000 or of 1024; write %c (or %ciB) for "
+                         "powers of 1024, or the bytes",
+                         text, at[0], at[0]);
+    if (!suffix_shift(at, &shift)) return refuse(text, where, reterr);
+    if (whole > bytes_most >> shift)
+        return error_set(reterr, STATUS_LIMIT, where, "\"%.40s\" is more than 2^63 bytes", text);
+    units_wide const part = fraction << shift;
+    if (part % scale != 0)
+        return error_set(reterr, STATUS_INVALID, where, "\"%.40s\" is not a whole number of bytes",
+                         text);
+    units_wide const bytes = (whole << shift) + part / scale;
+    if (bytes > bytes_most)
+        return error_set(reterr, STATUS_LIMIT, where, "\"%.40s\" is more than 2^63 bytes", text);
+    if (bytes == 0)
+        return error_set(reterr, STATUS_INVALID, where,
+                         "a collective of no bytes takes no time; the least size is 1");
+    *ret_bytes = (uint64_t)bytes;
+    return STATUS_OK;
+}
+
+static enum status factor_read(const char *text, uint32_t *ret_factor, struct error *reterr)
+{
+    units_wide value = 0;
+    uint32_t digits = 0;
+    const char *end = digits_read(text, &value, &digits);
+    if (digits == 0 || *end != '\0' || value < 2 || value > FACTOR_MAX)
+        return error_set(reterr, STATUS_INVALID, "-f",
+                         "\"%.40s\" is not a factor between 2 and %d; sizes are multiplied by it",
+                         text, FACTOR_MAX);
+    *ret_factor = (uint32_t)value;
+    return STATUS_OK;
+}
+
+enum status sizes_read(const char *begin, const char *end, const char *factor, const char *step,
+                       struct sizes *ret_sizes, struct error *reterr)
+{
+    struct sizes sizes = {.begin_bytes = bytes_default, .factor = 2};
+    if (begin != NULL) STATUS_TRY(sizes_parse(begin, "-b", &sizes.begin_bytes, reterr));
+    if (end != NULL) STATUS_TRY(sizes_parse(end, "-e", &sizes.end_bytes, reterr));
+    if (end == NULL) sizes.end_bytes = sizes.begin_bytes;
+    if (begin == NULL) sizes.begin_bytes = sizes.end_bytes;
+    if (factor != NULL && step != NULL)
+        return error_set(reterr, STATUS_INVALID, "-i",
+                         "sizes grow by a factor or by a step; -f is given too");
+    if (factor != NULL) STATUS_TRY(factor_read(factor, &sizes.factor, reterr));
+    if (step != NULL) STATUS_TRY(sizes_parse(step, "-i", &sizes.step_bytes, reterr));
+    if (sizes.begin_bytes > sizes.end_bytes)
+        return error_set(reterr, STATUS_INVALID, "-b",
+                         "the least size, %llu bytes, is above the greatest, %llu (-e)",
+                         (unsigned long long)sizes.begin_bytes,
+                         (unsigned long long)sizes.end_bytes);
+    uint64_t const steps =
+        step == NULL ? 0 : (sizes.end_bytes - sizes.begin_bytes) / sizes.step_bytes;
+    if (steps >= SIZES_COUNT_MAX)
+        return error_set(reterr, STATUS_LIMIT, "-i",
+                         "steps of %llu bytes make more than %d sizes; take a larger one, or -f",
+                         (unsigned long long)sizes.step_bytes, SIZES_COUNT_MAX);
+    *ret_sizes = sizes;
+    return STATUS_OK;
+}
+
+bool sizes_next(const struct sizes *sizes, uint64_t *bytes)
+{
+    uint64_t next = sizes->begin_bytes;
+    if (*bytes != 0 && sizes->step_bytes != 0) {
+        if (sizes->end_bytes - *bytes < sizes->step_bytes) return false;
+        next = *bytes + sizes->step_bytes;
+    } else if (*bytes != 0) {
+        if (*bytes > sizes->end_bytes / sizes->factor) return false;
+        next = *bytes * sizes->factor;
+    }
+    *bytes = next;
+    return true;
+}
+
+uint32_t sizes_count(const struct sizes *sizes)
+{
+    uint32_t count = 0;
+    for (uint64_t bytes = 0; sizes_next(sizes, &bytes);) count++;
+    return count;
+}

@@ -1,0 +1,158 @@
+/*
+ * cmd_collective.c: collectives by themselves: a sweep of sizes, in the table of nccl-tests.
+ */
+#include <string.h>
+
+#include "sim/base/arena.h"
+#include "sim/base/text.h"
+#include "tools/podsim/collective.h"
+#include "tools/podsim/command.h"
+#include "tools/podsim/output.h"
+#include "tools/podsim/shell.h"
+
+/* One sweep; the worker's until it has ended. */
+struct sweep {
+    const struct options *options;
+    struct collective_study study;
+    struct shell *shell;
+    struct output json, csv;
+};
+
+static bool watch(void *owner, const struct replay_progress *progress)
+{
+    struct sweep *sweep = owner;
+    const struct collective_study *study = &sweep->study;
+    return shell_progress(sweep->shell, (double)study->row_count / study->row_count_max,
+                          progress->events);
+}
+
+/* One size with one algorithm, in memory of its own. */
+static enum status row_play(struct collective_study *study, uint64_t size_bytes,
+                            const char *algorithm, struct error *reterr)
+{
+    struct plan_request request;
+    struct measured measured;
+    STATUS_TRY(row_request(&study->question, size_bytes, algorithm, "-e", &request, reterr));
+    struct arena *arena = arena_create(0);
+    if (arena == NULL) return error_set(reterr, STATUS_NO_MEMORY, "", "there is no memory");
+    enum status const status = measure_run(arena, &study->machine, &request, 1, "--algorithm",
+                                           &study->run, &measured, reterr);
+    if (status == STATUS_OK) {
+        row_fill(&study->question, size_bytes, &measured.plans[0], measured.time_ps[0],
+                 &study->rows[study->row_count++]);
+        study->fold = measured.fold;
+    }
+    arena_destroy(arena);
+    return status;
+}
+
+static enum status rows_play(struct sweep *sweep, struct error *reterr)
+{
+    struct collective_study *study = &sweep->study;
+    for (uint64_t bytes = 0; sizes_next(&study->sizes, &bytes);) {
+        for (uint32_t i = 0; i < study->algorithm_count; i++) {
+            STATUS_TRY(shell_check(sweep->shell, reterr));
+            STATUS_TRY(row_play(study, bytes, study->algorithm[i], reterr));
+        }
+    }
+    return STATUS_OK;
+}
+
+static enum status work(void *owner, struct shell *shell, struct error *reterr)
+{
+    struct sweep *sweep = owner;
+    sweep->shell = shell;
+    sweep->study.run.watch = watch;
+    sweep->study.run.watch_owner = sweep;
+    return rows_play(sweep, reterr);
+}
+
+static bool is_stdout(const char *path)
+{
+    return path != NULL && strcmp(path, "-") == 0;
+}
+
+static enum status open_outputs(struct sweep *sweep, struct error *reterr)
+{
+    const char *const json = options_value(sweep->options, "--json");
+    const char *const csv = options_value(sweep->options, "--csv");
+    const char *const table = is_stdout(json) || is_stdout(csv) ? NULL : "-";
+    STATUS_TRY(output_distinct(json, csv, reterr));
+    STATUS_TRY(output_distinct(json, table, reterr));
+    STATUS_TRY(output_distinct(csv, table, reterr));
+    STATUS_TRY(output_open(&sweep->json, json, NULL, reterr));
+    return output_open(&sweep->csv, csv, NULL, reterr);
+}
+
+/* What was finished is written, of an interrupted sweep too. */
+static enum status write_results(struct sweep *sweep, struct error *reterr)
+{
+    struct text table = {0}, json = {0}, csv = {0};
+    bool const to_error = is_stdout(sweep->json.path) || is_stdout(sweep->csv.path);
+    collective_write_table(&sweep->study, &table);
+    collective_write_json(&sweep->study, &json);
+    collective_write_csv(&sweep->study, &csv);
+    enum status status = output_write(&sweep->json, &json, reterr);
+    if (status == STATUS_OK) status = output_write(&sweep->csv, &csv, reterr);
+    if (status == STATUS_OK) status = output_finish(&sweep->json, reterr);
+    if (status == STATUS_OK) status = output_finish(&sweep->csv, reterr);
+    if (status == STATUS_OK) status = output_print(&table, to_error, reterr);
+    text_free(&table);
+    text_free(&json);
+    text_free(&csv);
+    return status;
+}
+
+static enum status sweep_run(struct sweep *sweep, struct error *reterr)
+{
+    STATUS_TRY(collective_read(sweep->options, &sweep->study, reterr));
+    STATUS_TRY(open_outputs(sweep, reterr));
+    enum status const status = shell_run(work, sweep, "sweep", reterr);
+    if (status != STATUS_OK && status != STATUS_INTERRUPTED) return status;
+    if (sweep->study.row_count == 0) return status;
+    STATUS_TRY(write_results(sweep, reterr));
+    return status;
+}
+
+static int collective(const struct options *options)
+{
+    static struct sweep sweep;
+    struct error error = {0};
+    enum status status = STATUS_OK;
+    sweep.options = options;
+    sweep.study.arena = arena_create(0);
+    if (sweep.study.arena == NULL)
+        status = error_set(&error, STATUS_NO_MEMORY, "", "there is no memory");
+    if (status == STATUS_OK) status = sweep_run(&sweep, &error);
+    output_abandon(&sweep.json);
+    output_abandon(&sweep.csv);
+    int exit_status = EXIT_DONE;
+    if (status == STATUS_INTERRUPTED && sweep.study.row_count > 0)
+        exit_status = EXIT_INTERRUPTED; /* The table says so. */
+    else if (status != STATUS_OK)
+        exit_status = command_fail(NULL, &error);
+    arena_destroy(sweep.study.arena);
+    return exit_status;
+}
+
+const struct command command_collective = {
+    .name = "collective",
+    .usage = "podsim collective --machine SPEC --op NAME [--axes LIST] [-b SIZE] [-e SIZE] [-f N]\n"
+             "           [--algorithm NAMES] [--json FILE|-] [--csv FILE|-] ...",
+    .summary = "how long a collective takes for a sweep of sizes",
+    .help =
+        "Plays one collective on an otherwise idle machine for each size, and prints the table of\n"
+        "nccl-tests (sizes and bandwidths mean what they mean there), with the array V of the\n"
+        "book, the closed form, what bounds it and the algorithm.\n"
+        "\n"
+        "  podsim collective --machine tpu-v5e:8x16 --op all_gather --axes x -b 1K -e 1G -f 4\n"
+        "  podsim collective --machine tpu-v5p:16x16x16 --op all_reduce -b 8 -e 8G\n"
+        "  podsim collective --machine v5p-128 --op all_to_all -e 64M --json - | jq .rows\n"
+        "\n"
+        "All groups of the shape that --axes names work at once. Ctrl-C keeps the rows that are\n"
+        "finished and ends with status 130.\n",
+    .operands_min = 0,
+    .operands_max = 0,
+    .options = collective_options,
+    .run = collective,
+};

@@ -12,7 +12,8 @@
     X(FP32, "fp32", 32)                                                                            \
     X(FP8, "fp8", 8)                                                                               \
     X(INT8, "int8", 8)                                                                             \
-    X(INT4, "int4", 4)
+    X(INT4, "int4", 4)                                                                             \
+    X(FP4, "fp4", 4)
 
 enum format {
 #define X(name, text, bits) FORMAT_##name,

@@ -12,7 +12,7 @@
 extern const struct embed_file chip_files[];
 extern const unsigned chip_files_count;
 
-enum { CHIP_NAMES_MAX = 64 };
+enum { CHIP_NAMES_MAX = 128 };
 
 static const char chip_maker[] = "tpu-";
 

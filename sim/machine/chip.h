@@ -19,39 +19,87 @@ struct arena;
 
 enum { CHIP_AXES_MAX = 3, CHIP_SLICES_MAX = 16 };
 
+/* What joins the chips of a pod or node: a grid of links (ICI), or switches (NVLink). */
+enum chip_kind {
+    CHIP_TPU,
+    CHIP_GPU,
+};
+
 /* By which rule an axis of a slice has wraparound links (book, chapter 2, TPU Networking). */
 enum chip_wrap_rule {
     CHIP_WRAP_FULL_AXIS, /* v3, v5e, v6e: an axis that has the pod's full length (32; 16). */
     CHIP_WRAP_CUBES,     /* v4p, v5p: every axis, once the slice is whole 4x4x4 cubes. */
 };
 
+/*
+ * What stands outside a chip: the host and the network. A GPU's node is a set of GPUs on
+ * NVSwitches; its NICs go to leaves. A TPU's host holds a box of chips and has one NIC for them.
+ *
+ * Latencies are one way. Half of a switch's is counted on the way into it and half on the way out,
+ * so a path from NIC to NIC through one switch costs twice nic + cable + switch / 2.
+ */
+struct chip_network {
+    /* NVLink; 0 on a TPU. */
+    uint32_t nvlink_generation;
+    uint32_t nvlink_count;       /* Links of one GPU. */
+    uint64_t nvlink_bytes_per_s; /* One link, one way, effective. */
+    uint64_t nvlink_peak_bytes_per_s;
+    int64_t nvlink_latency_ps;    /* From a GPU to the middle of its NVSwitch. */
+    uint32_t node_chips;          /* GPUs of a node. */
+    uint32_t nvswitch_count;      /* Of a node. */
+    uint32_t nvswitch_ports;      /* Of one switch. */
+    uint64_t nvswitch_flop_per_s; /* fp32 additions of one switch (NVLink SHARP); 0: none. */
+
+    /* NICs. */
+    uint32_t nic_count;       /* Of one GPU; of one TPU host. 0: no network. */
+    uint64_t nic_bytes_per_s; /* One NIC, one way, effective. */
+    uint64_t nic_peak_bytes_per_s;
+    int64_t nic_latency_ps;  /* From the chip (GPU) or the host (TPU) onto the cable. */
+    int64_t host_latency_ps; /* TPU: over PCIe to or from the host. */
+    int64_t cable_latency_ps;
+    int64_t switch_latency_ps;
+    uint32_t switch_ports;      /* Of one switch of the network. */
+    uint64_t switch_flop_per_s; /* fp32 additions of one switch (InfiniBand SHARP); 0: none. */
+    uint32_t leaf_rails;        /* GPUs of one node that share a leaf. */
+
+    uint64_t c2c_bytes_per_s; /* To the CPU's memory over NVLink-C2C, one way; 0: PCIe only. */
+    uint32_t host_chips;      /* Chips of one CPU that C2C or PCIe reaches. */
+};
+
 struct chip {
+    enum chip_kind kind;
     const char *name;       /* "tpu-v5p" */
     const char *short_name; /* "v5p": what product names begin with. */
     const char *title;      /* "TPU v5p" */
     const char *profile;    /* "ideal", "measured" */
 
     uint64_t hbm_capacity_bytes;
-    uint64_t hbm_bytes_per_s; /* Effective. */
-    uint64_t vmem_capacity_bytes;
-    uint64_t vmem_bytes_per_s; /* Effective. */
+    uint64_t hbm_bytes_per_s;     /* Effective. */
+    uint64_t vmem_capacity_bytes; /* GPU: L2. */
+    uint64_t vmem_bytes_per_s;    /* Effective. */
 
     uint64_t math_flop_per_s[FORMAT_COUNT]; /* MXU, effective; 0: the format is not supported. */
     uint64_t math_peak_flop_per_s[FORMAT_COUNT]; /* MXU, of the data sheet: what MFU is against. */
-    uint64_t vector_flop_per_s;                  /* VPU, effective, fp32. */
-    uint32_t mxu_rows, mxu_columns, mxu_count;   /* Of the whole chip. */
-    uint32_t core_count;
+    uint64_t vector_flop_per_s;                  /* VPU or CUDA cores, effective, fp32. */
+    /* Inner and outer sizes are padded to rows and columns; on a GPU those of the tensor core's
+     * tile. Counts are of the whole chip. */
+    uint32_t mxu_rows, mxu_columns, mxu_count;
+    uint32_t core_count;          /* GPU: SMs. */
+    uint64_t core_smem_bytes;     /* GPU: shared memory and L1 of one SM. */
+    uint64_t core_tmem_bytes;     /* GPU: tensor memory of one SM, or 0. */
+    uint64_t core_register_bytes; /* GPU: of one SM. */
 
-    uint64_t ici_bytes_per_s; /* One link, one way, effective. */
+    uint64_t ici_bytes_per_s; /* One link, one way, effective. 0 on a GPU. */
     uint64_t ici_peak_bytes_per_s;
     int64_t hop_latency_ps;
     uint64_t pcie_bytes_per_s; /* One way. */
     uint64_t dcn_bytes_per_s;  /* One way, this chip's share of its host's NIC. */
+    struct chip_network network;
 
     int64_t op_overhead_ps;      /* Added to each compute op. */
     int64_t message_overhead_ps; /* Added to the latency of each message over a link. */
 
-    uint32_t axis_count;               /* Dimensions of the torus. */
+    uint32_t axis_count;               /* Dimensions of the torus; 0 on a GPU. */
     uint32_t pod_shape[CHIP_AXES_MAX]; /* Largest slice. */
     uint32_t host_shape[CHIP_AXES_MAX];
     enum chip_wrap_rule wrap_rule;

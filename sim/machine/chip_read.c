@@ -118,22 +118,39 @@ static enum status read_math(struct json *document, struct chip *chip, struct er
     return STATUS_OK;
 }
 
+/* What a network of switches behind the NICs is made of. */
+static enum status read_network(struct json *document, struct chip_network *network,
+                                struct error *reterr)
+{
+    STATUS_TRY(read_duration(document, "nic_latency", &network->nic_latency_ps, reterr));
+    STATUS_TRY(read_duration(document, "cable_latency", &network->cable_latency_ps, reterr));
+    STATUS_TRY(read_duration(document, "switch_latency", &network->switch_latency_ps, reterr));
+    return read_count(document, "switch_ports", 65536, &network->switch_ports, reterr);
+}
+
 static enum status read_units(struct json *document, struct chip *chip, struct error *reterr)
 {
     STATUS_TRY(read_bytes(document, "hbm_capacity", &chip->hbm_capacity_bytes, reterr));
     STATUS_TRY(read_rate(document, "hbm_rate", &chip->hbm_bytes_per_s, reterr));
-    STATUS_TRY(read_bytes(document, "vmem_capacity", &chip->vmem_capacity_bytes, reterr));
-    STATUS_TRY(read_rate(document, "vmem_rate", &chip->vmem_bytes_per_s, reterr));
     STATUS_TRY(read_math(document, chip, reterr));
     STATUS_TRY(read_flop_rate(document, "vector_rate", &chip->vector_flop_per_s, reterr));
+    return read_rate(document, "pcie_rate", &chip->pcie_bytes_per_s, reterr);
+}
+
+static enum status read_tpu(struct json *document, struct chip *chip, struct error *reterr)
+{
+    struct chip_network *network = &chip->network;
+    STATUS_TRY(read_bytes(document, "vmem_capacity", &chip->vmem_capacity_bytes, reterr));
+    STATUS_TRY(read_rate(document, "vmem_rate", &chip->vmem_bytes_per_s, reterr));
     STATUS_TRY(read_count(document, "mxu_rows", 4096, &chip->mxu_rows, reterr));
     STATUS_TRY(read_count(document, "mxu_columns", 4096, &chip->mxu_columns, reterr));
     STATUS_TRY(read_count(document, "mxu_count", 4096, &chip->mxu_count, reterr));
     STATUS_TRY(read_count(document, "core_count", 4096, &chip->core_count, reterr));
     STATUS_TRY(read_rate(document, "ici_rate", &chip->ici_peak_bytes_per_s, reterr));
     STATUS_TRY(read_duration(document, "hop_latency", &chip->hop_latency_ps, reterr));
-    STATUS_TRY(read_rate(document, "pcie_rate", &chip->pcie_bytes_per_s, reterr));
-    return read_rate(document, "dcn_rate", &chip->dcn_bytes_per_s, reterr);
+    STATUS_TRY(read_rate(document, "dcn_rate", &chip->dcn_bytes_per_s, reterr));
+    STATUS_TRY(read_duration(document, "pcie_latency", &network->host_latency_ps, reterr));
+    return read_network(document, network, reterr);
 }
 
 static enum status read_slices(struct json *document, struct chip *chip, struct error *reterr)
@@ -168,6 +185,9 @@ static enum status read_grid(struct json *document, struct chip *chip, struct er
     STATUS_TRY(read_shape(document, "pod_shape", &pod, reterr));
     STATUS_TRY(read_shape(document, "host_shape", &host, reterr));
     chip->axis_count = pod.axis_count;
+    chip->network.host_chips = (uint32_t)shape_chip_count(&host);
+    chip->network.nic_count = 1;
+    chip->network.nic_peak_bytes_per_s = chip->network.host_chips * chip->dcn_bytes_per_s;
     memcpy(chip->pod_shape, pod.length, sizeof chip->pod_shape);
     memcpy(chip->host_shape, host.length, sizeof chip->host_shape);
     struct json *value = NULL;
@@ -181,28 +201,96 @@ static enum status read_grid(struct json *document, struct chip *chip, struct er
     return read_slices(document, chip, reterr);
 }
 
-/* Scales the peaks that were read and adds the overheads. */
-static enum status apply_profile(struct json *profile, struct chip *chip, struct error *reterr)
+/* NVLink: a node of GPUs around its NVSwitches. */
+static enum status read_nvlink(struct json *document, struct chip_network *network,
+                               struct error *reterr)
 {
-    static const char *const known[] = {"math_ppm",    "vector_ppm",       "hbm_ppm", "ici_ppm",
-                                        "op_overhead", "message_overhead", NULL};
-    uint32_t math_ppm = 0;
-    uint32_t vector_ppm = 0;
-    uint32_t hbm_ppm = 0;
-    uint32_t ici_ppm = 0;
-    STATUS_TRY(json_as_object(profile, reterr));
-    STATUS_TRY(read_count(profile, "math_ppm", PPM_ONE, &math_ppm, reterr));
-    STATUS_TRY(read_count(profile, "vector_ppm", PPM_ONE, &vector_ppm, reterr));
-    STATUS_TRY(read_count(profile, "hbm_ppm", PPM_ONE, &hbm_ppm, reterr));
-    STATUS_TRY(read_count(profile, "ici_ppm", PPM_ONE, &ici_ppm, reterr));
-    STATUS_TRY(read_duration(profile, "op_overhead", &chip->op_overhead_ps, reterr));
-    STATUS_TRY(read_duration(profile, "message_overhead", &chip->message_overhead_ps, reterr));
-    STATUS_TRY(json_end(profile, known, reterr));
+    STATUS_TRY(read_count(document, "nvlink_generation", 16, &network->nvlink_generation, reterr));
+    STATUS_TRY(read_count(document, "nvlink_links", 256, &network->nvlink_count, reterr));
+    STATUS_TRY(read_rate(document, "nvlink_rate", &network->nvlink_peak_bytes_per_s, reterr));
+    STATUS_TRY(read_duration(document, "nvlink_latency", &network->nvlink_latency_ps, reterr));
+    STATUS_TRY(read_count(document, "node_gpus", 1024, &network->node_chips, reterr));
+    STATUS_TRY(read_count(document, "nvswitch_count", 1024, &network->nvswitch_count, reterr));
+    STATUS_TRY(read_count(document, "nvswitch_ports", 4096, &network->nvswitch_ports, reterr));
+    if (json_take(document, "nvswitch_reduce_rate") == NULL) return STATUS_OK;
+    return read_flop_rate(document, "nvswitch_reduce_rate", &network->nvswitch_flop_per_s, reterr);
+}
+
+/* What only a GPU has. Keys of hardware that some lack are left out there: SHARP, C2C, TMEM, and
+ * the NIC of a node that is sold without a network. */
+static enum status read_gpu(struct json *document, struct chip *chip, struct error *reterr)
+{
+    struct chip_network *network = &chip->network;
+    STATUS_TRY(read_bytes(document, "l2_capacity", &chip->vmem_capacity_bytes, reterr));
+    STATUS_TRY(read_rate(document, "l2_rate", &chip->vmem_bytes_per_s, reterr));
+    STATUS_TRY(read_count(document, "sm_count", 4096, &chip->core_count, reterr));
+    STATUS_TRY(read_count(document, "tensor_core_count", 65536, &chip->mxu_count, reterr));
+    STATUS_TRY(read_count(document, "tile_inner", 4096, &chip->mxu_rows, reterr));
+    STATUS_TRY(read_count(document, "tile_columns", 4096, &chip->mxu_columns, reterr));
+    STATUS_TRY(read_bytes(document, "sm_smem", &chip->core_smem_bytes, reterr));
+    STATUS_TRY(read_bytes(document, "sm_registers", &chip->core_register_bytes, reterr));
+    if (json_take(document, "sm_tmem") != NULL)
+        STATUS_TRY(read_bytes(document, "sm_tmem", &chip->core_tmem_bytes, reterr));
+    STATUS_TRY(read_count(document, "host_gpus", 64, &network->host_chips, reterr));
+    if (json_take(document, "c2c_rate") != NULL)
+        STATUS_TRY(read_rate(document, "c2c_rate", &network->c2c_bytes_per_s, reterr));
+    STATUS_TRY(read_nvlink(document, network, reterr));
+    if (json_take(document, "nic_rate") == NULL) return STATUS_OK;
+    STATUS_TRY(read_count(document, "gpu_nics", 64, &network->nic_count, reterr));
+    STATUS_TRY(read_rate(document, "nic_rate", &network->nic_peak_bytes_per_s, reterr));
+    STATUS_TRY(read_count(document, "leaf_rails", 64, &network->leaf_rails, reterr));
+    STATUS_TRY(read_network(document, network, reterr));
+    chip->dcn_bytes_per_s = network->nic_count * network->nic_peak_bytes_per_s;
+    if (json_take(document, "switch_reduce_rate") == NULL) return STATUS_OK;
+    return read_flop_rate(document, "switch_reduce_rate", &network->switch_flop_per_s, reterr);
+}
+
+/* How much of each peak a profile leaves, and what it adds. */
+struct profile {
+    uint32_t math_ppm, vector_ppm, hbm_ppm;
+    uint32_t ici_ppm;    /* TPU */
+    uint32_t nvlink_ppm; /* GPU */
+    uint32_t nic_ppm;
+};
+
+static void scale_rates(const struct profile *profile, struct chip *chip)
+{
+    struct chip_network *network = &chip->network;
     for (uint32_t i = 0; i < FORMAT_COUNT; i++)
-        chip->math_flop_per_s[i] = units_scale_ppm(chip->math_peak_flop_per_s[i], math_ppm);
-    chip->vector_flop_per_s = units_scale_ppm(chip->vector_flop_per_s, vector_ppm);
-    chip->hbm_bytes_per_s = units_scale_ppm(chip->hbm_bytes_per_s, hbm_ppm);
-    chip->ici_bytes_per_s = units_scale_ppm(chip->ici_peak_bytes_per_s, ici_ppm);
+        chip->math_flop_per_s[i] =
+            units_scale_ppm(chip->math_peak_flop_per_s[i], profile->math_ppm);
+    chip->vector_flop_per_s = units_scale_ppm(chip->vector_flop_per_s, profile->vector_ppm);
+    chip->hbm_bytes_per_s = units_scale_ppm(chip->hbm_bytes_per_s, profile->hbm_ppm);
+    chip->ici_bytes_per_s = units_scale_ppm(chip->ici_peak_bytes_per_s, profile->ici_ppm);
+    network->nvlink_bytes_per_s =
+        units_scale_ppm(network->nvlink_peak_bytes_per_s, profile->nvlink_ppm);
+    network->nic_bytes_per_s = units_scale_ppm(network->nic_peak_bytes_per_s, profile->nic_ppm);
+}
+
+/* Scales the peaks that were read and adds the overheads. */
+static enum status apply_profile(struct json *object, struct chip *chip, struct error *reterr)
+{
+    static const char *const known_tpu[] = {"math_ppm",         "vector_ppm",  "hbm_ppm",
+                                            "ici_ppm",          "op_overhead", "nic_ppm",
+                                            "message_overhead", NULL};
+    static const char *const known_gpu[] = {"math_ppm",         "vector_ppm",  "hbm_ppm",
+                                            "nvlink_ppm",       "op_overhead", "nic_ppm",
+                                            "message_overhead", NULL};
+    bool const gpu = chip->kind == CHIP_GPU;
+    struct profile profile = {0};
+    STATUS_TRY(json_as_object(object, reterr));
+    STATUS_TRY(read_count(object, "math_ppm", PPM_ONE, &profile.math_ppm, reterr));
+    STATUS_TRY(read_count(object, "vector_ppm", PPM_ONE, &profile.vector_ppm, reterr));
+    STATUS_TRY(read_count(object, "hbm_ppm", PPM_ONE, &profile.hbm_ppm, reterr));
+    if (gpu)
+        STATUS_TRY(read_count(object, "nvlink_ppm", PPM_ONE, &profile.nvlink_ppm, reterr));
+    else
+        STATUS_TRY(read_count(object, "ici_ppm", PPM_ONE, &profile.ici_ppm, reterr));
+    STATUS_TRY(read_count(object, "nic_ppm", PPM_ONE, &profile.nic_ppm, reterr));
+    STATUS_TRY(read_duration(object, "op_overhead", &chip->op_overhead_ps, reterr));
+    STATUS_TRY(read_duration(object, "message_overhead", &chip->message_overhead_ps, reterr));
+    STATUS_TRY(json_end(object, gpu ? known_gpu : known_tpu, reterr));
+    scale_rates(&profile, chip);
     return STATUS_OK;
 }
 
@@ -226,15 +314,76 @@ static enum status read_profile(struct json *document, const char *name, const c
                      nearest == NULL ? "" : nearest);
 }
 
+static const char *const known_tpu[] = {
+    "kind",       "name",        "title",        "aliases",        "hbm_capacity",  "hbm_rate",
+    "math",       "vector_rate", "pcie_rate",    "profiles",       "vmem_capacity", "vmem_rate",
+    "mxu_rows",   "mxu_columns", "mxu_count",    "core_count",     "ici_rate",      "hop_latency",
+    "dcn_rate",   "pod_shape",   "host_shape",   "wrap_rule",      "wrap_length",   "slices",
+    "name_units", "nic_latency", "pcie_latency", "switch_latency", "switch_ports",  "cable_latency",
+    NULL};
+
+static const char *const known_gpu[] = {"kind",
+                                        "name",
+                                        "title",
+                                        "aliases",
+                                        "hbm_capacity",
+                                        "hbm_rate",
+                                        "math",
+                                        "vector_rate",
+                                        "pcie_rate",
+                                        "profiles",
+                                        "l2_capacity",
+                                        "l2_rate",
+                                        "sm_count",
+                                        "tile_inner",
+                                        "tile_columns",
+                                        "tensor_core_count",
+                                        "sm_smem",
+                                        "sm_registers",
+                                        "sm_tmem",
+                                        "host_gpus",
+                                        "c2c_rate",
+                                        "nvlink_links",
+                                        "nvlink_rate",
+                                        "nvlink_generation",
+                                        "nvlink_latency",
+                                        "node_gpus",
+                                        "nvswitch_count",
+                                        "nvswitch_ports",
+                                        "gpu_nics",
+                                        "nic_rate",
+                                        "leaf_rails",
+                                        "nvswitch_reduce_rate",
+                                        "nic_latency",
+                                        "switch_ports",
+                                        "cable_latency",
+                                        "switch_latency",
+                                        "switch_reduce_rate",
+                                        NULL};
+
+static enum status read_kind(struct json *document, struct chip *chip, struct error *reterr)
+{
+    static const char *const kinds[] = {"tpu", "gpu", NULL};
+    struct json *value = NULL;
+    uint32_t kind = 0;
+    STATUS_TRY(json_need(document, "kind", &value, reterr));
+    STATUS_TRY(json_choice(value, kinds, &kind, reterr));
+    chip->kind = kind == 0 ? CHIP_TPU : CHIP_GPU;
+    return STATUS_OK;
+}
+
+static enum status read_parts(struct json *document, struct chip *chip, struct error *reterr)
+{
+    STATUS_TRY(read_kind(document, chip, reterr));
+    STATUS_TRY(read_units(document, chip, reterr));
+    if (chip->kind == CHIP_GPU) return read_gpu(document, chip, reterr);
+    STATUS_TRY(read_tpu(document, chip, reterr));
+    return read_grid(document, chip, reterr);
+}
+
 enum status chip_read(struct arena *arena, struct json *document, const char *profile,
                       const char *where_profile, struct chip *ret_chip, struct error *reterr)
 {
-    static const char *const known[] = {
-        "name",          "title",     "aliases",    "hbm_capacity", "hbm_rate",
-        "vmem_capacity", "vmem_rate", "math",       "vector_rate",  "mxu_rows",
-        "mxu_columns",   "mxu_count", "core_count", "ici_rate",     "hop_latency",
-        "pcie_rate",     "dcn_rate",  "pod_shape",  "host_shape",   "wrap_rule",
-        "wrap_length",   "slices",    "name_units", "profiles",     NULL};
     struct chip chip = {0};
     struct json *value = NULL;
     STATUS_TRY(json_as_object(document, reterr));
@@ -248,10 +397,9 @@ enum status chip_read(struct arena *arena, struct json *document, const char *pr
                          "a chip needs at least one short name");
     }
     STATUS_TRY(json_as_string(json_at(value, 0), &chip.short_name, reterr));
-    STATUS_TRY(read_units(document, &chip, reterr));
-    STATUS_TRY(read_grid(document, &chip, reterr));
+    STATUS_TRY(read_parts(document, &chip, reterr));
     STATUS_TRY(read_profile(document, profile, where_profile, &chip, reterr));
-    STATUS_TRY(json_end(document, known, reterr));
+    STATUS_TRY(json_end(document, chip.kind == CHIP_GPU ? known_gpu : known_tpu, reterr));
     chip.profile = arena_text(arena, profile);
     if (chip.profile == NULL)
         return error_set(reterr, STATUS_NO_MEMORY, "", "no memory for the chip's name");

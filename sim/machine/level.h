@@ -52,8 +52,8 @@ struct level_tier {
     uint32_t cable_count;         /* From one unit below into this one; as many back. */
     uint64_t cable_bytes_per_s;   /* One cable, one way, effective. */
     uint64_t cable_peak_bytes_per_s;
-    int64_t latency_ps; /* Up: along a cable and through the switch that it enters. Down: along it
-                           and into what it leads to. */
+    int64_t latency_ps; /* Up or down: along a cable and through half of the switch at each of its
+                           ends, and through the NIC at the end that is a chip or a host. */
     enum level_policy policy;
     bool multicasts;            /* One copy in, one out of each port: NVLink SHARP, IB SHARP. */
     uint64_t reduce_flop_per_s; /* fp32 additions of one whole unit; 0: it cannot reduce. */

@@ -5,6 +5,7 @@
 
 #include "sim/base/arena.h"
 #include "sim/base/units.h"
+#include "sim/machine/network.h"
 #include "sim/machine/overrides.h"
 #include "sim/machine/shape.h"
 
@@ -156,6 +157,12 @@ static enum status choose_chip(struct arena *arena, const struct machine_plan *p
     if (name == NULL) return error_set(reterr, STATUS_NO_MEMORY, "", "no memory for a name");
     STATUS_TRY(chip_find(arena, name, plan->profile, where, where_profile, &machine->chip, reterr));
     if (units == NULL) return STATUS_OK;
+    if (machine->chip.kind == CHIP_GPU) {
+        return error_set(reterr, STATUS_INVALID, where,
+                         "GPUs have no product names with a number; write %s and \"nodes\", of %u "
+                         "GPUs each",
+                         machine->chip.name, machine->chip.network.node_chips);
+    }
     uint64_t count = 0;
     for (const char *digit = units; *digit != '\0' && count < machine_chips_max; digit++)
         count = 10 * count + (uint64_t)(*digit - '0');
@@ -195,13 +202,103 @@ static enum status choose_shape(const struct machine_plan *plan, struct machine 
     if (!plan->unrealisable) STATUS_TRY(shape_check(&machine->chip, shape, where, reterr));
     machine->axis_count = shape->axis_count;
     machine->grid_axis_count = shape->axis_count;
-    for (uint32_t axis = 0; axis < MACHINE_AXES_MAX; axis++) {
-        machine->shape[axis] = axis < CHIP_AXES_MAX ? shape->length[axis] : 1;
-        machine->axis_name[axis] = axis < shape->axis_count ? shape_axis_name(axis) : "";
-        machine->axis_level[axis] = LEVEL_NONE;
+    for (uint32_t axis = 0; axis < shape->axis_count; axis++) {
+        machine->shape[axis] = shape->length[axis];
+        machine->axis_name[axis] = shape_axis_name(axis);
+    }
+    return STATUS_OK;
+}
+
+static void add_axis(struct machine *machine, const char *name, uint32_t length)
+{
+    machine->axis_name[machine->axis_count] = name;
+    machine->shape[machine->axis_count++] = length;
+}
+
+static enum status choose_slices(const struct machine_plan *plan, struct machine *machine,
+                                 struct error *reterr)
+{
+    if (plan->nodes != 0 || plan->gpus != 0) {
+        return error_set(
+            reterr, STATUS_INVALID, plan->nodes != 0 ? "/machine/nodes" : "/machine/gpus",
+            "%s comes in slices of a grid; \"slices\" joins several over DCN", machine->chip.title);
+    }
+    if (plan->slices < 2) return STATUS_OK;
+    if (machine->chip.network.nic_bytes_per_s == 0) {
+        return error_set(reterr, STATUS_INVALID, "/machine/slices",
+                         "nothing joins several slices: a host of %s has no NIC",
+                         machine->chip.title);
+    }
+    add_axis(machine, "slice", plan->slices);
+    return STATUS_OK;
+}
+
+/* GPUs of a node and nodes, or the node alone. */
+static enum status choose_nodes(const struct machine_plan *plan, struct machine *machine,
+                                struct error *reterr)
+{
+    const struct chip_network *network = &machine->chip.network;
+    uint32_t const gpus = plan->gpus != 0 ? plan->gpus : network->node_chips;
+    if (plan->shape != NULL) {
+        return error_set(reterr, STATUS_INVALID, "/machine/shape",
+                         "switches join %s, which have no shape; write \"nodes\", of %u GPUs each",
+                         machine->chip.title, network->node_chips);
+    }
+    if (plan->slices != 0) {
+        return error_set(reterr, STATUS_INVALID, "/machine/slices",
+                         "%s comes in nodes; write \"nodes\"", machine->chip.title);
+    }
+    if (gpus > machine_gpus_max) {
+        return error_set(reterr, STATUS_LIMIT, "/machine/gpus",
+                         "%u GPUs in a node are more than NVLink joins, %u; write \"nodes\"", gpus,
+                         machine_gpus_max);
+    }
+    add_axis(machine, "gpu", gpus);
+    if (plan->nodes == 0) return STATUS_OK;
+    if (network->nic_bytes_per_s == 0) {
+        return error_set(reterr, STATUS_INVALID, "/machine/nodes",
+                         "nothing joins several nodes: those of %s are modelled without a NIC; "
+                         "leave \"nodes\" out for one of %u GPUs",
+                         machine->chip.title, gpus);
+    }
+    add_axis(machine, "node", plan->nodes);
+    return STATUS_OK;
+}
+
+static enum status count_chips(struct machine *machine, struct error *reterr)
+{
+    uint64_t chips = 1;
+    for (uint32_t axis = 0; axis < machine->axis_count && chips <= machine_chips_max; axis++)
+        chips *= machine->shape[axis];
+    if (chips > machine_chips_max) {
+        const char *where = machine->chip.kind == CHIP_GPU                   ? "/machine/nodes"
+                            : machine->axis_count > machine->grid_axis_count ? "/machine/slices"
+                                                                             : "/machine/shape";
+        return error_set(reterr, STATUS_LIMIT, where,
+                         "the machine would have %llu chips, more than the limit of %u",
+                         (unsigned long long)chips, machine_chips_max);
     }
     machine->chip_count = (uint32_t)chips;
     return STATUS_OK;
+}
+
+/* All axes: the grid's, then those that switches serve. */
+static enum status choose_axes(const struct machine_plan *plan, struct machine *machine,
+                               struct shape *shape, struct error *reterr)
+{
+    for (uint32_t axis = 0; axis < MACHINE_AXES_MAX; axis++) {
+        machine->shape[axis] = 1;
+        machine->axis_name[axis] = "";
+        machine->axis_level[axis] = LEVEL_NONE;
+        machine->wrap_reason[axis] = "";
+    }
+    if (machine->chip.kind == CHIP_GPU) {
+        STATUS_TRY(choose_nodes(plan, machine, reterr));
+    } else {
+        STATUS_TRY(choose_shape(plan, machine, shape, reterr));
+        STATUS_TRY(choose_slices(plan, machine, reterr));
+    }
+    return count_chips(machine, reterr);
 }
 
 static const char *reason_by_rule(struct arena *arena, const struct chip *chip,
@@ -237,12 +334,11 @@ static enum status choose_wrap(struct arena *arena, const struct machine_plan *p
                              "wraparound follows from the product and the shape; "
                              "\"unrealisable\": true permits to set it");
         }
-        if (wish >= 0 && axis >= machine->axis_count) {
+        if (wish >= 0 && axis >= machine->grid_axis_count) {
             return error_set(reterr, STATUS_INVALID, where, "the machine has no axis %s; it has %u",
-                             shape_axis_name(axis), machine->axis_count);
+                             shape_axis_name(axis), machine->grid_axis_count);
         }
-        machine->wrap_reason[axis] = "";
-        if (axis >= machine->axis_count) continue;
+        if (axis >= machine->grid_axis_count) continue;
         machine->wrap[axis] = wish < 0 ? shape_wraps(&machine->chip, shape, axis) : wish == 1;
         if (machine->wrap[axis] && machine->shape[axis] < 3) {
             return error_set(reterr, STATUS_INVALID, where,
@@ -262,14 +358,28 @@ static enum status choose_wrap(struct arena *arena, const struct machine_plan *p
     return STATUS_OK;
 }
 
+static enum status explain_switched(struct arena *arena, struct machine *machine,
+                                    struct error *reterr)
+{
+    for (uint32_t axis = machine->grid_axis_count; axis < machine->axis_count; axis++) {
+        const char *level = machine->level[machine->axis_level[axis]].name;
+        machine->wrap_reason[axis] = arena_format(arena, "switched: by %s, any to any", level);
+        if (machine->wrap_reason[axis] == NULL)
+            return error_set(reterr, STATUS_NO_MEMORY, "", "no memory for a text");
+    }
+    return STATUS_OK;
+}
+
 enum status machine_build(struct arena *arena, const struct machine_plan *plan,
                           struct machine *ret_machine, struct error *reterr)
 {
     struct machine machine = {0};
     struct shape shape = {0, {1, 1, 1}};
     STATUS_TRY(choose_chip(arena, plan, &machine, &shape, reterr));
-    STATUS_TRY(choose_shape(plan, &machine, &shape, reterr));
+    STATUS_TRY(choose_axes(plan, &machine, &shape, reterr));
     STATUS_TRY(choose_wrap(arena, plan, &shape, &machine, reterr));
+    STATUS_TRY(network_build(arena, plan, &machine, reterr));
+    STATUS_TRY(explain_switched(arena, &machine, reterr));
     STATUS_TRY(overrides_check_links(arena, plan, &machine, reterr));
     STATUS_TRY(overrides_check_chips(plan, &machine, reterr));
     *ret_machine = machine;

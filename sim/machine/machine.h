@@ -32,6 +32,7 @@ enum {
 
 static const uint32_t machine_any = UINT32_MAX; /* A "*" in a coordinate of an override. */
 static const uint32_t machine_chips_max = 1u << 20;
+static const uint32_t machine_gpus_max = 576; /* NVLink domain: book, chapter 12, GB200. */
 
 /* One directed link that is unlike the others. */
 struct machine_link_override {
@@ -48,12 +49,56 @@ struct machine_chip_override {
     uint32_t hbm_ppm;
 };
 
+/* Tiers of the network beyond a node or slice that a plan can speak of. */
+#define MACHINE_TIER_TABLE(X)                                                                      \
+    X(LEAF, "leaf")                                                                                \
+    X(SPINE, "spine")                                                                              \
+    X(CORE, "core")
+
+enum machine_tier {
+#define X(name, text) MACHINE_##name,
+    MACHINE_TIER_TABLE(X)
+#undef X
+        MACHINE_TIER_COUNT,
+};
+
+/* Whether switches reduce and multicast (SHARP). */
+enum machine_sharp {
+    MACHINE_SHARP_AUTO, /* NVLink: what the hardware has. InfiniBand: no. */
+    MACHINE_SHARP_ON,
+    MACHINE_SHARP_OFF,
+};
+
+/* Rates of cables up and down need not be equal: `oversubscription_ppm` is what may come from below
+ * for what can go up, from the switches of a leaf or a spine. */
+struct machine_tier_plan {
+    uint8_t policy;                /* 1 + enum level_policy; 0: that of the network. */
+    uint32_t oversubscription_ppm; /* 0: 1. */
+};
+
+/* What switches do. Zero everywhere is the hardware's default. */
+struct machine_network_plan {
+    uint8_t policy; /* Beyond a node or slice. 1 + enum level_policy; 0: spray. */
+    uint8_t nvlink_policy;
+    enum machine_sharp sharp;        /* All levels. */
+    enum machine_sharp nvlink_sharp; /* Auto: as `sharp`. */
+    int64_t cable_latency_ps;        /* 0: the chip's. Beyond a node or slice. */
+    int64_t switch_latency_ps;
+    int64_t nvlink_latency_ps;
+    uint32_t switch_ports; /* 0: the chip's. */
+    struct machine_tier_plan tier[MACHINE_TIER_COUNT];
+};
+
 /* As a scenario says it; filled by sim/scenario. Numbers are in the chip's units. */
 struct machine_plan {
     const char *chip;    /* "tpu-v5p"; also a product name, "v5p-8192", which gives the shape. */
-    const char *shape;   /* "16x16x16", or NULL if the chip is a product name. */
+    const char *shape;   /* "16x16x16", or NULL if the chip is a product name or a GPU. */
     const char *profile; /* "ideal" */
-    bool unrealisable;   /* Permits shapes the product cannot be sliced into. */
+    uint32_t nodes;      /* GPU. 0: one, without an axis of its own. */
+    uint32_t gpus;       /* GPU, of a node. 0: as the chip's node has. */
+    uint32_t slices;     /* TPU. 0 or 1: one, without an axis of its own. */
+    struct machine_network_plan network;
+    bool unrealisable;          /* Permits shapes the product cannot be sliced into. */
     int8_t wrap[CHIP_AXES_MAX]; /* 1, 0; -1: by the product's rule. Needs `unrealisable`. */
     const struct machine_link_override *links;
     uint32_t link_count;

@@ -59,6 +59,12 @@ static enum status check_link(const struct machine *machine,
     (void)snprintf(where, sizeof where, "/machine/links/%u/to", index);
     STATUS_TRY(check_at(machine, link->to, false, where, reterr));
     (void)snprintf(where, sizeof where, "/machine/links/%u", index);
+    if (machine_level_between(machine, link->from, link->to) != LEVEL_NONE) {
+        return error_set(reterr, STATUS_UNSUPPORTED, where,
+                         "%s and %s are joined by switches, whose cables are all alike; only links "
+                         "of a grid can be unlike the others",
+                         at_text(from, machine, link->from), at_text(to, machine, link->to));
+    }
     if (machine_port_between(machine, link->from, link->to) == MACHINE_PORTS_MAX) {
         return error_set(reterr, STATUS_INVALID, where,
                          "there is no link from %s to %s: links join neighbours on one axis",

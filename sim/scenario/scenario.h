@@ -44,6 +44,18 @@ enum status scenario_read_text(struct arena *arena, const char *name, const char
                                uint32_t setting_count, struct scenario *ret_scenario,
                                struct error *reterr);
 
+/*
+ * A machine as a command line says it: "CHIP[:SHAPE][,key=value]..." or "CHIP[:key=value,...]" with
+ * the keys of a scenario's machine and of its network, such as
+ *
+ *     tpu-v5e:8x16    v5p-8192    tpu-v5p:4x4x8,slices=2    h100-sxm:nodes=4
+ *     gb200-nvl72:nodes=8,policy=hash,sharp=on,leaf.oversubscription=2
+ *
+ * or a .json file with a machine or a whole scenario. `where` is what errors call it, "--machine".
+ */
+enum status scenario_machine_parse(struct arena *arena, const char *text, const char *where,
+                                   struct machine_plan *ret_plan, struct error *reterr);
+
 /* The scenario with every default visible, as JSON text in the arena (for `show scenario`). */
 const char *scenario_text(struct arena *arena, const struct scenario *scenario);
 

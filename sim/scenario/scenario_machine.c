@@ -16,19 +16,24 @@ static const int64_t latency_max_ps = TIME_PS_PER_S;
 
 uint32_t scenario_axis_count(struct arena *arena, const struct machine_plan *plan)
 {
-    uint32_t axes = 1;
-    if (plan->shape != NULL) {
-        for (const char *c = plan->shape; *c != '\0'; c++) axes += *c == 'x';
-        return axes <= MACHINE_AXES_MAX ? axes : 0;
-    }
-    const char *dash = strrchr(plan->chip, '-'); /* "v5p-8192" is a v5p. */
     struct error unknown;
     struct chip chip;
-    if (dash == NULL) return 0;
-    const char *name = arena_format(arena, "%.*s", (int)(dash - plan->chip), plan->chip);
-    if (name == NULL || chip_find(arena, name, "ideal", "", "", &chip, &unknown) != STATUS_OK)
-        return 0;
-    return chip.axis_count;
+    uint32_t axes = 1;
+    if (chip_find(arena, plan->chip, "ideal", "", "", &chip, &unknown) == STATUS_OK &&
+        chip.kind == CHIP_GPU)
+        return plan->nodes == 0 ? 1 : 2;
+    if (plan->shape != NULL) {
+        for (const char *c = plan->shape; *c != '\0'; c++) axes += *c == 'x';
+    } else {
+        const char *dash = strrchr(plan->chip, '-'); /* "v5p-8192" is a v5p. */
+        if (dash == NULL) return 0;
+        const char *name = arena_format(arena, "%.*s", (int)(dash - plan->chip), plan->chip);
+        if (name == NULL || chip_find(arena, name, "ideal", "", "", &chip, &unknown) != STATUS_OK)
+            return 0;
+        axes = chip.axis_count;
+    }
+    axes += plan->slices > 1;
+    return axes <= MACHINE_AXES_MAX ? axes : 0;
 }
 
 /* [3, "*", 0]: one number an axis. */
@@ -163,8 +168,9 @@ static enum status wrap_read(struct json *object, int8_t wrap[CHIP_AXES_MAX], st
 enum status scenario_machine_read(struct arena *arena, struct json *object,
                                   struct machine_plan *ret_plan, struct error *reterr)
 {
-    static const char *const known[] = {"chip", "shape", "profile", "unrealisable",
-                                        "wrap", "links", "chips",   NULL};
+    static const char *const known[] = {"chip", "shape",  "profile", "unrealisable",
+                                        "wrap", "links",  "chips",   "nodes",
+                                        "gpus", "slices", "network", NULL};
     struct machine_plan plan = {.profile = "ideal"};
     struct json *chip = NULL;
     STATUS_TRY(json_need(object, "chip", &chip, reterr));
@@ -172,6 +178,10 @@ enum status scenario_machine_read(struct arena *arena, struct json *object,
     STATUS_TRY(scenario_take_text(object, "shape", &plan.shape, reterr));
     STATUS_TRY(scenario_take_text(object, "profile", &plan.profile, reterr));
     STATUS_TRY(scenario_take_flag(object, "unrealisable", &plan.unrealisable, reterr));
+    STATUS_TRY(scenario_take_count(object, "nodes", 1, machine_chips_max, &plan.nodes, reterr));
+    STATUS_TRY(scenario_take_count(object, "gpus", 1, machine_chips_max, &plan.gpus, reterr));
+    STATUS_TRY(scenario_take_count(object, "slices", 1, machine_chips_max, &plan.slices, reterr));
+    STATUS_TRY(scenario_network_read(json_take(object, "network"), &plan.network, reterr));
     STATUS_TRY(wrap_read(json_take(object, "wrap"), plan.wrap, reterr));
     struct json *links = json_take(object, "links");
     struct json *chips = json_take(object, "chips");

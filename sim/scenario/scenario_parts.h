@@ -13,6 +13,7 @@
 
 struct arena;
 struct json;
+struct json_writer;
 
 /* In the order of the enums of workload.h; each ended by NULL. */
 extern const char *const scenario_remat_names[];
@@ -24,6 +25,11 @@ extern const char *const scenario_engine_names[];
 
 enum status scenario_machine_read(struct arena *arena, struct json *object,
                                   struct machine_plan *ret_plan, struct error *reterr);
+/* The `network` of a machine. */
+enum status scenario_network_read(struct json *object, struct machine_network_plan *ret_plan,
+                                  struct error *reterr);
+void scenario_network_write(struct json_writer *writer, const struct machine_network_plan *plan);
+
 enum status scenario_mesh_read(struct json *object, struct mesh_plan *ret_plan,
                                struct error *reterr);
 /* `base_folder` is where the scenario lies, or NULL. */
@@ -33,6 +39,12 @@ enum status scenario_workload_read(struct arena *arena, struct json *object,
 /* The policies of `run` that shape the program lie in the workload's plan. */
 enum status scenario_run_read(struct json *object, struct run_plan *ret_run,
                               struct workload_plan *workload, struct error *reterr);
+
+/* An exact amount with the largest unit of which it is a whole number, short for round numbers;
+ * `units` rise by thousands and are ended by NULL. */
+enum { SCENARIO_AMOUNT_BYTES = 40 };
+extern const char *const scenario_durations[];
+const char *scenario_amount_text(char *buffer, uint64_t amount, const char *const *units);
 
 /* How many coordinates a chip of this machine has; 0 if that cannot be said, because the chip or
  * the shape is not known (machine_build() will say so). */

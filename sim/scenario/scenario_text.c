@@ -10,16 +10,17 @@
 #include "sim/machine/shape.h"
 #include "sim/scenario/scenario_parts.h"
 
-enum { FLAT_DEPTH = 3, AMOUNT_BYTES = 40 };
+enum { FLAT_DEPTH = 3 };
 
-/* The largest unit of which it is a whole number: exact, and short for round numbers. */
-static const char *amount_text(char *buffer, uint64_t amount, const char *const *units)
+const char *const scenario_durations[] = {"ps", "ns", "us", "ms", "s", NULL};
+
+const char *scenario_amount_text(char *buffer, uint64_t amount, const char *const *units)
 {
     while (amount % 1000 == 0 && units[1] != NULL) {
         amount /= 1000;
         units++;
     }
-    (void)snprintf(buffer, AMOUNT_BYTES, "%llu%s", (unsigned long long)amount, *units);
+    (void)snprintf(buffer, SCENARIO_AMOUNT_BYTES, "%llu%s", (unsigned long long)amount, *units);
     return buffer;
 }
 
@@ -59,20 +60,20 @@ static void write_links(struct json_writer *writer, const struct machine_plan *p
                         uint32_t axis_count)
 {
     static const char *const rates[] = {"B/s", "kB/s", "MB/s", "GB/s", "TB/s", NULL};
-    static const char *const durations[] = {"ps", "ns", "us", "ms", "s", NULL};
     json_write_key(writer, "links");
     json_write_array(writer);
     for (uint32_t i = 0; i < plan->link_count; i++) {
         const struct machine_link_override *link = &plan->links[i];
-        char buffer[AMOUNT_BYTES];
+        char buffer[SCENARIO_AMOUNT_BYTES];
         json_write_object(writer);
         write_at(writer, "from", link->from, axis_count);
         write_at(writer, "to", link->to, axis_count);
         if (link->bytes_per_s != 0)
-            write_text(writer, "rate", amount_text(buffer, link->bytes_per_s, rates));
+            write_text(writer, "rate", scenario_amount_text(buffer, link->bytes_per_s, rates));
         if (link->latency_ps != 0)
-            write_text(writer, "latency",
-                       amount_text(buffer, (uint64_t)link->latency_ps, durations));
+            write_text(
+                writer, "latency",
+                scenario_amount_text(buffer, (uint64_t)link->latency_ps, scenario_durations));
         json_write_object_end(writer);
     }
     json_write_array_end(writer);
@@ -104,6 +105,10 @@ static void write_machine(struct json_writer *writer, const struct machine_plan 
     write_text(writer, "chip", plan->chip);
     if (plan->shape != NULL) write_text(writer, "shape", plan->shape);
     write_text(writer, "profile", plan->profile);
+    if (plan->nodes != 0) write_count(writer, "nodes", plan->nodes);
+    if (plan->gpus != 0) write_count(writer, "gpus", plan->gpus);
+    if (plan->slices != 0) write_count(writer, "slices", plan->slices);
+    scenario_network_write(writer, &plan->network);
     write_flag(writer, "unrealisable", plan->unrealisable);
     json_write_key(writer, "wrap");
     json_write_object(writer);

@@ -97,9 +97,17 @@ static void a_profile_scales_rates_but_not_peaks_or_capacities(void **state)
         struct chip const measured = chip(arena, chip_name_at(i), "measured");
         assert_string_equal(measured.profile, "measured");
         assert_true(measured.hbm_bytes_per_s < ideal.hbm_bytes_per_s);
-        assert_true(measured.ici_bytes_per_s < ideal.ici_bytes_per_s);
-        assert_true(measured.vector_flop_per_s < ideal.vector_flop_per_s);
-        assert_true(measured.op_overhead_ps > 0 && measured.message_overhead_ps > 0);
+        assert_true(measured.op_overhead_ps > 0 && ideal.op_overhead_ps == 0);
+        /* The links of a GPU are the business of a protocol, and no CUDA core was measured alone.
+         */
+        if (ideal.kind == CHIP_TPU) {
+            assert_true(measured.ici_bytes_per_s < ideal.ici_bytes_per_s);
+            assert_true(measured.vector_flop_per_s < ideal.vector_flop_per_s);
+            assert_true(measured.message_overhead_ps > 0);
+        }
+        assert_int_equal(measured.network.nvlink_peak_bytes_per_s,
+                         ideal.network.nvlink_bytes_per_s);
+        assert_int_equal(measured.network.nic_peak_bytes_per_s, ideal.network.nic_bytes_per_s);
         assert_int_equal(measured.hbm_capacity_bytes, ideal.hbm_capacity_bytes);
         assert_int_equal(measured.ici_peak_bytes_per_s, ideal.ici_bytes_per_s);
         for (uint32_t f = 0; f < FORMAT_COUNT; f++) {

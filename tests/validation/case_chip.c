@@ -95,11 +95,12 @@ static struct case_value chip_number(const struct case_row *row)
     return value_number(per_chip(row, &chip, row_text(row, "what")));
 }
 
-/* Extremes of the catalogue, for the book's "between ... and ...". */
+/* Extremes of the catalogue's TPUs, for the book's "between ... and ...". */
 static struct case_value chips(const struct case_row *row)
 {
     const char *extreme = row_text(row, "extreme");
     double best = 0;
+    bool first = true;
     for (uint32_t i = 0; chip_name_at(i) != NULL; i++) {
         struct chip chip;
         struct error error = {0};
@@ -107,9 +108,11 @@ static struct case_value chips(const struct case_row *row)
             row,
             chip_find(row->arena, chip_name_at(i), "ideal", "/chip", "/profile", &chip, &error),
             &error);
+        if (chip.kind != CHIP_TPU) continue;
         double const number = per_chip(row, &chip, row_text(row, "what"));
         bool const lower = strcmp(extreme, "least") == 0;
-        if (i == 0 || (lower ? number < best : number > best)) best = number;
+        if (first || (lower ? number < best : number > best)) best = number;
+        first = false;
     }
     return value_number(best);
 }

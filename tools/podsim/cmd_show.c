@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "sim/base/arena.h"
 #include "sim/base/name.h"
 #include "sim/base/text.h"
 #include "tools/podsim/command.h"
@@ -12,6 +13,7 @@
 #include "tools/podsim/show_text.h"
 
 static const struct option show_options[] = {
+    {"--machine", "SPEC", "a machine without a scenario, as \"h100-sxm:nodes=4\"", false},
     {"--set", "/POINTER=VALUE", "change a key of the scenario; may be repeated", true},
     {0},
 };
@@ -64,8 +66,47 @@ static enum status stage_text(struct pipeline *pipeline, enum pipeline_stage sta
     return STATUS_OK;
 }
 
+/* `show machine --machine SPEC`. */
+static enum status machine_text(struct arena *arena, const char *spec, struct text *text,
+                                struct error *reterr)
+{
+    struct machine_plan plan;
+    struct machine machine;
+    STATUS_TRY(scenario_machine_parse(arena, spec, "--machine", &plan, reterr));
+    STATUS_TRY(machine_build(arena, &plan, &machine, reterr));
+    show_machine(&machine, text);
+    return STATUS_OK;
+}
+
+static int show_spec(const struct options *options, const char *spec)
+{
+    struct error error = {0};
+    struct text text = {0};
+    struct arena *arena = arena_create(0);
+    enum status status = STATUS_OK;
+    if (arena == NULL)
+        status = error_set(&error, STATUS_NO_MEMORY, spec, "no memory for a machine");
+    else if (strcmp(options->operand[0], "machine") != 0 || options->operand_count != 1 ||
+             options_has(options, "--set"))
+        status = error_set(&error, STATUS_INVALID, "--machine",
+                           "shows a machine alone: podsim show machine --machine SPEC");
+    else
+        status = machine_text(arena, spec, &text, &error);
+    if (status == STATUS_OK) status = output_print(&text, false, &error);
+    text_free(&text);
+    arena_destroy(arena);
+    return status == STATUS_OK ? EXIT_DONE : command_fail(spec, &error);
+}
+
 static int show(const struct options *options)
 {
+    const char *spec = options_value(options, "--machine");
+    if (spec != NULL) return show_spec(options, spec);
+    if (options->operand_count != 2) {
+        struct error few = {0};
+        (void)error_set(&few, STATUS_INVALID, "show", "needs a stage and a FILE");
+        return command_fail("show", &few);
+    }
     static struct pipeline_source source;
     struct error error = {0};
     struct pipeline pipeline = {0};
@@ -85,7 +126,8 @@ static int show(const struct options *options)
 
 const struct command command_show = {
     .name = "show",
-    .usage = "podsim show scenario|machine|mesh|program FILE [--set /pointer=value]...",
+    .usage = "podsim show scenario|machine|mesh|program FILE [--set /pointer=value]...\n"
+             "       podsim show machine --machine SPEC",
     .summary = "prints a stage: scenario, machine, mesh or program",
     .help = "  scenario   every key, with every default filled in\n"
             "  machine    chips, links, wraparound and the reason for it\n"
@@ -94,7 +136,7 @@ const struct command command_show = {
             "\n"
             "  podsim show program scenarios/train/mlp-fsdp-tp-v5p-4x4x4.json\n"
             "  podsim show machine scenarios/train/llama3-8b-fsdp-v5e-8x8.json\n",
-    .operands_min = 2,
+    .operands_min = 1,
     .operands_max = 2,
     .options = show_options,
     .run = show,

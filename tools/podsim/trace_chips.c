@@ -51,8 +51,9 @@ enum status trace_chips_read(const char *list, const struct machine *machine,
             return error_set(reterr, STATUS_INVALID, place,
                              "%.40s is no list of chips; each is %u coordinates, such as "
                              "\"%s %s\"",
-                             list, machine->axis_count, &"0,0,0"[2 * (3 - machine->axis_count)],
-                             &"1,1,1"[2 * (3 - machine->axis_count)]);
+                             list, machine->axis_count,
+                             &"0,0,0,0"[2 * (MACHINE_AXES_MAX - machine->axis_count)],
+                             &"1,1,1,1"[2 * (MACHINE_AXES_MAX - machine->axis_count)]);
         STATUS_TRY(add_chip(item, coordinates, machine, ret_chips, reterr));
         at += strspn(at, " ");
     }

@@ -1,0 +1,159 @@
+/*
+ * scenario_machine_parse.c: a machine on a command line. It is turned into the settings of a
+ * scenario's machine, so that both are read by the same code.
+ */
+#include <stdio.h>
+#include <string.h>
+
+#include "sim/base/arena.h"
+#include "sim/base/json.h"
+#include "sim/base/name.h"
+#include "sim/scenario/scenario_parts.h"
+
+enum { TEXT_BYTES_MAX = 1024 };
+
+/* A key of the text and what it sets. */
+struct key {
+    const char *name;
+    const char *pointer;
+};
+
+static const struct key keys[] = {
+    {"nodes", "/nodes"},
+    {"gpus", "/gpus"},
+    {"slices", "/slices"},
+    {"shape", "/shape"},
+    {"profile", "/profile"},
+    {"unrealisable", "/unrealisable"},
+    {"policy", "/network/policy"},
+    {"sharp", "/network/sharp"},
+    {"switch_ports", "/network/switch_ports"},
+    {"switch_latency", "/network/switch_latency"},
+    {"cable_latency", "/network/cable_latency"},
+    {"nvlink.policy", "/network/nvlink/policy"},
+    {"nvlink.sharp", "/network/nvlink/sharp"},
+    {"nvlink.latency", "/network/nvlink/latency"},
+    {"leaf.policy", "/network/leaf/policy"},
+    {"leaf.oversubscription", "/network/leaf/oversubscription"},
+    {"spine.policy", "/network/spine/policy"},
+    {"spine.oversubscription", "/network/spine/oversubscription"},
+    {"core.policy", "/network/core/policy"},
+};
+enum { KEY_COUNT = sizeof keys / sizeof *keys };
+
+/* A part of a text, up to a comma. */
+struct piece {
+    const char *text;
+    int length;
+};
+
+static enum status find_key(struct piece name, const char *where, const struct key **ret_key,
+                            struct error *reterr)
+{
+    const char *names[KEY_COUNT + 1] = {NULL};
+    char wanted[64];
+    (void)snprintf(wanted, sizeof wanted, "%.*s", name.length, name.text);
+    for (uint32_t i = 0; i < KEY_COUNT; i++) {
+        names[i] = keys[i].name;
+        *ret_key = &keys[i];
+        if (strcmp(wanted, names[i]) == 0) return STATUS_OK;
+    }
+    return error_set(reterr, STATUS_INVALID, where,
+                     "\"%s\" is no key of a machine; the nearest is \"%s\"", wanted,
+                     name_nearest(wanted, names));
+}
+
+static enum status set(struct json *document, const char *pointer, struct piece value,
+                       struct error *reterr)
+{
+    char setting[TEXT_BYTES_MAX + 64];
+    (void)snprintf(setting, sizeof setting, "%s=%.*s", pointer, value.length, value.text);
+    return json_set(document, setting, reterr);
+}
+
+/* "key=value", or a shape if it is the first after the chip's colon. */
+static enum status take_piece(struct json *document, struct piece piece, bool may_be_shape,
+                              bool taken[KEY_COUNT], const char *where, struct error *reterr)
+{
+    const char *equals = memchr(piece.text, '=', (size_t)piece.length);
+    const struct key *key = NULL;
+    if (equals == NULL && may_be_shape && piece.length > 0) {
+        taken[3] = true;
+        return set(document, "/shape", piece, reterr);
+    }
+    if (equals == NULL) {
+        return error_set(reterr, STATUS_INVALID, where,
+                         "\"%.*s\" is not \"key=value\", such as \"nodes=4\"", piece.length,
+                         piece.text);
+    }
+    struct piece const name = {piece.text, (int)(equals - piece.text)};
+    struct piece const value = {equals + 1, piece.length - name.length - 1};
+    STATUS_TRY(find_key(name, where, &key, reterr));
+    if (taken[key - keys])
+        return error_set(reterr, STATUS_INVALID, where, "\"%s\" is said twice", key->name);
+    taken[key - keys] = true;
+    return set(document, key->pointer, value, reterr);
+}
+
+static enum status parse_text(struct arena *arena, const char *text, const char *where,
+                              struct json **ret_document, struct error *reterr)
+{
+    static const char empty[] = "{}";
+    bool taken[KEY_COUNT] = {false};
+    struct json *document = NULL;
+    size_t const name = strcspn(text, ":,");
+    if (name == 0) {
+        return error_set(reterr, STATUS_INVALID, where,
+                         "a machine begins with a chip, such as \"tpu-v5e:8x16\" or "
+                         "\"h100-sxm:nodes=4\"");
+    }
+    STATUS_TRY(json_read_text(arena, where, empty, sizeof empty - 1, &document, reterr));
+    /* As JSON text, so that no name is taken for a number. */
+    const char *chip = arena_format(arena, "/chip=\"%.*s\"", (int)name, text);
+    if (chip == NULL) return error_set(reterr, STATUS_NO_MEMORY, where, "no memory for a text");
+    STATUS_TRY(json_set(document, chip, reterr));
+    bool may_be_shape = text[name] == ':';
+    for (const char *next = text + name; *next != '\0';) {
+        struct piece const piece = {next + 1, (int)strcspn(next + 1, ",")};
+        STATUS_TRY(take_piece(document, piece, may_be_shape, taken, where, reterr));
+        may_be_shape = false;
+        next = piece.text + piece.length;
+    }
+    *ret_document = document;
+    return STATUS_OK;
+}
+
+static bool is_file(const char *text)
+{
+    static const char end[] = ".json";
+    size_t const length = strlen(text);
+    return length >= sizeof end && strcmp(text + length - (sizeof end - 1), end) == 0;
+}
+
+enum status scenario_machine_parse(struct arena *arena, const char *text, const char *where,
+                                   struct machine_plan *ret_plan, struct error *reterr)
+{
+    struct json *document = NULL;
+    struct error inner = {0};
+    if (strlen(text) >= TEXT_BYTES_MAX) {
+        return error_set(reterr, STATUS_INVALID, where, "a machine of more than %d letters",
+                         TEXT_BYTES_MAX - 1);
+    }
+    for (const char *c = text; *c != '\0'; c++)
+        if ((unsigned char)*c < 0x20 || *c == '"' || *c == '\\' || *c == 0x7f)
+            return error_set(reterr, STATUS_INVALID, where,
+                             "a machine holds no quotes, backslashes or control characters");
+    if (is_file(text)) {
+        STATUS_TRY(json_read_file(arena, text, &document, reterr));
+        struct json *machine =
+            json_kind(document) == JSON_OBJECT ? json_take(document, "machine") : NULL;
+        return scenario_machine_read(arena, machine == NULL ? document : machine, ret_plan, reterr);
+    }
+    enum status status = parse_text(arena, text, where, &document, &inner);
+    if (status == STATUS_OK) status = scenario_machine_read(arena, document, ret_plan, &inner);
+    if (status == STATUS_OK) return STATUS_OK;
+    const char *place = strcmp(inner.where, where) == 0 ? "" : inner.where;
+    char at[sizeof inner.where + 32];
+    (void)snprintf(at, sizeof at, "%s%s", where, place);
+    return error_set(reterr, status, at, "%s", inner.message);
+}

@@ -61,11 +61,18 @@ enum status measure_run(struct arena *arena, const struct machine *machine,
     struct measured measured = {.plans = NULL};
     STATUS_TRY(arena_try(arena, count, sizeof(struct plan), &memory, reterr));
     struct plan *plans = memory;
+    uint32_t lanes = 0;
     for (uint32_t i = 0; i < count; i++) {
         struct plan_request request = requests[i];
         plan_request_links(machine, &request);
         STATUS_TRY(plan_build(arena, &request, where, &plans[i], reterr));
+        lanes += plans[i].lane_count;
     }
+    if (lanes > REPLAY_LANES_MAX)
+        return error_set(reterr, STATUS_LIMIT, where,
+                         "%u collectives at once have %u lanes of messages together; at most %d "
+                         "are modelled",
+                         count, lanes, REPLAY_LANES_MAX);
     STATUS_TRY(program_make(arena, plans, count, &program, reterr));
     STATUS_TRY(fold_build(arena, machine, program, options->full, &measured.fold, reterr));
     struct replay_options const replay = {

@@ -1,5 +1,6 @@
 /*
- * row.h: one line of a table of collectives: what was asked, how long it took, what it means.
+ * row.h: one line of a table of collectives: what was asked, how long it took, what it means; and
+ * one run, which several lines share where collectives go at once.
  */
 #ifndef SIM_MEASURE_ROW_H
 #define SIM_MEASURE_ROW_H
@@ -7,27 +8,44 @@
 #include <stdint.h>
 
 #include "sim/measure/measure.h"
+#include "sim/measure/measure_group.h"
 #include "sim/measure/operation.h"
 
-/* What every row of a sweep has in common. Texts outlive the rows. */
+/* A collective of every size. Texts outlive the rows. */
 struct row_question {
     const struct machine *machine;
     enum operation operation;
     struct group group;
+    char axes[MEASURE_AXES_BYTES]; /* The group as text. */
     enum format format;
     uint32_t root;
 };
 
 struct row {
+    const struct row_question *question;
     uint64_t size_bytes;  /* As nccl-tests means it. */
     uint64_t array_bytes; /* V */
     uint64_t count;
     const char *algorithm; /* That was played. */
     int64_t time_ps;
+    int64_t alone_ps; /* The same collective on an idle machine; time_ps where it was. */
     double algbw_bytes_per_s;
     double busbw_bytes_per_s;
-    double roofline_s;
+    double roofline_s; /* collective_bound(): the book's bound, ... */
+    double latency_s;  /* what hops alone take, */
+    double strict_s;   /* and what no algorithm can beat. */
     const char *bound_by;
+    const char *bound_where; /* "NVLink", "x", ""; the machine's. */
+};
+
+struct row_run {
+    uint64_t size_bytes; /* Of the first row. */
+    uint32_t row_first;
+    uint32_t row_count;
+    int64_t time_ps; /* Of the last to end. */
+    uint64_t events, transfers, digest;
+    double fairness; /* row_fairness() of its rows. */
+    struct trace_link link[TRACE_PORTS_MAX];
 };
 
 /* The request of a plan for a size; refused where the array passes 2^63 bytes. */
@@ -37,6 +55,26 @@ enum status row_request(const struct row_question *question, uint64_t size_bytes
 
 /* The row of a collective that took `time_ps`. */
 void row_fill(const struct row_question *question, uint64_t size_bytes, const struct plan *plan,
-              int64_t time_ps, struct row *ret_row);
+              int64_t time_ps, int64_t alone_ps, struct row *ret_row);
+
+/* Time over time alone: 1 where nobody else was in the way. */
+double row_slowdown(const struct row *row);
+
+/* Jain's index of the rows' slowdowns: 1 if all suffer alike, 1/count if one alone does. */
+double row_fairness(const struct row *rows, uint32_t count);
+
+/* Whether a run's port carried anything, and what waited there. Source of the depth: Little's law,
+ * the mean number that wait is the sum of the waits over the time. */
+bool row_port_was_used(const struct row_run *run, uint32_t port);
+struct row_port {
+    double busy_fraction; /* Of the busiest link of the port. */
+    double mean_depth;    /* Messages that wait for it, in the mean over the time. */
+    double mean_wait_s;
+    double longest_wait_s; /* Of any link of the port. */
+};
+struct row_port row_port(const struct row_run *run, uint32_t port);
+
+/* The port with the busiest link; TRACE_PORTS_MAX if none carried anything. */
+uint32_t row_busiest_port(const struct row_run *run);
 
 #endif

@@ -15,6 +15,8 @@
 
 struct arena;
 
+enum { REPLAY_LANES_MAX = 256 }; /* Of the plans of all streams together. */
+
 struct replay_progress {
     double share; /* Of the step, by parts done on the compute streams. */
     uint64_t events;

@@ -14,58 +14,8 @@
 struct sweep {
     const struct options *options;
     struct collective_study study;
-    struct shell *shell;
     struct output json, csv;
 };
-
-static bool watch(void *owner, const struct replay_progress *progress)
-{
-    struct sweep *sweep = owner;
-    const struct collective_study *study = &sweep->study;
-    return shell_progress(sweep->shell, (double)study->row_count / study->row_count_max,
-                          progress->events);
-}
-
-/* One size with one algorithm, in memory of its own. */
-static enum status row_play(struct collective_study *study, uint64_t size_bytes,
-                            const char *algorithm, struct error *reterr)
-{
-    struct plan_request request;
-    struct measured measured;
-    STATUS_TRY(row_request(&study->question, size_bytes, algorithm, "-e", &request, reterr));
-    struct arena *arena = arena_create(0);
-    if (arena == NULL) return error_set(reterr, STATUS_NO_MEMORY, "", "there is no memory");
-    enum status const status = measure_run(arena, &study->machine, &request, 1, "--algorithm",
-                                           &study->run, &measured, reterr);
-    if (status == STATUS_OK) {
-        row_fill(&study->question, size_bytes, &measured.plans[0], measured.time_ps[0],
-                 &study->rows[study->row_count++]);
-        study->fold = measured.fold;
-    }
-    arena_destroy(arena);
-    return status;
-}
-
-static enum status rows_play(struct sweep *sweep, struct error *reterr)
-{
-    struct collective_study *study = &sweep->study;
-    for (uint64_t bytes = 0; sizes_next(&study->sizes, &bytes);) {
-        for (uint32_t i = 0; i < study->algorithm_count; i++) {
-            STATUS_TRY(shell_check(sweep->shell, reterr));
-            STATUS_TRY(row_play(study, bytes, study->algorithm[i], reterr));
-        }
-    }
-    return STATUS_OK;
-}
-
-static enum status work(void *owner, struct shell *shell, struct error *reterr)
-{
-    struct sweep *sweep = owner;
-    sweep->shell = shell;
-    sweep->study.run.watch = watch;
-    sweep->study.run.watch_owner = sweep;
-    return rows_play(sweep, reterr);
-}
 
 static bool is_stdout(const char *path)
 {
@@ -107,7 +57,7 @@ static enum status sweep_run(struct sweep *sweep, struct error *reterr)
 {
     STATUS_TRY(collective_read(sweep->options, &sweep->study, reterr));
     STATUS_TRY(open_outputs(sweep, reterr));
-    enum status const status = shell_run(work, sweep, "sweep", reterr);
+    enum status const status = shell_run(collective_play, &sweep->study, "sweep", reterr);
     if (status != STATUS_OK && status != STATUS_INTERRUPTED) return status;
     if (sweep->study.row_count == 0) return status;
     STATUS_TRY(write_results(sweep, reterr));
@@ -148,6 +98,10 @@ const struct command command_collective = {
         "  podsim collective --machine tpu-v5e:8x16 --op all_gather --axes x -b 1K -e 1G -f 4\n"
         "  podsim collective --machine tpu-v5p:16x16x16 --op all_reduce -b 8 -e 8G\n"
         "  podsim collective --machine v5p-128 --op all_to_all -e 64M --json - | jq .rows\n"
+        "\n"
+        "  podsim collective --machine tpu-v5p:8x8x8 --op all_reduce --axes x --concurrent 4\n"
+        "  podsim collective --machine tpu-v5p:8x8x8 --op all_gather --axes x -e 1G \\\n"
+        "      --concurrent \"reduce_scatter@x:256M all_to_all@x,y:64M\"\n"
         "\n"
         "All groups of the shape that --axes names work at once. Ctrl-C keeps the rows that are\n"
         "finished and ends with status 130.\n",

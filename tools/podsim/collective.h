@@ -8,30 +8,39 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "sim/measure/measure_group.h"
 #include "sim/measure/row.h"
 #include "sim/measure/sizes.h"
 #include "tools/podsim/options.h"
 
 struct arena;
+struct shell;
 struct text;
 
 enum { COLLECTIVE_ALGORITHMS_MAX = 16 };
+
+/* A collective that goes at the same time as others. */
+struct collective_member {
+    struct row_question question;
+    uint64_t size_bytes; /* 0: that of the sweep. */
+};
 
 struct collective_study {
     struct arena *arena; /* Of everything but single runs. */
     const char *machine_text;
     struct machine machine;
-    struct row_question question;
-    char axes[MEASURE_AXES_BYTES];
+    struct collective_member member[MEASURE_REQUESTS_MAX]; /* The first is what is swept. */
+    uint32_t member_count;
     struct sizes sizes;
-    const char *algorithm[COLLECTIVE_ALGORITHMS_MAX]; /* As asked. */
+    const char *algorithm[COLLECTIVE_ALGORITHMS_MAX]; /* Of the first, as asked; others: auto. */
     uint32_t algorithm_count;
     struct measure_options run;
+    struct shell *shell; /* While it is played. */
 
-    struct row *rows; /* For each size one of each algorithm. */
+    struct row *rows; /* For each size, each algorithm, one of each member. */
     uint32_t row_count;
-    uint32_t row_count_max;
+    struct row_run *runs; /* For each size, each algorithm. */
+    uint32_t run_count;
+    uint32_t run_count_max;
     struct fold fold; /* Of the last run. */
 };
 
@@ -40,6 +49,9 @@ extern const struct option collective_options[];
 /* Reads the options into a study without rows, its memory taken. */
 enum status collective_read(const struct options *options, struct collective_study *study,
                             struct error *reterr);
+
+/* The work, for shell_run(): all runs, or as many as there were when the user stopped it. */
+enum status collective_play(void *study, struct shell *shell, struct error *reterr);
 
 void collective_write_table(const struct collective_study *study, struct text *text);
 void collective_write_json(const struct collective_study *study, struct text *text);

@@ -1,6 +1,7 @@
 /* The table of `podsim collective`, column by column that of nccl-tests, and its CSV. */
 #include <stdio.h>
 
+#include "sim/base/quantity.h"
 #include "sim/base/text.h"
 #include "tools/podsim/collective.h"
 
@@ -23,21 +24,29 @@ static const char *figure(char buffer[32], int width, double value)
     return buffer;
 }
 
-static void write_head(const struct collective_study *study, struct text *text)
+static uint64_t ranks_of(const struct row *row)
 {
-    const struct row_question *question = &study->question;
-    uint64_t const ranks = group_rank_count(&question->group);
-    text_add(text, "# podsim collective: %s on %s, profile %s\n",
-             operation_name(question->operation), study->machine_text, study->machine.chip.profile);
-    text_add(text, "# axes %s: %llu ranks a group, %llu groups at once on %u chips\n", study->axes,
-             (unsigned long long)ranks, (unsigned long long)(study->machine.chip_count / ranks),
-             study->machine.chip_count);
-    text_add(text, "# size is %s; array is V, all that the group has\n",
-             operation_size_text(question->operation));
+    return group_rank_count(&row->question->group);
 }
 
-static void write_fold(const struct collective_study *study, struct text *text)
+static void write_head(const struct collective_study *study, struct text *text)
 {
+    const struct row_question *question = &study->member[0].question;
+    uint64_t const ranks = group_rank_count(&question->group);
+    uint64_t const groups = study->machine.chip_count / ranks;
+    text_add(text, "# podsim collective: %s on %s, profile %s\n",
+             operation_name(question->operation), study->machine_text, study->machine.chip.profile);
+    text_add(text, "# axes %s: %llu ranks%s", question->axes, (unsigned long long)ranks,
+             groups > 1 ? "" : "\n");
+    if (groups > 1)
+        text_add(text, ", in each of %llu groups, all at once\n", (unsigned long long)groups);
+    for (uint32_t i = 1; i < study->member_count; i++)
+        text_add(text, "# beside it: %s over %s\n",
+                 operation_name(study->member[i].question.operation),
+                 study->member[i].question.axes);
+    text_add(text, "# size: %s; array: V of all ranks together\n",
+             operation_size_text(question->operation));
+    if (study->run_count == 0) return;
     text_add(text, "# %u of %u chips played:", study->fold.chip_count, study->machine.chip_count);
     for (uint32_t axis = 0; axis < study->machine.axis_count; axis++)
         text_add(text, " %s %u of %u%s", machine_axis_name(&study->machine, axis),
@@ -45,17 +54,17 @@ static void write_fold(const struct collective_study *study, struct text *text)
                  axis + 1 < study->machine.axis_count ? "," : "\n");
 }
 
-static void write_columns(struct text *text)
+static void write_columns(const struct collective_study *study, struct text *text)
 {
     text_add(text, "#\n");
     text_add(text,
              "# %10s  %12s  %8s  %6s  %6s           out-of-place                       in-place\n",
              "", "", "", "", "");
     text_add(text,
-             "# %10s  %12s  %8s  %6s  %6s  %7s  %6s  %6s  %6s  %7s  %6s  %6s  %6s  %12s  %8s  %-7s"
-             "  %s\n",
+             "# %10s  %12s  %8s  %6s  %6s  %7s  %6s  %6s  %6s  %7s  %6s  %6s  %6s  %12s  %8s  %-7s",
              "size", "count", "type", "redop", "root", "time", "algbw", "busbw", "#wrong", "time",
-             "algbw", "busbw", "#wrong", "array", "roofline", "bound", "algorithm");
+             "algbw", "busbw", "#wrong", "array", "roofline", "bound");
+    text_add(text, study->member_count > 1 ? "  slower  algorithm, of\n" : "  algorithm\n");
     text_add(text,
              "# %10s  %12s  %8s  %6s  %6s  %7s  %6s  %6s  %6s  %7s  %6s  %6s  %6s  %12s  %8s\n",
              "(B)", "(elements)", "", "", "", "(us)", "(GB/s)", "(GB/s)", "", "(us)", "(GB/s)",
@@ -65,7 +74,7 @@ static void write_columns(struct text *text)
 static void write_row(const struct collective_study *study, const struct row *row,
                       struct text *text)
 {
-    const struct row_question *question = &study->question;
+    const struct row_question *question = row->question;
     char time[32], algbw[32], busbw[32], roofline[32];
     (void)figure(time, TIME_WIDTH, (double)row->time_ps / ps_per_us);
     (void)figure(algbw, RATE_WIDTH, row->algbw_bytes_per_s / giga);
@@ -77,38 +86,69 @@ static void write_row(const struct collective_study *study, const struct row *ro
              operation_is_rooted(question->operation) ? (int)question->root : -1);
     for (uint32_t half = 0; half < 2; half++)
         text_add(text, "  %7s  %6s  %6s  %6s", time, algbw, busbw, "N/A");
-    text_add(text, "  %12llu  %8s  %-7s  %s\n", (unsigned long long)row->array_bytes, roofline,
-             row->bound_by, row->algorithm);
+    text_add(text, "  %12llu  %8s  %-7s", (unsigned long long)row->array_bytes, roofline,
+             row->bound_by);
+    if (study->member_count > 1)
+        text_add(text, "  %6.2f  %s, %s %s\n", row_slowdown(row), row->algorithm,
+                 operation_name(question->operation), question->axes);
+    else
+        text_add(text, "  %s\n", row->algorithm);
+}
+
+/* What those that went at once did to each other. */
+static void write_together(const struct collective_study *study, const struct row_run *run,
+                           struct text *text)
+{
+    char wait[QUANTITY_TEXT_BYTES], longest[QUANTITY_TEXT_BYTES];
+    double least = 0, most = 0;
+    for (uint32_t i = 0; i < run->row_count; i++) {
+        double const slowdown = row_slowdown(&study->rows[run->row_first + i]);
+        least = i == 0 || slowdown < least ? slowdown : least;
+        most = slowdown > most ? slowdown : most;
+    }
+    text_add(text, "# %u at once: slower by %.2f to %.2f, fairness %.3f", run->row_count, least,
+             most, run->fairness);
+    uint32_t const busiest = row_busiest_port(run);
+    if (busiest < TRACE_PORTS_MAX) {
+        struct row_port const port = row_port(run, busiest);
+        text_add(text, "; busiest link %s: %.1f%% busy, %.2f messages wait, for %s, at most %s",
+                 machine_port_name(&study->machine, busiest), 100 * port.busy_fraction,
+                 port.mean_depth, quantity_text_seconds(wait, port.mean_wait_s),
+                 quantity_text_seconds(longest, port.longest_wait_s));
+    }
+    text_add(text, "\n");
 }
 
 void collective_write_table(const struct collective_study *study, struct text *text)
 {
     double sum = 0;
     write_head(study, text);
-    if (study->row_count > 0) write_fold(study, text);
-    write_columns(text);
-    for (uint32_t i = 0; i < study->row_count; i++) {
-        write_row(study, &study->rows[i], text);
-        sum += study->rows[i].busbw_bytes_per_s / giga;
+    write_columns(study, text);
+    for (uint32_t r = 0; r < study->run_count; r++) {
+        const struct row_run *run = &study->runs[r];
+        for (uint32_t i = 0; i < run->row_count; i++) {
+            write_row(study, &study->rows[run->row_first + i], text);
+            sum += study->rows[run->row_first + i].busbw_bytes_per_s / giga;
+        }
+        if (run->row_count > 1) write_together(study, run, text);
     }
-    if (study->row_count < study->row_count_max)
-        text_add(text, "# interrupted: %u of %u rows\n", study->row_count, study->row_count_max);
+    if (study->run_count < study->run_count_max)
+        text_add(text, "# interrupted: %u of %u runs\n", study->run_count, study->run_count_max);
     if (study->row_count > 0)
         text_add(text, "# Avg bus bandwidth    : %g\n#\n", sum / study->row_count);
 }
 
 void collective_write_csv(const struct collective_study *study, struct text *text)
 {
-    const struct row_question *question = &study->question;
-    text_add(text, "op,algorithm,ranks,size_bytes,array_bytes,time_ps,algbw_bytes_per_s,"
-                   "busbw_bytes_per_s,roofline_s,bound_by\n");
+    text_add(text, "op,axes,algorithm,ranks,size_bytes,array_bytes,time_ps,alone_ps,"
+                   "algbw_bytes_per_s,busbw_bytes_per_s,roofline_s,bound_by\n");
     for (uint32_t i = 0; i < study->row_count; i++) {
         const struct row *row = &study->rows[i];
-        text_add(text, "%s,%s,%llu,%llu,%llu,%lld,%.9g,%.9g,%.9g,%s\n",
-                 operation_name(question->operation), row->algorithm,
-                 (unsigned long long)group_rank_count(&question->group),
-                 (unsigned long long)row->size_bytes, (unsigned long long)row->array_bytes,
-                 (long long)row->time_ps, row->algbw_bytes_per_s, row->busbw_bytes_per_s,
+        text_add(text, "%s,\"%s\",%s,%llu,%llu,%llu,%lld,%lld,%.9g,%.9g,%.9g,%s\n",
+                 operation_name(row->question->operation), row->question->axes, row->algorithm,
+                 (unsigned long long)ranks_of(row), (unsigned long long)row->size_bytes,
+                 (unsigned long long)row->array_bytes, (long long)row->time_ps,
+                 (long long)row->alone_ps, row->algbw_bytes_per_s, row->busbw_bytes_per_s,
                  row->roofline_s, row->bound_by);
     }
 }

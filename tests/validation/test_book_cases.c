@@ -2,10 +2,11 @@
  * The worked numbers of the book, case by case: what the book says, what the project says, how far
  * apart they are and why.
  *
- *   test_book_cases [--markdown FILE | --check FILE] CASES.json...
+ *   test_book_cases [--ids IDS.json] [--markdown FILE | --check FILE] CASES.json...
  *
  * prints the table and fails on a difference that is not explained, by as much as the explanation
- * says. --markdown writes docs/accuracy.md; --check fails if that file is not what it would write.
+ * says. --ids fails unless exactly the answers that it lists are judged; --markdown writes
+ * docs/accuracy.md; --check fails if that file is not what it would write.
  *
  * A case file holds rows: the book's value and unit, which evaluator gives ours ("by") and its
  * parameters. A known difference states its reason and what it comes to: ours is expected at
@@ -18,7 +19,7 @@
 
 #include "sim/base/arena.h"
 #include "sim/base/text.h"
-#include "tests/validation/case_table.h"
+#include "tests/validation/case_ids.h"
 
 enum { OUTCOMES_MAX = 4096, CASES_MAX = 1024 };
 
@@ -215,11 +216,19 @@ static int document(const char *mode, const char *path)
 
 int main(int argc, char **argv)
 {
-    int first = 1;
-    bool const documented = argc > 2 && strncmp(argv[1], "--", 2) == 0;
-    if (documented) first = 3;
+    const char *ids = NULL, *mode = NULL, *path = NULL;
     run.arena = arena_create(0);
-    for (int i = first; i < argc; i++) evaluate_file(argv[i]);
+    for (int i = 1; i < argc; i++) {
+        bool const is_option = strncmp(argv[i], "--", 2) == 0 && i + 1 < argc;
+        if (!is_option) {
+            evaluate_file(argv[i]);
+        } else if (strcmp(argv[i], "--ids") == 0) {
+            ids = argv[++i];
+        } else {
+            mode = argv[i];
+            path = argv[++i];
+        }
+    }
     struct text text = {0};
     case_print(&text, run.outcome, run.count);
     struct case_counts const counts = case_count(run.outcome, run.count, NULL);
@@ -233,7 +242,8 @@ int main(int argc, char **argv)
     (void)fwrite(text.bytes, 1, text.size_bytes, stdout);
     text_free(&text);
     int failed = counts.cases[CASE_WRONG] != 0 || run.count == 0;
-    if (documented) failed |= document(argv[1], argv[2]);
+    if (ids != NULL) failed |= case_ids_compare(run.arena, ids, run.outcome, run.count) != 0;
+    if (mode != NULL) failed |= document(mode, path);
     arena_destroy(run.arena);
     return failed;
 }

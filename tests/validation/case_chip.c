@@ -27,24 +27,37 @@ enum format row_format(const struct case_row *row, const char *key, enum format 
     return format;
 }
 
+static uint32_t small_count(const struct case_row *row, const char *key)
+{
+    return (uint32_t)row_count_or(row, key, 0);
+}
+
+/* "wrap": "x z" closes these axes and no others. */
+static void read_wrap(const struct case_row *row, struct machine_plan *plan)
+{
+    struct shape shape;
+    struct error error = {0};
+    const char *wrapped = row_text(row, "wrap");
+    row_check(row, shape_parse(plan->shape, "/shape", &shape, &error), &error);
+    for (uint32_t axis = 0; axis < shape.axis_count; axis++)
+        plan->wrap[axis] = strchr(wrapped, *shape_axis_name(axis)) != NULL;
+    plan->unrealisable = true;
+}
+
 struct machine row_machine(const struct case_row *row)
 {
     struct machine_plan plan = {.chip = row_text(row, "chip"),
-                                .shape = row_text(row, "shape"),
+                                .shape = row_text_or(row, "shape", NULL),
                                 .profile = row_text_or(row, "profile", "ideal"),
+                                .nodes = small_count(row, "nodes"),
+                                .gpus = small_count(row, "gpus"),
+                                .slices = small_count(row, "slices"),
                                 .unrealisable = row_flag_or(row, "unrealisable", false),
                                 .wrap = {-1, -1, -1}};
-    if (row_has(row, "wrap")) { /* "x z": these axes and no others. */
-        const char *wrapped = row_text(row, "wrap");
-        for (uint32_t axis = 0; axis < CHIP_AXES_MAX; axis++)
-            plan.wrap[axis] = strchr(wrapped, *shape_axis_name(axis)) != NULL;
-        plan.unrealisable = true;
-    }
-    struct shape shape;
     struct machine machine;
     struct error error = {0};
-    row_check(row, shape_parse(plan.shape, "/shape", &shape, &error), &error);
-    for (uint32_t axis = shape.axis_count; axis < MACHINE_AXES_MAX; axis++) plan.wrap[axis] = -1;
+    if (row_flag_or(row, "sharp", false)) plan.network.sharp = MACHINE_SHARP_ON;
+    if (row_has(row, "wrap")) read_wrap(row, &plan);
     row_check(row, machine_build(row->arena, &plan, &machine, &error), &error);
     return machine;
 }
@@ -59,6 +72,7 @@ static uint32_t volume(const uint32_t *shape, uint32_t axis_count)
 static double per_chip(const struct case_row *row, const struct chip *chip, const char *what)
 {
     enum format const format = row_format(row, "format", FORMAT_BF16);
+    const struct chip_network *network = &chip->network;
     uint32_t const host_chips = volume(chip->host_shape, chip->axis_count);
     const struct {
         const char *name;
@@ -83,6 +97,15 @@ static double per_chip(const struct case_row *row, const struct chip *chip, cons
         {"dcn_host", (double)chip->dcn_bytes_per_s * host_chips},
         {"host_chips", host_chips},
         {"host_cores", (double)host_chips * chip->core_count},
+        {"smem", (double)chip->core_smem_bytes},
+        {"tmem", (double)chip->core_tmem_bytes},
+        {"registers", (double)chip->core_register_bytes},
+        {"nvlink_count", network->nvlink_count},
+        {"nvlink", (double)network->nvlink_bytes_per_s},
+        {"node_chips", network->node_chips},
+        {"nvswitch_ports", network->nvswitch_ports},
+        {"nvswitch_reduce", (double)network->nvswitch_flop_per_s},
+        {"cpu_chips", network->host_chips},
     };
     for (size_t i = 0; i < sizeof numbers / sizeof *numbers; i++)
         if (strcmp(numbers[i].name, what) == 0) return numbers[i].value;

@@ -1,22 +1,22 @@
 /*
- * Evaluators that play one collective on an idle machine: a program of a single op, folded and
- * replayed. The book's formulas drop (N-1)/N and the hops; the replay does not, and the rows say
- * so by their factor and their hops.
+ * Evaluators that play one collective on an idle machine (sim/measure/measure.h). The book's
+ * formulas drop (N-1)/N and the hops; the replay does not, and the rows say so by their factor and
+ * their hops.
  */
 #include <string.h>
 
 #include "sim/base/arena.h"
 #include "sim/base/units.h"
-#include "sim/fold/fold.h"
+#include "sim/measure/measure.h"
+#include "sim/measure/measure_group.h"
 #include "sim/mesh/mesh.h"
-#include "sim/program/program.h"
-#include "sim/replay/replay.h"
+#include "sim/roofline/collective_bound.h"
 #include "tests/validation/case_parts.h"
 
 static enum collective_kind kind_of(const struct case_row *row)
 {
     const char *name = row_text(row, "kind");
-    for (int kind = COLLECTIVE_ALL_GATHER; kind <= COLLECTIVE_PERMUTE; kind++)
+    for (int kind = COLLECTIVE_ALL_GATHER; kind < COLLECTIVE_KIND_COUNT; kind++)
         if (strcmp(name, collective_kind_name((enum collective_kind)kind)) == 0)
             return (enum collective_kind)kind;
     row_fail(row, "no collective %s", name);
@@ -53,23 +53,25 @@ static struct group role_group(const struct case_row *row, const struct machine 
     return mesh.axis[mesh_role_find(row_text(row, "role"))].group;
 }
 
-/* Whole axes, "x y"; all of them if the row does not say. */
+/* Parts of axes, "x y" or "node:2 gpu"; all of them if the row does not say. */
 static struct group group_of(const struct case_row *row, const struct machine *machine)
 {
     if (row_has(row, "role")) return role_group(row, machine);
-    const char *axes = row_text_or(row, "axes", "x y z");
-    struct group group = {.dimension_count = 0};
-    for (uint32_t axis = 0; axis < machine->axis_count; axis++) {
-        if (strchr(axes, *machine_axis_name(machine, axis)) == NULL || machine->shape[axis] == 1)
-            continue;
-        group.dimension[group.dimension_count++] = (struct group_dimension){
-            .axis = axis, .size = machine->shape[axis], .stride = 1, .ring = machine->wrap[axis]};
+    char *axes = NULL;
+    if (row_has(row, "axes")) {
+        axes = arena_text(row->arena, row_text(row, "axes"));
+        if (axes == NULL) row_fail(row, "no memory");
+        for (char *at = axes; *at != '\0'; at++)
+            if (*at == ' ') *at = ',';
     }
+    struct group group;
+    struct error error = {0};
+    row_check(row, measure_group(machine, axes, "/axes", &group, &error), &error);
     return group;
 }
 
-static struct plan plan_of(const struct case_row *row, const struct machine *machine,
-                           uint64_t size_bytes)
+static struct plan_request request_of(const struct case_row *row, const struct machine *machine,
+                                      uint64_t size_bytes)
 {
     struct plan_request request = {.kind = kind_of(row),
                                    .algorithm = row_text_or(row, "algorithm", "auto"),
@@ -79,6 +81,13 @@ static struct plan plan_of(const struct case_row *row, const struct machine *mac
     if (offset != NULL)
         for (uint32_t i = 0; i < json_count(offset); i++)
             request.offset[i] = (int32_t)row_operand(row, json_at(offset, i));
+    return request;
+}
+
+static struct plan plan_of(const struct case_row *row, const struct machine *machine,
+                           uint64_t size_bytes)
+{
+    struct plan_request const request = request_of(row, machine, size_bytes);
     struct plan plan;
     struct error error = {0};
     row_check(row, plan_build(row->arena, &request, "/collective", &plan, &error), &error);
@@ -91,34 +100,16 @@ static double played_s(const struct case_row *row, const struct machine *machine
     struct arena *arena = arena_create(0);
     if (arena == NULL) row_fail(row, "no memory");
     struct case_row const inner = {.outer = row, .name = row->name, .arena = arena};
-    struct plan plan = plan_of(&inner, machine, size_bytes);
-    struct program_op op = {.name = "collective",
-                            .class_name = "collective",
-                            .kind = PROGRAM_OP_COLLECTIVE,
-                            .stream = 1,
-                            .parts = plan.part_count,
-                            .operand_op = PROGRAM_NONE};
-    struct program_template template = {.name = "case", .op = &op, .op_count = 1};
-    struct program_block block = {.name = "case", .repeat = 1, .layer_first = -1};
-    struct program_role role = {.block = &block, .block_count = 1};
-    struct program program = {
-        .stream = {{.name = "compute"}, {.name = "collective", .collective = true}},
-        .stream_count = 2,
-        .templates = &template,
-        .template_count = 1,
-        .roles = &role,
-        .role_count = 1,
-        .plans = &plan,
-        .plan_count = 1};
-    struct replay_options const options = {.engine = "fast"};
-    struct fold fold;
-    struct trace trace;
+    struct plan_request const request = request_of(&inner, machine, size_bytes);
+    struct measure_options const options = {.engine = "fast"};
+    struct measured measured;
     struct error error = {0};
-    program_seal(arena, &program);
-    row_check(row, fold_build(arena, machine, &program, false, &fold, &error), &error);
-    row_check(row, replay_run(arena, &options, machine, &program, &fold, &trace, &error), &error);
+    row_check(row,
+              measure_run(arena, machine, &request, 1, "/collective", &options, &measured, &error),
+              &error);
+    double const time_s = (double)measured.time_ps[0] / (double)TIME_PS_PER_S;
     arena_destroy(arena);
-    return (double)trace.step_ps / (double)TIME_PS_PER_S;
+    return time_s;
 }
 
 /* Bytes at which the time is twice that of nothing but hops: where the curve bends. */
@@ -177,4 +168,18 @@ static struct case_value collective(const struct case_row *row)
     row_fail(row, "a collective has no %s", what);
 }
 
-const struct case_evaluator case_collective[] = {{"collective", collective}, {NULL, NULL}};
+/* The least time that the fabric's cuts allow, as sim/roofline/collective_bound.h states it. */
+static struct case_value bound(const struct case_row *row)
+{
+    struct machine const machine = row_machine(row);
+    struct group const group = group_of(row, &machine);
+    struct collective_query const query = {.kind = kind_of(row),
+                                           .array_bytes = row_count(row, "bytes"),
+                                           .in_network = row_flag_or(row, "in_network", false)};
+    struct collective_bound bound;
+    collective_bound(&machine, &group, &query, &bound);
+    return value_number(bound.bytes_s);
+}
+
+const struct case_evaluator case_collective[] = {
+    {"collective", collective}, {"bound", bound}, {NULL, NULL}};

@@ -89,5 +89,28 @@ static struct case_value load_time(const struct case_row *row)
     return value_number(seconds(compute_time(&chip, &work, PPM_ONE, PPM_ONE).duration_ps));
 }
 
-const struct case_evaluator case_matmul[] = {
-    {"matmul", matmul}, {"math_time", math_time}, {"load_time", load_time}, {NULL, NULL}};
+/* A sum of two fp32 arrays on the vector units. */
+static struct case_value vector_add(const struct case_row *row)
+{
+    struct chip const chip = row_chip(row);
+    uint64_t const elements = row_count(row, "elements");
+    uint64_t const array_bytes = format_bytes(FORMAT_FP32, elements);
+    struct work const work = {.vector_flop = elements,
+                              .hbm_read_bytes = 2 * array_bytes,
+                              .hbm_write_bytes = array_bytes,
+                              .math_format = FORMAT_FP32};
+    struct compute_time const time = compute_time(&chip, &work, PPM_ONE, PPM_ONE);
+    const char *what = row_text(row, "what");
+    if (strcmp(what, "math_time") == 0) return value_number(seconds(time.vpu_ps));
+    if (strcmp(what, "hbm_time") == 0) return value_number(seconds(time.hbm_ps));
+    if (strcmp(what, "intensity") == 0)
+        return value_number((double)work.vector_flop /
+                            (double)(work.hbm_read_bytes + work.hbm_write_bytes));
+    row_fail(row, "an addition has no %s", what);
+}
+
+const struct case_evaluator case_matmul[] = {{"matmul", matmul},
+                                             {"math_time", math_time},
+                                             {"load_time", load_time},
+                                             {"vector", vector_add},
+                                             {NULL, NULL}};

@@ -45,6 +45,27 @@ static void add_mesh(struct text *text, const char *mesh)
     text_add(text, "\"]}");
 }
 
+/* A GPU has nodes, a TPU a shape and slices. */
+static void add_machine(struct text *text, const struct case_row *row)
+{
+    static const char *const counts[] = {"nodes", "gpus", "slices"};
+    bool const gpu = row_has(row, "nodes") || row_has(row, "gpus");
+    const char *shape = row_text_or(row, "shape", "2x2x1");
+    text_add(text, "{\"podsim\": 1, \"title\": \"case\", \"machine\": {\"chip\": \"%s\", ",
+             row_text_or(row, "chip", "tpu-v5p"));
+    for (size_t i = 0; i < sizeof counts / sizeof *counts; i++)
+        if (row_has(row, counts[i]))
+            text_add(text, "\"%s\": %llu, ", counts[i],
+                     (unsigned long long)row_count(row, counts[i]));
+    if (!gpu) text_add(text, "\"shape\": \"%s\", ", shape);
+    text_add(text, "\"profile\": \"%s\"", row_text_or(row, "profile", "ideal"));
+    if (row_has(row, "wrap"))
+        add_wrap(text, shape, row_text(row, "wrap"));
+    else if (row_flag_or(row, "unrealisable", false))
+        text_add(text, ", \"unrealisable\": true");
+    text_add(text, "}");
+}
+
 static void add_workload(struct text *text, const struct case_row *row)
 {
     static const char *const numbers[] = {"sequence_length", "zero", "accumulate"};
@@ -86,16 +107,8 @@ static struct step step_of(const struct case_row *row, uint64_t layers)
     struct step step;
     struct text text = {0};
     struct error error = {0};
-    const char *shape = row_text_or(row, "shape", "2x2x1");
-    text_add(&text, "{\"podsim\": 1, \"title\": \"case\", \"machine\": {\"chip\": \"%s\", ",
-             row_text_or(row, "chip", "tpu-v5p"));
-    text_add(&text, "\"shape\": \"%s\", \"profile\": \"%s\"", shape,
-             row_text_or(row, "profile", "ideal"));
-    if (row_has(row, "wrap"))
-        add_wrap(&text, shape, row_text(row, "wrap"));
-    else if (row_flag_or(row, "unrealisable", false))
-        text_add(&text, ", \"unrealisable\": true");
-    text_add(&text, "}, \"mesh\": ");
+    add_machine(&text, row);
+    text_add(&text, ", \"mesh\": ");
     add_mesh(&text, row_text_or(row, "mesh", "dp=x,y,z"));
     text_add(&text, ", ");
     add_workload(&text, row);
@@ -191,7 +204,10 @@ static struct case_value rules(const struct case_row *row)
         {"tokens_per_chip", rules->tokens_per_chip},
         {"fsdp_critical_tokens", rules->fsdp_critical_tokens},
         {"fsdp_exact_tokens", rules->fsdp_exact_tokens},
+        {"dp_critical_tokens", rules->dp_critical_tokens},
+        {"dp_exact_tokens", rules->dp_exact_tokens},
         {"tp_critical_width", rules->tp_critical_width},
+        {"tp_exact_width", rules->tp_exact_width},
         {"tp_mlp_width", rules->tp_mlp_width},
         {"mixed_best_ranks", rules->mixed_best_ranks},
         {"mixed_critical_tokens", rules->mixed_critical_tokens},

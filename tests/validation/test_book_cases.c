@@ -50,7 +50,11 @@ static double unit_size(const char *unit)
                  {"KiB", 1024},
                  {"MiB", 1048576},
                  {"GiB", 1073741824},
-                 {"GB/s", 1e9}};
+                 {"GB/s", 1e9},
+                 {"TB/s", 1e12},
+                 {"GFLOP/s", 1e9},
+                 {"h", 3600},
+                 {"%", 0.01}};
     for (size_t i = 0; i < sizeof units / sizeof *units; i++)
         if (strcmp(units[i].name, unit) == 0) return units[i].size;
     return 1;
@@ -181,7 +185,7 @@ static void add_document(struct text *text)
              "`equal` is to the digits that are\nprinted; `explained` differs by as much as the "
              "stated reason comes to, and the test fails if it\ndoes not; `not in scope` needs "
              "parts that are not there yet. Source of the book's values: Austin et\nal., How to "
-             "Scale Your Model (2025), chapters 1 to 6.\n\n");
+             "Scale Your Model (2025), chapters 1 to 8 and 12.\n\n");
     case_markdown(text, run.outcome, run.count);
 }
 

@@ -84,11 +84,21 @@ static uint32_t common_multiple(uint32_t a, uint32_t b)
     return a / x * b;
 }
 
+/* Whether a chip's cable depends on where it stands in such a way that a shift does not keep it. */
+static bool scatters(const struct level_tier *tier, uint32_t length)
+{
+    if (tier->cable_count == 1) return false;
+    if (tier->policy == LEVEL_HASH) return true;
+    return tier->policy == LEVEL_RAIL && length > tier->cable_count &&
+           length % tier->cable_count != 0;
+}
+
 uint32_t level_period(const struct machine *machine, const struct level *level, uint32_t axis)
 {
     uint32_t const length = machine->shape[axis];
     uint32_t period = 1;
     for (uint32_t tier = 0; tier < level->tier_count; tier++) {
+        if (scatters(&level->tier[tier], length)) return length;
         /* Its cables belong to the units below. Where these are several along the axis, it also
          * decides how far a message has to climb. */
         uint32_t const below = box_length(level, (int32_t)tier - 1, axis);

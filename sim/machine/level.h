@@ -87,7 +87,8 @@ uint32_t level_meeting_tier(const struct level *level, const uint32_t a[LEVEL_AX
 bool level_tier_queues(const struct level *level, uint32_t tier);
 
 /* The shift along an axis that a translation must be a multiple of so that it maps the units which
- * can be told apart by latency or by queues onto themselves. Divides the axis, or is all of it. */
+ * can be told apart by latency or by queues onto themselves, and the cables of flows onto cables: a
+ * hash of a flow's ends knows no symmetry. Divides the axis, or is all of it. */
 uint32_t level_period(const struct machine *machine, const struct level *level, uint32_t axis);
 
 #endif

@@ -229,7 +229,7 @@ static void build_nvlink(const struct machine_network_plan *plan, struct machine
     for (uint32_t tier = 0; tier < level->tier_count; tier++) {
         struct level_tier *own = &level->tier[tier];
         *own = (struct level_tier){
-            .name = tier == 0 ? "NVSwitch" : "NVSwitch spine",
+            .name = tier == 0 ? "NVSwitch" : "NVSwitch L2",
             .cable_name = tier == 0 ? "NVLink" : "NVLink trunk",
             .box = {gpus, 1, 1, 1},
             .switch_count = real ? chip->nvswitch_count : chip->nvlink_count,
@@ -248,7 +248,7 @@ static void build_nvlink(const struct machine_network_plan *plan, struct machine
         level->tier[0].box[0] = board;
         level->tier[1].cable_count = board * chip->nvlink_count;
         level->tier[1].switch_count =
-            units_needed(units_needed(gpus, board) * board * chip->nvlink_count, ports);
+            switches_above(units_needed(gpus, board), board * chip->nvlink_count, ports);
     }
     for (uint32_t tier = 0; tier < level->tier_count && reduces; tier++)
         level->tier[tier].reduce_flop_per_s =

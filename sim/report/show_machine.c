@@ -7,7 +7,7 @@
 #include "sim/machine/machine.h"
 #include "sim/machine/shape.h"
 
-enum { COLUMN_CHIPS = 14, COLUMN_SHAPE = 28, COLUMN_RINGS = 40 };
+enum { COLUMN_NODES = 22, COLUMN_CHIPS = 14, COLUMN_SHAPE = 28, COLUMN_RINGS = 40 };
 
 static void add_rings(const struct chip *chip, const struct shape *shape, struct text *text)
 {
@@ -20,8 +20,31 @@ static void add_rings(const struct chip *chip, const struct shape *shape, struct
     if (!any) text_add(text, "no rings");
 }
 
+/* What a machine of GPUs can be asked for as. */
+static void show_nodes(const struct chip *chip, struct text *text)
+{
+    const struct chip_network *network = &chip->network;
+    text_add(text, "%s", chip->name);
+    text_pad(text, COLUMN_NODES);
+    text_add(text, "%u GPUs, %u links each, on %u NVSwitches of %u ports\n", network->node_chips,
+             network->nvlink_count, network->nvswitch_count, network->nvswitch_ports);
+    if (network->nic_count == 0) return;
+    text_add(text, "%s:nodes=N", chip->name);
+    text_pad(text, COLUMN_NODES);
+    text_add(text, "N of them, by %u NIC%s a GPU and InfiniBand switches of %u ports\n",
+             network->nic_count, network->nic_count == 1 ? "" : "s", network->switch_ports);
+    text_add(text, "%s:gpus=N", chip->name);
+    text_pad(text, COLUMN_NODES);
+    text_add(text, "N GPUs in one node, up to %u; more than a switch has ports take two tiers\n",
+             machine_gpus_max);
+}
+
 void show_machine_products(const struct chip *chip, struct text *text)
 {
+    if (chip->kind == CHIP_GPU) {
+        show_nodes(chip, text);
+        return;
+    }
     uint64_t pod_chips = 1;
     for (uint32_t axis = 0; axis < chip->axis_count; axis++) pod_chips *= chip->pod_shape[axis];
     for (uint64_t count = 1; count <= pod_chips; count++) {

@@ -145,6 +145,99 @@ static void every_chip_is_sane(void **state)
     arena_destroy(arena);
 }
 
+/* To the digits that a table prints. */
+static void printed(uint64_t value, double figure, uint32_t digits)
+{
+    double half = 0.5;
+    for (double scale = figure; scale >= 10; scale /= 10) half *= 10;
+    for (uint32_t i = 1; i < digits; i++) half /= 10;
+    if ((double)value < figure - half || (double)value > figure + half)
+        fail_msg("%.6g is not %g to %u digits", (double)value, figure, digits);
+}
+
+/* The book, Tables 12.1 to 12.3, to the digits printed there; 0: not printed. */
+static void gpus_agree_with_the_book(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *name;
+        uint32_t sms;
+        double smem_kib, l2_mb, hbm_gb, hbm_rate, bf16, fp8, fp4;
+    } rows[] = {
+        {"v100-sxm", 80, 96, 6, 32, 9.0e11, 0, 0, 0},
+        {"a100-sxm", 108, 192, 40, 80, 2.0e12, 3.1e14, 0, 0},
+        {"h100-sxm", 132, 256, 50, 80, 3.4e12, 9.9e14, 2.0e15, 0},
+        {"h200-sxm", 132, 256, 50, 141, 4.8e12, 9.9e14, 2.0e15, 0},
+        {"b200", 148, 256, 126, 192, 8.0e12, 2.3e15, 4.5e15, 9.0e15},
+        {"gb200-nvl72", 148, 256, 126, 0, 8.0e12, 2.3e15, 4.5e15, 9.0e15},
+    };
+    struct arena *arena = arena_create(0);
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        struct chip c;
+        struct error error = {0};
+        assert_int_equal(chip_find(arena, rows[i].name, "ideal", "", "", &c, &error), STATUS_OK);
+        assert_int_equal(c.kind, CHIP_GPU);
+        assert_int_equal(c.core_count, rows[i].sms);
+        assert_int_equal(c.core_smem_bytes, rows[i].smem_kib * 1024);
+        assert_int_equal(c.core_register_bytes, 256 * 1024);
+        assert_int_equal(c.core_tmem_bytes, i < 4 ? 0 : 256 * 1024);
+        assert_int_equal(c.vmem_capacity_bytes, rows[i].l2_mb * 1e6);
+        if (rows[i].hbm_gb != 0) assert_int_equal(c.hbm_capacity_bytes, rows[i].hbm_gb * 1e9);
+        printed(c.hbm_bytes_per_s, rows[i].hbm_rate, 2);
+        if (rows[i].bf16 != 0) printed(c.math_peak_flop_per_s[FORMAT_BF16], rows[i].bf16, 2);
+        if (rows[i].fp8 != 0) printed(c.math_peak_flop_per_s[FORMAT_FP8], rows[i].fp8, 2);
+        printed(c.math_peak_flop_per_s[FORMAT_FP4] + 1, rows[i].fp4 + 1, 2);
+    }
+    arena_destroy(arena);
+}
+
+/* The book, Table 12.6 and Appendix B; and what a whitepaper's clock gives. */
+static void gpus_have_the_links_of_their_generation(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *name;
+        uint32_t generation, links, link_gb_s, switch_gb_s;
+    } rows[] = {
+        {"v100-sxm", 2, 6, 25, 450},      {"a100-sxm", 3, 12, 25, 900},
+        {"h100-sxm", 4, 18, 25, 1600},    {"h200-sxm", 4, 18, 25, 1600},
+        {"h800-sxm", 4, 12, 25, 1600},    {"b200", 5, 18, 50, 3600},
+        {"gb200-nvl72", 5, 18, 50, 3600},
+    };
+    struct arena *arena = arena_create(0);
+    uint32_t gpus = 0;
+    for (uint32_t i = 0; chip_name_at(i) != NULL; i++) {
+        struct chip c;
+        struct error error = {0};
+        assert_int_equal(chip_find(arena, chip_name_at(i), "ideal", "", "", &c, &error), STATUS_OK);
+        if (c.kind != CHIP_GPU) continue;
+        const struct chip_network *network = &c.network;
+        assert_string_equal(c.name, rows[gpus].name);
+        assert_int_equal(network->nvlink_generation, rows[gpus].generation);
+        assert_int_equal(network->nvlink_count, rows[gpus].links);
+        assert_int_equal(network->nvlink_bytes_per_s, rows[gpus].link_gb_s * 1000000000ull);
+        assert_int_equal(network->nvswitch_ports * network->nvlink_bytes_per_s,
+                         rows[gpus].switch_gb_s * 1000000000ull);
+        /* The links of a node fit the switches' ports. */
+        assert_true(network->node_chips * network->nvlink_count <=
+                    network->nvswitch_count * network->nvswitch_ports);
+        assert_true(network->nvlink_latency_ps > 0);
+        assert_int_equal(network->nvswitch_flop_per_s != 0, network->nvlink_generation >= 4);
+        /* Ratios of formats: fp8 and int8 twice, fp4 and int4 four times. */
+        uint64_t const fp16 = c.math_peak_flop_per_s[FORMAT_FP16];
+        for (uint32_t format = 0; format < FORMAT_COUNT; format++) {
+            uint64_t const rate = c.math_peak_flop_per_s[format];
+            if (rate == 0 || format == FORMAT_FP32) continue;
+            uint64_t const expected = 16 / format_bits((enum format)format) * fp16;
+            assert_in_range(rate * 1000 / expected, 999, 1001);
+        }
+        assert_in_range(c.math_peak_flop_per_s[FORMAT_FP32] * 100 / c.vector_flop_per_s, 99, 101);
+        gpus++;
+    }
+    assert_int_equal(gpus, sizeof rows / sizeof *rows);
+    arena_destroy(arena);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -152,6 +245,8 @@ int main(void)
         cmocka_unit_test(the_search_for_sources_finds_what_lacks_one),
         cmocka_unit_test(every_number_is_listed_with_its_source),
         cmocka_unit_test(every_chip_is_sane),
+        cmocka_unit_test(gpus_agree_with_the_book),
+        cmocka_unit_test(gpus_have_the_links_of_their_generation),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

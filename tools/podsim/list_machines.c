@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "sim/base/arena.h"
+#include "sim/base/format.h"
 #include "sim/base/quantity.h"
 #include "sim/base/text.h"
 #include "sim/machine/chip.h"
@@ -20,26 +21,49 @@ static enum status chip_at(struct arena *arena, uint32_t index, struct chip *ret
     return chip_find(arena, chip_name_at(index), "ideal", "", "", ret_chip, reterr);
 }
 
+enum { CHIPS_HBM = 13, CHIPS_HBM_RATE = 24, CHIPS_MATH = 37, CHIPS_LINK = 56, CHIPS_MOST = 72 };
+
+/* The format that a chip is known by: bf16, or fp16 before there was bf16. */
+static void add_math(struct text *text, const struct chip *chip)
+{
+    char buffer[QUANTITY_TEXT_BYTES];
+    enum format const format = chip->math_flop_per_s[FORMAT_BF16] != 0 ? FORMAT_BF16 : FORMAT_FP16;
+    text_add(text, "%s %s",
+             quantity_text_rate(buffer, (double)chip->math_flop_per_s[format], "FLOP/s"),
+             format_name(format));
+}
+
+static void add_links(struct text *text, const struct chip *chip)
+{
+    char buffer[QUANTITY_TEXT_BYTES];
+    const struct chip_network *network = &chip->network;
+    bool const gpu = chip->kind == CHIP_GPU;
+    uint64_t const rate = gpu ? network->nvlink_bytes_per_s : chip->ici_bytes_per_s;
+    uint32_t const count = gpu ? network->nvlink_count : 2 * chip->axis_count;
+    text_add(text, "%u x %s", count, quantity_text_rate(buffer, (double)rate, "B/s"));
+}
+
 enum status list_chips(struct arena *arena, struct text *text, struct error *reterr)
 {
-    text_add(text, "chip      HBM        HBM rate     bf16          ICI link    largest slice\n");
+    text_add(text, "chip         HBM        HBM rate     matmul             links           "
+                   "largest slice, or node\n");
     for (uint32_t i = 0; chip_name_at(i) != NULL; i++) {
         struct chip chip;
         char buffer[QUANTITY_TEXT_BYTES];
         STATUS_TRY(chip_at(arena, i, &chip, reterr));
         text_add(text, "%s", chip.name);
-        text_pad(text, 10);
+        text_pad(text, CHIPS_HBM);
         text_add(text, "%s", quantity_text_bytes(buffer, (double)chip.hbm_capacity_bytes));
-        text_pad(text, 21);
+        text_pad(text, CHIPS_HBM_RATE);
         text_add(text, "%s", quantity_text_rate(buffer, (double)chip.hbm_bytes_per_s, "B/s"));
-        text_pad(text, 34);
-        text_add(text, "%s",
-                 quantity_text_rate(buffer, (double)chip.math_flop_per_s[FORMAT_BF16], "FLOP/s"));
-        text_pad(text, 48);
-        text_add(text, "%s", quantity_text_rate(buffer, (double)chip.ici_bytes_per_s, "B/s"));
-        text_pad(text, 60);
+        text_pad(text, CHIPS_MATH);
+        add_math(text, &chip);
+        text_pad(text, CHIPS_LINK);
+        add_links(text, &chip);
+        text_pad(text, CHIPS_MOST);
         for (uint32_t axis = 0; axis < chip.axis_count; axis++)
             text_add(text, "%s%u", axis == 0 ? "" : "x", chip.pod_shape[axis]);
+        if (chip.kind == CHIP_GPU) text_add(text, "%u GPUs", chip.network.node_chips);
         text_add(text, "\n");
     }
     return STATUS_OK;
@@ -77,6 +101,12 @@ enum status list_shapes(struct arena *arena, struct text *text, struct error *re
     for (uint32_t i = 0; chip_name_at(i) != NULL; i++) {
         struct chip chip;
         STATUS_TRY(chip_at(arena, i, &chip, reterr));
+        if (chip.kind == CHIP_GPU) {
+            text_add(text, "%s: nodes of %u GPUs on %u NVSwitches%s\n", chip.name,
+                     chip.network.node_chips, chip.network.nvswitch_count,
+                     chip.network.nic_count == 0 ? ", one node only" : "");
+            continue;
+        }
         text_add(text, "%s: %s %u\n ", chip.name, wrap_rule_text(&chip), chip.wrap_length);
         for (uint32_t slice = 0; slice < chip.slice_count; slice++) {
             text_add(text, " ");
@@ -106,6 +136,12 @@ static enum status list_product(struct arena *arena, const char *name, const cha
     const char *const chip_name = arena_format(arena, "%.*s", (int)(dash - name), name);
     if (chip_name == NULL) return error_set(reterr, STATUS_NO_MEMORY, name, "no memory for a name");
     STATUS_TRY(chip_find(arena, chip_name, "ideal", name, "", &chip, reterr));
+    if (chip.kind == CHIP_GPU) {
+        return error_set(reterr, STATUS_INVALID, name,
+                         "GPUs have no product names with a number; a machine of them is "
+                         "\"%s:nodes=4\"",
+                         chip.name);
+    }
     uint64_t const units = strtoull(dash + 1, NULL, 10); /* The largest where it is too large. */
     STATUS_TRY(shape_of_product(&chip, units, name, name, &shape, reterr));
     text_add(text, "%s is %s\n", name, shape_text(buffer, &shape));
@@ -131,6 +167,7 @@ enum status list_shape(struct arena *arena, const char *name, struct text *text,
         struct chip chip;
         struct error error = {0};
         STATUS_TRY(chip_at(arena, i, &chip, reterr));
+        if (chip.kind == CHIP_GPU) continue;
         text_add(text, "%s", chip.name);
         text_pad(text, 10);
         if (shape_check(&chip, &shape, name, &error) != STATUS_OK) {

@@ -7,6 +7,7 @@
 #include "sim/base/units.h"
 #include "sim/machine/machine.h"
 #include "sim/mesh/mesh.h"
+#include "sim/report/show_levels.h"
 
 enum { VALUE_COLUMN = 24, OVERRIDES_SHOWN_MAX = 16 };
 
@@ -40,29 +41,74 @@ static void add_lengths(struct text *text, const uint32_t *length, uint32_t coun
     for (uint32_t i = 0; i < count; i++) text_add(text, "%s%u", i == 0 ? "" : "x", length[i]);
 }
 
-static void add_chip(struct text *text, const struct chip *chip)
+/* How chips of a kind call their parts. */
+struct words {
+    const char *math, *units, *vector, *memory, *memory_rate;
+};
+
+static void add_compute(struct text *text, const struct chip *chip, const struct words *words)
 {
-    text_add(text, "\nchip %s, profile %s\n", chip->name, chip->profile);
     for (uint32_t format = 0; format < FORMAT_COUNT; format++) {
         if (chip->math_flop_per_s[format] == 0) continue;
-        text_add(text, "  MXU %s", format_name((enum format)format));
+        text_add(text, "  %s %s", words->math, format_name((enum format)format));
         text_pad(text, VALUE_COLUMN);
         char buffer[QUANTITY_TEXT_BYTES];
         text_add(text, "%s\n",
                  quantity_text_rate(buffer, (double)chip->math_flop_per_s[format], "FLOP/s"));
     }
-    text_add(text, "  MXUs");
+    text_add(text, "  %s", words->units);
     text_pad(text, VALUE_COLUMN);
     text_add(text, "%u of %ux%u\n", chip->mxu_count, chip->mxu_rows, chip->mxu_columns);
-    row_rate(text, "VPU", chip->vector_flop_per_s, "FLOP/s");
+    row_rate(text, words->vector, chip->vector_flop_per_s, "FLOP/s");
     row_bytes(text, "HBM", chip->hbm_capacity_bytes);
     row_rate(text, "HBM bandwidth", chip->hbm_bytes_per_s, "B/s");
-    row_bytes(text, "VMEM", chip->vmem_capacity_bytes);
-    row_rate(text, "VMEM bandwidth", chip->vmem_bytes_per_s, "B/s");
-    row_rate(text, "ICI link, one way", chip->ici_bytes_per_s, "B/s");
-    row_duration(text, "ICI hop", chip->hop_latency_ps);
+    row_bytes(text, words->memory, chip->vmem_capacity_bytes);
+    row_rate(text, words->memory_rate, chip->vmem_bytes_per_s, "B/s");
+}
+
+static void add_gpu(struct text *text, const struct chip *chip)
+{
+    static const struct words words = {"tensor", "tensor cores", "CUDA cores", "L2",
+                                       "L2 bandwidth"};
+    const struct chip_network *network = &chip->network;
+    char buffer[QUANTITY_TEXT_BYTES];
+    add_compute(text, chip, &words);
+    text_add(text, "  SMs");
+    text_pad(text, VALUE_COLUMN);
+    text_add(text, "%u, each with %s of SMEM", chip->core_count,
+             quantity_text_bytes(buffer, (double)chip->core_smem_bytes));
+    text_add(text, ", %s of registers",
+             quantity_text_bytes(buffer, (double)chip->core_register_bytes));
+    if (chip->core_tmem_bytes != 0)
+        text_add(text, ", %s of TMEM", quantity_text_bytes(buffer, (double)chip->core_tmem_bytes));
+    text_add(text, "\n  NVLink %u", network->nvlink_generation);
+    text_pad(text, VALUE_COLUMN);
+    text_add(text, "%u links of %s one way\n", network->nvlink_count,
+             quantity_text_rate(buffer, (double)network->nvlink_bytes_per_s, "B/s"));
     row_rate(text, "PCIe, one way", chip->pcie_bytes_per_s, "B/s");
-    row_rate(text, "DCN, one way", chip->dcn_bytes_per_s, "B/s");
+    if (network->c2c_bytes_per_s != 0) {
+        text_add(text, "  C2C, one way");
+        text_pad(text, VALUE_COLUMN);
+        text_add(text, "%s to a CPU of %u GPUs\n",
+                 quantity_text_rate(buffer, (double)network->c2c_bytes_per_s, "B/s"),
+                 network->host_chips);
+    }
+    row_rate(text, "NIC, one way", chip->dcn_bytes_per_s, "B/s");
+}
+
+static void add_chip(struct text *text, const struct chip *chip)
+{
+    static const struct words words = {"MXU", "MXUs", "VPU", "VMEM", "VMEM bandwidth"};
+    text_add(text, "\nchip %s, profile %s\n", chip->name, chip->profile);
+    if (chip->kind == CHIP_GPU) {
+        add_gpu(text, chip);
+    } else {
+        add_compute(text, chip, &words);
+        row_rate(text, "ICI link, one way", chip->ici_bytes_per_s, "B/s");
+        row_duration(text, "ICI hop", chip->hop_latency_ps);
+        row_rate(text, "PCIe, one way", chip->pcie_bytes_per_s, "B/s");
+        row_rate(text, "DCN, one way", chip->dcn_bytes_per_s, "B/s");
+    }
     row_duration(text, "overhead of an op", chip->op_overhead_ps);
     row_duration(text, "of a message", chip->message_overhead_ps);
 }
@@ -117,12 +163,16 @@ void show_machine(const struct machine *machine, struct text *text)
              machine->chip.title);
     add_lengths(text, machine->shape, machine->axis_count);
     if (machine->product != NULL) text_add(text, " (%s)", machine->product);
-    text_add(text, ", %llu directed links\n\n", (unsigned long long)machine_link_count(machine));
+    if (machine->grid_axis_count != 0)
+        text_add(text, ", %llu directed links", (unsigned long long)machine_link_count(machine));
+    text_add(text, "\n\n");
     for (uint32_t axis = 0; axis < machine->axis_count; axis++) {
         text_add(text, "  %s of %u", machine_axis_name(machine, axis), machine->shape[axis]);
         text_pad(text, VALUE_COLUMN);
         text_add(text, "%s\n", machine->wrap_reason[axis]);
     }
+    show_levels(machine, text);
+    show_totals(machine, text);
     add_chip(text, &machine->chip);
     add_overrides(text, machine);
 }

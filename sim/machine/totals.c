@@ -1,0 +1,109 @@
+#include "sim/machine/totals.h"
+
+#include "sim/base/units.h"
+
+static uint32_t box_chips(const struct machine *machine, const struct level *level, int32_t tier)
+{
+    uint32_t chips = 1;
+    for (uint32_t axis = 0; axis < LEVEL_AXES_MAX && tier >= 0; axis++) {
+        uint32_t const box = level->tier[tier].box[axis];
+        chips *= box < machine->shape[axis] ? box : machine->shape[axis];
+    }
+    return chips;
+}
+
+/* Units of the tier below in one whole unit. */
+static uint32_t units_below(const struct machine *machine, const struct level *level, uint32_t tier)
+{
+    uint32_t units = 1;
+    for (uint32_t axis = 0; axis < LEVEL_AXES_MAX; axis++) {
+        uint32_t const own = level->tier[tier].box[axis];
+        uint32_t const length = own < machine->shape[axis] ? own : machine->shape[axis];
+        uint32_t const below = tier == 0 ? 1 : level->tier[tier - 1].box[axis];
+        units *= (uint32_t)units_ceil_divide(length, below);
+    }
+    return units;
+}
+
+void totals_of_tier(const struct machine *machine, uint32_t level_index, uint32_t tier_index,
+                    struct tier_totals *ret_totals)
+{
+    const struct level *level = &machine->level[level_index];
+    const struct level_tier *tier = &level->tier[tier_index];
+    uint32_t const below = units_below(machine, level, tier_index);
+    uint32_t const up =
+        tier_index + 1 < level->tier_count ? level->tier[tier_index + 1].cable_count : 0;
+    struct tier_totals totals = {
+        .unit_count = level_unit_count(machine, level, (int32_t)tier_index),
+        .unit_chips = box_chips(machine, level, (int32_t)tier_index),
+        .pair_bytes_per_s = UINT64_MAX,
+        .share_bytes_per_s = UINT64_MAX,
+    };
+    totals.switch_count = (uint64_t)totals.unit_count * tier->switch_count;
+    totals.ports_used =
+        (uint32_t)(below * units_ceil_divide(tier->cable_count, tier->switch_count) +
+                   units_ceil_divide(up, tier->switch_count));
+    totals.cable_count =
+        (uint64_t)level_unit_count(machine, level, (int32_t)tier_index - 1) * tier->cable_count;
+    totals.cable_bytes_per_s = totals.cable_count * tier->cable_bytes_per_s;
+    totals.switch_bytes_per_s = totals.switch_count * tier->switch_ports * tier->cable_bytes_per_s;
+    totals.unit_bytes_per_s = (uint64_t)below * tier->cable_count * tier->cable_bytes_per_s;
+    for (uint32_t i = 0; i <= tier_index; i++) {
+        const struct level_tier *step = &level->tier[i];
+        uint64_t const bundle = step->cable_count * step->cable_bytes_per_s;
+        uint64_t const alone = step->policy == LEVEL_SPRAY ? bundle : step->cable_bytes_per_s;
+        uint64_t const share = bundle / box_chips(machine, level, (int32_t)i - 1);
+        if (alone < totals.pair_bytes_per_s) totals.pair_bytes_per_s = alone;
+        if (share < totals.share_bytes_per_s) totals.share_bytes_per_s = share;
+    }
+    *ret_totals = totals;
+}
+
+/* Across the middle of the axis where the fewest links are cut; a ring is cut twice. */
+static uint64_t grid_bisection(const struct machine *machine)
+{
+    uint64_t least = 0;
+    uint64_t chips = 1;
+    for (uint32_t axis = 0; axis < machine->grid_axis_count; axis++) chips *= machine->shape[axis];
+    for (uint32_t axis = 0; axis < machine->grid_axis_count; axis++) {
+        if (machine->shape[axis] < 2) continue;
+        uint64_t const cut = chips / machine->shape[axis] * (machine->wrap[axis] ? 2 : 1);
+        if (least == 0 || cut < least) least = cut;
+    }
+    return least * machine->chip.ici_bytes_per_s;
+}
+
+void totals_of_machine(const struct machine *machine, struct machine_totals *ret_totals)
+{
+    const struct chip_network *network = &machine->chip.network;
+    bool const gpu = machine->chip.kind == CHIP_GPU;
+    bool const far = machine->level_count > (gpu ? 1u : 0u);
+    struct machine_totals totals = {
+        .slice_bisection_bytes_per_s = gpu ? 0 : grid_bisection(machine),
+    };
+    if (gpu) {
+        totals.chip_egress_bytes_per_s = network->nvlink_count * network->nvlink_bytes_per_s;
+        totals.unit_egress_bytes_per_s =
+            (uint64_t)machine->shape[0] * network->nic_count * network->nic_bytes_per_s;
+    } else {
+        for (uint32_t axis = 0; axis < machine->grid_axis_count; axis++)
+            totals.chip_egress_bytes_per_s +=
+                machine->shape[axis] > 1 ? 2 * machine->chip.ici_bytes_per_s : 0;
+        totals.unit_egress_bytes_per_s = network->nic_bytes_per_s;
+    }
+    for (uint32_t level = 0; level < machine->level_count; level++)
+        for (uint32_t tier = 0; tier < machine->level[level].tier_count; tier++) {
+            struct tier_totals own;
+            totals_of_tier(machine, level, tier, &own);
+            if (machine->level[level].tier[tier].switch_ports != 0)
+                totals.switch_count += own.switch_count;
+        }
+    totals.bisection_bytes_per_s = totals.slice_bisection_bytes_per_s;
+    if (gpu || far) {
+        struct tier_totals top;
+        uint32_t const level = machine->level_count - 1;
+        totals_of_tier(machine, level, machine->level[level].tier_count - 1, &top);
+        totals.bisection_bytes_per_s = machine->chip_count / 2 * top.share_bytes_per_s;
+    }
+    *ret_totals = totals;
+}

@@ -1,0 +1,152 @@
+#include "sim/report/show_levels.h"
+
+#include <inttypes.h>
+
+#include "sim/base/quantity.h"
+#include "sim/base/text.h"
+#include "sim/base/units.h"
+#include "sim/machine/machine.h"
+#include "sim/machine/totals.h"
+
+enum {
+    COLUMN_TIER = 12,
+    COLUMN_UNITS = 28,
+    COLUMN_HOLDS = 36,
+    COLUMN_SWITCHES = 46,
+    COLUMN_PORTS = 56,
+    COLUMN_CABLES = 67,
+    COLUMN_UNIT = 84,
+    COLUMN_PAIR = 95,
+    COLUMN_SHARE = 106,
+    COLUMN_LATENCY = 117,
+    COLUMN_POLICY = 126,
+    COLUMN_TOTAL = 24,
+};
+
+static void add_rate(struct text *text, uint32_t column, uint64_t bytes_per_s)
+{
+    char buffer[QUANTITY_TEXT_BYTES];
+    text_pad(text, column);
+    text_add(text, "%s", quantity_text_rate(buffer, (double)bytes_per_s, "B/s"));
+}
+
+/* "1x32": a whole unit along each axis. */
+static void add_box(struct text *text, const struct machine *machine, const struct level_tier *tier)
+{
+    for (uint32_t axis = 0; axis < machine->axis_count; axis++) {
+        uint32_t const box = tier->box[axis];
+        uint32_t const length = machine->shape[axis];
+        text_add(text, "%s%u", axis == 0 ? "" : "x", box < length ? box : length);
+    }
+}
+
+static void add_tier(struct text *text, const struct machine *machine, uint32_t level,
+                     uint32_t index)
+{
+    const struct level_tier *tier = &machine->level[level].tier[index];
+    struct tier_totals totals;
+    char buffer[QUANTITY_TEXT_BYTES];
+    totals_of_tier(machine, level, index, &totals);
+    text_add(text, "%s", index == 0 ? machine->level[level].name : "");
+    text_pad(text, COLUMN_TIER);
+    text_add(text, "%s", tier->name);
+    text_pad(text, COLUMN_UNITS);
+    text_add(text, "%u", totals.unit_count);
+    text_pad(text, COLUMN_HOLDS);
+    add_box(text, machine, tier);
+    text_pad(text, COLUMN_SWITCHES);
+    if (tier->switch_ports == 0)
+        text_add(text, "-");
+    else
+        text_add(text, "%" PRIu64, totals.switch_count);
+    text_pad(text, COLUMN_PORTS);
+    if (tier->switch_ports == 0)
+        text_add(text, "-");
+    else
+        text_add(text, "%u of %u", totals.ports_used, tier->switch_ports);
+    text_pad(text, COLUMN_CABLES);
+    text_add(text, "%u x %s", tier->cable_count,
+             quantity_text_rate(buffer, (double)tier->cable_bytes_per_s, "B/s"));
+    add_rate(text, COLUMN_UNIT, totals.unit_bytes_per_s);
+    add_rate(text, COLUMN_PAIR, totals.pair_bytes_per_s);
+    add_rate(text, COLUMN_SHARE, totals.share_bytes_per_s);
+    text_pad(text, COLUMN_LATENCY);
+    text_add(text, "%s",
+             quantity_text_seconds(buffer, (double)tier->latency_ps / (double)TIME_PS_PER_S));
+    text_pad(text, COLUMN_POLICY);
+    text_add(text, "%s", level_policy_name(tier->policy));
+    if (tier->reduce_flop_per_s != 0)
+        text_add(text, ", SHARP %s",
+                 quantity_text_rate(buffer, (double)tier->reduce_flop_per_s, "FLOP/s"));
+    text_add(text, "\n");
+}
+
+void show_levels(const struct machine *machine, struct text *text)
+{
+    static const struct {
+        uint32_t column;
+        const char *name;
+    } heads[] = {
+        {COLUMN_TIER, "tier"},         {COLUMN_UNITS, "units"},  {COLUMN_HOLDS, "hold"},
+        {COLUMN_SWITCHES, "switches"}, {COLUMN_PORTS, "ports"},  {COLUMN_CABLES, "cables up"},
+        {COLUMN_UNIT, "into one"},     {COLUMN_PAIR, "pair"},    {COLUMN_SHARE, "all"},
+        {COLUMN_LATENCY, "one way"},   {COLUMN_POLICY, "policy"}};
+    if (machine->level_count == 0) return;
+    text_add(text, "\nlevel");
+    for (uint32_t i = 0; i < sizeof heads / sizeof *heads; i++) {
+        text_pad(text, heads[i].column);
+        text_add(text, "%s", heads[i].name);
+    }
+    text_add(text, "\n");
+    for (uint32_t level = 0; level < machine->level_count; level++)
+        for (uint32_t tier = 0; tier < machine->level[level].tier_count; tier++)
+            add_tier(text, machine, level, tier);
+    text_add(text,
+             "Cables lead from each unit of the tier below into one of this tier, and as many "
+             "back; rates are\none way. Chips that meet in a tier have `pair` while they are "
+             "alone, and `all` while all chips send there.\n");
+}
+
+static void add_total(struct text *text, const char *name, uint64_t bytes_per_s)
+{
+    if (bytes_per_s == 0) return;
+    text_add(text, "  %s", name);
+    add_rate(text, COLUMN_TOTAL, bytes_per_s);
+    text_add(text, "\n");
+}
+
+/* "512 NVSwitches, 32 leaves, ..." as counts behind tier names. */
+static void add_switches(struct text *text, const struct machine *machine, uint64_t count)
+{
+    const char *before = " (";
+    if (count == 0) return;
+    text_add(text, "  switches");
+    text_pad(text, COLUMN_TOTAL);
+    text_add(text, "%" PRIu64, count);
+    for (uint32_t level = 0; level < machine->level_count; level++)
+        for (uint32_t tier = 0; tier < machine->level[level].tier_count; tier++) {
+            struct tier_totals totals;
+            if (machine->level[level].tier[tier].switch_ports == 0) continue;
+            totals_of_tier(machine, level, tier, &totals);
+            text_add(text, "%s%" PRIu64 " %s", before, totals.switch_count,
+                     machine->level[level].tier[tier].name);
+            before = ", ";
+        }
+    text_add(text, ")\n");
+}
+
+void show_totals(const struct machine *machine, struct text *text)
+{
+    bool const gpu = machine->chip.kind == CHIP_GPU;
+    bool const far = machine->level_count > (gpu ? 1u : 0u);
+    struct machine_totals totals;
+    totals_of_machine(machine, &totals);
+    text_add(text, "\ntotals, one way\n");
+    add_total(text, gpu ? "egress of a GPU" : "egress of a chip", totals.chip_egress_bytes_per_s);
+    if (gpu || far)
+        add_total(text, gpu ? "egress of a node" : "egress of a host",
+                  totals.unit_egress_bytes_per_s);
+    if (far && !gpu) add_total(text, "bisection of a slice", totals.slice_bisection_bytes_per_s);
+    add_total(text, "bisection", totals.bisection_bytes_per_s);
+    add_switches(text, machine, totals.switch_count);
+}

@@ -1,0 +1,17 @@
+/*
+ * show_levels.h: the switches of a machine: tiers, cables, rates, and totals that published figures
+ * can be checked against.
+ */
+#ifndef SIM_REPORT_SHOW_LEVELS_H
+#define SIM_REPORT_SHOW_LEVELS_H
+
+struct machine;
+struct text;
+
+/* Nothing for a machine without levels. */
+void show_levels(const struct machine *machine, struct text *text);
+
+/* Egress and bisection of any machine. */
+void show_totals(const struct machine *machine, struct text *text);
+
+#endif

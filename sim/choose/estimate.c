@@ -1,0 +1,249 @@
+#include "sim/choose/estimate.h"
+
+#include <math.h>
+#include <stddef.h>
+#include <string.h>
+
+#include "sim/base/units.h"
+#include "sim/roofline/wire.h"
+
+enum { WAYS = GROUP_DIMENSIONS_MAX + LEVELS_MAX }; /* Wires: grid dimensions, then levels. */
+
+struct cost {
+    double latency_s;
+    double wire_s[WAYS]; /* By wire. */
+    double serial_s;     /* One message after the other. */
+};
+
+struct estimator {
+    const struct machine *machine;
+    const struct plan *plan;
+    double wire; /* Bytes on the wire for one. */
+};
+
+static double seconds(int64_t ps)
+{
+    return (double)ps / (double)TIME_PS_PER_S;
+}
+
+static bool is(const struct primitive *primitive, const char *algorithm)
+{
+    return strcmp(primitive->algorithm, algorithm) == 0;
+}
+
+static double log2_up(double value)
+{
+    double log = 0;
+    for (double reach = 1; reach < value; reach *= 2) log++;
+    return log;
+}
+
+/* --- What a primitive sends, in chunks: of an array of n chunks, or n a member (AllToAll). --- */
+
+struct form {
+    double depth;  /* Messages in series. */
+    double chunks; /* In series, through the busiest port. */
+    bool paired;   /* It sends as much to every other member. */
+};
+
+static bool is_tree(const struct primitive *primitive)
+{
+    return is(primitive, "tree") || is(primitive, "double-tree");
+}
+
+static struct form neighbour_form(const struct primitive *primitive, double n, bool alone)
+{
+    bool const both = primitive->ring && primitive->lane_count == 2;
+    double const depth = both ? floor(n / 2) : n - 1;
+    if (primitive->kind == COLLECTIVE_PERMUTE) return (struct form){1, 1, false};
+    if (primitive->kind != COLLECTIVE_ALL_TO_ALL)
+        return (struct form){depth, both ? (n - 1) / 2 : n - 1, false};
+    double const odd = fmod(n, 2);
+    if (both) return (struct form){depth, (n * n - odd) / 8, false};
+    return (struct form){depth, alone ? n * (n - 1) / 2 : (n * n - odd) / 4, false};
+}
+
+static struct form routed_form(const struct primitive *primitive, double n)
+{
+    double const log = log2_up(n);
+    enum collective_kind const kind = primitive->kind;
+    bool const rooted = kind == COLLECTIVE_BROADCAST || kind == COLLECTIVE_REDUCE;
+    if (kind == COLLECTIVE_PERMUTE) return (struct form){1, 1, false};
+    if (is(primitive, "sharp"))
+        return (struct form){1, kind == COLLECTIVE_ALL_REDUCE || rooted ? n : n - 1, false};
+    if (kind == COLLECTIVE_ALL_REDUCE) {
+        if (is(primitive, "double-tree")) return (struct form){2 * log, 2 * n, false};
+        if (is(primitive, "tree")) return (struct form){2 * log, 2 * n * log, false};
+        if (is(primitive, "recursive")) return (struct form){log, n * log, false};
+        return (struct form){2 * (n - 1), 2 * (n - 1), false};
+    }
+    if (rooted) {
+        if (is_tree(primitive)) return (struct form){log, n * log, false};
+        return (struct form){is(primitive, "direct") ? 1 : n - 1,
+                             is(primitive, "direct") ? n * (n - 1) : n, false};
+    }
+    if (kind == COLLECTIVE_ALL_TO_ALL) {
+        if (is(primitive, "bruck")) return (struct form){log, n / 2 * log, true};
+        return (struct form){1, n - 1, true};
+    }
+    if (is(primitive, "ring") || is(primitive, "ring-one-way"))
+        return (struct form){n - 1, n - 1, false};
+    if (is(primitive, "direct")) return (struct form){1, n - 1, true};
+    return (struct form){log, n - 1, true};
+}
+
+/* --- Wires --- */
+
+/* From one member to the farthest along a dimension, once; NCCL's or another protocol's own time
+ * with it. */
+static double message_s(const struct estimator *estimator, uint32_t dimension)
+{
+    const struct machine *machine = estimator->machine;
+    const struct group_dimension *at = &estimator->plan->group.dimension[dimension];
+    const struct plan_protocol *protocol = &estimator->plan->protocol;
+    double const own = seconds(machine->chip.message_overhead_ps);
+    uint8_t const index = machine->axis_level[at->axis];
+    if (index == LEVEL_NONE)
+        return own + at->stride * seconds(machine->chip.hop_latency_ps) +
+               seconds(protocol->message_ps[0]);
+    return own +
+           seconds(wire_level_latency_ps(machine, at) + protocol->message_ps[1 + (size_t)index]);
+}
+
+/* What a chip has of a dimension's wires, one way: a link, or its share of a level's cables. */
+static double rate_of(const struct estimator *estimator, uint32_t dimension)
+{
+    const struct machine *machine = estimator->machine;
+    const struct group_dimension *at = &estimator->plan->group.dimension[dimension];
+    if (machine->axis_level[at->axis] == LEVEL_NONE)
+        return (double)machine->chip.ici_bytes_per_s / at->stride;
+    return wire_level_rate(machine, at->axis);
+}
+
+static uint32_t wire_of(const struct estimator *estimator, uint32_t dimension)
+{
+    uint8_t const index =
+        estimator->machine->axis_level[estimator->plan->group.dimension[dimension].axis];
+    return index == LEVEL_NONE ? dimension : GROUP_DIMENSIONS_MAX + (uint32_t)index;
+}
+
+/* The dimension whose messages go farthest. */
+static uint32_t farthest(const struct estimator *estimator)
+{
+    uint32_t far = 0;
+    for (uint32_t d = 1; d < estimator->plan->group.dimension_count; d++)
+        if (wire_of(estimator, d) > wire_of(estimator, far)) far = d;
+    return far;
+}
+
+/* Exchanges over all dimensions at once. On the grid each message goes along every dimension, half
+ * of them through the middle; between levels it takes the farthest in which its ends differ. */
+static void add_flat(const struct estimator *estimator, const struct form *form, double bytes,
+                     struct cost *cost)
+{
+    const struct plan *plan = estimator->plan;
+    double const ranks = (double)group_rank_count(&plan->group);
+    double inside = 1;
+    for (uint32_t wire = 0; wire < WAYS; wire++) {
+        double here = 1;
+        uint32_t last = 0;
+        for (uint32_t d = 0; d < plan->group.dimension_count; d++) {
+            const struct group_dimension *at = &plan->group.dimension[d];
+            if (wire_of(estimator, d) != wire) continue;
+            here *= at->size;
+            last = d;
+            if (wire >= GROUP_DIMENSIONS_MAX) continue;
+            double const links = at->ring ? 2 : 1, middle = floor(at->size / 2.0);
+            double const crossing =
+                at->size * middle * (at->size - middle) / ((double)at->size * at->size);
+            double const passed = bytes * ranks / (ranks - 1) * crossing / links;
+            cost->wire_s[wire] += passed / rate_of(estimator, d);
+            cost->serial_s = fmax(cost->serial_s, passed / rate_of(estimator, d));
+        }
+        if (here > 1 && wire >= GROUP_DIMENSIONS_MAX) {
+            double const share = form->paired ? inside * (here - 1) / (ranks - 1) : 1;
+            double const time_s = bytes * share / rate_of(estimator, last);
+            cost->wire_s[wire] += time_s;
+            cost->serial_s = fmax(cost->serial_s, time_s);
+        }
+        inside *= here;
+    }
+}
+
+static struct cost cost_of(const struct estimator *estimator, const struct plan_item *item)
+{
+    const struct plan *plan = estimator->plan;
+    struct cost cost = {.latency_s = 0};
+    bool alone = plan->group.dimension_count == 1;
+    double const n = item->flat ? (double)group_rank_count(&plan->group)
+                                : plan->group.dimension[item->dimension].size;
+    struct form const form = item->primitive->routed ? routed_form(item->primitive, n)
+                                                     : neighbour_form(item->primitive, n, alone);
+    double const bytes =
+        form.chunks * 2 * (double)item->unit_bytes * item->piece_count * estimator->wire;
+    double hops = 0;
+    for (uint32_t d = 0; item->flat && d < plan->group.dimension_count; d++) {
+        const struct group_dimension *at = &plan->group.dimension[d];
+        if (at->switched) continue;
+        hops += (at->ring ? at->size / 2 : at->size - 1) * message_s(estimator, d);
+    }
+    uint32_t const far = item->flat ? farthest(estimator) : item->dimension;
+    double const once = plan->group.dimension[far].switched ? message_s(estimator, far) : hops;
+    cost.latency_s = form.depth * (item->flat ? fmax(once, hops) : message_s(estimator, far));
+    if (item->flat) {
+        add_flat(estimator, &form, bytes, &cost);
+    } else {
+        cost.serial_s = bytes / rate_of(estimator, item->dimension);
+        cost.wire_s[wire_of(estimator, item->dimension)] = cost.serial_s;
+    }
+    return cost;
+}
+
+static double permute_s(const struct estimator *estimator, double *ret_alpha_s)
+{
+    const struct plan *plan = estimator->plan;
+    double slowest = INFINITY, grid = 0, level = 0;
+    for (uint32_t d = 0; d < plan->group.dimension_count; d++) {
+        int32_t const offset = plan->offset[d];
+        if (offset == 0) continue;
+        slowest = fmin(slowest, rate_of(estimator, d));
+        if (plan->group.dimension[d].switched)
+            level = fmax(level, message_s(estimator, d));
+        else
+            grid += (offset < 0 ? -offset : offset) * message_s(estimator, d);
+    }
+    *ret_alpha_s += fmax(grid, level);
+    return isinf(slowest) ? 0 : (double)plan->size_bytes * estimator->wire / slowest;
+}
+
+void collective_estimate(const struct machine *machine, const struct plan *plan,
+                         struct collective_estimate *ret_estimate)
+{
+    struct estimator const estimator = {
+        machine, plan,
+        plan->protocol.wire_ppm == 0 ? 1 : (double)plan->protocol.wire_ppm / PPM_ONE};
+    double wire_s[WAYS] = {0}, alpha_s = 0, bytes_s = 0;
+    double chain_latency[PLAN_ITEMS_MAX] = {0}, chain_serial[PLAN_ITEMS_MAX] = {0};
+    double chain_longest[PLAN_ITEMS_MAX] = {0};
+    for (uint32_t i = 0; i < plan->item_count && plan->kind != COLLECTIVE_PERMUTE; i++) {
+        const struct plan_item *item = &plan->item[i];
+        struct cost const cost = cost_of(&estimator, item);
+        bool const follows = item->after != PLAN_NO_ITEM;
+        double const pieces = item->piece_count;
+        chain_latency[i] = cost.latency_s + (follows ? chain_latency[item->after] : 0);
+        chain_serial[i] = cost.serial_s + (follows ? chain_serial[item->after] : 0);
+        chain_longest[i] = fmax(cost.serial_s, follows ? chain_longest[item->after] : 0);
+        for (uint32_t wire = 0; wire < WAYS; wire++) wire_s[wire] += cost.wire_s[wire];
+        alpha_s = fmax(alpha_s, chain_latency[i]);
+        bytes_s = fmax(bytes_s, chain_serial[i] / pieces + chain_longest[i] * (1 - 1 / pieces));
+    }
+    for (uint32_t wire = 0; wire < WAYS; wire++) bytes_s = fmax(bytes_s, wire_s[wire]);
+    if (plan->kind == COLLECTIVE_PERMUTE) bytes_s = permute_s(&estimator, &alpha_s);
+    bool const empty = plan->group.dimension_count == 0;
+    if (!empty) alpha_s += seconds(plan->protocol.begin_ps);
+    *ret_estimate = (struct collective_estimate){
+        .alpha_s = alpha_s,
+        .beta_s_per_byte = plan->size_bytes > 0 ? bytes_s / (double)plan->size_bytes : 0,
+        .time_s = alpha_s + bytes_s,
+    };
+}

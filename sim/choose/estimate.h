@@ -1,0 +1,26 @@
+/*
+ * estimate.h: what a plan should take: α + β·V, from the known forms of its primitives.
+ *
+ * Each primitive has a depth, the messages that follow one another, and bytes that the busiest
+ * member of a dimension passes in series (Thakur, Rabenseifner and Gropp 2005; the book, chapters 3
+ * and 12). α is the depths of a chain of items times what a message takes on its way without bytes;
+ * β is what the busiest wires carry, and in part what a chain takes one item after the other: its
+ * first piece does. No queue is played; plans that collide on a wire take longer.
+ */
+#ifndef SIM_CHOOSE_ESTIMATE_H
+#define SIM_CHOOSE_ESTIMATE_H
+
+#include "sim/collective/plan.h"
+#include "sim/machine/machine.h"
+
+struct collective_estimate {
+    double alpha_s;         /* Of no bytes. */
+    double beta_s_per_byte; /* Of V, plan.size_bytes. */
+    double time_s;          /* α + β·V */
+};
+
+/* With the plan's own protocol. */
+void collective_estimate(const struct machine *machine, const struct plan *plan,
+                         struct collective_estimate *ret_estimate);
+
+#endif

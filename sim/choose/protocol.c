@@ -1,0 +1,258 @@
+#include "sim/choose/protocol.h"
+
+#include <string.h>
+#include <strings.h>
+
+#include "sim/base/name.h"
+#include "sim/base/units.h"
+
+/* Rows and columns of NCCL's tables. */
+enum row { ROW_TREE, ROW_RING, ROW_NVLS, ROW_COUNT };
+enum { LL, LL128, SIMPLE, CLASS_COUNT };
+enum { NVLINK_FIRST = 2, GENERATIONS = 4 }; /* Volta, Ampere, Hopper, Blackwell. */
+enum { CORRECTIONS = 23 };
+enum { PLATEAU_CHANNELS = 16, PLATEAU_BYTES = 64 };
+
+static const int64_t ps_per_ns = 1000;
+
+/* Nanoseconds. */
+static const int64_t base_ns[ROW_COUNT][CLASS_COUNT] = {
+    [ROW_TREE] = {6800, 14000, 8400},
+    [ROW_RING] = {6600, 14000, 8400},
+    [ROW_NVLS] = {0, 0, 0},
+};
+static const int64_t nvlink_ns[ROW_COUNT][CLASS_COUNT] = {
+    [ROW_TREE] = {600, 1250, 4000},
+    [ROW_RING] = {600, 1900, 3400},
+    [ROW_NVLS] = {0, 0, 25000},
+};
+static const int64_t network_ns[ROW_COUNT][CLASS_COUNT] = {
+    [ROW_TREE] = {5000, 8500, 14000},
+    [ROW_RING] = {2700, 4000, 14000},
+    [ROW_NVLS] = {0, 0, 18000},
+};
+
+/* Megabytes a second that LL can move: of one node by generation; of two, and of more, by the make
+ * of the CPU: Intel in DGX-2, DGX H100 and B200, AMD in DGX A100. */
+static const uint64_t ll_mb_per_s[GENERATIONS][3] = {
+    {39000, 39000, 20400},
+    {87700, 22500, 19000},
+    {141000, 39000, 20400},
+    {282000, 39000, 20400},
+};
+static const int64_t post_ns[GENERATIONS] = {1000, 2000, 1000, 1000}; /* By the same. */
+
+/* Billionths of a wire's rate. */
+static const uint64_t whole = UINT64_C(1000000000);
+static const uint64_t nvls_share[GENERATIONS] = {0, 0, 850000000, 740000000};
+static const uint64_t tree_share = 920000000, ring_ll128_share = 920000000;
+
+/* Tenths, for sizes of 64 B, 128 B, ... */
+static const uint8_t tree_tenths[CLASS_COUNT][CORRECTIONS] = {
+    {10, 10, 10, 10, 9, 8, 7, 7, 7, 7, 6, 5, 4, 4, 5, 6, 7, 8, 9, 10, 10, 10, 10},
+    {10, 10, 10, 10, 10, 9, 8, 8, 8, 7, 6, 6, 6, 6, 6, 6, 8, 9, 9, 9, 9, 10, 10},
+    {9, 9, 9, 9, 9, 9, 9, 8, 7, 6, 6, 5, 5, 5, 5, 6, 7, 8, 7, 7, 8, 9, 9},
+};
+
+static const char *const names[] = {
+#define X(name, text) text,
+    PROTOCOL_TABLE(X)
+#undef X
+        NULL,
+};
+
+const char *protocol_name(enum protocol protocol)
+{
+    SIM_ASSERT(protocol < PROTOCOL_COUNT);
+    return names[protocol];
+}
+
+enum status protocol_find(const char *name, const char *where, enum protocol *ret_protocol,
+                          struct error *reterr)
+{
+    for (uint32_t i = 0; i < PROTOCOL_COUNT; i++) {
+        if (strcasecmp(name, names[i]) != 0) continue;
+        *ret_protocol = (enum protocol)i;
+        return STATUS_OK;
+    }
+    return error_set(reterr, STATUS_NOT_FOUND, where, "no protocol \"%.64s\"; did you mean \"%s\"?",
+                     name, name_nearest(name, names));
+}
+
+static bool is_nvlink(const struct machine *machine, uint32_t level)
+{
+    return machine->chip.kind == CHIP_GPU && strcmp(machine->level[level].name, "NVLink") == 0;
+}
+
+void protocol_extent(const struct machine *machine, const struct group *group,
+                     uint64_t *ret_node_count, uint64_t *ret_rank_count)
+{
+    *ret_node_count = 1;
+    *ret_rank_count = group_rank_count(group);
+    for (uint32_t i = 0; i < group->dimension_count; i++) {
+        const struct group_dimension *dimension = &group->dimension[i];
+        if (dimension->switched && !is_nvlink(machine, machine->axis_level[dimension->axis]))
+            *ret_node_count *= dimension->size;
+    }
+}
+
+/* "flat-tree" is a tree. */
+static bool is(const char *algorithm, const char *name)
+{
+    if (algorithm == NULL) return false;
+    if (strncmp(algorithm, "flat-", 5) == 0) algorithm += 5;
+    return strcmp(algorithm, name) == 0;
+}
+
+static enum row row_of(const struct protocol_use *use)
+{
+    if (is(use->algorithm, "sharp")) return ROW_NVLS;
+    bool const tree = is(use->algorithm, "tree") || is(use->algorithm, "double-tree");
+    return tree && use->kind == COLLECTIVE_ALL_REDUCE ? ROW_TREE : ROW_RING;
+}
+
+static uint32_t generation_of(const struct machine *machine)
+{
+    uint32_t const generation = machine->chip.network.nvlink_generation;
+    uint32_t const index = generation < NVLINK_FIRST ? 0 : generation - NVLINK_FIRST;
+    return index < GENERATIONS ? index : GENERATIONS - 1;
+}
+
+const char *protocol_refusal(const struct protocol_use *use, enum protocol protocol)
+{
+    if (protocol == PROTOCOL_NONE) return NULL;
+    if (use->machine->chip.kind != CHIP_GPU) return "is NCCL's, and these chips are no GPUs";
+    if (row_of(use) != ROW_NVLS) return NULL;
+    if (protocol != PROTOCOL_SIMPLE)
+        return "is not what switches that add are driven with; Simple is";
+    if (nvls_share[generation_of(use->machine)] == 0)
+        return "has no constants for switches that add before Hopper";
+    return NULL;
+}
+
+/* From one member to the farthest through a level, as the machine has it. */
+static int64_t path_ps(const struct machine *machine, const struct group *group, uint32_t index)
+{
+    const struct level *level = &machine->level[index];
+    uint32_t const from[MACHINE_AXES_MAX] = {0};
+    uint32_t to[MACHINE_AXES_MAX] = {0};
+    bool spans = false;
+    for (uint32_t i = 0; i < group->dimension_count; i++) {
+        const struct group_dimension *dimension = &group->dimension[i];
+        if (machine->axis_level[dimension->axis] != index) continue;
+        to[dimension->axis] = (dimension->size - 1) * dimension->stride;
+        spans = true;
+    }
+    uint32_t const top = level_meeting_tier(level, from, to);
+    int64_t total_ps = 0;
+    for (uint32_t tier = 0; spans && tier <= top && tier < level->tier_count; tier++)
+        total_ps += 2 * level->tier[tier].latency_ps;
+    return total_ps;
+}
+
+/* What NCCL calls the bandwidth of a ring: a GPU's NVLink, or all NICs of a node's members. */
+static uint64_t ring_mb_per_s(const struct machine *machine, uint64_t nodes, uint64_t ranks)
+{
+    for (uint32_t i = 0; i < machine->level_count; i++) {
+        if (is_nvlink(machine, i) != (nodes == 1)) continue;
+        const struct level_tier *tier = &machine->level[i].tier[0];
+        uint64_t const own = tier->cable_bytes_per_s / 1000000 * tier->cable_count;
+        return nodes == 1 ? own : own * (ranks / nodes);
+    }
+    return 0;
+}
+
+static uint32_t log2_floor(uint64_t value)
+{
+    uint32_t log = 0;
+    while (value > 1) {
+        value /= 2;
+        log++;
+    }
+    return log;
+}
+
+/* The share of the wire's rate that payload gets, in billionths. */
+static uint64_t share_of(const struct protocol_use *use, uint32_t class, uint64_t nodes,
+                         uint64_t ranks)
+{
+    uint32_t const generation = generation_of(use->machine);
+    uint64_t const wire = ring_mb_per_s(use->machine, nodes, ranks);
+    uint64_t const ll = ll_mb_per_s[generation][nodes <= 2 ? nodes - 1 : 2];
+    uint64_t const ll_share = wire > ll ? ll * whole / wire : whole;
+    uint64_t share = whole;
+    switch (row_of(use)) {
+    case ROW_NVLS:
+        return nvls_share[generation];
+    case ROW_RING:
+        if (class == LL) share = ll_share < whole / 2 ? ll_share : whole / 2;
+        if (class == LL128) share = ring_ll128_share;
+        break;
+    case ROW_TREE:
+        share = tree_share;
+        if (class == LL) share = share * 10 / 38;
+        if (class == LL && ll_share < share) share = ll_share;
+        if (class == LL128) share = nodes == 1 ? share * 7 / 9 : share * 120 / 128;
+        if (use->array_bytes >= 64 && log2_floor(use->array_bytes / 64) < CORRECTIONS)
+            share = share * tree_tenths[class][log2_floor(use->array_bytes / 64)] / 10;
+        break;
+    case ROW_COUNT:
+        SIM_ASSERT(false);
+    }
+    return share;
+}
+
+/* Latency of one message by a way, NCCL's and the machine's together; 0 where it has none. */
+static int64_t message_ns(const struct protocol_use *use, uint32_t level, uint32_t class,
+                          uint64_t nodes, uint64_t ranks)
+{
+    enum row const row = row_of(use);
+    if (!is_nvlink(use->machine, level))
+        return network_ns[nodes == ranks && row == ROW_RING ? ROW_TREE : row][class];
+    if (row == ROW_NVLS) return 0; /* Once for the collective. */
+    int64_t const own = nvlink_ns[row][class];
+    int64_t post = row == ROW_RING && nodes > 1 ? post_ns[generation_of(use->machine)] : 0;
+    if (class == SIMPLE) post *= 3;
+    return own > post ? own : post;
+}
+
+/* Rings across nodes that send whole buffers are slower once these are filled; in percent. */
+static int64_t plateau(const struct protocol_use *use, uint32_t class, uint64_t nodes,
+                       uint64_t ranks)
+{
+    bool const holds = row_of(use) == ROW_RING && class == SIMPLE && nodes > 1 &&
+                       use->kind == COLLECTIVE_ALL_REDUCE &&
+                       use->array_bytes / (PLATEAU_CHANNELS * ranks) >= PLATEAU_BYTES;
+    if (!holds) return 100;
+    return generation_of(use->machine) == 0 ? 190 : 140;
+}
+
+enum status protocol_make(const struct protocol_use *use, enum protocol protocol, const char *where,
+                          struct plan_protocol *ret_protocol, struct error *reterr)
+{
+    *ret_protocol = (struct plan_protocol){.name = NULL};
+    const char *refusal = protocol_refusal(use, protocol);
+    if (refusal != NULL)
+        return error_set(reterr, STATUS_UNSUPPORTED, where, "%s %s", names[protocol], refusal);
+    if (protocol == PROTOCOL_NONE || use->group->dimension_count == 0) return STATUS_OK;
+    const struct machine *machine = use->machine;
+    uint32_t const class = (uint32_t)protocol - PROTOCOL_LL;
+    uint64_t nodes, ranks;
+    protocol_extent(machine, use->group, &nodes, &ranks);
+    int64_t const percent = plateau(use, class, nodes, ranks);
+    enum row const row = row_of(use);
+    struct plan_protocol made = {.name = names[protocol]};
+    made.begin_ps = base_ns[row][class] * percent * ps_per_ns / 100;
+    for (uint32_t level = 0; level < machine->level_count; level++) {
+        int64_t const path = path_ps(machine, use->group, level);
+        int64_t const message =
+            message_ns(use, level, class, nodes, ranks) * percent * ps_per_ns / 100;
+        made.message_ps[1 + level] = message > path ? message - path : 0;
+        if (row == ROW_NVLS && is_nvlink(machine, level))
+            made.begin_ps += nvlink_ns[row][class] * ps_per_ns - path;
+    }
+    uint64_t const share = share_of(use, class, nodes, ranks);
+    made.wire_ppm = (uint32_t)((PPM_ONE * whole + share / 2) / share);
+    *ret_protocol = made;
+    return STATUS_OK;
+}

@@ -1,0 +1,75 @@
+/*
+ * protocol.h: how NCCL hands messages to the wire: LL, LL128 and Simple.
+ *
+ * LL sends eight bytes with a flag each, half of what passes: quick, and slow in bulk. LL128 sends
+ * 120 of 128 bytes. Simple sends whole buffers and synchronises afterwards. What they cost are the
+ * public constants with which NCCL predicts its own times when it chooses, per generation of
+ * NVLink. None of them is fitted to anything here.
+ *
+ *   begin_ps     NCCL's base latency; of NVLS, which has none, its latency of NVLink
+ *   message_ps   NCCL's latency of a hop by NVLink or network, less that of the machine's own path,
+ *                which the simulation counts by itself
+ *   wire_ppm     the inverse of the share of the wire that NCCL reckons with
+ *
+ * With NCCL's refinements: LL no faster than its processor moves it; trees slower at medium sizes;
+ * rings of Simple across nodes slower beyond the first bytes ("plateau"); the overhead of posting
+ * to the network in rings across nodes. Left out: limits of single channels, which need the number
+ * of channels that NCCL's search finds, and bind on no node with NVSwitches that NCCL fills; the
+ * latency that a network's driver reports.
+ *
+ * Algorithms that NCCL does not have take the constants of its ring. Message sizes at which LL
+ * would need more memory than it has are not modelled.
+ *
+ * Source: NVIDIA/nccl, src/graph/tuning.cc at 5067397c (its tables, ncclTopoTuneModel,
+ * ncclTopoGetAlgoTime).
+ */
+#ifndef SIM_CHOOSE_PROTOCOL_H
+#define SIM_CHOOSE_PROTOCOL_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "sim/base/status.h"
+#include "sim/collective/plan.h"
+#include "sim/machine/machine.h"
+
+#define PROTOCOL_TABLE(X)                                                                          \
+    X(NONE, "none")                                                                                \
+    X(LL, "LL")                                                                                    \
+    X(LL128, "LL128")                                                                              \
+    X(SIMPLE, "Simple")
+
+enum protocol {
+#define X(name, text) PROTOCOL_##name,
+    PROTOCOL_TABLE(X)
+#undef X
+        PROTOCOL_COUNT,
+};
+
+const char *protocol_name(enum protocol protocol);
+
+/* Whatever the case of its letters; an unknown one is refused with the nearest. */
+enum status protocol_find(const char *name, const char *where, enum protocol *ret_protocol,
+                          struct error *reterr);
+
+/* What is sent how. */
+struct protocol_use {
+    const struct machine *machine;
+    const struct group *group;
+    enum collective_kind kind;
+    const char *algorithm; /* As plan_request.algorithm; NULL: like a ring. */
+    uint64_t array_bytes;  /* V. */
+};
+
+/* Whether a protocol can be used; if not, why, as the end of a sentence ("is NCCL's, ..."). */
+const char *protocol_refusal(const struct protocol_use *use, enum protocol protocol);
+
+/* PROTOCOL_NONE gives all zero. */
+enum status protocol_make(const struct protocol_use *use, enum protocol protocol, const char *where,
+                          struct plan_protocol *ret_protocol, struct error *reterr);
+
+/* GPUs' nodes that a group spans, and its ranks: what NCCL chooses by. */
+void protocol_extent(const struct machine *machine, const struct group *group,
+                     uint64_t *ret_node_count, uint64_t *ret_rank_count);
+
+#endif

@@ -1,0 +1,279 @@
+/* NCCL's protocols, its tuner's files, and what a plan is estimated to take. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "sim/base/arena.h"
+#include "sim/base/units.h"
+#include "sim/choose/estimate.h"
+#include "sim/choose/protocol.h"
+#include "sim/choose/tuner.h"
+
+static struct arena *arena;
+
+static int open_arena(void **state)
+{
+    (void)state;
+    arena = arena_create(0);
+    return 0;
+}
+
+static int close_arena(void **state)
+{
+    (void)state;
+    arena_destroy(arena);
+    return 0;
+}
+
+static struct machine machine_of(const char *chip, uint32_t nodes)
+{
+    struct machine_plan const plan = {
+        .chip = chip, .profile = "ideal", .nodes = nodes, .wrap = {-1, -1, -1}};
+    struct machine machine;
+    struct error error = {0};
+    if (machine_build(arena, &plan, &machine, &error) != STATUS_OK) fail_msg("%s", error.message);
+    return machine;
+}
+
+static struct group group_of(const struct machine *machine)
+{
+    struct group group = {.dimension_count = 0};
+    for (uint32_t axis = machine->axis_count; axis-- > 0;) {
+        if (machine->shape[axis] == 1) continue;
+        group.dimension[group.dimension_count++] =
+            (struct group_dimension){.axis = axis,
+                                     .size = machine->shape[axis],
+                                     .stride = 1,
+                                     .ring = machine->wrap[axis],
+                                     .switched = machine->axis_level[axis] != LEVEL_NONE,
+                                     .name = machine->axis_name[axis]};
+    }
+    return group;
+}
+
+static struct plan_protocol made_on(const struct machine *machine, const char *algorithm,
+                                    enum protocol protocol, uint64_t bytes)
+{
+    struct group const group = group_of(machine);
+    struct protocol_use const use = {machine, &group, COLLECTIVE_ALL_REDUCE, algorithm, bytes};
+    struct plan_protocol result;
+    struct error error = {0};
+    if (protocol_make(&use, protocol, "/protocol", &result, &error) != STATUS_OK)
+        fail_msg("%s", error.message);
+    return result;
+}
+
+static struct plan_protocol made(const char *chip, uint32_t nodes, const char *algorithm,
+                                 enum protocol protocol, uint64_t bytes)
+{
+    struct machine const machine = machine_of(chip, nodes);
+    return made_on(&machine, algorithm, protocol, bytes);
+}
+
+/* The way through NVLink takes 0.6 us by itself, that between nodes what it takes. */
+static void constants_are_those_of_nccl(void **state)
+{
+    (void)state;
+    struct plan_protocol got = made("h100-sxm", 1, "ring", PROTOCOL_LL, 65536);
+    assert_string_equal(got.name, "LL");
+    assert_int_equal(got.begin_ps, 6600000);
+    assert_int_equal(got.message_ps[1], 0);
+    assert_int_equal(got.wire_ppm, 3191489); /* 141 of 450 GB/s, less than half. */
+    got = made("h100-sxm", 1, "ring", PROTOCOL_LL128, 65536);
+    assert_int_equal(got.begin_ps, 14000000);
+    assert_int_equal(got.message_ps[1], 1900000 - 600000);
+    assert_int_equal(got.wire_ppm, 1086957);
+    got = made("h100-sxm", 1, NULL, PROTOCOL_SIMPLE, 65536);
+    assert_int_equal(got.begin_ps, 8400000);
+    assert_int_equal(got.message_ps[1], 3400000 - 600000);
+    assert_int_equal(got.wire_ppm, 1000000);
+    got = made("h100-sxm", 1, "sharp", PROTOCOL_SIMPLE, 65536);
+    assert_int_equal(got.begin_ps, 25000000 - 600000);
+    assert_int_equal(got.message_ps[1], 0);
+    assert_int_equal(got.wire_ppm, 1176471);
+    got = made("h100-sxm", 1, "double-tree", PROTOCOL_SIMPLE, 1u << 18);
+    assert_int_equal(got.message_ps[1], 4000000 - 600000);
+    assert_int_equal(got.wire_ppm, 2173913); /* .92, and .5 for 256 KiB. */
+    got = made("h100-sxm", 1, "double-tree", PROTOCOL_SIMPLE, UINT64_C(1) << 30);
+    assert_int_equal(got.wire_ppm, 1086957);
+    got = made("a100-sxm", 1, "ring", PROTOCOL_LL, 65536);
+    assert_int_equal(got.wire_ppm, 3420753); /* 87.7 of 300 GB/s. */
+}
+
+static void rings_across_nodes_pay_for_posting_and_for_the_plateau(void **state)
+{
+    (void)state;
+    struct plan_protocol near = made("h100-sxm", 1, "ring", PROTOCOL_SIMPLE, 1u << 30);
+    struct plan_protocol far = made("h100-sxm", 4, "ring", PROTOCOL_SIMPLE, 1u << 30);
+    assert_int_equal(far.begin_ps * 10, near.begin_ps * 14);
+    assert_int_equal(far.message_ps[1], 3400000 * 14 / 10 - 600000);
+    assert_true(far.message_ps[2] > 14000000 && far.message_ps[2] < 14000000 * 14 / 10);
+    assert_int_equal(made("h100-sxm", 4, "ring", PROTOCOL_SIMPLE, 64).begin_ps, near.begin_ps);
+    assert_int_equal(made("h100-sxm", 4, "ring", PROTOCOL_LL, 64).message_ps[1], 1000000 - 600000);
+    struct machine machine = machine_of("h100-sxm", 4);
+    machine.chip.network.nvlink_generation = 2;
+    assert_int_equal(made_on(&machine, "ring", PROTOCOL_SIMPLE, 1u << 30).begin_ps,
+                     near.begin_ps * 19 / 10);
+    /* LL: 20.4 of the node's 400 GB/s. */
+    assert_int_equal(made("h100-sxm", 4, "ring", PROTOCOL_LL, 64).wire_ppm, 19607843);
+}
+
+static void a_protocol_that_cannot_be_used_is_refused(void **state)
+{
+    (void)state;
+    struct machine const h100 = machine_of("h100-sxm", 1), a100 = machine_of("a100-sxm", 1);
+    struct machine_plan const plan = {
+        .chip = "tpu-v5e", .shape = "4x4", .profile = "ideal", .wrap = {-1, -1, -1}};
+    struct machine tpu;
+    struct error error = {0};
+    assert_int_equal(machine_build(arena, &plan, &tpu, &error), STATUS_OK);
+    struct group const ring = group_of(&h100), grid = group_of(&tpu);
+    struct plan_protocol result;
+    struct protocol_use use = {&h100, &ring, COLLECTIVE_ALL_REDUCE, "sharp", 1000};
+    assert_int_equal(protocol_make(&use, PROTOCOL_LL, "/protocol", &result, &error),
+                     STATUS_UNSUPPORTED);
+    assert_non_null(strstr(error.message, "Simple is"));
+    use.machine = &a100;
+    assert_int_equal(protocol_make(&use, PROTOCOL_SIMPLE, "/protocol", &result, &error),
+                     STATUS_UNSUPPORTED);
+    use = (struct protocol_use){&tpu, &grid, COLLECTIVE_ALL_REDUCE, "ring", 1000};
+    assert_int_equal(protocol_make(&use, PROTOCOL_LL, "/protocol", &result, &error),
+                     STATUS_UNSUPPORTED);
+    assert_string_equal(error.where, "/protocol");
+    assert_int_equal(protocol_make(&use, PROTOCOL_NONE, "/protocol", &result, &error), STATUS_OK);
+    assert_int_equal(result.wire_ppm, 0);
+    enum protocol protocol;
+    assert_int_equal(protocol_find("ll128", "--protocol", &protocol, &error), STATUS_OK);
+    assert_int_equal(protocol, PROTOCOL_LL128);
+    assert_int_equal(protocol_find("simpel", "--protocol", &protocol, &error), STATUS_NOT_FOUND);
+    assert_non_null(strstr(error.message, "\"Simple\""));
+}
+
+static enum status read_text(const char *text, struct tuner *ret_tuner, struct error *reterr)
+{
+    return tuner_read(arena, "t.csv", text, strlen(text), ret_tuner, reterr);
+}
+
+static void the_first_line_that_fits_decides(void **state)
+{
+    (void)state;
+    struct tuner tuner;
+    struct error error = {0};
+    enum status const status = read_text("# comment\n\n"
+                                         "allreduce,0,65536,tree,ll,-1,1,-1\r\n"
+                                         " allreduce , 0 ,\t100 , ring,LL128,-1,-1,-1,-1,-1\n"
+                                         "allreduce,0,1000000,nvls,simple,-1,-1,8,4,-1\n"
+                                         "allreduce,0,1000000,nvls,simple,-1,-1,8,1,1\n"
+                                         "allreduce,0,1000000,nvls,simple,-1,-1,8,1,0\n"
+                                         "allgather,5,9223372036854775807,flat-ring,simple,-1,2,-1",
+                                         &tuner, &error);
+    if (status != STATUS_OK) fail_msg("%s: %s", error.where, error.message);
+    assert_int_equal(tuner.rule_count, 6);
+    const struct tuner_rule *rule = tuner_find(&tuner, COLLECTIVE_ALL_REDUCE, 65536, 1, 8);
+    assert_string_equal(rule->algorithm, "double-tree");
+    assert_int_equal(rule->protocol, PROTOCOL_LL);
+    assert_int_equal(rule->line, 3);
+    rule = tuner_find(&tuner, COLLECTIVE_ALL_REDUCE, 100, 2, 16);
+    assert_int_equal(rule->line, 4);
+    rule = tuner_find(&tuner, COLLECTIVE_ALL_REDUCE, 65537, 1, 8);
+    assert_string_equal(rule->algorithm, "sharp");
+    assert_int_equal(rule->line, 7); /* Other lines are for several operations, or registered. */
+    assert_null(tuner_find(&tuner, COLLECTIVE_ALL_REDUCE, 65537, 1, 4));
+    assert_null(tuner_find(&tuner, COLLECTIVE_ALL_GATHER, 4, 2, 4));
+    assert_string_equal(tuner_find(&tuner, COLLECTIVE_ALL_GATHER, 5, 2, 4)->algorithm, "flat-ring");
+    assert_null(tuner_find(NULL, COLLECTIVE_ALL_REDUCE, 1, 1, 8));
+}
+
+static void a_malformed_line_is_refused_with_its_place(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *text, *where, *message;
+    } cases[] = {
+        {"allreduce,0,1,ring,ll,-1,-1", "t.csv:1:26", "7 fields"},
+        {"#\nallreduce,0,1,ring,ll,-1,-1,-1,-1,-1,-1", "t.csv:2:38", "more than 10"},
+        {"allreduse,0,1,ring,ll,-1,-1,-1", "t.csv:1:1", "\"allreduce\""},
+        {"allreduce,0,1,rign,ll,-1,-1,-1", "t.csv:1:15", "\"ring\""},
+        {"allreduce,0,1,pat,ll,-1,-1,-1", "t.csv:1:15", "not modelled"},
+        {"allreduce,0,1,ring,lll,-1,-1,-1", "t.csv:1:20", "\"LL\""},
+        {"allreduce,0,1,ring,ll,4,-1,-1", "t.csv:1:23", "channels"},
+        {"allreduce,0x,1,ring,ll,-1,-1,-1", "t.csv:1:11", "whole number"},
+        {"allreduce,-1,1,ring,ll,-1,-1,-1", "t.csv:1:11", "whole number"},
+        {"allreduce,,1,ring,ll,-1,-1,-1", "t.csv:1:11", "whole number"},
+        {"allreduce,0,9223372036854775808,ring,ll,-1,-1,-1", "t.csv:1:13", "2^63"},
+        {"allreduce,5,1,ring,ll,-1,-1,-1", "t.csv:1:13", "below"},
+        {"\n\nallreduce,0,1,ring,ll,-1,-2,-1", "t.csv:3:26", "-1 for any"},
+    };
+    for (uint32_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        struct tuner tuner;
+        struct error error = {0};
+        assert_int_not_equal(read_text(cases[i].text, &tuner, &error), STATUS_OK);
+        assert_string_equal(error.where, cases[i].where);
+        if (strstr(error.message, cases[i].message) == NULL) fail_msg("%s", error.message);
+    }
+}
+
+static double estimated_s(const struct machine *machine, struct group group,
+                          enum collective_kind kind, const char *algorithm, uint64_t bytes,
+                          struct plan *ret_plan)
+{
+    struct plan_request request = {
+        .kind = kind, .algorithm = algorithm, .group = group, .size_bytes = bytes};
+    struct error error = {0};
+    plan_request_links(machine, &request);
+    if (plan_build(arena, &request, "/plan", ret_plan, &error) != STATUS_OK)
+        fail_msg("%s", error.message);
+    struct collective_estimate estimate;
+    collective_estimate(machine, ret_plan, &estimate);
+    double const sum = estimate.alpha_s + estimate.beta_s_per_byte * (double)bytes;
+    assert_true(sum > estimate.time_s * (1 - 1e-12) && sum < estimate.time_s * (1 + 1e-12));
+    return estimate.time_s;
+}
+
+/* One axis of a torus: where the plan's own closed form is exact. */
+static void an_axis_is_estimated_by_its_closed_form(void **state)
+{
+    (void)state;
+    static const enum collective_kind kinds[] = {COLLECTIVE_ALL_GATHER, COLLECTIVE_REDUCE_SCATTER,
+                                                 COLLECTIVE_ALL_REDUCE, COLLECTIVE_ALL_TO_ALL};
+    static const char *const algorithms[] = {"ring", "ring-one-way", "line"};
+    struct machine_plan const plan = {
+        .chip = "tpu-v5e", .shape = "16x16", .profile = "ideal", .wrap = {-1, -1, -1}};
+    struct machine machine;
+    struct error error = {0};
+    assert_int_equal(machine_build(arena, &plan, &machine, &error), STATUS_OK);
+    struct group group = group_of(&machine);
+    group.dimension_count = 1;
+    for (uint32_t k = 0; k < sizeof kinds / sizeof *kinds; k++)
+        for (uint32_t a = 0; a < sizeof algorithms / sizeof *algorithms; a++) {
+            if (primitive_find(kinds[k] == COLLECTIVE_ALL_REDUCE ? COLLECTIVE_ALL_GATHER : kinds[k],
+                               algorithms[a]) == NULL)
+                continue;
+            struct plan built;
+            double const got =
+                estimated_s(&machine, group, kinds[k], algorithms[a], 1u << 26, &built);
+            double const wanted = (double)plan_closed_form_ps(&built, machine.chip.ici_bytes_per_s,
+                                                              machine.chip.hop_latency_ps) *
+                                  1e-12;
+            if (got < wanted * (1 - 1e-6) || got > wanted * (1 + 1e-6))
+                fail_msg("%s %s: %g s instead of %g", collective_kind_name(kinds[k]), algorithms[a],
+                         got, wanted);
+        }
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(constants_are_those_of_nccl),
+        cmocka_unit_test(rings_across_nodes_pay_for_posting_and_for_the_plateau),
+        cmocka_unit_test(a_protocol_that_cannot_be_used_is_refused),
+        cmocka_unit_test(the_first_line_that_fits_decides),
+        cmocka_unit_test(a_malformed_line_is_refused_with_its_place),
+        cmocka_unit_test(an_axis_is_estimated_by_its_closed_form),
+    };
+    return cmocka_run_group_tests(tests, open_arena, close_arena);
+}

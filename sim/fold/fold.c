@@ -117,7 +117,7 @@ static bool oddities_repeat(const struct machine *machine, const struct oddities
     return true;
 }
 
-static uint32_t common_multiple(uint32_t a, uint32_t b)
+uint32_t fold_common_multiple(uint32_t a, uint32_t b)
 {
     uint32_t x = a, y = b;
     while (y != 0) {
@@ -128,26 +128,99 @@ static uint32_t common_multiple(uint32_t a, uint32_t b)
     return a / x * b;
 }
 
-/* The period that the groups of the program allow: members of a ring are alike, members of a line
- * are not, so a line repeats only after its whole extent. */
-static uint32_t groups_period(const struct program *program, uint32_t axis)
+static bool item_covers(const struct plan_item *item, uint32_t dimension)
+{
+    return item->flat || item->dimension == dimension;
+}
+
+bool fold_axis_has_antipodes(const struct machine *machine, const struct plan *plan,
+                             const struct plan_item *item, uint32_t axis)
+{
+    if (!item->primitive->routed || !machine->wrap[axis] || axis >= machine->grid_axis_count)
+        return false;
+    for (uint32_t d = 0; d < plan->group.dimension_count; d++) {
+        const struct group_dimension *dimension = &plan->group.dimension[d];
+        if (item_covers(item, d) && dimension->axis == axis)
+            return dimension->size % 2 == 0 &&
+                   dimension->size * dimension->stride == machine->shape[axis];
+    }
+    return false;
+}
+
+uint32_t fold_antipode_axis(const struct machine *machine, const struct plan *plan,
+                            const struct plan_item *item, uint32_t axis)
+{
+    for (uint32_t other = 0; other < machine->grid_axis_count; other++)
+        if (other != axis && fold_axis_has_antipodes(machine, plan, item, other)) return other;
+    return axis;
+}
+
+/* The period that an item allows along an axis: members of a ring, and of a group on a level, are
+ * alike, members of a line are not, so a line repeats only after its whole extent. */
+static uint32_t item_period(const struct machine *machine, const struct plan *plan,
+                            const struct plan_item *item, uint32_t axis)
+{
+    for (uint32_t d = 0; d < plan->group.dimension_count; d++) {
+        const struct group_dimension *dimension = &plan->group.dimension[d];
+        if (dimension->axis != axis || !item_covers(item, d)) continue;
+        bool const line = !dimension->ring && !dimension->switched;
+        if (line || !plan_item_is_uniform(plan, item)) return dimension->size * dimension->stride;
+        /* Where antipodal messages go by the sender's place, neighbours differ. */
+        if (fold_axis_has_antipodes(machine, plan, item, axis) &&
+            fold_antipode_axis(machine, plan, item, axis) == axis)
+            return 2 * dimension->stride;
+    }
+    return 1;
+}
+
+static uint32_t groups_period(const struct machine *machine, const struct program *program,
+                              uint32_t axis)
 {
     uint32_t period = 1;
     for (uint32_t i = 0; i < program->plan_count; i++) {
-        const struct group *group = &program->plans[i].group;
-        for (uint32_t d = 0; d < group->dimension_count; d++) {
-            const struct group_dimension *dimension = &group->dimension[d];
-            if (dimension->axis != axis) continue;
-            bool line = !dimension->ring;
-            for (uint32_t item = 0; item < program->plans[i].item_count; item++) {
-                const struct plan_item *played = &program->plans[i].item[item];
-                if (played->dimension == d && !plan_item_is_uniform(&program->plans[i], played))
-                    line = true;
-            }
-            if (line) period = common_multiple(period, dimension->size * dimension->stride);
+        const struct plan *plan = &program->plans[i];
+        for (uint32_t d = 0; d < plan->group.dimension_count; d++) {
+            const struct group_dimension *dimension = &plan->group.dimension[d];
+            if (dimension->axis == axis && !dimension->ring && !dimension->switched)
+                period = fold_common_multiple(period, dimension->size * dimension->stride);
         }
+        for (uint32_t item = 0; item < plan->item_count; item++)
+            period =
+                fold_common_multiple(period, item_period(machine, plan, &plan->item[item], axis));
     }
     return period;
+}
+
+/* Levels that messages of the program use: those up to the level of any axis that a group spans. */
+static uint32_t levels_used(const struct machine *machine, const struct program *program)
+{
+    uint32_t used = 0;
+    for (uint32_t i = 0; i < program->plan_count; i++) {
+        const struct group *group = &program->plans[i].group;
+        for (uint32_t d = 0; d < group->dimension_count; d++) {
+            uint32_t const level = machine->axis_level[group->dimension[d].axis];
+            if (level != LEVEL_NONE && level + 1 > used) used = level + 1;
+        }
+    }
+    return used;
+}
+
+/* The period that the levels in use allow: units go to units. A unit and the period must not
+ * overlap in part, or units could not be told by what is replayed of them. */
+static uint32_t levels_period(const struct machine *machine, uint32_t used, uint32_t axis,
+                              uint32_t period)
+{
+    uint32_t const length = machine->shape[axis];
+    for (uint32_t index = 0; index < used; index++) {
+        const struct level *level = &machine->level[index];
+        period = fold_common_multiple(period, level_period(machine, level, axis));
+        for (uint32_t tier = 0; tier < level->tier_count; tier++) {
+            uint32_t const box = level->tier[tier].box[axis];
+            if (box < length && period % box != 0 && box % period != 0)
+                period = fold_common_multiple(period, box);
+        }
+    }
+    return length % period == 0 ? period : length;
 }
 
 static void axis_fold(const struct machine *machine, const struct program *program,
@@ -159,15 +232,23 @@ static void axis_fold(const struct machine *machine, const struct program *progr
         fold->reason[axis] = "an axis of one chip";
         return;
     }
-    if (!machine->wrap[axis]) {
+    bool const switched = machine->axis_level[axis] != LEVEL_NONE;
+    if (!switched && !machine->wrap[axis]) {
         fold->reason[axis] = "not folded: a line, whose ends are unlike its middle";
         return;
     }
-    uint32_t const allowed = groups_period(program, axis);
-    SIM_ASSERT(length % allowed == 0);
-    fold->reason[axis] = allowed == 1        ? "folded: every chip along it is alike"
-                         : allowed == length ? "not folded: one group of unlike members spans it"
-                                             : "folded to the period of its smaller groups";
+    uint32_t const groups = groups_period(machine, program, axis);
+    SIM_ASSERT(length % groups == 0);
+    uint32_t const allowed = levels_period(machine, levels_used(machine, program), axis, groups);
+    if (allowed != groups)
+        fold->reason[axis] = allowed == length
+                                 ? "not folded: one unit of switches or hosts spans it"
+                                 : "folded to the period of its switches or hosts";
+    else
+        fold->reason[axis] = allowed == 1 ? "folded: every chip along it is alike"
+                             : allowed == length
+                                 ? "not folded: one group of unlike members spans it"
+                                 : "folded to the period of its smaller groups";
     for (uint32_t period = allowed; period <= length; period += allowed) {
         if (length % period != 0 || !oddities_repeat(machine, odd, axis, period)) continue;
         fold->period[axis] = period;
@@ -217,7 +298,7 @@ enum status fold_build(struct arena *arena, const struct machine *machine,
     STATUS_TRY(oddities_find(arena, machine, &fold, &odd, reterr));
     /* Between chips at least 1 ps must pass, or a fold could not order what touches what. */
     bool timeless = false;
-    for (uint32_t i = 0; i < fold.link_class_count; i++)
+    for (uint32_t i = 0; machine->grid_axis_count > 0 && i < fold.link_class_count; i++)
         timeless = timeless || fold.link_classes[i].latency_ps <= 0;
     for (uint32_t axis = 0; axis < MACHINE_AXES_MAX; axis++) {
         fold.shape[axis] = machine->shape[axis];
@@ -272,7 +353,7 @@ uint32_t fold_replayed_chip(const struct fold *fold, const struct machine *machi
 uint32_t fold_neighbour(const struct fold *fold, uint32_t replayed, uint32_t port)
 {
     uint32_t at[MACHINE_AXES_MAX];
-    uint32_t const axis = port / 2;
+    uint32_t const axis = port / 2; /* A port of the grid. */
     fold_coordinates(fold, replayed, at);
     at[axis] += port % 2 == 0 ? 1 : fold->period[axis] - 1;
     return replayed_at(fold, at);

@@ -1,8 +1,9 @@
 /*
  * fold.h: exactness bought with symmetry. The machine is divided by translations: each axis gets a
  * period that divides its length, the smallest shift that maps wraparound, overrides and groups
- * onto themselves. Only one chip for each residue is replayed; a link that leaves the replayed box
- * comes back on its other side. Groups keep their true size.
+ * onto themselves, and units of the levels in use onto units. Only one chip for each residue is
+ * replayed; a link that leaves the replayed box comes back on its other side. Groups keep their
+ * true size.
  *
  * What is odd about the machine (overridden chips and links) is resolved here into small classes,
  * so that nobody behind it has to search overrides.
@@ -56,6 +57,18 @@ struct fold {
 enum status fold_build(struct arena *arena, const struct machine *machine,
                        const struct program *program, bool full, struct fold *ret_fold,
                        struct error *reterr);
+
+/* Whether messages of a routed item may have to go exactly half way round an axis of the grid. */
+bool fold_axis_has_antipodes(const struct machine *machine, const struct plan *plan,
+                             const struct plan_item *item, uint32_t axis);
+
+/* What decides which way round they go, so that both ways carry the same: whether they go an odd
+ * way along another such axis, which is returned; or, if it is the axis itself, whether their
+ * sender stands at an odd place on it. */
+uint32_t fold_antipode_axis(const struct machine *machine, const struct plan *plan,
+                            const struct plan_item *item, uint32_t axis);
+
+uint32_t fold_common_multiple(uint32_t a, uint32_t b);
 
 /* Coordinates of a replayed chip, which are those of the machine's chip it stands for (the one
  * with the lowest coordinates). */

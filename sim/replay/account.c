@@ -3,7 +3,7 @@
 #include <string.h>
 
 #include "sim/base/arena.h"
-#include "sim/replay/replay_internal.h"
+#include "sim/replay/route.h"
 
 static uint64_t phase_index(const struct replay *replay, uint32_t phase, uint32_t chip)
 {
@@ -114,28 +114,59 @@ void account_record(struct replay *replay, const struct trace_record *record)
     replay->record[replay->record_count++] = *record;
 }
 
-static void link_results(const struct replay *replay, struct trace *trace)
+/* Adds a link to the row of its port. No link can have been busy longer than until it was free. */
+static void link_result(const struct link_state *link, const struct link_waits *waits,
+                        uint32_t busiest_chip, struct trace_link *result)
+{
+    SIM_ASSERT(link->busy_ps <= link->free_ps);
+    result->link_count++;
+    result->sum_bytes += link->bytes;
+    result->sum_busy_ps += link->busy_ps;
+    result->sum_waited_ps += waits->waited_ps;
+    result->sum_messages += waits->messages;
+    if (link->busy_ps <= result->busy_ps && result->busy_ps > 0) return;
+    result->busy_ps = link->busy_ps;
+    result->busiest_chip = busiest_chip;
+    result->bytes = link->bytes;
+    result->waited_ps = waits->waited_ps;
+    result->messages = waits->messages;
+}
+
+static void link_results(struct replay *replay, struct trace *trace)
 {
     static const struct link_waits none = {0, 0};
+    for (uint32_t port = 0; port < MACHINE_PORTS_MAX; port++)
+        trace->link[port].queued_ps = replay->queued_ps[port];
     for (uint32_t port = 0; port < replay->port_count; port++) {
-        struct trace_link *result = &trace->link[port];
-        result->queued_ps = replay->queued_ps[port];
         for (uint32_t chip = 0; chip < replay->chip_count; chip++) {
             uint64_t const index = (uint64_t)port * replay->chip_count + chip;
-            const struct link_state *link = &replay->links[index];
             if (replay->neighbour[index] == UINT32_MAX) continue;
-            result->link_count++;
-            result->sum_bytes += link->bytes;
-            result->sum_busy_ps += link->busy_ps;
-            const struct link_waits *waits = replay->waits == NULL ? &none : &replay->waits[index];
-            result->sum_waited_ps += waits->waited_ps;
-            result->sum_messages += waits->messages;
-            if (link->busy_ps <= result->busy_ps && result->busy_ps > 0) continue;
-            result->busy_ps = link->busy_ps;
-            result->busiest_chip = fold_machine_chip(replay->fold, replay->machine, chip);
-            result->bytes = link->bytes;
-            result->waited_ps = waits->waited_ps;
-            result->messages = waits->messages;
+            link_result(&replay->links[index],
+                        replay->waits == NULL ? &none : &replay->waits[index],
+                        fold_machine_chip(replay->fold, replay->machine, chip), &trace->link[port]);
+        }
+    }
+}
+
+/* Cables of levels. A unit of chips is named by the first of them. */
+static void level_results(struct replay *replay, uint32_t index, uint32_t t, struct trace *trace)
+{
+    struct tier_links *tier = &replay->routes->level[index].tier[t];
+    for (uint32_t chip = replay->chip_count; chip-- > 0;) {
+        uint32_t const unit = route_unit_below(tier, &replay->routes->places[chip]);
+        tier->first_chip[unit] = fold_machine_chip(replay->fold, replay->machine, chip);
+    }
+    for (uint32_t down = 0; down < 2; down++) {
+        struct trace_link *result = &trace->link[machine_level_port(index, t, down)];
+        for (uint32_t i = 0; i < tier->unit_count * tier->cable_count; i++) {
+            struct link_state *link = &tier->links[down][i];
+            if (!tier->queues) { /* Its bytes were counted; its time is what they take. */
+                link->bytes *= tier->whole;
+                link->busy_ps = units_duration_ps(link->bytes, replay->routes->rate[tier->kind]);
+                link->free_ps = link->busy_ps;
+            }
+            link_result(link, &tier->waits[down][i], tier->first_chip[i / tier->cable_count],
+                        result);
         }
     }
 }
@@ -242,6 +273,9 @@ enum status account_results(struct arena *arena, struct replay *replay, struct t
     SIM_ASSERT(trace.compute_ps + trace.exposed_ps + trace.idle_ps == trace.step_ps);
     demand_results(replay, last, &trace);
     link_results(replay, &trace);
+    for (uint32_t index = 0; index < replay->routes->level_count; index++)
+        for (uint32_t t = 0; t < replay->machine->level[index].tier_count; t++)
+            level_results(replay, index, t, &trace);
     memory_results(replay, &trace);
 
     STATUS_TRY(class_results(arena, replay, last, &trace, reterr));

@@ -39,7 +39,7 @@ int64_t message_forward(struct replay *replay, const struct lane_table *lane, ui
     int64_t const start_ps = link_take(replay, link_at(replay, port, chip), lane, port, chip, cost,
                                        now_ps, tail_ps, &depart_ps);
     int64_t latency_ps = replay->fold->link_classes[kind].latency_ps;
-    if (hop == 0) latency_ps += replay->message_overhead_ps;
+    if (hop == 0) latency_ps += lane->overhead_ps;
     uint64_t const what = (uint64_t)lane->plan->index << ORDER_PLAN_SHIFT | units;
     if (hop + 1u == lane->hop_count) {
         engine_post(replay->engine, depart_ps + latency_ps,

@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "sim/base/arena.h"
-#include "sim/replay/replay_internal.h"
+#include "sim/replay/routed.h"
 
 static void handle(void *owner, struct engine *engine, int64_t now_ps, uint64_t order,
                    const uint32_t *chips, uint32_t count)
@@ -14,12 +14,19 @@ static void handle(void *owner, struct engine *engine, int64_t now_ps, uint64_t 
     uint32_t const lane = order_field(order, ORDER_LANE_SHIFT, ORDER_LANE_BITS);
     uint32_t const stream = order_field(order, ORDER_STREAM_SHIFT, ORDER_STREAM_BITS);
     (void)engine;
+    bool const routed = order_field(order, ORDER_PORT_SHIFT, 3) == ORDER_ROUTED;
     switch (order_event(order)) {
     case EVENT_ARRIVE:
-        transport_arrive(replay, order, chips, count, now_ps);
+        if (routed)
+            routed_arrive(replay, order, chips, count, now_ps);
+        else
+            transport_arrive(replay, order, chips, count, now_ps);
         break;
     case EVENT_HOP:
-        transport_hop(replay, order, chips, count, now_ps);
+        if (routed)
+            routed_hop(replay, order, chips, count, now_ps);
+        else
+            transport_hop(replay, order, chips, count, now_ps);
         break;
     case EVENT_LANE_READY:
         for (uint32_t i = 0; i < count; i++) transport_lane_ready(replay, lane, chips[i], now_ps);
@@ -32,7 +39,10 @@ static void handle(void *owner, struct engine *engine, int64_t now_ps, uint64_t 
         for (uint32_t i = 0; i < count; i++) streams_compute_end(replay, chips[i], now_ps);
         break;
     case EVENT_LAND:
-        transport_land(replay, order, chips, count, now_ps);
+        if (routed)
+            routed_land(replay, order, chips, count, now_ps);
+        else
+            transport_land(replay, order, chips, count, now_ps);
         break;
     case EVENT_START:
         for (uint32_t i = 0; i < count; i++) streams_start(replay, chips[i], now_ps);
@@ -52,8 +62,12 @@ static void look_ahead(void *owner, uint64_t order, uint32_t chip)
     }
     uint32_t const lane = order_field(order, ORDER_LANE_SHIFT, ORDER_LANE_BITS);
     uint32_t const port = order_field(order, ORDER_PORT_SHIFT, ORDER_KIND_SHIFT - ORDER_PORT_SHIFT);
+    if (port == ORDER_ROUTED && order_event(order) != EVENT_LANE_READY) {
+        routed_ahead(replay, order, chip);
+        return;
+    }
     __builtin_prefetch(lane_at(replay, lane, chip), 1);
-    __builtin_prefetch(link_at(replay, port, chip), 1);
+    if (port != ORDER_ROUTED) __builtin_prefetch(link_at(replay, port, chip), 1);
     __builtin_prefetch(&replay->dma_ps[chip], 1);
     __builtin_prefetch(running_at(replay, stream, chip));
 }
@@ -156,6 +170,7 @@ static void shown_mark(struct replay *replay)
  * and of the one before. */
 static uint64_t lane_bound(const struct replay *replay, const struct lane_table *lane)
 {
+    if (lane->routed != NULL) return routed_bound(replay, lane);
     uint64_t sends = 0;
     uint32_t const positions = lane->ring ? 1 : lane->size;
     for (uint32_t position = 0; position < positions; position++) {
@@ -240,9 +255,9 @@ static enum status stuck_check(struct arena *arena, struct replay *replay, struc
     fold_coordinates(replay->fold, first_chip, at);
     const char *waits = waits_for(arena, replay, first_stream, first_chip);
     return error_set(reterr, STATUS_STUCK, "/run",
-                     "%u of %u replayed chips did not finish: chip (%u,%u,%u), stream %s, at %s of "
-                     "%s, waits for %s",
-                     stuck, replay->chip_count, at[0], at[1], at[2],
+                     "%u of %u replayed chips did not finish: chip (%u,%u,%u,%u), stream %s, at %s "
+                     "of %s, waits for %s",
+                     stuck, replay->chip_count, at[0], at[1], at[2], at[3],
                      replay->program->stream[first_stream].name,
                      streams_needs(replay, first_stream, state)->op->name, slot,
                      waits == NULL ? "more than memory can tell" : waits);
@@ -270,6 +285,10 @@ static enum status play(struct arena *arena, struct replay *replay, struct trace
                     channel_of(replay, EVENT_START, 0), chip);
     }
     STATUS_TRY(engine_run(replay->engine, reterr));
+    if (replay->refusal.status != STATUS_OK) {
+        *reterr = replay->refusal;
+        return reterr->status;
+    }
     STATUS_TRY(stuck_check(arena, replay, reterr));
     if (replay->record_failed) {
         return error_set(reterr, STATUS_NO_MEMORY, "/run",

@@ -5,6 +5,9 @@
  *   tables.c     what is constant during a run: durations, lanes, neighbours
  *   streams.c    ops of a stream in order, needs, parts; the compute stream
  *   transport.c  lanes of collectives, links, HBM's share of them
+ *   links.c      messages between neighbours
+ *   route.c      the way between any two chips, and the links of levels
+ *   routed.c     messages that name their receivers
  *   account.c    breakdown, memory, records
  *
  * State is kept as arrays over chips, [stream or lane or port][chip]: in a symmetric machine the
@@ -53,6 +56,17 @@ enum {
     ORDER_KIND_SHIFT = 61,
 };
 
+/* Messages that name their receivers (routed.h) say so in the place of the port, and have a layout
+ * of their own behind the lane: */
+enum {
+    ORDER_ROUTED = 7, /* No port of the grid. */
+    ORDER_ROUTED_PLAN_SHIFT = 36,
+    ORDER_ROUTED_PLAN_BITS = 10,
+    ORDER_EPOCH_SHIFT = 30,
+    ORDER_EPOCH_BITS = 6,
+    ORDER_WHAT_BITS = 30, /* hop | number | discriminator, as wide as the lane needs each. */
+};
+
 static inline uint64_t order_make(enum replay_event kind, uint32_t port, uint32_t stream,
                                   uint32_t lane)
 {
@@ -85,11 +99,11 @@ struct lane_range {
     uint8_t count;
 };
 
-enum { LANE_RANGES_MAX = 4 };
+enum { LANE_RANGES_MAX = PLAN_ITEMS_MAX };
 
 struct lane_state {    /* 32 bytes: two to a cache line. */
     int64_t free_ps;   /* When its last message has left. */
-    uint32_t early;    /* Messages that arrived for ops still to come. */
+    uint32_t early;    /* Messages that arrived for ops still to come; routed: unused. */
     uint32_t sent;     /* Of the running op: messages sent, */
     uint32_t counted;  /* and arrived; */
     uint32_t sends;    /* to send in all pieces, */
@@ -111,24 +125,26 @@ struct link_waits {
     uint64_t messages;
 };
 
+struct routes;
+struct routed_lane;
+
 /* A lane of one plan, and what all chips have in common there. Constant but for `known`. */
 struct lane_table {
     const struct primitive *primitive;
     uint32_t size; /* Of the dimension. */
     uint8_t lane;  /* Of the primitive. */
     bool ring;     /* Every position behaves as position 0. */
+    bool waits;    /* Some step waits for arrivals. */
     bool reduces;  /* A ReduceScatter: its operand may still be computed. */
     bool first;    /* Of its order: it reads the operand. */
     bool last;     /* Of its order: it completes the share. */
-    struct lane_range before[LANE_RANGES_MAX]; /* Lanes of the items that it waits for, */
-    struct lane_range behind[LANE_RANGES_MAX]; /* and of those that wait for it. */
     uint8_t before_count;
     uint8_t behind_count;
     uint8_t leg_count;
     struct plan_leg leg[PLAN_ROUTE_MAX];
     uint16_t hop_count;
     uint32_t piece_count;
-    const uint16_t *position; /* [chip]; unused where ring. */
+    const uint32_t *position; /* [chip]; unused where ring. */
     const uint32_t *send_count;
     const uint32_t *arrival_count;
     uint32_t units_max;
@@ -137,12 +153,15 @@ struct lane_table {
     uint64_t units_total;      /* Of a ring's lane, one piece; for the check of its port. */
 
     struct plan_table *plan;
+    const struct plan_item *item;
+    struct routed_lane *routed; /* NULL: its messages go to a neighbour, or on a fixed route. */
     uint8_t stream;
     uint8_t number;             /* Over all streams. */
     struct lane_state *states;  /* [chip] */
     struct link_state *links;   /* [chip]: of the first link of the route, */
     const uint32_t *neighbours; /* and where they lead. */
-    int64_t latency_ps;         /* Of a message over one link of class 0. */
+    int64_t overhead_ps;        /* Of a message, beside its links' latency. */
+    int64_t latency_ps;         /* Of a message over one link of class 0, overhead included. */
     uint64_t arrive_order;      /* Of a message over one link, less its units. */
     /* The last two steps asked for, where every position is alike: chips send their message of a
      * number, and look whether they may send the next. */
@@ -150,6 +169,8 @@ struct lane_table {
         uint32_t sent;
         struct primitive_step step;
     } known[2];
+    struct lane_range before[LANE_RANGES_MAX]; /* Lanes of the items that it waits for, */
+    struct lane_range behind[LANE_RANGES_MAX]; /* and of those that wait for it. */
 };
 
 struct plan_table {
@@ -194,6 +215,7 @@ struct stream_state {
     uint32_t wake_begun; /* or begun: the least that any of them wants. */
     uint16_t part;       /* Compute: of the running op. */
     bool part_runs;
+    uint8_t epoch;          /* Collectives begun, modulo 64. */
     uint32_t operand_first; /* Collective: parts of the compute stream before the op that */
     uint32_t operand_parts; /* computes its operand, and of it; 0: the operand is there. */
     int64_t begin_ps;       /* Of the running op. */
@@ -268,7 +290,8 @@ struct replay {
     uint32_t lane_count;                     /* Over all streams. */
     uint8_t lane_first[PROGRAM_STREAMS_MAX]; /* Of each stream. */
     uint8_t lane_stream[256];                /* Of each lane. */
-    uint32_t port_count;
+    uint32_t port_count;                     /* Of the grid. */
+    struct routes *routes;
     uint32_t *neighbour;      /* [port][chip]; UINT32_MAX: no link. */
     struct plan_table *plans; /* For each stream that plays a plan. */
     uint32_t plan_count;
@@ -281,7 +304,8 @@ struct replay {
     bool hbm_differs;      /* Some chip's HBM is not like the others'. */
     bool dma_may_exceed;   /* Else HBM never delays a collective. */
     uint32_t dma_most_ppm; /* Of HBM's time: what all links of a chip can ask for, at most all. */
-    uint32_t dma_link_ppm[FOLD_LINK_CLASSES_MAX]; /* And what one link of a class does. */
+    uint32_t dma_link_ppm[FOLD_LINK_CLASSES_MAX]; /* And what one link of a class does, */
+    uint32_t dma_level_ppm[LEVELS_MAX];           /* or all cables of a chip into a level. */
 
     struct chip_state *chips;
     struct stream_state *streams; /* [stream][chip] */
@@ -297,8 +321,7 @@ struct replay {
     struct phase_span *spans;      /* [phase][chip] */
     struct class_total *classes;   /* [class][chip] */
     struct memory_state *memories; /* [chip] */
-    int64_t queued_ps[MACHINE_PORTS_MAX];
-    int64_t *finished_ps; /* [chip] */
+    int64_t *finished_ps;          /* [chip] */
 
     uint64_t transfers;
     uint64_t digest;
@@ -310,7 +333,9 @@ struct replay {
     uint64_t record_count;
     uint64_t record_capacity;
     bool record_failed;
-    bool recording; /* Some chip is shown. */
+    bool recording;                       /* Some chip is shown. */
+    int64_t queued_ps[MACHINE_PORTS_MAX]; /* The longest wait for a link of a port. */
+    struct error refusal;                 /* What a handler could not do: the run ends with it. */
 };
 
 /* The engine's channel of an event: what a batch shares, besides its instant. */
@@ -350,6 +375,11 @@ static inline uint16_t *running_at(struct replay *replay, uint32_t stream, uint3
 
 /* tables.c */
 enum status tables_build(struct arena *arena, struct replay *replay, struct error *reterr);
+/* Bytes on the wire of a payload, by the plan's protocol. */
+uint64_t tables_wire_bytes(const struct plan *plan, uint64_t bytes);
+/* All but the time on a link. */
+struct message_cost tables_cost(const struct replay *replay, const struct plan *plan,
+                                const struct primitive *primitive, uint64_t bytes);
 /* Once the state is there: lanes know where theirs is. */
 void tables_attach(struct replay *replay);
 
@@ -403,6 +433,16 @@ void transport_lane_ready(struct replay *replay, uint32_t number, uint32_t chip,
 int64_t transport_dma_served_ps(struct replay *replay, uint32_t chip, int64_t now_ps);
 /* Posts the end of the running collective if nothing of it is left. */
 void transport_check_end(struct replay *replay, uint32_t stream, uint32_t chip, int64_t now_ps);
+/* Sends what the lane may send now. */
+void transport_lane_try(struct replay *replay, struct lane_table *lane, uint32_t chip,
+                        int64_t now_ps);
+/* Notes that the lane has sent and received all, if so. */
+void transport_lane_check(struct replay *replay, const struct lane_table *lane, uint32_t chip);
+/* Lanes that waited for a piece of this one. */
+void transport_followers_try(struct replay *replay, const struct lane_table *lane, uint32_t chip,
+                             int64_t now_ps);
+/* Pieces that the plan has completed on the chip and not told others of. */
+uint32_t transport_parts_new(struct replay *replay, const struct lane_table *lane, uint32_t chip);
 /* Closes its books: arrivals, and the check that no port was faster than its link. */
 void transport_end(struct replay *replay, uint32_t stream, uint32_t chip, int64_t now_ps);
 

@@ -115,6 +115,7 @@ static void op_begin(struct replay *replay, uint32_t stream, uint32_t chip,
     state->operand_first = needs->operand_first;
     state->operand_parts = needs->operand_parts;
     state->begun += op->parts;
+    state->epoch = (uint8_t)((state->epoch + 1) % (1u << ORDER_EPOCH_BITS));
     replay->chips[chip].running |= 1u << stream;
     *running_at(replay, stream, chip) =
         replay->plan_index[stream * replay->program->plan_count + op->index];

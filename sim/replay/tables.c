@@ -1,6 +1,6 @@
 /* What is constant during a run: durations, lanes, neighbours. */
 #include "sim/base/arena.h"
-#include "sim/replay/replay_internal.h"
+#include "sim/replay/routed.h"
 
 /* Elements of a gradient or activation that a reduction adds: two bytes each, one FLOP. */
 enum { ADDED_BYTES_PER_FLOP = 2 };
@@ -13,7 +13,7 @@ static enum status neighbours_build(struct arena *arena, struct replay *replay,
 {
     const struct machine *machine = replay->machine;
     void *memory = NULL;
-    replay->port_count = 2 * machine->axis_count;
+    replay->port_count = 2 * machine->grid_axis_count;
     STATUS_TRY(arena_try(arena, (uint64_t)replay->port_count * replay->chip_count,
                          sizeof *replay->neighbour, &memory, reterr));
     replay->neighbour = memory;
@@ -91,9 +91,16 @@ static void dma_build(struct replay *replay)
         replay->hbm_differs = replay->hbm_differs || fold->chip_classes[i].hbm_ppm != PPM_ONE;
         vector_least = vector < vector_least ? vector : vector_least;
     }
-    replay->dma_most_ppm = share_ppm(2 * link_most * replay->port_count, hbm_least);
-    replay->dma_may_exceed = replay->dma_most_ppm == PPM_ONE ||
-                             link_most / ADDED_BYTES_PER_FLOP > vector_least / replay->port_count;
+    uint64_t most = link_most * replay->port_count;
+    for (uint32_t i = 0; i < replay->machine->level_count; i++) {
+        const struct level_tier *tier = &replay->machine->level[i].tier[0];
+        replay->dma_level_ppm[i] =
+            share_ppm(tier->cable_count * tier->cable_bytes_per_s, chip->hbm_bytes_per_s);
+        most += tier->cable_count * tier->cable_bytes_per_s;
+    }
+    replay->dma_most_ppm = share_ppm(2 * most, hbm_least);
+    replay->dma_may_exceed =
+        replay->dma_most_ppm == PPM_ONE || most / ADDED_BYTES_PER_FLOP > vector_least;
 }
 
 static void op_build(const struct replay *replay, uint32_t kind, const struct program_op *op)
@@ -140,24 +147,32 @@ static uint32_t units_max_of(const struct primitive *primitive, uint32_t size)
     return primitive->kind == COLLECTIVE_ALL_TO_ALL ? 2 * size : 2;
 }
 
-static struct message_cost cost_of(const struct replay *replay, const struct primitive *primitive,
-                                   uint64_t bytes, uint64_t link_bytes_per_s)
+uint64_t tables_wire_bytes(const struct plan *plan, uint64_t bytes)
+{
+    if (plan->protocol.wire_ppm == 0) return bytes;
+    units_wide const wire = (units_wide)bytes * plan->protocol.wire_ppm + PPM_ONE - 1;
+    return (uint64_t)(wire / PPM_ONE);
+}
+
+struct message_cost tables_cost(const struct replay *replay, const struct plan *plan,
+                                const struct primitive *primitive, uint64_t bytes)
 {
     const struct chip *chip = &replay->machine->chip;
+    bool const adds =
+        primitive->network == PRIMITIVE_NETWORK_NONE &&
+        (primitive->kind == COLLECTIVE_REDUCE || primitive->kind == COLLECTIVE_ALL_REDUCE);
     struct message_cost cost = {
-        .link_ps = units_duration_ps(bytes, link_bytes_per_s),
         .read_ps = units_duration_ps(bytes, chip->hbm_bytes_per_s),
-        .bytes = bytes,
+        .bytes = tables_wire_bytes(plan, bytes),
     };
     /* Partial sums stay in VMEM: what arrives is added, not written. */
-    if (primitive->kind == COLLECTIVE_REDUCE_SCATTER)
+    if (adds || primitive->kind == COLLECTIVE_REDUCE_SCATTER)
         cost.vector_ps = units_duration_ps(bytes / ADDED_BYTES_PER_FLOP, chip->vector_flop_per_s);
-    else
-        cost.write_ps = cost.read_ps;
+    if (primitive->kind != COLLECTIVE_REDUCE_SCATTER) cost.write_ps = cost.read_ps;
     return cost;
 }
 
-static enum status costs_build(struct arena *arena, struct replay *replay,
+static enum status costs_build(struct arena *arena, struct replay *replay, const struct plan *plan,
                                const struct plan_item *item, struct lane_table *table,
                                struct error *reterr)
 {
@@ -174,28 +189,25 @@ static enum status costs_build(struct arena *arena, struct replay *replay,
     table->cost = memory;
     for (uint32_t kind = 0; kind < fold->link_class_count; kind++) {
         for (uint32_t units = 1; units <= table->units_max; units++) {
-            table->cost[kind * stride + units] =
-                cost_of(replay, item->primitive, units * item->unit_bytes,
-                        fold->link_classes[kind].bytes_per_s);
+            struct message_cost *cost = &table->cost[kind * stride + units];
+            *cost = tables_cost(replay, plan, item->primitive, units * item->unit_bytes);
+            cost->link_ps = units_duration_ps(cost->bytes, fold->link_classes[kind].bytes_per_s);
         }
     }
-    if (item->primitive->kind == COLLECTIVE_REDUCE_SCATTER)
-        table->shard_ps =
-            units_duration_ps(2 * item->unit_bytes, replay->machine->chip.hbm_bytes_per_s);
     return STATUS_OK;
 }
 
 static enum status positions_build(struct arena *arena, struct replay *replay,
-                                   const struct group_dimension *dimension,
+                                   const struct plan *plan, const struct plan_item *item,
                                    struct lane_table *table, struct error *reterr)
 {
     void *memory = NULL;
-    STATUS_TRY(arena_try(arena, replay->chip_count, sizeof(uint16_t), &memory, reterr));
-    uint16_t *position = memory;
+    STATUS_TRY(arena_try(arena, replay->chip_count, sizeof(uint32_t), &memory, reterr));
+    uint32_t *position = memory;
     for (uint32_t chip = 0; chip < replay->chip_count; chip++) {
         uint32_t at[MACHINE_AXES_MAX];
         fold_coordinates(replay->fold, chip, at);
-        position[chip] = (uint16_t)group_position(dimension, at[dimension->axis]);
+        position[chip] = plan_item_position(plan, item, at);
     }
     table->position = position;
     return STATUS_OK;
@@ -210,18 +222,41 @@ static void range_add(const struct plan *plan, uint32_t item, struct lane_range 
                             .count = (uint8_t)plan->item[item].primitive->lane_count};
 }
 
-/* What an item waits for, and what waits for it, piece by piece: the item whose data it continues,
+/* Whether an item needs the data of another, directly or by way of others. */
+static bool continues(const struct plan *plan, uint32_t item, uint32_t other)
+{
+    for (uint8_t at = plan->item[item].after; at != PLAN_NO_ITEM; at = plan->item[at].after)
+        if (at == other) return true;
+    return false;
+}
+
+/* What an item waits for, and what waits for it, piece by piece: the items whose data it continues,
  * and the one that goes first on the same dimension. */
 static void waits_build(const struct plan *plan, uint32_t index, struct lane_table *table)
 {
-    const struct plan_item *item = &plan->item[index];
-    if (item->after != PLAN_NO_ITEM)
-        range_add(plan, item->after, table->before, &table->before_count);
-    if (item->turn != PLAN_NO_ITEM)
-        range_add(plan, item->turn, table->before, &table->before_count);
-    for (uint32_t other = 0; other < plan->item_count; other++)
-        if (plan->item[other].after == index || plan->item[other].turn == index)
+    for (uint32_t other = 0; other < plan->item_count; other++) {
+        if (continues(plan, index, other) || plan->item[index].turn == other)
+            range_add(plan, other, table->before, &table->before_count);
+        if (continues(plan, other, index) || plan->item[other].turn == index)
             range_add(plan, other, table->behind, &table->behind_count);
+    }
+}
+
+/* A lane to a neighbour, or along a fixed route. */
+static enum status lane_route(struct arena *arena, struct replay *replay, const struct plan *plan,
+                              uint32_t index, struct lane_table *table, struct error *reterr)
+{
+    const struct plan_lane *lane = &plan->lane[index];
+    const struct primitive *primitive = table->primitive;
+    table->leg_count = lane->leg_count;
+    for (uint32_t leg = 0; leg < lane->leg_count; leg++) {
+        table->leg[leg] = lane->leg[leg];
+        table->hop_count = (uint16_t)(table->hop_count + lane->leg[leg].hops);
+    }
+    SIM_ASSERT(table->hop_count >= 1 && table->hop_count < 1u << ORDER_HOP_BITS);
+    for (uint32_t step = 0; table->ring && step < lane->send_count[0]; step++)
+        table->units_total += primitive->step(table->size, table->lane, 0, step).units;
+    return costs_build(arena, replay, plan, &plan->item[lane->item], table, reterr);
 }
 
 static enum status lane_build(struct arena *arena, struct replay *replay, const struct plan *plan,
@@ -229,28 +264,25 @@ static enum status lane_build(struct arena *arena, struct replay *replay, const 
 {
     const struct plan_lane *lane = &plan->lane[index];
     const struct plan_item *item = &plan->item[lane->item];
-    const struct group_dimension *dimension = &plan->group.dimension[item->dimension];
     table->primitive = item->primitive;
-    table->size = dimension->size;
+    table->item = item;
+    table->size = plan_item_size(plan, item);
     table->lane = lane->lane;
     table->ring = plan_item_is_uniform(plan, item);
+    table->waits = true;
     table->reduces = item->primitive->kind == COLLECTIVE_REDUCE_SCATTER;
     table->first = item->after == PLAN_NO_ITEM;
     table->last = item->last;
     table->piece_count = item->piece_count;
     table->send_count = lane->send_count;
     table->arrival_count = lane->arrival_count;
-    table->leg_count = lane->leg_count;
-    for (uint32_t leg = 0; leg < lane->leg_count; leg++) {
-        table->leg[leg] = lane->leg[leg];
-        table->hop_count = (uint16_t)(table->hop_count + lane->leg[leg].hops);
-    }
-    SIM_ASSERT(table->hop_count >= 1 && table->hop_count < 1u << ORDER_HOP_BITS);
+    if (table->reduces)
+        table->shard_ps =
+            units_duration_ps(2 * item->unit_bytes, replay->machine->chip.hbm_bytes_per_s);
     waits_build(plan, lane->item, table);
-    if (!table->ring) STATUS_TRY(positions_build(arena, replay, dimension, table, reterr));
-    for (uint32_t step = 0; table->ring && step < lane->send_count[0]; step++)
-        table->units_total += item->primitive->step(dimension->size, lane->lane, 0, step).units;
-    return costs_build(arena, replay, item, table, reterr);
+    if (!table->ring) STATUS_TRY(positions_build(arena, replay, plan, item, table, reterr));
+    if (item->primitive->routed) return routed_build(arena, replay, plan, table, reterr);
+    return lane_route(arena, replay, plan, index, table, reterr);
 }
 
 static enum status plan_build_table(struct arena *arena, struct replay *replay, uint32_t index,
@@ -326,6 +358,7 @@ enum status tables_build(struct arena *arena, struct replay *replay, struct erro
     replay->chip_count = replay->fold->chip_count;
     replay->message_overhead_ps = replay->machine->chip.message_overhead_ps;
     STATUS_TRY(neighbours_build(arena, replay, reterr));
+    STATUS_TRY(routes_build(arena, replay, reterr));
     STATUS_TRY(streams_build(arena, replay, reterr));
     dma_build(replay);
     STATUS_TRY(ops_build(arena, replay, reterr));
@@ -336,18 +369,20 @@ enum status tables_build(struct arena *arena, struct replay *replay, struct erro
 static void lane_attach(struct replay *replay, struct plan_table *plan, uint32_t index)
 {
     struct lane_table *lane = &plan->lane[index];
-    uint32_t const port = lane->leg[0].port;
     lane->plan = plan;
     lane->stream = (uint8_t)plan->stream;
     lane->number = (uint8_t)(replay->lane_first[plan->stream] + index);
     lane->states = lane_at(replay, lane->number, 0);
-    lane->links = link_at(replay, port, 0);
-    lane->neighbours = &replay->neighbour[(uint64_t)port * replay->chip_count];
-    lane->latency_ps = replay->fold->link_classes[0].latency_ps + replay->message_overhead_ps;
-    lane->arrive_order = order_make(EVENT_ARRIVE, port, plan->stream, lane->number) |
-                         (uint64_t)plan->index << ORDER_PLAN_SHIFT;
+    lane->overhead_ps = replay->message_overhead_ps + plan->plan->protocol.message_ps[0];
+    lane->latency_ps = replay->fold->link_classes[0].latency_ps + lane->overhead_ps;
     lane->known[0].sent = UINT32_MAX;
     lane->known[1].sent = UINT32_MAX;
+    if (lane->routed != NULL) return;
+    uint32_t const port = lane->leg[0].port;
+    lane->links = link_at(replay, port, 0);
+    lane->neighbours = &replay->neighbour[(uint64_t)port * replay->chip_count];
+    lane->arrive_order = order_make(EVENT_ARRIVE, port, plan->stream, lane->number) |
+                         (uint64_t)plan->index << ORDER_PLAN_SHIFT;
 }
 
 void tables_attach(struct replay *replay)

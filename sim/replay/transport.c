@@ -8,31 +8,26 @@
  *
  * Most of a run is spent here. What a batch of chips has in common is looked up once.
  */
+#include "sim/replay/landing.h"
 #include "sim/replay/links.h"
+#include "sim/replay/routed.h"
 
-/* Work at this chip's own rate, out of work at the rate of the others. */
-static inline int64_t scaled_ps(int64_t ps, uint32_t ppm)
+/* The same for the cables that lead from the chip into levels. */
+static int64_t levels_unserved_ps(const struct replay *replay, uint32_t chip, int64_t now_ps)
 {
-    return ppm == PPM_ONE ? ps : (int64_t)((units_wide)(uint64_t)ps * PPM_ONE / ppm);
-}
-
-static const struct fold_chip_class *chip_class_of(const struct replay *replay, uint32_t chip)
-{
-    return &replay->fold->chip_classes[replay->chips[chip].chip_class];
-}
-
-/* HBM time of the collectives. Where all links together cannot ask more than HBM has, it delays
- * nothing and only adds up; else it is a clock, and the answer is when the work is done. */
-static inline int64_t dma_charge(struct replay *replay, uint32_t chip, int64_t since_ps,
-                                 int64_t work_ps)
-{
-    if (replay->hbm_differs) work_ps = scaled_ps(work_ps, chip_class_of(replay, chip)->hbm_ppm);
-    if (work_ps > TIME_PS_END - replay->dma_ps[chip]) work_ps = TIME_PS_END - replay->dma_ps[chip];
-    replay->dma_ps[chip] += work_ps;
-    if (!replay->dma_may_exceed) return 0;
-    struct chip_state *self = &replay->chips[chip];
-    self->hbm_free_ps = (self->hbm_free_ps > since_ps ? self->hbm_free_ps : since_ps) + work_ps;
-    return self->hbm_free_ps;
+    int64_t unserved_ps = 0;
+    for (uint32_t index = 0; index < replay->routes->level_count; index++) {
+        const struct tier_links *cables = &replay->routes->level[index].tier[0];
+        uint32_t const unit = route_unit_below(cables, &replay->routes->places[chip]);
+        for (uint32_t cable = 0; cable < cables->cable_count; cable++) {
+            int64_t const rest_ps =
+                cables->links[0][unit * cables->cable_count + cable].free_ps - now_ps;
+            if (rest_ps <= 0) continue;
+            unserved_ps += (int64_t)((units_wide)(uint64_t)rest_ps * replay->dma_level_ppm[index] /
+                                     PPM_ONE / cables->cable_count);
+        }
+    }
+    return unserved_ps;
 }
 
 int64_t transport_dma_served_ps(struct replay *replay, uint32_t chip, int64_t now_ps)
@@ -50,6 +45,7 @@ int64_t transport_dma_served_ps(struct replay *replay, uint32_t chip, int64_t no
         uint32_t const ppm = replay->dma_link_ppm[link_class_of(replay, chip, port)];
         unserved_ps += (int64_t)((units_wide)(uint64_t)rest_ps * ppm / PPM_ONE);
     }
+    if (replay->machine->level_count > 0) unserved_ps += levels_unserved_ps(replay, chip, now_ps);
     if (replay->hbm_differs)
         unserved_ps = scaled_ps(unserved_ps, chip_class_of(replay, chip)->hbm_ppm);
     return granted_ps - unserved_ps;
@@ -82,7 +78,7 @@ static bool operand_ready(struct replay *replay, const struct lane_table *lane, 
     return false;
 }
 
-static void lane_check_finished(struct replay *replay, const struct lane_table *lane, uint32_t chip)
+void transport_lane_check(struct replay *replay, const struct lane_table *lane, uint32_t chip)
 {
     struct lane_state *state = &lane->states[chip];
     if (state->finished || state->sent < state->sends || state->counted < state->arrivals) return;
@@ -102,21 +98,39 @@ static inline const struct primitive_step *next_step(struct lane_table *lane, ui
         *ret_piece = sent / lane->send_count[position];
         step -= *ret_piece * lane->send_count[position];
     }
-    *known = lane->primitive->step(lane->size, lane->lane, position, step);
+    *known = lane->routed == NULL
+                 ? lane->primitive->step(lane->size, lane->lane, position, step)
+                 : plan_step(lane->plan->plan, lane->item, lane->lane, position, step);
     if (lane->ring) lane->known[sent % 2].sent = sent;
     return known;
 }
 
+/* Whether a step of a routed primitive has to wait: for arrivals of its own lane, or of another.
+ * Unlike on a ring, one that waits for none in its piece does not wait for the pieces before. */
+static bool routed_waits(const struct lane_table *lane, uint32_t chip,
+                         const struct primitive_step *step, uint32_t piece)
+{
+    if (step->arrivals == 0) return false;
+    const struct lane_table *other = &lane->plan->lane[lane->item->lane_first + step->wait_lane];
+    uint32_t const each = other->arrival_count[position_of(other, chip)];
+    return other->states[chip].counted < step->arrivals + piece * each;
+}
+
 /* Sends what may be sent now. */
-static void lane_try(struct replay *replay, struct lane_table *lane, uint32_t chip, int64_t now_ps)
+void transport_lane_try(struct replay *replay, struct lane_table *lane, uint32_t chip,
+                        int64_t now_ps)
 {
     struct lane_state *state = &lane->states[chip];
     while (state->sent < state->sends && !state->waiting) {
         uint32_t piece = 0;
         const struct primitive_step *step = next_step(lane, chip, state->sent, &piece);
-        uint32_t arrivals = step->arrivals;
-        if (piece > 0) arrivals += piece * lane->arrival_count[position_of(lane, chip)];
-        if (state->counted < arrivals) return;
+        if (lane->routed == NULL) {
+            uint32_t arrivals = step->arrivals;
+            if (piece > 0) arrivals += piece * lane->arrival_count[position_of(lane, chip)];
+            if (state->counted < arrivals) return;
+        } else if (routed_waits(lane, chip, step, piece)) {
+            return;
+        }
         bool const piece_begins = state->sent == 0 || piece > 0;
         if (lane->before_count > 0 && piece_begins && !predecessors_arrived(lane, chip, piece))
             return;
@@ -129,12 +143,17 @@ static void lane_try(struct replay *replay, struct lane_table *lane, uint32_t ch
                         channel_of(replay, EVENT_LANE_READY, lane->number), chip);
             return;
         }
-        uint32_t const units = step->units;
-        int64_t const read_ps = dma_charge(replay, chip, now_ps, cost_at(lane, 0, units)->read_ps);
-        state->free_ps = message_send(replay, lane, chip, units, now_ps, read_ps);
+        if (lane->routed != NULL) {
+            state->free_ps = routed_send(replay, lane, chip, now_ps);
+        } else {
+            uint32_t const units = step->units;
+            int64_t const read_ps =
+                dma_charge(replay, chip, now_ps, cost_at(lane, 0, units)->read_ps);
+            state->free_ps = message_send(replay, lane, chip, units, now_ps, read_ps);
+        }
         state->sent++;
     }
-    lane_check_finished(replay, lane, chip);
+    transport_lane_check(replay, lane, chip);
 }
 
 void transport_lane_ready(struct replay *replay, uint32_t number, uint32_t chip, int64_t now_ps)
@@ -143,7 +162,7 @@ void transport_lane_ready(struct replay *replay, uint32_t number, uint32_t chip,
     struct plan_table *plan = &replay->plans[*running_at(replay, stream, chip)];
     struct lane_table *lane = &plan->lane[number - replay->lane_first[stream]];
     lane->states[chip].waiting = false;
-    lane_try(replay, lane, chip, now_ps);
+    transport_lane_try(replay, lane, chip, now_ps);
     transport_check_end(replay, stream, chip, now_ps);
 }
 
@@ -161,6 +180,14 @@ static uint32_t pieces_done(const struct plan_table *plan, uint32_t chip)
     return least;
 }
 
+uint32_t transport_parts_new(struct replay *replay, const struct lane_table *lane, uint32_t chip)
+{
+    const struct stream_state *stream = stream_at(replay, lane->stream, chip);
+    uint32_t const pieces = pieces_done(lane->plan, chip);
+    uint32_t const known = stream->done - stream->op_first;
+    return pieces > known ? pieces - known : 0;
+}
+
 /* Absorbs an arrival into the running op. Returns parts that others may now count on. */
 static inline uint32_t lane_absorb(struct replay *replay, const struct lane_table *lane,
                                    uint32_t chip, uint32_t units)
@@ -171,10 +198,7 @@ static inline uint32_t lane_absorb(struct replay *replay, const struct lane_tabl
     if (plan->counts_units) return units;
     if (plan->part_count == 1 || !lane->last) return 0;
     if (state->counted % lane->arrival_count[position_of(lane, chip)] != 0) return 0;
-    const struct stream_state *stream = stream_at(replay, lane->stream, chip);
-    uint32_t const pieces = pieces_done(lane->plan, chip);
-    uint32_t const known = stream->done - stream->op_first;
-    return pieces > known ? pieces - known : 0;
+    return transport_parts_new(replay, lane, chip);
 }
 
 /* Units of the `index`-th message to arrive: what the neighbour sent in its step of that number. */
@@ -186,20 +210,11 @@ static uint32_t arrival_units(const struct lane_table *lane, uint32_t chip, uint
     return lane->primitive->step(lane->size, lane->lane, position, step).units;
 }
 
-/* Charges what a message costs where it lands. Where HBM or the VPU is behind, it counts as arrived
- * when they have caught up: the answer is true, and EVENT_LAND will say so. */
+/* Whether HBM or the VPU is behind where a message lands: then EVENT_LAND will say when not. */
 static inline bool landing_delayed(struct replay *replay, const struct message_cost *cost,
                                    uint32_t chip, uint64_t order, int64_t now_ps)
 {
-    if (cost->vector_ps > 0) replay->vector_ps[chip] += cost->vector_ps;
-    int64_t const began_ps = now_ps - cost->link_ps;
-    int64_t clear_ps = 0;
-    if (cost->write_ps > 0) clear_ps = dma_charge(replay, chip, began_ps, cost->write_ps);
-    if (!replay->dma_may_exceed) return false;
-    int64_t const vector_ps = scaled_ps(cost->vector_ps, chip_class_of(replay, chip)->math_ppm);
-    if (clear_ps < began_ps + vector_ps) clear_ps = began_ps + vector_ps;
-    /* Streams share HBM while they run, so a backlog counts only beyond the message's own time. */
-    int64_t const land_ps = clear_ps - cost->link_ps;
+    int64_t const land_ps = landing_ps(replay, cost, cost->link_ps, chip, now_ps);
     if (land_ps <= now_ps) return false;
     uint32_t const lane = order_field(order, ORDER_LANE_SHIFT, ORDER_LANE_BITS);
     uint64_t const kind = (uint64_t)(EVENT_LAND ^ EVENT_ARRIVE) << ORDER_KIND_SHIFT;
@@ -207,15 +222,13 @@ static inline bool landing_delayed(struct replay *replay, const struct message_c
     return true;
 }
 
-static void followers_try(struct replay *replay, const struct lane_table *lane, uint32_t chip,
-                          int64_t now_ps)
+void transport_followers_try(struct replay *replay, const struct lane_table *lane, uint32_t chip,
+                             int64_t now_ps)
 {
-    uint32_t const each = lane->arrival_count[position_of(lane, chip)];
-    if (lane->states[chip].counted % each != 0) return; /* In the midst of a piece. */
     for (uint32_t r = 0; r < lane->behind_count; r++) {
         struct lane_range const range = lane->behind[r];
         for (uint32_t i = range.first; i < range.first + range.count; i++)
-            lane_try(replay, &lane->plan->lane[i], chip, now_ps);
+            transport_lane_try(replay, &lane->plan->lane[i], chip, now_ps);
     }
 }
 
@@ -230,8 +243,10 @@ static inline void message_land(struct replay *replay, struct lane_table *lane, 
     }
     uint32_t const parts = lane_absorb(replay, lane, chip, units);
     if (parts > 0) streams_progress(replay, lane->stream, chip, parts, now_ps);
-    lane_try(replay, lane, chip, now_ps);
-    if (lane->behind_count > 0) followers_try(replay, lane, chip, now_ps);
+    transport_lane_try(replay, lane, chip, now_ps);
+    if (lane->behind_count > 0 &&
+        state->counted % lane->arrival_count[position_of(lane, chip)] == 0)
+        transport_followers_try(replay, lane, chip, now_ps);
     if (state->finished) transport_check_end(replay, lane->stream, chip, now_ps);
 }
 
@@ -260,6 +275,7 @@ void transport_begin(struct replay *replay, uint32_t stream, uint32_t chip, int6
 {
     const struct plan_table *plan = &replay->plans[*running_at(replay, stream, chip)];
     struct stream_state *state = stream_at(replay, stream, chip);
+    int64_t const begin_ps = plan->plan->protocol.begin_ps;
     state->lanes_left = (uint8_t)plan->lane_count;
     for (uint32_t i = 0; i < plan->lane_count; i++) {
         const struct lane_table *lane = &plan->lane[i];
@@ -270,10 +286,13 @@ void transport_begin(struct replay *replay, uint32_t stream, uint32_t chip, int6
         own->sent = 0;
         own->counted = 0;
         own->finished = false;
+        if (begin_ps > 0 && own->sends > 0 && own->free_ps < now_ps + begin_ps)
+            own->free_ps = now_ps + begin_ps;
     }
     for (uint32_t i = 0; i < plan->lane_count; i++) {
         const struct lane_table *lane = &plan->lane[i];
         struct lane_state *own = &lane->states[chip];
+        if (lane->routed != NULL) state->done += routed_begin(replay, lane, chip);
         for (; own->early > 0 && own->counted < own->arrivals; own->early--)
             state->done += lane_absorb(replay, lane, chip, arrival_units(lane, chip, own->counted));
     }
@@ -285,7 +304,8 @@ void transport_begin(struct replay *replay, uint32_t stream, uint32_t chip, int6
 void transport_operand(struct replay *replay, uint32_t stream, uint32_t chip, int64_t now_ps)
 {
     const struct plan_table *plan = &replay->plans[*running_at(replay, stream, chip)];
-    for (uint32_t i = 0; i < plan->lane_count; i++) lane_try(replay, &plan->lane[i], chip, now_ps);
+    for (uint32_t i = 0; i < plan->lane_count; i++)
+        transport_lane_try(replay, &plan->lane[i], chip, now_ps);
     transport_check_end(replay, stream, chip, now_ps);
 }
 
@@ -354,14 +374,17 @@ void transport_end(struct replay *replay, uint32_t stream, uint32_t chip, int64_
 {
     const struct plan_table *plan = &replay->plans[*running_at(replay, stream, chip)];
     const struct stream_state *state = stream_at(replay, stream, chip);
-    int64_t port_ps[MACHINE_PORTS_MAX] = {0};
+    int64_t port_ps[MACHINE_GRID_PORTS] = {0};
     for (uint32_t i = 0; i < plan->lane_count; i++) {
         const struct lane_table *lane = &plan->lane[i];
-        if (lane->states[chip].sends > 0)
+        if (lane->routed != NULL)
+            routed_end(replay, lane, chip);
+        else if (lane->states[chip].sends > 0)
             port_ps[lane->leg[0].port] += port_time_ps(replay, lane, chip);
     }
-    /* No collective is faster than the ports it leaves by: bytes over rate, each port apart. */
-    for (uint32_t port = 0; port < MACHINE_PORTS_MAX; port++) {
+    /* No collective is faster than the ports it leaves by: bytes over rate, each port apart. (Links
+     * of routes are checked at the end of the run: account.c.) */
+    for (uint32_t port = 0; port < MACHINE_GRID_PORTS; port++) {
         if (port_ps[port] == 0) continue;
         SIM_ASSERT(port_ps[port] <= now_ps - state->begin_ps);
         replay->bound_checks++;

@@ -74,10 +74,11 @@ struct trace_link {
     int64_t busy_ps;       /* Of that link. */
     uint64_t sum_bytes;    /* Over all replayed chips. */
     uint64_t link_count;   /* That exist, among the replayed chips. */
-    uint32_t busiest_chip; /* The machine's chip that the busiest link leaves. */
+    uint32_t busiest_chip; /* The machine's chip that the busiest link leaves; of a unit of
+                              switches the first of its chips. */
     int64_t sum_busy_ps;   /* Over all replayed chips. */
     int64_t queued_ps;     /* Longest wait of a message for that port's link. */
-    /* Only where the run was asked to count them: */
+    /* Of the grid only where the run was asked to count them: */
     uint64_t waited_ps;     /* On the busiest link, by all of its messages together: over a time, */
     uint64_t messages;      /* the mean number that wait; over their count, the mean wait. */
     uint64_t sum_waited_ps; /* Over all replayed chips. */

@@ -5,7 +5,10 @@
 
 #include "sim/base/units.h"
 
-void scene_open(struct scene *scene, uint32_t x, uint32_t y, uint32_t z, bool wrap)
+static const char *const axis_names[MACHINE_AXES_MAX] = {"x", "y", "z", "w"};
+
+void scene_open_axes(struct scene *scene, const uint32_t shape[MACHINE_AXES_MAX],
+                     uint32_t grid_axes)
 {
     memset(scene, 0, sizeof *scene);
     scene->arena = arena_create(0);
@@ -29,14 +32,17 @@ void scene_open(struct scene *scene, uint32_t x, uint32_t y, uint32_t z, bool wr
                  .ici_peak_bytes_per_s = UINT64_C(100000000000),
                  .hop_latency_ps = TIME_PS_PER_US,
                  .axis_count = 3},
-        .axis_count = 3,
-        .grid_axis_count = 3,
-        .axis_name = {"x", "y", "z", ""},
-        .axis_level = {LEVEL_NONE, LEVEL_NONE, LEVEL_NONE, LEVEL_NONE},
-        .shape = {x, y, z, 1},
-        .wrap = {wrap && x > 2, wrap && y > 2, wrap && z > 2},
-        .chip_count = x * y * z,
+        .axis_count = MACHINE_AXES_MAX,
+        .grid_axis_count = grid_axes,
+        .chip_count = 1,
     };
+    for (uint32_t axis = 0; axis < MACHINE_AXES_MAX; axis++) {
+        scene->machine.axis_name[axis] = axis_names[axis];
+        scene->machine.axis_level[axis] = LEVEL_NONE;
+        scene->machine.shape[axis] = shape[axis];
+        scene->machine.wrap[axis] = axis < grid_axes && shape[axis] > 2;
+        scene->machine.chip_count *= shape[axis];
+    }
     scene->program.stream[PROGRAM_COMPUTE].name = "compute";
     scene->program.stream_count = 1;
     scene->program.templates = &scene->template;
@@ -50,6 +56,45 @@ void scene_open(struct scene *scene, uint32_t x, uint32_t y, uint32_t z, bool wr
     scene->role.block = &scene->block;
     scene->role.block_count = 1;
     scene->block = (struct program_block){.name = "scene", .layer_first = -1};
+}
+
+void scene_open(struct scene *scene, uint32_t x, uint32_t y, uint32_t z, bool wrap)
+{
+    scene_open_axes(scene, (const uint32_t[]){x, y, z, 1}, 3);
+    scene->machine.axis_count = 3;
+    for (uint32_t axis = 0; axis < 3; axis++)
+        scene->machine.wrap[axis] = wrap && scene->machine.wrap[axis];
+}
+
+struct level *scene_level(struct scene *scene, const char *name, uint32_t axis)
+{
+    struct level *level = &scene->machine.level[scene->machine.level_count];
+    *level = (struct level){.name = name};
+    scene->machine.axis_level[axis] = (uint8_t)scene->machine.level_count++;
+    return level;
+}
+
+struct level_tier *scene_tier(struct level *level, const uint32_t box[MACHINE_AXES_MAX],
+                              uint32_t cables, uint64_t cable_bytes_per_s, int64_t latency_ps)
+{
+    struct level_tier *tier = &level->tier[level->tier_count++];
+    *tier = (struct level_tier){.name = "switch",
+                                .cable_name = "cable",
+                                .port_name = {"cable up", "cable down"},
+                                .switch_count = 1,
+                                .cable_count = cables,
+                                .cable_bytes_per_s = cable_bytes_per_s,
+                                .cable_peak_bytes_per_s = cable_bytes_per_s,
+                                .latency_ps = latency_ps};
+    memcpy(tier->box, box, sizeof tier->box);
+    return tier;
+}
+
+void scene_open_node(struct scene *scene, uint32_t gpus)
+{
+    scene_open_axes(scene, (const uint32_t[]){gpus, 1, 1, 1}, 0);
+    (void)scene_tier(scene_level(scene, "NVLink", 0), scene->machine.shape, 1,
+                     UINT64_C(450000000000), TIME_PS_PER_US / 2);
 }
 
 void scene_close(struct scene *scene)
@@ -73,11 +118,35 @@ struct group scene_group(const struct scene *scene, bool x, bool y, bool z)
     return group;
 }
 
+struct group_dimension scene_dimension(const struct scene *scene, uint32_t axis)
+{
+    return (struct group_dimension){.axis = axis,
+                                    .size = scene->machine.shape[axis],
+                                    .stride = 1,
+                                    .ring = scene->machine.wrap[axis],
+                                    .switched = scene->machine.axis_level[axis] != LEVEL_NONE,
+                                    .name = scene->machine.axis_name[axis]};
+}
+
 uint32_t scene_stream(struct scene *scene, const char *name)
 {
     scene->program.stream[scene->program.stream_count] =
         (struct program_stream){.name = name, .collective = true};
     return scene->program.stream_count++;
+}
+
+static uint32_t collective_op(struct scene *scene, uint32_t stream, uint32_t index)
+{
+    const char *name = collective_kind_name(scene->plan[index].kind);
+    uint32_t const op = scene->template.op_count++;
+    scene->op[op] = (struct program_op){.name = name,
+                                        .class_name = name,
+                                        .kind = PROGRAM_OP_COLLECTIVE,
+                                        .stream = (uint8_t)stream,
+                                        .parts = scene->plan[index].part_count,
+                                        .index = (uint16_t)index,
+                                        .operand_op = PROGRAM_NONE};
+    return op;
 }
 
 uint32_t scene_collective(struct scene *scene, uint32_t stream, enum collective_kind kind,
@@ -95,15 +164,41 @@ uint32_t scene_collective(struct scene *scene, uint32_t stream, enum collective_
         plan_build(scene->arena, &request, "/test", &scene->plan[index], &error);
     if (status != STATUS_OK) (void)fprintf(stderr, "%s: %s\n", error.where, error.message);
     SIM_ASSERT(status == STATUS_OK);
-    uint32_t const op = scene->template.op_count++;
-    scene->op[op] = (struct program_op){.name = collective_kind_name(kind),
-                                        .class_name = collective_kind_name(kind),
-                                        .kind = PROGRAM_OP_COLLECTIVE,
-                                        .stream = (uint8_t)stream,
-                                        .parts = scene->plan[index].part_count,
-                                        .index = (uint16_t)index,
-                                        .operand_op = PROGRAM_NONE};
-    return op;
+    return collective_op(scene, stream, index);
+}
+
+uint32_t scene_routed(struct scene *scene, uint32_t stream, const struct primitive *primitive,
+                      const struct group *group, bool flat, uint64_t unit_bytes,
+                      uint32_t piece_count)
+{
+    uint32_t const index = scene->program.plan_count++;
+    struct plan *plan = &scene->plan[index];
+    *plan = (struct plan){.kind = primitive->kind,
+                          .algorithm = primitive->algorithm,
+                          .group = *group,
+                          .size_bytes = unit_bytes,
+                          .item_count = 1,
+                          .order_count = 1,
+                          .part_count = 1};
+    plan->item[0] = (struct plan_item){.primitive = primitive,
+                                       .after = PLAN_NO_ITEM,
+                                       .turn = PLAN_NO_ITEM,
+                                       .last = true,
+                                       .flat = flat,
+                                       .unit_bytes = unit_bytes,
+                                       .piece_count = piece_count};
+    uint32_t const size = plan_item_size(plan, &plan->item[0]);
+    for (uint32_t lane = 0; lane < primitive->lane_count; lane++) {
+        uint32_t *counts = arena_take(scene->arena, size, 2 * sizeof *counts);
+        SIM_ASSERT(counts != NULL);
+        for (uint32_t at = 0; at < size; at++) {
+            counts[at] = primitive->send_count(size, lane, at);
+            counts[size + at] = primitive->arrival_count(size, lane, at);
+        }
+        plan->lane[plan->lane_count++] = (struct plan_lane){
+            .lane = (uint8_t)lane, .send_count = counts, .arrival_count = counts + size};
+    }
+    return collective_op(scene, stream, index);
 }
 
 uint32_t scene_compute(struct scene *scene, uint64_t flop, uint32_t parts)

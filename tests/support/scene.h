@@ -32,6 +32,18 @@ struct scene {
 
 /* A chip of round numbers: 100 GB/s links, 1 us hops, 10 TB/s HBM, 1 PFLOP/s. */
 void scene_open(struct scene *scene, uint32_t x, uint32_t y, uint32_t z, bool wrap);
+/* The same chip on axes of any kind, of which the first `grid_axes` are a grid that wraps. The
+ * others, and levels, are the caller's to describe: scene_level(). 4 lengths; 1 for an axis that
+ * is not there. */
+void scene_open_axes(struct scene *scene, const uint32_t shape[MACHINE_AXES_MAX],
+                     uint32_t grid_axes);
+/* Adds a level without tiers, which serves an axis; scene_tier() adds the tiers, lowest first:
+ * boxes of chips, cables from each unit below, bytes/s of a cable, latency of a cable. */
+struct level *scene_level(struct scene *scene, const char *name, uint32_t axis);
+struct level_tier *scene_tier(struct level *level, const uint32_t box[MACHINE_AXES_MAX],
+                              uint32_t cables, uint64_t cable_bytes_per_s, int64_t latency_ps);
+/* Axis 0: GPUs on one NVSwitch, 450 GB/s and half a microsecond each way. */
+void scene_open_node(struct scene *scene, uint32_t gpus);
 void scene_close(struct scene *scene);
 
 /* A group over whole axes, rings where the axis wraps. */
@@ -41,6 +53,13 @@ uint32_t scene_stream(struct scene *scene, const char *name);
 uint32_t scene_collective(struct scene *scene, uint32_t stream, enum collective_kind kind,
                           struct group group, uint64_t size_bytes, const char *algorithm,
                           uint32_t chunk_count);
+/* An item of one routed primitive over the group, or over its first dimension; a chunk has `2 ·
+ * unit_bytes`. */
+uint32_t scene_routed(struct scene *scene, uint32_t stream, const struct primitive *primitive,
+                      const struct group *group, bool flat, uint64_t unit_bytes,
+                      uint32_t piece_count);
+/* A group over an axis that a level serves, or over a whole axis of the grid. */
+struct group_dimension scene_dimension(const struct scene *scene, uint32_t axis);
 /* A matmul of `flop` on the MXU with no bytes. */
 uint32_t scene_compute(struct scene *scene, uint64_t flop, uint32_t parts);
 /* `op` needs all of `other` (an earlier or later op of the template) `slots` slots on. */

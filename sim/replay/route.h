@@ -1,0 +1,120 @@
+/*
+ * route.h: the way of a message between any two chips, as the links where it may have to wait.
+ *
+ * On the grid it goes axis by axis, the shorter way round. Between chips that a level joins it
+ * climbs to the lowest unit that holds both and comes down again; chips of one slice use the grid,
+ * all others the level only. A tier whose cables never make a message wait has no queue: the
+ * message passes it, its latency is added and its bytes are counted.
+ *
+ * All is looked up in tables by coordinate: no division on the way.
+ */
+#ifndef SIM_REPLAY_ROUTE_H
+#define SIM_REPLAY_ROUTE_H
+
+#include "sim/replay/replay_internal.h"
+
+enum {
+    ROUTE_KINDS_MAX = FOLD_LINK_CLASSES_MAX + LEVELS_MAX * LEVEL_TIERS_MAX,
+    ROUTE_STOPS_MAX = 2 * LEVEL_TIERS_MAX,
+    ROUTE_HOPS_END = UINT16_MAX,
+};
+
+/* Where a chip of the machine is; by axis. */
+struct place {
+    uint32_t at[MACHINE_AXES_MAX];
+};
+
+/* A queue on the way through a level. */
+struct route_stop {
+    uint8_t tier;
+    bool down;
+    int64_t latency_ps; /* From its beginning to the next stop, or to the end. */
+};
+
+/* The way through a level that turns at one of its tiers. */
+struct route_way {
+    struct route_stop stop[ROUTE_STOPS_MAX];
+    uint32_t stop_count;
+};
+
+/* The cables of a tier, as replayed. */
+struct tier_links {
+    bool queues;
+    uint8_t policy;
+    uint32_t cable_count; /* Queues of a unit: 1 for a bundle. */
+    uint32_t whole;       /* Times a unit holds what is replayed of it: 1 where it queues. */
+    uint32_t unit_count;  /* Replayed units of the tier below. */
+    uint32_t *below[MACHINE_AXES_MAX];   /* [coordinate]: what it adds to the unit below, */
+    uint32_t *rail[MACHINE_AXES_MAX];    /* to the place in it by which RAIL chooses, */
+    uint32_t *unit_at[MACHINE_AXES_MAX]; /* and its unit's number along the axis. */
+    uint32_t *first_chip;                /* [unit below]: filled for results. */
+    struct link_state *links[2];         /* Up, down: [unit below · cables + cable] */
+    struct link_waits *waits[2];
+    uint8_t kind; /* Of message_cost. */
+};
+
+struct level_links {
+    const struct level *level;
+    struct tier_links tier[LEVEL_TIERS_MAX];
+    struct route_way way[LEVEL_TIERS_MAX]; /* By the tier where it turns. */
+};
+
+struct routes {
+    struct place *places;              /* [chip]: replayed chips on the machine. */
+    uint32_t *chip[MACHINE_AXES_MAX];  /* [coordinate]: what it adds to the replayed chip. */
+    uint32_t length[MACHINE_AXES_MAX]; /* Of an axis of the grid that closes; else 0. */
+    uint32_t grid_axes;
+    struct level_links level[LEVELS_MAX];
+    uint32_t level_count;
+    uint32_t kind_count;
+    uint64_t rate[ROUTE_KINDS_MAX]; /* [kind]: classes of the grid's links, then tiers. */
+};
+
+/* A place on the way: the link that the message takes there. */
+struct route_link {
+    struct link_state *link;
+    struct link_waits *waits; /* NULL: not counted. */
+    uint32_t chip;            /* Grid: that it leaves. Level: the unit below. */
+    uint8_t port;
+    uint8_t kind;
+    int64_t latency_ps;
+    bool last;
+};
+
+enum status routes_build(struct arena *arena, struct replay *replay, struct error *reterr);
+
+/* Most links of any route along these axes (bits). */
+uint32_t route_links_most(const struct replay *replay, uint32_t axes);
+
+static inline uint32_t route_chip(const struct routes *routes, const struct place *place)
+{
+    uint32_t chip = 0;
+    for (uint32_t axis = 0; axis < MACHINE_AXES_MAX; axis++)
+        chip += routes->chip[axis][place->at[axis]];
+    return chip;
+}
+
+/* 0: a port of the grid; 1: of level 0. */
+static inline uint32_t route_network(uint32_t port)
+{
+    return port < MACHINE_GRID_PORTS ? 0 : 1 + (port - MACHINE_GRID_PORTS) / (2 * LEVEL_TIERS_MAX);
+}
+
+/* The unit below a tier's cables that holds a chip. */
+static inline uint32_t route_unit_below(const struct tier_links *links, const struct place *place)
+{
+    uint32_t unit = 0;
+    for (uint32_t axis = 0; axis < MACHINE_AXES_MAX; axis++)
+        unit += links->below[axis][place->at[axis]];
+    return unit;
+}
+
+/* The level that serves two chips, and where the way turns; LEVEL_NONE: the grid does. */
+uint32_t route_level(const struct routes *routes, const struct place *from, const struct place *to,
+                     uint32_t *ret_turn);
+
+/* The `hop`-th link between two chips. */
+void route_find(struct replay *replay, const struct place *from, const struct place *to,
+                uint32_t hop, uint32_t antipode, struct route_link *ret_link);
+
+#endif

@@ -1,0 +1,369 @@
+#include "sim/replay/routed.h"
+
+#include <string.h>
+
+#include "sim/replay/landing.h"
+#include "sim/replay/links.h"
+
+static const struct routed_cost *cost_of(const struct replay *replay, struct lane_table *lane,
+                                         uint32_t units)
+{
+    struct routed_lane *routed = lane->routed;
+    struct routed_cost *cost = &routed->costs[units / 2 % ROUTED_COSTS];
+    if (cost->units == units) return cost;
+    cost->units = units;
+    cost->memory =
+        tables_cost(replay, routed->plan, lane->primitive, units * routed->item->unit_bytes);
+    for (uint32_t kind = 0; kind < replay->routes->kind_count; kind++)
+        cost->link_ps[kind] =
+            replay->routes->rate[kind] == 0
+                ? 0
+                : units_duration_ps(cost->memory.bytes, replay->routes->rate[kind]);
+    return cost;
+}
+
+/* What all messages of a batch have in common. */
+static void message_open(const struct replay *replay, struct lane_table *lane, uint64_t order,
+                         struct routed_message *ret_message)
+{
+    const struct routed_lane *routed = lane->routed;
+    uint32_t const what = order_field(order, 0, ORDER_WHAT_BITS);
+    *ret_message = (struct routed_message){
+        .epoch = order_field(order, ORDER_EPOCH_SHIFT, ORDER_EPOCH_BITS),
+        .hop = what >> (routed->tie_bits + routed->number_bits),
+        .number = what >> routed->tie_bits & ((1u << routed->number_bits) - 1),
+    };
+    if (routed->steps == NULL) return;
+    uint32_t const each = lane->send_count[0];
+    uint32_t const piece = ret_message->number < each ? 0 : ret_message->number / each;
+    ret_message->step = &routed->steps[ret_message->number - piece * each];
+    ret_message->slot = piece * lane->arrival_count[0] + ret_message->step->slot;
+    ret_message->cost = cost_of(replay, lane, ret_message->step->units);
+}
+
+/* Axes on which the sender has its antipodal messages go down. */
+static uint32_t parity_of(const struct routed_lane *routed, const struct place *from)
+{
+    uint32_t axes = 0;
+    for (uint32_t bits = routed->parity; bits != 0; bits &= bits - 1) {
+        uint32_t const axis = (uint32_t)__builtin_ctz(bits);
+        axes |= from->at[axis] / routed->stride[axis] % 2 << axis;
+    }
+    return axes;
+}
+
+/* The same where positions differ. */
+static void message_look_up(const struct replay *replay, struct lane_table *lane, uint32_t sender,
+                            struct routed_message *message)
+{
+    const struct routed_lane *routed = lane->routed;
+    uint32_t const position = position_of(lane, sender);
+    uint32_t const piece = message->number / lane->send_count[position];
+    uint32_t const number = message->number - piece * lane->send_count[position];
+    struct primitive_step const step =
+        plan_step(routed->plan, routed->item, lane->lane, position, number);
+    plan_item_peer(routed->plan, routed->item, message->from.at, step.peer, message->to.at);
+    uint32_t const receiver = plan_item_position(routed->plan, routed->item, message->to.at);
+    message->slot = piece * lane->arrival_count[receiver] + step.slot;
+    message->cost = cost_of(replay, lane, step.units);
+    message->antipode = parity_of(routed, &message->from);
+    for (uint32_t axis = 0; axis < replay->routes->grid_axes; axis++) {
+        uint32_t const by = routed->parity_by[axis];
+        if (by == UINT8_MAX) continue;
+        uint32_t const odd =
+            message->from.at[by] / routed->stride[by] + message->to.at[by] / routed->stride[by];
+        message->antipode |= odd % 2 << axis;
+    }
+}
+
+/* Where a chip's message comes from and goes to. */
+static inline void message_address(const struct replay *replay, struct lane_table *lane,
+                                   uint32_t sender, struct routed_message *message)
+{
+    const struct routed_lane *routed = lane->routed;
+    message->from = replay->routes->places[sender];
+    if (routed->steps == NULL) {
+        message_look_up(replay, lane, sender, message);
+        return;
+    }
+    const struct routed_step *step = message->step;
+    for (uint32_t axis = 0; axis < MACHINE_AXES_MAX; axis++) {
+        uint32_t const from = message->from.at[axis];
+        uint32_t to = from + step->by.at[axis];
+        if (to >= routed->end[axis][from]) to -= routed->extent[axis];
+        message->to.at[axis] = to;
+    }
+    message->antipode = step->antipode | parity_of(routed, &message->from);
+}
+
+/* A message on its route, for the timeline of a shown chip; it is the sender's op. */
+static void message_record(struct replay *replay, const struct lane_table *lane, uint32_t sender,
+                           const struct routed_message *message, const struct route_link *at,
+                           int64_t begin_ps, int64_t end_ps)
+{
+    uint32_t chip = at->chip;
+    if (at->port >= MACHINE_GRID_PORTS) {
+        if (message->hop != 0 && !at->last) return; /* A cable between switches is no chip's. */
+        chip = at->last ? route_chip(replay->routes, &message->to) : sender;
+    }
+    if (replay->chips[chip].shown)
+        link_record(replay, lane, chip, at->port, begin_ps, end_ps, message->cost->memory.bytes);
+}
+
+/* Puts a message on its next link, first come, first served, and posts what comes after it. A link
+ * is taken for the message's own time on it; the tail leaves no earlier than it has come. Returns
+ * when it leaves. */
+static int64_t message_take(struct replay *replay, struct lane_table *lane, uint32_t sender,
+                            const struct routed_message *message, const struct route_link *at,
+                            uint64_t order, int64_t now_ps, int64_t tail_ps, int64_t overhead_ps)
+{
+    struct link_state *link = at->link;
+    const struct routed_cost *cost = message->cost;
+    int64_t const link_ps = cost->link_ps[at->kind];
+    int64_t const start_ps = link->free_ps > now_ps ? link->free_ps : now_ps;
+    int64_t depart_ps = start_ps + link_ps;
+    if (depart_ps < tail_ps) depart_ps = tail_ps;
+    if (depart_ps >= TIME_PS_END) { /* The run ends with an error; nothing may overflow before. */
+        engine_post(replay->engine, TIME_PS_END, order, 0, sender);
+        return link->free_ps = TIME_PS_END;
+    }
+    if (start_ps - now_ps > replay->queued_ps[at->port])
+        replay->queued_ps[at->port] = start_ps - now_ps;
+    if (at->waits != NULL) {
+        at->waits->waited_ps += (uint64_t)(start_ps - now_ps);
+        at->waits->messages++;
+    }
+    link->free_ps = start_ps + link_ps;
+    link->busy_ps += link_ps;
+    link->bytes += cost->memory.bytes;
+    replay->transfers++;
+    if (replay->recording) message_record(replay, lane, sender, message, at, start_ps, depart_ps);
+    int64_t const latency_ps = at->latency_ps + overhead_ps;
+    enum replay_event const event = at->last ? EVENT_ARRIVE : EVENT_HOP;
+    engine_post(replay->engine, (at->last ? depart_ps : start_ps) + latency_ps,
+                order | (uint64_t)event << ORDER_KIND_SHIFT,
+                channel_of(replay, event, lane->number), sender);
+    return depart_ps;
+}
+
+/* The longest that a link behind the `hop`-th took for the message: its tail comes so much after
+ * its head. */
+static int64_t slowest_ps(struct replay *replay, const struct routed_message *message, uint32_t hop)
+{
+    uint32_t turn = 0;
+    uint32_t const index = route_level(replay->routes, &message->from, &message->to, &turn);
+    if (index == LEVEL_NONE && replay->fold->link_class == NULL) return message->cost->link_ps[0];
+    int64_t slowest_ps = 0;
+    for (uint32_t behind = 0; behind < hop; behind++) {
+        struct route_link at;
+        route_find(replay, &message->from, &message->to, behind, message->antipode, &at);
+        int64_t const link_ps = message->cost->link_ps[at.kind];
+        slowest_ps = link_ps > slowest_ps ? link_ps : slowest_ps;
+    }
+    return slowest_ps;
+}
+
+/* Counts a message on the cables of its way where nothing waits. */
+static void passed_count(struct replay *replay, const struct routed_message *message)
+{
+    uint32_t turn = 0;
+    uint32_t const index = route_level(replay->routes, &message->from, &message->to, &turn);
+    if (index == LEVEL_NONE) return;
+    struct level_links *level = &replay->routes->level[index];
+    for (uint32_t t = 0; t <= turn; t++) {
+        struct tier_links *tier = &level->tier[t];
+        if (tier->queues) continue;
+        tier->links[0][route_unit_below(tier, &message->from)].bytes += message->cost->memory.bytes;
+        tier->links[1][route_unit_below(tier, &message->to)].bytes += message->cost->memory.bytes;
+    }
+}
+
+static uint64_t tie_of(const struct routed_lane *routed, const struct place *place)
+{
+    uint32_t tie = 0;
+    if (routed->tie_bits == 0) return 0;
+    for (uint32_t axis = 0; axis < MACHINE_AXES_MAX; axis++)
+        tie += routed->tie[axis][place->at[axis]];
+    return tie;
+}
+
+int64_t routed_send(struct replay *replay, struct lane_table *lane, uint32_t chip, int64_t now_ps)
+{
+    const struct routed_lane *routed = lane->routed;
+    uint32_t const epoch = stream_at(replay, lane->stream, chip)->epoch;
+    uint64_t order = order_make(EVENT_ARRIVE, ORDER_ROUTED, lane->stream, lane->number) |
+                     (uint64_t)lane->plan->index << ORDER_ROUTED_PLAN_SHIFT |
+                     (uint64_t)epoch << ORDER_EPOCH_SHIFT |
+                     (uint64_t)lane->states[chip].sent << routed->tie_bits;
+    struct routed_message message;
+    struct route_link at;
+    message_open(replay, lane, order, &message);
+    message_address(replay, lane, chip, &message);
+    order +=
+        (UINT64_C(1) << (routed->tie_bits + routed->number_bits)) + tie_of(routed, &message.from);
+    route_find(replay, &message.from, &message.to, 0, message.antipode, &at);
+    if (at.port >= MACHINE_GRID_PORTS) passed_count(replay, &message);
+    int64_t const read_ps = dma_charge(replay, chip, now_ps, message.cost->memory.read_ps);
+    return message_take(replay, lane, chip, &message, &at, order, now_ps, read_ps,
+                        lane->routed->overhead_ps[route_network(at.port)]);
+}
+
+void routed_hop(struct replay *replay, uint64_t order, const uint32_t *chips, uint32_t count,
+                int64_t now_ps)
+{
+    struct lane_table *lane = routed_lane_of(replay, order);
+    const struct routed_lane *routed = lane->routed;
+    uint64_t const onwards = (order & ~((uint64_t)EVENT_HOP << ORDER_KIND_SHIFT)) +
+                             (UINT64_C(1) << (routed->tie_bits + routed->number_bits));
+    struct routed_message message;
+    message_open(replay, lane, order, &message);
+    for (uint32_t i = 0; i < count; i++) {
+        struct route_link at;
+        message_address(replay, lane, chips[i], &message);
+        route_find(replay, &message.from, &message.to, message.hop, message.antipode, &at);
+        /* Cut through: the tail follows its head over the slowest link so far. */
+        int64_t const tail_ps = now_ps + slowest_ps(replay, &message, message.hop);
+        (void)message_take(replay, lane, chips[i], &message, &at, onwards, now_ps, tail_ps, 0);
+    }
+}
+
+/* Takes an arrival into the books of a collective that runs; returns parts that others may now
+ * count on. */
+static uint32_t absorb(struct replay *replay, const struct lane_table *lane, uint32_t chip,
+                       uint32_t units)
+{
+    const struct routed_lane *routed = lane->routed;
+    const struct plan *plan = routed->plan;
+    struct lane_state *state = &lane->states[chip];
+    if (!routed->prefix) {
+        state->counted++;
+    } else {
+        uint32_t const row = stream_at(replay, lane->stream, chip)->epoch % EPOCHS_AHEAD;
+        const uint64_t *slots =
+            &routed->slots[((uint64_t)chip * EPOCHS_AHEAD + row) * routed->words];
+        while (state->counted < state->arrivals &&
+               slots[state->counted / 64] >> state->counted % 64 & 1)
+            state->counted++;
+    }
+    if (plan->counts_units) return units;
+    if (plan->part_count == 1 || !lane->last) return 0;
+    return transport_parts_new(replay, lane, chip);
+}
+
+/* Notes an arrival for the collective of an epoch. */
+static void inbox_put(const struct lane_table *lane, uint32_t chip,
+                      const struct routed_message *message)
+{
+    const struct routed_lane *routed = lane->routed;
+    uint64_t const row = (uint64_t)chip * EPOCHS_AHEAD + message->epoch % EPOCHS_AHEAD;
+    if (routed->prefix) {
+        uint64_t *word = &routed->slots[row * routed->words + message->slot / 64];
+        uint64_t const bit = UINT64_C(1) << message->slot % 64;
+        SIM_ASSERT((*word & bit) == 0);
+        *word |= bit;
+    }
+}
+
+static void refuse_ahead(struct replay *replay, const struct lane_table *lane, uint32_t chip)
+{
+    if (replay->refusal.status != STATUS_OK) return;
+    (void)error_set(&replay->refusal, STATUS_LIMIT, "/run",
+                    "chip %u is more than %d collectives of stream %s behind a chip that sends to "
+                    "it; a run keeps messages for no more",
+                    fold_machine_chip(replay->fold, replay->machine, chip), EPOCHS_AHEAD - 1,
+                    replay->program->stream[lane->stream].name);
+}
+
+static void message_land(struct replay *replay, struct lane_table *lane, uint32_t chip,
+                         const struct routed_message *message, int64_t now_ps)
+{
+    const struct routed_lane *routed = lane->routed;
+    const struct stream_state *stream = stream_at(replay, lane->stream, chip);
+    uint32_t const ahead = (message->epoch - stream->epoch) & ((1u << ORDER_EPOCH_BITS) - 1);
+    if (ahead >= EPOCHS_AHEAD) {
+        refuse_ahead(replay, lane, chip);
+        return;
+    }
+    inbox_put(lane, chip, message);
+    if (ahead > 0) {
+        uint64_t const row = (uint64_t)chip * EPOCHS_AHEAD + message->epoch % EPOCHS_AHEAD;
+        routed->early[row]++;
+        routed->early_units[row] += message->cost->units;
+        return;
+    }
+    SIM_ASSERT(*running_at(replay, lane->stream, chip) == lane->plan->index);
+    uint32_t const before = lane->states[chip].counted;
+    uint32_t const parts = absorb(replay, lane, chip, message->cost->units);
+    if (parts > 0) streams_progress(replay, lane->stream, chip, parts, now_ps);
+    if (lane->states[chip].counted == before) return;
+    if (lane->waits) {
+        const struct plan_item *item = lane->item;
+        for (uint32_t i = 0; i < lane->primitive->lane_count; i++)
+            transport_lane_try(replay, &lane->plan->lane[item->lane_first + i], chip, now_ps);
+    } else {
+        transport_lane_check(replay, lane, chip);
+    }
+    if (lane->behind_count > 0) transport_followers_try(replay, lane, chip, now_ps);
+    if (lane->states[chip].finished) transport_check_end(replay, lane->stream, chip, now_ps);
+}
+
+void routed_arrive(struct replay *replay, uint64_t order, const uint32_t *chips, uint32_t count,
+                   int64_t now_ps)
+{
+    struct lane_table *lane = routed_lane_of(replay, order);
+    struct routed_message message;
+    message_open(replay, lane, order, &message);
+    for (uint32_t i = 0; i < count; i++) {
+        message_address(replay, lane, chips[i], &message);
+        uint32_t const chip = route_chip(replay->routes, &message.to);
+        replay->digest += digest_record(now_ps, order, chips[i]);
+        int64_t const link_ps =
+            replay->dma_may_exceed ? slowest_ps(replay, &message, message.hop) : 0;
+        int64_t const land_ps = landing_ps(replay, &message.cost->memory, link_ps, chip, now_ps);
+        if (land_ps > now_ps)
+            engine_post(replay->engine, land_ps, order | (uint64_t)EVENT_LAND << ORDER_KIND_SHIFT,
+                        channel_of(replay, EVENT_LAND, lane->number), chips[i]);
+        else
+            message_land(replay, lane, chip, &message, now_ps);
+    }
+}
+
+void routed_land(struct replay *replay, uint64_t order, const uint32_t *chips, uint32_t count,
+                 int64_t now_ps)
+{
+    struct lane_table *lane = routed_lane_of(replay, order);
+    struct routed_message message;
+    message_open(replay, lane, order, &message);
+    for (uint32_t i = 0; i < count; i++) {
+        message_address(replay, lane, chips[i], &message);
+        message_land(replay, lane, route_chip(replay->routes, &message.to), &message, now_ps);
+    }
+}
+
+uint32_t routed_begin(struct replay *replay, const struct lane_table *lane, uint32_t chip)
+{
+    const struct routed_lane *routed = lane->routed;
+    uint64_t const row =
+        (uint64_t)chip * EPOCHS_AHEAD + stream_at(replay, lane->stream, chip)->epoch % EPOCHS_AHEAD;
+    uint32_t const count = routed->early[row], units = routed->early_units[row];
+    routed->early[row] = 0;
+    routed->early_units[row] = 0;
+    if (count == 0) return 0;
+    if (!routed->prefix) lane->states[chip].counted = count - 1; /* absorb() counts one. */
+    return absorb(replay, lane, chip, units);
+}
+
+void routed_end(struct replay *replay, const struct lane_table *lane, uint32_t chip)
+{
+    const struct routed_lane *routed = lane->routed;
+    if (!routed->prefix) return;
+    uint32_t const row = stream_at(replay, lane->stream, chip)->epoch % EPOCHS_AHEAD;
+    memset(&routed->slots[((uint64_t)chip * EPOCHS_AHEAD + row) * routed->words], 0,
+           routed->words * sizeof *routed->slots);
+}
+
+void routed_ahead(struct replay *replay, uint64_t order, uint32_t chip)
+{
+    (void)order;
+    __builtin_prefetch(&replay->routes->places[chip]);
+}

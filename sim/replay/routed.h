@@ -1,0 +1,124 @@
+/*
+ * routed.h: messages that name their receivers, from chip to chip over the links of route.h.
+ *
+ * An event is the head of a message at its next link, or all of it at its end. Its payload is the
+ * chip that SENT it; everything else is computed anew from the lane, the number of the message and
+ * the coordinates, so a message on its way needs no memory.
+ *
+ * Order. Links of a level, and links of the grid on the way, are touched by messages of many
+ * senders, and the engine does not define the order of payloads within a batch (engine.h). So two
+ * messages with the same instant and key must never touch the same link, nor the same lane of the
+ * same receiver. The key is: kind, stream, lane, plan, epoch (which collective of the stream), hop,
+ * number (which message of the lane) and a discriminator. Messages that agree in all but the
+ * last have different senders, and:
+ *
+ *   a translating primitive on the grid    They are displaced alike: where each has gone `hop`
+ *       links the one's way is the other's, shifted by the difference of the senders, so they are
+ * at different chips. On a line senders may go in opposite directions; then they use different
+ *       ports, and once both have turned into another axis their lines differ. Discriminator 0.
+ *   on a level    A shift of the senders that maps units onto units (a multiple of each queueing
+ *       tier's boxes) takes links to other links. What is left is to tell apart senders within such
+ *       a shift: the discriminator is the sender's place in the box of that shift. Chips below a
+ *       switch (every cable is one chip's) have a box of 1, so their discriminator is 0 and they
+ *       share entries of the queue.
+ *   a primitive that does not translate    Its positions are told apart too: the discriminator is
+ *       the sender's place in the whole extent of the group.
+ *
+ * Nothing of the key depends on where a fold cuts the machine: a folded run decides ties as the
+ * full one does. Sends touch the first link of a way, which belongs to the sender alone.
+ *
+ * Epochs. Members of a group are mostly one collective apart, but the root of a broadcast may be
+ * several ahead. A receiver keeps what comes for the next EPOCHS_AHEAD; a run in which anybody is
+ * further behind is refused.
+ */
+#ifndef SIM_REPLAY_ROUTED_H
+#define SIM_REPLAY_ROUTED_H
+
+#include "sim/replay/route.h"
+
+enum {
+    EPOCHS_AHEAD = 4, /* Rows of an inbox: the running collective and three to come. */
+    ROUTED_COSTS = 8, /* Remembered; a power of two. */
+};
+
+/* Time and memory traffic of a routed message of so many units. */
+struct routed_cost {
+    uint32_t units;             /* 0: none remembered. */
+    int64_t *link_ps;           /* [kind] */
+    struct message_cost memory; /* Its link_ps is unused. */
+};
+
+/* What all positions of a translating primitive do as the `number`-th message. */
+struct routed_step {
+    struct place by; /* Displacement, along each axis less than the group's extent. */
+    uint32_t units;
+    uint32_t slot;
+    uint8_t antipode; /* Axes on which it goes down if it goes half way round; bits. */
+};
+
+struct routed_lane {
+    const struct plan *plan;
+    const struct plan_item *item;
+    uint32_t axes;       /* Of the machine, that the item spans; as bits. */
+    bool switched;       /* Some of them is served by a level. */
+    bool translates;     /* Senders of a message number are displaced alike. */
+    bool prefix;         /* Arrivals are counted in the order of their slots. */
+    uint8_t tie_bits;    /* Of the order key: the discriminator, */
+    uint8_t number_bits; /* above it the number, above that the hop. */
+    uint8_t parity;      /* Axes on which antipodal messages alternate by source; bits. */
+    uint8_t parity_by[MACHINE_AXES_MAX]; /* Else: the axis whose displacement decides. */
+    const struct routed_step *steps;     /* [number]; NULL: positions differ. */
+    uint32_t extent[MACHINE_AXES_MAX];   /* Size · stride. */
+    uint32_t stride[MACHINE_AXES_MAX];
+    uint32_t *end[MACHINE_AXES_MAX];     /* [coordinate]: where its extent ends. */
+    uint32_t *tie[MACHINE_AXES_MAX];     /* [coordinate]: what it adds to the discriminator. */
+    uint32_t words;                      /* Of a row of slots. */
+    uint64_t *slots;                     /* [chip][epoch row][word] */
+    uint32_t *early;                     /* [chip][epoch row]: messages that came for it, */
+    uint32_t *early_units;               /* and their units. */
+    int64_t overhead_ps[1 + LEVELS_MAX]; /* Of a message: over the grid, by level 0... */
+    struct routed_cost costs[ROUTED_COSTS];
+};
+
+/* A message, as its event names it. */
+struct routed_message {
+    const struct routed_cost *cost;
+    const struct routed_step *step; /* NULL: positions differ. */
+    uint32_t epoch;
+    uint32_t hop;
+    uint32_t number;
+    uint32_t slot; /* Over all pieces. */
+    uint32_t antipode;
+    struct place from;
+    struct place to;
+};
+
+/* Fills lane->routed of a lane whose item is routed. */
+enum status routed_build(struct arena *arena, struct replay *replay, const struct plan *plan,
+                         struct lane_table *lane, struct error *reterr);
+
+/* Sends the lane's next message; returns when its tail has left. */
+int64_t routed_send(struct replay *replay, struct lane_table *lane, uint32_t chip, int64_t now_ps);
+void routed_hop(struct replay *replay, uint64_t order, const uint32_t *chips, uint32_t count,
+                int64_t now_ps);
+void routed_arrive(struct replay *replay, uint64_t order, const uint32_t *chips, uint32_t count,
+                   int64_t now_ps);
+void routed_land(struct replay *replay, uint64_t order, const uint32_t *chips, uint32_t count,
+                 int64_t now_ps);
+/* Takes in what came before the collective began; returns parts that others may now count on. */
+uint32_t routed_begin(struct replay *replay, const struct lane_table *lane, uint32_t chip);
+void routed_end(struct replay *replay, const struct lane_table *lane, uint32_t chip);
+/* Has what the handler of an event will touch fetched. */
+void routed_ahead(struct replay *replay, uint64_t order, uint32_t chip);
+/* Messages of a lane that can be under way at once. */
+uint64_t routed_bound(const struct replay *replay, const struct lane_table *lane);
+
+static inline struct lane_table *routed_lane_of(struct replay *replay, uint64_t order)
+{
+    uint32_t const stream = order_field(order, ORDER_STREAM_SHIFT, ORDER_STREAM_BITS);
+    uint32_t const lane = order_field(order, ORDER_LANE_SHIFT, ORDER_LANE_BITS);
+    uint32_t const plan = order_field(order, ORDER_ROUTED_PLAN_SHIFT, ORDER_ROUTED_PLAN_BITS);
+    return &replay->plans[plan].lane[lane - replay->lane_first[stream]];
+}
+
+#endif

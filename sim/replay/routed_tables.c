@@ -1,0 +1,239 @@
+/* What is constant about a lane of a routed primitive. */
+#include "sim/base/arena.h"
+#include "sim/replay/routed.h"
+
+/* Steps looked at one by one, to find whether any waits. */
+static const uint64_t steps_looked_at_max = UINT64_C(1) << 22;
+
+static uint32_t bits_for(uint64_t count)
+{
+    uint32_t bits = 0;
+    while (count > UINT64_C(1) << bits) bits++;
+    return bits;
+}
+
+static uint32_t most(const uint32_t *count, uint32_t positions)
+{
+    uint32_t result = 0;
+    for (uint32_t i = 0; i < positions; i++) result = count[i] > result ? count[i] : result;
+    return result;
+}
+
+/* All positions, or the one that speaks for them. */
+static uint32_t positions_of(const struct lane_table *lane)
+{
+    return lane->ring ? 1 : lane->size;
+}
+
+static bool any_step_waits(const struct plan *plan, const struct lane_table *lane)
+{
+    uint32_t const positions = positions_of(lane);
+    uint64_t left = steps_looked_at_max;
+    for (uint32_t position = 0; position < positions; position++) {
+        for (uint32_t step = 0; step < lane->send_count[position]; step++) {
+            if (left-- == 0) return true;
+            if (plan_step(plan, lane->item, lane->lane, position, step).arrivals > 0) return true;
+        }
+    }
+    return false;
+}
+
+/* The period of a shift along an axis that takes the links which a message may have to queue for
+ * to other links (routed.h): boxes of queueing tiers, and the extent where positions differ. */
+static uint32_t tie_period(const struct replay *replay, const struct lane_table *lane,
+                           uint32_t axis)
+{
+    const struct routed_lane *routed = lane->routed;
+    uint32_t const length = replay->machine->shape[axis];
+    uint32_t period = 1;
+    if (routed->axes >> axis & 1 && !routed->translates) period = routed->extent[axis];
+    for (uint32_t index = 0; index < replay->routes->level_count && routed->switched; index++) {
+        const struct level_links *links = &replay->routes->level[index];
+        for (uint32_t t = 1; t < links->level->tier_count; t++) {
+            uint32_t const box = links->level->tier[t - 1].box[axis];
+            if (!links->tier[t].queues || box <= 1) continue;
+            period = box >= length ? length : fold_common_multiple(period, box);
+            if (period >= length || length % period != 0) return length;
+        }
+    }
+    return period;
+}
+
+static enum status axis_build(struct arena *arena, const struct replay *replay,
+                              struct lane_table *lane, uint32_t axis, uint64_t *ties,
+                              struct error *reterr)
+{
+    struct routed_lane *routed = lane->routed;
+    uint32_t const length = replay->machine->shape[axis];
+    uint32_t const period = tie_period(replay, lane, axis), extent = routed->extent[axis];
+    void *end = NULL, *tie = NULL;
+    STATUS_TRY(arena_try(arena, length, sizeof(uint32_t), &end, reterr));
+    STATUS_TRY(arena_try(arena, length, sizeof(uint32_t), &tie, reterr));
+    routed->end[axis] = end;
+    routed->tie[axis] = tie;
+    for (uint32_t at = 0; at < length; at++) {
+        routed->end[axis][at] = at / extent * extent + extent;
+        routed->tie[axis][at] = at % period * (uint32_t)*ties;
+    }
+    *ties *= period;
+    return STATUS_OK;
+}
+
+/* Which way antipodal messages go round a ring, so that both ways carry the same: by whether the
+ * displacement along another even axis is odd, or else by the sender. */
+static void parity_build(const struct replay *replay, struct routed_lane *routed)
+{
+    for (uint32_t axis = 0; axis < replay->machine->grid_axis_count; axis++) {
+        routed->parity_by[axis] = UINT8_MAX;
+        if (!fold_axis_has_antipodes(replay->machine, routed->plan, routed->item, axis)) continue;
+        uint32_t const by = fold_antipode_axis(replay->machine, routed->plan, routed->item, axis);
+        if (by == axis)
+            routed->parity |= (uint8_t)(1u << axis);
+        else
+            routed->parity_by[axis] = (uint8_t)by;
+    }
+}
+
+/* Steps of a primitive whose positions are alike, with displacements digit by digit. */
+static enum status steps_build(struct arena *arena, const struct replay *replay,
+                               struct lane_table *lane, struct error *reterr)
+{
+    struct routed_lane *routed = lane->routed;
+    uint32_t const count = lane->send_count[0];
+    void *memory = NULL;
+    STATUS_TRY(arena_try(arena, count, sizeof *routed->steps, &memory, reterr));
+    struct routed_step *steps = memory;
+    for (uint32_t number = 0; number < count; number++) {
+        struct primitive_step const step =
+            plan_step(routed->plan, routed->item, lane->lane, 0, number);
+        struct routed_step *own = &steps[number];
+        *own = (struct routed_step){.units = step.units, .slot = step.slot};
+        uint32_t peer = step.peer;
+        for (uint32_t d = routed->plan->group.dimension_count; d-- > 0;) {
+            const struct group_dimension *dimension = &routed->plan->group.dimension[d];
+            if (!routed->item->flat && routed->item->dimension != d) continue;
+            own->by.at[dimension->axis] = peer % dimension->size * dimension->stride;
+            peer /= dimension->size;
+        }
+        for (uint32_t axis = 0; axis < replay->machine->grid_axis_count; axis++) {
+            uint32_t const by = routed->parity_by[axis];
+            if (by != UINT8_MAX && own->by.at[by] / routed->stride[by] % 2 != 0)
+                own->antipode |= (uint8_t)(1u << axis);
+        }
+    }
+    routed->steps = steps;
+    return STATUS_OK;
+}
+
+static enum status inbox_build(struct arena *arena, const struct replay *replay,
+                               struct lane_table *lane, struct error *reterr)
+{
+    struct routed_lane *routed = lane->routed;
+    const struct plan *plan = routed->plan;
+    uint64_t const rows = (uint64_t)replay->chip_count * EPOCHS_AHEAD;
+    bool const pieces =
+        lane->piece_count > 1 && (lane->waits || lane->behind_count > 0 || plan->part_count > 1);
+    routed->prefix = lane->primitive->ordered || pieces;
+    void *memory = NULL;
+    STATUS_TRY(arena_try(arena, rows, sizeof *routed->early, &memory, reterr));
+    routed->early = memory;
+    STATUS_TRY(arena_try(arena, rows, sizeof *routed->early_units, &memory, reterr));
+    routed->early_units = memory;
+    if (!routed->prefix) return STATUS_OK;
+    uint64_t const slots =
+        (uint64_t)most(lane->arrival_count, positions_of(lane)) * lane->piece_count;
+    routed->words = (uint32_t)((slots + 63) / 64);
+    STATUS_TRY(arena_try(arena, rows * routed->words, sizeof *routed->slots, &memory, reterr));
+    routed->slots = memory;
+    return STATUS_OK;
+}
+
+static enum status order_check(const struct replay *replay, struct lane_table *lane, uint64_t ties,
+                               struct error *reterr)
+{
+    struct routed_lane *routed = lane->routed;
+    uint64_t const sends = (uint64_t)most(lane->send_count, positions_of(lane)) * lane->piece_count;
+    uint32_t const hop_bits = bits_for(route_links_most(replay, routed->axes) + 2);
+    routed->tie_bits = (uint8_t)bits_for(ties);
+    routed->number_bits = (uint8_t)bits_for(sends);
+    if (replay->plan_count > 1u << ORDER_ROUTED_PLAN_BITS)
+        return error_set(reterr, STATUS_LIMIT, "/workload",
+                         "more than %u different collectives, some over switches",
+                         1u << ORDER_ROUTED_PLAN_BITS);
+    if (routed->tie_bits + routed->number_bits + hop_bits > ORDER_WHAT_BITS)
+        return error_set(reterr, STATUS_LIMIT, "/workload",
+                         "%s \"%s\" over %u ranks, of %llu messages a rank, is more than the order "
+                         "of events can tell apart",
+                         collective_kind_name(lane->primitive->kind), lane->primitive->algorithm,
+                         lane->size, (unsigned long long)sends);
+    return STATUS_OK;
+}
+
+/* Whether some way joins all members: the grid, or a level whose highest units hold whole extents.
+ */
+static enum status reach_check(const struct replay *replay, const struct lane_table *lane,
+                               struct error *reterr)
+{
+    const struct routed_lane *routed = lane->routed;
+    const struct routes *routes = replay->routes;
+    if (!routed->switched) return STATUS_OK;
+    for (uint32_t index = 0; index < routes->level_count; index++) {
+        const struct level_links *links = &routes->level[index];
+        const struct tier_links *top = &links->tier[links->level->tier_count - 1];
+        bool joins = true;
+        for (uint32_t axis = 0; axis < MACHINE_AXES_MAX; axis++)
+            for (uint32_t at = 0; routed->axes >> axis & 1 && at < replay->machine->shape[axis];
+                 at += routed->extent[axis])
+                joins = joins &&
+                        top->unit_at[axis][at] == top->unit_at[axis][routed->end[axis][at] - 1];
+        if (joins) return STATUS_OK;
+    }
+    return error_set(reterr, STATUS_UNSUPPORTED, "/mesh",
+                     "no level of the machine joins all %u members of a group", lane->size);
+}
+
+enum status routed_build(struct arena *arena, struct replay *replay, const struct plan *plan,
+                         struct lane_table *lane, struct error *reterr)
+{
+    void *memory = NULL;
+    STATUS_TRY(arena_try(arena, 1, sizeof *lane->routed, &memory, reterr));
+    struct routed_lane *routed = lane->routed = memory;
+    routed->plan = plan;
+    routed->item = lane->item;
+    routed->translates = lane->primitive->translates && plan->ragged_units == NULL;
+    for (uint32_t axis = 0; axis < MACHINE_AXES_MAX; axis++)
+        routed->extent[axis] = routed->stride[axis] = 1;
+    for (uint32_t d = 0; d < plan->group.dimension_count; d++) {
+        const struct group_dimension *dimension = &plan->group.dimension[d];
+        if (!lane->item->flat && lane->item->dimension != d) continue;
+        routed->axes |= 1u << dimension->axis;
+        routed->switched = routed->switched || dimension->switched;
+        routed->stride[dimension->axis] = dimension->stride;
+        routed->extent[dimension->axis] = dimension->size * dimension->stride;
+    }
+    for (uint32_t way = 0; way <= LEVELS_MAX; way++)
+        routed->overhead_ps[way] = replay->message_overhead_ps + plan->protocol.message_ps[way];
+    uint64_t ties = 1;
+    for (uint32_t axis = MACHINE_AXES_MAX; axis-- > 0;)
+        STATUS_TRY(axis_build(arena, replay, lane, axis, &ties, reterr));
+    STATUS_TRY(reach_check(replay, lane, reterr));
+    parity_build(replay, routed);
+    if (lane->primitive->network != PRIMITIVE_NETWORK_NONE)
+        return error_set(reterr, STATUS_UNSUPPORTED, "/workload",
+                         "switches that copy or add are not modelled in this version");
+    lane->waits = any_step_waits(plan, lane);
+    if (lane->ring) STATUS_TRY(steps_build(arena, replay, lane, reterr));
+    for (uint32_t i = 0; i < ROUTED_COSTS; i++) {
+        STATUS_TRY(arena_try(arena, replay->routes->kind_count, sizeof(int64_t), &memory, reterr));
+        routed->costs[i].link_ps = memory;
+    }
+    STATUS_TRY(order_check(replay, lane, ties, reterr));
+    return inbox_build(arena, replay, lane, reterr);
+}
+
+uint64_t routed_bound(const struct replay *replay, const struct lane_table *lane)
+{
+    uint64_t const sends = (uint64_t)most(lane->send_count, positions_of(lane)) * lane->piece_count;
+    (void)replay;
+    return 2 * sends + 2;
+}

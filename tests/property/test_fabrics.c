@@ -1,0 +1,142 @@
+/*
+ * Random fabrics: levels of one to three tiers with any cables and policies, grids with slices;
+ * random exchanges, several at once. Folded and full agree to the picosecond, the fast and the
+ * reference queue in every event, and bytes are conserved.
+ */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "sim/base/units.h"
+#include "tests/support/exchange.h"
+#include "tests/support/scene.h"
+
+enum { CASES = 600 };
+
+static uint32_t random_state;
+
+/* Numerical Recipes, 2nd edition, 7.1. */
+static uint32_t below(uint32_t count)
+{
+    random_state = random_state * 1664525u + 1013904223u;
+    return (uint32_t)((uint64_t)random_state * count >> 32);
+}
+
+static uint32_t among(const uint32_t *values, uint32_t count)
+{
+    return values[below(count)];
+}
+
+/* Rates and latencies are round, so that ties are many; some tiers are slower than what feeds them.
+ */
+static void random_tier(struct level *level, const uint32_t box[MACHINE_AXES_MAX])
+{
+    static const uint32_t cables[] = {1, 1, 2, 3, 4}, rates[] = {25, 50, 100, 100, 400};
+    struct level_tier *tier =
+        scene_tier(level, box, among(cables, 5), UINT64_C(1000000000) * among(rates, 5),
+                   (int64_t)below(3) * 250000);
+    tier->policy = (enum level_policy)below(LEVEL_POLICY_COUNT);
+}
+
+/* Boxes that grow from tier to tier; the last one holds everything. */
+static void random_level(struct scene *scene, uint32_t axis, uint32_t axes)
+{
+    struct level *level = scene_level(scene, "level", axis);
+    uint32_t box[MACHINE_AXES_MAX] = {1, 1, 1, 1};
+    for (uint32_t tiers = below(3); tiers > 0; tiers--) {
+        for (uint32_t i = 0; i < MACHINE_AXES_MAX; i++)
+            if (axes >> i & 1 && below(2) == 0 && box[i] * 2 <= scene->machine.shape[i])
+                box[i] *= 2;
+        random_tier(level, box);
+    }
+    for (uint32_t i = 0; i < MACHINE_AXES_MAX; i++)
+        if (axes >> i & 1) box[i] = scene->machine.shape[i];
+    random_tier(level, box);
+}
+
+/* A cluster of nodes, or slices of a grid. Returns the axes that are there, as bits. */
+static uint32_t random_machine(struct scene *scene)
+{
+    static const uint32_t lengths[] = {2, 3, 4, 6, 8};
+    if (below(2) == 0) {
+        uint32_t const shape[] = {among(lengths, 5), among(lengths, 4), 1, 1};
+        scene_open_axes(scene, shape, 0);
+        random_level(scene, 0, 1);
+        random_level(scene, 1, 3);
+        return 3;
+    }
+    uint32_t const shape[] = {among(lengths, 4), among(lengths, 4), 1 + below(2), 1};
+    scene_open_axes(scene, shape, 2);
+    if (shape[2] > 1) random_level(scene, 2, 7);
+    return shape[2] > 1 ? 7 : 3;
+}
+
+static void random_exchange(struct scene *scene, uint32_t axes, uint32_t *ret_bits)
+{
+    static const struct primitive *const primitives[] = {&exchange_direct, &exchange_direct,
+                                                         &exchange_scatter, &exchange_unlike};
+    static const uint32_t unit_bytes[] = {1, 500, 25000, 100000, 123457};
+    struct group group = {.dimension_count = 0};
+    uint32_t wanted = below(8) & axes;
+    if (wanted == 0) wanted = axes;
+    for (uint32_t axis = 0; axis < MACHINE_AXES_MAX; axis++)
+        if (wanted >> axis & 1)
+            group.dimension[group.dimension_count++] = scene_dimension(scene, axis);
+    *ret_bits |= wanted;
+    uint32_t const stream = scene_stream(scene, "exchange");
+    const struct primitive *primitive = primitives[below(4)];
+    bool const flat = below(2) == 0;
+    for (uint32_t ops = 1 + below(2); ops > 0; ops--)
+        (void)scene_routed(scene, stream, primitive, &group, flat, among(unit_bytes, 5),
+                           1 + below(2));
+}
+
+/* What goes up a tier comes down it; what leaves chips arrives at chips. */
+static void bytes_are_conserved(const struct scene *scene, const struct trace *trace)
+{
+    for (uint32_t level = 0; level < scene->machine.level_count; level++)
+        for (uint32_t tier = 0; tier < scene->machine.level[level].tier_count; tier++)
+            assert_int_equal(trace->link[machine_level_port(level, tier, false)].sum_bytes,
+                             trace->link[machine_level_port(level, tier, true)].sum_bytes);
+}
+
+static void folded_and_full_and_both_queues_agree(void **state)
+{
+    (void)state;
+    uint32_t folds = 0;
+    for (uint32_t i = 0; i < CASES; i++) {
+        struct scene scene;
+        uint32_t spanned = 0;
+        random_state = i * 7919 + 1;
+        uint32_t const axes = random_machine(&scene);
+        for (uint32_t streams = 1 + below(2); streams > 0; streams--)
+            random_exchange(&scene, axes, &spanned);
+        struct trace const full = scene_run(&scene, 1, true, false);
+        struct trace const folded = scene_run(&scene, 1, false, false);
+        scene.engine = "reference";
+        struct trace const reference = scene_run(&scene, 1, true, false);
+        if (full.step_ps != folded.step_ps || full.digest != reference.digest)
+            fail_msg("case %u: full %lld ps, folded %lld ps", i, (long long)full.step_ps,
+                     (long long)folded.step_ps);
+        for (uint32_t port = 0; port < MACHINE_PORTS_MAX; port++)
+            assert_int_equal(full.link[port].busy_ps, folded.link[port].busy_ps);
+        bytes_are_conserved(&scene, &full);
+        bytes_are_conserved(&scene, &folded);
+        folds += folded.chips_replayed < full.chips_replayed;
+        scene_close(&scene);
+    }
+    print_message("    %u of %d cases were folded\n", folds, CASES);
+    assert_true(folds > CASES / 4);
+}
+
+int main(void)
+{
+    static const struct CMUnitTest tests[] = {
+        cmocka_unit_test(folded_and_full_and_both_queues_agree),
+    };
+    return cmocka_run_group_tests_name("fabrics", tests, NULL, NULL);
+}

@@ -1,0 +1,126 @@
+#include "tests/support/exchange.h"
+
+#include <stddef.h>
+
+const uint32_t *exchange_target;
+
+static uint32_t others(uint32_t size, uint32_t lane, uint32_t position)
+{
+    (void)lane;
+    (void)position;
+    return size - 1;
+}
+
+static struct primitive_step direct_step(uint32_t size, uint32_t lane, uint32_t position,
+                                         uint32_t step)
+{
+    (void)size;
+    (void)lane;
+    (void)position;
+    return (struct primitive_step){.units = 2, .move_count = 1, .peer = step + 1, .slot = step};
+}
+
+static struct primitive_step unlike_step(uint32_t size, uint32_t lane, uint32_t position,
+                                         uint32_t step)
+{
+    (void)lane;
+    return (struct primitive_step){
+        .units = 2, .move_count = 1, .peer = (position + step + 1) % size, .slot = step};
+}
+
+static uint32_t one(uint32_t size, uint32_t lane, uint32_t position)
+{
+    (void)size;
+    (void)lane;
+    (void)position;
+    return 1;
+}
+
+static struct primitive_step permutation_step(uint32_t size, uint32_t lane, uint32_t position,
+                                              uint32_t step)
+{
+    (void)size;
+    (void)lane;
+    (void)step;
+    return (struct primitive_step){
+        .units = 2, .move_count = 1, .peer = exchange_target[position], .slot = 0};
+}
+
+static uint32_t root_sends(uint32_t size, uint32_t lane, uint32_t position)
+{
+    (void)lane;
+    return position == 0 ? size - 1 : 0;
+}
+
+static uint32_t root_arrivals(uint32_t size, uint32_t lane, uint32_t position)
+{
+    (void)size;
+    (void)lane;
+    return position == 0 ? 0 : 1;
+}
+
+static struct primitive_step root_step(uint32_t size, uint32_t lane, uint32_t position,
+                                       uint32_t step)
+{
+    (void)size;
+    (void)lane;
+    (void)position;
+    return (struct primitive_step){.units = 2, .move_count = 1, .peer = step + 1, .slot = 0};
+}
+
+const struct primitive exchange_direct = {
+    .name = "exchange_direct",
+    .kind = COLLECTIVE_ALL_TO_ALL,
+    .algorithm = "exchange",
+    .lane_count = 1,
+    .routed = true,
+    .translates = true,
+    .send_count = others,
+    .arrival_count = others,
+    .step = direct_step,
+};
+
+const struct primitive exchange_scatter = {
+    .name = "exchange_scatter",
+    .kind = COLLECTIVE_REDUCE_SCATTER,
+    .algorithm = "exchange",
+    .lane_count = 1,
+    .routed = true,
+    .translates = true,
+    .send_count = others,
+    .arrival_count = others,
+    .step = direct_step,
+};
+
+const struct primitive exchange_unlike = {
+    .name = "exchange_unlike",
+    .kind = COLLECTIVE_ALL_TO_ALL,
+    .algorithm = "exchange",
+    .lane_count = 1,
+    .routed = true,
+    .send_count = others,
+    .arrival_count = others,
+    .step = unlike_step,
+};
+
+const struct primitive exchange_permutation = {
+    .name = "exchange_permutation",
+    .kind = COLLECTIVE_ALL_TO_ALL,
+    .algorithm = "exchange",
+    .lane_count = 1,
+    .routed = true,
+    .send_count = one,
+    .arrival_count = one,
+    .step = permutation_step,
+};
+
+const struct primitive exchange_root = {
+    .name = "exchange_root",
+    .kind = COLLECTIVE_BROADCAST,
+    .algorithm = "exchange",
+    .lane_count = 1,
+    .routed = true,
+    .send_count = root_sends,
+    .arrival_count = root_arrivals,
+    .step = root_step,
+};

@@ -15,10 +15,11 @@ const struct primitive *const primitive_table[] = {
 
 const uint32_t primitive_count = sizeof primitive_table / sizeof *primitive_table;
 
-const struct primitive *primitive_find(enum collective_kind kind, const char *algorithm)
+const struct primitive *primitive_find(enum collective_kind kind, const char *algorithm,
+                                       bool routed)
 {
     for (uint32_t i = 0; i < primitive_count; i++)
-        if (primitive_table[i]->kind == kind &&
+        if (primitive_table[i]->kind == kind && primitive_table[i]->routed == routed &&
             strcmp(primitive_table[i]->algorithm, algorithm) == 0)
             return primitive_table[i];
     return NULL;

@@ -81,7 +81,8 @@ struct primitive_step {
     /* Routed primitives only. */
     uint32_t peer;     /* Position of the receiver; its displacement where the primitive translates;
                           primitive_any where switches send it to all. */
-    uint32_t slot;     /* Which of the receiver's arrivals in the lane of the same number it is. */
+    uint32_t slot;     /* Which of the receiver's arrivals in the lane of the same number it is;
+                          the parts of a sum made on the way share one. Unused under MULTICAST. */
     uint8_t wait_lane; /* Whose arrivals are counted; the step's own lane unless it says so. */
 };
 
@@ -97,7 +98,11 @@ struct primitive {
     bool translates;       /* Routed: position p does what position 0 does, moved by p; a peer is
                               then a displacement, digit by digit where dimensions are taken
                               together, and the dimension may be folded. */
-    bool ordered;          /* Routed: some step waits for particular arrivals. */
+    bool digits;           /* Translating: such displacements may be added digit by digit; else
+                              dimensions taken together are one ring, and are not folded. */
+    bool ordered;          /* Routed: some step waits for particular arrivals, so that counting them
+                              is not enough: neither for none nor for all, and not from one sender
+                              in the order in which it sends. */
     enum primitive_network network;
     /* Routed: why a dimension of this size cannot be served, as the end of a sentence ("needs a
      * power of two"), or NULL if it can. The function itself may be NULL: every size from 2 on. */
@@ -119,10 +124,18 @@ struct primitive {
 extern const struct primitive *const primitive_table[];
 extern const uint32_t primitive_count;
 
-/* NULL if there is none. */
-const struct primitive *primitive_find(enum collective_kind kind, const char *algorithm);
+/* NULL if there is none. Of a name there may be one that sends to neighbours, and a routed one. */
+const struct primitive *primitive_find(enum collective_kind kind, const char *algorithm,
+                                       bool routed);
 
 const char *collective_kind_name(enum collective_kind kind); /* "AllGather" */
+
+/* Whether one rank is unlike the others: broadcast, reduce, gather, scatter. */
+static inline bool collective_is_rooted(enum collective_kind kind)
+{
+    return kind == COLLECTIVE_BROADCAST || kind == COLLECTIVE_REDUCE || kind == COLLECTIVE_GATHER ||
+           kind == COLLECTIVE_SCATTER;
+}
 
 /* The proof on sets, for sizes up to 64: steps are played in rounds until nothing moves; then each
  * position must hold what the kind promises, each contribution exactly once, and the counts of

@@ -32,6 +32,8 @@ enum {
     PLAN_LANES_MAX = PLAN_ITEMS_MAX * PRIMITIVE_LANES_MAX,
     PLAN_NO_ITEM = 0xff,
     PLAN_ROUTE_MAX = GROUP_DIMENSIONS_MAX,
+    PLAN_ALGORITHMS_MAX = 48,
+    PLAN_ALGORITHM_SIZE = 32,
 };
 
 /* Consecutive links of one port on the way to the receiver. */
@@ -44,13 +46,17 @@ struct plan_item {
     const struct primitive *primitive;
     uint8_t dimension;
     uint8_t after; /* An earlier item of which this one continues the data, or PLAN_NO_ITEM:
-                      piece p begins when piece p of `after` has arrived on this rank. */
+                      piece p begins when piece p of `after`, and of what that continues, has
+                      arrived on this rank. */
     uint8_t turn;  /* An item on the same dimension that goes first, or PLAN_NO_ITEM: piece p
                       also waits until piece p of `turn` has fully arrived on this rank. Small
                       chunks before large ones: or each would hold up what waits for it. */
     uint8_t order; /* Which share it belongs to. */
     bool last;     /* Of its order: its completion completes a piece of the share. */
     bool flat;     /* Routed: over all dimensions of the group taken together, the first slowest. */
+    bool cyclic;   /* Flat: its primitive translates, but not digit by digit: peers are displaced
+                      with carries. */
+    uint32_t size; /* Positions: of the dimension, or of all of them where it is flat. */
     uint64_t unit_bytes; /* Half a chunk. */
     uint32_t piece_count;
     uint8_t lane_first; /* Its lanes are consecutive, lane_count of the primitive. */
@@ -92,6 +98,7 @@ struct plan {
     uint64_t
         size_bytes; /* V: the whole gathered (unreduced, exchanged) array; permute: a message. */
     int32_t offset[GROUP_DIMENSIONS_MAX]; /* Permute: the displacement in members. */
+    uint32_t peer;                        /* Permute through switches: the same as a position. */
     uint32_t root;                        /* Of the rooted kinds: its rank. */
     struct plan_protocol protocol;
     struct plan_ragged ragged;
@@ -119,7 +126,7 @@ struct plan {
 
 struct plan_request {
     enum collective_kind kind;
-    const char *algorithm; /* NULL or "auto": ring where it closes, else line; "ring-one-way". */
+    const char *algorithm; /* NULL, "auto", or what plan_algorithms() gives. */
     struct group group;
     uint64_t size_bytes;
     uint32_t chunk_count; /* 0: no other op goes chunk by chunk with it. Else the number of chunks
@@ -132,6 +139,9 @@ struct plan_request {
      * all alike. plan_request_links() fills them. */
     uint64_t hop_bytes[GROUP_DIMENSIONS_MAX];
     uint64_t bytes_per_s[GROUP_DIMENSIONS_MAX];
+    /* What the switches along a dimension can do; filled by plan_request_links() too. */
+    bool multicasts[GROUP_DIMENSIONS_MAX];
+    bool reduces[GROUP_DIMENSIONS_MAX];
     uint32_t piece_count; /* 0: by the plan's own rule. */
     struct plan_protocol protocol;
     struct plan_ragged ragged;
@@ -140,8 +150,18 @@ struct plan_request {
 
 struct machine;
 
-/* Fills hop_bytes and bytes_per_s from the machine that the group lies on. */
+/* Fills what the request says of links and switches from the machine that the group lies on. */
 void plan_request_links(const struct machine *machine, struct plan_request *request);
+
+/* Names of algorithms. */
+struct plan_algorithms {
+    char name[PLAN_ALGORITHMS_MAX][PLAN_ALGORITHM_SIZE];
+    uint32_t count;
+};
+
+/* Those that can run a request's kind on its group; "auto" is the first. Where the group has
+ * several levels, "A+B" can be asked for too: a name a level, the innermost first. */
+struct plan_algorithms plan_algorithms(const struct plan_request *request);
 
 /* An algorithm that cannot run on this group is refused with the reason; `where` is its place. */
 enum status plan_build(struct arena *arena, const struct plan_request *request, const char *where,
@@ -159,6 +179,11 @@ uint32_t plan_item_position(const struct plan *plan, const struct plan_item *ite
  * primitive translates. */
 void plan_item_peer(const struct plan *plan, const struct plan_item *item, const uint32_t *at,
                     uint32_t peer, uint32_t *ret_at);
+
+/* The position that lies by a displacement from another: round the ring, or digit by digit where
+ * the item is flat and not cyclic. */
+uint32_t plan_item_displaced(const struct plan *plan, const struct plan_item *item,
+                             uint32_t position, uint32_t displacement);
 
 /* A step of an item, whatever plays it: a primitive, with the units of a ragged exchange, or a
  * script. What the replay and the proof ask. */
@@ -185,7 +210,8 @@ int64_t plan_closed_form_ps(const struct plan *plan, uint64_t bytes_per_s, int64
 static inline bool plan_item_is_uniform(const struct plan *plan, const struct plan_item *item)
 {
     if (item->primitive->routed) {
-        bool closed = item->primitive->translates && plan->ragged_units == NULL;
+        bool closed = item->primitive->translates && !item->cyclic && plan->ragged_units == NULL &&
+                      plan->script == NULL;
         for (uint32_t d = 0; d < plan->group.dimension_count; d++)
             if (item->flat || d == item->dimension)
                 closed =

@@ -5,16 +5,10 @@
 #include "sim/collective/plan.h"
 #include "sim/machine/machine.h"
 
-static bool is_rooted(enum collective_kind kind)
-{
-    return kind == COLLECTIVE_BROADCAST || kind == COLLECTIVE_REDUCE || kind == COLLECTIVE_GATHER ||
-           kind == COLLECTIVE_SCATTER;
-}
-
 /* The root's member number along a dimension; 0 for kinds without one. */
 static uint32_t root_digit(const struct plan *plan, uint32_t dimension)
 {
-    if (!is_rooted(plan->kind)) return 0;
+    if (!collective_is_rooted(plan->kind)) return 0;
     uint32_t rest = plan->root;
     for (uint32_t d = plan->group.dimension_count; d-- > dimension + 1;)
         rest /= plan->group.dimension[d].size;
@@ -28,10 +22,8 @@ static bool covers(const struct plan_item *item, uint32_t dimension)
 
 uint32_t plan_item_size(const struct plan *plan, const struct plan_item *item)
 {
-    uint32_t size = 1;
-    for (uint32_t d = 0; d < plan->group.dimension_count; d++)
-        if (covers(item, d)) size *= plan->group.dimension[d].size;
-    return size;
+    (void)plan;
+    return item->size;
 }
 
 /* Positions are counted digit by digit from the root, so that it stands at 0. */
@@ -49,9 +41,26 @@ uint32_t plan_item_position(const struct plan *plan, const struct plan_item *ite
     return position;
 }
 
+uint32_t plan_item_displaced(const struct plan *plan, const struct plan_item *item,
+                             uint32_t position, uint32_t displacement)
+{
+    if (!item->flat || item->cyclic) return (position + displacement) % item->size;
+    uint32_t displaced = 0, unit = 1;
+    for (uint32_t d = plan->group.dimension_count; d-- > 0;) {
+        uint32_t const size = plan->group.dimension[d].size;
+        displaced += (position % size + displacement % size) % size * unit;
+        position /= size;
+        displacement /= size;
+        unit *= size;
+    }
+    return displaced;
+}
+
 void plan_item_peer(const struct plan *plan, const struct plan_item *item, const uint32_t *at,
                     uint32_t peer, uint32_t *ret_at)
 {
+    bool const displaces = item->primitive->translates && !item->cyclic;
+    if (item->cyclic) peer = (plan_item_position(plan, item, at) + peer) % item->size;
     memcpy(ret_at, at, MACHINE_AXES_MAX * sizeof *at);
     for (uint32_t d = plan->group.dimension_count; d-- > 0;) {
         const struct group_dimension *dimension = &plan->group.dimension[d];
@@ -59,7 +68,7 @@ void plan_item_peer(const struct plan *plan, const struct plan_item *item, const
         uint32_t const own = group_position(dimension, at[dimension->axis]);
         uint32_t digit = peer % dimension->size;
         peer /= dimension->size;
-        digit += item->primitive->translates ? own : root_digit(plan, d);
+        digit += displaces ? own : root_digit(plan, d);
         digit %= dimension->size;
         ret_at[dimension->axis] += digit * dimension->stride;
         ret_at[dimension->axis] -= own * dimension->stride;
@@ -69,7 +78,9 @@ void plan_item_peer(const struct plan *plan, const struct plan_item *item, const
 struct primitive_step plan_step(const struct plan *plan, const struct plan_item *item,
                                 uint32_t lane, uint32_t position, uint32_t step)
 {
-    return item->primitive->step(plan_item_size(plan, item), lane, position, step);
+    struct primitive_step content = item->primitive->step(item->size, lane, position, step);
+    if (item->primitive->kind == COLLECTIVE_PERMUTE) content.peer = plan->peer;
+    return content;
 }
 
 void plan_request_links(const struct machine *machine, struct plan_request *request)
@@ -78,15 +89,20 @@ void plan_request_links(const struct machine *machine, struct plan_request *requ
         uint32_t const axis = request->group.dimension[d].axis;
         uint64_t rate = machine->chip.ici_bytes_per_s;
         int64_t hop_ps = machine->chip.hop_latency_ps;
+        request->multicasts[d] = request->reduces[d] = false;
         if (machine->axis_level[axis] != LEVEL_NONE) {
             const struct level *level = &machine->level[machine->axis_level[axis]];
             rate = UINT64_MAX;
             hop_ps = 0;
+            request->multicasts[d] = request->reduces[d] = true;
             for (uint32_t tier = 0; tier < level->tier_count; tier++) {
                 uint64_t const bundle =
                     level->tier[tier].cable_count * level->tier[tier].cable_bytes_per_s;
                 rate = bundle < rate ? bundle : rate;
                 hop_ps += 2 * level->tier[tier].latency_ps;
+                request->multicasts[d] = request->multicasts[d] && level->tier[tier].multicasts;
+                request->reduces[d] =
+                    request->reduces[d] && level->tier[tier].reduce_flop_per_s > 0;
             }
         }
         request->bytes_per_s[d] = rate;

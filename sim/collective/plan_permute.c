@@ -32,14 +32,61 @@ static enum status counts_fill(struct arena *arena, const struct group_dimension
     return STATUS_OK;
 }
 
+/* Where switches serve a dimension that the displacement crosses, every rank has a target. */
+static bool crosses_switches(const struct plan *plan)
+{
+    for (uint32_t d = 0; d < plan->group.dimension_count; d++)
+        if (plan->group.dimension[d].switched &&
+            plan->offset[d] % (int64_t)plan->group.dimension[d].size != 0)
+            return true;
+    return false;
+}
+
+static enum status routed_build(struct arena *arena, const char *where, struct plan *plan,
+                                struct error *reterr)
+{
+    const struct group *group = &plan->group;
+    uint32_t const ranks = (uint32_t)group_rank_count(group);
+    void *memory = NULL;
+    STATUS_TRY(arena_try(arena, ranks, sizeof(uint32_t), &memory, reterr));
+    uint32_t *ones = memory;
+    for (uint32_t r = 0; r < ranks; r++) ones[r] = 1;
+    for (uint32_t d = 0; d < group->dimension_count; d++) {
+        const struct group_dimension *dimension = &group->dimension[d];
+        int64_t const size = dimension->size;
+        if (!dimension->ring && !dimension->switched && plan->offset[d] != 0)
+            return error_set(reterr, STATUS_UNSUPPORTED, where,
+                             "a permute through switches and along %s, which has no wraparound, "
+                             "at once; do one after the other",
+                             dimension->name);
+        plan->offset[d] = (int32_t)((plan->offset[d] % size + size) % size);
+        plan->peer = plan->peer * dimension->size + (uint32_t)plan->offset[d];
+    }
+    plan->item[0] = (struct plan_item){
+        .primitive = primitive_find(COLLECTIVE_PERMUTE, plan->algorithm, true),
+        .after = PLAN_NO_ITEM,
+        .turn = PLAN_NO_ITEM,
+        .last = true,
+        .flat = true,
+        .size = ranks,
+        .unit_bytes = units_ceil_divide(plan->size_bytes, 2),
+        .piece_count = 1,
+    };
+    plan->lane[0] = (struct plan_lane){.send_count = ones, .arrival_count = ones};
+    plan->item_count = plan->lane_count = plan->order_count = 1;
+    return STATUS_OK;
+}
+
 enum status plan_permute_build(struct arena *arena, const char *where, struct plan *plan,
                                struct error *reterr)
 {
     const struct group *group = &plan->group;
     struct plan_lane lane = {0};
     uint32_t lines = 0, counted = 0;
+    if (crosses_switches(plan)) return routed_build(arena, where, plan, reterr);
     for (uint32_t d = 0; d < group->dimension_count; d++) {
         const struct group_dimension *dimension = &group->dimension[d];
+        if (dimension->switched) continue; /* A whole number of turns. */
         int64_t const distance = way(dimension, plan->offset[d]);
         int64_t const members = distance < 0 ? -distance : distance;
         plan->offset[d] = (int32_t)distance;
@@ -66,8 +113,9 @@ enum status plan_permute_build(struct arena *arena, const char *where, struct pl
     STATUS_TRY(
         counts_fill(arena, &group->dimension[counted], plan->offset[counted], &lane, reterr));
     plan->item[0] = (struct plan_item){
-        .primitive = primitive_find(COLLECTIVE_PERMUTE, plan->algorithm),
+        .primitive = primitive_find(COLLECTIVE_PERMUTE, plan->algorithm, false),
         .dimension = (uint8_t)counted,
+        .size = group->dimension[counted].size,
         .after = PLAN_NO_ITEM,
         .turn = PLAN_NO_ITEM,
         .last = true,

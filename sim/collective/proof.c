@@ -3,49 +3,49 @@
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdio.h>
+#include <string.h>
 
 #include "sim/base/arena.h"
 
-/* Ranks of a box: those at the given positions, proof_any for all. */
+enum { ENTRIES_BEGIN = 4096 };
+
+/* Ranks of a box: those at the given digits, proof_any for all. */
 struct box {
     uint8_t rank[PROOF_RANKS_MAX];
     uint32_t count;
 };
 
-uint32_t proof_rank(const struct proof *proof, const uint32_t position[GROUP_DIMENSIONS_MAX])
+/* What a message does with an atom. */
+enum effect { EFFECT_COPY, EFFECT_ADD, EFFECT_GIVE };
+
+uint32_t proof_rank(const struct proof *proof, const uint32_t at[MACHINE_AXES_MAX])
 {
     uint32_t rank = 0;
-    for (uint32_t d = 0; d < proof->plan->group.dimension_count; d++)
-        rank = rank * proof->plan->group.dimension[d].size + position[d];
+    for (uint32_t d = 0; d < proof->plan->group.dimension_count; d++) {
+        const struct group_dimension *dimension = &proof->plan->group.dimension[d];
+        rank = rank * dimension->size + group_position(dimension, at[dimension->axis]);
+    }
     return rank;
 }
 
-static void box_fill(const struct proof *proof, const uint32_t at[GROUP_DIMENSIONS_MAX],
-                     struct box *ret_box)
+static uint32_t item_index(const struct proof *proof, const struct proof_message *message)
 {
-    ret_box->count = 0;
-    for (uint32_t r = 0; r < proof->rank_count; r++) {
-        bool inside = true;
-        for (uint32_t d = 0; d < proof->plan->group.dimension_count; d++)
-            inside = inside && (at[d] == proof_any || at[d] == proof->position[r][d]);
-        if (inside) ret_box->rank[ret_box->count++] = (uint8_t)r;
-    }
+    return (uint32_t)(message->item - proof->plan->item);
 }
 
-/* The ranks whose data is one chunk of the message's item, as its sender sees it: position `chunk`
- * in the item's dimension; in those already done everything (or, for `done_own`, only the sender's
- * own position), in the others the opposite. */
-static void chunk_fill(const struct proof *proof, const struct proof_message *message,
-                       uint32_t chunk, bool done_own, struct box *ret_box)
+/* The ranks at a position of the message's item; in those other dimensions that `own` names only
+ * where the sender is. */
+static void box_fill(const struct proof *proof, const struct proof_message *message,
+                     uint32_t position, uint32_t own, struct box *ret_box)
 {
-    uint32_t const item = (uint32_t)(message->item - proof->plan->item);
-    uint32_t at[GROUP_DIMENSIONS_MAX] = {0};
-    for (uint32_t d = 0; d < proof->plan->group.dimension_count; d++) {
-        bool const done = (proof->done[item] >> d & 1) != 0;
-        at[d] = done == done_own ? proof->position[message->from][d] : proof_any;
-    }
-    at[message->item->dimension] = chunk;
-    box_fill(proof, at, ret_box);
+    uint32_t const item = item_index(proof, message);
+    uint32_t const mask = proof->digits_mask[own & ~proof_covered(proof->plan, message->item) &
+                                             (PROOF_HALVINGS_MAX - 1)];
+    uint32_t const digits = proof->digits[message->from] & mask;
+    ret_box->count = 0;
+    for (uint32_t r = 0; r < proof->rank_count; r++)
+        if (proof->position[item][r] == position && (proof->digits[r] & mask) == digits)
+            ret_box->rank[ret_box->count++] = (uint8_t)r;
 }
 
 static uint64_t atom_index(const struct proof *proof, const struct proof_message *message,
@@ -67,8 +67,8 @@ enum status proof_refuse(struct proof *proof, const struct proof_message *messag
     va_end(arguments);
     return error_set(proof->reterr, STATUS_INVALID, proof->where,
                      "item %u (%s), piece %u, lane %u, rank %u, step %u: %s",
-                     (unsigned)(message->item - proof->plan->item), message->item->primitive->name,
-                     message->piece, message->lane->lane, message->from, message->step, reason);
+                     item_index(proof, message), message->item->primitive->name, message->piece,
+                     message->lane->lane, message->from, message->step, reason);
 }
 
 static bool is_before(const struct plan *plan, uint32_t item, uint32_t other)
@@ -78,153 +78,204 @@ static bool is_before(const struct plan *plan, uint32_t item, uint32_t other)
     return false;
 }
 
-/* Whether an atom is there for sure when the step begins. */
+/* Whether what a message brought is there for sure when the step begins. */
 static bool is_waited_for(const struct proof *proof, const struct proof_message *message,
                           struct proof_tag tag)
 {
-    uint32_t const item = (uint32_t)(message->item - proof->plan->item);
+    uint32_t const item = item_index(proof, message);
     if (tag.index == 0) return true;
     if (tag.item != item) return is_before(proof->plan, item, tag.item);
-    return tag.lane == message->lane->lane && tag.index <= message->content.arrivals;
+    return tag.index <= message->waited[tag.lane];
 }
 
 static struct proof_tag tag_of(const struct proof *proof, const struct proof_message *message)
 {
-    return (struct proof_tag){(uint8_t)(message->item - proof->plan->item), message->lane->lane,
+    return (struct proof_tag){(uint8_t)item_index(proof, message), message->lane->lane,
                               (uint16_t)message->index};
 }
 
-/* An AllReduce gathers what has been summed: that must be complete, and waited for. */
-static enum status own_check(struct proof *proof, const struct proof_message *message)
+/* Whose contributions are in an atom: in all, and of those for sure when the step begins. */
+static uint64_t atom_who(const struct proof *proof, const struct proof_atom *atom,
+                         const struct proof_message *message, uint64_t *ret_sure)
 {
-    uint64_t const all =
-        proof->rank_count == 64 ? UINT64_MAX : (UINT64_C(1) << proof->rank_count) - 1;
-    for (uint32_t h = 0; h < proof->halvings; h++) {
-        const struct proof_atom *sum =
-            &proof->sum[atom_index(proof, message, message->from, message->from, h)];
-        if (sum->who != all || !is_waited_for(proof, message, sum->tag))
-            return proof_refuse(proof, message, "gathers a sum before it is complete");
+    uint64_t who = atom->who, sure = atom->who;
+    for (uint32_t e = atom->entry; e != 0; e = proof->entry[e].next) {
+        who |= proof->entry[e].who;
+        if (message != NULL && is_waited_for(proof, message, proof->entry[e].tag))
+            sure |= proof->entry[e].who;
     }
+    if (ret_sure != NULL) *ret_sure = sure;
+    return who;
+}
+
+static enum status atom_add(struct proof *proof, const struct proof_message *message,
+                            struct proof_atom *atom, uint64_t who)
+{
+    if (proof->entry_count == proof->entry_capacity) {
+        uint32_t const capacity =
+            proof->entry_capacity == 0 ? ENTRIES_BEGIN : 2 * proof->entry_capacity;
+        void *memory = NULL;
+        STATUS_TRY(arena_try(proof->arena, capacity, sizeof *proof->entry, &memory, proof->reterr));
+        if (proof->entry_count > 0)
+            memcpy(memory, proof->entry, proof->entry_count * sizeof *proof->entry);
+        proof->entry = memory;
+        proof->entry_capacity = capacity;
+        if (proof->entry_count == 0) proof->entry_count = 1; /* 0 is none. */
+    }
+    proof->entry[proof->entry_count] =
+        (struct proof_entry){who, tag_of(proof, message), atom->entry};
+    atom->entry = proof->entry_count++;
     return STATUS_OK;
 }
 
-static enum status gather_atom(struct proof *proof, const struct proof_message *message,
-                               uint32_t source, uint32_t halving)
+/* A finished value goes to somebody who lacks it. */
+static enum status atom_copy(struct proof *proof, const struct proof_message *message,
+                             uint32_t chunk, struct proof_atom *mine, struct proof_atom *theirs)
 {
-    const struct proof_atom *mine =
-        &proof->gather[atom_index(proof, message, message->from, source, halving)];
-    struct proof_atom *theirs =
-        &proof->gather[atom_index(proof, message, message->to, source, halving)];
-    if (mine->who == 0 || !is_waited_for(proof, message, mine->tag))
+    uint64_t sure = 0;
+    (void)atom_who(proof, mine, message, &sure);
+    bool const sums =
+        proof->plan->kind == COLLECTIVE_ALL_REDUCE || proof->plan->kind == COLLECTIVE_REDUCE;
+    if (sure != proof->all && sums && sure != 0)
+        return proof_refuse(proof, message, "gathers a sum before it is complete");
+    if (sure != proof->all)
         return proof_refuse(proof, message, "sends what rank %u contributes before it has come",
-                            source);
-    if (theirs->who != 0)
+                            chunk);
+    if (atom_who(proof, theirs, NULL, NULL) == proof->all)
         return proof_refuse(proof, message, "brings rank %u what it has of rank %u already",
-                            message->to, source);
-    if (proof->sum != NULL && mine->tag.index == 0) STATUS_TRY(own_check(proof, message));
-    *theirs = (struct proof_atom){1, tag_of(proof, message)};
-    return STATUS_OK;
+                            message->to, chunk);
+    *theirs = (struct proof_atom){0};
+    return atom_add(proof, message, theirs, proof->all);
 }
 
-static enum status sum_atom(struct proof *proof, const struct proof_message *message,
-                            uint32_t destination, uint32_t halving)
+/* A partial sum is added to another. Whoever gives it away has it no longer; who keeps it sends
+ * what it has waited for, and what comes later is not in it. */
+static enum status atom_sum(struct proof *proof, const struct proof_message *message,
+                            enum effect effect, uint32_t chunk, struct proof_atom *mine,
+                            struct proof_atom *theirs)
 {
-    struct proof_atom *mine =
-        &proof->sum[atom_index(proof, message, message->from, destination, halving)];
-    struct proof_atom *theirs =
-        &proof->sum[atom_index(proof, message, message->to, destination, halving)];
-    if (mine->who == 0)
-        return proof_refuse(proof, message, "would add its part for rank %u a second time",
-                            destination);
-    if (!is_waited_for(proof, message, mine->tag))
+    uint64_t sure = 0;
+    uint64_t const who = atom_who(proof, mine, message, &sure);
+    if (who == 0)
+        return proof_refuse(proof, message, "would add its part for rank %u a second time", chunk);
+    if (sure == 0 || (effect == EFFECT_GIVE && sure != who))
         return proof_refuse(proof, message, "sends a sum for rank %u that it does not wait for",
-                            destination);
-    if ((theirs->who & mine->who) != 0)
+                            chunk);
+    if ((atom_who(proof, theirs, NULL, NULL) & sure) != 0)
         return proof_refuse(proof, message, "adds a part for rank %u that is in the sum already",
-                            destination);
-    theirs->who |= mine->who;
-    theirs->tag = tag_of(proof, message);
-    mine->who = 0;
+                            chunk);
+    STATUS_TRY(atom_add(proof, message, theirs, sure));
+    if (effect == EFFECT_GIVE) *mine = (struct proof_atom){0};
     return STATUS_OK;
 }
 
 static enum status exchange_atom(struct proof *proof, const struct proof_message *message,
                                  uint32_t source, uint32_t destination, uint32_t halving)
 {
-    struct proof_atom *atom =
-        &proof->where_is[atom_index(proof, message, source, destination, halving)];
-    if (atom->who != message->from || !is_waited_for(proof, message, atom->tag))
+    struct proof_place *place =
+        &proof->place[atom_index(proof, message, source, destination, halving)];
+    if (place->rank != message->from || !is_waited_for(proof, message, place->tag))
         return proof_refuse(proof, message, "sends what rank %u has for rank %u without having it",
                             source, destination);
-    *atom = (struct proof_atom){message->to, tag_of(proof, message)};
+    *place = (struct proof_place){message->to, tag_of(proof, message)};
     return STATUS_OK;
 }
 
-static enum status move_halving(struct proof *proof, const struct proof_message *message,
-                                const struct box *sources, const struct box *destinations,
-                                uint32_t halving)
+static enum effect effect_of(const struct plan_item *item, const struct primitive_move *move)
 {
+    enum collective_kind const kind = item->primitive->kind;
+    if (kind == COLLECTIVE_REDUCE_SCATTER || kind == COLLECTIVE_REDUCE) return EFFECT_GIVE;
+    if (kind == COLLECTIVE_ALL_REDUCE && move->source == primitive_any) return EFFECT_ADD;
+    return EFFECT_COPY;
+}
+
+/* Whether a move names what its kind has to, within the dimension. */
+static bool is_named(const struct proof_message *message, const struct primitive_move *move)
+{
+    uint32_t const size = message->item->size;
+    bool source = false, destination = true;
     switch (message->item->primitive->kind) {
     case COLLECTIVE_ALL_GATHER:
-        for (uint32_t i = 0; i < sources->count; i++)
-            STATUS_TRY(gather_atom(proof, message, sources->rank[i], halving));
-        return STATUS_OK;
-    case COLLECTIVE_REDUCE_SCATTER:
-        for (uint32_t i = 0; i < destinations->count; i++)
-            STATUS_TRY(sum_atom(proof, message, destinations->rank[i], halving));
-        return STATUS_OK;
+    case COLLECTIVE_GATHER:
+        source = true;
+        destination = false;
+        break;
     case COLLECTIVE_ALL_TO_ALL:
-        for (uint32_t i = 0; i < sources->count; i++)
-            for (uint32_t j = 0; j < destinations->count; j++)
-                STATUS_TRY(exchange_atom(proof, message, sources->rank[i], destinations->rank[j],
-                                         halving));
-        return STATUS_OK;
-    case COLLECTIVE_PERMUTE: /* The place where the legs lead to is all there is to it. */
+        source = true;
+        break;
     case COLLECTIVE_ALL_REDUCE:
+        source = move->source == 0;
+        break;
+    case COLLECTIVE_REDUCE_SCATTER:
+    case COLLECTIVE_PERMUTE:
     case COLLECTIVE_BROADCAST:
     case COLLECTIVE_REDUCE:
-    case COLLECTIVE_GATHER:
     case COLLECTIVE_SCATTER:
     case COLLECTIVE_KIND_COUNT:
         break;
     }
-    return STATUS_OK;
-}
-
-/* Whether a move names what its kind has to, within the dimension. */
-static bool is_named(const struct proof *proof, const struct proof_message *message,
-                     const struct primitive_move *move)
-{
-    uint32_t const size = proof->plan->group.dimension[message->item->dimension].size;
-    enum collective_kind const kind = message->item->primitive->kind;
-    bool const source = kind != COLLECTIVE_REDUCE_SCATTER;
-    bool const destination = kind != COLLECTIVE_ALL_GATHER;
     return (source ? move->source < size : move->source == primitive_any) &&
            (destination ? move->destination < size : move->destination == primitive_any) &&
            move->halves >= 1 && move->halves <= PRIMITIVE_HALVES;
 }
 
+static bool has_halving(const struct proof *proof, const struct proof_message *message,
+                        const struct primitive_move *move, uint32_t halving)
+{
+    uint32_t const level = proof->level[item_index(proof, message)];
+    return (move->halves >> (halving >> level & 1) & 1) != 0;
+}
+
+static enum status move_exchange(struct proof *proof, const struct proof_message *message,
+                                 const struct primitive_move *move)
+{
+    uint32_t const done = proof->done[item_index(proof, message)];
+    struct box sources, destinations;
+    box_fill(proof, message, move->source, ~done, &sources);
+    box_fill(proof, message, move->destination, done, &destinations);
+    for (uint32_t h = 0; h < proof->halvings; h++) {
+        if (!has_halving(proof, message, move, h)) continue;
+        for (uint32_t i = 0; i < sources.count; i++)
+            for (uint32_t j = 0; j < destinations.count; j++)
+                STATUS_TRY(exchange_atom(proof, message, sources.rank[i], destinations.rank[j], h));
+    }
+    return STATUS_OK;
+}
+
+static enum status move_atoms(struct proof *proof, const struct proof_message *message,
+                              const struct primitive_move *move)
+{
+    enum effect const effect = effect_of(message->item, move);
+    bool const by_source = move->destination == primitive_any;
+    struct box chunk;
+    box_fill(proof, message, by_source ? move->source : move->destination,
+             proof->scattered[item_index(proof, message)], &chunk);
+    for (uint32_t i = 0; i < chunk.count * proof->halvings; i++) {
+        uint32_t const rank = chunk.rank[i / proof->halvings], h = i % proof->halvings;
+        if (!has_halving(proof, message, move, h)) continue;
+        struct proof_atom *mine = &proof->atom[atom_index(proof, message, message->from, rank, h)];
+        struct proof_atom *theirs = &proof->atom[atom_index(proof, message, message->to, rank, h)];
+        STATUS_TRY(effect == EFFECT_COPY ? atom_copy(proof, message, rank, mine, theirs)
+                                         : atom_sum(proof, message, effect, rank, mine, theirs));
+    }
+    return STATUS_OK;
+}
+
 enum status proof_deliver(struct proof *proof, const struct proof_message *message)
 {
     const struct plan_item *item = message->item;
-    uint32_t const size = proof->plan->group.dimension[item->dimension].size;
-    uint32_t const position = proof->position[message->from][item->dimension];
-    uint32_t const level = proof->level[item - proof->plan->item];
+    enum collective_kind const kind = item->primitive->kind;
+    uint32_t const position = proof->position[item_index(proof, message)][message->from];
     uint32_t units = 0;
     for (uint32_t m = 0; m < message->content.move_count; m++) {
         struct primitive_move const move =
-            item->primitive->move(size, message->lane->lane, position, message->step, m);
-        if (item->primitive->kind != COLLECTIVE_PERMUTE && !is_named(proof, message, &move))
-            return proof_refuse(proof, message, "move %u names no chunk", m);
-        struct box sources = {0}, destinations = {0};
-        if (item->primitive->kind != COLLECTIVE_REDUCE_SCATTER)
-            chunk_fill(proof, message, move.source, false, &sources);
-        if (item->primitive->kind != COLLECTIVE_ALL_GATHER)
-            chunk_fill(proof, message, move.destination, true, &destinations);
-        for (uint32_t h = 0; h < proof->halvings; h++)
-            if ((move.halves >> (h >> level & 1) & 1) != 0)
-                STATUS_TRY(move_halving(proof, message, &sources, &destinations, h));
+            proof_move(proof->plan, item, message->lane->lane, position, message->step, m);
         units += (uint32_t)(move.halves & 1) + (move.halves >> 1 & 1);
+        if (kind == COLLECTIVE_PERMUTE) continue; /* The place where it leads to is all of it. */
+        if (!is_named(message, &move))
+            return proof_refuse(proof, message, "move %u names no chunk", m);
+        STATUS_TRY(kind == COLLECTIVE_ALL_TO_ALL ? move_exchange(proof, message, &move)
+                                                 : move_atoms(proof, message, &move));
     }
     if (units != message->content.units)
         return proof_refuse(proof, message, "announces %u half chunks and moves %u",
@@ -232,79 +283,54 @@ enum status proof_deliver(struct proof *proof, const struct proof_message *messa
     return STATUS_OK;
 }
 
-enum status proof_end(struct proof *proof)
+/* One atom of a sum in the switches: all senders' parts, which must not overlap. */
+static enum status sum_everywhere(struct proof *proof, const struct proof_message *messages,
+                                  uint32_t count, uint32_t chunk, uint32_t halving)
 {
-    const struct plan *plan = proof->plan;
-    uint32_t const n = proof->rank_count;
-    uint64_t const all = n == 64 ? UINT64_MAX : (UINT64_C(1) << n) - 1;
-    uint64_t const sets =
-        plan->item_count == 0 ? 0 : (uint64_t)plan->order_count * plan->item[0].piece_count;
-    for (uint64_t i = 0; i < sets * n * n * proof->halvings; i++) {
-        uint32_t const b = (uint32_t)(i / proof->halvings % n);
-        uint32_t const a = (uint32_t)(i / proof->halvings / n % n);
-        if (proof->gather != NULL && proof->gather[i].who == 0)
-            return error_set(proof->reterr, STATUS_INVALID, proof->where,
-                             "rank %u never gets what rank %u contributes", a, b);
-        if (proof->sum != NULL && a == b && proof->sum[i].who != all)
-            return error_set(proof->reterr, STATUS_INVALID, proof->where,
-                             "the sum of rank %u lacks contributions", a);
-        if (proof->where_is != NULL && proof->where_is[i].who != b)
-            return error_set(proof->reterr, STATUS_INVALID, proof->where,
-                             "rank %u never gets what rank %u has for it", b, a);
+    uint64_t total = 0;
+    for (uint32_t i = 0; i < count; i++) {
+        uint64_t sure = 0;
+        const struct proof_atom *mine =
+            &proof->atom[atom_index(proof, &messages[i], messages[i].from, chunk, halving)];
+        uint64_t const who = atom_who(proof, mine, &messages[i], &sure);
+        if (sure == 0 || sure != who)
+            return proof_refuse(proof, &messages[i],
+                                "sends a sum for rank %u that it does not wait for", chunk);
+        if ((total & sure) != 0)
+            return proof_refuse(proof, &messages[i],
+                                "adds a part for rank %u that is in the sum already", chunk);
+        total |= sure;
+    }
+    for (uint32_t i = 0; i < count; i++) {
+        struct proof_atom *mine =
+            &proof->atom[atom_index(proof, &messages[i], messages[i].from, chunk, halving)];
+        *mine = (struct proof_atom){0};
+        STATUS_TRY(atom_add(proof, &messages[i], mine, total));
     }
     return STATUS_OK;
 }
 
-static enum status atoms_create(struct arena *arena, struct proof *proof, uint64_t count,
-                                struct proof_atom **ret_atoms)
+enum status proof_all_reduce(struct proof *proof, const struct proof_message *messages,
+                             uint32_t count)
 {
-    void *memory = NULL;
-    STATUS_TRY(arena_try(arena, count, sizeof(struct proof_atom), &memory, proof->reterr));
-    *ret_atoms = memory;
-    return STATUS_OK;
-}
-
-static void atoms_begin(struct proof *proof, uint64_t count)
-{
-    uint32_t const n = proof->rank_count;
-    for (uint64_t i = 0; i < count; i++) {
-        uint32_t const b = (uint32_t)(i / proof->halvings % n);
-        uint32_t const a = (uint32_t)(i / proof->halvings / n % n);
-        if (proof->sum != NULL) proof->sum[i].who = UINT64_C(1) << a;
-        if (proof->gather != NULL) proof->gather[i].who = a == b;
-        if (proof->where_is != NULL) proof->where_is[i].who = a;
+    const struct proof_message *first = &messages[0];
+    uint32_t units = 0;
+    for (uint32_t m = 0; m < first->content.move_count; m++) {
+        struct primitive_move const move =
+            proof_move(proof->plan, first->item, first->lane->lane, 0, first->step, m);
+        struct box chunk;
+        if (!is_named(first, &move) || move.source != primitive_any)
+            return proof_refuse(proof, first, "move %u names no chunk", m);
+        box_fill(proof, first, move.destination, proof->scattered[item_index(proof, first)],
+                 &chunk);
+        for (uint32_t h = 0; h < proof->halvings; h++)
+            for (uint32_t i = 0; has_halving(proof, first, &move, h) && i < chunk.count; i++)
+                STATUS_TRY(sum_everywhere(proof, messages, count, chunk.rank[i], h));
+        units += (uint32_t)(move.halves & 1) + (move.halves >> 1 & 1);
     }
-}
-
-enum status proof_create(struct arena *arena, const struct plan *plan, const char *where,
-                         struct proof *ret_proof, struct error *reterr)
-{
-    struct proof proof = {.plan = plan, .where = where, .reterr = reterr};
-    proof.rank_count = (uint32_t)group_rank_count(&plan->group);
-    proof.halvings = UINT32_C(1) << plan->group.dimension_count;
-    for (uint32_t r = 0; r < proof.rank_count; r++) {
-        uint32_t rest = r;
-        for (uint32_t d = plan->group.dimension_count; d-- > 0;) {
-            proof.position[r][d] = rest % plan->group.dimension[d].size;
-            rest /= plan->group.dimension[d].size;
-        }
-    }
-    for (uint32_t i = 0; i < plan->item_count; i++)
-        for (uint32_t at = plan->item[i].after; at != PLAN_NO_ITEM; at = plan->item[at].after) {
-            if (plan->item[at].primitive->kind != plan->item[i].primitive->kind) continue;
-            proof.level[i]++;
-            proof.done[i] |= (uint8_t)(1u << plan->item[at].dimension);
-        }
-    uint64_t count = plan->item_count == 0 ? 0 : plan->item[0].piece_count;
-    count *= (uint64_t)plan->order_count * proof.rank_count * proof.rank_count * proof.halvings;
-    bool const reduces =
-        plan->kind == COLLECTIVE_REDUCE_SCATTER || plan->kind == COLLECTIVE_ALL_REDUCE;
-    bool const gathers = plan->kind == COLLECTIVE_ALL_GATHER || plan->kind == COLLECTIVE_ALL_REDUCE;
-    if (reduces) STATUS_TRY(atoms_create(arena, &proof, count, &proof.sum));
-    if (gathers) STATUS_TRY(atoms_create(arena, &proof, count, &proof.gather));
-    if (plan->kind == COLLECTIVE_ALL_TO_ALL)
-        STATUS_TRY(atoms_create(arena, &proof, count, &proof.where_is));
-    atoms_begin(&proof, count);
-    *ret_proof = proof;
+    for (uint32_t i = 0; i < count; i++)
+        if (units != messages[i].content.units)
+            return proof_refuse(proof, &messages[i], "announces %u half chunks and moves %u",
+                                messages[i].content.units, units);
     return STATUS_OK;
 }

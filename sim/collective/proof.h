@@ -3,8 +3,11 @@
  *
  * The array is split into atoms: what one rank contributes, or ends up with, or has for another;
  * and each of these in two for every dimension, as an even ring splits a chunk in halves. Pieces of
- * an order are apart. What a rank may send must not depend on luck, so every atom remembers the
- * message that brought it, and only messages that the step waits for count.
+ * an order are apart. An atom at a rank is the set of those whose contributions are in it: a sum
+ * that is complete holds all of them, and so does what a gather or a broadcast begins with.
+ *
+ * What a rank may send must not depend on luck, so what each message brought is kept apart, and
+ * only messages that the step waits for count.
  */
 #ifndef SIM_COLLECTIVE_PROOF_H
 #define SIM_COLLECTIVE_PROOF_H
@@ -14,6 +17,7 @@
 
 #include "sim/base/status.h"
 #include "sim/collective/plan.h"
+#include "sim/machine/machine.h"
 
 struct arena;
 
@@ -30,9 +34,22 @@ struct proof_tag {
     uint16_t index;
 };
 
-/* One atom at one rank. Gathers: whether it is held. Sums: who has contributed. */
-struct proof_atom {
+/* What one message added to an atom. */
+struct proof_entry {
     uint64_t who;
+    struct proof_tag tag;
+    uint32_t next; /* In proof.entry; 0: the last. */
+};
+
+/* One atom at one rank: whose contributions it holds. */
+struct proof_atom {
+    uint64_t who;   /* There from the start, */
+    uint32_t entry; /* and what messages added. 0: nothing. */
+};
+
+/* AllToAll: where an atom is. */
+struct proof_place {
+    uint32_t rank;
     struct proof_tag tag;
 };
 
@@ -44,27 +61,42 @@ struct proof_message {
     uint32_t piece, step;
     uint32_t index; /* It is the receiver's index-th of this lane and piece, from 1. */
     struct primitive_step content;
+    uint16_t waited[PRIMITIVE_LANES_MAX]; /* Arrivals of this piece that it or an earlier step of
+                                             its lane has waited for, by lane of the item. */
 };
 
 struct proof {
     const struct plan *plan;
     const char *where;
+    struct arena *arena;
     uint32_t rank_count;
-    uint32_t halvings; /* 2^dimensions */
-    uint32_t position[PROOF_RANKS_MAX][GROUP_DIMENSIONS_MAX];
-    uint8_t level[PLAN_ITEMS_MAX]; /* Items of the same kind before it in its chain. */
-    uint8_t done[PLAN_ITEMS_MAX];  /* Bits: dimensions that those have covered. */
-    struct proof_atom *sum;        /* [piece][rank][destination][halving] */
-    struct proof_atom *gather;     /* [piece][rank][source][halving] */
-    struct proof_atom *where_is; /* AllToAll: [piece][source][destination][halving]; who = rank. */
+    uint64_t all;                                   /* A bit for every rank. */
+    uint32_t halvings;                              /* 2^dimensions */
+    uint32_t at[PROOF_RANKS_MAX][MACHINE_AXES_MAX]; /* Coordinates on the machine. */
+    uint32_t digit[PROOF_RANKS_MAX][GROUP_DIMENSIONS_MAX];
+    uint32_t digits[PROOF_RANKS_MAX];         /* The same, a byte each, */
+    uint32_t digits_mask[PROOF_HALVINGS_MAX]; /* and masks for sets of dimensions, as bits. */
+    uint8_t position[PLAN_ITEMS_MAX][PROOF_RANKS_MAX]; /* In an item, of a rank; */
+    uint8_t level[PLAN_ITEMS_MAX];     /* items of the same kind before it in its chain; */
+    uint8_t scattered[PLAN_ITEMS_MAX]; /* bits: dimensions along which ranks hold different parts
+                                          when it begins; */
+    uint8_t done[PLAN_ITEMS_MAX];      /* AllToAll, bits: dimensions already exchanged over. */
+    struct proof_atom *atom;           /* [piece][rank][chunk][halving] */
+    struct proof_place *place;         /* AllToAll: [piece][source][destination][halving] */
+    struct proof_entry *entry;
+    uint32_t entry_count, entry_capacity;
     struct error *reterr;
 };
 
 enum status proof_create(struct arena *arena, const struct plan *plan, const char *where,
                          struct proof *ret_proof, struct error *reterr);
 
-/* Moves what a message carries, or refuses it. */
+/* Moves what a message carries to `to`, or refuses it. */
 enum status proof_deliver(struct proof *proof, const struct proof_message *message);
+
+/* Adds what the messages carry in the switches and gives every sender the sum. */
+enum status proof_all_reduce(struct proof *proof, const struct proof_message *messages,
+                             uint32_t count);
 
 /* Whether everything is where the kind promises it. */
 enum status proof_end(struct proof *proof);
@@ -72,7 +104,32 @@ enum status proof_end(struct proof *proof);
 enum status proof_refuse(struct proof *proof, const struct proof_message *message,
                          const char *format, ...) __attribute__((format(printf, 3, 4)));
 
-/* The rank at these positions. */
-uint32_t proof_rank(const struct proof *proof, const uint32_t position[GROUP_DIMENSIONS_MAX]);
+/* The rank at these coordinates of the machine. */
+uint32_t proof_rank(const struct proof *proof, const uint32_t at[MACHINE_AXES_MAX]);
+
+/* Follows a lane's legs from a rank. False: they leave the machine, or end between members. */
+bool proof_legs(const struct proof *proof, uint32_t rank, const struct plan_lane *lane,
+                uint32_t *ret_receiver);
+
+/* Plays a plan of at most PROOF_RANKS_MAX ranks and says what is wrong with it, if anything. */
+enum status proof_play(struct arena *arena, const struct plan *plan, const char *where,
+                       struct error *reterr);
+
+/* What can be said of a plan without playing it: its shares make up the array, translating
+ * primitives translate, chunks are computed once. */
+enum status proof_forms(const struct plan *plan, const char *where, struct error *reterr);
+
+/* A move of a message, as a position sees it: translated where the primitive is. */
+struct primitive_move proof_move(const struct plan *plan, const struct plan_item *item,
+                                 uint32_t lane, uint32_t position, uint32_t step, uint32_t move);
+
+/* The chunk that a position computes as its `index`-th. */
+uint32_t proof_chunk_at(const struct plan *plan, const struct plan_item *item, uint32_t position,
+                        uint32_t index);
+
+/* Bits: the dimensions that an item covers, and those along which ranks hold different parts of
+ * its share when it begins. */
+uint32_t proof_covered(const struct plan *plan, const struct plan_item *item);
+uint32_t proof_scattered(const struct plan *plan, const struct plan_item *item);
 
 #endif

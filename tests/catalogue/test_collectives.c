@@ -32,13 +32,14 @@ static void every_primitive_can_be_found_and_says_where_it_comes_from(void **sta
     (void)state;
     for (uint32_t i = 0; i < primitive_count; i++) {
         const struct primitive *primitive = primitive_table[i];
-        assert_ptr_equal(primitive_find(primitive->kind, primitive->algorithm), primitive);
+        assert_ptr_equal(primitive_find(primitive->kind, primitive->algorithm, primitive->routed),
+                         primitive);
         assert_true(strlen(primitive->help) > 10);
         assert_true(strlen(primitive->source) > 10);
         assert_true((primitive->chunk_at != NULL) ==
                     (primitive->kind == COLLECTIVE_REDUCE_SCATTER));
     }
-    assert_null(primitive_find(COLLECTIVE_ALL_GATHER, "rings"));
+    assert_null(primitive_find(COLLECTIVE_ALL_GATHER, "rings", false));
 }
 
 static const enum collective_kind kinds[] = {COLLECTIVE_ALL_GATHER, COLLECTIVE_REDUCE_SCATTER,
@@ -124,7 +125,7 @@ static void refuses(const struct primitive *canary, uint32_t size, const char *r
 
 static struct primitive copy_of(enum collective_kind kind, const char *algorithm)
 {
-    const struct primitive *primitive = primitive_find(kind, algorithm);
+    const struct primitive *primitive = primitive_find(kind, algorithm, false);
     assert_non_null(primitive);
     return *primitive;
 }
@@ -148,7 +149,7 @@ static struct primitive_step whole_step(uint32_t size, uint32_t lane, uint32_t p
                                         uint32_t step)
 {
     struct primitive_step whole =
-        primitive_find(COLLECTIVE_ALL_GATHER, "ring")->step(size, lane, position, step);
+        primitive_find(COLLECTIVE_ALL_GATHER, "ring", false)->step(size, lane, position, step);
     whole.units = 2;
     return whole;
 }
@@ -156,8 +157,8 @@ static struct primitive_step whole_step(uint32_t size, uint32_t lane, uint32_t p
 static struct primitive_move whole_gather(uint32_t size, uint32_t lane, uint32_t position,
                                           uint32_t step, uint32_t move)
 {
-    struct primitive_move whole =
-        primitive_find(COLLECTIVE_ALL_GATHER, "ring")->move(size, lane, position, step, move);
+    struct primitive_move whole = primitive_find(COLLECTIVE_ALL_GATHER, "ring", false)
+                                      ->move(size, lane, position, step, move);
     whole.halves = PRIMITIVE_HALVES;
     return whole;
 }
@@ -177,7 +178,7 @@ static struct primitive_step eager_step(uint32_t size, uint32_t lane, uint32_t p
                                         uint32_t step)
 {
     struct primitive_step eager =
-        primitive_find(COLLECTIVE_ALL_GATHER, "ring")->step(size, lane, position, step);
+        primitive_find(COLLECTIVE_ALL_GATHER, "ring", false)->step(size, lane, position, step);
     eager.arrivals = 0;
     return eager;
 }
@@ -186,7 +187,7 @@ static struct primitive_step stuck_step(uint32_t size, uint32_t lane, uint32_t p
                                         uint32_t step)
 {
     struct primitive_step stuck =
-        primitive_find(COLLECTIVE_ALL_GATHER, "ring")->step(size, lane, position, step);
+        primitive_find(COLLECTIVE_ALL_GATHER, "ring", false)->step(size, lane, position, step);
     stuck.arrivals += position > 0 || step > 0;
     return stuck;
 }
@@ -205,7 +206,7 @@ static struct primitive_step whole_reduction_step(uint32_t size, uint32_t lane, 
                                                   uint32_t step)
 {
     struct primitive_step whole =
-        primitive_find(COLLECTIVE_REDUCE_SCATTER, "ring")->step(size, lane, position, step);
+        primitive_find(COLLECTIVE_REDUCE_SCATTER, "ring", false)->step(size, lane, position, step);
     whole.units = 2;
     return whole;
 }
@@ -213,8 +214,8 @@ static struct primitive_step whole_reduction_step(uint32_t size, uint32_t lane, 
 static struct primitive_move whole_reduction(uint32_t size, uint32_t lane, uint32_t position,
                                              uint32_t step, uint32_t move)
 {
-    struct primitive_move whole =
-        primitive_find(COLLECTIVE_REDUCE_SCATTER, "ring")->move(size, lane, position, step, move);
+    struct primitive_move whole = primitive_find(COLLECTIVE_REDUCE_SCATTER, "ring", false)
+                                      ->move(size, lane, position, step, move);
     whole.halves = PRIMITIVE_HALVES;
     return whole;
 }
@@ -279,7 +280,9 @@ static uint32_t always_none(uint32_t size, uint32_t lane, uint32_t position)
 
 static uint32_t one_more(uint32_t size, uint32_t lane, uint32_t position)
 {
-    return primitive_find(COLLECTIVE_ALL_TO_ALL, "line")->arrival_count(size, lane, position) + 1;
+    return primitive_find(COLLECTIVE_ALL_TO_ALL, "line", false)
+               ->arrival_count(size, lane, position) +
+           1;
 }
 
 static void counts_that_are_not_those_announced_are_refused(void **state)

@@ -57,7 +57,7 @@ static void what_cannot_run_is_refused_with_the_reason(void **state)
     is_refused(state, request, STATUS_NOT_FOUND, "did you mean \"ring\"?");
     request.kind = COLLECTIVE_ALL_TO_ALL;
     request.algorithm = "ring-one-way";
-    is_refused(state, request, STATUS_NOT_FOUND, "(auto, line, ring)");
+    is_refused(state, request, STATUS_NOT_FOUND, "(auto, direct, line, ring");
     request.kind = COLLECTIVE_PERMUTE;
     request.algorithm = "ring";
     is_refused(state, request, STATUS_NOT_FOUND, "for Permute");
@@ -294,8 +294,8 @@ static void broken_reductions_are_caught(void **state)
     bad.lane_count = 2;
     is_caught(&bad, "never gets");
     bad = good;
-    bad.item[0].primitive = primitive_find(COLLECTIVE_ALL_GATHER, "ring");
-    is_caught(&bad, "not whole multiples");
+    bad.item[0].primitive = primitive_find(COLLECTIVE_ALL_GATHER, "ring", false);
+    is_caught(&bad, "carries");
     struct plan far = shift(state, &ring16, 3, 0, 0);
     far.lane[0].leg[0].hops = 2;
     is_caught(&far, "does not send where it should");

@@ -251,7 +251,7 @@ static void an_axis_is_estimated_by_its_closed_form(void **state)
     for (uint32_t k = 0; k < sizeof kinds / sizeof *kinds; k++)
         for (uint32_t a = 0; a < sizeof algorithms / sizeof *algorithms; a++) {
             if (primitive_find(kinds[k] == COLLECTIVE_ALL_REDUCE ? COLLECTIVE_ALL_GATHER : kinds[k],
-                               algorithms[a]) == NULL)
+                               algorithms[a], false) == NULL)
                 continue;
             struct plan built;
             double const got =

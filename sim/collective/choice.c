@@ -1,0 +1,355 @@
+#include "sim/collective/choice.h"
+
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "sim/base/name.h"
+#include "sim/base/units.h"
+
+enum { NAME_SIZE = PLAN_ALGORITHM_SIZE };
+
+static const char flat_prefix[] = "flat-";
+
+/* What is being chosen, and why it cannot be. */
+struct chooser {
+    const struct plan_request *request;
+    struct choice choice;
+    const char *name[GROUP_DIMENSIONS_MAX]; /* By dimension; NULL: auto. */
+    bool strict;                            /* Every dimension has to have what it names. */
+    bool found;                             /* Some primitive has that name, */
+    bool used;                              /* and was taken. */
+    char reason[160];
+};
+
+struct levels levels_of(const struct group *group)
+{
+    struct levels levels = {.grid_count = 0};
+    for (uint32_t d = 0; d < group->dimension_count; d++) {
+        const struct group_dimension *at = &group->dimension[d];
+        if (!at->switched) {
+            levels.grid[levels.grid_count++] = (uint8_t)d;
+            continue;
+        }
+        uint32_t place = levels.outer_count++;
+        for (; place > 0; place--) {
+            const struct group_dimension *other = &group->dimension[levels.outer[place - 1]];
+            if (other->axis > at->axis || (other->axis == at->axis && other->stride > at->stride))
+                break;
+            levels.outer[place] = levels.outer[place - 1];
+        }
+        levels.outer[place] = (uint8_t)d;
+    }
+    return levels;
+}
+
+static uint32_t level_count(const struct levels *levels)
+{
+    return levels->outer_count + (levels->grid_count > 0);
+}
+
+static bool refuse(struct chooser *chooser, const char *format, ...)
+    __attribute__((format(printf, 2, 3)));
+
+static bool refuse(struct chooser *chooser, const char *format, ...)
+{
+    va_list arguments;
+    va_start(arguments, format);
+    (void)vsnprintf(chooser->reason, sizeof chooser->reason, format, arguments);
+    va_end(arguments);
+    return false;
+}
+
+/* Whether the switches along a dimension do what a primitive asks of them. */
+static bool network_serves(const struct chooser *chooser, const struct primitive *primitive,
+                           uint32_t dimension)
+{
+    const struct plan_request *request = chooser->request;
+    switch (primitive->network) {
+    case PRIMITIVE_NETWORK_NONE:
+        return true;
+    case PRIMITIVE_NETWORK_MULTICAST:
+        return request->multicasts[dimension];
+    case PRIMITIVE_NETWORK_REDUCE:
+        return request->reduces[dimension];
+    case PRIMITIVE_NETWORK_ALL_REDUCE:
+        return request->multicasts[dimension] && request->reduces[dimension];
+    }
+    return false;
+}
+
+/* A primitive of this name for a dimension, or for all together; NULL if there is none. */
+static const struct primitive *find(const struct chooser *chooser, enum collective_kind kind,
+                                    uint32_t dimension, const char *name)
+{
+    const struct primitive *primitive = NULL;
+    if (!chooser->choice.flat && !chooser->request->group.dimension[dimension].switched)
+        primitive = primitive_find(kind, name, false);
+    return primitive == NULL ? primitive_find(kind, name, true) : primitive;
+}
+
+/* Whether it can run there; else the reason is noted. */
+static bool is_applicable(struct chooser *chooser, const struct primitive *primitive,
+                          uint32_t dimension)
+{
+    const struct group *group = &chooser->request->group;
+    const struct group_dimension *at = &group->dimension[dimension];
+    uint32_t const size = chooser->choice.flat ? (uint32_t)group_rank_count(group) : at->size;
+    if (primitive->ring && !at->ring)
+        return refuse(chooser,
+                      "\"%s\" needs an axis that closes into a ring, and the %u chips along %s do "
+                      "not",
+                      primitive->algorithm, at->size, at->name);
+    const char *why =
+        primitive->routed && primitive->refuses != NULL ? primitive->refuses(size) : NULL;
+    if (why != NULL)
+        return refuse(chooser, "\"%s\" %s, and there are %u ranks%s%s", primitive->algorithm, why,
+                      size, chooser->choice.flat ? "" : " along ",
+                      chooser->choice.flat ? "" : at->name);
+    for (uint32_t d = 0; d < group->dimension_count; d++)
+        if ((chooser->choice.flat || d == dimension) && !network_serves(chooser, primitive, d))
+            return refuse(chooser, "\"%s\" needs switches that %s, and those along %s do not",
+                          primitive->algorithm,
+                          primitive->network == PRIMITIVE_NETWORK_MULTICAST ? "copy" : "add",
+                          group->dimension[d].name);
+    return true;
+}
+
+static const char *auto_name(const struct chooser *chooser, enum collective_kind kind,
+                             uint32_t dimension)
+{
+    const struct group_dimension *at = &chooser->request->group.dimension[dimension];
+    if (kind == COLLECTIVE_PERMUTE) return "shift";
+    if (collective_is_rooted(kind)) return "tree";
+    if (chooser->choice.flat || at->switched) return "direct";
+    return at->ring ? "ring" : "line";
+}
+
+/* The primitive of a dimension by its name; by `auto` where none can run and that is allowed. */
+static bool choose(struct chooser *chooser, enum collective_kind kind, uint32_t dimension,
+                   const struct primitive **ret_primitive)
+{
+    const char *name = chooser->name[dimension];
+    const struct primitive *primitive = name == NULL ? NULL : find(chooser, kind, dimension, name);
+    if (primitive != NULL) {
+        chooser->found = true;
+        *ret_primitive = primitive;
+        if (is_applicable(chooser, primitive, dimension)) return chooser->used = true;
+        if (chooser->strict) return false;
+    } else if (name != NULL && chooser->strict) {
+        return refuse(chooser, "there is no \"%s\" along %s", name,
+                      chooser->request->group.dimension[dimension].name);
+    }
+    primitive = find(chooser, kind, dimension, auto_name(chooser, kind, dimension));
+    SIM_ASSERT(primitive != NULL);
+    *ret_primitive = primitive;
+    return true;
+}
+
+/* An AllReduce on one dimension: as a whole if there is such a primitive and it is the last of a
+ * chain, else in two. */
+static bool choose_all_reduce(struct chooser *chooser, uint32_t dimension)
+{
+    struct choice *choice = &chooser->choice;
+    const struct levels *levels = &choice->levels;
+    const char *name = chooser->name[dimension];
+    bool const last = choice->flat || levels->outer_count == 0 || levels->outer[0] == dimension;
+    bool const strict = chooser->strict;
+    const struct primitive *whole =
+        last && name != NULL ? find(chooser, COLLECTIVE_ALL_REDUCE, dimension, name) : NULL;
+    if (whole != NULL) {
+        chooser->found = true;
+        if (is_applicable(chooser, whole, dimension)) {
+            chooser->used = true;
+            choice->whole[dimension] = whole;
+            /* Alone it has nobody to scatter to. */
+            if (choice->flat || chooser->request->group.dimension_count == 1) return true;
+            chooser->strict = false;
+        } else if (strict) {
+            return false;
+        }
+    }
+    bool const done =
+        choose(chooser, COLLECTIVE_REDUCE_SCATTER, dimension, &choice->once[dimension]) &&
+        choose(chooser, COLLECTIVE_ALL_GATHER, dimension, &choice->gather[dimension]);
+    chooser->strict = strict;
+    return done;
+}
+
+static bool choose_all(struct chooser *chooser)
+{
+    struct choice *choice = &chooser->choice;
+    enum collective_kind const kind = chooser->request->kind;
+    uint32_t const count = choice->flat ? 1 : chooser->request->group.dimension_count;
+    for (uint32_t d = 0; d < count; d++) {
+        if (kind == COLLECTIVE_ALL_REDUCE ? !choose_all_reduce(chooser, d)
+                                          : !choose(chooser, kind, d, &choice->once[d]))
+            return false;
+    }
+    return true;
+}
+
+static bool name_all(struct chooser *chooser, const char *name)
+{
+    for (uint32_t d = 0; d < GROUP_DIMENSIONS_MAX; d++) chooser->name[d] = name;
+    return choose_all(chooser);
+}
+
+/* "A+B", the innermost level first. `parts` is where the names are kept. */
+static bool name_levels(struct chooser *chooser, const char *text, char parts[][NAME_SIZE])
+{
+    const struct levels *levels = &chooser->choice.levels;
+    uint32_t const count = level_count(levels);
+    uint32_t used = 0;
+    for (; text != NULL; used++) {
+        const char *end = strchr(text, '+');
+        size_t const length = end == NULL ? strlen(text) : (size_t)(end - text);
+        if (used == count || length >= NAME_SIZE) break;
+        memcpy(parts[used], text, length);
+        parts[used][length] = '\0';
+        text = end == NULL ? NULL : end + 1;
+    }
+    if (text != NULL || used != count)
+        return refuse(chooser, "\"+\" joins one name for each of the group's %u levels", count);
+    chooser->strict = true;
+    for (uint32_t i = 0; i < levels->grid_count; i++) chooser->name[levels->grid[i]] = parts[0];
+    for (uint32_t i = 0; i < levels->outer_count; i++)
+        chooser->name[levels->outer[i]] = parts[count - 1 - i];
+    for (uint32_t d = 0; d < chooser->request->group.dimension_count; d++)
+        if (strcmp(chooser->name[d], "auto") == 0) chooser->name[d] = NULL;
+    return choose_all(chooser);
+}
+
+/* Over all dimensions a broadcast scatters, and then gathers as an AllGather does. */
+static bool scatter_gather(struct chooser *chooser)
+{
+    struct choice *choice = &chooser->choice;
+    choice->flat = true;
+    if (!choose(chooser, COLLECTIVE_SCATTER, 0, &choice->scatter)) return false;
+    choice->flat = false;
+    for (uint32_t d = 0; d < chooser->request->group.dimension_count; d++)
+        if (!choose(chooser, COLLECTIVE_ALL_GATHER, d, &choice->once[d])) return false;
+    chooser->used = true;
+    return true;
+}
+
+/* Whether a name means something that can run; else why not. `known`: some primitive has it. */
+static bool resolve(struct chooser *chooser, const char *name, char parts[][NAME_SIZE],
+                    bool *ret_known)
+{
+    const struct group *group = &chooser->request->group;
+    enum collective_kind const kind = chooser->request->kind;
+    struct choice *choice = &chooser->choice;
+    bool const automatic = name == NULL || strcmp(name, "auto") == 0;
+    bool const several = level_count(&choice->levels) > 1;
+    bool const hierarchical = !automatic && strcmp(name, "hierarchical") == 0;
+    bool const grid = choice->levels.outer_count == 0;
+    *ret_known = true;
+    chooser->used = automatic || hierarchical;
+    if (hierarchical && collective_is_rooted(kind))
+        return refuse(chooser, "%s goes over all ranks at once", collective_kind_name(kind));
+    if (hierarchical && !several)
+        return refuse(chooser, "\"hierarchical\" needs ranks on several levels");
+    if (!automatic && kind == COLLECTIVE_BROADCAST && strcmp(name, "scatter-gather") == 0)
+        return scatter_gather(chooser);
+    choice->flat = collective_is_rooted(kind) && group->dimension_count > 1;
+    if (automatic && kind == COLLECTIVE_ALL_TO_ALL && !grid && group->dimension_count > 1)
+        choice->flat = true;
+    if (automatic || hierarchical) return name_all(chooser, NULL);
+    if (!choice->flat && strncmp(name, flat_prefix, strlen(flat_prefix)) == 0) {
+        if (group->dimension_count < 2)
+            return refuse(chooser, "\"%s\" needs ranks along several axes", name);
+        choice->flat = chooser->strict = true;
+        name += strlen(flat_prefix);
+    } else if (strchr(name, '+') != NULL) {
+        return name_levels(chooser, name, parts);
+    }
+    chooser->strict = chooser->strict || !several;
+    bool const done = name_all(chooser, name);
+    *ret_known = chooser->found;
+    return done && chooser->used;
+}
+
+static bool is_possible(const struct plan_request *request, const char *name)
+{
+    char parts[GROUP_DIMENSIONS_MAX][NAME_SIZE];
+    struct chooser chooser = {.request = request};
+    chooser.choice.levels = levels_of(&request->group);
+    bool known = false;
+    return resolve(&chooser, name, parts, &known);
+}
+
+static void name_add(struct plan_algorithms *names, const char *prefix, const char *name)
+{
+    char text[NAME_SIZE];
+    (void)snprintf(text, sizeof text, "%s%s", prefix, name);
+    for (uint32_t i = 0; i < names->count; i++)
+        if (strcmp(names->name[i], text) == 0) return;
+    SIM_ASSERT(names->count < PLAN_ALGORITHMS_MAX);
+    memcpy(names->name[names->count++], text, sizeof text);
+}
+
+/* All names that mean something for a kind, wherever it runs. */
+static struct plan_algorithms names_of(const struct plan_request *request)
+{
+    struct plan_algorithms all = {.count = 0};
+    name_add(&all, "", "auto");
+    name_add(&all, "", "hierarchical");
+    if (request->kind == COLLECTIVE_BROADCAST) name_add(&all, "", "scatter-gather");
+    for (uint32_t i = 0; i < primitive_count; i++) {
+        enum collective_kind const kind = primitive_table[i]->kind;
+        bool const part = request->kind == COLLECTIVE_ALL_REDUCE &&
+                          (kind == COLLECTIVE_REDUCE_SCATTER || kind == COLLECTIVE_ALL_GATHER);
+        if (kind != request->kind && !part) continue;
+        name_add(&all, "", primitive_table[i]->algorithm);
+        if (primitive_table[i]->routed && !collective_is_rooted(request->kind))
+            name_add(&all, flat_prefix, primitive_table[i]->algorithm);
+    }
+    return all;
+}
+
+struct plan_algorithms plan_algorithms(const struct plan_request *request)
+{
+    struct plan_algorithms const all = names_of(request);
+    struct plan_algorithms names = {.count = 0};
+    for (uint32_t i = 0; i < all.count; i++)
+        if (is_possible(request, all.name[i])) name_add(&names, "", all.name[i]);
+    return names;
+}
+
+/* "auto, line, ring": what can be chosen. */
+static void list_write(const struct plan_algorithms *names, char *ret_text, size_t size)
+{
+    size_t used = 0;
+    ret_text[0] = '\0';
+    for (uint32_t i = 0; i < names->count && used + NAME_SIZE + 3 < size; i++)
+        used += (size_t)snprintf(ret_text + used, size - used, "%s%s", i == 0 ? "" : ", ",
+                                 names->name[i]);
+}
+
+enum status choice_make(const struct plan_request *request, const char *where,
+                        struct choice *ret_choice, struct error *reterr)
+{
+    char parts[GROUP_DIMENSIONS_MAX][NAME_SIZE];
+    struct chooser chooser = {.request = request};
+    chooser.choice.levels = levels_of(&request->group);
+    bool known = false;
+    if (resolve(&chooser, request->algorithm, parts, &known)) {
+        *ret_choice = chooser.choice;
+        return STATUS_OK;
+    }
+    struct plan_algorithms const names = plan_algorithms(request);
+    char list[320];
+    list_write(&names, list, sizeof list);
+    if (known && chooser.reason[0] != '\0')
+        return error_set(reterr, STATUS_UNSUPPORTED, where, "%s; these can run here: %s",
+                         chooser.reason, list);
+    struct plan_algorithms const all = names_of(request);
+    const char *nearest[PLAN_ALGORITHMS_MAX + 1] = {NULL};
+    for (uint32_t i = 0; i < all.count; i++) nearest[i] = all.name[i];
+    return error_set(reterr, STATUS_NOT_FOUND, where,
+                     "no algorithm \"%.64s\" for %s; did you mean \"%s\"? (%s)", request->algorithm,
+                     collective_kind_name(request->kind), name_nearest(request->algorithm, nearest),
+                     list);
+}

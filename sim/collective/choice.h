@@ -1,0 +1,43 @@
+/*
+ * choice.h: which primitives a plan is made of: what an algorithm's name means on a group.
+ *
+ * A group has levels: what lies on the grid is the innermost, then each dimension that switches
+ * serve, in the order of machine axes. A name holds on every level that has such a primitive, and
+ * `auto` on the others; "A+B" names one a level, the innermost first; "flat-A" runs one routed
+ * primitive over all dimensions at once.
+ */
+#ifndef SIM_COLLECTIVE_CHOICE_H
+#define SIM_COLLECTIVE_CHOICE_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "sim/base/status.h"
+#include "sim/collective/plan.h"
+
+/* Dimensions of a group by level. */
+struct levels {
+    uint8_t grid[GROUP_DIMENSIONS_MAX]; /* In the order of the group. */
+    uint32_t grid_count;
+    uint8_t outer[GROUP_DIMENSIONS_MAX]; /* Switched, the outermost first. */
+    uint32_t outer_count;
+};
+
+struct choice {
+    struct levels levels;
+    bool flat; /* Everything at index 0, over all dimensions. */
+    /* By dimension. An AllReduce is a ReduceScatter and an AllGather; or, where it has one, `whole`
+     * on the dimension that its chain comes to last. */
+    const struct primitive *once[GROUP_DIMENSIONS_MAX];   /* AllReduce: the ReduceScatter. */
+    const struct primitive *gather[GROUP_DIMENSIONS_MAX]; /* AllReduce: the AllGather. */
+    const struct primitive *whole[GROUP_DIMENSIONS_MAX];  /* AllReduce only. */
+    const struct primitive *scatter; /* Broadcast: over all dimensions, before `once` gathers. */
+};
+
+struct levels levels_of(const struct group *group);
+
+/* Refuses an algorithm that cannot run on the group, with the reason and those that can. */
+enum status choice_make(const struct plan_request *request, const char *where,
+                        struct choice *ret_choice, struct error *reterr);
+
+#endif

@@ -1,0 +1,330 @@
+#include "sim/collective/compose.h"
+
+#include <stddef.h>
+#include <string.h>
+
+#include "sim/base/arena.h"
+#include "sim/base/units.h"
+#include "sim/collective/pieces.h"
+#include "sim/collective/shares.h"
+#include "sim/machine/machine.h"
+
+/* What is being built, and from what. */
+struct build {
+    struct arena *arena;
+    const struct plan_request *request;
+    const char *where;
+    const struct choice *choice;
+    struct plan *plan;
+    struct error *reterr;
+    struct shares shares; /* Over the axes of the grid; one share where there is none. */
+    struct pieces pieces;
+};
+
+/* The dimensions of an order, as an AllGather comes to them: from the outermost level in, where
+ * shards are small on slow links. */
+struct chain {
+    uint8_t dimension[GROUP_DIMENSIONS_MAX];
+    uint32_t count;
+};
+
+static struct chain chain_of(const struct levels *levels, uint32_t order)
+{
+    struct chain chain = {.count = 0};
+    for (uint32_t i = 0; i < levels->outer_count; i++)
+        chain.dimension[chain.count++] = levels->outer[i];
+    for (uint32_t j = 0; j < levels->grid_count; j++)
+        chain.dimension[chain.count++] = levels->grid[(order + j) % levels->grid_count];
+    return chain;
+}
+
+/* An exchange goes inside first: then one message a node leaves it, on the rank's own rail. */
+static struct chain exchange_chain_of(const struct levels *levels, uint32_t order)
+{
+    struct chain chain = {.count = 0};
+    for (uint32_t j = 0; j < levels->grid_count; j++)
+        chain.dimension[chain.count++] = levels->grid[(order + j) % levels->grid_count];
+    for (uint32_t i = levels->outer_count; i-- > 0;)
+        chain.dimension[chain.count++] = levels->outer[i];
+    return chain;
+}
+
+static enum status lanes_add(const struct build *build, struct plan_item *item)
+{
+    struct plan *plan = build->plan;
+    const struct group_dimension *dimension = &plan->group.dimension[item->dimension];
+    const struct primitive *primitive = item->primitive;
+    item->lane_first = (uint8_t)plan->lane_count;
+    for (uint32_t l = 0; l < primitive->lane_count; l++) {
+        void *memory = NULL;
+        STATUS_TRY(arena_try(build->arena, 2 * (uint64_t)item->size, sizeof(uint32_t), &memory,
+                             build->reterr));
+        uint32_t *sends = memory, *arrivals = sends + item->size;
+        for (uint32_t at = 0; at < item->size; at++) {
+            sends[at] = primitive->send_count(item->size, l, at);
+            arrivals[at] = primitive->arrival_count(item->size, l, at);
+        }
+        SIM_ASSERT(plan->lane_count < PLAN_LANES_MAX);
+        struct plan_lane *lane = &plan->lane[plan->lane_count++];
+        *lane = (struct plan_lane){
+            .item = (uint8_t)(item - plan->item),
+            .lane = (uint8_t)l,
+            .send_count = sends,
+            .arrival_count = arrivals,
+        };
+        if (primitive->routed) continue;
+        lane->leg_count = 1;
+        lane->leg[0] = (struct plan_leg){
+            .port = (uint8_t)machine_port(dimension->axis, l == 1),
+            .hops = (uint16_t)dimension->stride,
+        };
+    }
+    return STATUS_OK;
+}
+
+/* Half a chunk of an item: rounded up once, then exact multiples along the chain, so that what a
+ * gather has collected is what the next one passes on. `together`: ranks that hold the same. */
+static uint64_t unit_bytes(const struct build *build, uint32_t order, uint64_t exchanged,
+                           uint64_t together)
+{
+    units_wide const share =
+        (units_wide)build->request->size_bytes * (uint64_t)build->shares.weight[order];
+    units_wide pieces = (units_wide)build->pieces.count * (uint64_t)build->shares.total * 2;
+    pieces *= group_rank_count(&build->plan->group);
+    pieces *= exchanged;
+    return (uint64_t)((share + pieces - 1) / pieces) * together;
+}
+
+/* Adds an item after `*after`, which it becomes. `level`: how many dimensions of the chain hold the
+ * same when it ends in a gather, or begins as a reduction. */
+static enum status item_add(const struct build *build, const struct primitive *primitive,
+                            uint32_t order, const struct chain *chain, uint32_t level,
+                            uint8_t *after)
+{
+    struct plan *plan = build->plan;
+    bool const flat = chain == NULL;
+    uint32_t const dimension = flat ? 0 : chain->dimension[level];
+    uint64_t together = 1;
+    uint32_t const size =
+        flat ? (uint32_t)group_rank_count(&plan->group) : plan->group.dimension[dimension].size;
+    bool const exchanges = primitive->kind == COLLECTIVE_ALL_TO_ALL;
+    for (uint32_t j = 0; !flat && !exchanges && j < level; j++)
+        together *= plan->group.dimension[chain->dimension[j]].size;
+    SIM_ASSERT(plan->item_count < PLAN_ITEMS_MAX);
+    struct plan_item *item = &plan->item[plan->item_count];
+    *item = (struct plan_item){
+        .primitive = primitive,
+        .dimension = (uint8_t)dimension,
+        .after = *after,
+        .turn = PLAN_NO_ITEM,
+        .order = (uint8_t)plan->order_count,
+        .flat = flat,
+        .cyclic = flat && primitive->translates && !primitive->digits,
+        .size = size,
+        .unit_bytes = unit_bytes(build, order, exchanges ? size : 1, together),
+        .piece_count = build->pieces.count,
+    };
+    STATUS_TRY(lanes_add(build, item));
+    *after = (uint8_t)plan->item_count++;
+    return STATUS_OK;
+}
+
+/* An AllReduce: sums are scattered from the innermost level out and gathered back in. */
+static enum status all_reduce_add(const struct build *build, uint32_t order,
+                                  const struct chain *chain, uint8_t *after)
+{
+    const struct choice *choice = build->choice;
+    const struct primitive *whole = choice->whole[chain->dimension[0]];
+    uint32_t const last = whole == NULL ? 0 : 1;
+    for (uint32_t level = chain->count; level-- > last;)
+        STATUS_TRY(
+            item_add(build, choice->once[chain->dimension[level]], order, chain, level, after));
+    if (whole != NULL) STATUS_TRY(item_add(build, whole, order, chain, 0, after));
+    for (uint32_t level = last; level < chain->count; level++)
+        STATUS_TRY(
+            item_add(build, choice->gather[chain->dimension[level]], order, chain, level, after));
+    return STATUS_OK;
+}
+
+static enum status order_add(const struct build *build, uint32_t order, uint8_t *after)
+{
+    const struct choice *choice = build->choice;
+    enum collective_kind const kind = build->plan->kind;
+    struct chain const chain = kind == COLLECTIVE_ALL_TO_ALL
+                                   ? exchange_chain_of(&choice->levels, order)
+                                   : chain_of(&choice->levels, order);
+    if (kind == COLLECTIVE_ALL_REDUCE) return all_reduce_add(build, order, &chain, after);
+    if (choice->scatter != NULL)
+        STATUS_TRY(item_add(build, choice->scatter, order, NULL, 0, after));
+    for (uint32_t j = 0; j < chain.count; j++) {
+        uint32_t const level = kind == COLLECTIVE_REDUCE_SCATTER ? chain.count - 1 - j : j;
+        STATUS_TRY(
+            item_add(build, choice->once[chain.dimension[level]], order, &chain, level, after));
+    }
+    return STATUS_OK;
+}
+
+static enum status flat_add(const struct build *build, uint8_t *after)
+{
+    const struct choice *choice = build->choice;
+    const struct primitive *first = choice->whole[0] != NULL ? choice->whole[0] : choice->once[0];
+    STATUS_TRY(item_add(build, first, 0, NULL, 0, after));
+    if (build->plan->kind != COLLECTIVE_ALL_REDUCE || choice->whole[0] != NULL) return STATUS_OK;
+    return item_add(build, choice->gather[0], 0, NULL, 0, after);
+}
+
+static enum status orders_add(const struct build *build)
+{
+    struct plan *plan = build->plan;
+    uint32_t const grid_count = build->choice->levels.grid_count;
+    uint32_t const orders = build->choice->flat || grid_count == 0 ? 1 : grid_count;
+    for (uint32_t k = 0; k < orders; k++) {
+        if (build->shares.weight[k] == 0) continue;
+        uint8_t after = PLAN_NO_ITEM;
+        STATUS_TRY(build->choice->flat ? flat_add(build, &after) : order_add(build, k, &after));
+        plan->item[after].last = true;
+        plan->order_count++;
+    }
+    return STATUS_OK;
+}
+
+/* How many gathers there are before an item in its chain. */
+static uint32_t gather_level(const struct plan *plan, const struct plan_item *item)
+{
+    uint32_t level = 0;
+    for (uint8_t at = item->after; at != PLAN_NO_ITEM; at = plan->item[at].after)
+        level += plan->item[at].primitive->kind == COLLECTIVE_ALL_GATHER;
+    return level;
+}
+
+/* Links serve first come, first served, chunk by chunk: beside the large chunks of a last gather
+ * the small ones of a first gather, for which other dimensions wait, would come too late. */
+static void turns_set(struct plan *plan)
+{
+    for (uint32_t i = 0; i < plan->item_count; i++) {
+        struct plan_item *item = &plan->item[i];
+        if (item->primitive->kind != COLLECTIVE_ALL_GATHER) continue;
+        uint32_t const level = gather_level(plan, item);
+        uint32_t nearest = 0;
+        for (uint32_t j = 0; j < plan->item_count; j++) {
+            const struct plan_item *other = &plan->item[j];
+            uint32_t const before = gather_level(plan, other);
+            if (other->primitive->kind != COLLECTIVE_ALL_GATHER || before >= level ||
+                other->dimension != item->dimension)
+                continue;
+            if (item->turn != PLAN_NO_ITEM && before < nearest) continue;
+            item->turn = (uint8_t)j;
+            nearest = before;
+        }
+    }
+}
+
+/* The part of the group that lies on the grid, and what a byte costs on each of its axes. */
+static struct group grid_of(const struct build *build, uint32_t cost[GROUP_DIMENSIONS_MAX])
+{
+    const struct levels *levels = &build->choice->levels;
+    struct group grid = {.dimension_count = levels->grid_count};
+    for (uint32_t i = 0; i < levels->grid_count; i++) {
+        const struct primitive *primitive = build->choice->once[levels->grid[i]];
+        grid.dimension[i] = build->plan->group.dimension[levels->grid[i]];
+        bool const both_ways = primitive != NULL && primitive->ring && primitive->lane_count == 2;
+        cost[i] = (both_ways ? 1 : 2) * grid.dimension[i].stride;
+    }
+    return grid;
+}
+
+/* Shares of the orders, and pieces, also so that other ops may go along chunk by chunk. */
+static void shares_set(struct build *build)
+{
+    const struct plan_request *request = build->request;
+    struct plan *plan = build->plan;
+    uint32_t cost[GROUP_DIMENSIONS_MAX] = {0};
+    struct group const grid = grid_of(build, cost);
+    bool const flat = build->choice->flat;
+    build->pieces = (struct pieces){1, false};
+    build->shares = (struct shares){{1}, 1};
+    if (!flat && grid.dimension_count > 0) {
+        /* Every order of an AllToAll crosses every dimension with all it has. */
+        build->shares = plan->kind == COLLECTIVE_ALL_TO_ALL
+                            ? (struct shares){{1, 1, 1}, grid.dimension_count}
+                            : shares_solve(&grid, cost);
+        build->pieces = pieces_choose(&grid, cost, &build->shares, plan->kind, request->size_bytes);
+    }
+    if (request->chunk_count == 0) return;
+    if (flat || plan->group.dimension_count == 1) {
+        plan->chunk_count = (uint32_t)group_rank_count(&plan->group);
+        return;
+    }
+    uint32_t const most =
+        grid.dimension_count == 0 ? 1 : pieces_beside(&grid, cost, request->size_bytes);
+    plan->chunk_count = most < request->chunk_count ? most : request->chunk_count;
+    if (plan->chunk_count > 1)
+        build->pieces.count = plan->chunk_count;
+    else
+        plan->chunk_count = 0;
+}
+
+/* What the items on a level are called: "ring+line" where the axes of a grid differ. */
+static const char *level_name(const struct build *build, const uint8_t *dimension, uint32_t count)
+{
+    const struct plan *plan = build->plan;
+    const char *name = NULL;
+    for (uint32_t i = 0; i < plan->item_count; i++)
+        for (uint32_t d = 0; d < count; d++) {
+            if (plan->item[i].dimension != dimension[d] || plan->item[i].flat) continue;
+            const char *other = plan->item[i].primitive->algorithm;
+            if (build->choice->whole[dimension[d]] != NULL)
+                return build->choice->whole[dimension[d]]->algorithm;
+            if (name != NULL && strcmp(name, other) != 0 && plan->item[i].primitive->routed)
+                continue; /* A reduction of one sort and a gather of another: the former's. */
+            if (name != NULL && strcmp(name, other) != 0) return "ring+line";
+            name = other;
+        }
+    return name;
+}
+
+/* The name for a report: what would build this plan again. */
+static enum status name_set(const struct build *build)
+{
+    const struct levels *levels = &build->choice->levels;
+    struct plan *plan = build->plan;
+    if (build->choice->scatter != NULL) {
+        plan->algorithm = "scatter-gather";
+        return STATUS_OK;
+    }
+    const char *name = NULL;
+    if (build->choice->flat) {
+        bool const rooted = collective_is_rooted(plan->kind);
+        name = arena_format(build->arena, "%s%s", rooted ? "" : "flat-",
+                            plan->item[0].primitive->algorithm);
+    } else {
+        bool alike = true;
+        if (levels->grid_count > 0) name = level_name(build, levels->grid, levels->grid_count);
+        const char *joined = name;
+        for (uint32_t i = levels->outer_count; i-- > 0;) {
+            const char *other = level_name(build, &levels->outer[i], 1);
+            if (name == NULL) {
+                name = joined = other;
+                continue;
+            }
+            alike = alike && strcmp(other, name) == 0;
+            joined = arena_format(build->arena, "%s+%s", joined, other);
+            if (joined == NULL) break;
+        }
+        if (!alike) name = joined;
+    }
+    plan->algorithm = name;
+    if (name == NULL)
+        return error_set(build->reterr, STATUS_NO_MEMORY, build->where, "no memory for a name");
+    return STATUS_OK;
+}
+
+enum status compose(struct arena *arena, const struct plan_request *request, const char *where,
+                    const struct choice *choice, struct plan *plan, struct error *reterr)
+{
+    struct build build = {arena, request, where, choice, plan, reterr, {{0}, 0}, {1, false}};
+    shares_set(&build);
+    STATUS_TRY(orders_add(&build));
+    if (build.pieces.turns) turns_set(plan);
+    return name_set(&build);
+}

@@ -1,0 +1,99 @@
+#include <stddef.h>
+
+#include "sim/base/arena.h"
+#include "sim/collective/proof.h"
+#include "sim/machine/machine.h"
+
+/* A permute is proved by its legs alone: everybody who has a target sends to it, and only they. */
+static enum status permute_check(struct arena *arena, const struct plan *plan, const char *where,
+                                 struct error *reterr)
+{
+    struct proof proof;
+    const struct plan_lane *lane = &plan->lane[0];
+    STATUS_TRY(proof_create(arena, plan, where, &proof, reterr));
+    for (uint32_t r = 0; plan->item_count > 0 && r < proof.rank_count; r++) {
+        uint32_t to = 0, receiver = 0;
+        bool exists = true;
+        for (uint32_t d = 0; d < plan->group.dimension_count; d++) {
+            const struct group_dimension *dimension = &plan->group.dimension[d];
+            int64_t const size = dimension->size;
+            int64_t const at = (int64_t)proof.digit[r][d] + plan->offset[d];
+            exists = exists && (dimension->ring || dimension->switched || (at >= 0 && at < size));
+            to = to * dimension->size + (uint32_t)((at % size + size) % size);
+        }
+        bool reaches = true;
+        if (plan->item[0].primitive->routed) {
+            uint32_t end[MACHINE_AXES_MAX];
+            plan_item_peer(plan, &plan->item[0], proof.at[r], plan->peer, end);
+            receiver = proof_rank(&proof, end);
+        } else {
+            reaches = proof_legs(&proof, r, lane, &receiver);
+        }
+        bool const sends = lane->send_count[proof.position[0][r]] == 1;
+        if (sends != exists || reaches != exists || (exists && receiver != to))
+            return error_set(reterr, STATUS_INVALID, where, "rank %u does not send where it should",
+                             r);
+    }
+    return STATUS_OK;
+}
+
+enum status plan_check(const struct plan *plan, struct error *reterr)
+{
+    const char *const where = collective_kind_name(plan->kind);
+    uint64_t const rank_count = group_rank_count(&plan->group);
+    if (rank_count > PROOF_RANKS_MAX)
+        return error_set(reterr, STATUS_LIMIT, where, "%llu ranks are more than the proof's %u",
+                         (unsigned long long)rank_count, PROOF_RANKS_MAX);
+    if (rank_count == 1) return STATUS_OK;
+    struct arena *arena = arena_create(0);
+    if (arena == NULL) return error_set(reterr, STATUS_NO_MEMORY, where, "no memory for the proof");
+    enum status status = STATUS_OK;
+    if (plan->kind == COLLECTIVE_PERMUTE) status = permute_check(arena, plan, where, reterr);
+    if (status == STATUS_OK) status = proof_play(arena, plan, where, reterr);
+    arena_destroy(arena);
+    return status;
+}
+
+enum status primitive_check(const struct primitive *primitive, uint32_t size, struct error *reterr)
+{
+    const char *const where = primitive->name;
+    if (size < 2 || size > PROOF_RANKS_MAX || primitive->lane_count < 1 ||
+        primitive->lane_count > PRIMITIVE_LANES_MAX)
+        return error_set(reterr, STATUS_LIMIT, where, "size %u is not between 2 and %u, or no lane",
+                         size, PROOF_RANKS_MAX);
+    uint32_t counts[PRIMITIVE_LANES_MAX][2][PROOF_RANKS_MAX];
+    struct plan plan = {
+        .kind = primitive->kind,
+        .group =
+            {{{.size = size, .stride = 1, .ring = primitive->ring, .switched = primitive->routed}},
+             1},
+        .item = {{.primitive = primitive,
+                  .size = size,
+                  .after = PLAN_NO_ITEM,
+                  .turn = PLAN_NO_ITEM,
+                  .last = true,
+                  .piece_count = 1}},
+        .item_count = 1,
+        .lane_count = primitive->lane_count,
+        .peer = 1,
+        .order_count = 1,
+    };
+    for (uint32_t l = 0; l < primitive->lane_count; l++) {
+        for (uint32_t at = 0; at < size; at++) {
+            counts[l][0][at] = primitive->send_count(size, l, at);
+            counts[l][1][at] = primitive->arrival_count(size, l, at);
+        }
+        plan.lane[l] = (struct plan_lane){
+            .lane = (uint8_t)l,
+            .leg_count = primitive->routed ? 0 : 1,
+            .leg = {{(uint8_t)machine_port(0, l == 1), 1}},
+            .send_count = counts[l][0],
+            .arrival_count = counts[l][1],
+        };
+    }
+    struct arena *arena = arena_create(0);
+    if (arena == NULL) return error_set(reterr, STATUS_NO_MEMORY, where, "no memory for the proof");
+    enum status const status = proof_play(arena, &plan, where, reterr);
+    arena_destroy(arena);
+    return status;
+}

@@ -1,0 +1,57 @@
+/*
+ * AllGather with multicast: every rank sends its chunk once, and switches copy it to all others.
+ */
+#include "sim/collective/collective.h"
+
+static uint32_t send_count(uint32_t size, uint32_t lane, uint32_t position)
+{
+    (void)size;
+    (void)lane;
+    (void)position;
+    return 1;
+}
+
+static uint32_t arrival_count(uint32_t size, uint32_t lane, uint32_t position)
+{
+    (void)lane;
+    (void)position;
+    return size - 1;
+}
+
+static struct primitive_step step_of(uint32_t size, uint32_t lane, uint32_t position, uint32_t step)
+{
+    (void)size;
+    (void)lane;
+    (void)position;
+    (void)step;
+    return (struct primitive_step){.units = 2, .move_count = 1, .peer = primitive_any};
+}
+
+static struct primitive_move move_of(uint32_t size, uint32_t lane, uint32_t position, uint32_t step,
+                                     uint32_t move)
+{
+    (void)size;
+    (void)lane;
+    (void)step;
+    (void)move;
+    return (struct primitive_move){
+        .source = position, .destination = primitive_any, .halves = PRIMITIVE_HALVES};
+}
+
+const struct primitive primitive_all_gather_sharp = {
+    .name = "all_gather_sharp",
+    .help = "switches copy each chunk to all others: V(N-1)/(N·w) down, V/(N·w) up, one latency",
+    .source = "Klenk et al., An In-Network Architecture for Accelerating Shared-Memory "
+              "Multiprocessor Collectives (ISCA 2020), section 4: multicast in the NVSwitch",
+    .kind = COLLECTIVE_ALL_GATHER,
+    .algorithm = "sharp",
+    .lane_count = 1,
+    .routed = true,
+    .translates = true,
+    .digits = true,
+    .network = PRIMITIVE_NETWORK_MULTICAST,
+    .send_count = send_count,
+    .arrival_count = arrival_count,
+    .step = step_of,
+    .move = move_of,
+};

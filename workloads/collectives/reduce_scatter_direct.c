@@ -1,0 +1,56 @@
+/*
+ * ReduceScatter by direct exchange: every rank sends each other rank its part of what that one
+ * ends up with; the receiver adds the parts as they come. All send to the same displacement in a
+ * step.
+ */
+#include "sim/collective/collective.h"
+
+static uint32_t message_count(uint32_t size, uint32_t lane, uint32_t position)
+{
+    (void)lane;
+    (void)position;
+    return size - 1;
+}
+
+static uint32_t chunk_at(uint32_t size, uint32_t position, uint32_t index)
+{
+    return (position + index + 1) % size;
+}
+
+static struct primitive_step step_of(uint32_t size, uint32_t lane, uint32_t position, uint32_t step)
+{
+    (void)size;
+    (void)lane;
+    (void)position;
+    return (struct primitive_step){
+        .units = 2, .chunks = step + 1, .move_count = 1, .peer = step + 1, .slot = step};
+}
+
+static struct primitive_move move_of(uint32_t size, uint32_t lane, uint32_t position, uint32_t step,
+                                     uint32_t move)
+{
+    (void)lane;
+    (void)move;
+    return (struct primitive_move){.source = primitive_any,
+                                   .destination = chunk_at(size, position, step),
+                                   .halves = PRIMITIVE_HALVES};
+}
+
+const struct primitive primitive_reduce_scatter_direct = {
+    .name = "reduce_scatter_direct",
+    .help = "every rank sends every other its part through the switch, added where it lands: "
+            "V(N-1)/(N·w) and one latency",
+    .source = "Austin et al., How to Scale Your Model (2025), chapter 12, Collectives on GPUs: "
+              "an AllGather within a node, reversed",
+    .kind = COLLECTIVE_REDUCE_SCATTER,
+    .algorithm = "direct",
+    .lane_count = 1,
+    .routed = true,
+    .translates = true,
+    .digits = true,
+    .send_count = message_count,
+    .arrival_count = message_count,
+    .step = step_of,
+    .move = move_of,
+    .chunk_at = chunk_at,
+};

@@ -76,7 +76,8 @@ static struct plan_request request_of(const struct case_row *row, const struct m
     struct plan_request request = {.kind = kind_of(row),
                                    .algorithm = row_text_or(row, "algorithm", "auto"),
                                    .group = group_of(row, machine),
-                                   .size_bytes = size_bytes};
+                                   .size_bytes = size_bytes,
+                                   .piece_count = (uint32_t)row_count_or(row, "pieces", 0)};
     struct json *offset = row_find(row, "offset");
     if (offset != NULL)
         for (uint32_t i = 0; i < json_count(offset); i++)
@@ -94,22 +95,47 @@ static struct plan plan_of(const struct case_row *row, const struct machine *mac
     return plan;
 }
 
+static struct measured played(const struct case_row *row, const struct machine *machine,
+                              uint64_t size_bytes, bool full)
+{
+    struct plan_request const request = request_of(row, machine, size_bytes);
+    struct measure_options const options = {.engine = "fast", .full = full};
+    struct measured measured;
+    struct error error = {0};
+    row_check(
+        row,
+        measure_run(row->arena, machine, &request, 1, "/collective", &options, &measured, &error),
+        &error);
+    return measured;
+}
+
 static double played_s(const struct case_row *row, const struct machine *machine,
                        uint64_t size_bytes)
 {
     struct arena *arena = arena_create(0);
     if (arena == NULL) row_fail(row, "no memory");
     struct case_row const inner = {.outer = row, .name = row->name, .arena = arena};
-    struct plan_request const request = request_of(&inner, machine, size_bytes);
-    struct measure_options const options = {.engine = "fast"};
-    struct measured measured;
-    struct error error = {0};
-    row_check(row,
-              measure_run(arena, machine, &request, 1, "/collective", &options, &measured, &error),
-              &error);
-    double const time_s = (double)measured.time_ps[0] / (double)TIME_PS_PER_S;
+    struct measured const measured = played(&inner, machine, size_bytes, false);
     arena_destroy(arena);
-    return time_s;
+    return (double)measured.time_ps[0] / (double)TIME_PS_PER_S;
+}
+
+static uint32_t port_of(const struct case_row *row, const struct machine *machine, const char *name)
+{
+    for (uint32_t level = 0; level < machine->level_count; level++)
+        for (uint32_t end = 0; end < 2 * machine->level[level].tier_count; end++) {
+            uint32_t const port = machine_level_port(level, end / 2, end % 2);
+            if (strcmp(machine_port_name(machine, port), name) == 0) return port;
+        }
+    row_fail(row, "no port %s", name);
+}
+
+/* Bytes over all links of a port, "NVLink up", every chip played. */
+static double carried_bytes(const struct case_row *row, const struct machine *machine,
+                            uint64_t size_bytes)
+{
+    uint32_t const port = port_of(row, machine, row_text(row, "port"));
+    return (double)played(row, machine, size_bytes, true).trace.link[port].sum_bytes;
 }
 
 /* Bytes at which the time is twice that of nothing but hops: where the curve bends. */
@@ -149,6 +175,7 @@ static struct case_value collective(const struct case_row *row)
     const char *what = row_text_or(row, "what", "time");
     uint64_t const size_bytes = row_count_or(row, "bytes", 1);
     if (strcmp(what, "time") == 0) return value_number(played_s(row, &machine, size_bytes));
+    if (strcmp(what, "carried") == 0) return value_number(carried_bytes(row, &machine, size_bytes));
     if (strcmp(what, "bend") == 0) return value_number(bend_bytes(row, &machine));
     struct plan const plan = plan_of(row, &machine, size_bytes);
     uint32_t const first[GROUP_DIMENSIONS_MAX] = {0};

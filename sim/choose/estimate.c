@@ -127,72 +127,72 @@ static uint32_t wire_of(const struct estimator *estimator, uint32_t dimension)
     return index == LEVEL_NONE ? dimension : GROUP_DIMENSIONS_MAX + (uint32_t)index;
 }
 
-/* The dimension whose messages go farthest. */
-static uint32_t farthest(const struct estimator *estimator)
+static bool takes(const struct plan_item *item, uint32_t dimension)
 {
-    uint32_t far = 0;
-    for (uint32_t d = 1; d < estimator->plan->group.dimension_count; d++)
-        if (wire_of(estimator, d) > wire_of(estimator, far)) far = d;
-    return far;
+    return item->flat || item->dimension == dimension;
 }
 
-/* Exchanges over all dimensions at once. On the grid each message goes along every dimension, half
- * of them through the middle; between levels it takes the farthest in which its ends differ. */
-static void add_flat(const struct estimator *estimator, const struct form *form, double bytes,
-                     struct cost *cost)
+/* A routed message to the farthest member: along all axes of the grid, or once through the level
+ * that takes longest. */
+static double farthest_s(const struct estimator *estimator, const struct plan_item *item)
 {
     const struct plan *plan = estimator->plan;
-    double const ranks = (double)group_rank_count(&plan->group);
-    double inside = 1;
-    for (uint32_t wire = 0; wire < WAYS; wire++) {
-        double here = 1;
-        uint32_t last = 0;
-        for (uint32_t d = 0; d < plan->group.dimension_count; d++) {
-            const struct group_dimension *at = &plan->group.dimension[d];
-            if (wire_of(estimator, d) != wire) continue;
-            here *= at->size;
-            last = d;
-            if (wire >= GROUP_DIMENSIONS_MAX) continue;
-            double const links = at->ring ? 2 : 1, middle = floor(at->size / 2.0);
-            double const crossing =
-                at->size * middle * (at->size - middle) / ((double)at->size * at->size);
-            double const passed = bytes * ranks / (ranks - 1) * crossing / links;
-            cost->wire_s[wire] += passed / rate_of(estimator, d);
-            cost->serial_s = fmax(cost->serial_s, passed / rate_of(estimator, d));
-        }
-        if (here > 1 && wire >= GROUP_DIMENSIONS_MAX) {
-            double const share = form->paired ? inside * (here - 1) / (ranks - 1) : 1;
-            double const time_s = bytes * share / rate_of(estimator, last);
-            cost->wire_s[wire] += time_s;
-            cost->serial_s = fmax(cost->serial_s, time_s);
-        }
-        inside *= here;
+    double grid = 0, level = 0;
+    for (uint32_t d = 0; d < plan->group.dimension_count; d++) {
+        const struct group_dimension *at = &plan->group.dimension[d];
+        double const once = message_s(estimator, d);
+        if (takes(item, d) && at->switched) level = fmax(level, once);
+        if (takes(item, d) && !at->switched)
+            grid += (at->ring ? at->size / 2 : at->size - 1) * once;
     }
+    return fmax(grid, level);
+}
+
+/* What routed messages take of a wire. On the grid those to everybody go along every dimension,
+ * half of them through its middle; between levels each takes the farthest in which its ends differ.
+ * `inside`: members that nearer levels join. Returns how many this one joins. */
+static double add_routed(const struct estimator *estimator, const struct plan_item *item,
+                         const struct form *form, double bytes, uint32_t wire, double inside,
+                         struct cost *cost)
+{
+    const struct plan *plan = estimator->plan;
+    double const ranks = item->flat ? (double)group_rank_count(&plan->group)
+                                    : plan->group.dimension[item->dimension].size;
+    double here = 1, time_s = 0;
+    for (uint32_t d = 0; d < plan->group.dimension_count; d++) {
+        const struct group_dimension *at = &plan->group.dimension[d];
+        if (!takes(item, d) || wire_of(estimator, d) != wire) continue;
+        here *= at->size;
+        double const middle = floor(at->size / 2.0), other = at->size - middle;
+        double const through = ranks / (ranks - 1) * middle * other / at->size;
+        double passed = form->paired ? inside * (here - 1) / (ranks - 1) : 1;
+        if (!at->switched) passed = form->paired ? through / (at->ring ? 2 : 1) : 1;
+        time_s = bytes * passed / rate_of(estimator, d);
+    }
+    cost->wire_s[wire] += time_s;
+    cost->serial_s = fmax(cost->serial_s, time_s);
+    return here;
 }
 
 static struct cost cost_of(const struct estimator *estimator, const struct plan_item *item)
 {
     const struct plan *plan = estimator->plan;
+    const struct primitive *primitive = item->primitive;
     struct cost cost = {.latency_s = 0};
-    bool alone = plan->group.dimension_count == 1;
+    bool const alone = plan->group.dimension_count == 1;
     double const n = item->flat ? (double)group_rank_count(&plan->group)
                                 : plan->group.dimension[item->dimension].size;
-    struct form const form = item->primitive->routed ? routed_form(item->primitive, n)
-                                                     : neighbour_form(item->primitive, n, alone);
+    struct form const form =
+        primitive->routed ? routed_form(primitive, n) : neighbour_form(primitive, n, alone);
     double const bytes =
         form.chunks * 2 * (double)item->unit_bytes * item->piece_count * estimator->wire;
-    double hops = 0;
-    for (uint32_t d = 0; item->flat && d < plan->group.dimension_count; d++) {
-        const struct group_dimension *at = &plan->group.dimension[d];
-        if (at->switched) continue;
-        hops += (at->ring ? at->size / 2 : at->size - 1) * message_s(estimator, d);
-    }
-    uint32_t const far = item->flat ? farthest(estimator) : item->dimension;
-    double const once = plan->group.dimension[far].switched ? message_s(estimator, far) : hops;
-    cost.latency_s = form.depth * (item->flat ? fmax(once, hops) : message_s(estimator, far));
-    if (item->flat) {
-        add_flat(estimator, &form, bytes, &cost);
+    if (primitive->routed) {
+        double inside = 1;
+        cost.latency_s = form.depth * farthest_s(estimator, item);
+        for (uint32_t wire = 0; wire < WAYS; wire++)
+            inside *= add_routed(estimator, item, &form, bytes, wire, inside, &cost);
     } else {
+        cost.latency_s = form.depth * message_s(estimator, item->dimension);
         cost.serial_s = bytes / rate_of(estimator, item->dimension);
         cost.wire_s[wire_of(estimator, item->dimension)] = cost.serial_s;
     }

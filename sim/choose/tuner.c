@@ -190,7 +190,7 @@ enum status tuner_read(struct arena *arena, const char *path, const char *bytes,
                        uint64_t size_bytes, struct tuner *ret_tuner, struct error *reterr)
 {
     struct reader reader = {path, bytes, size_bytes, 0, 0, reterr};
-    struct tuner tuner = {NULL, 0};
+    struct tuner tuner = {path, NULL, 0};
     uint64_t lines = 1;
     for (uint64_t i = 0; i < size_bytes; i++) lines += bytes[i] == '\n';
     if (lines > RULES_MAX)

@@ -40,11 +40,12 @@ struct tuner_rule {
 };
 
 struct tuner {
+    const char *path;
     const struct tuner_rule *rules;
     uint32_t rule_count;
 };
 
-/* `path` is for messages: "tuner.csv:3:14". */
+/* `path` is for messages: "tuner.csv:3:14"; it outlives the tuner. */
 enum status tuner_read(struct arena *arena, const char *path, const char *bytes,
                        uint64_t size_bytes, struct tuner *ret_tuner, struct error *reterr);
 

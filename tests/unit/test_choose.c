@@ -1,4 +1,5 @@
 /* NCCL's protocols, its tuner's files, and what a plan is estimated to take. */
+#include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -9,6 +10,7 @@
 
 #include "sim/base/arena.h"
 #include "sim/base/units.h"
+#include "sim/choose/choose.h"
 #include "sim/choose/estimate.h"
 #include "sim/choose/protocol.h"
 #include "sim/choose/tuner.h"
@@ -250,9 +252,7 @@ static void an_axis_is_estimated_by_its_closed_form(void **state)
     group.dimension_count = 1;
     for (uint32_t k = 0; k < sizeof kinds / sizeof *kinds; k++)
         for (uint32_t a = 0; a < sizeof algorithms / sizeof *algorithms; a++) {
-            if (primitive_find(kinds[k] == COLLECTIVE_ALL_REDUCE ? COLLECTIVE_ALL_GATHER : kinds[k],
-                               algorithms[a], false) == NULL)
-                continue;
+            if (kinds[k] == COLLECTIVE_ALL_TO_ALL && a == 1) continue; /* There is none. */
             struct plan built;
             double const got =
                 estimated_s(&machine, group, kinds[k], algorithms[a], 1u << 26, &built);
@@ -265,6 +265,100 @@ static void an_axis_is_estimated_by_its_closed_form(void **state)
         }
 }
 
+static struct choose_ranking *ranked(const struct machine *machine, enum collective_kind kind,
+                                     uint64_t bytes, bool protocols, const struct tuner *tuner)
+{
+    struct choose_question const question = {
+        .machine = machine,
+        .request = {.kind = kind, .group = group_of(machine), .size_bytes = bytes},
+        .protocols = protocols,
+        .tuner = tuner,
+        .size_bytes = bytes,
+    };
+    struct choose_ranking *ranking = arena_take(arena, 1, sizeof *ranking);
+    struct error error = {0};
+    if (choose_rank(arena, &question, "/choose", ranking, &error) != STATUS_OK)
+        fail_msg("%s: %s", error.where, error.message);
+    for (uint32_t i = 1; i < ranking->count; i++)
+        assert_true(ranking->rule != NULL || ranking->candidate[i].estimate.time_s >=
+                                                 ranking->candidate[i - 1].estimate.time_s);
+    return ranking;
+}
+
+static void the_cheapest_comes_first(void **state)
+{
+    (void)state;
+    struct machine const h100 = machine_of("h100-sxm", 1);
+    struct choose_ranking *big = ranked(&h100, COLLECTIVE_ALL_REDUCE, 1u << 30, false, NULL);
+    assert_string_equal(big->candidate[0].algorithm, "sharp"); /* V/W against 2V·7/(8·W). */
+    assert_int_equal(big->candidate[0].protocol, PROTOCOL_NONE);
+    assert_true(big->count > 1 && big->rule == NULL);
+    assert_false(choose_by_protocols(&h100));
+    struct choose_ranking *small = ranked(&h100, COLLECTIVE_ALL_TO_ALL, 1u << 12, true, NULL);
+    struct choose_ranking *large = ranked(&h100, COLLECTIVE_ALL_TO_ALL, 1u << 30, true, NULL);
+    assert_string_equal(small->candidate[0].algorithm, "direct");
+    assert_int_equal(small->candidate[0].protocol, PROTOCOL_LL);
+    assert_int_equal(large->candidate[0].protocol, PROTOCOL_SIMPLE);
+    assert_int_equal(small->count, 3);
+    struct machine_plan const plan = {.chip = "tpu-v5e",
+                                      .shape = "8x4",
+                                      .profile = "measured",
+                                      .unrealisable = true,
+                                      .wrap = {-1, -1, -1}};
+    struct machine tpu;
+    struct error error = {0};
+    assert_int_equal(machine_build(arena, &plan, &tpu, &error), STATUS_OK);
+    assert_false(choose_by_protocols(&tpu));
+    struct choose_ranking *lines = ranked(&tpu, COLLECTIVE_ALL_GATHER, 1u << 25, false, NULL);
+    assert_string_equal(lines->candidate[0].algorithm, "line");
+}
+
+static void a_tuner_goes_before_what_is_cheaper(void **state)
+{
+    (void)state;
+    struct machine const h100 = machine_of("h100-sxm", 1);
+    struct tuner tuner;
+    struct error error = {0};
+    assert_int_equal(read_text("allreduce,0,4000000000,direct,ll128,-1,-1,-1\n"
+                               "reducescatter,0,4000000000,line,simple,-1,-1,-1\n",
+                               &tuner, &error),
+                     STATUS_OK);
+    struct choose_ranking *ranking = ranked(&h100, COLLECTIVE_ALL_REDUCE, 1u << 30, true, &tuner);
+    assert_string_equal(ranking->candidate[0].algorithm, "direct");
+    assert_int_equal(ranking->candidate[0].protocol, PROTOCOL_LL128);
+    assert_int_equal(ranking->rule->line, 1);
+    assert_true(ranking->candidate[1].estimate.time_s < ranking->candidate[0].estimate.time_s);
+    struct choose_question const question = {
+        .machine = &h100,
+        .request = {.kind = COLLECTIVE_REDUCE_SCATTER,
+                    .group = group_of(&h100),
+                    .size_bytes = 1000},
+        .protocols = true,
+        .tuner = &tuner,
+        .size_bytes = 1000,
+    };
+    assert_int_not_equal(choose_rank(arena, &question, "/choose", ranking, &error), STATUS_OK);
+    assert_string_equal(error.where, "t.csv:2");
+}
+
+/* Direct exchange: one latency, and the book's forms of a node and between nodes. */
+static void a_direct_exchange_is_estimated_by_the_books_forms(void **state)
+{
+    (void)state;
+    struct machine const node = machine_of("h100-sxm", 1), pod = machine_of("h100-sxm", 4);
+    struct plan plan;
+    double const v = 1u << 30;
+    double got =
+        estimated_s(&node, group_of(&node), COLLECTIVE_ALL_GATHER, "direct", 1u << 30, &plan);
+    assert_true(fabs(got / (v * 7 / 8 / 450e9 + 0.6e-6) - 1) < 1e-6);
+    got = estimated_s(&node, group_of(&node), COLLECTIVE_ALL_TO_ALL, "direct", 1u << 30, &plan);
+    assert_true(fabs(got / (v * 7 / 64 / 450e9 + 0.6e-6) - 1) < 1e-6);
+    struct collective_estimate estimate;
+    got = estimated_s(&pod, group_of(&pod), COLLECTIVE_ALL_TO_ALL, "flat-direct", 1u << 30, &plan);
+    collective_estimate(&pod, &plan, &estimate);
+    assert_true(fabs(estimate.beta_s_per_byte * 400e9 * 16 / 3 - 1) < 1e-6);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -274,6 +368,9 @@ int main(void)
         cmocka_unit_test(the_first_line_that_fits_decides),
         cmocka_unit_test(a_malformed_line_is_refused_with_its_place),
         cmocka_unit_test(an_axis_is_estimated_by_its_closed_form),
+        cmocka_unit_test(a_direct_exchange_is_estimated_by_the_books_forms),
+        cmocka_unit_test(the_cheapest_comes_first),
+        cmocka_unit_test(a_tuner_goes_before_what_is_cheaper),
     };
     return cmocka_run_group_tests(tests, open_arena, close_arena);
 }

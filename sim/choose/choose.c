@@ -1,0 +1,141 @@
+#include "sim/choose/choose.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "sim/base/units.h"
+
+bool choose_by_protocols(const struct machine *machine)
+{
+    return machine->chip.kind == CHIP_GPU && strcmp(machine->chip.profile, "ideal") != 0;
+}
+
+enum status choose_apply(const struct choose_question *question,
+                         const struct choose_candidate *candidate, const char *where,
+                         struct plan_request *ret_request, struct error *reterr)
+{
+    *ret_request = question->request;
+    plan_request_links(question->machine, ret_request);
+    ret_request->algorithm = candidate->algorithm;
+    struct protocol_use const use = {question->machine, &question->request.group,
+                                     question->request.kind, candidate->algorithm,
+                                     question->request.size_bytes};
+    return protocol_make(&use, candidate->protocol, where, &ret_request->protocol, reterr);
+}
+
+static enum status estimate(struct arena *arena, const struct choose_question *question,
+                            const char *where, struct choose_candidate *candidate,
+                            struct error *reterr)
+{
+    struct plan_request request;
+    struct plan plan;
+    STATUS_TRY(choose_apply(question, candidate, where, &request, reterr));
+    STATUS_TRY(plan_build(arena, &request, where, &plan, reterr));
+    collective_estimate(question->machine, &plan, &candidate->estimate);
+    return STATUS_OK;
+}
+
+/* Behind all that are no slower. */
+static void insert(struct choose_ranking *ranking, const struct choose_candidate *candidate)
+{
+    SIM_ASSERT(ranking->count < CHOOSE_MAX);
+    uint32_t at = ranking->count++;
+    for (; at > 0 && ranking->candidate[at - 1].estimate.time_s > candidate->estimate.time_s; at--)
+        ranking->candidate[at] = ranking->candidate[at - 1];
+    ranking->candidate[at] = *candidate;
+}
+
+static bool competes(const struct choose_question *question, enum protocol protocol)
+{
+    if (!question->protocols) return protocol == PROTOCOL_NONE;
+    if (question->protocol != PROTOCOL_NONE) return protocol == question->protocol;
+    return protocol != PROTOCOL_NONE;
+}
+
+/* What NCCL itself can do, by the names here: rings and trees of sums, switches that add, messages
+ * from each to each. A ring over several levels stands for NCCL's rings, one a rail. */
+static bool is_of_nccl(enum collective_kind kind, const char *algorithm)
+{
+    static const char *const exchanges[] = {"direct", "flat-direct", "auto", NULL};
+    static const char *const sums[] = {"ring", "double-tree", "sharp", NULL};
+    static const char *const others[] = {"ring", "chain", "sharp", NULL};
+    bool const exchange = kind == COLLECTIVE_ALL_TO_ALL || kind == COLLECTIVE_GATHER ||
+                          kind == COLLECTIVE_SCATTER || kind == COLLECTIVE_PERMUTE;
+    const char *const *names = exchange ? exchanges : kind == COLLECTIVE_ALL_REDUCE ? sums : others;
+    for (; *names != NULL; names++)
+        if (strcmp(algorithm, *names) == 0) return true;
+    return false;
+}
+
+/* Whether NCCL can run the collective at all by one of the names. */
+static bool nccl_has_any(enum collective_kind kind, const struct plan_algorithms *names)
+{
+    for (uint32_t i = 0; i < names->count; i++)
+        if (is_of_nccl(kind, names->name[i])) return true;
+    return false;
+}
+
+/* The first rule that fits goes before what is cheaper, estimated though it is. */
+static enum status rule_apply(struct arena *arena, const struct choose_question *question,
+                              struct choose_ranking *ranking, struct error *reterr)
+{
+    char where[192];
+    uint64_t nodes, ranks;
+    protocol_extent(question->machine, &question->request.group, &nodes, &ranks);
+    const struct tuner_rule *rule =
+        tuner_find(question->tuner, question->request.kind, question->size_bytes, nodes, ranks);
+    if (rule == NULL || strcmp(rule->algorithm, "auto") == 0) return STATUS_OK;
+    struct choose_candidate chosen = {.protocol =
+                                          question->protocols ? rule->protocol : PROTOCOL_NONE};
+    snprintf(where, sizeof where, "%.150s:%u", question->tuner->path, rule->line);
+    if (strlen(rule->algorithm) >= sizeof chosen.algorithm)
+        return error_set(reterr, STATUS_UNSUPPORTED, where, "no algorithm has so long a name");
+    memcpy(chosen.algorithm, rule->algorithm, strlen(rule->algorithm) + 1);
+    STATUS_TRY(estimate(arena, question, where, &chosen, reterr));
+    uint32_t kept = 0;
+    for (uint32_t i = 0; i < ranking->count; i++)
+        if (strcmp(ranking->candidate[i].algorithm, chosen.algorithm) != 0 ||
+            ranking->candidate[i].protocol != chosen.protocol)
+            ranking->candidate[kept++] = ranking->candidate[i];
+    if (kept == CHOOSE_MAX) kept--;
+    memmove(ranking->candidate + 1, ranking->candidate, kept * sizeof *ranking->candidate);
+    ranking->candidate[0] = chosen;
+    ranking->count = kept + 1;
+    ranking->rule = rule;
+    return STATUS_OK;
+}
+
+enum status choose_rank(struct arena *arena, const struct choose_question *question,
+                        const char *where, struct choose_ranking *ret_ranking, struct error *reterr)
+{
+    struct plan_request request = question->request;
+    plan_request_links(question->machine, &request);
+    struct plan_algorithms const names = plan_algorithms(&request);
+    struct choose_ranking *ranking = ret_ranking;
+    bool const of_nccl = question->protocols && nccl_has_any(request.kind, &names);
+    ranking->count = 0;
+    ranking->rule = NULL;
+    for (uint32_t i = 0; i < names.count; i++) {
+        if (strcmp(names.name[i], "auto") == 0 && names.count > 1) continue;
+        if (of_nccl && !is_of_nccl(request.kind, names.name[i])) continue;
+        struct protocol_use const use = {question->machine, &question->request.group, request.kind,
+                                         names.name[i], request.size_bytes};
+        for (uint32_t p = 0; p < PROTOCOL_COUNT; p++) {
+            struct choose_candidate candidate = {.protocol = (enum protocol)p};
+            if (!competes(question, candidate.protocol) ||
+                protocol_refusal(&use, candidate.protocol) != NULL)
+                continue;
+            memcpy(candidate.algorithm, names.name[i], sizeof candidate.algorithm);
+            STATUS_TRY(estimate(arena, question, where, &candidate, reterr));
+            insert(ranking, &candidate);
+        }
+    }
+    STATUS_TRY(rule_apply(arena, question, ranking, reterr));
+    if (ranking->count == 0)
+        return error_set(reterr, STATUS_UNSUPPORTED, where, "%s cannot be used here: %s",
+                         protocol_name(question->protocol),
+                         question->machine->chip.kind == CHIP_GPU
+                             ? "no algorithm of this collective can be driven with it"
+                             : "it is NCCL's, and these chips are no GPUs");
+    return STATUS_OK;
+}

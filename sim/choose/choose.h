@@ -1,0 +1,60 @@
+/*
+ * choose.h: which algorithm and which protocol suit a collective: what `auto` takes, and the
+ * others that could have run, by their estimated cost.
+ */
+#ifndef SIM_CHOOSE_CHOOSE_H
+#define SIM_CHOOSE_CHOOSE_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "sim/base/status.h"
+#include "sim/choose/estimate.h"
+#include "sim/choose/protocol.h"
+#include "sim/choose/tuner.h"
+#include "sim/collective/plan.h"
+#include "sim/machine/machine.h"
+
+struct arena;
+
+enum { CHOOSE_MAX = PLAN_ALGORITHMS_MAX * PROTOCOL_COUNT };
+
+struct choose_question {
+    const struct machine *machine;
+    struct plan_request request; /* Without algorithm and protocol; its `algorithm` is passed over.
+                                    Links need not be filled. */
+    bool protocols;              /* NCCL's compete, and only algorithms that NCCL has, if it has
+                                    any for the kind; else no protocol is used. */
+    enum protocol protocol;      /* Where they compete: only this one; PROTOCOL_NONE: all. */
+    const struct tuner *tuner;   /* Or NULL. */
+    uint64_t size_bytes;         /* As nccl-tests means it: what the tuner asks for. */
+};
+
+struct choose_candidate {
+    char algorithm[PLAN_ALGORITHM_SIZE]; /* As plan_request.algorithm. */
+    enum protocol protocol;
+    struct collective_estimate estimate;
+};
+
+struct choose_ranking {
+    struct choose_candidate candidate[CHOOSE_MAX]; /* The best first; equals in the order of
+                                                      plan_algorithms() and of the protocols. */
+    uint32_t count;
+    const struct tuner_rule *rule; /* That put the first in its place, or NULL. */
+};
+
+/* Whether a machine's profile has collectives go by NCCL's protocols: GPUs', but not in `ideal`. */
+bool choose_by_protocols(const struct machine *machine);
+
+/* A rule of the tuner that cannot be honoured is refused with its line; so is a protocol that no
+ * algorithm can use. */
+enum status choose_rank(struct arena *arena, const struct choose_question *question,
+                        const char *where, struct choose_ranking *ret_ranking,
+                        struct error *reterr);
+
+/* A request with a candidate's algorithm, which it points at, and its protocol made. */
+enum status choose_apply(const struct choose_question *question,
+                         const struct choose_candidate *candidate, const char *where,
+                         struct plan_request *ret_request, struct error *reterr);
+
+#endif

@@ -50,11 +50,13 @@ static enum status find_document(struct arena *arena, const char *name, const ch
     size_t const skip =
         strncmp(name, chip_maker, sizeof chip_maker - 1) == 0 ? sizeof chip_maker - 1 : 0;
     uint32_t name_count = 0;
+    const struct embed_file *named = file_find(name);
     *ret_document = NULL;
+    if (named != NULL) return file_read(arena, named, ret_document, reterr);
     for (unsigned i = 0; i < chip_files_count; i++) {
         struct json *document = NULL;
         struct json *aliases = NULL;
-        bool found = strcmp(chip_files[i].name, name) == 0;
+        bool found = false;
         names[name_count++] = chip_files[i].name;
         STATUS_TRY(file_read(arena, &chip_files[i], &document, reterr));
         STATUS_TRY(json_need(document, "aliases", &aliases, reterr));

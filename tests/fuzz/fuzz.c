@@ -110,6 +110,25 @@ static void fuzz_quantities(const char *text, struct fuzz_taken *taken)
     taken->quantities += is_duration;
 }
 
+/* As after --machine, of what begins like it; what names a file is not tried. */
+static void fuzz_machine(const char *text, struct fuzz_taken *taken)
+{
+    struct error error = {0};
+    struct machine_plan plan;
+    struct machine machine;
+    bool const begins = text[0] >= 'a' && text[0] <= 'z' && strchr(text, ':') != NULL;
+    if (!begins || strstr(text, ".json") != NULL) return;
+    struct arena *arena = arena_create(memory_limit_bytes);
+    SIM_ASSERT(arena != NULL);
+    if (taken_or_explained(scenario_machine_parse(arena, text, "--machine", &plan, &error),
+                           &error)) {
+        taken->machine_texts++;
+        taken->machines +=
+            taken_or_explained(machine_build(arena, &plan, &machine, &error), &error);
+    }
+    arena_destroy(arena);
+}
+
 void fuzz_readers(const char *text, uint64_t text_bytes, struct fuzz_taken *taken)
 {
     char ended[4096];
@@ -120,4 +139,5 @@ void fuzz_readers(const char *text, uint64_t text_bytes, struct fuzz_taken *take
     ended[text_bytes] = '\0';
     if (ended[0] == '/') fuzz_setting(ended, taken);
     if (text_bytes < 64) fuzz_quantities(ended, taken);
+    if (text_bytes < 256) fuzz_machine(ended, taken);
 }

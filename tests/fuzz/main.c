@@ -119,6 +119,17 @@ static const char *const tokens[] = {
     "\"reference\"",
     "\"dx_first\"",
     "\"measured\"",
+    "\"h100-sxm\"",
+    "\"gb200-nvl72\"",
+    "\"hash\"",
+    "\"gpu\"",
+    "\"slice\"",
+    "576",
+    "577",
+    "{\"oversubscription\": 1.5}",
+    "nodes=0",
+    ",slices=7",
+    ":gpus=100",
     "[\"x\", \"y\"]",
     "[\"z\"]",
     "[0, 0]",
@@ -135,6 +146,8 @@ static const char *const keys[] = {
     "\"workload\": ",  "\"model\": ",    "\"zero\": ",        "\"accumulate\": ",
     "\"formats\": ",   "\"weights\": ",  "\"run\": ",         "\"seed\": ",
     "\"algorithm\": ", "\"head_dim\": ", "\"hidden_size\": ", "\"num_key_value_heads\": ",
+    "\"nodes\": ",     "\"gpus\": ",     "\"slices\": ",      "\"network\": ",
+    "\"leaf\": ",      "\"spine\": ",    "\"sharp\": ",       "\"switch_ports\": ",
 };
 
 #define COUNT(array) (sizeof(array) / sizeof(array)[0])
@@ -292,14 +305,15 @@ int main(int argument_count, char **arguments)
         if (count == 1) (void)printf("%.*s\n", (int)input_bytes, input);
     }
     (void)printf("taken: %llu json, %llu scenarios, %llu machines, %llu meshes, %llu chips, "
-                 "%llu models, %llu settings, %llu quantities\n",
+                 "%llu models, %llu settings, %llu quantities, %llu machine texts\n",
                  (unsigned long long)taken.json, (unsigned long long)taken.scenarios,
                  (unsigned long long)taken.machines, (unsigned long long)taken.meshes,
                  (unsigned long long)taken.chips, (unsigned long long)taken.models,
-                 (unsigned long long)taken.settings, (unsigned long long)taken.quantities);
+                 (unsigned long long)taken.settings, (unsigned long long)taken.quantities,
+                 (unsigned long long)taken.machine_texts);
     /* Every reader was entered and passed: else the mutator only tests the parser. */
     bool const reached = taken.json > 0 && taken.scenarios > 0 && taken.machines > 0 &&
                          taken.meshes > 0 && taken.chips > 0 && taken.models > 0 &&
-                         taken.settings > 0 && taken.quantities > 0;
+                         taken.settings > 0 && taken.quantities > 0 && taken.machine_texts > 0;
     return count == 1 || reached ? 0 : 1;
 }

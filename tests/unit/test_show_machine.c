@@ -10,7 +10,11 @@
 #include "sim/base/arena.h"
 #include "sim/base/text.h"
 #include "sim/machine/chip.h"
+#include "sim/machine/machine.h"
+#include "sim/report/machine_svg.h"
+#include "sim/report/show_levels.h"
 #include "sim/report/show_machine.h"
+#include "sim/scenario/scenario.h"
 
 static void products_of(const char *name, struct text *text)
 {
@@ -50,11 +54,99 @@ static void names_of_v5p_count_cores(void **state)
     text_free(&text);
 }
 
+static void names_of_gpus_are_nodes(void **state)
+{
+    (void)state;
+    struct text text = {0};
+    products_of("h100", &text);
+    assert_non_null(strstr(text.bytes, "8 GPUs, 18 links each, on 4 NVSwitches of 64 ports\n"));
+    assert_non_null(strstr(text.bytes, "h100-sxm:nodes=N "));
+    text_free(&text);
+    struct text alone = {0};
+    products_of("v100", &alone);
+    assert_null(strstr(alone.bytes, "nodes=N"));
+    text_free(&alone);
+}
+
+static void with_machine(const char *spec, void (*show)(const struct machine *, struct text *),
+                         struct text *text)
+{
+    struct arena *arena = arena_create(0);
+    struct machine_plan plan;
+    struct machine machine;
+    struct error error = {0};
+    if (scenario_machine_parse(arena, spec, "", &plan, &error) != STATUS_OK ||
+        machine_build(arena, &plan, &machine, &error) != STATUS_OK)
+        fail_msg("%s: %s", spec, error.message);
+    show(&machine, text);
+    assert_false(text->failed);
+    arena_destroy(arena);
+}
+
+static void levels_are_a_line_a_tier(void **state)
+{
+    (void)state;
+    struct text text = {0};
+    with_machine("h100-sxm:nodes=128", show_levels, &text);
+    with_machine("h100-sxm:nodes=128", show_totals, &text);
+    assert_non_null(
+        strstr(text.bytes, "512       40 of 64   18 x 25.0 GB/s   3.60 TB/s  450 GB/s"));
+    assert_non_null(strstr(text.bytes, "1x32      32        64 of 64   1 x 50.0 GB/s"));
+    assert_non_null(strstr(text.bytes, "SHARP 1.60 TFLOP/s"));
+    assert_non_null(strstr(text.bytes, "560 (512 NVSwitch, 32 leaf, 16 spine)"));
+    assert_non_null(strstr(text.bytes, "bisection             25.6 TB/s"));
+    text_free(&text);
+    struct text grid = {0};
+    with_machine("tpu-v5e:8x16", show_levels, &grid);
+    assert_int_equal(grid.size_bytes, 0);
+    with_machine("tpu-v5e:8x16", show_totals, &grid);
+    assert_non_null(strstr(grid.bytes, "bisection             720 GB/s"));
+    text_free(&grid);
+}
+
+static uint32_t occurrences(const char *text, const char *of)
+{
+    uint32_t count = 0;
+    for (const char *at = text; (at = strstr(at, of)) != NULL; at += strlen(of)) count++;
+    return count;
+}
+
+/* Whole, without references to others, small whatever the machine's size, and with what it says. */
+static void a_drawing_is_one_small_file(void **state)
+{
+    (void)state;
+    static const char *const rows[][2] = {
+        {"h100-sxm", "18 x 25.0 GB/s"},
+        {"h100-sxm:nodes=512", "\xe2\x80\xa6 x 512"},
+        {"h100-sxm:nodes=131072,switch_ports=256", "\xe2\x80\xa6 x 131072"},
+        {"gb200-nvl72:nodes=8", "GPUs x 72"},
+        {"gb200-nvl72:gpus=576", "NVSwitch L2"},
+        {"tpu-v5p:16x16x16", "z: ring of 16"},
+        {"tpu-v5e:8x16", "x: line of 8"},
+        {"tpu-v5p:4x4x8,slices=4", "PCIe: 1 x 16.0 GB/s"},
+        {"tpu-v3:4x4,slices=700,leaf.oversubscription=4", "leaf-spine"},
+    };
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        struct text text = {0};
+        with_machine(rows[i][0], machine_svg, &text);
+        if (strstr(text.bytes, rows[i][1]) == NULL)
+            fail_msg("%s: \"%s\" is not drawn", rows[i][0], rows[i][1]);
+        assert_int_equal(strncmp(text.bytes, "<svg xmlns=", 11), 0);
+        assert_string_equal(text.bytes + text.size_bytes - 7, "</svg>\n");
+        assert_int_equal(occurrences(text.bytes, "<text"), occurrences(text.bytes, "</text>"));
+        assert_int_equal(occurrences(text.bytes, "http"), 1);
+        assert_null(strstr(text.bytes, "href"));
+        assert_true(text.size_bytes < 40000);
+        text_free(&text);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(every_slice_of_v5e_is_a_line),
-        cmocka_unit_test(names_of_v5p_count_cores),
+        cmocka_unit_test(every_slice_of_v5e_is_a_line), cmocka_unit_test(names_of_v5p_count_cores),
+        cmocka_unit_test(names_of_gpus_are_nodes),      cmocka_unit_test(levels_are_a_line_a_tier),
+        cmocka_unit_test(a_drawing_is_one_small_file),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -7,6 +7,7 @@
 #include "sim/base/arena.h"
 #include "sim/base/name.h"
 #include "sim/base/text.h"
+#include "sim/report/machine_svg.h"
 #include "tools/podsim/command.h"
 #include "tools/podsim/output.h"
 #include "tools/podsim/pipeline.h"
@@ -14,6 +15,7 @@
 
 static const struct option show_options[] = {
     {"--machine", "SPEC", "a machine without a scenario, as \"h100-sxm:nodes=4\"", false},
+    {"--svg", "FILE", "draw the machine, too; - is standard output, instead of the text", false},
     {"--set", "/POINTER=VALUE", "change a key of the scenario; may be repeated", true},
     {0},
 };
@@ -51,37 +53,59 @@ static enum status stage_text(struct pipeline *pipeline, enum pipeline_stage sta
     case PIPELINE_SCENARIO:
         text_add(text, "%s", scenario_text(pipeline->arena, &pipeline->scenario));
         return STATUS_OK;
-    case PIPELINE_MACHINE:
-        show_machine(&pipeline->machine, text);
-        return STATUS_OK;
+    case PIPELINE_MACHINE: /* Printed by machine_print(). */
+        break;
     case PIPELINE_MESH:
         show_mesh(&pipeline->machine, &pipeline->mesh, text);
         return STATUS_OK;
     case PIPELINE_PROGRAM:
         break;
     }
+    SIM_ASSERT(stage == PIPELINE_PROGRAM);
     STATUS_TRY(workload_listing(pipeline->arena, &pipeline->scenario.workload, &pipeline->machine,
                                 &pipeline->mesh, &listing, reterr));
     text_add(text, "%s", listing);
     return STATUS_OK;
 }
 
+/* The drawing and the text of a machine, or the drawing alone where it takes standard output. */
+static enum status machine_print(const struct machine *machine, const char *svg, const char *input,
+                                 struct error *reterr)
+{
+    struct output output = {.path = NULL};
+    struct text drawing = {0}, text = {0};
+    bool const alone = svg != NULL && strcmp(svg, "-") == 0;
+    enum status status = output_open(&output, svg, input, reterr);
+    if (status != STATUS_OK) return status;
+    if (svg != NULL) {
+        machine_svg(machine, &drawing);
+        status = output_write(&output, &drawing, reterr);
+        if (status == STATUS_OK) status = output_finish(&output, reterr);
+    }
+    if (status == STATUS_OK && !alone) {
+        show_machine(machine, &text);
+        status = output_print(&text, false, reterr);
+    }
+    output_abandon(&output);
+    text_free(&drawing);
+    text_free(&text);
+    return status;
+}
+
 /* `show machine --machine SPEC`. */
-static enum status machine_text(struct arena *arena, const char *spec, struct text *text,
-                                struct error *reterr)
+static enum status spec_print(struct arena *arena, const char *spec, const char *svg,
+                              struct error *reterr)
 {
     struct machine_plan plan;
     struct machine machine;
     STATUS_TRY(scenario_machine_parse(arena, spec, "--machine", &plan, reterr));
     STATUS_TRY(machine_build(arena, &plan, &machine, reterr));
-    show_machine(&machine, text);
-    return STATUS_OK;
+    return machine_print(&machine, svg, spec, reterr);
 }
 
 static int show_spec(const struct options *options, const char *spec)
 {
     struct error error = {0};
-    struct text text = {0};
     struct arena *arena = arena_create(0);
     enum status status = STATUS_OK;
     if (arena == NULL)
@@ -91,51 +115,60 @@ static int show_spec(const struct options *options, const char *spec)
         status = error_set(&error, STATUS_INVALID, "--machine",
                            "shows a machine alone: podsim show machine --machine SPEC");
     else
-        status = machine_text(arena, spec, &text, &error);
-    if (status == STATUS_OK) status = output_print(&text, false, &error);
-    text_free(&text);
+        status = spec_print(arena, spec, options_value(options, "--svg"), &error);
     arena_destroy(arena);
     return status == STATUS_OK ? EXIT_DONE : command_fail(spec, &error);
+}
+
+static int show_file(const struct options *options)
+{
+    static struct pipeline_source source;
+    const char *svg = options_value(options, "--svg");
+    struct error error = {0};
+    struct pipeline pipeline = {0};
+    struct text text = {0};
+    enum pipeline_stage stage = PIPELINE_SCENARIO;
+    enum status status = stage_find(options->operand[0], &stage, &error);
+    if (status == STATUS_OK && svg != NULL && stage != PIPELINE_MACHINE)
+        status = error_set(&error, STATUS_INVALID, "--svg", "only a machine is drawn");
+    if (status == STATUS_OK) {
+        pipeline_source_read(options, options->operand[1], &source);
+        status = pipeline_build(&pipeline, &source, stage, &error);
+    }
+    if (status == STATUS_OK && stage == PIPELINE_MACHINE) {
+        status = machine_print(&pipeline.machine, svg, options->operand[1], &error);
+    } else {
+        if (status == STATUS_OK) status = stage_text(&pipeline, stage, &text, &error);
+        if (status == STATUS_OK) status = output_print(&text, false, &error);
+    }
+    text_free(&text);
+    pipeline_close(&pipeline);
+    return status == STATUS_OK ? EXIT_DONE : command_fail(options->operand[1], &error);
 }
 
 static int show(const struct options *options)
 {
     const char *spec = options_value(options, "--machine");
     if (spec != NULL) return show_spec(options, spec);
-    if (options->operand_count != 2) {
-        struct error few = {0};
-        (void)error_set(&few, STATUS_INVALID, "show", "needs a stage and a FILE");
-        return command_fail("show", &few);
-    }
-    static struct pipeline_source source;
-    struct error error = {0};
-    struct pipeline pipeline = {0};
-    struct text text = {0};
-    enum pipeline_stage stage = PIPELINE_SCENARIO;
-    enum status status = stage_find(options->operand[0], &stage, &error);
-    if (status == STATUS_OK) {
-        pipeline_source_read(options, options->operand[1], &source);
-        status = pipeline_build(&pipeline, &source, stage, &error);
-    }
-    if (status == STATUS_OK) status = stage_text(&pipeline, stage, &text, &error);
-    if (status == STATUS_OK) status = output_print(&text, false, &error);
-    text_free(&text);
-    pipeline_close(&pipeline);
-    return status == STATUS_OK ? EXIT_DONE : command_fail(options->operand[1], &error);
+    if (options->operand_count == 2) return show_file(options);
+    struct error few = {0};
+    (void)error_set(&few, STATUS_INVALID, "show", "needs a stage and a FILE");
+    return command_fail("show", &few);
 }
 
 const struct command command_show = {
     .name = "show",
     .usage = "podsim show scenario|machine|mesh|program FILE [--set /pointer=value]...\n"
-             "       podsim show machine --machine SPEC",
+             "       podsim show machine --machine SPEC [--svg FILE]",
     .summary = "prints a stage: scenario, machine, mesh or program",
     .help = "  scenario   every key, with every default filled in\n"
-            "  machine    chips, links, wraparound and the reason for it\n"
+            "  machine    chips, links, wraparound and the reason for it; switches and totals\n"
             "  mesh       where each mesh axis lies, and the shape of its groups\n"
             "  program    a layer forward and backward: shardings, collectives, what is reused\n"
             "\n"
             "  podsim show program scenarios/train/mlp-fsdp-tp-v5p-4x4x4.json\n"
-            "  podsim show machine scenarios/train/llama3-8b-fsdp-v5e-8x8.json\n",
+            "  podsim show machine scenarios/train/llama3-8b-fsdp-v5e-8x8.json\n"
+            "  podsim show machine --machine h100-sxm:nodes=128 --svg superpod.svg\n",
     .operands_min = 1,
     .operands_max = 2,
     .options = show_options,

@@ -119,19 +119,26 @@ static double farther_rate(const struct search *search, uint32_t level, double c
     return rate;
 }
 
-/* A permute's ranks all send at once: each has its own cables of the farthest level it crosses. */
+/* A permute's ranks all send at once, by the farthest level that they cross: of a block, those at
+ * its end by as many places as the shift. */
 static double shifted(const struct search *search, uint32_t index, uint32_t tier,
                       const struct block *block)
 {
     const struct group *group = search->group;
-    bool crosses = false;
+    const struct level *level = &search->machine->level[index];
+    double leaving = 0;
     for (uint32_t i = 0; i < group->dimension_count; i++) {
-        if (search->query->offset[i] == 0 || on_grid(search, i)) continue;
-        uint32_t const level = search->machine->axis_level[group->dimension[i].axis];
-        if (level > index) return 0;
-        crosses = crosses || level == index;
+        int32_t const offset = search->query->offset[i];
+        uint32_t const axis = group->dimension[i].axis;
+        if (offset == 0 || on_grid(search, i)) continue;
+        if (search->machine->axis_level[axis] > index) return 0;
+        if (search->machine->axis_level[axis] < index) continue;
+        uint32_t const box = tier == 0 ? 1 : level->tier[tier - 1].box[axis];
+        double const places = (box - 1) / group->dimension[i].stride + 1;
+        double const share = (offset < 0 ? -offset : offset) / places;
+        if (places < group->dimension[i].size) leaving = fmax(leaving, fmin(share, 1));
     }
-    return crosses && tier == 0 ? search->array_bytes * block->members : 0;
+    return search->array_bytes * block->members * leaving;
 }
 
 /* Time of the adders: the units above a block's siblings add what these send up. */
@@ -298,23 +305,31 @@ static void cut_root(struct search *search)
     search->cut.where = wired ? "grid" : search->machine->level[0].tier[0].cable_name;
 }
 
-/* A shift: each message needs as many links as its ends are apart, over all links that chips have
- * in the group's dimensions. */
+/* A shift along the grid. Each message needs as many links as its ends are apart, over all links
+ * that chips have in the group's dimensions; in the catalogue it goes one way, and as many messages
+ * share a link. */
 static void cut_shift(struct search *search)
 {
     double rate = farther_rate(search, 0, 1), links = 0, v = search->array_bytes;
+    bool unknown = true;
     for (uint32_t i = 0; i < search->group->dimension_count; i++) {
-        if (!on_grid(search, i)) continue;
         const struct group_dimension *dimension = &search->group->dimension[i];
         int32_t const offset = search->query->offset[i];
         uint32_t const up = (uint32_t)(offset < 0 ? -offset : offset) % dimension->size;
         uint32_t const down = dimension->size - up;
-        links += up < down || !dimension->ring ? up : down;
-        rate += 2 * unlike_fastest_link(search->machine, dimension->axis, NULL) / dimension->stride;
+        uint32_t const apart = up < down || !dimension->ring ? up : down;
+        unknown = unknown && offset == 0;
+        if (!on_grid(search, i)) continue;
+        double const link = unlike_fastest_link(search->machine, dimension->axis, NULL);
+        links += apart;
+        rate += 2 * link / dimension->stride;
+        if (!book(search, v * apart * dimension->stride / link)) continue;
+        search->cut.bound_by = "wire";
+        search->cut.axis = (int32_t)dimension->axis;
+        search->cut.where = search->machine->axis_name[dimension->axis];
     }
-    double const time_s = v * (search->machine->level_count > 0 ? 1 : fmax(links, 1)) / rate;
-    strict(search, time_s);
-    if (!book(search, time_s)) return;
+    strict(search, v * (search->machine->level_count > 0 ? 1 : fmax(links, 1)) / rate);
+    if (!unknown || !book(search, search->cut.strict_s)) return;
     bool const wired = search->grid_ranks > 1;
     search->cut.bound_by = wired ? "wire" : "port";
     search->cut.where = wired ? "grid" : search->machine->level[0].tier[0].cable_name;

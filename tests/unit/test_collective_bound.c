@@ -334,6 +334,19 @@ static void a_permute_takes_the_way_it_names(void **state)
     collective_bound(&machine, &group, &query, &bound);
     near(bound.time_s, 1 / 50., 1e-9);
     assert_string_equal(bound.where, "NIC");
+    struct machine const cards = slices(4);
+    struct group const far = {{{3, 4, 1, false, true, "slice"}}, 1};
+    query.offset[1] = 0;
+    collective_bound(&cards, &far, &query, &bound);
+    near(bound.time_s, 1 / 6.25, 1e-9); /* A host's chips share its card. */
+    struct scene scene;
+    scene_open(&scene, 8, 1, 1, true);
+    struct group const ring = scene_group(&scene, true, false, false);
+    query.offset[0] = -3;
+    collective_bound(&scene.machine, &ring, &query, &bound);
+    near(bound.time_s, 3 / 100., 1e-9); /* Three messages share each link. */
+    near(bound.strict_s, 3 / 200., 1e-9);
+    scene_close(&scene);
     query = (struct collective_query){.kind = COLLECTIVE_PERMUTE};
     collective_bound(&machine, &group, &query, &bound);
     near(bound.time_s, 0.6e-6, 1e-9);

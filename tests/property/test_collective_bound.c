@@ -1,0 +1,139 @@
+/* No collective of the catalogue is played faster than its bound, on any fabric, in the ideal
+ * profile, and the best come near to it. */
+#include <math.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "sim/base/arena.h"
+#include "sim/base/units.h"
+#include "sim/measure/measure.h"
+#include "sim/measure/measure_group.h"
+#include "sim/roofline/collective_bound.h"
+
+static const struct fabric {
+    const char *chip, *shape;
+    uint32_t nodes, gpus, slices;
+    const char *axes;
+    double most; /* Of the bound, for the best at the largest size: all but AllReduce and Permute;
+                    0: not known. */
+} fabrics[] = {
+    {"h100-sxm", NULL, 0, 0, 0, NULL, 1.03},   {"h100-sxm", NULL, 0, 4, 0, NULL, 1.03},
+    {"h100-sxm", NULL, 2, 0, 0, NULL, 0},      {"h100-sxm", NULL, 4, 0, 0, NULL, 0},
+    {"h100-sxm", NULL, 4, 0, 0, "node", 1.03}, {"h100-sxm", NULL, 4, 0, 0, "node:2,gpu:4", 0},
+    {"b200", NULL, 2, 0, 0, NULL, 0},          {"tpu-v5e", "4x4", 0, 0, 0, NULL, 1.03},
+    {"tpu-v5e", "8x16", 0, 0, 0, "y", 1.03},   {"tpu-v5e", "8x16", 0, 0, 0, "x", 1.03},
+    {"tpu-v5e", "8x16", 0, 0, 0, "y:4", 1.03}, {"tpu-v5p", "4x4x4", 0, 0, 0, NULL, 1.03},
+    {"tpu-v5p", "4x4x4", 0, 0, 0, "x", 1.03},  {"tpu-v5p", "4x4x4", 0, 0, 2, NULL, 0},
+    {"tpu-v5p", "4x4x4", 0, 0, 2, "slice", 0},
+};
+
+static const enum collective_kind kinds[] = {
+    COLLECTIVE_ALL_GATHER, COLLECTIVE_REDUCE_SCATTER, COLLECTIVE_ALL_REDUCE,
+    COLLECTIVE_ALL_TO_ALL, COLLECTIVE_PERMUTE,
+};
+
+static const uint64_t sizes[] = {4096, UINT64_C(1) << 20, UINT64_C(1) << 30};
+
+struct outcome {
+    double least_of_all; /* Time over bound, at the largest size. */
+    uint32_t played;
+};
+
+static bool play(struct arena *arena, const struct machine *machine,
+                 const struct plan_request *request, struct measured *ret_measured)
+{
+    struct error error = {0};
+    struct measure_options const options = {.engine = "fast"};
+    enum status const status =
+        measure_run(arena, machine, request, 1, "/test", &options, ret_measured, &error);
+    if (status != STATUS_OK && status != STATUS_UNSUPPORTED && status != STATUS_INVALID)
+        fail_msg("%s: %s", error.where, error.message);
+    return status == STATUS_OK;
+}
+
+static void judge(const struct fabric *fabric, const struct machine *machine,
+                  const struct plan_request *request, const struct measured *measured,
+                  struct outcome *outcome)
+{
+    struct collective_query query = {
+        .kind = request->kind, .array_bytes = request->size_bytes, .in_network = true};
+    struct collective_bound bound;
+    memcpy(query.offset, request->offset, sizeof query.offset);
+    collective_bound(machine, &request->group, &query, &bound);
+    double const time_s = (double)measured->time_ps[0] / (double)TIME_PS_PER_S;
+    double const slack = 1 + 1e-9;
+    if (time_s * slack < bound.time_s)
+        fail_msg("%s %s %s, %s, %s of %llu bytes: %g s, below the bound of %g s by %s %s",
+                 fabric->chip, fabric->shape == NULL ? "" : fabric->shape,
+                 fabric->axes == NULL ? "" : fabric->axes, collective_kind_name(request->kind),
+                 request->algorithm, (unsigned long long)request->size_bytes, time_s, bound.time_s,
+                 bound.bound_by, bound.where);
+    double const over = time_s / bound.time_s;
+    if (request->size_bytes == sizes[2] && over < outcome->least_of_all)
+        outcome->least_of_all = over;
+    outcome->played++;
+}
+
+static void run_kind(const struct fabric *fabric, const struct machine *machine,
+                     const struct group *group, enum collective_kind kind, struct outcome *outcome)
+{
+    for (uint32_t s = 0; s < sizeof sizes / sizeof *sizes; s++) {
+        struct plan_request request = {.kind = kind, .group = *group, .size_bytes = sizes[s]};
+        if (kind == COLLECTIVE_PERMUTE) request.offset[group->dimension_count - 1] = 1;
+        plan_request_links(machine, &request);
+        struct plan_algorithms const names = plan_algorithms(&request);
+        for (uint32_t i = 0; i < names.count; i++) {
+            struct arena *arena = arena_create(0);
+            struct measured measured;
+            request.algorithm = names.name[i];
+            if (play(arena, machine, &request, &measured))
+                judge(fabric, machine, &request, &measured, outcome);
+            arena_destroy(arena);
+        }
+    }
+}
+
+static void no_collective_is_faster_than_its_bound(void **state)
+{
+    (void)state;
+    for (uint32_t f = 0; f < sizeof fabrics / sizeof *fabrics; f++) {
+        const struct fabric *fabric = &fabrics[f];
+        struct arena *arena = arena_create(0);
+        struct machine_plan const plan = {.chip = fabric->chip,
+                                          .shape = fabric->shape,
+                                          .nodes = fabric->nodes,
+                                          .gpus = fabric->gpus,
+                                          .slices = fabric->slices,
+                                          .profile = "ideal",
+                                          .wrap = {-1, -1, -1}};
+        struct machine machine;
+        struct group group;
+        struct error error = {0};
+        if (machine_build(arena, &plan, &machine, &error) != STATUS_OK ||
+            measure_group(&machine, fabric->axes, "/test", &group, &error) != STATUS_OK)
+            fail_msg("%s: %s", error.where, error.message);
+        for (uint32_t k = 0; k < sizeof kinds / sizeof *kinds; k++) {
+            struct outcome outcome = {.least_of_all = INFINITY};
+            run_kind(fabric, &machine, &group, kinds[k], &outcome);
+            bool const judged = kinds[k] != COLLECTIVE_ALL_REDUCE && kinds[k] != COLLECTIVE_PERMUTE;
+            assert_true(outcome.played >= sizeof sizes / sizeof *sizes);
+            if (judged && fabric->most > 0 && outcome.least_of_all > fabric->most)
+                fail_msg("%s, fabric %u: at best %.3f of the bound", collective_kind_name(kinds[k]),
+                         f, outcome.least_of_all);
+        }
+        arena_destroy(arena);
+    }
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(no_collective_is_faster_than_its_bound),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -233,6 +233,62 @@ static struct group grid_of(const struct build *build, uint32_t cost[GROUP_DIMEN
     return grid;
 }
 
+static uint32_t messages_of(const struct primitive *primitive, uint32_t size)
+{
+    uint32_t count = 0;
+    for (uint32_t l = 0; primitive != NULL && l < primitive->lane_count; l++)
+        count += primitive->send_count(size, l, 0);
+    return count;
+}
+
+static uint64_t rate_of(const struct plan_request *request, uint32_t dimension)
+{
+    uint64_t const rate = request->bytes_per_s[dimension];
+    return rate == 0 ? (uint64_t)TIME_PS_PER_S : rate;
+}
+
+/* Adds a dimension to a level: one that switches serve is a level of its own. */
+static void level_add(const struct build *build, uint32_t dimension, uint32_t cost,
+                      struct pieces_level *level)
+{
+    const struct choice *choice = build->choice;
+    const struct plan_request *request = build->request;
+    uint32_t const size = request->group.dimension[dimension].size;
+    uint64_t const hop_bytes = request->hop_bytes[dimension];
+    level->bytes_per_s +=
+        cost == 0 ? rate_of(request, dimension) : 2 * rate_of(request, dimension) / cost;
+    level->hop_bytes += hop_bytes == 0 ? 65536 : hop_bytes;
+    level->messages += messages_of(choice->once[dimension], size) +
+                       messages_of(choice->gather[dimension], size) +
+                       messages_of(choice->whole[dimension], size);
+}
+
+/* Pieces that let the levels of a chain overlap, the outermost first: (n-1) shards of those that a
+ * rank has already come to it over a level of n units. */
+static uint32_t level_pieces(const struct build *build, const uint32_t cost[GROUP_DIMENSIONS_MAX])
+{
+    const struct levels *levels = &build->choice->levels;
+    const struct group *group = &build->plan->group;
+    struct pieces_level each[GROUP_DIMENSIONS_MAX] = {{0}};
+    uint64_t const shard = build->request->size_bytes / group_rank_count(group);
+    bool const exchanges = build->plan->kind == COLLECTIVE_ALL_TO_ALL;
+    uint64_t held = 1, grid_ranks = 1;
+    uint32_t count = 0;
+    for (uint32_t i = 0; i < levels->outer_count; i++) {
+        uint32_t const size = group->dimension[levels->outer[i]].size;
+        level_add(build, levels->outer[i], 0, &each[count]);
+        each[count++].bytes = exchanges ? shard / size * (size - 1) : shard * held * (size - 1);
+        held *= size;
+    }
+    for (uint32_t i = 0; i < levels->grid_count; i++) {
+        level_add(build, levels->grid[i], cost[i], &each[count]);
+        grid_ranks *= group->dimension[levels->grid[i]].size;
+    }
+    if (levels->grid_count > 0)
+        each[count++].bytes = exchanges ? shard : shard * held * (grid_ranks - 1);
+    return count > 1 ? pieces_of_levels(each, count) : 1;
+}
+
 /* Shares of the orders, and pieces, also so that other ops may go along chunk by chunk. */
 static void shares_set(struct build *build)
 {
@@ -250,13 +306,18 @@ static void shares_set(struct build *build)
                             : shares_solve(&grid, cost);
         build->pieces = pieces_choose(&grid, cost, &build->shares, plan->kind, request->size_bytes);
     }
+    uint32_t const overlapping =
+        flat || build->choice->levels.outer_count == 0 ? 1 : level_pieces(build, cost);
+    if (overlapping > build->pieces.count) build->pieces.count = overlapping;
+    if (request->piece_count != 0) build->pieces.count = request->piece_count;
     if (request->chunk_count == 0) return;
     if (flat || plan->group.dimension_count == 1) {
         plan->chunk_count = (uint32_t)group_rank_count(&plan->group);
         return;
     }
-    uint32_t const most =
-        grid.dimension_count == 0 ? 1 : pieces_beside(&grid, cost, request->size_bytes);
+    uint32_t const most = grid.dimension_count < plan->group.dimension_count
+                              ? overlapping
+                              : pieces_beside(&grid, cost, request->size_bytes);
     plan->chunk_count = most < request->chunk_count ? most : request->chunk_count;
     if (plan->chunk_count > 1)
         build->pieces.count = plan->chunk_count;

@@ -94,3 +94,26 @@ uint32_t pieces_beside(const struct group *group, const uint32_t cost[GROUP_DIME
     uint64_t const count = best < most ? best : most;
     return count < UINT32_MAX ? (uint32_t)count : UINT32_MAX;
 }
+
+/* In picoseconds, so that levels of different rates compare. */
+static int64_t level_ps(const struct pieces_level *level, uint64_t bytes)
+{
+    return units_duration_ps(bytes, level->bytes_per_s);
+}
+
+uint32_t pieces_of_levels(const struct pieces_level *levels, uint32_t count)
+{
+    uint64_t sum_ps = 0, longest_ps = 0, way_ps = 0, messages = 0;
+    for (uint32_t i = 0; i < count; i++) {
+        uint64_t const busy_ps = (uint64_t)level_ps(&levels[i], levels[i].bytes);
+        sum_ps += busy_ps;
+        longest_ps = busy_ps > longest_ps ? busy_ps : longest_ps;
+        way_ps += (uint64_t)level_ps(&levels[i], levels[i].hop_bytes);
+        messages += levels[i].messages;
+    }
+    uint64_t best = way_ps == 0 ? PIECES_LEVELS_MAX : (sum_ps - longest_ps) / way_ps;
+    uint64_t const most = messages == 0 ? 1 : PIECES_MESSAGES_MAX / messages;
+    best = best < most ? best : most;
+    if (best > PIECES_LEVELS_MAX) best = PIECES_LEVELS_MAX;
+    return best > 1 ? (uint32_t)best : 1;
+}

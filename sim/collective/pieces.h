@@ -16,7 +16,7 @@
 #include "sim/collective/group.h"
 #include "sim/collective/shares.h"
 
-enum { PIECES_CHOSEN_MAX = 32 };
+enum { PIECES_CHOSEN_MAX = 32, PIECES_LEVELS_MAX = 256, PIECES_MESSAGES_MAX = 4096 };
 
 struct pieces {
     uint32_t count;
@@ -34,5 +34,19 @@ struct pieces pieces_choose(const struct group *group, const uint32_t cost[GROUP
  * long that the array had better not be cut. */
 uint32_t pieces_beside(const struct group *group, const uint32_t cost[GROUP_DIMENSIONS_MAX],
                        uint64_t size_bytes);
+
+/* What a plan asks of one of its levels: the grid as a whole, or a dimension that switches serve.
+ */
+struct pieces_level {
+    uint64_t bytes; /* Over the links of one rank. */
+    uint64_t bytes_per_s;
+    uint64_t hop_bytes; /* What they carry while a message is on its way. */
+    uint32_t messages;  /* That a rank sends for each piece. */
+};
+
+/* How many pieces let levels that follow one another overlap: with P of them a plan takes as long
+ * as its slowest level, and a P-th of the others. A piece is no shorter than the way through them,
+ * which would only be waited for, and a rank sends no more than PIECES_MESSAGES_MAX messages. */
+uint32_t pieces_of_levels(const struct pieces_level *levels, uint32_t count);
 
 #endif

@@ -38,12 +38,13 @@ struct crossing_step crossing_played(const struct crossing_setup *setup, uint64_
     struct play play;
     play_run(&play, text, NULL);
     double const second = (double)TIME_PS_PER_S;
-    struct crossing_step const step = {
+    struct crossing_step step = {
         .forward = phase_of(&play.trace, PROGRAM_PHASE_FORWARD),
-        .backward = phase_of(&play.trace, PROGRAM_PHASE_BACKWARD),
         .whole = {(double)play.trace.step_ps / second, (double)play.trace.compute_ps / second},
         .over_math = (double)play.trace.step_ps / second / play.roofline.math_s,
     };
+    step.backward = (struct crossing_pass){step.whole.time_s - step.forward.time_s,
+                                           phase_of(&play.trace, PROGRAM_PHASE_BACKWARD).math_s};
     play_close(&play);
     return step;
 }

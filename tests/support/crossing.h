@@ -34,7 +34,7 @@ struct crossing_pass {
 
 struct crossing_step {
     struct crossing_pass forward;
-    struct crossing_pass backward;
+    struct crossing_pass backward; /* Its time is all that follows the forward pass. */
     struct crossing_pass whole;
     double over_math; /* The step over the MXU's share of it. */
 };

@@ -7,8 +7,10 @@
 
 #include "sim/base/arena.h"
 #include "sim/base/units.h"
+#include "sim/choose/choose.h"
 #include "sim/measure/measure.h"
 #include "sim/measure/measure_group.h"
+#include "sim/measure/operation.h"
 #include "sim/mesh/mesh.h"
 #include "sim/roofline/collective_bound.h"
 #include "tests/validation/case_parts.h"
@@ -95,11 +97,37 @@ static struct plan plan_of(const struct case_row *row, const struct machine *mac
     return plan;
 }
 
-static struct measured played(const struct case_row *row, const struct machine *machine,
-                              uint64_t size_bytes, bool full)
+/* What the command line would play: where NCCL's protocols are in use, the cheapest algorithm with
+ * the cheapest of them. */
+static struct plan_request chosen(const struct case_row *row, const struct machine *machine,
+                                  uint64_t size_bytes)
 {
-    struct plan_request const request = request_of(row, machine, size_bytes);
-    struct measure_options const options = {.engine = "fast", .full = full};
+    struct plan_request request = request_of(row, machine, size_bytes);
+    if (!choose_by_protocols(machine)) return request;
+    struct choose_question const question = {
+        .machine = machine, .request = request, .protocols = true, .size_bytes = size_bytes};
+    struct choose_ranking ranking;
+    struct error error = {0};
+    uint32_t first = 0;
+    row_check(row, choose_rank(row->arena, &question, "/collective", &ranking, &error), &error);
+    while (strcmp(request.algorithm, "auto") != 0 && first < ranking.count &&
+           strcmp(ranking.candidate[first].algorithm, request.algorithm) != 0)
+        first++;
+    if (first == ranking.count) row_fail(row, "%s is no candidate", request.algorithm);
+    char *name = arena_text(row->arena, ranking.candidate[first].algorithm);
+    if (name == NULL) row_fail(row, "no memory");
+    row_check(row,
+              choose_apply(&question, &ranking.candidate[first], "/collective", &request, &error),
+              &error);
+    request.algorithm = name;
+    return request;
+}
+
+static struct measured played(const struct case_row *row, const struct machine *machine,
+                              uint64_t size_bytes)
+{
+    struct plan_request const request = chosen(row, machine, size_bytes);
+    struct measure_options const options = {.engine = "fast"};
     struct measured measured;
     struct error error = {0};
     row_check(
@@ -115,9 +143,22 @@ static double played_s(const struct case_row *row, const struct machine *machine
     struct arena *arena = arena_create(0);
     if (arena == NULL) row_fail(row, "no memory");
     struct case_row const inner = {.outer = row, .name = row->name, .arena = arena};
-    struct measured const measured = played(&inner, machine, size_bytes, false);
+    struct measured const measured = played(&inner, machine, size_bytes);
     arena_destroy(arena);
     return (double)measured.time_ps[0] / (double)TIME_PS_PER_S;
+}
+
+/* Bus bandwidth as nccl-tests counts it, of kinds whose size is the array. */
+static double bus_bytes_per_s(const struct case_row *row, const struct machine *machine,
+                              uint64_t size_bytes)
+{
+    struct group const group = group_of(row, machine);
+    uint32_t operation = 0;
+    while (operation_kind((enum operation)operation) != kind_of(row)) operation++;
+    struct operation_factor const factor =
+        operation_bus_factor((enum operation)operation, group_rank_count(&group));
+    return (double)size_bytes * (double)factor.numerator / (double)factor.denominator /
+           played_s(row, machine, size_bytes);
 }
 
 static uint32_t port_of(const struct case_row *row, const struct machine *machine, const char *name)
@@ -130,12 +171,14 @@ static uint32_t port_of(const struct case_row *row, const struct machine *machin
     row_fail(row, "no port %s", name);
 }
 
-/* Bytes over all links of a port, "NVLink up", every chip played. */
+/* Bytes over all links of a port, "NVLink up": of the chips that were played, for all. */
 static double carried_bytes(const struct case_row *row, const struct machine *machine,
                             uint64_t size_bytes)
 {
     uint32_t const port = port_of(row, machine, row_text(row, "port"));
-    return (double)played(row, machine, size_bytes, true).trace.link[port].sum_bytes;
+    struct measured const measured = played(row, machine, size_bytes);
+    double const played_share = (double)measured.trace.chips_replayed / machine->chip_count;
+    return (double)measured.trace.link[port].sum_bytes / played_share;
 }
 
 /* Bytes at which the time is twice that of nothing but hops: where the curve bends. */
@@ -175,6 +218,7 @@ static struct case_value collective(const struct case_row *row)
     const char *what = row_text_or(row, "what", "time");
     uint64_t const size_bytes = row_count_or(row, "bytes", 1);
     if (strcmp(what, "time") == 0) return value_number(played_s(row, &machine, size_bytes));
+    if (strcmp(what, "busbw") == 0) return value_number(bus_bytes_per_s(row, &machine, size_bytes));
     if (strcmp(what, "carried") == 0) return value_number(carried_bytes(row, &machine, size_bytes));
     if (strcmp(what, "bend") == 0) return value_number(bend_bytes(row, &machine));
     struct plan const plan = plan_of(row, &machine, size_bytes);

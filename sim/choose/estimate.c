@@ -42,54 +42,63 @@ static double log2_up(double value)
 
 struct form {
     double depth;  /* Messages in series. */
-    double chunks; /* In series, through the busiest port. */
-    bool paired;   /* It sends as much to every other member. */
+    double chunks; /* In series, each message after the one that it waits for. */
+    bool paired;   /* What it sends is spread over the other members as evenly as in an exchange;
+                      else some member sends all of it the farthest way. */
+    double wired;  /* Through the busiest port all in all; 0: as many. */
 };
-
-static bool is_tree(const struct primitive *primitive)
-{
-    return is(primitive, "tree") || is(primitive, "double-tree");
-}
 
 static struct form neighbour_form(const struct primitive *primitive, double n, bool alone)
 {
     bool const both = primitive->ring && primitive->lane_count == 2;
     double const depth = both ? floor(n / 2) : n - 1;
-    if (primitive->kind == COLLECTIVE_PERMUTE) return (struct form){1, 1, false};
+    if (primitive->kind == COLLECTIVE_PERMUTE) return (struct form){1, 1, false, 0};
     if (primitive->kind != COLLECTIVE_ALL_TO_ALL)
-        return (struct form){depth, both ? (n - 1) / 2 : n - 1, false};
+        return (struct form){depth, both ? (n - 1) / 2 : n - 1, false, 0};
     double const odd = fmod(n, 2);
-    if (both) return (struct form){depth, (n * n - odd) / 8, false};
-    return (struct form){depth, alone ? n * (n - 1) / 2 : (n * n - odd) / 4, false};
+    if (both) return (struct form){depth, (n * n - odd) / 8, false, 0};
+    return (struct form){depth, alone ? n * (n - 1) / 2 : (n * n - odd) / 4, false, 0};
+}
+
+static struct form reduction_form(const struct primitive *primitive, double n, double log)
+{
+    if (is(primitive, "sharp")) return (struct form){1, n, false, 0};
+    if (is(primitive, "recursive-doubling")) return (struct form){log, n * log, false, 0};
+    /* Two children in turn on each level; inner ranks of one tree are leaves of the other. */
+    if (is(primitive, "double-tree")) return (struct form){2 * log, 2 * n * log, false, 2 * n};
+    SIM_ASSERT(is(primitive, "tree"));
+    return (struct form){2 * log, 2 * n * log, false, n * log};
 }
 
 static struct form routed_form(const struct primitive *primitive, double n)
 {
     double const log = log2_up(n);
-    enum collective_kind const kind = primitive->kind;
-    bool const rooted = kind == COLLECTIVE_BROADCAST || kind == COLLECTIVE_REDUCE;
-    if (kind == COLLECTIVE_PERMUTE) return (struct form){1, 1, false};
-    if (is(primitive, "sharp"))
-        return (struct form){1, kind == COLLECTIVE_ALL_REDUCE || rooted ? n : n - 1, false};
-    if (kind == COLLECTIVE_ALL_REDUCE) {
-        if (is(primitive, "double-tree")) return (struct form){2 * log, 2 * n, false};
-        if (is(primitive, "tree")) return (struct form){2 * log, 2 * n * log, false};
-        if (is(primitive, "recursive")) return (struct form){log, n * log, false};
-        return (struct form){2 * (n - 1), 2 * (n - 1), false};
+    switch (primitive->kind) {
+    case COLLECTIVE_ALL_REDUCE:
+        return reduction_form(primitive, n, log);
+    case COLLECTIVE_BROADCAST:
+    case COLLECTIVE_REDUCE:
+        if (is(primitive, "sharp")) return (struct form){1, n, false, 0};
+        if (is(primitive, "chain")) return (struct form){n - 1, 2 * n - 2, false, n};
+        if (is(primitive, "direct")) return (struct form){1, n * (n - 1), true, 0};
+        return (struct form){log, n * log, false, 0};
+    case COLLECTIVE_ALL_TO_ALL:
+        if (is(primitive, "bruck")) return (struct form){log, n / 2 * log, false, 0};
+        return (struct form){1, n - 1, true, 0};
+    case COLLECTIVE_ALL_GATHER:
+    case COLLECTIVE_REDUCE_SCATTER:
+        if (is(primitive, "ring")) return (struct form){n - 1, n - 1, false, 0};
+        break;
+    case COLLECTIVE_GATHER:
+    case COLLECTIVE_SCATTER:
+        break;
+    case COLLECTIVE_PERMUTE:
+    case COLLECTIVE_KIND_COUNT:
+        return (struct form){1, 1, false, 0};
     }
-    if (rooted) {
-        if (is_tree(primitive)) return (struct form){log, n * log, false};
-        return (struct form){is(primitive, "direct") ? 1 : n - 1,
-                             is(primitive, "direct") ? n * (n - 1) : n, false};
-    }
-    if (kind == COLLECTIVE_ALL_TO_ALL) {
-        if (is(primitive, "bruck")) return (struct form){log, n / 2 * log, true};
-        return (struct form){1, n - 1, true};
-    }
-    if (is(primitive, "ring") || is(primitive, "ring-one-way"))
-        return (struct form){n - 1, n - 1, false};
-    if (is(primitive, "direct")) return (struct form){1, n - 1, true};
-    return (struct form){log, n - 1, true};
+    if (is(primitive, "sharp")) return (struct form){1, n - 1, false, 0};
+    if (is(primitive, "direct")) return (struct form){1, n - 1, true, 0};
+    return (struct form){log, n - 1, is(primitive, "recursive"), 0};
 }
 
 /* --- Wires --- */
@@ -132,20 +141,35 @@ static bool takes(const struct plan_item *item, uint32_t dimension)
     return item->flat || item->dimension == dimension;
 }
 
-/* A routed message to the farthest member: along all axes of the grid, or once through the level
- * that takes longest. */
-static double farthest_s(const struct estimator *estimator, const struct plan_item *item)
+/* Messages in series, each as long as its way: at worst along all axes of the grid, or once through
+ * a level. A ring crosses a farther level where its nearer ones end; doubling distances come to it
+ * once they have passed these. */
+static double routed_latency_s(const struct estimator *estimator, const struct plan_item *item,
+                               const struct form *form, double ranks)
 {
     const struct plan *plan = estimator->plan;
-    double grid = 0, level = 0;
-    for (uint32_t d = 0; d < plan->group.dimension_count; d++) {
-        const struct group_dimension *at = &plan->group.dimension[d];
-        double const once = message_s(estimator, d);
-        if (takes(item, d) && at->switched) level = fmax(level, once);
-        if (takes(item, d) && !at->switched)
-            grid += (at->ring ? at->size / 2 : at->size - 1) * once;
+    double total = 0, inside = 1, longest = 0;
+    bool const neighbours = form->depth == ranks - 1 && ranks > 2;
+    for (uint32_t wire = 0; wire < WAYS; wire++) {
+        double here = 1, way = 0;
+        for (uint32_t d = 0; d < plan->group.dimension_count; d++) {
+            const struct group_dimension *at = &plan->group.dimension[d];
+            if (!takes(item, d) || wire_of(estimator, d) != wire) continue;
+            double const once = message_s(estimator, d);
+            here *= at->size;
+            way = at->switched ? fmax(way, once) : (at->ring ? at->size / 2 : at->size - 1) * once;
+        }
+        if (here == 1) continue;
+        bool const grid = wire < GROUP_DIMENSIONS_MAX;
+        longest = grid ? longest + way : fmax(longest, way);
+        if (neighbours)
+            total += (ranks / inside - ranks / (inside * here)) * way;
+        else
+            total +=
+                form->depth * (log2_up(inside * here) - log2_up(inside)) / log2_up(ranks) * way;
+        inside *= here;
     }
-    return fmax(grid, level);
+    return form->depth == 1 ? longest : total;
 }
 
 /* What routed messages take of a wire. On the grid those to everybody go along every dimension,
@@ -169,7 +193,7 @@ static double add_routed(const struct estimator *estimator, const struct plan_it
         if (!at->switched) passed = form->paired ? through / (at->ring ? 2 : 1) : 1;
         time_s = bytes * passed / rate_of(estimator, d);
     }
-    cost->wire_s[wire] += time_s;
+    cost->wire_s[wire] += time_s * (form->wired > 0 ? form->wired / form->chunks : 1);
     cost->serial_s = fmax(cost->serial_s, time_s);
     return here;
 }
@@ -188,7 +212,7 @@ static struct cost cost_of(const struct estimator *estimator, const struct plan_
         form.chunks * 2 * (double)item->unit_bytes * item->piece_count * estimator->wire;
     if (primitive->routed) {
         double inside = 1;
-        cost.latency_s = form.depth * farthest_s(estimator, item);
+        cost.latency_s = routed_latency_s(estimator, item, &form, n);
         for (uint32_t wire = 0; wire < WAYS; wire++)
             inside *= add_routed(estimator, item, &form, bytes, wire, inside, &cost);
     } else {

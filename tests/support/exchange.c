@@ -20,6 +20,28 @@ static struct primitive_step direct_step(uint32_t size, uint32_t lane, uint32_t 
     return (struct primitive_step){.units = 2, .move_count = 1, .peer = step + 1, .slot = step};
 }
 
+static uint32_t lane_first(uint32_t size, uint32_t lane)
+{
+    return (uint32_t)((uint64_t)(size - 1) * lane / 4);
+}
+
+static uint32_t lane_count(uint32_t size, uint32_t lane, uint32_t position)
+{
+    (void)position;
+    return lane_first(size, lane + 1) - lane_first(size, lane);
+}
+
+static struct primitive_step lanes_step(uint32_t size, uint32_t lane, uint32_t position,
+                                        uint32_t step)
+{
+    (void)position;
+    return (struct primitive_step){.units = 2,
+                                   .move_count = 1,
+                                   .peer = 1 + lane_first(size, lane) + step,
+                                   .slot = step,
+                                   .wait_lane = (uint8_t)lane};
+}
+
 static struct primitive_step unlike_step(uint32_t size, uint32_t lane, uint32_t position,
                                          uint32_t step)
 {
@@ -78,6 +100,18 @@ const struct primitive exchange_direct = {
     .send_count = others,
     .arrival_count = others,
     .step = direct_step,
+};
+
+const struct primitive exchange_lanes = {
+    .name = "exchange_lanes",
+    .kind = COLLECTIVE_ALL_TO_ALL,
+    .algorithm = "exchange",
+    .lane_count = 4,
+    .routed = true,
+    .translates = true,
+    .send_count = lane_count,
+    .arrival_count = lane_count,
+    .step = lanes_step,
 };
 
 const struct primitive exchange_scatter = {

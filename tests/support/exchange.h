@@ -8,6 +8,8 @@
 
 /* One message a pair, to displacement 1, 2, ... in one lane. */
 extern const struct primitive exchange_direct;
+/* The same in four lanes, each with a range of displacements. */
+extern const struct primitive exchange_lanes;
 /* The same as a ReduceScatter. */
 extern const struct primitive exchange_scatter;
 /* The same as if positions differed: nothing of it can be folded. */

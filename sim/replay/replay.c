@@ -170,7 +170,7 @@ static void shown_mark(struct replay *replay)
  * and of the one before. */
 static uint64_t lane_bound(const struct replay *replay, const struct lane_table *lane)
 {
-    if (lane->routed != NULL) return routed_bound(replay, lane);
+    if (lane->routed != NULL) return routed_bound(lane);
     uint64_t sends = 0;
     uint32_t const positions = lane->ring ? 1 : lane->size;
     for (uint32_t position = 0; position < positions; position++) {

@@ -193,6 +193,13 @@ static uint32_t cable_of(const struct replay *replay, const struct tier_links *l
     return rail % links->cable_count;
 }
 
+uint32_t route_queue(const struct replay *replay, const struct tier_links *links, uint32_t tier,
+                     const struct place *owner, const struct place *from, const struct place *to)
+{
+    return route_unit_below(links, owner) * links->cable_count +
+           cable_of(replay, links, tier, from, to);
+}
+
 static void level_find(struct replay *replay, uint32_t index, uint32_t turn,
                        const struct place *from, const struct place *to, uint32_t hop,
                        struct route_link *ret_link)
@@ -201,13 +208,12 @@ static void level_find(struct replay *replay, uint32_t index, uint32_t turn,
     const struct route_way *way = &level->way[turn];
     const struct route_stop *stop = &way->stop[hop];
     struct tier_links *links = &level->tier[stop->tier];
-    uint32_t const unit = route_unit_below(links, stop->down ? to : from);
-    uint32_t const queue =
-        unit * links->cable_count + cable_of(replay, links, stop->tier, from, to);
+    const struct place *owner = stop->down ? to : from;
+    uint32_t const queue = route_queue(replay, links, stop->tier, owner, from, to);
     *ret_link = (struct route_link){
         .link = &links->links[stop->down][queue],
         .waits = &links->waits[stop->down][queue],
-        .chip = unit,
+        .chip = queue,
         .port = (uint8_t)machine_level_port(index, stop->tier, stop->down),
         .kind = links->kind,
         .latency_ps = stop->latency_ps,

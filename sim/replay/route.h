@@ -74,7 +74,7 @@ struct routes {
 struct route_link {
     struct link_state *link;
     struct link_waits *waits; /* NULL: not counted. */
-    uint32_t chip;            /* Grid: that it leaves. Level: the unit below. */
+    uint32_t chip;            /* Grid: that it leaves. Level: the number of the queue. */
     uint8_t port;
     uint8_t kind;
     int64_t latency_ps;
@@ -112,6 +112,10 @@ static inline uint32_t route_unit_below(const struct tier_links *links, const st
 /* The level that serves two chips, and where the way turns; LEVEL_NONE: the grid does. */
 uint32_t route_level(const struct routes *routes, const struct place *from, const struct place *to,
                      uint32_t *ret_turn);
+
+/* The queue of a tier that a message takes out of, or into, the unit below that holds `owner`. */
+uint32_t route_queue(const struct replay *replay, const struct tier_links *links, uint32_t tier,
+                     const struct place *owner, const struct place *from, const struct place *to);
 
 /* The `hop`-th link between two chips. */
 void route_find(struct replay *replay, const struct place *from, const struct place *to,

@@ -4,8 +4,9 @@
 
 #include "sim/replay/landing.h"
 #include "sim/replay/links.h"
+#include "sim/replay/tree.h"
 
-static const struct routed_cost *cost_of(const struct replay *replay, struct lane_table *lane,
+const struct routed_cost *routed_cost_of(const struct replay *replay, const struct lane_table *lane,
                                          uint32_t units)
 {
     struct routed_lane *routed = lane->routed;
@@ -38,7 +39,7 @@ static void message_open(const struct replay *replay, struct lane_table *lane, u
     uint32_t const piece = ret_message->number < each ? 0 : ret_message->number / each;
     ret_message->step = &routed->steps[ret_message->number - piece * each];
     ret_message->slot = piece * lane->arrival_count[0] + ret_message->step->slot;
-    ret_message->cost = cost_of(replay, lane, ret_message->step->units);
+    ret_message->cost = routed_cost_of(replay, lane, ret_message->step->units);
 }
 
 /* Axes on which the sender has its antipodal messages go down. */
@@ -65,7 +66,7 @@ static void message_look_up(const struct replay *replay, struct lane_table *lane
     plan_item_peer(routed->plan, routed->item, message->from.at, step.peer, message->to.at);
     uint32_t const receiver = plan_item_position(routed->plan, routed->item, message->to.at);
     message->slot = piece * lane->arrival_count[receiver] + step.slot;
-    message->cost = cost_of(replay, lane, step.units);
+    message->cost = routed_cost_of(replay, lane, step.units);
     message->antipode = parity_of(routed, &message->from);
     for (uint32_t axis = 0; axis < replay->routes->grid_axes; axis++) {
         uint32_t const by = routed->parity_by[axis];
@@ -178,29 +179,19 @@ static void passed_count(struct replay *replay, const struct routed_message *mes
     }
 }
 
-static uint64_t tie_of(const struct routed_lane *routed, const struct place *place)
-{
-    uint32_t tie = 0;
-    if (routed->tie_bits == 0) return 0;
-    for (uint32_t axis = 0; axis < MACHINE_AXES_MAX; axis++)
-        tie += routed->tie[axis][place->at[axis]];
-    return tie;
-}
-
 int64_t routed_send(struct replay *replay, struct lane_table *lane, uint32_t chip, int64_t now_ps)
 {
     const struct routed_lane *routed = lane->routed;
+    if (routed->tree != NULL) return tree_send(replay, lane, chip, now_ps);
     uint32_t const epoch = stream_at(replay, lane->stream, chip)->epoch;
-    uint64_t order = order_make(EVENT_ARRIVE, ORDER_ROUTED, lane->stream, lane->number) |
-                     (uint64_t)lane->plan->index << ORDER_ROUTED_PLAN_SHIFT |
-                     (uint64_t)epoch << ORDER_EPOCH_SHIFT |
-                     (uint64_t)lane->states[chip].sent << routed->tie_bits;
+    uint64_t order = routed_order(lane, EVENT_ARRIVE, epoch) | (uint64_t)lane->states[chip].sent
+                                                                   << routed->tie_bits;
     struct routed_message message;
     struct route_link at;
     message_open(replay, lane, order, &message);
     message_address(replay, lane, chip, &message);
-    order +=
-        (UINT64_C(1) << (routed->tie_bits + routed->number_bits)) + tie_of(routed, &message.from);
+    order += (UINT64_C(1) << (routed->tie_bits + routed->number_bits)) +
+             routed_tie(routed, &message.from);
     route_find(replay, &message.from, &message.to, 0, message.antipode, &at);
     if (at.port >= MACHINE_GRID_PORTS) passed_count(replay, &message);
     int64_t const read_ps = dma_charge(replay, chip, now_ps, message.cost->memory.read_ps);
@@ -213,6 +204,10 @@ void routed_hop(struct replay *replay, uint64_t order, const uint32_t *chips, ui
 {
     struct lane_table *lane = routed_lane_of(replay, order);
     const struct routed_lane *routed = lane->routed;
+    if (routed->tree != NULL) {
+        tree_hop(replay, lane, order, chips, count, now_ps);
+        return;
+    }
     uint64_t const onwards = (order & ~((uint64_t)EVENT_HOP << ORDER_KIND_SHIFT)) +
                              (UINT64_C(1) << (routed->tie_bits + routed->number_bits));
     struct routed_message message;
@@ -307,18 +302,37 @@ static void message_land(struct replay *replay, struct lane_table *lane, uint32_
     if (lane->states[chip].finished) transport_check_end(replay, lane->stream, chip, now_ps);
 }
 
+/* The message of an arrival, and the chip where it is. */
+static inline uint32_t message_receive(struct replay *replay, struct lane_table *lane,
+                                       uint64_t order, uint32_t payload,
+                                       struct routed_message *message)
+{
+    if (lane->routed->tree != NULL) {
+        tree_message(replay, lane, order, payload, message);
+        return payload;
+    }
+    message_address(replay, lane, payload, message);
+    return route_chip(replay->routes, &message->to);
+}
+
+/* A message's own time on its way. */
+static int64_t own_ps(struct replay *replay, const struct lane_table *lane,
+                      const struct routed_message *message)
+{
+    if (lane->routed->tree != NULL) return tree_pace_ps(lane, message->cost);
+    return slowest_ps(replay, message, message->hop);
+}
+
 void routed_arrive(struct replay *replay, uint64_t order, const uint32_t *chips, uint32_t count,
                    int64_t now_ps)
 {
     struct lane_table *lane = routed_lane_of(replay, order);
     struct routed_message message;
-    message_open(replay, lane, order, &message);
+    if (lane->routed->tree == NULL) message_open(replay, lane, order, &message);
     for (uint32_t i = 0; i < count; i++) {
-        message_address(replay, lane, chips[i], &message);
-        uint32_t const chip = route_chip(replay->routes, &message.to);
+        uint32_t const chip = message_receive(replay, lane, order, chips[i], &message);
         replay->digest += digest_record(now_ps, order, chips[i]);
-        int64_t const link_ps =
-            replay->dma_may_exceed ? slowest_ps(replay, &message, message.hop) : 0;
+        int64_t const link_ps = replay->dma_may_exceed ? own_ps(replay, lane, &message) : 0;
         int64_t const land_ps = landing_ps(replay, &message.cost->memory, link_ps, chip, now_ps);
         if (land_ps > now_ps)
             engine_post(replay->engine, land_ps, order | (uint64_t)EVENT_LAND << ORDER_KIND_SHIFT,
@@ -333,10 +347,10 @@ void routed_land(struct replay *replay, uint64_t order, const uint32_t *chips, u
 {
     struct lane_table *lane = routed_lane_of(replay, order);
     struct routed_message message;
-    message_open(replay, lane, order, &message);
+    if (lane->routed->tree == NULL) message_open(replay, lane, order, &message);
     for (uint32_t i = 0; i < count; i++) {
-        message_address(replay, lane, chips[i], &message);
-        message_land(replay, lane, route_chip(replay->routes, &message.to), &message, now_ps);
+        uint32_t const chip = message_receive(replay, lane, order, chips[i], &message);
+        message_land(replay, lane, chip, &message, now_ps);
     }
 }
 

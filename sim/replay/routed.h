@@ -56,7 +56,11 @@ struct routed_step {
     uint8_t antipode; /* Axes on which it goes down if it goes half way round; bits. */
 };
 
+struct tree;
+
 struct routed_lane {
+    struct tree *tree;   /* Of messages that switches copy or add; else NULL. */
+    uint32_t tree_units; /* Of each of them. */
     const struct plan *plan;
     const struct plan_item *item;
     uint32_t axes;       /* Of the machine, that the item spans; as bits. */
@@ -111,7 +115,29 @@ void routed_end(struct replay *replay, const struct lane_table *lane, uint32_t c
 /* Has what the handler of an event will touch fetched. */
 void routed_ahead(struct replay *replay, uint64_t order, uint32_t chip);
 /* Messages of a lane that can be under way at once. */
-uint64_t routed_bound(const struct replay *replay, const struct lane_table *lane);
+uint64_t routed_bound(const struct lane_table *lane);
+
+const struct routed_cost *routed_cost_of(const struct replay *replay, const struct lane_table *lane,
+                                         uint32_t units);
+
+/* A place's part of the discriminator. */
+static inline uint32_t routed_tie(const struct routed_lane *routed, const struct place *place)
+{
+    uint32_t tie = 0;
+    if (routed->tie_bits == 0) return 0;
+    for (uint32_t axis = 0; axis < MACHINE_AXES_MAX; axis++)
+        tie += routed->tie[axis][place->at[axis]];
+    return tie;
+}
+
+/* The order of an event, less hop, number and discriminator. */
+static inline uint64_t routed_order(const struct lane_table *lane, enum replay_event event,
+                                    uint32_t epoch)
+{
+    return order_make(event, ORDER_ROUTED, lane->stream, lane->number) |
+           (uint64_t)lane->plan->index << ORDER_ROUTED_PLAN_SHIFT |
+           (uint64_t)epoch << ORDER_EPOCH_SHIFT;
+}
 
 static inline struct lane_table *routed_lane_of(struct replay *replay, uint64_t order)
 {

@@ -1,6 +1,6 @@
 /* What is constant about a lane of a routed primitive. */
 #include "sim/base/arena.h"
-#include "sim/replay/routed.h"
+#include "sim/replay/tree.h"
 
 /* Steps looked at one by one, to find whether any waits. */
 static const uint64_t steps_looked_at_max = UINT64_C(1) << 22;
@@ -153,7 +153,9 @@ static enum status order_check(const struct replay *replay, struct lane_table *l
 {
     struct routed_lane *routed = lane->routed;
     uint64_t const sends = (uint64_t)most(lane->send_count, positions_of(lane)) * lane->piece_count;
-    uint32_t const hop_bits = bits_for(route_links_most(replay, routed->axes) + 2);
+    uint32_t const hops = route_links_most(replay, routed->axes) + 2;
+    uint32_t const tree_hops = TREE_STEPS * LEVEL_TIERS_MAX;
+    uint32_t const hop_bits = bits_for(hops > tree_hops ? hops : tree_hops);
     routed->tie_bits = (uint8_t)bits_for(ties);
     routed->number_bits = (uint8_t)bits_for(sends);
     if (replay->plan_count > 1u << ORDER_ROUTED_PLAN_BITS)
@@ -200,7 +202,8 @@ enum status routed_build(struct arena *arena, struct replay *replay, const struc
     struct routed_lane *routed = lane->routed = memory;
     routed->plan = plan;
     routed->item = lane->item;
-    routed->translates = lane->primitive->translates && plan->ragged_units == NULL;
+    routed->translates = lane->primitive->translates && !lane->item->cyclic &&
+                         plan->ragged_units == NULL && plan->script == NULL;
     for (uint32_t axis = 0; axis < MACHINE_AXES_MAX; axis++)
         routed->extent[axis] = routed->stride[axis] = 1;
     for (uint32_t d = 0; d < plan->group.dimension_count; d++) {
@@ -218,11 +221,12 @@ enum status routed_build(struct arena *arena, struct replay *replay, const struc
         STATUS_TRY(axis_build(arena, replay, lane, axis, &ties, reterr));
     STATUS_TRY(reach_check(replay, lane, reterr));
     parity_build(replay, routed);
-    if (lane->primitive->network != PRIMITIVE_NETWORK_NONE)
-        return error_set(reterr, STATUS_UNSUPPORTED, "/workload",
-                         "switches that copy or add are not modelled in this version");
+    if (lane->primitive->network != PRIMITIVE_NETWORK_NONE) {
+        STATUS_TRY(tree_build(arena, replay, lane, reterr));
+        ties *= lane->size; /* How far it is to the receiver or the source. */
+    }
     lane->waits = any_step_waits(plan, lane);
-    if (lane->ring) STATUS_TRY(steps_build(arena, replay, lane, reterr));
+    if (lane->ring && routed->tree == NULL) STATUS_TRY(steps_build(arena, replay, lane, reterr));
     for (uint32_t i = 0; i < ROUTED_COSTS; i++) {
         STATUS_TRY(arena_try(arena, replay->routes->kind_count, sizeof(int64_t), &memory, reterr));
         routed->costs[i].link_ps = memory;
@@ -231,9 +235,9 @@ enum status routed_build(struct arena *arena, struct replay *replay, const struc
     return inbox_build(arena, replay, lane, reterr);
 }
 
-uint64_t routed_bound(const struct replay *replay, const struct lane_table *lane)
+uint64_t routed_bound(const struct lane_table *lane)
 {
     uint64_t const sends = (uint64_t)most(lane->send_count, positions_of(lane)) * lane->piece_count;
-    (void)replay;
+    if (lane->routed->tree != NULL) return tree_bound(lane);
     return 2 * sends + 2;
 }

@@ -40,6 +40,8 @@ static void random_tier(struct level *level, const uint32_t box[MACHINE_AXES_MAX
         scene_tier(level, box, among(cables, 5), UINT64_C(1000000000) * among(rates, 5),
                    (int64_t)below(3) * 250000);
     tier->policy = (enum level_policy)below(LEVEL_POLICY_COUNT);
+    tier->multicasts = true;
+    tier->reduce_flop_per_s = UINT64_C(100000000000) << below(12);
 }
 
 /* Boxes that grow from tier to tier; the last one holds everything. */
@@ -90,9 +92,24 @@ static void random_exchange(struct scene *scene, uint32_t axes, uint32_t *ret_bi
     uint32_t const stream = scene_stream(scene, "exchange");
     const struct primitive *primitive = primitives[below(4)];
     bool const flat = below(2) == 0;
+    bool const switched = group.dimension[0].switched &&
+                          (!flat || group.dimension[group.dimension_count - 1].switched);
+    if (switched && below(2) == 0) {
+        static const enum collective_kind kinds[] = {COLLECTIVE_ALL_GATHER, COLLECTIVE_ALL_REDUCE,
+                                                     COLLECTIVE_REDUCE_SCATTER};
+        primitive = primitive_find(kinds[below(3)], "sharp", true);
+    }
     for (uint32_t ops = 1 + below(2); ops > 0; ops--)
         (void)scene_routed(scene, stream, primitive, &group, flat, among(unit_bytes, 5),
                            1 + below(2));
+}
+
+/* Whether switches copy or add anything. */
+static bool uses_network(const struct scene *scene)
+{
+    for (uint32_t i = 0; i < scene->program.plan_count; i++)
+        if (scene->plan[i].item[0].primitive->network != PRIMITIVE_NETWORK_NONE) return true;
+    return false;
 }
 
 /* What goes up a tier comes down it; what leaves chips arrives at chips. */
@@ -102,6 +119,32 @@ static void bytes_are_conserved(const struct scene *scene, const struct trace *t
         for (uint32_t tier = 0; tier < scene->machine.level[level].tier_count; tier++)
             assert_int_equal(trace->link[machine_level_port(level, tier, false)].sum_bytes,
                              trace->link[machine_level_port(level, tier, true)].sum_bytes);
+}
+
+/* What a failing case is made of. */
+static void describe(const struct scene *scene)
+{
+    const struct machine *machine = &scene->machine;
+    print_message("    %ux%ux%u\n", machine->shape[0], machine->shape[1], machine->shape[2]);
+    for (uint32_t i = 0; i < machine->level_count; i++) {
+        for (uint32_t t = 0; t < machine->level[i].tier_count; t++) {
+            const struct level_tier *tier = &machine->level[i].tier[t];
+            print_message(
+                "    level %u tier %u: boxes of %ux%ux%u, %u cables of %llu, %lld ps, %s, "
+                "%llu FLOP/s%s\n",
+                i, t, tier->box[0], tier->box[1], tier->box[2], tier->cable_count,
+                (unsigned long long)tier->cable_bytes_per_s, (long long)tier->latency_ps,
+                level_policy_name(tier->policy), (unsigned long long)tier->reduce_flop_per_s,
+                level_tier_queues(&machine->level[i], t) ? ", queues" : "");
+        }
+    }
+    for (uint32_t i = 0; i < scene->program.plan_count; i++) {
+        const struct plan *plan = &scene->plan[i];
+        print_message("    %s of %llu bytes a unit, %u pieces%s, axes from %u, %u of them\n",
+                      plan->item[0].primitive->name, (unsigned long long)plan->item[0].unit_bytes,
+                      plan->item[0].piece_count, plan->item[0].flat ? ", flat" : "",
+                      plan->group.dimension[0].axis, plan->group.dimension_count);
+    }
 }
 
 static void folded_and_full_and_both_queues_agree(void **state)
@@ -119,13 +162,17 @@ static void folded_and_full_and_both_queues_agree(void **state)
         struct trace const folded = scene_run(&scene, 1, false, false);
         scene.engine = "reference";
         struct trace const reference = scene_run(&scene, 1, true, false);
-        if (full.step_ps != folded.step_ps || full.digest != reference.digest)
+        if (full.step_ps != folded.step_ps || full.digest != reference.digest) {
+            describe(&scene);
             fail_msg("case %u: full %lld ps, folded %lld ps", i, (long long)full.step_ps,
                      (long long)folded.step_ps);
+        }
         for (uint32_t port = 0; port < MACHINE_PORTS_MAX; port++)
             assert_int_equal(full.link[port].busy_ps, folded.link[port].busy_ps);
-        bytes_are_conserved(&scene, &full);
-        bytes_are_conserved(&scene, &folded);
+        if (!uses_network(&scene)) {
+            bytes_are_conserved(&scene, &full);
+            bytes_are_conserved(&scene, &folded);
+        }
         folds += folded.chips_replayed < full.chips_replayed;
         scene_close(&scene);
     }

@@ -58,6 +58,16 @@ static void parts_fill(struct plan *plan)
     }
 }
 
+/* Neighbours by number are neighbours in the innermost level. */
+static void flat_fill(struct plan *plan)
+{
+    struct levels const levels = levels_of(&plan->group);
+    uint32_t count = 0;
+    for (uint32_t i = 0; i < levels.outer_count; i++)
+        plan->flat_dimension[count++] = levels.outer[i];
+    for (uint32_t i = 0; i < levels.grid_count; i++) plan->flat_dimension[count++] = levels.grid[i];
+}
+
 enum status plan_build(struct arena *arena, const struct plan_request *request, const char *where,
                        struct plan *ret_plan, struct error *reterr)
 {
@@ -71,6 +81,7 @@ enum status plan_build(struct arena *arena, const struct plan_request *request, 
         .protocol = request->protocol,
     };
     struct choice choice;
+    flat_fill(&plan);
     if (plan.kind == COLLECTIVE_PERMUTE) {
         plan.algorithm = "shift";
         STATUS_TRY(choice_make(request, where, &choice, reterr));

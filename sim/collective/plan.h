@@ -53,7 +53,7 @@ struct plan_item {
                       chunks before large ones: or each would hold up what waits for it. */
     uint8_t order; /* Which share it belongs to. */
     bool last;     /* Of its order: its completion completes a piece of the share. */
-    bool flat;     /* Routed: over all dimensions of the group taken together, the first slowest. */
+    bool flat;     /* Routed: over all dimensions of the group taken together. */
     bool cyclic;   /* Flat: its primitive translates, but not digit by digit: peers are displaced
                       with carries. */
     uint32_t size; /* Positions: of the dimension, or of all of them where it is flat. */
@@ -105,6 +105,8 @@ struct plan {
     const uint32_t *ragged_units; /* [source · ranks + destination]; NULL: not ragged. */
     const struct script *script;  /* What its one item plays instead of a primitive's steps. */
 
+    uint8_t flat_dimension[GROUP_DIMENSIONS_MAX]; /* The digits of flat items' positions, the
+                                                     slowest first: the outermost level's. */
     struct plan_item item[PLAN_ITEMS_MAX];
     uint32_t item_count;
     struct plan_lane lane[PLAN_LANES_MAX];

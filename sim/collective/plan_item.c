@@ -1,23 +1,28 @@
 /* Where a chip stands in an item of a plan, whom it talks to, and what it sends. */
+#include <stddef.h>
 #include <string.h>
 
 #include "sim/base/units.h"
 #include "sim/collective/plan.h"
 #include "sim/machine/machine.h"
 
-/* The root's member number along a dimension; 0 for kinds without one. */
-static uint32_t root_digit(const struct plan *plan, uint32_t dimension)
+/* The root's member number along a dimension; 0 for items that do not depend on it. */
+static uint32_t root_digit(const struct plan *plan, const struct plan_item *item,
+                           uint32_t dimension)
 {
-    if (!collective_is_rooted(plan->kind)) return 0;
+    if (!collective_is_rooted(item->primitive->kind)) return 0;
     uint32_t rest = plan->root;
     for (uint32_t d = plan->group.dimension_count; d-- > dimension + 1;)
         rest /= plan->group.dimension[d].size;
     return rest % plan->group.dimension[dimension].size;
 }
 
-static bool covers(const struct plan_item *item, uint32_t dimension)
+/* The dimensions of an item, the slowest first. */
+static uint32_t digits_of(const struct plan *plan, const struct plan_item *item,
+                          const uint8_t **ret_dimension)
 {
-    return item->flat || item->dimension == dimension;
+    *ret_dimension = item->flat ? plan->flat_dimension : &item->dimension;
+    return item->flat ? plan->group.dimension_count : 1;
 }
 
 uint32_t plan_item_size(const struct plan *plan, const struct plan_item *item)
@@ -30,12 +35,13 @@ uint32_t plan_item_size(const struct plan *plan, const struct plan_item *item)
 uint32_t plan_item_position(const struct plan *plan, const struct plan_item *item,
                             const uint32_t *at)
 {
+    const uint8_t *digits = NULL;
+    uint32_t const count = digits_of(plan, item, &digits);
     uint32_t position = 0;
-    for (uint32_t d = 0; d < plan->group.dimension_count; d++) {
-        const struct group_dimension *dimension = &plan->group.dimension[d];
-        if (!covers(item, d)) continue;
-        uint32_t const digit =
-            group_position(dimension, at[dimension->axis]) + dimension->size - root_digit(plan, d);
+    for (uint32_t i = 0; i < count; i++) {
+        const struct group_dimension *dimension = &plan->group.dimension[digits[i]];
+        uint32_t const digit = group_position(dimension, at[dimension->axis]) + dimension->size -
+                               root_digit(plan, item, digits[i]);
         position = position * dimension->size + digit % dimension->size;
     }
     return position;
@@ -46,8 +52,8 @@ uint32_t plan_item_displaced(const struct plan *plan, const struct plan_item *it
 {
     if (!item->flat || item->cyclic) return (position + displacement) % item->size;
     uint32_t displaced = 0, unit = 1;
-    for (uint32_t d = plan->group.dimension_count; d-- > 0;) {
-        uint32_t const size = plan->group.dimension[d].size;
+    for (uint32_t i = plan->group.dimension_count; i-- > 0;) {
+        uint32_t const size = plan->group.dimension[plan->flat_dimension[i]].size;
         displaced += (position % size + displacement % size) % size * unit;
         position /= size;
         displacement /= size;
@@ -60,15 +66,16 @@ void plan_item_peer(const struct plan *plan, const struct plan_item *item, const
                     uint32_t peer, uint32_t *ret_at)
 {
     bool const displaces = item->primitive->translates && !item->cyclic;
+    const uint8_t *digits = NULL;
+    uint32_t const count = digits_of(plan, item, &digits);
     if (item->cyclic) peer = (plan_item_position(plan, item, at) + peer) % item->size;
     memcpy(ret_at, at, MACHINE_AXES_MAX * sizeof *at);
-    for (uint32_t d = plan->group.dimension_count; d-- > 0;) {
-        const struct group_dimension *dimension = &plan->group.dimension[d];
-        if (!covers(item, d)) continue;
+    for (uint32_t i = count; i-- > 0;) {
+        const struct group_dimension *dimension = &plan->group.dimension[digits[i]];
         uint32_t const own = group_position(dimension, at[dimension->axis]);
         uint32_t digit = peer % dimension->size;
         peer /= dimension->size;
-        digit += displaces ? own : root_digit(plan, d);
+        digit += displaces ? own : root_digit(plan, item, digits[i]);
         digit %= dimension->size;
         ret_at[dimension->axis] += digit * dimension->stride;
         ret_at[dimension->axis] -= own * dimension->stride;

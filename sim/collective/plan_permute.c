@@ -60,7 +60,10 @@ static enum status routed_build(struct arena *arena, const char *where, struct p
                              "at once; do one after the other",
                              dimension->name);
         plan->offset[d] = (int32_t)((plan->offset[d] % size + size) % size);
-        plan->peer = plan->peer * dimension->size + (uint32_t)plan->offset[d];
+    }
+    for (uint32_t i = 0; i < group->dimension_count; i++) {
+        uint32_t const d = plan->flat_dimension[i];
+        plan->peer = plan->peer * group->dimension[d].size + (uint32_t)plan->offset[d];
     }
     plan->item[0] = (struct plan_item){
         .primitive = primitive_find(COLLECTIVE_PERMUTE, plan->algorithm, true),

@@ -128,7 +128,8 @@ static enum status atom_add(struct proof *proof, const struct proof_message *mes
     return STATUS_OK;
 }
 
-/* A finished value goes to somebody who lacks it. */
+/* A finished value goes to somebody who lacks it. What a scatter sends away counts as gone, so that
+ * a gather may bring it back. */
 static enum status atom_copy(struct proof *proof, const struct proof_message *message,
                              uint32_t chunk, struct proof_atom *mine, struct proof_atom *theirs)
 {
@@ -144,6 +145,7 @@ static enum status atom_copy(struct proof *proof, const struct proof_message *me
     if (atom_who(proof, theirs, NULL, NULL) == proof->all)
         return proof_refuse(proof, message, "brings rank %u what it has of rank %u already",
                             message->to, chunk);
+    if (message->item->primitive->kind == COLLECTIVE_SCATTER) *mine = (struct proof_atom){0};
     *theirs = (struct proof_atom){0};
     return atom_add(proof, message, theirs, proof->all);
 }

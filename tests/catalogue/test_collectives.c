@@ -16,11 +16,17 @@ enum { RANKS_MAX = 64 };
 static void every_primitive_is_proved_for_every_size(void **state)
 {
     (void)state;
-    assert_true(primitive_count >= 9);
+    assert_true(primitive_count >= 38);
     for (uint32_t i = 0; i < primitive_count; i++)
         for (uint32_t size = 2; size <= RANKS_MAX; size++) {
             struct error error = {0};
-            enum status const status = primitive_check(primitive_table[i], size, &error);
+            const struct primitive *primitive = primitive_table[i];
+            enum status const status = primitive_check(primitive, size, &error);
+            if (primitive->routed && primitive->refuses != NULL &&
+                primitive->refuses(size) != NULL) {
+                assert_int_equal(status, STATUS_INVALID);
+                continue;
+            }
             if (status != STATUS_OK)
                 print_error("%s of %u: %s\n", error.where, size, error.message);
             assert_int_equal(status, STATUS_OK);

@@ -57,7 +57,7 @@ static void what_cannot_run_is_refused_with_the_reason(void **state)
     is_refused(state, request, STATUS_NOT_FOUND, "did you mean \"ring\"?");
     request.kind = COLLECTIVE_ALL_TO_ALL;
     request.algorithm = "ring-one-way";
-    is_refused(state, request, STATUS_NOT_FOUND, "(auto, direct, line, ring");
+    is_refused(state, request, STATUS_NOT_FOUND, "(auto, bruck, direct, line, ring");
     request.kind = COLLECTIVE_PERMUTE;
     request.algorithm = "ring";
     is_refused(state, request, STATUS_NOT_FOUND, "for Permute");

@@ -13,8 +13,9 @@
 
 enum { RANKS_MAX = 64 };
 
-static const enum collective_kind kinds[] = {COLLECTIVE_ALL_GATHER, COLLECTIVE_REDUCE_SCATTER,
-                                             COLLECTIVE_ALL_REDUCE, COLLECTIVE_ALL_TO_ALL};
+static const enum collective_kind kinds[] = {
+    COLLECTIVE_ALL_GATHER, COLLECTIVE_REDUCE_SCATTER, COLLECTIVE_ALL_REDUCE, COLLECTIVE_ALL_TO_ALL,
+    COLLECTIVE_BROADCAST,  COLLECTIVE_REDUCE,         COLLECTIVE_GATHER,     COLLECTIVE_SCATTER};
 
 static struct plan_request request_of(const struct group *group, enum collective_kind kind,
                                       uint64_t size_bytes)

@@ -182,6 +182,7 @@ uint32_t scene_routed(struct scene *scene, uint32_t stream, const struct primiti
                           .part_count = 1};
     uint32_t size = group->dimension[0].size;
     for (uint32_t d = 1; flat && d < group->dimension_count; d++) size *= group->dimension[d].size;
+    for (uint8_t d = 0; d < GROUP_DIMENSIONS_MAX; d++) plan->flat_dimension[d] = d;
     plan->item[0] = (struct plan_item){.primitive = primitive,
                                        .after = PLAN_NO_ITEM,
                                        .turn = PLAN_NO_ITEM,

@@ -1,0 +1,47 @@
+/*
+ * AllGather on a ring through switches, one way round: each rank passes on to the next one what it
+ * got in the step before.
+ */
+#include "sim/collective/collective.h"
+
+static uint32_t message_count(uint32_t size, uint32_t lane, uint32_t position)
+{
+    (void)lane;
+    (void)position;
+    return size - 1;
+}
+
+static struct primitive_step step_of(uint32_t size, uint32_t lane, uint32_t position, uint32_t step)
+{
+    (void)size;
+    (void)lane;
+    (void)position;
+    return (struct primitive_step){
+        .units = 2, .arrivals = step, .move_count = 1, .peer = 1, .slot = step};
+}
+
+static struct primitive_move move_of(uint32_t size, uint32_t lane, uint32_t position, uint32_t step,
+                                     uint32_t move)
+{
+    (void)lane;
+    (void)move;
+    return (struct primitive_move){.source = (position + size - step) % size,
+                                   .destination = primitive_any,
+                                   .halves = PRIMITIVE_HALVES};
+}
+
+const struct primitive primitive_all_gather_ring_routed = {
+    .name = "all_gather_ring_routed",
+    .help = "chunks go round through the switch, one way: V(N-1)/(N·w) and N-1 latencies",
+    .source = "Patarasuk and Yuan, Bandwidth Optimal All-reduce Algorithms for Clusters of "
+              "Workstations (2009), section 3; NCCL's ring",
+    .kind = COLLECTIVE_ALL_GATHER,
+    .algorithm = "ring",
+    .lane_count = 1,
+    .translates = true,
+    .routed = true,
+    .send_count = message_count,
+    .arrival_count = message_count,
+    .step = step_of,
+    .move = move_of,
+};

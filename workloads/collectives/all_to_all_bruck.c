@@ -1,0 +1,73 @@
+/*
+ * AllToAll after Bruck: in step k everything whose way has bit k goes ahead by 2^k ranks, bundled
+ * in one message. Bytes travel several times, messages are few.
+ */
+#include "sim/collective/collective.h"
+
+static uint32_t log2_up(uint32_t size)
+{
+    uint32_t log = 0;
+    while ((UINT64_C(1) << log) < size) log++;
+    return log;
+}
+
+/* The index-th displacement that has bit k. */
+static uint32_t displacement(uint32_t k, uint32_t index)
+{
+    return index >> k << (k + 1) | UINT32_C(1) << k | (index & ((UINT32_C(1) << k) - 1));
+}
+
+/* Displacements below the size that have bit k. */
+static uint32_t bundle(uint32_t size, uint32_t k)
+{
+    uint32_t const rest = size & ((UINT32_C(2) << k) - 1), bit = UINT32_C(1) << k;
+    return (size >> (k + 1) << k) + (rest > bit ? rest - bit : 0);
+}
+
+static uint32_t message_count(uint32_t size, uint32_t lane, uint32_t position)
+{
+    (void)lane;
+    (void)position;
+    return log2_up(size);
+}
+
+static struct primitive_step step_of(uint32_t size, uint32_t lane, uint32_t position, uint32_t step)
+{
+    (void)lane;
+    (void)position;
+    uint32_t const count = bundle(size, step);
+    return (struct primitive_step){.units = 2 * count,
+                                   .arrivals = step,
+                                   .move_count = count,
+                                   .peer = UINT32_C(1) << step,
+                                   .slot = step};
+}
+
+static struct primitive_move move_of(uint32_t size, uint32_t lane, uint32_t position, uint32_t step,
+                                     uint32_t move)
+{
+    (void)lane;
+    uint32_t const whole = displacement(step, move);
+    uint32_t const gone = whole & ((UINT32_C(1) << step) - 1);
+    uint32_t const source = (position + size - gone) % size;
+    return (struct primitive_move){
+        .source = source, .destination = (source + whole) % size, .halves = PRIMITIVE_HALVES};
+}
+
+const struct primitive primitive_all_to_all_bruck = {
+    .name = "all_to_all_bruck",
+    .help = "bundles go ahead by 1, 2, 4, ... ranks: V·log2(N)/(2N·w) and ceil(log2 N) latencies, "
+            "any N",
+    .source = "Bruck et al., Efficient Algorithms for All-to-All Communications in Multiport "
+              "Message-Passing Systems (1997), section 3: the index operation with radix 2",
+    .kind = COLLECTIVE_ALL_TO_ALL,
+    .algorithm = "bruck",
+    .lane_count = 1,
+    .translates = true,
+    .ordered = true,
+    .routed = true,
+    .send_count = message_count,
+    .arrival_count = message_count,
+    .step = step_of,
+    .move = move_of,
+};

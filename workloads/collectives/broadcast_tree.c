@@ -1,0 +1,55 @@
+/*
+ * Broadcast along a binomial tree: whoever has the array sends it across the largest half that
+ * lacks it, then across the next.
+ */
+#include "sim/collective/collective.h"
+#include "workloads/collectives/trees.h"
+
+static uint32_t send_count(uint32_t size, uint32_t lane, uint32_t position)
+{
+    (void)lane;
+    return binomial_children(size, position);
+}
+
+static uint32_t arrival_count(uint32_t size, uint32_t lane, uint32_t position)
+{
+    (void)size;
+    (void)lane;
+    return position > 0 ? 1 : 0;
+}
+
+static struct primitive_step step_of(uint32_t size, uint32_t lane, uint32_t position, uint32_t step)
+{
+    (void)lane;
+    uint32_t const child = binomial_children(size, position) - 1 - step;
+    return (struct primitive_step){.units = 2 * size,
+                                   .arrivals = position > 0 ? 1 : 0,
+                                   .move_count = size,
+                                   .peer = position + (UINT32_C(1) << child)};
+}
+
+static struct primitive_move move_of(uint32_t size, uint32_t lane, uint32_t position, uint32_t step,
+                                     uint32_t move)
+{
+    (void)size;
+    (void)lane;
+    (void)position;
+    (void)step;
+    return (struct primitive_move){
+        .source = primitive_any, .destination = move, .halves = PRIMITIVE_HALVES};
+}
+
+const struct primitive primitive_broadcast_tree = {
+    .name = "broadcast_tree",
+    .help = "down a binomial tree: V·ceil(log2 N)/w and as many latencies",
+    .source = "Thakur, Rabenseifner and Gropp, Optimization of Collective Communication Operations "
+              "in MPICH (2005), section 4.3: binomial tree",
+    .kind = COLLECTIVE_BROADCAST,
+    .algorithm = "tree",
+    .lane_count = 1,
+    .routed = true,
+    .send_count = send_count,
+    .arrival_count = arrival_count,
+    .step = step_of,
+    .move = move_of,
+};

@@ -1,0 +1,52 @@
+/*
+ * Reduce along a chain towards the root: each rank adds its part of chunk after chunk.
+ */
+#include "sim/collective/collective.h"
+
+static uint32_t send_count(uint32_t size, uint32_t lane, uint32_t position)
+{
+    (void)lane;
+    return position > 0 ? size : 0;
+}
+
+static uint32_t arrival_count(uint32_t size, uint32_t lane, uint32_t position)
+{
+    (void)lane;
+    return position + 1 < size ? size : 0;
+}
+
+static struct primitive_step step_of(uint32_t size, uint32_t lane, uint32_t position, uint32_t step)
+{
+    (void)lane;
+    return (struct primitive_step){.units = 2,
+                                   .arrivals = position + 1 < size ? step + 1 : 0,
+                                   .move_count = 1,
+                                   .peer = position - 1,
+                                   .slot = step};
+}
+
+static struct primitive_move move_of(uint32_t size, uint32_t lane, uint32_t position, uint32_t step,
+                                     uint32_t move)
+{
+    (void)size;
+    (void)lane;
+    (void)position;
+    (void)move;
+    return (struct primitive_move){
+        .source = primitive_any, .destination = step, .halves = PRIMITIVE_HALVES};
+}
+
+const struct primitive primitive_reduce_chain = {
+    .name = "reduce_chain",
+    .help = "chunk after chunk along a chain, added on the way: V(2N-2)/(N·w) and N-1 latencies",
+    .source = "NCCL, broadcast and reduce over a ring cut open at the root; Chan et al., "
+              "Collective communication: theory, practice, and experience (2007), section 5",
+    .kind = COLLECTIVE_REDUCE,
+    .algorithm = "chain",
+    .lane_count = 1,
+    .routed = true,
+    .send_count = send_count,
+    .arrival_count = arrival_count,
+    .step = step_of,
+    .move = move_of,
+};

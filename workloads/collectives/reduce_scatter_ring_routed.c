@@ -1,0 +1,53 @@
+/*
+ * ReduceScatter on a ring through switches, one way round: the sum for a rank begins behind it and
+ * goes all the way round, each rank adding its part.
+ */
+#include "sim/collective/collective.h"
+
+static uint32_t message_count(uint32_t size, uint32_t lane, uint32_t position)
+{
+    (void)lane;
+    (void)position;
+    return size - 1;
+}
+
+static uint32_t chunk_at(uint32_t size, uint32_t position, uint32_t index)
+{
+    return (position + size - 1 - index) % size;
+}
+
+static struct primitive_step step_of(uint32_t size, uint32_t lane, uint32_t position, uint32_t step)
+{
+    (void)size;
+    (void)lane;
+    (void)position;
+    return (struct primitive_step){
+        .units = 2, .arrivals = step, .chunks = step + 1, .move_count = 1, .peer = 1, .slot = step};
+}
+
+static struct primitive_move move_of(uint32_t size, uint32_t lane, uint32_t position, uint32_t step,
+                                     uint32_t move)
+{
+    (void)lane;
+    (void)move;
+    return (struct primitive_move){.source = primitive_any,
+                                   .destination = chunk_at(size, position, step),
+                                   .halves = PRIMITIVE_HALVES};
+}
+
+const struct primitive primitive_reduce_scatter_ring_routed = {
+    .name = "reduce_scatter_ring_routed",
+    .help = "sums go round through the switch, one way: V(N-1)/(N·w) and N-1 latencies",
+    .source = "Patarasuk and Yuan, Bandwidth Optimal All-reduce Algorithms for Clusters of "
+              "Workstations (2009), section 3; NCCL's ring",
+    .kind = COLLECTIVE_REDUCE_SCATTER,
+    .algorithm = "ring",
+    .lane_count = 1,
+    .translates = true,
+    .routed = true,
+    .send_count = message_count,
+    .arrival_count = message_count,
+    .step = step_of,
+    .move = move_of,
+    .chunk_at = chunk_at,
+};

@@ -1,5 +1,7 @@
 #include "sim/measure/row.h"
 
+#include <stdio.h>
+
 #include "sim/roofline/collective_bound.h"
 
 static const double ps_per_s = 1e12;
@@ -61,7 +63,6 @@ void row_fill(const struct row_question *question, uint64_t size_bytes, const st
         .size_bytes = size_bytes,
         .array_bytes = plan->size_bytes,
         .count = operation_count(question->operation, ranks, size_bytes, question->format),
-        .algorithm = plan->algorithm,
         .time_ps = time_ps,
         .alone_ps = alone_ps,
         .algbw_bytes_per_s = algbw,
@@ -72,6 +73,7 @@ void row_fill(const struct row_question *question, uint64_t size_bytes, const st
         .bound_by = bound.bound_by,
         .bound_where = bound.where,
     };
+    (void)snprintf(ret_row->algorithm, sizeof ret_row->algorithm, "%s", plan->algorithm);
 }
 
 double row_slowdown(const struct row *row)

@@ -26,7 +26,7 @@ struct row {
     uint64_t size_bytes;  /* As nccl-tests means it. */
     uint64_t array_bytes; /* V */
     uint64_t count;
-    const char *algorithm; /* That was played. */
+    char algorithm[PLAN_ALGORITHM_SIZE]; /* That was played. */
     int64_t time_ps;
     int64_t alone_ps; /* The same collective on an idle machine; time_ps where it was. */
     double algbw_bytes_per_s;

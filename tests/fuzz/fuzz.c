@@ -8,6 +8,7 @@
 #include "sim/base/quantity.h"
 #include "sim/machine/chip_read.h"
 #include "sim/machine/machine.h"
+#include "sim/measure/sizes.h"
 #include "sim/mesh/mesh.h"
 #include "sim/scenario/scenario.h"
 #include "sim/workload/model_read.h"
@@ -108,6 +109,9 @@ static void fuzz_quantities(const char *text, struct fuzz_taken *taken)
     bool const is_duration = taken_or_explained(quantity_duration(text, "/q", &ps, &error), &error);
     SIM_ASSERT(!is_duration || ps >= 0);
     taken->quantities += is_duration;
+    bool const is_size = taken_or_explained(sizes_parse(text, "-b", &amount, &error), &error);
+    SIM_ASSERT(!is_size || (amount > 0 && amount <= UINT64_C(1) << 63));
+    taken->quantities += is_size;
 }
 
 /* As after --machine, of what begins like it; what names a file is not tried. */

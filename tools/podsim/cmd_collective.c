@@ -80,8 +80,7 @@ static int collective(const struct options *options)
     if (status == STATUS_INTERRUPTED && sweep.study.row_count > 0)
         exit_status = EXIT_INTERRUPTED; /* The table says so. */
     else if (status != STATUS_OK)
-        exit_status = command_fail(
-            strncmp(error.where, "/machine", 8) == 0 ? sweep.study.machine_text : NULL, &error);
+        exit_status = command_fail(question_input(&sweep.study.asked, &error), &error);
     arena_destroy(sweep.study.arena);
     return exit_status;
 }

@@ -10,13 +10,11 @@
 
 #include "sim/measure/row.h"
 #include "sim/measure/sizes.h"
-#include "tools/podsim/options.h"
+#include "tools/podsim/question.h"
 
 struct arena;
 struct shell;
 struct text;
-
-enum { COLLECTIVE_ALGORITHMS_MAX = 16 };
 
 /* A collective that goes at the same time as others. */
 struct collective_member {
@@ -25,15 +23,11 @@ struct collective_member {
 };
 
 struct collective_study {
-    struct arena *arena; /* Of everything but single runs. */
-    const char *machine_text;
-    struct machine machine;
+    struct arena *arena;   /* Of everything but single runs. */
+    struct question asked; /* An algorithm at least; of the first member, the others: auto. */
     struct collective_member member[MEASURE_REQUESTS_MAX]; /* The first is what is swept. */
     uint32_t member_count;
     struct sizes sizes;
-    const char *algorithm[COLLECTIVE_ALGORITHMS_MAX]; /* Of the first, as asked; others: auto. */
-    uint32_t algorithm_count;
-    struct measure_options run;
     struct shell *shell; /* While it is played. */
 
     struct row *rows; /* For each size, each algorithm, one of each member. */

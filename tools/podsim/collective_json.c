@@ -29,8 +29,8 @@ static void put_row(struct json_writer *json, const struct collective_study *stu
     const struct row_question *question = row->question;
     json_write_object(json);
     put_text(json, "op", operation_name(question->operation));
-    put_text(json, "machine", study->machine_text);
-    put_text(json, "profile", study->machine.chip.profile);
+    put_text(json, "machine", study->asked.machine_text);
+    put_text(json, "profile", study->asked.machine.chip.profile);
     put_text(json, "axes", question->axes);
     put_text(json, "algorithm", row->algorithm);
     put_count(json, "ranks", group_rank_count(&question->group));
@@ -60,14 +60,14 @@ static void put_link(struct json_writer *json, const struct collective_study *st
     const struct trace_link *link = &run->link[index];
     struct row_port const port = row_port(run, index);
     uint32_t at[MACHINE_AXES_MAX];
-    machine_coordinates(&study->machine, link->busiest_chip, at);
+    machine_coordinates(&study->asked.machine, link->busiest_chip, at);
     json_write_object(json);
-    put_text(json, "name", machine_port_name(&study->machine, index));
+    put_text(json, "name", machine_port_name(&study->asked.machine, index));
     put_count(json, "bytes", link->bytes);
     put_real(json, "busy_fraction", port.busy_fraction);
     json_write_key(json, "busiest_at");
     json_write_array(json);
-    for (uint32_t axis = 0; axis < study->machine.axis_count; axis++)
+    for (uint32_t axis = 0; axis < study->asked.machine.axis_count; axis++)
         json_write_unsigned(json, at[axis]);
     json_write_array_end(json);
     put_real(json, "mean_queue_depth", port.mean_depth);
@@ -103,13 +103,13 @@ static void put_head(struct json_writer *json, const struct collective_study *st
     const struct row_question *question = &study->member[0].question;
     uint64_t const ranks = group_rank_count(&question->group);
     put_count(json, "podsim", 1);
-    put_text(json, "machine", study->machine_text);
-    put_text(json, "profile", study->machine.chip.profile);
+    put_text(json, "machine", study->asked.machine_text);
+    put_text(json, "profile", study->asked.machine.chip.profile);
     put_text(json, "op", operation_name(question->operation));
     put_text(json, "axes", question->axes);
     put_count(json, "ranks", ranks);
-    put_count(json, "groups", study->machine.chip_count / ranks);
-    put_count(json, "chips", study->machine.chip_count);
+    put_count(json, "groups", study->asked.machine.chip_count / ranks);
+    put_count(json, "chips", study->asked.machine.chip_count);
     put_count(json, "chips_replayed", study->fold.chip_count);
     json_write_key(json, "complete");
     json_write_boolean(json, study->run_count == study->run_count_max);

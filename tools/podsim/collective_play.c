@@ -41,8 +41,8 @@ static enum status alone_play(struct collective_study *study, struct party *part
         }
         struct arena *arena = arena_create(0);
         if (arena == NULL) return error_set(reterr, STATUS_NO_MEMORY, "", "there is no memory");
-        enum status const status = measure_run(arena, &study->machine, &party->request[i], 1,
-                                               "--algorithm", &study->run, &measured, reterr);
+        enum status const status = measure_run(arena, &study->asked.machine, &party->request[i], 1,
+                                               "--algorithm", &study->asked.run, &measured, reterr);
         party->alone_ps[i] = status == STATUS_OK ? measured.time_ps[0] : 0;
         arena_destroy(arena);
         if (status != STATUS_OK) return status;
@@ -88,9 +88,10 @@ static enum status run_play(struct collective_study *study, uint64_t size_bytes,
     if (study->member_count > 1) STATUS_TRY(alone_play(study, &party, reterr));
     struct arena *arena = arena_create(0);
     if (arena == NULL) return error_set(reterr, STATUS_NO_MEMORY, "", "there is no memory");
-    enum status const status = measure_run(
-        arena, &study->machine, party.request, study->member_count,
-        study->member_count > 1 ? "--concurrent" : "--algorithm", &study->run, &measured, reterr);
+    enum status const status =
+        measure_run(arena, &study->asked.machine, party.request, study->member_count,
+                    study->member_count > 1 ? "--concurrent" : "--algorithm", &study->asked.run,
+                    &measured, reterr);
     if (status == STATUS_OK) run_note(study, &party, &measured);
     arena_destroy(arena);
     return status;
@@ -100,12 +101,12 @@ enum status collective_play(void *owner, struct shell *shell, struct error *rete
 {
     struct collective_study *study = owner;
     study->shell = shell;
-    study->run.watch = watch;
-    study->run.watch_owner = study;
+    study->asked.run.watch = watch;
+    study->asked.run.watch_owner = study;
     for (uint64_t bytes = 0; sizes_next(&study->sizes, &bytes);) {
-        for (uint32_t i = 0; i < study->algorithm_count; i++) {
+        for (uint32_t i = 0; i < study->asked.algorithm_count; i++) {
             STATUS_TRY(shell_check(shell, reterr));
-            STATUS_TRY(run_play(study, bytes, study->algorithm[i], reterr));
+            STATUS_TRY(run_play(study, bytes, study->asked.algorithm[i], reterr));
         }
     }
     return STATUS_OK;

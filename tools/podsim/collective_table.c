@@ -33,9 +33,10 @@ static void write_head(const struct collective_study *study, struct text *text)
 {
     const struct row_question *question = &study->member[0].question;
     uint64_t const ranks = group_rank_count(&question->group);
-    uint64_t const groups = study->machine.chip_count / ranks;
+    uint64_t const groups = study->asked.machine.chip_count / ranks;
     text_add(text, "# podsim collective: %s on %s, profile %s\n",
-             operation_name(question->operation), study->machine_text, study->machine.chip.profile);
+             operation_name(question->operation), study->asked.machine_text,
+             study->asked.machine.chip.profile);
     text_add(text, "# axes %s: %llu ranks%s", question->axes, (unsigned long long)ranks,
              groups > 1 ? "" : "\n");
     if (groups > 1)
@@ -47,11 +48,12 @@ static void write_head(const struct collective_study *study, struct text *text)
     text_add(text, "# size: %s; array: V of all ranks together\n",
              operation_size_text(question->operation));
     if (study->run_count == 0) return;
-    text_add(text, "# %u of %u chips played:", study->fold.chip_count, study->machine.chip_count);
-    for (uint32_t axis = 0; axis < study->machine.axis_count; axis++)
-        text_add(text, " %s %u of %u%s", machine_axis_name(&study->machine, axis),
-                 study->fold.period[axis], study->machine.shape[axis],
-                 axis + 1 < study->machine.axis_count ? "," : "\n");
+    text_add(text, "# %u of %u chips played:", study->fold.chip_count,
+             study->asked.machine.chip_count);
+    for (uint32_t axis = 0; axis < study->asked.machine.axis_count; axis++)
+        text_add(text, " %s %u of %u%s", machine_axis_name(&study->asked.machine, axis),
+                 study->fold.period[axis], study->asked.machine.shape[axis],
+                 axis + 1 < study->asked.machine.axis_count ? "," : "\n");
 }
 
 static void write_columns(const struct collective_study *study, struct text *text)
@@ -112,7 +114,7 @@ static void write_together(const struct collective_study *study, const struct ro
     if (busiest < TRACE_PORTS_MAX) {
         struct row_port const port = row_port(run, busiest);
         text_add(text, "; busiest link %s: %.1f%% busy, %.2f messages wait, for %s, at most %s",
-                 machine_port_name(&study->machine, busiest), 100 * port.busy_fraction,
+                 machine_port_name(&study->asked.machine, busiest), 100 * port.busy_fraction,
                  port.mean_depth, quantity_text_seconds(wait, port.mean_wait_s),
                  quantity_text_seconds(longest, port.longest_wait_s));
     }

@@ -1,0 +1,93 @@
+/*
+ * regimes.h: when a collective is bound by latency and when by bandwidth, and which algorithm wins
+ * where: sizes times groups times algorithms, all simulated.
+ *
+ * Groups grow from the neighbours on the last axis of the largest group to all of it. Where the
+ * winner changes from one size of the sweep to the next, the change is found by bisection.
+ */
+#ifndef SIM_MEASURE_REGIMES_H
+#define SIM_MEASURE_REGIMES_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "sim/measure/fit.h"
+#include "sim/measure/row.h"
+#include "sim/measure/sizes.h"
+
+struct arena;
+
+enum {
+    REGIMES_GROUPS_MAX = 64,
+    REGIMES_ALGORITHMS_MAX = PLAN_ALGORITHMS_MAX,
+    REGIMES_CROSSOVERS_MAX = 64,
+    REGIMES_NONE = 0xff,
+};
+
+/* Called between runs; false stops with STATUS_INTERRUPTED. */
+typedef bool regimes_watch_fn(void *owner, double share, uint64_t events);
+
+struct regimes_plan {
+    struct row_question question; /* With the largest group. */
+    struct sizes sizes;
+    const char *const *algorithms; /* NULL: all that apply. */
+    uint32_t algorithm_count;
+    struct measure_options run;
+    regimes_watch_fn *watch;
+    void *watch_owner;
+};
+
+/* Sizes and times of one algorithm on one group. */
+struct regimes_curve {
+    bool applies;
+    int64_t *time_ps;        /* [size] */
+    int64_t floor_ps;        /* Of one byte. */
+    double peak_bytes_per_s; /* algbw of 16 GiB, or 16 times the largest size: what it tends to. */
+    uint64_t half_bytes;     /* The least size that has half of it: n½. */
+    uint64_t most_bytes;     /* And 95 %. */
+    struct fit fit;
+    /* The same by the known forms of its primitives (sim/choose/estimate.h), of its plan for the
+     * largest size: the line that idle links would give. */
+    double theory_alpha_s;
+    double theory_beta_s_per_byte;
+};
+
+struct regimes_crossover {
+    uint64_t size_bytes; /* The least (to a thousandth) at which `to` wins. */
+    uint8_t from, to;    /* Algorithms. */
+};
+
+struct regimes_group {
+    struct row_question question;
+    uint64_t ranks;
+    struct regimes_curve curve[REGIMES_ALGORITHMS_MAX];
+    uint8_t *winner; /* [size] */
+    struct regimes_crossover crossover[REGIMES_CROSSOVERS_MAX];
+    uint32_t crossover_count;
+    struct regimes_curve best; /* Of the winners: all but its fit and times. */
+    /* By the cuts of the fabric, without any algorithm. */
+    double bound_alpha_s, bound_beta_s_per_byte;
+    const char *bound_by; /* Of the largest size. */
+};
+
+struct regimes {
+    char algorithm[REGIMES_ALGORITHMS_MAX][PLAN_ALGORITHM_SIZE];
+    uint32_t algorithm_count;
+    uint64_t *size_bytes;
+    uint32_t size_count;
+    struct regimes_group *group; /* The smallest first. */
+    uint32_t group_count;        /* Finished, where it was interrupted. */
+    uint32_t group_count_max;
+    uint64_t run_count;
+};
+
+/* STATUS_INTERRUPTED leaves the groups that are finished in `ret_regimes`. */
+enum status regimes_run(struct arena *arena, const struct regimes_plan *plan,
+                        struct regimes *ret_regimes, struct error *reterr);
+
+/* The groups of a map: boxes of neighbours that grow to all of `largest`; sizes that are not at
+ * least twice the one before are passed over. Returns how many. */
+uint32_t regimes_groups(const struct machine *machine, const struct group *largest,
+                        struct group ret_groups[REGIMES_GROUPS_MAX]);
+
+#endif

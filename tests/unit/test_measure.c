@@ -1,0 +1,369 @@
+/* Collectives by themselves: what sizes mean, sweeps, groups, fits, runs. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "sim/base/arena.h"
+#include "sim/base/units.h"
+#include "sim/measure/fit.h"
+#include "sim/measure/regimes.h"
+#include "sim/measure/row.h"
+#include "sim/measure/sizes.h"
+
+static struct arena *arena;
+
+static int arena_up(void **state)
+{
+    (void)state;
+    arena = arena_create(0);
+    return arena == NULL;
+}
+
+static int arena_down(void **state)
+{
+    (void)state;
+    arena_destroy(arena);
+    return 0;
+}
+
+static struct machine machine_of(const char *chip, const char *shape)
+{
+    struct machine machine = {0};
+    struct error error = {0};
+    struct machine_plan const plan = {
+        .chip = chip, .shape = shape, .profile = "ideal", .wrap = {-1, -1, -1}};
+    if (machine_build(arena, &plan, &machine, &error) != STATUS_OK)
+        fail_msg("%s: %s", error.where, error.message);
+    return machine;
+}
+
+static struct row_question question_of(const struct machine *machine, enum operation operation,
+                                       const char *axes)
+{
+    struct row_question question = {
+        .machine = machine, .operation = operation, .format = FORMAT_BF16};
+    struct error error = {0};
+    if (measure_group(machine, axes, "--axes", &question.group, &error) != STATUS_OK)
+        fail_msg("%s", error.message);
+    (void)measure_group_text(machine, &question.group, question.axes);
+    return question;
+}
+
+/* GetBw of each test of nccl-tests. */
+static void test_factors(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *name;
+        uint64_t numerator, denominator, array_bytes, count;
+    } expected[] = {
+        {"all_gather", 7, 8, 1024, 64},   {"reduce_scatter", 7, 8, 1024, 64},
+        {"all_reduce", 14, 8, 1024, 512}, {"all_to_all", 7, 8, 8192, 64},
+        {"broadcast", 1, 1, 1024, 512},   {"reduce", 1, 1, 1024, 512},
+        {"gather", 7, 8, 1024, 64},       {"scatter", 7, 8, 1024, 64},
+        {"sendrecv", 1, 1, 1024, 512},
+    };
+    for (size_t i = 0; i < sizeof expected / sizeof *expected; i++) {
+        struct error error = {0};
+        enum operation operation;
+        uint64_t bytes = 0;
+        assert_int_equal(operation_find(expected[i].name, "--op", &operation, &error), STATUS_OK);
+        struct operation_factor const factor = operation_bus_factor(operation, 8);
+        assert_int_equal(factor.numerator, expected[i].numerator);
+        assert_int_equal(factor.denominator, expected[i].denominator);
+        assert_int_equal(operation_array_bytes(operation, 8, 1024, "-b", &bytes, &error),
+                         STATUS_OK);
+        assert_int_equal(bytes, expected[i].array_bytes);
+        assert_int_equal(operation_count(operation, 8, 1024, FORMAT_BF16), expected[i].count);
+    }
+    assert_int_equal(operation_count(OPERATION_ALL_REDUCE, 8, 3, FORMAT_INT4), 6);
+    assert_int_equal(operation_count(OPERATION_ALL_REDUCE, 8, 3, FORMAT_FP32), 1);
+}
+
+static void test_size_texts(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *text;
+        uint64_t bytes; /* 0: refused. */
+    } expected[] = {
+        {"8", 8},
+        {"64K", 65536},
+        {"64k", 65536},
+        {"1.5M", 1572864},
+        {"1GiB", UINT64_C(1) << 30},
+        {"8G", UINT64_C(8) << 30},
+        {"8388608T", UINT64_C(1) << 63},
+        {"9223372036854775808", UINT64_C(1) << 63},
+        {"0.5K", 512},
+        {"9223372036854775809", 0},
+        {"8388608.5T", 0},
+        {"99999999999999999999999999999999999999999999", 0},
+        {"0", 0},
+        {"0.0G", 0},
+        {"0.3", 0},
+        {"1.1K", 0},
+        {"-1", 0},
+        {"", 0},
+        {".5K", 0},
+        {"1.", 0},
+        {"K", 0},
+        {"1 K", 0},
+        {"1MB", 0},
+        {"1e3", 0},
+        {"1KK", 0},
+        {"0x10", 0},
+    };
+    for (size_t i = 0; i < sizeof expected / sizeof *expected; i++) {
+        struct error error = {0};
+        uint64_t bytes = 0;
+        enum status const status = sizes_parse(expected[i].text, "-b", &bytes, &error);
+        if ((status == STATUS_OK) != (expected[i].bytes != 0) || bytes != expected[i].bytes)
+            fail_msg("\"%s\": %llu, %s", expected[i].text, (unsigned long long)bytes,
+                     error.message);
+    }
+}
+
+static void test_sweeps(void **state)
+{
+    (void)state;
+    struct error error = {0};
+    struct sizes sizes;
+    uint64_t bytes = 0, last = 0;
+    assert_int_equal(sizes_read("8", "8G", "2", NULL, &sizes, &error), STATUS_OK);
+    assert_int_equal(sizes_count(&sizes), 31);
+    while (sizes_next(&sizes, &bytes)) last = bytes;
+    assert_int_equal(last, UINT64_C(8) << 30);
+    assert_int_equal(sizes_read("10", "35", NULL, "10", &sizes, &error), STATUS_OK);
+    assert_int_equal(sizes_count(&sizes), 3);
+    assert_int_equal(sizes_read("8388608T", NULL, "2", NULL, &sizes, &error), STATUS_OK);
+    assert_int_equal(sizes_count(&sizes), 1);
+    assert_int_equal(sizes_read("8388607T", "8388608T", NULL, "8388608T", &sizes, &error),
+                     STATUS_OK);
+    assert_int_equal(sizes_count(&sizes), 1);
+    assert_int_equal(sizes_read(NULL, NULL, NULL, NULL, &sizes, &error), STATUS_OK);
+    bytes = 0;
+    assert_true(sizes_next(&sizes, &bytes));
+    assert_int_equal(bytes, 32 << 20);
+    assert_int_equal(sizes_read("8", "16", "2", "8", &sizes, &error), STATUS_INVALID);
+    assert_int_equal(sizes_read("8", "16", "1", NULL, &sizes, &error), STATUS_INVALID);
+}
+
+static void test_groups(void **state)
+{
+    (void)state;
+    struct machine const machine = machine_of("v5p", "4x8x16");
+    char text[MEASURE_AXES_BYTES];
+    struct group group;
+    struct error error = {0};
+    assert_int_equal(measure_group(&machine, NULL, "--axes", &group, &error), STATUS_OK);
+    assert_string_equal(measure_group_text(&machine, &group, text), "x,y,z");
+    assert_int_equal(measure_group(&machine, "z:4,y", "--axes", &group, &error), STATUS_OK);
+    assert_string_equal(measure_group_text(&machine, &group, text), "z:4,y");
+    assert_false(group.dimension[0].ring);
+    assert_true(group.dimension[1].ring);
+    static const char *const refused[] = {"z:3", "x,x", "", "x,", "w", "x:0", "x:1", "x:99", ","};
+    for (size_t i = 0; i < sizeof refused / sizeof *refused; i++) {
+        error.message[0] = '\0';
+        if (measure_group(&machine, refused[i], "--axes", &group, &error) == STATUS_OK)
+            fail_msg("\"%s\" was taken", refused[i]);
+        assert_string_not_equal(error.message, "");
+    }
+}
+
+/* Times that lie on a line are found again; a time that does not is no better fitted by others. */
+static void test_fit(void **state)
+{
+    (void)state;
+    static const uint64_t bytes[] = {1, 1000, 1000000, 1000000000};
+    int64_t time_ps[4];
+    for (uint32_t i = 0; i < 4; i++) time_ps[i] = 5000000 + (int64_t)(bytes[i] * 20);
+    struct fit fit = fit_line(bytes, time_ps, 4);
+    assert_true(fit.alpha_s > 4.99999e-6 && fit.alpha_s < 5.00001e-6);
+    assert_true(fit.beta_s_per_byte > 1.99999e-11 && fit.beta_s_per_byte < 2.00001e-11);
+    assert_true(fit.error_most < 1e-6);
+    fit = fit_line(bytes, time_ps, 1);
+    assert_true(fit.beta_s_per_byte == 0 && fit.error_most < 1e-9);
+    time_ps[1] *= 2;
+    fit = fit_line(bytes, time_ps, 4);
+    assert_true(fit.error_most > 0.1 && fit.error_most < 1);
+}
+
+/* Relative errors: moving the line either way makes their squares larger. */
+static void test_fit_is_least(void **state)
+{
+    (void)state;
+    static const uint64_t bytes[] = {10, 300, 5000, 80000, 2000000};
+    static const int64_t time_ps[] = {900, 1300, 2100, 9000, 150000};
+    struct fit const fit = fit_line(bytes, time_ps, 5);
+    double squares[5] = {0};
+    for (uint32_t change = 0; change < 5; change++) {
+        double const alpha = fit.alpha_s * (change == 1 ? 1.01 : change == 2 ? 0.99 : 1);
+        double const beta = fit.beta_s_per_byte * (change == 3 ? 1.01 : change == 4 ? 0.99 : 1);
+        for (uint32_t i = 0; i < 5; i++) {
+            double const t = (double)time_ps[i] / 1e12;
+            double const off = (alpha + beta * (double)bytes[i] - t) / t;
+            squares[change] += off * off;
+        }
+    }
+    for (uint32_t change = 1; change < 5; change++) assert_true(squares[0] < squares[change]);
+}
+
+static void test_fairness(void **state)
+{
+    (void)state;
+    struct row rows[4];
+    for (uint32_t i = 0; i < 4; i++) rows[i] = (struct row){.time_ps = 30, .alone_ps = 10};
+    assert_true(row_fairness(rows, 4) == 1);
+    rows[3].time_ps = 10;
+    assert_true(row_slowdown(&rows[3]) == 1);
+    double const index = row_fairness(rows, 4); /* (3·3+1)² / (4·(3·9+1)) = 100/112 */
+    assert_true(index > 0.892 && index < 0.893);
+}
+
+static void run_one(const struct row_question *question, uint64_t size_bytes, const char *algorithm,
+                    bool full, struct measured *ret_measured)
+{
+    struct plan_request request;
+    struct error error = {0};
+    struct measure_options const options = {.engine = "fast", .full = full};
+    if (row_request(question, size_bytes, algorithm, "-e", &request, &error) != STATUS_OK ||
+        measure_run(arena, question->machine, &request, 1, "--algorithm", &options, ret_measured,
+                    &error) != STATUS_OK)
+        fail_msg("%s: %s", error.where, error.message);
+}
+
+/* The book, chapter 3: V·(N-1)/(N·2·W) on a ring, and half as many hops as ranks. */
+static void test_ring(void **state)
+{
+    (void)state;
+    struct machine const machine = machine_of("v5e", "8x16");
+    struct row_question const question = question_of(&machine, OPERATION_ALL_GATHER, "y");
+    struct measured measured;
+    struct row row;
+    uint64_t const bytes = UINT64_C(16) << 20;
+    run_one(&question, bytes, NULL, false, &measured);
+    row_fill(&question, bytes, &measured.plans[0], measured.time_ps[0], measured.time_ps[0], &row);
+    int64_t const expected =
+        units_duration_ps(bytes * 15 / 16 / 2, machine.chip.ici_bytes_per_s) + 8 * TIME_PS_PER_US;
+    assert_true(row.time_ps >= expected && row.time_ps < expected + 1000);
+    assert_string_equal(row.bound_by, "wire");
+    assert_string_equal(row.algorithm, "ring");
+    double const busbw = row.algbw_bytes_per_s * 15 / 16;
+    assert_true(row.busbw_bytes_per_s > busbw * 0.999999 &&
+                row.busbw_bytes_per_s < busbw * 1.000001);
+    assert_true(row.roofline_s * 1e12 <= (double)row.time_ps);
+    run_one(&question, bytes, NULL, true, &measured);
+    assert_int_equal(measured.time_ps[0], row.time_ps);
+    assert_int_equal(measured.fold.chip_count, 128);
+}
+
+/* Two that share every link: all their bytes pass one after the other. */
+static void test_two_at_once(void **state)
+{
+    (void)state;
+    struct machine const machine = machine_of("v5p", "8x8x8");
+    struct row_question const question = question_of(&machine, OPERATION_ALL_GATHER, "x");
+    struct plan_request request[2];
+    struct measured one, two;
+    struct error error = {0};
+    struct measure_options const options = {.engine = "fast"};
+    uint64_t const bytes = UINT64_C(1) << 30;
+    for (uint32_t i = 0; i < 2; i++)
+        assert_int_equal(row_request(&question, bytes, NULL, "-e", &request[i], &error), STATUS_OK);
+    assert_int_equal(
+        measure_run(arena, &machine, request, 1, "--algorithm", &options, &one, &error), STATUS_OK);
+    assert_int_equal(
+        measure_run(arena, &machine, request, 2, "--concurrent", &options, &two, &error),
+        STATUS_OK);
+    assert_true(two.time_ps[1] > two.time_ps[0]);
+    double const slower = (double)two.time_ps[1] / (double)one.time_ps[0];
+    assert_true(slower > 1.99 && slower <= 2);
+    const struct trace_link *link = &two.trace.link[0];
+    assert_true(link->waited_ps > 0 && link->messages > 0);
+    /* Work is conserved: the link is never idle while a message waits. */
+    assert_true((double)link->busy_ps / (double)two.trace.step_ps > 0.99);
+    assert_int_equal(one.trace.link[0].waited_ps, 0);
+}
+
+static void test_map_groups(void **state)
+{
+    (void)state;
+    struct machine const machine = machine_of("v5p", "4x4x12");
+    struct row_question const question = question_of(&machine, OPERATION_ALL_REDUCE, NULL);
+    static const char *const expected[] = {"z:2", "z:4", "z", "y:2,z", "y,z", "x:2,y,z", "x,y,z"};
+    struct group groups[REGIMES_GROUPS_MAX];
+    char text[MEASURE_AXES_BYTES];
+    uint32_t const count = regimes_groups(&machine, &question.group, groups);
+    assert_int_equal(count, sizeof expected / sizeof *expected);
+    for (uint32_t i = 0; i < count; i++)
+        assert_string_equal(measure_group_text(&machine, &groups[i], text), expected[i]);
+}
+
+/* Crossovers, peaks and sizes are those of the times themselves. */
+static void test_map(void **state)
+{
+    (void)state;
+    struct machine const machine = machine_of("v5e", "8x16");
+    struct regimes_plan plan = {.question = question_of(&machine, OPERATION_ALL_GATHER, "y"),
+                                .run = {.engine = "fast"}};
+    struct regimes regimes;
+    struct error error = {0};
+    assert_int_equal(sizes_read("1K", "64M", "16", NULL, &plan.sizes, &error), STATUS_OK);
+    assert_int_equal(regimes_run(arena, &plan, &regimes, &error), STATUS_OK);
+    assert_int_equal(regimes.group_count, 4);
+    for (uint32_t g = 0; g < regimes.group_count; g++) {
+        const struct regimes_group *group = &regimes.group[g];
+        for (uint32_t s = 0; s < regimes.size_count; s++)
+            for (uint32_t a = 0; a < regimes.algorithm_count; a++)
+                if (group->curve[a].applies)
+                    assert_true(group->curve[group->winner[s]].time_ps[s] <=
+                                group->curve[a].time_ps[s]);
+        struct measured measured;
+        const char *algorithm = regimes.algorithm[group->winner[regimes.size_count - 1]];
+        run_one(&group->question, group->best.half_bytes, algorithm, false, &measured);
+        double const rate = (double)group->best.half_bytes / ((double)measured.time_ps[0] / 1e12);
+        assert_true(rate >= group->best.peak_bytes_per_s * 0.5 &&
+                    rate <= group->best.peak_bytes_per_s * 0.501);
+    }
+}
+
+static bool stop_at_once(void *owner, double share, uint64_t events)
+{
+    (void)owner;
+    (void)share;
+    (void)events;
+    return false;
+}
+
+static void test_interrupted(void **state)
+{
+    (void)state;
+    struct machine const machine = machine_of("v5e", "8x16");
+    struct regimes_plan plan = {.question = question_of(&machine, OPERATION_ALL_GATHER, "y"),
+                                .run = {.engine = "fast"},
+                                .watch = stop_at_once};
+    struct regimes regimes;
+    struct error error = {0};
+    assert_int_equal(sizes_read("1K", NULL, NULL, NULL, &plan.sizes, &error), STATUS_OK);
+    assert_int_equal(regimes_run(arena, &plan, &regimes, &error), STATUS_INTERRUPTED);
+    assert_int_equal(regimes.group_count, 0);
+    assert_int_equal(regimes.run_count, 1);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_factors),     cmocka_unit_test(test_size_texts),
+        cmocka_unit_test(test_sweeps),      cmocka_unit_test(test_groups),
+        cmocka_unit_test(test_fit),         cmocka_unit_test(test_fit_is_least),
+        cmocka_unit_test(test_fairness),    cmocka_unit_test(test_ring),
+        cmocka_unit_test(test_two_at_once), cmocka_unit_test(test_map_groups),
+        cmocka_unit_test(test_map),         cmocka_unit_test(test_interrupted),
+    };
+    return cmocka_run_group_tests(tests, arena_up, arena_down);
+}

@@ -1,0 +1,121 @@
+/* Options that several verbs share. */
+#include "tools/podsim/question.h"
+
+#include <string.h>
+
+#include "sim/base/arena.h"
+#include "sim/base/name.h"
+#include "sim/scenario/scenario.h"
+
+static enum status need(const struct options *options, const char *name, const char *example,
+                        const char **ret_value, struct error *reterr)
+{
+    *ret_value = options_value(options, name);
+    if (*ret_value != NULL) return STATUS_OK;
+    return error_set(reterr, STATUS_INVALID, name, "is missing; for example %s %s", name, example);
+}
+
+static enum status machine_read(const struct options *options, struct question *question,
+                                struct error *reterr)
+{
+    struct machine_plan plan;
+    const char *const profile = options_value(options, "--profile");
+    STATUS_TRY(need(options, "--machine", "tpu-v5e:8x16", &question->machine_text, reterr));
+    STATUS_TRY(scenario_machine_parse(question->arena, question->machine_text, "--machine", &plan,
+                                      reterr));
+    if (profile != NULL) plan.profile = profile;
+    return machine_build(question->arena, &plan, &question->machine, reterr);
+}
+
+static enum status root_read(const struct options *options, struct question *question,
+                             struct error *reterr)
+{
+    const char *text = options_value(options, "--root");
+    uint64_t const ranks = group_rank_count(&question->row.group);
+    if (text == NULL) return STATUS_OK;
+    if (!operation_is_rooted(question->row.operation))
+        return error_set(reterr, STATUS_INVALID, "--root", "%s has no root",
+                         operation_name(question->row.operation));
+    uint64_t root = 0;
+    const char *at = text;
+    for (; *at >= '0' && *at <= '9' && root < ranks; at++) root = 10 * root + (uint64_t)(*at - '0');
+    if (at == text || *at != '\0' || root >= ranks)
+        return error_set(reterr, STATUS_INVALID, "--root",
+                         "\"%.40s\" is no rank of the group; they go from 0 to %llu", text,
+                         (unsigned long long)(ranks - 1));
+    question->row.root = (uint32_t)root;
+    return STATUS_OK;
+}
+
+static enum status format_read(const struct options *options, enum format *ret_format,
+                               struct error *reterr)
+{
+    const char *text = options_value(options, "--dtype");
+    const char *names[FORMAT_COUNT + 1] = {NULL};
+    *ret_format = FORMAT_BF16;
+    if (text == NULL) return STATUS_OK;
+    for (uint32_t i = 0; i < FORMAT_COUNT; i++) names[i] = format_name((enum format)i);
+    *ret_format = format_find(text);
+    if (*ret_format != FORMAT_COUNT) return STATUS_OK;
+    return error_set(reterr, STATUS_NOT_FOUND, "--dtype",
+                     "no number format \"%.40s\"; the nearest is %s", text,
+                     name_nearest(text, names));
+}
+
+static enum status algorithms_read(const struct options *options, struct question *question,
+                                   struct error *reterr)
+{
+    const char *list = options_value(options, "--algorithm");
+    for (const char *at = list; at != NULL;) {
+        size_t const length = strcspn(at, ",");
+        if (length == 0)
+            return error_set(reterr, STATUS_INVALID, "--algorithm",
+                             "\"%.80s\" has an empty name; write names with one comma between",
+                             list);
+        if (question->algorithm_count == QUESTION_ALGORITHMS_MAX)
+            return error_set(reterr, STATUS_LIMIT, "--algorithm", "more than %d names",
+                             QUESTION_ALGORITHMS_MAX);
+        char *name = arena_format(question->arena, "%.*s", (int)length, at);
+        if (name == NULL) return error_set(reterr, STATUS_NO_MEMORY, "", "no memory for a name");
+        question->algorithm[question->algorithm_count++] = name;
+        at = at[length] == ',' ? at + length + 1 : NULL;
+    }
+    return STATUS_OK;
+}
+
+static enum status engine_read(const struct options *options, struct question *question,
+                               struct error *reterr)
+{
+    static const char *const names[] = {"fast", "reference", NULL};
+    const char *text = options_value(options, "--engine");
+    question->run.full = options_has(options, "--full");
+    question->run.engine = text == NULL ? names[0] : text;
+    for (uint32_t i = 0; names[i] != NULL; i++)
+        if (strcmp(question->run.engine, names[i]) == 0) return STATUS_OK;
+    return error_set(reterr, STATUS_NOT_FOUND, "--engine", "no engine \"%.40s\"; the nearest is %s",
+                     text, name_nearest(text, names));
+}
+
+enum status question_read(const struct options *options, struct arena *arena,
+                          struct question *ret_question, struct error *reterr)
+{
+    struct question *question = ret_question;
+    const char *operation = NULL;
+    *question = (struct question){.arena = arena};
+    STATUS_TRY(need(options, "--op", "all_reduce", &operation, reterr));
+    STATUS_TRY(operation_find(operation, "--op", &question->row.operation, reterr));
+    STATUS_TRY(machine_read(options, question, reterr));
+    question->row.machine = &question->machine;
+    STATUS_TRY(measure_group(&question->machine, options_value(options, "--axes"), "--axes",
+                             &question->row.group, reterr));
+    (void)measure_group_text(&question->machine, &question->row.group, question->row.axes);
+    STATUS_TRY(algorithms_read(options, question, reterr));
+    STATUS_TRY(format_read(options, &question->row.format, reterr));
+    STATUS_TRY(root_read(options, question, reterr));
+    return engine_read(options, question, reterr);
+}
+
+const char *question_input(const struct question *question, const struct error *error)
+{
+    return strncmp(error->where, "/machine", 8) == 0 ? question->machine_text : NULL;
+}

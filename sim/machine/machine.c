@@ -60,48 +60,6 @@ void machine_coordinates(const struct machine *machine, uint32_t chip,
     }
 }
 
-bool machine_has_link(const struct machine *machine, uint32_t chip, uint32_t port)
-{
-    uint32_t at[MACHINE_AXES_MAX];
-    uint32_t const axis = port / 2;
-    if (axis >= machine->grid_axis_count || machine->shape[axis] == 1) return false;
-    if (machine->wrap[axis]) return true;
-    machine_coordinates(machine, chip, at);
-    return port % 2 == 0 ? at[axis] + 1 < machine->shape[axis] : at[axis] > 0;
-}
-
-uint32_t machine_port_between(const struct machine *machine, const uint32_t from[MACHINE_AXES_MAX],
-                              const uint32_t to[MACHINE_AXES_MAX])
-{
-    uint32_t port = MACHINE_PORTS_MAX;
-    for (uint32_t axis = 0; axis < machine->axis_count; axis++) {
-        if (from[axis] == to[axis]) continue;
-        if (port != MACHINE_PORTS_MAX || axis >= machine->grid_axis_count) return MACHINE_PORTS_MAX;
-        uint32_t const last = machine->shape[axis] - 1;
-        if (to[axis] == from[axis] + 1)
-            port = machine_port(axis, false);
-        else if (to[axis] + 1 == from[axis])
-            port = machine_port(axis, true);
-        else if (machine->wrap[axis] && from[axis] == last && to[axis] == 0)
-            port = machine_port(axis, false);
-        else if (machine->wrap[axis] && from[axis] == 0 && to[axis] == last)
-            port = machine_port(axis, true);
-        else
-            return MACHINE_PORTS_MAX;
-    }
-    return port;
-}
-
-uint64_t machine_link_count(const struct machine *machine)
-{
-    uint64_t links = 0;
-    for (uint32_t axis = 0; axis < machine->grid_axis_count; axis++) {
-        uint64_t const lines = machine->chip_count / machine->shape[axis];
-        links += 2 * lines * (machine->shape[axis] - !machine->wrap[axis]);
-    }
-    return links;
-}
-
 void machine_link(const struct machine *machine, uint32_t chip, uint32_t port,
                   uint64_t *ret_bytes_per_s, int64_t *ret_latency_ps)
 {
@@ -358,6 +316,34 @@ static enum status choose_wrap(struct arena *arena, const struct machine_plan *p
     return STATUS_OK;
 }
 
+/* Links around a short axis are shifted by half of each long one. */
+static enum status choose_twist(const struct machine_plan *plan, const struct shape *shape,
+                                struct machine *machine, struct error *reterr)
+{
+    char text[SHAPE_TEXT_BYTES];
+    if (!shape_may_twist(shape) || !shape_is_cubes(&machine->chip, shape)) {
+        return error_set(reterr, STATUS_INVALID, "/machine/shape",
+                         "%s cannot be twisted: only %s of whole cubes can, such as 4x4x8_twisted",
+                         shape_text(text, shape), "k x k x 2k or k x 2k x 2k of v4p and v5p");
+    }
+    uint32_t least = UINT32_MAX;
+    for (uint32_t axis = 0; axis < CHIP_AXES_MAX; axis++)
+        if (shape->length[axis] < least) least = shape->length[axis];
+    for (uint32_t axis = 0; axis < CHIP_AXES_MAX; axis++) {
+        if (plan->wrap[axis] >= 0) {
+            return error_set(reterr, STATUS_INVALID, "/machine/wrap",
+                             "the wraparound of a twisted torus follows from its shape");
+        }
+        if (shape->length[axis] != least) continue;
+        machine->wrap[axis] = false;
+        machine->wrap_reason[axis] =
+            "line: its ends are joined, but shifted by half of the long axes (twisted)";
+        for (uint32_t other = 0; other < CHIP_AXES_MAX; other++)
+            machine->twist[axis][other] = shape->length[other] == least ? 0 : least;
+    }
+    return STATUS_OK;
+}
+
 static enum status explain_switched(struct arena *arena, struct machine *machine,
                                     struct error *reterr)
 {
@@ -374,10 +360,11 @@ enum status machine_build(struct arena *arena, const struct machine_plan *plan,
                           struct machine *ret_machine, struct error *reterr)
 {
     struct machine machine = {0};
-    struct shape shape = {0, {1, 1, 1}};
+    struct shape shape = {0, {1, 1, 1}, false};
     STATUS_TRY(choose_chip(arena, plan, &machine, &shape, reterr));
     STATUS_TRY(choose_axes(plan, &machine, &shape, reterr));
     STATUS_TRY(choose_wrap(arena, plan, &shape, &machine, reterr));
+    if (shape.twisted) STATUS_TRY(choose_twist(plan, &shape, &machine, reterr));
     STATUS_TRY(network_build(arena, plan, &machine, reterr));
     STATUS_TRY(explain_switched(arena, &machine, reterr));
     STATUS_TRY(overrides_check_links(arena, plan, &machine, reterr));

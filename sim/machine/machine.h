@@ -112,7 +112,10 @@ struct machine {
     uint32_t axis_count;      /* Trailing axes of length 1 are kept if the user wrote them. */
     uint32_t grid_axis_count; /* The first axes: a grid of ICI links. 0: no chip has neighbours. */
     uint32_t shape[MACHINE_AXES_MAX]; /* 1 beyond axis_count. */
-    bool wrap[MACHINE_AXES_MAX];      /* Grid axes only. */
+    bool wrap[MACHINE_AXES_MAX];      /* Grid axes that close into rings by themselves. */
+    /* [axis][other]: a link that goes around `axis` upwards also goes up `other` by so much; such
+     * an axis is no ring by itself. All 0 unless the torus is twisted. */
+    uint32_t twist[CHIP_AXES_MAX][CHIP_AXES_MAX];
     const char *axis_name[MACHINE_AXES_MAX];
     uint8_t axis_level[MACHINE_AXES_MAX]; /* The level that serves it; LEVEL_NONE: the grid. */
     struct level level[LEVELS_MAX];       /* The nearest first. */
@@ -140,6 +143,19 @@ static inline uint32_t machine_port(uint32_t axis, bool backward)
 
 /* Whether a link leaves this chip by this port. */
 bool machine_has_link(const struct machine *machine, uint32_t chip, uint32_t port);
+
+/* Whether links go around an axis into other lines of it. */
+bool machine_twists(const struct machine *machine, uint32_t axis);
+
+/* The chip that the link by a port leads to; the link must be there. */
+void machine_neighbour(const struct machine *machine, const uint32_t at[MACHINE_AXES_MAX],
+                       uint32_t port, uint32_t ret_at[MACHINE_AXES_MAX]);
+
+/* The fewest hops from one chip to another of its grid: how many along each axis, negative towards
+ * lower coordinates, in any order. Of equally short ways the one with the shortest first part, then
+ * the one that goes up; so it depends only on how the chips lie to each other. */
+void machine_hops(const struct machine *machine, const uint32_t from[MACHINE_AXES_MAX],
+                  const uint32_t to[MACHINE_AXES_MAX], int32_t ret_hops[CHIP_AXES_MAX]);
 
 /* Rate and latency of the link that leaves a chip by a port, overrides applied. */
 void machine_link(const struct machine *machine, uint32_t chip, uint32_t port,

@@ -15,13 +15,15 @@ const char *shape_axis_name(uint32_t axis)
 enum status shape_parse(const char *text, const char *where, struct shape *ret_shape,
                         struct error *reterr)
 {
-    struct shape shape = {0, {1, 1, 1}};
+    static const char twisted[] = "_twisted";
+    struct shape shape = {0, {1, 1, 1}, false};
     for (const char *next = text;; next++) {
         uint64_t length = 0;
         const char *digits = next;
         for (; *next >= '0' && *next <= '9' && length <= shape_length_max; next++)
             length = 10 * length + (uint64_t)(*next - '0');
-        if (next == digits || (*next != 'x' && *next != '\0' && length <= shape_length_max)) {
+        bool const ends = *next == '\0' || strcmp(next, twisted) == 0;
+        if (next == digits || (*next != 'x' && !ends && length <= shape_length_max)) {
             return error_set(reterr, STATUS_INVALID, where,
                              "\"%.40s\" is not a shape; write lengths with x between them, such as "
                              "16x16x16",
@@ -37,7 +39,8 @@ enum status shape_parse(const char *text, const char *where, struct shape *ret_s
                              CHIP_AXES_MAX);
         }
         shape.length[shape.axis_count++] = (uint32_t)length;
-        if (*next == '\0') break;
+        shape.twisted = *next == '_';
+        if (ends) break;
     }
     *ret_shape = shape;
     return STATUS_OK;
@@ -50,6 +53,8 @@ const char *shape_text(char *buffer, const struct shape *shape)
         used += snprintf(buffer + used, (size_t)(SHAPE_TEXT_BYTES - used), i == 0 ? "%u" : "x%u",
                          shape->length[i]);
     }
+    if (shape->twisted)
+        (void)snprintf(buffer + used, (size_t)(SHAPE_TEXT_BYTES - used), "_twisted");
     return buffer;
 }
 
@@ -76,14 +81,14 @@ static void lengths_sorted(const struct shape *shape, uint32_t axis_count,
 
 static struct shape slice_of(const struct chip *chip, uint32_t index)
 {
-    struct shape slice = {chip->axis_count, {1, 1, 1}};
+    struct shape slice = {chip->axis_count, {1, 1, 1}, false};
     for (uint32_t i = 0; i < chip->axis_count; i++) slice.length[i] = chip->slice[index][i];
     return slice;
 }
 
 static struct shape pod_of(const struct chip *chip)
 {
-    struct shape pod = {chip->axis_count, {1, 1, 1}};
+    struct shape pod = {chip->axis_count, {1, 1, 1}, false};
     for (uint32_t i = 0; i < chip->axis_count; i++) pod.length[i] = chip->pod_shape[i];
     return pod;
 }
@@ -100,6 +105,15 @@ static bool fits_pod(const struct chip *chip, const struct shape *shape)
     for (uint32_t i = 0; i < CHIP_AXES_MAX; i++)
         if (inner[i] > outer[i]) return false;
     return true;
+}
+
+bool shape_may_twist(const struct shape *shape)
+{
+    uint32_t sorted[CHIP_AXES_MAX];
+    uint32_t rank[CHIP_AXES_MAX];
+    if (shape->axis_count != CHIP_AXES_MAX) return false;
+    lengths_sorted(shape, shape->axis_count, sorted, rank);
+    return sorted[2] == 2 * sorted[0] && (sorted[1] == sorted[0] || sorted[1] == sorted[2]);
 }
 
 bool shape_is_cubes(const struct chip *chip, const struct shape *shape)
@@ -184,7 +198,7 @@ static struct shape nearest_slice(const struct chip *chip, const struct shape *s
         nearest_offer(&nearest, candidate);
     }
     if (chip->wrap_rule == CHIP_WRAP_CUBES) nearest_offer_cubes(chip, &nearest);
-    struct shape found = {chip->axis_count, {1, 1, 1}};
+    struct shape found = {chip->axis_count, {1, 1, 1}, false};
     for (uint32_t i = 0; i < chip->axis_count; i++)
         found.length[i] = nearest.best[surplus == 0 ? rank[i] : i];
     return found;
@@ -250,7 +264,7 @@ static bool standard_cubes(const struct chip *chip, uint64_t chip_count, struct 
             uint64_t const c = chip_count / a / b;
             if ((uint64_t)a * b * c != chip_count || c % edge != 0 || c > shape_length_max)
                 continue;
-            struct shape const box = {3, {a, b, (uint32_t)c}};
+            struct shape const box = {3, {a, b, (uint32_t)c}, false};
             uint32_t const sum = a + b + (uint32_t)c;
             if (sum >= least || !fits_pod(chip, &box)) continue;
             least = sum;

@@ -17,6 +17,7 @@
 struct shape {
     uint32_t axis_count;
     uint32_t length[CHIP_AXES_MAX]; /* 1 beyond axis_count. */
+    bool twisted;                   /* The short axes wrap around shifted along the long ones. */
 };
 
 enum { SHAPE_TEXT_BYTES = 40 };
@@ -24,7 +25,7 @@ enum { SHAPE_TEXT_BYTES = 40 };
 /* "x", "y", "z" */
 const char *shape_axis_name(uint32_t axis);
 
-/* "16x16x16": one to three lengths of at least 1. */
+/* "16x16x16": one to three lengths of at least 1; "4x4x8_twisted". */
 enum status shape_parse(const char *text, const char *where, struct shape *ret_shape,
                         struct error *reterr);
 
@@ -48,6 +49,12 @@ enum status shape_of_product(const struct chip *chip, uint64_t units, const char
 
 /* The product's rule, whether or not the shape is one of its slices. */
 bool shape_wraps(const struct chip *chip, const struct shape *shape, uint32_t axis);
+
+/* Whether the shape has the proportions of a twisted torus, k x k x 2k or k x 2k x 2k, in any
+ * order: those whose graph is the same seen from every chip along every axis (Camarero, Martinez,
+ * Beivide, Lattice graphs for high-scale interconnection topologies, IEEE TPDS 2015; Jouppi et al.,
+ * TPU v4, ISCA 2023). */
+bool shape_may_twist(const struct shape *shape);
 
 /* Whether the shape is made of whole cubes of CHIP_WRAP_CUBES. */
 bool shape_is_cubes(const struct chip *chip, const struct shape *shape);

@@ -67,7 +67,12 @@ static uint64_t grid_bisection(const struct machine *machine)
     for (uint32_t axis = 0; axis < machine->grid_axis_count; axis++) chips *= machine->shape[axis];
     for (uint32_t axis = 0; axis < machine->grid_axis_count; axis++) {
         if (machine->shape[axis] < 2) continue;
-        uint64_t const cut = chips / machine->shape[axis] * (machine->wrap[axis] ? 2 : 1);
+        bool const around = machine->wrap[axis] || machine_twists(machine, axis);
+        uint64_t cut = chips / machine->shape[axis] * (around ? 2 : 1);
+        /* A shift by half of the axis changes sides. */
+        for (uint32_t other = 0; other < machine->grid_axis_count; other++)
+            if (2 * machine->twist[other][axis] == machine->shape[axis])
+                cut += chips / machine->shape[other];
         if (least == 0 || cut < least) least = cut;
     }
     return least * machine->chip.ici_bytes_per_s;

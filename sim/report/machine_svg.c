@@ -348,7 +348,10 @@ static void say_axes(struct drawing *drawing)
         bool const part = axis < 2 && machine->shape[axis] > GRID_SHOWN;
         y += 16;
         say(drawing, (struct point){20, y}, "small", "%s: %s of %u%s",
-            machine_axis_name(machine, axis), machine->wrap[axis] ? "ring" : "line",
+            machine_axis_name(machine, axis),
+            machine->wrap[axis]             ? "ring"
+            : machine_twists(machine, axis) ? "twisted"
+                                            : "line",
             machine->shape[axis], part ? ", the first 8 drawn" : "");
     }
 }

@@ -174,6 +174,14 @@ enum status list_shape(struct arena *arena, const char *name, struct text *text,
             text_add(text, "%s\n", error.message);
             continue;
         }
+        if (shape.twisted) {
+            text_add(text, "%s\n",
+                     shape_may_twist(&shape) && shape_is_cubes(&chip, &shape)
+                         ? "a twisted torus: the long axes are rings, the short ones shift along "
+                           "them"
+                         : "cannot be twisted: only k x k x 2k and k x 2k x 2k of whole cubes can");
+            continue;
+        }
         for (uint32_t axis = 0; axis < shape.axis_count; axis++)
             text_add(text, "%s%s of %u is a %s", axis == 0 ? "" : ", ", shape_axis_name(axis),
                      shape.length[axis], shape_wraps(&chip, &shape, axis) ? "ring" : "line");

@@ -162,6 +162,11 @@ void show_machine(const struct machine *machine, struct text *text)
     text_add(text, "%u chip%s %s as ", machine->chip_count, machine->chip_count == 1 ? "" : "s",
              machine->chip.title);
     add_lengths(text, machine->shape, machine->axis_count);
+    for (uint32_t axis = 0; axis < machine->grid_axis_count; axis++)
+        if (machine_twists(machine, axis)) {
+            text_add(text, ", twisted");
+            break;
+        }
     if (machine->product != NULL) text_add(text, " (%s)", machine->product);
     if (machine->grid_axis_count != 0)
         text_add(text, ", %llu directed links", (unsigned long long)machine_link_count(machine));

@@ -337,7 +337,7 @@ static enum status choose_twist(const struct machine_plan *plan, const struct sh
         if (shape->length[axis] != least) continue;
         machine->wrap[axis] = false;
         machine->wrap_reason[axis] =
-            "line: its ends are joined, but shifted by half of the long axes (twisted)";
+            "line to collectives; its ends are joined, shifted by half of the long axes (twisted)";
         for (uint32_t other = 0; other < CHIP_AXES_MAX; other++)
             machine->twist[axis][other] = shape->length[other] == least ? 0 : least;
     }

@@ -134,7 +134,7 @@ static void every_chip_is_sane(void **state)
         assert_true(c.vmem_capacity_bytes < c.hbm_capacity_bytes);
         assert_true(c.pcie_bytes_per_s > c.dcn_bytes_per_s || c.network.c2c_bytes_per_s != 0);
         for (uint32_t s = 0; s < c.slice_count; s++) {
-            struct shape shape = {c.axis_count, {1, 1, 1}};
+            struct shape shape = {c.axis_count, {1, 1, 1}, false};
             memcpy(shape.length, c.slice[s], sizeof shape.length);
             for (uint32_t axis = 1; axis < c.axis_count && c.wrap_rule == CHIP_WRAP_FULL_AXIS;
                  axis++)

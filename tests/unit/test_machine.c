@@ -82,7 +82,7 @@ static void a_product_name_gives_the_slice_that_is_sold(void **state)
     for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
         char text[SHAPE_TEXT_BYTES];
         struct machine const machine = machine_of(rows[i].name, NULL);
-        struct shape shape = {machine.axis_count, {1, 1, 1}};
+        struct shape shape = {machine.axis_count, {1, 1, 1}, false};
         memcpy(shape.length, machine.shape, sizeof shape.length);
         assert_string_equal(shape_text(text, &shape), rows[i].shape);
         assert_string_equal(machine.product, rows[i].name);

@@ -237,7 +237,7 @@ static int64_t contribution_add(struct replay *replay, const struct lane_table *
     }
     if (*joined < expected) return TIME_PS_NEVER;
     *joined = 0;
-    int64_t const own_ps = message->cost->link_ps[tree->level->tier[message->tier].kind];
+    int64_t const own_ps = pace_ps(tree, message, false); /* From its head to its tail. */
     int64_t const behind_ps = tier->adders_ps[join] - own_ps;
     return behind_ps > now_ps ? behind_ps : now_ps;
 }

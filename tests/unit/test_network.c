@@ -256,8 +256,8 @@ static void policies_and_sharp_are_set_by_level_and_tier(void **state)
     assert_int_equal(machine.level[1].tier[0].policy, LEVEL_HASH);
     assert_int_equal(machine.level[1].tier[1].policy, LEVEL_RAIL);
     assert_true(machine.level[1].tier[0].multicasts);
-    assert_int_equal(machine.level[1].tier[0].reduce_flop_per_s, 800 * giga);
-    assert_int_equal(machine.level[1].tier[1].reduce_flop_per_s, 16 * 800 * giga);
+    assert_int_equal(machine.level[1].tier[0].reduce_flop_per_s, 1600 * giga);
+    assert_int_equal(machine.level[1].tier[1].reduce_flop_per_s, 16 * 1600 * giga);
     machine = machine_of("h100-sxm:sharp=off,nvlink.policy=hash");
     assert_false(machine.level[0].tier[0].multicasts);
     assert_int_equal(machine.level[0].tier[0].reduce_flop_per_s, 0);

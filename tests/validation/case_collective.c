@@ -197,19 +197,22 @@ static double bend_bytes(const struct case_row *row, const struct machine *machi
     return (double)high;
 }
 
-/* Messages that the busiest position receives in a lane before it has everything. */
+/* Messages that follow one another: those that the busiest position receives in a lane of an item,
+ * over the items of the first order. */
 static double steps_of(const struct plan *plan)
 {
-    uint32_t most = 0;
+    uint32_t most[PLAN_ITEMS_MAX] = {0}, steps = 0;
     for (uint32_t lane = 0; lane < plan->lane_count; lane++) {
-        const struct plan_item *item = &plan->item[plan->lane[lane].item];
-        uint32_t const size = plan->group.dimension[item->dimension].size;
+        uint32_t const index = plan->lane[lane].item;
+        uint32_t const size = plan_item_size(plan, &plan->item[index]);
         for (uint32_t position = 0; position < size; position++) {
             uint32_t const count = plan->lane[lane].arrival_count[position];
-            if (count > most) most = count;
+            if (count > most[index]) most[index] = count;
         }
     }
-    return most;
+    for (uint32_t i = 0; i < plan->item_count; i++)
+        if (plan->item[i].order == 0) steps += most[i];
+    return steps;
 }
 
 static struct case_value collective(const struct case_row *row)

@@ -169,6 +169,15 @@ struct plan_algorithms plan_algorithms(const struct plan_request *request);
 enum status plan_build(struct arena *arena, const struct plan_request *request, const char *where,
                        struct plan *ret_plan, struct error *reterr);
 
+/* How many dimensions an item goes over, and which: the digits of its positions, the slowest first.
+ */
+static inline uint32_t plan_item_digits(const struct plan *plan, const struct plan_item *item,
+                                        const uint8_t **ret_dimension)
+{
+    *ret_dimension = item->flat ? plan->flat_dimension : &item->dimension;
+    return item->flat ? plan->group.dimension_count : 1;
+}
+
 /* Positions of an item's dimension, or of all of them where it is flat. */
 uint32_t plan_item_size(const struct plan *plan, const struct plan_item *item);
 

@@ -17,14 +17,6 @@ static uint32_t root_digit(const struct plan *plan, const struct plan_item *item
     return rest % plan->group.dimension[dimension].size;
 }
 
-/* The dimensions of an item, the slowest first. */
-static uint32_t digits_of(const struct plan *plan, const struct plan_item *item,
-                          const uint8_t **ret_dimension)
-{
-    *ret_dimension = item->flat ? plan->flat_dimension : &item->dimension;
-    return item->flat ? plan->group.dimension_count : 1;
-}
-
 uint32_t plan_item_size(const struct plan *plan, const struct plan_item *item)
 {
     (void)plan;
@@ -36,7 +28,7 @@ uint32_t plan_item_position(const struct plan *plan, const struct plan_item *ite
                             const uint32_t *at)
 {
     const uint8_t *digits = NULL;
-    uint32_t const count = digits_of(plan, item, &digits);
+    uint32_t const count = plan_item_digits(plan, item, &digits);
     uint32_t position = 0;
     for (uint32_t i = 0; i < count; i++) {
         const struct group_dimension *dimension = &plan->group.dimension[digits[i]];
@@ -67,7 +59,7 @@ void plan_item_peer(const struct plan *plan, const struct plan_item *item, const
 {
     bool const displaces = item->primitive->translates && !item->cyclic;
     const uint8_t *digits = NULL;
-    uint32_t const count = digits_of(plan, item, &digits);
+    uint32_t const count = plan_item_digits(plan, item, &digits);
     if (item->cyclic) peer = (plan_item_position(plan, item, at) + peer) % item->size;
     memcpy(ret_at, at, MACHINE_AXES_MAX * sizeof *at);
     for (uint32_t i = count; i-- > 0;) {

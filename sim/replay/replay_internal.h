@@ -134,7 +134,7 @@ struct lane_table {
     uint32_t size; /* Of the dimension. */
     uint8_t lane;  /* Of the primitive. */
     bool ring;     /* Every position behaves as position 0. */
-    bool waits;    /* Some step waits for arrivals. */
+    bool waits;    /* Some step of its item waits for its arrivals. */
     bool reduces;  /* A ReduceScatter: its operand may still be computed. */
     bool first;    /* Of its order: it reads the operand. */
     bool last;     /* Of its order: it completes the share. */

@@ -25,15 +25,18 @@ static uint32_t positions_of(const struct lane_table *lane)
     return lane->ring ? 1 : lane->size;
 }
 
+/* Whether some step of the lane's item, in whichever lane, waits for arrivals of this one. */
 static bool any_step_waits(const struct plan *plan, const struct lane_table *lane)
 {
     uint32_t const positions = positions_of(lane);
     uint64_t left = steps_looked_at_max;
-    for (uint32_t position = 0; position < positions; position++) {
-        for (uint32_t step = 0; step < lane->send_count[position]; step++) {
-            if (left-- == 0) return true;
-            if (plan_step(plan, lane->item, lane->lane, position, step).arrivals > 0) return true;
-        }
+    for (uint32_t l = 0; l < lane->primitive->lane_count; l++) {
+        const uint32_t *send_count = plan->lane[lane->item->lane_first + l].send_count;
+        for (uint32_t position = 0; position < positions; position++)
+            for (uint32_t s = 0; s < send_count[position]; s++) {
+                struct primitive_step const step = plan_step(plan, lane->item, l, position, s);
+                if (left-- == 0 || (step.arrivals > 0 && step.wait_lane == lane->lane)) return true;
+            }
     }
     return false;
 }
@@ -109,9 +112,9 @@ static enum status steps_build(struct arena *arena, const struct replay *replay,
         struct routed_step *own = &steps[number];
         *own = (struct routed_step){.units = step.units, .slot = step.slot};
         uint32_t peer = step.peer;
-        for (uint32_t d = routed->plan->group.dimension_count; d-- > 0;) {
-            const struct group_dimension *dimension = &routed->plan->group.dimension[d];
-            if (!routed->item->flat && routed->item->dimension != d) continue;
+        const uint8_t *digit = NULL;
+        for (uint32_t i = plan_item_digits(routed->plan, routed->item, &digit); i-- > 0;) {
+            const struct group_dimension *dimension = &routed->plan->group.dimension[digit[i]];
             own->by.at[dimension->axis] = peer % dimension->size * dimension->stride;
             peer /= dimension->size;
         }

@@ -36,9 +36,10 @@ static uint32_t displacement_between(const struct routed_lane *routed, const str
                                      const struct place *to)
 {
     uint32_t displacement = 0;
-    for (uint32_t d = 0; d < routed->plan->group.dimension_count; d++) {
-        const struct group_dimension *dimension = &routed->plan->group.dimension[d];
-        if (!routed->item->flat && routed->item->dimension != d) continue;
+    const uint8_t *digit = NULL;
+    uint32_t const count = plan_item_digits(routed->plan, routed->item, &digit);
+    for (uint32_t i = 0; i < count; i++) {
+        const struct group_dimension *dimension = &routed->plan->group.dimension[digit[i]];
         uint32_t const a = group_position(dimension, from->at[dimension->axis]);
         uint32_t const b = group_position(dimension, to->at[dimension->axis]);
         displacement = displacement * dimension->size + (b + dimension->size - a) % dimension->size;
@@ -50,9 +51,9 @@ static struct place displaced(const struct routed_lane *routed, const struct pla
                               uint32_t displacement)
 {
     struct place to = *from;
-    for (uint32_t d = routed->plan->group.dimension_count; d-- > 0;) {
-        const struct group_dimension *dimension = &routed->plan->group.dimension[d];
-        if (!routed->item->flat && routed->item->dimension != d) continue;
+    const uint8_t *digit = NULL;
+    for (uint32_t i = plan_item_digits(routed->plan, routed->item, &digit); i-- > 0;) {
+        const struct group_dimension *dimension = &routed->plan->group.dimension[digit[i]];
         uint32_t const axis = dimension->axis;
         to.at[axis] += displacement % dimension->size * dimension->stride;
         if (to.at[axis] >= routed->end[axis][from->at[axis]]) to.at[axis] -= routed->extent[axis];

@@ -56,7 +56,9 @@ struct machine row_machine(const struct case_row *row)
                                 .wrap = {-1, -1, -1}};
     struct machine machine;
     struct error error = {0};
-    if (row_flag_or(row, "sharp", false)) plan.network.sharp = MACHINE_SHARP_ON;
+    if (row_has(row, "sharp"))
+        plan.network.sharp =
+            row_flag_or(row, "sharp", false) ? MACHINE_SHARP_ON : MACHINE_SHARP_OFF;
     if (row_has(row, "wrap")) read_wrap(row, &plan);
     row_check(row, machine_build(row->arena, &plan, &machine, &error), &error);
     return machine;

@@ -181,11 +181,12 @@ static void add_document(struct text *text)
              "Written by `tests/validation/test_book_cases --markdown`; a test fails when it is "
              "not up to date.\n\n"
              "Each answer of each case is computed by the project's own code: times by playing "
-             "the collective, op or\nstep on the machine, ideal profile; counts by the accounting. "
-             "`equal` is to the digits that are\nprinted; `explained` differs by as much as the "
-             "stated reason comes to, and the test fails if it\ndoes not; `not in scope` needs "
-             "parts that are not there yet. Source of the book's values: Austin et\nal., How to "
-             "Scale Your Model (2025), chapters 1 to 8 and 12.\n\n");
+             "the collective, op or\nstep on the machine, in the ideal profile but where the book "
+             "measured; counts by the accounting.\n`equal` is to the digits that are printed; "
+             "`explained` differs by as much as the stated reason comes\nto, and the test fails if "
+             "it does not; `not in scope` needs parts that are not there yet. Source of\nthe "
+             "book's values: Austin et al., How to Scale Your Model (2025), chapters 1 to 8 and "
+             "12.\n\n");
     case_markdown(text, run.outcome, run.count);
 }
 

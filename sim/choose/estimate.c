@@ -48,7 +48,7 @@ struct form {
     double wired;  /* Through the busiest port all in all; 0: as many. */
 };
 
-static struct form neighbour_form(const struct primitive *primitive, double n, bool alone)
+static struct form neighbour_form(const struct primitive *primitive, double n)
 {
     bool const both = primitive->ring && primitive->lane_count == 2;
     double const depth = both ? floor(n / 2) : n - 1;
@@ -57,7 +57,7 @@ static struct form neighbour_form(const struct primitive *primitive, double n, b
         return (struct form){depth, both ? (n - 1) / 2 : n - 1, false, 0};
     double const odd = fmod(n, 2);
     if (both) return (struct form){depth, (n * n - odd) / 8, false, 0};
-    return (struct form){depth, alone ? n * (n - 1) / 2 : (n * n - odd) / 4, false, 0};
+    return (struct form){depth, n * (n - 1) / 2, false, (n * n - odd) / 4}; /* Bundles. */
 }
 
 static struct form reduction_form(const struct primitive *primitive, double n, double log)
@@ -173,8 +173,10 @@ static double routed_latency_s(const struct estimator *estimator, const struct p
 }
 
 /* What routed messages take of a wire. On the grid those to everybody go along every dimension,
- * half of them through its middle; between levels each takes the farthest in which its ends differ.
- * `inside`: members that nearer levels join. Returns how many this one joins. */
+ * half of them through its middle, and
+ * round an even ring those to the far side all one way, unless an exchange deals them out; between
+ * levels each takes the farthest in which its ends differ. `inside`: members that nearer levels
+ * join. Returns how many this one joins. */
 static double add_routed(const struct estimator *estimator, const struct plan_item *item,
                          const struct form *form, double bytes, uint32_t wire, double inside,
                          struct cost *cost)
@@ -190,7 +192,9 @@ static double add_routed(const struct estimator *estimator, const struct plan_it
         double const middle = floor(at->size / 2.0), other = at->size - middle;
         double const through = ranks / (ranks - 1) * middle * other / at->size;
         double passed = form->paired ? inside * (here - 1) / (ranks - 1) : 1;
-        if (!at->switched) passed = form->paired ? through / (at->ring ? 2 : 1) : 1;
+        bool const one_way = item->primitive->kind != COLLECTIVE_ALL_TO_ALL && at->ring;
+        double const uneven = one_way && at->size % 2 == 0 ? 1 + 2.0 / at->size : 1;
+        if (!at->switched) passed = form->paired ? through * uneven / (at->ring ? 2 : 1) : 1;
         time_s = bytes * passed / rate_of(estimator, d);
     }
     cost->wire_s[wire] += time_s * (form->wired > 0 ? form->wired / form->chunks : 1);
@@ -203,11 +207,10 @@ static struct cost cost_of(const struct estimator *estimator, const struct plan_
     const struct plan *plan = estimator->plan;
     const struct primitive *primitive = item->primitive;
     struct cost cost = {.latency_s = 0};
-    bool const alone = plan->group.dimension_count == 1;
     double const n = item->flat ? (double)group_rank_count(&plan->group)
                                 : plan->group.dimension[item->dimension].size;
     struct form const form =
-        primitive->routed ? routed_form(primitive, n) : neighbour_form(primitive, n, alone);
+        primitive->routed ? routed_form(primitive, n) : neighbour_form(primitive, n);
     double const bytes =
         form.chunks * 2 * (double)item->unit_bytes * item->piece_count * estimator->wire;
     if (primitive->routed) {
@@ -218,7 +221,8 @@ static struct cost cost_of(const struct estimator *estimator, const struct plan_
     } else {
         cost.latency_s = form.depth * message_s(estimator, item->dimension);
         cost.serial_s = bytes / rate_of(estimator, item->dimension);
-        cost.wire_s[wire_of(estimator, item->dimension)] = cost.serial_s;
+        cost.wire_s[wire_of(estimator, item->dimension)] =
+            cost.serial_s * (form.wired > 0 ? form.wired / form.chunks : 1);
     }
     return cost;
 }
@@ -256,8 +260,11 @@ void collective_estimate(const struct machine *machine, const struct plan *plan,
         double const pieces = item->piece_count;
         chain_latency[i] = cost.latency_s + (follows ? chain_latency[item->after] : 0);
         chain_serial[i] = cost.serial_s + (follows ? chain_serial[item->after] : 0);
-        chain_longest[i] = fmax(cost.serial_s, follows ? chain_longest[item->after] : 0);
-        for (uint32_t wire = 0; wire < WAYS; wire++) wire_s[wire] += cost.wire_s[wire];
+        chain_longest[i] = follows ? chain_longest[item->after] : 0;
+        for (uint32_t wire = 0; wire < WAYS; wire++) {
+            wire_s[wire] += cost.wire_s[wire];
+            chain_longest[i] = fmax(chain_longest[i], cost.wire_s[wire]);
+        }
         alpha_s = fmax(alpha_s, chain_latency[i]);
         bytes_s = fmax(bytes_s, chain_serial[i] / pieces + chain_longest[i] * (1 - 1 / pieces));
     }

@@ -1,5 +1,5 @@
 /* No collective of the catalogue is played faster than its bound, on any fabric, in the ideal
- * profile, and the best come near to it. */
+ * profile, and the best come near to it; what was estimated is not far from what is played. */
 #include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -11,6 +11,7 @@
 
 #include "sim/base/arena.h"
 #include "sim/base/units.h"
+#include "sim/choose/estimate.h"
 #include "sim/measure/measure.h"
 #include "sim/measure/measure_group.h"
 #include "sim/roofline/collective_bound.h"
@@ -73,6 +74,15 @@ static void judge(const struct fabric *fabric, const struct machine *machine,
                  fabric->axes == NULL ? "" : fabric->axes, collective_kind_name(request->kind),
                  request->algorithm, (unsigned long long)request->size_bytes, time_s, bound.time_s,
                  bound.bound_by, bound.where);
+    struct collective_estimate estimate;
+    collective_estimate(machine, measured->plans, &estimate);
+    double const share = estimate.time_s / time_s;
+    if (share < 0.5 || share > 1.5)
+        fail_msg("%s %s %s, %s, %s of %llu bytes: %g s, estimated at %g s", fabric->chip,
+                 fabric->shape == NULL ? "" : fabric->shape,
+                 fabric->axes == NULL ? "" : fabric->axes, collective_kind_name(request->kind),
+                 request->algorithm, (unsigned long long)request->size_bytes, time_s,
+                 estimate.time_s);
     double const over = time_s / bound.time_s;
     if (request->size_bytes == sizes[2] && over < outcome->least_of_all)
         outcome->least_of_all = over;

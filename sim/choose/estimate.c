@@ -141,28 +141,62 @@ static bool takes(const struct plan_item *item, uint32_t dimension)
     return item->flat || item->dimension == dimension;
 }
 
-/* Messages in series, each as long as its way: at worst along all axes of the grid, or once through
- * a level. A ring crosses a farther level where its nearer ones end; doubling distances come to it
- * once they have passed these. */
+/* Links between partners at distance 1, 2, 4, ... along an axis, all together. */
+static double doubling_links(const struct group_dimension *at)
+{
+    double links = 0;
+    for (double apart = 1; apart < at->size; apart *= 2)
+        links += at->ring ? fmin(apart, at->size - apart) : apart;
+    return links;
+}
+
+static bool is_between_neighbours(const struct form *form, double ranks)
+{
+    return form->depth == ranks - 1 && ranks > 2;
+}
+
+/* The hops of messages in series on the grid: one each between neighbours, all distances in turn,
+ * or once along all axes. Returns the ranks that the grid joins. */
+static double grid_latency_s(const struct estimator *estimator, const struct plan_item *item,
+                             const struct form *form, double ranks, double *ret_latency_s)
+{
+    const struct plan *plan = estimator->plan;
+    double here = 1, far = 0, doubling = 0, hop = 0;
+    for (uint32_t d = 0; d < plan->group.dimension_count; d++) {
+        const struct group_dimension *at = &plan->group.dimension[d];
+        if (!takes(item, d) || at->switched) continue;
+        double const once = message_s(estimator, d);
+        here *= at->size;
+        far += (at->ring ? at->size / 2 : at->size - 1) * once;
+        doubling += doubling_links(at) * once;
+        hop = fmax(hop, once);
+    }
+    *ret_latency_s = doubling * form->depth / log2_up(ranks);
+    if (is_between_neighbours(form, ranks)) *ret_latency_s = (ranks - ranks / here) * hop;
+    if (form->depth == 1) *ret_latency_s = far;
+    return here;
+}
+
+/* Messages in series, each as long as its way: over the grid, or once through a level. A ring
+ * crosses a farther level where its nearer ones end; doubling distances come to it once they have
+ * passed these. */
 static double routed_latency_s(const struct estimator *estimator, const struct plan_item *item,
                                const struct form *form, double ranks)
 {
     const struct plan *plan = estimator->plan;
-    double total = 0, inside = 1, longest = 0;
-    bool const neighbours = form->depth == ranks - 1 && ranks > 2;
-    for (uint32_t wire = 0; wire < WAYS; wire++) {
+    double total = 0;
+    double inside = grid_latency_s(estimator, item, form, ranks, &total);
+    double longest = total;
+    for (uint32_t wire = GROUP_DIMENSIONS_MAX; wire < WAYS; wire++) {
         double here = 1, way = 0;
         for (uint32_t d = 0; d < plan->group.dimension_count; d++) {
-            const struct group_dimension *at = &plan->group.dimension[d];
             if (!takes(item, d) || wire_of(estimator, d) != wire) continue;
-            double const once = message_s(estimator, d);
-            here *= at->size;
-            way = at->switched ? fmax(way, once) : (at->ring ? at->size / 2 : at->size - 1) * once;
+            here *= plan->group.dimension[d].size;
+            way = fmax(way, message_s(estimator, d));
         }
         if (here == 1) continue;
-        bool const grid = wire < GROUP_DIMENSIONS_MAX;
-        longest = grid ? longest + way : fmax(longest, way);
-        if (neighbours)
+        longest = fmax(longest, way);
+        if (is_between_neighbours(form, ranks))
             total += (ranks / inside - ranks / (inside * here)) * way;
         else
             total +=
@@ -172,11 +206,31 @@ static double routed_latency_s(const struct estimator *estimator, const struct p
     return form->depth == 1 ? longest : total;
 }
 
-/* What routed messages take of a wire. On the grid those to everybody go along every dimension,
- * half of them through its middle, and
- * round an even ring those to the far side all one way, unless an exchange deals them out; between
- * levels each takes the farthest in which its ends differ. `inside`: members that nearer levels
- * join. Returns how many this one joins. */
+/* How often the busiest link of an axis carries what a member sends in series. An exchange goes
+ * half through the middle, and round an even ring to the far side all one way unless it is dealt
+ * out; doubling distances take as many links; to and from a root there are two ways round. */
+static double grid_share(const struct primitive *primitive, const struct group_dimension *at,
+                         double ranks)
+{
+    double const size = at->size, middle = floor(size / 2), ways = at->ring ? 2 : 1;
+    enum collective_kind const kind = primitive->kind;
+    bool const exchange = kind == COLLECTIVE_ALL_TO_ALL || kind == COLLECTIVE_ALL_GATHER ||
+                          kind == COLLECTIVE_REDUCE_SCATTER;
+    if (is(primitive, "direct") && exchange) {
+        bool const one_way = kind != COLLECTIVE_ALL_TO_ALL && at->ring && at->size % 2 == 0;
+        return ranks / (ranks - 1) * middle * (size - middle) / size *
+               (one_way ? 1 + 2 / size : 1) / ways;
+    }
+    if (is(primitive, "direct")) return 1 / ways;
+    if (is(primitive, "recursive-doubling") ||
+        (is(primitive, "bruck") && kind == COLLECTIVE_ALL_TO_ALL))
+        return doubling_links(at) / log2_up(size);
+    if (is(primitive, "bruck") || is(primitive, "recursive")) return (size + 1) / 3;
+    return 1;
+}
+
+/* What routed messages take of a wire. Between levels each takes the farthest in which its ends
+ * differ. `inside`: members that nearer levels join. Returns how many this one joins. */
 static double add_routed(const struct estimator *estimator, const struct plan_item *item,
                          const struct form *form, double bytes, uint32_t wire, double inside,
                          struct cost *cost)
@@ -189,12 +243,8 @@ static double add_routed(const struct estimator *estimator, const struct plan_it
         const struct group_dimension *at = &plan->group.dimension[d];
         if (!takes(item, d) || wire_of(estimator, d) != wire) continue;
         here *= at->size;
-        double const middle = floor(at->size / 2.0), other = at->size - middle;
-        double const through = ranks / (ranks - 1) * middle * other / at->size;
         double passed = form->paired ? inside * (here - 1) / (ranks - 1) : 1;
-        bool const one_way = item->primitive->kind != COLLECTIVE_ALL_TO_ALL && at->ring;
-        double const uneven = one_way && at->size % 2 == 0 ? 1 + 2.0 / at->size : 1;
-        if (!at->switched) passed = form->paired ? through * uneven / (at->ring ? 2 : 1) : 1;
+        if (!at->switched) passed = grid_share(item->primitive, at, ranks);
         time_s = bytes * passed / rate_of(estimator, d);
     }
     cost->wire_s[wire] += time_s * (form->wired > 0 ? form->wired / form->chunks : 1);
@@ -209,8 +259,11 @@ static struct cost cost_of(const struct estimator *estimator, const struct plan_
     struct cost cost = {.latency_s = 0};
     double const n = item->flat ? (double)group_rank_count(&plan->group)
                                 : plan->group.dimension[item->dimension].size;
-    struct form const form =
-        primitive->routed ? routed_form(primitive, n) : neighbour_form(primitive, n);
+    struct form form = primitive->routed ? routed_form(primitive, n) : neighbour_form(primitive, n);
+    /* Of an AllReduce one half is busy upwards, the other downwards. */
+    if (plan->kind == COLLECTIVE_ALL_REDUCE && primitive->kind != plan->kind &&
+        is(primitive, "sharp"))
+        form.wired = n / 2;
     double const bytes =
         form.chunks * 2 * (double)item->unit_bytes * item->piece_count * estimator->wire;
     if (primitive->routed) {

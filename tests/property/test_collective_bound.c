@@ -1,5 +1,6 @@
 /* No collective of the catalogue is played faster than its bound, on any fabric, in the ideal
- * profile, and the best come near to it; what was estimated is not far from what is played. */
+ * profile, and the best come near to it; what is estimated to be the fastest is not
+ * much slower than what is. */
 #include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -20,8 +21,8 @@ static const struct fabric {
     const char *chip, *shape;
     uint32_t nodes, gpus, slices;
     const char *axes;
-    double most; /* Of the bound, for the best at the largest size: all but AllReduce and Permute;
-                    0: not known. */
+    double most; /* Of the bound, for the best at the largest size, of AllGather, ReduceScatter and
+                    AllToAll; 0: not known. */
 } fabrics[] = {
     {"h100-sxm", NULL, 0, 0, 0, NULL, 1.03},   {"h100-sxm", NULL, 0, 4, 0, NULL, 1.03},
     {"h100-sxm", NULL, 2, 0, 0, NULL, 0},      {"h100-sxm", NULL, 4, 0, 0, NULL, 0},
@@ -35,13 +36,20 @@ static const struct fabric {
 
 static const enum collective_kind kinds[] = {
     COLLECTIVE_ALL_GATHER, COLLECTIVE_REDUCE_SCATTER, COLLECTIVE_ALL_REDUCE,
-    COLLECTIVE_ALL_TO_ALL, COLLECTIVE_PERMUTE,
+    COLLECTIVE_ALL_TO_ALL, COLLECTIVE_BROADCAST,      COLLECTIVE_REDUCE,
+    COLLECTIVE_GATHER,     COLLECTIVE_SCATTER,        COLLECTIVE_PERMUTE,
 };
+
+/* The fastest by its estimate is at most so much slower than the fastest. */
+static const double chosen_most = 1.7;
 
 static const uint64_t sizes[] = {4096, UINT64_C(1) << 20, UINT64_C(1) << 30};
 
 struct outcome {
     double least_of_all; /* Time over bound, at the largest size. */
+    double fastest_s;    /* Of the algorithms of one size, */
+    double estimate_s;   /* the least estimate, */
+    double chosen_s;     /* and what that one took. */
     uint32_t played;
 };
 
@@ -76,13 +84,11 @@ static void judge(const struct fabric *fabric, const struct machine *machine,
                  bound.bound_by, bound.where);
     struct collective_estimate estimate;
     collective_estimate(machine, measured->plans, &estimate);
-    double const share = estimate.time_s / time_s;
-    if (share < 0.5 || share > 1.5)
-        fail_msg("%s %s %s, %s, %s of %llu bytes: %g s, estimated at %g s", fabric->chip,
-                 fabric->shape == NULL ? "" : fabric->shape,
-                 fabric->axes == NULL ? "" : fabric->axes, collective_kind_name(request->kind),
-                 request->algorithm, (unsigned long long)request->size_bytes, time_s,
-                 estimate.time_s);
+    if (outcome->fastest_s == 0 || time_s < outcome->fastest_s) outcome->fastest_s = time_s;
+    if (outcome->estimate_s == 0 || estimate.time_s < outcome->estimate_s) {
+        outcome->estimate_s = estimate.time_s;
+        outcome->chosen_s = time_s;
+    }
     double const over = time_s / bound.time_s;
     if (request->size_bytes == sizes[2] && over < outcome->least_of_all)
         outcome->least_of_all = over;
@@ -95,6 +101,7 @@ static void run_kind(const struct fabric *fabric, const struct machine *machine,
     for (uint32_t s = 0; s < sizeof sizes / sizeof *sizes; s++) {
         struct plan_request request = {.kind = kind, .group = *group, .size_bytes = sizes[s]};
         if (kind == COLLECTIVE_PERMUTE) request.offset[group->dimension_count - 1] = 1;
+        outcome->fastest_s = outcome->estimate_s = outcome->chosen_s = 0;
         plan_request_links(machine, &request);
         struct plan_algorithms const names = plan_algorithms(&request);
         for (uint32_t i = 0; i < names.count; i++) {
@@ -105,6 +112,10 @@ static void run_kind(const struct fabric *fabric, const struct machine *machine,
                 judge(fabric, machine, &request, &measured, outcome);
             arena_destroy(arena);
         }
+        if (kind <= COLLECTIVE_ALL_TO_ALL && outcome->chosen_s > chosen_most * outcome->fastest_s)
+            fail_msg("%s %s, %s of %llu bytes: %g s are chosen instead of %g s", fabric->chip,
+                     fabric->axes == NULL ? "" : fabric->axes, collective_kind_name(kind),
+                     (unsigned long long)sizes[s], outcome->chosen_s, outcome->fastest_s);
     }
 }
 
@@ -130,7 +141,9 @@ static void no_collective_is_faster_than_its_bound(void **state)
         for (uint32_t k = 0; k < sizeof kinds / sizeof *kinds; k++) {
             struct outcome outcome = {.least_of_all = INFINITY};
             run_kind(fabric, &machine, &group, kinds[k], &outcome);
-            bool const judged = kinds[k] != COLLECTIVE_ALL_REDUCE && kinds[k] != COLLECTIVE_PERMUTE;
+            bool const judged = kinds[k] == COLLECTIVE_ALL_GATHER ||
+                                kinds[k] == COLLECTIVE_REDUCE_SCATTER ||
+                                kinds[k] == COLLECTIVE_ALL_TO_ALL;
             assert_true(outcome.played >= sizeof sizes / sizeof *sizes);
             if (judged && fabric->most > 0 && outcome.least_of_all > fabric->most)
                 fail_msg("%s, fabric %u: at best %.3f of the bound", collective_kind_name(kinds[k]),

@@ -167,6 +167,7 @@ struct lane_table {
      * number, and look whether they may send the next. */
     struct {
         uint32_t sent;
+        uint32_t piece;
         struct primitive_step step;
     } known[2];
     struct lane_range before[LANE_RANGES_MAX]; /* Lanes of the items that it waits for, */

@@ -148,26 +148,27 @@ uint32_t route_links_most(const struct replay *replay, uint32_t axes)
     return most > ROUTE_STOPS_MAX ? most : ROUTE_STOPS_MAX;
 }
 
-uint32_t route_level(const struct routes *routes, const struct place *from, const struct place *to,
-                     uint32_t *ret_turn)
+struct route_course route_course(const struct routes *routes, const struct place *from,
+                                 const struct place *to)
 {
     bool in_grid = routes->grid_axes > 0;
     for (uint32_t axis = routes->grid_axes; axis < MACHINE_AXES_MAX; axis++)
         in_grid = in_grid && from->at[axis] == to->at[axis];
-    if (in_grid) return LEVEL_NONE;
+    if (in_grid) return (struct route_course){LEVEL_NONE, 0};
     for (uint32_t index = 0; index < routes->level_count; index++) {
         const struct level_links *links = &routes->level[index];
         uint32_t turn = 0;
-        for (uint32_t axis = 0; axis < MACHINE_AXES_MAX; axis++)
+        for (uint32_t axis = 0; axis < MACHINE_AXES_MAX; axis++) {
+            if (from->at[axis] == to->at[axis]) continue;
             while (turn < links->level->tier_count &&
                    links->tier[turn].unit_at[axis][from->at[axis]] !=
                        links->tier[turn].unit_at[axis][to->at[axis]])
                 turn++;
-        *ret_turn = turn;
-        if (turn < links->level->tier_count) return index;
+        }
+        if (turn < links->level->tier_count) return (struct route_course){index, turn};
     }
-    SIM_ASSERT(false); /* tables.c has checked that a level joins them. */
-    return LEVEL_NONE;
+    SIM_ASSERT(false); /* routed_tables.c has checked that a level joins them. */
+    return (struct route_course){LEVEL_NONE, 0};
 }
 
 /* A flow keeps its cable: a hash of its two ends (the finaliser of splitmix64, as in digest.h),
@@ -200,12 +201,11 @@ uint32_t route_queue(const struct replay *replay, const struct tier_links *links
            cable_of(replay, links, tier, from, to);
 }
 
-static void level_find(struct replay *replay, uint32_t index, uint32_t turn,
-                       const struct place *from, const struct place *to, uint32_t hop,
-                       struct route_link *ret_link)
+static void level_find(struct replay *replay, struct route_course course, const struct place *from,
+                       const struct place *to, uint32_t hop, struct route_link *ret_link)
 {
-    struct level_links *level = &replay->routes->level[index];
-    const struct route_way *way = &level->way[turn];
+    struct level_links *level = &replay->routes->level[course.level];
+    const struct route_way *way = &level->way[course.turn];
     const struct route_stop *stop = &way->stop[hop];
     struct tier_links *links = &level->tier[stop->tier];
     const struct place *owner = stop->down ? to : from;
@@ -214,7 +214,7 @@ static void level_find(struct replay *replay, uint32_t index, uint32_t turn,
         .link = &links->links[stop->down][queue],
         .waits = &links->waits[stop->down][queue],
         .chip = queue,
-        .port = (uint8_t)machine_level_port(index, stop->tier, stop->down),
+        .port = (uint8_t)machine_level_port(course.level, stop->tier, stop->down),
         .kind = links->kind,
         .latency_ps = stop->latency_ps,
         .last = hop + 1 == way->stop_count,
@@ -279,13 +279,39 @@ static void grid_find(struct replay *replay, const struct place *from, const str
                                     .last = last};
 }
 
-void route_find(struct replay *replay, const struct place *from, const struct place *to,
-                uint32_t hop, uint32_t antipode, struct route_link *ret_link)
+void route_find(struct replay *replay, struct route_course course, const struct place *from,
+                const struct place *to, uint32_t hop, uint32_t antipode,
+                struct route_link *ret_link)
 {
-    uint32_t turn = 0;
-    uint32_t const level = route_level(replay->routes, from, to, &turn);
-    if (level == LEVEL_NONE)
+    if (course.level == LEVEL_NONE)
         grid_find(replay, from, to, hop, antipode, ret_link);
     else
-        level_find(replay, level, turn, from, to, hop, ret_link);
+        level_find(replay, course, from, to, hop, ret_link);
+}
+
+struct route_leg route_leg(const struct routes *routes, const struct place *by, uint32_t hop,
+                           uint32_t antipode)
+{
+    struct route_leg leg = {.last = true};
+    bool found = false;
+    for (uint32_t axis = 0; axis < routes->grid_axes; axis++) {
+        if (by->at[axis] == 0) continue;
+        if (found) {
+            leg.last = false;
+            break;
+        }
+        bool back = false;
+        uint32_t const hops = grid_hops(routes, axis, 0, by->at[axis], antipode >> axis & 1, &back);
+        if (hop >= hops) {
+            hop -= hops;
+            leg.done |= 1u << axis;
+            continue;
+        }
+        leg.axis = axis;
+        leg.by = back && hop > 0 ? routes->length[axis] - hop : hop;
+        leg.port = (uint8_t)machine_port(axis, back);
+        leg.last = hop + 1 == hops;
+        found = true;
+    }
+    return leg;
 }

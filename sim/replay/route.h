@@ -109,16 +109,60 @@ static inline uint32_t route_unit_below(const struct tier_links *links, const st
     return unit;
 }
 
-/* The level that serves two chips, and where the way turns; LEVEL_NONE: the grid does. */
-uint32_t route_level(const struct routes *routes, const struct place *from, const struct place *to,
-                     uint32_t *ret_turn);
+/* By what a message goes: a level and the tier where it turns, or the grid. */
+struct route_course {
+    uint32_t level; /* LEVEL_NONE: the grid. */
+    uint32_t turn;
+};
+
+struct route_course route_course(const struct routes *routes, const struct place *from,
+                                 const struct place *to);
 
 /* The queue of a tier that a message takes out of, or into, the unit below that holds `owner`. */
 uint32_t route_queue(const struct replay *replay, const struct tier_links *links, uint32_t tier,
                      const struct place *owner, const struct place *from, const struct place *to);
 
-/* The `hop`-th link between two chips. */
-void route_find(struct replay *replay, const struct place *from, const struct place *to,
-                uint32_t hop, uint32_t antipode, struct route_link *ret_link);
+/* The `hop`-th link between two chips; `antipode` are axes on which it goes down if it goes half
+ * way round, as bits. */
+void route_find(struct replay *replay, struct route_course course, const struct place *from,
+                const struct place *to, uint32_t hop, uint32_t antipode,
+                struct route_link *ret_link);
+
+/* Where the `hop`-th link of a way over the grid is, for all that are displaced alike on axes that
+ * close: on some axes they have come to the end, on one they are on their way. */
+struct route_leg {
+    uint32_t done; /* Axes, as bits. */
+    uint32_t axis;
+    uint32_t by; /* Along it, upwards. */
+    uint8_t port;
+    bool last;
+};
+
+struct route_leg route_leg(const struct routes *routes, const struct place *by, uint32_t hop,
+                           uint32_t antipode);
+
+/* The link of a leg for one of them, where all links are alike. */
+static inline void route_leg_find(struct replay *replay, const struct route_leg *leg,
+                                  const struct place *from, const struct place *by,
+                                  struct route_link *ret_link)
+{
+    const struct routes *routes = replay->routes;
+    uint32_t chip = 0;
+    for (uint32_t axis = 0; axis < MACHINE_AXES_MAX; axis++) {
+        uint32_t at = from->at[axis];
+        if (leg->done >> axis & 1) at += by->at[axis];
+        if (axis == leg->axis) at += leg->by;
+        if (routes->length[axis] != 0 && at >= routes->length[axis]) at -= routes->length[axis];
+        chip += routes->chip[axis][at];
+    }
+    int64_t const latency_ps = replay->fold->link_classes[0].latency_ps;
+    uint64_t const index = (uint64_t)leg->port * replay->chip_count + chip;
+    *ret_link = (struct route_link){.link = &replay->links[index],
+                                    .waits = replay->waits == NULL ? NULL : &replay->waits[index],
+                                    .chip = chip,
+                                    .port = leg->port,
+                                    .latency_ps = latency_ps > 0 ? latency_ps : 1,
+                                    .last = leg->last};
+}
 
 #endif

@@ -33,6 +33,7 @@ static void message_open(const struct replay *replay, struct lane_table *lane, u
         .epoch = order_field(order, ORDER_EPOCH_SHIFT, ORDER_EPOCH_BITS),
         .hop = what >> (routed->tie_bits + routed->number_bits),
         .number = what >> routed->tie_bits & ((1u << routed->number_bits) - 1),
+        .course = {LEVEL_NONE, 0},
     };
     if (routed->steps == NULL) return;
     uint32_t const each = lane->send_count[0];
@@ -40,6 +41,9 @@ static void message_open(const struct replay *replay, struct lane_table *lane, u
     ret_message->step = &routed->steps[ret_message->number - piece * each];
     ret_message->slot = piece * lane->arrival_count[0] + ret_message->step->slot;
     ret_message->cost = routed_cost_of(replay, lane, ret_message->step->units);
+    if (routed->together)
+        ret_message->leg = route_leg(replay->routes, &ret_message->step->by, ret_message->hop,
+                                     ret_message->step->antipode);
 }
 
 /* Axes on which the sender has its antipodal messages go down. */
@@ -85,6 +89,8 @@ static inline void message_address(const struct replay *replay, struct lane_tabl
     message->from = replay->routes->places[sender];
     if (routed->steps == NULL) {
         message_look_up(replay, lane, sender, message);
+        if (routed->switched)
+            message->course = route_course(replay->routes, &message->from, &message->to);
         return;
     }
     const struct routed_step *step = message->step;
@@ -95,6 +101,22 @@ static inline void message_address(const struct replay *replay, struct lane_tabl
         message->to.at[axis] = to;
     }
     message->antipode = step->antipode | parity_of(routed, &message->from);
+    if (routed->switched)
+        message->course = route_course(replay->routes, &message->from, &message->to);
+}
+
+/* The link that a message of a batch takes next. */
+static inline void message_find(struct replay *replay, struct lane_table *lane, uint32_t sender,
+                                struct routed_message *message, struct route_link *ret_link)
+{
+    if (lane->routed->together) {
+        message->from = replay->routes->places[sender];
+        route_leg_find(replay, &message->leg, &message->from, &message->step->by, ret_link);
+        return;
+    }
+    message_address(replay, lane, sender, message);
+    route_find(replay, message->course, &message->from, &message->to, message->hop,
+               message->antipode, ret_link);
 }
 
 /* A message on its route, for the timeline of a shown chip; it is the sender's op. */
@@ -151,15 +173,24 @@ static int64_t message_take(struct replay *replay, struct lane_table *lane, uint
  * its head. */
 static int64_t slowest_ps(struct replay *replay, const struct routed_message *message, uint32_t hop)
 {
-    uint32_t turn = 0;
-    uint32_t const index = route_level(replay->routes, &message->from, &message->to, &turn);
-    if (index == LEVEL_NONE && replay->fold->link_class == NULL) return message->cost->link_ps[0];
-    int64_t slowest_ps = 0;
-    for (uint32_t behind = 0; behind < hop; behind++) {
-        struct route_link at;
-        route_find(replay, &message->from, &message->to, behind, message->antipode, &at);
-        int64_t const link_ps = message->cost->link_ps[at.kind];
-        slowest_ps = link_ps > slowest_ps ? link_ps : slowest_ps;
+    int64_t slowest_ps = message->cost->link_ps[0];
+    if (message->course.level != LEVEL_NONE) {
+        const struct level_links *level = &replay->routes->level[message->course.level];
+        const struct route_stop *stop = level->way[message->course.turn].stop;
+        slowest_ps = 0;
+        for (uint32_t behind = 0; behind < hop; behind++) {
+            int64_t const link_ps = message->cost->link_ps[level->tier[stop[behind].tier].kind];
+            slowest_ps = link_ps > slowest_ps ? link_ps : slowest_ps;
+        }
+    } else if (replay->fold->link_class != NULL) {
+        slowest_ps = 0;
+        for (uint32_t behind = 0; behind < hop; behind++) {
+            struct route_link at;
+            route_find(replay, message->course, &message->from, &message->to, behind,
+                       message->antipode, &at);
+            int64_t const link_ps = message->cost->link_ps[at.kind];
+            slowest_ps = link_ps > slowest_ps ? link_ps : slowest_ps;
+        }
     }
     return slowest_ps;
 }
@@ -167,11 +198,9 @@ static int64_t slowest_ps(struct replay *replay, const struct routed_message *me
 /* Counts a message on the cables of its way where nothing waits. */
 static void passed_count(struct replay *replay, const struct routed_message *message)
 {
-    uint32_t turn = 0;
-    uint32_t const index = route_level(replay->routes, &message->from, &message->to, &turn);
-    if (index == LEVEL_NONE) return;
-    struct level_links *level = &replay->routes->level[index];
-    for (uint32_t t = 0; t <= turn; t++) {
+    if (message->course.level == LEVEL_NONE) return;
+    struct level_links *level = &replay->routes->level[message->course.level];
+    for (uint32_t t = 0; t <= message->course.turn; t++) {
         struct tier_links *tier = &level->tier[t];
         if (tier->queues) continue;
         tier->links[0][route_unit_below(tier, &message->from)].bytes += message->cost->memory.bytes;
@@ -188,12 +217,11 @@ int64_t routed_send(struct replay *replay, struct lane_table *lane, uint32_t chi
                                                                    << routed->tie_bits;
     struct routed_message message;
     struct route_link at;
-    message_open(replay, lane, order, &message);
-    message_address(replay, lane, chip, &message);
+    message_open(replay, lane, order, &message); /* Of hop 0. */
+    message_find(replay, lane, chip, &message, &at);
     order += (UINT64_C(1) << (routed->tie_bits + routed->number_bits)) +
              routed_tie(routed, &message.from);
-    route_find(replay, &message.from, &message.to, 0, message.antipode, &at);
-    if (at.port >= MACHINE_GRID_PORTS) passed_count(replay, &message);
+    passed_count(replay, &message);
     int64_t const read_ps = dma_charge(replay, chip, now_ps, message.cost->memory.read_ps);
     return message_take(replay, lane, chip, &message, &at, order, now_ps, read_ps,
                         lane->routed->overhead_ps[route_network(at.port)]);
@@ -214,8 +242,7 @@ void routed_hop(struct replay *replay, uint64_t order, const uint32_t *chips, ui
     message_open(replay, lane, order, &message);
     for (uint32_t i = 0; i < count; i++) {
         struct route_link at;
-        message_address(replay, lane, chips[i], &message);
-        route_find(replay, &message.from, &message.to, message.hop, message.antipode, &at);
+        message_find(replay, lane, chips[i], &message, &at);
         /* Cut through: the tail follows its head over the slowest link so far. */
         int64_t const tail_ps = now_ps + slowest_ps(replay, &message, message.hop);
         (void)message_take(replay, lane, chips[i], &message, &at, onwards, now_ps, tail_ps, 0);

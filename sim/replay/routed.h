@@ -65,6 +65,7 @@ struct routed_lane {
     const struct plan_item *item;
     uint32_t axes;       /* Of the machine, that the item spans; as bits. */
     bool switched;       /* Some of them is served by a level. */
+    bool together;       /* All messages of a number take the same turns, over links all alike. */
     bool translates;     /* Senders of a message number are displaced alike. */
     bool prefix;         /* Arrivals are counted in the order of their slots. */
     uint8_t tie_bits;    /* Of the order key: the discriminator, */
@@ -93,6 +94,8 @@ struct routed_message {
     uint32_t number;
     uint32_t slot; /* Over all pieces. */
     uint32_t antipode;
+    struct route_course course;
+    struct route_leg leg; /* Where the lane's messages go together. */
     struct place from;
     struct place to;
 };

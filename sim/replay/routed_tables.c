@@ -230,6 +230,12 @@ enum status routed_build(struct arena *arena, struct replay *replay, const struc
     }
     lane->waits = any_step_waits(plan, lane);
     if (lane->ring && routed->tree == NULL) STATUS_TRY(steps_build(arena, replay, lane, reterr));
+    bool closed = routed->steps != NULL && !routed->switched && routed->parity == 0 &&
+                  replay->fold->link_class == NULL;
+    for (uint32_t axis = 0; axis < MACHINE_AXES_MAX; axis++)
+        closed = closed && (routed->extent[axis] == 1 ||
+                            routed->extent[axis] == replay->routes->length[axis]);
+    routed->together = closed;
     for (uint32_t i = 0; i < ROUTED_COSTS; i++) {
         STATUS_TRY(arena_try(arena, replay->routes->kind_count, sizeof(int64_t), &memory, reterr));
         routed->costs[i].link_ps = memory;

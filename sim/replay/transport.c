@@ -91,16 +91,15 @@ static inline const struct primitive_step *next_step(struct lane_table *lane, ui
                                                      uint32_t sent, uint32_t *ret_piece)
 {
     struct primitive_step *known = &lane->known[sent % 2].step;
-    if (lane->known[sent % 2].sent == sent && lane->piece_count == 1) return known;
+    *ret_piece = lane->known[sent % 2].piece;
+    if (lane->known[sent % 2].sent == sent) return known;
     uint32_t const position = position_of(lane, chip);
-    uint32_t step = sent;
-    if (lane->piece_count > 1) {
-        *ret_piece = sent / lane->send_count[position];
-        step -= *ret_piece * lane->send_count[position];
-    }
+    uint32_t const piece = lane->piece_count > 1 ? sent / lane->send_count[position] : 0;
+    uint32_t const step = sent - piece * lane->send_count[position];
     *known = lane->routed == NULL
                  ? lane->primitive->step(lane->size, lane->lane, position, step)
                  : plan_step(lane->plan->plan, lane->item, lane->lane, position, step);
+    lane->known[sent % 2].piece = *ret_piece = piece;
     if (lane->ring) lane->known[sent % 2].sent = sent;
     return known;
 }

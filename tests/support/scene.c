@@ -183,14 +183,16 @@ uint32_t scene_routed(struct scene *scene, uint32_t stream, const struct primiti
     uint32_t size = group->dimension[0].size;
     for (uint32_t d = 1; flat && d < group->dimension_count; d++) size *= group->dimension[d].size;
     for (uint8_t d = 0; d < GROUP_DIMENSIONS_MAX; d++) plan->flat_dimension[d] = d;
-    plan->item[0] = (struct plan_item){.primitive = primitive,
-                                       .after = PLAN_NO_ITEM,
-                                       .turn = PLAN_NO_ITEM,
-                                       .last = true,
-                                       .flat = flat,
-                                       .size = size,
-                                       .unit_bytes = unit_bytes,
-                                       .piece_count = piece_count};
+    plan->item[0] =
+        (struct plan_item){.primitive = primitive,
+                           .after = PLAN_NO_ITEM,
+                           .turn = PLAN_NO_ITEM,
+                           .last = true,
+                           .flat = flat,
+                           .cyclic = flat && primitive->translates && !primitive->digits,
+                           .size = size,
+                           .unit_bytes = unit_bytes,
+                           .piece_count = piece_count};
     for (uint32_t lane = 0; lane < primitive->lane_count; lane++) {
         uint32_t *counts = arena_take(scene->arena, size, 2 * sizeof *counts);
         SIM_ASSERT(counts != NULL);

@@ -43,6 +43,7 @@ struct engine {
 
     struct heap heap;
     bool is_reference;
+    bool has_overflowed; /* More events waited than pending_max. */
     bool has_passed_end; /* An event was posted after TIME_PS_END. */
 
     int64_t now_ps;
@@ -165,7 +166,11 @@ void engine_post(struct engine *engine, int64_t at_ps, uint64_t order, uint32_t 
         return;
     }
     SIM_ASSERT(channel < engine->options.channel_count && chip < engine->options.chip_count);
-    SIM_ASSERT(engine->pending_count < engine->options.pending_max);
+    if (engine->pending_count >= engine->options.pending_max) {
+        SIM_ASSERT(engine->options.pending_is_limit);
+        engine->has_overflowed = true;
+        return;
+    }
     engine->pending_count++;
     if (engine->is_reference) {
         heap_push(&engine->heap, (struct heap_event){at_ps, order, chip});
@@ -231,6 +236,10 @@ static void serve_fast(struct engine *engine)
 static enum status engine_check(struct engine *engine, struct error *reterr)
 {
     const struct engine_options *options = &engine->options;
+    if (engine->has_overflowed)
+        return error_set(reterr, STATUS_LIMIT, "/run",
+                         "more than %llu events wait at once, which is more than a run can hold",
+                         (unsigned long long)options->pending_max);
     if (options->event_count_max != 0 && engine->event_count >= options->event_count_max)
         return error_set(reterr, STATUS_LIMIT, "",
                          "%llu events were handled, which is the limit, up to %lld ps; "
@@ -252,7 +261,7 @@ enum status engine_run(struct engine *engine, struct error *reterr)
 {
     while (engine->pending_count > 0) {
         if (engine->popped_count >= engine->check_entries ||
-            engine->event_count >= engine->check_events)
+            engine->event_count >= engine->check_events || engine->has_overflowed)
             STATUS_TRY(engine_check(engine, reterr));
         if (engine->is_reference)
             serve_reference(engine);

@@ -6,8 +6,10 @@
  * Events of equal (instant, key) on several chips share one entry of the queue, and the handler
  * is called once with the list of chips. The order among these chips is not defined, so handlers
  * must obey two rules, from which determinism and the exactness of folding follow:
- *   1. a handler touches the state of one chip only, besides read-only data;
- *   2. it posts to another chip at least 1 ps later (to its own chip: at once is allowed).
+ *   1. a handler touches the state of one chip only, besides read-only data, sums, and what no
+ *      other event of the same (instant, key) touches (links that many chips share);
+ *   2. it posts to another chip at least 1 ps later (to its own chip: at once is allowed; at a
+ *      switch too, if the key is greater than that of the event being handled).
  *
  * The queue behind it can be chosen: `fast` is a ladder of buckets that sorts one bucket at a
  * time; `reference` is a plain binary heap of single events. Both give the same digest.
@@ -40,7 +42,8 @@ struct engine_options {
     const char *queue; /* "fast" or "reference" */
     uint32_t chip_count;
     uint32_t channel_count;
-    uint64_t pending_max;     /* Proven bound on events posted and not yet handled. */
+    uint64_t pending_max;     /* Bound on events posted and not yet handled: proven, */
+    bool pending_is_limit;    /* or a limit: a run that exceeds it ends with STATUS_LIMIT. */
     uint64_t event_count_max; /* 0: no limit. */
     engine_handler_fn *handler;
     engine_ahead_fn *ahead; /* May be NULL. */

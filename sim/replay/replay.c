@@ -191,22 +191,33 @@ static uint64_t lane_bound(const struct replay *replay, const struct lane_table 
     return wire < all ? wire : all;
 }
 
+/* Routed messages under way at once that a run holds. Entries that are never used cost nothing. */
+static const uint64_t routed_pending_max = UINT64_C(1) << 25;
+
 /* A bound on the events under way: the messages of each lane, and besides, each stream and lane of
- * a chip has at most one event of its own. */
-static uint64_t pending_bound(const struct replay *replay)
+ * a chip has at most one event of its own. Of routed messages only the number of all that are sent
+ * is known, which few runs come near to: above routed_pending_max it is a limit, not a bound. */
+static uint64_t pending_bound(const struct replay *replay, bool *ret_is_limit)
 {
-    uint64_t lanes_most[256] = {0};
+    uint64_t lanes_most[256] = {0}, routed_most[256] = {0};
     for (uint32_t i = 0; i < replay->plan_count; i++) {
         for (uint32_t lane = 0; lane < replay->plans[i].lane_count; lane++) {
-            uint64_t const bound = lane_bound(replay, &replay->plans[i].lane[lane]);
-            if (bound > lanes_most[lane]) lanes_most[lane] = bound;
+            const struct lane_table *table = &replay->plans[i].lane[lane];
+            uint64_t *most = table->routed != NULL ? &routed_most[lane] : &lanes_most[lane];
+            uint64_t const bound = lane_bound(replay, table);
+            if (bound > *most) *most = bound;
         }
     }
     uint64_t each = 2 * (uint64_t)replay->stream_count + 2 * (uint64_t)replay->lane_count + 2;
-    for (uint32_t stream = 0; stream < replay->stream_count; stream++)
-        for (uint32_t lane = 0; lane < replay->program->stream[stream].lane_count; lane++)
+    uint64_t routed = 0;
+    for (uint32_t stream = 0; stream < replay->stream_count; stream++) {
+        for (uint32_t lane = 0; lane < replay->program->stream[stream].lane_count; lane++) {
             each += lanes_most[lane];
-    return each * replay->chip_count;
+            routed += routed_most[lane] * replay->chip_count;
+        }
+    }
+    *ret_is_limit = routed > routed_pending_max;
+    return each * replay->chip_count + (*ret_is_limit ? routed_pending_max : routed);
 }
 
 static const char *waits_for(struct arena *arena, struct replay *replay, uint32_t stream,
@@ -266,11 +277,14 @@ static enum status stuck_check(struct arena *arena, struct replay *replay, struc
 static enum status play(struct arena *arena, struct replay *replay, struct trace *ret_trace,
                         struct error *reterr)
 {
+    bool is_limit = false;
+    uint64_t const pending_max = pending_bound(replay, &is_limit);
     struct engine_options const options = {
         .queue = replay->options->engine,
         .chip_count = replay->chip_count,
         .channel_count = channel_of(replay, EVENT_LAND, 0) + 256,
-        .pending_max = pending_bound(replay),
+        .pending_max = pending_max,
+        .pending_is_limit = is_limit,
         .handler = handle,
         .ahead = look_ahead,
         .owner = replay,

@@ -6,6 +6,7 @@
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <string.h>
 
 #include <cmocka.h>
 
@@ -138,12 +139,110 @@ static void sums_join_tier_by_tier(void **state)
     }
 }
 
+/* The first chip sends to all others whenever it has computed; one of them computes far slower. */
+static enum status root_ahead(uint32_t repeat, struct trace *ret_trace, struct error *reterr)
+{
+    struct machine_chip_override const slow = {.at = {5}, .math_ppm = 50000, .hbm_ppm = PPM_ONE};
+    struct scene scene;
+    scene_open_node(&scene, 8);
+    scene.machine.chips = &slow;
+    scene.machine.chip_override_count = 1;
+    struct group const group = group_of(&scene, 1);
+    uint32_t const compute = scene_compute(&scene, UINT64_C(1000000000), 1);
+    uint32_t const stream = scene_stream(&scene, "broadcast");
+    uint32_t const op = scene_routed(&scene, stream, &exchange_root, &group, false, 1000, 1);
+    scene_need(&scene, op, compute, 0);
+    enum status const status = scene_try(&scene, repeat, false, false, ret_trace, reterr);
+    scene_close(&scene);
+    return status;
+}
+
+static void a_root_may_be_a_few_collectives_ahead_and_no_more(void **state)
+{
+    (void)state;
+    struct error error = {0};
+    struct trace trace;
+    for (uint32_t repeat = 1; repeat <= 3; repeat++) {
+        assert_int_equal(root_ahead(repeat, &trace, &error), STATUS_OK);
+        /* The slow chip takes 20 us a time, whatever has come for it meanwhile. */
+        assert_in_range(trace.step_ps, repeat * 20 * TIME_PS_PER_US,
+                        repeat * 20 * TIME_PS_PER_US + 3 * TIME_PS_PER_US);
+    }
+    assert_int_equal(root_ahead(12, &trace, &error), STATUS_LIMIT);
+    assert_non_null(strstr(error.message, "chip 5 is more than 3 collectives"));
+}
+
+/* A permutation on a ring of the grid by messages that go half way round: both ways carry the same.
+ */
+static void half_way_round_both_ways_carry_the_same(void **state)
+{
+    (void)state;
+    for (uint32_t n = 4; n <= 8; n += 4) {
+        struct scene scene;
+        scene_open(&scene, n, 1, 1, true);
+        struct group const group = scene_group(&scene, true, false, false);
+        (void)scene_routed(&scene, scene_stream(&scene, "exchange"), &exchange_direct, &group,
+                           false, 1000, 1);
+        struct trace const trace = all_alike(&scene, 2);
+        assert_int_equal(trace.link[0].sum_bytes, trace.link[1].sum_bytes);
+        assert_int_equal(trace.link[0].bytes, trace.link[0].sum_bytes / n);
+        scene_close(&scene);
+    }
+}
+
+static void torus_exchange_of_all_pairs_folds_to_one_chip(void **state)
+{
+    (void)state;
+    for (uint32_t n = 4; n <= 8; n += 4) {
+        struct scene scene;
+        scene_open(&scene, n, n, n, true);
+        struct group const group = scene_group(&scene, true, true, true);
+        (void)scene_routed(&scene, scene_stream(&scene, "exchange"), &exchange_lanes, &group, true,
+                           50000, 1);
+        struct trace const full = scene_run(&scene, 1, true, false);
+        struct trace const folded = scene_run(&scene, 1, false, false);
+        assert_int_equal(full.step_ps, folded.step_ps);
+        assert_int_equal(folded.chips_replayed, 1);
+        /* A message takes n/4 links an axis and way on average over all pairs, itself included. */
+        uint64_t const bytes = (uint64_t)n * n * n * 100000 * n / 8;
+        for (uint32_t port = 0; port < 6; port++) assert_int_equal(full.link[port].bytes, bytes);
+        assert_true(full.step_ps >= units_duration_ps(bytes, UINT64_C(100000000000)));
+        scene_close(&scene);
+    }
+}
+
+static void a_machine_that_cannot_is_refused(void **state)
+{
+    (void)state;
+    struct error error = {0};
+    struct trace trace;
+    struct scene scene;
+    scene_open_node(&scene, 8);
+    struct group const group = group_of(&scene, 1);
+    (void)scene_routed(&scene, scene_stream(&scene, "sharp"),
+                       primitive_find(COLLECTIVE_ALL_REDUCE, "sharp", true), &group, false, 1000,
+                       1);
+    assert_int_equal(scene_try(&scene, 1, false, false, &trace, &error), STATUS_UNSUPPORTED);
+    assert_non_null(strstr(error.message, "needs switches that copy messages, and a switch of"));
+    scene.machine.level[0].tier[0].multicasts = true;
+    assert_int_equal(scene_try(&scene, 1, false, false, &trace, &error), STATUS_UNSUPPORTED);
+    assert_non_null(strstr(error.message, "needs switches that add messages"));
+    scene.machine.level[0].tier[0].box[0] = 4; /* Two nodes that nothing joins. */
+    assert_int_equal(scene_try(&scene, 1, false, false, &trace, &error), STATUS_UNSUPPORTED);
+    assert_non_null(strstr(error.message, "no level of the machine joins all 8 members"));
+    scene_close(&scene);
+}
+
 int main(void)
 {
     static const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_node_takes_its_bytes_and_one_latency),
         cmocka_unit_test(switches_that_add_take_an_array_and_one_latency),
         cmocka_unit_test(sums_join_tier_by_tier),
+        cmocka_unit_test(a_root_may_be_a_few_collectives_ahead_and_no_more),
+        cmocka_unit_test(half_way_round_both_ways_carry_the_same),
+        cmocka_unit_test(torus_exchange_of_all_pairs_folds_to_one_chip),
+        cmocka_unit_test(a_machine_that_cannot_is_refused),
     };
     return cmocka_run_group_tests_name("routed", tests, NULL, NULL);
 }

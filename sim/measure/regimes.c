@@ -58,14 +58,16 @@ static enum status play(struct study *study, uint32_t algorithm, uint64_t size_b
 {
     const struct regimes_plan *plan = study->plan;
     struct regimes *regimes = study->regimes;
-    struct plan_request request;
+    const struct row_choice *choice = NULL;
     struct measured measured = {.plans = NULL};
-    STATUS_TRY(row_request(&study->group->question, size_bytes, regimes->algorithm[algorithm], "-e",
-                           &request, study->reterr));
     struct arena *arena = arena_create(0);
     if (arena == NULL) return error_set(study->reterr, STATUS_NO_MEMORY, "", "there is no memory");
-    enum status const status = measure_run(arena, plan->question.machine, &request, 1,
-                                           "--algorithm", &plan->run, &measured, study->reterr);
+    enum status status =
+        row_choose(arena, &study->group->question, size_bytes, regimes->algorithm[algorithm],
+                   "--algorithm", &choice, study->reterr);
+    if (status == STATUS_OK)
+        status = measure_run(arena, plan->question.machine, &choice->request, 1, "--algorithm",
+                             &plan->run, &measured, study->reterr);
     uint64_t const events = measured.trace.events;
     *ret_ps = measured.time_ps[0];
     arena_destroy(arena);
@@ -221,7 +223,7 @@ static void bound_fill(const struct study *study)
     struct plan_request request;
     struct error ignored;
     struct collective_bound bound;
-    if (row_request(question, size_bytes, NULL, "", &request, &ignored) != STATUS_OK) return;
+    if (row_request(question, size_bytes, "", &request, &ignored) != STATUS_OK) return;
     struct collective_query query = {
         .kind = request.kind,
         .array_bytes = request.size_bytes,
@@ -239,9 +241,10 @@ static void bound_fill(const struct study *study)
 static enum status plan_make(struct study *study, uint32_t algorithm, struct arena *arena,
                              struct plan *ret_plan, struct error *reterr)
 {
-    struct plan_request request;
-    STATUS_TRY(row_request(&study->group->question, study->plan->sizes.end_bytes,
-                           study->regimes->algorithm[algorithm], "-e", &request, reterr));
+    const struct row_choice *choice = NULL;
+    STATUS_TRY(row_choose(arena, &study->group->question, study->plan->sizes.end_bytes,
+                          study->regimes->algorithm[algorithm], "--algorithm", &choice, reterr));
+    struct plan_request request = choice->request;
     plan_request_links(study->plan->question.machine, &request);
     return plan_build(arena, &request, "--algorithm", ret_plan, reterr);
 }
@@ -334,7 +337,7 @@ static void algorithms_fill(const struct regimes_plan *plan, struct regimes *reg
     for (uint32_t g = 0; g < regimes->group_count_max && plan->algorithm_count == 0; g++) {
         struct plan_request request;
         struct error ignored;
-        if (row_request(&regimes->group[g].question, plan->sizes.begin_bytes, NULL, "", &request,
+        if (row_request(&regimes->group[g].question, plan->sizes.begin_bytes, "", &request,
                         &ignored) != STATUS_OK)
             continue;
         plan_request_links(plan->question.machine, &request);

@@ -1,14 +1,16 @@
 #include "sim/measure/row.h"
 
 #include <stdio.h>
+#include <string.h>
+
+#include "sim/base/arena.h"
 
 #include "sim/roofline/collective_bound.h"
 
 static const double ps_per_s = 1e12;
 
-enum status row_request(const struct row_question *question, uint64_t size_bytes,
-                        const char *algorithm, const char *where, struct plan_request *ret_request,
-                        struct error *reterr)
+enum status row_request(const struct row_question *question, uint64_t size_bytes, const char *where,
+                        struct plan_request *ret_request, struct error *reterr)
 {
     uint64_t array_bytes = 0;
     const struct group *group = &question->group;
@@ -16,7 +18,6 @@ enum status row_request(const struct row_question *question, uint64_t size_bytes
                                      where, &array_bytes, reterr));
     *ret_request = (struct plan_request){
         .kind = operation_kind(question->operation),
-        .algorithm = algorithm,
         .group = *group,
         .size_bytes = array_bytes,
         .root = question->root,
@@ -24,6 +25,99 @@ enum status row_request(const struct row_question *question, uint64_t size_bytes
     /* Everyone sends to the next rank along the last dimension. */
     if (question->operation == OPERATION_SENDRECV)
         ret_request->offset[group->dimension_count - 1] = 1;
+    return STATUS_OK;
+}
+
+/* The question of a size as sim/choose asks it. */
+static enum status question_make(const struct row_question *question, uint64_t size_bytes,
+                                 const char *where, struct choose_question *ret_asked,
+                                 struct error *reterr)
+{
+    *ret_asked = (struct choose_question){
+        .machine = question->machine,
+        .protocols = question->protocols,
+        .protocol = question->protocol,
+        .tuner = question->tuner,
+        .size_bytes = size_bytes,
+    };
+    return row_request(question, size_bytes, where, &ret_asked->request, reterr);
+}
+
+static enum status choice_take(struct arena *arena, struct row_choice **ret_choice,
+                               struct error *reterr)
+{
+    void *memory = NULL;
+    STATUS_TRY(arena_try(arena, 1, sizeof **ret_choice, &memory, reterr));
+    *ret_choice = memory;
+    return STATUS_OK;
+}
+
+/* The best by a name that was asked for, where protocols compete: the first in the ranking that has
+ * it. What NCCL does not have goes without. */
+static enum status protocol_choose(struct arena *arena, const struct choose_question *asked,
+                                   const char *where, struct choose_candidate *candidate,
+                                   struct error *reterr)
+{
+    struct choose_question untuned = *asked;
+    void *memory = NULL;
+    untuned.tuner = NULL;
+    STATUS_TRY(arena_try(arena, 1, sizeof(struct choose_ranking), &memory, reterr));
+    struct choose_ranking *ranking = memory;
+    STATUS_TRY(choose_rank(arena, &untuned, where, ranking, reterr));
+    for (uint32_t i = 0; i < ranking->count; i++) {
+        if (strcmp(ranking->candidate[i].algorithm, candidate->algorithm) != 0) continue;
+        candidate->protocol = ranking->candidate[i].protocol;
+        return STATUS_OK;
+    }
+    candidate->protocol = asked->protocol;
+    return STATUS_OK;
+}
+
+enum status row_choose(struct arena *arena, const struct row_question *question,
+                       uint64_t size_bytes, const char *algorithm, const char *where,
+                       const struct row_choice **ret_choice, struct error *reterr)
+{
+    struct choose_question asked;
+    struct row_choice *choice = NULL;
+    bool const is_auto = algorithm == NULL || strcmp(algorithm, "auto") == 0;
+    STATUS_TRY(question_make(question, size_bytes, where, &asked, reterr));
+    STATUS_TRY(choice_take(arena, &choice, reterr));
+    if (question->operation == OPERATION_SENDRECV) {
+        choice->request = asked.request; /* There is one way only. */
+        if (!is_auto) choice->request.algorithm = algorithm;
+    } else if (is_auto) {
+        void *memory = NULL;
+        STATUS_TRY(arena_try(arena, 1, sizeof(struct choose_ranking), &memory, reterr));
+        struct choose_ranking *ranking = memory;
+        STATUS_TRY(choose_rank(arena, &asked, where, ranking, reterr));
+        choice->candidate = ranking->candidate[0];
+        choice->ranking = ranking;
+        STATUS_TRY(choose_apply(&asked, &choice->candidate, where, &choice->request, reterr));
+    } else if (strlen(algorithm) >= sizeof choice->candidate.algorithm) {
+        return error_set(reterr, STATUS_NOT_FOUND, where, "no algorithm \"%.40s...\"", algorithm);
+    } else {
+        (void)snprintf(choice->candidate.algorithm, sizeof choice->candidate.algorithm, "%s",
+                       algorithm);
+        if (question->protocols)
+            STATUS_TRY(protocol_choose(arena, &asked, where, &choice->candidate, reterr));
+        STATUS_TRY(choose_apply(&asked, &choice->candidate, where, &choice->request, reterr));
+    }
+    *ret_choice = choice;
+    return STATUS_OK;
+}
+
+enum status row_choose_other(struct arena *arena, const struct row_question *question,
+                             uint64_t size_bytes, const struct choose_candidate *candidate,
+                             const char *where, const struct row_choice **ret_choice,
+                             struct error *reterr)
+{
+    struct choose_question asked;
+    struct row_choice *choice = NULL;
+    STATUS_TRY(question_make(question, size_bytes, where, &asked, reterr));
+    STATUS_TRY(choice_take(arena, &choice, reterr));
+    choice->candidate = *candidate;
+    STATUS_TRY(choose_apply(&asked, &choice->candidate, where, &choice->request, reterr));
+    *ret_choice = choice;
     return STATUS_OK;
 }
 
@@ -51,9 +145,23 @@ static struct collective_bound bound_of(const struct row_question *question,
     return bound;
 }
 
-void row_fill(const struct row_question *question, uint64_t size_bytes, const struct plan *plan,
-              int64_t time_ps, int64_t alone_ps, struct row *ret_row)
+/* Those behind the first. */
+static void runners_fill(const struct choose_ranking *ranking, struct row *row)
 {
+    for (uint32_t i = 1; i < ranking->count && row->runner_count < ROW_RUNNERS_MAX; i++) {
+        struct row_runner *runner = &row->runner[row->runner_count++];
+        memcpy(runner->algorithm, ranking->candidate[i].algorithm, sizeof runner->algorithm);
+        runner->protocol = ranking->candidate[i].protocol;
+        runner->estimate_s = ranking->candidate[i].estimate.time_s;
+    }
+    row->tuner_line = ranking->rule != NULL ? ranking->rule->line : 0;
+}
+
+void row_fill(const struct row_question *question, uint64_t size_bytes,
+              const struct row_choice *choice, const struct plan *plan, int64_t time_ps,
+              int64_t alone_ps, struct row *ret_row)
+{
+    struct collective_estimate estimate;
     uint64_t const ranks = group_rank_count(&question->group);
     struct operation_factor const factor = operation_bus_factor(question->operation, ranks);
     struct collective_bound const bound = bound_of(question, plan);
@@ -73,6 +181,10 @@ void row_fill(const struct row_question *question, uint64_t size_bytes, const st
         .bound_by = bound.bound_by,
         .bound_where = bound.where,
     };
+    collective_estimate(question->machine, plan, &estimate);
+    ret_row->estimate_s = estimate.time_s;
+    ret_row->protocol = choice->candidate.protocol;
+    if (choice->ranking != NULL) runners_fill(choice->ranking, ret_row);
     (void)snprintf(ret_row->algorithm, sizeof ret_row->algorithm, "%s", plan->algorithm);
 }
 

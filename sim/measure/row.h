@@ -7,6 +7,7 @@
 
 #include <stdint.h>
 
+#include "sim/choose/choose.h"
 #include "sim/measure/measure.h"
 #include "sim/measure/measure_group.h"
 #include "sim/measure/operation.h"
@@ -19,6 +20,26 @@ struct row_question {
     char axes[MEASURE_AXES_BYTES]; /* The group as text. */
     enum format format;
     uint32_t root;
+    bool protocols;            /* NCCL's compete, ... */
+    enum protocol protocol;    /* ... or only this one; PROTOCOL_NONE: all. */
+    const struct tuner *tuner; /* For "auto"; or NULL. */
+};
+
+/* What is played for one size. In an arena: the request points at the candidate's name. */
+struct row_choice {
+    struct choose_candidate candidate;
+    struct plan_request request;
+    const struct choose_ranking *ranking; /* Of "auto"; else NULL. */
+};
+
+enum { ROW_RUNNERS_MAX = 4 };
+
+/* One that could have run instead. */
+struct row_runner {
+    char algorithm[PLAN_ALGORITHM_SIZE];
+    enum protocol protocol;
+    double estimate_s;
+    int64_t time_ps; /* 0: not played. */
 };
 
 struct row {
@@ -27,6 +48,11 @@ struct row {
     uint64_t array_bytes; /* V */
     uint64_t count;
     char algorithm[PLAN_ALGORITHM_SIZE]; /* That was played. */
+    enum protocol protocol;
+    double estimate_s;                         /* By closed forms (sim/choose/estimate.h). */
+    struct row_runner runner[ROW_RUNNERS_MAX]; /* Behind the one that "auto" took. */
+    uint32_t runner_count;
+    uint32_t tuner_line; /* Whose rule decided; 0: none. */
     int64_t time_ps;
     int64_t alone_ps; /* The same collective on an idle machine; time_ps where it was. */
     double algbw_bytes_per_s;
@@ -48,14 +74,27 @@ struct row_run {
     struct trace_link link[TRACE_PORTS_MAX];
 };
 
-/* The request of a plan for a size; refused where the array passes 2^63 bytes. */
-enum status row_request(const struct row_question *question, uint64_t size_bytes,
-                        const char *algorithm, const char *where, struct plan_request *ret_request,
-                        struct error *reterr);
+/* The request of a plan for a size, without algorithm and protocol; refused: an array beyond 2^63
+ * bytes. */
+enum status row_request(const struct row_question *question, uint64_t size_bytes, const char *where,
+                        struct plan_request *ret_request, struct error *reterr);
+
+/* What is played for a size: `algorithm` NULL or "auto" is chosen by cost, unless the tuner knows
+ * better. Refused: an array beyond 2^63 bytes, what cannot run on the group. */
+enum status row_choose(struct arena *arena, const struct row_question *question,
+                       uint64_t size_bytes, const char *algorithm, const char *where,
+                       const struct row_choice **ret_choice, struct error *reterr);
+
+/* Another candidate of the same ranking. */
+enum status row_choose_other(struct arena *arena, const struct row_question *question,
+                             uint64_t size_bytes, const struct choose_candidate *candidate,
+                             const char *where, const struct row_choice **ret_choice,
+                             struct error *reterr);
 
 /* The row of a collective that took `time_ps`. */
-void row_fill(const struct row_question *question, uint64_t size_bytes, const struct plan *plan,
-              int64_t time_ps, int64_t alone_ps, struct row *ret_row);
+void row_fill(const struct row_question *question, uint64_t size_bytes,
+              const struct row_choice *choice, const struct plan *plan, int64_t time_ps,
+              int64_t alone_ps, struct row *ret_row);
 
 /* Time over time alone: 1 where nobody else was in the way. */
 double row_slowdown(const struct row *row);

@@ -228,12 +228,12 @@ static void test_fairness(void **state)
 static void run_one(const struct row_question *question, uint64_t size_bytes, const char *algorithm,
                     bool full, struct measured *ret_measured)
 {
-    struct plan_request request;
+    const struct row_choice *choice = NULL;
     struct error error = {0};
     struct measure_options const options = {.engine = "fast", .full = full};
-    if (row_request(question, size_bytes, algorithm, "-e", &request, &error) != STATUS_OK ||
-        measure_run(arena, question->machine, &request, 1, "--algorithm", &options, ret_measured,
-                    &error) != STATUS_OK)
+    if (row_choose(arena, question, size_bytes, algorithm, "-e", &choice, &error) != STATUS_OK ||
+        measure_run(arena, question->machine, &choice->request, 1, "--algorithm", &options,
+                    ret_measured, &error) != STATUS_OK)
         fail_msg("%s: %s", error.where, error.message);
 }
 
@@ -246,8 +246,12 @@ static void test_ring(void **state)
     struct measured measured;
     struct row row;
     uint64_t const bytes = UINT64_C(16) << 20;
+    const struct row_choice *choice = NULL;
+    struct error error = {0};
+    assert_int_equal(row_choose(arena, &question, bytes, NULL, "-e", &choice, &error), STATUS_OK);
     run_one(&question, bytes, NULL, false, &measured);
-    row_fill(&question, bytes, &measured.plans[0], measured.time_ps[0], measured.time_ps[0], &row);
+    row_fill(&question, bytes, choice, &measured.plans[0], measured.time_ps[0], measured.time_ps[0],
+             &row);
     int64_t const expected =
         units_duration_ps(bytes * 15 / 16 / 2, machine.chip.ici_bytes_per_s) + 8 * TIME_PS_PER_US;
     assert_true(row.time_ps >= expected && row.time_ps < expected + 1000);
@@ -274,7 +278,7 @@ static void test_two_at_once(void **state)
     struct measure_options const options = {.engine = "fast"};
     uint64_t const bytes = UINT64_C(1) << 30;
     for (uint32_t i = 0; i < 2; i++)
-        assert_int_equal(row_request(&question, bytes, NULL, "-e", &request[i], &error), STATUS_OK);
+        assert_int_equal(row_request(&question, bytes, "-e", &request[i], &error), STATUS_OK);
     assert_int_equal(
         measure_run(arena, &machine, request, 1, "--algorithm", &options, &one, &error), STATUS_OK);
     assert_int_equal(

@@ -28,6 +28,7 @@ struct collective_study {
     struct collective_member member[MEASURE_REQUESTS_MAX]; /* The first is what is swept. */
     uint32_t member_count;
     struct sizes sizes;
+    bool plays_runners;  /* What "auto" did not take is played too. */
     struct shell *shell; /* While it is played. */
 
     struct row *rows; /* For each size, each algorithm, one of each member. */

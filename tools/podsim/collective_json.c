@@ -23,6 +23,23 @@ static void put_real(struct json_writer *json, const char *key, double value)
     json_write_real(json, value);
 }
 
+static void put_runners(struct json_writer *json, const struct row *row)
+{
+    if (row->runner_count == 0) return;
+    json_write_key(json, "runners_up");
+    json_write_array(json);
+    for (uint32_t i = 0; i < row->runner_count; i++) {
+        const struct row_runner *runner = &row->runner[i];
+        json_write_object(json);
+        put_text(json, "algorithm", runner->algorithm);
+        put_text(json, "protocol", protocol_name(runner->protocol));
+        put_real(json, "estimate_s", runner->estimate_s);
+        if (runner->time_ps > 0) put_count(json, "time_ps", (uint64_t)runner->time_ps);
+        json_write_object_end(json);
+    }
+    json_write_array_end(json);
+}
+
 static void put_row(struct json_writer *json, const struct collective_study *study,
                     const struct row *row)
 {
@@ -33,6 +50,7 @@ static void put_row(struct json_writer *json, const struct collective_study *stu
     put_text(json, "profile", study->asked.machine.chip.profile);
     put_text(json, "axes", question->axes);
     put_text(json, "algorithm", row->algorithm);
+    put_text(json, "protocol", protocol_name(row->protocol));
     put_count(json, "ranks", group_rank_count(&question->group));
     put_count(json, "size_bytes", row->size_bytes);
     put_count(json, "array_bytes", row->array_bytes);
@@ -47,6 +65,9 @@ static void put_row(struct json_writer *json, const struct collective_study *stu
     put_real(json, "strict_s", row->strict_s);
     put_text(json, "bound_by", row->bound_by);
     put_text(json, "bound_where", row->bound_where);
+    put_real(json, "estimate_s", row->estimate_s);
+    if (row->tuner_line > 0) put_count(json, "tuner_line", row->tuner_line);
+    put_runners(json, row);
     if (study->member_count > 1) {
         put_count(json, "alone_ps", (uint64_t)row->alone_ps);
         put_real(json, "slowdown", row_slowdown(row));

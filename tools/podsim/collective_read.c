@@ -11,6 +11,7 @@ const struct option collective_options[] = {
     {"-f", "FACTOR", "from one size to the next (2)", false},
     {"-i", "SIZE", "from one size to the next, added", false},
     {"--algorithm", "NAMES", "auto (if left out), or names with commas between", false},
+    {"--runners-up", NULL, "play what auto did not take, too", false},
     {"--concurrent", "N|LIST", "so many at once, or beside it OP@AXES[:SIZE] ...", true},
     {"--json", "FILE", "write the rows as JSON; - is standard output", false},
     {"--csv", "FILE", "write the rows as CSV; - is standard output", false},
@@ -92,7 +93,11 @@ enum status collective_read(const struct options *options, struct collective_stu
     STATUS_TRY(sizes_read(options_value(options, "-b"), options_value(options, "-e"),
                           options_value(options, "-f"), options_value(options, "-i"), &study->sizes,
                           reterr));
+    uint64_t unused = 0;
+    STATUS_TRY(operation_array_bytes(asked->row.operation, group_rank_count(&asked->row.group),
+                                     study->sizes.end_bytes, "-e", &unused, reterr));
     if (asked->algorithm_count == 0) asked->algorithm[asked->algorithm_count++] = unasked;
+    study->plays_runners = options_has(options, "--runners-up");
     study->member[0].question = asked->row;
     study->member_count = 1;
     STATUS_TRY(concurrent_read(options, study, reterr));

@@ -9,6 +9,7 @@ enum { TIME_WIDTH = 7, RATE_WIDTH = 6 };
 
 static const double us_per_s = 1e6;
 static const double ps_per_us = 1e6;
+static const double ps_per_s = 1e12;
 static const double giga = 1e9;
 
 /* As nccl-tests: as many decimals as the width leaves, at most two. */
@@ -73,6 +74,32 @@ static void write_columns(const struct collective_study *study, struct text *tex
              "(GB/s)", "", "(B)", "(us)");
 }
 
+static void write_algorithm(struct text *text, const char *before, const char *algorithm,
+                            enum protocol protocol)
+{
+    text_add(text, "%s%s", before, algorithm);
+    if (protocol != PROTOCOL_NONE) text_add(text, "/%s", protocol_name(protocol));
+}
+
+/* What "auto" did not take: estimated, and the time if it was played. */
+static void write_runners(const struct row *row, struct text *text)
+{
+    enum { SHOWN_MAX = 2 };
+    char figures[QUANTITY_TEXT_BYTES];
+    if (row->tuner_line > 0) text_add(text, " (tuner, line %u)", row->tuner_line);
+    if (row->runner_count == 0) return;
+    text_add(text, " (est. %s", quantity_text_seconds(figures, row->estimate_s));
+    for (uint32_t i = 0; i < row->runner_count && i < SHOWN_MAX; i++) {
+        const struct row_runner *runner = &row->runner[i];
+        write_algorithm(text, i == 0 ? "; then " : ", ", runner->algorithm, runner->protocol);
+        text_add(text, " %s", quantity_text_seconds(figures, runner->estimate_s));
+        if (runner->time_ps > 0)
+            text_add(text, " played %s",
+                     quantity_text_seconds(figures, (double)runner->time_ps / ps_per_s));
+    }
+    text_add(text, ")");
+}
+
 static void write_row(const struct collective_study *study, const struct row *row,
                       struct text *text)
 {
@@ -90,11 +117,13 @@ static void write_row(const struct collective_study *study, const struct row *ro
         text_add(text, "  %7s  %6s  %6s  %6s", time, algbw, busbw, "N/A");
     text_add(text, "  %12llu  %8s  %-7s", (unsigned long long)row->array_bytes, roofline,
              row->bound_by);
+    if (study->member_count > 1) text_add(text, "  %6.2f", row_slowdown(row));
+    write_algorithm(text, "  ", row->algorithm, row->protocol);
     if (study->member_count > 1)
-        text_add(text, "  %6.2f  %s, %s %s\n", row_slowdown(row), row->algorithm,
-                 operation_name(question->operation), question->axes);
+        text_add(text, ", %s %s", operation_name(question->operation), question->axes);
     else
-        text_add(text, "  %s\n", row->algorithm);
+        write_runners(row, text);
+    text_add(text, "\n");
 }
 
 /* What those that went at once did to each other. */
@@ -142,15 +171,15 @@ void collective_write_table(const struct collective_study *study, struct text *t
 
 void collective_write_csv(const struct collective_study *study, struct text *text)
 {
-    text_add(text, "op,axes,algorithm,ranks,size_bytes,array_bytes,time_ps,alone_ps,"
+    text_add(text, "op,axes,algorithm,protocol,ranks,size_bytes,array_bytes,time_ps,alone_ps,"
                    "algbw_bytes_per_s,busbw_bytes_per_s,roofline_s,bound_by\n");
     for (uint32_t i = 0; i < study->row_count; i++) {
         const struct row *row = &study->rows[i];
-        text_add(text, "%s,\"%s\",%s,%llu,%llu,%llu,%lld,%lld,%.9g,%.9g,%.9g,%s\n",
+        text_add(text, "%s,\"%s\",%s,%s,%llu,%llu,%llu,%lld,%lld,%.9g,%.9g,%.9g,%s\n",
                  operation_name(row->question->operation), row->question->axes, row->algorithm,
-                 (unsigned long long)ranks_of(row), (unsigned long long)row->size_bytes,
-                 (unsigned long long)row->array_bytes, (long long)row->time_ps,
-                 (long long)row->alone_ps, row->algbw_bytes_per_s, row->busbw_bytes_per_s,
-                 row->roofline_s, row->bound_by);
+                 protocol_name(row->protocol), (unsigned long long)ranks_of(row),
+                 (unsigned long long)row->size_bytes, (unsigned long long)row->array_bytes,
+                 (long long)row->time_ps, (long long)row->alone_ps, row->algbw_bytes_per_s,
+                 row->busbw_bytes_per_s, row->roofline_s, row->bound_by);
     }
 }

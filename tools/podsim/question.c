@@ -1,6 +1,8 @@
 /* Options that several verbs share. */
 #include "tools/podsim/question.h"
 
+#include <errno.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "sim/base/arena.h"
@@ -96,6 +98,40 @@ static enum status engine_read(const struct options *options, struct question *q
                      text, name_nearest(text, names));
 }
 
+/* Protocols compete where the profile says so, or one is named. */
+static enum status protocol_read(const struct options *options, struct question *question,
+                                 struct error *reterr)
+{
+    const char *text = options_value(options, "--protocol");
+    question->row.protocols = choose_by_protocols(&question->machine);
+    if (text == NULL || strcmp(text, "auto") == 0) return STATUS_OK;
+    STATUS_TRY(protocol_find(text, "--protocol", &question->row.protocol, reterr));
+    question->row.protocols = question->row.protocol != PROTOCOL_NONE;
+    return STATUS_OK;
+}
+
+static enum status tuner_load(const struct options *options, struct question *question,
+                              struct error *reterr)
+{
+    enum { FILE_BYTES_MAX = 1024 * 1024 };
+    const char *path = options_value(options, "--tuner");
+    if (path == NULL) return STATUS_OK;
+    void *memory = NULL;
+    STATUS_TRY(arena_try(question->arena, FILE_BYTES_MAX + 1, 1, &memory, reterr));
+    FILE *file = fopen(path, "rb");
+    if (file == NULL)
+        return error_set(reterr, STATUS_IO, path, "cannot be read: %s", strerror(errno));
+    size_t const size = fread(memory, 1, FILE_BYTES_MAX + 1, file);
+    bool const failed = ferror(file) != 0;
+    (void)fclose(file);
+    if (failed) return error_set(reterr, STATUS_IO, path, "cannot be read");
+    if (size > FILE_BYTES_MAX)
+        return error_set(reterr, STATUS_LIMIT, path, "has more than %d bytes", FILE_BYTES_MAX);
+    STATUS_TRY(tuner_read(question->arena, path, memory, size, &question->tuner, reterr));
+    question->row.tuner = &question->tuner;
+    return STATUS_OK;
+}
+
 enum status question_read(const struct options *options, struct arena *arena,
                           struct question *ret_question, struct error *reterr)
 {
@@ -112,6 +148,8 @@ enum status question_read(const struct options *options, struct arena *arena,
     STATUS_TRY(algorithms_read(options, question, reterr));
     STATUS_TRY(format_read(options, &question->row.format, reterr));
     STATUS_TRY(root_read(options, question, reterr));
+    STATUS_TRY(protocol_read(options, question, reterr));
+    STATUS_TRY(tuner_load(options, question, reterr));
     return engine_read(options, question, reterr);
 }
 

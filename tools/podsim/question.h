@@ -20,6 +20,7 @@ struct question {
     const char *algorithm[QUESTION_ALGORITHMS_MAX]; /* As asked; none: not asked. */
     uint32_t algorithm_count;
     struct measure_options run;
+    struct tuner tuner;
 };
 
 /* The lines of a table of options that question_read() reads. */
@@ -30,6 +31,8 @@ struct question {
         {"--axes", "LIST", "of the machine: x,y or node:2,gpu (all if left out)", false},          \
         {"--dtype", "NAME", "of the elements: bf16 (if left out), fp32, fp8, ...", false},         \
         {"--root", "RANK", "of broadcast, reduce, gather, scatter (0)", false},                    \
+        {"--protocol", "NAME", "auto (if left out), none, LL, LL128 or Simple", false},            \
+        {"--tuner", "FILE", "CSV of NCCL's tuner: what auto takes where a line fits", false},      \
         {"--full", NULL, "every chip and every hop: no folding", false},                           \
     {                                                                                              \
         "--engine", "NAME", "fast or reference: the queue behind the clock", false                 \

@@ -72,7 +72,7 @@ static struct played play(const struct measured_row *row)
     struct plan_request request;
     struct measured measured;
     struct played played = {0};
-    if (row_request(&question, row->size_bytes, NULL, "/row", &choice.request, &error) != STATUS_OK)
+    if (row_request(&question, row->size_bytes, "/row", &choice.request, &error) != STATUS_OK)
         stop(row, &error);
     take_candidate(arena, row, &choice, &played.candidate);
     if (choose_apply(&choice, &played.candidate, "/row", &request, &error) != STATUS_OK ||

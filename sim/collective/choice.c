@@ -234,6 +234,19 @@ static bool scatter_gather(struct chooser *chooser)
     return true;
 }
 
+/* A ragged exchange has one message a pair, whatever the group. */
+static bool choose_ragged(struct chooser *chooser, const char *name, bool automatic)
+{
+    struct choice *choice = &chooser->choice;
+    bool const several = chooser->request->group.dimension_count > 1;
+    choice->flat = several;
+    if (!automatic && strcmp(name, several ? "flat-direct" : "direct") != 0)
+        return refuse(chooser, "a ragged AllToAll is exchanged directly");
+    chooser->used = true;
+    choice->once[0] = primitive_find(COLLECTIVE_ALL_TO_ALL, "direct", true);
+    return true;
+}
+
 /* Whether a name means something that can run; else why not. `known`: some primitive has it. */
 static bool resolve(struct chooser *chooser, const char *name, char parts[][NAME_SIZE],
                     bool *ret_known)
@@ -256,6 +269,7 @@ static bool resolve(struct chooser *chooser, const char *name, char parts[][NAME
     choice->flat = collective_is_rooted(kind) && group->dimension_count > 1;
     if (automatic && kind == COLLECTIVE_ALL_TO_ALL && !grid && group->dimension_count > 1)
         choice->flat = true;
+    if (chooser->request->ragged.expert_count > 0) return choose_ragged(chooser, name, automatic);
     if (automatic || hierarchical) return name_all(chooser, NULL);
     if (!choice->flat && strncmp(name, flat_prefix, strlen(flat_prefix)) == 0) {
         if (group->dimension_count < 2)

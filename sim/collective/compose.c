@@ -124,6 +124,8 @@ static enum status item_add(const struct build *build, const struct primitive *p
         .unit_bytes = unit_bytes(build, order, exchanges ? size : 1, together),
         .piece_count = build->pieces.count,
     };
+    if (build->request->ragged.expert_count > 0)
+        item->unit_bytes = units_ceil_divide(build->request->ragged.token_bytes, 2);
     STATUS_TRY(lanes_add(build, item));
     *after = (uint8_t)plan->item_count++;
     return STATUS_OK;
@@ -289,6 +291,32 @@ static uint32_t level_pieces(const struct build *build, const uint32_t cost[GROU
     return count > 1 ? pieces_of_levels(each, count) : 1;
 }
 
+static bool is_tree(const struct primitive *primitive)
+{
+    return primitive != NULL && (strcmp(primitive->algorithm, "tree") == 0 ||
+                                 strcmp(primitive->algorithm, "double-tree") == 0);
+}
+
+/* Whole arrays climb a tree storey by storey, so in pieces, none shorter than the way up one. */
+static uint32_t tree_pieces(const struct build *build)
+{
+    const struct choice *choice = build->choice;
+    const struct plan_request *request = build->request;
+    enum collective_kind const kind = build->plan->kind;
+    uint64_t hop_bytes = 0, bytes = request->size_bytes;
+    bool climbs = false;
+    for (uint32_t d = 0; d < build->plan->group.dimension_count; d++) {
+        uint64_t const hop = request->hop_bytes[d] == 0 ? 65536 : request->hop_bytes[d];
+        bool const rooted = kind == COLLECTIVE_BROADCAST || kind == COLLECTIVE_REDUCE;
+        bool const here = is_tree(choice->whole[d]) || (rooted && is_tree(choice->once[d]));
+        climbs = climbs || here;
+        if (!here && !choice->flat) bytes /= build->plan->group.dimension[d].size;
+        hop_bytes = hop > hop_bytes ? hop : hop_bytes;
+    }
+    uint64_t const count = climbs ? bytes / hop_bytes : 1;
+    return count < 1 ? 1 : (uint32_t)(count < PIECES_CHOSEN_MAX ? count : PIECES_CHOSEN_MAX);
+}
+
 /* Shares of the orders, and pieces, also so that other ops may go along chunk by chunk. */
 static void shares_set(struct build *build)
 {
@@ -308,7 +336,9 @@ static void shares_set(struct build *build)
     }
     uint32_t const overlapping =
         flat || build->choice->levels.outer_count == 0 ? 1 : level_pieces(build, cost);
+    uint32_t const climbing = tree_pieces(build);
     if (overlapping > build->pieces.count) build->pieces.count = overlapping;
+    if (climbing > build->pieces.count) build->pieces.count = climbing;
     if (request->piece_count != 0) build->pieces.count = request->piece_count;
     if (request->chunk_count == 0) return;
     if (flat || plan->group.dimension_count == 1) {

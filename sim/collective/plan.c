@@ -8,6 +8,7 @@
 #include "sim/collective/choice.h"
 #include "sim/collective/compose.h"
 #include "sim/collective/plan_permute.h"
+#include "sim/collective/ragged.h"
 
 enum { PIECES_MAX = 65536 };
 
@@ -39,7 +40,7 @@ static enum status request_check(const struct plan_request *request, const char 
     if (request->chunk_count > PIECES_MAX)
         return error_set(reterr, STATUS_LIMIT, where, "%u chunks are more than %u",
                          request->chunk_count, PIECES_MAX);
-    return STATUS_OK;
+    return ragged_check(request, where, reterr);
 }
 
 /* How other ops may go along with it, chunk by chunk. */
@@ -90,6 +91,8 @@ enum status plan_build(struct arena *arena, const struct plan_request *request, 
     } else if (plan.group.dimension_count > 0) {
         STATUS_TRY(choice_make(request, where, &choice, reterr));
         STATUS_TRY(compose(arena, request, where, &choice, &plan, reterr));
+        if (request->ragged.expert_count > 0)
+            STATUS_TRY(ragged_build(arena, request, &plan, reterr));
     }
     parts_fill(&plan);
     *ret_plan = plan;

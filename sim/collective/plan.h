@@ -81,7 +81,8 @@ struct plan_protocol {
     uint32_t wire_ppm; /* Bytes on the wire for a million of payload; 0: as many. */
 };
 
-/* A ragged AllToAll: each token goes to top_k of the experts, which lie evenly on the ranks. */
+/* A ragged AllToAll: each token goes to top_k of the experts, which lie evenly on the ranks
+ * (ragged.h). It is exchanged directly, over all dimensions at once. */
 struct plan_ragged {
     uint32_t expert_count; /* 0: not ragged. A multiple of the ranks. */
     uint32_t top_k;
@@ -102,7 +103,8 @@ struct plan {
     uint32_t root;                        /* Of the rooted kinds: its rank. */
     struct plan_protocol protocol;
     struct plan_ragged ragged;
-    const uint32_t *ragged_units; /* [source · ranks + destination]; NULL: not ragged. */
+    const uint32_t *ragged_units; /* [source · ranks + destination], by positions of the item;
+                                     NULL: not ragged. */
     const struct script *script;  /* What its one item plays instead of a primitive's steps. */
 
     uint8_t flat_dimension[GROUP_DIMENSIONS_MAX]; /* The digits of flat items' positions, the

@@ -6,10 +6,9 @@
 static uint64_t lane_units(const struct plan *plan, const struct plan_lane *lane, uint32_t position)
 {
     const struct plan_item *item = &plan->item[lane->item];
-    uint32_t const size = plan->group.dimension[item->dimension].size;
     uint64_t units = 0;
     for (uint32_t s = 0; s < lane->send_count[position]; s++)
-        units += item->primitive->step(size, lane->lane, position, s).units;
+        units += plan_step(plan, item, lane->lane, position, s).units;
     return units;
 }
 

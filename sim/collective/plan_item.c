@@ -79,6 +79,10 @@ struct primitive_step plan_step(const struct plan *plan, const struct plan_item 
 {
     struct primitive_step content = item->primitive->step(item->size, lane, position, step);
     if (item->primitive->kind == COLLECTIVE_PERMUTE) content.peer = plan->peer;
+    if (plan->ragged_units != NULL) {
+        uint32_t const to = plan_item_displaced(plan, item, position, content.peer);
+        content.units = plan->ragged_units[(uint64_t)position * item->size + to];
+    }
     return content;
 }
 

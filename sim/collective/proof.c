@@ -263,6 +263,14 @@ static enum status move_atoms(struct proof *proof, const struct proof_message *m
     return STATUS_OK;
 }
 
+/* What the matrix says that the sender has for the receiver. */
+static uint32_t ragged_units_of(const struct proof *proof, const struct proof_message *message)
+{
+    const uint8_t *position = proof->position[item_index(proof, message)];
+    return proof->plan->ragged_units[(uint64_t)position[message->from] * message->item->size +
+                                     position[message->to]];
+}
+
 enum status proof_deliver(struct proof *proof, const struct proof_message *message)
 {
     const struct plan_item *item = message->item;
@@ -279,6 +287,7 @@ enum status proof_deliver(struct proof *proof, const struct proof_message *messa
         STATUS_TRY(kind == COLLECTIVE_ALL_TO_ALL ? move_exchange(proof, message, &move)
                                                  : move_atoms(proof, message, &move));
     }
+    if (proof->plan->ragged_units != NULL) units = ragged_units_of(proof, message);
     if (units != message->content.units)
         return proof_refuse(proof, message, "announces %u half chunks and moves %u",
                             message->content.units, units);

@@ -76,11 +76,14 @@ static void judge(const struct fabric *fabric, const struct machine *machine,
     collective_bound(machine, &request->group, &query, &bound);
     double const time_s = (double)measured->time_ps[0] / (double)TIME_PS_PER_S;
     double const slack = 1 + 1e-9;
-    if (time_s * slack < bound.time_s)
+    /* In a tree a rank may send and get the array once, at a corner of an open grid for instance,
+     * where the book's AllReduce has everybody do so almost twice. */
+    double const least_s = request->kind == COLLECTIVE_ALL_REDUCE ? bound.strict_s : bound.time_s;
+    if (time_s * slack < least_s)
         fail_msg("%s %s %s, %s, %s of %llu bytes: %g s, below the bound of %g s by %s %s",
                  fabric->chip, fabric->shape == NULL ? "" : fabric->shape,
                  fabric->axes == NULL ? "" : fabric->axes, collective_kind_name(request->kind),
-                 request->algorithm, (unsigned long long)request->size_bytes, time_s, bound.time_s,
+                 request->algorithm, (unsigned long long)request->size_bytes, time_s, least_s,
                  bound.bound_by, bound.where);
     struct collective_estimate estimate;
     collective_estimate(machine, measured->plans, &estimate);

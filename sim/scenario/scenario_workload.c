@@ -154,20 +154,46 @@ enum status scenario_workload_read(struct arena *arena, struct json *object,
     return STATUS_OK;
 }
 
+static bool is_among(const char *text, size_t length, const char *const *names)
+{
+    for (uint32_t i = 0; names[i] != NULL; i++)
+        if (strlen(names[i]) == length && strncmp(text, names[i], length) == 0) return true;
+    return false;
+}
+
+/* Families, "flat-" before one, and several with "+" between; the plan says what can run. */
+static bool is_composed(const char *text, const char *const *names)
+{
+    static const char flat[] = "flat-";
+    if (strncmp(text, flat, strlen(flat)) == 0)
+        return is_among(text + strlen(flat), strlen(text) - strlen(flat), names);
+    for (const char *end = text; end != NULL; text = end + 1) {
+        end = strchr(text, '+');
+        if (!is_among(text, end == NULL ? strlen(text) : (size_t)(end - text), names)) return false;
+        if (end == NULL) break;
+    }
+    return true;
+}
+
 /* "auto" and the families of the catalogue. */
 static enum status algorithm_read(struct json *object, const char **ret_algorithm,
                                   struct error *reterr)
 {
-    const char *names[ALGORITHMS_MAX + 1] = {"auto"};
-    uint32_t count = 1, chosen = 0;
+    const char *names[ALGORITHMS_MAX + 1] = {"auto", "hierarchical"};
+    struct json *member = json_take(object, "algorithm");
+    uint32_t count = 2, chosen = 0;
     for (uint32_t i = 0; i < primitive_count && count < ALGORITHMS_MAX; i++) {
         uint32_t known = 0;
         while (known < count && strcmp(names[known], primitive_table[i]->algorithm) != 0) known++;
         if (known == count) names[count++] = primitive_table[i]->algorithm;
     }
-    STATUS_TRY(scenario_take_choice(object, "algorithm", names, &chosen, reterr));
-    *ret_algorithm = names[chosen];
-    return STATUS_OK;
+    *ret_algorithm = names[0];
+    if (member == NULL) return STATUS_OK;
+    if (json_kind(member) == JSON_STRING) {
+        STATUS_TRY(json_as_string(member, ret_algorithm, reterr));
+        if (is_composed(*ret_algorithm, names)) return STATUS_OK;
+    }
+    return json_choice(member, names, &chosen, reterr);
 }
 
 enum status scenario_run_read(struct json *object, struct run_plan *ret_run,

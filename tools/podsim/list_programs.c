@@ -25,10 +25,22 @@ enum status list_collectives(struct arena *arena, struct text *text, struct erro
         text_pad(text, 30);
         text_add(text, "%s\n", primitive_table[i]->help);
     }
-    text_add(text, "\nAllReduce, several axes at once and routes over several links are composed\n"
-                   "of these. A scenario chooses by \"algorithm\" in its run: auto, ring,\n"
-                   "ring-one-way, line.\n");
+    text_add(text,
+             "\nAllReduce, several axes at once and routes over several links are composed\n"
+             "of these. A scenario chooses by \"algorithm\" in its run, a collective by\n"
+             "--algorithm: auto, or a family's name (`podsim list collectives NAME` gives it);\n"
+             "over several axes hierarchical, or flat-NAME for all ranks at once; on two\n"
+             "levels A+B, the inner one first.\n");
     return STATUS_OK;
+}
+
+static const char *needs_of(const struct primitive *primitive)
+{
+    if (primitive->network == PRIMITIVE_NETWORK_MULTICAST) return "switches that copy";
+    if (primitive->network == PRIMITIVE_NETWORK_REDUCE) return "switches that add";
+    if (primitive->network == PRIMITIVE_NETWORK_ALL_REDUCE) return "switches that add and copy";
+    if (primitive->routed) return "any way from rank to rank";
+    return primitive->ring ? "a ring" : "a ring or a line";
 }
 
 enum status list_collective(struct arena *arena, const char *name, struct text *text,
@@ -42,7 +54,7 @@ enum status list_collective(struct arena *arena, const char *name, struct text *
         if (strcmp(name, names[i]) != 0) continue;
         text_add(text, "%s\n\n%s.\n\nachieves   %s\nalgorithm  %s\nneeds      %s\nlanes      %u\n",
                  name, primitive->help, collective_kind_name(primitive->kind), primitive->algorithm,
-                 primitive->ring ? "a ring" : "a ring or a line", primitive->lane_count);
+                 needs_of(primitive), primitive->lane_count);
         text_add(text, "source     %s\n", primitive->source);
         return STATUS_OK;
     }

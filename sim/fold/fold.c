@@ -223,6 +223,23 @@ static uint32_t levels_period(const struct machine *machine, uint32_t used, uint
     return length % period == 0 ? period : length;
 }
 
+/* A shift that tells units apart has to take whole groups to groups, or be one within each. */
+static uint32_t blocks_period(const struct machine *machine, const struct program *program,
+                              uint32_t axis, uint32_t period)
+{
+    for (uint32_t i = 0; i < program->plan_count; i++) {
+        const struct group *group = &program->plans[i].group;
+        for (uint32_t d = 0; d < group->dimension_count; d++) {
+            const struct group_dimension *dimension = &group->dimension[d];
+            uint32_t const extent = dimension->size * dimension->stride;
+            if (dimension->axis != axis || extent % period == 0 || period % extent == 0) continue;
+            period = fold_common_multiple(period, extent);
+        }
+    }
+    uint32_t const length = machine->shape[axis];
+    return length % period == 0 ? period : length;
+}
+
 static void axis_fold(const struct machine *machine, const struct program *program,
                       const struct oddities *odd, uint32_t axis, struct fold *fold)
 {
@@ -239,7 +256,13 @@ static void axis_fold(const struct machine *machine, const struct program *progr
     }
     uint32_t const groups = groups_period(machine, program, axis);
     SIM_ASSERT(length % groups == 0);
-    uint32_t const allowed = levels_period(machine, levels_used(machine, program), axis, groups);
+    uint32_t const used = levels_used(machine, program);
+    uint32_t allowed = groups;
+    for (uint32_t before = 0; before != allowed;) {
+        before = allowed;
+        allowed = levels_period(machine, used, axis, allowed);
+        allowed = blocks_period(machine, program, axis, allowed);
+    }
     if (allowed != groups)
         fold->reason[axis] = allowed == length
                                  ? "not folded: one unit of switches or hosts spans it"

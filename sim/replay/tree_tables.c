@@ -132,7 +132,10 @@ enum status tree_build(struct arena *arena, struct replay *replay, struct lane_t
             uint32_t const members = (chips < extent ? chips : extent) / routed->stride[axis];
             tier->reduce_flop_per_s /= chips / (spanned && members > 0 ? members : 1);
         }
-        if (network == PRIMITIVE_NETWORK_REDUCE) tier->reduce_flop_per_s /= lane->size;
+        /* A scatter has sums for all members under way at once, a rooted one for the root. */
+        if (network == PRIMITIVE_NETWORK_REDUCE &&
+            lane->primitive->kind == COLLECTIVE_REDUCE_SCATTER)
+            tier->reduce_flop_per_s /= lane->size;
         if (tier->reduce_flop_per_s == 0) tier->reduce_flop_per_s = 1;
         if (network == PRIMITIVE_NETWORK_MULTICAST) continue;
         uint64_t const joins = (uint64_t)replay->chip_count * tree->receivers;

@@ -37,6 +37,12 @@ static const char *colour_of(uint32_t algorithm)
     return colours[algorithm % COLOUR_COUNT];
 }
 
+/* Where colours come again, lines are dotted. */
+static const char *dashes_of(uint32_t algorithm)
+{
+    return algorithm < COLOUR_COUNT ? "" : " stroke-dasharray=\"2 3\"";
+}
+
 static void add_escaped(struct text *text, const char *plain)
 {
     for (; *plain != '\0'; plain++) {
@@ -204,7 +210,8 @@ static void draw_curves(const struct picture *picture, const struct regimes_grou
         bool const is_bound = a == regimes->algorithm_count;
         if (!is_bound && !group->curve[a].applies) continue;
         text_add(text, "<polyline fill=\"none\" stroke-width=\"2\" stroke=\"%s\"%s points=\"",
-                 is_bound ? "#222" : colour_of(a), is_bound ? " stroke-dasharray=\"6 4\"" : "");
+                 is_bound ? "#222" : colour_of(a),
+                 is_bound ? " stroke-dasharray=\"6 4\"" : dashes_of(a));
         for (uint32_t s = 0; s < regimes->size_count; s++) {
             double const seconds = is_bound ? bound_s(group, regimes->size_bytes[s])
                                             : (double)group->curve[a].time_ps[s] / 1e12;
@@ -221,9 +228,8 @@ static void draw_legend(const struct picture *picture)
     for (uint32_t a = 0; a < picture->regimes->algorithm_count; a++) {
         double const x = 20 + (double)(a % 4) * LEGEND_COLUMN;
         double const y = top + (double)(a / 4) * LEGEND_ROW;
-        text_add(picture->text,
-                 "<rect x=\"%.1f\" y=\"%.1f\" width=\"16\" height=\"14\" fill=\"%s\"/>\n", x,
-                 y - 11, colour_of(a));
+        text_add(picture->text, "<path d=\"M%.1f %.1fh18\" stroke-width=\"8\" stroke=\"%s\"%s/>\n",
+                 x, y - 4, colour_of(a), dashes_of(a));
         text_add(picture->text, "<text x=\"%.1f\" y=\"%.1f\">%c  ", x + 22, y, regimes_letter(a));
         add_escaped(picture->text, picture->regimes->algorithm[a]);
         text_add(picture->text, "</text>\n");

@@ -48,15 +48,18 @@ int command_fail(const char *input, const struct error *error)
 
 static void print_overview(FILE *file)
 {
-    (void)fprintf(file, "podsim plays a training step out on a model of a TPU pod: how long it "
-                        "takes,\nwhat bounds it, what is exposed, and what memory it needs.\n\n");
+    (void)fprintf(file,
+                  "podsim plays a training step, or a collective by itself, out on a model of a "
+                  "TPU pod\nor a GPU cluster: how long it takes, what bounds it, what is "
+                  "exposed.\n\n");
     for (size_t i = 0; i < COMMAND_COUNT; i++)
         (void)fprintf(file, "  podsim %-10s %s\n", commands[i]->name, commands[i]->summary);
     (void)fprintf(file, "\n  podsim VERB --help    explains a verb, with examples\n"
                         "  podsim --version\n\n"
                         "Begin with\n\n"
                         "  podsim list scenarios\n"
-                        "  podsim run scenarios/train/llama3-70b-fsdp-tp-v5p-16x16x16.json\n\n"
+                        "  podsim run scenarios/train/llama3-70b-fsdp-tp-v5p-16x16x16.json\n"
+                        "  podsim collective --machine h100-sxm:nodes=4 --op all_reduce\n\n"
                         "Exit status: 0 done, 1 something given is wrong, 130 interrupted.\n");
 }
 

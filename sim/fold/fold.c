@@ -251,7 +251,10 @@ static void axis_fold(const struct machine *machine, const struct program *progr
     }
     bool const switched = machine->axis_level[axis] != LEVEL_NONE;
     if (!switched && !machine->wrap[axis]) {
-        fold->reason[axis] = "not folded: a line, whose ends are unlike its middle";
+        /* Along the other axes everything repeats: shifted links go on beside themselves. */
+        fold->reason[axis] = machine_twists(machine, axis)
+                                 ? "not folded: the links around it are shifted (twisted)"
+                                 : "not folded: a line, whose ends are unlike its middle";
         return;
     }
     uint32_t const groups = groups_period(machine, program, axis);
@@ -373,11 +376,11 @@ uint32_t fold_replayed_chip(const struct fold *fold, const struct machine *machi
     return replayed_at(fold, at);
 }
 
-uint32_t fold_neighbour(const struct fold *fold, uint32_t replayed, uint32_t port)
+uint32_t fold_neighbour(const struct fold *fold, const struct machine *machine, uint32_t replayed,
+                        uint32_t port)
 {
-    uint32_t at[MACHINE_AXES_MAX];
-    uint32_t const axis = port / 2; /* A port of the grid. */
+    uint32_t at[MACHINE_AXES_MAX], next[MACHINE_AXES_MAX];
     fold_coordinates(fold, replayed, at);
-    at[axis] += port % 2 == 0 ? 1 : fold->period[axis] - 1;
-    return replayed_at(fold, at);
+    machine_neighbour(machine, at, port, next);
+    return replayed_at(fold, next);
 }

@@ -82,7 +82,8 @@ uint32_t fold_machine_chip(const struct fold *fold, const struct machine *machin
 /* The replayed chip that stands for a chip of the machine. */
 uint32_t fold_replayed_chip(const struct fold *fold, const struct machine *machine, uint32_t chip);
 
-/* The replayed chip that a link leads to. */
-uint32_t fold_neighbour(const struct fold *fold, uint32_t replayed, uint32_t port);
+/* The replayed chip that a link leads to; the link must be there. */
+uint32_t fold_neighbour(const struct fold *fold, const struct machine *machine, uint32_t replayed,
+                        uint32_t port);
 
 #endif

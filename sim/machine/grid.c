@@ -12,6 +12,13 @@ bool machine_twists(const struct machine *machine, uint32_t axis)
     return false;
 }
 
+bool machine_is_twisted(const struct machine *machine)
+{
+    for (uint32_t axis = 0; axis < machine->grid_axis_count; axis++)
+        if (machine_twists(machine, axis)) return true;
+    return false;
+}
+
 bool machine_has_link(const struct machine *machine, uint32_t chip, uint32_t port)
 {
     uint32_t at[MACHINE_AXES_MAX];
@@ -105,20 +112,59 @@ static void way_around(const struct machine *machine, const uint32_t from[MACHIN
     }
 }
 
+/* How often the `way`-th of 27 goes around each axis; whether the machine has it. */
+static bool around_of(const struct machine *machine, uint32_t way,
+                      int32_t ret_around[CHIP_AXES_MAX])
+{
+    bool possible = true;
+    for (uint32_t axis = 0; axis < CHIP_AXES_MAX; axis++, way /= 3) {
+        ret_around[axis] = (int32_t)(way % 3) - 1;
+        possible = possible && (ret_around[axis] == 0 || machine_twists(machine, axis));
+    }
+    return possible;
+}
+
 void machine_hops(const struct machine *machine, const uint32_t from[MACHINE_AXES_MAX],
                   const uint32_t to[MACHINE_AXES_MAX], int32_t ret_hops[CHIP_AXES_MAX])
 {
     int32_t const none[CHIP_AXES_MAX] = {0};
     way_around(machine, from, to, none, ret_hops);
     for (uint32_t way = 0; way < 27; way++) {
-        int32_t const around[CHIP_AXES_MAX] = {(int32_t)(way % 3) - 1, (int32_t)(way / 3 % 3) - 1,
-                                               (int32_t)(way / 9) - 1};
-        int32_t hops[CHIP_AXES_MAX];
-        bool possible = true;
-        for (uint32_t axis = 0; axis < CHIP_AXES_MAX; axis++)
-            possible = possible && (around[axis] == 0 || machine_twists(machine, axis));
-        if (!possible) continue;
+        int32_t around[CHIP_AXES_MAX], hops[CHIP_AXES_MAX];
+        if (!around_of(machine, way, around)) continue;
         way_around(machine, from, to, around, hops);
         if (is_before(hops, ret_hops)) memcpy(ret_hops, hops, sizeof hops);
     }
+}
+
+/* Goes down where half way round leaves the choice. */
+static bool turn_back(const struct machine *machine, uint32_t axes, int32_t hops[CHIP_AXES_MAX])
+{
+    for (uint32_t axis = 0; axis < CHIP_AXES_MAX; axis++) {
+        if ((axes >> axis & 1) == 0) continue;
+        if (!machine->wrap[axis] || 2 * hops[axis] != (int32_t)machine->shape[axis]) return false;
+        hops[axis] = -hops[axis];
+    }
+    return true;
+}
+
+uint32_t machine_ways(const struct machine *machine, const uint32_t from[MACHINE_AXES_MAX],
+                      const uint32_t to[MACHINE_AXES_MAX],
+                      int32_t ret_hops[MACHINE_WAYS_MAX][CHIP_AXES_MAX])
+{
+    int32_t best[CHIP_AXES_MAX];
+    uint32_t count = 0;
+    machine_hops(machine, from, to, best);
+    uint32_t const least = size_of(best[0]) + size_of(best[1]) + size_of(best[2]);
+    for (uint32_t way = 0; way < MACHINE_WAYS_MAX; way++) {
+        int32_t around[CHIP_AXES_MAX], hops[CHIP_AXES_MAX];
+        if (!around_of(machine, way / 8, around)) continue;
+        way_around(machine, from, to, around, hops);
+        if (!turn_back(machine, way % 8, hops)) continue;
+        bool known = size_of(hops[0]) + size_of(hops[1]) + size_of(hops[2]) != least;
+        for (uint32_t i = 0; i < count && !known; i++)
+            known = memcmp(ret_hops[i], hops, sizeof hops) == 0;
+        if (!known) memcpy(ret_hops[count++], hops, sizeof hops);
+    }
+    return count;
 }

@@ -336,8 +336,8 @@ static enum status choose_twist(const struct machine_plan *plan, const struct sh
         }
         if (shape->length[axis] != least) continue;
         machine->wrap[axis] = false;
-        machine->wrap_reason[axis] =
-            "line to collectives; its ends are joined, shifted by half of the long axes (twisted)";
+        machine->wrap_reason[axis] = "line to rings' algorithms; its ends are joined, shifted by "
+                                     "half of the long axes (twisted)";
         for (uint32_t other = 0; other < CHIP_AXES_MAX; other++)
             machine->twist[axis][other] = shape->length[other] == least ? 0 : least;
     }

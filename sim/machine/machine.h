@@ -28,6 +28,7 @@ enum {
     MACHINE_GRID_PORTS = 2 * CHIP_AXES_MAX,
     MACHINE_PORTS_MAX = MACHINE_GRID_PORTS + 2 * LEVELS_MAX * LEVEL_TIERS_MAX,
     MACHINE_OVERRIDES_MAX = 4096,
+    MACHINE_WAYS_MAX = 27 * 8, /* Around each axis up, down or not; half way round either way. */
 };
 
 static const uint32_t machine_any = UINT32_MAX; /* A "*" in a coordinate of an override. */
@@ -146,6 +147,7 @@ bool machine_has_link(const struct machine *machine, uint32_t chip, uint32_t por
 
 /* Whether links go around an axis into other lines of it. */
 bool machine_twists(const struct machine *machine, uint32_t axis);
+bool machine_is_twisted(const struct machine *machine);
 
 /* The chip that the link by a port leads to; the link must be there. */
 void machine_neighbour(const struct machine *machine, const uint32_t at[MACHINE_AXES_MAX],
@@ -156,6 +158,11 @@ void machine_neighbour(const struct machine *machine, const uint32_t at[MACHINE_
  * the one that goes up; so it depends only on how the chips lie to each other. */
 void machine_hops(const struct machine *machine, const uint32_t from[MACHINE_AXES_MAX],
                   const uint32_t to[MACHINE_AXES_MAX], int32_t ret_hops[CHIP_AXES_MAX]);
+
+/* All ways that are as short, each once; returns how many. */
+uint32_t machine_ways(const struct machine *machine, const uint32_t from[MACHINE_AXES_MAX],
+                      const uint32_t to[MACHINE_AXES_MAX],
+                      int32_t ret_hops[MACHINE_WAYS_MAX][CHIP_AXES_MAX]);
 
 /* Rate and latency of the link that leaves a chip by a port, overrides applied. */
 void machine_link(const struct machine *machine, uint32_t chip, uint32_t port,

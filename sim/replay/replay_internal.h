@@ -7,6 +7,7 @@
  *   transport.c  lanes of collectives, links, HBM's share of them
  *   links.c      messages between neighbours
  *   route.c      the way between any two chips, and the links of levels
+ *   route_twisted.c  the same over a twisted torus
  *   routed.c     messages that name their receivers
  *   account.c    breakdown, memory, records
  *

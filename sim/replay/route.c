@@ -129,6 +129,8 @@ enum status routes_build(struct arena *arena, struct replay *replay, struct erro
     for (uint32_t kind = 0; kind < replay->fold->link_class_count; kind++)
         routes->rate[kind] = replay->fold->link_classes[kind].bytes_per_s;
     STATUS_TRY(places_build(arena, replay, routes, reterr));
+    if (machine_is_twisted(machine))
+        STATUS_TRY(route_twisted_build(arena, machine, routes, reterr));
     for (uint32_t index = 0; index < machine->level_count; index++) {
         struct level_links *links = &routes->level[index];
         links->level = &machine->level[index];
@@ -154,7 +156,7 @@ struct route_course route_course(const struct routes *routes, const struct place
     bool in_grid = routes->grid_axes > 0;
     for (uint32_t axis = routes->grid_axes; axis < MACHINE_AXES_MAX; axis++)
         in_grid = in_grid && from->at[axis] == to->at[axis];
-    if (in_grid) return (struct route_course){LEVEL_NONE, 0};
+    if (in_grid) return (struct route_course){.level = LEVEL_NONE};
     for (uint32_t index = 0; index < routes->level_count; index++) {
         const struct level_links *links = &routes->level[index];
         uint32_t turn = 0;
@@ -165,10 +167,11 @@ struct route_course route_course(const struct routes *routes, const struct place
                        links->tier[turn].unit_at[axis][to->at[axis]])
                 turn++;
         }
-        if (turn < links->level->tier_count) return (struct route_course){index, turn};
+        if (turn < links->level->tier_count)
+            return (struct route_course){.level = index, .turn = turn};
     }
     SIM_ASSERT(false); /* routed_tables.c has checked that a level joins them. */
-    return (struct route_course){LEVEL_NONE, 0};
+    return (struct route_course){.level = LEVEL_NONE};
 }
 
 /* A flow keeps its cable: a hash of its two ends (the finaliser of splitmix64, as in digest.h),
@@ -235,6 +238,24 @@ static uint32_t grid_hops(const struct routes *routes, uint32_t axis, uint32_t f
     return *ret_back ? length - forward : forward;
 }
 
+struct route_link route_grid_link(struct replay *replay, const struct place *here, uint32_t port,
+                                  bool last)
+{
+    uint32_t const chip = route_chip(replay->routes, here);
+    uint32_t const kind = replay->fold->link_class == NULL
+                              ? 0
+                              : replay->fold->link_class[(uint64_t)chip * MACHINE_PORTS_MAX + port];
+    int64_t const latency_ps = replay->fold->link_classes[kind].latency_ps;
+    uint64_t const index = (uint64_t)port * replay->chip_count + chip;
+    return (struct route_link){.link = &replay->links[index],
+                               .waits = replay->waits == NULL ? NULL : &replay->waits[index],
+                               .chip = chip,
+                               .port = (uint8_t)port,
+                               .kind = (uint8_t)kind,
+                               .latency_ps = latency_ps > 0 ? latency_ps : 1,
+                               .last = last};
+}
+
 static void grid_find(struct replay *replay, const struct place *from, const struct place *to,
                       uint32_t hop, uint32_t antipode, struct route_link *ret_link)
 {
@@ -264,26 +285,16 @@ static void grid_find(struct replay *replay, const struct place *from, const str
         last = hop + 1 == hops;
         found = true;
     }
-    uint32_t const chip = route_chip(routes, &here);
-    uint32_t const kind = replay->fold->link_class == NULL
-                              ? 0
-                              : replay->fold->link_class[(uint64_t)chip * MACHINE_PORTS_MAX + port];
-    int64_t const latency_ps = replay->fold->link_classes[kind].latency_ps;
-    uint64_t const index = (uint64_t)port * replay->chip_count + chip;
-    *ret_link = (struct route_link){.link = &replay->links[index],
-                                    .waits = replay->waits == NULL ? NULL : &replay->waits[index],
-                                    .chip = chip,
-                                    .port = (uint8_t)port,
-                                    .kind = (uint8_t)kind,
-                                    .latency_ps = latency_ps > 0 ? latency_ps : 1,
-                                    .last = last};
+    *ret_link = route_grid_link(replay, &here, port, last);
 }
 
 void route_find(struct replay *replay, struct route_course course, const struct place *from,
                 const struct place *to, uint32_t hop, uint32_t antipode,
                 struct route_link *ret_link)
 {
-    if (course.level == LEVEL_NONE)
+    if (course.level == LEVEL_NONE && course.twisted)
+        route_twisted_find(replay, from, to, hop, ret_link);
+    else if (course.level == LEVEL_NONE)
         grid_find(replay, from, to, hop, antipode, ret_link);
     else
         level_find(replay, course, from, to, hop, ret_link);

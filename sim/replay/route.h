@@ -1,7 +1,9 @@
 /*
  * route.h: the way of a message between any two chips, as the links where it may have to wait.
  *
- * On the grid it goes axis by axis, the shorter way round. Between chips that a level joins it
+ * On the grid it goes axis by axis, the shorter way round. On a twisted torus the shortest way goes
+ * around an axis into another line; which of equally short ones is chosen once for each
+ * displacement (route_twisted.c). Between chips that a level joins it
  * climbs to the lowest unit that holds both and comes down again; chips of one slice use the grid,
  * all others the level only. A tier whose cables never make a message wait has no queue: the
  * message passes it, its latency is added and its bytes are counted.
@@ -59,11 +61,17 @@ struct level_links {
     struct route_way way[LEVEL_TIERS_MAX]; /* By the tier where it turns. */
 };
 
+/* Hops along each axis of a way over a twisted torus, negative towards lower coordinates. */
+struct route_hops {
+    int16_t by[CHIP_AXES_MAX];
+};
+
 struct routes {
     struct place *places;              /* [chip]: replayed chips on the machine. */
     uint32_t *chip[MACHINE_AXES_MAX];  /* [coordinate]: what it adds to the replayed chip. */
     uint32_t length[MACHINE_AXES_MAX]; /* Of an axis of the grid that closes; else 0. */
     uint32_t grid_axes;
+    struct route_hops *twisted; /* [displacement]; NULL: no axis twists. */
     struct level_links level[LEVELS_MAX];
     uint32_t level_count;
     uint32_t kind_count;
@@ -113,6 +121,7 @@ static inline uint32_t route_unit_below(const struct tier_links *links, const st
 struct route_course {
     uint32_t level; /* LEVEL_NONE: the grid. */
     uint32_t turn;
+    bool twisted; /* On the grid: by the shortest way over links around twisted axes. */
 };
 
 struct route_course route_course(const struct routes *routes, const struct place *from,
@@ -127,6 +136,16 @@ uint32_t route_queue(const struct replay *replay, const struct tier_links *links
 void route_find(struct replay *replay, struct route_course course, const struct place *from,
                 const struct place *to, uint32_t hop, uint32_t antipode,
                 struct route_link *ret_link);
+
+/* A link of the grid. */
+struct route_link route_grid_link(struct replay *replay, const struct place *here, uint32_t port,
+                                  bool last);
+
+/* route_twisted.c: chooses ways for all displacements on a twisted torus. */
+enum status route_twisted_build(struct arena *arena, const struct machine *machine,
+                                struct routes *routes, struct error *reterr);
+void route_twisted_find(struct replay *replay, const struct place *from, const struct place *to,
+                        uint32_t hop, struct route_link *ret_link);
 
 /* Where the `hop`-th link of a way over the grid is, for all that are displaced alike on axes that
  * close: on some axes they have come to the end, on one they are on their way. */

@@ -33,7 +33,7 @@ static void message_open(const struct replay *replay, struct lane_table *lane, u
         .epoch = order_field(order, ORDER_EPOCH_SHIFT, ORDER_EPOCH_BITS),
         .hop = what >> (routed->tie_bits + routed->number_bits),
         .number = what >> routed->tie_bits & ((1u << routed->number_bits) - 1),
-        .course = {LEVEL_NONE, 0},
+        .course = {.level = LEVEL_NONE, .twisted = routed->twisted},
     };
     if (routed->steps == NULL) return;
     uint32_t const each = lane->send_count[0];
@@ -81,6 +81,14 @@ static void message_look_up(const struct replay *replay, struct lane_table *lane
     }
 }
 
+static inline void course_choose(const struct replay *replay, const struct routed_lane *routed,
+                                 struct routed_message *message)
+{
+    if (!routed->switched) return;
+    message->course = route_course(replay->routes, &message->from, &message->to);
+    message->course.twisted = routed->twisted;
+}
+
 /* Where a chip's message comes from and goes to. */
 static inline void message_address(const struct replay *replay, struct lane_table *lane,
                                    uint32_t sender, struct routed_message *message)
@@ -89,8 +97,7 @@ static inline void message_address(const struct replay *replay, struct lane_tabl
     message->from = replay->routes->places[sender];
     if (routed->steps == NULL) {
         message_look_up(replay, lane, sender, message);
-        if (routed->switched)
-            message->course = route_course(replay->routes, &message->from, &message->to);
+        course_choose(replay, routed, message);
         return;
     }
     const struct routed_step *step = message->step;
@@ -101,8 +108,7 @@ static inline void message_address(const struct replay *replay, struct lane_tabl
         message->to.at[axis] = to;
     }
     message->antipode = step->antipode | parity_of(routed, &message->from);
-    if (routed->switched)
-        message->course = route_course(replay->routes, &message->from, &message->to);
+    course_choose(replay, routed, message);
 }
 
 /* The link that a message of a batch takes next. */

@@ -16,6 +16,13 @@
  *       links the one's way is the other's, shifted by the difference of the senders, so they are
  * at different chips. On a line senders may go in opposite directions; then they use different
  *       ports, and once both have turned into another axis their lines differ. Discriminator 0.
+ *   the same on a twisted torus    A step up from the last place of an axis that does not close
+ *       comes out in another line, so senders whose digits are displaced alike may lie to their
+ *       receivers in different ways: those that pass the end of their extent and those that do
+ *       not. Which they are follows from the sender's place in the extent along such axes, which
+ *       is its discriminator. Senders that agree there are displaced alike as chips of the torus,
+ *       and a way depends on that alone (route_twisted.c), never on the sender's place: it is the
+ *       other's, shifted, as above.
  *   on a level    A shift of the senders that maps units onto units (a multiple of each queueing
  *       tier's boxes) takes links to other links. What is left is to tell apart senders within such
  *       a shift: the discriminator is the sender's place in the box of that shift. Chips below a
@@ -66,6 +73,7 @@ struct routed_lane {
     uint32_t axes;       /* Of the machine, that the item spans; as bits. */
     bool switched;       /* Some of them is served by a level. */
     bool together;       /* All messages of a number take the same turns, over links all alike. */
+    bool twisted;        /* Ways of several axes over links around twisted ones. */
     bool translates;     /* Senders of a message number are displaced alike. */
     bool prefix;         /* Arrivals are counted in the order of their slots. */
     uint8_t tie_bits;    /* Of the order key: the discriminator, */

@@ -49,7 +49,9 @@ static uint32_t tie_period(const struct replay *replay, const struct lane_table 
     const struct routed_lane *routed = lane->routed;
     uint32_t const length = replay->machine->shape[axis];
     uint32_t period = 1;
-    if (routed->axes >> axis & 1 && !routed->translates) period = routed->extent[axis];
+    bool const closes = routed->extent[axis] == replay->routes->length[axis];
+    if (routed->axes >> axis & 1 && (!routed->translates || (routed->twisted && !closes)))
+        period = routed->extent[axis];
     for (uint32_t index = 0; index < replay->routes->level_count && routed->switched; index++) {
         const struct level_links *links = &replay->routes->level[index];
         for (uint32_t t = 1; t < links->level->tier_count; t++) {
@@ -217,6 +219,9 @@ enum status routed_build(struct arena *arena, struct replay *replay, const struc
         routed->stride[dimension->axis] = dimension->stride;
         routed->extent[dimension->axis] = dimension->size * dimension->stride;
     }
+    /* Along one axis nothing is shorter than the plain way. */
+    uint32_t const grid = routed->axes & ((1u << replay->machine->grid_axis_count) - 1);
+    routed->twisted = replay->routes->twisted != NULL && (grid & (grid - 1)) != 0;
     for (uint32_t way = 0; way <= LEVELS_MAX; way++)
         routed->overhead_ps[way] = replay->message_overhead_ps + plan->protocol.message_ps[way];
     uint64_t ties = 1;
@@ -231,7 +236,7 @@ enum status routed_build(struct arena *arena, struct replay *replay, const struc
     lane->waits = any_step_waits(plan, lane);
     if (lane->ring && routed->tree == NULL) STATUS_TRY(steps_build(arena, replay, lane, reterr));
     bool closed = routed->steps != NULL && !routed->switched && routed->parity == 0 &&
-                  replay->fold->link_class == NULL;
+                  !routed->twisted && replay->fold->link_class == NULL;
     for (uint32_t axis = 0; axis < MACHINE_AXES_MAX; axis++)
         closed = closed && (routed->extent[axis] == 1 ||
                             routed->extent[axis] == replay->routes->length[axis]);

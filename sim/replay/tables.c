@@ -21,8 +21,9 @@ static enum status neighbours_build(struct arena *arena, struct replay *replay,
         uint32_t const real = fold_machine_chip(replay->fold, machine, chip);
         for (uint32_t port = 0; port < replay->port_count; port++) {
             replay->neighbour[(uint64_t)port * replay->chip_count + chip] =
-                machine_has_link(machine, real, port) ? fold_neighbour(replay->fold, chip, port)
-                                                      : UINT32_MAX;
+                machine_has_link(machine, real, port)
+                    ? fold_neighbour(replay->fold, machine, chip, port)
+                    : UINT32_MAX;
         }
     }
     return STATUS_OK;

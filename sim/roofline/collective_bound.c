@@ -1,6 +1,7 @@
 #include "sim/roofline/collective_bound.h"
 
 #include <math.h>
+#include <stdlib.h>
 
 #include "sim/base/units.h"
 #include "sim/roofline/collective_cuts.h"
@@ -43,6 +44,36 @@ static double way_s(const struct machine *machine, const struct group_dimension 
     return total;
 }
 
+/* On a twisted torus: hops from the root, or the first member, to the farthest, or to the one that
+ * a permute names. */
+static double twisted_s(const struct machine *machine, const struct group *group,
+                        const struct collective_query *query)
+{
+    bool const permutes = query->kind == COLLECTIVE_PERMUTE;
+    uint32_t const ranks = permutes ? 1 : (uint32_t)group_rank_count(group);
+    int32_t most = 0, hops[CHIP_AXES_MAX];
+    double fastest = INFINITY;
+    for (uint32_t rank = 0; rank < ranks; rank++) {
+        uint32_t from[MACHINE_AXES_MAX] = {0}, to[MACHINE_AXES_MAX] = {0};
+        for (uint32_t d = 0; d < group->dimension_count; d++) {
+            const struct group_dimension *at = &group->dimension[d];
+            if (machine->axis_level[at->axis] != LEVEL_NONE) continue;
+            int32_t const offset = query->offset[d];
+            uint32_t const way = (uint32_t)(offset < 0 ? -offset : offset) % at->size;
+            uint32_t const first = collective_root_digit(group, query->root, d);
+            uint32_t const other = collective_root_digit(group, rank, d);
+            from[at->axis] = (!permutes ? first : offset < 0 ? way : 0) * at->stride;
+            to[at->axis] = (!permutes ? other : offset > 0 ? way : 0) * at->stride;
+        }
+        machine_hops(machine, from, to, hops);
+        int32_t const all = abs(hops[0]) + abs(hops[1]) + abs(hops[2]);
+        most = all > most ? all : most;
+    }
+    for (uint32_t axis = 0; axis < machine->grid_axis_count; axis++)
+        fastest = fmin(fastest, hop_s(machine, axis));
+    return most * fastest;
+}
+
 static bool is_rooted(enum collective_kind kind)
 {
     return kind == COLLECTIVE_BROADCAST || kind == COLLECTIVE_REDUCE || kind == COLLECTIVE_GATHER ||
@@ -81,6 +112,7 @@ static double latency_s(const struct machine *machine, const struct group *group
         else
             levels = fmax(levels, way);
     }
+    if (collective_on_twisted(machine, group)) grid = twisted_s(machine, group, query);
     double const farthest = fmax(grid, levels);
     bool const unknown = query->kind == COLLECTIVE_PERMUTE && farthest == 0;
     return (unknown ? nearest : farthest) + seconds(machine->chip.message_overhead_ps);

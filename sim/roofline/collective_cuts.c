@@ -2,6 +2,7 @@
 
 #include <math.h>
 #include <stddef.h>
+#include <stdlib.h>
 
 #include "sim/base/units.h"
 #include "sim/roofline/unlike.h"
@@ -20,6 +21,14 @@ uint32_t collective_root_digit(const struct group *group, uint32_t rank, uint32_
     for (uint32_t d = group->dimension_count; d-- > dimension + 1;)
         rank /= group->dimension[d].size;
     return rank % group->dimension[dimension].size;
+}
+
+bool collective_on_twisted(const struct machine *machine, const struct group *group)
+{
+    uint32_t axes = 0;
+    for (uint32_t d = 0; d < group->dimension_count; d++)
+        axes += machine->axis_level[group->dimension[d].axis] == LEVEL_NONE;
+    return axes > 1 && machine_is_twisted(machine);
 }
 
 static bool on_grid(const struct search *search, uint32_t index)
@@ -215,15 +224,24 @@ static void cut_level(struct search *search, uint32_t index)
 
 /* --- The grid --- */
 
+/* Whether links lead on from the end of a dimension. The book's rates are those of the algorithms
+ * that treat a line as a line; `routed`: of messages that find their way. */
+static bool closes(const struct search *search, uint32_t index, bool routed)
+{
+    const struct group_dimension *dimension = &search->group->dimension[index];
+    if (dimension->ring) return true;
+    return routed && (search->machine->wrap[dimension->axis] ||
+                      machine_twists(search->machine, dimension->axis));
+}
+
 /* Links' rates of a dimension into a member. Strided members share theirs with the groups they are
  * interleaved with. At the end of a line there is one, where nothing wraps around behind it. */
 static double dimension_rate(const struct search *search, uint32_t index, bool ends, bool as_book)
 {
     const struct group_dimension *dimension = &search->group->dimension[index];
-    bool const closes = dimension->ring || (!as_book && search->machine->wrap[dimension->axis]);
     double const link = unlike_fastest_link(search->machine, dimension->axis, NULL);
     double const size = dimension->size;
-    double const links = closes ? 2 : ends ? 1 : 2 * (size - 1) / size;
+    double const links = closes(search, index, !as_book) ? 2 : ends ? 1 : 2 * (size - 1) / size;
     return links * link / dimension->stride;
 }
 
@@ -265,15 +283,48 @@ static void cut_middle(struct search *search, uint32_t index)
     double const island = search->grid_ranks / n;
     double const crossed =
         search->array_bytes * island * island * half * (size - half) / (size * size);
-    bool const wraps = search->machine->wrap[dimension->axis];
     double const lines = search->grid_ranks / size / dimension->stride *
                          unlike_fastest_link(search->machine, dimension->axis, NULL);
     double const far = farther_rate(search, 0, search->grid_ranks / 2);
-    strict(search, crossed / ((wraps || dimension->ring ? 2 : 1) * lines + far));
-    if (!book(search, crossed / ((dimension->ring ? 2 : 1) * lines))) return;
+    bool const twisted = collective_on_twisted(search->machine, search->group);
+    double shifted = 0; /* Links around another axis that come out on the other side. */
+    for (uint32_t other = 0; other < search->machine->grid_axis_count; other++)
+        if (search->machine->twist[other][dimension->axis] != 0)
+            shifted += search->grid_ranks / search->machine->shape[other] *
+                       unlike_fastest_link(search->machine, other, NULL);
+    strict(search, crossed / ((closes(search, index, true) ? 2 : 1) * lines + shifted + far));
+    double const rate = (closes(search, index, twisted) ? 2 : 1) * lines + (twisted ? shifted : 0);
+    if (!book(search, crossed / rate)) return;
     search->cut.bound_by = "wire";
     search->cut.axis = (int32_t)dimension->axis;
     search->cut.where = search->machine->axis_name[dimension->axis];
+}
+
+/* An exchange of all pairs of a whole twisted torus: each needs as many links as its ends are
+ * apart, over all links there are. Every chip sees the same distances. */
+static void cut_distances(struct search *search)
+{
+    const struct machine *machine = search->machine;
+    uint32_t const from[MACHINE_AXES_MAX] = {0};
+    double links = 0, rate = 0, chips = 1;
+    for (uint32_t axis = 0; axis < machine->grid_axis_count; axis++) {
+        rate += 2 * unlike_fastest_link(machine, axis, NULL);
+        chips *= machine->shape[axis];
+    }
+    if (machine->level_count > 0 || search->grid_ranks < chips || !machine_is_twisted(machine))
+        return;
+    for (uint32_t chip = 0; chip < machine->chip_count; chip++) {
+        uint32_t to[MACHINE_AXES_MAX];
+        int32_t hops[CHIP_AXES_MAX];
+        machine_coordinates(machine, chip, to);
+        machine_hops(machine, from, to, hops);
+        links += abs(hops[0]) + abs(hops[1]) + abs(hops[2]);
+    }
+    double const time_s = search->array_bytes / search->ranks / search->ranks * links / rate;
+    strict(search, time_s);
+    if (!book(search, time_s)) return;
+    search->cut.bound_by = "wire";
+    search->cut.where = "grid";
 }
 
 /* The root's own links: those of a line's end are fewer. On a line also the longer side of it. */
@@ -285,12 +336,12 @@ static void cut_root(struct search *search)
         const struct group_dimension *dimension = &search->group->dimension[i];
         uint32_t const digit = collective_root_digit(search->group, search->query->root, i);
         uint32_t const last = dimension->size - 1;
-        bool const closes = dimension->ring || search->machine->wrap[dimension->axis];
+        bool const leads_on = closes(search, i, true);
         double const link = unlike_fastest_link(search->machine, dimension->axis, NULL);
-        rate += (closes || (digit > 0 && digit < last) ? 2 : 1) * link / dimension->stride;
+        rate += (leads_on || (digit > 0 && digit < last) ? 2 : 1) * link / dimension->stride;
         double const side = digit > last - digit ? digit : last - digit;
         double const lines = search->grid_ranks / dimension->size / dimension->stride * link;
-        if (closes || search->machine->level_count > 0) continue;
+        if (leads_on || search->machine->level_count > 0) continue;
         strict(search, v * side / dimension->size / lines);
         if (!book(search, v * side / dimension->size / lines)) continue;
         search->cut.bound_by = "wire";
@@ -328,7 +379,9 @@ static void cut_shift(struct search *search)
         search->cut.axis = (int32_t)dimension->axis;
         search->cut.where = search->machine->axis_name[dimension->axis];
     }
-    strict(search, v * (search->machine->level_count > 0 ? 1 : fmax(links, 1)) / rate);
+    bool const shorter =
+        search->machine->level_count > 0 || collective_on_twisted(search->machine, search->group);
+    strict(search, v * (shorter ? 1 : fmax(links, 1)) / rate);
     if (!unknown || !book(search, search->cut.strict_s)) return;
     bool const wired = search->grid_ranks > 1;
     search->cut.bound_by = wired ? "wire" : "port";
@@ -364,5 +417,6 @@ struct collective_cut collective_tightest_cut(const struct machine *machine,
             cut_subset(&search, subset);
     for (uint32_t i = 0; i < group->dimension_count; i++)
         if (kind == COLLECTIVE_ALL_TO_ALL && on_grid(&search, i)) cut_middle(&search, i);
+    if (kind == COLLECTIVE_ALL_TO_ALL) cut_distances(&search);
     return search.cut;
 }

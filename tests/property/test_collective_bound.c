@@ -24,14 +24,23 @@ static const struct fabric {
     double most; /* Of the bound, for the best at the largest size, of AllGather, ReduceScatter and
                     AllToAll; 0: not known. */
 } fabrics[] = {
-    {"h100-sxm", NULL, 0, 0, 0, NULL, 1.03},   {"h100-sxm", NULL, 0, 4, 0, NULL, 1.03},
-    {"h100-sxm", NULL, 2, 0, 0, NULL, 0},      {"h100-sxm", NULL, 4, 0, 0, NULL, 0},
-    {"h100-sxm", NULL, 4, 0, 0, "node", 1.03}, {"h100-sxm", NULL, 4, 0, 0, "node:2,gpu:4", 0},
-    {"b200", NULL, 2, 0, 0, NULL, 0},          {"tpu-v5e", "4x4", 0, 0, 0, NULL, 1.03},
-    {"tpu-v5e", "8x16", 0, 0, 0, "y", 1.03},   {"tpu-v5e", "8x16", 0, 0, 0, "x", 1.03},
-    {"tpu-v5e", "8x16", 0, 0, 0, "y:4", 1.03}, {"tpu-v5p", "4x4x4", 0, 0, 0, NULL, 1.03},
-    {"tpu-v5p", "4x4x4", 0, 0, 0, "x", 1.03},  {"tpu-v5p", "4x4x4", 0, 0, 2, NULL, 0},
+    {"h100-sxm", NULL, 0, 0, 0, NULL, 1.03},
+    {"h100-sxm", NULL, 0, 4, 0, NULL, 1.03},
+    {"h100-sxm", NULL, 2, 0, 0, NULL, 0},
+    {"h100-sxm", NULL, 4, 0, 0, NULL, 0},
+    {"h100-sxm", NULL, 4, 0, 0, "node", 1.03},
+    {"h100-sxm", NULL, 4, 0, 0, "node:2,gpu:4", 0},
+    {"b200", NULL, 2, 0, 0, NULL, 0},
+    {"tpu-v5e", "4x4", 0, 0, 0, NULL, 1.03},
+    {"tpu-v5e", "8x16", 0, 0, 0, "y", 1.03},
+    {"tpu-v5e", "8x16", 0, 0, 0, "x", 1.03},
+    {"tpu-v5e", "8x16", 0, 0, 0, "y:4", 1.03},
+    {"tpu-v5p", "4x4x4", 0, 0, 0, NULL, 1.03},
+    {"tpu-v5p", "4x4x4", 0, 0, 0, "x", 1.03},
+    {"tpu-v5p", "4x4x4", 0, 0, 2, NULL, 0},
     {"tpu-v5p", "4x4x4", 0, 0, 2, "slice", 0},
+    {"tpu-v4p", "4x4x8_twisted", 0, 0, 0, NULL, 0},
+    {"tpu-v4p", "4x4x8_twisted", 0, 0, 0, "x,y", 0},
 };
 
 static const enum collective_kind kinds[] = {

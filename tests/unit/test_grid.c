@@ -51,14 +51,12 @@ static void distances(const struct machine *machine, uint32_t source, uint32_t d
     }
 }
 
-/* Takes the hops that are said, axis by axis, and returns how many they were. */
-static uint32_t walk(const struct machine *machine, uint32_t from, uint32_t to)
+/* Takes hops axis by axis, to a chip; returns how many they were. */
+static uint32_t walk_by(const struct machine *machine, uint32_t from, uint32_t to,
+                        const int32_t hops[CHIP_AXES_MAX])
 {
-    uint32_t at[MACHINE_AXES_MAX], target[MACHINE_AXES_MAX], steps = 0;
-    int32_t hops[CHIP_AXES_MAX];
+    uint32_t at[MACHINE_AXES_MAX], steps = 0;
     machine_coordinates(machine, from, at);
-    machine_coordinates(machine, to, target);
-    machine_hops(machine, at, target, hops);
     for (uint32_t axis = 0; axis < CHIP_AXES_MAX; axis++)
         for (int32_t left = abs(hops[axis]); left > 0; left--, steps++) {
             uint32_t next[MACHINE_AXES_MAX];
@@ -69,6 +67,17 @@ static uint32_t walk(const struct machine *machine, uint32_t from, uint32_t to)
         }
     assert_int_equal(machine_chip_at(machine, at), to);
     return steps;
+}
+
+/* The same by the way that machine_hops() says. */
+static uint32_t walk(const struct machine *machine, uint32_t from, uint32_t to)
+{
+    uint32_t at[MACHINE_AXES_MAX], target[MACHINE_AXES_MAX];
+    int32_t hops[CHIP_AXES_MAX];
+    machine_coordinates(machine, from, at);
+    machine_coordinates(machine, to, target);
+    machine_hops(machine, at, target, hops);
+    return walk_by(machine, from, to, hops);
 }
 
 static const char *const shapes[] = {
@@ -90,6 +99,47 @@ static void ways_are_as_short_as_there_are(void **state)
                 if (walk(&machine, from, to) != distance[to])
                     fail_msg("%s: %u to %u: %u hops, not %u", shapes[i], from, to,
                              walk(&machine, from, to), distance[to]);
+        }
+    }
+}
+
+/* As many as a search over the numbers of hops finds that lead there. */
+static void all_equally_short_ways_are_found(void **state)
+{
+    (void)state;
+    static const char *const twisted[] = {"v4p:4x4x8_twisted", "v4p:4x8x8_twisted", "v4p:4x4x8"};
+    for (size_t i = 0; i < sizeof twisted / sizeof *twisted; i++) {
+        struct machine const machine = machine_of(twisted[i]);
+        uint32_t const from = 23;
+        uint32_t distance[CHIPS_MAX], count[CHIPS_MAX] = {0};
+        distances(&machine, from, distance);
+        for (int32_t x = -8; x <= 8; x++)
+            for (int32_t y = -8; y <= 8; y++)
+                for (int32_t z = -8; z <= 8; z++) {
+                    uint32_t at[MACHINE_AXES_MAX];
+                    int32_t const left[] = {x, y, z};
+                    machine_coordinates(&machine, from, at);
+                    for (uint32_t axis = 0; axis < 3; axis++)
+                        for (int32_t n = 0; n < abs(left[axis]); n++) {
+                            uint32_t next[MACHINE_AXES_MAX];
+                            machine_neighbour(&machine, at, machine_port(axis, left[axis] < 0),
+                                              next);
+                            memcpy(at, next, sizeof at);
+                        }
+                    uint32_t const to = machine_chip_at(&machine, at);
+                    count[to] += distance[to] == (uint32_t)(abs(x) + abs(y) + abs(z));
+                }
+        for (uint32_t to = 0; to < machine.chip_count; to++) {
+            int32_t ways[MACHINE_WAYS_MAX][CHIP_AXES_MAX];
+            uint32_t at[MACHINE_AXES_MAX], target[MACHINE_AXES_MAX];
+            machine_coordinates(&machine, from, at);
+            machine_coordinates(&machine, to, target);
+            assert_int_equal(machine_ways(&machine, at, target, ways), count[to]);
+            for (uint32_t way = 0; way < count[to]; way++) {
+                assert_int_equal(walk_by(&machine, from, to, ways[way]), distance[to]);
+                for (uint32_t other = 0; other < way; other++)
+                    assert_memory_not_equal(ways[way], ways[other], sizeof ways[way]);
+            }
         }
     }
 }
@@ -196,6 +246,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(ways_are_as_short_as_there_are),
         cmocka_unit_test(links_go_both_ways_and_are_found_by_their_ends),
+        cmocka_unit_test(all_equally_short_ways_are_found),
         cmocka_unit_test(twisting_brings_chips_nearer),
         cmocka_unit_test(only_the_long_axes_are_rings),
     };

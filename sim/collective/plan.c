@@ -9,6 +9,7 @@
 #include "sim/collective/compose.h"
 #include "sim/collective/plan_permute.h"
 #include "sim/collective/ragged.h"
+#include "sim/collective/script.h"
 
 enum { PIECES_MAX = 65536 };
 
@@ -83,7 +84,9 @@ enum status plan_build(struct arena *arena, const struct plan_request *request, 
     };
     struct choice choice;
     flat_fill(&plan);
-    if (plan.kind == COLLECTIVE_PERMUTE) {
+    if (request->script != NULL) {
+        STATUS_TRY(script_compose(request->script, request, where, &plan, reterr));
+    } else if (plan.kind == COLLECTIVE_PERMUTE) {
         plan.algorithm = "shift";
         STATUS_TRY(choice_make(request, where, &choice, reterr));
         memcpy(plan.offset, request->offset, sizeof plan.offset);

@@ -4,6 +4,7 @@
 
 #include "sim/base/units.h"
 #include "sim/collective/plan.h"
+#include "sim/collective/script.h"
 #include "sim/machine/machine.h"
 
 /* The root's member number along a dimension; 0 for items that do not depend on it. */
@@ -77,6 +78,7 @@ void plan_item_peer(const struct plan *plan, const struct plan_item *item, const
 struct primitive_step plan_step(const struct plan *plan, const struct plan_item *item,
                                 uint32_t lane, uint32_t position, uint32_t step)
 {
+    if (plan->script != NULL) return script_message(plan->script, lane, position, step);
     struct primitive_step content = item->primitive->step(item->size, lane, position, step);
     if (item->primitive->kind == COLLECTIVE_PERMUTE) content.peer = plan->peer;
     if (plan->ragged_units != NULL) {

@@ -28,6 +28,7 @@ static uint32_t positions_of(const struct lane_table *lane)
 /* Whether some step of the lane's item, in whichever lane, waits for arrivals of this one. */
 static bool any_step_waits(const struct plan *plan, const struct lane_table *lane)
 {
+    if (plan->script != NULL) return true; /* Its messages wait for those of several lanes. */
     uint32_t const positions = positions_of(lane);
     uint64_t left = steps_looked_at_max;
     for (uint32_t l = 0; l < lane->primitive->lane_count; l++) {

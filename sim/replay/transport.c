@@ -8,6 +8,7 @@
  *
  * Most of a run is spent here. What a batch of chips has in common is looked up once.
  */
+#include "sim/collective/script.h"
 #include "sim/replay/landing.h"
 #include "sim/replay/links.h"
 #include "sim/replay/routed.h"
@@ -115,11 +116,53 @@ static bool routed_waits(const struct lane_table *lane, uint32_t chip,
     return other->states[chip].counted < step->arrivals + piece * each;
 }
 
+static void ready_post(struct replay *replay, const struct lane_table *lane, uint32_t chip,
+                       int64_t at_ps)
+{
+    lane->states[chip].waiting = true;
+    engine_post(replay->engine, at_ps,
+                order_make(EVENT_LANE_READY, lane->leg[0].port, lane->stream, lane->number),
+                channel_of(replay, EVENT_LANE_READY, lane->number), chip);
+}
+
+/* Whether a message of a script has to wait: for what arrived in other lanes, or left in them. Who
+ * waits for the end of a message that is leaving comes back then. */
+static bool script_message_waits(struct replay *replay, const struct lane_table *lane,
+                                 uint32_t chip, int64_t now_ps)
+{
+    const struct script *script = lane->plan->plan->script;
+    uint32_t count = 0;
+    const struct script_wait *wait =
+        script_waits(script, lane->lane, position_of(lane, chip), lane->states[chip].sent, &count);
+    int64_t left_ps = now_ps;
+    for (uint32_t i = 0; i < count; i++) {
+        const struct lane_state *other =
+            &lane->plan->lane[lane->item->lane_first + wait[i].lane].states[chip];
+        if ((wait[i].left ? other->sent : other->counted) < wait[i].count) return true;
+        if (wait[i].left && other->sent == wait[i].count && other->free_ps > left_ps)
+            left_ps = other->free_ps;
+    }
+    if (left_ps == now_ps) return false;
+    ready_post(replay, lane, chip, left_ps);
+    return true;
+}
+
+/* A message of a script has left: others of the chip may have waited for that. */
+static void script_others_try(struct replay *replay, const struct lane_table *lane, uint32_t chip,
+                              int64_t now_ps)
+{
+    for (uint32_t i = 0; i < lane->primitive->lane_count; i++) {
+        struct lane_table *other = &lane->plan->lane[lane->item->lane_first + i];
+        if (other != lane) transport_lane_try(replay, other, chip, now_ps);
+    }
+}
+
 /* Sends what may be sent now. */
 void transport_lane_try(struct replay *replay, struct lane_table *lane, uint32_t chip,
                         int64_t now_ps)
 {
     struct lane_state *state = &lane->states[chip];
+    bool const is_script = lane->plan->plan->script != NULL;
     while (state->sent < state->sends && !state->waiting) {
         uint32_t piece = 0;
         const struct primitive_step *step = next_step(lane, chip, state->sent, &piece);
@@ -127,7 +170,8 @@ void transport_lane_try(struct replay *replay, struct lane_table *lane, uint32_t
             uint32_t arrivals = step->arrivals;
             if (piece > 0) arrivals += piece * lane->arrival_count[position_of(lane, chip)];
             if (state->counted < arrivals) return;
-        } else if (routed_waits(lane, chip, step, piece)) {
+        } else if (is_script ? script_message_waits(replay, lane, chip, now_ps)
+                             : routed_waits(lane, chip, step, piece)) {
             return;
         }
         bool const piece_begins = state->sent == 0 || piece > 0;
@@ -136,10 +180,7 @@ void transport_lane_try(struct replay *replay, struct lane_table *lane, uint32_t
         if (lane->reduces && lane->first && !operand_ready(replay, lane, chip, piece, step->chunks))
             return;
         if (state->free_ps > now_ps) {
-            state->waiting = true;
-            engine_post(replay->engine, state->free_ps,
-                        order_make(EVENT_LANE_READY, lane->leg[0].port, lane->stream, lane->number),
-                        channel_of(replay, EVENT_LANE_READY, lane->number), chip);
+            ready_post(replay, lane, chip, state->free_ps);
             return;
         }
         if (lane->routed != NULL) {
@@ -151,6 +192,7 @@ void transport_lane_try(struct replay *replay, struct lane_table *lane, uint32_t
             state->free_ps = message_send(replay, lane, chip, units, now_ps, read_ps);
         }
         state->sent++;
+        if (is_script) script_others_try(replay, lane, chip, now_ps);
     }
     transport_lane_check(replay, lane, chip);
 }

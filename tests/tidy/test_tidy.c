@@ -78,6 +78,9 @@ static void a_library_has_one_user(void **state)
             "sim/machine/chip.c:1: only sim/base/json may include jansson.h\n");
     refuses("sim/engine/engine.c", "#include <uv.h>\n",
             "sim/engine/engine.c:1: only tools/podsim/ may include uv.h\n");
+    refuses("sim/base/json.c", "#include <expat.h>\n",
+            "sim/base/json.c:1: only sim/collective/script_read.c may include expat.h\n");
+    accepts("sim/collective/script_read.c", "#include <expat.h>\n");
     accepts("sim/base/json.c", "#include <jansson.h>\n#include <stdio.h>\n");
     accepts("tools/podsim/main.c", "#include <uv.h>\n");
 }

@@ -1,0 +1,466 @@
+/* Reads the XML of a script: elements, attributes and what each may be. */
+#include <expat.h>
+#include <limits.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "sim/base/arena.h"
+#include "sim/base/name.h"
+#include "sim/collective/script_steps.h"
+
+static const uint64_t text_bytes_max = UINT64_C(1) << 30;
+
+const char *const script_type_names[] = {"nop", "s",    "r",   "rcs", "rrs",
+                                         "rrc", "rrcs", "cpy", "re",  NULL};
+const char *const script_buffer_names[] = {"i", "o", "s", NULL};
+
+enum element { ELEMENT_ALGO, ELEMENT_GPU, ELEMENT_TB, ELEMENT_STEP, ELEMENT_COUNT };
+static const char *const element_names[] = {"algo", "gpu", "tb", "step", NULL};
+
+/* Attributes that must be there, NULL, and those that may be, NULL. */
+static const char *const attribute_names[ELEMENT_COUNT][20] = {
+    {"name", "proto", "nchannels", "nchunksperloop", "ngpus", "coll", "inplace", "outofplace",
+     "minBytes", "maxBytes", "nthreadblocks", "redop"},
+    {"id", "i_chunks", "o_chunks", "s_chunks"},
+    {"id", "send", "recv", "chan"},
+    {"s", "type", "srcbuf", "srcoff", "dstbuf", "dstoff", "cnt", "depid", "deps", "hasdep"},
+};
+static const uint32_t required_counts[ELEMENT_COUNT] = {7, 4, 4, 10};
+
+struct reader {
+    XML_Parser parser;
+    const char *path;
+    struct arena *arena;
+    struct script *script;
+    struct error *reterr;
+    enum status status;
+    bool fills;     /* The second time; the first only counts. */
+    uint32_t depth; /* Elements that are open. */
+    enum element open[ELEMENT_COUNT];
+    uint32_t count[ELEMENT_COUNT];
+    const char *const *attributes; /* Of the element at hand. */
+    enum element at;
+};
+
+enum status script_refuse(const char *path, struct script_place place, enum status status,
+                          struct error *reterr, const char *format, ...)
+{
+    char where[sizeof reterr->where], message[sizeof reterr->message];
+    va_list arguments;
+    va_start(arguments, format);
+    (void)vsnprintf(message, sizeof message, format, arguments);
+    va_end(arguments);
+    (void)snprintf(where, sizeof where, "%.150s:%u:%u", path, place.line, place.column);
+    return error_set(reterr, status, where, "%s", message);
+}
+
+static struct script_place place_of(const struct reader *reader)
+{
+    return (struct script_place){
+        .line = (uint32_t)XML_GetCurrentLineNumber(reader->parser),
+        .column = (uint32_t)XML_GetCurrentColumnNumber(reader->parser) + 1,
+    };
+}
+
+/* Ends the reading. */
+static void fail(struct reader *reader, enum status status)
+{
+    reader->status = status;
+    (void)XML_StopParser(reader->parser, XML_FALSE);
+}
+
+static const char *value_of(const struct reader *reader, const char *name)
+{
+    for (const char *const *at = reader->attributes; *at != NULL; at += 2)
+        if (strcmp(*at, name) == 0) return at[1];
+    return NULL;
+}
+
+static enum status attributes_check(const struct reader *reader)
+{
+    const char *const *names = attribute_names[reader->at];
+    struct script_place const place = place_of(reader);
+    for (const char *const *at = reader->attributes; *at != NULL; at += 2) {
+        const char *nearest = name_nearest(*at, names);
+        if (strcmp(nearest, *at) != 0)
+            return script_refuse(reader->path, place, STATUS_INVALID, reader->reterr,
+                                 "%s has no attribute \"%.40s\"; the nearest is %s",
+                                 element_names[reader->at], *at, nearest);
+    }
+    for (uint32_t i = 0; i < required_counts[reader->at]; i++)
+        if (value_of(reader, names[i]) == NULL)
+            return script_refuse(reader->path, place, STATUS_INVALID, reader->reterr,
+                                 "%s lacks its attribute \"%s\"", element_names[reader->at],
+                                 names[i]);
+    return STATUS_OK;
+}
+
+/* A number that must be there. */
+static enum status number_of(const struct reader *reader, const char *name, int64_t least,
+                             int64_t most, int64_t *ret_number)
+{
+    const char *const text = value_of(reader, name);
+    const char *at = text + (*text == '-');
+    int64_t number = 0;
+    for (; *at >= '0' && *at <= '9' && number <= UINT32_MAX; at++)
+        number = 10 * number + (*at - '0');
+    if (at == text + (*text == '-') || (*at != '\0' && (*at < '0' || *at > '9')))
+        return script_refuse(reader->path, place_of(reader), STATUS_INVALID, reader->reterr,
+                             "%s=\"%.40s\" of %s is not a number", name, text,
+                             element_names[reader->at]);
+    if (*text == '-') number = -number;
+    if (number < least || number > most)
+        return script_refuse(reader->path, place_of(reader), STATUS_INVALID, reader->reterr,
+                             "%s=\"%.40s\" of %s is not between %lld and %lld", name, text,
+                             element_names[reader->at], (long long)least, (long long)most);
+    *ret_number = number;
+    return STATUS_OK;
+}
+
+/* Which of the names an attribute is. */
+static enum status word_of(const struct reader *reader, const char *name, const char *const *words,
+                           uint32_t *ret_index)
+{
+    const char *const text = value_of(reader, name);
+    for (uint32_t i = 0; words[i] != NULL; i++)
+        if (strcmp(words[i], text) == 0) {
+            *ret_index = i;
+            return STATUS_OK;
+        }
+    return script_refuse(reader->path, place_of(reader), STATUS_INVALID, reader->reterr,
+                         "%s=\"%.40s\" of %s is not known; the nearest is \"%s\"", name, text,
+                         element_names[reader->at], name_nearest(text, words));
+}
+
+/* The next of those that are numbered from 0 in the order of the file. */
+static enum status order_of(const struct reader *reader, const char *name, uint32_t expected)
+{
+    int64_t number = 0;
+    STATUS_TRY(number_of(reader, name, 0, UINT32_MAX, &number));
+    if (number == expected) return STATUS_OK;
+    return script_refuse(reader->path, place_of(reader), STATUS_INVALID, reader->reterr,
+                         "%s=\"%lld\" of %s comes where %u is expected", name, (long long)number,
+                         element_names[reader->at], expected);
+}
+
+static enum status collective_of(const struct reader *reader, enum collective_kind *ret_kind)
+{
+    static const char *const names[] = {"allreduce",      "allgather", "reducescatter",
+                                        "reduce_scatter", "alltoall",  NULL};
+    static const enum collective_kind kinds[] = {COLLECTIVE_ALL_REDUCE, COLLECTIVE_ALL_GATHER,
+                                                 COLLECTIVE_REDUCE_SCATTER,
+                                                 COLLECTIVE_REDUCE_SCATTER, COLLECTIVE_ALL_TO_ALL};
+    const char *const text = value_of(reader, "coll");
+    for (uint32_t i = 0; names[i] != NULL; i++)
+        if (strcmp(names[i], text) == 0) {
+            *ret_kind = kinds[i];
+            return STATUS_OK;
+        }
+    return script_refuse(reader->path, place_of(reader), STATUS_UNSUPPORTED, reader->reterr,
+                         "coll=\"%.40s\" is not modelled; allreduce, allgather, reduce_scatter and "
+                         "alltoall are, and the nearest is %s",
+                         text, name_nearest(text, names));
+}
+
+static enum status algo_read(struct reader *reader)
+{
+    static const char *const protocols[] = {"Simple", "LL", "LL128", NULL};
+    struct script *script = reader->script;
+    int64_t channels = 0, chunks = 0, ranks = 0, in_place = 0;
+    uint32_t protocol = 0;
+    if (strlen(value_of(reader, "name")) > SCRIPT_NAME_MAX || *value_of(reader, "name") == '\0')
+        return script_refuse(reader->path, place_of(reader), STATUS_INVALID, reader->reterr,
+                             "a name has from 1 to %d bytes", SCRIPT_NAME_MAX);
+    STATUS_TRY(word_of(reader, "proto", protocols, &protocol));
+    STATUS_TRY(number_of(reader, "nchannels", 1, SCRIPT_BLOCKS_MAX, &channels));
+    STATUS_TRY(number_of(reader, "nchunksperloop", 1, SCRIPT_CHUNKS_MAX, &chunks));
+    STATUS_TRY(number_of(reader, "ngpus", 2, SCRIPT_RANKS_MAX, &ranks));
+    STATUS_TRY(collective_of(reader, &script->kind));
+    STATUS_TRY(number_of(reader, "inplace", 0, 1, &in_place));
+    script->name = arena_text(reader->arena, value_of(reader, "name"));
+    if (script->name == NULL)
+        return error_set(reader->reterr, STATUS_NO_MEMORY, reader->path, "no memory for a name");
+    script->protocol = protocols[protocol];
+    script->channel_count = (uint32_t)channels;
+    script->chunk_count = (uint32_t)chunks;
+    script->in_place = in_place == 1;
+    if (ranks != script->rank_count)
+        return script_refuse(reader->path, place_of(reader), STATUS_INVALID, reader->reterr,
+                             "ngpus=\"%lld\", but the file has %u gpu elements", (long long)ranks,
+                             script->rank_count);
+    if (script->kind != COLLECTIVE_ALL_REDUCE && chunks % ranks != 0)
+        return script_refuse(reader->path, place_of(reader), STATUS_INVALID, reader->reterr,
+                             "nchunksperloop=\"%lld\" is not a multiple of the %lld GPUs, each of "
+                             "which has a part of the buffer",
+                             (long long)chunks, (long long)ranks);
+    return STATUS_OK;
+}
+
+static enum status gpu_read(struct reader *reader)
+{
+    static const char *const names[] = {"i_chunks", "o_chunks", "s_chunks"};
+    uint32_t const index = reader->count[ELEMENT_GPU];
+    struct script_gpu *gpu = &reader->script->gpu[index];
+    STATUS_TRY(order_of(reader, "id", index));
+    for (uint32_t i = 0; i < SCRIPT_BUFFER_COUNT; i++) {
+        int64_t chunks = 0;
+        int64_t const most = i == SCRIPT_SCRATCH ? SCRIPT_CHUNKS_MAX : reader->script->chunk_count;
+        STATUS_TRY(number_of(reader, names[i], 0, most, &chunks));
+        gpu->chunks[i] = (uint32_t)chunks;
+    }
+    gpu->block_first = reader->count[ELEMENT_TB];
+    gpu->place = place_of(reader);
+    return STATUS_OK;
+}
+
+static enum status tb_read(struct reader *reader)
+{
+    struct script *script = reader->script;
+    uint32_t const index = reader->count[ELEMENT_TB];
+    uint32_t const gpu = reader->count[ELEMENT_GPU] - 1;
+    int64_t to = 0, from = 0, channel = 0;
+    int64_t const last = script->rank_count - 1;
+    STATUS_TRY(order_of(reader, "id", script->gpu[gpu].block_count));
+    STATUS_TRY(number_of(reader, "send", -1, last, &to));
+    STATUS_TRY(number_of(reader, "recv", -1, last, &from));
+    STATUS_TRY(number_of(reader, "chan", to < 0 && from < 0 ? -1 : 0, script->channel_count - 1,
+                         &channel));
+    if (to == gpu || from == gpu)
+        return script_refuse(reader->path, place_of(reader), STATUS_INVALID, reader->reterr,
+                             "GPU %u is its own peer; a step of type cpy copies", gpu);
+    script->block[index] = (struct script_block){
+        .gpu = gpu,
+        .id = script->gpu[gpu].block_count++,
+        .to = to < 0 ? script_none : (uint32_t)to,
+        .from = from < 0 ? script_none : (uint32_t)from,
+        .channel = (uint32_t)channel,
+        .step_first = reader->count[ELEMENT_STEP],
+        .receiver = script_none,
+        .sender = script_none,
+        .place = place_of(reader),
+    };
+    return STATUS_OK;
+}
+
+/* Chunks that a step uses lie in its buffer. */
+static enum status chunks_check(const struct reader *reader, const char *name, uint32_t buffer,
+                                int64_t first, int64_t count)
+{
+    const struct script *script = reader->script;
+    uint32_t const gpu = reader->count[ELEMENT_GPU] - 1;
+    uint32_t has = script->gpu[gpu].chunks[buffer];
+    uint32_t whole = has;
+    if (buffer == SCRIPT_INPUT) whole = script_input_chunks(script);
+    if (buffer == SCRIPT_OUTPUT) whole = script_output_chunks(script);
+    has = whole < has ? whole : has;
+    if (first >= 0 && first + count <= has) return STATUS_OK;
+    return script_refuse(reader->path, place_of(reader), STATUS_INVALID, reader->reterr,
+                         "%s=\"%lld\" with cnt=\"%lld\" is outside buffer %s of GPU %u, which has "
+                         "%u chunks",
+                         name, (long long)first, (long long)count, script_buffer_names[buffer], gpu,
+                         has);
+}
+
+static enum status step_read(struct reader *reader)
+{
+    struct script *script = reader->script;
+    struct script_step *step = &script->step[reader->count[ELEMENT_STEP]];
+    struct script_block *block = &script->block[reader->count[ELEMENT_TB] - 1];
+    uint32_t type = 0, from = 0, to = 0;
+    int64_t source = 0, destination = 0, count = 0, depid = 0, deps = 0, tells = 0;
+    if (block->step_count == SCRIPT_BLOCK_STEPS_MAX)
+        return script_refuse(reader->path, place_of(reader), STATUS_LIMIT, reader->reterr,
+                             "a threadblock of more than %d steps", SCRIPT_BLOCK_STEPS_MAX);
+    STATUS_TRY(order_of(reader, "s", block->step_count));
+    STATUS_TRY(word_of(reader, "type", script_type_names, &type));
+    STATUS_TRY(word_of(reader, "srcbuf", script_buffer_names, &from));
+    STATUS_TRY(word_of(reader, "dstbuf", script_buffer_names, &to));
+    STATUS_TRY(number_of(reader, "srcoff", -1, SCRIPT_CHUNKS_MAX, &source));
+    STATUS_TRY(number_of(reader, "dstoff", -1, SCRIPT_CHUNKS_MAX, &destination));
+    STATUS_TRY(number_of(reader, "cnt", type == SCRIPT_NOP ? 0 : 1, SCRIPT_CHUNKS_MAX, &count));
+    STATUS_TRY(number_of(reader, "depid", -1, SCRIPT_STEPS_MAX, &depid));
+    STATUS_TRY(number_of(reader, "deps", -1, SCRIPT_STEPS_MAX, &deps));
+    STATUS_TRY(number_of(reader, "hasdep", 0, 1, &tells));
+    if (script_type_reads(type)) STATUS_TRY(chunks_check(reader, "srcoff", from, source, count));
+    if (script_type_writes(type))
+        STATUS_TRY(chunks_check(reader, "dstoff", to, destination, count));
+    if ((script_type_sends(type) && block->to == script_none) ||
+        (script_type_receives(type) && block->from == script_none))
+        return script_refuse(reader->path, place_of(reader), STATUS_INVALID, reader->reterr,
+                             "a step of type %s in a threadblock whose %s is -1",
+                             script_type_names[type],
+                             script_type_sends(type) && block->to == script_none ? "send" : "recv");
+    *step = (struct script_step){
+        .type = (uint8_t)type,
+        .from = (uint8_t)from,
+        .to = (uint8_t)to,
+        .tells = tells == 1,
+        .source = (uint32_t)source,
+        .destination = (uint32_t)destination,
+        .count = (uint32_t)count,
+        .block = reader->count[ELEMENT_TB] - 1,
+        .after_block = (int32_t)depid,
+        .after_step = (int32_t)deps,
+        .after = script_none,
+        .place = place_of(reader),
+    };
+    block->step_count++;
+    return STATUS_OK;
+}
+
+/* Elements stand in one another in one order only. */
+static enum status nesting_check(const struct reader *reader, const char *name,
+                                 enum element *ret_element)
+{
+    struct script_place const place = place_of(reader);
+    uint32_t element = 0;
+    while (element < ELEMENT_COUNT && strcmp(element_names[element], name) != 0) element++;
+    if (element == ELEMENT_COUNT && strcmp(name, "op") == 0)
+        return script_refuse(reader->path, place, STATUS_UNSUPPORTED, reader->reterr,
+                             "\"op\" is of a dialect that names one buffer a step and does not say "
+                             "where copies come from; write the file with step elements (msccl: "
+                             "old_format=True)");
+    if (element == ELEMENT_COUNT)
+        return script_refuse(reader->path, place, STATUS_INVALID, reader->reterr,
+                             "there is no element \"%.40s\"; the nearest is %s", name,
+                             name_nearest(name, element_names));
+    if (element != reader->depth) {
+        const char *const inside = element == 0 ? "nothing" : element_names[element - 1];
+        return script_refuse(reader->path, place, STATUS_INVALID, reader->reterr,
+                             "%s stands inside %s, and not here", name, inside);
+    }
+    *ret_element = (enum element)element;
+    return STATUS_OK;
+}
+
+static enum status element_read(struct reader *reader, const char *name)
+{
+    static const uint32_t most[ELEMENT_COUNT] = {
+        1, SCRIPT_RANKS_MAX, SCRIPT_RANKS_MAX * SCRIPT_BLOCKS_MAX, SCRIPT_STEPS_MAX};
+    STATUS_TRY(nesting_check(reader, name, &reader->at));
+    if (!reader->fills) {
+        if (reader->count[reader->at] == most[reader->at])
+            return script_refuse(reader->path, place_of(reader), STATUS_LIMIT, reader->reterr,
+                                 "more than %u %s elements", most[reader->at], name);
+        return attributes_check(reader);
+    }
+    switch (reader->at) {
+    case ELEMENT_ALGO:
+        return algo_read(reader);
+    case ELEMENT_GPU:
+        return gpu_read(reader);
+    case ELEMENT_TB:
+        return tb_read(reader);
+    case ELEMENT_STEP:
+        return step_read(reader);
+    case ELEMENT_COUNT:
+        break;
+    }
+    return STATUS_OK;
+}
+
+static void XMLCALL on_start(void *owner, const XML_Char *name, const XML_Char **attributes)
+{
+    struct reader *reader = owner;
+    if (reader->status != STATUS_OK) return;
+    reader->attributes = (const char *const *)attributes;
+    enum status const status = element_read(reader, name);
+    if (status != STATUS_OK) {
+        fail(reader, status);
+        return;
+    }
+    reader->count[reader->at]++;
+    reader->depth++;
+}
+
+static void XMLCALL on_end(void *owner, const XML_Char *name)
+{
+    struct reader *reader = owner;
+    (void)name;
+    if (reader->status == STATUS_OK) reader->depth--;
+}
+
+static void XMLCALL on_text(void *owner, const XML_Char *text, int length)
+{
+    struct reader *reader = owner;
+    if (reader->status != STATUS_OK) return;
+    for (int i = 0; i < length; i++) {
+        if (strchr(" \t\r\n", text[i]) != NULL && text[i] != '\0') continue;
+        fail(reader, script_refuse(reader->path, place_of(reader), STATUS_INVALID, reader->reterr,
+                                   "text between elements; everything stands in attributes"));
+        return;
+    }
+}
+
+static void XMLCALL on_doctype(void *owner, const XML_Char *name, const XML_Char *system,
+                               const XML_Char *public, int has_subset)
+{
+    struct reader *reader = owner;
+    (void)name;
+    (void)system;
+    (void)public;
+    (void)has_subset;
+    if (reader->status != STATUS_OK) return;
+    fail(reader, script_refuse(reader->path, place_of(reader), STATUS_UNSUPPORTED, reader->reterr,
+                               "a document type, which no script needs"));
+}
+
+/* Goes through the text once. */
+static enum status pass(struct reader *reader, const char *text, uint64_t text_bytes)
+{
+    reader->parser = XML_ParserCreate(NULL);
+    if (reader->parser == NULL)
+        return error_set(reader->reterr, STATUS_NO_MEMORY, reader->path, "no memory to read XML");
+    memset(reader->count, 0, sizeof reader->count);
+    reader->depth = 0;
+    XML_SetUserData(reader->parser, reader);
+    XML_SetElementHandler(reader->parser, on_start, on_end);
+    XML_SetCharacterDataHandler(reader->parser, on_text);
+    XML_SetStartDoctypeDeclHandler(reader->parser, on_doctype);
+    if (XML_Parse(reader->parser, text, (int)text_bytes, 1) != XML_STATUS_OK &&
+        reader->status == STATUS_OK)
+        reader->status =
+            script_refuse(reader->path, place_of(reader), STATUS_INVALID, reader->reterr,
+                          "not XML: %s", XML_ErrorString(XML_GetErrorCode(reader->parser)));
+    XML_ParserFree(reader->parser);
+    return reader->status;
+}
+
+static enum status memory_take(struct reader *reader)
+{
+    struct script *script = reader->script;
+    void *memory = NULL;
+    script->rank_count = reader->count[ELEMENT_GPU];
+    script->block_count = reader->count[ELEMENT_TB];
+    script->step_count = reader->count[ELEMENT_STEP];
+    STATUS_TRY(
+        arena_try(reader->arena, script->rank_count, sizeof *script->gpu, &memory, reader->reterr));
+    script->gpu = memory;
+    STATUS_TRY(arena_try(reader->arena, script->block_count, sizeof *script->block, &memory,
+                         reader->reterr));
+    script->block = memory;
+    STATUS_TRY(arena_try(reader->arena, script->step_count, sizeof *script->step, &memory,
+                         reader->reterr));
+    script->step = memory;
+    return STATUS_OK;
+}
+
+enum status script_read(struct arena *arena, const char *path, const char *text,
+                        uint64_t text_bytes, const struct script **ret_script, struct error *reterr)
+{
+    void *memory = NULL;
+    if (text_bytes > text_bytes_max)
+        return error_set(reterr, STATUS_LIMIT, path, "has more than %llu bytes",
+                         (unsigned long long)text_bytes_max);
+    STATUS_TRY(arena_try(arena, 1, sizeof(struct script), &memory, reterr));
+    struct reader reader = {
+        .path = path, .arena = arena, .script = memory, .reterr = reterr, .status = STATUS_OK};
+    STATUS_TRY(pass(&reader, text, text_bytes));
+    STATUS_TRY(memory_take(&reader));
+    reader.fills = true;
+    STATUS_TRY(pass(&reader, text, text_bytes));
+    STATUS_TRY(script_link(arena, path, reader.script, reterr));
+    *ret_script = reader.script;
+    return STATUS_OK;
+}

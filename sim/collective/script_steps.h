@@ -1,0 +1,138 @@
+/*
+ * script_steps.h: what a script is made of, for the files that read, link and prove it.
+ */
+#ifndef SIM_COLLECTIVE_SCRIPT_STEPS_H
+#define SIM_COLLECTIVE_SCRIPT_STEPS_H
+
+#include "sim/collective/script.h"
+
+enum {
+    SCRIPT_RANKS_MAX = 64, /* Sets of ranks are words. */
+    SCRIPT_BLOCKS_MAX = 1024,
+    SCRIPT_BLOCK_STEPS_MAX = 65535,
+    SCRIPT_STEPS_MAX = 1 << 20,
+    SCRIPT_CHUNKS_MAX = 65536,
+    SCRIPT_NAME_MAX = 128,
+};
+static const uint32_t script_none = UINT32_MAX;
+
+enum script_type {
+    SCRIPT_NOP,
+    SCRIPT_SEND,
+    SCRIPT_RECEIVE,
+    SCRIPT_RECEIVE_COPY_SEND,
+    SCRIPT_RECEIVE_REDUCE_SEND,
+    SCRIPT_RECEIVE_REDUCE_COPY,
+    SCRIPT_RECEIVE_REDUCE_COPY_SEND,
+    SCRIPT_COPY,
+    SCRIPT_REDUCE,
+};
+
+enum script_buffer { SCRIPT_INPUT, SCRIPT_OUTPUT, SCRIPT_SCRATCH, SCRIPT_BUFFER_COUNT };
+
+/* Where something stands in the file, from 1. */
+struct script_place {
+    uint32_t line;
+    uint32_t column;
+};
+
+struct script_gpu {
+    uint32_t chunks[SCRIPT_BUFFER_COUNT];
+    uint32_t block_first;
+    uint32_t block_count;
+    struct script_place place;
+};
+
+struct script_block {
+    uint32_t gpu;
+    uint32_t id;       /* In its GPU. */
+    uint32_t to, from; /* GPUs, or script_none. */
+    uint32_t channel;
+    uint32_t step_first;
+    uint32_t step_count;
+    uint32_t send_first; /* In script.send. */
+    uint32_t send_count;
+    uint32_t receive_first;
+    uint32_t receive_count;
+    uint32_t receiver; /* Of its messages: a threadblock, or script_none; */
+    uint32_t sender;   /* and of what it receives. */
+    uint32_t send_lane, receive_lane;
+    struct script_place place;
+};
+
+struct script_step {
+    uint8_t type;     /* enum script_type */
+    uint8_t from, to; /* enum script_buffer */
+    bool tells;       /* Others may wait for it. */
+    uint32_t source;  /* Chunks of those buffers, where the type uses them. */
+    uint32_t destination;
+    uint32_t count;
+    uint32_t block;
+    int32_t after_block; /* As the file has them: -1: none. */
+    int32_t after_step;
+    uint32_t after;      /* The step that it waits for, or script_none. */
+    uint32_t sends;      /* Of its threadblock, up to and with it; */
+    uint32_t receives;   /* the same. */
+    uint32_t wait_first; /* In script.wait; of steps that send. */
+    uint32_t wait_count;
+    struct script_place place;
+};
+
+static inline bool script_type_sends(uint32_t type)
+{
+    return type == SCRIPT_SEND || type == SCRIPT_RECEIVE_COPY_SEND ||
+           type == SCRIPT_RECEIVE_REDUCE_SEND || type == SCRIPT_RECEIVE_REDUCE_COPY_SEND;
+}
+
+static inline bool script_type_receives(uint32_t type)
+{
+    return type != SCRIPT_NOP && type != SCRIPT_SEND && type != SCRIPT_COPY &&
+           type != SCRIPT_REDUCE;
+}
+
+/* Whether it reads the buffer that srcbuf names. */
+static inline bool script_type_reads(uint32_t type)
+{
+    return type == SCRIPT_SEND || type == SCRIPT_RECEIVE_REDUCE_SEND ||
+           type == SCRIPT_RECEIVE_REDUCE_COPY || type == SCRIPT_RECEIVE_REDUCE_COPY_SEND ||
+           type == SCRIPT_COPY || type == SCRIPT_REDUCE;
+}
+
+/* Whether it writes the buffer that dstbuf names. */
+static inline bool script_type_writes(uint32_t type)
+{
+    return type != SCRIPT_NOP && type != SCRIPT_SEND && type != SCRIPT_RECEIVE_REDUCE_SEND;
+}
+
+/* Chunks that a rank has of the input, or of the output. */
+static inline uint32_t script_input_chunks(const struct script *script)
+{
+    bool const part = script->kind == COLLECTIVE_ALL_GATHER;
+    return part ? script->chunk_count / script->rank_count : script->chunk_count;
+}
+
+static inline uint32_t script_output_chunks(const struct script *script)
+{
+    bool const part = script->kind == COLLECTIVE_REDUCE_SCATTER;
+    return part ? script->chunk_count / script->rank_count : script->chunk_count;
+}
+
+extern const char *const script_type_names[];   /* By enum script_type, and NULL. */
+extern const char *const script_buffer_names[]; /* The same. */
+
+enum status script_refuse(const char *path, struct script_place place, enum status status,
+                          struct error *reterr, const char *format, ...)
+    __attribute__((format(printf, 5, 6)));
+
+/* Joins senders and receivers, finds what steps wait for, and gives connections their lanes. */
+enum status script_link(struct arena *arena, const char *path, struct script *script,
+                        struct error *reterr);
+enum status script_lanes(struct arena *arena, const char *path, struct script *script,
+                         struct error *reterr);
+
+/* Plays it: the clocks say, by step and threadblock, how many steps of that one are surely done
+ * when this one is, itself included. They lie in `scratch`. */
+enum status script_prove(struct arena *scratch, const char *path, const struct script *script,
+                         uint16_t **ret_clocks, struct error *reterr);
+
+#endif

@@ -163,24 +163,38 @@ static enum status collective_of(const struct reader *reader, enum collective_ki
                          text, name_nearest(text, names));
 }
 
+/* Reports have names without commas, quotes and the like: such become underscores. */
+static enum status name_read(const struct reader *reader)
+{
+    static const char plain[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789"
+                                "_-.+()=";
+    const char *const text = value_of(reader, "name");
+    size_t const length = strlen(text);
+    if (length < 1 || length > SCRIPT_NAME_MAX)
+        return script_refuse(reader->path, place_of(reader), STATUS_INVALID, reader->reterr,
+                             "a name has from 1 to %d bytes", SCRIPT_NAME_MAX);
+    char *name = arena_text(reader->arena, text);
+    if (name == NULL)
+        return error_set(reader->reterr, STATUS_NO_MEMORY, reader->path, "no memory for a name");
+    for (size_t i = 0; i < length; i++)
+        if (strchr(plain, name[i]) == NULL) name[i] = '_';
+    reader->script->name = name;
+    return STATUS_OK;
+}
+
 static enum status algo_read(struct reader *reader)
 {
     static const char *const protocols[] = {"Simple", "LL", "LL128", NULL};
     struct script *script = reader->script;
     int64_t channels = 0, chunks = 0, ranks = 0, in_place = 0;
     uint32_t protocol = 0;
-    if (strlen(value_of(reader, "name")) > SCRIPT_NAME_MAX || *value_of(reader, "name") == '\0')
-        return script_refuse(reader->path, place_of(reader), STATUS_INVALID, reader->reterr,
-                             "a name has from 1 to %d bytes", SCRIPT_NAME_MAX);
     STATUS_TRY(word_of(reader, "proto", protocols, &protocol));
     STATUS_TRY(number_of(reader, "nchannels", 1, SCRIPT_BLOCKS_MAX, &channels));
     STATUS_TRY(number_of(reader, "nchunksperloop", 1, SCRIPT_CHUNKS_MAX, &chunks));
     STATUS_TRY(number_of(reader, "ngpus", 2, SCRIPT_RANKS_MAX, &ranks));
     STATUS_TRY(collective_of(reader, &script->kind));
     STATUS_TRY(number_of(reader, "inplace", 0, 1, &in_place));
-    script->name = arena_text(reader->arena, value_of(reader, "name"));
-    if (script->name == NULL)
-        return error_set(reader->reterr, STATUS_NO_MEMORY, reader->path, "no memory for a name");
+    STATUS_TRY(name_read(reader));
     script->protocol = protocols[protocol];
     script->channel_count = (uint32_t)channels;
     script->chunk_count = (uint32_t)chunks;

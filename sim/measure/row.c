@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "sim/base/arena.h"
-
+#include "sim/collective/script.h"
 #include "sim/roofline/collective_bound.h"
 
 static const double ps_per_s = 1e12;
@@ -73,6 +73,26 @@ static enum status protocol_choose(struct arena *arena, const struct choose_ques
     return STATUS_OK;
 }
 
+/* A script is played as it is, with a protocol where one is asked for or the profile has them. */
+static enum status script_choose(const struct choose_question *asked,
+                                 const struct row_question *question, const char *where,
+                                 struct row_choice *choice, struct error *reterr)
+{
+    const struct script *script = question->script;
+    choice->request = asked->request;
+    choice->request.script = script;
+    (void)snprintf(choice->candidate.algorithm, sizeof choice->candidate.algorithm, "%s",
+                   script->name);
+    if (!question->protocols) return STATUS_OK;
+    choice->candidate.protocol = question->protocol;
+    if (question->protocol == PROTOCOL_NONE)
+        STATUS_TRY(protocol_find(script->protocol, where, &choice->candidate.protocol, reterr));
+    struct protocol_use const use = {asked->machine, &asked->request.group, asked->request.kind,
+                                     script->name, asked->request.size_bytes};
+    return protocol_make(&use, choice->candidate.protocol, where, &choice->request.protocol,
+                         reterr);
+}
+
 enum status row_choose(struct arena *arena, const struct row_question *question,
                        uint64_t size_bytes, const char *algorithm, const char *where,
                        const struct row_choice **ret_choice, struct error *reterr)
@@ -85,6 +105,8 @@ enum status row_choose(struct arena *arena, const struct row_question *question,
     if (question->operation == OPERATION_SENDRECV) {
         choice->request = asked.request; /* There is one way only. */
         if (!is_auto) choice->request.algorithm = algorithm;
+    } else if (question->script != NULL) {
+        STATUS_TRY(script_choose(&asked, question, where, choice, reterr));
     } else if (is_auto) {
         void *memory = NULL;
         STATUS_TRY(arena_try(arena, 1, sizeof(struct choose_ranking), &memory, reterr));
@@ -181,8 +203,8 @@ void row_fill(const struct row_question *question, uint64_t size_bytes,
         .bound_by = bound.bound_by,
         .bound_where = bound.where,
     };
-    collective_estimate(question->machine, plan, &estimate);
-    ret_row->estimate_s = estimate.time_s;
+    if (plan->script == NULL) collective_estimate(question->machine, plan, &estimate);
+    ret_row->estimate_s = plan->script == NULL ? estimate.time_s : 0;
     ret_row->protocol = choice->candidate.protocol;
     if (choice->ranking != NULL) runners_fill(choice->ranking, ret_row);
     (void)snprintf(ret_row->algorithm, sizeof ret_row->algorithm, "%s", plan->algorithm);

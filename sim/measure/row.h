@@ -20,9 +20,10 @@ struct row_question {
     char axes[MEASURE_AXES_BYTES]; /* The group as text. */
     enum format format;
     uint32_t root;
-    bool protocols;            /* NCCL's compete, ... */
-    enum protocol protocol;    /* ... or only this one; PROTOCOL_NONE: all. */
-    const struct tuner *tuner; /* For "auto"; or NULL. */
+    bool protocols;              /* NCCL's compete, ... */
+    enum protocol protocol;      /* ... or only this one; PROTOCOL_NONE: all. */
+    const struct tuner *tuner;   /* For "auto"; or NULL. */
+    const struct script *script; /* Played instead of an algorithm; or NULL. */
 };
 
 /* What is played for one size. In an arena: the request points at the candidate's name. */
@@ -49,7 +50,7 @@ struct row {
     uint64_t count;
     char algorithm[PLAN_ALGORITHM_SIZE]; /* That was played. */
     enum protocol protocol;
-    double estimate_s;                         /* By closed forms (sim/choose/estimate.h). */
+    double estimate_s; /* By closed forms (sim/choose/estimate.h); 0: a script. */
     struct row_runner runner[ROW_RUNNERS_MAX]; /* Behind the one that "auto" took. */
     uint32_t runner_count;
     uint32_t tuner_line; /* Whose rule decided; 0: none. */

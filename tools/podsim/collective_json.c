@@ -65,7 +65,7 @@ static void put_row(struct json_writer *json, const struct collective_study *stu
     put_real(json, "strict_s", row->strict_s);
     put_text(json, "bound_by", row->bound_by);
     put_text(json, "bound_where", row->bound_where);
-    put_real(json, "estimate_s", row->estimate_s);
+    if (row->estimate_s > 0) put_real(json, "estimate_s", row->estimate_s);
     if (row->tuner_line > 0) put_count(json, "tuner_line", row->tuner_line);
     put_runners(json, row);
     if (study->member_count > 1) {

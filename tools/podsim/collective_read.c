@@ -11,6 +11,7 @@ const struct option collective_options[] = {
     {"-f", "FACTOR", "from one size to the next (2)", false},
     {"-i", "SIZE", "from one size to the next, added", false},
     {"--algorithm", "NAMES", "auto (if left out), or names with commas between", false},
+    {"--xml", "FILE", "an algorithm in MSCCL's XML: proved, then played; --op follows", false},
     {"--runners-up", NULL, "play what auto did not take, too", false},
     {"--concurrent", "N|LIST", "so many at once, or beside it OP@AXES[:SIZE] ...", true},
     {"--json", "FILE", "write the rows as JSON; - is standard output", false},
@@ -54,6 +55,7 @@ static enum status member_read(struct collective_study *study, char *text, struc
         measure_group(&study->asked.machine, axes, "--concurrent", &member.question.group, reterr));
     (void)measure_group_text(&study->asked.machine, &member.question.group, member.question.axes);
     member.question.root = 0;
+    member.question.script = NULL;
     return member_add(study, &member, reterr);
 }
 

@@ -7,7 +7,10 @@
 
 #include "sim/base/arena.h"
 #include "sim/base/name.h"
+#include "sim/collective/script.h"
 #include "sim/scenario/scenario.h"
+
+enum { TUNER_BYTES_MAX = 1 << 20, SCRIPT_BYTES_MAX = 1 << 26 };
 
 static enum status need(const struct options *options, const char *name, const char *example,
                         const char **ret_value, struct error *reterr)
@@ -110,41 +113,101 @@ static enum status protocol_read(const struct options *options, struct question 
     return STATUS_OK;
 }
 
-static enum status tuner_load(const struct options *options, struct question *question,
-                              struct error *reterr)
+/* A whole file of at most so many bytes. */
+static enum status file_load(struct arena *arena, const char *path, uint64_t bytes_max,
+                             char **ret_text, uint64_t *ret_bytes, struct error *reterr)
 {
-    enum { FILE_BYTES_MAX = 1024 * 1024 };
-    const char *path = options_value(options, "--tuner");
-    if (path == NULL) return STATUS_OK;
     void *memory = NULL;
-    STATUS_TRY(arena_try(question->arena, FILE_BYTES_MAX + 1, 1, &memory, reterr));
+    STATUS_TRY(arena_try(arena, bytes_max + 1, 1, &memory, reterr));
     FILE *file = fopen(path, "rb");
     if (file == NULL)
         return error_set(reterr, STATUS_IO, path, "cannot be read: %s", strerror(errno));
-    size_t const size = fread(memory, 1, FILE_BYTES_MAX + 1, file);
+    size_t const size = fread(memory, 1, (size_t)bytes_max + 1, file);
     bool const failed = ferror(file) != 0;
     (void)fclose(file);
     if (failed) return error_set(reterr, STATUS_IO, path, "cannot be read");
-    if (size > FILE_BYTES_MAX)
-        return error_set(reterr, STATUS_LIMIT, path, "has more than %d bytes", FILE_BYTES_MAX);
-    STATUS_TRY(tuner_read(question->arena, path, memory, size, &question->tuner, reterr));
+    if (size > bytes_max)
+        return error_set(reterr, STATUS_LIMIT, path, "has more than %llu bytes",
+                         (unsigned long long)bytes_max);
+    *ret_text = memory;
+    *ret_bytes = size;
+    return STATUS_OK;
+}
+
+static enum status tuner_load(const struct options *options, struct question *question,
+                              struct error *reterr)
+{
+    const char *path = options_value(options, "--tuner");
+    char *text = NULL;
+    uint64_t size = 0;
+    if (path == NULL) return STATUS_OK;
+    STATUS_TRY(file_load(question->arena, path, TUNER_BYTES_MAX, &text, &size, reterr));
+    STATUS_TRY(tuner_read(question->arena, path, text, size, &question->tuner, reterr));
     question->row.tuner = &question->tuner;
     return STATUS_OK;
+}
+
+/* An algorithm out of a file, which says what operation it is. */
+static enum status script_load(const struct options *options, struct question *question,
+                               struct error *reterr)
+{
+    static const char *const others[] = {"--algorithm", "--tuner"};
+    const char *path = options_value(options, "--xml");
+    char *text = NULL;
+    uint64_t size = 0;
+    for (uint32_t i = 0; i < sizeof others / sizeof *others; i++)
+        if (options_value(options, others[i]) != NULL)
+            return error_set(reterr, STATUS_INVALID, others[i],
+                             "chooses an algorithm, and --xml gives one; leave one of them out");
+    STATUS_TRY(file_load(question->arena, path, SCRIPT_BYTES_MAX, &text, &size, reterr));
+    STATUS_TRY(script_read(question->arena, path, text, size, &question->row.script, reterr));
+    for (uint32_t i = 0; i < OPERATION_COUNT; i++)
+        if (operation_kind((enum operation)i) == question->row.script->kind)
+            question->row.operation = (enum operation)i;
+    return STATUS_OK;
+}
+
+/* Which collective: --op, or what the file of --xml is. */
+static enum status operation_read(const struct options *options, struct question *question,
+                                  struct error *reterr)
+{
+    const char *name = options_value(options, "--op");
+    enum operation asked = OPERATION_COUNT;
+    if (name != NULL) STATUS_TRY(operation_find(name, "--op", &asked, reterr));
+    if (options_value(options, "--xml") == NULL) {
+        STATUS_TRY(need(options, "--op", "all_reduce", &name, reterr));
+        question->row.operation = asked;
+        return STATUS_OK;
+    }
+    STATUS_TRY(script_load(options, question, reterr));
+    if (name == NULL || asked == question->row.operation) return STATUS_OK;
+    return error_set(reterr, STATUS_INVALID, "--op", "%s, but the algorithm of --xml is an %s",
+                     name, operation_name(question->row.operation));
+}
+
+static enum status ranks_check(const struct question *question, struct error *reterr)
+{
+    const struct script *script = question->row.script;
+    uint64_t const ranks = group_rank_count(&question->row.group);
+    if (script == NULL || ranks == script->rank_count) return STATUS_OK;
+    return error_set(reterr, STATUS_INVALID, "--xml",
+                     "\"%.60s\" is for %u GPUs, and the group has %llu ranks; --axes names other "
+                     "groups of a machine",
+                     script->name, script->rank_count, (unsigned long long)ranks);
 }
 
 enum status question_read(const struct options *options, struct arena *arena,
                           struct question *ret_question, struct error *reterr)
 {
     struct question *question = ret_question;
-    const char *operation = NULL;
     *question = (struct question){.arena = arena};
-    STATUS_TRY(need(options, "--op", "all_reduce", &operation, reterr));
-    STATUS_TRY(operation_find(operation, "--op", &question->row.operation, reterr));
+    STATUS_TRY(operation_read(options, question, reterr));
     STATUS_TRY(machine_read(options, question, reterr));
     question->row.machine = &question->machine;
     STATUS_TRY(measure_group(&question->machine, options_value(options, "--axes"), "--axes",
                              &question->row.group, reterr));
     (void)measure_group_text(&question->machine, &question->row.group, question->row.axes);
+    STATUS_TRY(ranks_check(question, reterr));
     STATUS_TRY(algorithms_read(options, question, reterr));
     STATUS_TRY(format_read(options, &question->row.format, reterr));
     STATUS_TRY(root_read(options, question, reterr));

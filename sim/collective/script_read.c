@@ -399,9 +399,15 @@ static void XMLCALL on_text(void *owner, const XML_Char *text, int length)
 {
     struct reader *reader = owner;
     if (reader->status != STATUS_OK) return;
-    for (int i = 0; i < length; i++) {
-        if (strchr(" \t\r\n", text[i]) != NULL && text[i] != '\0') continue;
-        fail(reader, script_refuse(reader->path, place_of(reader), STATUS_INVALID, reader->reterr,
+    struct script_place place = place_of(reader);
+    for (int i = 0; i < length; i++, place.column++) {
+        if (text[i] == '\n') {
+            place.line++;
+            place.column = 0;
+            continue;
+        }
+        if (text[i] == ' ' || text[i] == '\t' || text[i] == '\r') continue;
+        fail(reader, script_refuse(reader->path, place, STATUS_INVALID, reader->reterr,
                                    "text between elements; everything stands in attributes"));
         return;
     }

@@ -6,6 +6,7 @@
 #include "sim/base/embed.h"
 #include "sim/base/json.h"
 #include "sim/base/quantity.h"
+#include "sim/collective/script.h"
 #include "sim/machine/chip_read.h"
 #include "sim/machine/machine.h"
 #include "sim/measure/sizes.h"
@@ -133,9 +134,24 @@ static void fuzz_machine(const char *text, struct fuzz_taken *taken)
     arena_destroy(arena);
 }
 
+/* What is accepted is proved once more, from what was kept. */
+static void fuzz_script(const char *text, uint64_t text_bytes, struct fuzz_taken *taken)
+{
+    struct error error = {0};
+    const struct script *script = NULL;
+    struct arena *arena = arena_create(memory_limit_bytes);
+    SIM_ASSERT(arena != NULL);
+    if (taken_or_explained(script_read(arena, "fuzz", text, text_bytes, &script, &error), &error)) {
+        SIM_ASSERT(script_check(script, "fuzz", &error) == STATUS_OK);
+        taken->scripts++;
+    }
+    arena_destroy(arena);
+}
+
 void fuzz_readers(const char *text, uint64_t text_bytes, struct fuzz_taken *taken)
 {
     char ended[4096];
+    if (text_bytes > 0 && text[0] == '<') fuzz_script(text, text_bytes, taken);
     fuzz_documents(text, text_bytes, taken);
     fuzz_scenario(text, text_bytes, taken);
     if (text_bytes >= sizeof ended) return;

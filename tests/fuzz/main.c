@@ -189,8 +189,26 @@ static bool value_find(uint64_t from, uint64_t *ret_begin, uint64_t *ret_end)
     return true;
 }
 
+/* The value of an attribute of XML. */
+static void mutate_attribute(void)
+{
+    static const char *const values[] = {"-1", "0", "1",   "2",   "3",   "65536",    "4294967296",
+                                         "s",  "r", "rrc", "rcs", "re",  "cpy",      "nop",
+                                         "i",  "o", "",    "LL",  "1e9", "allgather"};
+    const char *value = values[random_below(COUNT(values))];
+    uint64_t at = random_below(input_bytes);
+    while (at + 1 < input_bytes && (input[at] != '=' || input[at + 1] != '"')) at++;
+    uint64_t end = at + 2;
+    while (end < input_bytes && input[end] != '"') end++;
+    if (end < input_bytes) input_replace(at + 2, end, value, strlen(value));
+}
+
 static void mutate_value(void)
 {
+    if (input_bytes > 0 && input[0] == '<') {
+        mutate_attribute();
+        return;
+    }
     uint64_t begin = 0, end = 0;
     const char *token = tokens[random_below(COUNT(tokens))];
     if (value_find(random_below(input_bytes), &begin, &end))
@@ -305,15 +323,17 @@ int main(int argument_count, char **arguments)
         if (count == 1) (void)printf("%.*s\n", (int)input_bytes, input);
     }
     (void)printf("taken: %llu json, %llu scenarios, %llu machines, %llu meshes, %llu chips, "
-                 "%llu models, %llu settings, %llu quantities, %llu machine texts\n",
+                 "%llu models, %llu settings, %llu quantities, %llu machine texts, "
+                 "%llu scripts\n",
                  (unsigned long long)taken.json, (unsigned long long)taken.scenarios,
                  (unsigned long long)taken.machines, (unsigned long long)taken.meshes,
                  (unsigned long long)taken.chips, (unsigned long long)taken.models,
                  (unsigned long long)taken.settings, (unsigned long long)taken.quantities,
-                 (unsigned long long)taken.machine_texts);
+                 (unsigned long long)taken.machine_texts, (unsigned long long)taken.scripts);
     /* Every reader was entered and passed: else the mutator only tests the parser. */
     bool const reached = taken.json > 0 && taken.scenarios > 0 && taken.machines > 0 &&
                          taken.meshes > 0 && taken.chips > 0 && taken.models > 0 &&
-                         taken.settings > 0 && taken.quantities > 0 && taken.machine_texts > 0;
+                         taken.settings > 0 && taken.quantities > 0 && taken.machine_texts > 0 &&
+                         taken.scripts > 0;
     return count == 1 || reached ? 0 : 1;
 }

@@ -1,0 +1,361 @@
+/* Algorithms out of files: right ones are proved, wrong ones refused with what is wrong, and what
+ * the catalogue has too takes as long as there. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "sim/base/arena.h"
+#include "sim/base/text.h"
+#include "sim/collective/script.h"
+#include "sim/measure/row.h"
+#include "sim/scenario/scenario.h"
+
+static struct arena *arena;
+static struct text text;
+
+static int up(void **state)
+{
+    (void)state;
+    arena = arena_create(0);
+    return arena == NULL;
+}
+
+static int down(void **state)
+{
+    (void)state;
+    arena_destroy(arena);
+    return 0;
+}
+
+static void algo(const char *collective, uint32_t chunks, uint32_t ranks, bool in_place)
+{
+    text_add(&text,
+             "<algo name=\"test\" proto=\"Simple\" nchannels=\"1\" nchunksperloop=\"%u\" "
+             "ngpus=\"%u\" coll=\"%s\" inplace=\"%d\">\n",
+             chunks, ranks, collective, in_place);
+}
+
+static void gpu(uint32_t id, uint32_t inputs, uint32_t outputs, uint32_t scratch)
+{
+    text_add(&text, "<gpu id=\"%u\" i_chunks=\"%u\" o_chunks=\"%u\" s_chunks=\"%u\">\n", id, inputs,
+             outputs, scratch);
+}
+
+static void tb(uint32_t id, int32_t send, int32_t receive)
+{
+    text_add(&text, "<tb id=\"%u\" send=\"%d\" recv=\"%d\" chan=\"0\">\n", id, send, receive);
+}
+
+/* A step on one chunk; its buffers as "io": from the input to the output. */
+static void step(uint32_t number, const char *type, const char *buffers, uint32_t source,
+                 uint32_t destination, int32_t depid, int32_t deps, bool hasdep)
+{
+    text_add(&text,
+             "<step s=\"%u\" type=\"%s\" srcbuf=\"%c\" srcoff=\"%u\" dstbuf=\"%c\" dstoff=\"%u\" "
+             "cnt=\"1\" depid=\"%d\" deps=\"%d\" hasdep=\"%d\"/>\n",
+             number, type, buffers[0], source, buffers[1], destination, depid, deps, hasdep);
+}
+
+static void end(const char *element)
+{
+    text_add(&text, "</%s>\n", element);
+}
+
+static enum status text_read(const struct script **ret_script, struct error *error)
+{
+    enum status const status =
+        script_read(arena, "test.xml", text.bytes, text.size_bytes, ret_script, error);
+    text_free(&text);
+    text = (struct text){0};
+    return status;
+}
+
+static const struct script *accepted(void)
+{
+    struct error error = {0};
+    const struct script *script = NULL;
+    if (text_read(&script, &error) != STATUS_OK) fail_msg("%s: %s", error.where, error.message);
+    return script;
+}
+
+static void refused(const char *message)
+{
+    struct error error = {0};
+    const struct script *script = NULL;
+    if (text_read(&script, &error) == STATUS_OK) fail_msg("accepted, and not: %s", message);
+    if (strstr(error.message, message) == NULL) fail_msg("%s: %s", error.where, error.message);
+}
+
+/* Round a ring: sums go round once, and the whole once more. GPU `odd` does its step number `at` as
+ * a step of another type. */
+static void ring(uint32_t ranks, uint32_t odd, uint32_t at, const char *type)
+{
+    algo("allreduce", ranks, ranks, true);
+    for (uint32_t r = 0; r < ranks; r++) {
+        gpu(r, ranks, 0, 0);
+        tb(0, (int32_t)((r + 1) % ranks), (int32_t)((r + ranks - 1) % ranks));
+        for (uint32_t s = 0; s < 2 * ranks - 1; s++) {
+            const char *own = s == 0 ? "s" : "rrs";
+            if (s == ranks - 1) own = "rrcs";
+            if (s >= ranks) own = s == 2 * ranks - 2 ? "r" : "rcs";
+            uint32_t const chunk = (r + 2 * ranks - 1 - s) % ranks;
+            step(s, r == odd && s == at ? type : own, "ii", chunk, chunk, -1, -1, false);
+        }
+        end("tb");
+        end("gpu");
+    }
+    end("algo");
+}
+
+/* From each to each, all at once. Between the first message and the second of a GPU, `waits` puts
+ * nothing but the wait for the former. */
+static void pairs(uint32_t ranks, bool waits, bool swaps)
+{
+    algo("alltoall", ranks, ranks, false);
+    for (uint32_t r = 0; r < ranks; r++) {
+        gpu(r, ranks, ranks, 0);
+        for (uint32_t d = 1; d < ranks; d++) {
+            uint32_t const to = (r + d) % ranks, from = (r + ranks - d) % ranks;
+            bool const nop = waits && d > 1;
+            tb(d - 1, (int32_t)to, (int32_t)from);
+            if (nop) step(0, "nop", "io", 0, 0, (int32_t)d - 2, d > 2, false);
+            step(nop, "s", "io", to, r, -1, -1, true);
+            step(nop + 1u, "r", "io", r, swaps && r == 1 ? (from + 2) % ranks : from, -1, -1,
+                 false);
+            end("tb");
+        }
+        tb(ranks - 1, -1, -1);
+        step(0, "cpy", "io", r, r, -1, -1, false);
+        end("tb");
+        end("gpu");
+    }
+    end("algo");
+}
+
+static void test_rings(void **state)
+{
+    (void)state;
+    for (uint32_t ranks = 2; ranks <= 64; ranks += ranks < 9 ? 1 : 11) {
+        ring(ranks, ranks, 0, "");
+        const struct script *script = accepted();
+        struct error error = {0};
+        assert_int_equal(script->primitive.lane_count, 1);
+        assert_int_equal(script->message_count, ranks * (2 * ranks - 2));
+        assert_int_equal(script_check(script, "again", &error), STATUS_OK);
+    }
+}
+
+static void test_pairs(void **state)
+{
+    (void)state;
+    for (uint32_t ranks = 2; ranks <= 16; ranks++) {
+        pairs(ranks, false, false);
+        assert_int_equal(accepted()->primitive.lane_count, ranks - 1);
+    }
+}
+
+/* Each lane is used by one connection each way at most, whatever the graph. */
+static void test_lanes(void **state)
+{
+    (void)state;
+    pairs(13, false, false);
+    const struct script *script = accepted();
+    uint32_t const lanes = script->primitive.lane_count;
+    for (uint32_t lane = 0; lane < lanes; lane++) {
+        uint32_t receives[13] = {0};
+        for (uint32_t g = 0; g < 13; g++) {
+            assert_int_equal(script->lane_sends[lane * 13 + g], 1);
+            assert_int_equal(script->lane_arrivals[lane * 13 + g], 1);
+            receives[script_message(script, lane, g, 0).peer]++;
+        }
+        for (uint32_t g = 0; g < 13; g++) assert_int_equal(receives[g], 1);
+    }
+}
+
+static void test_wrong_sums(void **state)
+{
+    (void)state;
+    ring(4, 2, 2, "rcs"); /* Loses what it has itself, and overwrites it. */
+    refused("in the end");
+    ring(4, 1, 4, "rrcs"); /* Adds its own part once more. */
+    refused("adds what GPU 1 has in chunk 0 of the array a second time");
+    ring(4, 3, 3, "rrs"); /* Keeps nothing of the chunk that is its own. */
+    refused("AllReduce: in the end chunk 3 of GPU 3's output lacks what GPU 0 has in it");
+}
+
+static void test_wrong_places(void **state)
+{
+    (void)state;
+    pairs(4, false, true);
+    refused("writes chunk");
+}
+
+/* Two GPUs that wait for one another. */
+static void test_stuck(void **state)
+{
+    (void)state;
+    algo("alltoall", 2, 2, false);
+    for (uint32_t r = 0; r < 2; r++) {
+        gpu(r, 2, 2, 0);
+        tb(0, (int32_t)(1 - r), (int32_t)(1 - r));
+        step(0, "r", "io", 0, 1 - r, -1, -1, false);
+        step(1, "s", "io", 1 - r, r, -1, -1, false);
+        end("tb");
+        end("gpu");
+    }
+    end("algo");
+    refused("never goes: it waits for step 1 of threadblock 0 of GPU 1 (line 11)");
+}
+
+/* Adds to what another threadblock may still be sending: right only by luck. */
+static void test_race(void **state)
+{
+    (void)state;
+    algo("allreduce", 1, 2, true);
+    for (uint32_t r = 0; r < 2; r++) {
+        gpu(r, 1, 0, 1);
+        tb(0, (int32_t)(1 - r), -1);
+        step(0, "s", "is", 0, 0, -1, -1, false);
+        end("tb");
+        tb(1, -1, (int32_t)(1 - r));
+        step(0, "rrc", "ii", 0, 0, -1, -1, false);
+        end("tb");
+        end("gpu");
+    }
+    end("algo");
+    refused("writes chunk 0 of buffer i, which step 0 of threadblock 0 (line 12) reads");
+}
+
+/* Two threadblocks that would share a connection, and two that disagree about a message. */
+static void test_connections(void **state)
+{
+    (void)state;
+    for (uint32_t case_number = 0; case_number < 2; case_number++) {
+        bool const twins = case_number == 0;
+        algo("alltoall", 2, 2, false);
+        for (uint32_t r = 0; r < 2; r++) {
+            gpu(r, 2, 2, 0);
+            tb(0, (int32_t)(1 - r), -1);
+            step(0, "s", "io", 1 - r, r, -1, -1, false);
+            if (!twins && r == 0) step(1, "s", "io", 0, 0, -1, -1, false);
+            end("tb");
+            tb(1, twins ? (int32_t)(1 - r) : -1, (int32_t)(1 - r));
+            step(0, "r", "io", 0, 1 - r, -1, -1, false);
+            if (twins) step(1, "s", "io", 0, 0, -1, -1, false);
+            end("tb");
+            end("gpu");
+        }
+        end("algo");
+        refused(twins
+                    ? "threadblocks 0 and 1 of GPU 0 both send to GPU 1 over channel 0"
+                    : "message 1 from GPU 0 to GPU 1 over channel 0 has no step that receives it");
+    }
+}
+
+static int64_t time_of(const char *machine_text, const char *axes, enum collective_kind kind,
+                       const char *algorithm, const struct script *script, const char *engine)
+{
+    struct machine machine;
+    struct machine_plan plan;
+    struct measured measured;
+    struct error error = {0};
+    struct measure_options const options = {.engine = engine};
+    struct plan_request request = {
+        .kind = kind, .algorithm = algorithm, .script = script, .size_bytes = 64 << 20};
+    enum status status = scenario_machine_parse(arena, machine_text, "--machine", &plan, &error);
+    if (status == STATUS_OK) status = machine_build(arena, &plan, &machine, &error);
+    if (status == STATUS_OK) status = measure_group(&machine, axes, "axes", &request.group, &error);
+    if (status == STATUS_OK)
+        status = measure_run(arena, &machine, &request, 1, "test", &options, &measured, &error);
+    if (status != STATUS_OK) fail_msg("%s: %s", error.where, error.message);
+    return measured.time_ps[0];
+}
+
+/* To the picosecond what the catalogue's own take. */
+static void test_times(void **state)
+{
+    (void)state;
+    static const char node[] = "h100-sxm:nodes=1", two[] = "h100-sxm:nodes=2";
+    ring(8, 8, 0, "");
+    const struct script *script = accepted();
+    int64_t const ps = time_of(node, "gpu", COLLECTIVE_ALL_REDUCE, NULL, script, "fast");
+    assert_int_equal(ps, time_of(node, "gpu", COLLECTIVE_ALL_REDUCE, "ring", NULL, "fast"));
+    assert_int_equal(ps, time_of(node, "gpu", COLLECTIVE_ALL_REDUCE, NULL, script, "reference"));
+    assert_int_equal(ps, time_of(two, "gpu", COLLECTIVE_ALL_REDUCE, NULL, script, "fast"));
+    pairs(8, false, false);
+    script = accepted();
+    assert_int_equal(time_of(node, "gpu", COLLECTIVE_ALL_TO_ALL, NULL, script, "fast"),
+                     time_of(node, "gpu", COLLECTIVE_ALL_TO_ALL, "direct", NULL, "fast"));
+}
+
+/* What a step waits for takes time: on a ring of links, where messages of threadblocks that do not
+ * wait for one another go both ways at once. */
+static void test_waits(void **state)
+{
+    (void)state;
+    static const char torus[] = "tpu-v5p:4x4x4";
+    pairs(4, false, false);
+    const struct script *at_once = accepted();
+    pairs(4, true, false);
+    const struct script *in_turn = accepted();
+    int64_t const least = time_of(torus, "x", COLLECTIVE_ALL_TO_ALL, NULL, at_once, "fast");
+    int64_t const most = time_of(torus, "x", COLLECTIVE_ALL_TO_ALL, NULL, in_turn, "fast");
+    /* A message is 64 MiB over 4 x 4; a link's rate is 90 GB/s. Three in a row, the second over
+     * two links, instead of two on the busiest link. */
+    int64_t const message_ps = (int64_t)(64 << 20) / 16 * 1000 / 90;
+    assert_true(least < 2 * message_ps + message_ps / 2);
+    assert_true(most > 3 * message_ps);
+    assert_int_equal(most, time_of(torus, "x", COLLECTIVE_ALL_TO_ALL, NULL, in_turn, "reference"));
+}
+
+static void test_requests(void **state)
+{
+    (void)state;
+    struct plan plan;
+    struct error error = {0};
+    ring(4, 4, 0, "");
+    struct plan_request request = {
+        .kind = COLLECTIVE_ALL_REDUCE,
+        .size_bytes = 1000,
+        .script = accepted(),
+        .group = {.dimension_count = 1, .dimension = {{.size = 8, .stride = 1, .switched = true}}},
+    };
+    assert_int_equal(plan_build(arena, &request, "", &plan, &error), STATUS_INVALID);
+    assert_non_null(strstr(error.message, "is for 4 GPUs, and not for 8"));
+    request.group.dimension[0].size = 4;
+    request.kind = COLLECTIVE_ALL_GATHER;
+    assert_int_equal(plan_build(arena, &request, "", &plan, &error), STATUS_INVALID);
+    assert_non_null(strstr(error.message, "is an AllReduce, and not an AllGather"));
+    request.kind = COLLECTIVE_ALL_REDUCE;
+    request.algorithm = "ring";
+    assert_int_equal(plan_build(arena, &request, "", &plan, &error), STATUS_INVALID);
+    request.algorithm = NULL;
+    request.piece_count = 2;
+    assert_int_equal(plan_build(arena, &request, "", &plan, &error), STATUS_UNSUPPORTED);
+    request.piece_count = 0;
+    assert_int_equal(plan_build(arena, &request, "", &plan, &error), STATUS_OK);
+    assert_int_equal(plan_check(&plan, &error), STATUS_OK);
+    assert_int_equal(plan.item[0].unit_bytes, 125);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test_setup_teardown(test_rings, up, down),
+        cmocka_unit_test_setup_teardown(test_pairs, up, down),
+        cmocka_unit_test_setup_teardown(test_lanes, up, down),
+        cmocka_unit_test_setup_teardown(test_wrong_sums, up, down),
+        cmocka_unit_test_setup_teardown(test_wrong_places, up, down),
+        cmocka_unit_test_setup_teardown(test_stuck, up, down),
+        cmocka_unit_test_setup_teardown(test_race, up, down),
+        cmocka_unit_test_setup_teardown(test_connections, up, down),
+        cmocka_unit_test_setup_teardown(test_times, up, down),
+        cmocka_unit_test_setup_teardown(test_waits, up, down),
+        cmocka_unit_test_setup_teardown(test_requests, up, down),
+    };
+    return cmocka_run_group_tests_name("scripts", tests, NULL, NULL);
+}

@@ -14,9 +14,10 @@ struct fuzz_taken {
     uint64_t machine_texts, scripts;
 };
 
-/* Text that starts with "/" is also a setting, one shorter than 64 bytes also a quantity, and
- * one shorter than 256 also a machine of a command line, and what starts with "<" a script. What is refused must say why; an accepted
- * scenario must be printed, read back and be the same. A broken promise aborts. */
+/* Text that starts with "/" is also a setting, one shorter than 64 bytes also a quantity, one
+ * shorter than 256 also a machine of a command line, and one that starts with "<" also a script.
+ * What is refused must say why; an accepted scenario must be printed, read back and be the same. A
+ * broken promise aborts. */
 void fuzz_readers(const char *text, uint64_t text_bytes, struct fuzz_taken *taken);
 
 #endif

@@ -204,7 +204,8 @@ struct primitive_step plan_step(const struct plan *plan, const struct plan_item 
                                 uint32_t lane, uint32_t position, uint32_t step);
 
 /* Bytes that a rank at these positions sends over the links of one dimension, both directions,
- * each counted once however many links its route has. */
+ * each counted once however many links its route has. Messages that name their receivers count in
+ * each dimension along which these lie elsewhere. */
 uint64_t plan_sent_bytes(const struct plan *plan, uint32_t dimension,
                          const uint32_t position[GROUP_DIMENSIONS_MAX]);
 

@@ -2,6 +2,7 @@
 
 #include "sim/base/units.h"
 #include "sim/collective/plan.h"
+#include "sim/machine/machine.h"
 
 static uint64_t lane_units(const struct plan *plan, const struct plan_lane *lane, uint32_t position)
 {
@@ -9,6 +10,27 @@ static uint64_t lane_units(const struct plan *plan, const struct plan_lane *lane
     uint64_t units = 0;
     for (uint32_t s = 0; s < lane->send_count[position]; s++)
         units += plan_step(plan, item, lane->lane, position, s).units;
+    return units;
+}
+
+/* Of the messages that a chip names receivers for, the units of those that differ from it along an
+ * axis: they take links of it, or a level's cables. */
+static uint64_t routed_units(const struct plan *plan, const struct plan_lane *lane, uint32_t axis,
+                             const uint32_t digit[GROUP_DIMENSIONS_MAX])
+{
+    const struct plan_item *item = &plan->item[lane->item];
+    uint32_t at[MACHINE_AXES_MAX] = {0}, peer[MACHINE_AXES_MAX];
+    uint64_t units = 0;
+    for (uint32_t d = 0; d < plan->group.dimension_count; d++)
+        at[plan->group.dimension[d].axis] += digit[d] * plan->group.dimension[d].stride;
+    uint32_t const position = plan_item_position(plan, item, at);
+    for (uint32_t s = 0; s < lane->send_count[position]; s++) {
+        struct primitive_step const step = plan_step(plan, item, lane->lane, position, s);
+        plan_item_peer(plan, item, at, step.peer, peer);
+        /* What switches copy or add leaves the chip once, whoever gets it. */
+        bool const network = item->primitive->network != PRIMITIVE_NETWORK_NONE;
+        if (network || peer[axis] != at[axis]) units += step.units;
+    }
     return units;
 }
 
@@ -22,6 +44,11 @@ uint64_t plan_sent_bytes(const struct plan *plan, uint32_t dimension,
         const struct plan_lane *lane = &plan->lane[l];
         const struct plan_item *item = &plan->item[lane->item];
         bool crosses = false;
+        if (item->primitive->routed) {
+            bytes +=
+                routed_units(plan, lane, axis, position) * item->unit_bytes * item->piece_count;
+            continue;
+        }
         for (uint32_t g = 0; g < lane->leg_count; g++)
             crosses = crosses || lane->leg[g].port / 2 == axis;
         if (!crosses) continue;

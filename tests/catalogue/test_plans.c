@@ -100,6 +100,30 @@ static void shares_make_every_axis_carry_the_same_bytes(void **state)
     assert_in_range(2 * x + z, all - all / 10000, all + all / 10000);
 }
 
+static void what_names_its_receivers_counts_where_they_lie_elsewhere(void **state)
+{
+    uint64_t const message = 1000; /* Of each pair. */
+    uint32_t const at[GROUP_DIMENSIONS_MAX] = {1, 2, 3};
+    struct plan_request request = {.kind = COLLECTIVE_ALL_TO_ALL,
+                                   .algorithm = "flat-direct",
+                                   .group = torus448,
+                                   .size_bytes = message * 128 * 128};
+    struct plan plan = built(state, request);
+    assert_int_equal(plan_sent_bytes(&plan, 0, at), message * (128 - 32));
+    assert_int_equal(plan_sent_bytes(&plan, 1, at), message * (128 - 32));
+    assert_int_equal(plan_sent_bytes(&plan, 2, at), message * (128 - 16));
+    request = (struct plan_request){.kind = COLLECTIVE_GATHER,
+                                    .algorithm = "direct",
+                                    .group = torus448,
+                                    .size_bytes = message * 128,
+                                    .root = 8};
+    plan = built(state, request);
+    uint32_t const root[GROUP_DIMENSIONS_MAX] = {0, 1, 0}, beside[GROUP_DIMENSIONS_MAX] = {0, 2, 0};
+    assert_int_equal(plan_sent_bytes(&plan, 1, root), 0);
+    assert_int_equal(plan_sent_bytes(&plan, 1, beside), message);
+    assert_int_equal(plan_sent_bytes(&plan, 2, beside), 0);
+}
+
 static void axes_alike_carry_exactly_the_same_bytes(void **state)
 {
     struct group const cube = {
@@ -312,6 +336,8 @@ int main(void)
                                         teardown),
         cmocka_unit_test_setup_teardown(shares_make_every_axis_carry_the_same_bytes, setup,
                                         teardown),
+        cmocka_unit_test_setup_teardown(what_names_its_receivers_counts_where_they_lie_elsewhere,
+                                        setup, teardown),
         cmocka_unit_test_setup_teardown(axes_alike_carry_exactly_the_same_bytes, setup, teardown),
         cmocka_unit_test_setup_teardown(a_line_carries_less_than_a_ring_beside_it, setup, teardown),
         cmocka_unit_test_setup_teardown(chunks_say_how_others_may_go_along, setup, teardown),

@@ -3,6 +3,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "sim/base/arena.h"
 #include "sim/base/units.h"
 
 bool choose_by_protocols(const struct machine *machine)
@@ -23,16 +24,53 @@ enum status choose_apply(const struct choose_question *question,
     return protocol_make(&use, candidate->protocol, where, &ret_request->protocol, reterr);
 }
 
+/* Its plan lies in the arena. */
 static enum status estimate(struct arena *arena, const struct choose_question *question,
                             const char *where, struct choose_candidate *candidate,
-                            struct error *reterr)
+                            const struct plan **ret_plan, struct error *reterr)
 {
     struct plan_request request;
-    struct plan plan;
+    void *memory = NULL;
     STATUS_TRY(choose_apply(question, candidate, where, &request, reterr));
-    STATUS_TRY(plan_build(arena, &request, where, &plan, reterr));
-    collective_estimate(question->machine, &plan, &candidate->estimate);
+    STATUS_TRY(arena_try(arena, 1, sizeof(struct plan), &memory, reterr));
+    struct plan *plan = memory;
+    STATUS_TRY(plan_build(arena, &request, where, plan, reterr));
+    collective_estimate(question->machine, plan, &candidate->estimate);
+    *ret_plan = plan;
     return STATUS_OK;
+}
+
+static bool is_same(const struct plan *plan, const struct plan *other)
+{
+    if (plan->item_count != other->item_count || plan->protocol.name != other->protocol.name)
+        return false;
+    for (uint32_t i = 0; i < plan->item_count; i++) {
+        const struct plan_item *a = &plan->item[i], *b = &other->item[i];
+        if (a->primitive != b->primitive || a->dimension != b->dimension || a->after != b->after ||
+            a->turn != b->turn || a->order != b->order || a->flat != b->flat ||
+            a->unit_bytes != b->unit_bytes || a->piece_count != b->piece_count)
+            return false;
+    }
+    return true;
+}
+
+/* Several names may mean one plan: it is ranked once, by its own name if that is among them. */
+struct contenders {
+    const struct plan *plan[CHOOSE_MAX];
+    struct choose_candidate candidate[CHOOSE_MAX];
+    uint32_t count;
+};
+
+static void contend(struct contenders *contenders, const struct choose_candidate *candidate,
+                    const struct plan *plan)
+{
+    uint32_t at = 0;
+    while (at < contenders->count && !is_same(contenders->plan[at], plan)) at++;
+    if (at < contenders->count && strcmp(candidate->algorithm, plan->algorithm) != 0) return;
+    SIM_ASSERT(at < CHOOSE_MAX);
+    contenders->plan[at] = plan;
+    contenders->candidate[at] = *candidate;
+    if (at == contenders->count) contenders->count++;
 }
 
 /* Behind all that are no slower. */
@@ -91,7 +129,8 @@ static enum status rule_apply(struct arena *arena, const struct choose_question 
     if (strlen(rule->algorithm) >= sizeof chosen.algorithm)
         return error_set(reterr, STATUS_UNSUPPORTED, where, "no algorithm has so long a name");
     memcpy(chosen.algorithm, rule->algorithm, strlen(rule->algorithm) + 1);
-    STATUS_TRY(estimate(arena, question, where, &chosen, reterr));
+    const struct plan *plan = NULL;
+    STATUS_TRY(estimate(arena, question, where, &chosen, &plan, reterr));
     uint32_t kept = 0;
     for (uint32_t i = 0; i < ranking->count; i++)
         if (strcmp(ranking->candidate[i].algorithm, chosen.algorithm) != 0 ||
@@ -113,6 +152,9 @@ enum status choose_rank(struct arena *arena, const struct choose_question *quest
     struct plan_algorithms const names = plan_algorithms(&request);
     struct choose_ranking *ranking = ret_ranking;
     bool const of_nccl = question->protocols && nccl_has_any(request.kind, &names);
+    void *memory = NULL;
+    STATUS_TRY(arena_try(arena, 1, sizeof(struct contenders), &memory, reterr));
+    struct contenders *contenders = memory;
     ranking->count = 0;
     ranking->rule = NULL;
     for (uint32_t i = 0; i < names.count; i++) {
@@ -126,10 +168,12 @@ enum status choose_rank(struct arena *arena, const struct choose_question *quest
                 protocol_refusal(&use, candidate.protocol) != NULL)
                 continue;
             memcpy(candidate.algorithm, names.name[i], sizeof candidate.algorithm);
-            STATUS_TRY(estimate(arena, question, where, &candidate, reterr));
-            insert(ranking, &candidate);
+            const struct plan *plan = NULL;
+            STATUS_TRY(estimate(arena, question, where, &candidate, &plan, reterr));
+            contend(contenders, &candidate, plan);
         }
     }
+    for (uint32_t i = 0; i < contenders->count; i++) insert(ranking, &contenders->candidate[i]);
     STATUS_TRY(rule_apply(arena, question, ranking, reterr));
     if (ranking->count == 0)
         return error_set(reterr, STATUS_UNSUPPORTED, where, "%s cannot be used here: %s",

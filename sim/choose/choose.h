@@ -38,7 +38,8 @@ struct choose_candidate {
 
 struct choose_ranking {
     struct choose_candidate candidate[CHOOSE_MAX]; /* The best first; equals in the order of
-                                                      plan_algorithms() and of the protocols. */
+                                                      plan_algorithms() and of the protocols. A
+                                                      plan that has several names is there once. */
     uint32_t count;
     const struct tuner_rule *rule; /* That put the first in its place, or NULL. */
 };

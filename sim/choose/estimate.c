@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "sim/base/units.h"
+#include "sim/collective/ragged.h"
 #include "sim/roofline/wire.h"
 
 enum { WAYS = GROUP_DIMENSIONS_MAX + LEVELS_MAX }; /* Wires: grid dimensions, then levels. */
@@ -252,6 +253,14 @@ static double add_routed(const struct estimator *estimator, const struct plan_it
     return here;
 }
 
+/* Of the rank that has the most to send or to receive, in tokens. */
+static double ragged_chunks(const struct plan *plan)
+{
+    struct ragged_load const load = ragged_load(plan);
+    return fmax((double)load.sent_most_bytes, (double)load.received_most_bytes) /
+           (double)plan->ragged.token_bytes;
+}
+
 static struct cost cost_of(const struct estimator *estimator, const struct plan_item *item)
 {
     const struct plan *plan = estimator->plan;
@@ -260,6 +269,7 @@ static struct cost cost_of(const struct estimator *estimator, const struct plan_
     double const n = item->flat ? (double)group_rank_count(&plan->group)
                                 : plan->group.dimension[item->dimension].size;
     struct form form = primitive->routed ? routed_form(primitive, n) : neighbour_form(primitive, n);
+    if (plan->ragged_units != NULL) form.chunks = ragged_chunks(plan);
     /* Of an AllReduce one half is busy upwards, the other downwards. */
     if (plan->kind == COLLECTIVE_ALL_REDUCE && primitive->kind != plan->kind &&
         is(primitive, "sharp"))

@@ -161,3 +161,26 @@ enum status ragged_build(struct arena *arena, const struct plan_request *request
     plan->ragged_units = units;
     return STATUS_OK;
 }
+
+struct ragged_load ragged_load(const struct plan *plan)
+{
+    SIM_ASSERT(plan->ragged_units != NULL);
+    uint64_t const ranks = group_rank_count(&plan->group), token_bytes = plan->ragged.token_bytes;
+    struct ragged_load load = {.sent_least_bytes = UINT64_MAX, .received_least_bytes = UINT64_MAX};
+    for (uint64_t rank = 0; rank < ranks; rank++) {
+        uint64_t sent = 0, received = 0; /* In halves of tokens. */
+        for (uint64_t other = 0; other < ranks; other++) {
+            if (other == rank) continue;
+            sent += plan->ragged_units[rank * ranks + other];
+            received += plan->ragged_units[other * ranks + rank];
+        }
+        sent = sent / 2 * token_bytes;
+        received = received / 2 * token_bytes;
+        load.sent_bytes += sent;
+        if (sent < load.sent_least_bytes) load.sent_least_bytes = sent;
+        if (sent > load.sent_most_bytes) load.sent_most_bytes = sent;
+        if (received < load.received_least_bytes) load.received_least_bytes = received;
+        if (received > load.received_most_bytes) load.received_most_bytes = received;
+    }
+    return load;
+}

@@ -31,4 +31,14 @@ uint64_t ragged_tokens(const struct plan_request *request);
 enum status ragged_build(struct arena *arena, const struct plan_request *request, struct plan *plan,
                          struct error *reterr);
 
+/* What ranks have for each other; what a rank has for itself is not sent. */
+struct ragged_load {
+    uint64_t sent_bytes; /* Of all ranks. */
+    uint64_t sent_least_bytes, sent_most_bytes;
+    uint64_t received_least_bytes, received_most_bytes;
+};
+
+/* Of a plan that has plan.ragged_units. */
+struct ragged_load ragged_load(const struct plan *plan);
+
 #endif

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "sim/base/arena.h"
+#include "sim/collective/proof.h"
 #include "sim/collective/script.h"
 #include "sim/roofline/collective_bound.h"
 
@@ -21,6 +22,7 @@ enum status row_request(const struct row_question *question, uint64_t size_bytes
         .group = *group,
         .size_bytes = array_bytes,
         .root = question->root,
+        .ragged = question->ragged,
     };
     /* Everyone sends to the next rank along the last dimension. */
     if (question->operation == OPERATION_SENDRECV)
@@ -151,12 +153,20 @@ static bool is_in_network(const struct plan *plan)
     return false;
 }
 
+/* V of the uniform exchange in which ranks send each other as many bytes. */
+static uint64_t balanced_bytes(const struct plan *plan)
+{
+    uint64_t const ranks = group_rank_count(&plan->group);
+    if (plan->ragged_units == NULL || ranks < 2) return plan->size_bytes;
+    return (uint64_t)((double)ragged_load(plan).sent_bytes * (double)ranks / (double)(ranks - 1));
+}
+
 static struct collective_bound bound_of(const struct row_question *question,
                                         const struct plan *plan)
 {
     struct collective_query query = {
         .kind = plan->kind,
-        .array_bytes = plan->size_bytes,
+        .array_bytes = balanced_bytes(plan),
         .in_network = is_in_network(plan),
         .element_bytes = (format_bits(question->format) + 7) / 8,
         .root = plan->root,
@@ -164,6 +174,7 @@ static struct collective_bound bound_of(const struct row_question *question,
     struct collective_bound bound;
     for (uint32_t d = 0; d < GROUP_DIMENSIONS_MAX; d++) query.offset[d] = plan->offset[d];
     collective_bound(question->machine, &question->group, &query, &bound);
+    if (plan->ragged_units != NULL) bound.strict_s = bound.latency_s;
     return bound;
 }
 
@@ -177,6 +188,32 @@ static void runners_fill(const struct choose_ranking *ranking, struct row *row)
         runner->estimate_s = ranking->candidate[i].estimate.time_s;
     }
     row->tuner_line = ranking->rule != NULL ? ranking->rule->line : 0;
+}
+
+static void ragged_fill(const struct plan *plan, struct row *row)
+{
+    uint64_t const ranks = group_rank_count(&plan->group);
+    double const time_ps = row->time_ps > 0 ? (double)row->time_ps : ps_per_s;
+    row->load = ragged_load(plan);
+    row->count =
+        operation_count(row->question->operation, 1, row->size_bytes, row->question->format);
+    row->busbw_bytes_per_s = (double)row->load.sent_bytes / (double)ranks / (time_ps / ps_per_s);
+}
+
+struct row_factors row_factors(const struct row *row)
+{
+    double const ranks = (double)group_rank_count(&row->question->group);
+    const struct plan_ragged *ragged = &row->question->ragged;
+    uint64_t const tokens = row->size_bytes / ragged->token_bytes;
+    double const dense = ranks * ranks * (double)tokens * (double)ragged->token_bytes;
+    double missed = 1;
+    for (uint32_t k = 0; k < ragged->top_k; k++) missed *= (ranks - 1) / ranks;
+    double const share = ragged->top_k < ranks ? ragged->top_k / ranks : 1;
+    return (struct row_factors){
+        .drawn = (double)row->load.sent_bytes / dense,
+        .distinct = share * (ranks - 1) / ranks,
+        .independent = (1 - missed) * (ranks - 1) / ranks,
+    };
 }
 
 void row_fill(const struct row_question *question, uint64_t size_bytes,
@@ -203,11 +240,20 @@ void row_fill(const struct row_question *question, uint64_t size_bytes,
         .bound_by = bound.bound_by,
         .bound_where = bound.where,
     };
+    if (plan->ragged_units != NULL) ragged_fill(plan, ret_row);
     if (plan->script == NULL) collective_estimate(question->machine, plan, &estimate);
     ret_row->estimate_s = plan->script == NULL ? estimate.time_s : 0;
     ret_row->protocol = choice->candidate.protocol;
     if (choice->ranking != NULL) runners_fill(choice->ranking, ret_row);
     (void)snprintf(ret_row->algorithm, sizeof ret_row->algorithm, "%s", plan->algorithm);
+}
+
+enum status row_prove(const struct plan *plan, struct row *row, struct error *reterr)
+{
+    if (group_rank_count(&plan->group) > PROOF_RANKS_MAX) return STATUS_OK;
+    STATUS_TRY(plan_check(plan, reterr));
+    row->proved = true;
+    return STATUS_OK;
 }
 
 double row_slowdown(const struct row *row)

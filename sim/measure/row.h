@@ -8,6 +8,7 @@
 #include <stdint.h>
 
 #include "sim/choose/choose.h"
+#include "sim/collective/ragged.h"
 #include "sim/measure/measure.h"
 #include "sim/measure/measure_group.h"
 #include "sim/measure/operation.h"
@@ -20,6 +21,7 @@ struct row_question {
     char axes[MEASURE_AXES_BYTES]; /* The group as text. */
     enum format format;
     uint32_t root;
+    struct plan_ragged ragged;   /* Of an AllToAll; a size is then one rank's tokens, each once. */
     bool protocols;              /* NCCL's compete, ... */
     enum protocol protocol;      /* ... or only this one; PROTOCOL_NONE: all. */
     const struct tuner *tuner;   /* For "auto"; or NULL. */
@@ -53,14 +55,17 @@ struct row {
     double estimate_s; /* By closed forms (sim/choose/estimate.h); 0: a script. */
     struct row_runner runner[ROW_RUNNERS_MAX]; /* Behind the one that "auto" took. */
     uint32_t runner_count;
-    uint32_t tuner_line; /* Whose rule decided; 0: none. */
+    uint32_t tuner_line;     /* Whose rule decided; 0: none. */
+    struct ragged_load load; /* Of a ragged exchange. */
+    bool proved;             /* plan_check() holds; else there are too many ranks for it. */
     int64_t time_ps;
     int64_t alone_ps; /* The same collective on an idle machine; time_ps where it was. */
     double algbw_bytes_per_s;
-    double busbw_bytes_per_s;
-    double roofline_s; /* collective_bound(): the book's bound, ... */
-    double latency_s;  /* what hops alone take, */
-    double strict_s;   /* and what no algorithm can beat. */
+    double busbw_bytes_per_s; /* Ragged: of what a rank sends in the mean. */
+    double roofline_s;        /* collective_bound(): the book's bound, ... */
+    double latency_s;         /* what hops alone take, */
+    double strict_s; /* and what no algorithm can beat. Ragged: the roofline is that of a balanced
+                        exchange of as many bytes, and the strict bound knows only hops. */
     const char *bound_by;
     const char *bound_where; /* "NVLink", "x", ""; the machine's. */
 };
@@ -96,6 +101,21 @@ enum status row_choose_other(struct arena *arena, const struct row_question *que
 void row_fill(const struct row_question *question, uint64_t size_bytes,
               const struct row_choice *choice, const struct plan *plan, int64_t time_ps,
               int64_t alone_ps, struct row *ret_row);
+
+/* Bytes that ranks send each other, over those of N slots a token, N the ranks: the dense exchange
+ * of which a ragged one fills a part. Drawn, and by the book, chapter 12: every token to k
+ * different ranks, min(k/N,1)·(N-1)/N, and to k ranks that may coincide, (1-((N-1)/N)^k)·(N-1)/N.
+ */
+struct row_factors {
+    double drawn;
+    double distinct;
+    double independent;
+};
+struct row_factors row_factors(const struct row *row);
+
+/* Proves on sets that the plan moves what its kind promises, if it has few enough ranks; a plan
+ * that does not is refused. */
+enum status row_prove(const struct plan *plan, struct row *row, struct error *reterr);
 
 /* Time over time alone: 1 where nobody else was in the way. */
 double row_slowdown(const struct row *row);

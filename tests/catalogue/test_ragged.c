@@ -9,6 +9,7 @@
 
 #include "sim/base/arena.h"
 #include "sim/collective/plan.h"
+#include "sim/collective/ragged.h"
 #include "sim/machine/machine.h"
 #include "sim/measure/measure.h"
 #include "sim/measure/measure_group.h"
@@ -114,6 +115,10 @@ static void copies_are_as_many_as_chance_has_it(void **state)
     struct plan_request const all = request_of(&node8, 10, 8, 8, 1000000);
     struct plan const everywhere = built(state, &all);
     for (uint32_t i = 0; i < 64; i++) assert_int_equal(everywhere.ragged_units[i], 20);
+    struct ragged_load const load = ragged_load(&everywhere);
+    assert_int_equal(load.sent_bytes, 8 * 7 * 10 * 100);
+    assert_int_equal(load.sent_least_bytes, 7 * 10 * 100);
+    assert_int_equal(load.received_most_bytes, 7 * 10 * 100);
 }
 
 static void skew_makes_some_ranks_wait_for_more(void **state)
@@ -122,12 +127,18 @@ static void skew_makes_some_ranks_wait_for_more(void **state)
     for (uint32_t skew = 0; skew <= 1000000; skew += 500000) {
         struct plan_request const request = request_of(&node8, 10000, 8, 1, skew);
         struct plan const plan = built(state, &request);
-        uint64_t most = 0, all = 0;
+        uint64_t most = 0, all = 0, total = 0;
         for (uint32_t r = 0; r < 8; r++) {
             most = got(&plan, 8, r) > most ? got(&plan, 8, r) : most;
             all += got(&plan, 8, r);
             assert_true(sent(&plan, 8, r) <= 10000);
+            total += sent(&plan, 8, r);
         }
+        struct ragged_load const load = ragged_load(&plan);
+        assert_int_equal(load.sent_bytes, total * 100);
+        assert_true(load.sent_least_bytes <= load.sent_bytes / 8);
+        assert_true(load.received_most_bytes >= load.sent_bytes / 8);
+        assert_true(load.received_most_bytes < most * 100); /* Its own are not sent. */
         assert_int_equal(all, 80000);
         assert_true(most > before + 1000);
         before = most;

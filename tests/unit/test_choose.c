@@ -313,6 +313,21 @@ static void the_cheapest_comes_first(void **state)
     assert_string_equal(lines->candidate[0].algorithm, "line");
 }
 
+/* "hierarchical" of the same sort on both levels is what that sort's own name builds. */
+static void a_plan_is_ranked_once_by_its_own_name(void **state)
+{
+    (void)state;
+    struct machine const h100 = machine_of("h100-sxm", 2);
+    struct choose_ranking *ranking = ranked(&h100, COLLECTIVE_ALL_GATHER, 1u << 25, false, NULL);
+    uint32_t direct = 0;
+    for (uint32_t i = 0; i < ranking->count; i++) {
+        if (strcmp(ranking->candidate[i].algorithm, "direct") == 0) direct++;
+        assert_string_not_equal(ranking->candidate[i].algorithm, "hierarchical");
+    }
+    assert_int_equal(direct, 1);
+    assert_true(ranking->count > 3);
+}
+
 static void a_tuner_goes_before_what_is_cheaper(void **state)
 {
     (void)state;
@@ -370,6 +385,7 @@ int main(void)
         cmocka_unit_test(an_axis_is_estimated_by_its_closed_form),
         cmocka_unit_test(a_direct_exchange_is_estimated_by_the_books_forms),
         cmocka_unit_test(the_cheapest_comes_first),
+        cmocka_unit_test(a_plan_is_ranked_once_by_its_own_name),
         cmocka_unit_test(a_tuner_goes_before_what_is_cheaper),
     };
     return cmocka_run_group_tests(tests, open_arena, close_arena);

@@ -359,6 +359,44 @@ static void test_interrupted(void **state)
     assert_int_equal(regimes.run_count, 1);
 }
 
+/* Its time is that of the busiest rank's port; busbw counts what is really sent. */
+static void test_ragged_rows(void **state)
+{
+    (void)state;
+    struct machine machine = {0};
+    struct error error = {0};
+    struct machine_plan const plan = {
+        .chip = "h100-sxm", .nodes = 1, .profile = "ideal", .wrap = {-1, -1, -1}};
+    assert_int_equal(machine_build(arena, &plan, &machine, &error), STATUS_OK);
+    struct row_question question = question_of(&machine, OPERATION_ALL_TO_ALL, NULL);
+    question.ragged = (struct plan_ragged){8, 4, 1024, 5, 500000};
+    struct measure_options const options = {.engine = "fast"};
+    const struct row_choice *choice = NULL;
+    struct measured measured;
+    struct row row;
+    uint64_t const size = 4096 * 1024;
+    assert_int_equal(row_choose(arena, &question, size, NULL, "/row", &choice, &error), STATUS_OK);
+    assert_int_equal(
+        measure_run(arena, &machine, &choice->request, 1, "/row", &options, &measured, &error),
+        STATUS_OK);
+    row_fill(&question, size, choice, &measured.plans[0], measured.time_ps[0], measured.time_ps[0],
+             &row);
+    assert_int_equal(row_prove(&measured.plans[0], &row, &error), STATUS_OK);
+    assert_true(row.proved);
+    uint64_t const most = row.load.received_most_bytes > row.load.sent_most_bytes
+                              ? row.load.received_most_bytes
+                              : row.load.sent_most_bytes;
+    double const port_s = (double)most / 450e9, time_s = (double)row.time_ps / 1e12;
+    assert_true(time_s >= port_s && time_s < port_s * 1.3 && time_s >= row.roofline_s);
+    assert_true(row.busbw_bytes_per_s * time_s * 8 / (double)row.load.sent_bytes > 0.999);
+    assert_true(row.busbw_bytes_per_s * time_s * 8 / (double)row.load.sent_bytes < 1.001);
+    struct row_factors const factors = row_factors(&row);
+    assert_true(factors.distinct == 0.4375);
+    assert_true(factors.independent > 0.36209 && factors.independent < 0.3621);
+    assert_true(factors.drawn > 0.43 && factors.drawn < 0.445); /* Different ranks, always. */
+    assert_true(row.estimate_s > port_s && row.estimate_s < 1.3 * port_s);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -368,6 +406,7 @@ int main(void)
         cmocka_unit_test(test_fairness),    cmocka_unit_test(test_ring),
         cmocka_unit_test(test_two_at_once), cmocka_unit_test(test_map_groups),
         cmocka_unit_test(test_map),         cmocka_unit_test(test_interrupted),
+        cmocka_unit_test(test_ragged_rows),
     };
     return cmocka_run_group_tests(tests, arena_up, arena_down);
 }

@@ -8,6 +8,7 @@
 #include "sim/base/arena.h"
 #include "sim/base/units.h"
 #include "sim/choose/choose.h"
+#include "sim/collective/ragged.h"
 #include "sim/measure/measure.h"
 #include "sim/measure/measure_group.h"
 #include "sim/measure/operation.h"
@@ -79,7 +80,11 @@ static struct plan_request request_of(const struct case_row *row, const struct m
                                    .algorithm = row_text_or(row, "algorithm", "auto"),
                                    .group = group_of(row, machine),
                                    .size_bytes = size_bytes,
-                                   .piece_count = (uint32_t)row_count_or(row, "pieces", 0)};
+                                   .piece_count = (uint32_t)row_count_or(row, "pieces", 0),
+                                   .ragged = {(uint32_t)row_count_or(row, "experts", 0),
+                                              (uint32_t)row_count_or(row, "top_k", 0),
+                                              row_count_or(row, "token_bytes", 0),
+                                              row_count_or(row, "seed", 0), 0}};
     struct json *offset = row_find(row, "offset");
     if (offset != NULL)
         for (uint32_t i = 0; i < json_count(offset); i++)
@@ -242,6 +247,26 @@ static struct case_value collective(const struct case_row *row)
     row_fail(row, "a collective has no %s", what);
 }
 
+/* What a rank of a ragged exchange sends in the mean, of a buffer with a slot a token for each of
+ * the ranks; they need no machine. */
+static struct case_value ragged_factor(const struct case_row *row)
+{
+    uint64_t const ranks = row_count(row, "ranks");
+    struct plan_request request = {
+        .kind = COLLECTIVE_ALL_TO_ALL,
+        .group = {.dimension = {{.size = (uint32_t)ranks, .stride = 1, .switched = true}},
+                  .dimension_count = 1},
+        .size_bytes = ranks * row_count(row, "tokens"),
+        .ragged = {(uint32_t)row_count(row, "experts"), (uint32_t)row_count(row, "top_k"), 1,
+                   row_count_or(row, "seed", 0), 0},
+    };
+    struct plan plan;
+    struct error error = {0};
+    row_check(row, plan_build(row->arena, &request, "/ragged", &plan, &error), &error);
+    return value_number((double)ragged_load(&plan).sent_bytes / (double)request.size_bytes /
+                        (double)ranks);
+}
+
 /* The least time that the fabric's cuts allow, as sim/roofline/collective_bound.h states it. */
 static struct case_value bound(const struct case_row *row)
 {
@@ -256,4 +281,4 @@ static struct case_value bound(const struct case_row *row)
 }
 
 const struct case_evaluator case_collective[] = {
-    {"collective", collective}, {"bound", bound}, {NULL, NULL}};
+    {"collective", collective}, {"bound", bound}, {"ragged_factor", ragged_factor}, {NULL, NULL}};

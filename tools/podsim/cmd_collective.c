@@ -103,6 +103,8 @@ const struct command command_collective = {
         "  podsim collective --machine tpu-v5p:8x8x8 --op all_gather --axes x -e 1G \\\n"
         "      --concurrent \"reduce_scatter@x:256M all_to_all@x,y:64M\"\n"
         "\n"
+        "  podsim collective --machine h100-sxm:nodes=4 --op all_to_all --experts 64 --top-k 4\n"
+        "\n"
         "All groups of the shape that --axes names work at once. Ctrl-C keeps the rows that are\n"
         "finished and ends with status 130.\n",
     .operands_min = 0,

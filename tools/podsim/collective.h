@@ -13,6 +13,7 @@
 #include "tools/podsim/question.h"
 
 struct arena;
+struct json_writer;
 struct shell;
 struct text;
 
@@ -29,6 +30,7 @@ struct collective_study {
     uint32_t member_count;
     struct sizes sizes;
     bool plays_runners;  /* What "auto" did not take is played too. */
+    bool checks;         /* Each plan is proved on sets, where it has few enough ranks. */
     struct shell *shell; /* While it is played. */
 
     struct row *rows; /* For each size, each algorithm, one of each member. */
@@ -44,6 +46,14 @@ extern const struct option collective_options[];
 /* Reads the options into a study without rows, its memory taken. */
 enum status collective_read(const struct options *options, struct collective_study *study,
                             struct error *reterr);
+
+/* --experts and what belongs to it, into study.asked.row.ragged; its sizes are known. */
+enum status collective_read_ragged(const struct options *options, struct collective_study *study,
+                                   struct error *reterr);
+
+/* What was drawn for a row; nothing for one that is not ragged. */
+void collective_write_ragged(const struct row *row, struct text *text);
+void collective_put_ragged(const struct row *row, struct json_writer *json);
 
 /* The work, for shell_run(): all runs, or as many as there were when the user stopped it. */
 enum status collective_play(void *study, struct shell *shell, struct error *reterr);

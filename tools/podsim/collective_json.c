@@ -56,6 +56,11 @@ static void put_row(struct json_writer *json, const struct collective_study *stu
     put_count(json, "array_bytes", row->array_bytes);
     put_count(json, "count", row->count);
     put_text(json, "dtype", format_name(question->format));
+    if (study->checks) {
+        json_write_key(json, "proved");
+        json_write_boolean(json, row->proved);
+    }
+    collective_put_ragged(row, json);
     if (operation_is_rooted(question->operation)) put_count(json, "root", question->root);
     put_count(json, "time_ps", (uint64_t)row->time_ps);
     put_real(json, "algbw_bytes_per_s", row->algbw_bytes_per_s);

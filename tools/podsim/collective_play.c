@@ -25,6 +25,7 @@ static bool is_alike(const struct collective_study *study, uint32_t a, uint32_t 
     const struct collective_member *one = &study->member[a], *other = &study->member[b];
     return one->question.operation == other->question.operation &&
            one->size_bytes == other->size_bytes && (a == 0) == (b == 0) &&
+           one->question.ragged.expert_count == other->question.ragged.expert_count &&
            group_equal(&one->question.group, &other->question.group);
 }
 
@@ -90,6 +91,7 @@ static enum status run_note(struct collective_study *study, const struct party *
         row_fill(&study->member[i].question, party->size_bytes[i], party->choice[i],
                  &measured->plans[i], time_ps,
                  study->member_count > 1 ? party->alone_ps[i] : time_ps, &rows[i]);
+        if (study->checks) STATUS_TRY(row_prove(&measured->plans[i], &rows[i], reterr));
     }
     STATUS_TRY(runners_play(study, party, &rows[0], reterr));
     run->fairness = row_fairness(rows, run->row_count);

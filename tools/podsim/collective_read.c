@@ -14,6 +14,12 @@ const struct option collective_options[] = {
     {"--xml", "FILE", "an algorithm in MSCCL's XML: proved, then played; --op follows", false},
     {"--runners-up", NULL, "play what auto did not take, too", false},
     {"--concurrent", "N|LIST", "so many at once, or beside it OP@AXES[:SIZE] ...", true},
+    {"--check", NULL, "prove on sets what each row moves, up to 64 ranks: #wrong", false},
+    {"--experts", "E", "all_to_all of tokens to experts, evenly on the ranks", false},
+    {"--top-k", "K", "of them for each token", false},
+    {"--token-bytes", "SIZE", "of a token (8K); a size is one rank's tokens", false},
+    {"--seed", "N", "of the draw (0)", false},
+    {"--skew", "X", "0: experts all alike (if left out), to 1: Zipf's law", false},
     {"--json", "FILE", "write the rows as JSON; - is standard output", false},
     {"--csv", "FILE", "write the rows as CSV; - is standard output", false},
     {0},
@@ -56,6 +62,7 @@ static enum status member_read(struct collective_study *study, char *text, struc
     (void)measure_group_text(&study->asked.machine, &member.question.group, member.question.axes);
     member.question.root = 0;
     member.question.script = NULL;
+    member.question.ragged = (struct plan_ragged){0};
     return member_add(study, &member, reterr);
 }
 
@@ -98,8 +105,10 @@ enum status collective_read(const struct options *options, struct collective_stu
     uint64_t unused = 0;
     STATUS_TRY(operation_array_bytes(asked->row.operation, group_rank_count(&asked->row.group),
                                      study->sizes.end_bytes, "-e", &unused, reterr));
+    STATUS_TRY(collective_read_ragged(options, study, reterr));
     if (asked->algorithm_count == 0) asked->algorithm[asked->algorithm_count++] = unasked;
     study->plays_runners = options_has(options, "--runners-up");
+    study->checks = options_has(options, "--check");
     study->member[0].question = asked->row;
     study->member_count = 1;
     STATUS_TRY(concurrent_read(options, study, reterr));

@@ -3,6 +3,7 @@
 
 #include "sim/base/quantity.h"
 #include "sim/base/text.h"
+#include "sim/base/units.h"
 #include "tools/podsim/collective.h"
 
 enum { TIME_WIDTH = 7, RATE_WIDTH = 6 };
@@ -35,6 +36,7 @@ static void write_head(const struct collective_study *study, struct text *text)
     const struct row_question *question = &study->member[0].question;
     uint64_t const ranks = group_rank_count(&question->group);
     uint64_t const groups = study->asked.machine.chip_count / ranks;
+    const struct plan_ragged *ragged = &question->ragged;
     text_add(text, "# podsim collective: %s on %s, profile %s\n",
              operation_name(question->operation), study->asked.machine_text,
              study->asked.machine.chip.profile);
@@ -47,7 +49,15 @@ static void write_head(const struct collective_study *study, struct text *text)
                  operation_name(study->member[i].question.operation),
                  study->member[i].question.axes);
     text_add(text, "# size: %s; array: V of all ranks together\n",
-             operation_size_text(question->operation));
+             ragged->expert_count > 0 ? "one rank's tokens, each once"
+                                      : operation_size_text(question->operation));
+    if (ragged->expert_count > 0)
+        text_add(text,
+                 "# ragged: %u experts, %llu a rank; each token of %llu bytes goes to %u; seed "
+                 "%llu, skew %g\n",
+                 ragged->expert_count, (unsigned long long)(ragged->expert_count / ranks),
+                 (unsigned long long)ragged->token_bytes, ragged->top_k,
+                 (unsigned long long)ragged->seed, (double)ragged->skew_ppm / PPM_ONE);
     if (study->run_count == 0) return;
     text_add(text, "# %u of %u chips played:", study->fold.chip_count,
              study->asked.machine.chip_count);
@@ -114,7 +124,7 @@ static void write_row(const struct collective_study *study, const struct row *ro
              operation_adds(question->operation) ? "sum" : "none",
              operation_is_rooted(question->operation) ? (int)question->root : -1);
     for (uint32_t half = 0; half < 2; half++)
-        text_add(text, "  %7s  %6s  %6s  %6s", time, algbw, busbw, "N/A");
+        text_add(text, "  %7s  %6s  %6s  %6s", time, algbw, busbw, row->proved ? "0" : "N/A");
     text_add(text, "  %12llu  %8s  %-7s", (unsigned long long)row->array_bytes, roofline,
              row->bound_by);
     if (study->member_count > 1) text_add(text, "  %6.2f", row_slowdown(row));
@@ -159,6 +169,7 @@ void collective_write_table(const struct collective_study *study, struct text *t
         const struct row_run *run = &study->runs[r];
         for (uint32_t i = 0; i < run->row_count; i++) {
             write_row(study, &study->rows[run->row_first + i], text);
+            collective_write_ragged(&study->rows[run->row_first + i], text);
             sum += study->rows[run->row_first + i].busbw_bytes_per_s / giga;
         }
         if (run->row_count > 1) write_together(study, run, text);

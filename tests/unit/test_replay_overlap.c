@@ -53,7 +53,8 @@ static void collectives_on_one_axis_share_it(void **state)
 static void point_to_point_pays_every_hop_and_cuts_through(void **state)
 {
     (void)state;
-    static const int32_t offsets[][3] = {{1, 0, 0}, {3, 0, 0}, {2, 3, 0}, {3, 2, 4}, {-1, -2, -3}};
+    static const int32_t offsets[][GROUP_DIMENSIONS_MAX] = {
+        {1, 0, 0}, {3, 0, 0}, {2, 3, 0}, {3, 2, 4}, {-1, -2, -3}};
     for (uint32_t i = 0; i < sizeof offsets / sizeof *offsets; i++) {
         struct scene scene;
         scene_open(&scene, 8, 8, 8, true);

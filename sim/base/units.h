@@ -47,4 +47,16 @@ static inline uint64_t units_round_up(uint64_t amount, uint64_t multiple)
     return units_ceil_divide(amount, multiple) * multiple;
 }
 
+/* The smallest number of which both, neither of them 0, are divisors. */
+static inline uint32_t units_common_multiple(uint32_t a, uint32_t b)
+{
+    uint32_t x = a, y = b;
+    while (y != 0) {
+        uint32_t const rest = x % y;
+        x = y;
+        y = rest;
+    }
+    return a / x * b;
+}
+
 #endif

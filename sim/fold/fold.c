@@ -117,17 +117,6 @@ static bool oddities_repeat(const struct machine *machine, const struct oddities
     return true;
 }
 
-uint32_t fold_common_multiple(uint32_t a, uint32_t b)
-{
-    uint32_t x = a, y = b;
-    while (y != 0) {
-        uint32_t const rest = x % y;
-        x = y;
-        y = rest;
-    }
-    return a / x * b;
-}
-
 static bool item_covers(const struct plan_item *item, uint32_t dimension)
 {
     return item->flat || item->dimension == dimension;
@@ -182,11 +171,11 @@ static uint32_t groups_period(const struct machine *machine, const struct progra
         for (uint32_t d = 0; d < plan->group.dimension_count; d++) {
             const struct group_dimension *dimension = &plan->group.dimension[d];
             if (dimension->axis == axis && !dimension->ring && !dimension->switched)
-                period = fold_common_multiple(period, dimension->size * dimension->stride);
+                period = units_common_multiple(period, dimension->size * dimension->stride);
         }
         for (uint32_t item = 0; item < plan->item_count; item++)
             period =
-                fold_common_multiple(period, item_period(machine, plan, &plan->item[item], axis));
+                units_common_multiple(period, item_period(machine, plan, &plan->item[item], axis));
     }
     return period;
 }
@@ -213,11 +202,11 @@ static uint32_t levels_period(const struct machine *machine, uint32_t used, uint
     uint32_t const length = machine->shape[axis];
     for (uint32_t index = 0; index < used; index++) {
         const struct level *level = &machine->level[index];
-        period = fold_common_multiple(period, level_period(machine, level, axis));
+        period = units_common_multiple(period, level_period(machine, level, axis));
         for (uint32_t tier = 0; tier < level->tier_count; tier++) {
             uint32_t const box = level->tier[tier].box[axis];
             if (box < length && period % box != 0 && box % period != 0)
-                period = fold_common_multiple(period, box);
+                period = units_common_multiple(period, box);
         }
     }
     return length % period == 0 ? period : length;
@@ -233,7 +222,7 @@ static uint32_t blocks_period(const struct machine *machine, const struct progra
             const struct group_dimension *dimension = &group->dimension[d];
             uint32_t const extent = dimension->size * dimension->stride;
             if (dimension->axis != axis || extent % period == 0 || period % extent == 0) continue;
-            period = fold_common_multiple(period, extent);
+            period = units_common_multiple(period, extent);
         }
     }
     uint32_t const length = machine->shape[axis];

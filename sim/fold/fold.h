@@ -68,8 +68,6 @@ bool fold_axis_has_antipodes(const struct machine *machine, const struct plan *p
 uint32_t fold_antipode_axis(const struct machine *machine, const struct plan *plan,
                             const struct plan_item *item, uint32_t axis);
 
-uint32_t fold_common_multiple(uint32_t a, uint32_t b);
-
 /* Coordinates of a replayed chip, which are those of the machine's chip it stands for (the one
  * with the lowest coordinates). */
 void fold_coordinates(const struct fold *fold, uint32_t replayed,

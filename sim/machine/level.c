@@ -73,17 +73,6 @@ bool level_tier_queues(const struct level *level, uint32_t tier)
            feeders * below->cable_count * below->cable_bytes_per_s;
 }
 
-static uint32_t common_multiple(uint32_t a, uint32_t b)
-{
-    uint32_t x = a, y = b;
-    while (y != 0) {
-        uint32_t const rest = x % y;
-        x = y;
-        y = rest;
-    }
-    return a / x * b;
-}
-
 /* Whether a chip's cable depends on where it stands in such a way that a shift does not keep it. */
 static bool scatters(const struct level_tier *tier, uint32_t length)
 {
@@ -104,7 +93,7 @@ uint32_t level_period(const struct machine *machine, const struct level *level, 
         uint32_t const below = box_length(level, (int32_t)tier - 1, axis);
         bool const tells_apart = below < length && level->tier[tier].box[axis] > below;
         if (below > 1 && (tells_apart || level_tier_queues(level, tier)))
-            period = below >= length ? length : common_multiple(period, below);
+            period = below >= length ? length : units_common_multiple(period, below);
         if (period >= length || length % period != 0) return length;
     }
     return period;

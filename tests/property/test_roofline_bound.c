@@ -15,8 +15,9 @@
 #include "sim/replay/replay.h"
 #include "sim/report/notes.h"
 #include "sim/scenario/scenario.h"
+#include "tests/support/thin.h"
 
-enum { STEPS = 100, SEED = 20240607, ODD = 6 };
+enum { STEPS = 100 / THIN, SEED = 20240607, ODD = 6 };
 
 static uint64_t state_of_draws = SEED;
 

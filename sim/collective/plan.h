@@ -101,6 +101,7 @@ struct plan {
     int32_t offset[GROUP_DIMENSIONS_MAX]; /* Permute: the displacement in members. */
     uint32_t peer;                        /* Permute through switches: the same as a position. */
     uint32_t root;                        /* Of the rooted kinds: its rank. */
+    uint32_t element_bytes;               /* Of what is added; 0: two. plan_element_bytes() */
     struct plan_protocol protocol;
     struct plan_ragged ragged;
     const uint32_t *ragged_units; /* [source · ranks + destination], by positions of the item;
@@ -138,6 +139,7 @@ struct plan_request {
                              the pieces, and none if the array is too small to be cut. */
     int32_t offset[GROUP_DIMENSIONS_MAX]; /* Permute only. */
     uint32_t root;                        /* Rooted kinds only. */
+    uint32_t element_bytes;               /* Of what is added: what adders count. 0: two. */
     /* Bytes that a link of each dimension carries while a message crosses one hop of it, and how
      * fast the links are beside each other; what pieces and shares are chosen by. 0: 65,536, and
      * all alike. plan_request_links() fills them. */
@@ -202,6 +204,12 @@ uint32_t plan_item_displaced(const struct plan *plan, const struct plan_item *it
  * script. What the replay and the proof ask. */
 struct primitive_step plan_step(const struct plan *plan, const struct plan_item *item,
                                 uint32_t lane, uint32_t position, uint32_t step);
+
+/* What one addition takes in: adders, of chips and of switches, count elements. */
+static inline uint32_t plan_element_bytes(const struct plan *plan)
+{
+    return plan->element_bytes == 0 ? 2 : plan->element_bytes;
+}
 
 /* Bytes that a rank at these positions sends over the links of one dimension, both directions,
  * each counted once however many links its route has. Messages that name their receivers count in

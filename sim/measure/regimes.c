@@ -228,7 +228,7 @@ static void bound_fill(const struct study *study)
         .kind = request.kind,
         .array_bytes = request.size_bytes,
         .in_network = true,
-        .element_bytes = (format_bits(question->format) + 7) / 8,
+        .element_bytes = request.element_bytes,
     };
     memcpy(query.offset, request.offset, sizeof query.offset);
     collective_bound(question->machine, &question->group, &query, &bound);

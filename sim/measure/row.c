@@ -22,6 +22,7 @@ enum status row_request(const struct row_question *question, uint64_t size_bytes
         .group = *group,
         .size_bytes = array_bytes,
         .root = question->root,
+        .element_bytes = (uint32_t)format_bytes(question->format, 1),
         .ragged = question->ragged,
     };
     /* Everyone sends to the next rank along the last dimension. */
@@ -168,7 +169,7 @@ static struct collective_bound bound_of(const struct row_question *question,
         .kind = plan->kind,
         .array_bytes = balanced_bytes(plan),
         .in_network = is_in_network(plan),
-        .element_bytes = (format_bits(question->format) + 7) / 8,
+        .element_bytes = plan_element_bytes(plan),
         .root = plan->root,
     };
     struct collective_bound bound;

@@ -2,9 +2,6 @@
 #include "sim/base/arena.h"
 #include "sim/replay/routed.h"
 
-/* Elements of a gradient or activation that a reduction adds: two bytes each, one FLOP. */
-enum { ADDED_BYTES_PER_FLOP = 2 };
-
 /* Passes over a layer in a step, all microbatches: 4 bytes each, and minutes to play. */
 enum { TABLES_SLOTS_MAX = 1 << 26 };
 
@@ -79,6 +76,11 @@ static void dma_build(struct replay *replay)
     const struct fold *fold = replay->fold;
     const struct chip *chip = &replay->machine->chip;
     uint64_t link_most = 0, hbm_least = UINT64_MAX, vector_least = UINT64_MAX;
+    uint32_t element_bytes = UINT32_MAX; /* Of which there are the most to add. */
+    for (uint32_t i = 0; i < replay->program->plan_count; i++) {
+        uint32_t const own = plan_element_bytes(&replay->program->plans[i]);
+        element_bytes = own < element_bytes ? own : element_bytes;
+    }
     for (uint32_t i = 0; i < fold->link_class_count; i++) {
         uint64_t const rate = fold->link_classes[i].bytes_per_s;
         replay->dma_link_ppm[i] = share_ppm(rate, chip->hbm_bytes_per_s);
@@ -100,8 +102,7 @@ static void dma_build(struct replay *replay)
         most += tier->cable_count * tier->cable_bytes_per_s;
     }
     replay->dma_most_ppm = share_ppm(2 * most, hbm_least);
-    replay->dma_may_exceed =
-        replay->dma_most_ppm == PPM_ONE || most / ADDED_BYTES_PER_FLOP > vector_least;
+    replay->dma_may_exceed = replay->dma_most_ppm == PPM_ONE || most / element_bytes > vector_least;
 }
 
 static void op_build(const struct replay *replay, uint32_t kind, const struct program_op *op)
@@ -168,7 +169,8 @@ struct message_cost tables_cost(const struct replay *replay, const struct plan *
     };
     /* Partial sums stay in VMEM: what arrives is added, not written. */
     if (adds || primitive->kind == COLLECTIVE_REDUCE_SCATTER)
-        cost.vector_ps = units_duration_ps(bytes / ADDED_BYTES_PER_FLOP, chip->vector_flop_per_s);
+        cost.vector_ps =
+            units_duration_ps(bytes / plan_element_bytes(plan), chip->vector_flop_per_s);
     if (primitive->kind != COLLECTIVE_REDUCE_SCATTER) cost.write_ps = cost.read_ps;
     return cost;
 }

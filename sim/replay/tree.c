@@ -3,9 +3,6 @@
 #include "sim/replay/landing.h"
 #include "sim/replay/links.h"
 
-/* Elements that adders add: two bytes each, as in tables.c. */
-enum { ADDED_BYTES = 2 };
-
 /* A message in a unit. */
 struct tree_message {
     uint32_t tier;
@@ -231,7 +228,8 @@ static int64_t contribution_add(struct replay *replay, const struct lane_table *
     uint32_t const additions = ++*joined == 1 ? alike - 1 : alike;
     if (additions > 0) {
         int64_t const work_ps =
-            units_duration_ps(message->cost->memory.bytes / ADDED_BYTES, tier->reduce_flop_per_s) *
+            units_duration_ps(message->cost->memory.bytes / plan_element_bytes(lane->routed->plan),
+                              tier->reduce_flop_per_s) *
             additions;
         int64_t *adders_ps = &tier->adders_ps[join];
         *adders_ps = (*adders_ps > now_ps ? *adders_ps : now_ps) + work_ps;

@@ -140,15 +140,18 @@ static bool groups_equal(const struct group *a, const struct group *b)
 }
 
 uint32_t lower_plan(struct lower *lower, enum collective_kind kind, const struct group *group,
-                    uint64_t size_bytes, bool chunked)
+                    uint64_t elements, enum format format, bool chunked)
 {
     struct program *program = lower->program;
+    uint64_t const size_bytes = format_bytes(format, elements);
+    uint32_t const element_bytes = (uint32_t)format_bytes(format, 1);
     if (lower->status != STATUS_OK || group->dimension_count == 0) return LOWER_NONE;
     uint32_t const chunks = chunked ? (uint32_t)group_rank_count(group) : 0;
     for (uint32_t p = 0; p < program->plan_count; p++) {
         const struct plan *plan = &program->plans[p];
         if (plan->kind == kind && plan->size_bytes == size_bytes &&
-            groups_equal(&plan->group, group) && lower->plan_chunks[p] == chunks) {
+            plan->element_bytes == element_bytes && groups_equal(&plan->group, group) &&
+            lower->plan_chunks[p] == chunks) {
             return p;
         }
     }
@@ -159,6 +162,7 @@ uint32_t lower_plan(struct lower *lower, enum collective_kind kind, const struct
         .group = *group,
         .size_bytes = size_bytes,
         .chunk_count = chunks,
+        .element_bytes = element_bytes,
     };
     for (uint32_t d = 0; d < group->dimension_count; d++)
         if (group->dimension[d].switched) plan_request_links(lower->local->machine, &request);

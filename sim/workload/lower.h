@@ -69,10 +69,10 @@ uint16_t lower_template_end(struct lower *lower);
 /* Ops. Names live as long as the arena. */
 uint32_t lower_compute(struct lower *lower, const char *name, const struct work *work,
                        uint32_t parts);
-/* A plan on a group, or LOWER_NONE if the group is one rank. `chunked`: its parts are coupled with
- * those of compute ops. */
+/* A plan that moves so many elements on a group, or LOWER_NONE if the group is one rank. `chunked`:
+ * its parts are coupled with those of compute ops. */
 uint32_t lower_plan(struct lower *lower, enum collective_kind kind, const struct group *group,
-                    uint64_t size_bytes, bool chunked);
+                    uint64_t elements, enum format format, bool chunked);
 /* How many parts a compute op coupled with the plan has; 1 for LOWER_NONE. */
 uint32_t lower_plan_chunks(const struct lower *lower, uint32_t plan);
 /* "AllGather W_mlp" of the class "AllGather W_mlp (fsdp)"; `group_name` is what stands in

@@ -57,8 +57,8 @@ static uint32_t sequence_collective(struct lower *lower, enum collective_kind ki
 {
     const struct local *local = lower->local;
     bool const gather = kind == COLLECTIVE_ALL_GATHER;
-    uint32_t const plan = lower_plan(lower, kind, &local->sequence_group,
-                                     lower_activation_bytes(lower, key_elements(local)), false);
+    uint32_t const plan = lower_plan(lower, kind, &local->sequence_group, key_elements(local),
+                                     local->plan->formats.activations, false);
     return lower_collective(lower, gather ? LOWER_GATHER_SEQUENCE : LOWER_REDUCE_SEQUENCE,
                             gather ? "K V" : "dK dV", "sequence", plan);
 }

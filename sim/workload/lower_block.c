@@ -227,9 +227,8 @@ static uint32_t tp_plan(struct lower *lower, enum collective_kind kind, uint32_t
 {
     const struct local *local = lower->local;
     if ((axes & local->axis_y) == 0) return LOWER_NONE;
-    return lower_plan(lower, kind, &local->mesh->axis[MESH_TP].group,
-                      lower_activation_bytes(lower, local->block_full),
-                      local->plan->collective_matmul);
+    return lower_plan(lower, kind, &local->mesh->axis[MESH_TP].group, local->block_full,
+                      local->plan->formats.activations, local->plan->collective_matmul);
 }
 
 /* The in-projection with its AllGather. Returns the last op. */

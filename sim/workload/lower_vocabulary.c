@@ -31,7 +31,7 @@ struct local_unit lower_head_unit(const struct local *local)
 static uint32_t tp_plan(struct lower *lower, enum collective_kind kind, bool chunked)
 {
     return lower_plan(lower, kind, &lower->local->mesh->axis[MESH_TP].group,
-                      lower_activation_bytes(lower, lower->local->block_full),
+                      lower->local->block_full, lower->local->plan->formats.activations,
                       chunked && lower->local->plan->collective_matmul);
 }
 

@@ -34,8 +34,9 @@ void lower_units_gather(struct lower *lower, const struct local_unit *units, uin
         const struct local_unit *unit = &units[backward ? unit_count - 1 - i : i];
         if (unit->elements == 0) continue;
         uint64_t const bytes = lower_weight_bytes(lower, unit->elements);
-        uint32_t const plan = lower_plan(lower, COLLECTIVE_ALL_GATHER,
-                                         role_group(lower, local->shard_role), bytes, false);
+        uint32_t const plan =
+            lower_plan(lower, COLLECTIVE_ALL_GATHER, role_group(lower, local->shard_role),
+                       unit->elements, local->plan->formats.weights, false);
         uint32_t const op = lower_collective(lower, LOWER_GATHER_WEIGHTS, unit->name,
                                              mesh_role_name(local->shard_role), plan);
         prefetch_need(lower, op);
@@ -97,8 +98,8 @@ static uint32_t kv_sum(struct lower *lower, uint32_t after)
     bool const once = local->gradient_shards == 1;
     if (local->kv_holders == 1 || (once && !lower->last_microbatch)) return LOWER_NONE;
     uint64_t const elements = 2 * local->width * local->kv_heads * local->head_width;
-    uint32_t const plan = lower_plan(lower, COLLECTIVE_ALL_REDUCE, &local->kv_group,
-                                     lower_gradient_bytes(lower, elements), false);
+    uint32_t const plan = lower_plan(lower, COLLECTIVE_ALL_REDUCE, &local->kv_group, elements,
+                                     local->plan->formats.gradients, false);
     uint32_t const op = lower_collective(lower, LOWER_SUM_KV, "dW_K dW_V", "kv", plan);
     lower_need_done(lower, op, after);
     return op;
@@ -108,12 +109,13 @@ void lower_unit_reduce(struct lower *lower, const struct local_unit *unit, uint3
 {
     const struct local *local = lower->local;
     const char *what = lower_format(lower, "d%s", unit->name);
-    uint64_t const bytes = lower_gradient_bytes(lower, unit->elements);
+    enum format const format = local->plan->formats.gradients;
     uint32_t reduced = LOWER_NONE;
     if (unit->elements == 0) return;
     if (local->shards > 1) {
-        uint32_t const plan = lower_plan(lower, COLLECTIVE_REDUCE_SCATTER,
-                                         role_group(lower, local->shard_role), bytes, false);
+        uint32_t const plan =
+            lower_plan(lower, COLLECTIVE_REDUCE_SCATTER, role_group(lower, local->shard_role),
+                       unit->elements, format, false);
         reduced = lower_collective(lower, LOWER_REDUCE_WEIGHTS, what,
                                    mesh_role_name(local->shard_role), plan);
     }
@@ -124,10 +126,10 @@ void lower_unit_reduce(struct lower *lower, const struct local_unit *unit, uint3
     uint32_t scattered = reduced;
     if (local->replicas > 1 && (lower->last_microbatch || !local->reduce_last)) {
         bool const sum = local->plan->zero == 0;
-        uint32_t const plan = lower_plan(
-            lower, sum ? COLLECTIVE_ALL_REDUCE : COLLECTIVE_REDUCE_SCATTER,
-            role_group(lower, MESH_DP),
-            lower_gradient_bytes(lower, units_ceil_divide(unit->elements, local->shards)), false);
+        uint32_t const plan =
+            lower_plan(lower, sum ? COLLECTIVE_ALL_REDUCE : COLLECTIVE_REDUCE_SCATTER,
+                       role_group(lower, MESH_DP), units_ceil_divide(unit->elements, local->shards),
+                       format, false);
         uint32_t const op = lower_collective(lower, LOWER_REDUCE_DP, what, "dp", plan);
         lower_need_done(lower, op, reduced != LOWER_NONE ? reduced : after);
         if (reduced == LOWER_NONE && (unit->places >> LOCAL_ATTENTION_IN & 1)) {
@@ -139,7 +141,8 @@ void lower_unit_reduce(struct lower *lower, const struct local_unit *unit, uint3
     if (!local->gradients_resident) {
         lower_take(lower, scattered, PROGRAM_MEMORY_GRADIENTS, gradient_kept_bytes(lower, unit));
     }
-    lower_give(lower, scattered, PROGRAM_MEMORY_BUFFERS, bytes);
+    lower_give(lower, scattered, PROGRAM_MEMORY_BUFFERS,
+               lower_gradient_bytes(lower, unit->elements));
 }
 
 void lower_gradient(struct lower *lower, uint32_t op, enum local_place place)
@@ -199,7 +202,7 @@ uint16_t lower_update(struct lower *lower, const char *name, const struct local_
     /* ZeRO-1 and 2: each rank has updated its part of parameters that all of them hold. */
     for (uint32_t u = 0; local->replicas > 1 && local->plan->zero != 0 && u < unit_count; u++) {
         uint32_t const plan = lower_plan(lower, COLLECTIVE_ALL_GATHER, role_group(lower, MESH_DP),
-                                         lower_weight_bytes(lower, units[u].elements), false);
+                                         units[u].elements, local->plan->formats.weights, false);
         uint32_t const gather = lower_collective(lower, LOWER_GATHER_DP, units[u].name, "dp", plan);
         lower_need_done(lower, gather, op);
     }

@@ -266,6 +266,62 @@ static void test_ring(void **state)
     assert_int_equal(measured.fold.chip_count, 128);
 }
 
+/* Adders of switches and of chips count elements: halves of them are twice as many. Four NVSwitches
+ * of 400 G additions/s, seven a element of eight GPUs. */
+static void test_adders_count_elements(void **state)
+{
+    (void)state;
+    static const struct {
+        enum format format;
+        const char *bound_by;
+        uint64_t element_bytes;
+    } expected[] = {{FORMAT_FP8, "switch", 1}, {FORMAT_BF16, "port", 2}, {FORMAT_FP32, "port", 4}};
+    struct machine machine = {0};
+    struct error error = {0};
+    struct machine_plan const plan = {
+        .chip = "h100-sxm", .nodes = 1, .profile = "ideal", .wrap = {-1, -1, -1}};
+    assert_int_equal(machine_build(arena, &plan, &machine, &error), STATUS_OK);
+    struct row_question question = question_of(&machine, OPERATION_ALL_REDUCE, NULL);
+    uint64_t const bytes = UINT64_C(1) << 30;
+    int64_t const ways_ps = 4 * machine.chip.network.nvlink_latency_ps;
+    for (uint32_t i = 0; i < sizeof expected / sizeof *expected; i++) {
+        const struct row_choice *choice = NULL;
+        struct measured measured;
+        struct row row;
+        question.format = expected[i].format;
+        uint64_t const additions = 7 * bytes / expected[i].element_bytes;
+        int64_t const adding_ps = units_duration_ps(additions, UINT64_C(1600000000000));
+        int64_t const port_ps = units_duration_ps(bytes, UINT64_C(450000000000));
+        int64_t const least_ps = adding_ps > port_ps ? adding_ps : port_ps;
+        assert_int_equal(row_choose(arena, &question, bytes, "sharp", "/row", &choice, &error),
+                         STATUS_OK);
+        assert_int_equal(measure_run(arena, &machine, &choice->request, 1, "/row",
+                                     &(struct measure_options){.engine = "fast"}, &measured,
+                                     &error),
+                         STATUS_OK);
+        row_fill(&question, bytes, choice, &measured.plans[0], measured.time_ps[0],
+                 measured.time_ps[0], &row);
+        assert_string_equal(row.bound_by, expected[i].bound_by);
+        assert_in_range(row.time_ps, least_ps, least_ps + ways_ps);
+    }
+    /* A third of a link's bytes a second: of fp8 a VPU adds three times slower than they come, of
+     * fp32 faster. */
+    struct machine pod = machine_of("v5p", "4x4x4");
+    int64_t time_ps[2];
+    pod.chip.vector_flop_per_s = UINT64_C(30000000000);
+    for (uint32_t i = 0; i < 2; i++) {
+        struct row_question const sum = {.machine = &pod,
+                                         .operation = OPERATION_REDUCE_SCATTER,
+                                         .format = i == 0 ? FORMAT_FP32 : FORMAT_FP8,
+                                         .group =
+                                             question_of(&pod, OPERATION_ALL_REDUCE, "z").group};
+        struct measured measured;
+        run_one(&sum, bytes, NULL, false, &measured);
+        time_ps[i] = measured.time_ps[0];
+    }
+    assert_true(2 * time_ps[1] > 3 * time_ps[0]);
+}
+
 /* Two that share every link: all their bytes pass one after the other. */
 static void test_two_at_once(void **state)
 {
@@ -406,7 +462,7 @@ int main(void)
         cmocka_unit_test(test_fairness),    cmocka_unit_test(test_ring),
         cmocka_unit_test(test_two_at_once), cmocka_unit_test(test_map_groups),
         cmocka_unit_test(test_map),         cmocka_unit_test(test_interrupted),
-        cmocka_unit_test(test_ragged_rows),
+        cmocka_unit_test(test_ragged_rows), cmocka_unit_test(test_adders_count_elements),
     };
     return cmocka_run_group_tests(tests, arena_up, arena_down);
 }

@@ -10,6 +10,16 @@
 
 static const double ps_per_s = 1e12;
 
+/* The digits of a shift, of the last dimension first. */
+static void shift_fill(const struct row_question *question, int32_t offset[GROUP_DIMENSIONS_MAX])
+{
+    uint32_t rest = question->shift == 0 ? 1 : question->shift;
+    for (uint32_t d = question->group.dimension_count; d-- > 0;) {
+        offset[d] = (int32_t)(rest % question->group.dimension[d].size);
+        rest /= question->group.dimension[d].size;
+    }
+}
+
 enum status row_request(const struct row_question *question, uint64_t size_bytes, const char *where,
                         struct plan_request *ret_request, struct error *reterr)
 {
@@ -25,9 +35,7 @@ enum status row_request(const struct row_question *question, uint64_t size_bytes
         .element_bytes = (uint32_t)format_bytes(question->format, 1),
         .ragged = question->ragged,
     };
-    /* Everyone sends to the next rank along the last dimension. */
-    if (question->operation == OPERATION_SENDRECV)
-        ret_request->offset[group->dimension_count - 1] = 1;
+    if (question->operation == OPERATION_SENDRECV) shift_fill(question, ret_request->offset);
     return STATUS_OK;
 }
 

@@ -21,6 +21,8 @@ struct row_question {
     char axes[MEASURE_AXES_BYTES]; /* The group as text. */
     enum format format;
     uint32_t root;
+    uint32_t shift;              /* sendrecv: how many ranks further a message goes, in digits of
+                                    the group, each round its own axis; 0: 1. */
     struct plan_ragged ragged;   /* Of an AllToAll; a size is then one rank's tokens, each once. */
     bool protocols;              /* NCCL's compete, ... */
     enum protocol protocol;      /* ... or only this one; PROTOCOL_NONE: all. */

@@ -11,11 +11,14 @@
 
 #include <cmocka.h>
 
+#include "sim/base/arena.h"
 #include "sim/base/units.h"
+#include "sim/measure/row.h"
+#include "sim/scenario/scenario.h"
 #include "tests/support/exchange.h"
 #include "tests/support/scene.h"
 
-enum { LEAVES = 12, CHIPS = 16, RUNS = 60, LATENCY_PS = 200000 };
+enum { LEAVES = 12, CHIPS = 16, BALLS_MAX = 32, RUNS = 60, LATENCY_PS = 200000 };
 
 static const uint64_t cable_bytes_per_s = UINT64_C(50000000000);
 static const uint64_t message_bytes = 1000000;
@@ -91,9 +94,9 @@ static void spread_or_on_rails_nothing_is_lost(void **state)
  * x^balls in (sum over i to most of x^i / i!)^bins, times balls! / bins^balls. */
 static double none_above(uint32_t balls, uint32_t most)
 {
-    double way[CHIPS + 1] = {1.0};
+    double way[BALLS_MAX + 1] = {1.0};
     for (uint32_t bin = 0; bin < balls; bin++) {
-        double next[CHIPS + 1] = {0.0};
+        double next[BALLS_MAX + 1] = {0.0};
         for (uint32_t held = 0; held <= balls; held++) {
             double share = 1.0;
             for (uint32_t i = 0; i <= most && held + i <= balls; i++) {
@@ -108,13 +111,14 @@ static double none_above(uint32_t balls, uint32_t most)
     return result;
 }
 
-/* What the fullest cable of all leaves carries on average. */
-static double expected_most(void)
+/* What the fullest cable of all leaves carries on average, where each has as many flows as cables.
+ */
+static double expected_most(uint32_t leaves, uint32_t chips)
 {
     double expected = 0.0;
-    for (uint32_t most = 0; most < CHIPS; most++) {
+    for (uint32_t most = 0; most < chips; most++) {
         double all = 1.0;
-        for (uint32_t leaf = 0; leaf < LEAVES; leaf++) all *= none_above(CHIPS, most);
+        for (uint32_t leaf = 0; leaf < leaves; leaf++) all *= none_above(chips, most);
         expected += 1.0 - all;
     }
     return expected;
@@ -136,7 +140,7 @@ static void hashed_flows_collide_as_balls_in_bins_do(void **state)
         down += (double)down_ps / (double)message_ps() / RUNS;
         step += (double)trace.step_ps / (double)message_ps() / RUNS;
     }
-    double const expected = expected_most();
+    double const expected = expected_most(LEAVES, CHIPS);
     print_message("    fullest cable: %.2f up, %.2f down, %.2f expected; the step takes %.2f\n", up,
                   down, expected, step);
     /* Its standard deviation is some 0.7, of the mean of so many runs 0.1. */
@@ -144,11 +148,71 @@ static void hashed_flows_collide_as_balls_in_bins_do(void **state)
     assert_true(down > expected - 0.3 && down < expected + 0.3);
 }
 
+static int64_t shift_ps(struct arena *arena, const char *spec, uint32_t shift, uint64_t size_bytes)
+{
+    struct machine_plan plan;
+    struct machine machine;
+    struct row_question question = {
+        .machine = &machine, .operation = OPERATION_SENDRECV, .shift = shift};
+    const struct row_choice *choice = NULL;
+    struct measured measured;
+    struct error error = {0};
+    assert_int_equal(scenario_machine_parse(arena, spec, "--machine", &plan, &error), STATUS_OK);
+    assert_int_equal(machine_build(arena, &plan, &machine, &error), STATUS_OK);
+    assert_int_equal(measure_group(&machine, NULL, "--axes", &question.group, &error), STATUS_OK);
+    assert_int_equal(row_choose(arena, &question, size_bytes, NULL, "/row", &choice, &error),
+                     STATUS_OK);
+    assert_int_equal(measure_run(arena, &machine, &choice->request, 1, "/row",
+                                 &(struct measure_options){.engine = "fast"}, &measured, &error),
+                     STATUS_OK);
+    return measured.time_ps[0];
+}
+
+/* A scalable unit of H100s: 8 leaves, one for each GPU of a node, 32 cables up from each. A shift
+ * to another GPU of another node has all 32 flows of a leaf go to one other, each way along the
+ * same cables; one within the rail stays below its leaf. */
+static void shifts_on_a_cluster_collide_too(void **state)
+{
+    (void)state;
+    enum { NODES = 32, RAILS = 8, STEP = 3 };
+    uint64_t const size_bytes = 16 << 20;
+    int64_t const alone_ps = units_duration_ps(size_bytes, cable_bytes_per_s);
+    double mean = 0.0;
+    uint32_t count = 0;
+    struct arena *arena = arena_create(0);
+    assert_non_null(arena);
+    for (uint32_t node = 1; node < NODES; node += STEP) {
+        for (uint32_t rail = 0; rail < RAILS; rail++) {
+            uint32_t const shift = node * RAILS + rail;
+            int64_t const hash_ps =
+                shift_ps(arena, "h100-sxm:nodes=32,policy=hash", shift, size_bytes);
+            int64_t const spray_ps =
+                shift_ps(arena, "h100-sxm:nodes=32,policy=spray", shift, size_bytes);
+            assert_in_range(spray_ps, alone_ps, alone_ps + 3 * TIME_PS_PER_US);
+            assert_int_equal(shift_ps(arena, "h100-sxm:nodes=32,policy=rail", shift, size_bytes),
+                             spray_ps);
+            if (rail == 0) {
+                assert_int_equal(hash_ps, spray_ps);
+                continue;
+            }
+            assert_int_equal((hash_ps - spray_ps) % alone_ps, 0);
+            mean += (double)hash_ps / (double)alone_ps;
+            count++;
+        }
+    }
+    mean /= count;
+    double const expected = expected_most(RAILS, NODES);
+    print_message("    a scalable unit: %.2f times, %.2f expected\n", mean, expected);
+    assert_true(mean > expected - 0.2 && mean < expected + 0.2);
+    arena_destroy(arena);
+}
+
 int main(void)
 {
     static const struct CMUnitTest tests[] = {
         cmocka_unit_test(spread_or_on_rails_nothing_is_lost),
         cmocka_unit_test(hashed_flows_collide_as_balls_in_bins_do),
+        cmocka_unit_test(shifts_on_a_cluster_collide_too),
     };
     return cmocka_run_group_tests_name("hot spots", tests, NULL, NULL);
 }

@@ -47,6 +47,10 @@ extern const struct option collective_options[];
 enum status collective_read(const struct options *options, struct collective_study *study,
                             struct error *reterr);
 
+/* An option's whole number, at most `most`; left alone if it is not given. */
+enum status collective_read_count(const struct options *options, const char *name, uint64_t most,
+                                  uint64_t *ret_count, struct error *reterr);
+
 /* --experts and what belongs to it, into study.asked.row.ragged; its sizes are known. */
 enum status collective_read_ragged(const struct options *options, struct collective_study *study,
                                    struct error *reterr);

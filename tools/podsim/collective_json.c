@@ -62,6 +62,8 @@ static void put_row(struct json_writer *json, const struct collective_study *stu
     }
     collective_put_ragged(row, json);
     if (operation_is_rooted(question->operation)) put_count(json, "root", question->root);
+    if (question->operation == OPERATION_SENDRECV)
+        put_count(json, "shift", question->shift == 0 ? 1 : question->shift);
     put_count(json, "time_ps", (uint64_t)row->time_ps);
     put_real(json, "algbw_bytes_per_s", row->algbw_bytes_per_s);
     put_real(json, "busbw_bytes_per_s", row->busbw_bytes_per_s);

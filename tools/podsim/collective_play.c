@@ -106,18 +106,21 @@ static enum status party_play(struct collective_study *study, struct party *part
 {
     struct plan_request requests[MEASURE_REQUESTS_MAX];
     struct measured measured;
+    bool const shifts =
+        study->asked.row.operation == OPERATION_SENDRECV && strcmp(algorithm, "auto") == 0;
+    const char *const where = shifts ? "--shift" : "--algorithm";
     for (uint32_t i = 0; i < study->member_count; i++) {
         const struct collective_member *member = &study->member[i];
         party->size_bytes[i] = member->size_bytes == 0 ? size_bytes : member->size_bytes;
         STATUS_TRY(row_choose(party->arena, &member->question, party->size_bytes[i],
-                              i == 0 ? algorithm : NULL, i == 0 ? "--algorithm" : "--concurrent",
+                              i == 0 ? algorithm : NULL, i == 0 ? where : "--concurrent",
                               &party->choice[i], reterr));
         requests[i] = party->choice[i]->request;
     }
     if (study->member_count > 1) STATUS_TRY(alone_play(study, party, reterr));
     STATUS_TRY(measure_run(party->arena, &study->asked.machine, requests, study->member_count,
-                           study->member_count > 1 ? "--concurrent" : "--algorithm",
-                           &study->asked.run, &measured, reterr));
+                           study->member_count > 1 ? "--concurrent" : where, &study->asked.run,
+                           &measured, reterr));
     return run_note(study, party, &measured, reterr);
 }
 

@@ -10,25 +10,6 @@
 
 static const uint64_t token_bytes_unasked = 8192;
 
-static enum status count_read(const struct options *options, const char *name, uint64_t most,
-                              uint64_t *ret_count, struct error *reterr)
-{
-    const char *text = options_value(options, name);
-    uint64_t count = 0;
-    if (text == NULL) return STATUS_OK;
-    for (const char *at = text; *at != '\0'; at++) {
-        uint64_t const digit = (uint64_t)(*at - '0');
-        if (*at < '0' || *at > '9' || count > (most - digit) / 10)
-            return error_set(reterr, STATUS_INVALID, name,
-                             "\"%.40s\" is no whole number from 0 to %llu", text,
-                             (unsigned long long)most);
-        count = 10 * count + digit;
-    }
-    if (*text == '\0') return error_set(reterr, STATUS_INVALID, name, "has no value");
-    *ret_count = count;
-    return STATUS_OK;
-}
-
 /* "0.25", "1": millionths. */
 static enum status skew_read(const struct options *options, uint32_t *ret_ppm, struct error *reterr)
 {
@@ -92,11 +73,11 @@ enum status collective_read_ragged(const struct options *options, struct collect
         return error_set(reterr, STATUS_INVALID, "--top-k",
                          "is missing: how many of the experts a token goes to");
     row->ragged.token_bytes = token_bytes_unasked;
-    STATUS_TRY(count_read(options, "--experts", UINT32_MAX, &experts, reterr));
+    STATUS_TRY(collective_read_count(options, "--experts", UINT32_MAX, &experts, reterr));
     if (experts == 0)
         return error_set(reterr, STATUS_INVALID, "--experts", "the least number is one a rank");
-    STATUS_TRY(count_read(options, "--top-k", UINT32_MAX, &top_k, reterr));
-    STATUS_TRY(count_read(options, "--seed", UINT64_MAX, &row->ragged.seed, reterr));
+    STATUS_TRY(collective_read_count(options, "--top-k", UINT32_MAX, &top_k, reterr));
+    STATUS_TRY(collective_read_count(options, "--seed", UINT64_MAX, &row->ragged.seed, reterr));
     STATUS_TRY(skew_read(options, &row->ragged.skew_ppm, reterr));
     const char *token = options_value(options, "--token-bytes");
     if (token != NULL)

@@ -13,6 +13,7 @@ const struct option collective_options[] = {
     {"--algorithm", "NAMES", "auto (if left out), or names with commas between", false},
     {"--xml", "FILE", "an algorithm in MSCCL's XML: proved, then played; --op follows", false},
     {"--runners-up", NULL, "play what auto did not take, too", false},
+    {"--shift", "N", "sendrecv: to the rank so much further, digit by digit (1)", false},
     {"--concurrent", "N|LIST", "so many at once, or beside it OP@AXES[:SIZE] ...", true},
     {"--check", NULL, "prove on sets what each row moves, up to 64 ranks: #wrong", false},
     {"--experts", "E", "all_to_all of tokens to experts, evenly on the ranks", false},
@@ -24,6 +25,44 @@ const struct option collective_options[] = {
     {"--csv", "FILE", "write the rows as CSV; - is standard output", false},
     {0},
 };
+
+enum status collective_read_count(const struct options *options, const char *name, uint64_t most,
+                                  uint64_t *ret_count, struct error *reterr)
+{
+    const char *text = options_value(options, name);
+    uint64_t count = 0;
+    if (text == NULL) return STATUS_OK;
+    for (const char *at = text; *at != '\0'; at++) {
+        uint64_t const digit = (uint64_t)(*at - '0');
+        if (*at < '0' || *at > '9' || count > (most - digit) / 10)
+            return error_set(reterr, STATUS_INVALID, name,
+                             "\"%.40s\" is no whole number from 0 to %llu", text,
+                             (unsigned long long)most);
+        count = 10 * count + digit;
+    }
+    if (*text == '\0') return error_set(reterr, STATUS_INVALID, name, "has no value");
+    *ret_count = count;
+    return STATUS_OK;
+}
+
+static enum status shift_read(const struct options *options, struct row_question *row,
+                              struct error *reterr)
+{
+    const char *text = options_value(options, "--shift");
+    uint64_t const ranks = group_rank_count(&row->group);
+    uint64_t shift = 1;
+    if (text == NULL) return STATUS_OK;
+    if (row->operation != OPERATION_SENDRECV)
+        return error_set(reterr, STATUS_INVALID, "--shift", "%s has no shift; sendrecv has one",
+                         operation_name(row->operation));
+    STATUS_TRY(collective_read_count(options, "--shift", UINT32_MAX, &shift, reterr));
+    if (shift % ranks == 0)
+        return error_set(reterr, STATUS_INVALID, "--shift",
+                         "by %llu each of the %llu ranks sends to itself; the least is 1",
+                         (unsigned long long)shift, (unsigned long long)ranks);
+    row->shift = (uint32_t)(shift % ranks);
+    return STATUS_OK;
+}
 
 static enum status member_add(struct collective_study *study,
                               const struct collective_member *member, struct error *reterr)
@@ -61,6 +100,7 @@ static enum status member_read(struct collective_study *study, char *text, struc
         measure_group(&study->asked.machine, axes, "--concurrent", &member.question.group, reterr));
     (void)measure_group_text(&study->asked.machine, &member.question.group, member.question.axes);
     member.question.root = 0;
+    member.question.shift = 0;
     member.question.script = NULL;
     member.question.ragged = (struct plan_ragged){0};
     return member_add(study, &member, reterr);
@@ -106,6 +146,7 @@ enum status collective_read(const struct options *options, struct collective_stu
     STATUS_TRY(operation_array_bytes(asked->row.operation, group_rank_count(&asked->row.group),
                                      study->sizes.end_bytes, "-e", &unused, reterr));
     STATUS_TRY(collective_read_ragged(options, study, reterr));
+    STATUS_TRY(shift_read(options, &asked->row, reterr));
     if (asked->algorithm_count == 0) asked->algorithm[asked->algorithm_count++] = unasked;
     study->plays_runners = options_has(options, "--runners-up");
     study->checks = options_has(options, "--check");

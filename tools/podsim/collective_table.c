@@ -31,6 +31,25 @@ static uint64_t ranks_of(const struct row *row)
     return group_rank_count(&row->question->group);
 }
 
+/* Who sends to whom: "node +1, gpu +1". */
+static void write_shift(const struct row_question *question, struct text *text)
+{
+    struct plan_request request;
+    struct error ignored;
+    const char *before = ": ";
+    if (question->operation != OPERATION_SENDRECV ||
+        row_request(question, 1, "", &request, &ignored) != STATUS_OK)
+        return;
+    text_add(text, "# each rank sends to the one %u further",
+             question->shift == 0 ? 1 : question->shift);
+    for (uint32_t d = 0; d < question->group.dimension_count; d++) {
+        if (request.offset[d] == 0) continue;
+        text_add(text, "%s%s +%d", before, question->group.dimension[d].name, request.offset[d]);
+        before = ", ";
+    }
+    text_add(text, "\n");
+}
+
 static void write_head(const struct collective_study *study, struct text *text)
 {
     const struct row_question *question = &study->member[0].question;
@@ -51,6 +70,7 @@ static void write_head(const struct collective_study *study, struct text *text)
     text_add(text, "# size: %s; array: V of all ranks together\n",
              ragged->expert_count > 0 ? "one rank's tokens, each once"
                                       : operation_size_text(question->operation));
+    write_shift(question, text);
     if (ragged->expert_count > 0)
         text_add(text,
                  "# ragged: %u experts, %llu a rank; each token of %llu bytes goes to %u; seed "

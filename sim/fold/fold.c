@@ -229,6 +229,16 @@ static uint32_t blocks_period(const struct machine *machine, const struct progra
     return length % period == 0 ? period : length;
 }
 
+/* The same for links to the host, where copies use them and chips share them. */
+static uint32_t hosts_period(const struct machine *machine, const struct program *program,
+                             uint32_t axis, uint32_t period)
+{
+    uint32_t const length = machine->shape[axis], box = machine->host.box[axis];
+    if (program->copy_count == 0 || box <= 1) return period;
+    period = units_common_multiple(period, box);
+    return length % period == 0 ? period : length;
+}
+
 static void axis_fold(const struct machine *machine, const struct program *program,
                       const struct oddities *odd, uint32_t axis, struct fold *fold)
 {
@@ -254,6 +264,7 @@ static void axis_fold(const struct machine *machine, const struct program *progr
         before = allowed;
         allowed = levels_period(machine, used, axis, allowed);
         allowed = blocks_period(machine, program, axis, allowed);
+        allowed = hosts_period(machine, program, axis, allowed);
     }
     if (allowed != groups)
         fold->reason[axis] = allowed == length

@@ -55,7 +55,7 @@ struct chip_network {
     uint64_t nic_bytes_per_s; /* One NIC, one way, effective. */
     uint64_t nic_peak_bytes_per_s;
     int64_t nic_latency_ps;  /* From the chip (GPU) or the host (TPU) onto the cable. */
-    int64_t host_latency_ps; /* TPU: over PCIe to or from the host. */
+    int64_t host_latency_ps; /* Over PCIe or C2C to or from the host. */
     int64_t cable_latency_ps;
     int64_t switch_latency_ps;
     uint32_t switch_ports;      /* Of one switch of the network. */

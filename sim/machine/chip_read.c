@@ -232,6 +232,7 @@ static enum status read_gpu(struct json *document, struct chip *chip, struct err
     if (json_take(document, "sm_tmem") != NULL)
         STATUS_TRY(read_bytes(document, "sm_tmem", &chip->core_tmem_bytes, reterr));
     STATUS_TRY(read_count(document, "host_gpus", 64, &network->host_chips, reterr));
+    STATUS_TRY(read_duration(document, "host_latency", &network->host_latency_ps, reterr));
     if (json_take(document, "c2c_rate") != NULL)
         STATUS_TRY(read_rate(document, "c2c_rate", &network->c2c_bytes_per_s, reterr));
     STATUS_TRY(read_nvlink(document, network, reterr));
@@ -343,6 +344,7 @@ static const char *const known_gpu[] = {"kind",
                                         "sm_tmem",
                                         "host_gpus",
                                         "c2c_rate",
+                                        "host_latency",
                                         "nvlink_links",
                                         "nvlink_rate",
                                         "nvlink_generation",

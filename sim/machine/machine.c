@@ -21,6 +21,7 @@ const char *machine_port_name(const struct machine *machine, uint32_t port)
 {
     SIM_ASSERT(port < MACHINE_PORTS_MAX);
     if (port < MACHINE_GRID_PORTS) return grid_port_names[port];
+    if (port >= MACHINE_HOST_PORT) return machine->host.port_name[port - MACHINE_HOST_PORT];
     uint32_t const behind = port - MACHINE_GRID_PORTS;
     uint32_t const level = behind / 2 / LEVEL_TIERS_MAX, tier = behind / 2 % LEVEL_TIERS_MAX;
     SIM_ASSERT(level < machine->level_count && tier < machine->level[level].tier_count);
@@ -366,6 +367,7 @@ enum status machine_build(struct arena *arena, const struct machine_plan *plan,
     STATUS_TRY(choose_wrap(arena, plan, &shape, &machine, reterr));
     if (shape.twisted) STATUS_TRY(choose_twist(plan, &shape, &machine, reterr));
     STATUS_TRY(network_build(arena, plan, &machine, reterr));
+    host_build(&machine);
     STATUS_TRY(explain_switched(arena, &machine, reterr));
     STATUS_TRY(overrides_check_links(arena, plan, &machine, reterr));
     STATUS_TRY(overrides_check_chips(plan, &machine, reterr));

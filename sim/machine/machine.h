@@ -7,7 +7,7 @@
  * Each chip has two ports a grid axis, `2·axis` towards higher coordinates and `2·axis + 1` towards
  * lower ones; a link is one direction of a cable and is named by the chip and port it leaves. On an
  * axis without wraparound the outer ports of the end chips have no link. The cables of levels have
- * port numbers behind those: machine_level_port().
+ * port numbers behind those: machine_level_port(). The last two are the link to the host.
  *
  * A machine is written once, by machine_build(), and then constant.
  */
@@ -19,6 +19,7 @@
 
 #include "sim/base/status.h"
 #include "sim/machine/chip.h"
+#include "sim/machine/host.h"
 #include "sim/machine/level.h"
 
 struct arena;
@@ -26,7 +27,8 @@ struct arena;
 enum {
     MACHINE_AXES_MAX = LEVEL_AXES_MAX,
     MACHINE_GRID_PORTS = 2 * CHIP_AXES_MAX,
-    MACHINE_PORTS_MAX = MACHINE_GRID_PORTS + 2 * LEVELS_MAX * LEVEL_TIERS_MAX,
+    MACHINE_HOST_PORT = MACHINE_GRID_PORTS + 2 * LEVELS_MAX * LEVEL_TIERS_MAX,
+    MACHINE_PORTS_MAX = MACHINE_HOST_PORT + 2,
     MACHINE_OVERRIDES_MAX = 4096,
     MACHINE_WAYS_MAX = 27 * 8, /* Around each axis up, down or not; half way round either way. */
 };
@@ -121,6 +123,7 @@ struct machine {
     uint8_t axis_level[MACHINE_AXES_MAX]; /* The level that serves it; LEVEL_NONE: the grid. */
     struct level level[LEVELS_MAX];       /* The nearest first. */
     uint32_t level_count;
+    struct machine_host host;
     const char *wrap_reason[MACHINE_AXES_MAX]; /* One sentence each, for `show machine`. */
     uint32_t chip_count;
 
@@ -185,6 +188,14 @@ const char *machine_port_name(const struct machine *machine, uint32_t port);
 static inline uint32_t machine_level_port(uint32_t level, uint32_t tier, bool down)
 {
     return MACHINE_GRID_PORTS + 2 * (level * LEVEL_TIERS_MAX + tier) + down;
+}
+
+/* The port number of the link to the host (down: from it): that of the level whose cable it is, or
+ * one of its own. */
+static inline uint32_t machine_host_port(const struct machine *machine, bool down)
+{
+    if (machine->host.level != LEVEL_NONE) return machine_level_port(machine->host.level, 0, down);
+    return MACHINE_HOST_PORT + down;
 }
 
 /* The nearest level that joins two chips; LEVEL_NONE where the grid does, or nothing. */

@@ -35,8 +35,24 @@ struct measured {
     struct trace trace; /* Of all together; the links' waits are counted. */
 };
 
-/* `where` is the place of the requests in the input. Everything lies in the arena. Links are those
- * of the machine: hop_bytes and bytes_per_s of the requests are filled here. */
+/* What is played at once: collectives, and copies between every chip and its host. */
+struct measure_party {
+    const struct plan_request *requests;
+    uint32_t request_count;
+    const struct program_copy *copies;
+    uint32_t copy_count;
+};
+
+/* `where` is the place of the party in the input. Times are those of the requests, then those of
+ * the copies. Everything lies in the arena. */
+enum status measure_party_run(struct arena *arena, const struct machine *machine,
+                              const struct measure_party *party, const char *where,
+                              const struct measure_options *options, struct measured *ret_measured,
+                              struct error *reterr);
+
+/* The same without copies. `where` is the place of the requests in the input. Everything lies in
+ * the arena. Links are those of the machine: hop_bytes and bytes_per_s of the requests are filled
+ * here. */
 enum status measure_run(struct arena *arena, const struct machine *machine,
                         const struct plan_request *requests, uint32_t count, const char *where,
                         const struct measure_options *options, struct measured *ret_measured,

@@ -30,6 +30,11 @@ enum collective_kind operation_kind(enum operation operation)
     return operations[operation].kind;
 }
 
+bool operation_is_copy(enum operation operation)
+{
+    return operation == OPERATION_HOST_STORE || operation == OPERATION_HOST_LOAD;
+}
+
 bool operation_adds(enum operation operation)
 {
     SIM_ASSERT(operation < OPERATION_COUNT);
@@ -52,10 +57,12 @@ enum status operation_find(const char *name, const char *where, enum operation *
         *ret_operation = (enum operation)i;
         return STATUS_OK;
     }
-    return error_set(reterr, STATUS_NOT_FOUND, where,
-                     "no collective \"%.40s\"; the nearest is %s (all_gather, reduce_scatter, "
-                     "all_reduce, all_to_all, broadcast, reduce, gather, scatter, sendrecv)",
-                     name, name_nearest(name, names));
+    return error_set(
+        reterr, STATUS_NOT_FOUND, where,
+        "no collective \"%.40s\"; the nearest is %s (all_gather, reduce_scatter, "
+        "all_reduce, all_to_all, broadcast, reduce, gather, scatter, sendrecv, host_store, "
+        "host_load)",
+        name, name_nearest(name, names));
 }
 
 /* Whether the size is the array that all ranks have together, each an equal part. */
@@ -68,7 +75,8 @@ static bool is_of_all_ranks(enum operation operation)
 enum status operation_array_bytes(enum operation operation, uint64_t ranks, uint64_t size_bytes,
                                   const char *where, uint64_t *ret_bytes, struct error *reterr)
 {
-    uint64_t const copies = operation == OPERATION_ALL_TO_ALL ? ranks : 1;
+    bool const each = operation == OPERATION_ALL_TO_ALL || operation_is_copy(operation);
+    uint64_t const copies = each ? ranks : 1;
     if (size_bytes > bytes_most / copies)
         return error_set(reterr, STATUS_LIMIT, where,
                          "%llu bytes of each of %llu ranks are an array of more than 2^63 bytes",

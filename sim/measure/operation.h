@@ -7,6 +7,9 @@
  * against the rate of a port whatever the number of ranks. Plans count V, the whole gathered or
  * exchanged array of the book: of an AllToAll it is ranks times the size.
  *
+ * Beside them stand copies between each chip and its host, which nccl-tests does not have: a size
+ * is what one rank copies, and no rank has to do with another but for links that they share.
+ *
  * Source: nccl-tests, doc/PERFORMANCE.md and the GetBw function of each test.
  */
 #ifndef SIM_MEASURE_OPERATION_H
@@ -29,7 +32,9 @@
     X(REDUCE, "reduce", COLLECTIVE_REDUCE, true, true)                                             \
     X(GATHER, "gather", COLLECTIVE_GATHER, false, true)                                            \
     X(SCATTER, "scatter", COLLECTIVE_SCATTER, false, true)                                         \
-    X(SENDRECV, "sendrecv", COLLECTIVE_PERMUTE, false, false)
+    X(SENDRECV, "sendrecv", COLLECTIVE_PERMUTE, false, false)                                      \
+    X(HOST_STORE, "host_store", COLLECTIVE_KIND_COUNT, false, false)                               \
+    X(HOST_LOAD, "host_load", COLLECTIVE_KIND_COUNT, false, false)
 
 enum operation {
 #define X(name, text, kind, adds, rooted) OPERATION_##name,
@@ -40,6 +45,8 @@ enum operation {
 
 const char *operation_name(enum operation operation);
 enum collective_kind operation_kind(enum operation operation);
+/* Whether it is a copy to or from the host, of no kind of collective. */
+bool operation_is_copy(enum operation operation);
 bool operation_adds(enum operation operation);
 bool operation_is_rooted(enum operation operation);
 

@@ -104,6 +104,11 @@ void row_fill(const struct row_question *question, uint64_t size_bytes,
               const struct row_choice *choice, const struct plan *plan, int64_t time_ps,
               int64_t alone_ps, struct row *ret_row);
 
+/* The same of a copy to or from the host, and what is played for its row. */
+struct program_copy row_copy(const struct row_question *question, uint64_t size_bytes);
+void row_fill_copy(const struct row_question *question, uint64_t size_bytes, int64_t time_ps,
+                   int64_t alone_ps, struct row *ret_row);
+
 /* Bytes that ranks send each other, over those of N slots a token, N the ranks: the dense exchange
  * of which a ragged one fills a part. Drawn, and by the book, chapter 12: every token to k
  * different ranks, min(k/N,1)·(N-1)/N, and to k ranks that may coincide, (1-((N-1)/N)^k)·(N-1)/N.

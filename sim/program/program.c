@@ -21,6 +21,11 @@ static void template_seal(const struct program *program, struct program_template
         if (op->kind == PROGRAM_OP_COMPUTE) {
             SIM_ASSERT(op->stream == PROGRAM_COMPUTE && op->index < program->work_count);
             SIM_ASSERT(op->operand_op == PROGRAM_NONE);
+        } else if (op->kind == PROGRAM_OP_COPY) {
+            SIM_ASSERT(op->stream != PROGRAM_COMPUTE && op->index < program->copy_count);
+            SIM_ASSERT(!program->stream[op->stream].collective && op->parts == 1);
+            SIM_ASSERT(program->copies[op->index].size_bytes > 0);
+            SIM_ASSERT(op->operand_op == PROGRAM_NONE);
         } else {
             SIM_ASSERT(op->stream != PROGRAM_COMPUTE && op->index < program->plan_count);
             SIM_ASSERT(op->parts == program->plans[op->index].part_count);

@@ -6,10 +6,11 @@
  * (a layer's forward pass) a number of times; each time is a slot. So a program grows with the
  * number of different jobs, not with chips or layers, and little with microbatches.
  *
- * Ops lie on streams (compute; gathers and reductions of each mesh axis). Ops of a stream run one
- * after another, in the order of slots and, in a slot, of the template. An op has parts (default 1)
- * that are done in order; a stream counts the parts begun and done since the start. A need names
- * (stream, count), so it is one comparison, and a chip's whole state is a few counters a stream.
+ * Ops lie on streams (compute; gathers and reductions of each mesh axis; copies to the host). Ops
+ * of a stream run one after another, in the order of slots and, in a slot, of the template. An op
+ * has parts (default 1) that are done in order; a stream counts the parts begun and done since the
+ * start. A need names (stream, count), so it is one comparison, and a chip's whole state is a few
+ * counters a stream.
  *
  * Collective matmul falls out of parts: part k of a matmul needs so many parts of a gather, and a
  * chunk of a reduce-scatter needs so many parts of the matmul that produces it.
@@ -79,7 +80,14 @@ struct program_effect {
     int64_t bytes;
 };
 
-enum program_op_kind { PROGRAM_OP_COMPUTE, PROGRAM_OP_COLLECTIVE };
+/* A copy between a chip's HBM and its host's memory, over the link to the host. */
+struct program_copy {
+    bool to_host;
+    uint64_t size_bytes; /* Above 0. */
+};
+
+/* Ops of the last kind lie on streams that have no others. */
+enum program_op_kind { PROGRAM_OP_COMPUTE, PROGRAM_OP_COLLECTIVE, PROGRAM_OP_COPY };
 
 struct program_op {
     const char *name; /* Short, for timelines and tables: "attention.qkv", "AllGather W_mlp". */
@@ -88,11 +96,11 @@ struct program_op {
     uint16_t class_index; /* Filled by program_seal(). */
     enum program_op_kind kind;
     uint8_t stream;
-    uint32_t parts;      /* Compute: chunks. Collective: the plan's part_count. At least 1. */
+    uint32_t parts;      /* Compute: chunks. Collective: the plan's part_count. Copy: 1. */
     uint32_t part_first; /* Parts of its stream before it in the slot; filled by program_seal(). */
     struct program_need need[PROGRAM_NEEDS_MAX];
     uint32_t need_count;
-    uint16_t index; /* Of works[] or plans[], by kind. */
+    uint16_t index; /* Of works[], plans[] or copies[], by kind. */
 
     /* Collective: the compute parts that produce its operand chunk by chunk, or PROGRAM_NONE: the
      * op (of this template, on the compute stream, with as many parts as the plan has chunks). It
@@ -147,6 +155,8 @@ struct program {
     uint32_t work_count;
     struct plan *plans;
     uint32_t plan_count;
+    struct program_copy *copies;
+    uint32_t copy_count;
     const char **class_names; /* By program_seal(). */
     const uint8_t *class_streams;
     uint32_t class_count;

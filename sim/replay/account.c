@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "sim/base/arena.h"
+#include "sim/replay/host.h"
 #include "sim/replay/route.h"
 
 static uint64_t phase_index(const struct replay *replay, uint32_t phase, uint32_t chip)
@@ -171,6 +172,20 @@ static void level_results(struct replay *replay, uint32_t index, uint32_t t, str
     }
 }
 
+/* Links to the host. A unit of chips that share one is named by the first of them. */
+static void host_results(const struct replay *replay, struct trace *trace)
+{
+    const struct host_links *host = replay->host;
+    for (uint32_t down = 0; down < 2; down++)
+        for (uint32_t chip = 0; chip < replay->chip_count; chip++) {
+            uint32_t const unit = host->unit[chip];
+            if (host->place[chip] != 0) continue;
+            link_result(&host->links[down][unit], &host->waits[down][unit],
+                        fold_machine_chip(replay->fold, replay->machine, chip),
+                        &trace->link[host->port[down]]);
+        }
+}
+
 /* What the ops of the whole step ask of each server; it is the same whenever they run. */
 static void demand_results(const struct replay *replay, uint32_t chip, struct trace *trace)
 {
@@ -276,6 +291,7 @@ enum status account_results(struct arena *arena, struct replay *replay, struct t
     for (uint32_t index = 0; index < replay->routes->level_count; index++)
         for (uint32_t t = 0; t < replay->machine->level[index].tier_count; t++)
             level_results(replay, index, t, &trace);
+    if (replay->host != NULL && !replay->host->on_level) host_results(replay, &trace);
     memory_results(replay, &trace);
 
     STATUS_TRY(class_results(arena, replay, last, &trace, reterr));

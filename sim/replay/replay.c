@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "sim/base/arena.h"
+#include "sim/replay/host.h"
 #include "sim/replay/routed.h"
 
 static void handle(void *owner, struct engine *engine, int64_t now_ps, uint64_t order,
@@ -13,8 +14,13 @@ static void handle(void *owner, struct engine *engine, int64_t now_ps, uint64_t 
     struct replay *replay = owner;
     uint32_t const lane = order_field(order, ORDER_LANE_SHIFT, ORDER_LANE_BITS);
     uint32_t const stream = order_field(order, ORDER_STREAM_SHIFT, ORDER_STREAM_BITS);
+    uint32_t const port = order_field(order, ORDER_PORT_SHIFT, ORDER_KIND_SHIFT - ORDER_PORT_SHIFT);
+    bool const routed = port == ORDER_ROUTED;
     (void)engine;
-    bool const routed = order_field(order, ORDER_PORT_SHIFT, 3) == ORDER_ROUTED;
+    if (port == ORDER_HOST) {
+        host_event(replay, order, chips, count, now_ps);
+        return;
+    }
     switch (order_event(order)) {
     case EVENT_ARRIVE:
         if (routed)
@@ -62,6 +68,7 @@ static void look_ahead(void *owner, uint64_t order, uint32_t chip)
     }
     uint32_t const lane = order_field(order, ORDER_LANE_SHIFT, ORDER_LANE_BITS);
     uint32_t const port = order_field(order, ORDER_PORT_SHIFT, ORDER_KIND_SHIFT - ORDER_PORT_SHIFT);
+    if (port == ORDER_HOST) return;
     if (port == ORDER_ROUTED && order_event(order) != EVENT_LANE_READY) {
         routed_ahead(replay, order, chip);
         return;

@@ -9,6 +9,7 @@
  *   route.c      the way between any two chips, and the links of levels
  *   route_twisted.c  the same over a twisted torus
  *   routed.c     messages that name their receivers
+ *   host.c       copies to and from the host
  *   account.c    breakdown, memory, records
  *
  * State is kept as arrays over chips, [stream or lane or port][chip]: in a symmetric machine the
@@ -58,8 +59,9 @@ enum {
 };
 
 /* Messages that name their receivers (routed.h) say so in the place of the port, and have a layout
- * of their own behind the lane: */
+ * of their own behind the lane; so do the pieces of copies (host.h). */
 enum {
+    ORDER_HOST = 6,   /* No port of the grid either. */
     ORDER_ROUTED = 7, /* No port of the grid. */
     ORDER_ROUTED_PLAN_SHIFT = 36,
     ORDER_ROUTED_PLAN_BITS = 10,
@@ -126,6 +128,7 @@ struct link_waits {
     uint64_t messages;
 };
 
+struct host_links;
 struct routes;
 struct routed_lane;
 
@@ -215,7 +218,7 @@ struct stream_state {
     uint16_t waiters;    /* Streams of this chip that wait for parts of this one, */
     uint32_t wake_done;  /* to be woken when so many are done */
     uint32_t wake_begun; /* or begun: the least that any of them wants. */
-    uint16_t part;       /* Compute: of the running op. */
+    uint16_t part;       /* Compute: of the running op. Copy: its piece. */
     bool part_runs;
     uint8_t epoch;          /* Collectives begun, modulo 64. */
     uint32_t operand_first; /* Collective: parts of the compute stream before the op that */
@@ -294,6 +297,7 @@ struct replay {
     uint8_t lane_stream[256];                /* Of each lane. */
     uint32_t port_count;                     /* Of the grid. */
     struct routes *routes;
+    struct host_links *host;  /* NULL: nothing is copied to or from a host. */
     uint32_t *neighbour;      /* [port][chip]; UINT32_MAX: no link. */
     struct plan_table *plans; /* For each stream that plays a plan. */
     uint32_t plan_count;
@@ -399,7 +403,7 @@ void streams_start(struct replay *replay, uint32_t chip, int64_t now_ps);
 void streams_compute_end(struct replay *replay, uint32_t chip, int64_t now_ps);
 /* Notes the instant if every stream of the chip has come to its end. */
 void streams_check_finished(struct replay *replay, uint32_t chip, int64_t now_ps);
-/* A collective's last message has left and all have arrived. */
+/* A collective's last message has left and all have arrived, or a copy is done. */
 void streams_collective_end(struct replay *replay, uint32_t stream, uint32_t chip, int64_t now_ps);
 /* Counts `parts` more as done (on a running op) and wakes who waits for it. */
 void streams_progress(struct replay *replay, uint32_t stream, uint32_t chip, uint32_t parts,

@@ -4,7 +4,7 @@
  * A stream that waits names itself at the stream it waits for; whoever makes progress there wakes
  * it. So nothing is polled, and a handler costs what it changes.
  */
-#include "sim/replay/replay_internal.h"
+#include "sim/replay/host.h"
 
 static inline const struct stream_ops *ops_at(const struct replay *replay, uint32_t stream,
                                               uint32_t slot)
@@ -111,12 +111,18 @@ static void op_begin(struct replay *replay, uint32_t stream, uint32_t chip,
         compute_begin_part(replay, chip, now_ps);
         return;
     }
+    replay->chips[chip].running |= 1u << stream;
+    if (op->kind == PROGRAM_OP_COPY) {
+        state->begun++;
+        host_begin(replay, stream, chip, now_ps);
+        streams_progress(replay, stream, chip, 0, now_ps);
+        return;
+    }
     const struct need_cache *needs = streams_needs(replay, stream, state);
     state->operand_first = needs->operand_first;
     state->operand_parts = needs->operand_parts;
     state->begun += op->parts;
     state->epoch = (uint8_t)((state->epoch + 1) % (1u << ORDER_EPOCH_BITS));
-    replay->chips[chip].running |= 1u << stream;
     *running_at(replay, stream, chip) =
         replay->plan_index[stream * replay->program->plan_count + op->index];
     transport_begin(replay, stream, chip, now_ps);
@@ -238,12 +244,15 @@ void streams_collective_end(struct replay *replay, uint32_t stream, uint32_t chi
 {
     struct stream_state *state = stream_at(replay, stream, chip);
     const struct program_op *op = streams_needs(replay, stream, state)->op;
-    transport_end(replay, stream, chip, now_ps);
+    bool const copies = op->kind == PROGRAM_OP_COPY;
+    if (!copies) transport_end(replay, stream, chip, now_ps);
     state->done = state->op_first + op->parts;
     if (replay->chips[chip].shown) {
         struct trace_record record = {.begin_ps = state->begin_ps,
                                       .end_ps = now_ps,
-                                      .bytes = replay->program->plans[op->index].size_bytes,
+                                      .bytes = copies
+                                                   ? replay->program->copies[op->index].size_bytes
+                                                   : replay->program->plans[op->index].size_bytes,
                                       .chip = chip,
                                       .slot = state->slot,
                                       .op = streams_op_index(replay, stream, state),

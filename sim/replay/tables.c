@@ -1,5 +1,6 @@
 /* What is constant during a run: durations, lanes, neighbours. */
 #include "sim/base/arena.h"
+#include "sim/replay/host.h"
 #include "sim/replay/routed.h"
 
 /* Passes over a layer in a step, all microbatches: 4 bytes each, and minutes to play. */
@@ -101,6 +102,8 @@ static void dma_build(struct replay *replay)
             share_ppm(tier->cable_count * tier->cable_bytes_per_s, chip->hbm_bytes_per_s);
         most += tier->cable_count * tier->cable_bytes_per_s;
     }
+    const struct machine_host *host = &replay->machine->host;
+    if (replay->program->copy_count > 0 && host->level == LEVEL_NONE) most += host->bytes_per_s;
     replay->dma_most_ppm = share_ppm(2 * most, hbm_least);
     replay->dma_may_exceed = replay->dma_most_ppm == PPM_ONE || most / element_bytes > vector_least;
 }
@@ -362,6 +365,7 @@ enum status tables_build(struct arena *arena, struct replay *replay, struct erro
     replay->message_overhead_ps = replay->machine->chip.message_overhead_ps;
     STATUS_TRY(neighbours_build(arena, replay, reterr));
     STATUS_TRY(routes_build(arena, replay, reterr));
+    STATUS_TRY(host_build_links(arena, replay, reterr));
     STATUS_TRY(streams_build(arena, replay, reterr));
     dma_build(replay);
     STATUS_TRY(ops_build(arena, replay, reterr));

@@ -5,6 +5,7 @@
 
 #include "sim/base/arena.h"
 #include "sim/base/units.h"
+#include "sim/roofline/host_bound.h"
 #include "sim/roofline/wire.h"
 
 static double seconds(int64_t ps)
@@ -98,6 +99,24 @@ static void add_collective(const struct report_input *input, struct arena *arena
     row->busbw_bytes_per_s = bus_factor(plan, (double)row->rank_count);
 }
 
+static void add_copy(const struct report_input *input, const struct program_op *op, uint64_t slots,
+                     struct facts_class *row)
+{
+    const struct machine *machine = input->machine;
+    const struct program_copy *copy = &input->program->copies[op->index];
+    row->bytes += (double)copy->size_bytes * (double)slots;
+    if (row->kind != NULL) return;
+    row->collective = true;
+    row->kind = copy->to_host ? "store" : "load";
+    row->axis = last_word(input->program->stream[op->stream].name);
+    row->algorithm = "copy";
+    row->machine_axes = machine->host.cable_name;
+    row->axis_bits = FACTS_HOST_BIT;
+    row->rank_count = 1;
+    row->hop_s = seconds(machine->host.latency_ps);
+    row->busbw_bytes_per_s = 1; /* A factor still. */
+}
+
 static void add_compute(const struct report_input *input, const struct program_op *op,
                         uint64_t slots, struct facts_class *row)
 {
@@ -112,6 +131,24 @@ static void add_compute(const struct report_input *input, const struct program_o
     double const times = (double)slots;
     row->math_s += math * times;
     if (hbm > other) row->hbm_excess_s += (hbm - other) * times;
+}
+
+/* Seconds that the busier direction of a link to the host takes for the copies of the chips that
+ * share it. `phase` below 0 is the whole step. */
+static double host_s(const struct report_input *input, int phase)
+{
+    const struct program *program = input->program;
+    double bytes[2] = {0};
+    for (uint32_t t = 0; program->copy_count > 0 && t < program->template_count; t++) {
+        double const slots = (double)slots_of(program, t, phase);
+        for (uint32_t i = 0; i < program->templates[t].op_count; i++) {
+            const struct program_op *op = &program->templates[t].op[i];
+            if (op->kind != PROGRAM_OP_COPY) continue;
+            const struct program_copy *copy = &program->copies[op->index];
+            bytes[copy->to_host] += slots * (double)copy->size_bytes;
+        }
+    }
+    return host_link_s(input->machine, bytes[0] > bytes[1] ? bytes[0] : bytes[1]);
 }
 
 /* Compute waits for these as soon as they begin; the others run ahead of it or behind it. */
@@ -163,6 +200,8 @@ static enum status classes_build(struct arena *arena, const struct report_input 
             struct facts_class *row = &facts->classes[op->class_index];
             if (op->kind == PROGRAM_OP_COLLECTIVE)
                 add_collective(input, arena, op, slots, row);
+            else if (op->kind == PROGRAM_OP_COPY)
+                add_copy(input, op, slots, row);
             else
                 add_compute(input, op, slots, row);
         }
@@ -207,7 +246,7 @@ static double latency_of(const struct report_input *input, const struct facts *f
     return idle_s + (hops < exposed_s ? hops : exposed_s);
 }
 
-enum { RESOURCES_MAX = 1 + TRACE_QUEUE_COUNT + MACHINE_AXES_MAX };
+enum { RESOURCES_MAX = 2 + TRACE_QUEUE_COUNT + MACHINE_AXES_MAX };
 
 /* What is busy nearly as long as the busiest might as well be the bound. */
 static void runner_up(const struct report_input *input, const struct busiest *each, uint32_t count,
@@ -255,6 +294,8 @@ static void step_bound(const struct report_input *input, struct facts *facts)
     each[0].seconds = latency_of(input, facts, -1, facts->exposed_s, facts->idle_s);
     for (uint32_t i = 0; i < TRACE_QUEUE_COUNT; i++)
         each[count++] = (struct busiest){queues[i], -1, seconds(trace->queue_busy_ps[i])};
+    /* Before the axes: a DCN whose first link carries nothing but copies is not what binds. */
+    each[count++] = (struct busiest){"host", -1, host_s(input, -1)};
     for (uint32_t i = 0; i < input->machine->axis_count; i++)
         each[count++] = axis_busiest(input, i);
     struct busiest best = each[0];
@@ -314,6 +355,7 @@ static void phases_build(const struct report_input *input, struct facts *facts)
         busiest_try(&best, "vmem", -1, seconds(phase->vmem_ps));
         for (uint32_t a = 0; a < input->machine->axis_count; a++)
             busiest_try(&best, wire_name(input->machine, a), (int32_t)a, row->ici_s[a]);
+        busiest_try(&best, "host", -1, host_s(input, (int)i));
         row->bound_by = best.name;
     }
 }

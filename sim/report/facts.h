@@ -10,6 +10,9 @@
 
 struct arena;
 
+/* In axis_bits: over the link to the host. */
+enum { FACTS_HOST_BIT = 1 << MACHINE_AXES_MAX };
+
 /* A class of ops: one row of a report. */
 struct facts_class {
     const char *name;
@@ -20,9 +23,9 @@ struct facts_class {
     double share_s;   /* Of the step's exposed time: first to those that compute waits for at
                          once (tp, sequence), the rest to the others. They add up to it. */
 
-    /* Collectives. */
-    const char *kind;         /* "AllGather" */
-    const char *axis;         /* Of the mesh: "fsdp". */
+    /* Collectives, and copies to and from the host, which are a collective of one rank here. */
+    const char *kind;         /* "AllGather"; "store" */
+    const char *axis;         /* Of the mesh: "fsdp"; "host". */
     const char *algorithm;    /* "ring" */
     const char *machine_axes; /* "x y" */
     uint32_t axis_bits;       /* The same, as bits. */

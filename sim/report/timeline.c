@@ -19,6 +19,7 @@ enum {
     UUID_MEMORY_FIRST = 16, /* The last of them is the total. */
     UUID_PORT_FIRST = 32,   /* times LANES_MAX */
     UUID_STREAM_FIRST = 96, /* times LANES_MAX */
+    UUID_HOST_FIRST = 160,  /* times LANES_MAX: the ports of the link to the host. */
     UUID_CHIP = 256,
     LANES_MAX = 4,
     NAME_BYTES = 96,
@@ -93,8 +94,11 @@ static void op_begin(struct timeline *timeline, uint64_t uuid, const struct trac
     const struct program_op *op = op_of(timeline, first);
     struct track_argument arguments[3];
     uint32_t count = 0;
-    bool const collective = op->kind == PROGRAM_OP_COLLECTIVE;
-    if (collective) {
+    bool const computes = op->kind == PROGRAM_OP_COMPUTE;
+    if (op->kind == PROGRAM_OP_COPY) {
+        arguments[count++] = (struct track_argument){
+            .name = "bytes", .number = program->copies[op->index].size_bytes};
+    } else if (!computes) {
         const struct plan *plan = &program->plans[op->index];
         arguments[count++] =
             (struct track_argument){.name = "array bytes", .number = plan->size_bytes};
@@ -112,7 +116,7 @@ static void op_begin(struct timeline *timeline, uint64_t uuid, const struct trac
             (struct track_argument){.name = "vector FLOP", .number = work->vector_flop};
     }
     track_slice_begin(&timeline->writer, uuid, first->begin_ps,
-                      collective ? TRACK_COLLECTIVE : TRACK_COMPUTE, op->name, arguments, count);
+                      computes ? TRACK_COMPUTE : TRACK_COLLECTIVE, op->name, arguments, count);
 }
 
 /* An op with its parts inside, where there are several. */
@@ -192,7 +196,10 @@ static void write_port(struct timeline *timeline, uint32_t port,
     char name[NAME_BYTES];
     (void)snprintf(name, sizeof name, "%s%s", port < MACHINE_GRID_PORTS ? "ICI " : "",
                    machine_port_name(timeline->input->machine, port));
-    struct lanes lanes = {.first_uuid = UUID_PORT_FIRST + port * LANES_MAX,
+    struct lanes lanes = {.first_uuid =
+                              port < MACHINE_HOST_PORT
+                                  ? UUID_PORT_FIRST + port * LANES_MAX
+                                  : UUID_HOST_FIRST + (port - MACHINE_HOST_PORT) * LANES_MAX,
                           .parent = UUID_PORTS,
                           .rank = port,
                           .name = name};

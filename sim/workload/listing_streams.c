@@ -34,6 +34,11 @@ static void op_line_add(struct text *text, const struct program *program,
         text_add(text, "%s",
                  quantity_text_bytes(bytes, (double)program->plans[op->index].size_bytes));
     }
+    if (op->kind == PROGRAM_OP_COPY) {
+        text_pad(text, BYTES_COLUMN);
+        text_add(text, "%s",
+                 quantity_text_bytes(bytes, (double)program->copies[op->index].size_bytes));
+    }
     if (op->need_count != 0 || op->operand_op != PROGRAM_NONE) text_pad(text, NEEDS_COLUMN);
     for (uint32_t n = 0; n < op->need_count; n++) {
         if (n != 0) text_add(text, ", ");

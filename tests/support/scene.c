@@ -51,6 +51,7 @@ void scene_open_axes(struct scene *scene, const uint32_t shape[MACHINE_AXES_MAX]
     scene->program.role_count = 1;
     scene->program.works = scene->work;
     scene->program.plans = scene->plan;
+    scene->program.copies = scene->copy;
     scene->template.name = "scene";
     scene->template.op = scene->op;
     scene->role.block = &scene->block;
@@ -221,6 +222,38 @@ uint32_t scene_compute(struct scene *scene, uint64_t flop, uint32_t parts)
                                         .kind = PROGRAM_OP_COMPUTE,
                                         .stream = PROGRAM_COMPUTE,
                                         .parts = parts,
+                                        .index = (uint16_t)index,
+                                        .operand_op = PROGRAM_NONE};
+    return op;
+}
+
+void scene_host(struct scene *scene, uint64_t bytes_per_s, int64_t latency_ps, uint32_t sharers)
+{
+    scene->machine.host = (struct machine_host){
+        .cable_name = "PCIe",
+        .port_name = {"PCIe up", "PCIe down"},
+        .bytes_per_s = bytes_per_s,
+        .latency_ps = latency_ps,
+        .box = {sharers, 1, 1, 1},
+        .level = LEVEL_NONE,
+    };
+}
+
+uint32_t scene_copy(struct scene *scene, uint32_t stream, bool to_host, uint64_t size_bytes)
+{
+    const char *name = to_host ? "store" : "load";
+    uint32_t const index = scene->program.copy_count++;
+    uint32_t const op = scene->template.op_count++;
+    if (stream == PROGRAM_STREAMS_MAX) {
+        stream = scene->program.stream_count++;
+        scene->program.stream[stream] = (struct program_stream){.name = name};
+    }
+    scene->copy[index] = (struct program_copy){.to_host = to_host, .size_bytes = size_bytes};
+    scene->op[op] = (struct program_op){.name = name,
+                                        .class_name = name,
+                                        .kind = PROGRAM_OP_COPY,
+                                        .stream = (uint8_t)stream,
+                                        .parts = 1,
                                         .index = (uint16_t)index,
                                         .operand_op = PROGRAM_NONE};
     return op;

@@ -25,6 +25,7 @@ struct scene {
     struct program_op op[SCENE_OPS_MAX];
     struct plan plan[SCENE_PLANS_MAX];
     struct work work[SCENE_OPS_MAX];
+    struct program_copy copy[SCENE_OPS_MAX];
     struct program_block block;
     struct program_role role;
     const char *engine;
@@ -62,6 +63,10 @@ uint32_t scene_routed(struct scene *scene, uint32_t stream, const struct primiti
 struct group_dimension scene_dimension(const struct scene *scene, uint32_t axis);
 /* A matmul of `flop` on the MXU with no bytes. */
 uint32_t scene_compute(struct scene *scene, uint64_t flop, uint32_t parts);
+/* A link to the host for each chip, or for boxes of `sharers` along the first axis. */
+void scene_host(struct scene *scene, uint64_t bytes_per_s, int64_t latency_ps, uint32_t sharers);
+/* A copy on a stream of its own, or on one that has copies already (PROGRAM_STREAMS_MAX: new). */
+uint32_t scene_copy(struct scene *scene, uint32_t stream, bool to_host, uint64_t size_bytes);
 /* `op` needs all of `other` (an earlier or later op of the template) `slots` slots on. */
 void scene_need(struct scene *scene, uint32_t op, uint32_t other, int16_t slots);
 

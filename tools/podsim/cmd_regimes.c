@@ -62,6 +62,11 @@ static enum status plan_read(struct map *map, struct error *reterr)
     const char *const factor = options_value(options, "-f");
     struct question *question = &map->question;
     STATUS_TRY(question_read(options, map->arena, question, reterr));
+    if (operation_is_copy(question->row.operation))
+        return error_set(reterr, STATUS_UNSUPPORTED, "--op",
+                         "%s is done in one way, by every chip alone, so there is nothing to map; "
+                         "podsim collective sweeps its sizes",
+                         operation_name(question->row.operation));
     STATUS_TRY(sizes_read(begin == NULL ? "1K" : begin, end == NULL ? "1G" : end,
                           factor == NULL ? "4" : factor, NULL, &map->plan.sizes, reterr));
     map->plan.question = question->row;

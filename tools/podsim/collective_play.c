@@ -14,10 +14,11 @@ static bool watch(void *owner, const struct replay_progress *progress)
 
 /* The members of one run. */
 struct party {
-    struct arena *arena; /* Of the choices. */
+    struct arena *arena; /* Of the choices, which copies to and from the host have none of. */
     const struct row_choice *choice[MEASURE_REQUESTS_MAX];
     uint64_t size_bytes[MEASURE_REQUESTS_MAX];
     int64_t alone_ps[MEASURE_REQUESTS_MAX];
+    uint32_t played[MEASURE_REQUESTS_MAX]; /* Which of the measured times is its own. */
 };
 
 static bool is_alike(const struct collective_study *study, uint32_t a, uint32_t b)
@@ -29,15 +30,19 @@ static bool is_alike(const struct collective_study *study, uint32_t a, uint32_t 
            group_equal(&one->question.group, &other->question.group);
 }
 
-/* One choice by itself, in memory of its own. */
+/* A collective, or else a copy, by itself, in memory of its own. */
 static enum status one_play(struct collective_study *study, const struct row_choice *choice,
-                            int64_t *ret_ps, struct error *reterr)
+                            const struct program_copy *copy, int64_t *ret_ps, struct error *reterr)
 {
     struct measured measured;
     struct arena *arena = arena_create(0);
     if (arena == NULL) return error_set(reterr, STATUS_NO_MEMORY, "", "there is no memory");
-    enum status const status = measure_run(arena, &study->asked.machine, &choice->request, 1,
-                                           "--algorithm", &study->asked.run, &measured, reterr);
+    struct measure_party const party = {.requests = choice == NULL ? NULL : &choice->request,
+                                        .request_count = choice != NULL,
+                                        .copies = copy,
+                                        .copy_count = choice == NULL};
+    enum status const status = measure_party_run(
+        arena, &study->asked.machine, &party, "--algorithm", &study->asked.run, &measured, reterr);
     if (status == STATUS_OK) *ret_ps = measured.time_ps[0];
     arena_destroy(arena);
     return status;
@@ -51,7 +56,9 @@ static enum status alone_play(struct collective_study *study, struct party *part
         uint32_t like = 0;
         while (like < i && !is_alike(study, like, i)) like++;
         party->alone_ps[i] = party->alone_ps[like];
-        if (like == i) STATUS_TRY(one_play(study, party->choice[i], &party->alone_ps[i], reterr));
+        if (like != i) continue;
+        struct program_copy const copy = row_copy(&study->member[i].question, party->size_bytes[i]);
+        STATUS_TRY(one_play(study, party->choice[i], &copy, &party->alone_ps[i], reterr));
     }
     return STATUS_OK;
 }
@@ -60,13 +67,13 @@ static enum status alone_play(struct collective_study *study, struct party *part
 static enum status runners_play(struct collective_study *study, const struct party *party,
                                 struct row *row, struct error *reterr)
 {
+    if (!study->plays_runners || party->choice[0] == NULL) return STATUS_OK;
     const struct choose_ranking *ranking = party->choice[0]->ranking;
-    if (!study->plays_runners) return STATUS_OK;
     for (uint32_t i = 0; i < row->runner_count; i++) {
         const struct row_choice *choice = NULL;
         STATUS_TRY(row_choose_other(party->arena, row->question, row->size_bytes,
                                     &ranking->candidate[i + 1], "--algorithm", &choice, reterr));
-        STATUS_TRY(one_play(study, choice, &row->runner[i].time_ps, reterr));
+        STATUS_TRY(one_play(study, choice, NULL, &row->runner[i].time_ps, reterr));
     }
     return STATUS_OK;
 }
@@ -87,11 +94,17 @@ static enum status run_note(struct collective_study *study, const struct party *
     memcpy(run->link, measured->trace.link, sizeof run->link);
     struct row *rows = &study->rows[run->row_first];
     for (uint32_t i = 0; i < study->member_count; i++) {
-        int64_t const time_ps = measured->time_ps[i];
-        row_fill(&study->member[i].question, party->size_bytes[i], party->choice[i],
-                 &measured->plans[i], time_ps,
-                 study->member_count > 1 ? party->alone_ps[i] : time_ps, &rows[i]);
-        if (study->checks) STATUS_TRY(row_prove(&measured->plans[i], &rows[i], reterr));
+        const struct row_question *question = &study->member[i].question;
+        int64_t const time_ps = measured->time_ps[party->played[i]];
+        int64_t const alone_ps = study->member_count > 1 ? party->alone_ps[i] : time_ps;
+        if (party->choice[i] == NULL) {
+            row_fill_copy(question, party->size_bytes[i], time_ps, alone_ps, &rows[i]);
+            continue;
+        }
+        const struct plan *plan = &measured->plans[party->played[i]];
+        row_fill(question, party->size_bytes[i], party->choice[i], plan, time_ps, alone_ps,
+                 &rows[i]);
+        if (study->checks) STATUS_TRY(row_prove(plan, &rows[i], reterr));
     }
     STATUS_TRY(runners_play(study, party, &rows[0], reterr));
     run->fairness = row_fairness(rows, run->row_count);
@@ -105,6 +118,8 @@ static enum status party_play(struct collective_study *study, struct party *part
                               uint64_t size_bytes, const char *algorithm, struct error *reterr)
 {
     struct plan_request requests[MEASURE_REQUESTS_MAX];
+    struct program_copy copies[MEASURE_REQUESTS_MAX];
+    struct measure_party played = {.requests = requests, .copies = copies};
     struct measured measured;
     bool const shifts =
         study->asked.row.operation == OPERATION_SENDRECV && strcmp(algorithm, "auto") == 0;
@@ -112,15 +127,23 @@ static enum status party_play(struct collective_study *study, struct party *part
     for (uint32_t i = 0; i < study->member_count; i++) {
         const struct collective_member *member = &study->member[i];
         party->size_bytes[i] = member->size_bytes == 0 ? size_bytes : member->size_bytes;
+        if (operation_is_copy(member->question.operation)) {
+            party->played[i] = played.copy_count;
+            copies[played.copy_count++] = row_copy(&member->question, party->size_bytes[i]);
+            continue;
+        }
         STATUS_TRY(row_choose(party->arena, &member->question, party->size_bytes[i],
                               i == 0 ? algorithm : NULL, i == 0 ? where : "--concurrent",
                               &party->choice[i], reterr));
-        requests[i] = party->choice[i]->request;
+        party->played[i] = played.request_count;
+        requests[played.request_count++] = party->choice[i]->request;
     }
+    for (uint32_t i = 0; i < study->member_count; i++)
+        if (party->choice[i] == NULL) party->played[i] += played.request_count;
     if (study->member_count > 1) STATUS_TRY(alone_play(study, party, reterr));
-    STATUS_TRY(measure_run(party->arena, &study->asked.machine, requests, study->member_count,
-                           study->member_count > 1 ? "--concurrent" : where, &study->asked.run,
-                           &measured, reterr));
+    STATUS_TRY(measure_party_run(party->arena, &study->asked.machine, &played,
+                                 study->member_count > 1 ? "--concurrent" : where,
+                                 &study->asked.run, &measured, reterr));
     return run_note(study, party, &measured, reterr);
 }
 

@@ -74,11 +74,45 @@ static enum status member_add(struct collective_study *study,
     return STATUS_OK;
 }
 
+/* "host_store" or "host_store:256M": a copy, which has no axes. False: it is something else. */
+static enum status copy_read(struct collective_study *study, const char *text, bool *ret_is_copy,
+                             struct error *reterr)
+{
+    struct collective_member member = {.question = study->member[0].question};
+    size_t const length = strcspn(text, "@:");
+    *ret_is_copy = false;
+    for (uint32_t i = 0; i < OPERATION_COUNT; i++) {
+        const char *name = operation_name((enum operation)i);
+        if (!operation_is_copy((enum operation)i) || strlen(name) != length ||
+            strncmp(name, text, length) != 0)
+            continue;
+        *ret_is_copy = true;
+        member.question.operation = (enum operation)i;
+    }
+    if (!*ret_is_copy) return STATUS_OK;
+    if (text[length] == '@')
+        return error_set(reterr, STATUS_INVALID, "--concurrent",
+                         "\"%.60s\": every chip copies by itself, so there are no axes to name",
+                         text);
+    if (text[length] == ':')
+        STATUS_TRY(sizes_parse(text + length + 1, "--concurrent", &member.size_bytes, reterr));
+    STATUS_TRY(
+        measure_group(&study->asked.machine, NULL, "--concurrent", &member.question.group, reterr));
+    (void)measure_group_text(&study->asked.machine, &member.question.group, member.question.axes);
+    member.question.root = 0;
+    member.question.script = NULL;
+    member.question.ragged = (struct plan_ragged){0};
+    return member_add(study, &member, reterr);
+}
+
 /* "reduce_scatter@x,y:256M": the size is what follows the last colon, if that does not belong to a
  * part of an axis ("z:4"). */
 static enum status member_read(struct collective_study *study, char *text, struct error *reterr)
 {
     struct collective_member member = {.question = study->member[0].question};
+    bool is_copy = false;
+    STATUS_TRY(copy_read(study, text, &is_copy, reterr));
+    if (is_copy) return STATUS_OK;
     char *axes = strchr(text, '@');
     if (axes == NULL || axes == text)
         return error_set(reterr, STATUS_INVALID, "--concurrent",

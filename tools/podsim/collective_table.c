@@ -50,6 +50,13 @@ static void write_shift(const struct row_question *question, struct text *text)
     text_add(text, "\n");
 }
 
+/* What its messages go over: the axes of its groups, or the link to the host. */
+static const char *ways_of(const struct row_question *question)
+{
+    return operation_is_copy(question->operation) ? question->machine->host.cable_name
+                                                  : question->axes;
+}
+
 static void write_head(const struct collective_study *study, struct text *text)
 {
     const struct row_question *question = &study->member[0].question;
@@ -59,14 +66,20 @@ static void write_head(const struct collective_study *study, struct text *text)
     text_add(text, "# podsim collective: %s on %s, profile %s\n",
              operation_name(question->operation), study->asked.machine_text,
              study->asked.machine.chip.profile);
-    text_add(text, "# axes %s: %llu ranks%s", question->axes, (unsigned long long)ranks,
-             groups > 1 ? "" : "\n");
+    uint32_t const sharers = host_sharers(&study->asked.machine);
+    if (operation_is_copy(question->operation))
+        text_add(text, "# every chip copies over %s, %u %s a link each way: %llu ranks\n",
+                 study->asked.machine.host.cable_name, sharers, sharers == 1 ? "chip" : "chips",
+                 (unsigned long long)ranks);
+    else
+        text_add(text, "# axes %s: %llu ranks%s", question->axes, (unsigned long long)ranks,
+                 groups > 1 ? "" : "\n");
     if (groups > 1)
         text_add(text, ", in each of %llu groups, all at once\n", (unsigned long long)groups);
     for (uint32_t i = 1; i < study->member_count; i++)
         text_add(text, "# beside it: %s over %s\n",
                  operation_name(study->member[i].question.operation),
-                 study->member[i].question.axes);
+                 ways_of(&study->member[i].question));
     text_add(text, "# size: %s; array: V of all ranks together\n",
              ragged->expert_count > 0 ? "one rank's tokens, each once"
                                       : operation_size_text(question->operation));
@@ -150,7 +163,7 @@ static void write_row(const struct collective_study *study, const struct row *ro
     if (study->member_count > 1) text_add(text, "  %6.2f", row_slowdown(row));
     write_algorithm(text, "  ", row->algorithm, row->protocol);
     if (study->member_count > 1)
-        text_add(text, ", %s %s", operation_name(question->operation), question->axes);
+        text_add(text, ", %s %s", operation_name(question->operation), ways_of(question));
     else
         write_runners(row, text);
     text_add(text, "\n");

@@ -185,6 +185,41 @@ static enum status operation_read(const struct options *options, struct question
                      name, operation_name(question->row.operation));
 }
 
+/* The ranks of a collective; or all chips, of which each copies by itself. */
+static enum status group_read(const struct options *options, struct question *question,
+                              struct error *reterr)
+{
+    const char *axes = options_value(options, "--axes");
+    struct row_question *row = &question->row;
+    if (operation_is_copy(row->operation)) {
+        if (axes != NULL)
+            return error_set(reterr, STATUS_INVALID, "--axes",
+                             "%s has no groups: every chip copies by itself; leave --axes out",
+                             operation_name(row->operation));
+        if (question->machine.host.bytes_per_s == 0)
+            return error_set(reterr, STATUS_UNSUPPORTED, "--op", "%s has no link to a host",
+                             question->machine.chip.title);
+        if (question->machine.chip_count == 1) return STATUS_OK; /* The empty group is one rank. */
+    }
+    STATUS_TRY(measure_group(&question->machine, axes, "--axes", &row->group, reterr));
+    (void)measure_group_text(&question->machine, &row->group, row->axes);
+    return STATUS_OK;
+}
+
+/* There is one way to copy. */
+static enum status copy_check(const struct options *options, const struct question *question,
+                              struct error *reterr)
+{
+    static const char *const choosing[] = {"--algorithm", "--protocol", "--tuner", "--root"};
+    if (!operation_is_copy(question->row.operation)) return STATUS_OK;
+    for (uint32_t i = 0; i < sizeof choosing / sizeof *choosing; i++)
+        if (options_value(options, choosing[i]) != NULL)
+            return error_set(reterr, STATUS_INVALID, choosing[i],
+                             "%s has nothing to choose: each chip copies over its link to the host",
+                             operation_name(question->row.operation));
+    return STATUS_OK;
+}
+
 static enum status ranks_check(const struct question *question, struct error *reterr)
 {
     const struct script *script = question->row.script;
@@ -204,9 +239,8 @@ enum status question_read(const struct options *options, struct arena *arena,
     STATUS_TRY(operation_read(options, question, reterr));
     STATUS_TRY(machine_read(options, question, reterr));
     question->row.machine = &question->machine;
-    STATUS_TRY(measure_group(&question->machine, options_value(options, "--axes"), "--axes",
-                             &question->row.group, reterr));
-    (void)measure_group_text(&question->machine, &question->row.group, question->row.axes);
+    STATUS_TRY(group_read(options, question, reterr));
+    STATUS_TRY(copy_check(options, question, reterr));
     STATUS_TRY(ranks_check(question, reterr));
     STATUS_TRY(algorithms_read(options, question, reterr));
     STATUS_TRY(format_read(options, &question->row.format, reterr));

@@ -30,7 +30,7 @@ static enum level_policy policy_of(uint8_t wish, uint8_t otherwise)
 
 static uint32_t units_needed(uint32_t count, uint32_t of)
 {
-    return (count + of - 1) / of;
+    return (uint32_t)units_ceil_divide(count, of);
 }
 
 /* What a fat tree is built for: the numbers of one plan, and how far it has come. */
@@ -212,12 +212,13 @@ static bool sharp_on(enum machine_sharp wish, bool otherwise)
     return wish == MACHINE_SHARP_AUTO ? otherwise : wish == MACHINE_SHARP_ON;
 }
 
-static void build_nvlink(const struct machine_network_plan *plan, struct machine *machine)
+static enum status build_nvlink(const struct machine_network_plan *plan, struct machine *machine,
+                                struct error *reterr)
 {
     const struct chip_network *chip = &machine->chip.network;
     struct level *level = &machine->level[machine->level_count++];
     uint32_t const gpus = machine->shape[0];
-    uint32_t const ports = chip->nvswitch_ports;
+    uint32_t const ports = chip->nvswitch_ports, board = ports / 2;
     bool const one_tier = gpus <= ports;
     /* Real switches as long as they have the ports, else one for each link of a GPU. */
     bool const real =
@@ -241,18 +242,23 @@ static void build_nvlink(const struct machine_network_plan *plan, struct machine
                 plan->nvlink_latency_ps != 0 ? plan->nvlink_latency_ps : chip->nvlink_latency_ps,
             .policy = policy_of(plan->nvlink_policy, 0),
             .multicasts = reduces,
+            .assumed = !real,
         };
     }
     if (!one_tier) {
-        uint32_t const board = ports / 2;
         level->tier[0].box[0] = board;
         level->tier[1].cable_count = board * chip->nvlink_count;
         level->tier[1].switch_count =
             switches_above(units_needed(gpus, board), board * chip->nvlink_count, ports);
+        if (level->tier[1].switch_count == 0)
+            return error_set(reterr, STATUS_LIMIT, "/machine/gpus",
+                             "%u GPUs on two tiers of NVSwitches with %u ports: %u at most", gpus,
+                             ports, board * ports);
     }
     for (uint32_t tier = 0; tier < level->tier_count && reduces; tier++)
         level->tier[tier].reduce_flop_per_s =
             level->tier[tier].switch_count * chip->nvswitch_flop_per_s;
+    return STATUS_OK;
 }
 
 static struct tree tree_of(const struct machine_network_plan *plan, const struct machine *machine)
@@ -477,11 +483,11 @@ enum status network_build(struct arena *arena, const struct machine_plan *plan,
                           struct machine *machine, struct error *reterr)
 {
     const struct machine_network_plan *network = &plan->network;
-    bool const far =
-        machine->axis_count > machine->grid_axis_count + (machine->grid_axis_count == 0);
+    uint32_t const near = machine->grid_axis_count == 0 ? 1 : machine->grid_axis_count;
+    bool const far = machine->axis_count > near;
     STATUS_TRY(check_there(network, machine, far, reterr));
     if (machine->chip.kind == CHIP_GPU) {
-        build_nvlink(network, machine);
+        STATUS_TRY(build_nvlink(network, machine, reterr));
         if (far) STATUS_TRY(build_infiniband(network, machine, reterr));
     } else if (far) {
         STATUS_TRY(build_dcn(network, machine, reterr));

@@ -105,6 +105,12 @@ void show_levels(const struct machine *machine, struct text *text)
              "Cables lead from each unit of the tier below into one of this tier, and as many "
              "back; rates are\none way. Chips that meet in a tier have `pair` while they are "
              "alone, and `all` while all chips send there.\n");
+    if (machine->level[0].tier[0].assumed)
+        text_add(text,
+                 "No node is sold with so many GPUs: assumed is one switch for each of a GPU's "
+                 "links%s.\n",
+                 machine->level[0].tier_count == 2 ? ",\nand a second tier that never is in the way"
+                                                   : "");
 }
 
 static void add_total(struct text *text, const char *name, uint64_t bytes_per_s)

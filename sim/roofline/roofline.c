@@ -71,7 +71,9 @@ static void rates_of(const struct workload_plan *plan, const struct machine *mac
         const struct group_dimension *dimension = &group->dimension[i];
         bool const all = unlike_reaches_all(machine, dimension, plan->algorithm);
         double const slow = unlike_slowest_link(machine, dimension->axis, plan->algorithm);
-        double const fast = unlike_fastest_link(machine, dimension->axis, plan->algorithm);
+        double const fast = dimension->switched
+                                ? wire_dimension_rate(machine, dimension)
+                                : unlike_fastest_link(machine, dimension->axis, plan->algorithm);
         ret_rate[i] = dimension_links(plan, dimension) * (odd == ODD_ON_RINGS && all ? slow : fast);
         if (slow < slowest) slowest = slow;
     }

@@ -33,15 +33,21 @@ static uint32_t meeting_tier(const struct machine *machine, const struct level *
     return tier;
 }
 
+/* What a chip has of the cables that lead up to a tier, when all use them. */
+static double tier_rate(const struct machine *machine, const struct level *level, uint32_t tier)
+{
+    const struct level_tier *at = &level->tier[tier];
+    return (double)at->cable_bytes_per_s * at->cable_count /
+           chips_of(machine, level, (int32_t)tier - 1);
+}
+
 double wire_level_rate(const struct machine *machine, uint32_t axis)
 {
     const struct level *level = level_of(machine, axis);
     uint32_t const top = meeting_tier(machine, level, axis, machine->shape[axis]);
     double least = INFINITY;
     for (uint32_t tier = 0; tier <= top; tier++) {
-        double const bundle =
-            (double)level->tier[tier].cable_bytes_per_s * level->tier[tier].cable_count;
-        double const rate = bundle / chips_of(machine, level, (int32_t)tier - 1);
+        double const rate = tier_rate(machine, level, tier);
         least = rate < least ? rate : least;
     }
     return least;
@@ -64,40 +70,64 @@ const char *wire_name(const struct machine *machine, uint32_t axis)
     return level == NULL ? "ici" : level->name;
 }
 
-/* Calls for each level that the group spans, the grid first: what one unit below it has, and how
- * many of those units there are. */
+/* Where what a group shares is gathered: the grid, then each tier of each level that it spans. One
+ * unit below (a chip, a node, a leaf) has so much, and the group fills so many of those units. */
 struct storey {
     double units;
-    double bytes_per_s; /* Of one unit below. */
+    double bytes_per_s; /* Of one unit below, for this group: others use the rest meanwhile. */
 };
+enum { STOREYS_MAX = 1 + LEVELS_MAX * LEVEL_TIERS_MAX };
+
+/* Members of a group along a level's axes that are in one unit of a tier; below the first, one. */
+static double members_in(const struct machine *machine, const struct group *group, uint32_t index,
+                         int32_t tier)
+{
+    double members = 1;
+    for (uint32_t i = 0; tier >= 0 && i < group->dimension_count; i++) {
+        const struct group_dimension *dimension = &group->dimension[i];
+        if (machine->axis_level[dimension->axis] != index) continue;
+        uint32_t const box = machine->level[index].tier[tier].box[dimension->axis];
+        uint32_t const places = (box - 1) / dimension->stride + 1;
+        members *= places < dimension->size ? places : dimension->size;
+    }
+    return members;
+}
 
 static uint32_t storeys_of(const struct machine *machine, const struct group *group,
-                           double grid_bytes_per_s, struct storey ret_storey[1 + LEVELS_MAX])
+                           double grid_bytes_per_s, struct storey ret_storey[STOREYS_MAX])
 {
-    struct storey each[1 + LEVELS_MAX] = {{1, grid_bytes_per_s}};
-    for (uint32_t i = 0; i <= LEVELS_MAX; i++) each[i].units = 1;
+    double grid = 1, along[LEVELS_MAX];
+    for (uint32_t l = 0; l < LEVELS_MAX; l++) along[l] = 1;
     for (uint32_t i = 0; i < group->dimension_count; i++) {
-        const struct group_dimension *dimension = &group->dimension[i];
-        uint8_t const level = machine->axis_level[dimension->axis];
-        struct storey *storey = &each[level == LEVEL_NONE ? 0 : 1 + level];
-        storey->units *= dimension->size;
-        if (level != LEVEL_NONE) storey->bytes_per_s = wire_level_rate(machine, dimension->axis);
+        uint8_t const level = machine->axis_level[group->dimension[i].axis];
+        *(level == LEVEL_NONE ? &grid : &along[level]) *= group->dimension[i].size;
     }
     uint32_t count = 0;
-    double members = 1; /* That share what a unit of the next storey has. */
-    for (uint32_t i = 0; i <= LEVELS_MAX; i++) {
-        if (each[i].units == 1) continue;
-        ret_storey[count++] =
-            (struct storey){each[i].units, each[i].bytes_per_s * (i == 0 ? 1 : members)};
-        members *= each[i].units;
+    if (grid > 1) ret_storey[count++] = (struct storey){grid, grid_bytes_per_s};
+    double members = grid; /* That share what a unit of the next level has. */
+    for (uint32_t l = 0; l < machine->level_count; l++) {
+        for (uint32_t tier = 0; tier < machine->level[l].tier_count; tier++) {
+            double const below = members_in(machine, group, l, (int32_t)tier - 1);
+            if (below >= along[l]) break; /* They have met. */
+            double const rate = tier_rate(machine, &machine->level[l], tier);
+            ret_storey[count++] = (struct storey){along[l] / below, rate * below * members};
+        }
+        members *= along[l];
     }
     return count;
+}
+
+double wire_dimension_rate(const struct machine *machine, const struct group_dimension *dimension)
+{
+    struct group const group = {.dimension = {*dimension}, .dimension_count = 1};
+    double const n = dimension->size;
+    return (n - 1) / n * wire_group_rate(machine, &group, 0) / wire_group_share(machine, &group, 0);
 }
 
 double wire_group_rate(const struct machine *machine, const struct group *group,
                        double grid_bytes_per_s)
 {
-    struct storey storey[1 + LEVELS_MAX];
+    struct storey storey[STOREYS_MAX];
     uint32_t const count = storeys_of(machine, group, grid_bytes_per_s, storey);
     double least = INFINITY;
     for (uint32_t i = 0; i < count; i++)
@@ -108,7 +138,7 @@ double wire_group_rate(const struct machine *machine, const struct group *group,
 double wire_group_share(const struct machine *machine, const struct group *group,
                         double grid_bytes_per_s)
 {
-    struct storey storey[1 + LEVELS_MAX];
+    struct storey storey[STOREYS_MAX];
     uint32_t const count = storeys_of(machine, group, grid_bytes_per_s, storey);
     double longest = 0;
     for (uint32_t i = 0; i < count; i++) {

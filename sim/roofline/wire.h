@@ -17,6 +17,11 @@
  * its share of those that it has in common with others. */
 double wire_level_rate(const struct machine *machine, uint32_t axis);
 
+/* The same for an array gathered or reduced along a dimension, at best: no tier above where all
+ * members meet counts, and what has entered a leaf once is passed on inside it. Times (n-1)/n of
+ * the array, a bound from below for any algorithm; wire_level_rate() is from above. */
+double wire_dimension_rate(const struct machine *machine, const struct group_dimension *dimension);
+
 /* Up to where all of the dimension's members meet, and down again. */
 int64_t wire_level_latency_ps(const struct machine *machine,
                               const struct group_dimension *dimension);
@@ -25,13 +30,13 @@ int64_t wire_level_latency_ps(const struct machine *machine,
 const char *wire_name(const struct machine *machine, uint32_t axis);
 
 /* Bytes per second at which a gathered array passes a group, by the book's rule: on the grid all
- * rings both ways together; through levels the least egress of one unit of each level, since what
- * enters a node is shared by its members. `grid_bytes_per_s` is what the group's dimensions on the
- * grid have together. */
+ * rings both ways together; through levels the least egress of one unit of each tier, since what
+ * enters a node, or a leaf, is shared by its members. `grid_bytes_per_s` is what the group's
+ * dimensions on the grid have together. */
 double wire_group_rate(const struct machine *machine, const struct group *group,
                        double grid_bytes_per_s);
 
-/* The largest of (n-1)/n over those levels' rates, times wire_group_rate(): what is left of the
+/* The largest of (n-1)/n over those tiers' rates, times wire_group_rate(): what is left of the
  * time of an array if the finite number of units is counted. */
 double wire_group_share(const struct machine *machine, const struct group *group,
                         double grid_bytes_per_s);

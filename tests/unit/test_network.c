@@ -3,7 +3,6 @@
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
-#include <stdio.h>
 #include <string.h>
 
 #include <cmocka.h>
@@ -159,6 +158,9 @@ static void nvlink_domains_grow_by_a_second_tier(void **state)
             if (level->tier_count == 2) assert_false(level_tier_queues(level, 1));
         }
     }
+    assert_int_equal(machine_of("v100-sxm:gpus=162").level[0].tier[1].switch_count, 9 * 6);
+    refused("v100-sxm:gpus=163", STATUS_LIMIT, "/machine/gpus", "162 at most");
+    assert_true(machine_of("h100-sxm:gpus=16").level[0].tier[0].assumed);
     refused("b200:gpus=577", STATUS_LIMIT, "/machine/gpus", "577 GPUs");
 }
 

@@ -126,6 +126,22 @@ static void the_level_that_binds_is_the_books(void **state)
     near(wire_group_share(&machine, &two, 0) / 400e9, 7.0 / 8 / 450e9);
 }
 
+/* Four leaves of 32: three quarters of the array enter each, once for all of its nodes, so that the
+ * nodes' own cards bind until the cables above are 42 times too few. */
+static void what_enters_a_leaf_is_passed_on_inside_it(void **state)
+{
+    (void)state;
+    struct machine machine = pod(128);
+    struct group const all = group_of(1, 128), leaf = group_of(1, 32), unit = group_of(8, 128);
+    machine.level[INFINIBAND].tier[1].cable_count = 8; /* Four to one. */
+    near(wire_level_rate(&machine, 1), 12.5e9);
+    near(wire_dimension_rate(&machine, &all.dimension[0]), 50e9);
+    near(wire_group_rate(&machine, &unit, 0), 400e9);
+    machine.level[INFINIBAND].tier[1].cable_bytes_per_s = 2000000000; /* A hundred to one. */
+    near(wire_dimension_rate(&machine, &all.dimension[0]), 0.5e9 * 32 * (127.0 / 96));
+    near(wire_dimension_rate(&machine, &leaf.dimension[0]), 50e9);
+}
+
 static void the_way_is_as_long_as_the_farthest_members_are_apart(void **state)
 {
     (void)state;
@@ -142,6 +158,7 @@ int main(void)
         cmocka_unit_test(a_chip_has_its_own_cables_and_its_share_of_common_ones),
         cmocka_unit_test(a_shared_card_is_divided_among_the_chips_of_its_host),
         cmocka_unit_test(the_level_that_binds_is_the_books),
+        cmocka_unit_test(what_enters_a_leaf_is_passed_on_inside_it),
         cmocka_unit_test(the_way_is_as_long_as_the_farthest_members_are_apart),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

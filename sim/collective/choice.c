@@ -221,15 +221,20 @@ static bool name_levels(struct chooser *chooser, const char *text, char parts[][
     return choose_all(chooser);
 }
 
-/* Over all dimensions a broadcast scatters, and then gathers as an AllGather does. */
+/* Over all dimensions a broadcast scatters, and then gathers as an AllGather does; a reduce
+ * scatters sums as a ReduceScatter does, and then gathers over all dimensions. */
 static bool scatter_gather(struct chooser *chooser)
 {
     struct choice *choice = &chooser->choice;
+    bool const spreads = chooser->request->kind == COLLECTIVE_BROADCAST;
     choice->flat = true;
-    if (!choose(chooser, COLLECTIVE_SCATTER, 0, &choice->scatter)) return false;
+    if (!choose(chooser, spreads ? COLLECTIVE_SCATTER : COLLECTIVE_GATHER, 0, &choice->rooted))
+        return false;
     choice->flat = false;
     for (uint32_t d = 0; d < chooser->request->group.dimension_count; d++)
-        if (!choose(chooser, COLLECTIVE_ALL_GATHER, d, &choice->once[d])) return false;
+        if (!choose(chooser, spreads ? COLLECTIVE_ALL_GATHER : COLLECTIVE_REDUCE_SCATTER, d,
+                    &choice->once[d]))
+            return false;
     chooser->used = true;
     return true;
 }
@@ -264,8 +269,8 @@ static bool resolve(struct chooser *chooser, const char *name, char parts[][NAME
         return refuse(chooser, "%s goes over all ranks at once", collective_kind_name(kind));
     if (hierarchical && !several)
         return refuse(chooser, "\"hierarchical\" needs ranks on several levels");
-    if (!automatic && kind == COLLECTIVE_BROADCAST && strcmp(name, "scatter-gather") == 0)
-        return scatter_gather(chooser);
+    bool const spread = kind == COLLECTIVE_BROADCAST || kind == COLLECTIVE_REDUCE;
+    if (!automatic && spread && strcmp(name, "scatter-gather") == 0) return scatter_gather(chooser);
     choice->flat = collective_is_rooted(kind) && group->dimension_count > 1;
     if (automatic && kind == COLLECTIVE_ALL_TO_ALL && !grid && group->dimension_count > 1)
         choice->flat = true;
@@ -310,7 +315,8 @@ static struct plan_algorithms names_of(const struct plan_request *request)
     struct plan_algorithms all = {.count = 0};
     name_add(&all, "", "auto");
     name_add(&all, "", "hierarchical");
-    if (request->kind == COLLECTIVE_BROADCAST) name_add(&all, "", "scatter-gather");
+    if (request->kind == COLLECTIVE_BROADCAST || request->kind == COLLECTIVE_REDUCE)
+        name_add(&all, "", "scatter-gather");
     for (uint32_t i = 0; i < primitive_count; i++) {
         enum collective_kind const kind = primitive_table[i]->kind;
         bool const part = request->kind == COLLECTIVE_ALL_REDUCE &&

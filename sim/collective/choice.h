@@ -31,7 +31,9 @@ struct choice {
     const struct primitive *once[GROUP_DIMENSIONS_MAX];   /* AllReduce: the ReduceScatter. */
     const struct primitive *gather[GROUP_DIMENSIONS_MAX]; /* AllReduce: the AllGather. */
     const struct primitive *whole[GROUP_DIMENSIONS_MAX];  /* AllReduce only. */
-    const struct primitive *scatter; /* Broadcast: over all dimensions, before `once` gathers. */
+    /* Over all dimensions: a scatter before `once` gathers (Broadcast), a gather after `once` has
+     * scattered sums (Reduce); or NULL. */
+    const struct primitive *rooted;
 };
 
 struct levels levels_of(const struct group *group);

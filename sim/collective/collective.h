@@ -100,6 +100,8 @@ struct primitive {
                               together, and the dimension may be folded. */
     bool digits;           /* Translating: such displacements may be added digit by digit; else
                               dimensions taken together are one ring, and are not folded. */
+    bool partners;         /* Routed: position p talks to p with some of its bits turned, so that a
+                              shift by half the positions maps it onto itself. */
     bool ordered;          /* Routed: some step waits for particular arrivals, so that counting them
                               is not enough: neither for none nor for all, and not from one sender
                               in the order in which it sends. */

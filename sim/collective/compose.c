@@ -156,13 +156,16 @@ static enum status order_add(const struct build *build, uint32_t order, uint8_t 
                                    ? exchange_chain_of(&choice->levels, order)
                                    : chain_of(&choice->levels, order);
     if (kind == COLLECTIVE_ALL_REDUCE) return all_reduce_add(build, order, &chain, after);
-    if (choice->scatter != NULL)
-        STATUS_TRY(item_add(build, choice->scatter, order, NULL, 0, after));
+    if (choice->rooted != NULL && kind == COLLECTIVE_BROADCAST)
+        STATUS_TRY(item_add(build, choice->rooted, order, NULL, 0, after));
     for (uint32_t j = 0; j < chain.count; j++) {
-        uint32_t const level = kind == COLLECTIVE_REDUCE_SCATTER ? chain.count - 1 - j : j;
+        bool const scatters = kind == COLLECTIVE_REDUCE_SCATTER || kind == COLLECTIVE_REDUCE;
+        uint32_t const level = scatters ? chain.count - 1 - j : j;
         STATUS_TRY(
             item_add(build, choice->once[chain.dimension[level]], order, &chain, level, after));
     }
+    if (choice->rooted != NULL && kind == COLLECTIVE_REDUCE)
+        return item_add(build, choice->rooted, order, NULL, 0, after);
     return STATUS_OK;
 }
 
@@ -379,7 +382,7 @@ static enum status name_set(const struct build *build)
 {
     const struct levels *levels = &build->choice->levels;
     struct plan *plan = build->plan;
-    if (build->choice->scatter != NULL) {
+    if (build->choice->rooted != NULL) {
         plan->algorithm = "scatter-gather";
         return STATUS_OK;
     }

@@ -70,6 +70,15 @@ static void flat_fill(struct plan *plan)
     for (uint32_t i = 0; i < levels.grid_count; i++) plan->flat_dimension[count++] = levels.grid[i];
 }
 
+static void root_fill(struct plan *plan)
+{
+    uint32_t rest = plan->root;
+    for (uint32_t d = plan->group.dimension_count; d-- > 0;) {
+        plan->root_digit[d] = rest % plan->group.dimension[d].size;
+        rest /= plan->group.dimension[d].size;
+    }
+}
+
 enum status plan_build(struct arena *arena, const struct plan_request *request, const char *where,
                        struct plan *ret_plan, struct error *reterr)
 {
@@ -85,6 +94,7 @@ enum status plan_build(struct arena *arena, const struct plan_request *request, 
     };
     struct choice choice;
     flat_fill(&plan);
+    root_fill(&plan);
     if (request->script != NULL) {
         STATUS_TRY(script_compose(request->script, request, where, &plan, reterr));
     } else if (plan.kind == COLLECTIVE_PERMUTE) {

@@ -100,8 +100,9 @@ struct plan {
         size_bytes; /* V: the whole gathered (unreduced, exchanged) array; permute: a message. */
     int32_t offset[GROUP_DIMENSIONS_MAX]; /* Permute: the displacement in members. */
     uint32_t peer;                        /* Permute through switches: the same as a position. */
-    uint32_t root;                        /* Of the rooted kinds: its rank. */
-    uint32_t element_bytes;               /* Of what is added; 0: two. plan_element_bytes() */
+    uint32_t root;                        /* Of the rooted kinds: its rank, */
+    uint32_t root_digit[GROUP_DIMENSIONS_MAX]; /* and its member number along each dimension. */
+    uint32_t element_bytes;                    /* Of what is added; 0: two. plan_element_bytes() */
     struct plan_protocol protocol;
     struct plan_ragged ragged;
     const uint32_t *ragged_units; /* [source · ranks + destination], by positions of the item;
@@ -199,6 +200,10 @@ void plan_item_peer(const struct plan *plan, const struct plan_item *item, const
  * the item is flat and not cyclic. */
 uint32_t plan_item_displaced(const struct plan *plan, const struct plan_item *item,
                              uint32_t position, uint32_t displacement);
+
+/* The least shift of all members along a dimension, in members, that maps what the item does onto
+ * itself: 1 where they are alike, the dimension's size where nothing less does. */
+uint32_t plan_item_shift(const struct plan *plan, const struct plan_item *item, uint32_t dimension);
 
 /* A step of an item, whatever plays it: a primitive, with the units of a ragged exchange, or a
  * script. What the replay and the proof ask. */

@@ -8,14 +8,17 @@
 #include "sim/machine/machine.h"
 
 /* The root's member number along a dimension; 0 for items that do not depend on it. */
-static uint32_t root_digit(const struct plan *plan, const struct plan_item *item,
-                           uint32_t dimension)
+static inline uint32_t root_digit(const struct plan *plan, bool rooted, uint32_t dimension)
 {
-    if (!collective_is_rooted(item->primitive->kind)) return 0;
-    uint32_t rest = plan->root;
-    for (uint32_t d = plan->group.dimension_count; d-- > dimension + 1;)
-        rest /= plan->group.dimension[d].size;
-    return rest % plan->group.dimension[dimension].size;
+    return rooted ? plan->root_digit[dimension] : 0;
+}
+
+/* As group_position(), where mostly nothing is to be divided: members are neighbours, and one group
+ * spans the axis. The replay asks for every message. */
+static inline uint32_t digit_of(const struct group_dimension *dimension, uint32_t coordinate)
+{
+    if (dimension->stride != 1) coordinate /= dimension->stride;
+    return coordinate < dimension->size ? coordinate : coordinate % dimension->size;
 }
 
 uint32_t plan_item_size(const struct plan *plan, const struct plan_item *item)
@@ -30,12 +33,14 @@ uint32_t plan_item_position(const struct plan *plan, const struct plan_item *ite
 {
     const uint8_t *digits = NULL;
     uint32_t const count = plan_item_digits(plan, item, &digits);
+    bool const rooted = collective_is_rooted(item->primitive->kind);
     uint32_t position = 0;
     for (uint32_t i = 0; i < count; i++) {
         const struct group_dimension *dimension = &plan->group.dimension[digits[i]];
-        uint32_t const digit = group_position(dimension, at[dimension->axis]) + dimension->size -
-                               root_digit(plan, item, digits[i]);
-        position = position * dimension->size + digit % dimension->size;
+        uint32_t const root = root_digit(plan, rooted, digits[i]);
+        uint32_t digit = digit_of(dimension, at[dimension->axis]);
+        digit += digit < root ? dimension->size - root : 0 - root;
+        position = position * dimension->size + digit;
     }
     return position;
 }
@@ -59,20 +64,35 @@ void plan_item_peer(const struct plan *plan, const struct plan_item *item, const
                     uint32_t peer, uint32_t *ret_at)
 {
     bool const displaces = item->primitive->translates && !item->cyclic;
+    bool const rooted = collective_is_rooted(item->primitive->kind);
     const uint8_t *digits = NULL;
     uint32_t const count = plan_item_digits(plan, item, &digits);
     if (item->cyclic) peer = (plan_item_position(plan, item, at) + peer) % item->size;
     memcpy(ret_at, at, MACHINE_AXES_MAX * sizeof *at);
     for (uint32_t i = count; i-- > 0;) {
         const struct group_dimension *dimension = &plan->group.dimension[digits[i]];
-        uint32_t const own = group_position(dimension, at[dimension->axis]);
-        uint32_t digit = peer % dimension->size;
-        peer /= dimension->size;
-        digit += displaces ? own : root_digit(plan, item, digits[i]);
-        digit %= dimension->size;
+        uint32_t const own = digit_of(dimension, at[dimension->axis]);
+        uint32_t const upper = i == 0 ? 0 : peer / dimension->size; /* The last is the rest. */
+        uint32_t digit = peer - upper * dimension->size;
+        peer = upper;
+        digit += displaces ? own : root_digit(plan, rooted, digits[i]);
+        if (digit >= dimension->size) digit %= dimension->size;
         ret_at[dimension->axis] += digit * dimension->stride;
         ret_at[dimension->axis] -= own * dimension->stride;
     }
+}
+
+uint32_t plan_item_shift(const struct plan *plan, const struct plan_item *item, uint32_t dimension)
+{
+    const struct group_dimension *at = &plan->group.dimension[dimension];
+    if (!at->ring && !at->switched) return at->size;
+    if (plan_item_is_uniform(plan, item)) return 1;
+    if (!item->primitive->routed || plan->ragged_units != NULL || plan->script != NULL)
+        return at->size;
+    /* Of a ring through all positions the slowest digit has nobody to carry to. */
+    bool const carries = item->cyclic && dimension != plan->flat_dimension[0];
+    if (item->primitive->translates && !carries) return 1;
+    return item->primitive->partners ? at->size / 2 : at->size;
 }
 
 struct primitive_step plan_step(const struct plan *plan, const struct plan_item *item,

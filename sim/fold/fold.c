@@ -145,19 +145,19 @@ uint32_t fold_antipode_axis(const struct machine *machine, const struct plan *pl
 }
 
 /* The period that an item allows along an axis: members of a ring, and of a group on a level, are
- * alike, members of a line are not, so a line repeats only after its whole extent. */
+ * mostly alike, members of a line are not, so a line repeats only after its whole extent. */
 static uint32_t item_period(const struct machine *machine, const struct plan *plan,
                             const struct plan_item *item, uint32_t axis)
 {
     for (uint32_t d = 0; d < plan->group.dimension_count; d++) {
         const struct group_dimension *dimension = &plan->group.dimension[d];
         if (dimension->axis != axis || !item_covers(item, d)) continue;
-        bool const line = !dimension->ring && !dimension->switched;
-        if (line || !plan_item_is_uniform(plan, item)) return dimension->size * dimension->stride;
+        uint32_t shift = plan_item_shift(plan, item, d);
         /* Where antipodal messages go by the sender's place, neighbours differ. */
         if (fold_axis_has_antipodes(machine, plan, item, axis) &&
             fold_antipode_axis(machine, plan, item, axis) == axis)
-            return 2 * dimension->stride;
+            shift = units_common_multiple(shift, 2);
+        return shift == 1 ? 1 : shift * dimension->stride;
     }
     return 1;
 }

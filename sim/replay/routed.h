@@ -29,7 +29,10 @@
  *       switch (every cable is one chip's) have a box of 1, so their discriminator is 0 and they
  *       share entries of the queue.
  *   a primitive that does not translate    Its positions are told apart too: the discriminator is
- *       the sender's place in the whole extent of the group.
+ *       the sender's place in the whole extent of the group, or in the least shift that maps the
+ *       primitive onto itself (half the extent for partners at doubling distance, 1 along the
+ *       slowest digit of a ring over all positions): senders such a shift apart are displaced
+ *       alike.
  *
  * Nothing of the key depends on where a fold cuts the machine: a folded run decides ties as the
  * full one does. Sends touch the first link of a way, which belongs to the sender alone.

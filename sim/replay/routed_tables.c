@@ -42,6 +42,19 @@ static bool any_step_waits(const struct plan *plan, const struct lane_table *lan
     return false;
 }
 
+/* The least shift along an axis that maps what the item does onto itself, in chips. */
+static uint32_t shift_of(const struct routed_lane *routed, uint32_t axis)
+{
+    for (uint32_t d = 0; d < routed->plan->group.dimension_count; d++) {
+        const struct group_dimension *dimension = &routed->plan->group.dimension[d];
+        if (dimension->axis != axis || !(routed->item->flat || routed->item->dimension == d))
+            continue;
+        uint32_t const shift = plan_item_shift(routed->plan, routed->item, d);
+        return shift == 1 ? 1 : shift * dimension->stride;
+    }
+    return 1;
+}
+
 /* The period of a shift along an axis that takes the links which a message may have to queue for
  * to other links (routed.h): boxes of queueing tiers, and the extent where positions differ. */
 static uint32_t tie_period(const struct replay *replay, const struct lane_table *lane,
@@ -51,8 +64,10 @@ static uint32_t tie_period(const struct replay *replay, const struct lane_table 
     uint32_t const length = replay->machine->shape[axis];
     uint32_t period = 1;
     bool const closes = routed->extent[axis] == replay->routes->length[axis];
-    if (routed->axes >> axis & 1 && (!routed->translates || (routed->twisted && !closes)))
+    if (routed->axes >> axis & 1 && routed->twisted && !(routed->translates && closes))
         period = routed->extent[axis];
+    else if (routed->axes >> axis & 1 && !routed->translates)
+        period = shift_of(routed, axis);
     for (uint32_t index = 0; index < replay->routes->level_count && routed->switched; index++) {
         const struct level_links *links = &replay->routes->level[index];
         for (uint32_t t = 1; t < links->level->tier_count; t++) {

@@ -211,6 +211,37 @@ static void torus_exchange_of_all_pairs_folds_to_one_chip(void **state)
     }
 }
 
+/* Partners at doubling distance are the same half a ring on, a ring over all positions is the same
+ * a step on along its slowest digit. */
+static void what_repeats_after_a_shift_folds_to_it(void **state)
+{
+    (void)state;
+    static const struct {
+        enum collective_kind kind;
+        const char *algorithm;
+        bool flat;
+        uint64_t chips_replayed;
+    } cases[] = {
+        {COLLECTIVE_ALL_REDUCE, "recursive-doubling", false, 4},
+        {COLLECTIVE_ALL_GATHER, "recursive", true, 4 * 2 * 2},
+        {COLLECTIVE_REDUCE_SCATTER, "recursive", true, 4 * 2 * 2},
+        {COLLECTIVE_ALL_GATHER, "ring", true, 4 * 4},
+        {COLLECTIVE_ALL_REDUCE, "tree", true, 8 * 4 * 4},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        struct scene scene;
+        scene_open(&scene, 8, 4, 4, true);
+        struct group const group = scene_group(&scene, true, cases[i].flat, cases[i].flat);
+        (void)scene_routed(&scene, scene_stream(&scene, "collective"),
+                           primitive_find(cases[i].kind, cases[i].algorithm, true), &group,
+                           cases[i].flat, 5000, 2);
+        (void)all_alike(&scene, 2);
+        assert_int_equal(scene_run(&scene, 2, false, false).chips_replayed,
+                         cases[i].chips_replayed);
+        scene_close(&scene);
+    }
+}
+
 static void a_machine_that_cannot_is_refused(void **state)
 {
     (void)state;
@@ -242,6 +273,7 @@ int main(void)
         cmocka_unit_test(a_root_may_be_a_few_collectives_ahead_and_no_more),
         cmocka_unit_test(half_way_round_both_ways_carry_the_same),
         cmocka_unit_test(torus_exchange_of_all_pairs_folds_to_one_chip),
+        cmocka_unit_test(what_repeats_after_a_shift_folds_to_it),
         cmocka_unit_test(a_machine_that_cannot_is_refused),
     };
     return cmocka_run_group_tests_name("routed", tests, NULL, NULL);

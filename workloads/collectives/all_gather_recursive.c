@@ -56,6 +56,7 @@ const struct primitive primitive_all_gather_recursive = {
     .kind = COLLECTIVE_ALL_GATHER,
     .algorithm = "recursive",
     .lane_count = 1,
+    .partners = true,
     .ordered = true,
     .refuses = refuses,
     .routed = true,

@@ -55,6 +55,7 @@ const struct primitive primitive_all_reduce_recursive_doubling = {
     .kind = COLLECTIVE_ALL_REDUCE,
     .algorithm = "recursive-doubling",
     .lane_count = 1,
+    .partners = true,
     .ordered = true,
     .refuses = refuses,
     .routed = true,

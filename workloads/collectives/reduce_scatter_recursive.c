@@ -69,6 +69,7 @@ const struct primitive primitive_reduce_scatter_recursive = {
     .kind = COLLECTIVE_REDUCE_SCATTER,
     .algorithm = "recursive",
     .lane_count = 1,
+    .partners = true,
     .ordered = true,
     .refuses = refuses,
     .routed = true,

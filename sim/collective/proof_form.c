@@ -168,37 +168,43 @@ static enum status ragged_bytes_check(const struct plan *plan, const struct plan
     return STATUS_OK;
 }
 
-static bool is_alike(const struct plan_item *a, const struct plan_item *b)
-{
-    return a->dimension == b->dimension && a->flat == b->flat &&
-           a->primitive->kind == b->primitive->kind;
-}
-
-/* The shares of all orders make up the array, and no more than rounding adds. */
-static enum status bytes_check(const struct plan *plan, const struct plan_item *first,
-                               const char *where, struct error *reterr)
+/* Each item of an order carries its order's share, and the shares of all orders make up the array;
+ * no more than rounding is added. */
+static enum status bytes_check(const struct plan *plan, const char *where, struct error *reterr)
 {
     uint64_t const rank_count = group_rank_count(&plan->group);
-    units_wide sum = 0, padding = 0;
-    for (uint32_t i = 0; i < plan->item_count; i++) {
-        const struct plan_item *item = &plan->item[i];
-        if (!is_alike(item, first)) continue;
-        bool const exchanges = item->primitive->kind == COLLECTIVE_ALL_TO_ALL;
-        uint64_t rest = 0;
-        sum += item_share_bytes(plan, item, &rest);
-        padding += 2 * rank_count * item->piece_count * (exchanges ? item->size : 1);
-        if (rest != 0 || item->piece_count != plan->item[0].piece_count)
-            return error_set(reterr, STATUS_INVALID, where,
-                             "item %u: chunks are not whole multiples of those before", i);
+    units_wide least = 0, most = 0;
+    for (uint32_t order = 0; order < plan->order_count; order++) {
+        units_wide low = 0, high = 0;
+        for (uint32_t i = 0; i < plan->item_count; i++) {
+            const struct plan_item *item = &plan->item[i];
+            if (item->order != order) continue;
+            bool const exchanges = item->primitive->kind == COLLECTIVE_ALL_TO_ALL;
+            uint64_t rest = 0;
+            units_wide const share = item_share_bytes(plan, item, &rest);
+            uint64_t const rounding =
+                2 * rank_count * item->piece_count * (exchanges ? item->size : 1);
+            if (rest != 0 || item->piece_count != plan->item[0].piece_count)
+                return error_set(reterr, STATUS_INVALID, where,
+                                 "item %u: chunks are not whole multiples of those before", i);
+            /* The share lies in (share - rounding, share]. */
+            units_wide const above = share > rounding ? share - rounding : 0;
+            if (high != 0 && (share <= low || above >= high))
+                return error_set(reterr, STATUS_INVALID, where,
+                                 "item %u carries %llu bytes, and others of its order at most %llu",
+                                 i, (unsigned long long)share, (unsigned long long)high);
+            low = above > low ? above : low;
+            high = high == 0 || share < high ? share : high;
+        }
+        least += low;
+        most += high;
     }
-    if (sum < plan->size_bytes || sum >= plan->size_bytes + padding)
-        return error_set(reterr, STATUS_INVALID, where, "dimension %u carries %llu bytes of %llu",
-                         first->dimension, (unsigned long long)sum,
-                         (unsigned long long)plan->size_bytes);
+    if (most < plan->size_bytes || least >= plan->size_bytes)
+        return error_set(reterr, STATUS_INVALID, where, "the orders carry %llu bytes of %llu",
+                         (unsigned long long)most, (unsigned long long)plan->size_bytes);
     return STATUS_OK;
 }
 
-/* Everybody who has a target sends to it, and only they: who sends is told by one dimension. */
 static enum status shape_check(const struct plan *plan, const struct plan_item *item,
                                const char *where, struct error *reterr)
 {
@@ -219,13 +225,12 @@ static enum status shape_check(const struct plan *plan, const struct plan_item *
 
 enum status proof_forms(const struct plan *plan, const char *where, struct error *reterr)
 {
+    bool const divides = plan->kind != COLLECTIVE_PERMUTE && plan->size_bytes > 0;
+    if (divides && plan->ragged_units == NULL) STATUS_TRY(bytes_check(plan, where, reterr));
     for (uint32_t i = 0; i < plan->item_count; i++) {
         const struct plan_item *item = &plan->item[i];
         STATUS_TRY(shape_check(plan, item, where, reterr));
-        if (plan->ragged_units != NULL)
-            STATUS_TRY(ragged_bytes_check(plan, item, where, reterr));
-        else if (plan->kind != COLLECTIVE_PERMUTE && plan->size_bytes > 0)
-            STATUS_TRY(bytes_check(plan, item, where, reterr));
+        if (plan->ragged_units != NULL) STATUS_TRY(ragged_bytes_check(plan, item, where, reterr));
         STATUS_TRY(orders_check(plan, item, where, reterr));
         STATUS_TRY(translation_check(plan, item, where, reterr));
     }

@@ -89,7 +89,7 @@ static void every_plan_on_one_axis_is_proved(void **state)
         }
 }
 
-static void every_plan_on_two_axes_is_proved(void **state)
+static void the_default_plan_on_two_axes_is_proved(void **state)
 {
     (void)state;
     uint32_t walked = 0;
@@ -105,7 +105,7 @@ static void every_plan_on_two_axes_is_proved(void **state)
             }
 }
 
-static void every_plan_on_three_axes_is_proved(void **state)
+static void the_default_plan_on_three_axes_is_proved(void **state)
 {
     (void)state;
     uint32_t walked = 0;
@@ -335,8 +335,8 @@ int main(void)
         cmocka_unit_test(every_primitive_is_proved_for_every_size),
         cmocka_unit_test(every_primitive_can_be_found_and_says_where_it_comes_from),
         cmocka_unit_test(every_plan_on_one_axis_is_proved),
-        cmocka_unit_test(every_plan_on_two_axes_is_proved),
-        cmocka_unit_test(every_plan_on_three_axes_is_proved),
+        cmocka_unit_test(the_default_plan_on_two_axes_is_proved),
+        cmocka_unit_test(the_default_plan_on_three_axes_is_proved),
         cmocka_unit_test(a_gather_that_forgets_a_rank_is_refused),
         cmocka_unit_test(a_gather_that_brings_the_antipode_twice_is_refused),
         cmocka_unit_test(a_step_that_waits_for_too_little_or_too_much_is_refused),

@@ -301,7 +301,7 @@ static void broken_plans_are_caught(void **state)
     bad = good;
     bad.item_count = 2;
     bad.lane_count = 4;
-    is_caught(&bad, "carries");
+    is_caught(&bad, "the orders carry");
 }
 
 static void broken_reductions_are_caught(void **state)
@@ -319,7 +319,7 @@ static void broken_reductions_are_caught(void **state)
     is_caught(&bad, "never gets");
     bad = good;
     bad.item[0].primitive = primitive_find(COLLECTIVE_ALL_GATHER, "ring", false);
-    is_caught(&bad, "carries");
+    is_caught(&bad, "before it is complete");
     struct plan far = shift(state, &ring16, 3, 0, 0);
     far.lane[0].leg[0].hops = 2;
     is_caught(&far, "does not send where it should");

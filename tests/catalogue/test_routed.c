@@ -85,6 +85,21 @@ static void every_algorithm_on_two_levels_is_proved(void **state)
         }
 }
 
+/* Routed messages cross a grid as well, in several orders of its dimensions. */
+static void every_algorithm_on_a_grid_is_proved(void **state)
+{
+    (void)state;
+    static const struct group groups[] = {
+        {{{0, 4, 1, true, false, "x"}, {1, 4, 1, true, false, "y"}}, 2},
+        {{{0, 4, 1, true, false, "x"}, {1, 3, 1, false, false, "y"}}, 2},
+        {{{0, 2, 1, false, false, "x"}, {1, 2, 1, false, false, "y"}, {2, 2, 1, false, false, "z"}},
+         3},
+        {{{0, 4, 1, true, false, "x"}, {1, 4, 1, true, false, "y"}, {2, 4, 1, true, false, "z"}},
+         3},
+    };
+    for (uint32_t i = 0; i < sizeof groups / sizeof *groups; i++) prove_all(&groups[i], 16000057);
+}
+
 static void every_algorithm_on_a_grid_of_slices_is_proved(void **state)
 {
     (void)state;
@@ -316,6 +331,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(every_algorithm_on_one_switch_is_proved),
         cmocka_unit_test(every_algorithm_on_two_levels_is_proved),
+        cmocka_unit_test(every_algorithm_on_a_grid_is_proved),
         cmocka_unit_test(every_algorithm_on_a_grid_of_slices_is_proved),
         cmocka_unit_test(a_request_for_switches_that_cannot_is_refused),
         cmocka_unit_test(a_message_to_the_wrong_peer_is_refused),

@@ -292,7 +292,7 @@ static void inbox_put(const struct lane_table *lane, uint32_t chip,
     }
 }
 
-static void refuse_ahead(struct replay *replay, const struct lane_table *lane, uint32_t chip)
+void routed_refuse_ahead(struct replay *replay, const struct lane_table *lane, uint32_t chip)
 {
     if (replay->refusal.status != STATUS_OK) return;
     (void)error_set(&replay->refusal, STATUS_LIMIT, "/run",
@@ -309,7 +309,7 @@ static void message_land(struct replay *replay, struct lane_table *lane, uint32_
     const struct stream_state *stream = stream_at(replay, lane->stream, chip);
     uint32_t const ahead = (message->epoch - stream->epoch) & ((1u << ORDER_EPOCH_BITS) - 1);
     if (ahead >= EPOCHS_AHEAD) {
-        refuse_ahead(replay, lane, chip);
+        routed_refuse_ahead(replay, lane, chip);
         return;
     }
     inbox_put(lane, chip, message);

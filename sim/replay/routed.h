@@ -117,6 +117,8 @@ enum status routed_build(struct arena *arena, struct replay *replay, const struc
 
 /* Sends the lane's next message; returns when its tail has left. */
 int64_t routed_send(struct replay *replay, struct lane_table *lane, uint32_t chip, int64_t now_ps);
+/* Marks the run as refused: a chip is too far behind others that send to it. */
+void routed_refuse_ahead(struct replay *replay, const struct lane_table *lane, uint32_t chip);
 void routed_hop(struct replay *replay, uint64_t order, const uint32_t *chips, uint32_t count,
                 int64_t now_ps);
 void routed_arrive(struct replay *replay, uint64_t order, const uint32_t *chips, uint32_t count,

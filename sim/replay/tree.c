@@ -222,20 +222,27 @@ static int64_t contribution_add(struct replay *replay, const struct lane_table *
         if (tier->folds[axis]) at %= replay->fold->period[axis];
         join += (uint64_t)tree->sum_first[axis] * (at % lane->routed->extent[axis]);
     }
-    uint32_t *joined =
-        &tier->joined[join * tree->slots + message->epoch % TREE_EPOCHS * lane->piece_count +
-                      message->piece];
-    uint32_t const additions = ++*joined == 1 ? alike - 1 : alike;
+    struct tree_sum *sum =
+        &tier->sums[join * tree->slots + message->epoch % TREE_EPOCHS * lane->piece_count +
+                    message->piece];
+    if (sum->joined > 0 && sum->epoch != message->epoch) {
+        routed_refuse_ahead(replay, lane, route_chip(replay->routes, here));
+        return TIME_PS_NEVER;
+    }
+    sum->epoch = message->epoch;
+    uint32_t const additions = ++sum->joined == 1 ? alike - 1 : alike;
     if (additions > 0) {
+        /* Elements, not what the protocol puts on the wire for them. */
+        const struct routed_lane *routed = lane->routed;
+        uint64_t const bytes = message->cost->units * routed->item->unit_bytes;
         int64_t const work_ps =
-            units_duration_ps(message->cost->memory.bytes / plan_element_bytes(lane->routed->plan),
-                              tier->reduce_flop_per_s) *
+            units_duration_ps(bytes / plan_element_bytes(routed->plan), tier->reduce_flop_per_s) *
             additions;
         int64_t *adders_ps = &tier->adders_ps[join];
         *adders_ps = (*adders_ps > now_ps ? *adders_ps : now_ps) + work_ps;
     }
-    if (*joined < expected) return TIME_PS_NEVER;
-    *joined = 0;
+    if (sum->joined < expected) return TIME_PS_NEVER;
+    sum->joined = 0;
     int64_t const own_ps = pace_ps(tree, message, false); /* From its head to its tail. */
     int64_t const behind_ps = tier->adders_ps[join] - own_ps;
     return behind_ps > now_ps ? behind_ps : now_ps;

@@ -33,7 +33,8 @@ enum tree_step {
     TREE_STEPS, /* Times tier, plus step: the hop. */
 };
 
-enum { TREE_EPOCHS = 4 }; /* Collectives that may meet in a unit at once, and then some. */
+/* Sums of so many collectives may be gathered in a unit at once; a run with more is refused. */
+enum { TREE_EPOCHS = EPOCHS_AHEAD };
 
 /* Members of the group in a unit, along one axis: the lowest one in each unit below, ascending; on
  * the machine, not folded. */
@@ -43,11 +44,17 @@ struct tree_children {
     uint32_t folded; /* The first so many are replayed, the others are their images. */
 };
 
+/* What has come of one sum. */
+struct tree_sum {
+    uint32_t joined; /* Contributions; 0: none, and of no collective. */
+    uint32_t epoch;
+};
+
 struct tree_tier {
     struct tree_children *children[MACHINE_AXES_MAX]; /* [coordinate of a replayed chip] */
     bool *outside[MACHINE_AXES_MAX];                  /* Whether the group has members elsewhere. */
     bool folds[MACHINE_AXES_MAX]; /* A unit is longer than what is replayed along the axis. */
-    uint32_t *joined;             /* [join]: contributions that have come. */
+    struct tree_sum *sums;        /* [chip][receiver][epoch][piece] */
     int64_t *adders_ps;           /* [chip][receiver]: when its adders are free. */
     uint64_t reduce_flop_per_s; /* Of these: the unit's, shared evenly by all that are added there,
                                    so that which comes first is not asked. */

@@ -139,8 +139,8 @@ enum status tree_build(struct arena *arena, struct replay *replay, struct lane_t
         if (tier->reduce_flop_per_s == 0) tier->reduce_flop_per_s = 1;
         if (network == PRIMITIVE_NETWORK_MULTICAST) continue;
         uint64_t const joins = (uint64_t)replay->chip_count * tree->receivers;
-        STATUS_TRY(arena_try(arena, joins, tree->slots * sizeof *tier->joined, &memory, reterr));
-        tier->joined = memory;
+        STATUS_TRY(arena_try(arena, joins, tree->slots * sizeof *tier->sums, &memory, reterr));
+        tier->sums = memory;
         STATUS_TRY(arena_try(arena, joins, sizeof *tier->adders_ps, &memory, reterr));
         tier->adders_ps = memory;
     }

@@ -12,6 +12,7 @@ static const double half = 0.5;
 static const double most = 0.95;
 
 static const uint64_t peak_bytes_least = UINT64_C(16) << 30;
+static const uint64_t peak_bytes_enough = UINT64_C(1) << 40;
 
 /* What is being played. */
 struct study {
@@ -25,6 +26,7 @@ struct study {
 static uint64_t peak_bytes(const struct regimes_plan *plan)
 {
     uint64_t const end_bytes = plan->sizes.end_bytes;
+    if (end_bytes >= peak_bytes_enough) return end_bytes;
     return 16 * end_bytes > peak_bytes_least ? 16 * end_bytes : peak_bytes_least;
 }
 
@@ -38,7 +40,7 @@ uint32_t regimes_groups(const struct machine *machine, const struct group *large
         for (uint32_t size = 2; size <= dimension->size; size++) {
             bool const is_whole = size == dimension->size;
             if (dimension->size % size != 0 || (size < 2 * before && !is_whole)) continue;
-            if (count == REGIMES_GROUPS_MAX) return count;
+            SIM_ASSERT(count < REGIMES_GROUPS_MAX); /* Each at least doubles. */
             struct group *group = &ret_groups[count++];
             *group = (struct group){.dimension_count = 0};
             group->dimension[group->dimension_count++] =
@@ -113,8 +115,11 @@ static enum status crossovers_find(struct study *study, uint64_t low, uint8_t lo
     uint64_t before = low, after = high;
     uint8_t winner = 0;
     int64_t time_ps = 0;
-    if (low_winner == high_winner || group->crossover_count == REGIMES_CROSSOVERS_MAX)
-        return STATUS_OK;
+    if (low_winner == high_winner) return STATUS_OK;
+    if (group->crossover_count == REGIMES_CROSSOVERS_MAX)
+        return error_set(study->reterr, STATUS_LIMIT, "--algorithm",
+                         "the winner changes more than %d times; name fewer of those that run here",
+                         REGIMES_CROSSOVERS_MAX);
     while (after - before > 1 && after - before > before / 1000) {
         uint64_t const middle = before + (after - before) / 2;
         STATUS_TRY(fastest(study, two, middle, &winner, &time_ps));
@@ -215,26 +220,27 @@ static enum status landmarks_find(struct study *study, uint64_t among, struct re
 }
 
 /* What the fabric allows: the line through its bounds of one byte and of the largest size. */
-static void bound_fill(const struct study *study)
+static enum status bound_fill(const struct study *study)
 {
     struct regimes_group *group = study->group;
     const struct row_question *question = &group->question;
     const uint64_t size_bytes = study->plan->sizes.end_bytes;
     struct plan_request request;
-    struct error ignored;
     struct collective_bound bound;
-    if (row_request(question, size_bytes, "", &request, &ignored) != STATUS_OK) return;
+    STATUS_TRY(row_request(question, size_bytes, "", &request, study->reterr));
     struct collective_query query = {
         .kind = request.kind,
         .array_bytes = request.size_bytes,
         .in_network = true,
         .element_bytes = request.element_bytes,
+        .root = request.root,
     };
     memcpy(query.offset, request.offset, sizeof query.offset);
     collective_bound(question->machine, &question->group, &query, &bound);
     group->bound_alpha_s = bound.latency_s;
     group->bound_beta_s_per_byte = bound.bytes_s / (double)size_bytes;
     group->bound_by = bound.bound_by;
+    return STATUS_OK;
 }
 
 /* The plan for the largest size; the arena is the caller's. */
@@ -310,7 +316,7 @@ static enum status group_play(struct arena *arena, struct study *study)
                 group->winner[s] = (uint8_t)a;
         }
     }
-    bound_fill(study);
+    STATUS_TRY(bound_fill(study));
     if (group->winner[0] == REGIMES_NONE) return STATUS_OK;
     for (uint32_t s = 1; s < sizes; s++)
         STATUS_TRY(crossovers_find(study, regimes->size_bytes[s - 1], group->winner[s - 1],
@@ -320,20 +326,25 @@ static enum status group_play(struct arena *arena, struct study *study)
     return landmarks_find(study, winners, &group->best);
 }
 
-static void algorithm_add(struct regimes *regimes, const char *name)
+static enum status algorithm_add(struct regimes *regimes, const char *name, struct error *reterr)
 {
     for (uint32_t a = 0; a < regimes->algorithm_count; a++)
-        if (strcmp(regimes->algorithm[a], name) == 0) return;
-    if (regimes->algorithm_count == REGIMES_ALGORITHMS_MAX) return;
+        if (strcmp(regimes->algorithm[a], name) == 0) return STATUS_OK;
+    if (regimes->algorithm_count == REGIMES_ALGORITHMS_MAX)
+        return error_set(reterr, STATUS_LIMIT, "--algorithm",
+                         "a map has at most %d algorithms; name those of interest",
+                         REGIMES_ALGORITHMS_MAX);
     (void)snprintf(regimes->algorithm[regimes->algorithm_count++], PLAN_ALGORITHM_SIZE, "%s", name);
+    return STATUS_OK;
 }
 
 /* Those that were asked for, or every one that can run on some group; not "auto", which is one of
  * the others. */
-static void algorithms_fill(const struct regimes_plan *plan, struct regimes *regimes)
+static enum status algorithms_fill(const struct regimes_plan *plan, struct regimes *regimes,
+                                   struct error *reterr)
 {
     for (uint32_t i = 0; i < plan->algorithm_count; i++)
-        algorithm_add(regimes, plan->algorithms[i]);
+        STATUS_TRY(algorithm_add(regimes, plan->algorithms[i], reterr));
     for (uint32_t g = 0; g < regimes->group_count_max && plan->algorithm_count == 0; g++) {
         struct plan_request request;
         struct error ignored;
@@ -343,8 +354,10 @@ static void algorithms_fill(const struct regimes_plan *plan, struct regimes *reg
         plan_request_links(plan->question.machine, &request);
         struct plan_algorithms const names = plan_algorithms(&request);
         for (uint32_t i = 0; i < names.count; i++)
-            if (strcmp(names.name[i], "auto") != 0) algorithm_add(regimes, names.name[i]);
+            if (strcmp(names.name[i], "auto") != 0)
+                STATUS_TRY(algorithm_add(regimes, names.name[i], reterr));
     }
+    return STATUS_OK;
 }
 
 /* Finds which algorithms have plans for which group; refuses one that was asked for and has none.
@@ -402,7 +415,7 @@ enum status regimes_run(struct arena *arena, const struct regimes_plan *plan,
     *ret_regimes = (struct regimes){.algorithm_count = 0};
     struct study study = {.plan = plan, .regimes = ret_regimes, .reterr = reterr};
     STATUS_TRY(tables_take(arena, plan, ret_regimes, reterr));
-    algorithms_fill(plan, ret_regimes);
+    STATUS_TRY(algorithms_fill(plan, ret_regimes, reterr));
     STATUS_TRY(applies_fill(&study));
     while (ret_regimes->group_count < ret_regimes->group_count_max) {
         study.group = &ret_regimes->group[ret_regimes->group_count];

@@ -42,7 +42,7 @@ struct regimes_curve {
     bool applies;
     int64_t *time_ps;        /* [size] */
     int64_t floor_ps;        /* Of one byte. */
-    double peak_bytes_per_s; /* algbw of 16 GiB, or 16 times the largest size: what it tends to. */
+    double peak_bytes_per_s; /* algbw of 16 GiB, or up to 16 times the largest size. */
     uint64_t half_bytes;     /* The least size that has half of it: n½. */
     uint64_t most_bytes;     /* And 95 %. */
     struct fit fit;

@@ -168,6 +168,7 @@ static void gpus_agree_with_the_book(void **state)
         {"a100-sxm", 108, 192, 40, 80, 2.0e12, 3.1e14, 0, 0},
         {"h100-sxm", 132, 256, 50, 80, 3.4e12, 9.9e14, 2.0e15, 0},
         {"h200-sxm", 132, 256, 50, 141, 4.8e12, 9.9e14, 2.0e15, 0},
+        {"gh200-nvl32", 132, 256, 50, 144, 4.9e12, 9.9e14, 2.0e15, 0}, /* An H200 and more HBM. */
         {"b200", 148, 256, 126, 192, 8.0e12, 2.3e15, 4.5e15, 9.0e15},
         {"gb200-nvl72", 148, 256, 126, 0, 8.0e12, 2.3e15, 4.5e15, 9.0e15},
     };
@@ -180,7 +181,7 @@ static void gpus_agree_with_the_book(void **state)
         assert_int_equal(c.core_count, rows[i].sms);
         assert_int_equal(c.core_smem_bytes, rows[i].smem_kib * 1024);
         assert_int_equal(c.core_register_bytes, 256 * 1024);
-        assert_int_equal(c.core_tmem_bytes, i < 4 ? 0 : 256 * 1024);
+        assert_int_equal(c.core_tmem_bytes, i < 5 ? 0 : 256 * 1024);
         assert_int_equal(c.vmem_capacity_bytes, rows[i].l2_mb * 1e6);
         if (rows[i].hbm_gb != 0) assert_int_equal(c.hbm_capacity_bytes, rows[i].hbm_gb * 1e9);
         printed(c.hbm_bytes_per_s, rows[i].hbm_rate, 2);
@@ -201,8 +202,8 @@ static void gpus_have_the_links_of_their_generation(void **state)
     } rows[] = {
         {"v100-sxm", 2, 6, 25, 450},      {"a100-sxm", 3, 12, 25, 900},
         {"h100-sxm", 4, 18, 25, 1600},    {"h200-sxm", 4, 18, 25, 1600},
-        {"h800-sxm", 4, 12, 25, 1600},    {"b200", 5, 18, 50, 3600},
-        {"gb200-nvl72", 5, 18, 50, 3600},
+        {"h800-sxm", 4, 12, 25, 1600},    {"gh200-nvl32", 4, 18, 25, 1600},
+        {"b200", 5, 18, 50, 3600},        {"gb200-nvl72", 5, 18, 50, 3600},
     };
     struct arena *arena = arena_create(0);
     uint32_t gpus = 0;

@@ -116,7 +116,7 @@ static void nodes_have_the_egress_of_the_book(void **state)
     } rows[] = {
         {"h100-sxm", 8, 4, 40, 450, 400, 1800}, {"a100-sxm", 8, 6, 16, 300, 200, 1200},
         {"b200", 8, 2, 72, 900, 400, 3600},     {"gb200-nvl72", 72, 18, 72, 900, 3600, 32400},
-        {"v100-sxm", 8, 6, 8, 150, 0, 600},
+        {"v100-sxm", 8, 6, 8, 150, 0, 600},     {"gh200-nvl32", 32, 18, 32, 450, 1600, 7200},
     };
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
         struct machine const machine = machine_of(rows[i].text);

@@ -89,9 +89,9 @@ static void add_gpu(struct text *text, const struct chip *chip)
     if (network->c2c_bytes_per_s != 0) {
         text_add(text, "  C2C, one way");
         text_pad(text, VALUE_COLUMN);
-        text_add(text, "%s to a CPU of %u GPUs\n",
+        text_add(text, "%s to a CPU of %u %s\n",
                  quantity_text_rate(buffer, (double)network->c2c_bytes_per_s, "B/s"),
-                 network->host_chips);
+                 network->host_chips, network->host_chips == 1 ? "GPU" : "GPUs");
     }
     row_rate(text, "NIC, one way", chip->dcn_bytes_per_s, "B/s");
 }

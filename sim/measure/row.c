@@ -1,5 +1,6 @@
 #include "sim/measure/row.h"
 
+#include <math.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -263,6 +264,11 @@ enum status row_prove(const struct plan *plan, struct row *row, struct error *re
     STATUS_TRY(plan_check(plan, reterr));
     row->proved = true;
     return STATUS_OK;
+}
+
+bool row_beats_roofline(const struct row *row)
+{
+    return (double)row->time_ps < floor(row->roofline_s * ps_per_s);
 }
 
 double row_slowdown(const struct row *row)

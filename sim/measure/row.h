@@ -124,6 +124,9 @@ struct row_factors row_factors(const struct row *row);
  * that does not is refused. */
 enum status row_prove(const struct plan *plan, struct row *row, struct error *reterr);
 
+/* Whether it took less than the roofline, which is the book's form and not the strict bound. */
+bool row_beats_roofline(const struct row *row);
+
 /* Time over time alone: 1 where nobody else was in the way. */
 double row_slowdown(const struct row *row);
 

@@ -1,13 +1,13 @@
 /*
- * collective_bound.h: the least time that a collective can take on a fabric, from its cuts alone:
+ * collective_bound.h: how long a collective takes at least on a fabric, from its cuts alone:
  * what must cross the border of a set of ranks, over the rate of the cables that cross it. It
  * knows no plan, no primitive, no piece and no queue.
  *
- * Two bounds are told apart. The book's (`time_s`) lets every byte cross each level once, as all
- * plans of the catalogue do: a node's members gather among themselves over NVLink while NICs bring
- * in what other nodes have, and an AllReduce is a ReduceScatter and an AllGather unless switches
- * add. The strict one (`strict_s`) grants what nobody does: NICs that help inside a node, or
- * partial sums piped along a line and back.
+ * Two bounds are told apart. The book's (`time_s`) lets every byte cross each level once, as
+ * nearly all plans of the catalogue do: a node's members gather among themselves over NVLink while
+ * NICs bring in what other nodes have, and an AllReduce is a ReduceScatter and an AllGather unless
+ * switches add. The strict one (`strict_s`), which nothing beats, also grants NICs that help inside
+ * a node, and partial sums piped along a line and back, as trees on a grid without wraparound do.
  *
  * All groups of the machine are taken to run at once, as those of a mesh axis do, so a group has
  * its members' share of cables that are common to several.

@@ -193,6 +193,31 @@ static void write_together(const struct collective_study *study, const struct ro
     text_add(text, "\n");
 }
 
+/* What it means where rows are below the roofline. */
+static void write_beaten(const struct collective_study *study, struct text *text)
+{
+    const struct row *least = NULL;
+    char strict[QUANTITY_TEXT_BYTES];
+    uint32_t count = 0;
+    for (uint32_t i = 0; i < study->row_count; i++) {
+        const struct row *row = &study->rows[i];
+        if (!row_beats_roofline(row)) continue;
+        count++;
+        if (least == NULL ||
+            (double)row->time_ps * least->roofline_s < (double)least->time_ps * row->roofline_s)
+            least = row;
+    }
+    if (least == NULL) return;
+    text_add(
+        text,
+        "# below the roofline: %u of %u rows. The roofline is the book's form: each byte crosses a "
+        "cut once, and an\n# AllReduce is a ReduceScatter, then an AllGather; sums that are piped "
+        "along trees of a grid need not be.\n# Nothing beats %s for the %llu bytes of %s "
+        "(strict_s in the JSON)\n",
+        count, study->row_count, quantity_text_seconds(strict, least->strict_s),
+        (unsigned long long)least->size_bytes, least->algorithm);
+}
+
 void collective_write_table(const struct collective_study *study, struct text *text)
 {
     double sum = 0;
@@ -207,6 +232,7 @@ void collective_write_table(const struct collective_study *study, struct text *t
         }
         if (run->row_count > 1) write_together(study, run, text);
     }
+    write_beaten(study, text);
     if (study->run_count < study->run_count_max)
         text_add(text, "# interrupted: %u of %u runs\n", study->run_count, study->run_count_max);
     if (study->row_count > 0)

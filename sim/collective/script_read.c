@@ -77,12 +77,24 @@ static const char *value_of(const struct reader *reader, const char *name)
     return NULL;
 }
 
+/* Newer files of msccl's have one buffer and offset a step, and elements of another name. */
+static enum status dialect_refuse(const struct reader *reader, const char *what)
+{
+    return script_refuse(reader->path, place_of(reader), STATUS_UNSUPPORTED, reader->reterr,
+                         "\"%s\" is of a dialect that names one buffer a step and does not say "
+                         "where copies come from; write the file with step elements (msccl: "
+                         "old_format=True)",
+                         what);
+}
+
 static enum status attributes_check(const struct reader *reader)
 {
     const char *const *names = attribute_names[reader->at];
     struct script_place const place = place_of(reader);
     for (const char *const *at = reader->attributes; *at != NULL; at += 2) {
         const char *nearest = name_nearest(*at, names);
+        if (reader->at == ELEMENT_STEP && (strcmp(*at, "buf") == 0 || strcmp(*at, "off") == 0))
+            return dialect_refuse(reader, *at);
         if (strcmp(nearest, *at) != 0)
             return script_refuse(reader->path, place, STATUS_INVALID, reader->reterr,
                                  "%s has no attribute \"%.40s\"; the nearest is %s",
@@ -330,11 +342,7 @@ static enum status nesting_check(const struct reader *reader, const char *name,
     struct script_place const place = place_of(reader);
     uint32_t element = 0;
     while (element < ELEMENT_COUNT && strcmp(element_names[element], name) != 0) element++;
-    if (element == ELEMENT_COUNT && strcmp(name, "op") == 0)
-        return script_refuse(reader->path, place, STATUS_UNSUPPORTED, reader->reterr,
-                             "\"op\" is of a dialect that names one buffer a step and does not say "
-                             "where copies come from; write the file with step elements (msccl: "
-                             "old_format=True)");
+    if (element == ELEMENT_COUNT && strcmp(name, "op") == 0) return dialect_refuse(reader, name);
     if (element == ELEMENT_COUNT)
         return script_refuse(reader->path, place, STATUS_INVALID, reader->reterr,
                              "there is no element \"%.40s\"; the nearest is %s", name,

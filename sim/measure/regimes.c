@@ -5,6 +5,7 @@
 
 #include "sim/base/arena.h"
 #include "sim/choose/estimate.h"
+#include "sim/collective/script.h"
 #include "sim/mesh/mesh.h"
 #include "sim/roofline/collective_bound.h"
 
@@ -55,6 +56,19 @@ uint32_t regimes_groups(const struct machine *machine, const struct group *large
     return count;
 }
 
+/* The question of an algorithm: a script is played by one only. */
+static struct row_question question_of(const struct study *study, uint32_t algorithm)
+{
+    struct row_question question = study->group->question;
+    if (algorithm != study->regimes->script_at) question.script = NULL;
+    return question;
+}
+
+static const char *place_of(const struct study *study, uint32_t algorithm)
+{
+    return algorithm == study->regimes->script_at ? "--xml" : "--algorithm";
+}
+
 static enum status play(struct study *study, uint32_t algorithm, uint64_t size_bytes,
                         int64_t *ret_ps)
 {
@@ -62,14 +76,15 @@ static enum status play(struct study *study, uint32_t algorithm, uint64_t size_b
     struct regimes *regimes = study->regimes;
     const struct row_choice *choice = NULL;
     struct measured measured = {.plans = NULL};
+    struct row_question const question = question_of(study, algorithm);
+    const char *const where = place_of(study, algorithm);
     struct arena *arena = arena_create(0);
     if (arena == NULL) return error_set(study->reterr, STATUS_NO_MEMORY, "", "there is no memory");
-    enum status status =
-        row_choose(arena, &study->group->question, size_bytes, regimes->algorithm[algorithm],
-                   "--algorithm", &choice, study->reterr);
+    enum status status = row_choose(arena, &question, size_bytes, regimes->algorithm[algorithm],
+                                    where, &choice, study->reterr);
     if (status == STATUS_OK)
-        status = measure_run(arena, plan->question.machine, &choice->request, 1, "--algorithm",
-                             &plan->run, &measured, study->reterr);
+        status = measure_run(arena, plan->question.machine, &choice->request, 1, where, &plan->run,
+                             &measured, study->reterr);
     uint64_t const events = measured.trace.events;
     *ret_ps = measured.time_ps[0];
     arena_destroy(arena);
@@ -248,22 +263,26 @@ static enum status plan_make(struct study *study, uint32_t algorithm, struct are
                              struct plan *ret_plan, struct error *reterr)
 {
     const struct row_choice *choice = NULL;
-    STATUS_TRY(row_choose(arena, &study->group->question, study->plan->sizes.end_bytes,
-                          study->regimes->algorithm[algorithm], "--algorithm", &choice, reterr));
+    struct row_question const question = question_of(study, algorithm);
+    const char *const where = place_of(study, algorithm);
+    STATUS_TRY(row_choose(arena, &question, study->plan->sizes.end_bytes,
+                          study->regimes->algorithm[algorithm], where, &choice, reterr));
     struct plan_request request = choice->request;
     plan_request_links(study->plan->question.machine, &request);
-    return plan_build(arena, &request, "--algorithm", ret_plan, reterr);
+    return plan_build(arena, &request, where, ret_plan, reterr);
 }
 
 static enum status theory_fill(struct study *study, uint32_t algorithm, struct regimes_curve *curve)
 {
     struct plan plan;
+    if (algorithm == study->regimes->script_at) return STATUS_OK;
     struct arena *arena = arena_create(0);
     if (arena == NULL) return error_set(study->reterr, STATUS_NO_MEMORY, "", "there is no memory");
     enum status const status = plan_make(study, algorithm, arena, &plan, study->reterr);
     if (status == STATUS_OK) {
         struct collective_estimate estimate;
         collective_estimate(study->plan->question.machine, &plan, &estimate);
+        curve->has_theory = true;
         curve->theory_alpha_s = estimate.alpha_s;
         curve->theory_beta_s_per_byte =
             estimate.beta_s_per_byte *
@@ -340,8 +359,8 @@ static enum status algorithm_add(struct regimes *regimes, const char *name, stru
 
 /* Those that were asked for, or every one that can run on some group; not "auto", which is one of
  * the others. */
-static enum status algorithms_fill(const struct regimes_plan *plan, struct regimes *regimes,
-                                   struct error *reterr)
+static enum status names_fill(const struct regimes_plan *plan, struct regimes *regimes,
+                              struct error *reterr)
 {
     for (uint32_t i = 0; i < plan->algorithm_count; i++)
         STATUS_TRY(algorithm_add(regimes, plan->algorithms[i], reterr));
@@ -357,6 +376,25 @@ static enum status algorithms_fill(const struct regimes_plan *plan, struct regim
             if (strcmp(names.name[i], "auto") != 0)
                 STATUS_TRY(algorithm_add(regimes, names.name[i], reterr));
     }
+    return STATUS_OK;
+}
+
+/* The script comes last, so that of equals it is not the winner. */
+static enum status algorithms_fill(const struct regimes_plan *plan, struct regimes *regimes,
+                                   struct error *reterr)
+{
+    const struct script *script = plan->question.script;
+    regimes->script_at = REGIMES_NONE;
+    STATUS_TRY(names_fill(plan, regimes, reterr));
+    if (script == NULL) return STATUS_OK;
+    uint32_t const count = regimes->algorithm_count;
+    STATUS_TRY(algorithm_add(regimes, script->name, reterr));
+    if (regimes->algorithm_count == count)
+        return error_set(reterr, STATUS_INVALID, "--xml",
+                         "\"%.60s\" is the name of another algorithm of the map too; give the algo "
+                         "another one",
+                         script->name);
+    regimes->script_at = count;
     return STATUS_OK;
 }
 
@@ -379,7 +417,7 @@ static enum status applies_fill(struct study *study)
             applies = applies || has;
             arena_destroy(arena);
         }
-        if (!applies && study->plan->algorithm_count > 0)
+        if (!applies && (study->plan->algorithm_count > 0 || a == regimes->script_at))
             return error_set(study->reterr, refusal.status, refusal.where, "%s", refusal.message);
     }
     return STATUS_OK;

@@ -28,7 +28,8 @@ enum {
 typedef bool regimes_watch_fn(void *owner, double share, uint64_t events);
 
 struct regimes_plan {
-    struct row_question question; /* With the largest group. */
+    struct row_question question; /* With the largest group. Its script, if it has one, is one more
+                                     algorithm, of the groups with as many ranks. */
     struct sizes sizes;
     const char *const *algorithms; /* NULL: all that apply. */
     uint32_t algorithm_count;
@@ -48,6 +49,7 @@ struct regimes_curve {
     struct fit fit;
     /* The same by the known forms of its primitives (sim/choose/estimate.h), of its plan for the
      * largest size: the line that idle links would give. */
+    bool has_theory; /* A script has none. */
     double theory_alpha_s;
     double theory_beta_s_per_byte;
 };
@@ -73,6 +75,7 @@ struct regimes_group {
 struct regimes {
     char algorithm[REGIMES_ALGORITHMS_MAX][PLAN_ALGORITHM_SIZE];
     uint32_t algorithm_count;
+    uint32_t script_at; /* Which of them is the script; REGIMES_NONE: none. */
     uint64_t *size_bytes;
     uint32_t size_count;
     struct regimes_group *group; /* The smallest first. */

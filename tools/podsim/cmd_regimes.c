@@ -17,6 +17,7 @@ static const struct option regimes_options[] = {
     {"-e", "SIZE", "greatest size (1G)", false},
     {"-f", "FACTOR", "from one size to the next (4)", false},
     {"--algorithm", "NAMES", "with commas between (all that apply if left out)", false},
+    {"--xml", "FILE", "an algorithm in MSCCL's XML beside them; --op follows", false},
     {"--svg", "FILE", "draw the map", false},
     {"--json", "FILE", "write it as JSON; - is standard output", false},
     {0},
@@ -156,6 +157,7 @@ const struct command command_regimes = {
         "\n"
         "  podsim regimes --machine tpu-v5e:16x16 --op all_reduce\n"
         "  podsim regimes --machine tpu-v5p:8x8x8 --op all_gather --axes x --svg map.svg\n"
+        "  podsim regimes --machine h100-sxm --algorithm ring,tree --xml mine.xml\n"
         "\n"
         "Ctrl-C keeps the groups that are finished and ends with status 130.\n",
     .operands_min = 0,

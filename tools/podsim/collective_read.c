@@ -2,6 +2,7 @@
 #include <string.h>
 
 #include "sim/base/arena.h"
+#include "sim/collective/script.h"
 #include "tools/podsim/collective.h"
 
 const struct option collective_options[] = {
@@ -43,6 +44,25 @@ enum status collective_read_count(const struct options *options, const char *nam
     if (*text == '\0') return error_set(reterr, STATUS_INVALID, name, "has no value");
     *ret_count = count;
     return STATUS_OK;
+}
+
+/* An algorithm out of a file is the only one, and is for as many ranks as it says. */
+static enum status script_check_alone(const struct options *options,
+                                      const struct question *question, struct error *reterr)
+{
+    static const char *const others[] = {"--algorithm", "--tuner"};
+    const struct script *script = question->row.script;
+    uint64_t const ranks = group_rank_count(&question->row.group);
+    if (script == NULL) return STATUS_OK;
+    for (uint32_t i = 0; i < sizeof others / sizeof *others; i++)
+        if (options_has(options, others[i]))
+            return error_set(reterr, STATUS_INVALID, others[i],
+                             "chooses an algorithm, and --xml gives one; leave one of them out");
+    if (ranks == script->rank_count) return STATUS_OK;
+    return error_set(reterr, STATUS_INVALID, "--xml",
+                     "\"%.60s\" is for %u GPUs, and the group has %llu ranks; --axes names other "
+                     "groups of a machine",
+                     script->name, script->rank_count, (unsigned long long)ranks);
 }
 
 static enum status shift_read(const struct options *options, struct row_question *row,
@@ -173,6 +193,7 @@ enum status collective_read(const struct options *options, struct collective_stu
     static const char *const unasked = "auto";
     struct question *asked = &study->asked;
     STATUS_TRY(question_read(options, study->arena, asked, reterr));
+    STATUS_TRY(script_check_alone(options, asked, reterr));
     STATUS_TRY(sizes_read(options_value(options, "-b"), options_value(options, "-e"),
                           options_value(options, "-f"), options_value(options, "-i"), &study->sizes,
                           reterr));

@@ -151,14 +151,9 @@ static enum status tuner_load(const struct options *options, struct question *qu
 static enum status script_load(const struct options *options, struct question *question,
                                struct error *reterr)
 {
-    static const char *const others[] = {"--algorithm", "--tuner"};
     const char *path = options_value(options, "--xml");
     char *text = NULL;
     uint64_t size = 0;
-    for (uint32_t i = 0; i < sizeof others / sizeof *others; i++)
-        if (options_value(options, others[i]) != NULL)
-            return error_set(reterr, STATUS_INVALID, others[i],
-                             "chooses an algorithm, and --xml gives one; leave one of them out");
     STATUS_TRY(file_load(question->arena, path, SCRIPT_BYTES_MAX, &text, &size, reterr));
     STATUS_TRY(script_read(question->arena, path, text, size, &question->row.script, reterr));
     for (uint32_t i = 0; i < OPERATION_COUNT; i++)
@@ -220,17 +215,6 @@ static enum status copy_check(const struct options *options, const struct questi
     return STATUS_OK;
 }
 
-static enum status ranks_check(const struct question *question, struct error *reterr)
-{
-    const struct script *script = question->row.script;
-    uint64_t const ranks = group_rank_count(&question->row.group);
-    if (script == NULL || ranks == script->rank_count) return STATUS_OK;
-    return error_set(reterr, STATUS_INVALID, "--xml",
-                     "\"%.60s\" is for %u GPUs, and the group has %llu ranks; --axes names other "
-                     "groups of a machine",
-                     script->name, script->rank_count, (unsigned long long)ranks);
-}
-
 enum status question_read(const struct options *options, struct arena *arena,
                           struct question *ret_question, struct error *reterr)
 {
@@ -241,7 +225,6 @@ enum status question_read(const struct options *options, struct arena *arena,
     question->row.machine = &question->machine;
     STATUS_TRY(group_read(options, question, reterr));
     STATUS_TRY(copy_check(options, question, reterr));
-    STATUS_TRY(ranks_check(question, reterr));
     STATUS_TRY(algorithms_read(options, question, reterr));
     STATUS_TRY(format_read(options, &question->row.format, reterr));
     STATUS_TRY(root_read(options, question, reterr));

@@ -39,8 +39,10 @@ static void put_curve(struct json_writer *json, const struct regimes *regimes,
     put_real(json, "alpha_s", curve->fit.alpha_s);
     put_real(json, "beta_s_per_byte", curve->fit.beta_s_per_byte);
     put_real(json, "fit_error", curve->fit.error_most);
-    put_real(json, "theory_alpha_s", curve->theory_alpha_s);
-    put_real(json, "theory_beta_s_per_byte", curve->theory_beta_s_per_byte);
+    if (curve->has_theory) {
+        put_real(json, "theory_alpha_s", curve->theory_alpha_s);
+        put_real(json, "theory_beta_s_per_byte", curve->theory_beta_s_per_byte);
+    }
     json_write_key(json, "time_ps");
     json_write_array(json);
     for (uint32_t s = 0; s < regimes->size_count; s++) json_write_integer(json, curve->time_ps[s]);

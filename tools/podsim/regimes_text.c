@@ -126,7 +126,7 @@ static void write_fit(const struct regimes_group *group, const struct regimes_cu
              (unsigned long long)group->ranks, group->question.axes, letter, algorithm,
              quantity_text_seconds(alpha, curve->fit.alpha_s),
              rate_or_none(rate, curve->fit.beta_s_per_byte), 100 * curve->fit.error_most,
-             quantity_text_seconds(theory_alpha, curve->theory_alpha_s),
+             curve->has_theory ? quantity_text_seconds(theory_alpha, curve->theory_alpha_s) : "-",
              rate_or_none(theory_rate, curve->theory_beta_s_per_byte),
              size_or_none(half, curve->half_bytes), size_or_none(most, curve->most_bytes));
 }

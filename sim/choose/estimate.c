@@ -274,8 +274,7 @@ static struct cost cost_of(const struct estimator *estimator, const struct plan_
     if (plan->kind == COLLECTIVE_ALL_REDUCE && primitive->kind != plan->kind &&
         is(primitive, "sharp"))
         form.wired = n / 2;
-    double const bytes =
-        form.chunks * 2 * (double)item->unit_bytes * item->piece_count * estimator->wire;
+    double const bytes = form.chunks * 2 * (double)plan_item_unit_bytes(item) * estimator->wire;
     if (primitive->routed) {
         double inside = 1;
         cost.latency_s = routed_latency_s(estimator, item, &form, n);
@@ -315,15 +314,17 @@ void collective_estimate(const struct machine *machine, const struct plan *plan,
         plan->protocol.wire_ppm == 0 ? 1 : (double)plan->protocol.wire_ppm / PPM_ONE};
     double wire_s[WAYS] = {0}, alpha_s = 0, bytes_s = 0;
     double chain_latency[PLAN_ITEMS_MAX] = {0}, chain_serial[PLAN_ITEMS_MAX] = {0};
-    double chain_longest[PLAN_ITEMS_MAX] = {0};
+    double chain_longest[PLAN_ITEMS_MAX] = {0}, chain_pieces[PLAN_ITEMS_MAX] = {0};
     for (uint32_t i = 0; i < plan->item_count && plan->kind != COLLECTIVE_PERMUTE; i++) {
         const struct plan_item *item = &plan->item[i];
         struct cost const cost = cost_of(&estimator, item);
         bool const follows = item->after != PLAN_NO_ITEM;
-        double const pieces = item->piece_count;
         chain_latency[i] = cost.latency_s + (follows ? chain_latency[item->after] : 0);
         chain_serial[i] = cost.serial_s + (follows ? chain_serial[item->after] : 0);
         chain_longest[i] = follows ? chain_longest[item->after] : 0;
+        double const pieces =
+            fmax((double)plan_item_pieces(item), follows ? chain_pieces[item->after] : 1);
+        chain_pieces[i] = pieces;
         for (uint32_t wire = 0; wire < WAYS; wire++) {
             wire_s[wire] += cost.wire_s[wire];
             chain_longest[i] = fmax(chain_longest[i], cost.wire_s[wire]);

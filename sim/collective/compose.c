@@ -6,6 +6,7 @@
 #include "sim/base/arena.h"
 #include "sim/base/units.h"
 #include "sim/collective/pieces.h"
+#include "sim/collective/portions.h"
 #include "sim/collective/shares.h"
 #include "sim/machine/machine.h"
 
@@ -19,6 +20,7 @@ struct build {
     struct error *reterr;
     struct shares shares; /* Over the axes of the grid; one share where there is none. */
     struct pieces pieces;
+    struct portions portions; /* Of pieces, between two levels. */
 };
 
 /* The dimensions of an order, as an AllGather comes to them: from the outermost level in, where
@@ -95,6 +97,25 @@ static uint64_t unit_bytes(const struct build *build, uint32_t order, uint64_t e
     return (uint64_t)((share + pieces - 1) / pieces) * together;
 }
 
+/* Cuts an item of the level inside into portions, and has it, or the exchange behind it, wait for
+ * what a portion needs. Both carry `together` times the smallest part in a piece. */
+static void portions_set(const struct build *build, const struct chain *chain, uint32_t level,
+                         struct plan_item *item)
+{
+    const struct portions *portions = &build->portions;
+    bool const gathers = item->primitive->kind == COLLECTIVE_ALL_GATHER;
+    if (portions->count == 0) return;
+    if (level == 0) {
+        if (!gathers) item->wait = portions->reduce_wait;
+        return;
+    }
+    item->portion_count = portions->count;
+    item->portion_end = gathers ? portions->gather_end : portions->reduce_end;
+    item->portion_dimension = chain->dimension[0];
+    item->unit_bytes /= portions->nodes;
+    if (gathers) item->wait = portions->gather_wait;
+}
+
 /* Adds an item after `*after`, which it becomes. `level`: how many dimensions of the chain hold the
  * same when it ends in a gather, or begins as a reduction. */
 static enum status item_add(const struct build *build, const struct primitive *primitive,
@@ -126,6 +147,7 @@ static enum status item_add(const struct build *build, const struct primitive *p
     };
     if (build->request->ragged.expert_count > 0)
         item->unit_bytes = units_ceil_divide(build->request->ragged.token_bytes, 2);
+    if (!flat) portions_set(build, chain, level, item);
     STATUS_TRY(lanes_add(build, item));
     *after = (uint8_t)plan->item_count++;
     return STATUS_OK;
@@ -268,13 +290,13 @@ static void level_add(const struct build *build, uint32_t dimension, uint32_t co
                        messages_of(choice->whole[dimension], size);
 }
 
-/* Pieces that let the levels of a chain overlap, the outermost first: (n-1) shards of those that a
- * rank has already come to it over a level of n units. */
-static uint32_t level_pieces(const struct build *build, const uint32_t cost[GROUP_DIMENSIONS_MAX])
+/* What a plan asks of its levels, the outermost first: (n-1) shards of those that a rank has
+ * already come to it over a level of n units. Returns how many there are. */
+static uint32_t levels_fill(const struct build *build, const uint32_t cost[GROUP_DIMENSIONS_MAX],
+                            struct pieces_level each[GROUP_DIMENSIONS_MAX])
 {
     const struct levels *levels = &build->choice->levels;
     const struct group *group = &build->plan->group;
-    struct pieces_level each[GROUP_DIMENSIONS_MAX] = {{0}};
     uint64_t const shard = build->request->size_bytes / group_rank_count(group);
     bool const exchanges = build->plan->kind == COLLECTIVE_ALL_TO_ALL;
     uint64_t held = 1, grid_ranks = 1;
@@ -291,7 +313,7 @@ static uint32_t level_pieces(const struct build *build, const uint32_t cost[GROU
     }
     if (levels->grid_count > 0)
         each[count++].bytes = exchanges ? shard : shard * held * (grid_ranks - 1);
-    return count > 1 ? pieces_of_levels(each, count) : 1;
+    return count;
 }
 
 static bool is_tree(const struct primitive *primitive)
@@ -320,42 +342,70 @@ static uint32_t tree_pieces(const struct build *build)
     return count < 1 ? 1 : (uint32_t)(count < PIECES_CHOSEN_MAX ? count : PIECES_CHOSEN_MAX);
 }
 
-/* Shares of the orders, and pieces, also so that other ops may go along chunk by chunk. */
-static void shares_set(struct build *build)
+/* Shares of the orders, and pieces, also so that other ops may go along chunk by chunk. Returns how
+ * many pieces let levels overlap. */
+static uint32_t shares_set(struct build *build, const struct group *grid, const uint32_t *cost,
+                           const struct pieces_level *each, uint32_t level_count)
 {
     const struct plan_request *request = build->request;
     struct plan *plan = build->plan;
-    uint32_t cost[GROUP_DIMENSIONS_MAX] = {0};
-    struct group const grid = grid_of(build, cost);
     bool const flat = build->choice->flat;
     build->pieces = (struct pieces){1, false};
     build->shares = (struct shares){{1}, 1};
-    if (!flat && grid.dimension_count > 0) {
+    if (!flat && grid->dimension_count > 0) {
         /* Every order of an AllToAll crosses every dimension with all it has. */
         build->shares = plan->kind == COLLECTIVE_ALL_TO_ALL
-                            ? (struct shares){{1, 1, 1}, grid.dimension_count}
-                            : shares_solve(&grid, cost);
-        build->pieces = pieces_choose(&grid, cost, &build->shares, plan->kind, request->size_bytes);
+                            ? (struct shares){{1, 1, 1}, grid->dimension_count}
+                            : shares_solve(grid, cost);
+        build->pieces = pieces_choose(grid, cost, &build->shares, plan->kind, request->size_bytes);
     }
-    uint32_t const overlapping =
-        flat || build->choice->levels.outer_count == 0 ? 1 : level_pieces(build, cost);
+    uint32_t const overlapping = level_count > 1 ? pieces_of_levels(each, level_count) : 1;
     uint32_t const climbing = tree_pieces(build);
     if (overlapping > build->pieces.count) build->pieces.count = overlapping;
     if (climbing > build->pieces.count) build->pieces.count = climbing;
     if (request->piece_count != 0) build->pieces.count = request->piece_count;
+    return overlapping;
+}
+
+static void chunks_set(struct build *build, const struct group *grid, const uint32_t *cost,
+                       uint32_t overlapping)
+{
+    const struct plan_request *request = build->request;
+    struct plan *plan = build->plan;
     if (request->chunk_count == 0) return;
-    if (flat || plan->group.dimension_count == 1) {
+    if (build->choice->flat || plan->group.dimension_count == 1) {
         plan->chunk_count = (uint32_t)group_rank_count(&plan->group);
         return;
     }
-    uint32_t const most = grid.dimension_count < plan->group.dimension_count
+    uint32_t const most = grid->dimension_count < plan->group.dimension_count
                               ? overlapping
-                              : pieces_beside(&grid, cost, request->size_bytes);
+                              : pieces_beside(grid, cost, request->size_bytes);
     plan->chunk_count = most < request->chunk_count ? most : request->chunk_count;
     if (plan->chunk_count > 1)
         build->pieces.count = plan->chunk_count;
     else
         plan->chunk_count = 0;
+}
+
+/* How the array is cut: into shares, pieces, chunks for other ops, and portions. */
+static enum status cuts_set(struct build *build)
+{
+    const struct plan_request *request = build->request;
+    const struct choice *choice = build->choice;
+    struct pieces_level each[GROUP_DIMENSIONS_MAX] = {{0}};
+    uint32_t cost[GROUP_DIMENSIONS_MAX] = {0};
+    struct group const grid = grid_of(build, cost);
+    uint32_t const level_count =
+        choice->flat || choice->levels.outer_count == 0 ? 0 : levels_fill(build, cost, each);
+    uint32_t const overlapping = shares_set(build, &grid, cost, each, level_count);
+    chunks_set(build, &grid, cost, overlapping);
+    if (!portions_apply(request, choice)) return STATUS_OK;
+    uint32_t const nodes = build->plan->group.dimension[choice->levels.outer[0]].size;
+    bool const is_given = request->piece_count != 0 || build->plan->chunk_count > 0;
+    struct portions_choice const cut =
+        portions_choose(each, nodes, is_given ? build->pieces.count : 0, request->portion_count);
+    build->pieces.count = cut.pieces;
+    return portions_build(build->arena, &cut, nodes, &build->portions, build->reterr);
 }
 
 /* What the items on a level are called: "ring+line" where the axes of a grid differ. */
@@ -416,8 +466,13 @@ static enum status name_set(const struct build *build)
 enum status compose(struct arena *arena, const struct plan_request *request, const char *where,
                     const struct choice *choice, struct plan *plan, struct error *reterr)
 {
-    struct build build = {arena, request, where, choice, plan, reterr, {{0}, 0}, {1, false}};
-    shares_set(&build);
+    struct build build = {.arena = arena,
+                          .request = request,
+                          .where = where,
+                          .choice = choice,
+                          .plan = plan,
+                          .reterr = reterr};
+    STATUS_TRY(cuts_set(&build));
     STATUS_TRY(orders_add(&build));
     if (build.pieces.turns) turns_set(plan);
     return name_set(&build);

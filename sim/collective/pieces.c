@@ -96,24 +96,31 @@ uint32_t pieces_beside(const struct group *group, const uint32_t cost[GROUP_DIME
 }
 
 /* In picoseconds, so that levels of different rates compare. */
-static int64_t level_ps(const struct pieces_level *level, uint64_t bytes)
+int64_t pieces_level_ps(const struct pieces_level *level, uint64_t bytes)
 {
     return units_duration_ps(bytes, level->bytes_per_s);
 }
 
-uint32_t pieces_of_levels(const struct pieces_level *levels, uint32_t count)
+uint64_t pieces_wanted(const struct pieces_level *levels, uint32_t count)
 {
-    uint64_t sum_ps = 0, longest_ps = 0, way_ps = 0, messages = 0;
+    uint64_t sum_ps = 0, longest_ps = 0, way_ps = 0;
     for (uint32_t i = 0; i < count; i++) {
-        uint64_t const busy_ps = (uint64_t)level_ps(&levels[i], levels[i].bytes);
+        uint64_t const busy_ps = (uint64_t)pieces_level_ps(&levels[i], levels[i].bytes);
         sum_ps += busy_ps;
         longest_ps = busy_ps > longest_ps ? busy_ps : longest_ps;
-        way_ps += (uint64_t)level_ps(&levels[i], levels[i].hop_bytes);
-        messages += levels[i].messages;
+        way_ps += (uint64_t)pieces_level_ps(&levels[i], levels[i].hop_bytes);
     }
     uint64_t best = way_ps == 0 ? PIECES_LEVELS_MAX : (sum_ps - longest_ps) / way_ps;
-    uint64_t const most = messages == 0 ? 1 : PIECES_MESSAGES_MAX / messages;
-    best = best < most ? best : most;
     if (best > PIECES_LEVELS_MAX) best = PIECES_LEVELS_MAX;
-    return best > 1 ? (uint32_t)best : 1;
+    return best > 1 ? best : 1;
+}
+
+uint32_t pieces_of_levels(const struct pieces_level *levels, uint32_t count)
+{
+    uint64_t const best = pieces_wanted(levels, count);
+    uint64_t messages = 0;
+    for (uint32_t i = 0; i < count; i++) messages += levels[i].messages;
+    uint64_t const most = messages == 0 ? 1 : PIECES_MESSAGES_MAX / messages;
+    if (most <= 1) return 1;
+    return (uint32_t)(best < most ? best : most);
 }

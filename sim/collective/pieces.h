@@ -44,6 +44,13 @@ struct pieces_level {
     uint32_t messages;  /* That a rank sends for each piece. */
 };
 
+/* How long a level takes for so many bytes. */
+int64_t pieces_level_ps(const struct pieces_level *level, uint64_t bytes);
+
+/* Into how many pieces levels that follow one another had best be cut, however many messages that
+ * takes: at least 1 and at most PIECES_LEVELS_MAX. */
+uint64_t pieces_wanted(const struct pieces_level *levels, uint32_t count);
+
 /* How many pieces let levels that follow one another overlap: with P of them a plan takes as long
  * as its slowest level, and a P-th of the others. A piece is no shorter than the way through them,
  * which would only be waited for, and a rank sends no more than PIECES_MESSAGES_MAX messages. */

@@ -57,8 +57,18 @@ struct plan_item {
     bool cyclic;   /* Flat: its primitive translates, but not digit by digit: peers are displaced
                       with carries. */
     uint32_t size; /* Positions: of the dimension, or of all of them where it is flat. */
-    uint64_t unit_bytes; /* Half a chunk. */
+    uint64_t unit_bytes; /* Half a chunk; where pieces are cut, of one node's part of it. */
     uint32_t piece_count;
+    /* Pieces may be cut into portions (portions.h), which follow one another as pieces do; portion
+     * k carries what belongs to nodes portion_end[k-1] to portion_end[k] - 1 of a dimension, and
+     * its messages are as many times as long. NULL: they are not cut. */
+    const uint32_t *portion_end;
+    uint32_t portion_count;
+    uint8_t portion_dimension;
+    /* What of `after` has to have arrived, within a piece: for portion k, wait[k] messages, in the
+     * order of their slots; or, where that item is the one that is cut, for step s the first
+     * wait[s] portions. NULL: all. */
+    const uint32_t *wait;
     uint8_t lane_first; /* Its lanes are consecutive, lane_count of the primitive. */
 };
 
@@ -150,6 +160,8 @@ struct plan_request {
     bool multicasts[GROUP_DIMENSIONS_MAX];
     bool reduces[GROUP_DIMENSIONS_MAX];
     uint32_t piece_count; /* 0: by the plan's own rule. */
+    uint32_t
+        portion_count; /* The same, of pieces that can be cut into portions; 1: they are not. */
     struct plan_protocol protocol;
     struct plan_ragged ragged;
     const struct script *script; /* Replaces `algorithm`. */
@@ -181,6 +193,38 @@ static inline uint32_t plan_item_digits(const struct plan *plan, const struct pl
 {
     *ret_dimension = item->flat ? plan->flat_dimension : &item->dimension;
     return item->flat ? plan->group.dimension_count : 1;
+}
+
+/* How many portions a piece of an item has. */
+static inline uint32_t plan_item_portions(const struct plan_item *item)
+{
+    return item->portion_end == NULL ? 1 : item->portion_count;
+}
+
+/* How many times an item's units a message of a portion is long. */
+static inline uint32_t plan_item_portion_size(const struct plan_item *item, uint32_t portion)
+{
+    if (item->portion_end == NULL) return 1;
+    return item->portion_end[portion] - (portion == 0 ? 0 : item->portion_end[portion - 1]);
+}
+
+/* Bytes of a unit in all pieces and portions together. */
+static inline uint64_t plan_item_unit_bytes(const struct plan_item *item)
+{
+    uint64_t const nodes =
+        item->portion_end == NULL ? 1 : item->portion_end[item->portion_count - 1];
+    return item->unit_bytes * item->piece_count * nodes;
+}
+
+/* As how many equal pieces an item counts where levels overlap: nothing hides its shortest
+ * portion, which is the first or the last. */
+static inline uint64_t plan_item_pieces(const struct plan_item *item)
+{
+    if (item->portion_end == NULL) return item->piece_count;
+    uint32_t const last = item->portion_count - 1;
+    uint32_t const begin = plan_item_portion_size(item, 0);
+    uint32_t const end = plan_item_portion_size(item, last);
+    return (uint64_t)item->piece_count * item->portion_end[last] / (begin < end ? begin : end);
 }
 
 /* Positions of an item's dimension, or of all of them where it is flat. */

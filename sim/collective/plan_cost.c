@@ -45,15 +45,13 @@ uint64_t plan_sent_bytes(const struct plan *plan, uint32_t dimension,
         const struct plan_item *item = &plan->item[lane->item];
         bool crosses = false;
         if (item->primitive->routed) {
-            bytes +=
-                routed_units(plan, lane, axis, position) * item->unit_bytes * item->piece_count;
+            bytes += routed_units(plan, lane, axis, position) * plan_item_unit_bytes(item);
             continue;
         }
         for (uint32_t g = 0; g < lane->leg_count; g++)
             crosses = crosses || lane->leg[g].port / 2 == axis;
         if (!crosses) continue;
-        bytes += lane_units(plan, lane, position[item->dimension]) * item->unit_bytes *
-                 item->piece_count;
+        bytes += lane_units(plan, lane, position[item->dimension]) * plan_item_unit_bytes(item);
     }
     return bytes;
 }

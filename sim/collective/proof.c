@@ -78,20 +78,46 @@ static bool is_before(const struct plan *plan, uint32_t item, uint32_t other)
     return false;
 }
 
+/* Nodes are counted as the exchange between them goes (portions.h). */
+bool proof_carries(const struct proof *proof, const struct proof_message *message, uint32_t rank)
+{
+    const struct plan_item *item = message->item;
+    if (item->portion_end == NULL) return true;
+    uint32_t const dimension = item->portion_dimension;
+    uint32_t const nodes = proof->plan->group.dimension[dimension].size;
+    uint32_t const own = proof->digit[message->from][dimension];
+    uint32_t const other = proof->digit[rank][dimension];
+    uint32_t const number = item->primitive->kind == COLLECTIVE_REDUCE_SCATTER
+                                ? (other + 2 * nodes - own - 1) % nodes
+                                : (own + nodes - other) % nodes;
+    uint32_t const end = item->portion_end[message->portion];
+    return number < end && number >= end - plan_item_portion_size(item, message->portion);
+}
+
+/* Whether what a message of the item before brought is there for sure. */
+static bool is_passed_on(const struct proof_message *message, struct proof_tag tag)
+{
+    const struct plan_item *item = message->item;
+    if (item->wait == NULL) return true;
+    if (item->portion_end == NULL) return tag.portion < item->wait[message->step];
+    return tag.index <= item->wait[message->portion];
+}
+
 /* Whether what a message brought is there for sure when the step begins. */
 static bool is_waited_for(const struct proof *proof, const struct proof_message *message,
                           struct proof_tag tag)
 {
     uint32_t const item = item_index(proof, message);
     if (tag.index == 0) return true;
+    if (tag.item == proof->plan->item[item].after) return is_passed_on(message, tag);
     if (tag.item != item) return is_before(proof->plan, item, tag.item);
-    return tag.index <= message->waited[tag.lane];
+    return tag.portion == message->portion && tag.index <= message->waited[tag.lane];
 }
 
 static struct proof_tag tag_of(const struct proof *proof, const struct proof_message *message)
 {
     return (struct proof_tag){(uint8_t)item_index(proof, message), message->lane->lane,
-                              (uint16_t)message->index};
+                              (uint8_t)message->portion, (uint16_t)message->index};
 }
 
 /* Whose contributions are in an atom: in all, and of those for sure when the step begins. */
@@ -254,7 +280,7 @@ static enum status move_atoms(struct proof *proof, const struct proof_message *m
              proof->scattered[item_index(proof, message)], &chunk);
     for (uint32_t i = 0; i < chunk.count * proof->halvings; i++) {
         uint32_t const rank = chunk.rank[i / proof->halvings], h = i % proof->halvings;
-        if (!has_halving(proof, message, move, h)) continue;
+        if (!has_halving(proof, message, move, h) || !proof_carries(proof, message, rank)) continue;
         struct proof_atom *mine = &proof->atom[atom_index(proof, message, message->from, rank, h)];
         struct proof_atom *theirs = &proof->atom[atom_index(proof, message, message->to, rank, h)];
         STATUS_TRY(effect == EFFECT_COPY ? atom_copy(proof, message, rank, mine, theirs)

@@ -27,10 +27,12 @@ enum {
 };
 static const uint32_t proof_any = UINT32_MAX;
 
-/* The message that brought an atom: counted from 1, 0 for what was there from the start. */
+/* The message that brought an atom: counted from 1 in its portion, 0 for what was there from the
+ * start. */
 struct proof_tag {
     uint8_t item;
     uint8_t lane;
+    uint8_t portion;
     uint16_t index;
 };
 
@@ -58,10 +60,10 @@ struct proof_message {
     const struct plan_item *item;
     const struct plan_lane *lane;
     uint32_t from, to;
-    uint32_t piece, step;
-    uint32_t index; /* It is the receiver's index-th of this lane and piece, from 1. */
+    uint32_t piece, portion, step;
+    uint32_t index; /* It is the receiver's index-th of this lane and portion, from 1. */
     struct primitive_step content;
-    uint16_t waited[PRIMITIVE_LANES_MAX]; /* Arrivals of this piece that it or an earlier step of
+    uint16_t waited[PRIMITIVE_LANES_MAX]; /* Arrivals of this portion that it or an earlier step of
                                              its lane has waited for, by lane of the item. */
 };
 
@@ -126,6 +128,9 @@ struct primitive_move proof_move(const struct plan *plan, const struct plan_item
 /* The chunk that a position computes as its `index`-th. */
 uint32_t proof_chunk_at(const struct plan *plan, const struct plan_item *item, uint32_t position,
                         uint32_t index);
+
+/* Whether a portion of an item carries a rank's chunk, as a rank sees it that sends or receives. */
+bool proof_carries(const struct proof *proof, const struct proof_message *message, uint32_t rank);
 
 /* Bits: the dimensions that an item covers, and those along which ranks hold different parts of
  * its share when it begins. */

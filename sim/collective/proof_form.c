@@ -130,7 +130,7 @@ static enum status translation_check(const struct plan *plan, const struct plan_
 static units_wide item_share_bytes(const struct plan *plan, const struct plan_item *item,
                                    uint64_t *ret_rest)
 {
-    units_wide const all = (units_wide)item->unit_bytes * 2 * item->piece_count * item->size;
+    units_wide const all = (units_wide)plan_item_unit_bytes(item) * 2 * item->size;
     uint32_t const covered = proof_covered(plan, item);
     uint32_t const scattered = proof_scattered(plan, item);
     uint64_t apart = 1, together = 1;
@@ -140,7 +140,7 @@ static units_wide item_share_bytes(const struct plan *plan, const struct plan_it
     }
     *ret_rest = 0;
     if (item->primitive->kind == COLLECTIVE_ALL_TO_ALL) return all * group_rank_count(&plan->group);
-    *ret_rest = item->unit_bytes % together;
+    *ret_rest = plan_item_unit_bytes(item) / item->piece_count % together;
     return all * apart;
 }
 
@@ -205,6 +205,25 @@ static enum status bytes_check(const struct plan *plan, const char *where, struc
     return STATUS_OK;
 }
 
+/* Portions go over all nodes of another dimension of the group, each over at least one. */
+static enum status portions_check(const struct plan *plan, const struct plan_item *item,
+                                  const char *where, struct error *reterr)
+{
+    if (item->portion_end == NULL) return STATUS_OK;
+    uint32_t const dimension = item->portion_dimension;
+    bool good = !item->flat && dimension < plan->group.dimension_count &&
+                dimension != item->dimension && item->portion_count >= 1;
+    for (uint32_t k = 0, before = 0; good && k < item->portion_count; k++) {
+        good = item->portion_end[k] > before;
+        before = item->portion_end[k];
+    }
+    if (good && item->portion_end[item->portion_count - 1] == plan->group.dimension[dimension].size)
+        return STATUS_OK;
+    return error_set(reterr, STATUS_INVALID, where,
+                     "item %u (%s): its portions do not make up a piece",
+                     (unsigned)(item - plan->item), item->primitive->name);
+}
+
 static enum status shape_check(const struct plan *plan, const struct plan_item *item,
                                const char *where, struct error *reterr)
 {
@@ -226,6 +245,8 @@ static enum status shape_check(const struct plan *plan, const struct plan_item *
 enum status proof_forms(const struct plan *plan, const char *where, struct error *reterr)
 {
     bool const divides = plan->kind != COLLECTIVE_PERMUTE && plan->size_bytes > 0;
+    for (uint32_t i = 0; i < plan->item_count; i++)
+        STATUS_TRY(portions_check(plan, &plan->item[i], where, reterr));
     if (divides && plan->ragged_units == NULL) STATUS_TRY(bytes_check(plan, where, reterr));
     for (uint32_t i = 0; i < plan->item_count; i++) {
         const struct plan_item *item = &plan->item[i];

@@ -12,21 +12,32 @@
 
 /* One lane of one rank. */
 struct player {
-    uint32_t piece, step; /* Of its next message. */
-    uint32_t arrived;     /* How many, */
-    uint32_t prefix;      /* and how many of the first, in the order of their slots. */
-    uint8_t *slot;        /* [piece · arrivals + slot]: how many parts have come. */
-    uint32_t sender;      /* Of the first arrival; */
-    uint32_t sent;        /* the number, at the sender, of the last one; */
-    bool mixed;           /* several senders, or not in the order of their slots; */
-    bool particular;      /* some step waits for neither none nor all of a piece. */
-    uint16_t waited[PRIMITIVE_LANES_MAX]; /* By steps of this piece. */
+    uint32_t portion, step; /* Of its next message: portions of all pieces. */
+    uint32_t arrived;       /* How many, */
+    uint32_t prefix;        /* and how many of the first, in the order of their slots. */
+    uint8_t *slot;          /* [portion · arrivals + slot]: how many parts have come. */
+    uint32_t sender;        /* Of the first arrival; */
+    uint32_t sent;          /* the number, at the sender, of the last one; */
+    bool mixed;             /* several senders, or not in the order of their slots; */
+    bool particular;        /* some step waits for neither none nor all of a portion. */
+    uint16_t waited[PRIMITIVE_LANES_MAX]; /* By steps of this portion. */
 };
 
 struct play {
     struct proof proof;
     struct player player[PROOF_RANKS_MAX][PLAN_LANES_MAX];
 };
+
+/* Portions of all pieces, and the number of a message's among them. */
+static uint32_t portions_of(const struct plan_item *item)
+{
+    return item->piece_count * plan_item_portions(item);
+}
+
+static uint32_t portion_of(const struct proof_message *message)
+{
+    return message->piece * plan_item_portions(message->item) + message->portion;
+}
 
 static uint32_t position_of(const struct play *play, uint32_t rank, const struct plan_lane *lane)
 {
@@ -38,17 +49,47 @@ static uint32_t arrivals_of(const struct play *play, uint32_t rank, const struct
     return lane->arrival_count[position_of(play, rank, lane)];
 }
 
+/* Whether so many messages of every lane of an item, times what it gets in a portion, have arrived
+ * at a rank; or `more` messages than that. */
+static bool has_arrived(const struct play *play, uint32_t rank, uint32_t item, uint32_t portions,
+                        uint32_t more)
+{
+    const struct plan *plan = play->proof.plan;
+    for (uint32_t l = 0; l < plan->item[item].primitive->lane_count; l++) {
+        uint32_t const index = plan->item[item].lane_first + l;
+        uint32_t const each = arrivals_of(play, rank, &plan->lane[index]);
+        if (play->player[rank][index].prefix < portions * each + more) return false;
+    }
+    return true;
+}
+
 /* Whether a piece of an item, and of what it continues, has fully arrived at a rank. */
 static bool is_complete(const struct play *play, uint32_t rank, uint32_t item, uint32_t piece)
 {
     const struct plan *plan = play->proof.plan;
     for (uint32_t at = item; at != PLAN_NO_ITEM; at = plan->item[at].after)
-        for (uint32_t l = 0; l < plan->item[at].primitive->lane_count; l++) {
-            uint32_t const index = plan->item[at].lane_first + l;
-            uint32_t const each = arrivals_of(play, rank, &plan->lane[index]);
-            if (play->player[rank][index].prefix < (piece + 1) * each) return false;
-        }
+        if (!has_arrived(play, rank, at, (piece + 1) * plan_item_portions(&plan->item[at]), 0))
+            return false;
     return true;
+}
+
+/* Whether what a message passes on has arrived: all that its item continues, but of the one just
+ * before no more than it says. */
+static bool has_come(const struct play *play, const struct proof_message *message)
+{
+    const struct plan_item *item = message->item;
+    const struct plan *plan = play->proof.plan;
+    if (item->after == PLAN_NO_ITEM) return true;
+    uint32_t const rank = message->from, piece = message->piece;
+    if (item->wait == NULL) return is_complete(play, rank, item->after, piece);
+    const struct plan_item *before = &plan->item[item->after];
+    bool const enough =
+        item->portion_end != NULL
+            ? has_arrived(play, rank, item->after, piece, item->wait[message->portion])
+            : has_arrived(play, rank, item->after,
+                          piece * plan_item_portions(before) + item->wait[message->step], 0);
+    return enough &&
+           (before->after == PLAN_NO_ITEM || is_complete(play, rank, before->after, piece));
 }
 
 bool proof_legs(const struct proof *proof, uint32_t rank, const struct plan_lane *lane,
@@ -138,7 +179,8 @@ static enum status slot_fill(struct play *play, struct proof_message *message, u
     if (slot >= each)
         return proof_refuse(&play->proof, message, "rank %u expects %u messages a piece",
                             message->to, each);
-    uint32_t const number = message->piece * each + slot;
+    uint32_t const portion = portion_of(message);
+    uint32_t const number = portion * each + slot;
     if (receiver->slot[number] == parts)
         return proof_refuse(&play->proof, message, "is arrival %u of rank %u, which has come", slot,
                             message->to);
@@ -146,8 +188,7 @@ static enum status slot_fill(struct play *play, struct proof_message *message, u
     receiver->slot[number]++;
     if (receiver->slot[number] < parts) return STATUS_OK;
     uint32_t const sent =
-        message->piece *
-            message->lane->send_count[position_of(play, message->from, message->lane)] +
+        portion * message->lane->send_count[position_of(play, message->from, message->lane)] +
         message->step;
     if (receiver->arrived == 0) receiver->sender = message->from;
     receiver->mixed = receiver->mixed || receiver->sender != message->from ||
@@ -155,7 +196,7 @@ static enum status slot_fill(struct play *play, struct proof_message *message, u
                       (receiver->arrived > 0 && sent < receiver->sent);
     receiver->sent = sent;
     receiver->arrived++;
-    uint32_t const expected = each * message->item->piece_count;
+    uint32_t const expected = each * portions_of(message->item);
     while (receiver->prefix < expected && receiver->slot[receiver->prefix] == parts)
         receiver->prefix++;
     return STATUS_OK;
@@ -171,10 +212,10 @@ static enum status deliver_one(struct play *play, struct proof_message *message)
     uint32_t const each = arrivals_of(play, message->to, message->lane);
     uint32_t slot = message->content.slot;
     if (!message->item->primitive->routed) {
-        if (each == 0 || receiver->arrived / each != message->piece)
+        if (each == 0 || receiver->arrived / each != portion_of(message))
             return proof_refuse(&play->proof, message, "rank %u expects %u messages a piece",
                                 message->to, each);
-        slot = receiver->arrived - message->piece * each;
+        slot = receiver->arrived - portion_of(message) * each;
     }
     STATUS_TRY(slot_fill(play, message, slot, summed ? message->item->size - 1 : 1));
     return proof_deliver(&play->proof, message);
@@ -187,7 +228,7 @@ static enum status deliver_copies(struct play *play, struct proof_message *messa
         if (r == message->from || !is_member(play, message, r)) continue;
         message->to = r;
         uint32_t const each = arrivals_of(play, r, message->lane);
-        uint32_t const before = message->piece * each;
+        uint32_t const before = portion_of(message) * each;
         const struct player *receiver = &play->player[r][message->lane - plan->lane];
         uint32_t slot = 0; /* Copies have no order: the next free one, known only when all came. */
         while (slot < each && receiver->slot[before + slot] != 0) slot++;
@@ -215,7 +256,7 @@ static enum status deliver_sum(struct play *play, const struct proof_message *me
         STATUS_TRY(slot_fill(play, &all[count++], message->content.slot, message->item->size));
     }
     uint32_t const each = arrivals_of(play, message->from, message->lane);
-    uint32_t const number = message->piece * each + message->content.slot;
+    uint32_t const number = portion_of(message) * each + message->content.slot;
     bool const last = play->player[message->from][lane].slot[number] == message->item->size;
     return last ? proof_all_reduce(&play->proof, all, count) : STATUS_OK;
 }
@@ -248,7 +289,7 @@ static enum status wait_check(struct play *play, struct proof_message *message, 
     struct player *waited = &play->player[message->from][index];
     uint32_t const each = arrivals_of(play, message->from, &plan->lane[index]);
     waited->particular = waited->particular || (wanted > 0 && wanted < each);
-    if (waited->prefix < message->piece * each + wanted) return STATUS_OK;
+    if (waited->prefix < portion_of(message) * each + wanted) return STATUS_OK;
     struct player *player = &play->player[message->from][own];
     if (wanted > player->waited[wait_lane]) player->waited[wait_lane] = (uint16_t)wanted;
     memcpy(message->waited, player->waited, sizeof message->waited);
@@ -265,19 +306,19 @@ static enum status player_step(struct play *play, uint32_t rank, uint32_t lane_i
     const struct plan_item *item = &plan->item[lane->item];
     struct player *player = &play->player[rank][lane_index];
     uint32_t const position = position_of(play, rank, lane);
-    if (lane->send_count[position] == 0 || player->piece == item->piece_count) return STATUS_OK;
-    if (item->after != PLAN_NO_ITEM && !is_complete(play, rank, item->after, player->piece))
-        return STATUS_OK;
-    if (item->turn != PLAN_NO_ITEM && !is_complete(play, rank, item->turn, player->piece))
-        return STATUS_OK;
+    if (lane->send_count[position] == 0 || player->portion == portions_of(item)) return STATUS_OK;
     struct proof_message message = {
         .item = item,
         .lane = lane,
         .from = rank,
-        .piece = player->piece,
+        .piece = player->portion / plan_item_portions(item),
+        .portion = player->portion % plan_item_portions(item),
         .step = player->step,
         .content = plan_step(plan, item, lane->lane, position, player->step),
     };
+    if (!has_come(play, &message)) return STATUS_OK;
+    if (item->turn != PLAN_NO_ITEM && !is_complete(play, rank, item->turn, message.piece))
+        return STATUS_OK;
     bool ready = false;
     STATUS_TRY(wait_check(play, &message, &ready));
     if (!ready) return STATUS_OK;
@@ -285,7 +326,7 @@ static enum status player_step(struct play *play, uint32_t rank, uint32_t lane_i
     STATUS_TRY(deliver(play, &message));
     if (++player->step == lane->send_count[position]) {
         player->step = 0;
-        player->piece++;
+        player->portion++;
         memset(player->waited, 0, sizeof player->waited);
     }
     *ret_moved = true;
@@ -302,14 +343,14 @@ static enum status end_check(const struct play *play, struct error *reterr)
             const struct plan_lane *lane = &plan->lane[l];
             const struct plan_item *item = &plan->item[lane->item];
             const struct player *player = &play->player[r][l];
-            uint32_t const expected = arrivals_of(play, r, lane) * item->piece_count;
+            uint32_t const expected = arrivals_of(play, r, lane) * portions_of(item);
             if (lane->send_count[position_of(play, r, lane)] > 0 &&
-                player->piece < item->piece_count)
+                player->portion < portions_of(item))
                 return error_set(reterr, STATUS_STUCK, play->proof.where,
                                  "item %u (%s), lane %u: rank %u waits for ever to send step %u "
                                  "of piece %u",
                                  lane->item, item->primitive->name, lane->lane, r, player->step,
-                                 player->piece);
+                                 player->portion / plan_item_portions(item));
             if (player->arrived != expected)
                 return error_set(reterr, STATUS_INVALID, play->proof.where,
                                  "item %u (%s), lane %u: rank %u got %u messages and expects %u",
@@ -332,7 +373,7 @@ static enum status slots_create(struct arena *arena, struct play *play, struct e
         for (uint32_t l = 0; l < plan->lane_count; l++) {
             const struct plan_lane *lane = &plan->lane[l];
             uint64_t const count =
-                (uint64_t)arrivals_of(play, r, lane) * plan->item[lane->item].piece_count;
+                (uint64_t)arrivals_of(play, r, lane) * portions_of(&plan->item[lane->item]);
             void *memory = NULL;
             STATUS_TRY(arena_try(arena, count + 1, 1, &memory, reterr));
             play->player[r][l].slot = memory;

@@ -100,6 +100,8 @@ struct message_cost {
 struct lane_range {
     uint8_t first;
     uint8_t count;
+    uint16_t portions;    /* Of the item's pieces. */
+    const uint32_t *wait; /* What of a piece is waited for (plan_item.wait); NULL: all. */
 };
 
 enum { LANE_RANGES_MAX = PLAN_ITEMS_MAX };
@@ -135,19 +137,22 @@ struct routed_lane;
 /* A lane of one plan, and what all chips have in common there. Constant but for `known`. */
 struct lane_table {
     const struct primitive *primitive;
-    uint32_t size; /* Of the dimension. */
-    uint8_t lane;  /* Of the primitive. */
-    bool ring;     /* Every position behaves as position 0. */
-    bool waits;    /* Some step of its item waits for its arrivals. */
-    bool reduces;  /* A ReduceScatter: its operand may still be computed. */
-    bool first;    /* Of its order: it reads the operand. */
-    bool last;     /* Of its order: it completes the share. */
+    uint32_t size;       /* Of the dimension. */
+    uint8_t lane;        /* Of the primitive. */
+    bool ring;           /* Every position behaves as position 0. */
+    bool waits;          /* Some step of its item waits for its arrivals. */
+    bool reduces;        /* A ReduceScatter: its operand may still be computed. */
+    bool first;          /* Of its order: it reads the operand. */
+    bool last;           /* Of its order: it completes the share. */
+    bool waits_by_step;  /* Its steps wait for different portions of the item before. */
+    bool led_by_message; /* Portions of the item behind wait for its single messages. */
     uint8_t before_count;
     uint8_t behind_count;
     uint8_t leg_count;
     struct plan_leg leg[PLAN_ROUTE_MAX];
     uint16_t hop_count;
-    uint32_t piece_count;
+    uint32_t piece_count;     /* Portions count as pieces: so many */
+    uint32_t portions;        /* make up one. */
     const uint32_t *position; /* [chip]; unused where ring. */
     const uint32_t *send_count;
     const uint32_t *arrival_count;
@@ -172,6 +177,7 @@ struct lane_table {
     struct {
         uint32_t sent;
         uint32_t piece;
+        uint32_t number; /* Of the step. */
         struct primitive_step step;
     } known[2];
     struct lane_range before[LANE_RANGES_MAX]; /* Lanes of the items that it waits for, */

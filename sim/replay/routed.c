@@ -23,6 +23,13 @@ const struct routed_cost *routed_cost_of(const struct replay *replay, const stru
     return cost;
 }
 
+/* How many times its step's units a message is long. */
+static inline uint32_t portion_size(const struct lane_table *lane, uint32_t piece)
+{
+    if (lane->portions == 1) return 1;
+    return plan_item_portion_size(lane->item, piece % lane->portions);
+}
+
 /* What all messages of a batch have in common. */
 static void message_open(const struct replay *replay, struct lane_table *lane, uint64_t order,
                          struct routed_message *ret_message)
@@ -40,7 +47,8 @@ static void message_open(const struct replay *replay, struct lane_table *lane, u
     uint32_t const piece = ret_message->number < each ? 0 : ret_message->number / each;
     ret_message->step = &routed->steps[ret_message->number - piece * each];
     ret_message->slot = piece * lane->arrival_count[0] + ret_message->step->slot;
-    ret_message->cost = routed_cost_of(replay, lane, ret_message->step->units);
+    ret_message->cost =
+        routed_cost_of(replay, lane, ret_message->step->units * portion_size(lane, piece));
     if (routed->together)
         ret_message->leg = route_leg(replay->routes, &ret_message->step->by, ret_message->hop,
                                      ret_message->step->antipode);
@@ -70,7 +78,7 @@ static void message_look_up(const struct replay *replay, struct lane_table *lane
     plan_item_peer(routed->plan, routed->item, message->from.at, step.peer, message->to.at);
     uint32_t const receiver = plan_item_position(routed->plan, routed->item, message->to.at);
     message->slot = piece * lane->arrival_count[receiver] + step.slot;
-    message->cost = routed_cost_of(replay, lane, step.units);
+    message->cost = routed_cost_of(replay, lane, step.units * portion_size(lane, piece));
     message->antipode = parity_of(routed, &message->from);
     for (uint32_t axis = 0; axis < replay->routes->grid_axes; axis++) {
         uint32_t const by = routed->parity_by[axis];

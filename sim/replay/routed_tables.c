@@ -154,7 +154,7 @@ static enum status inbox_build(struct arena *arena, const struct replay *replay,
     uint64_t const rows = (uint64_t)replay->chip_count * EPOCHS_AHEAD;
     bool const pieces =
         lane->piece_count > 1 && (lane->waits || lane->behind_count > 0 || plan->part_count > 1);
-    routed->prefix = lane->primitive->ordered || pieces;
+    routed->prefix = lane->primitive->ordered || pieces || lane->led_by_message;
     void *memory = NULL;
     STATUS_TRY(arena_try(arena, rows, sizeof *routed->early, &memory, reterr));
     routed->early = memory;

@@ -219,13 +219,15 @@ static enum status positions_build(struct arena *arena, struct replay *replay,
     return STATUS_OK;
 }
 
-static void range_add(const struct plan *plan, uint32_t item, struct lane_range *ranges,
-                      uint8_t *count)
+static void range_add(const struct plan *plan, uint32_t item, const uint32_t *wait,
+                      struct lane_range *ranges, uint8_t *count)
 {
     SIM_ASSERT(*count < LANE_RANGES_MAX);
     ranges[(*count)++] =
         (struct lane_range){.first = plan->item[item].lane_first,
-                            .count = (uint8_t)plan->item[item].primitive->lane_count};
+                            .count = (uint8_t)plan->item[item].primitive->lane_count,
+                            .portions = (uint16_t)plan_item_portions(&plan->item[item]),
+                            .wait = wait};
 }
 
 /* Whether an item needs the data of another, directly or by way of others. */
@@ -240,11 +242,17 @@ static bool continues(const struct plan *plan, uint32_t item, uint32_t other)
  * and the one that goes first on the same dimension. */
 static void waits_build(const struct plan *plan, uint32_t index, struct lane_table *table)
 {
+    const struct plan_item *item = &plan->item[index];
+    table->waits_by_step = item->wait != NULL && item->portion_end == NULL;
     for (uint32_t other = 0; other < plan->item_count; other++) {
-        if (continues(plan, index, other) || plan->item[index].turn == other)
-            range_add(plan, other, table->before, &table->before_count);
-        if (continues(plan, other, index) || plan->item[other].turn == index)
-            range_add(plan, other, table->behind, &table->behind_count);
+        const struct plan_item *at = &plan->item[other];
+        if (continues(plan, index, other) || item->turn == other)
+            range_add(plan, other, item->after == other ? item->wait : NULL, table->before,
+                      &table->before_count);
+        if (continues(plan, other, index) || at->turn == index)
+            range_add(plan, other, NULL, table->behind, &table->behind_count);
+        if (at->after == index && at->wait != NULL && at->portion_end != NULL)
+            table->led_by_message = true;
     }
 }
 
@@ -279,12 +287,13 @@ static enum status lane_build(struct arena *arena, struct replay *replay, const 
     table->reduces = item->primitive->kind == COLLECTIVE_REDUCE_SCATTER;
     table->first = item->after == PLAN_NO_ITEM;
     table->last = item->last;
-    table->piece_count = item->piece_count;
+    table->portions = plan_item_portions(item);
+    table->piece_count = item->piece_count * table->portions;
     table->send_count = lane->send_count;
     table->arrival_count = lane->arrival_count;
     if (table->reduces)
-        table->shard_ps =
-            units_duration_ps(2 * item->unit_bytes, replay->machine->chip.hbm_bytes_per_s);
+        table->shard_ps = units_duration_ps(2 * plan_item_unit_bytes(item) / item->piece_count,
+                                            replay->machine->chip.hbm_bytes_per_s);
     waits_build(plan, lane->item, table);
     if (!table->ring) STATUS_TRY(positions_build(arena, replay, plan, item, table, reterr));
     if (item->primitive->routed) return routed_build(arena, replay, plan, table, reterr);

@@ -52,15 +52,23 @@ int64_t transport_dma_served_ps(struct replay *replay, uint32_t chip, int64_t no
     return granted_ps - unserved_ps;
 }
 
-/* Whether a piece of the items before has fully arrived here. */
-static bool predecessors_arrived(const struct lane_table *lane, uint32_t chip, uint32_t piece)
+/* Whether what a step needs of the items before has arrived here: a piece of them, or that part of
+ * it which a portion passes on, or whose portion a message is made of. */
+static bool predecessors_arrived(const struct lane_table *lane, uint32_t chip, uint32_t portion,
+                                 uint32_t number)
 {
+    uint32_t const piece = portion / lane->portions;
     for (uint32_t r = 0; r < lane->before_count; r++) {
-        struct lane_range const range = lane->before[r];
-        for (uint32_t i = range.first; i < range.first + range.count; i++) {
+        const struct lane_range *range = &lane->before[r];
+        for (uint32_t i = range->first; i < range->first + (uint32_t)range->count; i++) {
             const struct lane_table *before = &lane->plan->lane[i];
             uint32_t const each = before->arrival_count[position_of(before, chip)];
-            if (before->states[chip].counted < (piece + 1) * each) return false;
+            uint32_t wanted = (piece + 1) * range->portions * each;
+            if (range->wait != NULL && lane->waits_by_step)
+                wanted = (piece * range->portions + range->wait[number]) * each;
+            else if (range->wait != NULL)
+                wanted = piece * each + range->wait[portion % lane->portions];
+            if (before->states[chip].counted < wanted) return false;
         }
     }
     return true;
@@ -72,7 +80,8 @@ static bool operand_ready(struct replay *replay, const struct lane_table *lane, 
 {
     const struct stream_state *stream = stream_at(replay, lane->stream, chip);
     if (stream->operand_parts == 0) return true;
-    uint32_t const wanted = lane->plan->plan->group.dimension_count > 1 ? piece + 1 : chunks;
+    uint32_t const wanted =
+        lane->plan->plan->group.dimension_count > 1 ? piece / lane->portions + 1 : chunks;
     struct stream_state *compute = stream_at(replay, PROGRAM_COMPUTE, chip);
     if (compute->done >= stream->operand_first + wanted) return true;
     stream_wait(compute, lane->stream, false, stream->operand_first + wanted);
@@ -89,10 +98,12 @@ void transport_lane_check(struct replay *replay, const struct lane_table *lane, 
 
 /* Which step the lane is at; pieces follow one another. */
 static inline const struct primitive_step *next_step(struct lane_table *lane, uint32_t chip,
-                                                     uint32_t sent, uint32_t *ret_piece)
+                                                     uint32_t sent, uint32_t *ret_piece,
+                                                     uint32_t *ret_number)
 {
     struct primitive_step *known = &lane->known[sent % 2].step;
     *ret_piece = lane->known[sent % 2].piece;
+    *ret_number = lane->known[sent % 2].number;
     if (lane->known[sent % 2].sent == sent) return known;
     uint32_t const position = position_of(lane, chip);
     uint32_t const piece = lane->piece_count > 1 ? sent / lane->send_count[position] : 0;
@@ -101,6 +112,7 @@ static inline const struct primitive_step *next_step(struct lane_table *lane, ui
                  ? lane->primitive->step(lane->size, lane->lane, position, step)
                  : plan_step(lane->plan->plan, lane->item, lane->lane, position, step);
     lane->known[sent % 2].piece = *ret_piece = piece;
+    lane->known[sent % 2].number = *ret_number = step;
     if (lane->ring) lane->known[sent % 2].sent = sent;
     return known;
 }
@@ -164,8 +176,8 @@ void transport_lane_try(struct replay *replay, struct lane_table *lane, uint32_t
     struct lane_state *state = &lane->states[chip];
     bool const is_script = lane->plan->plan->script != NULL;
     while (state->sent < state->sends && !state->waiting) {
-        uint32_t piece = 0;
-        const struct primitive_step *step = next_step(lane, chip, state->sent, &piece);
+        uint32_t piece = 0, number = 0;
+        const struct primitive_step *step = next_step(lane, chip, state->sent, &piece, &number);
         if (lane->routed == NULL) {
             uint32_t arrivals = step->arrivals;
             if (piece > 0) arrivals += piece * lane->arrival_count[position_of(lane, chip)];
@@ -174,8 +186,8 @@ void transport_lane_try(struct replay *replay, struct lane_table *lane, uint32_t
                              : routed_waits(lane, chip, step, piece)) {
             return;
         }
-        bool const piece_begins = state->sent == 0 || piece > 0;
-        if (lane->before_count > 0 && piece_begins && !predecessors_arrived(lane, chip, piece))
+        bool const may_wait = state->sent == 0 || piece > 0 || lane->waits_by_step;
+        if (lane->before_count > 0 && may_wait && !predecessors_arrived(lane, chip, piece, number))
             return;
         if (lane->reduces && lane->first && !operand_ready(replay, lane, chip, piece, step->chunks))
             return;
@@ -215,7 +227,8 @@ static uint32_t pieces_done(const struct plan_table *plan, uint32_t chip)
         const struct lane_table *lane = &plan->lane[i];
         if (!lane->last) continue;
         uint32_t const each = lane->arrival_count[position_of(lane, chip)];
-        uint32_t const pieces = each == 0 ? lane->piece_count : lane->states[chip].counted / each;
+        uint32_t const counted = lane->states[chip].counted;
+        uint32_t const pieces = (each == 0 ? lane->piece_count : counted / each) / lane->portions;
         least = pieces < least ? pieces : least;
     }
     return least;
@@ -370,7 +383,8 @@ static int64_t shards_write(struct replay *replay, uint32_t stream, uint32_t chi
     for (uint32_t i = 0; i < plan->lane_count; i++) {
         const struct lane_table *lane = &plan->lane[i];
         if (lane->lane == 0 && lane->shard_ps > 0)
-            (void)dma_charge(replay, chip, now_ps, lane->shard_ps * lane->piece_count);
+            (void)dma_charge(replay, chip, now_ps,
+                             lane->shard_ps * lane->piece_count / lane->portions);
     }
     return replay->dma_may_exceed ? replay->chips[chip].hbm_free_ps : 0;
 }

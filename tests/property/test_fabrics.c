@@ -159,6 +159,76 @@ static void describe(const struct scene *scene)
     }
 }
 
+/* The run, folded and by the reference queue, is the same. Returns whether folding made it smaller.
+ */
+static bool compare(struct scene *scene, uint32_t number)
+{
+    struct trace full;
+    struct error error = {0};
+    if (scene_try(scene, 1, true, false, &full, &error) != STATUS_OK) {
+        describe(scene);
+        fail_msg("case %u: %s", number, error.message);
+    }
+    struct trace const folded = scene_run(scene, 1, false, false);
+    scene->engine = "reference";
+    struct trace const reference = scene_run(scene, 1, true, false);
+    if (full.step_ps != folded.step_ps || full.digest != reference.digest) {
+        describe(scene);
+        fail_msg("case %u: full %lld ps, folded %lld ps", number, (long long)full.step_ps,
+                 (long long)folded.step_ps);
+    }
+    for (uint32_t port = 0; port < MACHINE_PORTS_MAX; port++)
+        assert_int_equal(full.link[port].busy_ps, folded.link[port].busy_ps);
+    if (!uses_network(scene)) {
+        bytes_are_conserved(scene, &full);
+        bytes_are_conserved(scene, &folded);
+    }
+    return folded.chips_replayed < full.chips_replayed;
+}
+
+/* One level goes along with the other, message by message: nodes of a cluster, any cut. */
+static void random_hierarchy(struct scene *scene)
+{
+    static const enum collective_kind kinds[] = {COLLECTIVE_ALL_GATHER, COLLECTIVE_REDUCE_SCATTER,
+                                                 COLLECTIVE_ALL_REDUCE};
+    static const char *const algorithms[] = {"direct", "direct", "ring+direct", "bruck+direct"};
+    struct plan_request request = {
+        .kind = kinds[below(3)],
+        .algorithm = algorithms[below(4)],
+        .group = {{scene_dimension(scene, 1), scene_dimension(scene, 0)}, 2},
+        .size_bytes = 1000 + below(1u << 26),
+        .piece_count = below(4),
+        .portion_count = below(9),
+    };
+    if (request.kind != COLLECTIVE_ALL_REDUCE && below(3) == 0) request.chunk_count = 1 + below(4);
+    plan_request_links(&scene->machine, &request);
+    uint32_t const stream = scene_stream(scene, "hierarchy");
+    for (uint32_t ops = 1 + below(2); ops > 0; ops--) (void)scene_plan(scene, stream, &request);
+}
+
+static void levels_that_go_along_agree_as_well(void **state)
+{
+    (void)state;
+    static const uint32_t nodes[] = {2, 3, 5, 6, 7, 12}, inside[] = {2, 3, 4, 8};
+    uint32_t folds = 0, cut = 0;
+    for (uint32_t i = 0; i < CASES / 2; i++) {
+        struct scene scene;
+        random_state = i * 7919 + 5;
+        uint32_t const shape[] = {among(inside, 4), among(nodes, 6), 1, 1};
+        scene_open_axes(&scene, shape, 0);
+        random_level(&scene, 0, 1);
+        random_level(&scene, 1, 3);
+        for (uint32_t streams = 1 + below(2); streams > 0; streams--) random_hierarchy(&scene);
+        for (uint32_t item = 0; item < scene.plan[0].item_count; item++)
+            cut += scene.plan[0].item[item].portion_end != NULL;
+        folds += compare(&scene, i);
+        scene_close(&scene);
+    }
+    print_message("    %u of %d cases were folded, %u items cut into portions\n", folds, CASES / 2,
+                  cut);
+    assert_true(folds > CASES / 8 && cut > CASES / 4);
+}
+
 static void folded_and_full_and_both_queues_agree(void **state)
 {
     (void)state;
@@ -170,27 +240,7 @@ static void folded_and_full_and_both_queues_agree(void **state)
         uint32_t const axes = random_machine(&scene);
         for (uint32_t streams = 1 + below(2); streams > 0; streams--)
             random_exchange(&scene, axes, &spanned);
-        struct trace full;
-        struct error error = {0};
-        if (scene_try(&scene, 1, true, false, &full, &error) != STATUS_OK) {
-            describe(&scene);
-            fail_msg("case %u: %s", i, error.message);
-        }
-        struct trace const folded = scene_run(&scene, 1, false, false);
-        scene.engine = "reference";
-        struct trace const reference = scene_run(&scene, 1, true, false);
-        if (full.step_ps != folded.step_ps || full.digest != reference.digest) {
-            describe(&scene);
-            fail_msg("case %u: full %lld ps, folded %lld ps", i, (long long)full.step_ps,
-                     (long long)folded.step_ps);
-        }
-        for (uint32_t port = 0; port < MACHINE_PORTS_MAX; port++)
-            assert_int_equal(full.link[port].busy_ps, folded.link[port].busy_ps);
-        if (!uses_network(&scene)) {
-            bytes_are_conserved(&scene, &full);
-            bytes_are_conserved(&scene, &folded);
-        }
-        folds += folded.chips_replayed < full.chips_replayed;
+        folds += compare(&scene, i);
         scene_close(&scene);
     }
     print_message("    %u of %d cases were folded\n", folds, CASES);
@@ -201,6 +251,7 @@ int main(void)
 {
     static const struct CMUnitTest tests[] = {
         cmocka_unit_test(folded_and_full_and_both_queues_agree),
+        cmocka_unit_test(levels_that_go_along_agree_as_well),
     };
     return cmocka_run_group_tests_name("fabrics", tests, NULL, NULL);
 }

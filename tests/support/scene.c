@@ -154,15 +154,20 @@ uint32_t scene_collective(struct scene *scene, uint32_t stream, enum collective_
                           struct group group, uint64_t size_bytes, const char *algorithm,
                           uint32_t chunk_count)
 {
-    struct error error = {0};
     struct plan_request const request = {.kind = kind,
                                          .algorithm = algorithm,
                                          .group = group,
                                          .size_bytes = size_bytes,
                                          .chunk_count = chunk_count};
+    return scene_plan(scene, stream, &request);
+}
+
+uint32_t scene_plan(struct scene *scene, uint32_t stream, const struct plan_request *request)
+{
+    struct error error = {0};
     uint32_t const index = scene->program.plan_count++;
     enum status const status =
-        plan_build(scene->arena, &request, "/test", &scene->plan[index], &error);
+        plan_build(scene->arena, request, "/test", &scene->plan[index], &error);
     if (status != STATUS_OK) (void)fprintf(stderr, "%s: %s\n", error.where, error.message);
     SIM_ASSERT(status == STATUS_OK);
     return collective_op(scene, stream, index);

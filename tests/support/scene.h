@@ -54,6 +54,8 @@ uint32_t scene_stream(struct scene *scene, const char *name);
 uint32_t scene_collective(struct scene *scene, uint32_t stream, enum collective_kind kind,
                           struct group group, uint64_t size_bytes, const char *algorithm,
                           uint32_t chunk_count);
+/* Any plan; the request says what, and over which group. */
+uint32_t scene_plan(struct scene *scene, uint32_t stream, const struct plan_request *request);
 /* An item of one routed primitive over the group, or over its first dimension; a chunk has `2 ·
  * unit_bytes`. */
 uint32_t scene_routed(struct scene *scene, uint32_t stream, const struct primitive *primitive,

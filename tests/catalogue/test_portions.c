@@ -1,0 +1,277 @@
+/* Pieces cut into portions between two levels: proved for all shapes, with canaries; how many. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "sim/base/arena.h"
+#include "sim/collective/plan.h"
+#include "sim/collective/portions.h"
+
+enum { RANKS_MAX = 64, BYTES = 12000017 };
+
+static const enum collective_kind kinds[] = {COLLECTIVE_ALL_GATHER, COLLECTIVE_REDUCE_SCATTER,
+                                             COLLECTIVE_ALL_REDUCE};
+
+static struct plan_request request_of(uint32_t nodes, uint32_t inside, enum collective_kind kind,
+                                      const char *algorithm)
+{
+    return (struct plan_request){
+        .kind = kind,
+        .algorithm = algorithm,
+        .group = {{{1, nodes, 1, false, true, "node"}, {0, inside, 1, false, true, "gpu"}}, 2},
+        .size_bytes = BYTES,
+    };
+}
+
+static struct plan plan_of(struct arena *arena, const struct plan_request *request)
+{
+    struct plan plan;
+    struct error error = {0};
+    if (plan_build(arena, request, "/test", &plan, &error) != STATUS_OK)
+        fail_msg("%s: %s", request->algorithm, error.message);
+    return plan;
+}
+
+static uint32_t most_portions(const struct plan *plan)
+{
+    uint32_t most = 1;
+    for (uint32_t i = 0; i < plan->item_count; i++) {
+        uint32_t const own = plan_item_portions(&plan->item[i]);
+        most = own > most ? own : most;
+    }
+    return most;
+}
+
+static uint32_t prove(const struct plan_request *request)
+{
+    struct arena *arena = arena_create(0);
+    struct error error = {0};
+    struct plan const plan = plan_of(arena, request);
+    if (plan_check(&plan, &error) != STATUS_OK)
+        fail_msg("%s over %u nodes of %u, %u pieces of %u: %s", request->algorithm,
+                 request->group.dimension[0].size, request->group.dimension[1].size,
+                 request->piece_count, request->portion_count, error.message);
+    uint32_t const portions = most_portions(&plan);
+    arena_destroy(arena);
+    return portions;
+}
+
+static void every_cut_of_every_shape_is_proved(void **state)
+{
+    (void)state;
+    uint32_t plans = 0;
+    for (uint32_t nodes = 2; nodes <= RANKS_MAX / 2; nodes++)
+        for (uint32_t inside = 2; nodes * inside <= RANKS_MAX; inside++)
+            for (uint32_t k = 0; k < sizeof kinds / sizeof *kinds; k++)
+                for (uint32_t portions = 2; portions <= nodes; portions += 1 + portions / 2) {
+                    struct plan_request request = request_of(nodes, inside, kinds[k], "direct");
+                    request.piece_count = 1 + (nodes + portions) % 3;
+                    request.portion_count = portions;
+                    assert_true(prove(&request) >= (portions + 1) / 2);
+                    plans++;
+                }
+    assert_true(plans > 500);
+}
+
+static void every_algorithm_inside_a_node_is_proved(void **state)
+{
+    (void)state;
+    static const char *const names[] = {"ring+direct", "bruck+direct", "recursive+direct"};
+    for (uint32_t i = 0; i < sizeof names / sizeof *names; i++)
+        for (uint32_t k = 0; k < sizeof kinds / sizeof *kinds; k++) {
+            struct plan_request request = request_of(7, 8, kinds[k], names[i]);
+            request.portion_count = 3;
+            request.piece_count = 2;
+            assert_int_equal(prove(&request), 3);
+        }
+}
+
+/* What switches copy, and exchanges that are not direct, go in pieces. */
+static void only_what_comes_message_by_message_is_cut(void **state)
+{
+    (void)state;
+    static const char *const names[] = {"sharp+direct", "direct+ring", "direct+sharp", "ring"};
+    for (uint32_t i = 0; i < sizeof names / sizeof *names; i++) {
+        struct plan_request request = request_of(6, 4, COLLECTIVE_ALL_GATHER, names[i]);
+        request.multicasts[0] = request.multicasts[1] = true;
+        request.portion_count = 3;
+        assert_int_equal(prove(&request), 1);
+    }
+    struct plan_request request = request_of(6, 4, COLLECTIVE_ALL_TO_ALL, "direct");
+    request.portion_count = 3;
+    assert_int_equal(prove(&request), 1);
+    request = request_of(6, 4, COLLECTIVE_ALL_GATHER, "direct");
+    request.portion_count = 1;
+    assert_int_equal(prove(&request), 1);
+}
+
+/* --- Canaries --- */
+
+/* The cut item of a half, or the one behind it that waits for portions. */
+static struct plan_item *item_of(struct plan *plan, enum collective_kind kind, bool cut)
+{
+    for (uint32_t i = 0; i < plan->item_count; i++)
+        if (plan->item[i].primitive->kind == kind && (plan->item[i].portion_end != NULL) == cut)
+            return &plan->item[i];
+    return NULL;
+}
+
+static void refuses(const struct plan *plan, const char *reason)
+{
+    struct error error = {0};
+    assert_int_not_equal(plan_check(plan, &error), STATUS_OK);
+    if (strstr(error.message, reason) == NULL) print_error("%s\n", error.message);
+    assert_non_null(strstr(error.message, reason));
+}
+
+static void a_portion_that_waits_for_too_little_is_refused(void **state)
+{
+    (void)state;
+    for (uint32_t k = 0; k < sizeof kinds / sizeof *kinds; k++)
+        for (uint32_t spoilt = 0; spoilt < 4; spoilt++) {
+            struct arena *arena = arena_create(0);
+            struct plan_request request = request_of(7, 3, kinds[k], "direct");
+            request.portion_count = 4;
+            struct plan plan = plan_of(arena, &request);
+            struct plan_item *gather = item_of(&plan, COLLECTIVE_ALL_GATHER, true);
+            struct plan_item *reduce = item_of(&plan, COLLECTIVE_REDUCE_SCATTER, false);
+            uint32_t wait[7];
+            if (gather != NULL) {
+                memcpy(wait, gather->wait, 4 * sizeof *wait);
+                assert_int_equal(wait[0], 0); /* The own shard is there. */
+                gather->wait = wait;
+                if (spoilt > 0) {
+                    wait[spoilt]--;
+                    refuses(&plan, "before it has come");
+                    wait[spoilt]++;
+                }
+                wait[spoilt]++; /* Later is only slower, while there is anything to wait for. */
+                if (spoilt < 3) assert_int_equal(plan_check(&plan, NULL), STATUS_OK);
+                gather->wait = NULL;
+                assert_int_equal(plan_check(&plan, NULL), STATUS_OK);
+            }
+            if (reduce != NULL) {
+                memcpy(wait, reduce->wait, 6 * sizeof *wait);
+                wait[spoilt]--;
+                reduce->wait = wait;
+                refuses(&plan, "sends a sum for rank");
+                reduce->wait = NULL;
+                assert_int_equal(plan_check(&plan, NULL), STATUS_OK);
+            }
+            assert_true(gather != NULL || reduce != NULL);
+            arena_destroy(arena);
+        }
+}
+
+/* Portions other than those that the waits are for. */
+static void portions_with_other_nodes_are_refused(void **state)
+{
+    (void)state;
+    struct arena *arena = arena_create(0);
+    struct plan_request request = request_of(7, 3, COLLECTIVE_ALL_REDUCE, "direct");
+    request.portion_count = 4;
+    struct plan plan = plan_of(arena, &request);
+    struct plan_item *gather = item_of(&plan, COLLECTIVE_ALL_GATHER, true);
+    struct plan_item *reduce = item_of(&plan, COLLECTIVE_REDUCE_SCATTER, true);
+    const uint32_t *good = gather->portion_end;
+    uint32_t end[4];
+    memcpy(end, good, sizeof end);
+    gather->portion_end = end;
+    end[1]++;
+    refuses(&plan, "before it has come");
+    end[1] = end[0];
+    refuses(&plan, "do not make up a piece");
+    memcpy(end, good, sizeof end);
+    end[3]--;
+    refuses(&plan, "do not make up a piece");
+    gather->portion_end = good;
+    good = reduce->portion_end;
+    memcpy(end, good, sizeof end);
+    reduce->portion_end = end;
+    end[1]--;
+    refuses(&plan, "sends a sum for rank");
+    reduce->portion_end = good;
+    reduce->portion_dimension = reduce->dimension;
+    refuses(&plan, "do not make up a piece");
+    reduce->portion_dimension = 0;
+    assert_int_equal(plan_check(&plan, NULL), STATUS_OK);
+    arena_destroy(arena);
+}
+
+/* --- How many --- */
+
+static uint32_t size_of(const uint32_t *end, uint32_t k)
+{
+    return end[k] - (k == 0 ? 0 : end[k - 1]);
+}
+
+/* Neither level waits for the other: while a portion is in one, the other has what it needs. */
+static void portions_are_as_long_as_the_levels_let_them(void **state)
+{
+    (void)state;
+    for (uint32_t i = 0; i < 400; i++) {
+        uint32_t const nodes = 2 + i * i % 1500;
+        uint64_t const outer_rate = 1000000000 + i * 7919 % 97 * UINT64_C(3000000000);
+        struct pieces_level const levels[2] = {
+            {UINT64_C(1000000) * (nodes - 1), outer_rate, 1000 + i, nodes - 1},
+            {UINT64_C(7000000) * nodes, UINT64_C(450000000000), 1000, 7},
+        };
+        struct portions_choice const choice = portions_choose(levels, nodes, 0, 0);
+        struct arena *arena = arena_create(0);
+        struct portions portions;
+        assert_int_equal(portions_build(arena, &choice, nodes, &portions, NULL), STATUS_OK);
+        assert_true(choice.portions >= 2 && choice.portions <= PORTIONS_MAX);
+        assert_true(choice.pieces * (nodes - 1 + choice.portions * 7) <= PIECES_MESSAGES_MAX);
+        bool const grows = 7 * outer_rate > UINT64_C(450000000000);
+        const uint32_t *end = portions.gather_end;
+        double const outer = 1e6 / (double)outer_rate, inner = 7e6 / 450e9;
+        double come = 0, done = 0, idle = 0;
+        for (uint32_t k = 0; k < portions.count; k++) {
+            uint32_t const mirror = portions.count - 1 - k;
+            assert_true(size_of(end, k) >= 1);
+            assert_int_equal(size_of(end, k), size_of(portions.reduce_end, mirror));
+            come = (end[k] - 1) * outer;
+            if (come > done) idle += k > 0 ? come - done : 0;
+            done = (come > done ? come : done) + size_of(end, k) * inner;
+        }
+        assert_int_equal(end[portions.count - 1], nodes);
+        if (grows) /* The level inside has always something to do, but for the first shards. */
+            assert_true(idle <= 2 * choice.shortest * inner);
+        else /* Behind the last message there is but the shortest portion. */
+            assert_true(done - come <= (choice.shortest + 1e-6) * inner);
+        arena_destroy(arena);
+    }
+}
+
+static void small_arrays_are_not_cut(void **state)
+{
+    (void)state;
+    struct plan_request request = request_of(64, 8, COLLECTIVE_ALL_REDUCE, "direct");
+    request.size_bytes = 65536;
+    struct arena *arena = arena_create(0);
+    struct plan plan = plan_of(arena, &request);
+    assert_int_equal(most_portions(&plan), 1);
+    assert_int_equal(plan.item[0].piece_count, 1);
+    request.size_bytes = UINT64_C(1) << 34;
+    plan = plan_of(arena, &request);
+    assert_int_equal(most_portions(&plan), 4); /* Of 1, 7, 49 and 7 nodes: 7 peers inside. */
+    arena_destroy(arena);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(every_cut_of_every_shape_is_proved),
+        cmocka_unit_test(every_algorithm_inside_a_node_is_proved),
+        cmocka_unit_test(only_what_comes_message_by_message_is_cut),
+        cmocka_unit_test(a_portion_that_waits_for_too_little_is_refused),
+        cmocka_unit_test(portions_with_other_nodes_are_refused),
+        cmocka_unit_test(portions_are_as_long_as_the_levels_let_them),
+        cmocka_unit_test(small_arrays_are_not_cut),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

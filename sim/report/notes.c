@@ -6,6 +6,7 @@
 
 #include "sim/base/arena.h"
 #include "sim/base/quantity.h"
+#include "sim/report/notes_host.h"
 #include "sim/report/notes_odd.h"
 #include "sim/report/notes_parts.h"
 #include "sim/roofline/alternatives.h"
@@ -424,6 +425,7 @@ enum status notes_build(struct arena *arena, const struct report_input *input,
     note_fsdp(arena, input, facts, &odd, ret_notes);
     note_sequence(arena, input, facts, ret_notes);
     note_dp(arena, facts, ret_notes);
+    notes_host_build(arena, input, facts, ret_notes);
     note_latency(arena, input, facts, ret_notes);
     note_lines(arena, input, ret_notes);
     note_flop(arena, input, ret_notes);

@@ -45,6 +45,12 @@ static void write_resources(const struct report_input *input, bool colour, struc
                            machine_axis_name(input->machine, i), input->machine->shape[i]);
         write_resource(input, name, roofline->ici_s[i], colour, text);
     }
+    if (roofline->host_s > 0) {
+        char name[64];
+        (void)snprintf(name, sizeof name, "host over %s, each way",
+                       input->machine->host.cable_name);
+        write_resource(input, name, roofline->host_s, colour, text);
+    }
     text_add(text, "\nlower bound");
     table_right(text, 42, table_seconds(roofline->lower_s).text);
     text_add(text, "  everything overlaps; %s bounds it\n", roofline->bound_by);
@@ -162,6 +168,19 @@ static void write_rules(const struct report_input *input, struct text *text)
                    rules->mixed_best_ranks, input->mesh->axis[MESH_FSDP].size,
                    rules->mixed_critical_tokens,
                    verdict(rules->tokens_per_chip >= rules->mixed_critical_tokens));
+    if (rules->offload_optimizer_tokens > 0)
+        write_rule(text,
+                   "optimizer in the host's memory: hidden behind the backward pass from %.0f "
+                   "tokens a chip on: %s",
+                   rules->offload_optimizer_tokens,
+                   rules->tokens_per_chip >= rules->offload_optimizer_tokens ? "hidden"
+                                                                             : "exposed");
+    if (rules->offload_activations_share > 0)
+        write_rule(text,
+                   "activations in the host's memory: a layer's take %.2f of its forward pass, at "
+                   "any batch: %s",
+                   rules->offload_activations_share,
+                   rules->offload_activations_share <= 1 ? "hidden" : "exposed");
     if (rules->fsdp_critical_tokens == 0 && rules->dp_critical_tokens == 0 &&
         rules->tp_critical_width == 0)
         write_rule(text, "no rule applies: neither dp, fsdp nor tp communicates");

@@ -101,6 +101,8 @@ static void write_rules(struct json_writer *json, const struct roofline_rules *r
     put_rule(json, "tp_attention_width", rules->tp_attention_width);
     put_rule(json, "mixed_best_ranks", rules->mixed_best_ranks);
     put_rule(json, "mixed_critical_tokens", rules->mixed_critical_tokens);
+    put_rule(json, "offload_optimizer_tokens", rules->offload_optimizer_tokens);
+    put_rule(json, "offload_activations_share", rules->offload_activations_share);
     json_write_object_end(json);
 }
 
@@ -115,6 +117,7 @@ static void write_roofline_object(struct json_writer *json, const struct report_
     for (uint32_t i = 0; i < input->machine->axis_count; i++)
         put_real(json, machine_axis_name(input->machine, i), roofline->ici_s[i]);
     json_write_object_end(json);
+    put_real(json, "host_s", roofline->host_s);
     put_real(json, "latency_s", roofline->latency_s);
     put_real(json, "lower_s", roofline->lower_s);
     put_real(json, "upper_s", roofline->upper_s);

@@ -5,6 +5,7 @@
 
 #include "sim/base/units.h"
 #include "sim/roofline/beside.h"
+#include "sim/roofline/host_bound.h"
 #include "sim/roofline/rules.h"
 #include "sim/roofline/unlike.h"
 #include "sim/roofline/wire.h"
@@ -285,7 +286,8 @@ static double upper(const struct workload_plan *plan, const struct machine *mach
         total += gather_s(plan, machine, &group->group, group->array_bytes, ODD_SLOWEST) +
                  passes * group_hop_s(plan, machine, &group->group, true);
     }
-    return total;
+    return total + 2 * roofline->host_s +
+           (double)roofline->counts.host_count * seconds(machine->host.latency_ps);
 }
 
 static void bound(const struct workload_plan *plan, const struct machine *machine,
@@ -301,6 +303,10 @@ static void bound(const struct workload_plan *plan, const struct machine *machin
     if (roofline->hbm_s > roofline->lower_s) {
         roofline->bound_by = "hbm";
         roofline->lower_s = roofline->hbm_s;
+    }
+    if (roofline->host_s > roofline->lower_s) {
+        roofline->bound_by = "host";
+        roofline->lower_s = roofline->host_s;
     }
     for (uint32_t i = 0; i < machine->axis_count; i++) {
         if (roofline->ici_s[i] <= roofline->lower_s) continue;
@@ -364,7 +370,9 @@ void roofline_from_counts(const struct workload_plan *plan, const struct machine
     roofline.vector_s =
         counts->vector_flop / ((double)machine->chip.vector_flop_per_s * math_share);
     roofline.hbm_collectives_s /= hbm_share;
-    roofline.hbm_s = counts->hbm_bytes / hbm_rate + roofline.hbm_collectives_s;
+    double const host_bytes = counts->host_moment_bytes + counts->host_activation_bytes;
+    roofline.hbm_s = (counts->hbm_bytes + 2 * host_bytes) / hbm_rate + roofline.hbm_collectives_s;
+    roofline.host_s = host_link_s(machine, host_bytes);
     roofline.memory_bytes = counts->parameter_bytes + counts->optimizer_bytes +
                             counts->gradient_bytes + counts->activation_bytes +
                             counts->gathered_bytes;

@@ -56,10 +56,14 @@ struct roofline_rules {
     double dp_exact_tokens;
     double tp_critical_width; /* Y·alpha/M_Y: a narrower block is communication bound. */
     double tp_exact_width;
-    double tp_mlp_width;          /* F·matrices/2: what the MLP has to offer against it. */
-    double tp_attention_width;    /* (N+K)·H + T·N·H/D, K at least Y; 0 for a bare MLP. */
-    double mixed_best_ranks;      /* X_opt = sqrt(B/F·M_X/M_Y·N). */
-    double mixed_critical_tokens; /* alpha^2/(M_X·M_Y·F) tokens a chip. */
+    double tp_mlp_width;              /* F·matrices/2: what the MLP has to offer against it. */
+    double tp_attention_width;        /* (N+K)·H + T·N·H/D, K at least Y; 0 for a bare MLP. */
+    double mixed_best_ranks;          /* X_opt = sqrt(B/F·M_X/M_Y·N). */
+    double mixed_critical_tokens;     /* alpha^2/(M_X·M_Y·F) tokens a chip. */
+    double offload_optimizer_tokens;  /* Tokens a chip from which on the math of the backward pass
+                                         takes longer than moments over the link to the host. */
+    double offload_activations_share; /* What a layer saves over that link, over the math of its
+                                         forward pass. Above 1: the step waits. */
 };
 
 struct roofline {
@@ -71,17 +75,19 @@ struct roofline {
      * group over several axes keeps all of them busy equally long where it can; beside one that has
      * to take longer, an axis counts for what cannot go another way. */
     double ici_s[MACHINE_AXES_MAX];
+    double host_s;    /* Bytes over the link to the host, the busier way, shared evenly. */
     double latency_s; /* Hops of the collectives on the critical path, had they no bytes. */
-    double lower_s; /* The largest of math_s, vector_s, hbm_s and ici_s: a bound of any schedule. */
+    double lower_s;   /* The largest of math_s, vector_s, hbm_s, ici_s and host_s: a bound of any
+                         schedule. */
     double upper_s; /* Nothing overlaps: math_s + vector_s + hbm_s + each group's bytes and hops, on
-                       the slowest links, with the overheads of the ops. A sum of parts: where
-                       groups share links a step may exceed it. */
+                       the slowest links, with the overheads of the ops, and copies to and from the
+                       host. A sum of parts: where groups share links a step may exceed it. */
     /* An estimate, not a bound: math_s, what the tp collectives need beyond the matmuls beside them
      * (without collective matmul, all they need), the gathers of split sequences, and latency_s; at
      * least lower_s. */
     double critical_s;
     double tp_excess_s;   /* The second of these. */
-    const char *bound_by; /* "mxu", "vpu", "hbm", "ici", or a level: "NVLink", "DCN" */
+    const char *bound_by; /* "mxu", "vpu", "hbm", "host", "ici", or a level: "NVLink", "DCN" */
     int32_t bound_axis;   /* The machine axis if it is "ici" or a level, else -1. */
 
     double useful_flop;           /* 6·P·tokens over the machine. */

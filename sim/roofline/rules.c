@@ -3,6 +3,8 @@
 #include <math.h>
 #include <stddef.h>
 
+#include "sim/roofline/host_bound.h"
+
 /* What a block has to offer against Y·alpha/M_Y: its FLOP per byte that tensor parallelism moves
  * for it, in the units of the book's F (chapter 5, tensor parallelism). An MLP of two matrices
  * multiplies 4·B·D·F and moves 4·B·D elements' bytes; a gated one multiplies half as much again. */
@@ -19,6 +21,21 @@ static void tp_widths(const struct workload_plan *plan, const struct mesh *mesh,
     double const causal = plan->attention == WORKLOAD_ATTENTION_CAUSAL ? 0.5 : 1;
     double const dots = causal * (double)plan->sequence_length * (double)model->heads * head_width;
     rules->tp_attention_width = ((double)model->heads + kv) * head_width + dots / width;
+}
+
+/* Useful FLOP are a third forward and the rest backward, with all that is executed beside them. */
+static void offload_rules(const struct workload_plan *plan, const struct machine *machine,
+                          const struct roofline *roofline, struct roofline_rules *rules)
+{
+    const struct workload_counts *counts = &roofline->counts;
+    double const forward_s = roofline->math_s * counts->matmul_useful / 3 / counts->matmul_flop;
+    double const layers = (double)plan->model.layers;
+    rules->offload_optimizer_tokens = rules->tokens_per_chip * plan->accumulate *
+                                      host_link_s(machine, counts->host_moment_bytes) /
+                                      (roofline->math_s - forward_s);
+    if (counts->host_activation_bytes > 0)
+        rules->offload_activations_share = host_link_s(machine, counts->host_activation_bytes) /
+                                           (layers - 1) / (forward_s / layers);
 }
 
 void rules_evaluate(const struct workload_plan *plan, const struct machine *machine,
@@ -54,6 +71,7 @@ void rules_evaluate(const struct workload_plan *plan, const struct machine *mach
         rules->tp_exact_width = rules->tp_critical_width * tp->finite_share;
         tp_widths(plan, mesh, rules);
     }
+    offload_rules(plan, machine, roofline, rules);
     if (fsdp != NULL && tp != NULL) {
         double const batch = (double)plan->batch_tokens / plan->accumulate;
         rules->mixed_best_ranks = sqrt(batch / rules->tp_mlp_width * fsdp->axes / tp->axes * chips);

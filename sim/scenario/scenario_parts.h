@@ -21,6 +21,7 @@ extern const char *const scenario_attention_names[];
 extern const char *const scenario_gather_names[];
 extern const char *const scenario_backward_names[];
 extern const char *const scenario_activations_names[];
+extern const char *const scenario_offload_names[];
 extern const char *const scenario_engine_names[];
 
 enum status scenario_machine_read(struct arena *arena, struct json *object,

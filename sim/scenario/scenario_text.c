@@ -177,6 +177,7 @@ static void write_workload(struct json_writer *writer, const struct workload_pla
     write_text(writer, "gather", scenario_gather_names[plan->gather]);
     write_text(writer, "backward_order", scenario_backward_names[plan->backward_order]);
     write_text(writer, "activations", scenario_activations_names[plan->activations]);
+    write_text(writer, "offload", scenario_offload_names[plan->offload]);
     write_flag(writer, "allow_oversubscription", plan->allow_oversubscription);
     json_write_object_end(writer);
 }

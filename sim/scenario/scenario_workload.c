@@ -18,6 +18,7 @@ const char *const scenario_attention_names[] = {"full", "causal", NULL};
 const char *const scenario_gather_names[] = {"block", "tensor", "layer", NULL};
 const char *const scenario_backward_names[] = {"dw_first", "dx_first", NULL};
 const char *const scenario_activations_names[] = {"model", "tokens", NULL};
+const char *const scenario_offload_names[] = {"none", "optimizer", "activations", "both", NULL};
 const char *const scenario_engine_names[] = {"fast", "reference", NULL};
 
 static enum status formats_read(struct json *object, struct workload_formats *ret_formats,
@@ -95,7 +96,7 @@ static enum status policies_read(struct json *object, struct workload_plan *plan
 {
     uint32_t remat = WORKLOAD_REMAT_NONE, attention = WORKLOAD_ATTENTION_FULL;
     uint32_t gather = WORKLOAD_GATHER_BLOCK, backward = WORKLOAD_BACKWARD_DW_FIRST;
-    uint32_t activations = WORKLOAD_ACTIVATIONS_MODEL;
+    uint32_t activations = WORKLOAD_ACTIVATIONS_MODEL, offload = WORKLOAD_OFFLOAD_NONE;
     plan->accumulate = 1;
     STATUS_TRY(scenario_take_choice(object, "remat", scenario_remat_names, &remat, reterr));
     STATUS_TRY(
@@ -105,6 +106,7 @@ static enum status policies_read(struct json *object, struct workload_plan *plan
         scenario_take_choice(object, "backward_order", scenario_backward_names, &backward, reterr));
     STATUS_TRY(scenario_take_choice(object, "activations", scenario_activations_names, &activations,
                                     reterr));
+    STATUS_TRY(scenario_take_choice(object, "offload", scenario_offload_names, &offload, reterr));
     STATUS_TRY(scenario_take_count(object, "zero", 0, 3, &plan->zero, reterr));
     STATUS_TRY(
         scenario_take_count(object, "accumulate", 1, ACCUMULATE_MAX, &plan->accumulate, reterr));
@@ -115,6 +117,7 @@ static enum status policies_read(struct json *object, struct workload_plan *plan
     plan->gather = (enum workload_gather)gather;
     plan->backward_order = (enum workload_backward)backward;
     plan->activations = (enum workload_activations)activations;
+    plan->offload = (enum workload_offload)offload;
     return STATUS_OK;
 }
 
@@ -134,6 +137,7 @@ enum status scenario_workload_read(struct arena *arena, struct json *object,
                                         "gather",
                                         "activations",
                                         "backward_order",
+                                        "offload",
                                         "allow_oversubscription",
                                         NULL};
     static const char *const kinds[] = {"train_step", NULL};

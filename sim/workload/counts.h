@@ -48,7 +48,13 @@ struct workload_counts {
     struct workload_traffic sequence; /* Ranks that share a sequence. */
     uint64_t tp_critical_count;       /* tp collectives that the compute stream waits for. */
 
-    /* Memory of one chip. */
+    /* Copies between one chip and its host, a step: as many bytes each way. */
+    double host_moment_bytes;     /* Of the optimizer, */
+    double host_activation_bytes; /* and what layers save. */
+    uint64_t host_count;          /* Both ways. */
+
+    /* Memory of one chip. Of what is offloaded: one layer's moments, with the gradients of one
+     * layer if these are not accumulated; the activations of two layers. */
     double parameter_bytes;
     double optimizer_bytes;
     double gradient_bytes;   /* All gradients at once, as they are kept for the update. */

@@ -213,6 +213,22 @@ static enum status model_check(const struct local *local, struct error *reterr)
     return STATUS_OK;
 }
 
+static enum status offload_check(const struct local *local, struct error *reterr)
+{
+    if (local->plan->offload == WORKLOAD_OFFLOAD_NONE) return STATUS_OK;
+    if (local->machine->host.bytes_per_s == 0) {
+        return error_set(reterr, STATUS_UNSUPPORTED, "/workload/offload",
+                         "%s has no link to a host whose memory could keep anything",
+                         local->machine->chip.title);
+    }
+    if (local_offloads_activations(local) && local->plan->model.layers < 2) {
+        return error_set(reterr, STATUS_INVALID, "/workload/offload",
+                         "the last layer keeps its activations on the chip, so a model of one "
+                         "layer has none to offload; \"optimizer\" can be");
+    }
+    return STATUS_OK;
+}
+
 static enum status tokens_build(struct local *local, struct error *reterr)
 {
     const struct workload_plan *plan = local->plan;
@@ -260,6 +276,7 @@ enum status local_build(const struct workload_plan *plan, const struct machine *
     struct local local = {.plan = plan, .machine = machine, .mesh = mesh, .kv_holders = 1};
     local.sequence_parts = 1;
     STATUS_TRY(model_check(&local, reterr));
+    STATUS_TRY(offload_check(&local, reterr));
     STATUS_TRY(limits_format_check(&local, reterr));
     STATUS_TRY(ranks_build(&local, reterr));
     STATUS_TRY(widths_build(&local, reterr));

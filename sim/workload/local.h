@@ -82,6 +82,19 @@ struct local {
 enum status local_build(const struct workload_plan *plan, const struct machine *machine,
                         const struct mesh *mesh, struct local *ret_local, struct error *reterr);
 
+static inline bool local_offloads_optimizer(const struct local *local)
+{
+    return local->plan->offload == WORKLOAD_OFFLOAD_OPTIMIZER ||
+           local->plan->offload == WORKLOAD_OFFLOAD_BOTH;
+}
+
+/* Of all layers but the last. */
+static inline bool local_offloads_activations(const struct local *local)
+{
+    return local->plan->offload == WORKLOAD_OFFLOAD_ACTIVATIONS ||
+           local->plan->offload == WORKLOAD_OFFLOAD_BOTH;
+}
+
 static inline bool local_is_llama(const struct local *local)
 {
     return local->plan->model.kind == MODEL_LLAMA;

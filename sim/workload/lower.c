@@ -28,6 +28,10 @@ static void streams_add(struct lower *lower)
         [LOWER_SUM_KV] = {local->kv_holders > 1, "kv", ""},
         [LOWER_GATHER_SEQUENCE] = {parts, "gather ", "sequence"},
         [LOWER_REDUCE_SEQUENCE] = {parts, "reduce ", "sequence"},
+        [LOWER_STORE_ACTIVATIONS] = {local_offloads_activations(local), "store ", "activations"},
+        [LOWER_LOAD_ACTIVATIONS] = {local_offloads_activations(local), "load ", "activations"},
+        [LOWER_LOAD_OPTIMIZER] = {local_offloads_optimizer(local), "load ", "optimizer"},
+        [LOWER_STORE_OPTIMIZER] = {local_offloads_optimizer(local), "store ", "optimizer"},
     };
     struct program *program = lower->program;
     for (uint32_t s = 0; s < LOWER_STREAM_COUNT; s++) {
@@ -36,7 +40,7 @@ static void streams_add(struct lower *lower)
         lower->stream[s] = (uint8_t)program->stream_count;
         program->stream[program->stream_count++] = (struct program_stream){
             .name = lower_format(lower, "%s%s", table[s].verb, table[s].of),
-            .collective = s != LOWER_COMPUTE,
+            .collective = s != LOWER_COMPUTE && s < LOWER_STORE_ACTIVATIONS,
         };
     }
 }
@@ -49,7 +53,9 @@ void lower_begin(struct lower *lower, struct arena *arena, const struct local *l
     program->works = arena_take(arena, LOWER_WORKS_MAX, sizeof *program->works);
     program->plans = arena_take(arena, LOWER_PLANS_MAX, sizeof *program->plans);
     program->templates = arena_take(arena, LOWER_TEMPLATES_MAX, sizeof *program->templates);
-    if (program->works == NULL || program->plans == NULL || program->templates == NULL) {
+    program->copies = arena_take(arena, LOWER_COPIES_MAX, sizeof *program->copies);
+    if (program->works == NULL || program->plans == NULL || program->templates == NULL ||
+        program->copies == NULL) {
         lower->status = error_set(reterr, STATUS_NO_MEMORY, "", "no memory for the program");
         return;
     }
@@ -101,7 +107,7 @@ uint16_t lower_template_end(struct lower *lower)
     return (uint16_t)program->template_count++;
 }
 
-static uint32_t op_add(struct lower *lower, struct program_op op)
+uint32_t lower_op_add(struct lower *lower, struct program_op op)
 {
     SIM_ASSERT(lower->op_count < LOWER_OPS_MAX);
     op.part_first = lower->stream_parts[op.stream];
@@ -118,12 +124,12 @@ uint32_t lower_compute(struct lower *lower, const char *name, const struct work 
     struct program *program = lower->program;
     SIM_ASSERT(program->work_count < LOWER_WORKS_MAX && parts >= 1);
     program->works[program->work_count] = *work;
-    return op_add(lower, (struct program_op){.name = name,
-                                             .class_name = name,
-                                             .kind = PROGRAM_OP_COMPUTE,
-                                             .stream = PROGRAM_COMPUTE,
-                                             .parts = parts,
-                                             .index = (uint16_t)program->work_count++});
+    return lower_op_add(lower, (struct program_op){.name = name,
+                                                   .class_name = name,
+                                                   .kind = PROGRAM_OP_COMPUTE,
+                                                   .stream = PROGRAM_COMPUTE,
+                                                   .parts = parts,
+                                                   .index = (uint16_t)program->work_count++});
 }
 
 static bool groups_equal(const struct group *a, const struct group *b)
@@ -186,15 +192,15 @@ uint32_t lower_collective(struct lower *lower, enum lower_stream stream, const c
     SIM_ASSERT(lower->stream[stream] < PROGRAM_STREAMS_MAX);
     const struct plan *of = &lower->program->plans[plan];
     const char *kind = collective_kind_name(of->kind);
-    return op_add(lower,
-                  (struct program_op){
-                      .name = lower_format(lower, "%s %s", kind, what),
-                      .class_name = lower_format(lower, "%s %s (%s)", kind, what, group_name),
-                      .kind = PROGRAM_OP_COLLECTIVE,
-                      .stream = lower->stream[stream],
-                      .parts = of->part_count,
-                      .index = (uint16_t)plan,
-                  });
+    return lower_op_add(lower,
+                        (struct program_op){
+                            .name = lower_format(lower, "%s %s", kind, what),
+                            .class_name = lower_format(lower, "%s %s (%s)", kind, what, group_name),
+                            .kind = PROGRAM_OP_COLLECTIVE,
+                            .stream = lower->stream[stream],
+                            .parts = of->part_count,
+                            .index = (uint16_t)plan,
+                        });
 }
 
 void lower_operand(struct lower *lower, uint32_t op, uint32_t operand)

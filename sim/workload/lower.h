@@ -15,7 +15,13 @@
 #include "sim/program/program.h"
 #include "sim/workload/local.h"
 
-enum { LOWER_OPS_MAX = 96, LOWER_WORKS_MAX = 256, LOWER_PLANS_MAX = 96, LOWER_TEMPLATES_MAX = 16 };
+enum {
+    LOWER_OPS_MAX = 96,
+    LOWER_WORKS_MAX = 256,
+    LOWER_PLANS_MAX = 96,
+    LOWER_TEMPLATES_MAX = 16,
+    LOWER_COPIES_MAX = 32
+};
 static const uint32_t LOWER_NONE = UINT32_MAX;
 
 enum lower_stream {
@@ -29,6 +35,10 @@ enum lower_stream {
     LOWER_SUM_KV,
     LOWER_GATHER_SEQUENCE,
     LOWER_REDUCE_SEQUENCE,
+    LOWER_STORE_ACTIVATIONS,
+    LOWER_LOAD_ACTIVATIONS,
+    LOWER_LOAD_OPTIMIZER,
+    LOWER_STORE_OPTIMIZER,
     LOWER_STREAM_COUNT,
 };
 
@@ -67,6 +77,7 @@ void lower_template_begin(struct lower *lower, const char *name);
 uint16_t lower_template_end(struct lower *lower);
 
 /* Ops. Names live as long as the arena. */
+uint32_t lower_op_add(struct lower *lower, struct program_op op);
 uint32_t lower_compute(struct lower *lower, const char *name, const struct work *work,
                        uint32_t parts);
 /* A plan that moves so many elements on a group, or LOWER_NONE if the group is one rank. `chunked`:
@@ -105,6 +116,8 @@ uint64_t lower_gradient_bytes(const struct lower *lower, uint64_t elements);
 /* Weights and gradients (lower_weights.c). */
 void lower_units_gather(struct lower *lower, const struct local_unit *units, uint32_t unit_count,
                         bool backward);
+/* The op may begin as many slots ahead of its own as `prefetch_layers` says. */
+void lower_prefetch_need(struct lower *lower, uint32_t op);
 void lower_weights_need(struct lower *lower, uint32_t op, enum local_place place);
 /* The op is the last of the pass to read the place's matrices. */
 void lower_weights_release(struct lower *lower, uint32_t op, enum local_place place, bool backward);
@@ -165,17 +178,35 @@ uint32_t lower_attention_forward(struct lower *lower, const struct lower_block *
 /* Returns the op after which dQ, dK and dV are there. */
 uint32_t lower_attention_backward(struct lower *lower, const struct lower_block *block);
 
-/* Whole templates. */
-uint16_t lower_layer_forward(struct lower *lower);
-uint16_t lower_layer_backward(struct lower *lower, bool last_microbatch);
+/* Copies to and from the host (lower_offload.c), at the end of a layer's forward and backward
+ * template, and around the update of so many bytes of moments. */
+void lower_offload_forward(struct lower *lower);
+void lower_offload_backward(struct lower *lower);
+void lower_offload_update(struct lower *lower, uint32_t update, uint64_t moments_bytes);
+
+/* An update behind the ops of a backward pass: of units whose gradients the template `backward`
+ * reduces, so many slots back. */
+struct lower_behind {
+    const char *name;
+    const struct local_unit *units;
+    uint32_t unit_count; /* 0: nothing is updated. */
+    uint16_t backward;
+    uint32_t slots;
+};
+
+/* Whole templates. `top`: of the last layer, which keeps its activations. */
+uint16_t lower_layer_forward(struct lower *lower, bool top);
+uint16_t lower_layer_backward(struct lower *lower, bool last_microbatch, bool top,
+                              const struct lower_behind *update);
 uint16_t lower_embedding_forward(struct lower *lower);
-uint16_t lower_embedding_backward(struct lower *lower, bool last_microbatch);
+uint16_t lower_embedding_backward(struct lower *lower, bool last_microbatch,
+                                  const struct lower_behind *update);
 uint16_t lower_head_forward(struct lower *lower);
 uint16_t lower_head_backward(struct lower *lower, bool last_microbatch);
 struct local_unit lower_embedding_unit(const struct local *local);
 struct local_unit lower_head_unit(const struct local *local); /* 0 elements if tied. */
-/* `backward`: the template that reduces the gradients; `slots` back from the update's. */
-uint16_t lower_update(struct lower *lower, const char *name, const struct local_unit *units,
-                      uint32_t unit_count, uint16_t backward, uint32_t slots);
+void lower_update_behind(struct lower *lower, const struct lower_behind *update);
+/* The same as a template of its own. */
+uint16_t lower_update(struct lower *lower, const struct lower_behind *update);
 
 #endif

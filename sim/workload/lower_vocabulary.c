@@ -68,7 +68,8 @@ uint16_t lower_embedding_forward(struct lower *lower)
     return lower_template_end(lower);
 }
 
-uint16_t lower_embedding_backward(struct lower *lower, bool last_microbatch)
+uint16_t lower_embedding_backward(struct lower *lower, bool last_microbatch,
+                                  const struct lower_behind *update)
 {
     const struct local *local = lower->local;
     struct local_unit const unit = lower_embedding_unit(local);
@@ -96,6 +97,7 @@ uint16_t lower_embedding_backward(struct lower *lower, bool last_microbatch)
     lower_give(lower, op, PROGRAM_MEMORY_BUFFERS, full_bytes);
     if (!tied) lower_gradient_take(lower, op, unit.elements);
     lower_unit_reduce(lower, &unit, op);
+    lower_update_behind(lower, update);
     return lower_template_end(lower);
 }
 

@@ -11,7 +11,7 @@ static const struct group *role_group(const struct lower *lower, enum mesh_role 
 
 /* `prefetch_layers: n`: the gather may begin when the compute of n slots earlier has begun; 0: when
  * the slot before has been computed. */
-static void prefetch_need(struct lower *lower, uint32_t op)
+void lower_prefetch_need(struct lower *lower, uint32_t op)
 {
     uint32_t const ahead = lower->local->plan->prefetch_layers;
     if (ahead == 0) {
@@ -39,7 +39,7 @@ void lower_units_gather(struct lower *lower, const struct local_unit *units, uin
                        unit->elements, local->plan->formats.weights, false);
         uint32_t const op = lower_collective(lower, LOWER_GATHER_WEIGHTS, unit->name,
                                              mesh_role_name(local->shard_role), plan);
-        prefetch_need(lower, op);
+        lower_prefetch_need(lower, op);
         lower_take(lower, op, PROGRAM_MEMORY_GATHERED, bytes);
         for (uint32_t p = 0; p < LOCAL_PLACE_COUNT; p++) {
             if (unit->places >> p & 1) lower->weights[p] = op;
@@ -175,14 +175,15 @@ static void update_need(struct lower *lower, uint32_t op, uint16_t backward, uin
     }
 }
 
-uint16_t lower_update(struct lower *lower, const char *name, const struct local_unit *units,
-                      uint32_t unit_count, uint16_t backward, uint32_t slots)
+void lower_update_behind(struct lower *lower, const struct lower_behind *update)
 {
     const struct local *local = lower->local;
+    const struct local_unit *units = update->units;
+    uint32_t const unit_count = update->unit_count;
     const struct workload_formats *formats = &local->plan->formats;
     uint64_t elements = 0;
     uint64_t kept = 0;
-    lower_template_begin(lower, name);
+    if (unit_count == 0) return;
     for (uint32_t u = 0; u < unit_count; u++) {
         elements += units_ceil_divide(units[u].elements, local->state_shards);
         kept += gradient_kept_bytes(lower, &units[u]);
@@ -196,8 +197,9 @@ uint16_t lower_update(struct lower *lower, const char *name, const struct local_
             lower_gradient_bytes(lower, elements) + moments + lower_weight_bytes(lower, elements),
         .hbm_write_bytes = moments + lower_weight_bytes(lower, elements),
     };
-    uint32_t const op = lower_compute(lower, name, &work, 1);
-    update_need(lower, op, backward, slots);
+    uint32_t const op = lower_compute(lower, update->name, &work, 1);
+    update_need(lower, op, update->backward, update->slots);
+    lower_offload_update(lower, op, moments);
     if (!local->gradients_resident) lower_give(lower, op, PROGRAM_MEMORY_GRADIENTS, kept);
     /* ZeRO-1 and 2: each rank has updated its part of parameters that all of them hold. */
     for (uint32_t u = 0; local->replicas > 1 && local->plan->zero != 0 && u < unit_count; u++) {
@@ -206,5 +208,11 @@ uint16_t lower_update(struct lower *lower, const char *name, const struct local_
         uint32_t const gather = lower_collective(lower, LOWER_GATHER_DP, units[u].name, "dp", plan);
         lower_need_done(lower, gather, op);
     }
+}
+
+uint16_t lower_update(struct lower *lower, const struct lower_behind *update)
+{
+    lower_template_begin(lower, update->name);
+    lower_update_behind(lower, update);
     return lower_template_end(lower);
 }

@@ -4,22 +4,24 @@
 #include "sim/base/units.h"
 #include "sim/workload/lower.h"
 
-enum { BLOCKS_MAX_A_MICROBATCH = 6, BLOCKS_OF_THE_UPDATE = 3 };
+enum { BLOCKS_MAX_A_MICROBATCH = 8, BLOCKS_OF_THE_UPDATE = 3 };
 
-uint16_t lower_layer_forward(struct lower *lower)
+uint16_t lower_layer_forward(struct lower *lower, bool top)
 {
     struct lower_block block[2];
     uint32_t const count = lower_blocks(lower->local, block);
     lower_template_begin(lower, "layer forward");
     lower_units_gather(lower, lower->local->unit, lower->local->unit_count, false);
     for (uint32_t b = 0; b < count; b++) lower_block_forward(lower, &block[b], LOWER_FORWARD);
+    if (!top && local_offloads_activations(lower->local)) lower_offload_forward(lower);
     return lower_template_end(lower);
 }
 
 /* Block remat repeats the whole layer before its backward pass; one gather of the weights serves
  * both. The gradient that comes from above waits for the repetition, as behind the barrier that
  * compilers put there to keep the two from being merged with the forward pass. */
-uint16_t lower_layer_backward(struct lower *lower, bool last_microbatch)
+uint16_t lower_layer_backward(struct lower *lower, bool last_microbatch, bool top,
+                              const struct lower_behind *update)
 {
     struct lower_block block[2];
     uint32_t const count = lower_blocks(lower->local, block);
@@ -31,13 +33,16 @@ uint16_t lower_layer_backward(struct lower *lower, bool last_microbatch)
         lower_block_forward(lower, &block[b], LOWER_RECOMPUTE);
     }
     for (uint32_t b = count; b-- > 0;) lower_block_backward(lower, &block[b]);
+    if (!top && local_offloads_activations(lower->local)) lower_offload_backward(lower);
+    lower_update_behind(lower, update);
     return lower_template_end(lower);
 }
 
-/* The templates of a step, and the list of blocks under construction. */
+/* The templates of a step, and the list of blocks under construction. [top]: of the last layer,
+ * where it is unlike the others. */
 struct step {
-    uint16_t embedding_forward, layer_forward, head_forward;
-    uint16_t head_backward[2], layer_backward[2], embedding_backward[2]; /* [last microbatch] */
+    uint16_t embedding_forward, layer_forward[2], head_forward;
+    uint16_t head_backward[2], layer_backward[2][2], embedding_backward[2]; /* [last microbatch] */
     struct program_block *block;
     uint32_t block_count;
 };
@@ -53,36 +58,94 @@ static void block_add(struct step *step, uint16_t template_index, enum program_p
                                                               .microbatch = microbatch};
 }
 
-static void layers_add(const struct lower *lower, struct step *step, uint16_t template_index,
+/* All layers, of which the last has a template of its own if it is unlike the others. */
+static void layers_add(const struct lower *lower, struct step *step, const uint16_t templates[2],
                        enum program_phase phase, uint32_t microbatch)
 {
     int32_t const layers = (int32_t)lower->local->plan->model.layers;
     bool const up = phase == PROGRAM_PHASE_FORWARD;
-    block_add(step, template_index, phase, "layer", microbatch);
-    struct program_block *block = &step->block[step->block_count - 1];
-    block->repeat = (uint32_t)layers;
-    block->layer_first = up ? 0 : layers - 1;
-    block->layer_step = up ? 1 : -1;
+    int32_t const apart = templates[0] != templates[1];
+    for (int32_t part = 0; part < 2; part++) {
+        bool const top = (part == 0) != up;
+        int32_t const count = top ? apart : layers - apart;
+        if (count == 0) continue;
+        block_add(step, templates[top], phase, "layer", microbatch);
+        struct program_block *block = &step->block[step->block_count - 1];
+        block->repeat = (uint32_t)count;
+        block->layer_first = up ? (top ? layers - 1 : 0) : top ? layers - 1 : layers - 1 - apart;
+        block->layer_step = up ? 1 : -1;
+    }
 }
 
-/* Templates of the backward pass differ in the last microbatch if only that one reduces. */
+/* Where the optimizer is offloaded, what a slot of the last backward pass updates: what the slot
+ * before has reduced. */
+struct behind {
+    struct local_unit head;
+    struct lower_behind nothing, of_head, of_layer;
+};
+
+static void behind_build(const struct lower *lower, const struct step *step, struct behind *behind)
+{
+    const struct local *local = lower->local;
+    *behind = (struct behind){.head = lower_head_unit(local)};
+    if (!local_offloads_optimizer(local)) return;
+    if (local_is_llama(local) && !local->plan->model.tied)
+        behind->of_head = (struct lower_behind){.name = "update head",
+                                                .units = &behind->head,
+                                                .unit_count = 1,
+                                                .backward = step->head_backward[1],
+                                                .slots = 1};
+    behind->of_layer = (struct lower_behind){.name = "update layer",
+                                             .units = local->unit,
+                                             .unit_count = local->unit_count,
+                                             .backward = step->layer_backward[1][1],
+                                             .slots = 1};
+}
+
+/* The last layer is unlike the others where something is offloaded. */
+static void layers_backward_build(struct lower *lower, struct step *step, bool last)
+{
+    const struct local *local = lower->local;
+    bool const updates = last && local_offloads_optimizer(local);
+    bool const apart =
+        local->plan->model.layers > 1 && (updates || local_offloads_activations(local));
+    struct behind behind;
+    behind_build(lower, step, &behind);
+    step->layer_backward[last][1] = lower_layer_backward(lower, last, /* top= */ true,
+                                                         last ? &behind.of_head : &behind.nothing);
+    behind_build(lower, step, &behind);
+    step->layer_backward[last][0] = step->layer_backward[last][1];
+    if (apart)
+        step->layer_backward[last][0] = lower_layer_backward(
+            lower, last, /* top= */ false, last ? &behind.of_layer : &behind.nothing);
+    if (!local_is_llama(local)) return;
+    step->embedding_backward[last] =
+        lower_embedding_backward(lower, last, last ? &behind.of_layer : &behind.nothing);
+}
+
+/* Templates of the backward pass differ in the last microbatch if only that one reduces, or
+ * updates. */
 static void templates_build(struct lower *lower, struct step *step)
 {
     const struct local *local = lower->local;
     bool const llama = local_is_llama(local);
     bool const kv_last = local->kv_holders > 1 && local->gradient_shards == 1;
-    bool const differs = local->plan->accumulate > 1 && (local->reduce_last || kv_last);
+    bool const differs = local->plan->accumulate > 1 &&
+                         (local->reduce_last || kv_last || local_offloads_optimizer(local));
     if (llama) step->embedding_forward = lower_embedding_forward(lower);
-    step->layer_forward = lower_layer_forward(lower);
+    step->layer_forward[0] = lower_layer_forward(lower, /* top= */ false);
+    step->layer_forward[1] = step->layer_forward[0];
+    if (local_offloads_activations(local))
+        step->layer_forward[1] = lower_layer_forward(lower, /* top= */ true);
     if (llama) step->head_forward = lower_head_forward(lower);
     for (uint32_t last = differs ? 0 : 1; last < 2; last++) {
         if (llama) step->head_backward[last] = lower_head_backward(lower, last);
-        step->layer_backward[last] = lower_layer_backward(lower, last);
-        if (llama) step->embedding_backward[last] = lower_embedding_backward(lower, last);
+        layers_backward_build(lower, step, last);
     }
     if (differs) return;
     step->head_backward[0] = step->head_backward[1];
-    step->layer_backward[0] = step->layer_backward[1];
+    step->layer_backward[0][0] = step->layer_backward[1][0];
+    step->layer_backward[0][1] = step->layer_backward[1][1];
     step->embedding_backward[0] = step->embedding_backward[1];
 }
 
@@ -100,30 +163,48 @@ static void microbatch_add(const struct lower *lower, struct step *step, uint32_
     if (llama) block_add(step, step->embedding_backward[last], backward, "embedding", microbatch);
 }
 
+/* What is left to update where updates are part of the backward pass: what its last slot has
+ * reduced. */
+static void update_rest_add(struct lower *lower, struct step *step)
+{
+    const struct local *local = lower->local;
+    uint32_t const microbatch = local->plan->accumulate - 1;
+    struct local_unit const unit = lower_embedding_unit(local);
+    bool const llama = local_is_llama(local);
+    struct lower_behind const rest = {.name = llama ? "update embedding" : "update layer",
+                                      .units = llama ? &unit : local->unit,
+                                      .unit_count = llama ? 1 : local->unit_count,
+                                      .backward = llama ? step->embedding_backward[1]
+                                                        : step->layer_backward[1][0],
+                                      .slots = 1};
+    block_add(step, lower_update(lower, &rest), PROGRAM_PHASE_UPDATE, llama ? "embedding" : "layer",
+              microbatch);
+    if (llama) return;
+    step->block[step->block_count - 1].layer_first = 0;
+    step->block[step->block_count - 1].layer_step = -1;
+}
+
 /* The update follows the order of the backward pass, so each waits for a slot equally far back. */
 static void update_add(struct lower *lower, struct step *step)
 {
     const struct local *local = lower->local;
-    uint32_t const layers = (uint32_t)local->plan->model.layers;
     bool const llama = local_is_llama(local);
     uint32_t const microbatch = local->plan->accumulate - 1;
     bool const own_head = llama && !local->plan->model.tied;
-    uint32_t const back = layers + llama + own_head;
+    struct local_unit const head = lower_head_unit(local), embedding = lower_embedding_unit(local);
+    uint32_t const back = (uint32_t)local->plan->model.layers + llama + own_head;
     if (own_head) {
-        struct local_unit const unit = lower_head_unit(local);
-        block_add(step, lower_update(lower, "update head", &unit, 1, step->head_backward[1], back),
-                  PROGRAM_PHASE_UPDATE, "head", microbatch);
+        struct lower_behind const of = {"update head", &head, 1, step->head_backward[1], back};
+        block_add(step, lower_update(lower, &of), PROGRAM_PHASE_UPDATE, "head", microbatch);
     }
-    layers_add(lower, step,
-               lower_update(lower, "update layer", local->unit, local->unit_count,
-                            step->layer_backward[1], back),
-               PROGRAM_PHASE_UPDATE, microbatch);
+    struct lower_behind const of = {"update layer", local->unit, local->unit_count,
+                                    step->layer_backward[1][0], back};
+    uint16_t const layer = lower_update(lower, &of);
+    layers_add(lower, step, (const uint16_t[]){layer, layer}, PROGRAM_PHASE_UPDATE, microbatch);
     if (llama) {
-        struct local_unit const unit = lower_embedding_unit(local);
-        block_add(
-            step,
-            lower_update(lower, "update embedding", &unit, 1, step->embedding_backward[1], back),
-            PROGRAM_PHASE_UPDATE, "embedding", microbatch);
+        struct lower_behind const last = {"update embedding", &embedding, 1,
+                                          step->embedding_backward[1], back};
+        block_add(step, lower_update(lower, &last), PROGRAM_PHASE_UPDATE, "embedding", microbatch);
     }
 }
 
@@ -146,7 +227,9 @@ static void resident_set(const struct local *local, uint64_t resident[PROGRAM_ME
         uint64_t const state = units_ceil_divide(elements, local->state_shards);
         uint64_t const gradients = units_ceil_divide(elements, local->gradient_shards);
         resident[PROGRAM_MEMORY_PARAMETERS] += times * format_bytes(formats->weights, kept);
-        resident[PROGRAM_MEMORY_OPTIMIZER] += times * 2 * format_bytes(formats->optimizer, state);
+        if (!local_offloads_optimizer(local))
+            resident[PROGRAM_MEMORY_OPTIMIZER] +=
+                times * 2 * format_bytes(formats->optimizer, state);
         if (local->gradients_resident) {
             resident[PROGRAM_MEMORY_GRADIENTS] +=
                 times * format_bytes(formats->gradients, gradients);
@@ -192,7 +275,10 @@ enum status workload_lower(struct arena *arena, const struct workload_plan *plan
     lower_begin(lower, arena, local, &program, reterr);
     templates_build(lower, &step);
     for (uint32_t m = 0; m < plan->accumulate; m++) microbatch_add(lower, &step, m);
-    update_add(lower, &step);
+    if (local_offloads_optimizer(local))
+        update_rest_add(lower, &step);
+    else
+        update_add(lower, &step);
     if (lower->status != STATUS_OK) return lower->status;
     role->block = step.block;
     role->block_count = step.block_count;

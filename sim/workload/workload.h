@@ -22,6 +22,13 @@ enum workload_attention { WORKLOAD_ATTENTION_FULL, WORKLOAD_ATTENTION_CAUSAL };
 enum workload_gather { WORKLOAD_GATHER_BLOCK, WORKLOAD_GATHER_TENSOR, WORKLOAD_GATHER_LAYER };
 enum workload_backward { WORKLOAD_BACKWARD_DW_FIRST, WORKLOAD_BACKWARD_DX_FIRST };
 enum workload_activations { WORKLOAD_ACTIVATIONS_MODEL, WORKLOAD_ACTIVATIONS_TOKENS };
+/* What is kept in the host's memory. */
+enum workload_offload {
+    WORKLOAD_OFFLOAD_NONE,
+    WORKLOAD_OFFLOAD_OPTIMIZER,
+    WORKLOAD_OFFLOAD_ACTIVATIONS,
+    WORKLOAD_OFFLOAD_BOTH,
+};
 
 struct workload_formats {
     enum format weights;
@@ -43,6 +50,7 @@ struct workload_plan {
     enum workload_gather gather;
     enum workload_backward backward_order;
     enum workload_activations activations; /* Between blocks: In[B_X, D_Y], or tokens over tp. */
+    enum workload_offload offload;
     bool allow_oversubscription;
 
     uint32_t prefetch_layers;

@@ -21,7 +21,7 @@ static const double width = 8192, mlp_width = 32768;
 
 #define V5P "\"chip\": \"tpu-v5p\", \"shape\": "
 #define WHAT_IF ", \"unrealisable\": true, \"wrap\": "
-#define SIZES 8192, 32768, 8192 /* D, F; no crossing lies beyond so many tokens a chip. */
+#define SIZES 8192, 32768, 8192, NULL /* D, F; no crossing lies beyond so many tokens a chip. */
 
 static const struct crossing_setup rings[] = {
     {"16", V5P "\"16\"" WHAT_IF "{\"x\": true}", "{\"fsdp\": [\"x\"]}", "tensor", 16, SIZES},

@@ -21,7 +21,7 @@
 static const double h100_flop_per_s = 990e12, v5p_flop_per_s = 459e12;
 static const double nvlink_bytes_per_s = 450e9, node_bytes_per_s = 400e9, dcn_bytes_per_s = 6.25e9;
 
-#define SIZES 8192, 32768, 32768 /* D, F; no crossing lies beyond so many tokens a chip. */
+#define SIZES 8192, 32768, 32768, NULL /* D, F; no crossing lies beyond so many tokens a chip. */
 
 static const struct crossing_setup in_node = {
     "8 H100 of a node", "\"chip\": \"h100-sxm\"", "{\"fsdp\": [\"gpu\"]}", "tensor", 8, SIZES};

@@ -95,6 +95,7 @@ static void scenario_random(uint64_t *state, char text[TEXT_BYTES])
     static const char *const orders[] = {"dw_first", "dx_first"};
     static const char *const profiles[] = {"ideal", "ideal", "ideal", "measured"};
     static const char *const truths[] = {"false", "true"};
+    static const char *const offloads[] = {"none", "none", "optimizer", "activations", "both"};
     /* Drawn one by one: the order in which a call's arguments are evaluated is the compiler's. */
     const struct slice *slice = &slices[next(state) % (sizeof slices / sizeof *slices)];
     const char *mesh = mesh_of(state, slice->axes);
@@ -107,15 +108,18 @@ static void scenario_random(uint64_t *state, char text[TEXT_BYTES])
     unsigned const prefetch = 1 + (unsigned)(next(state) % 3);
     char model[MODEL_TEXT_BYTES];
     unsigned const tokens = model_random(state, model);
-    int const length = snprintf(
-        text, TEXT_BYTES,
-        "{\"podsim\": 1, \"title\": \"random\", \"machine\": {%s, \"profile\": \"%s\"}, "
-        "\"mesh\": %s, \"workload\": {\"kind\": \"train_step\", \"model\": %s, "
-        "\"batch_tokens\": %u, \"remat\": \"%s\", \"gather\": \"%s\", "
-        "\"backward_order\": \"%s\", \"accumulate\": %u, \"allow_oversubscription\": true}, "
-        "\"run\": {\"prefetch_layers\": %u, \"collective_matmul\": %s}}",
-        slice->machine, profile, mesh, model, tokens, remat, gather, order, accumulate, prefetch,
-        chunks);
+    const char *offload = pick(state, offloads, 5);
+    if (strstr(model, "\"layers\": 1,") != NULL) offload = "optimizer"; /* The least is two. */
+    int const length =
+        snprintf(text, TEXT_BYTES,
+                 "{\"podsim\": 1, \"title\": \"random\", \"machine\": {%s, \"profile\": \"%s\"}, "
+                 "\"mesh\": %s, \"workload\": {\"kind\": \"train_step\", \"model\": %s, "
+                 "\"batch_tokens\": %u, \"remat\": \"%s\", \"gather\": \"%s\", "
+                 "\"backward_order\": \"%s\", \"accumulate\": %u, "
+                 "\"offload\": \"%s\", \"allow_oversubscription\": true}, "
+                 "\"run\": {\"prefetch_layers\": %u, \"collective_matmul\": %s}}",
+                 slice->machine, profile, mesh, model, tokens, remat, gather, order, accumulate,
+                 offload, prefetch, chunks);
     assert_true(length > 0 && length < TEXT_BYTES);
 }
 
@@ -243,6 +247,8 @@ static struct round_step round_step(const char *text, uint64_t factor)
     struct replay_options const options = {.engine = "fast"};
     play_run(&play, text, &lower_only);
     make_round(&play.machine.chip, factor);
+    play.machine.host.bytes_per_s = factor * UINT64_C(1953125000);
+    play.machine.host.latency_ps = TIME_PS_PER_US / (int64_t)factor;
     if (fold_build(play.arena, &play.machine, &play.program, false, &play.fold, &error) !=
             STATUS_OK ||
         replay_run(play.arena, &options, &play.machine, &play.program, &play.fold, &play.trace,

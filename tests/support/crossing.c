@@ -29,11 +29,11 @@ struct crossing_step crossing_played(const struct crossing_setup *setup, uint64_
         "{\"podsim\": 1, \"title\": \"crossing\", \"machine\": {%s, \"profile\": \"ideal\"}, "
         "\"mesh\": %s, \"workload\": {\"kind\": \"train_step\", \"model\": {\"kind\": \"mlp\", "
         "\"D\": %llu, \"F\": %llu, \"layers\": %u, \"matrices\": 2}, \"batch_tokens\": %llu, "
-        "\"gather\": \"%s\", \"allow_oversubscription\": true}, "
+        "\"gather\": \"%s\", \"offload\": \"%s\", \"allow_oversubscription\": true}, "
         "\"run\": {\"collective_matmul\": %s}}",
         setup->machine, setup->mesh, (unsigned long long)setup->width,
         (unsigned long long)mlp_width, layers, (unsigned long long)tokens, setup->gather,
-        collective_matmul ? "true" : "false");
+        setup->offload == NULL ? "none" : setup->offload, collective_matmul ? "true" : "false");
     assert_true(length > 0 && length < TEXT_BYTES);
     struct play play;
     play_run(&play, text, NULL);

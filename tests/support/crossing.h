@@ -25,6 +25,7 @@ struct crossing_setup {
     uint32_t chips;
     uint64_t width, mlp_width;
     uint64_t tokens_max; /* A chip: more than the crossing can be. */
+    const char *offload; /* NULL: nothing. */
 };
 
 struct crossing_pass {

@@ -123,6 +123,35 @@ static void compare(const char *name, struct workload_case *made)
     }
 }
 
+/* What copies of a program move each way, and what its effects take and never give back. */
+static void offload_compare(const char *name, struct workload_case *made)
+{
+    struct workload_counts counts;
+    double bytes[2] = {0};
+    uint64_t count = 0;
+    if (case_lower(made) != STATUS_OK) fail_msg("%s: %s", name, made->error.message);
+    workload_count(&made->plan, &made->machine, &made->mesh, &counts);
+    const struct program *program = &made->program;
+    for (uint32_t t = 0; t < program->template_count; t++)
+        for (uint32_t i = 0; i < program->templates[t].op_count; i++) {
+            const struct program_op *op = &program->templates[t].op[i];
+            if (op->kind != PROGRAM_OP_COPY) continue;
+            const struct program_copy *copy = &program->copies[op->index];
+            bytes[copy->to_host] += (double)case_repeats(program, t) * (double)copy->size_bytes;
+            count += case_repeats(program, t);
+        }
+    double const counted = counts.host_moment_bytes + counts.host_activation_bytes;
+    near(name, "loads", counted, bytes[0]);
+    near(name, "stores", counted, bytes[1]);
+    assert_int_equal(counts.host_count, count);
+    struct case_sums const sums = case_sum(program, "");
+    near(name, "matmul FLOP", counts.matmul_flop, sums.matmul_flop);
+    near(name, "HBM bytes", counts.hbm_bytes, sums.hbm_bytes);
+    near(name, "compute ops", counts.compute_count, compute_ops(made));
+    for (uint32_t m = 0; m < PROGRAM_MEMORY_COUNT; m++)
+        if (sums.effects[m] != 0) fail_msg("%s: memory %u is not given back", name, m);
+}
+
 /* Five bits choose the rest: all 32 for each place and ZeRO stage would be much the same. */
 static void vary(struct workload_case *made, uint32_t variant)
 {
@@ -165,6 +194,31 @@ static void formulas_and_programs_agree(void **state)
     }
 }
 
+static void formulas_and_programs_agree_on_what_is_offloaded(void **state)
+{
+    (void)state;
+    for (size_t p = 0; p < sizeof places / sizeof *places; p++) {
+        const struct place *place = &places[p];
+        for (uint32_t variant = 0; variant < 36; variant++) {
+            struct workload_case made;
+            char name[96];
+            (void)snprintf(name, sizeof name, "place %zu, variant %u", p, variant);
+            assert_int_equal(case_build(&made, place->llama ? &case_llama_70b : &case_mlp,
+                                        place->shape, place->dp, place->fsdp, place->tp),
+                             STATUS_OK);
+            made.plan.batch_tokens = place->batch_tokens;
+            made.plan.zero = place->dp != NULL && place->fsdp == NULL ? variant / 6 % 4 : 0;
+            vary(&made, variant);
+            made.plan.model.layers = 2 + variant % 4;
+            made.plan.prefetch_layers = variant % 3;
+            made.plan.offload =
+                (enum workload_offload)(WORKLOAD_OFFLOAD_OPTIMIZER + (variant + p) % 3);
+            offload_compare(name, &made);
+            case_free(&made);
+        }
+    }
+}
+
 /* The book, 5.1.1 and 5.1.2: 10 bytes a parameter, over all ranks that hold a part. */
 static void memory_is_ten_bytes_a_parameter(void **state)
 {
@@ -189,6 +243,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(formulas_and_programs_agree),
+        cmocka_unit_test(formulas_and_programs_agree_on_what_is_offloaded),
         cmocka_unit_test(memory_is_ten_bytes_a_parameter),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,0 +1,37 @@
+#include "sim/report/notes_host.h"
+
+#include "sim/base/quantity.h"
+#include "sim/report/table.h"
+
+static double percent(double part, double whole)
+{
+    return whole > 0 ? 100 * part / whole : 0;
+}
+
+void notes_host_build(struct arena *arena, const struct report_input *input,
+                      const struct facts *facts, struct notes *notes)
+{
+    const struct roofline_rules *rules = &input->roofline->rules;
+    double exposed_s = 0;
+    for (uint32_t i = 0; i < facts->class_count; i++)
+        if (facts->classes[i].collective && facts->classes[i].axis_bits == FACTS_HOST_BIT)
+            exposed_s += facts->classes[i].share_s;
+    if (input->roofline->host_s <= 0) return;
+    notes_add(arena, notes,
+              "copies to and from the host keep %s busy for %s each way; %s of the step is exposed "
+              "to them (%.1f%%)",
+              input->machine->host.cable_name, table_seconds(input->roofline->host_s).text,
+              table_seconds(exposed_s).text, percent(exposed_s, facts->step_s));
+    if (rules->offload_optimizer_tokens > 0)
+        notes_add(arena, notes,
+                  "moments go to and fro behind the backward pass, whose math is long enough for "
+                  "them from %.0f tokens a chip on; there are %.0f",
+                  rules->offload_optimizer_tokens, rules->tokens_per_chip);
+    if (rules->offload_activations_share > 0)
+        notes_add(arena, notes,
+                  "what a layer saves takes %.2f of its forward pass's math to store, and as long "
+                  "to load: %s, whatever the batch",
+                  rules->offload_activations_share,
+                  rules->offload_activations_share <= 1 ? "it can be hidden"
+                                                        : "the forward pass waits for the link");
+}

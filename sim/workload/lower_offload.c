@@ -1,0 +1,116 @@
+/*
+ * What is kept in the host's memory rather than in HBM, and the copies that bring it there and
+ * back while other layers are computed.
+ *
+ * Activations: what a layer saves is stored once its forward pass is done, and loaded before its
+ * backward pass. The last layer keeps its own: its backward pass follows at once. A layer's forward
+ * pass begins when the stores of all layers but the one before are done, so a link that is too slow
+ * holds the step up rather than filling HBM.
+ *
+ * Optimizer: the moments of a layer are loaded before its update and stored after it. Updates are
+ * part of the backward pass then, one slot behind it, or nothing would be left to hide the copies
+ * behind; so gradients are given back early, too.
+ *
+ * Loads run ahead as gathers of weights do (prefetch_layers).
+ */
+#include "sim/workload/lower.h"
+
+static uint32_t copy_add(struct lower *lower, enum lower_stream stream, const char *what,
+                         bool to_host, uint64_t bytes)
+{
+    struct program *program = lower->program;
+    if (lower->status != STATUS_OK || bytes == 0) return LOWER_NONE;
+    SIM_ASSERT(program->copy_count < LOWER_COPIES_MAX);
+    SIM_ASSERT(lower->stream[stream] < PROGRAM_STREAMS_MAX);
+    program->copies[program->copy_count] =
+        (struct program_copy){.to_host = to_host, .size_bytes = bytes};
+    const char *verb = to_host ? "store" : "load";
+    return lower_op_add(
+        lower, (struct program_op){.name = lower_format(lower, "%s %s", verb, what),
+                                   .class_name = lower_format(lower, "%s %s (host)", verb, what),
+                                   .kind = PROGRAM_OP_COPY,
+                                   .stream = lower->stream[stream],
+                                   .parts = 1,
+                                   .index = (uint16_t)program->copy_count++});
+}
+
+/* All of a stream up to so many slots before this one is done. */
+static void need_behind(struct lower *lower, uint32_t op, enum lower_stream stream, uint32_t slots)
+{
+    lower_need(
+        lower, op,
+        (struct program_need){.stream = lower->stream[stream], .slot = (int16_t) - (int32_t)slots});
+}
+
+static uint64_t saved_bytes(const struct local *local)
+{
+    struct lower_block block[2];
+    uint32_t const count = lower_blocks(local, block);
+    uint64_t bytes = 0;
+    for (uint32_t b = 0; b < count; b++)
+        for (uint32_t t = 0; t < LOWER_TENSOR_COUNT; t++)
+            if (lower_tensor_saved(local, &block[b], (enum lower_tensor)t))
+                bytes += lower_tensor_bytes(local, &block[b], (enum lower_tensor)t);
+    return bytes;
+}
+
+/* The first op of the template on a stream, or LOWER_NONE. */
+static uint32_t first_of(const struct lower *lower, enum lower_stream stream)
+{
+    for (uint32_t op = 0; op < lower->op_count; op++)
+        if (lower->op[op].stream == lower->stream[stream]) return op;
+    return LOWER_NONE;
+}
+
+/* The last one. */
+static uint32_t last_of(const struct lower *lower, enum lower_stream stream)
+{
+    uint32_t last = LOWER_NONE;
+    for (uint32_t op = 0; op < lower->op_count; op++)
+        if (lower->op[op].stream == lower->stream[stream]) last = op;
+    return last;
+}
+
+void lower_offload_forward(struct lower *lower)
+{
+    uint64_t const bytes = saved_bytes(lower->local);
+    if (lower->status != STATUS_OK) return;
+    uint32_t const first = first_of(lower, LOWER_COMPUTE);
+    uint32_t const last = last_of(lower, LOWER_COMPUTE);
+    uint32_t const store =
+        copy_add(lower, LOWER_STORE_ACTIVATIONS, "activations", /* to_host= */ true, bytes);
+    lower_need_done(lower, store, last);
+    lower_give(lower, store, PROGRAM_MEMORY_ACTIVATIONS, bytes);
+    need_behind(lower, first, LOWER_STORE_ACTIVATIONS, 1);
+}
+
+void lower_offload_backward(struct lower *lower)
+{
+    static const enum lower_stream readers[] = {LOWER_COMPUTE, LOWER_GATHER_TP,
+                                                LOWER_GATHER_SEQUENCE};
+    uint64_t const bytes = saved_bytes(lower->local);
+    uint32_t const load =
+        copy_add(lower, LOWER_LOAD_ACTIVATIONS, "activations", /* to_host= */ false, bytes);
+    lower_prefetch_need(lower, load);
+    need_behind(lower, load, LOWER_STORE_ACTIVATIONS, 0);
+    lower_take(lower, load, PROGRAM_MEMORY_ACTIVATIONS, bytes);
+    for (uint32_t i = 0; i < sizeof readers / sizeof *readers; i++)
+        if (lower->stream[readers[i]] != PROGRAM_STREAMS_MAX)
+            lower_need_done(lower, first_of(lower, readers[i]), load);
+}
+
+void lower_offload_update(struct lower *lower, uint32_t update, uint64_t moments_bytes)
+{
+    uint32_t const ahead = lower->local->plan->prefetch_layers;
+    if (!local_offloads_optimizer(lower->local)) return;
+    uint32_t const load =
+        copy_add(lower, LOWER_LOAD_OPTIMIZER, "optimizer", /* to_host= */ false, moments_bytes);
+    lower_prefetch_need(lower, load);
+    need_behind(lower, load, LOWER_STORE_OPTIMIZER, ahead + 1);
+    lower_need_done(lower, update, load);
+    lower_take(lower, load, PROGRAM_MEMORY_OPTIMIZER, moments_bytes);
+    uint32_t const store =
+        copy_add(lower, LOWER_STORE_OPTIMIZER, "optimizer", /* to_host= */ true, moments_bytes);
+    lower_need_done(lower, store, update);
+    lower_give(lower, store, PROGRAM_MEMORY_OPTIMIZER, moments_bytes);
+}

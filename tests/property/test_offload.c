@@ -1,0 +1,225 @@
+/*
+ * Optimizer state and activations in the host's memory: hidden or exposed by what the link and the
+ * math take, which closed forms say; HBM holds less by what is away; however it is played, the
+ * instants are the same.
+ */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+
+#include <cmocka.h>
+
+#include "sim/base/units.h"
+#include "tests/support/crossing.h"
+#include "tests/support/play.h"
+#include "tests/support/thin.h"
+
+enum { TEXT_BYTES = 1024, TOKENS_MAX = 65536 };
+
+static const double width = 8192, mlp_width = 32768;
+
+/* A machine, with what its links and math can do. */
+struct rates {
+    struct crossing_setup setup;
+    double flop_per_s, hbm_bytes_per_s, host_bytes_per_s; /* Of one chip. */
+};
+
+static const struct rates moments[] = {
+    {{"8 H100, PCIe Gen5", "\"chip\": \"h100-sxm\"", "{\"fsdp\": [\"gpu\"]}", "tensor", 8, 8192,
+      32768, TOKENS_MAX, "optimizer"},
+     990e12,
+     3.35e12,
+     64e9},
+    {{"16 v5p, PCIe",
+      "\"chip\": \"tpu-v5p\", \"shape\": \"16\", \"unrealisable\": true, \"wrap\": {\"x\": true}",
+      "{\"fsdp\": [\"x\"]}", "tensor", 16, 8192, 32768, TOKENS_MAX, "optimizer"},
+     459e12,
+     2.8e12,
+     16e9},
+};
+
+/* The backward pass of a layer takes 8·D·F FLOP a token, the update 22 bytes of each parameter that
+ * a chip keeps, beside 8 bytes each way: moments are hidden where that takes no longer. */
+static double exact_tokens(const struct rates *rates)
+{
+    double const parameters = 2 * width * mlp_width / rates->setup.chips;
+    double const host_s = 8 * parameters / rates->host_bytes_per_s;
+    double const update_s = 22 * parameters / rates->hbm_bytes_per_s;
+    return (host_s - update_s) * rates->flop_per_s / (8 * width * mlp_width);
+}
+
+static void moments_are_hidden_from_where_the_backward_pass_is_longer(void **state)
+{
+    (void)state;
+    for (uint32_t i = 0; i < sizeof moments / sizeof *moments; i++)
+        crossing_assert_near(moments[i].setup.name, exact_tokens(&moments[i]),
+                             crossing_tokens(&moments[i].setup, CROSSING_BACKWARD), 0.01);
+}
+
+/* A layer of the bare MLP saves its gathered input and what is between its matmuls: 2·(D + F) bytes
+ * a token, beside 4·D·F FLOP. */
+static void activations_are_hidden_where_the_model_is_wide_enough(void **state)
+{
+    (void)state;
+    static const struct crossing_setup setups[] = {
+        {"H100, PCIe Gen5", "\"chip\": \"h100-sxm\", \"gpus\": 2", "{\"dp\": [\"gpu\"]}", "block",
+         2, 16384, 0, TOKENS_MAX, "activations"},
+        {"GB200, half of C2C", "\"chip\": \"gb200-nvl72\", \"gpus\": 2", "{\"dp\": [\"gpu\"]}",
+         "block", 2, 16384, 0, TOKENS_MAX, "activations"},
+        {"v5e, PCIe", "\"chip\": \"tpu-v5e\", \"shape\": \"2x2\"", "{\"dp\": [\"x\", \"y\"]}",
+         "block", 4, 16384, 0, TOKENS_MAX, "activations"},
+    };
+    static const double rates[][2] = {{990e12, 64e9}, {2250e12, 225e9}, {197e12, 16e9}};
+    static const uint64_t widths[] = {4096, 8192, 16384, 65536};
+    for (uint32_t i = 0; i < sizeof setups / sizeof *setups; i++)
+        for (uint32_t f = 0; f < sizeof widths / sizeof *widths; f++) {
+            double const d = (double)setups[i].width, wide = (double)widths[f];
+            double const share = rates[i][0] / rates[i][1] / 2 * (d + wide) / (d * wide);
+            struct crossing_pass const pass =
+                crossing_layer(&setups[i], 32768, widths[f], false).forward;
+            char name[64];
+            (void)snprintf(name, sizeof name, "%s, F = %.0f", setups[i].name, wide);
+            crossing_assert_near(name, share > 1 ? share : 1, pass.time_s / pass.math_s, 0.01);
+        }
+}
+
+static void scenario_write(char text[TEXT_BYTES], const char *machine, const char *mesh,
+                           const char *offload, uint32_t accumulate, uint32_t prefetch)
+{
+    int const length = snprintf(
+        text, TEXT_BYTES,
+        "{\"podsim\": 1, \"title\": \"offload\", \"machine\": {%s, \"profile\": \"ideal\"}, "
+        "\"mesh\": %s, \"workload\": {\"kind\": \"train_step\", \"model\": {\"kind\": \"mlp\", "
+        "\"D\": 4096, \"F\": 16384, \"layers\": 12, \"matrices\": 2}, \"batch_tokens\": 65536, "
+        "\"offload\": \"%s\", \"accumulate\": %u, \"allow_oversubscription\": true}, "
+        "\"run\": {\"prefetch_layers\": %u}}",
+        machine, mesh, offload, accumulate, prefetch);
+    assert_true(length > 0 && length < TEXT_BYTES);
+}
+
+/* So many layers at most are in HBM at once: those that loads run ahead, the one that is at work,
+ * and the one that is stored. */
+static void hbm_holds_less_by_what_is_away(void **state)
+{
+    (void)state;
+    static const char machine[] = "\"chip\": \"h100-sxm\"", mesh[] = "{\"fsdp\": [\"gpu\"]}";
+    for (uint32_t prefetch = 0; prefetch < 3; prefetch++) {
+        char text[TEXT_BYTES];
+        struct play here, away;
+        scenario_write(text, machine, mesh, "none", 1, prefetch);
+        play_run(&here, text, NULL);
+        scenario_write(text, machine, mesh, "both", 1, prefetch);
+        play_run(&away, text, NULL);
+        static const enum program_memory kinds[] = {PROGRAM_MEMORY_OPTIMIZER,
+                                                    PROGRAM_MEMORY_ACTIVATIONS};
+        for (uint32_t i = 0; i < 2; i++) {
+            uint64_t const all = here.trace.memory_each_peak_bytes[kinds[i]];
+            uint64_t const left = away.trace.memory_each_peak_bytes[kinds[i]];
+            assert_true(left >= all / 12);
+            assert_true(left <= all / 12 * (prefetch + 3));
+        }
+        assert_true(away.trace.memory_peak_bytes < here.trace.memory_peak_bytes);
+        assert_true(away.roofline.memory_bytes < here.roofline.memory_bytes);
+        play_close(&here);
+        play_close(&away);
+    }
+}
+
+static void it_is_the_same_however_it_is_played(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *machine, *mesh;
+        bool folds;
+    } rows[] = {
+        {"\"chip\": \"h100-sxm\", \"nodes\": 2", "{\"fsdp\": [\"node\"], \"tp\": [\"gpu\"]}", true},
+        {"\"chip\": \"gb200-nvl72\", \"gpus\": 8", "{\"fsdp\": [\"gpu\"]}", true},
+        {"\"chip\": \"gb200-nvl72\", \"gpus\": 8", "{\"fsdp\": [\"gpu:2\"], \"tp\": [\"gpu:4\"]}",
+         true},
+        {"\"chip\": \"tpu-v5p\", \"shape\": \"4x4x4\"",
+         "{\"fsdp\": [\"x\", \"y\"], \"tp\": [\"z\"]}", true},
+        {"\"chip\": \"tpu-v5e\", \"shape\": \"4x4\", \"slices\": 4",
+         "{\"dp\": [\"slice\"], \"fsdp\": [\"x\", \"y\"]}", true},
+    };
+    static const struct play_options full = {.full = true, .engine = "fast"};
+    static const struct play_options reference = {.full = true, .engine = "reference"};
+    for (uint32_t i = 0; i < sizeof rows / sizeof *rows; i++)
+        for (uint32_t accumulate = 1; accumulate <= 2; accumulate++) {
+            char text[TEXT_BYTES];
+            struct play folded, whole, slow;
+            scenario_write(text, rows[i].machine, rows[i].mesh, "both", accumulate, 1);
+            play_run(&folded, text, NULL);
+            play_run(&whole, text, &full);
+            play_run(&slow, text, &reference);
+            assert_int_equal(folded.trace.step_ps, whole.trace.step_ps);
+            assert_int_equal(folded.trace.exposed_ps, whole.trace.exposed_ps);
+            assert_int_equal(whole.trace.digest, slow.trace.digest);
+            assert_true(folded.trace.chips_replayed < whole.trace.chips_replayed);
+            for (uint32_t port = 0; port < TRACE_PORTS_MAX; port++)
+                assert_int_equal(folded.trace.link[port].busy_ps, whole.trace.link[port].busy_ps);
+            uint32_t const up = machine_host_port(&folded.machine, false);
+            assert_true((double)folded.trace.link[up].busy_ps / (double)TIME_PS_PER_S >=
+                        folded.roofline.host_s * (1 - 1e-9));
+            play_close(&folded);
+            play_close(&whole);
+            play_close(&slow);
+        }
+}
+
+/* Gradients that slices reduce over the DCN leave by the PCIe that moments take. */
+static void offload_and_dcn_share_pcie(void **state)
+{
+    (void)state;
+    static const char machine[] = "\"chip\": \"tpu-v5e\", \"shape\": \"4x4\", \"slices\": 4";
+    static const char mesh[] = "{\"dp\": [\"slice\"], \"fsdp\": [\"x\", \"y\"]}";
+    char text[TEXT_BYTES];
+    struct play here, away;
+    scenario_write(text, machine, mesh, "none", 1, 1);
+    play_run(&here, text, NULL);
+    scenario_write(text, machine, mesh, "optimizer", 1, 1);
+    play_run(&away, text, NULL);
+    uint32_t const up = machine_host_port(&away.machine, false);
+    uint64_t const copied = away.trace.link[up].bytes - here.trace.link[up].bytes;
+    assert_int_equal(copied, 12 * (2 * UINT64_C(4096) * 16384 / 16) * 8);
+    assert_true(away.trace.step_ps > here.trace.step_ps);
+    play_close(&here);
+    play_close(&away);
+}
+
+static void what_cannot_be_offloaded_is_refused(void **state)
+{
+    (void)state;
+    static const struct scenario_setting one[] = {{"/workload/model/layers=1"}};
+    static const struct play_options options = {
+        .engine = "fast", .settings = one, .setting_count = 1};
+    char text[TEXT_BYTES];
+    struct play play;
+    struct error error = {0};
+    scenario_write(text, "\"chip\": \"h100-sxm\"", "{\"fsdp\": [\"gpu\"]}", "activations", 1, 1);
+    assert_int_equal(play_try(&play, text, &options, &error), STATUS_INVALID);
+    assert_string_equal(error.where, "/workload/offload");
+    play_close(&play);
+    scenario_write(text, "\"chip\": \"h100-sxm\"", "{\"fsdp\": [\"gpu\"]}", "optimizer", 1, 1);
+    assert_int_equal(play_try(&play, text, &options, &error), STATUS_OK);
+    play.machine.host.bytes_per_s = 0;
+    assert_int_equal(workload_lower(play.arena, &play.scenario.workload, &play.machine, &play.mesh,
+                                    &play.program, &error),
+                     STATUS_UNSUPPORTED);
+    assert_string_equal(error.where, "/workload/offload");
+    play_close(&play);
+}
+
+int main(void)
+{
+    static const struct CMUnitTest tests[] = {
+        cmocka_unit_test(moments_are_hidden_from_where_the_backward_pass_is_longer),
+        cmocka_unit_test(activations_are_hidden_where_the_model_is_wide_enough),
+        cmocka_unit_test(hbm_holds_less_by_what_is_away),
+        cmocka_unit_test(it_is_the_same_however_it_is_played),
+        cmocka_unit_test(offload_and_dcn_share_pcie),
+        cmocka_unit_test(what_cannot_be_offloaded_is_refused),
+    };
+    return cmocka_run_group_tests_name("offload", tests, NULL, NULL);
+}

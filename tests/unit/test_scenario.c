@@ -297,6 +297,7 @@ static const struct {
     {"/workload/allow_oversubscription=yes", "/workload/allow_oversubscription",
      "must be true or false"},
     {"/run=[]", "/run", "must be an object"},
+    {"/workload/offload=optimiser", "/workload/offload", "optimizer"},
     {"/run/prefetch=1", "/run/prefetch", "nearest known is \"prefetch_layers\""},
     {"/run/prefetch_layers=-1", "/run/prefetch_layers", "below the minimum 0"},
     {"/run/prefetch_layers=1025", "/run/prefetch_layers", "above the maximum 1024"},

@@ -45,6 +45,7 @@ extern const struct case_evaluator case_combine[];
 extern const struct case_evaluator case_chip[];
 extern const struct case_evaluator case_matmul[];
 extern const struct case_evaluator case_collective[];
+extern const struct case_evaluator case_host[];
 extern const struct case_evaluator case_level[];
 extern const struct case_evaluator case_sharding[];
 extern const struct case_evaluator case_model[];

@@ -184,7 +184,9 @@ static int64_t message_take(struct replay *replay, struct lane_table *lane, uint
 }
 
 /* The longest that a link behind the `hop`-th took for the message: its tail comes so much after
- * its head. */
+ * its head. While a head waits its tail catches up, but a message without memory cannot know how
+ * far: behind a queue it may leave a fast link later than it could, by that time at most. Links are
+ * no longer busy for it. */
 static int64_t slowest_ps(struct replay *replay, const struct routed_message *message, uint32_t hop)
 {
     int64_t slowest_ps = message->cost->link_ps[0];

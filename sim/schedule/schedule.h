@@ -1,0 +1,165 @@
+/*
+ * schedule.h: pipeline schedules: which rank does which pass of which microbatch after which.
+ *
+ * A model is cut into stages, stage 0 the first. A rank holds one stage or several (chunks); with
+ * two copies of the model, each copy takes half of the microbatches. A schedule is an order of
+ * passes for each rank and nothing more: when a pass begins follows from the order and from what it
+ * needs (schedule_play.h), so the same schedule can be played with other times.
+ *
+ * A pass needs, of its own microbatch: a forward pass that of the stage before; a backward pass, or
+ * its first half (the input gradient), the forward pass of its stage and the backward pass or input
+ * gradient of the stage behind; a weight gradient its input gradient.
+ *
+ * A new schedule is one file in workloads/schedules and one line in workloads/schedules.def.
+ */
+#ifndef SIM_SCHEDULE_SCHEDULE_H
+#define SIM_SCHEDULE_SCHEDULE_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "sim/base/status.h"
+
+struct arena;
+
+enum {
+    SCHEDULE_RANKS_MAX = 4096,
+    SCHEDULE_STAGES_MAX = 32768,
+    SCHEDULE_MICROBATCHES_MAX = 1 << 20,
+    SCHEDULE_PASSES_MAX = 1 << 26, /* Of all ranks together. */
+    SCHEDULE_CHUNKS_MAX = 64,
+};
+
+#define SCHEDULE_KIND_TABLE(X)                                                                     \
+    X(FORWARD, "F", "forward")                                                                     \
+    X(BACKWARD, "B", "backward") /* Both gradients. */                                             \
+    X(INPUT, "I", "input gradient")                                                                \
+    X(WEIGHT, "W", "weight gradient")
+
+enum schedule_kind {
+#define X(name, letter, text) SCHEDULE_##name,
+    SCHEDULE_KIND_TABLE(X)
+#undef X
+        SCHEDULE_KIND_COUNT,
+};
+
+const char *schedule_kind_letter(enum schedule_kind kind); /* "F" */
+const char *schedule_kind_name(enum schedule_kind kind);   /* "forward" */
+
+struct schedule_pass {
+    uint32_t microbatch;
+    uint16_t stage;
+    uint8_t kind; /* enum schedule_kind */
+    bool paired;  /* Runs overlapped with the next of the list, as one: DualPipe's F&B. */
+};
+
+struct schedule_rank {
+    struct schedule_pass *pass;
+    uint32_t count;
+};
+
+struct schedule {
+    const char *name; /* "interleaved:2" */
+    uint32_t rank_count;
+    uint32_t stage_count;
+    uint32_t microbatch_count;
+    uint32_t chunk_count; /* Stages of a rank, of one copy. */
+    uint32_t copy_count;  /* 1, or 2: the first half of the microbatches takes copy 0. */
+    uint16_t *rank_of;    /* [copy][stage] */
+    struct schedule_rank *rank;
+};
+
+static inline uint32_t schedule_rank_of(const struct schedule *schedule, uint32_t stage,
+                                        uint32_t microbatch)
+{
+    uint32_t const copy = microbatch / (schedule->microbatch_count / schedule->copy_count);
+    return schedule->rank_of[copy * schedule->stage_count + stage];
+}
+
+/* Durations in ticks. What a pass of one chunk takes, whatever its stage. */
+struct schedule_times {
+    int64_t forward;
+    int64_t input;
+    int64_t weight;
+    int64_t pair; /* Of an overlapped forward and backward pass; 0: as long as both. */
+    int64_t hop;  /* Between ranks, pure latency. */
+};
+
+/* What a schedule is built for. */
+struct schedule_request {
+    uint32_t rank_count;
+    uint32_t microbatch_count;
+    uint32_t chunk_count;        /* 0: the form's own. */
+    struct schedule_times times; /* Those that fill bubbles themselves go by them. */
+    uint32_t held_max;           /* "auto": chunks' activations a rank may hold; 0: as 1F1B. */
+};
+
+/* The passes of one rank as they are listed. */
+struct schedule_list {
+    struct schedule_pass *pass;
+    uint32_t count, capacity;
+    uint32_t microbatch_count; /* Later ones are dropped, for forms that list whole rounds. */
+};
+
+void schedule_add(struct schedule_list *list, enum schedule_kind kind, uint32_t stage,
+                  uint32_t microbatch);
+/* Two passes that run as one. */
+void schedule_add_pair(struct schedule_list *list, uint32_t forward_stage,
+                       uint32_t forward_microbatch, uint32_t backward_stage,
+                       uint32_t backward_microbatch);
+
+/* How the published bubble of a form is measured. */
+enum schedule_measure {
+    SCHEDULE_NO_FORMULA,
+    SCHEDULE_MAKESPAN, /* End of the last pass less a rank's work. */
+    SCHEDULE_PER_RANK, /* Worst rank: from its first pass to its last, less its work. */
+};
+
+struct schedule_formula {
+    enum schedule_measure measure;
+    int64_t bubble_ticks; /* As published; may be negative where it does not hold. */
+    bool exact;           /* With these times the schedule is known to meet it, without hops. */
+    const char *text;     /* "(p-1)(F+B)/v" */
+};
+
+/* Activations that a rank holds at most: of so many passes of a chunk everything, of so many only
+ * what its weight gradient needs. */
+struct schedule_peak {
+    uint32_t whole, kept;
+};
+
+/* A way to schedule. */
+struct schedule_form {
+    const char *name; /* As on the command line: "zb-h1". */
+    const char *help;
+    const char *source;
+    uint32_t chunks;     /* Of a rank; 0: as asked, at least 2. */
+    uint32_t copies;     /* Of the model; 1 or 2. */
+    bool from_both_ends; /* Rank r holds stage r and, from the other end, stage 2p-1-r. */
+    /* Why it cannot be, with the rule and the nearest counts, in `buffer`; NULL if it can. */
+    const char *(*refuses)(const struct schedule_request *request, char *buffer,
+                           uint32_t buffer_bytes);
+    /* Lists one rank; or, if ranks depend on each other, all of them. Exactly one is set. */
+    void (*list)(const struct schedule_request *request, uint32_t rank, struct schedule_list *list);
+    enum status (*list_all)(struct arena *arena, const struct schedule_request *request,
+                            struct schedule_list *lists, struct error *reterr);
+    struct schedule_formula (*formula)(const struct schedule_request *request);
+    struct schedule_peak (*peak)(const struct schedule_request *request, uint32_t rank);
+};
+
+extern const struct schedule_form *const schedule_form_table[];
+extern const uint32_t schedule_form_count;
+
+/* "zb-h1", "interleaved:4" to a form and its chunks. Errors: STATUS_NOT_FOUND with the nearest
+ * name, STATUS_INVALID. */
+enum status schedule_form_parse(const char *text, const char *where,
+                                const struct schedule_form **ret_form, uint32_t *ret_chunks,
+                                struct error *reterr);
+
+/* Builds and checks (schedule_check.h). Errors: STATUS_INVALID with the rule and the nearest counts
+ * that fit, STATUS_LIMIT, STATUS_NO_MEMORY. */
+enum status schedule_build(struct arena *arena, const struct schedule_form *form,
+                           const struct schedule_request *request, const char *where,
+                           struct schedule *ret_schedule, struct error *reterr);
+
+#endif

@@ -1,0 +1,35 @@
+/*
+ * schedule_play.h: a schedule played with given times and nothing but dependencies: no chip, no
+ * link, no contention. A hop is pure latency.
+ */
+#ifndef SIM_SCHEDULE_SCHEDULE_PLAY_H
+#define SIM_SCHEDULE_SCHEDULE_PLAY_H
+
+#include "sim/schedule/schedule.h"
+
+struct schedule_lane {
+    int64_t *begin; /* [pass of the list], ticks. */
+    int64_t *end;
+    int64_t first, last; /* Begin of its first pass, end of its last. */
+    int64_t work;        /* Sum of its passes. */
+};
+
+struct schedule_played {
+    struct schedule_lane *lane; /* [rank] */
+    int64_t makespan;
+    int64_t bubble_makespan; /* Less the work of the rank that has least. * */
+    int64_t bubble_per_rank; /* Worst rank: last - first - work. */
+};
+
+/* Errors: STATUS_STUCK names the cycle of passes that wait for each other; STATUS_LIMIT if times
+ * add up beyond 2^62. */
+enum status schedule_play(struct arena *arena, const struct schedule *schedule,
+                          const struct schedule_times *times, const char *where,
+                          struct schedule_played *ret_played, struct error *reterr);
+
+/* The most activations that a rank holds at once: a forward pass takes a chunk's when it begins;
+ * a backward or weight pass gives them back when it ends, an input gradient all but `kept_ppm`.
+ * In millionths of a chunk. */
+uint64_t schedule_peak_ppm(const struct schedule *schedule, uint32_t rank, uint32_t kept_ppm);
+
+#endif

@@ -1,0 +1,26 @@
+/*
+ * vshape.h: schedules of two stages a rank in a V that repeat a building block: every sixth slot
+ * begins a microbatch, whose passes keep fixed distances from rank to rank. Short distances mean a
+ * short life of activations.
+ *
+ * Source: Qi et al., Pipeline Parallelism with Controllable Memory (arXiv 2405.15362).
+ */
+#ifndef SIM_SCHEDULE_VSHAPE_H
+#define SIM_SCHEDULE_VSHAPE_H
+
+#include "sim/schedule/schedule.h"
+
+/* The slots of the first microbatch's passes on a rank: forward down and up, input gradient down
+ * and up; no two may be equal modulo 6 on one rank. */
+struct vshape_block {
+    uint32_t slot[4];
+};
+
+typedef struct vshape_block vshape_block_fn(uint32_t rank_count, uint32_t rank);
+
+/* Repeats the block, then draws passes of the beginning and the end together as far as memory
+ * allows: no rank holds more than the repeated block does. */
+enum status vshape_list(struct arena *arena, const struct schedule_request *request,
+                        vshape_block_fn *block, struct schedule_list *lists, struct error *reterr);
+
+#endif

@@ -1,0 +1,40 @@
+/* V-Half: half of 1F1B's activations. */
+#include "sim/schedule/vshape.h"
+
+static struct vshape_block block(uint32_t p, uint32_t rank)
+{
+    uint32_t const pause = p % 2 == 0 ? 3 : 0;
+    return (struct vshape_block){
+        {2 * rank, 3 * p - rank - 2, 3 * p + pause + 2 * rank - 1, 6 * p + pause - rank - 2}};
+}
+
+static enum status list_all(struct arena *arena, const struct schedule_request *request,
+                            struct schedule_list *lists, struct error *reterr)
+{
+    return vshape_list(arena, request, block, lists, reterr);
+}
+
+static struct schedule_formula formula(const struct schedule_request *request)
+{
+    (void)request;
+    return (struct schedule_formula){SCHEDULE_NO_FORMULA, 0, false, "about half of 1F1B's"};
+}
+
+static struct schedule_peak peak(const struct schedule_request *request, uint32_t rank)
+{
+    (void)rank;
+    uint32_t const most = (request->rank_count + 2) / 2 * 2, all = 2 * request->microbatch_count;
+    return (struct schedule_peak){most < all ? most : all, 0};
+}
+
+const struct schedule_form schedule_form_v_half = {
+    .name = "v-half",
+    .help = "two stages a rank in a V, half of 1F1B's activations",
+    .source = "Qi et al., Pipeline Parallelism with Controllable Memory (arXiv 2405.15362)",
+    .chunks = 2,
+    .copies = 1,
+    .from_both_ends = true,
+    .list_all = list_all,
+    .formula = formula,
+    .peak = peak,
+};

@@ -1,0 +1,41 @@
+/* V-Min: a third of 1F1B's activations; dear where F, I and W differ. */
+#include "sim/schedule/vshape.h"
+
+static struct vshape_block block(uint32_t p, uint32_t rank)
+{
+    uint32_t const pause = p % 3 == 0 ? 2 : 0;
+    return (struct vshape_block){
+        {rank, 2 * p - rank - 1, 2 * p + pause + rank, 4 * p + pause - rank - 1}};
+}
+
+static enum status list_all(struct arena *arena, const struct schedule_request *request,
+                            struct schedule_list *lists, struct error *reterr)
+{
+    return vshape_list(arena, request, block, lists, reterr);
+}
+
+static struct schedule_formula formula(const struct schedule_request *request)
+{
+    (void)request;
+    return (struct schedule_formula){SCHEDULE_NO_FORMULA, 0, false,
+                                     "about 2/3 of 1F1B's, if F = I = W"};
+}
+
+static struct schedule_peak peak(const struct schedule_request *request, uint32_t rank)
+{
+    (void)rank;
+    uint32_t const most = (request->rank_count + 4) / 3 * 2, all = 2 * request->microbatch_count;
+    return (struct schedule_peak){most < all ? most : all, 0};
+}
+
+const struct schedule_form schedule_form_v_min = {
+    .name = "v-min",
+    .help = "two stages a rank in a V, a third of 1F1B's activations",
+    .source = "Qi et al., Pipeline Parallelism with Controllable Memory (arXiv 2405.15362)",
+    .chunks = 2,
+    .copies = 1,
+    .from_both_ends = true,
+    .list_all = list_all,
+    .formula = formula,
+    .peak = peak,
+};

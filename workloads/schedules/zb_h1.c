@@ -1,0 +1,49 @@
+/*
+ * ZB-H1: 1F1B whose backward passes are split; the n-th weight gradient waits until rank r has done
+ * r further input gradients, so that input gradients go back at once and the weights fill the end.
+ */
+#include "sim/schedule/schedule.h"
+
+static uint32_t in_flight(const struct schedule_request *request, uint32_t rank)
+{
+    uint32_t const most = request->rank_count - rank;
+    return most < request->microbatch_count ? most : request->microbatch_count;
+}
+
+static void list(const struct schedule_request *request, uint32_t rank, struct schedule_list *list)
+{
+    uint32_t const ahead = in_flight(request, rank) - 1, m = request->microbatch_count;
+    for (uint32_t b = 0; b < ahead; b++) schedule_add(list, SCHEDULE_FORWARD, rank, b);
+    for (uint32_t b = 0; b < m + rank; b++) {
+        if (b < m) schedule_add(list, SCHEDULE_FORWARD, rank, b + ahead);
+        if (b < m) schedule_add(list, SCHEDULE_INPUT, rank, b);
+        if (b >= rank) schedule_add(list, SCHEDULE_WEIGHT, rank, b - rank);
+    }
+}
+
+static struct schedule_formula formula(const struct schedule_request *request)
+{
+    const struct schedule_times *t = &request->times;
+    int64_t const p = request->rank_count;
+    bool const exact = t->weight <= t->forward && request->microbatch_count >= request->rank_count;
+    return (struct schedule_formula){
+        SCHEDULE_PER_RANK, (p - 1) * (t->forward + t->input - t->weight), exact, "(p-1)(F+I-W)"};
+}
+
+static struct schedule_peak peak(const struct schedule_request *request, uint32_t rank)
+{
+    uint32_t const m = request->microbatch_count, whole = in_flight(request, rank);
+    uint32_t const kept = m - whole < rank ? m - whole : rank;
+    return (struct schedule_peak){whole, kept};
+}
+
+const struct schedule_form schedule_form_zb_h1 = {
+    .name = "zb-h1",
+    .help = "1F1B with weight gradients put off to fill the end; no more memory than 1F1B",
+    .source = "Qi et al., Zero Bubble Pipeline Parallelism (arXiv 2401.10241)",
+    .chunks = 1,
+    .copies = 1,
+    .list = list,
+    .formula = formula,
+    .peak = peak,
+};

@@ -1,0 +1,53 @@
+/*
+ * ZB-H2: begins with so many forward passes that the first input gradient is there when they end,
+ * and puts weight gradients off twice as long as ZB-H1. No rank idles between its first and its
+ * last pass; the ranks begin and end one after the other.
+ */
+#include "sim/schedule/schedule.h"
+
+static uint32_t in_flight(const struct schedule_request *request, uint32_t rank)
+{
+    uint32_t const most = 2 * (request->rank_count - 1 - rank) + 1;
+    return most < request->microbatch_count ? most : request->microbatch_count;
+}
+
+static void list(const struct schedule_request *request, uint32_t rank, struct schedule_list *list)
+{
+    uint32_t const ahead = in_flight(request, rank) - 1, m = request->microbatch_count;
+    uint32_t const late = 2 * rank;
+    for (uint32_t b = 0; b < ahead; b++) schedule_add(list, SCHEDULE_FORWARD, rank, b);
+    for (uint32_t b = 0; b < m + late; b++) {
+        if (b < m) schedule_add(list, SCHEDULE_FORWARD, rank, b + ahead);
+        if (b < m) schedule_add(list, SCHEDULE_INPUT, rank, b);
+        if (b >= late) schedule_add(list, SCHEDULE_WEIGHT, rank, b - late);
+    }
+}
+
+static struct schedule_formula formula(const struct schedule_request *request)
+{
+    const struct schedule_times *t = &request->times;
+    int64_t const p = request->rank_count;
+    bool const exact = t->weight <= t->forward && 2 * t->weight <= t->forward + t->input &&
+                       request->microbatch_count >= 2 * request->rank_count - 1;
+    return (struct schedule_formula){SCHEDULE_PER_RANK,
+                                     (p - 1) * (t->forward + t->input - 2 * t->weight), exact,
+                                     "(p-1)(F+I-2W)"};
+}
+
+static struct schedule_peak peak(const struct schedule_request *request, uint32_t rank)
+{
+    uint32_t const m = request->microbatch_count, whole = in_flight(request, rank);
+    uint32_t const kept = m - whole < 2 * rank ? m - whole : 2 * rank;
+    return (struct schedule_peak){whole, kept};
+}
+
+const struct schedule_form schedule_form_zb_h2 = {
+    .name = "zb-h2",
+    .help = "no rank idles once it has begun, if F = I = W; about twice the memory of 1F1B",
+    .source = "Qi et al., Zero Bubble Pipeline Parallelism (arXiv 2401.10241)",
+    .chunks = 1,
+    .copies = 1,
+    .list = list,
+    .formula = formula,
+    .peak = peak,
+};

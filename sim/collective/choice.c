@@ -309,21 +309,21 @@ static void name_add(struct plan_algorithms *names, const char *prefix, const ch
     memcpy(names->name[names->count++], text, sizeof text);
 }
 
-/* All names that mean something for a kind, wherever it runs. */
-static struct plan_algorithms names_of(const struct plan_request *request)
+struct plan_algorithms plan_algorithm_names(enum collective_kind asked)
 {
     struct plan_algorithms all = {.count = 0};
     name_add(&all, "", "auto");
-    name_add(&all, "", "hierarchical");
-    if (request->kind == COLLECTIVE_BROADCAST || request->kind == COLLECTIVE_REDUCE)
+    bool const levels = !collective_is_rooted(asked) && asked != COLLECTIVE_PERMUTE;
+    if (levels) name_add(&all, "", "hierarchical");
+    if (asked == COLLECTIVE_BROADCAST || asked == COLLECTIVE_REDUCE)
         name_add(&all, "", "scatter-gather");
     for (uint32_t i = 0; i < primitive_count; i++) {
         enum collective_kind const kind = primitive_table[i]->kind;
-        bool const part = request->kind == COLLECTIVE_ALL_REDUCE &&
+        bool const part = asked == COLLECTIVE_ALL_REDUCE &&
                           (kind == COLLECTIVE_REDUCE_SCATTER || kind == COLLECTIVE_ALL_GATHER);
-        if (kind != request->kind && !part) continue;
+        if (kind != asked && !part) continue;
         name_add(&all, "", primitive_table[i]->algorithm);
-        if (primitive_table[i]->routed && !collective_is_rooted(request->kind))
+        if (primitive_table[i]->routed && levels)
             name_add(&all, flat_prefix, primitive_table[i]->algorithm);
     }
     return all;
@@ -331,7 +331,7 @@ static struct plan_algorithms names_of(const struct plan_request *request)
 
 struct plan_algorithms plan_algorithms(const struct plan_request *request)
 {
-    struct plan_algorithms const all = names_of(request);
+    struct plan_algorithms const all = plan_algorithm_names(request->kind);
     struct plan_algorithms names = {.count = 0};
     for (uint32_t i = 0; i < all.count; i++)
         if (is_possible(request, all.name[i])) name_add(&names, "", all.name[i]);
@@ -365,7 +365,7 @@ enum status choice_make(const struct plan_request *request, const char *where,
     if (known && chooser.reason[0] != '\0')
         return error_set(reterr, STATUS_UNSUPPORTED, where, "%s; these can run here: %s",
                          chooser.reason, list);
-    struct plan_algorithms const all = names_of(request);
+    struct plan_algorithms const all = plan_algorithm_names(request->kind);
     const char *nearest[PLAN_ALGORITHMS_MAX + 1] = {NULL};
     for (uint32_t i = 0; i < all.count; i++) nearest[i] = all.name[i];
     return error_set(reterr, STATUS_NOT_FOUND, where,

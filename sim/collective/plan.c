@@ -13,8 +13,6 @@
 
 enum { PIECES_MAX = 65536 };
 
-static const uint64_t size_bytes_max = UINT64_C(1) << 56;
-
 static enum status request_check(const struct plan_request *request, const char *where,
                                  struct error *reterr)
 {
@@ -24,10 +22,10 @@ static enum status request_check(const struct plan_request *request, const char 
         SIM_ASSERT(group->dimension[d].size >= 2 && group->dimension[d].stride >= 1);
         SIM_ASSERT(group->dimension[d].stride <= UINT16_MAX);
     }
-    if (request->size_bytes == 0 || request->size_bytes > size_bytes_max)
+    if (request->size_bytes == 0 || request->size_bytes > plan_size_bytes_max)
         return error_set(reterr, STATUS_INVALID, where, "%llu bytes are not between 1 and %llu",
                          (unsigned long long)request->size_bytes,
-                         (unsigned long long)size_bytes_max);
+                         (unsigned long long)plan_size_bytes_max);
     if (collective_is_rooted(request->kind) && request->root >= group_rank_count(group))
         return error_set(reterr, STATUS_INVALID, where, "root %u is not one of the %llu ranks",
                          request->root, (unsigned long long)group_rank_count(group));

@@ -36,6 +36,9 @@ enum {
     PLAN_ALGORITHM_SIZE = 32,
 };
 
+/* Of an array: times of it stay far below the end of time on any link. */
+static const uint64_t plan_size_bytes_max = UINT64_C(1) << 56;
+
 /* Consecutive links of one port on the way to the receiver. */
 struct plan_leg {
     uint8_t port;  /* machine_port(axis, backward) */
@@ -181,6 +184,9 @@ struct plan_algorithms {
 /* Those that can run a request's kind on its group; "auto" is the first. Where the group has
  * several levels, "A+B" can be asked for too: a name a level, the innermost first. */
 struct plan_algorithms plan_algorithms(const struct plan_request *request);
+
+/* All that mean something for a kind on some group, besides "A+B". */
+struct plan_algorithms plan_algorithm_names(enum collective_kind kind);
 
 /* An algorithm that cannot run on this group is refused with the reason; `where` is its place. */
 enum status plan_build(struct arena *arena, const struct plan_request *request, const char *where,

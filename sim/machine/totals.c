@@ -78,6 +78,15 @@ static uint64_t grid_bisection(const struct machine *machine)
     return least * machine->chip.ici_bytes_per_s;
 }
 
+/* Links of a chip along an axis of the grid, of those that have the most: on an open axis of two
+ * nobody has a neighbour on both sides. */
+static uint64_t links_along(const struct machine *machine, uint32_t axis)
+{
+    bool const around = machine->wrap[axis] || machine_twists(machine, axis);
+    if (machine->shape[axis] < 2) return 0;
+    return machine->shape[axis] == 2 && !around ? 1 : 2;
+}
+
 void totals_of_machine(const struct machine *machine, struct machine_totals *ret_totals)
 {
     const struct chip_network *network = &machine->chip.network;
@@ -93,7 +102,7 @@ void totals_of_machine(const struct machine *machine, struct machine_totals *ret
     } else {
         for (uint32_t axis = 0; axis < machine->grid_axis_count; axis++)
             totals.chip_egress_bytes_per_s +=
-                machine->shape[axis] > 1 ? 2 * machine->chip.ici_bytes_per_s : 0;
+                links_along(machine, axis) * machine->chip.ici_bytes_per_s;
         totals.unit_egress_bytes_per_s = network->nic_bytes_per_s;
     }
     for (uint32_t level = 0; level < machine->level_count; level++)

@@ -5,6 +5,7 @@
 
 #include "sim/base/name.h"
 #include "sim/base/units.h"
+#include "sim/collective/plan.h"
 
 static const struct {
     const char *name;
@@ -15,8 +16,6 @@ static const struct {
     OPERATION_TABLE(X)
 #undef X
 };
-
-static const uint64_t bytes_most = UINT64_C(1) << 63;
 
 const char *operation_name(enum operation operation)
 {
@@ -77,10 +76,12 @@ enum status operation_array_bytes(enum operation operation, uint64_t ranks, uint
 {
     bool const each = operation == OPERATION_ALL_TO_ALL || operation_is_copy(operation);
     uint64_t const copies = each ? ranks : 1;
-    if (size_bytes > bytes_most / copies)
+    if (size_bytes > plan_size_bytes_max / copies)
         return error_set(reterr, STATUS_LIMIT, where,
-                         "%llu bytes of each of %llu ranks are an array of more than 2^63 bytes",
-                         (unsigned long long)size_bytes, (unsigned long long)copies);
+                         "%llu bytes of each of %llu ranks are an array of more than 2^56 bytes, "
+                         "the largest that is played; the greatest size is %lluT",
+                         (unsigned long long)size_bytes, (unsigned long long)ranks,
+                         (unsigned long long)(plan_size_bytes_max / copies >> 40));
     *ret_bytes = size_bytes * copies;
     return STATUS_OK;
 }

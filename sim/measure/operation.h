@@ -54,7 +54,7 @@ bool operation_is_rooted(enum operation operation);
 enum status operation_find(const char *name, const char *where, enum operation *ret_operation,
                            struct error *reterr);
 
-/* V for a size; refused where it passes 2^63. */
+/* V for a size; refused where it passes plan_size_bytes_max. */
 enum status operation_array_bytes(enum operation operation, uint64_t ranks, uint64_t size_bytes,
                                   const char *where, uint64_t *ret_bytes, struct error *reterr);
 

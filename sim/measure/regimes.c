@@ -23,10 +23,9 @@ struct study {
     struct error *reterr;
 };
 
-/* The size that the peak is taken at: so large that latency is nothing beside it. */
-static uint64_t peak_bytes(const struct regimes_plan *plan)
+uint64_t regimes_peak_bytes(const struct sizes *sizes)
 {
-    uint64_t const end_bytes = plan->sizes.end_bytes;
+    uint64_t const end_bytes = sizes->end_bytes;
     if (end_bytes >= peak_bytes_enough) return end_bytes;
     return 16 * end_bytes > peak_bytes_least ? 16 * end_bytes : peak_bytes_least;
 }
@@ -196,7 +195,7 @@ static enum status size_find(struct study *study, uint64_t among, double wanted_
         if (bracket.high_surplus >= 0) break;
         bracket.low = bracket.high;
         bracket.low_surplus = bracket.high_surplus;
-        if (bracket.high > peak_bytes(study->plan)) {
+        if (bracket.high > regimes_peak_bytes(&study->plan->sizes)) {
             *ret_bytes = 0;
             return STATUS_OK;
         }
@@ -224,7 +223,7 @@ static enum status size_find(struct study *study, uint64_t among, double wanted_
 /* Floor, peak, and the sizes that have half of the peak and 95 %. */
 static enum status landmarks_find(struct study *study, uint64_t among, struct regimes_curve *curve)
 {
-    uint64_t const largest = peak_bytes(study->plan);
+    uint64_t const largest = regimes_peak_bytes(&study->plan->sizes);
     uint8_t winner = 0;
     int64_t time_ps = 0;
     STATUS_TRY(fastest(study, among, 1, &winner, &curve->floor_ps));

@@ -84,6 +84,9 @@ struct regimes {
     uint64_t run_count;
 };
 
+/* The size that the peak is taken at: so large that latency is nothing beside it. */
+uint64_t regimes_peak_bytes(const struct sizes *sizes);
+
 /* STATUS_INTERRUPTED leaves the groups that are finished in `ret_regimes`. */
 enum status regimes_run(struct arena *arena, const struct regimes_plan *plan,
                         struct regimes *ret_regimes, struct error *reterr);

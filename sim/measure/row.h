@@ -82,13 +82,13 @@ struct row_run {
     struct trace_link link[TRACE_PORTS_MAX];
 };
 
-/* The request of a plan for a size, without algorithm and protocol; refused: an array beyond 2^63
- * bytes. */
+/* The request of a plan for a size, without algorithm and protocol; refused: an array beyond
+ * plan_size_bytes_max. */
 enum status row_request(const struct row_question *question, uint64_t size_bytes, const char *where,
                         struct plan_request *ret_request, struct error *reterr);
 
 /* What is played for a size: `algorithm` NULL or "auto" is chosen by cost, unless the tuner knows
- * better. Refused: an array beyond 2^63 bytes, what cannot run on the group. */
+ * better. Refused: an array beyond plan_size_bytes_max, what cannot run on the group. */
 enum status row_choose(struct arena *arena, const struct row_question *question,
                        uint64_t size_bytes, const char *algorithm, const char *where,
                        const struct row_choice **ret_choice, struct error *reterr);

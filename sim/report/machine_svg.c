@@ -176,6 +176,14 @@ static void say_tier(struct drawing *drawing, uint32_t level, uint32_t index)
             quantity_text_rate(rate, (double)tier->reduce_flop_per_s, "FLOP/s"));
 }
 
+/* Whether each unit of a tier lies in one slice. The slice is the fastest part of a unit's number,
+ * so slice by slice they are counted by what is left of it. */
+static bool lies_in_slice(const struct machine *machine, const struct level *level, uint32_t tier)
+{
+    return machine->chip.kind == CHIP_TPU && machine->axis_count > machine->grid_axis_count &&
+           level->tier[tier].box[machine->axis_count - 1] == 1;
+}
+
 /* One storey of units as boxes, wired to the storey above. */
 static void draw_tier(struct drawing *drawing, uint32_t level_index, uint32_t tier,
                       const struct row *above, struct row *ret_row)
@@ -184,10 +192,15 @@ static void draw_tier(struct drawing *drawing, uint32_t level_index, uint32_t ti
     const struct level *level = &machine->level[level_index];
     uint32_t const units = level_unit_count(machine, level, (int32_t)tier);
     struct row row = {.count = 0};
+    bool const in_slice = lies_in_slice(machine, level, tier);
+    uint32_t const slices = in_slice ? machine->shape[machine->axis_count - 1] : 1;
     if (tier == 0 && units > UNITS_SHOWN)
         row_of_chips(machine, level, &row);
     else
         row_choose(&row, units, UNITS_SHOWN);
+    /* Those of a slice beside each other. */
+    for (uint32_t i = 0; units <= UNITS_SHOWN && i < units; i++)
+        row.unit[i] = i % (units / slices) * slices + i / (units / slices);
     int32_t const pitch = row_pitch(&row);
     int32_t const width = pitch - 14 > 220 ? 220 : pitch - 14;
     say_tier(drawing, level_index, tier);
@@ -197,7 +210,10 @@ static void draw_tier(struct drawing *drawing, uint32_t level_index, uint32_t ti
         row.middle[i] = (struct point){corner.x + width / 2, drawing->y + BOX_HEIGHT / 2};
         add_box(drawing, corner, width, BOX_HEIGHT, "switch");
         say(drawing, (struct point){row.middle[i].x, drawing->y + 17}, "mid", "%s %u",
-            level->tier[tier].name, row.unit[i]);
+            level->tier[tier].name, row.unit[i] / slices);
+        if (in_slice)
+            say(drawing, (struct point){row.middle[i].x, drawing->y + 32}, "tiny-mid",
+                "of slice %u", row.unit[i] % slices);
         if (level->tier[tier].switch_ports != 0 && level->tier[tier].switch_count > 1)
             say(drawing, (struct point){row.middle[i].x, drawing->y + 32}, "tiny-mid",
                 "%u switches", level->tier[tier].switch_count);

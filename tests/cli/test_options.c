@@ -61,6 +61,8 @@ static void what_is_wrong_is_said(void **state)
         {{"-j"}, 1, "unknown option -j"},
         {{"--jsno=x"}, 1, "unknown option --jsno; the nearest known one is --json"},
         {{"--json"}, 1, "--json needs a value: --json FILE"},
+        {{"--json", ""}, 2, "--json is given nothing: --json FILE"},
+        {{"--json="}, 1, "--json is given nothing: --json FILE"},
         {{"--full=1"}, 1, "--full takes no value"},
         {{"--full", "--full"}, 2, "--full is given twice"},
         {{"--json", "a", "--json", "b"}, 4, "--json is given twice"},

@@ -3,6 +3,7 @@
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <stdio.h>
 #include <string.h>
 
 #include <cmocka.h>
@@ -104,11 +105,48 @@ static void levels_are_a_line_a_tier(void **state)
     text_free(&grid);
 }
 
+/* On an open axis of two no chip has a neighbour on both sides. */
+static void chips_have_the_links_that_are_wired(void **state)
+{
+    (void)state;
+    static const char *const rows[][2] = {
+        {"tpu-v5p:2x2x1", "chip      180 GB/s"}, {"tpu-v5p:2x2x2", "chip      270 GB/s"},
+        {"tpu-v5p:2x2x4", "chip      360 GB/s"}, {"tpu-v5p:4x4x4", "chip      540 GB/s"},
+        {"tpu-v5e:2x4", "chip      135 GB/s"},   {"tpu-v5e:8x16", "chip      180 GB/s"},
+    };
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        struct text text = {0};
+        with_machine(rows[i][0], show_totals, &text);
+        assert_non_null(strstr(text.bytes, rows[i][1]));
+        text_free(&text);
+    }
+}
+
 static uint32_t occurrences(const char *text, const char *of)
 {
     uint32_t count = 0;
     for (const char *at = text; (at = strstr(at, of)) != NULL; at += strlen(of)) count++;
     return count;
+}
+
+/* Hosts are counted slice by slice, and those of a slice stand beside each other. */
+static void hosts_say_whose_they_are(void **state)
+{
+    (void)state;
+    struct text text = {0};
+    with_machine("tpu-v5e:4x4,slices=3", machine_svg, &text);
+    const char *at = text.bytes;
+    for (uint32_t i = 0; i < 6; i++) {
+        char host[32], slice[32];
+        (void)snprintf(host, sizeof host, ">host %u<", i % 2);
+        (void)snprintf(slice, sizeof slice, ">of slice %u<", i / 2);
+        at = strstr(at, host);
+        assert_non_null(at);
+        at = strstr(at, slice);
+        assert_non_null(at);
+    }
+    assert_int_equal(occurrences(text.bytes, ">of slice "), 6);
+    text_free(&text);
 }
 
 /* Whole, without references to others, small whatever the machine's size, and with what it says. */
@@ -144,8 +182,12 @@ static void a_drawing_is_one_small_file(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(every_slice_of_v5e_is_a_line), cmocka_unit_test(names_of_v5p_count_cores),
-        cmocka_unit_test(names_of_gpus_are_nodes),      cmocka_unit_test(levels_are_a_line_a_tier),
+        cmocka_unit_test(every_slice_of_v5e_is_a_line),
+        cmocka_unit_test(names_of_v5p_count_cores),
+        cmocka_unit_test(names_of_gpus_are_nodes),
+        cmocka_unit_test(levels_are_a_line_a_tier),
+        cmocka_unit_test(chips_have_the_links_that_are_wired),
+        cmocka_unit_test(hosts_say_whose_they_are),
         cmocka_unit_test(a_drawing_is_one_small_file),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -55,6 +55,23 @@ static enum status work(void *owner, struct shell *shell, struct error *reterr)
     return regimes_run(map->arena, &map->plan, &map->regimes, reterr);
 }
 
+/* The greatest size, and that of the peak, are those of arrays that can be played. */
+static enum status end_check(const struct question *question, const struct sizes *sizes,
+                             struct error *reterr)
+{
+    uint64_t const ranks = group_rank_count(&question->row.group);
+    struct error ignored;
+    uint64_t unused = 0;
+    STATUS_TRY(operation_array_bytes(question->row.operation, ranks, sizes->end_bytes, "-e",
+                                     &unused, reterr));
+    if (operation_array_bytes(question->row.operation, ranks, regimes_peak_bytes(sizes), "-e",
+                              &unused, &ignored) == STATUS_OK)
+        return STATUS_OK;
+    return error_set(reterr, STATUS_LIMIT, "-e",
+                     "a map also plays 16 times the greatest size, which would be an array of more "
+                     "than 2^56 bytes");
+}
+
 static enum status plan_read(struct map *map, struct error *reterr)
 {
     const struct options *options = map->options;
@@ -70,6 +87,7 @@ static enum status plan_read(struct map *map, struct error *reterr)
                          operation_name(question->row.operation));
     STATUS_TRY(sizes_read(begin == NULL ? "1K" : begin, end == NULL ? "1G" : end,
                           factor == NULL ? "4" : factor, NULL, &map->plan.sizes, reterr));
+    STATUS_TRY(end_check(question, &map->plan.sizes, reterr));
     map->plan.question = question->row;
     map->plan.algorithms = question->algorithm_count > 0 ? question->algorithm : NULL;
     map->plan.algorithm_count = question->algorithm_count;

@@ -177,6 +177,9 @@ static enum status concurrent_read(const struct options *options, struct collect
                 STATUS_TRY(member_add(study, &study->member[0], reterr));
             continue;
         }
+        if (copy[strspn(copy, " ")] == '\0')
+            return error_set(reterr, STATUS_INVALID, "--concurrent",
+                             "names nothing; a number, or OP@AXES[:SIZE] with blanks between");
         char *next = NULL;
         for (char *at = copy + strspn(copy, " "); *at != '\0'; at = next + strspn(next, " ")) {
             next = at + strcspn(at, " ");
@@ -185,6 +188,20 @@ static enum status concurrent_read(const struct options *options, struct collect
         }
     }
     return STATUS_OK;
+}
+
+/* Only what is chosen has runners-up. */
+static enum status runners_check(const struct collective_study *study, struct error *reterr)
+{
+    const struct question *asked = &study->asked;
+    bool chooses = false;
+    for (uint32_t i = 0; i < asked->algorithm_count; i++)
+        chooses = chooses || strcmp(asked->algorithm[i], "auto") == 0;
+    if (!study->plays_runners || (chooses && asked->row.script == NULL)) return STATUS_OK;
+    return error_set(reterr, STATUS_INVALID, "--runners-up",
+                     "plays what auto does not take, and %s; leave one of them out",
+                     asked->row.script != NULL ? "--xml gives the algorithm"
+                                               : "--algorithm names what to take");
 }
 
 enum status collective_read(const struct options *options, struct collective_study *study,
@@ -204,6 +221,7 @@ enum status collective_read(const struct options *options, struct collective_stu
     STATUS_TRY(shift_read(options, &asked->row, reterr));
     if (asked->algorithm_count == 0) asked->algorithm[asked->algorithm_count++] = unasked;
     study->plays_runners = options_has(options, "--runners-up");
+    STATUS_TRY(runners_check(study, reterr));
     study->checks = options_has(options, "--check");
     study->member[0].question = asked->row;
     study->member_count = 1;

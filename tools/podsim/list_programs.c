@@ -8,13 +8,31 @@
 #include "sim/base/name.h"
 #include "sim/base/quantity.h"
 #include "sim/base/text.h"
-#include "sim/collective/collective.h"
+#include "sim/collective/plan.h"
+#include "sim/measure/operation.h"
 #include "sim/workload/model.h"
 #include "sim/workload/model_read.h"
 #include "tools/podsim/list_text.h"
 #include "tools/podsim/scenarios.h"
 
-enum { NAMES_MAX = 256, HELP_COLUMN = 40 };
+enum { NAMES_MAX = 256, HELP_COLUMN = 40, NAMES_COLUMN = 18, NAMES_WIDTH = 90 };
+
+/* What --algorithm takes for an operation. */
+static void list_names(enum operation operation, struct text *text)
+{
+    struct plan_algorithms const names = plan_algorithm_names(operation_kind(operation));
+    uint32_t column = NAMES_WIDTH;
+    text_add(text, "  %s", operation_name(operation));
+    for (uint32_t i = 0; i < names.count; i++) {
+        uint32_t const width = (uint32_t)strlen(names.name[i]) + 2;
+        bool const breaks = column + width > NAMES_WIDTH;
+        if (breaks && i > 0) text_add(text, ",\n");
+        if (breaks) text_pad(text, NAMES_COLUMN);
+        text_add(text, "%s%s", breaks ? "" : ", ", names.name[i]);
+        column = breaks ? NAMES_COLUMN + width : column + width;
+    }
+    text_add(text, "\n");
+}
 
 enum status list_collectives(struct arena *arena, struct text *text, struct error *reterr)
 {
@@ -25,12 +43,16 @@ enum status list_collectives(struct arena *arena, struct text *text, struct erro
         text_pad(text, 30);
         text_add(text, "%s\n", primitive_table[i]->help);
     }
+    text_add(text, "\nAllReduce, several axes at once and routes over several links are composed\n"
+                   "of these. A scenario chooses by \"algorithm\" in its run, a collective by\n"
+                   "--algorithm, with one of these names; which of them a group can run, `podsim\n"
+                   "collective` says where it refuses another:\n\n");
+    for (uint32_t i = 0; i < OPERATION_COUNT; i++)
+        if (!operation_is_copy((enum operation)i)) list_names((enum operation)i, text);
     text_add(text,
-             "\nAllReduce, several axes at once and routes over several links are composed\n"
-             "of these. A scenario chooses by \"algorithm\" in its run, a collective by\n"
-             "--algorithm: auto, or a family's name (`podsim list collectives NAME` gives it);\n"
-             "over several axes hierarchical, or flat-NAME for all ranks at once; on two\n"
-             "levels A+B, the inner one first.\n");
+             "\nhierarchical is for groups on several levels, a node's GPUs and the nodes; there\n"
+             "A+B names one a level, the inner first: ring+tree, auto+direct. flat-NAME goes over\n"
+             "all ranks of several axes at once. auto takes what is estimated to be fastest.\n");
     return STATUS_OK;
 }
 

@@ -112,11 +112,14 @@ static int command_start(const struct command *command, uint32_t count,
     }
     enum status status = options_read(&options, command->options, count, arguments, &error);
     if (status == STATUS_OK && (options.operand_count < command->operands_min ||
-                                options.operand_count > command->operands_max))
-        status = error_set(&error, STATUS_INVALID, "", "%s than expected; usage: %s",
-                           options.operand_count < command->operands_min ? "less is given"
-                                                                         : "more is given",
-                           command->usage);
+                                options.operand_count > command->operands_max)) {
+        /* Usages have several lines, and messages have one. */
+        (void)fprintf(stderr, "podsim: %s: %s than expected; usage: %s\n", command->name,
+                      options.operand_count < command->operands_min ? "less is given"
+                                                                    : "more is given",
+                      command->usage);
+        return EXIT_WRONG;
+    }
     if (status != STATUS_OK) {
         (void)fprintf(stderr, "podsim: %s: %s\n", command->name, error.message);
         return EXIT_WRONG;

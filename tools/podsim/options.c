@@ -46,6 +46,9 @@ static enum status option_read(struct options *options, uint32_t count,
         value = arguments[1];
         *used += 1;
     }
+    if (option->value != NULL && value[0] == '\0')
+        return error_set(reterr, STATUS_INVALID, "", "%s is given nothing: %s %s", option->name,
+                         option->name, option->value);
     if (!option->repeats && options_has(options, option->name))
         return error_set(reterr, STATUS_INVALID, "", "%s is given twice", option->name);
     if (options->given_count == OPTIONS_GIVEN_MAX)

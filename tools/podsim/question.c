@@ -113,7 +113,10 @@ static enum status protocol_read(const struct options *options, struct question 
     return STATUS_OK;
 }
 
-/* A whole file of at most so many bytes. */
+/* What some editors begin UTF-8 with. */
+static const char byte_order_mark[] = "\xef\xbb\xbf";
+
+/* A whole file of at most so many bytes, without the mark. */
 static enum status file_load(struct arena *arena, const char *path, uint64_t bytes_max,
                              char **ret_text, uint64_t *ret_bytes, struct error *reterr)
 {
@@ -129,8 +132,11 @@ static enum status file_load(struct arena *arena, const char *path, uint64_t byt
     if (size > bytes_max)
         return error_set(reterr, STATUS_LIMIT, path, "has more than %llu bytes",
                          (unsigned long long)bytes_max);
-    *ret_text = memory;
-    *ret_bytes = size;
+    bool const is_marked = size >= sizeof byte_order_mark - 1 &&
+                           memcmp(memory, byte_order_mark, sizeof byte_order_mark - 1) == 0;
+    size_t const skipped = is_marked ? sizeof byte_order_mark - 1 : 0;
+    *ret_text = (char *)memory + skipped;
+    *ret_bytes = size - skipped;
     return STATUS_OK;
 }
 

@@ -1,15 +1,9 @@
 /* Plans played out with clocks: closed forms met to the picosecond, bounds reached and kept. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdlib.h>
 
-#include <cmocka.h>
-
-#include "sim/base/arena.h"
 #include "sim/base/units.h"
 #include "tests/catalogue/clocks.h"
+#include "tests/support/case.h"
 
 static const uint64_t bytes_per_s = UINT64_C(90000000000);
 static const int64_t hop_ps = TIME_PS_PER_US;
@@ -39,13 +33,11 @@ static int64_t port_bound_ps(const struct plan *plan)
 static struct times times_of(const struct group *group, enum collective_kind kind,
                              const char *algorithm, uint64_t size_bytes)
 {
-    struct error error = {0};
     struct plan plan;
     struct plan_request const request = {
         .kind = kind, .algorithm = algorithm, .group = *group, .size_bytes = size_bytes};
     struct arena *arena = arena_create(0);
-    if (plan_build(arena, &request, "/test", &plan, &error) != STATUS_OK)
-        fail_msg("%s", error.message);
+    case_ok(plan_build(arena, &request, "/test", &plan, &case_error));
     struct times const times = {clocks_play_ps(&plan, bytes_per_s, hop_ps),
                                 plan_closed_form_ps(&plan, bytes_per_s, hop_ps),
                                 port_bound_ps(&plan)};

@@ -1,15 +1,9 @@
 /* Collectives: every primitive and every plan proved on sets, and canaries that must be refused. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <string.h>
 
-#include <cmocka.h>
-
-#include "sim/base/arena.h"
 #include "sim/collective/collective.h"
 #include "sim/collective/plan.h"
+#include "tests/support/case.h"
 #include "tests/support/thin.h"
 
 enum { RANKS_MAX = 64 };

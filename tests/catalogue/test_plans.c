@@ -1,15 +1,7 @@
 /* Plans: shares, chunks and routes as promised; what cannot run is refused; broken plans too. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <string.h>
 
-#include <cmocka.h>
-
-#include "sim/base/arena.h"
-#include "sim/collective/plan.h"
-#include "sim/machine/machine.h"
+#include "tests/support/case.h"
 
 static const struct group ring16 = {{{0, 16, 1, true, false, "x"}}, 1};
 static const struct group line8 = {{{1, 8, 1, false, false, "y"}}, 1};
@@ -17,72 +9,49 @@ static const struct group torus448 = {
     {{0, 4, 1, true, false, "x"}, {1, 4, 1, true, false, "y"}, {2, 8, 1, true, false, "z"}}, 3};
 static const struct group torus34 = {{{0, 3, 1, true, false, "x"}, {1, 4, 1, true, false, "y"}}, 2};
 
-static int setup(void **state)
+static void is_refused(struct plan_request request, enum status status, const char *reason)
 {
-    *state = arena_create(0);
-    return *state == NULL;
-}
-
-static int teardown(void **state)
-{
-    arena_destroy(*state);
-    return 0;
-}
-
-static struct plan built(void **state, struct plan_request request)
-{
-    struct plan plan;
-    struct error error = {0};
-    if (plan_build(*state, &request, "/test", &plan, &error) != STATUS_OK)
-        fail_msg("%s: %s", error.where, error.message);
-    return plan;
-}
-
-static void is_refused(void **state, struct plan_request request, enum status status,
-                       const char *reason)
-{
+    static const char where[] = "/collective/algorithm";
     struct plan plan = {.item_count = 77};
-    struct error error = {0};
-    assert_int_equal(plan_build(*state, &request, "/collective/algorithm", &plan, &error), status);
-    assert_string_equal(error.where, "/collective/algorithm");
-    if (strstr(error.message, reason) == NULL) print_error("%s\n", error.message);
-    assert_non_null(strstr(error.message, reason));
+    case_refused(plan_build(case_arena, &request, where, &plan, &case_error), status, where,
+                 reason);
     assert_int_equal(plan.item_count, 77);
 }
 
 static void what_cannot_run_is_refused_with_the_reason(void **state)
 {
+    (void)state;
     struct plan_request request = {
         .kind = COLLECTIVE_ALL_GATHER, .algorithm = "rnig", .group = ring16, .size_bytes = 1000};
-    is_refused(state, request, STATUS_NOT_FOUND, "did you mean \"ring\"?");
+    is_refused(request, STATUS_NOT_FOUND, "did you mean \"ring\"?");
     request.kind = COLLECTIVE_ALL_TO_ALL;
     request.algorithm = "ring-one-way";
-    is_refused(state, request, STATUS_NOT_FOUND, "(auto, bruck, direct, line, ring");
+    is_refused(request, STATUS_NOT_FOUND, "(auto, bruck, direct, line, ring");
     request.kind = COLLECTIVE_PERMUTE;
     request.algorithm = "ring";
-    is_refused(state, request, STATUS_NOT_FOUND, "for Permute");
+    is_refused(request, STATUS_NOT_FOUND, "for Permute");
     request.kind = COLLECTIVE_ALL_REDUCE;
     request.group = line8;
-    is_refused(state, request, STATUS_UNSUPPORTED, "the 8 chips along y do not");
+    is_refused(request, STATUS_UNSUPPORTED, "the 8 chips along y do not");
     request.algorithm = NULL;
     request.chunk_count = 8;
-    is_refused(state, request, STATUS_UNSUPPORTED, "AllReduce does not go chunk by chunk");
+    is_refused(request, STATUS_UNSUPPORTED, "AllReduce does not go chunk by chunk");
     request.kind = COLLECTIVE_ALL_GATHER;
     request.chunk_count = 1000000;
-    is_refused(state, request, STATUS_LIMIT, "1000000 chunks");
+    is_refused(request, STATUS_LIMIT, "1000000 chunks");
     request.chunk_count = 0;
     request.size_bytes = 0;
-    is_refused(state, request, STATUS_INVALID, "0 bytes");
+    is_refused(request, STATUS_INVALID, "0 bytes");
     request.size_bytes = UINT64_MAX;
-    is_refused(state, request, STATUS_INVALID, "bytes are not between");
+    is_refused(request, STATUS_INVALID, "bytes are not between");
 }
 
 static void shares_make_every_axis_carry_the_same_bytes(void **state)
 {
+    (void)state;
     uint64_t const size = UINT64_C(1) << 40;
-    struct plan const plan =
-        built(state, (struct plan_request){
-                         .kind = COLLECTIVE_ALL_GATHER, .group = torus448, .size_bytes = size});
+    struct plan const plan = case_plan(&(struct plan_request){
+        .kind = COLLECTIVE_ALL_GATHER, .group = torus448, .size_bytes = size});
     static const uint64_t expected_ppm[] = {269841, 333333, 396825}; /* 17, 21 and 25 of 63. */
     assert_int_equal(plan.order_count, 3);
     for (uint32_t i = 0; i < plan.item_count; i++) {
@@ -102,13 +71,14 @@ static void shares_make_every_axis_carry_the_same_bytes(void **state)
 
 static void what_names_its_receivers_counts_where_they_lie_elsewhere(void **state)
 {
+    (void)state;
     uint64_t const message = 1000; /* Of each pair. */
     uint32_t const at[GROUP_DIMENSIONS_MAX] = {1, 2, 3};
     struct plan_request request = {.kind = COLLECTIVE_ALL_TO_ALL,
                                    .algorithm = "flat-direct",
                                    .group = torus448,
                                    .size_bytes = message * 128 * 128};
-    struct plan plan = built(state, request);
+    struct plan plan = case_plan(&request);
     assert_int_equal(plan_sent_bytes(&plan, 0, at), message * (128 - 32));
     assert_int_equal(plan_sent_bytes(&plan, 1, at), message * (128 - 32));
     assert_int_equal(plan_sent_bytes(&plan, 2, at), message * (128 - 16));
@@ -117,7 +87,7 @@ static void what_names_its_receivers_counts_where_they_lie_elsewhere(void **stat
                                     .group = torus448,
                                     .size_bytes = message * 128,
                                     .root = 8};
-    plan = built(state, request);
+    plan = case_plan(&request);
     uint32_t const root[GROUP_DIMENSIONS_MAX] = {0, 1, 0}, beside[GROUP_DIMENSIONS_MAX] = {0, 2, 0};
     assert_int_equal(plan_sent_bytes(&plan, 1, root), 0);
     assert_int_equal(plan_sent_bytes(&plan, 1, beside), message);
@@ -126,12 +96,12 @@ static void what_names_its_receivers_counts_where_they_lie_elsewhere(void **stat
 
 static void axes_alike_carry_exactly_the_same_bytes(void **state)
 {
+    (void)state;
     struct group const cube = {
         {{0, 5, 1, true, false, "x"}, {1, 5, 1, true, false, "y"}, {2, 5, 1, true, false, "z"}}, 3};
     uint32_t const at[GROUP_DIMENSIONS_MAX] = {0};
-    struct plan const plan = built(
-        state,
-        (struct plan_request){.kind = COLLECTIVE_ALL_REDUCE, .group = cube, .size_bytes = 1234567});
+    struct plan const plan = case_plan(&(struct plan_request){
+        .kind = COLLECTIVE_ALL_REDUCE, .group = cube, .size_bytes = 1234567});
     assert_int_equal(plan.item_count, 18);
     for (uint32_t d = 1; d < 3; d++)
         assert_int_equal(plan_sent_bytes(&plan, d, at), plan_sent_bytes(&plan, 0, at));
@@ -143,12 +113,12 @@ static void axes_alike_carry_exactly_the_same_bytes(void **state)
 
 static void a_line_carries_less_than_a_ring_beside_it(void **state)
 {
+    (void)state;
     struct group group = torus34;
     group.dimension[1].ring = false;
     uint32_t const end[GROUP_DIMENSIONS_MAX] = {1, 0}, middle[GROUP_DIMENSIONS_MAX] = {1, 1};
-    struct plan const plan =
-        built(state, (struct plan_request){
-                         .kind = COLLECTIVE_REDUCE_SCATTER, .group = group, .size_bytes = 1 << 30});
+    struct plan const plan = case_plan(&(struct plan_request){
+        .kind = COLLECTIVE_REDUCE_SCATTER, .group = group, .size_bytes = 1 << 30});
     assert_string_equal(plan.algorithm, "ring+line");
     /* An end of the line sends all one way, a rank of the ring half each way. */
     uint64_t const one_way = plan_sent_bytes(&plan, 0, middle) / 2;
@@ -156,82 +126,82 @@ static void a_line_carries_less_than_a_ring_beside_it(void **state)
                     one_way + one_way / 100);
     /* A line so long that the ring cannot keep up: whatever the shares, they are no less than 0. */
     group = (struct group){{{0, 2, 1, true, false, "x"}, {1, 16, 1, false, false, "y"}}, 2};
-    struct plan const long_line =
-        built(state, (struct plan_request){
-                         .kind = COLLECTIVE_ALL_GATHER, .group = group, .size_bytes = 1 << 30});
+    struct plan const long_line = case_plan(&(struct plan_request){
+        .kind = COLLECTIVE_ALL_GATHER, .group = group, .size_bytes = 1 << 30});
     assert_int_equal(long_line.order_count, 1);
     assert_int_equal(long_line.item[0].dimension, 1);
 }
 
 static void chunks_say_how_others_may_go_along(void **state)
 {
+    (void)state;
     struct plan_request request = {.kind = COLLECTIVE_ALL_GATHER,
                                    .algorithm = "ring",
                                    .group = ring16,
                                    .size_bytes = 1 << 20,
                                    .chunk_count = 16};
-    struct plan plan = built(state, request);
+    struct plan plan = case_plan(&request);
     assert_true(plan.counts_units);
     assert_int_equal(plan.part_count, 32);
     assert_int_equal(plan.chunk_parts, 2);
     assert_int_equal(plan.chunk_count, 16);
     assert_int_equal(plan.item[0].piece_count, 1);
     request.kind = COLLECTIVE_REDUCE_SCATTER;
-    plan = built(state, request);
+    plan = case_plan(&request);
     assert_false(plan.counts_units);
     assert_int_equal(plan.part_count, 1);
     assert_int_equal(plan.chunk_count, 16);
     request.group = torus448;
     request.size_bytes = UINT64_C(1) << 32;
-    plan = built(state, request);
+    plan = case_plan(&request);
     assert_int_equal(plan.part_count, 16);
     assert_int_equal(plan.chunk_parts, 1);
     assert_int_equal(plan.chunk_count, 16);
     for (uint32_t i = 0; i < plan.item_count; i++) assert_int_equal(plan.item[i].piece_count, 16);
     /* Chunks that would take less than their hops are not granted, all or any. */
     request.size_bytes = 1 << 27;
-    plan = built(state, request);
+    plan = case_plan(&request);
     assert_in_range(plan.chunk_count, 2, 15);
     assert_int_equal(plan.part_count, plan.chunk_count);
     request.size_bytes = 1 << 20;
-    plan = built(state, request);
+    plan = case_plan(&request);
     assert_int_equal(plan.part_count, 1);
     assert_int_equal(plan.chunk_count, 0);
     request.chunk_count = 0;
-    plan = built(state, request);
+    plan = case_plan(&request);
     assert_int_equal(plan.part_count, 1);
     assert_int_equal(plan.chunk_count, 0);
     request.group = (struct group){.dimension_count = 0};
     request.chunk_count = 4;
-    plan = built(state, request);
+    plan = case_plan(&request);
     assert_int_equal(plan.item_count, 0);
     assert_int_equal(plan.part_count, 1);
     assert_int_equal(plan_closed_form_ps(&plan, 1, 1), 0);
 }
 
-static struct plan shift(void **state, const struct group *group, int32_t x, int32_t y, int32_t z)
+static struct plan shift(const struct group *group, int32_t x, int32_t y, int32_t z)
 {
     struct plan_request const request = {
         .kind = COLLECTIVE_PERMUTE, .group = *group, .size_bytes = 1000, .offset = {x, y, z}};
-    struct plan const plan = built(state, request);
-    struct error error = {0};
-    if (plan_check(&plan, &error) != STATUS_OK) fail_msg("%s", error.message);
+    struct plan const plan = case_plan(&request);
+    case_ok(plan_check(&plan, &case_error));
     return plan;
 }
 
 static void a_permute_takes_the_shortest_way_and_every_hop(void **state)
 {
+    (void)state;
     for (int32_t x = -9; x <= 9; x++)
-        for (int32_t y = -9; y <= 9; y++) (void)shift(state, &torus34, x, y, 0);
-    struct plan plan = shift(state, &ring16, 9, 0, 0);
+        for (int32_t y = -9; y <= 9; y++) (void)shift(&torus34, x, y, 0);
+    struct plan plan = shift(&ring16, 9, 0, 0);
     assert_int_equal(plan.lane[0].leg[0].port, machine_port(0, true));
     assert_int_equal(plan.lane[0].leg[0].hops, 7);
-    plan = shift(state, &ring16, -8, 0, 0);
+    plan = shift(&ring16, -8, 0, 0);
     assert_int_equal(plan.lane[0].leg[0].port, machine_port(0, false));
     assert_int_equal(plan.lane[0].leg[0].hops, 8);
     assert_int_equal(plan_closed_form_ps(&plan, 1000000000, 7), 1000000 + 8 * 7);
-    assert_int_equal(shift(state, &ring16, 32, 0, 0).item_count, 0);
-    plan = shift(state, &line8, -5, 0, 0);
+    assert_int_equal(shift(&ring16, 32, 0, 0).item_count, 0);
+    plan = shift(&line8, -5, 0, 0);
     assert_int_equal(plan.lane[0].leg[0].hops, 5);
     assert_int_equal(plan.lane[0].send_count[4], 0);
     assert_int_equal(plan.lane[0].send_count[5], 1);
@@ -241,7 +211,7 @@ static void a_permute_takes_the_shortest_way_and_every_hop(void **state)
     struct group strided = torus34;
     strided.dimension[0].stride = 4;
     strided.dimension[1].ring = false;
-    plan = shift(state, &strided, 1, -1, 0);
+    plan = shift(&strided, 1, -1, 0);
     assert_int_equal(plan.lane[0].leg_count, 2);
     assert_int_equal(plan.lane[0].leg[0].hops, 4);
     assert_int_equal(plan.lane[0].leg[1].port, machine_port(1, true));
@@ -252,12 +222,13 @@ static void a_permute_takes_the_shortest_way_and_every_hop(void **state)
 
 static void a_permute_that_reaches_nobody_is_refused(void **state)
 {
+    (void)state;
     struct plan_request request = {
         .kind = COLLECTIVE_PERMUTE, .group = line8, .size_bytes = 1000, .offset = {8, 0, 0}};
-    is_refused(state, request, STATUS_INVALID, "reaches nobody");
+    is_refused(request, STATUS_INVALID, "reaches nobody");
     request.group = (struct group){{{0, 4, 1, false, false, "x"}, {1, 4, 1, false, false, "y"}}, 2};
     request.offset[0] = request.offset[1] = 1;
-    is_refused(state, request, STATUS_UNSUPPORTED, "two axes without wraparound");
+    is_refused(request, STATUS_UNSUPPORTED, "two axes without wraparound");
 }
 
 /* Canaries: plans as they are built, each with one mistake. */
@@ -271,9 +242,10 @@ static void is_caught(const struct plan *plan, const char *reason)
 
 static void broken_plans_are_caught(void **state)
 {
+    (void)state;
     struct plan_request request = {
         .kind = COLLECTIVE_ALL_GATHER, .group = torus34, .size_bytes = 120000000};
-    struct plan const good = built(state, request);
+    struct plan const good = case_plan(&request);
     assert_int_equal(good.item_count, 4);
     struct plan bad = good;
     bad.item[1].after = PLAN_NO_ITEM;
@@ -306,9 +278,10 @@ static void broken_plans_are_caught(void **state)
 
 static void broken_reductions_are_caught(void **state)
 {
+    (void)state;
     struct plan_request request = {
         .kind = COLLECTIVE_ALL_REDUCE, .group = ring16, .size_bytes = 16000};
-    struct plan const good = built(state, request);
+    struct plan const good = case_plan(&request);
     struct plan bad = good;
     assert_int_equal(good.item_count, 2);
     bad.item[1].after = PLAN_NO_ITEM;
@@ -320,32 +293,28 @@ static void broken_reductions_are_caught(void **state)
     bad = good;
     bad.item[0].primitive = primitive_find(COLLECTIVE_ALL_GATHER, "ring", false);
     is_caught(&bad, "before it is complete");
-    struct plan far = shift(state, &ring16, 3, 0, 0);
+    struct plan far = shift(&ring16, 3, 0, 0);
     far.lane[0].leg[0].hops = 2;
     is_caught(&far, "does not send where it should");
     struct group const large = {{{0, 16, 1, true, false, "x"}, {1, 16, 1, true, false, "y"}}, 2};
     request.group = large;
-    bad = built(state, request);
+    bad = case_plan(&request);
     is_caught(&bad, "256 ranks are more than");
 }
 
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup_teardown(what_cannot_run_is_refused_with_the_reason, setup,
-                                        teardown),
-        cmocka_unit_test_setup_teardown(shares_make_every_axis_carry_the_same_bytes, setup,
-                                        teardown),
-        cmocka_unit_test_setup_teardown(what_names_its_receivers_counts_where_they_lie_elsewhere,
-                                        setup, teardown),
-        cmocka_unit_test_setup_teardown(axes_alike_carry_exactly_the_same_bytes, setup, teardown),
-        cmocka_unit_test_setup_teardown(a_line_carries_less_than_a_ring_beside_it, setup, teardown),
-        cmocka_unit_test_setup_teardown(chunks_say_how_others_may_go_along, setup, teardown),
-        cmocka_unit_test_setup_teardown(a_permute_takes_the_shortest_way_and_every_hop, setup,
-                                        teardown),
-        cmocka_unit_test_setup_teardown(a_permute_that_reaches_nobody_is_refused, setup, teardown),
-        cmocka_unit_test_setup_teardown(broken_plans_are_caught, setup, teardown),
-        cmocka_unit_test_setup_teardown(broken_reductions_are_caught, setup, teardown),
+        cmocka_unit_test(what_cannot_run_is_refused_with_the_reason),
+        cmocka_unit_test(shares_make_every_axis_carry_the_same_bytes),
+        cmocka_unit_test(what_names_its_receivers_counts_where_they_lie_elsewhere),
+        cmocka_unit_test(axes_alike_carry_exactly_the_same_bytes),
+        cmocka_unit_test(a_line_carries_less_than_a_ring_beside_it),
+        cmocka_unit_test(chunks_say_how_others_may_go_along),
+        cmocka_unit_test(a_permute_takes_the_shortest_way_and_every_hop),
+        cmocka_unit_test(a_permute_that_reaches_nobody_is_refused),
+        cmocka_unit_test(broken_plans_are_caught),
+        cmocka_unit_test(broken_reductions_are_caught),
     };
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return cmocka_run_group_tests(tests, case_arena_up, case_arena_down);
 }

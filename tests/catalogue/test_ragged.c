@@ -1,32 +1,11 @@
 /* Ragged AllToAlls: drawn alike everywhere, as often as chance has it, proved, played. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <string.h>
 
-#include <cmocka.h>
-
-#include "sim/base/arena.h"
-#include "sim/collective/plan.h"
 #include "sim/collective/ragged.h"
-#include "sim/machine/machine.h"
 #include "sim/measure/measure.h"
-#include "sim/measure/measure_group.h"
+#include "tests/support/case.h"
 
 static const struct group node8 = {{{0, 8, 1, false, true, "gpu"}}, 1};
-
-static int setup(void **state)
-{
-    *state = arena_create(0);
-    return *state == NULL;
-}
-
-static int teardown(void **state)
-{
-    arena_destroy(*state);
-    return 0;
-}
 
 static struct plan_request request_of(const struct group *group, uint64_t tokens,
                                       uint32_t expert_count, uint32_t top_k, uint32_t skew_ppm)
@@ -37,15 +16,6 @@ static struct plan_request request_of(const struct group *group, uint64_t tokens
         .size_bytes = tokens * 100 * group_rank_count(group),
         .ragged = {expert_count, top_k, 100, 42, skew_ppm},
     };
-}
-
-static struct plan built(void **state, const struct plan_request *request)
-{
-    struct plan plan;
-    struct error error = {0};
-    if (plan_build(*state, request, "/test", &plan, &error) != STATUS_OK)
-        fail_msg("%s: %s", error.where, error.message);
-    return plan;
 }
 
 /* Copies that a rank sends and gets, itself left out. */
@@ -67,6 +37,7 @@ static uint64_t got(const struct plan *plan, uint32_t ranks, uint32_t rank)
 
 static void every_ragged_exchange_is_proved(void **state)
 {
+    (void)state;
     static const struct group groups[] = {
         {{{0, 2, 1, false, true, "gpu"}}, 1},
         {{{0, 16, 1, true, false, "x"}}, 1},
@@ -77,20 +48,20 @@ static void every_ragged_exchange_is_proved(void **state)
         for (uint32_t skew = 0; skew <= 1000000; skew += 500000) {
             uint32_t const ranks = (uint32_t)group_rank_count(&groups[g]);
             struct plan_request const request = request_of(&groups[g], 50, 4 * ranks, 3, skew);
-            struct plan plan = built(state, &request);
-            struct error error = {0};
-            if (plan_check(&plan, &error) != STATUS_OK) fail_msg("%s", error.message);
+            struct plan plan = case_plan(&request);
+            case_ok(plan_check(&plan, &case_error));
             assert_false(plan_item_is_uniform(&plan, &plan.item[0]));
         }
 }
 
 static void the_same_seed_draws_the_same_tokens_and_another_others(void **state)
 {
+    (void)state;
     struct plan_request request = request_of(&node8, 1000, 64, 8, 250000);
-    struct plan const one = built(state, &request), again = built(state, &request);
+    struct plan const one = case_plan(&request), again = case_plan(&request);
     assert_memory_equal(one.ragged_units, again.ragged_units, 64 * sizeof(uint32_t));
     request.ragged.seed++;
-    struct plan const other = built(state, &request);
+    struct plan const other = case_plan(&request);
     assert_memory_not_equal(one.ragged_units, other.ragged_units, 64 * sizeof(uint32_t));
     /* What this seed has always drawn: no compiler, no machine changes it. */
     uint64_t sum = 0;
@@ -102,8 +73,9 @@ static void the_same_seed_draws_the_same_tokens_and_another_others(void **state)
  * C(E-e, k) / C(E, k); to a thousandth of the tokens, as 100,000 draws have it. */
 static void copies_are_as_many_as_chance_has_it(void **state)
 {
+    (void)state;
     struct plan_request const request = request_of(&node8, 100000, 64, 8, 0);
-    struct plan const plan = built(state, &request);
+    struct plan const plan = case_plan(&request);
     uint64_t missed_ppm = 1000000;
     for (uint64_t i = 0; i < 8; i++) missed_ppm = missed_ppm * (56 - i) / (64 - i);
     uint64_t const wanted = 100000 * (1000000 - missed_ppm) / 1000000;
@@ -113,7 +85,7 @@ static void copies_are_as_many_as_chance_has_it(void **state)
     }
     /* All experts: a copy for every rank. */
     struct plan_request const all = request_of(&node8, 10, 8, 8, 1000000);
-    struct plan const everywhere = built(state, &all);
+    struct plan const everywhere = case_plan(&all);
     for (uint32_t i = 0; i < 64; i++) assert_int_equal(everywhere.ragged_units[i], 20);
     struct ragged_load const load = ragged_load(&everywhere);
     assert_int_equal(load.sent_bytes, 8 * 7 * 10 * 100);
@@ -123,10 +95,11 @@ static void copies_are_as_many_as_chance_has_it(void **state)
 
 static void skew_makes_some_ranks_wait_for_more(void **state)
 {
+    (void)state;
     uint64_t before = 0;
     for (uint32_t skew = 0; skew <= 1000000; skew += 500000) {
         struct plan_request const request = request_of(&node8, 10000, 8, 1, skew);
-        struct plan const plan = built(state, &request);
+        struct plan const plan = case_plan(&request);
         uint64_t most = 0, all = 0, total = 0;
         for (uint32_t r = 0; r < 8; r++) {
             most = got(&plan, 8, r) > most ? got(&plan, 8, r) : most;
@@ -149,6 +122,7 @@ static void skew_makes_some_ranks_wait_for_more(void **state)
 
 static void what_cannot_be_drawn_is_refused(void **state)
 {
+    (void)state;
     static const struct {
         uint64_t tokens;
         uint32_t experts, top_k, skew_ppm;
@@ -165,59 +139,50 @@ static void what_cannot_be_drawn_is_refused(void **state)
     };
     struct plan plan;
     for (uint32_t i = 0; i < sizeof rows / sizeof *rows; i++) {
-        struct error error = {0};
         struct plan_request request =
             request_of(&node8, rows[i].tokens, rows[i].experts, rows[i].top_k, rows[i].skew_ppm);
         request.algorithm = rows[i].algorithm;
-        assert_int_equal(plan_build(*state, &request, "/test", &plan, &error), rows[i].status);
-        if (strstr(error.message, rows[i].reason) == NULL) fail_msg("%s", error.message);
+        case_refused(plan_build(case_arena, &request, "/test", &plan, &case_error), rows[i].status,
+                     NULL, rows[i].reason);
     }
-    struct error error = {0};
     struct plan_request request = request_of(&node8, 10, 16, 2, 0);
     request.size_bytes = 799;
-    assert_int_equal(plan_build(*state, &request, "/test", &plan, &error), STATUS_INVALID);
-    assert_non_null(strstr(error.message, "less than a token of 100 bytes"));
+    case_refused(plan_build(case_arena, &request, "/test", &plan, &case_error), STATUS_INVALID,
+                 NULL, "less than a token of 100 bytes");
     request.size_bytes = 800;
     request.kind = COLLECTIVE_ALL_GATHER;
-    assert_int_equal(plan_build(*state, &request, "/test", &plan, &error), STATUS_INVALID);
-    assert_non_null(strstr(error.message, "AllGather cannot be ragged"));
+    case_refused(plan_build(case_arena, &request, "/test", &plan, &case_error), STATUS_INVALID,
+                 NULL, "AllGather cannot be ragged");
 }
 
 static void a_matrix_that_loses_tokens_is_caught(void **state)
 {
+    (void)state;
     struct plan_request const request = request_of(&node8, 10, 16, 1, 0);
-    struct plan plan = built(state, &request);
-    struct error error = {0};
+    struct plan plan = case_plan(&request);
     uint32_t units[64];
     memcpy(units, plan.ragged_units, sizeof units);
     plan.ragged_units = units;
-    assert_int_equal(plan_check(&plan, &error), STATUS_OK);
+    case_ok(plan_check(&plan, &case_error));
     uint32_t at = 9;
     while (units[at] == 0) at++;
     units[at] -= 2;
-    assert_int_equal(plan_check(&plan, &error), STATUS_INVALID);
-    assert_non_null(strstr(error.message, "copies of 10 tokens"));
+    case_refused(plan_check(&plan, &case_error), STATUS_INVALID, NULL, "copies of 10 tokens");
 }
 
 /* One token a rank leaves most pairs with nothing to say. */
 static void pairs_without_tokens_are_played_too(void **state)
 {
-    struct machine_plan const machine_plan = {
-        .chip = "h100-sxm", .nodes = 2, .profile = "ideal", .wrap = {-1, -1, -1}};
+    (void)state;
     struct measure_options const options = {.engine = "fast"};
-    struct machine machine;
-    struct group group;
+    struct machine const machine = case_machine("h100-sxm:nodes=2");
+    struct group const group = case_group(&machine, NULL);
     struct measured few, many;
-    struct error error = {0};
-    assert_int_equal(machine_build(*state, &machine_plan, &machine, &error), STATUS_OK);
-    assert_int_equal(measure_group(&machine, NULL, "/test", &group, &error), STATUS_OK);
     struct plan_request request = request_of(&group, 1, 64, 2, 0);
     plan_request_links(&machine, &request);
-    if (measure_run(*state, &machine, &request, 1, "/test", &options, &few, &error) != STATUS_OK)
-        fail_msg("%s: %s", error.where, error.message);
+    case_ok(measure_run(case_arena, &machine, &request, 1, "/test", &options, &few, &case_error));
     request.size_bytes *= 10000;
-    if (measure_run(*state, &machine, &request, 1, "/test", &options, &many, &error) != STATUS_OK)
-        fail_msg("%s: %s", error.where, error.message);
+    case_ok(measure_run(case_arena, &machine, &request, 1, "/test", &options, &many, &case_error));
     assert_true(few.time_ps[0] > 0 && many.time_ps[0] > few.time_ps[0]);
 }
 
@@ -232,5 +197,5 @@ int main(void)
         cmocka_unit_test(a_matrix_that_loses_tokens_is_caught),
         cmocka_unit_test(pairs_without_tokens_are_played_too),
     };
-    return cmocka_run_group_tests(tests, setup, teardown);
+    return cmocka_run_group_tests(tests, case_arena_up, case_arena_down);
 }

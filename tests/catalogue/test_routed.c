@@ -1,15 +1,9 @@
 /* Routed primitives and plans on switches: proved on sets; canaries that must be refused. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <string.h>
 
-#include <cmocka.h>
-
-#include "sim/base/arena.h"
 #include "sim/collective/collective.h"
 #include "sim/collective/plan.h"
+#include "tests/support/case.h"
 #include "tests/support/thin.h"
 
 enum { RANKS_MAX = 64 };
@@ -125,23 +119,20 @@ static void a_request_for_switches_that_cannot_is_refused(void **state)
     struct group const group = {{{0, 8, 1, false, true, "gpu"}}, 1};
     struct plan_request request = request_of(&group, COLLECTIVE_ALL_REDUCE, 1000);
     struct plan plan;
-    struct error error = {0};
-    struct arena *arena = arena_create(0);
     request.algorithm = "sharp";
     request.reduces[0] = false;
-    assert_int_equal(plan_build(arena, &request, "/test", &plan, &error), STATUS_UNSUPPORTED);
-    assert_non_null(strstr(error.message, "needs switches that add, and those along gpu do not"));
-    assert_non_null(strstr(error.message, "direct"));
+    case_refused(plan_build(case_arena, &request, "/test", &plan, &case_error), STATUS_UNSUPPORTED,
+                 NULL, "needs switches that add, and those along gpu do not");
+    assert_non_null(strstr(case_error.message, "direct"));
     request.algorithm = "flat-direct";
-    assert_int_equal(plan_build(arena, &request, "/test", &plan, &error), STATUS_UNSUPPORTED);
-    assert_non_null(strstr(error.message, "several axes"));
+    case_refused(plan_build(case_arena, &request, "/test", &plan, &case_error), STATUS_UNSUPPORTED,
+                 NULL, "several axes");
     request.algorithm = "direct+direct";
-    assert_int_equal(plan_build(arena, &request, "/test", &plan, &error), STATUS_UNSUPPORTED);
-    assert_non_null(strstr(error.message, "one name for each of the group's 1 levels"));
+    case_refused(plan_build(case_arena, &request, "/test", &plan, &case_error), STATUS_UNSUPPORTED,
+                 NULL, "one name for each of the group's 1 levels");
     request.algorithm = "hierarchical";
-    assert_int_equal(plan_build(arena, &request, "/test", &plan, &error), STATUS_UNSUPPORTED);
-    assert_non_null(strstr(error.message, "several levels"));
-    arena_destroy(arena);
+    case_refused(plan_build(case_arena, &request, "/test", &plan, &case_error), STATUS_UNSUPPORTED,
+                 NULL, "several levels");
 }
 
 /* Canaries: each breaks one promise of a good primitive, and the proof must say which. */
@@ -341,5 +332,5 @@ int main(void)
         cmocka_unit_test(what_has_not_been_waited_for_cannot_be_sent),
         cmocka_unit_test(what_switches_do_has_to_fit_what_is_sent),
     };
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return cmocka_run_group_tests(tests, case_arena_up, case_arena_down);
 }

@@ -1,35 +1,14 @@
 /* Algorithms out of files: right ones are proved, wrong ones refused with what is wrong, and what
  * the catalogue has too takes as long as there. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <string.h>
 
-#include <cmocka.h>
-
-#include "sim/base/arena.h"
 #include "sim/base/text.h"
 #include "sim/collective/script.h"
 #include "sim/measure/row.h"
 #include "sim/scenario/scenario.h"
+#include "tests/support/case.h"
 
-static struct arena *arena;
 static struct text text;
-
-static int up(void **state)
-{
-    (void)state;
-    arena = arena_create(0);
-    return arena == NULL;
-}
-
-static int down(void **state)
-{
-    (void)state;
-    arena_destroy(arena);
-    return 0;
-}
 
 static void algo(const char *collective, uint32_t chunks, uint32_t ranks, bool in_place)
 {
@@ -68,7 +47,7 @@ static void end(const char *element)
 static enum status text_read(const struct script **ret_script, struct error *error)
 {
     enum status const status =
-        script_read(arena, "test.xml", text.bytes, text.size_bytes, ret_script, error);
+        script_read(case_arena, "test.xml", text.bytes, text.size_bytes, ret_script, error);
     text_free(&text);
     text = (struct text){0};
     return status;
@@ -76,18 +55,15 @@ static enum status text_read(const struct script **ret_script, struct error *err
 
 static const struct script *accepted(void)
 {
-    struct error error = {0};
     const struct script *script = NULL;
-    if (text_read(&script, &error) != STATUS_OK) fail_msg("%s: %s", error.where, error.message);
+    case_ok(text_read(&script, &case_error));
     return script;
 }
 
 static void refused(const char *message)
 {
-    struct error error = {0};
     const struct script *script = NULL;
-    if (text_read(&script, &error) == STATUS_OK) fail_msg("accepted, and not: %s", message);
-    if (strstr(error.message, message) == NULL) fail_msg("%s: %s", error.where, error.message);
+    case_refused(text_read(&script, &case_error), STATUS_OK, NULL, message);
 }
 
 /* Round a ring: sums go round once, and the whole once more. GPU `odd` does its step number `at` as
@@ -142,10 +118,9 @@ static void test_rings(void **state)
     for (uint32_t ranks = 2; ranks <= 64; ranks += ranks < 9 ? 1 : 11) {
         ring(ranks, ranks, 0, "");
         const struct script *script = accepted();
-        struct error error = {0};
         assert_int_equal(script->primitive.lane_count, 1);
         assert_int_equal(script->message_count, ranks * (2 * ranks - 2));
-        assert_int_equal(script_check(script, "again", &error), STATUS_OK);
+        case_ok(script_check(script, "again", &case_error));
     }
 }
 
@@ -259,19 +234,14 @@ static void test_connections(void **state)
 static int64_t time_of(const char *machine_text, const char *axes, enum collective_kind kind,
                        const char *algorithm, const struct script *script, const char *engine)
 {
-    struct machine machine;
-    struct machine_plan plan;
+    struct machine const machine = case_machine(machine_text);
     struct measured measured;
-    struct error error = {0};
     struct measure_options const options = {.engine = engine};
     struct plan_request request = {
         .kind = kind, .algorithm = algorithm, .script = script, .size_bytes = 64 << 20};
-    enum status status = scenario_machine_parse(arena, machine_text, "--machine", &plan, &error);
-    if (status == STATUS_OK) status = machine_build(arena, &plan, &machine, &error);
-    if (status == STATUS_OK) status = measure_group(&machine, axes, "axes", &request.group, &error);
-    if (status == STATUS_OK)
-        status = measure_run(arena, &machine, &request, 1, "test", &options, &measured, &error);
-    if (status != STATUS_OK) fail_msg("%s: %s", error.where, error.message);
+    request.group = case_group(&machine, axes);
+    case_ok(
+        measure_run(case_arena, &machine, &request, 1, "test", &options, &measured, &case_error));
     return measured.time_ps[0];
 }
 
@@ -316,7 +286,6 @@ static void test_requests(void **state)
 {
     (void)state;
     struct plan plan;
-    struct error error = {0};
     ring(4, 4, 0, "");
     struct plan_request request = {
         .kind = COLLECTIVE_ALL_REDUCE,
@@ -324,38 +293,35 @@ static void test_requests(void **state)
         .script = accepted(),
         .group = {.dimension_count = 1, .dimension = {{.size = 8, .stride = 1, .switched = true}}},
     };
-    assert_int_equal(plan_build(arena, &request, "", &plan, &error), STATUS_INVALID);
-    assert_non_null(strstr(error.message, "is for 4 GPUs, and not for 8"));
+    case_refused(plan_build(case_arena, &request, "", &plan, &case_error), STATUS_INVALID, NULL,
+                 "is for 4 GPUs, and not for 8");
     request.group.dimension[0].size = 4;
     request.kind = COLLECTIVE_ALL_GATHER;
-    assert_int_equal(plan_build(arena, &request, "", &plan, &error), STATUS_INVALID);
-    assert_non_null(strstr(error.message, "is an AllReduce, and not an AllGather"));
+    case_refused(plan_build(case_arena, &request, "", &plan, &case_error), STATUS_INVALID, NULL,
+                 "is an AllReduce, and not an AllGather");
     request.kind = COLLECTIVE_ALL_REDUCE;
     request.algorithm = "ring";
-    assert_int_equal(plan_build(arena, &request, "", &plan, &error), STATUS_INVALID);
+    case_refused(plan_build(case_arena, &request, "", &plan, &case_error), STATUS_INVALID, NULL,
+                 "");
     request.algorithm = NULL;
     request.piece_count = 2;
-    assert_int_equal(plan_build(arena, &request, "", &plan, &error), STATUS_UNSUPPORTED);
+    case_refused(plan_build(case_arena, &request, "", &plan, &case_error), STATUS_UNSUPPORTED, NULL,
+                 "");
     request.piece_count = 0;
-    assert_int_equal(plan_build(arena, &request, "", &plan, &error), STATUS_OK);
-    assert_int_equal(plan_check(&plan, &error), STATUS_OK);
+    case_ok(plan_build(case_arena, &request, "", &plan, &case_error));
+    case_ok(plan_check(&plan, &case_error));
     assert_int_equal(plan.item[0].unit_bytes, 125);
 }
 
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup_teardown(test_rings, up, down),
-        cmocka_unit_test_setup_teardown(test_pairs, up, down),
-        cmocka_unit_test_setup_teardown(test_lanes, up, down),
-        cmocka_unit_test_setup_teardown(test_wrong_sums, up, down),
-        cmocka_unit_test_setup_teardown(test_wrong_places, up, down),
-        cmocka_unit_test_setup_teardown(test_stuck, up, down),
-        cmocka_unit_test_setup_teardown(test_race, up, down),
-        cmocka_unit_test_setup_teardown(test_connections, up, down),
-        cmocka_unit_test_setup_teardown(test_times, up, down),
-        cmocka_unit_test_setup_teardown(test_waits, up, down),
-        cmocka_unit_test_setup_teardown(test_requests, up, down),
+        cmocka_unit_test(test_rings),        cmocka_unit_test(test_pairs),
+        cmocka_unit_test(test_lanes),        cmocka_unit_test(test_wrong_sums),
+        cmocka_unit_test(test_wrong_places), cmocka_unit_test(test_stuck),
+        cmocka_unit_test(test_race),         cmocka_unit_test(test_connections),
+        cmocka_unit_test(test_times),        cmocka_unit_test(test_waits),
+        cmocka_unit_test(test_requests),
     };
-    return cmocka_run_group_tests_name("scripts", tests, NULL, NULL);
+    return cmocka_run_group_tests_name("scripts", tests, case_arena_up, case_arena_down);
 }

@@ -4,17 +4,9 @@
  * names each flow's cable, flows collide as balls that fall into bins; how much the fullest cable
  * then carries is computed here from the statistics alone.
  */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
-
-#include "sim/base/arena.h"
 #include "sim/base/units.h"
 #include "sim/measure/row.h"
-#include "sim/scenario/scenario.h"
+#include "tests/support/case.h"
 #include "tests/support/exchange.h"
 #include "tests/support/scene.h"
 
@@ -148,23 +140,18 @@ static void hashed_flows_collide_as_balls_in_bins_do(void **state)
     assert_true(down > expected - 0.3 && down < expected + 0.3);
 }
 
-static int64_t shift_ps(struct arena *arena, const char *spec, uint32_t shift, uint64_t size_bytes)
+static int64_t shift_ps(const char *spec, uint32_t shift, uint64_t size_bytes)
 {
-    struct machine_plan plan;
-    struct machine machine;
-    struct row_question question = {
-        .machine = &machine, .operation = OPERATION_SENDRECV, .shift = shift};
+    struct machine const machine = case_machine(spec);
+    struct row_question const question = {.machine = &machine,
+                                          .operation = OPERATION_SENDRECV,
+                                          .shift = shift,
+                                          .group = case_group(&machine, NULL)};
     const struct row_choice *choice = NULL;
     struct measured measured;
-    struct error error = {0};
-    assert_int_equal(scenario_machine_parse(arena, spec, "--machine", &plan, &error), STATUS_OK);
-    assert_int_equal(machine_build(arena, &plan, &machine, &error), STATUS_OK);
-    assert_int_equal(measure_group(&machine, NULL, "--axes", &question.group, &error), STATUS_OK);
-    assert_int_equal(row_choose(arena, &question, size_bytes, NULL, "/row", &choice, &error),
-                     STATUS_OK);
-    assert_int_equal(measure_run(arena, &machine, &choice->request, 1, "/row",
-                                 &(struct measure_options){.engine = "fast"}, &measured, &error),
-                     STATUS_OK);
+    case_ok(row_choose(case_arena, &question, size_bytes, NULL, "/row", &choice, &case_error));
+    case_ok(measure_run(case_arena, &machine, &choice->request, 1, "/row",
+                        &(struct measure_options){.engine = "fast"}, &measured, &case_error));
     return measured.time_ps[0];
 }
 
@@ -179,17 +166,13 @@ static void shifts_on_a_cluster_collide_too(void **state)
     int64_t const alone_ps = units_duration_ps(size_bytes, cable_bytes_per_s);
     double mean = 0.0;
     uint32_t count = 0;
-    struct arena *arena = arena_create(0);
-    assert_non_null(arena);
     for (uint32_t node = 1; node < NODES; node += STEP) {
         for (uint32_t rail = 0; rail < RAILS; rail++) {
             uint32_t const shift = node * RAILS + rail;
-            int64_t const hash_ps =
-                shift_ps(arena, "h100-sxm:nodes=32,policy=hash", shift, size_bytes);
-            int64_t const spray_ps =
-                shift_ps(arena, "h100-sxm:nodes=32,policy=spray", shift, size_bytes);
+            int64_t const hash_ps = shift_ps("h100-sxm:nodes=32,policy=hash", shift, size_bytes);
+            int64_t const spray_ps = shift_ps("h100-sxm:nodes=32,policy=spray", shift, size_bytes);
             assert_in_range(spray_ps, alone_ps, alone_ps + 3 * TIME_PS_PER_US);
-            assert_int_equal(shift_ps(arena, "h100-sxm:nodes=32,policy=rail", shift, size_bytes),
+            assert_int_equal(shift_ps("h100-sxm:nodes=32,policy=rail", shift, size_bytes),
                              spray_ps);
             if (rail == 0) {
                 assert_int_equal(hash_ps, spray_ps);
@@ -204,7 +187,6 @@ static void shifts_on_a_cluster_collide_too(void **state)
     double const expected = expected_most(RAILS, NODES);
     print_message("    a scalable unit: %.2f times, %.2f expected\n", mean, expected);
     assert_true(mean > expected - 0.2 && mean < expected + 0.2);
-    arena_destroy(arena);
 }
 
 int main(void)
@@ -214,5 +196,5 @@ int main(void)
         cmocka_unit_test(hashed_flows_collide_as_balls_in_bins_do),
         cmocka_unit_test(shifts_on_a_cluster_collide_too),
     };
-    return cmocka_run_group_tests_name("hot spots", tests, NULL, NULL);
+    return cmocka_run_group_tests_name("hot spots", tests, case_arena_up, case_arena_down);
 }

@@ -1,13 +1,8 @@
 /* Groups over several axes, where links are shared with interleaved groups or arrays are small. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdio.h>
 
-#include <cmocka.h>
-
 #include "sim/base/units.h"
+#include "tests/support/case.h"
 #include "tests/support/play.h"
 
 enum { TEXT_BYTES = 1024 };

@@ -1,25 +1,19 @@
 /* Chips: the book's tables, the profiles, and what is refused. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include <cmocka.h>
-
-#include "sim/base/arena.h"
 #include "sim/base/json.h"
 #include "sim/base/units.h"
 #include "sim/machine/chip.h"
 #include "sim/machine/chip_read.h"
+#include "tests/support/case.h"
 
-static struct chip chip(struct arena *arena, const char *name, const char *profile)
+static struct chip chip(const char *name, const char *profile)
 {
     struct chip found = {0};
     struct error error = {0};
     enum status const status =
-        chip_find(arena, name, profile, "/machine/chip", "/machine/profile", &found, &error);
+        chip_find(case_arena, name, profile, "/machine/chip", "/machine/profile", &found, &error);
     if (status != STATUS_OK) fail_msg("%s: %s: %s", name, error.where, error.message);
     return found;
 }
@@ -40,9 +34,8 @@ static void the_numbers_are_the_books(void **state)
         {"v6e", 32, 1600, 920, 1840, 90, 32, 12500000, {16, 16, 1}, {4, 2, 1}, 2, 256, 2, 1},
     };
     uint64_t const giga = 1000000000;
-    struct arena *arena = arena_create(0);
     for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
-        struct chip const c = chip(arena, rows[i].name, "ideal");
+        struct chip const c = chip(rows[i].name, "ideal");
         assert_int_equal(c.hbm_capacity_bytes, rows[i].hbm_gb * giga);
         assert_int_equal(c.hbm_bytes_per_s, rows[i].hbm_gb_s * giga);
         assert_int_equal(c.vmem_bytes_per_s, 22 * rows[i].hbm_gb_s * giga);
@@ -62,9 +55,8 @@ static void the_numbers_are_the_books(void **state)
         assert_int_equal(c.mxu_count, rows[i].mxus);
         assert_int_equal(c.core_count, rows[i].cores);
     }
-    assert_int_equal(chip(arena, "v5e", "ideal").vmem_capacity_bytes, 128 << 20);
-    assert_int_equal(chip(arena, "v5p", "ideal").vector_flop_per_s, 14336 * giga);
-    arena_destroy(arena);
+    assert_int_equal(chip("v5e", "ideal").vmem_capacity_bytes, 128 << 20);
+    assert_int_equal(chip("v5p", "ideal").vector_flop_per_s, 14336 * giga);
 }
 
 /* Clock x 2 x 128² x MXUs must give the table's rate (book, chapter 2; v5e 1.5 GHz, v5p 1.75 GHz),
@@ -76,25 +68,22 @@ static void the_peak_follows_from_the_clock(void **state)
         const char *name;
         uint64_t clock_hz;
     } rows[] = {{"v5e", 1500000000}, {"v5p", 1750000000}};
-    struct arena *arena = arena_create(0);
     for (size_t i = 0; i < 2; i++) {
-        struct chip const c = chip(arena, rows[i].name, "ideal");
+        struct chip const c = chip(rows[i].name, "ideal");
         int64_t const bottom_up =
             (int64_t)(rows[i].clock_hz * 2 * c.mxu_rows * c.mxu_columns * c.mxu_count);
         int64_t const table = (int64_t)c.math_peak_flop_per_s[FORMAT_BF16];
         assert_true(llabs(bottom_up - table) < table / 400);
         assert_int_equal(c.vector_flop_per_s, rows[i].clock_hz * 4096 * c.core_count);
     }
-    arena_destroy(arena);
 }
 
 static void a_profile_scales_rates_but_not_peaks_or_capacities(void **state)
 {
     (void)state;
-    struct arena *arena = arena_create(0);
     for (uint32_t i = 0; chip_name_at(i) != NULL; i++) {
-        struct chip const ideal = chip(arena, chip_name_at(i), "ideal");
-        struct chip const measured = chip(arena, chip_name_at(i), "measured");
+        struct chip const ideal = chip(chip_name_at(i), "ideal");
+        struct chip const measured = chip(chip_name_at(i), "measured");
         assert_string_equal(measured.profile, "measured");
         assert_true(measured.hbm_bytes_per_s < ideal.hbm_bytes_per_s);
         assert_true(measured.op_overhead_ps > 0 && ideal.op_overhead_ps == 0);
@@ -115,9 +104,8 @@ static void a_profile_scales_rates_but_not_peaks_or_capacities(void **state)
             assert_true(measured.math_flop_per_s[f] <= ideal.math_flop_per_s[f]);
         }
     }
-    assert_int_equal(chip(arena, "v5e", "measured").ici_bytes_per_s, 42750000000);
-    assert_int_equal(chip(arena, "v6e", "measured").hbm_bytes_per_s, 1359600000000);
-    arena_destroy(arena);
+    assert_int_equal(chip("v5e", "measured").ici_bytes_per_s, 42750000000);
+    assert_int_equal(chip("v6e", "measured").hbm_bytes_per_s, 1359600000000);
 }
 
 static void a_chip_is_found_by_each_of_its_names(void **state)
@@ -127,36 +115,27 @@ static void a_chip_is_found_by_each_of_its_names(void **state)
         {"tpu-v5p", "tpu-v5p"}, {"v5p", "tpu-v5p"},       {"v4", "tpu-v4p"},
         {"tpu-v4", "tpu-v4p"},  {"v5litepod", "tpu-v5e"}, {"trillium", "tpu-v6e"},
     };
-    struct arena *arena = arena_create(0);
     for (size_t i = 0; i < sizeof names / sizeof names[0]; i++)
-        assert_string_equal(chip(arena, names[i][0], "ideal").name, names[i][1]);
-    assert_string_equal(chip(arena, "tpu-v5e", "ideal").short_name, "v5e");
-    arena_destroy(arena);
+        assert_string_equal(chip(names[i][0], "ideal").name, names[i][1]);
+    assert_string_equal(chip("tpu-v5e", "ideal").short_name, "v5e");
 }
 
 static void unknown_names_are_refused_with_the_nearest(void **state)
 {
     (void)state;
     struct chip unused;
-    struct error error = {0};
-    struct arena *arena = arena_create(0);
-    assert_int_equal(chip_find(arena, "tpu-v5pp", "ideal", "/c", "/p", &unused, &error),
-                     STATUS_NOT_FOUND);
-    assert_string_equal(error.where, "/c");
-    assert_non_null(strstr(error.message, "\"tpu-v5p\""));
-    assert_int_equal(chip_find(arena, "", "ideal", "/c", "/p", &unused, &error), STATUS_NOT_FOUND);
-    assert_int_equal(chip_find(arena, "tpu-", "ideal", "/c", "/p", &unused, &error),
-                     STATUS_NOT_FOUND);
-    assert_int_equal(chip_find(arena, "v5p", "idael", "/c", "/p", &unused, &error),
-                     STATUS_NOT_FOUND);
-    assert_string_equal(error.where, "/p");
-    assert_non_null(strstr(error.message, "\"ideal\""));
-    arena_destroy(arena);
+    case_refused(chip_find(case_arena, "tpu-v5pp", "ideal", "/c", "/p", &unused, &case_error),
+                 STATUS_NOT_FOUND, "/c", "\"tpu-v5p\"");
+    case_refused(chip_find(case_arena, "", "ideal", "/c", "/p", &unused, &case_error),
+                 STATUS_NOT_FOUND, NULL, "");
+    case_refused(chip_find(case_arena, "tpu-", "ideal", "/c", "/p", &unused, &case_error),
+                 STATUS_NOT_FOUND, NULL, "");
+    case_refused(chip_find(case_arena, "v5p", "idael", "/c", "/p", &unused, &case_error),
+                 STATUS_NOT_FOUND, "/p", "\"ideal\"");
 }
 
 /* Reads v5p's own file with one text in it replaced. */
-static enum status read_changed(struct arena *arena, const char *from, const char *to,
-                                struct error *error)
+static enum status read_changed(const char *from, const char *to, struct error *error)
 {
     uint32_t size_bytes = 0;
     const char *bytes = chip_json("tpu-v5p", &size_bytes);
@@ -165,11 +144,11 @@ static enum status read_changed(struct arena *arena, const char *from, const cha
     struct chip unused;
     assert_non_null(place);
     char *changed =
-        arena_format(arena, "%.*s%s%s", (int)(place - bytes), bytes, to, place + strlen(from));
+        arena_format(case_arena, "%.*s%s%s", (int)(place - bytes), bytes, to, place + strlen(from));
     enum status status =
-        json_read_text(arena, "changed", changed, strlen(changed), &document, error);
+        json_read_text(case_arena, "changed", changed, strlen(changed), &document, error);
     if (status != STATUS_OK) return status;
-    status = chip_read(arena, document, "ideal", "/p", &unused, error);
+    status = chip_read(case_arena, document, "ideal", "/p", &unused, error);
     json_free(document);
     return status;
 }
@@ -177,21 +156,19 @@ static enum status read_changed(struct arena *arena, const char *from, const cha
 static void a_number_without_its_source_is_refused(void **state)
 {
     (void)state;
-    struct error error = {0};
-    struct arena *arena = arena_create(0);
     static const char whole[] = "{\"value\": \"96GB\", \"source\": \"book ch. 2, TPU Specs\"}";
-    assert_int_equal(read_changed(arena, whole, whole, &error), STATUS_OK);
-    assert_int_equal(read_changed(arena, whole, "{\"value\": \"96GB\"}", &error), STATUS_INVALID);
-    assert_non_null(strstr(error.where, "hbm_capacity"));
-    assert_int_equal(read_changed(arena, whole, "{\"value\": \"96GB\", \"source\": \"\"}", &error),
-                     STATUS_INVALID);
-    assert_non_null(strstr(error.message, "no source"));
-    assert_int_equal(read_changed(arena, whole, "\"96GB\"", &error), STATUS_INVALID);
-    assert_int_equal(read_changed(arena, "459TFLOP/s", "459TB/s", &error), STATUS_INVALID);
-    assert_int_equal(read_changed(arena, "2.8TB/s", "2.8", &error), STATUS_INVALID);
-    assert_int_equal(read_changed(arena, "\"hbm_rate\"", "\"hbm_rait\"", &error), STATUS_INVALID);
-    assert_int_equal(read_changed(arena, "\"16x20x28\"", "\"16x20\"", &error), STATUS_INVALID);
-    arena_destroy(arena);
+    case_ok(read_changed(whole, whole, &case_error));
+    case_refused(read_changed(whole, "{\"value\": \"96GB\"}", &case_error), STATUS_INVALID, NULL,
+                 "");
+    assert_non_null(strstr(case_error.where, "hbm_capacity"));
+    case_refused(read_changed(whole, "{\"value\": \"96GB\", \"source\": \"\"}", &case_error),
+                 STATUS_INVALID, NULL, "no source");
+    case_refused(read_changed(whole, "\"96GB\"", &case_error), STATUS_INVALID, NULL, "");
+    case_refused(read_changed("459TFLOP/s", "459TB/s", &case_error), STATUS_INVALID, NULL, "");
+    case_refused(read_changed("2.8TB/s", "2.8", &case_error), STATUS_INVALID, NULL, "");
+    case_refused(read_changed("\"hbm_rate\"", "\"hbm_rait\"", &case_error), STATUS_INVALID, NULL,
+                 "");
+    case_refused(read_changed("\"16x20x28\"", "\"16x20\"", &case_error), STATUS_INVALID, NULL, "");
 }
 
 int main(void)
@@ -204,5 +181,5 @@ int main(void)
         cmocka_unit_test(unknown_names_are_refused_with_the_nearest),
         cmocka_unit_test(a_number_without_its_source_is_refused),
     };
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return cmocka_run_group_tests(tests, case_arena_up, case_arena_down);
 }

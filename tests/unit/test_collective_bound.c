@@ -1,14 +1,9 @@
 /* Bounds of collectives against the book's figures, on levels and grids made by hand. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <string.h>
-
-#include <cmocka.h>
 
 #include "sim/base/units.h"
 #include "sim/roofline/collective_bound.h"
+#include "tests/support/case.h"
 #include "tests/support/scene.h"
 
 enum { NVLINK, INFINIBAND };

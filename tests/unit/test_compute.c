@@ -1,17 +1,12 @@
 /* Compute: the closed form of an op's pipeline against the pipeline played tile by tile. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <string.h>
 #include <sys/types.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include <cmocka.h>
-
 #include "sim/base/units.h"
 #include "sim/resource/compute.h"
+#include "tests/support/case.h"
 
 /* The book's table in chapter 2; VMEM at 22 times HBM (chapter 2, "VMEM and arithmetic
  * intensity"). The VPU's rate is any number that is not round. */

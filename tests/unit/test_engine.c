@@ -1,14 +1,8 @@
 /* Engine: both queues against a plain scan of what was posted. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <string.h>
 
-#include <cmocka.h>
-
-#include "sim/base/arena.h"
 #include "sim/engine/engine.h"
+#include "tests/support/case.h"
 
 enum { MODEL_PENDING_MAX = 4000, MODEL_CHANNELS = 7 };
 
@@ -120,8 +114,7 @@ static void model_handle(void *owner, struct engine *engine, int64_t now_ps, uin
 static struct engine *engine_made(struct arena *arena, const struct engine_options *options)
 {
     struct engine *engine = NULL;
-    struct error error = {0};
-    assert_int_equal(engine_create(arena, options, &engine, &error), STATUS_OK);
+    case_ok(engine_create(arena, options, &engine, &case_error));
     return engine;
 }
 
@@ -147,9 +140,8 @@ static void check_against_model(const char *queue, enum delays delays, uint32_t 
                                                    .handler = model_handle,
                                                    .owner = &model,
                                                });
-    struct error error = {0};
     for (uint32_t i = 0; i < pending_goal; i++) model_post(&model, engine);
-    assert_int_equal(engine_run(engine, &error), STATUS_OK);
+    case_ok(engine_run(engine, &case_error));
     assert_int_equal(model.pending_count, 0);
     assert_int_equal(model.handled, posts + pending_goal);
     assert_int_equal(engine_event_count(engine), posts + pending_goal);
@@ -205,33 +197,27 @@ static void simultaneous_events_of_a_channel_share_an_entry(void **state)
 {
     (void)state;
     struct log log = {0};
-    struct error error = {0};
-    struct arena *arena = arena_create(0);
     struct engine_options const options = log_options(&log, "fast");
-    struct engine *engine = engine_made(arena, &options);
+    struct engine *engine = engine_made(case_arena, &options);
     for (uint32_t chip = 0; chip < 1000; chip++) engine_post(engine, 7, 3, 0, chip);
-    assert_int_equal(engine_run(engine, &error), STATUS_OK);
+    case_ok(engine_run(engine, &case_error));
     assert_int_equal(engine_entry_count(engine), 1);
     assert_int_equal(engine_event_count(engine), 1000);
     assert_int_equal(log.chip_sum, 1000 * 999 / 2);
     assert_true(log.call_count <= 1000 / 60 + 1);
-    arena_destroy(arena);
 }
 
 static void the_reference_queue_batches_nothing(void **state)
 {
     (void)state;
     struct log log = {0};
-    struct error error = {0};
-    struct arena *arena = arena_create(0);
     struct engine_options const options = log_options(&log, "reference");
-    struct engine *engine = engine_made(arena, &options);
+    struct engine *engine = engine_made(case_arena, &options);
     for (uint32_t chip = 50; chip-- > 0;) engine_post(engine, 7, 3, 0, chip);
-    assert_int_equal(engine_run(engine, &error), STATUS_OK);
+    case_ok(engine_run(engine, &case_error));
     assert_int_equal(engine_entry_count(engine), 50);
     assert_int_equal(log.call_count, 50);
     for (uint32_t i = 0; i < 50; i++) assert_int_equal(log.counts[i], 1);
-    arena_destroy(arena);
 }
 
 /* A list of chips that posts to itself, at once, with the order it has now: the first entry is
@@ -253,13 +239,12 @@ static void posts_to_the_entry_being_handled_are_not_lost(void **state)
     static const char *const queues[] = {"fast", "reference"};
     for (uint32_t i = 0; i < 2; i++) {
         struct log log = {0};
-        struct error error = {0};
         struct arena *arena = arena_create(0);
         struct engine_options options = log_options(&log, queues[i]);
         options.handler = repost_handle;
         struct engine *engine = engine_made(arena, &options);
         for (uint32_t chip = 0; chip < 100; chip++) engine_post(engine, 7, 1000, 0, chip);
-        assert_int_equal(engine_run(engine, &error), STATUS_OK);
+        case_ok(engine_run(engine, &case_error));
         assert_int_equal(log.chip_sum, 100 + 2 * 200);
         assert_int_equal(engine_now_ps(engine), 7);
         arena_destroy(arena);
@@ -279,16 +264,15 @@ static void an_endless_run_ends_at_its_limit(void **state)
     static const char *const queues[] = {"fast", "reference"};
     (void)state;
     for (uint32_t i = 0; i < 2; i++) {
-        struct error error = {0};
         struct arena *arena = arena_create(0);
         struct engine_options options = log_options(NULL, queues[i]);
         options.handler = endless_handle;
         options.event_count_max = 100000;
         struct engine *engine = engine_made(arena, &options);
         for (uint32_t chip = 0; chip < 10; chip++) engine_post(engine, 1, 0, 0, chip);
-        assert_int_equal(engine_run(engine, &error), STATUS_LIMIT);
+        case_refused(engine_run(engine, &case_error), STATUS_LIMIT, NULL, "");
         assert_int_equal(engine_event_count(engine), 100000);
-        assert_non_null(strstr(error.message, "100000 events"));
+        assert_non_null(strstr(case_error.message, "100000 events"));
         arena_destroy(arena);
     }
 }
@@ -297,14 +281,11 @@ static void a_run_that_ends_exactly_at_its_limit_is_whole(void **state)
 {
     (void)state;
     struct log log = {0};
-    struct error error = {0};
-    struct arena *arena = arena_create(0);
     struct engine_options options = log_options(&log, "reference");
     options.event_count_max = 20;
-    struct engine *engine = engine_made(arena, &options);
+    struct engine *engine = engine_made(case_arena, &options);
     for (uint32_t chip = 0; chip < 20; chip++) engine_post(engine, 1, 0, 0, chip);
-    assert_int_equal(engine_run(engine, &error), STATUS_OK);
-    arena_destroy(arena);
+    case_ok(engine_run(engine, &case_error));
 }
 
 struct watch {
@@ -329,7 +310,6 @@ static void the_watcher_is_called_often_and_stops_the_run(void **state)
     static const uint32_t chip_counts[] = {1, 4096};
     (void)state;
     for (uint32_t i = 0; i < 2; i++) {
-        struct error error = {0};
         struct watch watch = {.stop_at_call = 20};
         struct arena *arena = arena_create(0);
         struct engine_options options = log_options(NULL, "fast");
@@ -338,7 +318,7 @@ static void the_watcher_is_called_often_and_stops_the_run(void **state)
         options.watch_owner = &watch;
         struct engine *engine = engine_made(arena, &options);
         for (uint32_t chip = 0; chip < chip_counts[i]; chip++) engine_post(engine, 1, 0, 0, chip);
-        assert_int_equal(engine_run(engine, &error), STATUS_INTERRUPTED);
+        case_refused(engine_run(engine, &case_error), STATUS_INTERRUPTED, NULL, "");
         assert_int_equal(watch.calls, 20);
         assert_int_equal(engine_event_count(engine), watch.events_last);
         assert_true(watch.gap_max <= 65536 + 4096);
@@ -349,17 +329,16 @@ static void the_watcher_is_called_often_and_stops_the_run(void **state)
 static void bad_options_are_refused(void **state)
 {
     (void)state;
-    struct error error = {0};
     struct engine *engine = NULL;
     struct arena *arena = arena_create(1 << 20);
     struct engine_options options = log_options(NULL, "fastest");
-    assert_int_equal(engine_create(arena, &options, &engine, &error), STATUS_NOT_FOUND);
-    assert_non_null(strstr(error.message, "\"reference\""));
+    case_refused(engine_create(arena, &options, &engine, &case_error), STATUS_NOT_FOUND, NULL,
+                 "\"reference\"");
     options.queue = "fast";
     options.pending_max = UINT64_C(1) << 31;
-    assert_int_equal(engine_create(arena, &options, &engine, &error), STATUS_LIMIT);
+    case_refused(engine_create(arena, &options, &engine, &case_error), STATUS_LIMIT, NULL, "");
     options.pending_max = UINT64_C(1) << 24;
-    assert_int_equal(engine_create(arena, &options, &engine, &error), STATUS_NO_MEMORY);
+    case_refused(engine_create(arena, &options, &engine, &case_error), STATUS_NO_MEMORY, NULL, "");
     assert_null(engine);
     arena_destroy(arena);
 }
@@ -376,5 +355,5 @@ int main(void)
         cmocka_unit_test(the_watcher_is_called_often_and_stops_the_run),
         cmocka_unit_test(bad_options_are_refused),
     };
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return cmocka_run_group_tests(tests, case_arena_up, case_arena_down);
 }

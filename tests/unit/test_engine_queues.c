@@ -1,15 +1,9 @@
 /* Engine: the fast and the reference queue give every chip the same sequence of events. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <string.h>
 
-#include <cmocka.h>
-
-#include "sim/base/arena.h"
 #include "sim/base/digest.h"
 #include "sim/engine/engine.h"
+#include "tests/support/case.h"
 
 enum { CHIPS = 512, PORTS = 6, STEPS = 60, SIDE = 8 };
 
@@ -85,7 +79,6 @@ static struct outcome torus_run(const char *queue, uint32_t jitter_chips, uint32
     static struct torus torus;
     torus =
         (struct torus){.jitter_chips = jitter_chips, .jitter_ps = jitter_ps, .at_once = at_once};
-    struct error error = {0};
     struct engine *engine = NULL;
     struct arena *arena = arena_create(0);
     struct engine_options const options = {
@@ -96,12 +89,12 @@ static struct outcome torus_run(const char *queue, uint32_t jitter_chips, uint32
         .handler = torus_handle,
         .owner = &torus,
     };
-    assert_int_equal(engine_create(arena, &options, &engine, &error), STATUS_OK);
+    case_ok(engine_create(arena, &options, &engine, &case_error));
     for (uint32_t chip = 0; chip < CHIPS; chip++) {
         torus.random[chip] = chip * UINT64_C(0x9e3779b97f4a7c15);
         engine_post(engine, 0, 0, PORTS, chip);
     }
-    assert_int_equal(engine_run(engine, &error), STATUS_OK);
+    case_ok(engine_run(engine, &case_error));
     struct outcome outcome = {torus.digest, 0, engine_event_count(engine),
                               engine_entry_count(engine), engine_now_ps(engine)};
     for (uint32_t chip = 0; chip < CHIPS; chip++) outcome.chains += torus.chain[chip];

@@ -1,30 +1,16 @@
 /* Neighbours and ways on grids: lines, rings and twisted tori, against a search over the graph. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include <cmocka.h>
-
-#include "sim/base/arena.h"
-#include "sim/machine/machine.h"
 #include "sim/machine/totals.h"
 #include "sim/scenario/scenario.h"
+#include "tests/support/case.h"
 
 enum { CHIPS_MAX = 1024 };
 
-static struct arena *arena;
-
 static struct machine machine_of(const char *text)
 {
-    struct machine_plan plan;
-    struct machine machine = {0};
-    struct error error = {0};
-    if (scenario_machine_parse(arena, text, "--machine", &plan, &error) != STATUS_OK ||
-        machine_build(arena, &plan, &machine, &error) != STATUS_OK)
-        fail_msg("%s: %s: %s", text, error.where, error.message);
+    struct machine const machine = case_machine(text);
     assert_true(machine.chip_count <= CHIPS_MAX);
     return machine;
 }
@@ -220,25 +206,10 @@ static void only_the_long_axes_are_rings(void **state)
     for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
         struct machine_plan plan;
         struct machine refused;
-        struct error error = {0};
-        assert_int_equal(scenario_machine_parse(arena, bad[i], "", &plan, &error), STATUS_OK);
-        assert_int_equal(machine_build(arena, &plan, &refused, &error), STATUS_INVALID);
-        assert_string_equal(error.where, "/machine/shape");
+        case_ok(scenario_machine_parse(case_arena, bad[i], "", &plan, &case_error));
+        case_refused(machine_build(case_arena, &plan, &refused, &case_error), STATUS_INVALID,
+                     "/machine/shape", "");
     }
-}
-
-static int set_up(void **state)
-{
-    (void)state;
-    arena = arena_create(0);
-    return arena == NULL;
-}
-
-static int tear_down(void **state)
-{
-    (void)state;
-    arena_destroy(arena);
-    return 0;
 }
 
 int main(void)
@@ -250,5 +221,5 @@ int main(void)
         cmocka_unit_test(twisting_brings_chips_nearer),
         cmocka_unit_test(only_the_long_axes_are_rings),
     };
-    return cmocka_run_group_tests(tests, set_up, tear_down);
+    return cmocka_run_group_tests(tests, case_arena_up, case_arena_down);
 }

@@ -2,18 +2,13 @@
  * Copies between chips and their hosts: bytes over a link that is a queue, shared with other chips
  * where these share it, and with messages over a DCN; hidden beside compute, or exposed.
  */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdio.h>
 #include <string.h>
-
-#include <cmocka.h>
 
 #include "sim/base/units.h"
 #include "sim/measure/measure.h"
 #include "sim/scenario/scenario.h"
+#include "tests/support/case.h"
 #include "tests/support/scene.h"
 
 enum { NEW_STREAM = PROGRAM_STREAMS_MAX };
@@ -175,42 +170,27 @@ static void without_a_link_a_copy_is_refused(void **state)
     (void)state;
     struct scene scene;
     struct trace trace;
-    struct error error = {0};
     scene_open(&scene, 1, 1, 1, false);
     (void)scene_copy(&scene, NEW_STREAM, true, 1);
-    assert_int_equal(scene_try(&scene, 1, false, false, &trace, &error), STATUS_UNSUPPORTED);
-    assert_string_equal(error.where, "/machine");
-    assert_non_null(strstr(error.message, "no link to a host"));
+    case_refused(scene_try(&scene, 1, false, false, &trace, &case_error), STATUS_UNSUPPORTED,
+                 "/machine", "no link to a host");
     scene_close(&scene);
 }
 
-static void machine_open(struct arena *arena, const char *text, struct machine *ret_machine)
+static void party_run(const struct machine *machine, const struct measure_party *party,
+                      const char *engine, bool full, struct measured *ret_measured)
 {
-    struct machine_plan plan;
-    struct error error = {0};
-    if (scenario_machine_parse(arena, text, "/test", &plan, &error) != STATUS_OK ||
-        machine_build(arena, &plan, ret_machine, &error) != STATUS_OK)
-        fail_msg("%s: %s", error.where, error.message);
-}
-
-static void party_run(struct arena *arena, const struct machine *machine,
-                      const struct measure_party *party, const char *engine, bool full,
-                      struct measured *ret_measured)
-{
-    struct error error = {0};
     struct measure_options const options = {.engine = engine, .full = full};
-    if (measure_party_run(arena, machine, party, "/test", &options, ret_measured, &error) !=
-        STATUS_OK)
-        fail_msg("%s: %s", error.where, error.message);
+    case_ok(measure_party_run(case_arena, machine, party, "/test", &options, ret_measured,
+                              &case_error));
 }
 
 /* Messages between slices leave by the PCIe link that copies take: together they keep it busy for
  * the sum of their bytes, and a copy beside many of them is slower than alone. */
 static void copies_and_messages_between_slices_share_pcie(void **state)
 {
-    struct machine machine;
-    struct arena *arena = *state;
-    machine_open(arena, "tpu-v5e:4x4,slices=8", &machine);
+    (void)state;
+    struct machine const machine = case_machine("tpu-v5e:4x4,slices=8");
     assert_int_equal(machine.host.level, 0);
     struct plan_request request = {.kind = COLLECTIVE_ALL_TO_ALL, .size_bytes = 1u << 28};
     request.group.dimension[0] =
@@ -222,9 +202,9 @@ static void copies_and_messages_between_slices_share_pcie(void **state)
     struct measure_party const both = {&request, 1, &copy, 1};
     struct measured apart, stored, together;
     uint32_t const up = machine_host_port(&machine, false);
-    party_run(arena, &machine, &exchange, "fast", false, &apart);
-    party_run(arena, &machine, &alone, "fast", false, &stored);
-    party_run(arena, &machine, &both, "fast", false, &together);
+    party_run(&machine, &exchange, "fast", false, &apart);
+    party_run(&machine, &alone, "fast", false, &stored);
+    party_run(&machine, &both, "fast", false, &together);
     assert_int_equal(stored.time_ps[0], latency_ps + units_duration_ps(1u << 28, host_bytes_per_s));
     assert_int_equal(together.trace.link[up].bytes,
                      apart.trace.link[up].bytes + stored.trace.link[up].bytes);
@@ -235,13 +215,14 @@ static void copies_and_messages_between_slices_share_pcie(void **state)
     /* On the ring of slices nothing is odd: all of it plays the same, whole and by a plain queue.
      */
     struct measured whole;
-    party_run(arena, &machine, &both, "reference", true, &whole);
+    party_run(&machine, &both, "reference", true, &whole);
     assert_int_equal(whole.time_ps[0], together.time_ps[0]);
     assert_int_equal(whole.time_ps[1], together.time_ps[1]);
 }
 
 static void the_host_of_a_machine_is_what_its_chip_says(void **state)
 {
+    (void)state;
     static const struct {
         const char *machine, *cable;
         uint64_t bytes_per_s;
@@ -255,8 +236,7 @@ static void the_host_of_a_machine_is_what_its_chip_says(void **state)
         {"gb200-nvl72:gpus=1", "C2C", UINT64_C(450000000000), 1},
     };
     for (uint32_t i = 0; i < sizeof rows / sizeof *rows; i++) {
-        struct machine machine;
-        machine_open(*state, rows[i].machine, &machine);
+        struct machine const machine = case_machine(rows[i].machine);
         assert_string_equal(machine.host.cable_name, rows[i].cable);
         assert_int_equal(machine.host.bytes_per_s, rows[i].bytes_per_s);
         assert_int_equal(host_sharers(&machine), rows[i].sharers);
@@ -264,18 +244,6 @@ static void the_host_of_a_machine_is_what_its_chip_says(void **state)
         (void)snprintf(name, sizeof name, "%s down", rows[i].cable);
         assert_string_equal(machine_port_name(&machine, machine_host_port(&machine, true)), name);
     }
-}
-
-static int arena_open(void **state)
-{
-    *state = arena_create(0);
-    return *state == NULL;
-}
-
-static int arena_close(void **state)
-{
-    arena_destroy(*state);
-    return 0;
 }
 
 int main(void)
@@ -288,10 +256,8 @@ int main(void)
         cmocka_unit_test(copies_take_time_of_hbm),
         cmocka_unit_test(hbm_holds_up_a_link_that_is_faster),
         cmocka_unit_test(without_a_link_a_copy_is_refused),
-        cmocka_unit_test_setup_teardown(copies_and_messages_between_slices_share_pcie, arena_open,
-                                        arena_close),
-        cmocka_unit_test_setup_teardown(the_host_of_a_machine_is_what_its_chip_says, arena_open,
-                                        arena_close),
+        cmocka_unit_test(copies_and_messages_between_slices_share_pcie),
+        cmocka_unit_test(the_host_of_a_machine_is_what_its_chip_says),
     };
-    return cmocka_run_group_tests_name("host", tests, NULL, NULL);
+    return cmocka_run_group_tests_name("host", tests, case_arena_up, case_arena_down);
 }

@@ -1,43 +1,22 @@
 /* JSON: strict reading, places in errors, settings, writing. */
-#include <setjmp.h>
-#include <stdarg.h>
 #include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include <cmocka.h>
-
-#include "sim/base/arena.h"
 #include "sim/base/json.h"
 #include "sim/base/text.h"
+#include "tests/support/case.h"
 
 static struct error error;
-static struct arena *arena;
-
-static int arena_make(void **state)
-{
-    (void)state;
-    arena = arena_create(0);
-    return arena == NULL;
-}
-
-static int arena_drop(void **state)
-{
-    (void)state;
-    arena_destroy(arena);
-    return 0;
-}
-
 static struct json *read_bytes(const char *bytes, uint64_t count)
 {
     struct json *json = NULL;
     memset(&error, 0, sizeof error);
-    if (json_read_text(arena, "file.json", bytes, count, &json, &error) != STATUS_OK) return NULL;
+    if (json_read_text(case_arena, "file.json", bytes, count, &json, &error) != STATUS_OK)
+        return NULL;
     return json;
 }
 
@@ -120,7 +99,7 @@ static void the_end_of_a_long_path_is_kept_in_the_place(void **state)
     struct json *json = NULL;
     memset(path, 'd', sizeof path);
     (void)snprintf(path + 900, 100, "/scenario.json");
-    assert_int_equal(json_read_text(arena, path, "{", 1, &json, &error), STATUS_INVALID);
+    assert_int_equal(json_read_text(case_arena, path, "{", 1, &json, &error), STATUS_INVALID);
     assert_non_null(strstr(error.where, "/scenario.json:1:2"));
 }
 
@@ -329,25 +308,25 @@ static void odd_files_are_refused_unread(void **state)
     struct json *json = NULL;
     char folder[] = "podsim-json-XXXXXX", path[64];
     assert_non_null(mkdtemp(folder));
-    assert_int_equal(json_read_file(arena, folder, &json, &error), STATUS_IO);
+    assert_int_equal(json_read_file(case_arena, folder, &json, &error), STATUS_IO);
     assert_non_null(strstr(error.message, "folder"));
-    assert_int_equal(json_read_file(arena, "/dev/zero", &json, &error), STATUS_IO);
+    assert_int_equal(json_read_file(case_arena, "/dev/zero", &json, &error), STATUS_IO);
     (void)snprintf(path, sizeof path, "%s/pipe", folder);
     assert_int_equal(mkfifo(path, 0600), 0);
-    assert_int_equal(json_read_file(arena, path, &json, &error), STATUS_IO);
+    assert_int_equal(json_read_file(case_arena, path, &json, &error), STATUS_IO);
     assert_non_null(strstr(error.message, "regular file"));
     (void)unlink(path);
     (void)snprintf(path, sizeof path, "%s/none.json", folder);
-    assert_int_equal(json_read_file(arena, path, &json, &error), STATUS_IO);
+    assert_int_equal(json_read_file(case_arena, path, &json, &error), STATUS_IO);
     assert_string_equal(error.message, "cannot be read: no such file");
     FILE *file = fopen(path, "wb");
     assert_non_null(file);
     assert_int_equal(fprintf(file, "[1]"), 3);
     assert_int_equal(fflush(file), 0);
-    assert_int_equal(json_read_file(arena, path, &json, &error), STATUS_OK);
+    assert_int_equal(json_read_file(case_arena, path, &json, &error), STATUS_OK);
     assert_int_equal(json_count(json), 1);
     assert_int_equal(ftruncate(fileno(file), 16 * 1024 * 1024 + 1), 0);
-    assert_int_equal(json_read_file(arena, path, &json, &error), STATUS_LIMIT);
+    assert_int_equal(json_read_file(case_arena, path, &json, &error), STATUS_LIMIT);
     assert_string_equal(error.where, path);
     (void)fclose(file);
     (void)unlink(path);
@@ -454,5 +433,5 @@ int main(void)
         cmocka_unit_test(writing_is_laid_out_and_escaped),
         cmocka_unit_test(reals_are_short_and_come_back),
     };
-    return cmocka_run_group_tests(tests, arena_make, arena_drop);
+    return cmocka_run_group_tests(tests, case_arena_up, case_arena_down);
 }

@@ -1,19 +1,11 @@
 /* Machines: product names, shapes, wraparound, neighbours, overrides. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdio.h>
 #include <string.h>
 
-#include <cmocka.h>
-
-#include "sim/base/arena.h"
 #include "sim/base/units.h"
 #include "sim/machine/machine.h"
 #include "sim/machine/shape.h"
-
-static struct arena *arena;
+#include "tests/support/case.h"
 
 static struct machine_plan plan_of(const char *chip, const char *shape)
 {
@@ -21,32 +13,10 @@ static struct machine_plan plan_of(const char *chip, const char *shape)
         .chip = chip, .shape = shape, .profile = "ideal", .wrap = {-1, -1, -1}};
 }
 
-static struct machine built(const struct machine_plan *plan)
-{
-    struct machine machine = {0};
-    struct error error = {0};
-    if (machine_build(arena, plan, &machine, &error) != STATUS_OK) {
-        fail_msg("%s %s: %s: %s", plan->chip, plan->shape == NULL ? "" : plan->shape, error.where,
-                 error.message);
-    }
-    return machine;
-}
-
-static struct machine machine_of(const char *chip, const char *shape)
-{
-    struct machine_plan const plan = plan_of(chip, shape);
-    return built(&plan);
-}
-
 static void refused(const struct machine_plan *plan, const char *where, const char *words)
 {
     struct machine machine;
-    struct error error = {0};
-    if (machine_build(arena, plan, &machine, &error) == STATUS_OK)
-        fail_msg("%s %s was accepted", plan->chip, plan->shape == NULL ? "" : plan->shape);
-    assert_string_equal(error.where, where);
-    if (strstr(error.message, words) == NULL)
-        fail_msg("\"%s\" is not in: %s", words, error.message);
+    case_refused(machine_build(case_arena, plan, &machine, &case_error), STATUS_OK, where, words);
 }
 
 static void refused_shape(const char *chip, const char *shape, const char *words)
@@ -81,15 +51,15 @@ static void a_product_name_gives_the_slice_that_is_sold(void **state)
     };
     for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
         char text[SHAPE_TEXT_BYTES];
-        struct machine const machine = machine_of(rows[i].name, NULL);
+        struct machine const machine = case_machine(rows[i].name);
         struct shape shape = {machine.axis_count, {1, 1, 1}, false};
         memcpy(shape.length, machine.shape, sizeof shape.length);
         assert_string_equal(shape_text(text, &shape), rows[i].shape);
         assert_string_equal(machine.product, rows[i].name);
     }
-    assert_int_equal(machine_of("v5p-8192", NULL).chip_count, 4096);
-    assert_int_equal(machine_of("v5e-256", NULL).chip_count, 256);
-    assert_int_equal(machine_of("tpu-v5p", "16x20x28").chip_count, 8960);
+    assert_int_equal(case_machine("v5p-8192").chip_count, 4096);
+    assert_int_equal(case_machine("v5e-256").chip_count, 256);
+    assert_int_equal(case_machine("tpu-v5p:16x20x28").chip_count, 8960);
 }
 
 /* Every name up to past the pod either gives a slice of just that many chips that may also be asked
@@ -102,14 +72,14 @@ static void every_product_name_is_a_slice_or_is_refused_with_one_that_is(void **
         uint32_t accepted = 0;
         struct chip chip;
         struct error error = {0};
-        assert_int_equal(chip_find(arena, chips[c], "ideal", "", "", &chip, &error), STATUS_OK);
+        case_ok(chip_find(case_arena, chips[c], "ideal", "", "", &chip, &case_error));
         for (uint32_t units = 0; units < 18100; units++) {
             struct shape shape;
             struct shape nearest;
             unsigned suggested = 0;
             if (shape_of_product(&chip, units, "name", "", &shape, &error) == STATUS_OK) {
                 assert_int_equal(shape_chip_count(&shape) * chip.name_units, units);
-                assert_int_equal(shape_check(&chip, &shape, "", &error), STATUS_OK);
+                case_ok(shape_check(&chip, &shape, "", &case_error));
                 accepted++;
                 continue;
             }
@@ -142,7 +112,7 @@ static void product_names_that_mean_nothing_are_refused(void **state)
     refused(&plan, "/machine/shape", "a shape is needed");
     plan = plan_of("v5p-128", "4x4x8");
     refused(&plan, "/machine/shape", "v5p-128 has 64 chips, 4x4x8 has 128");
-    assert_int_equal(machine_of("v5p-1024", "4x8x16").chip_count, 512);
+    assert_int_equal(case_machine("v5p-1024:4x8x16").chip_count, 512);
 }
 
 /* Cases topology.wraparound of the book, chapter 2. */
@@ -166,7 +136,8 @@ static void axes_wrap_by_the_products_rule(void **state)
         {"v3", "32x32", {1, 1, 0}},
     };
     for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
-        struct machine const machine = machine_of(rows[i].chip, rows[i].shape);
+        struct machine const machine =
+            case_machine(arena_format(case_arena, "%s:%s", rows[i].chip, rows[i].shape));
         for (uint32_t axis = 0; axis < 3; axis++) {
             const char *reason = machine.wrap_reason[axis];
             assert_int_equal(machine.wrap[axis], rows[i].wrap[axis]);
@@ -213,11 +184,10 @@ static void texts_that_are_no_shapes_are_refused(void **state)
                                       "16x16x16 "};
     struct machine machine;
     for (size_t i = 0; i < sizeof bad / sizeof bad[0]; i++) {
-        struct error error = {0};
         struct machine_plan plan = plan_of("v5p", bad[i]);
         plan.unrealisable = true;
-        assert_int_equal(machine_build(arena, &plan, &machine, &error), STATUS_INVALID);
-        assert_string_equal(error.where, "/machine/shape");
+        case_refused(machine_build(case_arena, &plan, &machine, &case_error), STATUS_INVALID,
+                     "/machine/shape", "");
     }
 }
 
@@ -225,14 +195,13 @@ static void the_limit_of_chips_is_checked_before_memory_is_taken(void **state)
 {
     (void)state;
     struct machine machine;
-    struct error error = {0};
     struct machine_plan plan = plan_of("v5p", "1048576x1048576x1048576");
     plan.unrealisable = true;
-    assert_int_equal(machine_build(arena, &plan, &machine, &error), STATUS_LIMIT);
+    case_refused(machine_build(case_arena, &plan, &machine, &case_error), STATUS_LIMIT, NULL, "");
     plan.shape = "1048577";
-    assert_int_equal(machine_build(arena, &plan, &machine, &error), STATUS_INVALID);
+    case_refused(machine_build(case_arena, &plan, &machine, &case_error), STATUS_INVALID, NULL, "");
     plan.shape = "1024x1024x1";
-    assert_int_equal(machine_build(arena, &plan, &machine, &error), STATUS_OK);
+    case_ok(machine_build(case_arena, &plan, &machine, &case_error));
     assert_int_equal(machine.chip_count, 1 << 20);
 }
 
@@ -241,9 +210,9 @@ static void what_cannot_be_built_may_be_asked_for_by_name(void **state)
     (void)state;
     struct machine_plan plan = plan_of("v5p", "16");
     plan.unrealisable = true;
-    assert_false(built(&plan).wrap[0]);
+    assert_false(case_machine_built(&plan).wrap[0]);
     plan.wrap[0] = 1;
-    struct machine machine = built(&plan);
+    struct machine machine = case_machine_built(&plan);
     assert_true(machine.wrap[0]);
     assert_int_equal(machine.axis_count, 1);
     assert_non_null(strstr(machine.wrap_reason[0], "set by the scenario"));
@@ -253,21 +222,21 @@ static void what_cannot_be_built_may_be_asked_for_by_name(void **state)
     plan.wrap[2] = 0;
     refused(&plan, "/machine/wrap/z", "unrealisable");
     plan.unrealisable = true;
-    assert_false(built(&plan).wrap[2]);
-    assert_true(built(&plan).wrap[0]);
+    assert_false(case_machine_built(&plan).wrap[2]);
+    assert_true(case_machine_built(&plan).wrap[0]);
     plan = plan_of("v5p", "2x3");
     plan.unrealisable = true;
     plan.wrap[0] = 1;
     refused(&plan, "/machine/wrap/x", "the shortest ring is 3");
     plan.wrap[0] = -1;
     plan.wrap[1] = 1;
-    assert_true(built(&plan).wrap[1]);
+    assert_true(case_machine_built(&plan).wrap[1]);
     plan = plan_of("v5e", "8x16x4");
     plan.unrealisable = true;
-    assert_true(built(&plan).wrap[1]);
+    assert_true(case_machine_built(&plan).wrap[1]);
     plan = plan_of("v5p", "32x32x32");
     plan.unrealisable = true;
-    assert_true(built(&plan).wrap[0]);
+    assert_true(case_machine_built(&plan).wrap[0]);
 }
 
 /* Every pair of chips of small grids with every choice of wraparound, against the definition. */
@@ -283,7 +252,7 @@ static void ports_and_links_agree_on_every_small_grid(void **state)
         plan.unrealisable = true;
         for (uint32_t axis = 0; axis < 3; axis++)
             plan.wrap[axis] = length[axis] >= 3 && (code / 48 >> axis & 1) != 0;
-        struct machine const machine = built(&plan);
+        struct machine const machine = case_machine_built(&plan);
         uint64_t links = 0;
         for (uint32_t chip = 0; chip < machine.chip_count; chip++) {
             uint32_t at[MACHINE_AXES_MAX];
@@ -334,7 +303,7 @@ static void an_overridden_link_is_one_direction_of_one_cable(void **state)
     int64_t latency = 0;
     plan.links = links;
     plan.link_count = 2;
-    struct machine const machine = built(&plan);
+    struct machine const machine = case_machine_built(&plan);
     for (uint32_t chip = 0; chip < 64; chip++) {
         for (uint32_t port = 0; port < MACHINE_PORTS_MAX; port++) {
             machine_link(&machine, chip, port, &rate, &latency);
@@ -365,7 +334,7 @@ static void links_that_are_not_there_or_say_nothing_are_refused(void **state)
     link[0].to[2] = machine_any;
     refused(&plan, "/machine/links/0/to", "*");
     link[0].to[2] = 1;
-    (void)built(&plan);
+    (void)case_machine_built(&plan);
     link[0].bytes_per_s = 0;
     refused(&plan, first, "above 0");
     link[0].latency_ps = -1;
@@ -377,7 +346,7 @@ static void links_that_are_not_there_or_say_nothing_are_refused(void **state)
     refused(&plan, "/machine/links/1", "stands already at /machine/links/0");
     link[1].from[2] = 1;
     link[1].to[2] = 0; /* The other direction is another link. */
-    (void)built(&plan);
+    (void)case_machine_built(&plan);
     plan.link_count = MACHINE_OVERRIDES_MAX + 1;
     refused(&plan, "/machine/links", "limit");
     plan = plan_of("v5e", "4x4");
@@ -397,7 +366,7 @@ static void slower_chips_are_named_by_patterns_and_the_last_holds(void **state)
     struct machine_plan plan = plan_of("v5p", "4x4x4");
     plan.chips = chips;
     plan.chip_count = 2;
-    struct machine const machine = built(&plan);
+    struct machine const machine = case_machine_built(&plan);
     for (uint32_t chip = 0; chip < 64; chip++) {
         uint32_t at[MACHINE_AXES_MAX];
         uint32_t math = 0;
@@ -419,20 +388,6 @@ static void slower_chips_are_named_by_patterns_and_the_last_holds(void **state)
     refused(&plan, "/machine/chips/1/at", "4 on axis x");
 }
 
-static int arena_open(void **state)
-{
-    (void)state;
-    arena = arena_create(0);
-    return arena == NULL;
-}
-
-static int arena_close(void **state)
-{
-    (void)state;
-    arena_destroy(arena);
-    return 0;
-}
-
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -449,5 +404,5 @@ int main(void)
         cmocka_unit_test(links_that_are_not_there_or_say_nothing_are_refused),
         cmocka_unit_test(slower_chips_are_named_by_patterns_and_the_last_holds),
     };
-    return cmocka_run_group_tests(tests, arena_open, arena_close);
+    return cmocka_run_group_tests(tests, case_arena_up, case_arena_down);
 }

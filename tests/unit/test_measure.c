@@ -1,54 +1,19 @@
 /* Collectives by themselves: what sizes mean, sweeps, groups, fits, runs. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <string.h>
 
-#include <cmocka.h>
-
-#include "sim/base/arena.h"
 #include "sim/base/units.h"
 #include "sim/measure/fit.h"
 #include "sim/measure/regimes.h"
 #include "sim/measure/row.h"
 #include "sim/measure/sizes.h"
-
-static struct arena *arena;
-
-static int arena_up(void **state)
-{
-    (void)state;
-    arena = arena_create(0);
-    return arena == NULL;
-}
-
-static int arena_down(void **state)
-{
-    (void)state;
-    arena_destroy(arena);
-    return 0;
-}
-
-static struct machine machine_of(const char *chip, const char *shape)
-{
-    struct machine machine = {0};
-    struct error error = {0};
-    struct machine_plan const plan = {
-        .chip = chip, .shape = shape, .profile = "ideal", .wrap = {-1, -1, -1}};
-    if (machine_build(arena, &plan, &machine, &error) != STATUS_OK)
-        fail_msg("%s: %s", error.where, error.message);
-    return machine;
-}
+#include "tests/support/case.h"
 
 static struct row_question question_of(const struct machine *machine, enum operation operation,
                                        const char *axes)
 {
     struct row_question question = {
         .machine = machine, .operation = operation, .format = FORMAT_BF16};
-    struct error error = {0};
-    if (measure_group(machine, axes, "--axes", &question.group, &error) != STATUS_OK)
-        fail_msg("%s", error.message);
+    case_ok(measure_group(machine, axes, "--axes", &question.group, &case_error));
     (void)measure_group_text(machine, &question.group, question.axes);
     return question;
 }
@@ -68,15 +33,13 @@ static void test_factors(void **state)
         {"sendrecv", 1, 1, 1024, 512},
     };
     for (size_t i = 0; i < sizeof expected / sizeof *expected; i++) {
-        struct error error = {0};
         enum operation operation;
         uint64_t bytes = 0;
-        assert_int_equal(operation_find(expected[i].name, "--op", &operation, &error), STATUS_OK);
+        case_ok(operation_find(expected[i].name, "--op", &operation, &case_error));
         struct operation_factor const factor = operation_bus_factor(operation, 8);
         assert_int_equal(factor.numerator, expected[i].numerator);
         assert_int_equal(factor.denominator, expected[i].denominator);
-        assert_int_equal(operation_array_bytes(operation, 8, 1024, "-b", &bytes, &error),
-                         STATUS_OK);
+        case_ok(operation_array_bytes(operation, 8, 1024, "-b", &bytes, &case_error));
         assert_int_equal(bytes, expected[i].array_bytes);
         assert_int_equal(operation_count(operation, 8, 1024, FORMAT_BF16), expected[i].count);
     }
@@ -131,38 +94,36 @@ static void test_size_texts(void **state)
 static void test_sweeps(void **state)
 {
     (void)state;
-    struct error error = {0};
     struct sizes sizes;
     uint64_t bytes = 0, last = 0;
-    assert_int_equal(sizes_read("8", "8G", "2", NULL, &sizes, &error), STATUS_OK);
+    case_ok(sizes_read("8", "8G", "2", NULL, &sizes, &case_error));
     assert_int_equal(sizes_count(&sizes), 31);
     while (sizes_next(&sizes, &bytes)) last = bytes;
     assert_int_equal(last, UINT64_C(8) << 30);
-    assert_int_equal(sizes_read("10", "35", NULL, "10", &sizes, &error), STATUS_OK);
+    case_ok(sizes_read("10", "35", NULL, "10", &sizes, &case_error));
     assert_int_equal(sizes_count(&sizes), 3);
-    assert_int_equal(sizes_read("8388608T", NULL, "2", NULL, &sizes, &error), STATUS_OK);
+    case_ok(sizes_read("8388608T", NULL, "2", NULL, &sizes, &case_error));
     assert_int_equal(sizes_count(&sizes), 1);
-    assert_int_equal(sizes_read("8388607T", "8388608T", NULL, "8388608T", &sizes, &error),
-                     STATUS_OK);
+    case_ok(sizes_read("8388607T", "8388608T", NULL, "8388608T", &sizes, &case_error));
     assert_int_equal(sizes_count(&sizes), 1);
-    assert_int_equal(sizes_read(NULL, NULL, NULL, NULL, &sizes, &error), STATUS_OK);
+    case_ok(sizes_read(NULL, NULL, NULL, NULL, &sizes, &case_error));
     bytes = 0;
     assert_true(sizes_next(&sizes, &bytes));
     assert_int_equal(bytes, 32 << 20);
-    assert_int_equal(sizes_read("8", "16", "2", "8", &sizes, &error), STATUS_INVALID);
-    assert_int_equal(sizes_read("8", "16", "1", NULL, &sizes, &error), STATUS_INVALID);
+    case_refused(sizes_read("8", "16", "2", "8", &sizes, &case_error), STATUS_INVALID, NULL, "");
+    case_refused(sizes_read("8", "16", "1", NULL, &sizes, &case_error), STATUS_INVALID, NULL, "");
 }
 
 static void test_groups(void **state)
 {
     (void)state;
-    struct machine const machine = machine_of("v5p", "4x8x16");
+    struct machine const machine = case_machine("v5p:4x8x16");
     char text[MEASURE_AXES_BYTES];
     struct group group;
     struct error error = {0};
-    assert_int_equal(measure_group(&machine, NULL, "--axes", &group, &error), STATUS_OK);
+    case_ok(measure_group(&machine, NULL, "--axes", &group, &case_error));
     assert_string_equal(measure_group_text(&machine, &group, text), "x,y,z");
-    assert_int_equal(measure_group(&machine, "z:4,y", "--axes", &group, &error), STATUS_OK);
+    case_ok(measure_group(&machine, "z:4,y", "--axes", &group, &case_error));
     assert_string_equal(measure_group_text(&machine, &group, text), "z:4,y");
     assert_false(group.dimension[0].ring);
     assert_true(group.dimension[1].ring);
@@ -231,8 +192,9 @@ static void run_one(const struct row_question *question, uint64_t size_bytes, co
     const struct row_choice *choice = NULL;
     struct error error = {0};
     struct measure_options const options = {.engine = "fast", .full = full};
-    if (row_choose(arena, question, size_bytes, algorithm, "-e", &choice, &error) != STATUS_OK ||
-        measure_run(arena, question->machine, &choice->request, 1, "--algorithm", &options,
+    if (row_choose(case_arena, question, size_bytes, algorithm, "-e", &choice, &error) !=
+            STATUS_OK ||
+        measure_run(case_arena, question->machine, &choice->request, 1, "--algorithm", &options,
                     ret_measured, &error) != STATUS_OK)
         fail_msg("%s: %s", error.where, error.message);
 }
@@ -241,14 +203,13 @@ static void run_one(const struct row_question *question, uint64_t size_bytes, co
 static void test_ring(void **state)
 {
     (void)state;
-    struct machine const machine = machine_of("v5e", "8x16");
+    struct machine const machine = case_machine("v5e:8x16");
     struct row_question const question = question_of(&machine, OPERATION_ALL_GATHER, "y");
     struct measured measured;
     struct row row;
     uint64_t const bytes = UINT64_C(16) << 20;
     const struct row_choice *choice = NULL;
-    struct error error = {0};
-    assert_int_equal(row_choose(arena, &question, bytes, NULL, "-e", &choice, &error), STATUS_OK);
+    case_ok(row_choose(case_arena, &question, bytes, NULL, "-e", &choice, &case_error));
     run_one(&question, bytes, NULL, false, &measured);
     row_fill(&question, bytes, choice, &measured.plans[0], measured.time_ps[0], measured.time_ps[0],
              &row);
@@ -276,11 +237,7 @@ static void test_adders_count_elements(void **state)
         const char *bound_by;
         uint64_t element_bytes;
     } expected[] = {{FORMAT_FP8, "switch", 1}, {FORMAT_BF16, "port", 2}, {FORMAT_FP32, "port", 4}};
-    struct machine machine = {0};
-    struct error error = {0};
-    struct machine_plan const plan = {
-        .chip = "h100-sxm", .nodes = 1, .profile = "ideal", .wrap = {-1, -1, -1}};
-    assert_int_equal(machine_build(arena, &plan, &machine, &error), STATUS_OK);
+    struct machine const machine = case_machine("h100-sxm:nodes=1");
     struct row_question question = question_of(&machine, OPERATION_ALL_REDUCE, NULL);
     uint64_t const bytes = UINT64_C(1) << 30;
     int64_t const ways_ps = 4 * machine.chip.network.nvlink_latency_ps;
@@ -293,12 +250,9 @@ static void test_adders_count_elements(void **state)
         int64_t const adding_ps = units_duration_ps(additions, UINT64_C(1600000000000));
         int64_t const port_ps = units_duration_ps(bytes, UINT64_C(450000000000));
         int64_t const least_ps = adding_ps > port_ps ? adding_ps : port_ps;
-        assert_int_equal(row_choose(arena, &question, bytes, "sharp", "/row", &choice, &error),
-                         STATUS_OK);
-        assert_int_equal(measure_run(arena, &machine, &choice->request, 1, "/row",
-                                     &(struct measure_options){.engine = "fast"}, &measured,
-                                     &error),
-                         STATUS_OK);
+        case_ok(row_choose(case_arena, &question, bytes, "sharp", "/row", &choice, &case_error));
+        case_ok(measure_run(case_arena, &machine, &choice->request, 1, "/row",
+                            &(struct measure_options){.engine = "fast"}, &measured, &case_error));
         row_fill(&question, bytes, choice, &measured.plans[0], measured.time_ps[0],
                  measured.time_ps[0], &row);
         assert_string_equal(row.bound_by, expected[i].bound_by);
@@ -306,7 +260,7 @@ static void test_adders_count_elements(void **state)
     }
     /* A third of a link's bytes a second: of fp8 a VPU adds three times slower than they come, of
      * fp32 faster. */
-    struct machine pod = machine_of("v5p", "4x4x4");
+    struct machine pod = case_machine("v5p:4x4x4");
     int64_t time_ps[2];
     pod.chip.vector_flop_per_s = UINT64_C(30000000000);
     for (uint32_t i = 0; i < 2; i++) {
@@ -326,20 +280,18 @@ static void test_adders_count_elements(void **state)
 static void test_two_at_once(void **state)
 {
     (void)state;
-    struct machine const machine = machine_of("v5p", "8x8x8");
+    struct machine const machine = case_machine("v5p:8x8x8");
     struct row_question const question = question_of(&machine, OPERATION_ALL_GATHER, "x");
     struct plan_request request[2];
     struct measured one, two;
-    struct error error = {0};
     struct measure_options const options = {.engine = "fast"};
     uint64_t const bytes = UINT64_C(1) << 30;
     for (uint32_t i = 0; i < 2; i++)
-        assert_int_equal(row_request(&question, bytes, "-e", &request[i], &error), STATUS_OK);
-    assert_int_equal(
-        measure_run(arena, &machine, request, 1, "--algorithm", &options, &one, &error), STATUS_OK);
-    assert_int_equal(
-        measure_run(arena, &machine, request, 2, "--concurrent", &options, &two, &error),
-        STATUS_OK);
+        case_ok(row_request(&question, bytes, "-e", &request[i], &case_error));
+    case_ok(
+        measure_run(case_arena, &machine, request, 1, "--algorithm", &options, &one, &case_error));
+    case_ok(
+        measure_run(case_arena, &machine, request, 2, "--concurrent", &options, &two, &case_error));
     assert_true(two.time_ps[1] > two.time_ps[0]);
     double const slower = (double)two.time_ps[1] / (double)one.time_ps[0];
     assert_true(slower > 1.99 && slower <= 2);
@@ -353,7 +305,7 @@ static void test_two_at_once(void **state)
 static void test_map_groups(void **state)
 {
     (void)state;
-    struct machine const machine = machine_of("v5p", "4x4x12");
+    struct machine const machine = case_machine("v5p:4x4x12");
     struct row_question const question = question_of(&machine, OPERATION_ALL_REDUCE, NULL);
     static const char *const expected[] = {"z:2", "z:4", "z", "y:2,z", "y,z", "x:2,y,z", "x,y,z"};
     struct group groups[REGIMES_GROUPS_MAX];
@@ -368,13 +320,12 @@ static void test_map_groups(void **state)
 static void test_map(void **state)
 {
     (void)state;
-    struct machine const machine = machine_of("v5e", "8x16");
+    struct machine const machine = case_machine("v5e:8x16");
     struct regimes_plan plan = {.question = question_of(&machine, OPERATION_ALL_GATHER, "y"),
                                 .run = {.engine = "fast"}};
     struct regimes regimes;
-    struct error error = {0};
-    assert_int_equal(sizes_read("1K", "64M", "16", NULL, &plan.sizes, &error), STATUS_OK);
-    assert_int_equal(regimes_run(arena, &plan, &regimes, &error), STATUS_OK);
+    case_ok(sizes_read("1K", "64M", "16", NULL, &plan.sizes, &case_error));
+    case_ok(regimes_run(case_arena, &plan, &regimes, &case_error));
     assert_int_equal(regimes.group_count, 4);
     for (uint32_t g = 0; g < regimes.group_count; g++) {
         const struct regimes_group *group = &regimes.group[g];
@@ -403,14 +354,14 @@ static bool stop_at_once(void *owner, double share, uint64_t events)
 static void test_interrupted(void **state)
 {
     (void)state;
-    struct machine const machine = machine_of("v5e", "8x16");
+    struct machine const machine = case_machine("v5e:8x16");
     struct regimes_plan plan = {.question = question_of(&machine, OPERATION_ALL_GATHER, "y"),
                                 .run = {.engine = "fast"},
                                 .watch = stop_at_once};
     struct regimes regimes;
-    struct error error = {0};
-    assert_int_equal(sizes_read("1K", NULL, NULL, NULL, &plan.sizes, &error), STATUS_OK);
-    assert_int_equal(regimes_run(arena, &plan, &regimes, &error), STATUS_INTERRUPTED);
+    case_ok(sizes_read("1K", NULL, NULL, NULL, &plan.sizes, &case_error));
+    case_refused(regimes_run(case_arena, &plan, &regimes, &case_error), STATUS_INTERRUPTED, NULL,
+                 "");
     assert_int_equal(regimes.group_count, 0);
     assert_int_equal(regimes.run_count, 1);
 }
@@ -419,11 +370,7 @@ static void test_interrupted(void **state)
 static void test_ragged_rows(void **state)
 {
     (void)state;
-    struct machine machine = {0};
-    struct error error = {0};
-    struct machine_plan const plan = {
-        .chip = "h100-sxm", .nodes = 1, .profile = "ideal", .wrap = {-1, -1, -1}};
-    assert_int_equal(machine_build(arena, &plan, &machine, &error), STATUS_OK);
+    struct machine const machine = case_machine("h100-sxm:nodes=1");
     struct row_question question = question_of(&machine, OPERATION_ALL_TO_ALL, NULL);
     question.ragged = (struct plan_ragged){8, 4, 1024, 5, 500000};
     struct measure_options const options = {.engine = "fast"};
@@ -431,13 +378,12 @@ static void test_ragged_rows(void **state)
     struct measured measured;
     struct row row;
     uint64_t const size = 4096 * 1024;
-    assert_int_equal(row_choose(arena, &question, size, NULL, "/row", &choice, &error), STATUS_OK);
-    assert_int_equal(
-        measure_run(arena, &machine, &choice->request, 1, "/row", &options, &measured, &error),
-        STATUS_OK);
+    case_ok(row_choose(case_arena, &question, size, NULL, "/row", &choice, &case_error));
+    case_ok(measure_run(case_arena, &machine, &choice->request, 1, "/row", &options, &measured,
+                        &case_error));
     row_fill(&question, size, choice, &measured.plans[0], measured.time_ps[0], measured.time_ps[0],
              &row);
-    assert_int_equal(row_prove(&measured.plans[0], &row, &error), STATUS_OK);
+    case_ok(row_prove(&measured.plans[0], &row, &case_error));
     assert_true(row.proved);
     uint64_t const most = row.load.received_most_bytes > row.load.sent_most_bytes
                               ? row.load.received_most_bytes
@@ -464,5 +410,5 @@ int main(void)
         cmocka_unit_test(test_map),         cmocka_unit_test(test_interrupted),
         cmocka_unit_test(test_ragged_rows), cmocka_unit_test(test_adders_count_elements),
     };
-    return cmocka_run_group_tests(tests, arena_up, arena_down);
+    return cmocka_run_group_tests(tests, case_arena_up, case_arena_down);
 }

@@ -1,32 +1,20 @@
 /* The mesh: parts, strides, rings, ranks and subgroups, against the machine's own links. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include <cmocka.h>
-
-#include "sim/base/arena.h"
 #include "sim/mesh/mesh.h"
-
-static struct arena *arena;
+#include "tests/support/case.h"
 
 /* A machine of any grid; `wrap` names the axes that wrap, "xz". */
 static struct machine machine_of(const char *shape, const char *wrap)
 {
-    struct machine machine = {0};
-    struct error error = {0};
     struct machine_plan plan = {.chip = "v5p", .shape = shape, .profile = "ideal"};
     plan.unrealisable = true;
     uint32_t axis_count = 1;
     for (const char *c = shape; *c != '\0'; c++) axis_count += *c == 'x';
     for (uint32_t axis = 0; axis < CHIP_AXES_MAX; axis++)
         plan.wrap[axis] = axis >= axis_count ? -1 : strchr(wrap, "xyz"[axis]) != NULL;
-    if (machine_build(arena, &plan, &machine, &error) != STATUS_OK)
-        fail_msg("%s: %s", error.where, error.message);
-    return machine;
+    return case_machine_built(&plan);
 }
 
 /* "fsdp x y, tp z:4": mesh axes in the order in which they are named. */
@@ -34,7 +22,7 @@ static struct mesh_plan plan_of(const char *text)
 {
     struct mesh_plan plan = {0};
     char *save_axis = NULL;
-    char *copy = arena_text(arena, text);
+    char *copy = arena_text(case_arena, text);
     for (char *axis = strtok_r(copy, ",", &save_axis); axis != NULL;
          axis = strtok_r(NULL, ",", &save_axis)) {
         char *save = NULL;
@@ -50,10 +38,8 @@ static struct mesh_plan plan_of(const char *text)
 static struct mesh mesh_of(const struct machine *machine, const char *text)
 {
     struct mesh mesh = {0};
-    struct error error = {0};
     struct mesh_plan const plan = plan_of(text);
-    if (mesh_build(arena, &plan, machine, &mesh, &error) != STATUS_OK)
-        fail_msg("%s: %s: %s", text, error.where, error.message);
+    case_ok(mesh_build(case_arena, &plan, machine, &mesh, &case_error));
     return mesh;
 }
 
@@ -61,12 +47,9 @@ static void refused(const struct machine *machine, const char *text, const char 
                     const char *words)
 {
     struct mesh mesh;
-    struct error error = {0};
     struct mesh_plan const plan = plan_of(text);
-    if (mesh_build(arena, &plan, machine, &mesh, &error) == STATUS_OK)
-        fail_msg("\"%s\" was accepted", text);
-    assert_string_equal(error.where, where);
-    if (strstr(error.message, words) == NULL) fail_msg("\"%s\" not in: %s", words, error.message);
+    case_refused(mesh_build(case_arena, &plan, machine, &mesh, &case_error), STATUS_OK, where,
+                 words);
 }
 
 static void dimension_is(const struct group *group, uint32_t index, uint32_t axis, uint32_t size,
@@ -148,7 +131,7 @@ static void ranks_name_every_chip_once_and_groups_step_over_real_links(void **st
     for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
         struct machine const machine = machine_of(rows[i].shape, rows[i].wrap);
         struct mesh const mesh = mesh_of(&machine, rows[i].mesh);
-        bool *seen = arena_take(arena, machine.chip_count, sizeof *seen);
+        bool *seen = arena_take(case_arena, machine.chip_count, sizeof *seen);
         for (uint32_t chip = 0; chip < machine.chip_count; chip++) {
             uint32_t name = 0;
             for (uint32_t role = 0; role < MESH_ROLE_COUNT; role++) {
@@ -223,8 +206,8 @@ static void meshes_that_do_not_lie_on_the_machine_are_refused(void **state)
     struct mesh_plan plan = plan_of("fsdp x y");
     plan.axis[0].part[0] = "";
     struct mesh mesh;
-    struct error error = {0};
-    assert_int_equal(mesh_build(arena, &plan, &machine, &mesh, &error), STATUS_INVALID);
+    case_refused(mesh_build(case_arena, &plan, &machine, &mesh, &case_error), STATUS_INVALID, NULL,
+                 "");
 }
 
 /* Against the definition: the ranks k·count .. k·count + count - 1 must be exactly those that agree
@@ -250,9 +233,7 @@ static void a_subgroup_is_a_box_of_neighbouring_ranks(void **state)
                 STATUS_OK) {
                 const char *last = strrchr(error.message, ' ');
                 uint32_t const near = (uint32_t)strtoul(last, NULL, 10);
-                assert_int_equal(
-                    mesh_subgroup(&mesh, &machine, MESH_FSDP, near, "/w", &group, &error),
-                    STATUS_OK);
+                case_ok(mesh_subgroup(&mesh, &machine, MESH_FSDP, near, "/w", &group, &case_error));
                 continue;
             }
             accepted++;
@@ -285,18 +266,16 @@ static void a_subgroup_of_part_of_a_ring_is_a_line(void **state)
     struct machine const machine = machine_of("16x4", "xy");
     struct mesh const mesh = mesh_of(&machine, "fsdp y x");
     struct group group;
-    struct error error = {0};
-    assert_int_equal(mesh_subgroup(&mesh, &machine, MESH_FSDP, 4, "", &group, &error), STATUS_OK);
+    case_ok(mesh_subgroup(&mesh, &machine, MESH_FSDP, 4, "", &group, &case_error));
     assert_int_equal(group.dimension_count, 1);
     dimension_is(&group, 0, 0, 4, 1, false);
-    assert_int_equal(mesh_subgroup(&mesh, &machine, MESH_FSDP, 32, "", &group, &error), STATUS_OK);
+    case_ok(mesh_subgroup(&mesh, &machine, MESH_FSDP, 32, "", &group, &case_error));
     dimension_is(&group, 0, 1, 2, 1, false);
     dimension_is(&group, 1, 0, 16, 1, true);
-    assert_int_equal(mesh_subgroup(&mesh, &machine, MESH_FSDP, 1, "", &group, &error), STATUS_OK);
+    case_ok(mesh_subgroup(&mesh, &machine, MESH_FSDP, 1, "", &group, &case_error));
     assert_int_equal(group.dimension_count, 0);
-    assert_int_equal(mesh_subgroup(&mesh, &machine, MESH_FSDP, 24, "/w", &group, &error),
-                     STATUS_INVALID);
-    assert_string_equal(error.where, "/w");
+    case_refused(mesh_subgroup(&mesh, &machine, MESH_FSDP, 24, "/w", &group, &case_error),
+                 STATUS_INVALID, "/w", "");
 }
 
 static void roles_are_known_by_name(void **state)
@@ -306,20 +285,6 @@ static void roles_are_known_by_name(void **state)
         assert_int_equal(mesh_role_find(mesh_role_name((enum mesh_role)i)), i);
     assert_int_equal(mesh_role_find("pp"), MESH_ROLE_COUNT);
     assert_int_equal(mesh_role_find(""), MESH_ROLE_COUNT);
-}
-
-static int arena_open(void **state)
-{
-    (void)state;
-    arena = arena_create(0);
-    return arena == NULL;
-}
-
-static int arena_close(void **state)
-{
-    (void)state;
-    arena_destroy(arena);
-    return 0;
 }
 
 int main(void)
@@ -335,5 +300,5 @@ int main(void)
         cmocka_unit_test(a_subgroup_of_part_of_a_ring_is_a_line),
         cmocka_unit_test(roles_are_known_by_name),
     };
-    return cmocka_run_group_tests(tests, arena_open, arena_close);
+    return cmocka_run_group_tests(tests, case_arena_up, case_arena_down);
 }

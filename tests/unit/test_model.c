@@ -1,28 +1,19 @@
 /* Models: published parameter counts, config.json files of users, refusals. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include <cmocka.h>
-
-#include "sim/base/arena.h"
 #include "sim/base/json.h"
 #include "sim/workload/model_read.h"
-
-static struct arena *arena;
+#include "tests/support/case.h"
 
 static struct model model_of(const char *name)
 {
     struct model model = {0};
-    struct error error = {0};
-    if (model_read_name_or_path(arena, name, NULL, "/workload/model", &model, &error) != STATUS_OK)
-        fail_msg("%s: %s: %s", name, error.where, error.message);
+    case_ok(
+        model_read_name_or_path(case_arena, name, NULL, "/workload/model", &model, &case_error));
     return model;
 }
 
@@ -74,9 +65,9 @@ static void tied_embeddings_are_counted_once(void **state)
 static enum status read_object(const char *text, struct model *model, struct error *error)
 {
     struct json *document = NULL;
-    assert_int_equal(json_read_text(arena, "text", text, strlen(text), &document, error),
+    assert_int_equal(json_read_text(case_arena, "text", text, strlen(text), &document, error),
                      STATUS_OK);
-    enum status const status = model_read_object(arena, document, model, error);
+    enum status const status = model_read_object(case_arena, document, model, error);
     json_free(document);
     return status;
 }
@@ -86,10 +77,9 @@ static void a_bare_mlp_has_its_matrices_and_nothing_else(void **state)
     (void)state;
     struct model model = {0};
     struct error error = {0};
-    assert_int_equal(read_object("{\"kind\": \"mlp\", \"D\": 8192, \"F\": 32768, \"layers\": 8, "
-                                 "\"matrices\": 2}",
-                                 &model, &error),
-                     STATUS_OK);
+    case_ok(read_object("{\"kind\": \"mlp\", \"D\": 8192, \"F\": 32768, \"layers\": 8, "
+                        "\"matrices\": 2}",
+                        &model, &case_error));
     assert_int_equal(model_count(&model).total, 8ull * 2 * 8192 * 32768);
     assert_true(model_attention_flop(&model, 1000, 1000) == 0.0);
     static const struct {
@@ -118,13 +108,13 @@ static enum status read_config(const char *more, struct model *model, struct err
 {
     struct json *document = NULL;
     const char *text = arena_format(
-        arena,
+        case_arena,
         "{%s \"hidden_size\": 512, \"intermediate_size\": 1024, \"num_hidden_layers\": 2, "
         "\"vocab_size\": 1000, \"rms_norm_eps\": 1e-05, \"unknown_key\": [1, {\"a\": null}]}",
         more);
-    if (json_read_text(arena, "text", text, strlen(text), &document, error) != STATUS_OK)
+    if (json_read_text(case_arena, "text", text, strlen(text), &document, error) != STATUS_OK)
         fail_msg("%s: %s", error->where, error->message);
-    enum status const status = model_read_config(arena, document, "small", model, error);
+    enum status const status = model_read_config(case_arena, document, "small", model, error);
     json_free(document);
     return status;
 }
@@ -133,27 +123,23 @@ static void a_config_may_leave_out_what_transformers_fills_in(void **state)
 {
     (void)state;
     struct model model = {0};
-    struct error error = {0};
-    assert_int_equal(read_config("\"model_type\": \"llama\", \"num_attention_heads\": 8, "
-                                 "\"head_dim\": null, \"sliding_window\": null, "
-                                 "\"attention_bias\": false, \"num_local_experts\": 0, "
-                                 "\"architectures\": [\"LlamaForCausalLM\"], "
-                                 "\"hidden_act\": \"swish\",",
-                                 &model, &error),
-                     STATUS_OK);
+    case_ok(read_config("\"model_type\": \"llama\", \"num_attention_heads\": 8, "
+                        "\"head_dim\": null, \"sliding_window\": null, "
+                        "\"attention_bias\": false, \"num_local_experts\": 0, "
+                        "\"architectures\": [\"LlamaForCausalLM\"], "
+                        "\"hidden_act\": \"swish\",",
+                        &model, &case_error));
     assert_int_equal(model.kv_heads, 8);
     assert_int_equal(model.head_width, 64);
     assert_false(model.tied);
-    assert_int_equal(read_config("\"model_type\": \"gemma\", \"num_attention_heads\": 3, "
-                                 "\"num_key_value_heads\": 1, \"head_dim\": 256,",
-                                 &model, &error),
-                     STATUS_OK);
+    case_ok(read_config("\"model_type\": \"gemma\", \"num_attention_heads\": 3, "
+                        "\"num_key_value_heads\": 1, \"head_dim\": 256,",
+                        &model, &case_error));
     assert_true(model.tied);
     assert_int_equal(model.kv_heads, 1);
-    assert_int_equal(read_config("\"model_type\": \"mistral\", \"num_attention_heads\": 8, "
-                                 "\"sliding_window\": 4096, \"use_sliding_window\": false,",
-                                 &model, &error),
-                     STATUS_OK);
+    case_ok(read_config("\"model_type\": \"mistral\", \"num_attention_heads\": 8, "
+                        "\"sliding_window\": 4096, \"use_sliding_window\": false,",
+                        &model, &case_error));
 }
 
 static void what_is_not_modelled_is_refused_by_its_name(void **state)
@@ -188,16 +174,15 @@ static void what_is_not_modelled_is_refused_by_its_name(void **state)
     for (size_t i = 0; i < sizeof bad / sizeof bad[0]; i++) {
         struct error error = {0};
         const char *more = arena_format(
-            arena, "\"model_type\": \"llama\", \"num_attention_heads\": 8, %s", bad[i].more);
+            case_arena, "\"model_type\": \"llama\", \"num_attention_heads\": 8, %s", bad[i].more);
         assert_int_not_equal(read_config(more, &model, &error), STATUS_OK);
         if (strcmp(error.where, bad[i].where) != 0 || strstr(error.message, bad[i].words) == NULL)
             fail_msg("%s: %s: %s", bad[i].more, error.where, error.message);
     }
     struct error error = {0};
-    assert_int_equal(
-        read_config("\"model_type\": \"qwen2\", \"num_attention_heads\": 8,", &model, &error),
-        STATUS_UNSUPPORTED);
-    assert_non_null(strstr(error.message, "llama"));
+    case_refused(
+        read_config("\"model_type\": \"qwen2\", \"num_attention_heads\": 8,", &model, &case_error),
+        STATUS_UNSUPPORTED, NULL, "llama");
     assert_int_not_equal(read_config("\"num_attention_heads\": 8,", &model, &error), STATUS_OK);
     assert_int_not_equal(read_config("\"model_type\": \"llama\",", &model, &error), STATUS_OK);
     assert_int_not_equal(
@@ -212,12 +197,9 @@ static void unknown_names_are_refused_with_the_nearest(void **state)
     static const char *const names[] = {"llama-3-70", "", "/", "no/such.json", "."};
     struct model model;
     for (size_t i = 0; i < sizeof names / sizeof names[0]; i++) {
-        struct error error = {0};
-        assert_int_equal(
-            model_read_name_or_path(arena, names[i], NULL, "/workload/model", &model, &error),
-            STATUS_NOT_FOUND);
-        assert_string_equal(error.where, "/workload/model");
-        assert_non_null(strstr(error.message, i == 0 ? "\"llama-3-70b\"" : "nearest"));
+        case_refused(model_read_name_or_path(case_arena, names[i], NULL, "/workload/model", &model,
+                                             &case_error),
+                     STATUS_NOT_FOUND, "/workload/model", i == 0 ? "\"llama-3-70b\"" : "nearest");
     }
 }
 
@@ -234,55 +216,40 @@ static void a_users_file_is_found_beside_the_scenario_or_from_here(void **state)
     (void)state;
     char folder[] = "/tmp/podsim-model-XXXXXX";
     struct model model = {0};
-    struct error error = {0};
     uint32_t size_bytes = 0;
     const char *bytes = model_json("llama-3-8b", &size_bytes);
     assert_non_null(mkdtemp(folder));
-    const char *inner = arena_format(arena, "%s/mine", folder);
-    const char *config = arena_format(arena, "%s/config.json", inner);
-    const char *other = arena_format(arena, "%s/other.json", folder);
+    const char *inner = arena_format(case_arena, "%s/mine", folder);
+    const char *config = arena_format(case_arena, "%s/config.json", inner);
+    const char *other = arena_format(case_arena, "%s/other.json", folder);
     assert_int_equal(mkdir(inner, 0700), 0);
     write_file(config, bytes, size_bytes);
     write_file(other, bytes, size_bytes / 2);
     static const char *const found[] = {"mine", "mine/config.json", "./mine/"};
     for (size_t i = 0; i < 3; i++) {
-        assert_int_equal(model_read_name_or_path(arena, found[i], folder, "", &model, &error),
-                         STATUS_OK);
+        case_ok(model_read_name_or_path(case_arena, found[i], folder, "", &model, &case_error));
         assert_int_equal(model_count(&model).total, 8030261248);
         assert_string_equal(model.name, found[i]);
     }
-    assert_int_equal(model_read_name_or_path(arena, config, "/nowhere", "", &model, &error),
-                     STATUS_OK);
-    assert_int_equal(model_read_name_or_path(arena, "mine", NULL, "", &model, &error),
-                     STATUS_NOT_FOUND);
+    case_ok(model_read_name_or_path(case_arena, config, "/nowhere", "", &model, &case_error));
+    case_refused(model_read_name_or_path(case_arena, "mine", NULL, "", &model, &case_error),
+                 STATUS_NOT_FOUND, NULL, "");
     /* Half a file: the place is in that file, not in the scenario. */
-    assert_int_equal(model_read_name_or_path(arena, "other.json", folder, "/m", &model, &error),
-                     STATUS_INVALID);
-    assert_non_null(strstr(error.where, "other.json:"));
+    case_refused(
+        model_read_name_or_path(case_arena, "other.json", folder, "/m", &model, &case_error),
+        STATUS_INVALID, NULL, "");
+    assert_non_null(strstr(case_error.where, "other.json:"));
     /* A whole file that asks for too much: the place names the file. */
     static const char experts[] = "{\"model_type\": \"llama\", \"num_experts\": 8}";
     write_file(other, experts, sizeof experts - 1);
-    assert_int_equal(model_read_name_or_path(arena, "other.json", folder, "/m", &model, &error),
-                     STATUS_UNSUPPORTED);
-    assert_non_null(strstr(error.where, "other.json#/num_experts"));
+    case_refused(
+        model_read_name_or_path(case_arena, "other.json", folder, "/m", &model, &case_error),
+        STATUS_UNSUPPORTED, NULL, "");
+    assert_non_null(strstr(case_error.where, "other.json#/num_experts"));
     (void)unlink(config);
     (void)unlink(other);
     (void)rmdir(inner);
     (void)rmdir(folder);
-}
-
-static int arena_open(void **state)
-{
-    (void)state;
-    arena = arena_create(0);
-    return arena == NULL;
-}
-
-static int arena_close(void **state)
-{
-    (void)state;
-    arena_destroy(arena);
-    return 0;
 }
 
 int main(void)
@@ -297,5 +264,5 @@ int main(void)
         cmocka_unit_test(unknown_names_are_refused_with_the_nearest),
         cmocka_unit_test(a_users_file_is_found_beside_the_scenario_or_from_here),
     };
-    return cmocka_run_group_tests(tests, arena_open, arena_close);
+    return cmocka_run_group_tests(tests, case_arena_up, case_arena_down);
 }

@@ -1,13 +1,8 @@
 /* Names: the nearest known one. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <string.h>
 
-#include <cmocka.h>
-
 #include "sim/base/name.h"
+#include "tests/support/case.h"
 
 static const char *const names[] = {"fsdp", "tp", "dp", "shape", "chip", NULL};
 

@@ -1,44 +1,20 @@
 /* Machines joined by switches: nodes, fat trees, slices; and what a level says of itself. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <string.h>
 
-#include <cmocka.h>
-
-#include "sim/base/arena.h"
 #include "sim/base/units.h"
-#include "sim/machine/machine.h"
 #include "sim/machine/totals.h"
 #include "sim/scenario/scenario.h"
+#include "tests/support/case.h"
 
-static struct arena *arena;
 static const uint64_t giga = 1000000000;
-
-static struct machine machine_of(const char *text)
-{
-    struct machine_plan plan;
-    struct machine machine = {0};
-    struct error error = {0};
-    if (scenario_machine_parse(arena, text, "--machine", &plan, &error) != STATUS_OK ||
-        machine_build(arena, &plan, &machine, &error) != STATUS_OK)
-        fail_msg("%s: %s: %s", text, error.where, error.message);
-    return machine;
-}
 
 static void refused(const char *text, enum status status, const char *where, const char *words)
 {
     struct machine_plan plan;
     struct machine machine;
-    struct error error = {0};
-    enum status result = scenario_machine_parse(arena, text, "--machine", &plan, &error);
-    if (result == STATUS_OK) result = machine_build(arena, &plan, &machine, &error);
-    if (result == STATUS_OK) fail_msg("%s was accepted", text);
-    assert_int_equal(result, status);
-    assert_string_equal(error.where, where);
-    if (strstr(error.message, words) == NULL)
-        fail_msg("%s: \"%s\" is not in: %s", text, words, error.message);
+    enum status result = scenario_machine_parse(case_arena, text, "--machine", &plan, &case_error);
+    if (result == STATUS_OK) result = machine_build(case_arena, &plan, &machine, &case_error);
+    case_refused(result, status, where, words);
 }
 
 /* Sources: the book's table and NVIDIA's DGX SuperPOD reference architecture, Table 3. */
@@ -54,8 +30,8 @@ static void switches_are_those_of_the_superpod(void **state)
     };
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
         struct tier_totals leaf, spine, core = {0};
-        const char *text = arena_format(arena, "h100-sxm:nodes=%u", rows[i].nodes);
-        struct machine const machine = machine_of(text);
+        const char *text = arena_format(case_arena, "h100-sxm:nodes=%u", rows[i].nodes);
+        struct machine const machine = case_machine(text);
         const struct level *level = &machine.level[1];
         assert_int_equal(machine.chip_count, 8 * rows[i].nodes);
         assert_int_equal(level->tier_count, rows[i].cores == 0 ? 2 : 3);
@@ -81,7 +57,7 @@ static void switches_are_those_of_the_superpod(void **state)
 static void a_superpod_has_the_rates_of_the_book(void **state)
 {
     (void)state;
-    struct machine const machine = machine_of("h100-sxm:nodes=128");
+    struct machine const machine = case_machine("h100-sxm:nodes=128");
     struct tier_totals node, leaf, spine;
     struct machine_totals all;
     totals_of_tier(&machine, 0, 0, &node);
@@ -119,7 +95,7 @@ static void nodes_have_the_egress_of_the_book(void **state)
         {"v100-sxm", 8, 6, 8, 150, 0, 600},     {"gh200-nvl32", 32, 18, 32, 450, 1600, 7200},
     };
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
-        struct machine const machine = machine_of(rows[i].text);
+        struct machine const machine = case_machine(rows[i].text);
         struct tier_totals node;
         struct machine_totals all;
         totals_of_tier(&machine, 0, 0, &node);
@@ -143,8 +119,8 @@ static void nvlink_domains_grow_by_a_second_tier(void **state)
     for (uint32_t gpus = 1; gpus <= machine_gpus_max; gpus += gpus < 80 ? 1 : 31) {
         static const char *const chips[] = {"a100-sxm", "h100-sxm", "b200", "gb200-nvl72"};
         for (size_t i = 0; i < 4; i++) {
-            const char *text = arena_format(arena, "%s:gpus=%u", chips[i], gpus);
-            struct machine const machine = machine_of(text);
+            const char *text = arena_format(case_arena, "%s:gpus=%u", chips[i], gpus);
+            struct machine const machine = case_machine(text);
             const struct level *level = &machine.level[0];
             uint32_t const ports = machine.chip.network.nvswitch_ports;
             assert_int_equal(level->tier_count, gpus <= ports ? 1 : 2);
@@ -158,9 +134,9 @@ static void nvlink_domains_grow_by_a_second_tier(void **state)
             if (level->tier_count == 2) assert_false(level_tier_queues(level, 1));
         }
     }
-    assert_int_equal(machine_of("v100-sxm:gpus=162").level[0].tier[1].switch_count, 9 * 6);
+    assert_int_equal(case_machine("v100-sxm:gpus=162").level[0].tier[1].switch_count, 9 * 6);
     refused("v100-sxm:gpus=163", STATUS_LIMIT, "/machine/gpus", "162 at most");
-    assert_true(machine_of("h100-sxm:gpus=16").level[0].tier[0].assumed);
+    assert_true(case_machine("h100-sxm:gpus=16").level[0].tier[0].assumed);
     refused("b200:gpus=577", STATUS_LIMIT, "/machine/gpus", "577 GPUs");
 }
 
@@ -182,7 +158,7 @@ static void no_tree_uses_more_ports_than_there_are(void **state)
             };
             struct machine machine;
             struct error error = {0};
-            enum status const status = machine_build(arena, &plan, &machine, &error);
+            enum status const status = machine_build(case_arena, &plan, &machine, &error);
             if (status != STATUS_OK) {
                 too_large++;
                 assert_true(strcmp(error.where, "/machine/network/switch_ports") == 0);
@@ -207,7 +183,7 @@ static void no_tree_uses_more_ports_than_there_are(void **state)
 static void oversubscription_thins_the_cables_up(void **state)
 {
     (void)state;
-    struct machine const machine = machine_of("h100-sxm:nodes=128,leaf.oversubscription=2");
+    struct machine const machine = case_machine("h100-sxm:nodes=128,leaf.oversubscription=2");
     struct tier_totals spine;
     struct machine_totals all;
     totals_of_tier(&machine, 1, 1, &spine);
@@ -218,7 +194,7 @@ static void oversubscription_thins_the_cables_up(void **state)
     assert_int_equal(all.bisection_bytes_per_s, 12800 * giga);
     assert_true(level_tier_queues(&machine.level[1], 1));
     /* A ratio with a period, 32 to 24, is taken in parts per million. */
-    assert_int_equal(machine_of("h100-sxm:nodes=128,leaf.oversubscription=1.333333")
+    assert_int_equal(case_machine("h100-sxm:nodes=128,leaf.oversubscription=1.333333")
                          .level[1]
                          .tier[1]
                          .cable_count,
@@ -228,7 +204,7 @@ static void oversubscription_thins_the_cables_up(void **state)
             "32 cables down would need 10.66 cables up; 10 and 11 are whole");
     refused("h100-sxm:nodes=128,spine.oversubscription=2", STATUS_INVALID,
             "/machine/network/spine/oversubscription", "nothing lies above a spine");
-    struct machine const pods = machine_of("h100-sxm:nodes=512,spine.oversubscription=3");
+    struct machine const pods = case_machine("h100-sxm:nodes=512,spine.oversubscription=3");
     totals_of_tier(&pods, 1, 2, &spine);
     assert_true(spine.share_bytes_per_s < 17 * giga && spine.share_bytes_per_s > 16 * giga);
 }
@@ -236,8 +212,8 @@ static void oversubscription_thins_the_cables_up(void **state)
 static void latencies_of_a_path_add_up(void **state)
 {
     (void)state;
-    struct machine const machine = machine_of("h100-sxm:nodes=512,switch_latency=100ns,"
-                                              "cable_latency=10ns,nvlink.latency=200ns");
+    struct machine const machine = case_machine("h100-sxm:nodes=512,switch_latency=100ns,"
+                                                "cable_latency=10ns,nvlink.latency=200ns");
     const struct level_tier *tier = machine.level[1].tier;
     int64_t const nic = machine.chip.network.nic_latency_ps;
     assert_int_equal(machine.level[0].tier[0].latency_ps, 200000);
@@ -250,24 +226,24 @@ static void latencies_of_a_path_add_up(void **state)
 static void policies_and_sharp_are_set_by_level_and_tier(void **state)
 {
     (void)state;
-    struct machine machine = machine_of("gb200-nvl72:nodes=8");
+    struct machine machine = case_machine("gb200-nvl72:nodes=8");
     assert_true(machine.level[0].tier[0].multicasts && !machine.level[1].tier[0].multicasts);
     assert_int_equal(machine.level[1].tier[1].policy, LEVEL_SPRAY);
-    machine = machine_of("gb200-nvl72:nodes=8,policy=hash,spine.policy=rail,sharp=on");
+    machine = case_machine("gb200-nvl72:nodes=8,policy=hash,spine.policy=rail,sharp=on");
     assert_int_equal(machine.level[0].tier[0].policy, LEVEL_SPRAY);
     assert_int_equal(machine.level[1].tier[0].policy, LEVEL_HASH);
     assert_int_equal(machine.level[1].tier[1].policy, LEVEL_RAIL);
     assert_true(machine.level[1].tier[0].multicasts);
     assert_int_equal(machine.level[1].tier[0].reduce_flop_per_s, 1600 * giga);
     assert_int_equal(machine.level[1].tier[1].reduce_flop_per_s, 16 * 1600 * giga);
-    machine = machine_of("h100-sxm:sharp=off,nvlink.policy=hash");
+    machine = case_machine("h100-sxm:sharp=off,nvlink.policy=hash");
     assert_false(machine.level[0].tier[0].multicasts);
     assert_int_equal(machine.level[0].tier[0].reduce_flop_per_s, 0);
     assert_int_equal(machine.level[0].tier[0].policy, LEVEL_HASH);
-    machine = machine_of("h100-sxm:nodes=2,sharp=on,nvlink.sharp=off");
+    machine = case_machine("h100-sxm:nodes=2,sharp=on,nvlink.sharp=off");
     assert_true(!machine.level[0].tier[0].multicasts && machine.level[1].tier[0].multicasts);
     /* Ampere's switches do not reduce, so `on` is for those that do. */
-    machine = machine_of("a100-sxm:nodes=2,sharp=on");
+    machine = case_machine("a100-sxm:nodes=2,sharp=on");
     assert_true(!machine.level[0].tier[0].multicasts && machine.level[1].tier[0].multicasts);
     refused("a100-sxm:sharp=on", STATUS_INVALID, "/machine/network/sharp", "no switch");
     refused("a100-sxm:nvlink.sharp=on", STATUS_INVALID, "/machine/network/nvlink/sharp",
@@ -283,7 +259,7 @@ static void policies_and_sharp_are_set_by_level_and_tier(void **state)
 static void slices_are_joined_by_hosts_and_dcn(void **state)
 {
     (void)state;
-    struct machine const machine = machine_of("tpu-v5p:4x4x8,slices=3");
+    struct machine const machine = case_machine("tpu-v5p:4x4x8,slices=3");
     const struct level *dcn = &machine.level[0];
     struct machine_totals all;
     assert_int_equal(machine.axis_count, 4);
@@ -307,9 +283,9 @@ static void slices_are_joined_by_hosts_and_dcn(void **state)
     assert_int_equal(machine_level_between(&machine, b, c), 0);
     assert_int_equal(level_meeting_tier(dcn, b, c), 1);
     /* One slice has no axis of its own. */
-    assert_int_equal(machine_of("tpu-v5p:4x4x8,slices=1").axis_count, 3);
+    assert_int_equal(case_machine("tpu-v5p:4x4x8,slices=1").axis_count, 3);
     /* A host of 4x2 is turned where that fits better. */
-    assert_memory_equal(machine_of("v5e-8,slices=2").level[0].tier[0].box,
+    assert_memory_equal(case_machine("v5e-8,slices=2").level[0].tier[0].box,
                         ((uint32_t[]){2, 4, 1, 1}), 4 * sizeof(uint32_t));
     refused("tpu-v5e:16x16,slices=8192", STATUS_LIMIT, "/machine/slices", "2097152 chips");
 }
@@ -318,7 +294,7 @@ static void slices_may_hang_on_leaves(void **state)
 {
     (void)state;
     struct machine const machine =
-        machine_of("tpu-v5e:8x16,slices=16,leaf.oversubscription=2,switch_ports=16");
+        case_machine("tpu-v5e:8x16,slices=16,leaf.oversubscription=2,switch_ports=16");
     const struct level *dcn = &machine.level[0];
     struct tier_totals leaf, spine, core;
     assert_int_equal(dcn->tier_count, 4);
@@ -330,7 +306,7 @@ static void slices_may_hang_on_leaves(void **state)
     assert_true(spine.ports_used <= 16 && core.ports_used <= 16);
     assert_int_equal(core.share_bytes_per_s, 25 * giga / 8 / 2);
     /* Small slices share a leaf. */
-    struct machine const small = machine_of("tpu-v5e:2x4,slices=64,switch_ports=32");
+    struct machine const small = case_machine("tpu-v5e:2x4,slices=64,switch_ports=32");
     assert_memory_equal(small.level[0].tier[1].box, ((uint32_t[]){2, 4, 16, 1}),
                         4 * sizeof(uint32_t));
 }
@@ -349,8 +325,8 @@ static void what_cannot_be_joined_is_refused(void **state)
             "3128 leaves are more than three tiers of switches with 64 ports join");
     refused("h100-sxm:nodes=4,switch_ports=1", STATUS_INVALID, "/machine/network/switch_ports",
             "at least 4 ports");
-    assert_int_equal(machine_of("h100-sxm:nodes=12500,switch_ports=144").chip_count, 100000);
-    assert_int_equal(machine_of("h100-sxm:nodes=131072,switch_ports=256").chip_count,
+    assert_int_equal(case_machine("h100-sxm:nodes=12500,switch_ports=144").chip_count, 100000);
+    assert_int_equal(case_machine("h100-sxm:nodes=131072,switch_ports=256").chip_count,
                      machine_chips_max);
 }
 
@@ -392,7 +368,7 @@ static void a_period_maps_units_onto_units(void **state)
         {"b200:gpus=100", 0, 0, 100},
     };
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
-        struct machine const machine = machine_of(rows[i].text);
+        struct machine const machine = case_machine(rows[i].text);
         const struct level *level = &machine.level[rows[i].level];
         uint32_t const axis = rows[i].axis, length = machine.shape[axis];
         uint32_t const period = level_period(&machine, level, axis);
@@ -402,17 +378,17 @@ static void a_period_maps_units_onto_units(void **state)
             if (period % shift == 0) assert_false(translates(&machine, level, axis, shift));
     }
     /* A hash of a flow's ends knows no symmetry; positions keep theirs if they share evenly. */
-    struct machine const hashed = machine_of("h100-sxm:nodes=64,policy=hash");
+    struct machine const hashed = case_machine("h100-sxm:nodes=64,policy=hash");
     assert_int_equal(level_period(&hashed, &hashed.level[1], 0), 8);
     assert_int_equal(level_period(&hashed, &hashed.level[1], 1), 64);
     assert_int_equal(level_period(&hashed, &hashed.level[0], 0), 1);
-    struct machine const railed = machine_of("h100-sxm:nodes=64,policy=rail");
+    struct machine const railed = case_machine("h100-sxm:nodes=64,policy=rail");
     assert_int_equal(level_period(&railed, &railed.level[1], 0), 1);
     assert_int_equal(level_period(&railed, &railed.level[1], 1), 32);
-    struct machine const uneven = machine_of("h100-sxm:gpus=20,nvlink.policy=rail");
+    struct machine const uneven = case_machine("h100-sxm:gpus=20,nvlink.policy=rail");
     assert_int_equal(level_period(&uneven, &uneven.level[0], 0), 20);
     /* A host's NIC queues, so chips of one host cannot be folded onto each other. */
-    struct machine const slices = machine_of("tpu-v5p:4x4x8,slices=4");
+    struct machine const slices = case_machine("tpu-v5p:4x4x8,slices=4");
     assert_int_equal(level_period(&slices, &slices.level[0], 0), 2);
     assert_int_equal(level_period(&slices, &slices.level[0], 1), 2);
     assert_int_equal(level_period(&slices, &slices.level[0], 2), 1);
@@ -422,20 +398,20 @@ static void a_period_maps_units_onto_units(void **state)
 static void tiers_queue_where_they_are_thinner_or_not_spread(void **state)
 {
     (void)state;
-    struct machine machine = machine_of("h100-sxm:nodes=128");
+    struct machine machine = case_machine("h100-sxm:nodes=128");
     assert_true(level_tier_queues(&machine.level[0], 0));
     assert_true(level_tier_queues(&machine.level[1], 0));
     assert_false(level_tier_queues(&machine.level[1], 1));
-    machine = machine_of("h100-sxm:nodes=128,policy=hash");
+    machine = case_machine("h100-sxm:nodes=128,policy=hash");
     assert_true(level_tier_queues(&machine.level[1], 1));
-    machine = machine_of("tpu-v5p:4x4x8,slices=2");
+    machine = case_machine("tpu-v5p:4x4x8,slices=2");
     assert_true(level_tier_queues(&machine.level[0], 1)); /* 25 GB/s for 4 x 16. */
 }
 
 static void units_are_numbered_row_major_over_their_boxes(void **state)
 {
     (void)state;
-    struct machine const machine = machine_of("gb200-nvl72:nodes=20");
+    struct machine const machine = case_machine("gb200-nvl72:nodes=20");
     const struct level *level = &machine.level[1];
     uint32_t const at[] = {9, 17, 0, 0};
     assert_int_equal(level_unit_count(&machine, level, -1), machine.chip_count);
@@ -451,7 +427,7 @@ static void units_are_numbered_row_major_over_their_boxes(void **state)
 static void cables_have_ports_and_names(void **state)
 {
     (void)state;
-    struct machine const machine = machine_of("h100-sxm:nodes=512");
+    struct machine const machine = case_machine("h100-sxm:nodes=512");
     assert_string_equal(machine_port_name(&machine, machine_level_port(0, 0, false)), "NVLink up");
     assert_string_equal(machine_port_name(&machine, machine_level_port(1, 0, true)), "NIC down");
     assert_string_equal(machine_port_name(&machine, machine_level_port(1, 2, false)),
@@ -461,20 +437,6 @@ static void cables_have_ports_and_names(void **state)
     uint32_t const a[] = {0, 1, 0, 0}, b[] = {5, 1, 0, 0}, c[] = {5, 2, 0, 0};
     assert_int_equal(machine_level_between(&machine, a, b), 0);
     assert_int_equal(machine_level_between(&machine, a, c), 1);
-}
-
-static int set_up(void **state)
-{
-    (void)state;
-    arena = arena_create(0);
-    return arena == NULL;
-}
-
-static int tear_down(void **state)
-{
-    (void)state;
-    arena_destroy(arena);
-    return 0;
 }
 
 int main(void)
@@ -496,5 +458,5 @@ int main(void)
         cmocka_unit_test(units_are_numbered_row_major_over_their_boxes),
         cmocka_unit_test(cables_have_ports_and_names),
     };
-    return cmocka_run_group_tests(tests, set_up, tear_down);
+    return cmocka_run_group_tests(tests, case_arena_up, case_arena_down);
 }

@@ -1,17 +1,11 @@
 /* Program: sealing, slots, and the refusal of programs that cannot end. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include <cmocka.h>
-
-#include "sim/base/arena.h"
 #include "sim/program/program.h"
+#include "tests/support/case.h"
 
 enum { LAYERS = 3 };
 
@@ -97,10 +91,9 @@ static void sample_fill(struct sample *sample)
 static void sealing_counts_parts_slots_and_classes(void **state)
 {
     (void)state;
-    struct arena *arena = arena_create(0);
     struct sample sample;
     sample_fill(&sample);
-    program_seal(arena, &sample.program);
+    program_seal(case_arena, &sample.program);
     const struct program_role *role = &sample.role;
     assert_int_equal(role->slot_count, 2 * LAYERS);
     assert_int_equal(role->stream_total[0], LAYERS * 2 + LAYERS * 5);
@@ -115,32 +108,28 @@ static void sealing_counts_parts_slots_and_classes(void **state)
     assert_int_equal(sample.forward[1].class_index, sample.backward[0].class_index);
     assert_string_equal(sample.program.class_names[sample.forward[2].class_index],
                         "ReduceScatter (tp)");
-    arena_destroy(arena);
 }
 
 static void parts_of_one_stream_add_up_in_a_slot(void **state)
 {
     (void)state;
-    struct arena *arena = arena_create(0);
     struct sample sample;
     sample_fill(&sample);
     struct program_op twice[2] = {sample.backward[0], sample.backward[0]};
     sample.template[1].op = twice;
     sample.template[1].op_count = 2;
-    program_seal(arena, &sample.program);
+    program_seal(case_arena, &sample.program);
     assert_int_equal(twice[0].part_first, 0);
     assert_int_equal(twice[1].part_first, 5);
     assert_int_equal(sample.template[1].stream_parts[0], 10);
-    arena_destroy(arena);
 }
 
 static void slots_have_starts_blocks_and_names(void **state)
 {
     (void)state;
-    struct arena *arena = arena_create(0);
     struct sample sample;
     sample_fill(&sample);
-    program_seal(arena, &sample.program);
+    program_seal(case_arena, &sample.program);
     const struct program_role *role = &sample.role;
     assert_int_equal(program_slot_start(role, &sample.program, 0, -1), 0);
     assert_int_equal(program_slot_start(role, &sample.program, 0, 0), 0);
@@ -159,7 +148,6 @@ static void slots_have_starts_blocks_and_names(void **state)
     sample.block[1].name = "head";
     program_slot_name(role, 5, name, sizeof name);
     assert_string_equal(name, "head backward");
-    arena_destroy(arena);
 }
 
 /* Whether sealing the sample stops the program. */
@@ -252,5 +240,5 @@ int main(void)
         cmocka_unit_test(a_careless_op_is_an_assertion),
         cmocka_unit_test(plans_of_one_stream_must_have_the_same_lanes),
     };
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return cmocka_run_group_tests(tests, case_arena_up, case_arena_down);
 }

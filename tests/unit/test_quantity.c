@@ -1,15 +1,10 @@
 /* Quantities: text with units to exact integers and back. */
 #include <math.h>
-#include <setjmp.h>
-#include <stdarg.h>
 #include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <string.h>
 
-#include <cmocka.h>
-
 #include "sim/base/quantity.h"
+#include "tests/support/case.h"
 
 static struct error error;
 

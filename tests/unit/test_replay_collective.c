@@ -2,15 +2,10 @@
  * Collectives played through queues meet their closed forms on an idle ideal machine, to the
  * nanosecond (book, chapter 3, with the finite factors that it drops); folded and full agree.
  */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdlib.h>
 
-#include <cmocka.h>
-
 #include "sim/base/units.h"
+#include "tests/support/case.h"
 #include "tests/support/scene.h"
 
 static const double link_bytes_per_s = 1e11;

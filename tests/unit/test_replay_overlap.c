@@ -3,15 +3,10 @@
  * feel each other, on one axis they share it; a slow chip or link holds up whom it must, and no
  * one else; what folds is exact.
  */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <string.h>
 
-#include <cmocka.h>
-
 #include "sim/base/units.h"
+#include "tests/support/case.h"
 #include "tests/support/scene.h"
 
 static const uint64_t megabyte = 1000000;
@@ -63,11 +58,9 @@ static void point_to_point_pays_every_hop_and_cuts_through(void **state)
                                        .group = scene_group(&scene, true, true, true),
                                        .size_bytes = megabyte};
         memcpy(request.offset, offsets[i], sizeof request.offset);
-        struct error error = {0};
         uint32_t const op = scene_collective(&scene, stream, COLLECTIVE_ALL_GATHER,
                                              scene_group(&scene, true, false, false), 8, NULL, 0);
-        assert_int_equal(plan_build(scene.arena, &request, "/test", &scene.plan[0], &error),
-                         STATUS_OK);
+        case_ok(plan_build(scene.arena, &request, "/test", &scene.plan[0], &case_error));
         scene.op[op].parts = scene.plan[0].part_count;
         int64_t hops = 0;
         for (uint32_t d = 0; d < 3; d++) hops += offsets[i][d] < 0 ? -offsets[i][d] : offsets[i][d];
@@ -214,20 +207,17 @@ static void a_run_that_cannot_finish_names_who_waits_for_whom(void **state)
     struct scene scene;
     struct trace trace;
     struct fold fold;
-    struct error error = {0};
     layers_open(&scene, 4, 1, 1);
     (void)scene_run(&scene, 2, false, false);
     /* After sealing, which would refuse it: a need that no stream ever meets. */
     scene.op[1].need[0].part = 1000;
     struct replay_options const options = {.engine = "fast"};
-    assert_int_equal(fold_build(scene.arena, &scene.machine, &scene.program, true, &fold, &error),
-                     STATUS_OK);
-    assert_int_equal(
-        replay_run(scene.arena, &options, &scene.machine, &scene.program, &fold, &trace, &error),
-        STATUS_STUCK);
-    assert_non_null(strstr(error.message, "4 of 4 replayed chips did not finish"));
-    assert_non_null(strstr(error.message, "stream compute, at matmul of scene"));
-    assert_non_null(strstr(error.message, "waits for 1000 parts of stream gather"));
+    case_ok(fold_build(scene.arena, &scene.machine, &scene.program, true, &fold, &case_error));
+    case_refused(replay_run(scene.arena, &options, &scene.machine, &scene.program, &fold, &trace,
+                            &case_error),
+                 STATUS_STUCK, NULL, "4 of 4 replayed chips did not finish");
+    assert_non_null(strstr(case_error.message, "stream compute, at matmul of scene"));
+    assert_non_null(strstr(case_error.message, "waits for 1000 parts of stream gather"));
     scene_close(&scene);
 }
 
@@ -240,13 +230,12 @@ static void a_step_longer_than_a_run_can_count_is_refused(void **state)
     for (uint32_t i = 0; i < 2; i++) {
         struct scene scene;
         struct trace trace;
-        struct error error = {0};
         layers_open(&scene, 4, 4, 1);
         scene.engine = engines[i];
         scene.machine.links = &link;
         scene.machine.link_override_count = 1;
-        assert_int_equal(scene_try(&scene, 6, false, true, &trace, &error), STATUS_LIMIT);
-        assert_non_null(strstr(error.message, "longer than 53 days"));
+        case_refused(scene_try(&scene, 6, false, true, &trace, &case_error), STATUS_LIMIT, NULL,
+                     "longer than 53 days");
         scene_close(&scene);
     }
 }

@@ -1,12 +1,6 @@
 /* Result, notes and screens: every key, sums that add up, lines that fit. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdio.h>
 #include <string.h>
-
-#include <cmocka.h>
 
 #include "sim/base/json.h"
 #include "sim/base/text.h"
@@ -16,6 +10,7 @@
 #include "sim/report/summary.h"
 #include "sim/report/table.h"
 #include "sim/roofline/alternatives.h"
+#include "tests/support/case.h"
 #include "tests/unit/report_case.h"
 
 static struct report_case report;
@@ -46,24 +41,19 @@ static void finish(void)
 
 static struct json *result(void)
 {
-    struct error error = {0};
     struct json *json = NULL;
-    if (result_write(report.made.arena, &report.input, &text, &error) != STATUS_OK)
-        fail_msg("%s", error.message);
-    if (json_read_text(report.made.arena, "result", text.bytes, text.size_bytes, &json, &error) !=
-        STATUS_OK)
-        fail_msg("%s: %s", error.where, error.message);
+    case_ok(result_write(report.made.arena, &report.input, &text, &case_error));
+    case_ok(json_read_text(report.made.arena, "result", text.bytes, text.size_bytes, &json,
+                           &case_error));
     return json;
 }
 
 static double real_of(struct json *object, const char *key)
 {
-    struct error error = {0};
     double value = 0;
     struct json *member = json_take(object, key);
     if (member == NULL) fail_msg("no key %s at %s", key, json_where(object));
-    if (json_as_real(member, -1e300, 1e300, &value, &error) != STATUS_OK)
-        fail_msg("%s: %s", key, error.message);
+    case_ok(json_as_real(member, -1e300, 1e300, &value, &case_error));
     return value;
 }
 
@@ -103,8 +93,7 @@ static void the_result_has_every_promised_key(void **state)
     has_keys(json_take(json_take(json, "memory"), "parts"), "parameters saved_activations");
     assert_true(json_count(json_take(json, "notes")) >= 5);
     const char *digest = NULL;
-    struct error error = {0};
-    assert_int_equal(json_as_string(json_take(json, "digest"), &digest, &error), STATUS_OK);
+    case_ok(json_as_string(json_take(json, "digest"), &digest, &case_error));
     assert_string_equal(digest, "0000000000abcdef");
     assert_null(json_take(json, "wall_s")); /* Only with --timing. */
     finish();
@@ -133,10 +122,8 @@ static void the_parts_above_the_bound_sum_to_the_difference(void **state)
         report.roofline.math_s = ici == 1 ? 0 : report.roofline.lower_s;
         struct facts facts;
         struct notes notes;
-        struct error error = {0};
-        assert_int_equal(facts_build(report.made.arena, &report.input, &facts, &error), STATUS_OK);
-        assert_int_equal(notes_build(report.made.arena, &report.input, &facts, &notes, &error),
-                         STATUS_OK);
+        case_ok(facts_build(report.made.arena, &report.input, &facts, &case_error));
+        case_ok(notes_build(report.made.arena, &report.input, &facts, &notes, &case_error));
         double sum = 0;
         for (uint32_t i = 0; i < notes.part_count; i++) {
             sum += notes.part[i].seconds;
@@ -169,22 +156,21 @@ static void a_step_is_bound_by_its_busiest_resource_or_by_latency(void **state)
 {
     (void)state;
     struct facts facts;
-    struct error error = {0};
     prepare(&case_mlp, "4x4x4", "x y", "z");
     struct trace *trace = &report.trace;
     memset(trace->queue_busy_ps, 0, sizeof trace->queue_busy_ps);
     trace->queue_busy_ps[TRACE_QUEUE_HBM] = trace->step_ps * 6 / 10;
     trace->link[5].busy_ps = trace->step_ps * 7 / 10;
-    assert_int_equal(facts_build(report.made.arena, &report.input, &facts, &error), STATUS_OK);
+    case_ok(facts_build(report.made.arena, &report.input, &facts, &case_error));
     assert_string_equal(facts.bound_by, "ici");
     assert_string_equal(facts.bound_axis, "z");
     trace->link[5].busy_ps = 0;
-    assert_int_equal(facts_build(report.made.arena, &report.input, &facts, &error), STATUS_OK);
+    case_ok(facts_build(report.made.arena, &report.input, &facts, &case_error));
     assert_string_equal(facts.bound_by, "hbm");
     assert_null(facts.bound_axis);
     trace->idle_ps += trace->compute_ps; /* Nothing is busy for as long as nothing happens. */
     trace->compute_ps = 0;
-    assert_int_equal(facts_build(report.made.arena, &report.input, &facts, &error), STATUS_OK);
+    case_ok(facts_build(report.made.arena, &report.input, &facts, &case_error));
     assert_string_equal(facts.bound_by, "latency");
     finish();
 }
@@ -197,14 +183,13 @@ static void what_is_busy_nearly_as_long_stands_beside_the_bound(void **state)
     report.trace.queue_busy_ps[TRACE_QUEUE_MXU] = longest_ps;
     report.trace.link[5].busy_ps = longest_ps - longest_ps / 50;
     struct facts facts;
-    struct error error = {0};
-    assert_int_equal(facts_build(report.made.arena, &report.input, &facts, &error), STATUS_OK);
+    case_ok(facts_build(report.made.arena, &report.input, &facts, &case_error));
     assert_string_equal(facts.bound_by, "mxu");
     assert_string_equal(facts.runner_up, "ici");
     assert_string_equal(facts.runner_up_axis, "z");
     report.trace.link[5].busy_ps = longest_ps / 2;
     report.trace.queue_busy_ps[TRACE_QUEUE_VPU] = longest_ps / 2;
-    assert_int_equal(facts_build(report.made.arena, &report.input, &facts, &error), STATUS_OK);
+    case_ok(facts_build(report.made.arena, &report.input, &facts, &case_error));
     assert_null(facts.runner_up);
     finish();
 }
@@ -213,13 +198,12 @@ static void a_step_below_its_roofline_is_an_error(void **state)
 {
     (void)state;
     struct facts facts;
-    struct error error = {0};
     prepare(&case_mlp, "4x4x4", "x y", "z");
     report.roofline.lower_s = (double)report.trace.step_ps / 1e12;
-    assert_int_equal(facts_build(report.made.arena, &report.input, &facts, &error), STATUS_OK);
+    case_ok(facts_build(report.made.arena, &report.input, &facts, &case_error));
     report.roofline.lower_s *= 1.000001;
-    assert_int_equal(facts_build(report.made.arena, &report.input, &facts, &error), STATUS_STUCK);
-    assert_non_null(strstr(error.message, "below the roofline"));
+    case_refused(facts_build(report.made.arena, &report.input, &facts, &case_error), STATUS_STUCK,
+                 NULL, "below the roofline");
     finish();
 }
 
@@ -233,10 +217,8 @@ static bool has_note(const struct notes *notes, const char *words)
 static void build_notes(struct notes *notes)
 {
     struct facts facts;
-    struct error error = {0};
-    assert_int_equal(facts_build(report.made.arena, &report.input, &facts, &error), STATUS_OK);
-    assert_int_equal(notes_build(report.made.arena, &report.input, &facts, notes, &error),
-                     STATUS_OK);
+    case_ok(facts_build(report.made.arena, &report.input, &facts, &case_error));
+    case_ok(notes_build(report.made.arena, &report.input, &facts, notes, &case_error));
 }
 
 static void notes_come_from_the_numbers(void **state)
@@ -316,10 +298,8 @@ static void notes_name_the_slow_link_and_the_slow_chip(void **state)
     z->sum_busy_ps = 2 * z->busy_ps; /* The other ten are busy for a tenth as long. */
     struct facts facts;
     struct notes notes;
-    struct error error = {0};
-    assert_int_equal(facts_build(report.made.arena, &report.input, &facts, &error), STATUS_OK);
-    assert_int_equal(notes_build(report.made.arena, &report.input, &facts, &notes, &error),
-                     STATUS_OK);
+    case_ok(facts_build(report.made.arena, &report.input, &facts, &case_error));
+    case_ok(notes_build(report.made.arena, &report.input, &facts, &notes, &case_error));
     assert_true(has_note(&notes, "the link from (0,0,3) to (0,0,4) has 9.00 GB/s instead of 90.0"));
     assert_true(has_note(&notes, "the other z+ links for 2.5% on average"));
     assert_true(has_note(&notes, "chip (1,2,3) computes at 50.0% of the rate"));
@@ -327,8 +307,7 @@ static void notes_name_the_slow_link_and_the_slow_chip(void **state)
     assert_false(has_note(&notes, "collective matmul goes in"));
     z->busiest_chip = 2; /* Another link is the busiest: the slow one delays nobody. */
     report.made.machine.chip_override_count = 0;
-    assert_int_equal(notes_build(report.made.arena, &report.input, &facts, &notes, &error),
-                     STATUS_OK);
+    case_ok(notes_build(report.made.arena, &report.input, &facts, &notes, &case_error));
     assert_false(has_note(&notes, "the link from"));
     assert_false(has_note(&notes, "slow chip or link"));
     finish();
@@ -337,13 +316,11 @@ static void notes_name_the_slow_link_and_the_slow_chip(void **state)
 static void alternatives_are_meshes_that_can_run(void **state)
 {
     (void)state;
-    struct error error = {0};
     struct alternative alternative[ALTERNATIVES_MAX];
     uint32_t count = 0;
     prepare(&case_llama_70b, "16x16x16", "x y", "z");
-    assert_int_equal(alternatives_build(report.made.arena, &report.made.plan, &report.made.machine,
-                                        &report.made.mesh, alternative, &count, &error),
-                     STATUS_OK);
+    case_ok(alternatives_build(report.made.arena, &report.made.plan, &report.made.machine,
+                               &report.made.mesh, alternative, &count, &case_error));
     uint32_t current = 0;
     bool pure = false;
     for (uint32_t i = 0; i < count; i++) {
@@ -375,12 +352,10 @@ static uint32_t widest_line(const struct text *screen)
 static void screens_fit_and_are_plain_unless_asked(void **state)
 {
     (void)state;
-    struct error error = {0};
     prepare(&case_llama_70b, "16x16x16", "x y", "z");
     report.input.title = "a title that steers\x1b[2J the terminal and is longer than any line may "
                          "be, which is why it is wrapped like a sentence";
-    assert_int_equal(summary_write(report.made.arena, &report.input, false, &text, &error),
-                     STATUS_OK);
+    case_ok(summary_write(report.made.arena, &report.input, false, &text, &case_error));
     assert_true(widest_line(&text) <= 100);
     assert_null(strchr(text.bytes, '\x1b'));
     assert_non_null(strstr(text.bytes, "digest"));
@@ -392,8 +367,7 @@ static void screens_fit_and_are_plain_unless_asked(void **state)
     assert_null(strchr(text.bytes, '\x1b'));
     assert_non_null(strstr(text.bytes, "tp, attention"));
     text_free(&text);
-    assert_int_equal(summary_write(report.made.arena, &report.input, true, &text, &error),
-                     STATUS_OK);
+    case_ok(summary_write(report.made.arena, &report.input, true, &text, &case_error));
     assert_non_null(strchr(text.bytes, '\x1b'));
     finish();
 }

@@ -1,15 +1,9 @@
 /* Rooflines from counts made by hand: the book's figures, and what a bound must never forget. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include <cmocka.h>
-
-#include "sim/base/arena.h"
 #include "sim/roofline/roofline.h"
+#include "tests/support/case.h"
 #include "tests/unit/workload_case.h"
 
 struct step {

@@ -2,15 +2,10 @@
  * Messages that name their receivers, on levels of switches and on grids: closed forms to the
  * nanosecond, folded and full to the picosecond, fast and reference queue to the digest.
  */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <string.h>
 
-#include <cmocka.h>
-
 #include "sim/base/units.h"
+#include "tests/support/case.h"
 #include "tests/support/exchange.h"
 #include "tests/support/scene.h"
 
@@ -160,16 +155,15 @@ static enum status root_ahead(uint32_t repeat, struct trace *ret_trace, struct e
 static void a_root_may_be_a_few_collectives_ahead_and_no_more(void **state)
 {
     (void)state;
-    struct error error = {0};
     struct trace trace;
     for (uint32_t repeat = 1; repeat <= 3; repeat++) {
-        assert_int_equal(root_ahead(repeat, &trace, &error), STATUS_OK);
+        case_ok(root_ahead(repeat, &trace, &case_error));
         /* The slow chip takes 20 us a time, whatever has come for it meanwhile. */
         assert_in_range(trace.step_ps, repeat * 20 * TIME_PS_PER_US,
                         repeat * 20 * TIME_PS_PER_US + 3 * TIME_PS_PER_US);
     }
-    assert_int_equal(root_ahead(12, &trace, &error), STATUS_LIMIT);
-    assert_non_null(strstr(error.message, "chip 5 is more than 3 collectives"));
+    case_refused(root_ahead(12, &trace, &case_error), STATUS_LIMIT, NULL,
+                 "chip 5 is more than 3 collectives");
 }
 
 /* A permutation on a ring of the grid by messages that go half way round: both ways carry the same.
@@ -245,7 +239,6 @@ static void what_repeats_after_a_shift_folds_to_it(void **state)
 static void a_machine_that_cannot_is_refused(void **state)
 {
     (void)state;
-    struct error error = {0};
     struct trace trace;
     struct scene scene;
     scene_open_node(&scene, 8);
@@ -253,14 +246,14 @@ static void a_machine_that_cannot_is_refused(void **state)
     (void)scene_routed(&scene, scene_stream(&scene, "sharp"),
                        primitive_find(COLLECTIVE_ALL_REDUCE, "sharp", true), &group, false, 1000,
                        1);
-    assert_int_equal(scene_try(&scene, 1, false, false, &trace, &error), STATUS_UNSUPPORTED);
-    assert_non_null(strstr(error.message, "needs switches that copy messages, and a switch of"));
+    case_refused(scene_try(&scene, 1, false, false, &trace, &case_error), STATUS_UNSUPPORTED, NULL,
+                 "needs switches that copy messages, and a switch of");
     scene.machine.level[0].tier[0].multicasts = true;
-    assert_int_equal(scene_try(&scene, 1, false, false, &trace, &error), STATUS_UNSUPPORTED);
-    assert_non_null(strstr(error.message, "needs switches that add messages"));
+    case_refused(scene_try(&scene, 1, false, false, &trace, &case_error), STATUS_UNSUPPORTED, NULL,
+                 "needs switches that add messages");
     scene.machine.level[0].tier[0].box[0] = 4; /* Two nodes that nothing joins. */
-    assert_int_equal(scene_try(&scene, 1, false, false, &trace, &error), STATUS_UNSUPPORTED);
-    assert_non_null(strstr(error.message, "no level of the machine joins all 8 members"));
+    case_refused(scene_try(&scene, 1, false, false, &trace, &case_error), STATUS_UNSUPPORTED, NULL,
+                 "no level of the machine joins all 8 members");
     scene_close(&scene);
 }
 

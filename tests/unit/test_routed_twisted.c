@@ -1,14 +1,9 @@
 /* Messages over a twisted torus: the shortest ways, all links that they load, and when; beside the
  * plain torus of as many chips. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdlib.h>
 
-#include <cmocka.h>
-
 #include "sim/base/units.h"
+#include "tests/support/case.h"
 #include "tests/support/exchange.h"
 #include "tests/support/scene.h"
 
@@ -126,7 +121,7 @@ static void groups_of_two_axes_take_the_links_around_them(void **state)
         bool spans[3];
         uint32_t replayed; /* Of the folded run. */
     } cases[] = {
-        {{4, 4, 8}, {true, true, false}, 16},  {{4, 4, 8}, {false, true, true}, 32},
+        {{4, 4, 8}, {true, true, false}, 16}, {{4, 4, 8}, {false, true, true}, 32},
         {{4, 4, 8}, {true, false, true}, 32}, {{4, 8, 8}, {false, true, true}, 4},
         {{8, 4, 4}, {false, true, true}, 16},
     };

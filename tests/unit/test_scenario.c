@@ -1,21 +1,15 @@
 /* Scenarios: what is read, every default, every refusal, and text that reads back. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include <cmocka.h>
-
-#include "sim/base/arena.h"
 #include "sim/base/embed.h"
 #include "sim/machine/machine.h"
 #include "sim/mesh/mesh.h"
 #include "sim/scenario/scenario.h"
+#include "tests/support/case.h"
 
 static const char minimal[] =
     "{\"podsim\": 1, \"title\": \"t\", \"machine\": {\"chip\": \"tpu-v5p\", \"shape\": \"4x4x4\"},"
@@ -44,30 +38,15 @@ static const char full[] =
 extern const struct embed_file embed_scenarios[];
 extern const unsigned embed_scenarios_count;
 
-static struct arena *arena;
 static struct error error;
 static struct scenario scenario;
-
-static int arena_make(void **state)
-{
-    (void)state;
-    arena = arena_create(0);
-    return arena == NULL;
-}
-
-static int arena_drop(void **state)
-{
-    (void)state;
-    arena_destroy(arena);
-    return 0;
-}
 
 static enum status read_with(const char *text, const struct scenario_setting *settings,
                              uint32_t setting_count)
 {
     memset(&error, 0, sizeof error);
     memset(&scenario, 0, sizeof scenario);
-    return scenario_read_text(arena, "s.json", text, strlen(text), settings, setting_count,
+    return scenario_read_text(case_arena, "s.json", text, strlen(text), settings, setting_count,
                               &scenario, &error);
 }
 
@@ -173,13 +152,13 @@ static void the_text_shows_all_and_reads_back_to_the_same(void **state)
     static const char *const texts[] = {minimal, full};
     for (size_t i = 0; i < 2; i++) {
         accept(texts[i], NULL);
-        const char *first = scenario_text(arena, &scenario);
+        const char *first = scenario_text(case_arena, &scenario);
         assert_non_null(first);
         accept(first, NULL);
-        assert_string_equal(scenario_text(arena, &scenario), first);
+        assert_string_equal(scenario_text(case_arena, &scenario), first);
     }
     accept(minimal, NULL);
-    const char *text = scenario_text(arena, &scenario);
+    const char *text = scenario_text(case_arena, &scenario);
     static const char *const visible[] = {"\"profile\": \"ideal\"",
                                           "\"prefetch_layers\": 1",
                                           "\"formats\": {\"weights\": \"bf16\"",
@@ -200,9 +179,9 @@ static void the_text_keeps_what_full_says(void **state)
 {
     (void)state;
     accept(full, NULL);
-    accept(scenario_text(arena, &scenario), NULL);
+    accept(scenario_text(case_arena, &scenario), NULL);
     expect_full();
-    assert_non_null(strstr(scenario_text(arena, &scenario), "\"rate\": \"22500MB/s\""));
+    assert_non_null(strstr(scenario_text(case_arena, &scenario), "\"rate\": \"22500MB/s\""));
 }
 
 /* A setting on the minimal scenario, where it is refused, and a part of the sentence. */
@@ -395,7 +374,7 @@ static void a_product_name_says_how_many_coordinates_a_chip_has(void **state)
         if ((status == STATUS_OK) != cases[i].good)
             fail_msg("%s %s: %s", cases[i].chip, cases[i].at, error.message);
         if (!cases[i].good) assert_string_equal(error.where, "/machine/chips/0/at");
-        if (cases[i].good) accept(scenario_text(arena, &scenario), NULL);
+        if (cases[i].good) accept(scenario_text(case_arena, &scenario), NULL);
     }
 }
 
@@ -419,16 +398,16 @@ static void a_model_beside_the_scenario_is_found_and_so_it_is_from_the_text(void
     write_file(model, "{\"model_type\": \"llama\", \"num_hidden_layers\": 2, \"hidden_size\": 256,"
                       "\"intermediate_size\": 512, \"num_attention_heads\": 4,"
                       "\"vocab_size\": 1000}");
-    enum status status = scenario_read(arena, path, settings, 1, &scenario, &error);
+    enum status status = scenario_read(case_arena, path, settings, 1, &scenario, &error);
     if (status != STATUS_OK) fail_msg("%s: %s", error.where, error.message);
     assert_int_equal(scenario.workload.model.layers, 2);
-    accept(scenario_text(arena, &scenario), NULL);
+    accept(scenario_text(case_arena, &scenario), NULL);
     assert_int_equal(scenario.workload.model.layers, 2);
-    assert_int_equal(scenario_read(arena, path, NULL, 0, &scenario, &error), STATUS_OK);
+    assert_int_equal(scenario_read(case_arena, path, NULL, 0, &scenario, &error), STATUS_OK);
     (void)unlink(path);
     (void)unlink(model);
     assert_int_equal(rmdir(folder), 0);
-    assert_int_equal(scenario_read(arena, path, NULL, 0, &scenario, &error), STATUS_IO);
+    assert_int_equal(scenario_read(case_arena, path, NULL, 0, &scenario, &error), STATUS_IO);
     assert_string_equal(error.where, path);
 }
 
@@ -443,12 +422,12 @@ static void every_shipped_scenario_asks_a_question_and_lies_on_its_machine(void 
         const char *question = scenario.question;
         if (strlen(question) < 20 || question[strlen(question) - 1] != '?')
             fail_msg("%s asks \"%s\"", embed_scenarios[i].name, question);
-        if (machine_build(arena, &scenario.machine, &machine, &error) != STATUS_OK ||
-            mesh_build(arena, &scenario.mesh, &machine, &mesh, &error) != STATUS_OK)
+        if (machine_build(case_arena, &scenario.machine, &machine, &error) != STATUS_OK ||
+            mesh_build(case_arena, &scenario.mesh, &machine, &mesh, &error) != STATUS_OK)
             fail_msg("%s: %s: %s", embed_scenarios[i].name, error.where, error.message);
-        const char *text = scenario_text(arena, &scenario);
+        const char *text = scenario_text(case_arena, &scenario);
         accept(text, NULL);
-        assert_string_equal(scenario_text(arena, &scenario), text);
+        assert_string_equal(scenario_text(case_arena, &scenario), text);
     }
 }
 
@@ -484,5 +463,5 @@ int main(void)
         cmocka_unit_test(every_shipped_scenario_asks_a_question_and_lies_on_its_machine),
         cmocka_unit_test(too_little_memory_is_said_never_a_crash),
     };
-    return cmocka_run_group_tests(tests, arena_make, arena_drop);
+    return cmocka_run_group_tests(tests, case_arena_up, case_arena_down);
 }

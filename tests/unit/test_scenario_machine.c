@@ -1,43 +1,29 @@
 /* A machine on a command line, and the network of a scenario. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
-#include <cmocka.h>
-
-#include "sim/base/arena.h"
 #include "sim/machine/machine.h"
 #include "sim/scenario/scenario.h"
-
-static struct arena *arena;
+#include "tests/support/case.h"
 
 static enum status parse(const char *text, struct machine_plan *ret_plan, struct error *reterr)
 {
-    return scenario_machine_parse(arena, text, "--machine", ret_plan, reterr);
+    return scenario_machine_parse(case_arena, text, "--machine", ret_plan, reterr);
 }
 
 static struct machine_plan plan_of(const char *text)
 {
     struct machine_plan plan = {0};
-    struct error error = {0};
-    if (parse(text, &plan, &error) != STATUS_OK)
-        fail_msg("%s: %s: %s", text, error.where, error.message);
+    case_ok(parse(text, &plan, &case_error));
     return plan;
 }
 
 static void refused(const char *text, const char *where, const char *words)
 {
     struct machine_plan plan;
-    struct error error = {0};
-    if (parse(text, &plan, &error) == STATUS_OK) fail_msg("%s was accepted", text);
-    assert_string_equal(error.where, where);
-    if (strstr(error.message, words) == NULL)
-        fail_msg("%s: \"%s\" is not in: %s", text, words, error.message);
+    case_refused(parse(text, &plan, &case_error), STATUS_OK, where, words);
 }
 
 static void a_text_says_chip_shape_and_keys(void **state)
@@ -132,13 +118,13 @@ static void a_file_holds_a_machine_or_a_scenario(void **state)
 
 static void read_network(const char *network, struct scenario *ret_scenario, struct error *reterr)
 {
-    const char *text = arena_format(arena,
+    const char *text = arena_format(case_arena,
                                     "{\"podsim\": 1, \"machine\": {\"chip\": \"h100-sxm\", "
                                     "\"nodes\": 128, \"network\": %s}, \"workload\": {\"kind\": "
                                     "\"train_step\", \"model\": \"llama-3-8b\", \"batch_tokens\": "
                                     "4194304, \"sequence_length\": 4096}}",
                                     network);
-    (void)scenario_read_text(arena, "test", text, strlen(text), NULL, 0, ret_scenario, reterr);
+    (void)scenario_read_text(case_arena, "test", text, strlen(text), NULL, 0, ret_scenario, reterr);
 }
 
 static void a_network_is_printed_as_it_is_read(void **state)
@@ -156,11 +142,10 @@ static void a_network_is_printed_as_it_is_read(void **state)
         struct error error = {0};
         read_network(networks[i], &first, &error);
         assert_string_equal(error.message, "");
-        const char *text = scenario_text(arena, &first);
-        assert_int_equal(
-            scenario_read_text(arena, "printed", text, strlen(text), NULL, 0, &again, &error),
-            STATUS_OK);
-        assert_string_equal(scenario_text(arena, &again), text);
+        const char *text = scenario_text(case_arena, &first);
+        case_ok(scenario_read_text(case_arena, "printed", text, strlen(text), NULL, 0, &again,
+                                   &case_error));
+        assert_string_equal(scenario_text(case_arena, &again), text);
         assert_int_equal(again.machine.nodes, 128);
         assert_int_equal(again.machine.network.tier[0].oversubscription_ppm,
                          i == 0 ? 1000000 : 1333333);
@@ -183,20 +168,6 @@ static void a_network_is_printed_as_it_is_read(void **state)
     }
 }
 
-static int set_up(void **state)
-{
-    (void)state;
-    arena = arena_create(0);
-    return arena == NULL;
-}
-
-static int tear_down(void **state)
-{
-    (void)state;
-    arena_destroy(arena);
-    return 0;
-}
-
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -205,5 +176,5 @@ int main(void)
         cmocka_unit_test(a_file_holds_a_machine_or_a_scenario),
         cmocka_unit_test(a_network_is_printed_as_it_is_read),
     };
-    return cmocka_run_group_tests(tests, set_up, tear_down);
+    return cmocka_run_group_tests(tests, case_arena_up, case_arena_down);
 }

@@ -1,16 +1,10 @@
 /* Algorithms out of files: what the reader refuses, and where it says that it is. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdio.h>
 #include <string.h>
 
-#include <cmocka.h>
-
-#include "sim/base/arena.h"
 #include "sim/base/text.h"
 #include "sim/collective/script.h"
+#include "tests/support/case.h"
 
 #define STEP(s, type, from, source, to, destination, depid, deps, hasdep)                          \
     "      <step s=\"" s "\" type=\"" type "\" srcbuf=\"" from "\" srcoff=\"" source               \
@@ -41,22 +35,6 @@ static const char good[] =
                                                                     "  </gpu>\n"
                                                                     "</algo>\n";
 
-static struct arena *arena;
-
-static int arena_up(void **state)
-{
-    (void)state;
-    arena = arena_create(0);
-    return arena == NULL;
-}
-
-static int arena_down(void **state)
-{
-    (void)state;
-    arena_destroy(arena);
-    return 0;
-}
-
 /* `text` with the `nth` occurrence (from 0) of one string replaced by another. */
 static void refuses(const char *from, unsigned nth, const char *to, const char *where,
                     const char *message)
@@ -70,7 +48,7 @@ static void refuses(const char *from, unsigned nth, const char *to, const char *
     text_add_bytes(&text, good, (uint64_t)(at - good));
     text_add(&text, "%s%s", to, at + strlen(from));
     enum status const status =
-        script_read(arena, "a.xml", text.bytes, text.size_bytes, &script, &error);
+        script_read(case_arena, "a.xml", text.bytes, text.size_bytes, &script, &error);
     text_free(&text);
     if (status == STATUS_OK) fail_msg("%s for %s is accepted", to, from);
     if (strcmp(error.where, where) != 0 || strstr(error.message, message) == NULL)
@@ -80,10 +58,8 @@ static void refuses(const char *from, unsigned nth, const char *to, const char *
 static void test_good(void **state)
 {
     (void)state;
-    struct error error = {0};
     const struct script *script = NULL;
-    if (script_read(arena, "a.xml", good, strlen(good), &script, &error) != STATUS_OK)
-        fail_msg("%s: %s", error.where, error.message);
+    case_ok(script_read(case_arena, "a.xml", good, strlen(good), &script, &case_error));
     assert_string_equal(script->name, "pair__sum");
     assert_string_equal(script->protocol, "LL");
     assert_int_equal(script->kind, COLLECTIVE_ALL_REDUCE);
@@ -152,11 +128,11 @@ static void test_dependencies(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup_teardown(test_good, arena_up, arena_down),
-        cmocka_unit_test_setup_teardown(test_xml, arena_up, arena_down),
-        cmocka_unit_test_setup_teardown(test_attributes, arena_up, arena_down),
-        cmocka_unit_test_setup_teardown(test_peers, arena_up, arena_down),
-        cmocka_unit_test_setup_teardown(test_dependencies, arena_up, arena_down),
+        cmocka_unit_test(test_good),
+        cmocka_unit_test(test_xml),
+        cmocka_unit_test(test_attributes),
+        cmocka_unit_test(test_peers),
+        cmocka_unit_test(test_dependencies),
     };
-    return cmocka_run_group_tests_name("script", tests, NULL, NULL);
+    return cmocka_run_group_tests_name("script", tests, case_arena_up, case_arena_down);
 }

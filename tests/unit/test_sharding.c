@@ -1,13 +1,8 @@
 /* Shardings against the book's chapter 3: notation, local shapes, and the four cases. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <string.h>
 
-#include <cmocka.h>
-
 #include "sim/workload/sharding.h"
+#include "tests/support/case.h"
 
 static const struct sharding_size sizes[] = {{"I", 128},  {"J", 2048}, {"K", 64}, {"B", 512},
                                              {"D", 8192}, {"F", 4096}, {NULL, 0}};
@@ -25,10 +20,7 @@ static struct sharding_mesh mesh_of(const char *letters, const uint32_t *size)
 static struct sharding array_of(const struct sharding_mesh *mesh, const char *text)
 {
     struct sharding array;
-    struct error error = {0};
-    if (sharding_parse(mesh, sizes, text, "/", &array, &error) != STATUS_OK) {
-        fail_msg("%s: %s", text, error.message);
-    }
+    case_ok(sharding_parse(mesh, sizes, text, "/", &array, &case_error));
     return array;
 }
 
@@ -68,10 +60,8 @@ static void refused(const char *text, const char *part)
 {
     struct sharding_mesh const mesh = mesh_of("XYZ", (uint32_t[]){2, 8, 3});
     struct sharding array;
-    struct error error = {0};
-    assert_int_equal(sharding_parse(&mesh, sizes, text, "/spec", &array, &error), STATUS_INVALID);
-    assert_string_equal(error.where, "/spec");
-    if (strstr(error.message, part) == NULL) fail_msg("%s: %s", text, error.message);
+    case_refused(sharding_parse(&mesh, sizes, text, "/spec", &array, &case_error), STATUS_INVALID,
+                 "/spec", part);
 }
 
 static void nonsense_is_refused_with_the_reason(void **state)
@@ -104,8 +94,7 @@ static struct sharding_product product_of(const struct sharding_mesh *mesh, cons
     struct sharding const r = array_of(mesh, right);
     struct sharding const w = array_of(mesh, wanted);
     struct sharding_product product;
-    struct error error = {0};
-    assert_int_equal(sharding_multiply(mesh, &l, &r, &w, &product, &error), STATUS_OK);
+    case_ok(sharding_multiply(mesh, &l, &r, &w, &product, &case_error));
     return product;
 }
 
@@ -221,9 +210,8 @@ static void a_result_with_a_dimension_of_its_own_is_refused(void **state)
     struct sharding const b = array_of(&mesh, "B[J, K]");
     struct sharding const c = array_of(&mesh, "C[I, F]");
     struct sharding_product product;
-    struct error error = {0};
-    assert_int_equal(sharding_multiply(&mesh, &a, &b, &c, &product, &error), STATUS_INVALID);
-    assert_non_null(strstr(error.message, "dimension F is neither in A nor in B"));
+    case_refused(sharding_multiply(&mesh, &a, &b, &c, &product, &case_error), STATUS_INVALID, NULL,
+                 "dimension F is neither in A nor in B");
 }
 
 int main(void)

@@ -1,14 +1,7 @@
 /* What product names mean, in words. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdio.h>
 #include <string.h>
 
-#include <cmocka.h>
-
-#include "sim/base/arena.h"
 #include "sim/base/text.h"
 #include "sim/machine/chip.h"
 #include "sim/machine/machine.h"
@@ -16,13 +9,13 @@
 #include "sim/report/show_levels.h"
 #include "sim/report/show_machine.h"
 #include "sim/scenario/scenario.h"
+#include "tests/support/case.h"
 
 static void products_of(const char *name, struct text *text)
 {
     struct chip chip;
-    struct error error = {0};
     struct arena *arena = arena_create(0);
-    assert_int_equal(chip_find(arena, name, "ideal", "", "", &chip, &error), STATUS_OK);
+    case_ok(chip_find(arena, name, "ideal", "", "", &chip, &case_error));
     show_machine_products(&chip, text);
     assert_false(text->failed);
     arena_destroy(arena);

@@ -1,19 +1,14 @@
 /* Text: a growing buffer, and files that are whole or not there. */
 #include <fcntl.h>
-#include <setjmp.h>
 #include <signal.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include <cmocka.h>
-
 #include "sim/base/text.h"
+#include "tests/support/case.h"
 
 static char folder[] = "podsim-text-XXXXXX";
 static struct error error;

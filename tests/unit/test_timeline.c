@@ -1,16 +1,11 @@
 /* The timeline, decoded by a reader of its own: slices begin and end and nest, names are known. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdio.h>
 #include <string.h>
-
-#include <cmocka.h>
 
 #include "sim/base/text.h"
 #include "sim/report/protobuf.h"
 #include "sim/report/timeline.h"
+#include "tests/support/case.h"
 #include "tests/unit/report_case.h"
 
 struct field {
@@ -191,7 +186,6 @@ static struct text text;
 
 static void play(bool collective_matmul)
 {
-    struct error error = {0};
     memset(&report, 0, sizeof report);
     text_free(&text);
     assert_int_equal(case_build(&report.made, &case_mlp, "4x4x4", NULL, "x y", "z"), STATUS_OK);
@@ -199,8 +193,7 @@ static void play(bool collective_matmul)
     report.made.plan.model.layers = 3;
     if (case_lower(&report.made) != STATUS_OK) fail_msg("%s", report.made.error.message);
     report_case_play(&report);
-    if (timeline_write(report.made.arena, &report.input, &text, &error) != STATUS_OK)
-        fail_msg("%s", error.message);
+    case_ok(timeline_write(report.made.arena, &report.input, &text, &case_error));
 }
 
 static struct track *track_find(uint64_t chip, const char *name)
@@ -258,8 +251,7 @@ static void a_folded_chip_is_shown_by_the_coordinates_that_were_asked_for(void *
     play(true);
     report.trace.shown_chip[1] = 7;
     text_free(&text);
-    struct error error = {0};
-    assert_int_equal(timeline_write(report.made.arena, &report.input, &text, &error), STATUS_OK);
+    case_ok(timeline_write(report.made.arena, &report.input, &text, &case_error));
     decode(&text);
     assert_string_equal(decoded.track[512].name, "chip 7 (0,1,3), replayed as (0,1,1)");
     assert_true(track_find(1, "compute")->slices > 0);
@@ -314,7 +306,6 @@ static void the_memory_curve_reaches_the_peak(void **state)
 static void overlapping_records_of_one_stream_get_a_track_each(void **state)
 {
     (void)state;
-    struct error error = {0};
     memset(&report, 0, sizeof report);
     assert_int_equal(case_build(&report.made, &case_mlp, "4x4x4", NULL, "x y", "z"), STATUS_OK);
     assert_int_equal(case_lower(&report.made), STATUS_OK);
@@ -330,7 +321,7 @@ static void overlapping_records_of_one_stream_get_a_track_each(void **state)
         if (first == NULL) first = record;
     }
     text_free(&text);
-    assert_int_equal(timeline_write(report.made.arena, &report.input, &text, &error), STATUS_OK);
+    case_ok(timeline_write(report.made.arena, &report.input, &text, &case_error));
     decode(&text);
     char name[32];
     (void)snprintf(name, sizeof name, "ICI %s (2)",
@@ -345,10 +336,9 @@ static void overlapping_records_of_one_stream_get_a_track_each(void **state)
 static void two_writes_are_the_same_bytes(void **state)
 {
     (void)state;
-    struct error error = {0};
     struct text again = {0};
     play(true);
-    assert_int_equal(timeline_write(report.made.arena, &report.input, &again, &error), STATUS_OK);
+    case_ok(timeline_write(report.made.arena, &report.input, &again, &case_error));
     assert_int_equal(text.size_bytes, again.size_bytes);
     assert_memory_equal(text.bytes, again.bytes, text.size_bytes);
     text_free(&again);

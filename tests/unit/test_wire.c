@@ -1,14 +1,9 @@
 /* What a level has for a chip, by hand-made levels with the numbers of the book's H100 pod. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <string.h>
-
-#include <cmocka.h>
 
 #include "sim/base/units.h"
 #include "sim/roofline/wire.h"
+#include "tests/support/case.h"
 
 enum { NVLINK, INFINIBAND };
 

@@ -1,12 +1,7 @@
 /* Training steps as programs: how many collectives, who waits for whom, and what is refused. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdio.h>
 
-#include <cmocka.h>
-
+#include "tests/support/case.h"
 #include "tests/unit/workload_case.h"
 
 static struct workload_case made;

@@ -1,14 +1,9 @@
 /* Training steps that are refused: by what place, and with what advice. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdio.h>
-
-#include <cmocka.h>
 
 #include "sim/roofline/roofline.h"
 #include "sim/workload/counts.h"
+#include "tests/support/case.h"
 #include "tests/unit/workload_case.h"
 
 static struct workload_case made;

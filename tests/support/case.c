@@ -1,0 +1,95 @@
+#include "tests/support/case.h"
+
+#include <string.h>
+
+#include "sim/measure/measure_group.h"
+#include "sim/scenario/scenario.h"
+
+struct arena *case_arena;
+struct error case_error;
+
+int case_arena_up(void **state)
+{
+    (void)state;
+    case_arena = arena_create(0);
+    case_error = (struct error){.status = STATUS_OK};
+    return case_arena == NULL;
+}
+
+int case_arena_down(void **state)
+{
+    (void)state;
+    arena_destroy(case_arena);
+    case_arena = NULL;
+    return 0;
+}
+
+void case_ok_at(enum status status, const char *file, int line)
+{
+    if (status != STATUS_OK) {
+        print_error("%s: %s\n", case_error.where, case_error.message);
+        _fail(file, line);
+    }
+    case_error = (struct error){.status = STATUS_OK};
+}
+
+void case_refused_at(enum status status, enum status wanted, const char *where, const char *words,
+                     const char *file, int line)
+{
+    bool const as_wanted = wanted == STATUS_OK ? status != STATUS_OK : status == wanted;
+    if (!as_wanted || case_error.status != status ||
+        (where != NULL && strcmp(case_error.where, where) != 0) ||
+        strstr(case_error.message, words) == NULL) {
+        print_error("%s: %s: %s\nand not %s, %s: %s\n", status_text(status), case_error.where,
+                    case_error.message, wanted == STATUS_OK ? "a refusal" : status_text(wanted),
+                    where == NULL ? "anywhere" : where, words);
+        _fail(file, line);
+    }
+}
+
+struct machine case_machine_at(const char *text, const char *file, int line)
+{
+    struct machine_plan plan;
+    case_ok_at(scenario_machine_parse(case_arena, text, "--machine", &plan, &case_error), file,
+               line);
+    return case_machine_built_at(&plan, file, line);
+}
+
+struct machine case_machine_built_at(const struct machine_plan *plan, const char *file, int line)
+{
+    struct machine machine = {0};
+    case_ok_at(machine_build(case_arena, plan, &machine, &case_error), file, line);
+    return machine;
+}
+
+struct group case_group_at(const struct machine *machine, const char *axes, const char *file,
+                           int line)
+{
+    struct group group = {.dimension_count = 0};
+    case_ok_at(measure_group(machine, axes, "--axes", &group, &case_error), file, line);
+    return group;
+}
+
+struct plan case_plan_at(const struct plan_request *request, const char *file, int line)
+{
+    struct plan plan = {0};
+    case_ok_at(plan_build(case_arena, request, "/test", &plan, &case_error), file, line);
+    return plan;
+}
+
+void case_near_at(double got, double wanted, double share, const char *file, int line)
+{
+    double const slack = (wanted < 0 ? -wanted : wanted) * share;
+    if (got >= wanted - slack && got <= wanted + slack) return;
+    print_error("%.15g is not within %g of %.15g\n", got, share, wanted);
+    _fail(file, line);
+}
+
+uint64_t case_random(uint64_t *state)
+{
+    /* splitmix64 (Steele, Lea and Flood, 2014). */
+    uint64_t mixed = *state += UINT64_C(0x9e3779b97f4a7c15);
+    mixed = (mixed ^ (mixed >> 30)) * UINT64_C(0xbf58476d1ce4e5b9);
+    mixed = (mixed ^ (mixed >> 27)) * UINT64_C(0x94d049bb133111eb);
+    return mixed ^ (mixed >> 31);
+}

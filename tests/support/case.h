@@ -1,0 +1,58 @@
+/*
+ * case.h: what tests begin with: cmocka with all that it needs, an arena, machines, groups and
+ * plans out of a few words, refusals and figures held to what is wanted, chance.
+ *
+ * Whatever a case does not give fails the test, with the error, at the line that asked.
+ */
+#ifndef TESTS_SUPPORT_CASE_H
+#define TESTS_SUPPORT_CASE_H
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include "sim/base/arena.h"
+#include "sim/collective/plan.h"
+#include "sim/machine/machine.h"
+
+/* Open from case_arena_up() to case_arena_down(), which are a group's or a test's. */
+extern struct arena *case_arena;
+int case_arena_up(void **state);
+int case_arena_down(void **state);
+
+/* For the calls below. A refusal stays in it, to be asked for more than its words. */
+extern struct error case_error;
+
+/* Given what a call returned that was handed &case_error. `wanted` STATUS_OK: any but that one.
+ * `where` NULL: anywhere. `words` are part of the message. */
+#define case_ok(status) case_ok_at(status, __FILE__, __LINE__)
+#define case_refused(status, wanted, where, words)                                                 \
+    case_refused_at(status, wanted, where, words, __FILE__, __LINE__)
+
+/* "h100-sxm:nodes=4", as on a command line. */
+#define case_machine(text) case_machine_at(text, __FILE__, __LINE__)
+#define case_machine_built(plan) case_machine_built_at(plan, __FILE__, __LINE__)
+/* "node:2,gpu"; NULL: all of the machine. */
+#define case_group(machine, axes) case_group_at(machine, axes, __FILE__, __LINE__)
+#define case_plan(...) case_plan_at(__VA_ARGS__, __FILE__, __LINE__)
+
+/* Within `share` of what is wanted. */
+#define case_near(got, wanted, share) case_near_at(got, wanted, share, __FILE__, __LINE__)
+
+/* The next number of a sequence that its first state gives. */
+uint64_t case_random(uint64_t *state);
+
+void case_ok_at(enum status status, const char *file, int line);
+void case_refused_at(enum status status, enum status wanted, const char *where, const char *words,
+                     const char *file, int line);
+struct machine case_machine_at(const char *text, const char *file, int line);
+struct machine case_machine_built_at(const struct machine_plan *plan, const char *file, int line);
+struct group case_group_at(const struct machine *machine, const char *axes, const char *file,
+                           int line);
+struct plan case_plan_at(const struct plan_request *request, const char *file, int line);
+void case_near_at(double got, double wanted, double share, const char *file, int line);
+
+#endif

@@ -82,5 +82,10 @@ struct schedule_formula dual_formula(const struct schedule_request *request, uin
     int64_t const pair = t->pair == 0 ? t->forward + back : t->pair;
     bool const exact = t->forward == t->input && t->input == t->weight;
     return (struct schedule_formula){
-        SCHEDULE_MAKESPAN, ((int64_t)ends - 1) * (pair + back - 3 * t->weight), exact, text};
+        .measure = SCHEDULE_MAKESPAN,
+        .bubble_ticks = ((int64_t)ends - 1) * (pair + back - 3 * t->weight),
+        .exact = exact,
+        .text = text,
+        .holds = "F = I = W",
+    };
 }

@@ -175,6 +175,6 @@ enum status schedule_build(struct arena *arena, const struct schedule_form *form
     }
     if (form->list_all != NULL) STATUS_TRY(form->list_all(arena, &request, lists, reterr));
     for (uint32_t r = 0; r < p; r++)
-        ret_schedule->rank[r] = (struct schedule_rank){lists[r].pass, lists[r].count};
+        ret_schedule->rank[r] = (struct schedule_rank){lists[r].pass, lists[r].count, NULL};
     return schedule_check(ret_schedule, where, reterr);
 }

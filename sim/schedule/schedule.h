@@ -56,6 +56,7 @@ struct schedule_pass {
 struct schedule_rank {
     struct schedule_pass *pass;
     uint32_t count;
+    const uint32_t *cell; /* [pass]: where it stands in its line of a file; NULL: not from one. */
 };
 
 struct schedule {
@@ -81,8 +82,9 @@ struct schedule_times {
     int64_t forward;
     int64_t input;
     int64_t weight;
-    int64_t pair; /* Of an overlapped forward and backward pass; 0: as long as both. */
-    int64_t hop;  /* Between ranks, pure latency. */
+    int64_t pair;     /* Of an overlapped forward and backward pass; 0: as long as both. */
+    int64_t hop;      /* Between ranks, pure latency. */
+    int64_t backward; /* Of a whole backward pass; 0: as long as both gradients. */
 };
 
 /* What a schedule is built for. */
@@ -120,6 +122,7 @@ struct schedule_formula {
     int64_t bubble_ticks; /* As published; may be negative where it does not hold. */
     bool exact;           /* With these times the schedule is known to meet it, without hops. */
     const char *text;     /* "(p-1)(F+B)/v" */
+    const char *holds;    /* When it is exact, without hops: "W <= F"; NULL: always. */
 };
 
 /* Activations that a rank holds at most: of so many passes of a chunk everything, of so many only

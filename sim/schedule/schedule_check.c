@@ -6,6 +6,7 @@
 #include "sim/schedule/schedule_play.h"
 
 /* Bits of what a stage has done of a microbatch. */
+enum { PLACE_BYTES = 48 };
 enum { DONE_FORWARD = 1, DONE_INPUT = 2, DONE_WEIGHT = 4, DONE_ALL = 7 };
 
 const char *schedule_pass_text(const struct schedule_pass *pass,
@@ -37,19 +38,31 @@ static const char *pass_check(const struct schedule *schedule, uint32_t rank,
     return NULL;
 }
 
+/* "rank 3, pass 7", or where it stands in the file that it came from. */
+static const char *place_text(const struct schedule *schedule, uint32_t rank, uint32_t index,
+                              char buffer[PLACE_BYTES])
+{
+    const uint32_t *cell = schedule->rank[rank].cell;
+    if (cell != NULL)
+        (void)snprintf(buffer, PLACE_BYTES, "line %u, cell %u", rank + 1, cell[index] + 1);
+    else
+        (void)snprintf(buffer, PLACE_BYTES, "rank %u, pass %u", rank, index);
+    return buffer;
+}
+
 static enum status rank_check(const struct schedule *schedule, uint32_t rank, uint8_t *done,
                               const char *where, struct error *reterr)
 {
     const struct schedule_rank *list = &schedule->rank[rank];
-    char text[SCHEDULE_PASS_TEXT_BYTES];
+    char text[SCHEDULE_PASS_TEXT_BYTES], place[PLACE_BYTES];
     for (uint32_t i = 0; i < list->count; i++) {
         const struct schedule_pass *pass = &list->pass[i];
         const char *reason = NULL;
         if (pass->kind >= SCHEDULE_KIND_COUNT || pass->stage >= schedule->stage_count ||
             pass->microbatch >= schedule->microbatch_count)
             return error_set(reterr, STATUS_INVALID, where,
-                             "rank %u, pass %u: there is no stage %u or no microbatch %u", rank, i,
-                             pass->stage, pass->microbatch);
+                             "%s: there is no stage %u or no microbatch %u",
+                             place_text(schedule, rank, i, place), pass->stage, pass->microbatch);
         uint8_t *of = &done[(uint64_t)pass->stage * schedule->microbatch_count + pass->microbatch];
         reason = pass_check(schedule, rank, pass, *of);
         /* A pair begins at once, so that neither may need the other. */
@@ -60,8 +73,9 @@ static enum status rank_check(const struct schedule *schedule, uint32_t rank, ui
               list->pass[i + 1].microbatch == pass->microbatch)))
             reason = "only a forward pass and a backward pass of another microbatch overlap";
         if (reason != NULL)
-            return error_set(reterr, STATUS_INVALID, where, "rank %u, pass %u, %s: %s", rank, i,
-                             schedule_pass_text(pass, text), reason);
+            return error_set(reterr, STATUS_INVALID, where, "%s, %s: %s",
+                             place_text(schedule, rank, i, place), schedule_pass_text(pass, text),
+                             reason);
         switch ((enum schedule_kind)pass->kind) {
         case SCHEDULE_FORWARD:
             *of |= DONE_FORWARD;
@@ -91,16 +105,18 @@ static enum status all_check(const struct schedule *schedule, const uint8_t *don
         for (uint32_t b = 0; b < schedule->microbatch_count; b++) {
             uint8_t const of = done[(uint64_t)s * schedule->microbatch_count + b];
             if (of == DONE_ALL) continue;
-            return error_set(reterr, STATUS_INVALID, where,
-                             "stage %u never does the %s of microbatch %u", s,
-                             missing[of & (DONE_FORWARD | DONE_INPUT)], b);
+            return error_set(
+                reterr, STATUS_INVALID, where, "%s %u: stage %u never does the %s of microbatch %u",
+                schedule->rank[0].cell == NULL ? "rank" : "line",
+                schedule_rank_of(schedule, s, b) + (schedule->rank[0].cell == NULL ? 0u : 1u), s,
+                missing[of & (DONE_FORWARD | DONE_INPUT)], b);
         }
     return STATUS_OK;
 }
 
 enum status schedule_check(const struct schedule *schedule, const char *where, struct error *reterr)
 {
-    static const struct schedule_times units = {1, 1, 1, 0, 0};
+    static const struct schedule_times units = {.forward = 1, .input = 1, .weight = 1};
     void *memory = NULL;
     struct arena *arena = arena_create(0);
     if (arena == NULL) return error_set(reterr, STATUS_NO_MEMORY, where, "no memory for the check");

@@ -66,7 +66,7 @@ static int64_t duration_ticks(const struct schedule_times *times, enum schedule_
     case SCHEDULE_FORWARD:
         return times->forward;
     case SCHEDULE_BACKWARD:
-        return times->input + times->weight;
+        return times->backward > 0 ? times->backward : times->input + times->weight;
     case SCHEDULE_INPUT:
         return times->input;
     case SCHEDULE_WEIGHT:
@@ -205,7 +205,8 @@ static enum status times_check(const struct schedule *schedule, const struct sch
 {
     uint64_t passes = 0;
     for (uint32_t r = 0; r < schedule->rank_count; r++) passes += schedule->rank[r].count;
-    const int64_t each[] = {times->forward, times->input, times->weight, times->pair, times->hop};
+    const int64_t each[] = {times->forward, times->input, times->weight,
+                            times->pair,    times->hop,   times->backward};
     units_wide sum = 0;
     for (uint32_t i = 0; i < sizeof each / sizeof *each; i++) {
         if (each[i] < 0)

@@ -35,8 +35,11 @@ static struct schedule_request request_of(uint32_t ranks, uint32_t microbatches,
         .rank_count = ranks,
         .microbatch_count = microbatches,
         .chunk_count = chunks,
-        .times = {times->forward, times->input, times->weight, times->pair,
-                  (int64_t)times->hop * chunks},
+        .times = {.forward = times->forward,
+                  .input = times->input,
+                  .weight = times->weight,
+                  .pair = times->pair,
+                  .hop = (int64_t)times->hop * chunks},
     };
 }
 

@@ -179,7 +179,10 @@ static enum status list_all(struct arena *arena, const struct schedule_request *
 static struct schedule_formula formula(const struct schedule_request *request)
 {
     (void)request;
-    return (struct schedule_formula){SCHEDULE_NO_FORMULA, 0, false, "none: it is searched for"};
+    return (struct schedule_formula){
+        .measure = SCHEDULE_NO_FORMULA,
+        .text = "none: it is searched for",
+    };
 }
 
 static struct schedule_peak peak(const struct schedule_request *request, uint32_t rank)

@@ -14,7 +14,11 @@ static struct schedule_formula formula(const struct schedule_request *request)
     const struct schedule_times *t = &request->times;
     int64_t const p = request->rank_count;
     return (struct schedule_formula){
-        SCHEDULE_MAKESPAN, (p - 1) * (t->forward + t->input + t->weight), true, "(p-1)(F+B)"};
+        .measure = SCHEDULE_MAKESPAN,
+        .bubble_ticks = (p - 1) * (t->forward + t->input + t->weight),
+        .exact = true,
+        .text = "(p-1)(F+B)",
+    };
 }
 
 static struct schedule_peak peak(const struct schedule_request *request, uint32_t rank)

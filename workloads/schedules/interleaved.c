@@ -69,7 +69,12 @@ static struct schedule_formula formula(const struct schedule_request *request)
     int64_t const p = request->rank_count;
     bool const exact = request->microbatch_count % request->rank_count == 0;
     return (struct schedule_formula){
-        SCHEDULE_MAKESPAN, (p - 1) * (t->forward + t->input + t->weight), exact, "(p-1)(F+B)/v"};
+        .measure = SCHEDULE_MAKESPAN,
+        .bubble_ticks = (p - 1) * (t->forward + t->input + t->weight),
+        .exact = exact,
+        .text = "(p-1)(F+B)/v",
+        .holds = "m a multiple of p",
+    };
 }
 
 static struct schedule_peak peak(const struct schedule_request *request, uint32_t rank)

@@ -19,7 +19,12 @@ static struct schedule_formula formula(const struct schedule_request *request)
     /* With fewer microbatches than ranks a rank waits for its own first to come round. */
     bool const exact = request->microbatch_count >= request->rank_count;
     return (struct schedule_formula){
-        SCHEDULE_MAKESPAN, (p - 1) * (t->forward + t->input + t->weight), exact, "(p-1)(F+B)/v"};
+        .measure = SCHEDULE_MAKESPAN,
+        .bubble_ticks = (p - 1) * (t->forward + t->input + t->weight),
+        .exact = exact,
+        .text = "(p-1)(F+B)/v",
+        .holds = "m >= p",
+    };
 }
 
 static struct schedule_peak peak(const struct schedule_request *request, uint32_t rank)

@@ -17,8 +17,10 @@ static enum status list_all(struct arena *arena, const struct schedule_request *
 static struct schedule_formula formula(const struct schedule_request *request)
 {
     (void)request;
-    return (struct schedule_formula){SCHEDULE_NO_FORMULA, 0, false,
-                                     "about 2/3 of 1F1B's, if F = I = W"};
+    return (struct schedule_formula){
+        .measure = SCHEDULE_NO_FORMULA,
+        .text = "about 2/3 of 1F1B's",
+    };
 }
 
 static struct schedule_peak peak(const struct schedule_request *request, uint32_t rank)

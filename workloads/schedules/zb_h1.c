@@ -27,7 +27,12 @@ static struct schedule_formula formula(const struct schedule_request *request)
     int64_t const p = request->rank_count;
     bool const exact = t->weight <= t->forward && request->microbatch_count >= request->rank_count;
     return (struct schedule_formula){
-        SCHEDULE_PER_RANK, (p - 1) * (t->forward + t->input - t->weight), exact, "(p-1)(F+I-W)"};
+        .measure = SCHEDULE_PER_RANK,
+        .bubble_ticks = (p - 1) * (t->forward + t->input - t->weight),
+        .exact = exact,
+        .text = "(p-1)(F+I-W)",
+        .holds = "W <= F and m >= p",
+    };
 }
 
 static struct schedule_peak peak(const struct schedule_request *request, uint32_t rank)

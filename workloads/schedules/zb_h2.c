@@ -29,9 +29,13 @@ static struct schedule_formula formula(const struct schedule_request *request)
     int64_t const p = request->rank_count;
     bool const exact = t->weight <= t->forward && 2 * t->weight <= t->forward + t->input &&
                        request->microbatch_count >= 2 * request->rank_count - 1;
-    return (struct schedule_formula){SCHEDULE_PER_RANK,
-                                     (p - 1) * (t->forward + t->input - 2 * t->weight), exact,
-                                     "(p-1)(F+I-2W)"};
+    return (struct schedule_formula){
+        .measure = SCHEDULE_PER_RANK,
+        .bubble_ticks = (p - 1) * (t->forward + t->input - 2 * t->weight),
+        .exact = exact,
+        .text = "(p-1)(F+I-2W)",
+        .holds = "W <= F, 2W <= F+I and m >= 2p-1",
+    };
 }
 
 static struct schedule_peak peak(const struct schedule_request *request, uint32_t rank)

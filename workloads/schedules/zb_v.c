@@ -67,7 +67,13 @@ static struct schedule_formula formula(const struct schedule_request *request)
     const struct schedule_times *t = &request->times;
     bool const exact = t->forward == t->input && t->input == t->weight &&
                        request->microbatch_count >= 2 * request->rank_count;
-    return (struct schedule_formula){SCHEDULE_PER_RANK, 0, exact, "0"};
+    return (struct schedule_formula){
+        .measure = SCHEDULE_PER_RANK,
+        .bubble_ticks = 0,
+        .exact = exact,
+        .text = "0",
+        .holds = "F = I = W and m >= 2p",
+    };
 }
 
 static struct schedule_peak peak(const struct schedule_request *request, uint32_t rank)

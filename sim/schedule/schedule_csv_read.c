@@ -1,0 +1,226 @@
+#include <stdio.h>
+#include <string.h>
+
+#include "sim/base/arena.h"
+#include "sim/schedule/schedule_check.h"
+#include "sim/schedule/schedule_csv.h"
+
+enum { SHOWN_BYTES = 40, STAGE_NOWHERE = 0xffff };
+
+/* What a cell may say; the longer of two that begin alike comes first. */
+static const struct word {
+    const char *text;
+    bool has_microbatch, is_pass;
+    enum schedule_kind kind;
+} words[] = {
+    {"UNSHARD", false, false, 0},         {"RESHARD", false, false, 0},
+    {"REDUCE_GRAD", false, false, 0},     {"SEND_F", true, false, 0},
+    {"SEND_B", true, false, 0},           {"RECV_F", true, false, 0},
+    {"RECV_B", true, false, 0},           {"F", true, true, SCHEDULE_FORWARD},
+    {"B", true, true, SCHEDULE_BACKWARD}, {"I", true, true, SCHEDULE_INPUT},
+    {"W", true, true, SCHEDULE_WEIGHT},
+};
+enum { WORD_COUNT = sizeof words / sizeof *words };
+
+/* Sends less receives of a stage's microbatch must come out even, by direction. */
+struct message_count {
+    uint32_t sends, receives;
+};
+
+struct reader {
+    struct arena *arena;
+    const char *name;
+    struct error *reterr;
+    struct schedule *schedule;
+    uint32_t line, cell; /* From 0. */
+    struct schedule_list list;
+    uint32_t *cells;      /* Of the passes of the list. */
+    uint64_t messages[4]; /* SEND_F, SEND_B, RECV_F, RECV_B: how many. */
+};
+
+static enum status refuse(const struct reader *reader, const char *at, const char *end,
+                          const char *reason)
+{
+    char shown[SHOWN_BYTES];
+    size_t length = (size_t)(end - at);
+    if (length >= sizeof shown) length = sizeof shown - 1;
+    memcpy(shown, at, length);
+    shown[length] = '\0';
+    return error_set(reader->reterr, STATUS_INVALID, reader->name, "line %u, cell %u, \"%s\": %s",
+                     reader->line + 1, reader->cell + 1, shown, reason);
+}
+
+static bool number_read(const char **at, const char *end, uint32_t most, uint32_t *ret_number)
+{
+    const char *c = *at;
+    uint64_t number = 0;
+    while (c < end && *c >= '0' && *c <= '9' && number <= most)
+        number = number * 10 + (uint64_t)(*c++ - '0');
+    if (c == *at || number > most) return false;
+    *at = c;
+    *ret_number = (uint32_t)number;
+    return true;
+}
+
+static enum status pass_take(struct reader *reader, const char *begin, const char *end,
+                             enum schedule_kind kind, uint32_t stage, uint32_t microbatch)
+{
+    struct schedule *schedule = reader->schedule;
+    if (schedule->rank_of[stage] != STAGE_NOWHERE && schedule->rank_of[stage] != reader->line) {
+        char reason[80];
+        (void)snprintf(reason, sizeof reason, "stage %u is in line %u already", stage,
+                       schedule->rank_of[stage] + 1u);
+        return refuse(reader, begin, end, reason);
+    }
+    schedule->rank_of[stage] = (uint16_t)reader->line;
+    if (stage >= schedule->stage_count) schedule->stage_count = stage + 1;
+    if (microbatch >= schedule->microbatch_count) schedule->microbatch_count = microbatch + 1;
+    reader->cells[reader->list.count] = reader->cell;
+    schedule_add(&reader->list, kind, stage, microbatch);
+    return STATUS_OK;
+}
+
+/* One action, without brackets. */
+static enum status action_read(struct reader *reader, const char *begin, const char *end,
+                               bool must_be_pass)
+{
+    const char *at = begin;
+    uint32_t stage = 0, microbatch = 0;
+    if (!number_read(&at, end, SCHEDULE_STAGES_MAX - 1, &stage))
+        return refuse(reader, begin, end, "does not begin with the number of a stage");
+    if (end - at >= 2 && memcmp(at, "BW", 2) == 0)
+        return refuse(
+            reader, begin, end,
+            "\"BW\" is an older letter for a whole backward pass; files of that age write "
+            "\"B\" for the input gradient: write B for BW and I for B");
+    for (uint32_t i = 0; i < WORD_COUNT; i++) {
+        const struct word *word = &words[i];
+        size_t const length = strlen(word->text);
+        if ((size_t)(end - at) < length || memcmp(at, word->text, length) != 0) continue;
+        at += length;
+        if (word->has_microbatch &&
+            !number_read(&at, end, SCHEDULE_MICROBATCHES_MAX - 1, &microbatch))
+            return refuse(reader, begin, end, "needs the number of a microbatch at its end");
+        if (at != end) return refuse(reader, begin, end, "has something behind its action");
+        if (word->is_pass) return pass_take(reader, begin, end, word->kind, stage, microbatch);
+        if (must_be_pass) break;
+        if (word->has_microbatch) reader->messages[i - 3]++;
+        return STATUS_OK;
+    }
+    return refuse(reader, begin, end,
+                  must_be_pass ? "only passes overlap"
+                               : "no action; these are F, B, I, W, UNSHARD, RESHARD, REDUCE_GRAD, "
+                                 "SEND_F, RECV_F, SEND_B and RECV_B");
+}
+
+/* "(0F2;3B0)OVERLAP_F_B" */
+static enum status overlap_read(struct reader *reader, const char *begin, const char *end)
+{
+    static const char tail[] = ")OVERLAP_F_B";
+    size_t const length = sizeof tail - 1;
+    const char *middle = memchr(begin, ';', (size_t)(end - begin));
+    if (middle == NULL || (size_t)(end - begin) < length + 2 ||
+        memcmp(end - length, tail, length) != 0)
+        return refuse(reader, begin, end, "two passes overlap as in \"(0F2;3B0)OVERLAP_F_B\"");
+    STATUS_TRY(action_read(reader, begin + 1, middle, true));
+    reader->list.pass[reader->list.count - 1].paired = true;
+    return action_read(reader, middle + 1, end - length, true);
+}
+
+static enum status cell_read(struct reader *reader, const char *begin, const char *end)
+{
+    while (begin < end && (*begin == ' ' || *begin == '\t')) begin++;
+    while (begin < end && (end[-1] == ' ' || end[-1] == '\t' || end[-1] == '\r')) end--;
+    if (begin == end) return STATUS_OK;
+    return *begin == '(' ? overlap_read(reader, begin, end)
+                         : action_read(reader, begin, end, false);
+}
+
+static enum status line_read(struct reader *reader, const char *begin, const char *end)
+{
+    uint32_t cells = 1;
+    void *memory = NULL;
+    for (const char *c = begin; c < end; c++) cells += *c == ',';
+    /* A cell is two passes at most. */
+    STATUS_TRY(arena_try(reader->arena, 2 * (uint64_t)cells, sizeof *reader->list.pass, &memory,
+                         reader->reterr));
+    reader->list = (struct schedule_list){memory, 0, 2 * cells, SCHEDULE_MICROBATCHES_MAX};
+    STATUS_TRY(arena_try(reader->arena, 2 * (uint64_t)cells, sizeof *reader->cells, &memory,
+                         reader->reterr));
+    reader->cells = memory;
+    reader->cell = 0;
+    for (const char *at = begin;; reader->cell++) {
+        const char *comma = memchr(at, ',', (size_t)(end - at));
+        STATUS_TRY(cell_read(reader, at, comma == NULL ? end : comma));
+        if (comma == NULL) break;
+        at = comma + 1;
+    }
+    if (reader->list.count == 0)
+        return error_set(reader->reterr, STATUS_INVALID, reader->name,
+                         "line %u: there is no pass in it; each line is a rank", reader->line + 1);
+    struct schedule *schedule = reader->schedule;
+    schedule->rank[reader->line] =
+        (struct schedule_rank){reader->list.pass, reader->list.count, reader->cells};
+    return STATUS_OK;
+}
+
+static enum status whole_check(struct reader *reader)
+{
+    const struct schedule *schedule = reader->schedule;
+    uint32_t most = 0;
+    for (uint32_t s = 0; s < schedule->stage_count; s++)
+        if (schedule->rank_of[s] == STAGE_NOWHERE)
+            return error_set(reader->reterr, STATUS_INVALID, reader->name,
+                             "stage %u is in no line, and there is a stage %u", s,
+                             schedule->stage_count - 1);
+    if ((uint64_t)schedule->stage_count * schedule->microbatch_count > SCHEDULE_PASSES_MAX)
+        return error_set(reader->reterr, STATUS_LIMIT, reader->name,
+                         "%u stages with %u microbatches are more than %d passes",
+                         schedule->stage_count, schedule->microbatch_count, SCHEDULE_PASSES_MAX);
+    for (uint32_t r = 0; r < schedule->rank_count; r++) {
+        uint32_t count = 0;
+        for (uint32_t s = 0; s < schedule->stage_count; s++) count += schedule->rank_of[s] == r;
+        most = count > most ? count : most;
+    }
+    reader->schedule->chunk_count = most;
+    if (reader->messages[0] != reader->messages[2] || reader->messages[1] != reader->messages[3])
+        return error_set(
+            reader->reterr, STATUS_INVALID, reader->name,
+            "%llu SEND_F for %llu RECV_F, %llu SEND_B for %llu RECV_B",
+            (unsigned long long)reader->messages[0], (unsigned long long)reader->messages[2],
+            (unsigned long long)reader->messages[1], (unsigned long long)reader->messages[3]);
+    return schedule_check(schedule, reader->name, reader->reterr);
+}
+
+enum status schedule_csv_read(struct arena *arena, const char *text, uint64_t size_bytes,
+                              const char *name, struct schedule *ret_schedule, struct error *reterr)
+{
+    static const char mark[] = "\xef\xbb\xbf"; /* Some editors begin a file with it. */
+    const char *end = text + size_bytes, *at = text;
+    void *memory = NULL;
+    uint32_t lines = 0;
+    if (size_bytes > SCHEDULE_CSV_BYTES_MAX)
+        return error_set(reterr, STATUS_LIMIT, name, "more than %d bytes", SCHEDULE_CSV_BYTES_MAX);
+    if (size_bytes >= 3 && memcmp(text, mark, 3) == 0) at += 3;
+    while (end > at && (end[-1] == '\n' || end[-1] == '\r' || end[-1] == ' ')) end--;
+    if (end == at) return error_set(reterr, STATUS_INVALID, name, "there is no line in it");
+    for (const char *c = at; c < end; c++) lines += *c == '\n';
+    if (++lines > SCHEDULE_RANKS_MAX)
+        return error_set(reterr, STATUS_LIMIT, name, "%u lines are more than %d ranks", lines,
+                         SCHEDULE_RANKS_MAX);
+    *ret_schedule = (struct schedule){.name = name, .rank_count = lines, .copy_count = 1};
+    STATUS_TRY(arena_try(arena, lines, sizeof *ret_schedule->rank, &memory, reterr));
+    ret_schedule->rank = memory;
+    STATUS_TRY(
+        arena_try(arena, SCHEDULE_STAGES_MAX, sizeof *ret_schedule->rank_of, &memory, reterr));
+    ret_schedule->rank_of =
+        memset(memory, 0xff, SCHEDULE_STAGES_MAX * sizeof *ret_schedule->rank_of);
+    struct reader reader = {
+        .arena = arena, .name = name, .reterr = reterr, .schedule = ret_schedule};
+    for (; reader.line < lines; reader.line++) {
+        const char *newline = memchr(at, '\n', (size_t)(end - at));
+        STATUS_TRY(line_read(&reader, at, newline == NULL ? end : newline));
+        at = newline == NULL ? end : newline + 1;
+    }
+    return whole_check(&reader);
+}

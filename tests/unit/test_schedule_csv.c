@@ -1,0 +1,151 @@
+/* Schedules as PyTorch writes them: both dialects there and back, and what is refused where. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "sim/base/arena.h"
+#include "sim/base/text.h"
+#include "sim/schedule/schedule_csv.h"
+
+static struct schedule built(struct arena *arena, const struct schedule_form *form)
+{
+    struct schedule schedule;
+    struct error error = {0};
+    struct schedule_request const request = {.rank_count = 4,
+                                             .microbatch_count = 8,
+                                             .chunk_count = form->chunks,
+                                             .times = {.forward = 1, .input = 1, .weight = 1}};
+    if (schedule_build(arena, form, &request, "/test", &schedule, &error) != STATUS_OK)
+        fail_msg("%s", error.message);
+    return schedule;
+}
+
+static void same(const struct schedule *a, const struct schedule *b)
+{
+    assert_int_equal(a->rank_count, b->rank_count);
+    assert_int_equal(a->stage_count, b->stage_count);
+    assert_int_equal(a->microbatch_count, b->microbatch_count);
+    assert_int_equal(a->chunk_count, b->chunk_count);
+    for (uint32_t s = 0; s < a->stage_count; s++) assert_int_equal(a->rank_of[s], b->rank_of[s]);
+    for (uint32_t r = 0; r < a->rank_count; r++) {
+        assert_int_equal(a->rank[r].count, b->rank[r].count);
+        for (uint32_t i = 0; i < a->rank[r].count; i++) {
+            const struct schedule_pass *one = &a->rank[r].pass[i], *other = &b->rank[r].pass[i];
+            assert_true(one->kind == other->kind && one->stage == other->stage &&
+                        one->microbatch == other->microbatch && one->paired == other->paired);
+        }
+    }
+}
+
+static void schedules_come_back_as_they_were(void **state)
+{
+    (void)state;
+    uint32_t written = 0;
+    for (uint32_t i = 0; i < schedule_form_count; i++)
+        for (uint32_t dialect = 0; dialect < 2; dialect++) {
+            struct arena *arena = arena_create(0);
+            struct schedule const schedule = built(arena, schedule_form_table[i]);
+            struct schedule back;
+            struct error error = {0};
+            struct text text = {0};
+            enum status const status =
+                schedule_csv_write(arena, &schedule, (enum schedule_dialect)dialect, &text, &error);
+            if (schedule.copy_count > 1) {
+                assert_int_equal(status, STATUS_UNSUPPORTED);
+                assert_non_null(strstr(error.message, "dualpipev"));
+            } else {
+                assert_int_equal(status, STATUS_OK);
+                if (schedule_csv_read(arena, text.bytes, text.size_bytes, "file.csv", &back,
+                                      &error) != STATUS_OK)
+                    fail_msg("%s: %s", schedule.name, error.message);
+                same(&schedule, &back);
+                written++;
+            }
+            text_free(&text);
+            arena_destroy(arena);
+        }
+    assert_int_equal(written, 2 * (schedule_form_count - 1));
+}
+
+/* The two ranks of the format's own example. */
+static void the_text_is_pytorchs(void **state)
+{
+    (void)state;
+    struct arena *arena = arena_create(0);
+    struct error error = {0};
+    struct schedule schedule;
+    struct text text = {0};
+    static const char alone[] = "0F0,0F1,,0B0,,0B1\n,1F0,1B0,1F1,1B1\n";
+    static const char with_comms[] =
+        "0UNSHARD,0F0,0SEND_F0,0F1,0SEND_F1,0RECV_B0,0B0,0RECV_B1,0B1,0RESHARD,0REDUCE_GRAD\n"
+        "1UNSHARD,1RECV_F0,1F0,1B0,1SEND_B0,1RECV_F1,1F1,1B1,1SEND_B1,1RESHARD,1REDUCE_GRAD\n";
+    assert_int_equal(schedule_csv_read(arena, alone, strlen(alone), "file.csv", &schedule, &error),
+                     STATUS_OK);
+    assert_int_equal(schedule_csv_write(arena, &schedule, SCHEDULE_COMPUTE_ONLY, &text, &error),
+                     STATUS_OK);
+    assert_string_equal(text.bytes, alone);
+    text_free(&text);
+    assert_int_equal(schedule_csv_write(arena, &schedule, SCHEDULE_COMPUTE_COMMS, &text, &error),
+                     STATUS_OK);
+    assert_string_equal(text.bytes, with_comms);
+    text_free(&text);
+    arena_destroy(arena);
+}
+
+static void what_is_wrong_is_said_with_line_and_cell(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *text, *words;
+    } rows[] = {
+        {"", "no line"},
+        {"\n\n", "no line"},
+        {"0F0,0B0\n\n1F0,1B0\n", "line 2: there is no pass in it"},
+        {"0F0,0B0\n0F1,0B1\n", "line 2, cell 1, \"0F1\": stage 0 is in line 1 already"},
+        {"0F0,0F0,0B0\n", "line 1, cell 2, 0F0: it has been done"},
+        {"0F0,0B0,0B0\n", "line 1, cell 3, 0B0: it has been done"},
+        {"0B0,0F0\n", "line 1, cell 1, 0B0: its forward pass comes later"},
+        {"0F0,0W0,0I0\n", "line 1, cell 2, 0W0: its input gradient comes later"},
+        {"0F0,0I0\n", "line 1: stage 0 never does the weight gradient of microbatch 0"},
+        {"0F0,0F1,0B0\n", "line 1: stage 0 never does the backward pass of microbatch 1"},
+        {"0F0,0B0\n2F0,2B0\n", "stage 1 is in no line"},
+        {"0F0, ,0BW0\n", "line 1, cell 3, \"0BW0\": \"BW\" is an older letter"},
+        {"0F0,0B\n", "line 1, cell 2, \"0B\": needs the number of a microbatch"},
+        {"0F0,B0\n", "line 1, cell 2, \"B0\": does not begin with the number of a stage"},
+        {"0F0,0B0x\n", "something behind"},
+        {"0F0,0G0\n", "line 1, cell 2, \"0G0\": no action"},
+        {"0F0,99999F0\n", "does not begin with the number of a stage"},
+        {"0F0,0F99999999\n", "needs the number of a microbatch"},
+        {"(0F0;0B0)OVERLAP_F_B\n", "line 1, cell 1, 0F0: only a forward pass and a backward pass"},
+        {"(0F0,0B0\n", "two passes overlap as in"},
+        {"(0F0;0SEND_F0)OVERLAP_F_B\n", "only passes overlap"},
+        {"0F0,0SEND_F0,0B0\n1F0,1B0\n", "1 SEND_F for 0 RECV_F"},
+        {"0F0,0B0,0F1,0B1\n1F0,1F1,1B0,1B1\n", "rank 0 at 0B0 for 1B0, rank 1 at 1F1 for 0F1"},
+    };
+    for (uint32_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        struct arena *arena = arena_create(0);
+        struct schedule schedule;
+        struct error error = {0};
+        assert_int_not_equal(schedule_csv_read(arena, rows[i].text, strlen(rows[i].text),
+                                               "file.csv", &schedule, &error),
+                             STATUS_OK);
+        assert_string_equal(error.where, "file.csv");
+        if (strstr(error.message, rows[i].words) == NULL)
+            fail_msg("%s: %s", rows[i].text, error.message);
+        arena_destroy(arena);
+    }
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(schedules_come_back_as_they_were),
+        cmocka_unit_test(the_text_is_pytorchs),
+        cmocka_unit_test(what_is_wrong_is_said_with_line_and_cell),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

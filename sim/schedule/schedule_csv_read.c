@@ -195,13 +195,11 @@ static enum status whole_check(struct reader *reader)
 enum status schedule_csv_read(struct arena *arena, const char *text, uint64_t size_bytes,
                               const char *name, struct schedule *ret_schedule, struct error *reterr)
 {
-    static const char mark[] = "\xef\xbb\xbf"; /* Some editors begin a file with it. */
     const char *end = text + size_bytes, *at = text;
     void *memory = NULL;
     uint32_t lines = 0;
     if (size_bytes > SCHEDULE_CSV_BYTES_MAX)
         return error_set(reterr, STATUS_LIMIT, name, "more than %d bytes", SCHEDULE_CSV_BYTES_MAX);
-    if (size_bytes >= 3 && memcmp(text, mark, 3) == 0) at += 3;
     while (end > at && (end[-1] == '\n' || end[-1] == '\r' || end[-1] == ' ')) end--;
     if (end == at) return error_set(reterr, STATUS_INVALID, name, "there is no line in it");
     for (const char *c = at; c < end; c++) lines += *c == '\n';

@@ -22,6 +22,7 @@ static const struct {
     {"shapes", list_shapes, list_shape},
     {"collectives", list_collectives, list_collective},
     {"models", list_models, list_model},
+    {"schedules", list_schedules, list_schedule},
     {"scenarios", list_scenarios, list_scenario},
 };
 enum { CATALOGUE_COUNT = sizeof catalogues / sizeof *catalogues };
@@ -57,7 +58,7 @@ static int list(const struct options *options)
 
 const struct command command_list = {
     .name = "list",
-    .usage = "podsim list chips|shapes|collectives|models|scenarios [NAME]",
+    .usage = "podsim list chips|shapes|collectives|schedules|models|scenarios [NAME]",
     .summary = "what a scenario may name, and where its numbers come from",
     .help = "Without NAME one line an entry; with NAME all there is to know about it: a chip's\n"
             "numbers with the source of each, which products can be sliced into a shape and\n"

@@ -1,14 +1,13 @@
 /* Options that several verbs share. */
 #include "tools/podsim/question.h"
 
-#include <errno.h>
-#include <stdio.h>
 #include <string.h>
 
 #include "sim/base/arena.h"
 #include "sim/base/name.h"
 #include "sim/collective/script.h"
 #include "sim/scenario/scenario.h"
+#include "tools/podsim/input.h"
 
 enum { TUNER_BYTES_MAX = 1 << 20, SCRIPT_BYTES_MAX = 1 << 26 };
 
@@ -113,33 +112,6 @@ static enum status protocol_read(const struct options *options, struct question 
     return STATUS_OK;
 }
 
-/* What some editors begin UTF-8 with. */
-static const char byte_order_mark[] = "\xef\xbb\xbf";
-
-/* A whole file of at most so many bytes, without the mark. */
-static enum status file_load(struct arena *arena, const char *path, uint64_t bytes_max,
-                             char **ret_text, uint64_t *ret_bytes, struct error *reterr)
-{
-    void *memory = NULL;
-    STATUS_TRY(arena_try(arena, bytes_max + 1, 1, &memory, reterr));
-    FILE *file = fopen(path, "rb");
-    if (file == NULL)
-        return error_set(reterr, STATUS_IO, path, "cannot be read: %s", strerror(errno));
-    size_t const size = fread(memory, 1, (size_t)bytes_max + 1, file);
-    bool const failed = ferror(file) != 0;
-    (void)fclose(file);
-    if (failed) return error_set(reterr, STATUS_IO, path, "cannot be read");
-    if (size > bytes_max)
-        return error_set(reterr, STATUS_LIMIT, path, "has more than %llu bytes",
-                         (unsigned long long)bytes_max);
-    bool const is_marked = size >= sizeof byte_order_mark - 1 &&
-                           memcmp(memory, byte_order_mark, sizeof byte_order_mark - 1) == 0;
-    size_t const skipped = is_marked ? sizeof byte_order_mark - 1 : 0;
-    *ret_text = (char *)memory + skipped;
-    *ret_bytes = size - skipped;
-    return STATUS_OK;
-}
-
 static enum status tuner_load(const struct options *options, struct question *question,
                               struct error *reterr)
 {
@@ -147,7 +119,7 @@ static enum status tuner_load(const struct options *options, struct question *qu
     char *text = NULL;
     uint64_t size = 0;
     if (path == NULL) return STATUS_OK;
-    STATUS_TRY(file_load(question->arena, path, TUNER_BYTES_MAX, &text, &size, reterr));
+    STATUS_TRY(input_load(question->arena, path, TUNER_BYTES_MAX, &text, &size, reterr));
     STATUS_TRY(tuner_read(question->arena, path, text, size, &question->tuner, reterr));
     question->row.tuner = &question->tuner;
     return STATUS_OK;
@@ -160,7 +132,7 @@ static enum status script_load(const struct options *options, struct question *q
     const char *path = options_value(options, "--xml");
     char *text = NULL;
     uint64_t size = 0;
-    STATUS_TRY(file_load(question->arena, path, SCRIPT_BYTES_MAX, &text, &size, reterr));
+    STATUS_TRY(input_load(question->arena, path, SCRIPT_BYTES_MAX, &text, &size, reterr));
     STATUS_TRY(script_read(question->arena, path, text, size, &question->row.script, reterr));
     for (uint32_t i = 0; i < OPERATION_COUNT; i++)
         if (operation_kind((enum operation)i) == question->row.script->kind)

@@ -1,0 +1,239 @@
+/* The options of `podsim pipeline`. */
+#include <string.h>
+
+#include "sim/base/arena.h"
+#include "sim/base/units.h"
+#include "sim/schedule/schedule_csv.h"
+#include "tools/podsim/input.h"
+#include "tools/podsim/schedules.h"
+
+const struct option schedules_options[] = {
+    {"--stages", "N", "ranks of the pipeline", false},
+    {"--microbatches", "LIST", "how many, with commas between (4 times the ranks)", false},
+    {"--times", "LIST", "F=1,I=1,W=1,hop=0[,O=F+I+W]: a rank's whole share", false},
+    {"--schedules", "LIST", "names with commas between, or all (all)", false},
+    {"--csv", "FILE", "a schedule in PyTorch's CSV, beside them or alone; - is stdin", true},
+    {"--weight-memory", "SHARE", "of a pass's activations until its weight gradient (0.5)", false},
+    {"--memory", "N", "auto: microbatches whose activations a rank may hold", false},
+    {"--svg", "FILE", "draw them", false},
+    {"--csv-out", "FOLDER", "write each as PyTorch's CSV", false},
+    {"--dialect", "NAME", "of those: compute_only or compute_comms (compute_only)", false},
+    {"--json", "FILE", "write the rows as JSON; - is standard output", false},
+    {0},
+};
+
+/* A decimal, in parts of a unit; ends at `end`. */
+static enum status decimal_read(const char *text, const char *end, const char *where,
+                                int64_t *ret_parts, struct error *reterr)
+{
+    int64_t const most = INT64_C(1000000) * SCHEDULES_UNIT;
+    int64_t parts = 0, place = SCHEDULES_UNIT;
+    bool point = false, digits = false, good = true;
+    for (const char *c = text; c < end && good; c++) {
+        if (*c == '.' && !point) {
+            point = true;
+            continue;
+        }
+        good = *c >= '0' && *c <= '9' && (!point || place > 1) && parts <= most;
+        digits = true;
+        if (!good) break;
+        if (point)
+            parts += (int64_t)(*c - '0') * (place /= 10);
+        else
+            parts = parts * 10 + (int64_t)(*c - '0') * SCHEDULES_UNIT;
+    }
+    if (!good || !digits || parts > most)
+        return error_set(reterr, STATUS_INVALID, where,
+                         "\"%.*s\" is no number from 0 to 1000000 with at most nine decimals",
+                         (int)(end - text < 40 ? end - text : 40), text);
+    *ret_parts = parts;
+    return STATUS_OK;
+}
+
+static enum status count_read(const char *text, const char *end, const char *where, uint32_t most,
+                              uint32_t *ret_count, struct error *reterr)
+{
+    uint64_t count = 0;
+    bool good = end > text;
+    for (const char *c = text; c < end && good; c++) {
+        good = *c >= '0' && *c <= '9' && count <= most;
+        count = count * 10 + (uint64_t)(*c - '0');
+    }
+    if (!good || count == 0 || count > most)
+        return error_set(reterr, STATUS_INVALID, where, "\"%.*s\" is no whole number from 1 to %u",
+                         (int)(end - text < 40 ? end - text : 40), text, most);
+    *ret_count = (uint32_t)count;
+    return STATUS_OK;
+}
+
+static const char *part_end(const char *text)
+{
+    const char *comma = strchr(text, ',');
+    return comma == NULL ? text + strlen(text) : comma;
+}
+
+static enum status microbatches_read(struct schedules *schedules, struct error *reterr)
+{
+    const char *at = options_value(schedules->options, "--microbatches");
+    if (at == NULL) {
+        schedules->microbatches[schedules->count++] = 4 * schedules->stages;
+        return STATUS_OK;
+    }
+    for (;; at++) {
+        const char *end = part_end(at);
+        if (schedules->count == SCHEDULES_COUNTS_MAX)
+            return error_set(reterr, STATUS_LIMIT, "--microbatches", "more than %d numbers",
+                             SCHEDULES_COUNTS_MAX);
+        STATUS_TRY(count_read(at, end, "--microbatches", SCHEDULE_MICROBATCHES_MAX,
+                              &schedules->microbatches[schedules->count++], reterr));
+        if (*end == '\0') return STATUS_OK;
+        at = end;
+    }
+}
+
+/* "F=1,I=1.3,W=0.7,hop=0.1" */
+static enum status times_read(struct schedules *schedules, struct error *reterr)
+{
+    const struct {
+        const char *name;
+        int64_t *value;
+    } known[] = {{"F", &schedules->forward},
+                 {"I", &schedules->input},
+                 {"W", &schedules->weight},
+                 {"hop", &schedules->hop},
+                 {"O", &schedules->pair}};
+    const char *at = options_value(schedules->options, "--times");
+    uint32_t given = 0;
+    schedules->forward = schedules->input = schedules->weight = SCHEDULES_UNIT;
+    for (; at != NULL; at++) {
+        const char *end = part_end(at);
+        const char *equals = memchr(at, '=', (size_t)(end - at));
+        uint32_t found = 0;
+        size_t const length = equals == NULL ? 0 : (size_t)(equals - at);
+        while (found < 5 &&
+               (strlen(known[found].name) != length || strncmp(known[found].name, at, length) != 0))
+            found++;
+        if (found == 5)
+            return error_set(reterr, STATUS_INVALID, "--times",
+                             "\"%.*s\" is none of F=, I=, W=, hop= and O=",
+                             (int)(end - at < 40 ? end - at : 40), at);
+        if ((given >> found & 1) != 0)
+            return error_set(reterr, STATUS_INVALID, "--times", "%s is given twice",
+                             known[found].name);
+        given |= 1u << found;
+        STATUS_TRY(decimal_read(equals + 1, end, "--times", known[found].value, reterr));
+        if (*end == '\0') break;
+        at = end;
+    }
+    if (schedules->forward == 0 || schedules->input + schedules->weight == 0)
+        return error_set(reterr, STATUS_INVALID, "--times", "a pass that takes no time: F and I+W");
+    return STATUS_OK;
+}
+
+static enum status row_add(struct schedules *schedules, struct schedules_row **ret_row,
+                           struct error *reterr)
+{
+    if (schedules->row_count == SCHEDULES_ROWS_MAX)
+        return error_set(reterr, STATUS_LIMIT, "--schedules", "more than %d rows",
+                         SCHEDULES_ROWS_MAX);
+    *ret_row = &schedules->row[schedules->row_count++];
+    return STATUS_OK;
+}
+
+static enum status form_add(struct schedules *schedules, const struct schedule_form *form,
+                            uint32_t chunks, struct error *reterr)
+{
+    for (uint32_t i = 0; i < schedules->count; i++) {
+        struct schedules_row *row = NULL;
+        STATUS_TRY(row_add(schedules, &row, reterr));
+        row->form = form;
+        row->request = (struct schedule_request){
+            .rank_count = schedules->stages,
+            .microbatch_count = schedules->microbatches[i],
+            .chunk_count = chunks,
+            .held_max = schedules->held_max,
+        };
+    }
+    return STATUS_OK;
+}
+
+static enum status forms_read(struct schedules *schedules, struct error *reterr)
+{
+    const char *at = options_value(schedules->options, "--schedules");
+    bool const has_files = options_has(schedules->options, "--csv");
+    if (at == NULL && has_files) return STATUS_OK;
+    if (at == NULL || strcmp(at, "all") == 0) {
+        for (uint32_t i = 0; i < schedule_form_count; i++) {
+            const struct schedule_form *form = schedule_form_table[i];
+            STATUS_TRY(form_add(schedules, form, form->chunks == 0 ? 2 : form->chunks, reterr));
+        }
+        return STATUS_OK;
+    }
+    for (;; at++) {
+        const char *end = part_end(at);
+        const struct schedule_form *form = NULL;
+        uint32_t chunks = 0;
+        const char *name = arena_format(schedules->arena, "%.*s", (int)(end - at), at);
+        if (name == NULL)
+            return error_set(reterr, STATUS_NO_MEMORY, "--schedules", "there is no memory");
+        STATUS_TRY(schedule_form_parse(name, "--schedules", &form, &chunks, reterr));
+        STATUS_TRY(form_add(schedules, form, chunks, reterr));
+        if (*end == '\0') return STATUS_OK;
+        at = end;
+    }
+}
+
+/* Files say themselves how many ranks and microbatches there are. */
+static enum status files_read(struct schedules *schedules, struct error *reterr)
+{
+    const char *path = NULL;
+    for (uint32_t i = 0; (path = options_value_at(schedules->options, "--csv", i)) != NULL; i++) {
+        struct schedules_row *row = NULL;
+        char *text = NULL;
+        uint64_t size_bytes = 0;
+        STATUS_TRY(row_add(schedules, &row, reterr));
+        STATUS_TRY(
+            input_load(schedules->arena, path, SCHEDULE_CSV_BYTES_MAX, &text, &size_bytes, reterr));
+        STATUS_TRY(
+            schedule_csv_read(schedules->arena, text, size_bytes, path, &row->schedule, reterr));
+        row->request.rank_count = row->schedule.rank_count;
+        row->request.microbatch_count = row->schedule.microbatch_count;
+        row->request.chunk_count = row->schedule.chunk_count;
+    }
+    return STATUS_OK;
+}
+
+enum status schedules_read(struct schedules *schedules, struct error *reterr)
+{
+    const struct options *options = schedules->options;
+    const char *stages = options_value(options, "--stages");
+    const char *kept = options_value(options, "--weight-memory");
+    const char *memory = options_value(options, "--memory");
+    int64_t parts = SCHEDULES_UNIT / 2;
+    if (options->operand_count > 0)
+        return error_set(reterr, STATUS_UNSUPPORTED, options->operand[0],
+                         "a pipeline of a scenario's own ops is not replayed yet; give passes as "
+                         "numbers, with --stages and --times");
+    bool const only_files = options_has(options, "--csv") && !options_has(options, "--schedules");
+    if (stages == NULL && !only_files)
+        return error_set(reterr, STATUS_INVALID, "--stages", "say how many ranks: --stages 8");
+    if (stages != NULL)
+        STATUS_TRY(count_read(stages, stages + strlen(stages), "--stages", SCHEDULE_RANKS_MAX,
+                              &schedules->stages, reterr));
+    if (only_files && (stages != NULL || options_has(options, "--microbatches")))
+        return error_set(reterr, STATUS_INVALID, stages != NULL ? "--stages" : "--microbatches",
+                         "a file says so itself; leave it out, or add --schedules");
+    if (memory != NULL)
+        STATUS_TRY(count_read(memory, memory + strlen(memory), "--memory",
+                              SCHEDULE_MICROBATCHES_MAX, &schedules->held_max, reterr));
+    if (kept != NULL)
+        STATUS_TRY(decimal_read(kept, kept + strlen(kept), "--weight-memory", &parts, reterr));
+    if (parts > SCHEDULES_UNIT)
+        return error_set(reterr, STATUS_INVALID, "--weight-memory", "%s is more than all (1)",
+                         kept);
+    schedules->kept_ppm = (uint32_t)(parts / (SCHEDULES_UNIT / PPM_ONE));
+    STATUS_TRY(times_read(schedules, reterr));
+    if (!only_files) STATUS_TRY(microbatches_read(schedules, reterr));
+    STATUS_TRY(forms_read(schedules, reterr));
+    return files_read(schedules, reterr);
+}

@@ -108,7 +108,8 @@ enum { LANE_RANGES_MAX = PLAN_ITEMS_MAX };
 
 struct lane_state {    /* 32 bytes: two to a cache line. */
     int64_t free_ps;   /* When its last message has left. */
-    uint32_t early;    /* Messages that arrived for ops still to come; routed: unused. */
+    uint32_t early;    /* Messages that arrived for ops still to come; routed: before others of
+                          this op that are counted first. */
     uint32_t sent;     /* Of the running op: messages sent, */
     uint32_t counted;  /* and arrived; */
     uint32_t sends;    /* to send in all pieces, */
@@ -160,6 +161,8 @@ struct lane_table {
     struct message_cost *cost; /* [link class][units] */
     int64_t shard_ps;          /* HBM time of writing what a ReduceScatter leaves, per piece. */
     uint64_t units_total;      /* Of a ring's lane, one piece; for the check of its port. */
+
+    const bool *awaited; /* [arrivals counted]: some lane behind may wait for so many; NULL: any. */
 
     struct plan_table *plan;
     const struct plan_item *item;

@@ -136,6 +136,9 @@ enum status routes_build(struct arena *arena, struct replay *replay, struct erro
         links->level = &machine->level[index];
         for (uint32_t t = 0; t < links->level->tier_count; t++)
             STATUS_TRY(tier_build(arena, replay, index, t, reterr));
+        for (uint32_t axis = 0; axis < MACHINE_AXES_MAX; axis++)
+            if (links->level->tier[links->level->tier_count - 1].box[axis] > 1)
+                links->axes |= 1u << axis;
         for (uint32_t t = 0; t < links->level->tier_count; t++) way_build(links, t, &links->way[t]);
     }
     return STATUS_OK;
@@ -153,19 +156,18 @@ uint32_t route_links_most(const struct replay *replay, uint32_t axes)
 struct route_course route_course(const struct routes *routes, const struct place *from,
                                  const struct place *to)
 {
-    bool in_grid = routes->grid_axes > 0;
-    for (uint32_t axis = routes->grid_axes; axis < MACHINE_AXES_MAX; axis++)
-        in_grid = in_grid && from->at[axis] == to->at[axis];
-    if (in_grid) return (struct route_course){.level = LEVEL_NONE};
+    uint32_t differ = 0;
+    for (uint32_t axis = 0; axis < MACHINE_AXES_MAX; axis++)
+        differ |= (uint32_t)(from->at[axis] != to->at[axis]) << axis;
+    if (routes->grid_axes > 0 && differ >> routes->grid_axes == 0)
+        return (struct route_course){.level = LEVEL_NONE};
     for (uint32_t index = 0; index < routes->level_count; index++) {
         const struct level_links *links = &routes->level[index];
         uint32_t turn = 0;
-        for (uint32_t axis = 0; axis < MACHINE_AXES_MAX; axis++) {
-            if (from->at[axis] == to->at[axis]) continue;
-            while (turn < links->level->tier_count &&
-                   links->tier[turn].unit_at[axis][from->at[axis]] !=
-                       links->tier[turn].unit_at[axis][to->at[axis]])
-                turn++;
+        if ((differ & ~links->axes) != 0) continue;
+        for (uint32_t axes = differ; axes != 0; axes &= axes - 1) {
+            uint32_t const axis = (uint32_t)__builtin_ctz(axes);
+            turn = route_turn(links, axis, from->at[axis], to->at[axis], turn);
         }
         if (turn < links->level->tier_count)
             return (struct route_course){.level = index, .turn = turn};

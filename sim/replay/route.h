@@ -57,6 +57,7 @@ struct tier_links {
 
 struct level_links {
     const struct level *level;
+    uint32_t axes; /* Along which it joins chips, as bits. */
     struct tier_links tier[LEVEL_TIERS_MAX];
     struct route_way way[LEVEL_TIERS_MAX]; /* By the tier where it turns. */
 };
@@ -126,6 +127,32 @@ struct route_course {
 
 struct route_course route_course(const struct routes *routes, const struct place *from,
                                  const struct place *to);
+
+/* The tier where a message turns between two places of an axis; tier_count: the level does not join
+ * them. */
+static inline uint32_t route_turn(const struct level_links *links, uint32_t axis, uint32_t from,
+                                  uint32_t to, uint32_t turn)
+{
+    while (turn < links->level->tier_count &&
+           links->tier[turn].unit_at[axis][from] != links->tier[turn].unit_at[axis][to])
+        turn++;
+    return turn;
+}
+
+/* The same where they differ in no more than an axis that is not of the grid. */
+static inline struct route_course route_course_along(const struct routes *routes, uint32_t axis,
+                                                     uint32_t from, uint32_t to)
+{
+    for (uint32_t index = 0; index < routes->level_count; index++) {
+        const struct level_links *links = &routes->level[index];
+        if ((links->axes >> axis & 1) == 0) continue;
+        uint32_t const turn = route_turn(links, axis, from, to, 0);
+        if (turn < links->level->tier_count)
+            return (struct route_course){.level = index, .turn = turn};
+    }
+    SIM_ASSERT(false); /* routed_tables.c has checked that a level joins them. */
+    return (struct route_course){.level = LEVEL_NONE};
+}
 
 /* The queue of a tier that a message takes out of, or into, the unit below that holds `owner`. */
 uint32_t route_queue(const struct replay *replay, const struct tier_links *links, uint32_t tier,

@@ -93,6 +93,12 @@ static inline void course_choose(const struct replay *replay, const struct route
                                  struct routed_message *message)
 {
     if (!routed->switched) return;
+    if ((routed->axes & (routed->axes - 1)) == 0) {
+        uint32_t const axis = (uint32_t)__builtin_ctz(routed->axes);
+        message->course =
+            route_course_along(replay->routes, axis, message->from.at[axis], message->to.at[axis]);
+        return;
+    }
     message->course = route_course(replay->routes, &message->from, &message->to);
     message->course.twisted = routed->twisted;
 }
@@ -265,40 +271,60 @@ void routed_hop(struct replay *replay, uint64_t order, const uint32_t *chips, ui
     }
 }
 
-/* Takes an arrival into the books of a collective that runs; returns parts that others may now
- * count on. */
-static uint32_t absorb(struct replay *replay, const struct lane_table *lane, uint32_t chip,
-                       uint32_t units)
+/* The slots of the collective of an epoch at a receiver. */
+static uint64_t *slots_of(const struct routed_lane *routed, uint32_t chip, uint32_t epoch)
 {
-    const struct routed_lane *routed = lane->routed;
-    const struct plan *plan = routed->plan;
+    return &routed->slots[((uint64_t)chip * EPOCHS_AHEAD + epoch % EPOCHS_AHEAD) * routed->words];
+}
+
+/* Notes an arrival that is early, or not the next in the order of slots. */
+static void slot_put(const struct lane_table *lane, uint32_t chip,
+                     const struct routed_message *message)
+{
+    uint64_t *word = &slots_of(lane->routed, chip, message->epoch)[message->slot / 64];
+    uint64_t const bit = UINT64_C(1) << message->slot % 64;
+    SIM_ASSERT((*word & bit) == 0);
+    *word |= bit;
+}
+
+/* Counts the arrivals in slots of which all before have been counted. */
+static void slots_count(struct replay *replay, const struct lane_table *lane, uint32_t chip)
+{
     struct lane_state *state = &lane->states[chip];
-    if (!routed->prefix) {
+    if (state->early == 0) return;
+    const uint64_t *slots =
+        slots_of(lane->routed, chip, stream_at(replay, lane->stream, chip)->epoch);
+    while (state->early > 0 && slots[state->counted / 64] >> state->counted % 64 & 1) {
+        state->early--;
         state->counted++;
-    } else {
-        uint32_t const row = stream_at(replay, lane->stream, chip)->epoch % EPOCHS_AHEAD;
-        const uint64_t *slots =
-            &routed->slots[((uint64_t)chip * EPOCHS_AHEAD + row) * routed->words];
-        while (state->counted < state->arrivals &&
-               slots[state->counted / 64] >> state->counted % 64 & 1)
-            state->counted++;
     }
+}
+
+/* Parts of a collective that runs on which others may now count. */
+static uint32_t parts_new(struct replay *replay, const struct lane_table *lane, uint32_t chip,
+                          uint32_t units)
+{
+    const struct plan *plan = lane->routed->plan;
     if (plan->counts_units) return units;
     if (plan->part_count == 1 || !lane->last) return 0;
     return transport_parts_new(replay, lane, chip);
 }
 
-/* Notes an arrival for the collective of an epoch. */
-static void inbox_put(const struct lane_table *lane, uint32_t chip,
-                      const struct routed_message *message)
+/* Takes an arrival into the books of a collective that runs. Most come in the order of their slots
+ * and need none. */
+static void absorb(struct replay *replay, const struct lane_table *lane, uint32_t chip,
+                   const struct routed_message *message)
 {
-    const struct routed_lane *routed = lane->routed;
-    uint64_t const row = (uint64_t)chip * EPOCHS_AHEAD + message->epoch % EPOCHS_AHEAD;
-    if (routed->prefix) {
-        uint64_t *word = &routed->slots[row * routed->words + message->slot / 64];
-        uint64_t const bit = UINT64_C(1) << message->slot % 64;
-        SIM_ASSERT((*word & bit) == 0);
-        *word |= bit;
+    struct lane_state *state = &lane->states[chip];
+    if (!lane->routed->prefix) {
+        state->counted++;
+    } else if (message->slot == state->counted) {
+        state->counted++;
+        slots_count(replay, lane, chip);
+    } else {
+        SIM_ASSERT(message->slot > state->counted);
+        slot_put(lane, chip, message);
+        state->early++;
     }
 }
 
@@ -312,6 +338,15 @@ void routed_refuse_ahead(struct replay *replay, const struct lane_table *lane, u
                     replay->program->stream[lane->stream].name);
 }
 
+/* Whether a lane behind may go on when arrivals are counted up to `after`. */
+static inline bool is_awaited(const struct lane_table *lane, uint32_t before, uint32_t after)
+{
+    if (lane->behind_count == 0) return false;
+    if (lane->awaited == NULL) return true;
+    while (before < after && !lane->awaited[before + 1]) before++;
+    return before < after;
+}
+
 static void message_land(struct replay *replay, struct lane_table *lane, uint32_t chip,
                          const struct routed_message *message, int64_t now_ps)
 {
@@ -322,8 +357,8 @@ static void message_land(struct replay *replay, struct lane_table *lane, uint32_
         routed_refuse_ahead(replay, lane, chip);
         return;
     }
-    inbox_put(lane, chip, message);
     if (ahead > 0) {
+        if (routed->prefix) slot_put(lane, chip, message);
         uint64_t const row = (uint64_t)chip * EPOCHS_AHEAD + message->epoch % EPOCHS_AHEAD;
         routed->early[row]++;
         routed->early_units[row] += message->cost->units;
@@ -331,7 +366,8 @@ static void message_land(struct replay *replay, struct lane_table *lane, uint32_
     }
     SIM_ASSERT(*running_at(replay, lane->stream, chip) == lane->plan->index);
     uint32_t const before = lane->states[chip].counted;
-    uint32_t const parts = absorb(replay, lane, chip, message->cost->units);
+    absorb(replay, lane, chip, message);
+    uint32_t const parts = parts_new(replay, lane, chip, message->cost->units);
     if (parts > 0) streams_progress(replay, lane->stream, chip, parts, now_ps);
     if (lane->states[chip].counted == before) return;
     if (lane->waits) {
@@ -341,7 +377,8 @@ static void message_land(struct replay *replay, struct lane_table *lane, uint32_
     } else {
         transport_lane_check(replay, lane, chip);
     }
-    if (lane->behind_count > 0) transport_followers_try(replay, lane, chip, now_ps);
+    if (is_awaited(lane, before, lane->states[chip].counted))
+        transport_followers_try(replay, lane, chip, now_ps);
     if (lane->states[chip].finished) transport_check_end(replay, lane->stream, chip, now_ps);
 }
 
@@ -406,8 +443,12 @@ uint32_t routed_begin(struct replay *replay, const struct lane_table *lane, uint
     routed->early[row] = 0;
     routed->early_units[row] = 0;
     if (count == 0) return 0;
-    if (!routed->prefix) lane->states[chip].counted = count - 1; /* absorb() counts one. */
-    return absorb(replay, lane, chip, units);
+    if (routed->prefix)
+        lane->states[chip].early = count;
+    else
+        lane->states[chip].counted = count;
+    slots_count(replay, lane, chip);
+    return parts_new(replay, lane, chip, units);
 }
 
 void routed_end(struct replay *replay, const struct lane_table *lane, uint32_t chip)

@@ -256,6 +256,28 @@ static void waits_build(const struct plan *plan, uint32_t index, struct lane_tab
     }
 }
 
+/* How many arrivals of a lane those behind it may wait for: whole portions, or single messages of
+ * each piece. */
+static enum status awaited_build(struct arena *arena, const struct plan *plan,
+                                 struct lane_table *table, struct error *reterr)
+{
+    uint32_t const each = table->arrival_count[0], count = each * table->piece_count;
+    void *memory = NULL;
+    STATUS_TRY(arena_try(arena, (uint64_t)count + 1, sizeof *table->awaited, &memory, reterr));
+    bool *awaited = memory;
+    for (uint32_t i = 0; each > 0 && i <= count; i += each) awaited[i] = true;
+    for (uint32_t i = 0; table->led_by_message && i < plan->item_count; i++) {
+        const struct plan_item *behind = &plan->item[i];
+        if (behind->portion_end == NULL || behind->wait == NULL) continue;
+        if (&plan->item[behind->after] != table->item) continue;
+        for (uint32_t piece = 0; piece < table->piece_count; piece++)
+            for (uint32_t k = 0; k < behind->portion_count; k++)
+                awaited[piece * each + behind->wait[k]] = true;
+    }
+    table->awaited = awaited;
+    return STATUS_OK;
+}
+
 /* A lane to a neighbour, or along a fixed route. */
 static enum status lane_route(struct arena *arena, struct replay *replay, const struct plan *plan,
                               uint32_t index, struct lane_table *table, struct error *reterr)
@@ -295,6 +317,8 @@ static enum status lane_build(struct arena *arena, struct replay *replay, const 
         table->shard_ps = units_duration_ps(2 * plan_item_unit_bytes(item) / item->piece_count,
                                             replay->machine->chip.hbm_bytes_per_s);
     waits_build(plan, lane->item, table);
+    if (table->ring && table->behind_count > 0)
+        STATUS_TRY(awaited_build(arena, plan, table, reterr));
     if (!table->ring) STATUS_TRY(positions_build(arena, replay, plan, item, table, reterr));
     if (item->primitive->routed) return routed_build(arena, replay, plan, table, reterr);
     return lane_route(arena, replay, plan, index, table, reterr);

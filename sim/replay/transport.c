@@ -186,7 +186,7 @@ void transport_lane_try(struct replay *replay, struct lane_table *lane, uint32_t
                              : routed_waits(lane, chip, step, piece)) {
             return;
         }
-        bool const may_wait = state->sent == 0 || piece > 0 || lane->waits_by_step;
+        bool const may_wait = number == 0 || lane->waits_by_step;
         if (lane->before_count > 0 && may_wait && !predecessors_arrived(lane, chip, piece, number))
             return;
         if (lane->reduces && lane->first && !operand_ready(replay, lane, chip, piece, step->chunks))
@@ -346,7 +346,10 @@ void transport_begin(struct replay *replay, uint32_t stream, uint32_t chip, int6
     for (uint32_t i = 0; i < plan->lane_count; i++) {
         const struct lane_table *lane = &plan->lane[i];
         struct lane_state *own = &lane->states[chip];
-        if (lane->routed != NULL) state->done += routed_begin(replay, lane, chip);
+        if (lane->routed != NULL) {
+            state->done += routed_begin(replay, lane, chip);
+            continue;
+        }
         for (; own->early > 0 && own->counted < own->arrivals; own->early--)
             state->done += lane_absorb(replay, lane, chip, arrival_units(lane, chip, own->counted));
     }

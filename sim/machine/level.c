@@ -82,6 +82,13 @@ static bool scatters(const struct level_tier *tier, uint32_t length)
            length % tier->cable_count != 0;
 }
 
+uint32_t level_shift(uint32_t period, uint32_t box, uint32_t length)
+{
+    if (box >= length) return length;
+    uint32_t const shift = units_common_multiple(period, box);
+    return shift < length && length % shift == 0 ? shift : length;
+}
+
 uint32_t level_period(const struct machine *machine, const struct level *level, uint32_t axis)
 {
     uint32_t const length = machine->shape[axis];
@@ -93,8 +100,7 @@ uint32_t level_period(const struct machine *machine, const struct level *level, 
         uint32_t const below = box_length(level, (int32_t)tier - 1, axis);
         bool const tells_apart = below < length && level->tier[tier].box[axis] > below;
         if (below > 1 && (tells_apart || level_tier_queues(level, tier)))
-            period = below >= length ? length : units_common_multiple(period, below);
-        if (period >= length || length % period != 0) return length;
+            period = level_shift(period, below, length);
     }
     return period;
 }

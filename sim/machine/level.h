@@ -87,6 +87,10 @@ uint32_t level_meeting_tier(const struct level *level, const uint32_t a[LEVEL_AX
  * only. */
 bool level_tier_queues(const struct level *level, uint32_t tier);
 
+/* The shift along an axis of `length` that keeps to a period and maps boxes onto boxes: the
+ * smallest multiple of both that divides the axis, or all of it. */
+uint32_t level_shift(uint32_t period, uint32_t box, uint32_t length);
+
 /* The shift along an axis that a translation must be a multiple of so that it maps the units which
  * can be told apart by latency or by queues onto themselves, and the cables of flows onto cables: a
  * hash of a flow's ends knows no symmetry. Divides the axis, or is all of it. */

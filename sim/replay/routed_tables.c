@@ -72,9 +72,7 @@ static uint32_t tie_period(const struct replay *replay, const struct lane_table 
         const struct level_links *links = &replay->routes->level[index];
         for (uint32_t t = 1; t < links->level->tier_count; t++) {
             uint32_t const box = links->level->tier[t - 1].box[axis];
-            if (!links->tier[t].queues || box <= 1) continue;
-            period = box >= length ? length : units_common_multiple(period, box);
-            if (period >= length || length % period != 0) return length;
+            if (links->tier[t].queues && box > 1) period = level_shift(period, box, length);
         }
     }
     return period;

@@ -142,6 +142,12 @@ static void heading_add(struct text *text, const struct local *local)
                  quantity_text_bytes(
                      bytes, (double)format_bytes(plan->formats.weights, local->unit[u].elements)));
     }
+    if (local_offloads_optimizer(local))
+        text_add(text, "  the moments lie in the host's memory: each layer is updated one slot "
+                       "behind its backward pass\n");
+    if (local_offloads_activations(local))
+        text_add(text,
+                 "  what a layer saves lies in the host's memory, but for the last layer's\n");
 }
 
 static void forward_add(struct listing *listing, const struct layout_block *attention,

@@ -232,6 +232,7 @@ static void the_host_of_a_machine_is_what_its_chip_says(void **state)
         {"tpu-v6e:4x4", "PCIe", UINT64_C(32000000000), 1},
         {"h100-sxm", "PCIe", UINT64_C(64000000000), 1},
         {"a100-sxm", "PCIe", UINT64_C(32000000000), 1},
+        {"gh200-nvl32", "C2C", UINT64_C(450000000000), 1},
         {"gb200-nvl72", "C2C", UINT64_C(450000000000), 2},
         {"gb200-nvl72:gpus=1", "C2C", UINT64_C(450000000000), 1},
     };

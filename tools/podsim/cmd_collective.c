@@ -104,8 +104,11 @@ const struct command command_collective = {
         "      --concurrent \"reduce_scatter@x:256M all_to_all@x,y:64M\"\n"
         "\n"
         "  podsim collective --machine h100-sxm:nodes=4 --op all_to_all --experts 64 --top-k 4\n"
+        "  podsim collective --machine gh200-nvl32 --op host_load -b 1M -e 1G -f 4\n"
         "\n"
-        "All groups of the shape that --axes names work at once. Ctrl-C keeps the rows that are\n"
+        "All groups of the shape that --axes names work at once; host_store and host_load are "
+        "copies\n"
+        "of every chip to and from its host's memory. Ctrl-C keeps the rows that are\n"
         "finished and ends with status 130.\n",
     .operands_min = 0,
     .operands_max = 0,

@@ -20,6 +20,13 @@ static enum status copies_build(struct arena *arena, const struct replay *replay
         uint32_t const pieces = wanted < PIECES_MAX ? (uint32_t)wanted : PIECES_MAX;
         int64_t const link_ps =
             units_duration_ps(copy->size_bytes, replay->machine->host.bytes_per_s);
+        if (link_ps == TIME_PS_NEVER / 4)
+            return error_set(
+                reterr, STATUS_LIMIT, "/run",
+                "a copy of %llu bytes over %s takes longer than %lld days, more than a "
+                "run can hold",
+                (unsigned long long)copy->size_bytes, replay->machine->host.cable_name,
+                (long long)(TIME_PS_NEVER / 4 / (86400 * TIME_PS_PER_S)));
         int64_t const hbm_ps =
             units_duration_ps(copy->size_bytes, replay->machine->chip.hbm_bytes_per_s);
         host->copies[i] = (struct copy_table){

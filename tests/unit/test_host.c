@@ -177,6 +177,24 @@ static void without_a_link_a_copy_is_refused(void **state)
     scene_close(&scene);
 }
 
+/* 20 days are; three times that is beyond the end of time. */
+static void copies_that_last_too_long_are_refused(void **state)
+{
+    (void)state;
+    struct scene scene;
+    struct trace trace;
+    scene_open(&scene, 1, 1, 1, false);
+    scene_host(&scene, host_bytes_per_s, latency_ps, 1);
+    (void)scene_copy(&scene, NEW_STREAM, true, 20 * UINT64_C(86400) * host_bytes_per_s);
+    case_ok(scene_try(&scene, 1, false, false, &trace, &case_error));
+    case_refused(scene_try(&scene, 3, false, false, &trace, &case_error), STATUS_LIMIT, "/run",
+                 "longer than 53 days");
+    scene.copy[0].size_bytes *= 2;
+    case_refused(scene_try(&scene, 1, false, false, &trace, &case_error), STATUS_LIMIT, "/run",
+                 "longer than 26 days");
+    scene_close(&scene);
+}
+
 static void party_run(const struct machine *machine, const struct measure_party *party,
                       const char *engine, bool full, struct measured *ret_measured)
 {
@@ -257,6 +275,7 @@ int main(void)
         cmocka_unit_test(copies_take_time_of_hbm),
         cmocka_unit_test(hbm_holds_up_a_link_that_is_faster),
         cmocka_unit_test(without_a_link_a_copy_is_refused),
+        cmocka_unit_test(copies_that_last_too_long_are_refused),
         cmocka_unit_test(copies_and_messages_between_slices_share_pcie),
         cmocka_unit_test(the_host_of_a_machine_is_what_its_chip_says),
     };

@@ -128,6 +128,10 @@ static enum status party_play(struct collective_study *study, struct party *part
         const struct collective_member *member = &study->member[i];
         party->size_bytes[i] = member->size_bytes == 0 ? size_bytes : member->size_bytes;
         if (operation_is_copy(member->question.operation)) {
+            uint64_t unused = 0;
+            STATUS_TRY(operation_array_bytes(
+                member->question.operation, group_rank_count(&member->question.group),
+                party->size_bytes[i], "--concurrent", &unused, reterr));
             party->played[i] = played.copy_count;
             copies[played.copy_count++] = row_copy(&member->question, party->size_bytes[i]);
             continue;

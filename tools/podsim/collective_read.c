@@ -116,8 +116,10 @@ static enum status copy_read(struct collective_study *study, const char *text, b
                          text);
     if (text[length] == ':')
         STATUS_TRY(sizes_parse(text + length + 1, "--concurrent", &member.size_bytes, reterr));
-    STATUS_TRY(
-        measure_group(&study->asked.machine, NULL, "--concurrent", &member.question.group, reterr));
+    member.question.group = (struct group){.dimension_count = 0}; /* One chip is one rank. */
+    if (study->asked.machine.chip_count > 1)
+        STATUS_TRY(measure_group(&study->asked.machine, NULL, "--concurrent",
+                                 &member.question.group, reterr));
     (void)measure_group_text(&study->asked.machine, &member.question.group, member.question.axes);
     member.question.root = 0;
     member.question.script = NULL;

@@ -317,7 +317,7 @@ static enum status lane_build(struct arena *arena, struct replay *replay, const 
         table->shard_ps = units_duration_ps(2 * plan_item_unit_bytes(item) / item->piece_count,
                                             replay->machine->chip.hbm_bytes_per_s);
     waits_build(plan, lane->item, table);
-    if (table->ring && table->behind_count > 0)
+    if (table->ring && table->behind_count > 0 && item->primitive->routed)
         STATUS_TRY(awaited_build(arena, plan, table, reterr));
     if (!table->ring) STATUS_TRY(positions_build(arena, replay, plan, item, table, reterr));
     if (item->primitive->routed) return routed_build(arena, replay, plan, table, reterr);

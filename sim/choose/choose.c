@@ -5,6 +5,10 @@
 
 #include "sim/base/arena.h"
 #include "sim/base/units.h"
+#include "sim/choose/ways.h"
+
+/* Messages of a plan, over the chips that are not folded away, beyond which a run takes minutes. */
+static const uint64_t messages_max = UINT64_C(1) << 24;
 
 bool choose_by_protocols(const struct machine *machine)
 {
@@ -35,7 +39,7 @@ static enum status estimate(struct arena *arena, const struct choose_question *q
     STATUS_TRY(arena_try(arena, 1, sizeof(struct plan), &memory, reterr));
     struct plan *plan = memory;
     STATUS_TRY(plan_build(arena, &request, where, plan, reterr));
-    collective_estimate(question->machine, plan, &candidate->estimate);
+    collective_estimate(question->machine, plan, question->known, &candidate->estimate);
     *ret_plan = plan;
     return STATUS_OK;
 }
@@ -57,12 +61,13 @@ static bool is_same(const struct plan *plan, const struct plan *other)
 /* Several names may mean one plan: it is ranked once, by its own name if that is among them. */
 struct contenders {
     const struct plan *plan[CHOOSE_MAX];
+    bool huge[CHOOSE_MAX]; /* Too many messages to be played in reasonable time. */
     struct choose_candidate candidate[CHOOSE_MAX];
     uint32_t count;
 };
 
 static void contend(struct contenders *contenders, const struct choose_candidate *candidate,
-                    const struct plan *plan)
+                    const struct plan *plan, bool huge)
 {
     uint32_t at = 0;
     while (at < contenders->count && !is_same(contenders->plan[at], plan)) at++;
@@ -70,6 +75,7 @@ static void contend(struct contenders *contenders, const struct choose_candidate
     SIM_ASSERT(at < CHOOSE_MAX);
     contenders->plan[at] = plan;
     contenders->candidate[at] = *candidate;
+    contenders->huge[at] = huge;
     if (at == contenders->count) contenders->count++;
 }
 
@@ -170,10 +176,14 @@ enum status choose_rank(struct arena *arena, const struct choose_question *quest
             memcpy(candidate.algorithm, names.name[i], sizeof candidate.algorithm);
             const struct plan *plan = NULL;
             STATUS_TRY(estimate(arena, question, where, &candidate, &plan, reterr));
-            contend(contenders, &candidate, plan);
+            contend(contenders, &candidate, plan,
+                    ways_message_count(question->machine, plan) > messages_max);
         }
     }
-    for (uint32_t i = 0; i < contenders->count; i++) insert(ranking, &contenders->candidate[i]);
+    bool any = false;
+    for (uint32_t i = 0; i < contenders->count; i++) any = any || !contenders->huge[i];
+    for (uint32_t i = 0; i < contenders->count; i++)
+        if (!any || !contenders->huge[i]) insert(ranking, &contenders->candidate[i]);
     STATUS_TRY(rule_apply(arena, question, ranking, reterr));
     if (ranking->count == 0)
         return error_set(reterr, STATUS_UNSUPPORTED, where, "%s cannot be used here: %s",

@@ -28,6 +28,7 @@ struct choose_question {
     enum protocol protocol;      /* Where they compete: only this one; PROTOCOL_NONE: all. */
     const struct tuner *tuner;   /* Or NULL. */
     uint64_t size_bytes;         /* As nccl-tests means it: what the tuner asks for. */
+    struct rehearsals *known;    /* Of the machine, from size to size (rehearse.h); or NULL. */
 };
 
 struct choose_candidate {
@@ -40,7 +41,8 @@ struct choose_ranking {
     struct choose_candidate candidate[CHOOSE_MAX]; /* The best first; equals in the order of
                                                       plan_algorithms() and of the protocols. A
                                                       plan that has several names is there once. */
-    uint32_t count;
+    uint32_t count; /* While others are left, without those of so many messages that a run would
+                       take minutes: 2^24, over the chips that are not folded away. */
     const struct tuner_rule *rule; /* That put the first in its place, or NULL. */
 };
 

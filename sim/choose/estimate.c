@@ -5,21 +5,26 @@
 #include <string.h>
 
 #include "sim/base/units.h"
+#include "sim/choose/rehearse.h"
 #include "sim/collective/ragged.h"
 #include "sim/roofline/wire.h"
 
-enum { WAYS = GROUP_DIMENSIONS_MAX + LEVELS_MAX }; /* Wires: grid dimensions, then levels. */
+enum { WAYS = REHEARSAL_WIRES }; /* Wires: axes of the grid, then levels. */
 
+/* An item. Times of bytes are for all pieces together. */
 struct cost {
     double latency_s;
-    double wire_s[WAYS]; /* By wire. */
-    double serial_s;     /* One message after the other. */
+    double wire_s[WAYS];   /* By wire. */
+    double serial_s;       /* One message after the other. */
+    double next_latency_s; /* How much later each further piece is, without bytes, */
+    double next_s;         /* and with them, for all together. */
 };
 
 struct estimator {
     const struct machine *machine;
     const struct plan *plan;
     double wire; /* Bytes on the wire for one. */
+    struct rehearsals *known;
 };
 
 static double seconds(int64_t ps)
@@ -134,7 +139,8 @@ static uint32_t wire_of(const struct estimator *estimator, uint32_t dimension)
 {
     uint8_t const index =
         estimator->machine->axis_level[estimator->plan->group.dimension[dimension].axis];
-    return index == LEVEL_NONE ? dimension : GROUP_DIMENSIONS_MAX + (uint32_t)index;
+    return index == LEVEL_NONE ? estimator->plan->group.dimension[dimension].axis
+                               : MACHINE_AXES_MAX + (uint32_t)index;
 }
 
 static bool takes(const struct plan_item *item, uint32_t dimension)
@@ -188,7 +194,7 @@ static double routed_latency_s(const struct estimator *estimator, const struct p
     double total = 0;
     double inside = grid_latency_s(estimator, item, form, ranks, &total);
     double longest = total;
-    for (uint32_t wire = GROUP_DIMENSIONS_MAX; wire < WAYS; wire++) {
+    for (uint32_t wire = MACHINE_AXES_MAX; wire < WAYS; wire++) {
         double here = 1, way = 0;
         for (uint32_t d = 0; d < plan->group.dimension_count; d++) {
             if (!takes(item, d) || wire_of(estimator, d) != wire) continue;
@@ -261,8 +267,39 @@ static double ragged_chunks(const struct plan *plan)
            (double)plan->ragged.token_bytes;
 }
 
+/* Whether a member's later messages wait for what came of its earlier ones, so that each piece
+ * begins when the one before has ended. */
+static bool goes_back_and_forth(const struct primitive *primitive)
+{
+    static const char *const alike[] = {"line",        "direct", "sharp", "tree",
+                                        "double-tree", "chain",  NULL};
+    for (const char *const *name = alike; *name != NULL; name++)
+        if (is(primitive, *name)) return false;
+    return primitive->kind != COLLECTIVE_PERMUTE;
+}
+
+/* What was found by playing an item's messages. */
+static struct cost rehearsed_cost(const struct estimator *estimator, const struct plan_item *item,
+                                  const struct rehearsal *rehearsal)
+{
+    double const bytes = (double)plan_item_unit_bytes(item) * estimator->wire;
+    struct cost cost = {
+        .latency_s = rehearsal->latency_s,
+        .serial_s = rehearsal->byte_s * bytes,
+        .next_latency_s = rehearsal->next_latency_s,
+        .next_s = rehearsal->next_byte_s * bytes,
+    };
+    for (uint32_t wire = 0; wire < WAYS; wire++)
+        cost.wire_s[wire] = rehearsal->wire_byte_s[wire] * bytes;
+    return cost;
+}
+
 static struct cost cost_of(const struct estimator *estimator, const struct plan_item *item)
 {
+    struct rehearsal rehearsal;
+    if (rehearse(estimator->machine, estimator->plan, item, estimator->known, &rehearsal))
+        return rehearsed_cost(estimator, item, &rehearsal);
+
     const struct plan *plan = estimator->plan;
     const struct primitive *primitive = item->primitive;
     struct cost cost = {.latency_s = 0};
@@ -286,6 +323,11 @@ static struct cost cost_of(const struct estimator *estimator, const struct plan_
         cost.wire_s[wire_of(estimator, item->dimension)] =
             cost.serial_s * (form.wired > 0 ? form.wired / form.chunks : 1);
     }
+    for (uint32_t wire = 0; wire < WAYS; wire++) cost.next_s = fmax(cost.next_s, cost.wire_s[wire]);
+    if (goes_back_and_forth(primitive)) {
+        cost.next_latency_s = cost.latency_s;
+        cost.next_s = cost.serial_s;
+    }
     return cost;
 }
 
@@ -306,39 +348,58 @@ static double permute_s(const struct estimator *estimator, double *ret_alpha_s)
     return isinf(slowest) ? 0 : (double)plan->size_bytes * estimator->wire / slowest;
 }
 
+/* Along a chain of items the first piece takes them one after the other; each further one is later
+ * by what the slowest of them needs for it. Items of a chain that are cut finer than others (in
+ * portions) let these begin sooner, too. */
+struct chain {
+    double latency_s; /* Without bytes. */
+    double time_s;
+};
+
+static struct chain chain_to(const struct plan *plan, const struct cost *costs, uint32_t last)
+{
+    double pieces = 1, further_s = 0, idle_s = 0;
+    struct chain chain = {0, 0};
+    for (uint32_t at = last; at != PLAN_NO_ITEM; at = plan->item[at].after)
+        pieces = fmax(pieces, (double)plan_item_pieces(&plan->item[at]));
+    for (uint32_t at = last; at != PLAN_NO_ITEM; at = plan->item[at].after) {
+        const struct cost *cost = &costs[at];
+        double const waits_s =
+            ((double)plan_item_pieces(&plan->item[at]) - 1) * cost->next_latency_s;
+        chain.latency_s += cost->latency_s;
+        chain.time_s += cost->latency_s + cost->serial_s / pieces;
+        idle_s = fmax(idle_s, waits_s);
+        further_s = fmax(further_s, waits_s + cost->next_s * (1 - 1 / pieces));
+    }
+    return (struct chain){chain.latency_s + idle_s, chain.time_s + further_s};
+}
+
 void collective_estimate(const struct machine *machine, const struct plan *plan,
-                         struct collective_estimate *ret_estimate)
+                         struct rehearsals *known, struct collective_estimate *ret_estimate)
 {
     struct estimator const estimator = {
-        machine, plan,
-        plan->protocol.wire_ppm == 0 ? 1 : (double)plan->protocol.wire_ppm / PPM_ONE};
-    double wire_s[WAYS] = {0}, alpha_s = 0, bytes_s = 0;
-    double chain_latency[PLAN_ITEMS_MAX] = {0}, chain_serial[PLAN_ITEMS_MAX] = {0};
-    double chain_longest[PLAN_ITEMS_MAX] = {0}, chain_pieces[PLAN_ITEMS_MAX] = {0};
+        machine, plan, plan->protocol.wire_ppm == 0 ? 1 : (double)plan->protocol.wire_ppm / PPM_ONE,
+        known};
+    struct cost cost[PLAN_ITEMS_MAX];
+    double wire_s[WAYS] = {0}, alpha_s = 0, time_s = 0, busiest_s = 0;
     for (uint32_t i = 0; i < plan->item_count && plan->kind != COLLECTIVE_PERMUTE; i++) {
-        const struct plan_item *item = &plan->item[i];
-        struct cost const cost = cost_of(&estimator, item);
-        bool const follows = item->after != PLAN_NO_ITEM;
-        chain_latency[i] = cost.latency_s + (follows ? chain_latency[item->after] : 0);
-        chain_serial[i] = cost.serial_s + (follows ? chain_serial[item->after] : 0);
-        chain_longest[i] = follows ? chain_longest[item->after] : 0;
-        double const pieces =
-            fmax((double)plan_item_pieces(item), follows ? chain_pieces[item->after] : 1);
-        chain_pieces[i] = pieces;
-        for (uint32_t wire = 0; wire < WAYS; wire++) {
-            wire_s[wire] += cost.wire_s[wire];
-            chain_longest[i] = fmax(chain_longest[i], cost.wire_s[wire]);
-        }
-        alpha_s = fmax(alpha_s, chain_latency[i]);
-        bytes_s = fmax(bytes_s, chain_serial[i] / pieces + chain_longest[i] * (1 - 1 / pieces));
+        cost[i] = cost_of(&estimator, &plan->item[i]);
+        struct chain const chain = chain_to(plan, cost, i);
+        for (uint32_t wire = 0; wire < WAYS; wire++) wire_s[wire] += cost[i].wire_s[wire];
+        alpha_s = fmax(alpha_s, chain.latency_s);
+        time_s = fmax(time_s, chain.time_s);
     }
-    for (uint32_t wire = 0; wire < WAYS; wire++) bytes_s = fmax(bytes_s, wire_s[wire]);
-    if (plan->kind == COLLECTIVE_PERMUTE) bytes_s = permute_s(&estimator, &alpha_s);
-    bool const empty = plan->group.dimension_count == 0;
-    if (!empty) alpha_s += seconds(plan->protocol.begin_ps);
+    for (uint32_t wire = 0; wire < WAYS; wire++) busiest_s = fmax(busiest_s, wire_s[wire]);
+    time_s = fmax(time_s, busiest_s + alpha_s);
+    if (plan->kind == COLLECTIVE_PERMUTE) time_s = permute_s(&estimator, &alpha_s) + alpha_s;
+    if (plan->group.dimension_count > 0) {
+        double const begin_s = seconds(plan->protocol.begin_ps);
+        alpha_s += begin_s;
+        time_s += begin_s;
+    }
     *ret_estimate = (struct collective_estimate){
         .alpha_s = alpha_s,
-        .beta_s_per_byte = plan->size_bytes > 0 ? bytes_s / (double)plan->size_bytes : 0,
-        .time_s = alpha_s + bytes_s,
+        .beta_s_per_byte = plan->size_bytes > 0 ? (time_s - alpha_s) / (double)plan->size_bytes : 0,
+        .time_s = time_s,
     };
 }

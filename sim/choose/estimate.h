@@ -13,14 +13,16 @@
 #include "sim/collective/plan.h"
 #include "sim/machine/machine.h"
 
+struct rehearsals;
+
 struct collective_estimate {
     double alpha_s;         /* Of no bytes. */
     double beta_s_per_byte; /* Of V, plan.size_bytes. */
     double time_s;          /* α + β·V */
 };
 
-/* With the plan's own protocol. */
+/* With the plan's own protocol. `known` keeps what does not depend on the size; or NULL. */
 void collective_estimate(const struct machine *machine, const struct plan *plan,
-                         struct collective_estimate *ret_estimate);
+                         struct rehearsals *known, struct collective_estimate *ret_estimate);
 
 #endif

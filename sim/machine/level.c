@@ -1,5 +1,6 @@
 #include "sim/machine/level.h"
 
+#include "sim/base/digest.h"
 #include "sim/base/status.h"
 #include "sim/base/units.h"
 #include "sim/machine/machine.h"
@@ -71,6 +72,13 @@ bool level_tier_queues(const struct level *level, uint32_t tier)
         feeders *= below->box[axis] / box_length(level, (int32_t)tier - 2, axis);
     return (units_wide)own->cable_count * own->cable_bytes_per_s <
            feeders * below->cable_count * below->cable_bytes_per_s;
+}
+
+/* The finaliser of splitmix64, as in digest.h. */
+uint32_t level_hash_cable(uint64_t source, uint64_t target, uint32_t tier, uint32_t cable_count)
+{
+    uint64_t const mixed = digest_record((int64_t)tier + 1, source, target);
+    return (uint32_t)((mixed >> 32) * cable_count >> 32);
 }
 
 /* Whether a chip's cable depends on where it stands in such a way that a shift does not keep it. */

@@ -91,6 +91,10 @@ bool level_tier_queues(const struct level *level, uint32_t tier);
  * smallest multiple of both that divides the axis, or all of it. */
 uint32_t level_shift(uint32_t period, uint32_t box, uint32_t length);
 
+/* The cable of a bundle that a flow keeps under LEVEL_HASH: a hash of its two ends, as chips of the
+ * machine, salted by the tier, so that the tiers' choices do not go together. */
+uint32_t level_hash_cable(uint64_t source, uint64_t target, uint32_t tier, uint32_t cable_count);
+
 /* The shift along an axis that a translation must be a multiple of so that it maps the units which
  * can be told apart by latency or by queues onto themselves, and the cables of flows onto cables: a
  * hash of a flow's ends knows no symmetry. Divides the axis, or is all of it. */

@@ -280,7 +280,8 @@ static enum status theory_fill(struct study *study, uint32_t algorithm, struct r
     enum status const status = plan_make(study, algorithm, arena, &plan, study->reterr);
     if (status == STATUS_OK) {
         struct collective_estimate estimate;
-        collective_estimate(study->plan->question.machine, &plan, &estimate);
+        collective_estimate(study->plan->question.machine, &plan, study->plan->question.known,
+                            &estimate);
         curve->has_theory = true;
         curve->theory_alpha_s = estimate.alpha_s;
         curve->theory_beta_s_per_byte =

@@ -51,6 +51,7 @@ static enum status question_make(const struct row_question *question, uint64_t s
         .protocol = question->protocol,
         .tuner = question->tuner,
         .size_bytes = size_bytes,
+        .known = question->known,
     };
     return row_request(question, size_bytes, where, &ret_asked->request, reterr);
 }
@@ -251,7 +252,8 @@ void row_fill(const struct row_question *question, uint64_t size_bytes,
         .bound_where = bound.where,
     };
     if (plan->ragged_units != NULL) ragged_fill(plan, ret_row);
-    if (plan->script == NULL) collective_estimate(question->machine, plan, &estimate);
+    if (plan->script == NULL)
+        collective_estimate(question->machine, plan, question->known, &estimate);
     ret_row->estimate_s = plan->script == NULL ? estimate.time_s : 0;
     ret_row->protocol = choice->candidate.protocol;
     if (choice->ranking != NULL) runners_fill(choice->ranking, ret_row);

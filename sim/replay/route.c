@@ -176,23 +176,13 @@ struct route_course route_course(const struct routes *routes, const struct place
     return (struct route_course){.level = LEVEL_NONE};
 }
 
-/* A flow keeps its cable: a hash of its two ends (the finaliser of splitmix64, as in digest.h),
- * salted by the tier, so that the tiers' choices do not go together. */
-static uint32_t cable_by_hash(const struct replay *replay, const struct place *from,
-                              const struct place *to, uint32_t tier, uint32_t cable_count)
-{
-    uint64_t const source = machine_chip_at(replay->machine, from->at);
-    uint64_t const target = machine_chip_at(replay->machine, to->at);
-    uint64_t const mixed = digest_record((int64_t)tier + 1, source, target);
-    return (uint32_t)((mixed >> 32) * cable_count >> 32);
-}
-
 static uint32_t cable_of(const struct replay *replay, const struct tier_links *links, uint32_t tier,
                          const struct place *from, const struct place *to)
 {
     if (links->cable_count == 1) return 0;
     if (links->policy == LEVEL_HASH)
-        return cable_by_hash(replay, from, to, tier, links->cable_count);
+        return level_hash_cable(machine_chip_at(replay->machine, from->at),
+                                machine_chip_at(replay->machine, to->at), tier, links->cable_count);
     uint32_t rail = 0;
     for (uint32_t axis = 0; axis < MACHINE_AXES_MAX; axis++)
         rail += links->rail[axis][from->at[axis]];

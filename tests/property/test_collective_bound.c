@@ -13,6 +13,7 @@
 #include "sim/base/arena.h"
 #include "sim/base/units.h"
 #include "sim/choose/estimate.h"
+#include "sim/choose/rehearse.h"
 #include "sim/measure/measure.h"
 #include "sim/measure/measure_group.h"
 #include "sim/roofline/collective_bound.h"
@@ -36,6 +37,7 @@ static const struct fabric {
     {"tpu-v5e", "8x16", 0, 0, 0, "y", 1.03},
     {"tpu-v5e", "8x16", 0, 0, 0, "x", 1.03},
     {"tpu-v5e", "8x16", 0, 0, 0, "y:4", 1.03},
+    {"tpu-v5e", "4x8", 0, 0, 0, NULL, 0},
     {"tpu-v5p", "4x4x4", 0, 0, 0, NULL, 1.03},
     {"tpu-v5p", "4x4x4", 0, 0, 0, "x", 1.03},
     {"tpu-v5p", "4x4x4", 0, 0, 2, NULL, 0},
@@ -50,8 +52,9 @@ static const enum collective_kind kinds[] = {
     COLLECTIVE_GATHER,     COLLECTIVE_SCATTER,        COLLECTIVE_PERMUTE,
 };
 
-/* The fastest by its estimate is at most so much slower than the fastest. */
-static const double chosen_most = 1.7;
+/* The fastest by its estimate is at most so much slower than the fastest. All but one of these are
+ * within 1.25: an AllReduce of 1 MiB on 4x4, 1.38 (docs/choosing.md). */
+static const double chosen_most = 1.4;
 
 static const uint64_t sizes[] = {4096, UINT64_C(1) << 20, UINT64_C(1) << 30};
 
@@ -61,6 +64,7 @@ struct outcome {
     double estimate_s;   /* the least estimate, */
     double chosen_s;     /* and what that one took. */
     uint32_t played;
+    struct rehearsals known; /* Of the fabric. */
 };
 
 static bool play(struct arena *arena, const struct machine *machine,
@@ -96,7 +100,7 @@ static void judge(const struct fabric *fabric, const struct machine *machine,
                  request->algorithm, (unsigned long long)request->size_bytes, time_s, least_s,
                  bound.bound_by, bound.where);
     struct collective_estimate estimate;
-    collective_estimate(machine, measured->plans, &estimate);
+    collective_estimate(machine, measured->plans, &outcome->known, &estimate);
     if (outcome->fastest_s == 0 || time_s < outcome->fastest_s) outcome->fastest_s = time_s;
     if (outcome->estimate_s == 0 || estimate.time_s < outcome->estimate_s) {
         outcome->estimate_s = estimate.time_s;
@@ -125,7 +129,8 @@ static void run_kind(const struct fabric *fabric, const struct machine *machine,
                 judge(fabric, machine, &request, &measured, outcome);
             arena_destroy(arena);
         }
-        if (kind <= COLLECTIVE_ALL_TO_ALL && outcome->chosen_s > chosen_most * outcome->fastest_s)
+        bool const several = kind != COLLECTIVE_PERMUTE;
+        if (several && outcome->chosen_s > chosen_most * outcome->fastest_s)
             fail_msg("%s %s, %s of %llu bytes: %g s are chosen instead of %g s", fabric->chip,
                      fabric->axes == NULL ? "" : fabric->axes, collective_kind_name(kind),
                      (unsigned long long)sizes[s], outcome->chosen_s, outcome->fastest_s);
@@ -154,7 +159,8 @@ static void no_collective_is_faster_than_its_bound(void **state)
             measure_group(&machine, fabric->axes, "/test", &group, &error) != STATUS_OK)
             fail_msg("%s: %s", error.where, error.message);
         for (uint32_t k = 0; k < sizeof kinds / sizeof *kinds; k++) {
-            struct outcome outcome = {.least_of_all = INFINITY};
+            static struct outcome outcome;
+            outcome = (struct outcome){.least_of_all = INFINITY};
             run_kind(fabric, &machine, &group, kinds[k], &outcome);
             bool const judged = kinds[k] == COLLECTIVE_ALL_GATHER ||
                                 kinds[k] == COLLECTIVE_REDUCE_SCATTER ||

@@ -230,7 +230,7 @@ static double estimated_s(const struct machine *machine, struct group group,
     if (plan_build(arena, &request, "/plan", ret_plan, &error) != STATUS_OK)
         fail_msg("%s", error.message);
     struct collective_estimate estimate;
-    collective_estimate(machine, ret_plan, &estimate);
+    collective_estimate(machine, ret_plan, NULL, &estimate);
     double const sum = estimate.alpha_s + estimate.beta_s_per_byte * (double)bytes;
     assert_true(sum > estimate.time_s * (1 - 1e-12) && sum < estimate.time_s * (1 + 1e-12));
     return estimate.time_s;
@@ -370,7 +370,7 @@ static void a_direct_exchange_is_estimated_by_the_books_forms(void **state)
     assert_true(fabs(got / (v * 7 / 64 / 450e9 + 0.6e-6) - 1) < 1e-6);
     struct collective_estimate estimate;
     got = estimated_s(&pod, group_of(&pod), COLLECTIVE_ALL_TO_ALL, "flat-direct", 1u << 30, &plan);
-    collective_estimate(&pod, &plan, &estimate);
+    collective_estimate(&pod, &plan, NULL, &estimate);
     assert_true(fabs(estimate.beta_s_per_byte * 400e9 * 16 / 3 - 1) < 1e-6);
 }
 

@@ -130,9 +130,9 @@ const struct measured_row measured_figures[] = {
      NULL, NULL, "8 H100, NVLS, plateau", "NVIDIA/nccl issue 1455"},
     {"tpu-v5e", OPERATION_ALL_GATHER, 0, 10000000, 109649, UINT64_C(0), NULL, "8x16", "y",
      "v5e 8x16, the ring of 16, 10 MB", "book ch. 3, Figure 3.2: 95 % of the link's rate"},
-    {"tpu-v5e", OPERATION_ALL_GATHER, 0, 33554432, 680000, UINT64_C(0), NULL, "8x4", "y",
+    {"tpu-v5e", OPERATION_ALL_GATHER, 0, 33554432, 680000, UINT64_C(0), "line", "8x4", "y",
      "v5e 8x4, the line of 4, 33.6 MB", "book ch. 3, Pop Quiz 2"},
-    {"tpu-v5e", OPERATION_ALL_GATHER, 0, 131072, 8000, UINT64_C(0), NULL, "8x4", "y",
+    {"tpu-v5e", OPERATION_ALL_GATHER, 0, 131072, 8000, UINT64_C(0), "line", "8x4", "y",
      "v5e 8x4, the line of 4, 131 kB",
      "book ch. 3, Pop Quiz 2: what the overhead of a message is taken from"},
 };

@@ -5,6 +5,7 @@
 
 #include "sim/base/arena.h"
 #include "sim/base/name.h"
+#include "sim/choose/rehearse.h"
 #include "sim/collective/script.h"
 #include "sim/scenario/scenario.h"
 #include "tools/podsim/input.h"
@@ -112,6 +113,15 @@ static enum status protocol_read(const struct options *options, struct question 
     return STATUS_OK;
 }
 
+/* What estimates keep from size to size. */
+static enum status known_take(struct question *question, struct error *reterr)
+{
+    void *memory = NULL;
+    STATUS_TRY(arena_try(question->arena, 1, sizeof *question->row.known, &memory, reterr));
+    question->row.known = memory;
+    return STATUS_OK;
+}
+
 static enum status tuner_load(const struct options *options, struct question *question,
                               struct error *reterr)
 {
@@ -207,6 +217,7 @@ enum status question_read(const struct options *options, struct arena *arena,
     STATUS_TRY(format_read(options, &question->row.format, reterr));
     STATUS_TRY(root_read(options, question, reterr));
     STATUS_TRY(protocol_read(options, question, reterr));
+    STATUS_TRY(known_take(question, reterr));
     STATUS_TRY(tuner_load(options, question, reterr));
     return engine_read(options, question, reterr);
 }

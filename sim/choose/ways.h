@@ -1,0 +1,63 @@
+/*
+ * ways.h: the links between the chips that an item's messages go between, for rehearse.h.
+ *
+ * The same ways as the replay's (sim/replay/route.h), over chips that stand for all that do the
+ * same: an axis along which a shift maps the item, the levels and the flows' cables onto themselves
+ * is played only as far as that shift.
+ */
+#ifndef SIM_CHOOSE_WAYS_H
+#define SIM_CHOOSE_WAYS_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "sim/collective/plan.h"
+#include "sim/machine/machine.h"
+
+struct arena;
+
+struct ways_place {
+    uint32_t axis[MACHINE_AXES_MAX];
+};
+
+struct ways {
+    const struct machine *machine;
+    const struct plan *plan;
+    uint32_t period[MACHINE_AXES_MAX];
+    uint32_t chip_count;
+    struct ways_place *at; /* [chip] */
+    uint32_t link_count;
+    uint32_t tier_first[LEVELS_MAX][LEVEL_TIERS_MAX]; /* Links: those up, then those down. */
+    uint32_t tier_links[LEVELS_MAX][LEVEL_TIERS_MAX]; /* One way. */
+    uint32_t longest;                                 /* Links of any way. */
+    uint32_t stride[MACHINE_AXES_MAX];
+    uint8_t antipodes; /* Axes on which messages may go half way round either way, as bits; */
+    uint8_t antipode_by[MACHINE_AXES_MAX]; /* which by the parity of this axis. */
+    bool twisted;
+};
+
+struct way_link {
+    uint32_t link;
+    double bytes_per_s;
+    double latency_s; /* To the next link, or to the end; that of the first has what a message
+                         has beside its links. */
+};
+
+/* False where there are too many chips. */
+bool ways_build(struct arena *arena, const struct machine *machine, const struct plan *plan,
+                const struct plan_item *item, struct ways *ret_ways);
+
+/* Messages of a whole plan, over the chips that stand for all. */
+uint64_t ways_message_count(const struct machine *machine, const struct plan *plan);
+
+/* The chip that is played for the one at a place. */
+uint32_t ways_chip(const struct ways *ways, const uint32_t at[MACHINE_AXES_MAX]);
+
+/* The links from one chip to another place; returns how many. */
+uint32_t ways_find(const struct ways *ways, uint32_t from, const uint32_t to[MACHINE_AXES_MAX],
+                   struct way_link *ret_link);
+
+/* The axis of a link of the grid, or MACHINE_AXES_MAX and the level. */
+uint32_t ways_wire(const struct ways *ways, uint32_t link);
+
+#endif

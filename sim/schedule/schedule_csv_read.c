@@ -5,7 +5,7 @@
 #include "sim/schedule/schedule_check.h"
 #include "sim/schedule/schedule_csv.h"
 
-enum { SHOWN_BYTES = 40, STAGE_NOWHERE = 0xffff };
+enum { SHOWN_BYTES = 40, STAGE_NOWHERE = 0xffff, CELLS_LOOKED_UP = 1 << 22 };
 
 /* What a cell may say; the longer of two that begin alike comes first. */
 static const struct word {
@@ -173,10 +173,15 @@ static enum status whole_check(struct reader *reader)
             return error_set(reader->reterr, STATUS_INVALID, reader->name,
                              "stage %u is in no line, and there is a stage %u", s,
                              schedule->stage_count - 1);
-    if ((uint64_t)schedule->stage_count * schedule->microbatch_count > SCHEDULE_PASSES_MAX)
+    uint64_t const cells = (uint64_t)schedule->stage_count * schedule->microbatch_count;
+    uint64_t passes = 0;
+    for (uint32_t r = 0; r < schedule->rank_count; r++) passes += schedule->rank[r].count;
+    /* Which are missing is looked up in a table, of a size that a short file must not choose. */
+    if (cells > SCHEDULE_PASSES_MAX || (passes < 2 * cells && cells > CELLS_LOOKED_UP))
         return error_set(reader->reterr, STATUS_LIMIT, reader->name,
-                         "%u stages with %u microbatches are more than %d passes",
-                         schedule->stage_count, schedule->microbatch_count, SCHEDULE_PASSES_MAX);
+                         "%u stages with %u microbatches need at least %llu passes; there are %llu",
+                         schedule->stage_count, schedule->microbatch_count,
+                         (unsigned long long)(2 * cells), (unsigned long long)passes);
     for (uint32_t r = 0; r < schedule->rank_count; r++) {
         uint32_t count = 0;
         for (uint32_t s = 0; s < schedule->stage_count; s++) count += schedule->rank_of[s] == r;

@@ -6,12 +6,14 @@
 #include "sim/base/embed.h"
 #include "sim/base/json.h"
 #include "sim/base/quantity.h"
+#include "sim/base/text.h"
 #include "sim/collective/script.h"
 #include "sim/machine/chip_read.h"
 #include "sim/machine/machine.h"
 #include "sim/measure/sizes.h"
 #include "sim/mesh/mesh.h"
 #include "sim/scenario/scenario.h"
+#include "sim/schedule/schedule_csv.h"
 #include "sim/workload/model_read.h"
 
 extern const struct embed_file embed_scenarios[];
@@ -148,10 +150,31 @@ static void fuzz_script(const char *text, uint64_t text_bytes, struct fuzz_taken
     arena_destroy(arena);
 }
 
+/* What is accepted comes back as it was, where it can be written. */
+static void fuzz_schedule(const char *text, uint64_t text_bytes, struct fuzz_taken *taken)
+{
+    struct error error = {0};
+    struct schedule schedule, again;
+    struct text written = {0};
+    struct arena *arena = arena_create(memory_limit_bytes);
+    SIM_ASSERT(arena != NULL);
+    if (taken_or_explained(schedule_csv_read(arena, text, text_bytes, "fuzz", &schedule, &error),
+                           &error)) {
+        SIM_ASSERT(schedule_csv_write(arena, &schedule, SCHEDULE_COMPUTE_COMMS, &written, &error) ==
+                   STATUS_OK);
+        SIM_ASSERT(schedule_csv_read(arena, written.bytes, written.size_bytes, "fuzz", &again,
+                                     &error) == STATUS_OK);
+        taken->schedules++;
+    }
+    text_free(&written);
+    arena_destroy(arena);
+}
+
 void fuzz_readers(const char *text, uint64_t text_bytes, struct fuzz_taken *taken)
 {
     char ended[4096];
     if (text_bytes > 0 && text[0] == '<') fuzz_script(text, text_bytes, taken);
+    if (text_bytes > 0 && text[0] == '0') fuzz_schedule(text, text_bytes, taken);
     fuzz_documents(text, text_bytes, taken);
     fuzz_scenario(text, text_bytes, taken);
     if (text_bytes >= sizeof ended) return;

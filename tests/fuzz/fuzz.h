@@ -11,7 +11,7 @@
  * tests nothing, and this says so. */
 struct fuzz_taken {
     uint64_t json, scenarios, machines, meshes, chips, models, settings, quantities;
-    uint64_t machine_texts, scripts;
+    uint64_t machine_texts, scripts, schedules;
 };
 
 /* Text that starts with "/" is also a setting, one shorter than 64 bytes also a quantity, one

@@ -133,6 +133,11 @@ static const char *const tokens[] = {
     "[\"x\", \"y\"]",
     "[\"z\"]",
     "[0, 0]",
+    "1B0",
+    "0I1",
+    ",0W1",
+    "\n1F0,",
+    "(0F1;1B0)OVERLAP_F_B",
     "[\"x:2\", \"x:2\"]",
     "{\"kind\": \"mlp\", \"D\": 1, \"F\": 1, \"layers\": 1}",
     "{\"at\": [0, \"*\", \"*\"], \"math\": 0.5}",
@@ -324,16 +329,17 @@ int main(int argument_count, char **arguments)
     }
     (void)printf("taken: %llu json, %llu scenarios, %llu machines, %llu meshes, %llu chips, "
                  "%llu models, %llu settings, %llu quantities, %llu machine texts, "
-                 "%llu scripts\n",
+                 "%llu scripts, %llu schedules\n",
                  (unsigned long long)taken.json, (unsigned long long)taken.scenarios,
                  (unsigned long long)taken.machines, (unsigned long long)taken.meshes,
                  (unsigned long long)taken.chips, (unsigned long long)taken.models,
                  (unsigned long long)taken.settings, (unsigned long long)taken.quantities,
-                 (unsigned long long)taken.machine_texts, (unsigned long long)taken.scripts);
+                 (unsigned long long)taken.machine_texts, (unsigned long long)taken.scripts,
+                 (unsigned long long)taken.schedules);
     /* Every reader was entered and passed: else the mutator only tests the parser. */
     bool const reached = taken.json > 0 && taken.scenarios > 0 && taken.machines > 0 &&
                          taken.meshes > 0 && taken.chips > 0 && taken.models > 0 &&
                          taken.settings > 0 && taken.quantities > 0 && taken.machine_texts > 0 &&
-                         taken.scripts > 0;
+                         taken.scripts > 0 && taken.schedules > 0;
     return count == 1 || reached ? 0 : 1;
 }

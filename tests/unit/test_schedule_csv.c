@@ -113,6 +113,7 @@ static void what_is_wrong_is_said_with_line_and_cell(void **state)
         {"0F0,0I0\n", "line 1: stage 0 never does the weight gradient of microbatch 0"},
         {"0F0,0F1,0B0\n", "line 1: stage 0 never does the backward pass of microbatch 1"},
         {"0F0,0B0\n2F0,2B0\n", "stage 1 is in no line"},
+        {"0F0,1F0,2F0,3F0,4F1048575\n", "need at least 10485760 passes; there are 5"},
         {"0F0, ,0BW0\n", "line 1, cell 3, \"0BW0\": \"BW\" is an older letter"},
         {"0F0,0B\n", "line 1, cell 2, \"0B\": needs the number of a microbatch"},
         {"0F0,B0\n", "line 1, cell 2, \"B0\": does not begin with the number of a stage"},

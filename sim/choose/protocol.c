@@ -143,11 +143,7 @@ static int64_t path_ps(const struct machine *machine, const struct group *group,
         to[dimension->axis] = (dimension->size - 1) * dimension->stride;
         spans = true;
     }
-    uint32_t const top = level_meeting_tier(level, from, to);
-    int64_t total_ps = 0;
-    for (uint32_t tier = 0; spans && tier <= top && tier < level->tier_count; tier++)
-        total_ps += 2 * level->tier[tier].latency_ps;
-    return total_ps;
+    return spans ? level_way_ps(level, level_meeting_tier(level, from, to)) : 0;
 }
 
 /* What NCCL calls the bandwidth of a ring: a GPU's NVLink, or all NICs of a node's members. */

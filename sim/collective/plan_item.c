@@ -118,13 +118,11 @@ void plan_request_links(const struct machine *machine, struct plan_request *requ
         if (machine->axis_level[axis] != LEVEL_NONE) {
             const struct level *level = &machine->level[machine->axis_level[axis]];
             rate = UINT64_MAX;
-            hop_ps = 0;
+            hop_ps = level_way_ps(level, level->tier_count - 1);
             request->multicasts[d] = request->reduces[d] = true;
             for (uint32_t tier = 0; tier < level->tier_count; tier++) {
-                uint64_t const bundle =
-                    level->tier[tier].cable_count * level->tier[tier].cable_bytes_per_s;
+                uint64_t const bundle = level_bundle_bytes_per_s(&level->tier[tier]);
                 rate = bundle < rate ? bundle : rate;
-                hop_ps += 2 * level->tier[tier].latency_ps;
                 request->multicasts[d] = request->multicasts[d] && level->tier[tier].multicasts;
                 request->reduces[d] =
                     request->reduces[d] && level->tier[tier].reduce_flop_per_s > 0;

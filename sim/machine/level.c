@@ -32,6 +32,29 @@ static uint32_t box_count(const struct machine *machine, const struct level *lev
     return (machine->shape[axis] + length - 1) / length;
 }
 
+uint32_t level_box_length(const struct machine *machine, const struct level *level, int32_t tier,
+                          uint32_t axis)
+{
+    uint32_t const length = box_length(level, tier, axis);
+    return length < machine->shape[axis] ? length : machine->shape[axis];
+}
+
+uint32_t level_box_chips(const struct machine *machine, const struct level *level, int32_t tier)
+{
+    uint32_t chips = 1;
+    for (uint32_t axis = 0; axis < LEVEL_AXES_MAX; axis++)
+        chips *= level_box_length(machine, level, tier, axis);
+    return chips;
+}
+
+int64_t level_way_ps(const struct level *level, uint32_t tier)
+{
+    int64_t way_ps = 0;
+    SIM_ASSERT(tier < level->tier_count);
+    for (uint32_t i = 0; i <= tier; i++) way_ps += 2 * level->tier[i].latency_ps;
+    return way_ps;
+}
+
 uint32_t level_unit_count(const struct machine *machine, const struct level *level, int32_t tier)
 {
     uint32_t count = 1;
@@ -70,8 +93,7 @@ bool level_tier_queues(const struct level *level, uint32_t tier)
     units_wide feeders = 1;
     for (uint32_t axis = 0; axis < LEVEL_AXES_MAX; axis++)
         feeders *= below->box[axis] / box_length(level, (int32_t)tier - 2, axis);
-    return (units_wide)own->cable_count * own->cable_bytes_per_s <
-           feeders * below->cable_count * below->cable_bytes_per_s;
+    return (units_wide)level_bundle_bytes_per_s(own) < feeders * level_bundle_bytes_per_s(below);
 }
 
 /* The finaliser of splitmix64, as in digest.h. */

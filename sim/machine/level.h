@@ -70,6 +70,21 @@ struct machine;
 
 const char *level_policy_name(enum level_policy policy);
 
+/* The length of a whole unit of a tier along an axis, at most the machine's; tier -1: a chip. */
+uint32_t level_box_length(const struct machine *machine, const struct level *level, int32_t tier,
+                          uint32_t axis);
+/* Chips of a whole unit of a tier. */
+uint32_t level_box_chips(const struct machine *machine, const struct level *level, int32_t tier);
+
+/* What all cables from one unit below into a tier carry together, one way. */
+static inline uint64_t level_bundle_bytes_per_s(const struct level_tier *tier)
+{
+    return tier->cable_count * tier->cable_bytes_per_s;
+}
+
+/* Up from a chip to a tier, and down again. */
+int64_t level_way_ps(const struct level *level, uint32_t tier);
+
 /* Units of a tier in the whole machine, the incomplete ones included. tier -1: chips. */
 uint32_t level_unit_count(const struct machine *machine, const struct level *level, int32_t tier);
 

@@ -2,25 +2,14 @@
 
 #include "sim/base/units.h"
 
-static uint32_t box_chips(const struct machine *machine, const struct level *level, int32_t tier)
-{
-    uint32_t chips = 1;
-    for (uint32_t axis = 0; axis < LEVEL_AXES_MAX && tier >= 0; axis++) {
-        uint32_t const box = level->tier[tier].box[axis];
-        chips *= box < machine->shape[axis] ? box : machine->shape[axis];
-    }
-    return chips;
-}
-
 /* Units of the tier below in one whole unit. */
 static uint32_t units_below(const struct machine *machine, const struct level *level, uint32_t tier)
 {
     uint32_t units = 1;
     for (uint32_t axis = 0; axis < LEVEL_AXES_MAX; axis++) {
-        uint32_t const own = level->tier[tier].box[axis];
-        uint32_t const length = own < machine->shape[axis] ? own : machine->shape[axis];
-        uint32_t const below = tier == 0 ? 1 : level->tier[tier - 1].box[axis];
-        units *= (uint32_t)units_ceil_divide(length, below);
+        uint32_t const own = level_box_length(machine, level, (int32_t)tier, axis);
+        uint32_t const below = level_box_length(machine, level, (int32_t)tier - 1, axis);
+        units *= (uint32_t)units_ceil_divide(own, below);
     }
     return units;
 }
@@ -35,7 +24,7 @@ void totals_of_tier(const struct machine *machine, uint32_t level_index, uint32_
         tier_index + 1 < level->tier_count ? level->tier[tier_index + 1].cable_count : 0;
     struct tier_totals totals = {
         .unit_count = level_unit_count(machine, level, (int32_t)tier_index),
-        .unit_chips = box_chips(machine, level, (int32_t)tier_index),
+        .unit_chips = level_box_chips(machine, level, (int32_t)tier_index),
         .pair_bytes_per_s = UINT64_MAX,
         .share_bytes_per_s = UINT64_MAX,
     };
@@ -47,12 +36,12 @@ void totals_of_tier(const struct machine *machine, uint32_t level_index, uint32_
         (uint64_t)level_unit_count(machine, level, (int32_t)tier_index - 1) * tier->cable_count;
     totals.cable_bytes_per_s = totals.cable_count * tier->cable_bytes_per_s;
     totals.switch_bytes_per_s = totals.switch_count * tier->switch_ports * tier->cable_bytes_per_s;
-    totals.unit_bytes_per_s = (uint64_t)below * tier->cable_count * tier->cable_bytes_per_s;
+    totals.unit_bytes_per_s = below * level_bundle_bytes_per_s(tier);
     for (uint32_t i = 0; i <= tier_index; i++) {
         const struct level_tier *step = &level->tier[i];
-        uint64_t const bundle = step->cable_count * step->cable_bytes_per_s;
+        uint64_t const bundle = level_bundle_bytes_per_s(step);
         uint64_t const alone = step->policy == LEVEL_SPRAY ? bundle : step->cable_bytes_per_s;
-        uint64_t const share = bundle / box_chips(machine, level, (int32_t)i - 1);
+        uint64_t const share = bundle / level_box_chips(machine, level, (int32_t)i - 1);
         if (alone < totals.pair_bytes_per_s) totals.pair_bytes_per_s = alone;
         if (share < totals.share_bytes_per_s) totals.share_bytes_per_s = share;
     }

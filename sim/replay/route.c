@@ -32,14 +32,6 @@ static enum status places_build(struct arena *arena, const struct replay *replay
     return STATUS_OK;
 }
 
-static uint32_t box_length(const struct replay *replay, const struct level *level, int32_t tier,
-                           uint32_t axis)
-{
-    uint32_t const box = tier < 0 ? 1 : level->tier[tier].box[axis];
-    uint32_t const length = replay->machine->shape[axis];
-    return box < length ? box : length;
-}
-
 /* The tables of one axis. Units that a fold maps onto each other share a number; where a unit is
  * longer than the fold's period all that is replayed lies in one. */
 static enum status axis_build(struct arena *arena, const struct replay *replay, uint32_t index,
@@ -49,15 +41,17 @@ static enum status axis_build(struct arena *arena, const struct replay *replay, 
     struct tier_links *tier = &links->tier[t];
     const struct level *level = links->level;
     uint32_t const length = replay->machine->shape[axis], period = replay->fold->period[axis];
-    uint32_t const below = box_length(replay, level, (int32_t)t - 1, axis);
-    uint32_t const own = box_length(replay, level, (int32_t)t, axis);
+    uint32_t const below = level_box_length(replay->machine, level, (int32_t)t - 1, axis);
+    uint32_t const own = level_box_length(replay->machine, level, (int32_t)t, axis);
     uint32_t const outer = below;
-    uint32_t const inner = t < 2 ? 1 : box_length(replay, level, (int32_t)t - 2, axis);
+    uint32_t const inner =
+        t < 2 ? 1 : level_box_length(replay->machine, level, (int32_t)t - 2, axis);
     bool const apart = period % below == 0 || period == length;
     uint32_t rails = 1;
     for (uint32_t later = axis + 1; later < MACHINE_AXES_MAX; later++) {
-        uint32_t const around = box_length(replay, level, (int32_t)t - 1, later);
-        uint32_t const within = t < 2 ? 1 : box_length(replay, level, (int32_t)t - 2, later);
+        uint32_t const around = level_box_length(replay->machine, level, (int32_t)t - 1, later);
+        uint32_t const within =
+            t < 2 ? 1 : level_box_length(replay->machine, level, (int32_t)t - 2, later);
         rails *= (around + within - 1) / within;
     }
     STATUS_TRY(table_take(arena, length, &tier->below[axis], reterr));

@@ -98,9 +98,9 @@ static void dma_build(struct replay *replay)
     uint64_t most = link_most * replay->port_count;
     for (uint32_t i = 0; i < replay->machine->level_count; i++) {
         const struct level_tier *tier = &replay->machine->level[i].tier[0];
-        replay->dma_level_ppm[i] =
-            share_ppm(tier->cable_count * tier->cable_bytes_per_s, chip->hbm_bytes_per_s);
-        most += tier->cable_count * tier->cable_bytes_per_s;
+        uint64_t const bundle = level_bundle_bytes_per_s(tier);
+        replay->dma_level_ppm[i] = share_ppm(bundle, chip->hbm_bytes_per_s);
+        most += bundle;
     }
     const struct machine_host *host = &replay->machine->host;
     if (replay->program->copy_count > 0 && host->level == LEVEL_NONE) most += host->bytes_per_s;

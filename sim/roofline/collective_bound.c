@@ -38,10 +38,7 @@ static double way_s(const struct machine *machine, const struct group_dimension 
     uint32_t to[MACHINE_AXES_MAX] = {0};
     to[axis] = links;
     uint32_t const top = level_meeting_tier(level, from, to);
-    double total = 0;
-    for (uint32_t tier = 0; links > 0 && tier <= top && tier < level->tier_count; tier++)
-        total += 2 * seconds(level->tier[tier].latency_ps);
-    return total;
+    return links == 0 ? 0 : seconds(level_way_ps(level, top));
 }
 
 /* On a twisted torus: hops from the root, or the first member, to the farthest, or to the one that

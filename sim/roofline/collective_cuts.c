@@ -113,8 +113,7 @@ static struct block block_of(const struct search *search, uint32_t index, uint32
         uint32_t const places = (length[dimension->axis] - 1) / dimension->stride + 1;
         block.members *= places < dimension->size ? places : dimension->size;
     }
-    block.bytes_per_s =
-        block.units * level->tier[tier].cable_count * (double)level->tier[tier].cable_bytes_per_s;
+    block.bytes_per_s = block.units * (double)level_bundle_bytes_per_s(&level->tier[tier]);
     return block;
 }
 
@@ -123,8 +122,7 @@ static double farther_rate(const struct search *search, uint32_t level, double c
 {
     double rate = 0;
     for (uint32_t far = level; far < search->machine->level_count; far++)
-        rate += chips * search->machine->level[far].tier[0].cable_count *
-                (double)search->machine->level[far].tier[0].cable_bytes_per_s;
+        rate += chips * (double)level_bundle_bytes_per_s(&search->machine->level[far].tier[0]);
     return rate;
 }
 

@@ -11,17 +11,6 @@ static const struct level *level_of(const struct machine *machine, uint32_t axis
     return level == LEVEL_NONE ? NULL : &machine->level[level];
 }
 
-/* Chips of the machine that a unit of a tier holds; one below the first. */
-static double chips_of(const struct machine *machine, const struct level *level, int32_t tier)
-{
-    double chips = 1;
-    for (uint32_t axis = 0; tier >= 0 && axis < machine->axis_count; axis++) {
-        uint32_t const box = level->tier[tier].box[axis], length = machine->shape[axis];
-        chips *= box < length ? box : length;
-    }
-    return chips;
-}
-
 static uint32_t meeting_tier(const struct machine *machine, const struct level *level,
                              uint32_t axis, uint32_t extent)
 {
@@ -36,9 +25,8 @@ static uint32_t meeting_tier(const struct machine *machine, const struct level *
 /* What a chip has of the cables that lead up to a tier, when all use them. */
 static double tier_rate(const struct machine *machine, const struct level *level, uint32_t tier)
 {
-    const struct level_tier *at = &level->tier[tier];
-    return (double)at->cable_bytes_per_s * at->cable_count /
-           chips_of(machine, level, (int32_t)tier - 1);
+    return (double)level_bundle_bytes_per_s(&level->tier[tier]) /
+           level_box_chips(machine, level, (int32_t)tier - 1);
 }
 
 double wire_level_rate(const struct machine *machine, uint32_t axis)
@@ -59,9 +47,7 @@ int64_t wire_level_latency_ps(const struct machine *machine,
     const struct level *level = level_of(machine, dimension->axis);
     uint32_t const extent = (dimension->size - 1) * dimension->stride + 1;
     uint32_t const top = meeting_tier(machine, level, dimension->axis, extent);
-    int64_t latency_ps = 0;
-    for (uint32_t tier = 0; tier <= top; tier++) latency_ps += 2 * level->tier[tier].latency_ps;
-    return latency_ps;
+    return level_way_ps(level, top);
 }
 
 const char *wire_name(const struct machine *machine, uint32_t axis)

@@ -139,10 +139,7 @@ static void a_request_for_switches_that_cannot_is_refused(void **state)
 
 static void refuses(const struct primitive *canary, uint32_t size, const char *reason)
 {
-    struct error error = {0};
-    assert_int_not_equal(primitive_check(canary, size, &error), STATUS_OK);
-    if (strstr(error.message, reason) == NULL) print_error("%s\n", error.message);
-    assert_non_null(strstr(error.message, reason));
+    case_refused(primitive_check(canary, size, &case_error), STATUS_OK, NULL, reason);
 }
 
 static struct primitive copy_of(enum collective_kind kind, const char *algorithm)

@@ -73,17 +73,11 @@ static void check_any(const struct chip *chip, const struct work *work, uint32_t
         assert_int_equal(time.hbm_ps + time.rest_ps, time.duration_ps);
 }
 
-static uint64_t random_next(uint64_t *random)
-{
-    *random = *random * UINT64_C(6364136223846793005) + UINT64_C(1442695040888963407);
-    return *random >> 24;
-}
-
 /* 0 up to 2^bits, each size equally often. */
 static uint64_t random_size(uint64_t *random, uint32_t bits)
 {
-    uint64_t const size = random_next(random) % (bits + 1);
-    return random_next(random) & ((UINT64_C(1) << size) - 1);
+    uint64_t const size = case_random(random) % (bits + 1);
+    return case_random(random) & ((UINT64_C(1) << size) - 1);
 }
 
 static void the_closed_form_is_the_replay_to_the_picosecond(void **state)
@@ -95,8 +89,8 @@ static void the_closed_form_is_the_replay_to_the_picosecond(void **state)
     for (uint32_t i = 0; i < 20000; i++) {
         struct work work = {
             .matmul = {{random_size(&random, 14), random_size(&random, 14),
-                        random_size(&random, 14), 1 + random_next(&random) % 3}},
-            .matmul_count = (uint32_t)(random_next(&random) % 2),
+                        random_size(&random, 14), 1 + case_random(&random) % 3}},
+            .matmul_count = (uint32_t)(case_random(&random) % 2),
             .math_format = FORMAT_BF16,
             .vector_flop = random_size(&random, 34),
             .hbm_read_bytes = random_size(&random, 30),
@@ -104,8 +98,8 @@ static void the_closed_form_is_the_replay_to_the_picosecond(void **state)
             .vmem_read_bytes = random_size(&random, 30),
         };
         check_any(&chips[i % 2], &work, PPM_ONE, PPM_ONE);
-        check_any(&chips[i % 2], &work, 1 + (uint32_t)(random_next(&random) % PPM_ONE),
-                  1 + (uint32_t)(random_next(&random) % PPM_ONE));
+        check_any(&chips[i % 2], &work, 1 + (uint32_t)(case_random(&random) % PPM_ONE),
+                  1 + (uint32_t)(case_random(&random) % PPM_ONE));
     }
 }
 
@@ -271,10 +265,10 @@ static void more_of_any_rate_is_never_slower(void **state)
             rates[1] = &faster.vmem_bytes_per_s;
             rates[2] = &faster.vector_flop_per_s;
             rates[3] = &faster.math_flop_per_s[FORMAT_BF16];
-            *rates[j] += *rates[j] / (1 + random_next(&random) % 50);
+            *rates[j] += *rates[j] / (1 + case_random(&random) % 50);
             assert_true(time_of(&faster, &work).duration_ps <= before_ps);
         }
-        uint32_t const ppm = 1 + (uint32_t)(random_next(&random) % PPM_ONE);
+        uint32_t const ppm = 1 + (uint32_t)(case_random(&random) % PPM_ONE);
         assert_true(compute_time(&chip, &work, ppm, PPM_ONE).duration_ps >= before_ps);
         assert_true(compute_time(&chip, &work, PPM_ONE, ppm).duration_ps >= before_ps);
     }

@@ -36,15 +36,9 @@ struct model {
     uint64_t handled;
 };
 
-static uint64_t model_random(struct model *model)
-{
-    model->random = model->random * UINT64_C(6364136223846793005) + UINT64_C(1442695040888963407);
-    return model->random >> 20;
-}
-
 static int64_t model_delay_ps(struct model *model)
 {
-    uint64_t const random = model_random(model);
+    uint64_t const random = case_random(&model->random) >> 20; /* 44 bits: an instant. */
     switch (model->delays) {
     case DELAYS_TIES:
         return (int64_t)(random % 4) * 1000;
@@ -67,8 +61,8 @@ static void model_post(struct model *model, struct engine *engine)
     bool const few = model->delays == DELAYS_TIES || model->delays == DELAYS_NOW;
     struct model_event const event = {
         .at_ps = engine_now_ps(engine) + model_delay_ps(model),
-        .order = model_random(model) % (few ? 5 : 1000),
-        .chip = (uint32_t)(model_random(model) % model->chip_count),
+        .order = case_random(&model->random) % (few ? 5 : 1000),
+        .chip = (uint32_t)(case_random(&model->random) % model->chip_count),
     };
     assert_true(model->pending_count < MODEL_PENDING_MAX);
     model->pending[model->pending_count++] = event;

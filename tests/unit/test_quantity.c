@@ -6,27 +6,24 @@
 #include "sim/base/quantity.h"
 #include "tests/support/case.h"
 
-static struct error error;
-
 static uint64_t rate(const char *text)
 {
     uint64_t value = 0;
-    if (quantity_rate(text, "/rate", &value, &error) != STATUS_OK) fail_msg("%s", error.message);
+    case_ok(quantity_rate(text, "/rate", &value, &case_error));
     return value;
 }
 
 static uint64_t bytes(const char *text)
 {
     uint64_t value = 0;
-    if (quantity_bytes(text, "/size", &value, &error) != STATUS_OK) fail_msg("%s", error.message);
+    case_ok(quantity_bytes(text, "/size", &value, &case_error));
     return value;
 }
 
 static int64_t duration(const char *text)
 {
     int64_t value = 0;
-    if (quantity_duration(text, "/time", &value, &error) != STATUS_OK)
-        fail_msg("%s", error.message);
+    case_ok(quantity_duration(text, "/time", &value, &case_error));
     return value;
 }
 
@@ -73,12 +70,9 @@ static void refused(const char *text, const char *why)
     uint64_t amount = 77;
     int64_t ps = 77;
     bool const is_duration = text[0] == '@';
-    memset(&error, 0, sizeof error);
-    enum status const status = is_duration ? quantity_duration(text + 1, "/here", &ps, &error)
-                                           : quantity_rate(text, "/here", &amount, &error);
-    if (status != STATUS_INVALID || strstr(error.message, why) == NULL)
-        fail_msg("\"%s\" gave status %d \"%s\", not \"%s\"", text, status, error.message, why);
-    assert_string_equal(error.where, "/here");
+    enum status const status = is_duration ? quantity_duration(text + 1, "/here", &ps, &case_error)
+                                           : quantity_rate(text, "/here", &amount, &case_error);
+    case_refused(status, STATUS_INVALID, "/here", why);
     assert_true(amount == 77 && ps == 77);
 }
 
@@ -131,8 +125,8 @@ static void a_long_text_is_cut_in_the_sentence(void **state)
     static char text[1 << 16];
     memset(text, '9', sizeof text - 1);
     uint64_t value = 0;
-    assert_int_equal(quantity_bytes(text, "/x", &value, &error), STATUS_INVALID);
-    assert_true(strlen(error.message) < 200);
+    case_refused(quantity_bytes(text, "/x", &value, &case_error), STATUS_INVALID, NULL, "");
+    assert_true(strlen(case_error.message) < 200);
 }
 
 static void people_read_three_digits_and_a_unit(void **state)

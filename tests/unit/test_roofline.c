@@ -70,12 +70,6 @@ static void forward_counts(struct step *step, double tokens_per_chip)
     roofline_from_counts(&step->made.plan, &step->made.machine, mesh, counts, &step->roofline);
 }
 
-static void near(double value, double expected, double share)
-{
-    if (value < expected * (1 - share) || value > expected * (1 + share))
-        fail_msg("%.9g is not within %g of %.9g", value, share, expected);
-}
-
 static void fsdp_crossings_are_the_books_with_their_finite_forms(void **state)
 {
     static const struct {
@@ -90,13 +84,13 @@ static void fsdp_crossings_are_the_books_with_their_finite_forms(void **state)
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         struct step *step = step_of(cases[i].shape, true, cases[i].fsdp, NULL);
         forward_counts(step, 3000);
-        near(step->roofline.rules.fsdp_critical_tokens, cases[i].book, 1e-9);
-        near(step->roofline.rules.fsdp_exact_tokens, cases[i].exact, 1e-4);
-        near(step->roofline.rules.fsdp_crossing_tokens, cases[i].crossing, 5e-4);
+        case_near(step->roofline.rules.fsdp_critical_tokens, cases[i].book, 1e-9);
+        case_near(step->roofline.rules.fsdp_exact_tokens, cases[i].exact, 1e-4);
+        case_near(step->roofline.rules.fsdp_crossing_tokens, cases[i].crossing, 5e-4);
         assert_string_equal(step->roofline.bound_by, "mxu");
         /* At that many tokens the two times are the same. */
         forward_counts(step, cases[i].exact);
-        near(step->roofline.math_s, step->roofline.group[0].time_s, 1e-4);
+        case_near(step->roofline.math_s, step->roofline.group[0].time_s, 1e-4);
         forward_counts(step, cases[i].exact * 0.9);
         assert_string_equal(step->roofline.bound_by, "ici");
         step_free(step);
@@ -109,13 +103,13 @@ static void tp_is_bound_by_its_width_at_any_batch(void **state)
     struct step *step = step_of("16", true, NULL, "x");
     for (double tokens = 1000; tokens < 1e6; tokens *= 10) {
         forward_counts(step, tokens);
-        near(step->roofline.rules.tp_critical_width, 16 * 2550, 1e-9);
-        near(step->roofline.rules.tp_exact_width, 15 * 2550, 1e-9);
-        near(step->roofline.rules.tp_mlp_width, 32768, 1e-9);
-        near(step->roofline.ici_s[0] / step->roofline.math_s, 15.0 * 2550 / 32768, 1e-9);
+        case_near(step->roofline.rules.tp_critical_width, 16 * 2550, 1e-9);
+        case_near(step->roofline.rules.tp_exact_width, 15 * 2550, 1e-9);
+        case_near(step->roofline.rules.tp_mlp_width, 32768, 1e-9);
+        case_near(step->roofline.ici_s[0] / step->roofline.math_s, 15.0 * 2550 / 32768, 1e-9);
         assert_string_equal(step->roofline.bound_by, "ici");
         assert_int_equal(step->roofline.bound_axis, 0);
-        near(step->roofline.latency_s, 16 * 8e-6, 1e-9);
+        case_near(step->roofline.latency_s, 16 * 8e-6, 1e-9);
     }
     step_free(step);
 }
@@ -128,16 +122,16 @@ static void attention_is_narrower_than_a_gated_mlp(void **state)
     step->made.plan.batch_tokens = 4194304;
     forward_counts(step, 1024);
     struct roofline_rules const *rules = &step->roofline.rules;
-    near(rules->tp_mlp_width, 28672 * 1.5, 1e-9);
+    case_near(rules->tp_mlp_width, 28672 * 1.5, 1e-9);
     /* 64 heads and 16 of K (each of 8 on two chips) of 128, and T·N·H/D. */
-    near(rules->tp_attention_width, (64 + 16) * 128 + 4096, 1e-9);
+    case_near(rules->tp_attention_width, (64 + 16) * 128 + 4096, 1e-9);
     step->made.plan.attention = WORKLOAD_ATTENTION_CAUSAL;
     forward_counts(step, 1024);
-    near(step->roofline.rules.tp_attention_width, (64 + 16) * 128 + 2048, 1e-9);
+    case_near(step->roofline.rules.tp_attention_width, (64 + 16) * 128 + 2048, 1e-9);
     /* Two chips hold each KV head: K and V of the other 8 are computed again, forward and twice
      * backward. */
     double const tokens = 1024.0 * 4096;
-    near(step->roofline.duplicated_flop, 3 * 2 * tokens * 8192 * 2 * 128 * 8 * 80, 1e-9);
+    case_near(step->roofline.duplicated_flop, 3 * 2 * tokens * 8192 * 2 * 128 * 8 * 80, 1e-9);
     step_free(step);
 }
 
@@ -146,10 +140,10 @@ static void the_best_mix_is_the_books(void **state)
     (void)state;
     struct step *step = step_of("4x4x4", true, "x y", "z");
     forward_counts(step, 750); /* 48,000 tokens on 64 chips. */
-    near(step->roofline.rules.mixed_best_ranks, 13.69, 1e-3);
-    near(step->roofline.rules.mixed_critical_tokens, 2550.0 * 2550 / (2 * 32768), 1e-9);
-    near(step->roofline.rules.fsdp_critical_tokens, 2550.0 / (2 * 4), 1e-9); /* 319 */
-    near(step->roofline.rules.fsdp_exact_tokens, 2550.0 / 8 * 15 / 16, 1e-9);
+    case_near(step->roofline.rules.mixed_best_ranks, 13.69, 1e-3);
+    case_near(step->roofline.rules.mixed_critical_tokens, 2550.0 * 2550 / (2 * 32768), 1e-9);
+    case_near(step->roofline.rules.fsdp_critical_tokens, 2550.0 / (2 * 4), 1e-9); /* 319 */
+    case_near(step->roofline.rules.fsdp_exact_tokens, 2550.0 / 8 * 15 / 16, 1e-9);
     step_free(step);
 }
 
@@ -159,15 +153,15 @@ static void a_line_has_half_a_rings_bandwidth_and_more_hops(void **state)
     struct step *ring = step_of("16", true, "x", NULL), *line = step_of("16", false, "x", NULL);
     forward_counts(ring, 3000);
     forward_counts(line, 3000);
-    near(line->roofline.group[0].time_s, 2 * ring->roofline.group[0].time_s, 1e-9);
-    near(ring->roofline.group[0].hop_s, 8e-6, 1e-9);
-    near(line->roofline.group[0].hop_s, 15e-6, 1e-9);
-    near(line->roofline.group[0].axes, 0.5, 1e-9);
+    case_near(line->roofline.group[0].time_s, 2 * ring->roofline.group[0].time_s, 1e-9);
+    case_near(ring->roofline.group[0].hop_s, 8e-6, 1e-9);
+    case_near(line->roofline.group[0].hop_s, 15e-6, 1e-9);
+    case_near(line->roofline.group[0].axes, 0.5, 1e-9);
     line->made.plan.algorithm = "ring-one-way";
     ring->made.plan.algorithm = "ring-one-way";
     forward_counts(ring, 3000);
-    near(ring->roofline.group[0].time_s, line->roofline.group[0].time_s, 1e-9);
-    near(ring->roofline.group[0].hop_s, 15e-6, 1e-9);
+    case_near(ring->roofline.group[0].time_s, line->roofline.group[0].time_s, 1e-9);
+    case_near(ring->roofline.group[0].hop_s, 15e-6, 1e-9);
     step_free(ring);
     step_free(line);
 }
@@ -187,8 +181,8 @@ static void a_gather_and_a_reduction_fill_different_links_of_a_line(void **state
     roofline_from_counts(&step->made.plan, &step->made.machine, &step->made.mesh, &counts,
                          &roofline);
     /* The last link carries 7 of 8 chunks of both gathers and 1 of the reduction's. */
-    near(roofline.ici_s[0], (7 * 2e9 + 1e9) / 90e9, 1e-9);
-    near(roofline.group[0].time_s, 21e9 / 90e9, 1e-9); /* One after the other. */
+    case_near(roofline.ici_s[0], (7 * 2e9 + 1e9) / 90e9, 1e-9);
+    case_near(roofline.group[0].time_s, 21e9 / 90e9, 1e-9); /* One after the other. */
     step_free(step);
 }
 
@@ -205,18 +199,18 @@ static void tp_hides_behind_wide_matmuls_only(void **state)
     for (uint32_t i = 0; i < 8; i++) {
         const struct roofline_beside *beside = &step->roofline.beside[i];
         /* At the exact width the two times are the same. */
-        near(beside->math_s / beside->link_s, beside->width / (15 * 2550), 1e-9);
+        case_near(beside->math_s / beside->link_s, beside->width / (15 * 2550), 1e-9);
         bool const narrow =
             strncmp(beside->name, "attention", 9) == 0 || strcmp(beside->name, "mlp.Out") == 0;
         assert_int_equal(narrow, beside->math_s < beside->link_s);
         if (narrow) excess += 80 * (beside->link_s - beside->math_s);
     }
-    near(step->roofline.tp_excess_s, excess, 1e-9);
-    near(step->roofline.critical_s, step->roofline.math_s + excess + step->roofline.latency_s,
-         1e-9);
+    case_near(step->roofline.tp_excess_s, excess, 1e-9);
+    case_near(step->roofline.critical_s, step->roofline.math_s + excess + step->roofline.latency_s,
+              1e-9);
     step->made.plan.collective_matmul = false;
     forward_counts(step, 1024);
-    near(step->roofline.tp_excess_s, roofline_group_find(&step->roofline, "tp")->time_s, 1e-9);
+    case_near(step->roofline.tp_excess_s, roofline_group_find(&step->roofline, "tp")->time_s, 1e-9);
     step_free(step);
 }
 
@@ -230,10 +224,10 @@ static void strided_parts_share_the_links_between_their_members(void **state)
     assert_non_null(near_group);
     assert_non_null(far_group);
     /* Neighbours have no ring; the strided do, and four of their rings share every link. */
-    near(near_group->axes, 0.5, 1e-9);
-    near(far_group->axes, 0.25, 1e-9);
+    case_near(near_group->axes, 0.5, 1e-9);
+    case_near(far_group->axes, 0.25, 1e-9);
     /* The gathers of the line are one way only; each of its links carries all of the rings'. */
-    near(step->roofline.ici_s[0], near_group->time_s + far_group->time_s, 1e-9);
+    case_near(step->roofline.ici_s[0], near_group->time_s + far_group->time_s, 1e-9);
     step_free(step);
 }
 
@@ -247,19 +241,20 @@ static void a_slow_axis_decides_and_the_others_wait_for_it(void **state)
     group->dimension[0].ring = true;
     group->dimension[1].ring = false;
     double const rate = 90e9;
-    near(roofline_gather_s(&step->made.plan, &step->made.machine, group, 32e9), 15e9 / rate, 1e-9);
+    case_near(roofline_gather_s(&step->made.plan, &step->made.machine, group, 32e9), 15e9 / rate,
+              1e-9);
     struct workload_counts counts = {
         .role[MESH_FSDP] = {.group = *group, .gather_bytes = 32e9, .gather_count = 1},
         .padded_flop = 1};
     struct roofline roofline;
     roofline_from_counts(&step->made.plan, &step->made.machine, &step->made.mesh, &counts,
                          &roofline);
-    near(roofline.ici_s[1], 15e9 / rate, 1e-9);
-    near(roofline.ici_s[0], 16e9 / (2 * rate), 1e-9); /* 31 parts arrive. */
+    case_near(roofline.ici_s[1], 15e9 / rate, 1e-9);
+    case_near(roofline.ici_s[0], 16e9 / (2 * rate), 1e-9); /* 31 parts arrive. */
     /* Eight times as far apart, the ring can only help an eighth as much. */
     group->dimension[0].stride = 8;
-    near(roofline_gather_s(&step->made.plan, &step->made.machine, group, 32e9),
-         31e9 / (rate * 1.25), 1e-9);
+    case_near(roofline_gather_s(&step->made.plan, &step->made.machine, group, 32e9),
+              31e9 / (rate * 1.25), 1e-9);
     step_free(step);
 }
 
@@ -275,18 +270,18 @@ static void hbm_pays_for_both_ends_of_a_gather_and_the_shard_of_a_reduction(void
     double const rate = 2.8e12;
     roofline_from_counts(&step->made.plan, &step->made.machine, &step->made.mesh, &counts,
                          &roofline);
-    near(roofline.hbm_s, 6e9 / rate, 1e-9); /* 3 GB leave and 3 GB arrive. */
+    case_near(roofline.hbm_s, 6e9 / rate, 1e-9); /* 3 GB leave and 3 GB arrive. */
     counts.role[MESH_TP].gather_bytes = 0;
     counts.role[MESH_TP].scatter_bytes = 4e9;
     roofline_from_counts(&step->made.plan, &step->made.machine, &step->made.mesh, &counts,
                          &roofline);
-    near(roofline.hbm_s, 4e9 / rate, 1e-9); /* 3 GB are read and 1 GB is written. */
+    case_near(roofline.hbm_s, 4e9 / rate, 1e-9); /* 3 GB are read and 1 GB is written. */
     counts.role[MESH_TP].scatter_bytes = 0;
     counts.role[MESH_TP].all_reduce_bytes = 4e9;
     roofline_from_counts(&step->made.plan, &step->made.machine, &step->made.mesh, &counts,
                          &roofline);
-    near(roofline.hbm_s, 10e9 / rate, 1e-9);
-    near(roofline.group[0].time_s, 6e9 / 180e9, 1e-9); /* Twice 3 GB, both ways round. */
+    case_near(roofline.hbm_s, 10e9 / rate, 1e-9);
+    case_near(roofline.group[0].time_s, 6e9 / 180e9, 1e-9); /* Twice 3 GB, both ways round. */
     step_free(step);
 }
 
@@ -308,10 +303,10 @@ static void the_slowest_chip_and_link_bound_the_step(void **state)
     step->made.machine.links = links;
     step->made.machine.link_override_count = 3;
     forward_counts(step, 3000);
-    near(step->roofline.math_s, 2 * even.math_s, 1e-9);
-    near(step->roofline.hbm_s, 4 * even.hbm_s, 1e-9);
-    near(step->roofline.ici_s[0], 2 * even.ici_s[0], 1e-9);
-    near(step->roofline.ici_s[1], even.ici_s[1], 1e-9); /* One faster link helps no ring. */
+    case_near(step->roofline.math_s, 2 * even.math_s, 1e-9);
+    case_near(step->roofline.hbm_s, 4 * even.hbm_s, 1e-9);
+    case_near(step->roofline.ici_s[0], 2 * even.ici_s[0], 1e-9);
+    case_near(step->roofline.ici_s[1], even.ici_s[1], 1e-9); /* One faster link helps no ring. */
     step_free(step);
 }
 
@@ -330,9 +325,10 @@ static void a_slow_link_bounds_only_what_must_cross_it(void **state)
     for (uint32_t g = 0; g < step->roofline.group_count; g++) {
         const struct roofline_group *group = &step->roofline.group[g];
         if (group->group.dimension[0].ring) crossing += group->time_s;
-        near(group->time_s, even.group[g].time_s * (group->group.dimension[0].ring ? 10 : 1), 1e-9);
+        case_near(group->time_s, even.group[g].time_s * (group->group.dimension[0].ring ? 10 : 1),
+                  1e-9);
     }
-    near(step->roofline.ici_s[0], crossing, 1e-9);
+    case_near(step->roofline.ici_s[0], crossing, 1e-9);
     assert_true(step->roofline.upper_s > 2 * even.upper_s); /* From above it may carry all. */
     step_free(step);
 }
@@ -348,8 +344,8 @@ static void chips_that_are_all_faster_shorten_the_bound(void **state)
     step->made.machine.chips = chips;
     step->made.machine.chip_override_count = 2;
     forward_counts(step, 3000);
-    near(step->roofline.math_s, even.math_s / 2, 1e-9);
-    near(step->roofline.hbm_s, even.hbm_s / 3, 1e-9);
+    case_near(step->roofline.math_s, even.math_s / 2, 1e-9);
+    case_near(step->roofline.hbm_s, even.hbm_s / 3, 1e-9);
     step_free(step);
 }
 
@@ -362,8 +358,8 @@ static void overheads_lengthen_the_upper_bound_alone(void **state)
     struct roofline const even = step->roofline;
     step->made.machine.chip.op_overhead_ps = 2000000;
     forward_counts(step, 3000);
-    near(step->roofline.upper_s - even.upper_s, 2e-3, 1e-6);
-    near(step->roofline.lower_s, even.lower_s, 1e-12);
+    case_near(step->roofline.upper_s - even.upper_s, 2e-3, 1e-6);
+    case_near(step->roofline.lower_s, even.lower_s, 1e-12);
     step_free(step);
 }
 
@@ -378,18 +374,18 @@ static void the_bounds_are_the_largest_and_the_sum_of_the_parts(void **state)
     if (roofline->hbm_s > most) most = roofline->hbm_s;
     for (uint32_t i = 0; i < 3; i++)
         if (roofline->ici_s[i] > most) most = roofline->ici_s[i];
-    near(roofline->lower_s, most, 1e-12);
+    case_near(roofline->lower_s, most, 1e-12);
     double sum = roofline->math_s + roofline->vector_s + roofline->hbm_s;
     assert_int_equal(roofline->group_count, 2);
     for (uint32_t i = 0; i < roofline->group_count; i++)
         sum += roofline->group[i].time_s + roofline->group[i].hops_total_s;
-    near(roofline->upper_s, sum, 1e-12);
+    case_near(roofline->upper_s, sum, 1e-12);
     assert_true(roofline->upper_s > roofline->lower_s);
     /* x and y carry half of the gathers each, at the same time. */
-    near(roofline->ici_s[0], roofline->ici_s[1], 1e-12);
-    near(roofline->ici_s[0], roofline_group_find(roofline, "fsdp")->time_s, 1e-12);
+    case_near(roofline->ici_s[0], roofline->ici_s[1], 1e-12);
+    case_near(roofline->ici_s[0], roofline_group_find(roofline, "fsdp")->time_s, 1e-12);
     assert_null(roofline_group_find(roofline, "dp"));
-    near(roofline->ideal_s, roofline->useful_flop / (4096 * 459e12), 1e-12);
+    case_near(roofline->ideal_s, roofline->useful_flop / (4096 * 459e12), 1e-12);
     step_free(step);
 }
 

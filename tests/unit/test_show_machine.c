@@ -4,21 +4,17 @@
 
 #include "sim/base/text.h"
 #include "sim/machine/chip.h"
-#include "sim/machine/machine.h"
 #include "sim/report/machine_svg.h"
 #include "sim/report/show_levels.h"
 #include "sim/report/show_machine.h"
-#include "sim/scenario/scenario.h"
 #include "tests/support/case.h"
 
 static void products_of(const char *name, struct text *text)
 {
     struct chip chip;
-    struct arena *arena = arena_create(0);
-    case_ok(chip_find(arena, name, "ideal", "", "", &chip, &case_error));
+    case_ok(chip_find(case_arena, name, "ideal", "", "", &chip, &case_error));
     show_machine_products(&chip, text);
     assert_false(text->failed);
-    arena_destroy(arena);
 }
 
 static void every_slice_of_v5e_is_a_line(void **state)
@@ -65,16 +61,9 @@ static void names_of_gpus_are_nodes(void **state)
 static void with_machine(const char *spec, void (*show)(const struct machine *, struct text *),
                          struct text *text)
 {
-    struct arena *arena = arena_create(0);
-    struct machine_plan plan;
-    struct machine machine;
-    struct error error = {0};
-    if (scenario_machine_parse(arena, spec, "", &plan, &error) != STATUS_OK ||
-        machine_build(arena, &plan, &machine, &error) != STATUS_OK)
-        fail_msg("%s: %s", spec, error.message);
+    struct machine const machine = case_machine(spec);
     show(&machine, text);
     assert_false(text->failed);
-    arena_destroy(arena);
 }
 
 static void levels_are_a_line_a_tier(void **state)
@@ -183,5 +172,5 @@ int main(void)
         cmocka_unit_test(hosts_say_whose_they_are),
         cmocka_unit_test(a_drawing_is_one_small_file),
     };
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return cmocka_run_group_tests(tests, case_arena_up, case_arena_down);
 }

@@ -53,23 +53,17 @@ static struct group group_of(uint32_t gpus, uint32_t nodes)
     return group;
 }
 
-static void near(double got, double wanted)
-{
-    if (got < wanted * (1 - 1e-12) || got > wanted * (1 + 1e-12))
-        fail_msg("%.15g instead of %.15g", got, wanted);
-}
-
 static void a_chip_has_its_own_cables_and_its_share_of_common_ones(void **state)
 {
     (void)state;
     struct machine machine = pod(128);
-    near(wire_level_rate(&machine, 0), 450e9);
-    near(wire_level_rate(&machine, 1), 50e9);
+    case_near(wire_level_rate(&machine, 0), 450e9, 1e-12);
+    case_near(wire_level_rate(&machine, 1), 50e9, 1e-12);
     machine.level[INFINIBAND].tier[1].cable_count = 16; /* Two to one above the leaves. */
-    near(wire_level_rate(&machine, 1), 25e9);
+    case_near(wire_level_rate(&machine, 1), 25e9, 1e-12);
     machine = pod(32); /* All within a leaf: what is above it does not matter. */
     machine.level[INFINIBAND].tier[1].cable_count = 16;
-    near(wire_level_rate(&machine, 1), 50e9);
+    case_near(wire_level_rate(&machine, 1), 50e9, 1e-12);
 }
 
 static void a_shared_card_is_divided_among_the_chips_of_its_host(void **state)
@@ -96,11 +90,11 @@ static void a_shared_card_is_divided_among_the_chips_of_its_host(void **state)
                   .latency_ps = 10}},
         .tier_count = 2,
     };
-    near(wire_level_rate(&slices, 3), 6.25e9);
+    case_near(wire_level_rate(&slices, 3), 6.25e9, 1e-12);
     struct group group = {{{3, 2, 1, false, true, "slice"}}, 1};
     assert_int_equal(wire_level_latency_ps(&slices, &group.dimension[0]), 22);
-    near(wire_group_rate(&slices, &group, 0), 6.25e9);
-    near(wire_group_share(&slices, &group, 0), 0.5);
+    case_near(wire_group_rate(&slices, &group, 0), 6.25e9, 1e-12);
+    case_near(wire_group_share(&slices, &group, 0), 0.5, 1e-12);
     assert_string_equal(wire_name(&slices, 0), "ici");
     assert_string_equal(wire_name(&slices, 3), "DCN");
 }
@@ -113,12 +107,12 @@ static void the_level_that_binds_is_the_books(void **state)
     struct machine const machine = pod(128);
     struct group const node = group_of(8, 1), rail = group_of(1, 32), unit = group_of(8, 32),
                        two = group_of(8, 2);
-    near(wire_group_rate(&machine, &node, 0), 450e9);
-    near(wire_group_share(&machine, &node, 0), 7.0 / 8);
-    near(wire_group_rate(&machine, &rail, 0), 50e9);
-    near(wire_group_rate(&machine, &unit, 0), 400e9);
-    near(wire_group_share(&machine, &unit, 0), 31.0 / 32);
-    near(wire_group_share(&machine, &two, 0) / 400e9, 7.0 / 8 / 450e9);
+    case_near(wire_group_rate(&machine, &node, 0), 450e9, 1e-12);
+    case_near(wire_group_share(&machine, &node, 0), 7.0 / 8, 1e-12);
+    case_near(wire_group_rate(&machine, &rail, 0), 50e9, 1e-12);
+    case_near(wire_group_rate(&machine, &unit, 0), 400e9, 1e-12);
+    case_near(wire_group_share(&machine, &unit, 0), 31.0 / 32, 1e-12);
+    case_near(wire_group_share(&machine, &two, 0) / 400e9, 7.0 / 8 / 450e9, 1e-12);
 }
 
 /* Four leaves of 32: three quarters of the array enter each, once for all of its nodes, so that the
@@ -129,12 +123,12 @@ static void what_enters_a_leaf_is_passed_on_inside_it(void **state)
     struct machine machine = pod(128);
     struct group const all = group_of(1, 128), leaf = group_of(1, 32), unit = group_of(8, 128);
     machine.level[INFINIBAND].tier[1].cable_count = 8; /* Four to one. */
-    near(wire_level_rate(&machine, 1), 12.5e9);
-    near(wire_dimension_rate(&machine, &all.dimension[0]), 50e9);
-    near(wire_group_rate(&machine, &unit, 0), 400e9);
+    case_near(wire_level_rate(&machine, 1), 12.5e9, 1e-12);
+    case_near(wire_dimension_rate(&machine, &all.dimension[0]), 50e9, 1e-12);
+    case_near(wire_group_rate(&machine, &unit, 0), 400e9, 1e-12);
     machine.level[INFINIBAND].tier[1].cable_bytes_per_s = 2000000000; /* A hundred to one. */
-    near(wire_dimension_rate(&machine, &all.dimension[0]), 0.5e9 * 32 * (127.0 / 96));
-    near(wire_dimension_rate(&machine, &leaf.dimension[0]), 50e9);
+    case_near(wire_dimension_rate(&machine, &all.dimension[0]), 0.5e9 * 32 * (127.0 / 96), 1e-12);
+    case_near(wire_dimension_rate(&machine, &leaf.dimension[0]), 50e9, 1e-12);
 }
 
 static void the_way_is_as_long_as_the_farthest_members_are_apart(void **state)

@@ -5,6 +5,7 @@
 
 #include "sim/base/arena.h"
 #include "sim/base/name.h"
+#include "sim/base/number.h"
 #include "sim/base/units.h"
 
 enum { FIELDS_LEAST = 8, FIELDS_MAX = 10, RULES_MAX = 65536, NAMES_MAX = 64, FIELD_BYTES = 64 };
@@ -87,19 +88,15 @@ static enum status number_take(const struct reader *reader, const struct field *
                                int64_t *ret_value)
 {
     char where[192];
-    const char *digit = field->text;
-    int64_t value = 0;
+    uint64_t value = 0;
     *ret_value = -1;
     if (any && strcmp(field->text, "-1") == 0) return STATUS_OK;
-    for (; *digit >= '0' && *digit <= '9'; digit++) {
-        if (value > (INT64_MAX - (*digit - '0')) / 10) break;
-        value = value * 10 + (*digit - '0');
-    }
-    if (*digit != '\0' || digit == field->text)
+    const char *end = number_read(field->text, INT64_MAX, &value);
+    if (*end != '\0' || end == field->text || value > INT64_MAX)
         return error_set(reader->reterr, STATUS_INVALID, place(reader, field->column, where),
                          "\"%s\" is not a whole number below 2^63%s", field->text,
                          any ? ", nor -1 for any" : "");
-    *ret_value = value;
+    *ret_value = (int64_t)value;
     return STATUS_OK;
 }
 

@@ -119,8 +119,6 @@ struct primitive {
     /* ReduceScatter: the chunk that a producer should compute as its `index`-th, so that the lanes
      * never wait longer than they must. NULL for other kinds. */
     uint32_t (*chunk_at)(uint32_t size, uint32_t position, uint32_t index);
-    /* Units of one message are multiples of a chunk's halves; chunks a dimension of this size
-     * has: `size`, or for AllToAll `size` a position. */
 };
 
 extern const struct primitive *const primitive_table[];

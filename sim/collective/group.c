@@ -7,6 +7,13 @@ uint64_t group_rank_count(const struct group *group)
     return count;
 }
 
+uint32_t group_digit(const struct group *group, uint32_t rank, uint32_t dimension)
+{
+    for (uint32_t d = group->dimension_count; d-- > dimension + 1;)
+        rank /= group->dimension[d].size;
+    return rank % group->dimension[dimension].size;
+}
+
 bool group_equal(const struct group *a, const struct group *b)
 {
     if (a->dimension_count != b->dimension_count) return false;

@@ -29,6 +29,9 @@ struct group {
 /* Product of the sizes; 1 for an empty group. */
 uint64_t group_rank_count(const struct group *group);
 
+/* A rank's place in a dimension of its group; the last dimension is the fastest. */
+uint32_t group_digit(const struct group *group, uint32_t rank, uint32_t dimension);
+
 /* Whether two groups have the same members in the same order, on rings or lines alike. */
 bool group_equal(const struct group *a, const struct group *b);
 

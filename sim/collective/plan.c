@@ -70,11 +70,8 @@ static void flat_fill(struct plan *plan)
 
 static void root_fill(struct plan *plan)
 {
-    uint32_t rest = plan->root;
-    for (uint32_t d = plan->group.dimension_count; d-- > 0;) {
-        plan->root_digit[d] = rest % plan->group.dimension[d].size;
-        rest /= plan->group.dimension[d].size;
-    }
+    for (uint32_t d = 0; d < plan->group.dimension_count; d++)
+        plan->root_digit[d] = group_digit(&plan->group, plan->root, d);
 }
 
 enum status plan_build(struct arena *arena, const struct plan_request *request, const char *where,

@@ -233,9 +233,6 @@ static inline uint64_t plan_item_pieces(const struct plan_item *item)
     return (uint64_t)item->piece_count * item->portion_end[last] / (begin < end ? begin : end);
 }
 
-/* Positions of an item's dimension, or of all of them where it is flat. */
-uint32_t plan_item_size(const struct plan *plan, const struct plan_item *item);
-
 /* Where the chip at these coordinates of the machine stands in an item: 0 is the root of the rooted
  * kinds. */
 uint32_t plan_item_position(const struct plan *plan, const struct plan_item *item,

@@ -21,12 +21,6 @@ static inline uint32_t digit_of(const struct group_dimension *dimension, uint32_
     return coordinate < dimension->size ? coordinate : coordinate % dimension->size;
 }
 
-uint32_t plan_item_size(const struct plan *plan, const struct plan_item *item)
-{
-    (void)plan;
-    return item->size;
-}
-
 /* Positions are counted digit by digit from the root, so that it stands at 0. */
 uint32_t plan_item_position(const struct plan *plan, const struct plan_item *item,
                             const uint32_t *at)

@@ -9,7 +9,7 @@
 
 enum { ENTRIES_BEGIN = 4096 };
 
-/* Ranks of a box: those at the given digits, proof_any for all. */
+/* Ranks of a box: those at the given digits. */
 struct box {
     uint8_t rank[PROOF_RANKS_MAX];
     uint32_t count;

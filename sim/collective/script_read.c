@@ -7,6 +7,7 @@
 
 #include "sim/base/arena.h"
 #include "sim/base/name.h"
+#include "sim/base/number.h"
 #include "sim/collective/script_steps.h"
 
 static const uint64_t text_bytes_max = UINT64_C(1) << 30;
@@ -113,15 +114,14 @@ static enum status number_of(const struct reader *reader, const char *name, int6
                              int64_t most, int64_t *ret_number)
 {
     const char *const text = value_of(reader, name);
-    const char *at = text + (*text == '-');
-    int64_t number = 0;
-    for (; *at >= '0' && *at <= '9' && number <= UINT32_MAX; at++)
-        number = 10 * number + (*at - '0');
-    if (at == text + (*text == '-') || (*at != '\0' && (*at < '0' || *at > '9')))
+    const char *const digits = text + (*text == '-');
+    uint64_t amount = 0;
+    const char *const end = number_read(digits, UINT32_MAX, &amount);
+    if (end == digits || *end != '\0')
         return script_refuse(reader->path, place_of(reader), STATUS_INVALID, reader->reterr,
                              "%s=\"%.40s\" of %s is not a number", name, text,
                              element_names[reader->at]);
-    if (*text == '-') number = -number;
+    int64_t const number = *text == '-' ? -(int64_t)amount : (int64_t)amount;
     if (number < least || number > most)
         return script_refuse(reader->path, place_of(reader), STATUS_INVALID, reader->reterr,
                              "%s=\"%.40s\" of %s is not between %lld and %lld", name, text,

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "sim/base/arena.h"
+#include "sim/base/number.h"
 #include "sim/base/units.h"
 #include "sim/machine/network.h"
 #include "sim/machine/overrides.h"
@@ -123,8 +124,7 @@ static enum status choose_chip(struct arena *arena, const struct machine_plan *p
                          machine->chip.name, machine->chip.network.node_chips);
     }
     uint64_t count = 0;
-    for (const char *digit = units; *digit != '\0' && count < machine_chips_max; digit++)
-        count = 10 * count + (uint64_t)(*digit - '0');
+    (void)number_read(units, machine_chips_max, &count);
     machine->product = arena_text(arena, plan->chip);
     if (machine->product == NULL)
         return error_set(reterr, STATUS_NO_MEMORY, "", "no memory for a name");

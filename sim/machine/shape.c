@@ -1,4 +1,5 @@
 #include "sim/machine/shape.h"
+#include "sim/base/number.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -20,10 +21,9 @@ enum status shape_parse(const char *text, const char *where, struct shape *ret_s
     for (const char *next = text;; next++) {
         uint64_t length = 0;
         const char *digits = next;
-        for (; *next >= '0' && *next <= '9' && length <= shape_length_max; next++)
-            length = 10 * length + (uint64_t)(*next - '0');
+        next = number_read(next, shape_length_max, &length);
         bool const ends = *next == '\0' || strcmp(next, twisted) == 0;
-        if (next == digits || (*next != 'x' && !ends && length <= shape_length_max)) {
+        if (next == digits || (*next != 'x' && !ends)) {
             return error_set(reterr, STATUS_INVALID, where,
                              "\"%.40s\" is not a shape; write lengths with x between them, such as "
                              "16x16x16",

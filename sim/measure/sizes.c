@@ -3,6 +3,7 @@
 #include <stddef.h>
 #include <string.h>
 
+#include "sim/base/number.h"
 #include "sim/base/units.h"
 
 enum { FRACTION_DIGITS_MAX = 18, FACTOR_MAX = 1 << 20 };
@@ -35,27 +36,23 @@ static bool suffix_shift(const char *suffix, uint32_t *ret_shift)
     return suffix[1] == '\0' || strcmp(suffix + 1, "i") == 0 || strcmp(suffix + 1, "iB") == 0;
 }
 
-/* Digits up to a limit beyond which the value only has to stay too large. */
-static const char *digits_read(const char *at, units_wide *value, uint32_t *count)
-{
-    for (; *at >= '0' && *at <= '9'; at++, ++*count)
-        if (*value <= bytes_most) *value = *value * 10 + (units_wide)(uint64_t)(*at - '0');
-    return at;
-}
-
 enum status sizes_parse(const char *text, const char *where, uint64_t *ret_bytes,
                         struct error *reterr)
 {
-    units_wide whole = 0, fraction = 0, scale = 1;
-    uint32_t digits = 0, fraction_digits = 0, shift = 0;
-    const char *at = digits_read(text, &whole, &digits);
-    if (digits == 0) return refuse(text, where, reterr);
+    uint64_t whole = 0, fraction = 0;
+    units_wide scale = 1;
+    size_t fraction_digits = 0;
+    uint32_t shift = 0;
+    const char *at = number_read(text, bytes_most, &whole);
+    if (at == text) return refuse(text, where, reterr);
     if (*at == '.') {
-        at = digits_read(at + 1, &fraction, &fraction_digits);
+        const char *const digits = at + 1;
+        at = number_read(digits, bytes_most, &fraction);
+        fraction_digits = (size_t)(at - digits);
         if (fraction_digits == 0 || fraction_digits > FRACTION_DIGITS_MAX)
             return refuse(text, where, reterr);
     }
-    for (uint32_t i = 0; i < fraction_digits; i++) scale *= 10;
+    for (size_t i = 0; i < fraction_digits; i++) scale *= 10;
     size_t const length = strlen(at);
     if (length == 2 && strchr("KkMmGgTt", at[0]) != NULL && (at[1] == 'B' || at[1] == 'b'))
         return error_set(reterr, STATUS_INVALID, where,
@@ -65,11 +62,11 @@ enum status sizes_parse(const char *text, const char *where, uint64_t *ret_bytes
     if (!suffix_shift(at, &shift)) return refuse(text, where, reterr);
     if (whole > bytes_most >> shift)
         return error_set(reterr, STATUS_LIMIT, where, "\"%.40s\" is more than 2^63 bytes", text);
-    units_wide const part = fraction << shift;
+    units_wide const part = (units_wide)fraction << shift;
     if (part % scale != 0)
         return error_set(reterr, STATUS_INVALID, where, "\"%.40s\" is not a whole number of bytes",
                          text);
-    units_wide const bytes = (whole << shift) + part / scale;
+    units_wide const bytes = ((units_wide)whole << shift) + part / scale;
     if (bytes > bytes_most)
         return error_set(reterr, STATUS_LIMIT, where, "\"%.40s\" is more than 2^63 bytes", text);
     if (bytes == 0)
@@ -81,10 +78,9 @@ enum status sizes_parse(const char *text, const char *where, uint64_t *ret_bytes
 
 static enum status factor_read(const char *text, uint32_t *ret_factor, struct error *reterr)
 {
-    units_wide value = 0;
-    uint32_t digits = 0;
-    const char *end = digits_read(text, &value, &digits);
-    if (digits == 0 || *end != '\0' || value < 2 || value > FACTOR_MAX)
+    uint64_t value = 0;
+    const char *end = number_read(text, FACTOR_MAX, &value);
+    if (end == text || *end != '\0' || value < 2 || value > FACTOR_MAX)
         return error_set(reterr, STATUS_INVALID, "-f",
                          "\"%.40s\" is not a factor between 2 and %d; sizes are multiplied by it",
                          text, FACTOR_MAX);

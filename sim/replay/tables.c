@@ -302,7 +302,7 @@ static enum status lane_build(struct arena *arena, struct replay *replay, const 
     const struct plan_item *item = &plan->item[lane->item];
     table->primitive = item->primitive;
     table->item = item;
-    table->size = plan_item_size(plan, item);
+    table->size = item->size;
     table->lane = lane->lane;
     table->ring = plan_item_is_uniform(plan, item);
     table->waits = true;

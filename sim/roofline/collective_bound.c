@@ -57,8 +57,8 @@ static double twisted_s(const struct machine *machine, const struct group *group
             if (machine->axis_level[at->axis] != LEVEL_NONE) continue;
             int32_t const offset = query->offset[d];
             uint32_t const way = (uint32_t)(offset < 0 ? -offset : offset) % at->size;
-            uint32_t const first = collective_root_digit(group, query->root, d);
-            uint32_t const other = collective_root_digit(group, rank, d);
+            uint32_t const first = group_digit(group, query->root, d);
+            uint32_t const other = group_digit(group, rank, d);
             from[at->axis] = (!permutes ? first : offset < 0 ? way : 0) * at->stride;
             to[at->axis] = (!permutes ? other : offset > 0 ? way : 0) * at->stride;
         }
@@ -69,12 +69,6 @@ static double twisted_s(const struct machine *machine, const struct group *group
     for (uint32_t axis = 0; axis < machine->grid_axis_count; axis++)
         fastest = fmin(fastest, hop_s(machine, axis));
     return most * fastest;
-}
-
-static bool is_rooted(enum collective_kind kind)
-{
-    return kind == COLLECTIVE_BROADCAST || kind == COLLECTIVE_REDUCE || kind == COLLECTIVE_GATHER ||
-           kind == COLLECTIVE_SCATTER;
 }
 
 /* Places between members that must hear of each other, at most: all pairs, those with the root, or
@@ -89,8 +83,8 @@ static uint32_t reach(const struct group *group, const struct collective_query *
         return (uint32_t)(offset < 0 ? -offset : offset);
     }
     if (dimension->ring) return size / 2;
-    if (dimension->switched || !is_rooted(query->kind)) return size - 1;
-    uint32_t const root = collective_root_digit(group, query->root, index);
+    if (dimension->switched || !collective_is_rooted(query->kind)) return size - 1;
+    uint32_t const root = group_digit(group, query->root, index);
     return root > size - 1 - root ? root : size - 1 - root;
 }
 

@@ -16,13 +16,6 @@ struct search {
     struct collective_cut cut;
 };
 
-uint32_t collective_root_digit(const struct group *group, uint32_t rank, uint32_t dimension)
-{
-    for (uint32_t d = group->dimension_count; d-- > dimension + 1;)
-        rank /= group->dimension[d].size;
-    return rank % group->dimension[dimension].size;
-}
-
 bool collective_on_twisted(const struct machine *machine, const struct group *group)
 {
     uint32_t axes = 0;
@@ -332,7 +325,7 @@ static void cut_root(struct search *search)
     for (uint32_t i = 0; i < search->group->dimension_count; i++) {
         if (!on_grid(search, i)) continue;
         const struct group_dimension *dimension = &search->group->dimension[i];
-        uint32_t const digit = collective_root_digit(search->group, search->query->root, i);
+        uint32_t const digit = group_digit(search->group, search->query->root, i);
         uint32_t const last = dimension->size - 1;
         bool const leads_on = closes(search, i, true);
         double const link = unlike_fastest_link(search->machine, dimension->axis, NULL);

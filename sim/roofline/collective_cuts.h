@@ -18,9 +18,6 @@ struct collective_cut collective_tightest_cut(const struct machine *machine,
                                               const struct group *group,
                                               const struct collective_query *query);
 
-/* A rank's place in a dimension of its group; the last dimension is the fastest. */
-uint32_t collective_root_digit(const struct group *group, uint32_t rank, uint32_t dimension);
-
 /* Whether messages in the group may take links around the twisted axes of a grid: along one axis
  * nothing is shorter than the plain way. */
 bool collective_on_twisted(const struct machine *machine, const struct group *group);

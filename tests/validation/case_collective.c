@@ -209,7 +209,7 @@ static double steps_of(const struct plan *plan)
     uint32_t most[PLAN_ITEMS_MAX] = {0}, steps = 0;
     for (uint32_t lane = 0; lane < plan->lane_count; lane++) {
         uint32_t const index = plan->lane[lane].item;
-        uint32_t const size = plan_item_size(plan, &plan->item[index]);
+        uint32_t const size = plan->item[index].size;
         for (uint32_t position = 0; position < size; position++) {
             uint32_t const count = plan->lane[lane].arrival_count[position];
             if (count > most[index]) most[index] = count;

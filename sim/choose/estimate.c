@@ -294,7 +294,31 @@ static struct cost rehearsed_cost(const struct estimator *estimator, const struc
     return cost;
 }
 
-static struct cost cost_of(const struct estimator *estimator, const struct plan_item *item)
+/* What the adders of switches take for an array along a dimension: in each unit one addition less
+ * than there are contributions, at the group's share of the unit. */
+static double adders_s(const struct estimator *estimator, const struct plan_item *item)
+{
+    const struct machine *machine = estimator->machine;
+    const struct group_dimension *at = &estimator->plan->group.dimension[item->dimension];
+    enum primitive_network const network = item->primitive->network;
+    if (item->flat || !at->switched) return 0;
+    if (network != PRIMITIVE_NETWORK_REDUCE && network != PRIMITIVE_NETWORK_ALL_REDUCE) return 0;
+    const struct level *level = &machine->level[machine->axis_level[at->axis]];
+    double const elements =
+        2.0 * at->size * (double)plan_item_unit_bytes(item) / plan_element_bytes(estimator->plan);
+    double longest_s = 0, below = 1;
+    for (uint32_t tier = 0; tier < level->tier_count && below < at->size; tier++) {
+        uint32_t const box = level_box_length(machine, level, (int32_t)tier, at->axis);
+        double const inside = fmin(at->size, (box - 1) / at->stride + 1);
+        double const share = inside / level_box_chips(machine, level, (int32_t)tier);
+        double const rate = (double)level->tier[tier].reduce_flop_per_s * share;
+        longest_s = fmax(longest_s, (inside / below - 1) * elements / rate);
+        below = inside;
+    }
+    return longest_s;
+}
+
+static struct cost links_cost(const struct estimator *estimator, const struct plan_item *item)
 {
     struct rehearsal rehearsal;
     if (rehearse(estimator->machine, estimator->plan, item, estimator->known, &rehearsal))
@@ -328,6 +352,15 @@ static struct cost cost_of(const struct estimator *estimator, const struct plan_
         cost.next_latency_s = cost.latency_s;
         cost.next_s = cost.serial_s;
     }
+    return cost;
+}
+
+static struct cost cost_of(const struct estimator *estimator, const struct plan_item *item)
+{
+    struct cost cost = links_cost(estimator, item);
+    double const adding_s = adders_s(estimator, item);
+    cost.serial_s = fmax(cost.serial_s, adding_s);
+    cost.next_s = fmax(cost.next_s, adding_s);
     return cost;
 }
 

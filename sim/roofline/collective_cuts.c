@@ -141,7 +141,8 @@ static double shifted(const struct search *search, uint32_t index, uint32_t tier
     return search->array_bytes * block->members * leaving;
 }
 
-/* Time of the adders: the units above a block's siblings add what these send up. */
+/* Time of the adders: the units above a block's siblings add what these send up. Whoever gets a sum
+ * can add its own part itself, so n siblings need n - 2 additions. */
 static double adding_s(const struct search *search, uint32_t index, uint32_t tier,
                        const struct block *below, const struct block *above)
 {
@@ -153,9 +154,9 @@ static double adding_s(const struct search *search, uint32_t index, uint32_t tie
         if (is_nearer(search->machine, axis, index))
             units *= (shape + own->box[axis] - 1) / own->box[axis];
     }
-    double const inputs = above->members / below->members - 1;
+    double const additions = fmax(above->members / below->members - 2, 0);
     double const groups = above->chips / above->members;
-    return groups * inputs * search->array_bytes / search->query->element_bytes /
+    return groups * additions * search->array_bytes / search->query->element_bytes /
            (units * (double)own->reduce_flop_per_s);
 }
 

@@ -109,7 +109,8 @@ static void adders_of_a_switch_may_be_what_binds(void **state)
     node.level[NVLINK].tier[0].reduce_flop_per_s /= 2;
     struct collective_bound const sum =
         bound_of(&node, group_of(8, 1), COLLECTIVE_ALL_REDUCE, 33554432, true);
-    case_near(sum.time_s, 7 * 33554432 / 2.0 / 800e9, 1e-9);
+    /* Eight inputs, seven additions, of which one can be left to who gets the sum. */
+    case_near(sum.time_s, 6 * 33554432 / 2.0 / 800e9, 1e-9);
     assert_string_equal(sum.bound_by, "switch");
     assert_string_equal(sum.where, "NVSwitch");
 }

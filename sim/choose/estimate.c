@@ -2,7 +2,6 @@
 
 #include <math.h>
 #include <stddef.h>
-#include <string.h>
 
 #include "sim/base/units.h"
 #include "sim/choose/rehearse.h"
@@ -30,11 +29,6 @@ struct estimator {
 static double seconds(int64_t ps)
 {
     return (double)ps / (double)TIME_PS_PER_S;
-}
-
-static bool is(const struct primitive *primitive, const char *algorithm)
-{
-    return strcmp(primitive->algorithm, algorithm) == 0;
 }
 
 static double log2_up(double value)
@@ -68,11 +62,13 @@ static struct form neighbour_form(const struct primitive *primitive, double n)
 
 static struct form reduction_form(const struct primitive *primitive, double n, double log)
 {
-    if (is(primitive, "sharp")) return (struct form){1, n, false, 0};
-    if (is(primitive, "recursive-doubling")) return (struct form){log, n * log, false, 0};
+    if (primitive->family == PRIMITIVE_SHARP) return (struct form){1, n, false, 0};
+    if (primitive->family == PRIMITIVE_RECURSIVE_DOUBLING)
+        return (struct form){log, n * log, false, 0};
     /* Two children in turn on each level; inner ranks of one tree are leaves of the other. */
-    if (is(primitive, "double-tree")) return (struct form){2 * log, 2 * n * log, false, 2 * n};
-    SIM_ASSERT(is(primitive, "tree"));
+    if (primitive->family == PRIMITIVE_DOUBLE_TREE)
+        return (struct form){2 * log, 2 * n * log, false, 2 * n};
+    SIM_ASSERT(primitive->family == PRIMITIVE_TREE);
     return (struct form){2 * log, 2 * n * log, false, n * log};
 }
 
@@ -84,16 +80,16 @@ static struct form routed_form(const struct primitive *primitive, double n)
         return reduction_form(primitive, n, log);
     case COLLECTIVE_BROADCAST:
     case COLLECTIVE_REDUCE:
-        if (is(primitive, "sharp")) return (struct form){1, n, false, 0};
-        if (is(primitive, "chain")) return (struct form){n - 1, 2 * n - 2, false, n};
-        if (is(primitive, "direct")) return (struct form){1, n * (n - 1), true, 0};
+        if (primitive->family == PRIMITIVE_SHARP) return (struct form){1, n, false, 0};
+        if (primitive->family == PRIMITIVE_CHAIN) return (struct form){n - 1, 2 * n - 2, false, n};
+        if (primitive->family == PRIMITIVE_DIRECT) return (struct form){1, n * (n - 1), true, 0};
         return (struct form){log, n * log, false, 0};
     case COLLECTIVE_ALL_TO_ALL:
-        if (is(primitive, "bruck")) return (struct form){log, n / 2 * log, false, 0};
+        if (primitive->family == PRIMITIVE_BRUCK) return (struct form){log, n / 2 * log, false, 0};
         return (struct form){1, n - 1, true, 0};
     case COLLECTIVE_ALL_GATHER:
     case COLLECTIVE_REDUCE_SCATTER:
-        if (is(primitive, "ring")) return (struct form){n - 1, n - 1, false, 0};
+        if (primitive->family == PRIMITIVE_RING) return (struct form){n - 1, n - 1, false, 0};
         break;
     case COLLECTIVE_GATHER:
     case COLLECTIVE_SCATTER:
@@ -102,9 +98,9 @@ static struct form routed_form(const struct primitive *primitive, double n)
     case COLLECTIVE_KIND_COUNT:
         return (struct form){1, 1, false, 0};
     }
-    if (is(primitive, "sharp")) return (struct form){1, n - 1, false, 0};
-    if (is(primitive, "direct")) return (struct form){1, n - 1, true, 0};
-    return (struct form){log, n - 1, is(primitive, "recursive"), 0};
+    if (primitive->family == PRIMITIVE_SHARP) return (struct form){1, n - 1, false, 0};
+    if (primitive->family == PRIMITIVE_DIRECT) return (struct form){1, n - 1, true, 0};
+    return (struct form){log, n - 1, primitive->family == PRIMITIVE_RECURSIVE, 0};
 }
 
 /* --- Wires --- */
@@ -223,16 +219,17 @@ static double grid_share(const struct primitive *primitive, const struct group_d
     enum collective_kind const kind = primitive->kind;
     bool const exchange = kind == COLLECTIVE_ALL_TO_ALL || kind == COLLECTIVE_ALL_GATHER ||
                           kind == COLLECTIVE_REDUCE_SCATTER;
-    if (is(primitive, "direct") && exchange) {
+    if (primitive->family == PRIMITIVE_DIRECT && exchange) {
         bool const one_way = kind != COLLECTIVE_ALL_TO_ALL && at->ring && at->size % 2 == 0;
         return ranks / (ranks - 1) * middle * (size - middle) / size *
                (one_way ? 1 + 2 / size : 1) / ways;
     }
-    if (is(primitive, "direct")) return 1 / ways;
-    if (is(primitive, "recursive-doubling") ||
-        (is(primitive, "bruck") && kind == COLLECTIVE_ALL_TO_ALL))
+    if (primitive->family == PRIMITIVE_DIRECT) return 1 / ways;
+    if (primitive->family == PRIMITIVE_RECURSIVE_DOUBLING ||
+        (primitive->family == PRIMITIVE_BRUCK && kind == COLLECTIVE_ALL_TO_ALL))
         return doubling_links(at) / log2_up(size);
-    if (is(primitive, "bruck") || is(primitive, "recursive")) return (size + 1) / 3;
+    if (primitive->family == PRIMITIVE_BRUCK || primitive->family == PRIMITIVE_RECURSIVE)
+        return (size + 1) / 3;
     return 1;
 }
 
@@ -271,10 +268,23 @@ static double ragged_chunks(const struct plan *plan)
  * begins when the one before has ended. */
 static bool goes_back_and_forth(const struct primitive *primitive)
 {
-    static const char *const alike[] = {"line",        "direct", "sharp", "tree",
-                                        "double-tree", "chain",  NULL};
-    for (const char *const *name = alike; *name != NULL; name++)
-        if (is(primitive, *name)) return false;
+    switch (primitive->family) {
+    case PRIMITIVE_LINE:
+    case PRIMITIVE_DIRECT:
+    case PRIMITIVE_TREE:
+    case PRIMITIVE_DOUBLE_TREE:
+    case PRIMITIVE_CHAIN:
+    case PRIMITIVE_SHARP:
+    case PRIMITIVE_SHIFT:
+        return false;
+    case PRIMITIVE_RING:
+    case PRIMITIVE_RING_ONE_WAY:
+    case PRIMITIVE_RECURSIVE:
+    case PRIMITIVE_RECURSIVE_DOUBLING:
+    case PRIMITIVE_BRUCK:
+    case PRIMITIVE_FAMILY_COUNT:
+        break;
+    }
     return primitive->kind != COLLECTIVE_PERMUTE;
 }
 
@@ -333,7 +343,7 @@ static struct cost links_cost(const struct estimator *estimator, const struct pl
     if (plan->ragged_units != NULL) form.chunks = ragged_chunks(plan);
     /* Of an AllReduce one half is busy upwards, the other downwards. */
     if (plan->kind == COLLECTIVE_ALL_REDUCE && primitive->kind != plan->kind &&
-        is(primitive, "sharp"))
+        primitive->family == PRIMITIVE_SHARP)
         form.wired = n / 2;
     double const bytes = form.chunks * 2 * (double)plan_item_unit_bytes(item) * estimator->wire;
     if (primitive->routed) {

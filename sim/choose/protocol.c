@@ -100,8 +100,8 @@ void protocol_extent(const struct machine *machine, const struct group *group,
 static bool is(const char *algorithm, const char *name)
 {
     if (algorithm == NULL) return false;
-    if (strncmp(algorithm, "flat-", 5) == 0) algorithm += 5;
-    return strcmp(algorithm, name) == 0;
+    const char *base = plan_flat_base(algorithm);
+    return strcmp(base == NULL ? algorithm : base, name) == 0;
 }
 
 static enum row row_of(const struct protocol_use *use)

@@ -131,13 +131,12 @@ static enum status algorithm_take(const struct reader *reader, const struct fiel
     const char *name = field->text;
     if (strcmp(name, "nvls") == 0) name = "sharp";
     if (strcmp(name, "tree") == 0 && kind == COLLECTIVE_ALL_REDUCE) name = "double-tree";
-    const char *base = strncmp(name, "flat-", 5) == 0 ? name + 5 : name;
-    bool known = strcmp(name, "ring") == 0 || strcmp(name, "auto") == 0 ||
-                 strcmp(name, "hierarchical") == 0 || strcmp(name, "double-tree") == 0 ||
-                 strcmp(name, "sharp") == 0 || strcmp(name, "tree") == 0;
-    for (uint32_t i = 0; i < primitive_count; i++) {
-        known = known || strcmp(base, primitive_table[i]->algorithm) == 0;
-        if (count + 1 < NAMES_MAX) names[count++] = primitive_table[i]->algorithm;
+    const char *flat = plan_flat_base(name), *base = flat == NULL ? name : flat;
+    bool known = strcmp(name, "auto") == 0 || strcmp(name, "hierarchical") == 0;
+    for (uint32_t i = 0; i < PRIMITIVE_FAMILY_COUNT; i++) {
+        const char *family = primitive_family_name((enum primitive_family)i);
+        known = known || strcmp(base, family) == 0;
+        if (count + 1 < NAMES_MAX) names[count++] = family;
     }
     *ret_algorithm = name;
     if (known) return STATUS_OK;

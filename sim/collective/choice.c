@@ -12,6 +12,12 @@ enum { NAME_SIZE = PLAN_ALGORITHM_SIZE };
 
 static const char flat_prefix[] = "flat-";
 
+const char *plan_flat_base(const char *algorithm)
+{
+    size_t const length = sizeof flat_prefix - 1;
+    return strncmp(algorithm, flat_prefix, length) == 0 ? algorithm + length : NULL;
+}
+
 /* What is being chosen, and why it cannot be. */
 struct chooser {
     const struct plan_request *request;
@@ -100,17 +106,17 @@ static bool is_applicable(struct chooser *chooser, const struct primitive *primi
         return refuse(chooser,
                       "\"%s\" needs an axis that closes into a ring, and the %u chips along %s do "
                       "not",
-                      primitive->algorithm, at->size, at->name);
+                      primitive_algorithm(primitive), at->size, at->name);
     const char *why =
         primitive->routed && primitive->refuses != NULL ? primitive->refuses(size) : NULL;
     if (why != NULL)
-        return refuse(chooser, "\"%s\" %s, and there are %u ranks%s%s", primitive->algorithm, why,
-                      size, chooser->choice.flat ? "" : " along ",
-                      chooser->choice.flat ? "" : at->name);
+        return refuse(chooser, "\"%s\" %s, and there are %u ranks%s%s",
+                      primitive_algorithm(primitive), why, size,
+                      chooser->choice.flat ? "" : " along ", chooser->choice.flat ? "" : at->name);
     for (uint32_t d = 0; d < group->dimension_count; d++)
         if ((chooser->choice.flat || d == dimension) && !network_serves(chooser, primitive, d))
             return refuse(chooser, "\"%s\" needs switches that %s, and those along %s do not",
-                          primitive->algorithm,
+                          primitive_algorithm(primitive),
                           primitive->network == PRIMITIVE_NETWORK_MULTICAST ? "copy" : "add",
                           group->dimension[d].name);
     return true;
@@ -276,11 +282,11 @@ static bool resolve(struct chooser *chooser, const char *name, char parts[][NAME
         choice->flat = true;
     if (chooser->request->ragged.expert_count > 0) return choose_ragged(chooser, name, automatic);
     if (automatic || hierarchical) return name_all(chooser, NULL);
-    if (!choice->flat && strncmp(name, flat_prefix, strlen(flat_prefix)) == 0) {
+    if (!choice->flat && plan_flat_base(name) != NULL) {
         if (group->dimension_count < 2)
             return refuse(chooser, "\"%s\" needs ranks along several axes", name);
         choice->flat = chooser->strict = true;
-        name += strlen(flat_prefix);
+        name = plan_flat_base(name);
     } else if (strchr(name, '+') != NULL) {
         return name_levels(chooser, name, parts);
     }
@@ -322,9 +328,9 @@ struct plan_algorithms plan_algorithm_names(enum collective_kind asked)
         bool const part = asked == COLLECTIVE_ALL_REDUCE &&
                           (kind == COLLECTIVE_REDUCE_SCATTER || kind == COLLECTIVE_ALL_GATHER);
         if (kind != asked && !part) continue;
-        name_add(&all, "", primitive_table[i]->algorithm);
+        name_add(&all, "", primitive_algorithm(primitive_table[i]));
         if (primitive_table[i]->routed && levels)
-            name_add(&all, flat_prefix, primitive_table[i]->algorithm);
+            name_add(&all, flat_prefix, primitive_algorithm(primitive_table[i]));
     }
     return all;
 }

@@ -20,7 +20,7 @@ const struct primitive *primitive_find(enum collective_kind kind, const char *al
 {
     for (uint32_t i = 0; i < primitive_count; i++)
         if (primitive_table[i]->kind == kind && primitive_table[i]->routed == routed &&
-            strcmp(primitive_table[i]->algorithm, algorithm) == 0)
+            strcmp(primitive_algorithm(primitive_table[i]), algorithm) == 0)
             return primitive_table[i];
     return NULL;
 }
@@ -36,4 +36,15 @@ const char *collective_kind_name(enum collective_kind kind)
     };
     SIM_ASSERT((uint32_t)kind < sizeof names / sizeof *names);
     return names[kind];
+}
+
+const char *primitive_family_name(enum primitive_family family)
+{
+    static const char *const names[] = {
+#define X(name, text) text,
+        PRIMITIVE_FAMILY_TABLE(X)
+#undef X
+    };
+    SIM_ASSERT((uint32_t)family < PRIMITIVE_FAMILY_COUNT);
+    return names[family];
 }

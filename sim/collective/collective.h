@@ -47,6 +47,30 @@ enum collective_kind {
     COLLECTIVE_KIND_COUNT,
 };
 
+/* What a scenario or the command line calls a way to do it, whatever is to be done. */
+#define PRIMITIVE_FAMILY_TABLE(X)                                                                  \
+    X(LINE, "line")                                                                                \
+    X(RING, "ring")                                                                                \
+    X(RING_ONE_WAY, "ring-one-way")                                                                \
+    X(DIRECT, "direct")       /* All pairs. */                                                     \
+    X(RECURSIVE, "recursive") /* Halving or doubling, of the array with the distance. */           \
+    X(RECURSIVE_DOUBLING, "recursive-doubling")                                                    \
+    X(BRUCK, "bruck")                                                                              \
+    X(TREE, "tree")                                                                                \
+    X(DOUBLE_TREE, "double-tree")                                                                  \
+    X(CHAIN, "chain")                                                                              \
+    X(SHARP, "sharp") /* Switches copy or add. */                                                  \
+    X(SHIFT, "shift")
+
+enum primitive_family {
+#define X(name, text) PRIMITIVE_##name,
+    PRIMITIVE_FAMILY_TABLE(X)
+#undef X
+        PRIMITIVE_FAMILY_COUNT,
+    PRIMITIVE_SCRIPT =
+        PRIMITIVE_FAMILY_COUNT, /* Of none, as out of a file: called by its own name. */
+};
+
 /* What switches do with the messages of a routed primitive on their way. */
 enum primitive_network {
     PRIMITIVE_NETWORK_NONE,
@@ -91,20 +115,20 @@ struct primitive {
     const char *help;
     const char *source; /* Book chapter or paper and section. */
     enum collective_kind kind;
-    const char *algorithm; /* What a scenario calls the family: "ring", "ring-one-way", "line". */
-    bool ring;             /* Needs a dimension that closes into a ring. */
-    uint32_t lane_count;   /* Neighbours: lane 0 goes to higher positions, lane 1 to lower ones. */
-    bool routed;           /* Its steps name their receivers. */
-    bool translates;       /* Routed: position p does what position 0 does, moved by p; a peer is
-                              then a displacement, digit by digit where dimensions are taken
-                              together, and the dimension may be folded. */
-    bool digits;           /* Translating: such displacements may be added digit by digit; else
-                              dimensions taken together are one ring, and are not folded. */
-    bool partners;         /* Routed: position p talks to p with some of its bits turned, so that a
-                              shift by half the positions maps it onto itself. */
-    bool ordered;          /* Routed: some step waits for particular arrivals, so that counting them
-                              is not enough: neither for none nor for all, and not from one sender
-                              in the order in which it sends. */
+    enum primitive_family family;
+    bool ring;           /* Needs a dimension that closes into a ring. */
+    uint32_t lane_count; /* Neighbours: lane 0 goes to higher positions, lane 1 to lower ones. */
+    bool routed;         /* Its steps name their receivers. */
+    bool translates;     /* Routed: position p does what position 0 does, moved by p; a peer is
+                            then a displacement, digit by digit where dimensions are taken
+                            together, and the dimension may be folded. */
+    bool digits;         /* Translating: such displacements may be added digit by digit; else
+                            dimensions taken together are one ring, and are not folded. */
+    bool partners;       /* Routed: position p talks to p with some of its bits turned, so that a
+                            shift by half the positions maps it onto itself. */
+    bool ordered;        /* Routed: some step waits for particular arrivals, so that counting them
+                            is not enough: neither for none nor for all, and not from one sender
+                            in the order in which it sends. */
     enum primitive_network network;
     /* Routed: why a dimension of this size cannot be served, as the end of a sentence ("needs a
      * power of two"), or NULL if it can. The function itself may be NULL: every size from 2 on. */
@@ -129,6 +153,15 @@ const struct primitive *primitive_find(enum collective_kind kind, const char *al
                                        bool routed);
 
 const char *collective_kind_name(enum collective_kind kind); /* "AllGather" */
+
+const char *primitive_family_name(enum primitive_family family); /* "ring-one-way" */
+
+/* What a scenario calls it. */
+static inline const char *primitive_algorithm(const struct primitive *primitive)
+{
+    return primitive->family == PRIMITIVE_SCRIPT ? primitive->name
+                                                 : primitive_family_name(primitive->family);
+}
 
 /* Whether one rank is unlike the others: broadcast, reduce, gather, scatter. */
 static inline bool collective_is_rooted(enum collective_kind kind)

@@ -318,8 +318,8 @@ static uint32_t levels_fill(const struct build *build, const uint32_t cost[GROUP
 
 static bool is_tree(const struct primitive *primitive)
 {
-    return primitive != NULL && (strcmp(primitive->algorithm, "tree") == 0 ||
-                                 strcmp(primitive->algorithm, "double-tree") == 0);
+    return primitive != NULL &&
+           (primitive->family == PRIMITIVE_TREE || primitive->family == PRIMITIVE_DOUBLE_TREE);
 }
 
 /* Whole arrays climb a tree storey by storey, so in pieces, none shorter than the way up one. */
@@ -416,9 +416,9 @@ static const char *level_name(const struct build *build, const uint8_t *dimensio
     for (uint32_t i = 0; i < plan->item_count; i++)
         for (uint32_t d = 0; d < count; d++) {
             if (plan->item[i].dimension != dimension[d] || plan->item[i].flat) continue;
-            const char *other = plan->item[i].primitive->algorithm;
+            const char *other = primitive_algorithm(plan->item[i].primitive);
             if (build->choice->whole[dimension[d]] != NULL)
-                return build->choice->whole[dimension[d]]->algorithm;
+                return primitive_algorithm(build->choice->whole[dimension[d]]);
             if (name != NULL && strcmp(name, other) != 0 && plan->item[i].primitive->routed)
                 continue; /* A reduction of one sort and a gather of another: the former's. */
             if (name != NULL && strcmp(name, other) != 0) return "ring+line";
@@ -440,7 +440,7 @@ static enum status name_set(const struct build *build)
     if (build->choice->flat) {
         bool const rooted = collective_is_rooted(plan->kind);
         name = arena_format(build->arena, "%s%s", rooted ? "" : "flat-",
-                            plan->item[0].primitive->algorithm);
+                            primitive_algorithm(plan->item[0].primitive));
     } else {
         bool alike = true;
         if (levels->grid_count > 0) name = level_name(build, levels->grid, levels->grid_count);

@@ -175,6 +175,10 @@ struct machine;
 /* Fills what the request says of links and switches from the machine that the group lies on. */
 void plan_request_links(const struct machine *machine, struct plan_request *request);
 
+/* "tree" of "flat-tree", which is a tree over all ranks of several dimensions at once; NULL if a
+ * name has no such beginning. */
+const char *plan_flat_base(const char *algorithm);
+
 /* Names of algorithms. */
 struct plan_algorithms {
     char name[PLAN_ALGORITHMS_MAX][PLAN_ALGORITHM_SIZE];

@@ -17,7 +17,7 @@ enum { PORTIONS_A_WAY = 4 };
 /* Whether an item of the level inside can go along with one of the level outside. */
 static bool is_cut(const struct primitive *outer, const struct primitive *inner)
 {
-    return strcmp(outer->algorithm, "direct") == 0 && inner->routed &&
+    return outer->family == PRIMITIVE_DIRECT && inner->routed &&
            inner->network == PRIMITIVE_NETWORK_NONE;
 }
 

@@ -121,7 +121,7 @@ enum status script_lanes(struct arena *arena, const char *path, struct script *s
         .help = "out of a file",
         .source = path,
         .kind = script->kind,
-        .algorithm = script->name,
+        .family = PRIMITIVE_SCRIPT,
         .lane_count = lanes,
         .routed = true,
         .ordered = true,

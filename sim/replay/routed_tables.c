@@ -185,8 +185,9 @@ static enum status order_check(const struct replay *replay, struct lane_table *l
         return error_set(reterr, STATUS_LIMIT, "/workload",
                          "%s \"%s\" over %u ranks, of %llu messages a rank, is more than the order "
                          "of events can tell apart",
-                         collective_kind_name(lane->primitive->kind), lane->primitive->algorithm,
-                         lane->size, (unsigned long long)sends);
+                         collective_kind_name(lane->primitive->kind),
+                         primitive_algorithm(lane->primitive), lane->size,
+                         (unsigned long long)sends);
     return STATUS_OK;
 }
 

@@ -78,8 +78,8 @@ static enum status level_choose(const struct replay *replay, struct lane_table *
     return error_set(reterr, STATUS_UNSUPPORTED, "/mesh",
                      "%s \"%s\" is made by switches, and no level of the machine joins all %u "
                      "members of a group",
-                     collective_kind_name(lane->primitive->kind), lane->primitive->algorithm,
-                     lane->size);
+                     collective_kind_name(lane->primitive->kind),
+                     primitive_algorithm(lane->primitive), lane->size);
 }
 
 static enum status abilities_check(const struct tree *tree, const struct lane_table *lane,
@@ -91,11 +91,13 @@ static enum status abilities_check(const struct tree *tree, const struct lane_ta
         if (network != PRIMITIVE_NETWORK_REDUCE && !tier->multicasts)
             return error_set(reterr, STATUS_UNSUPPORTED, "/machine",
                              "\"%s\" needs switches that copy messages, and a %s of %s does not",
-                             lane->primitive->algorithm, tier->name, tree->level->level->name);
+                             primitive_algorithm(lane->primitive), tier->name,
+                             tree->level->level->name);
         if (network != PRIMITIVE_NETWORK_MULTICAST && tier->reduce_flop_per_s == 0)
             return error_set(reterr, STATUS_UNSUPPORTED, "/machine",
                              "\"%s\" needs switches that add messages, and a %s of %s does not",
-                             lane->primitive->algorithm, tier->name, tree->level->level->name);
+                             primitive_algorithm(lane->primitive), tier->name,
+                             tree->level->level->name);
     }
     return STATUS_OK;
 }

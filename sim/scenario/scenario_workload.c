@@ -168,9 +168,8 @@ static bool is_among(const char *text, size_t length, const char *const *names)
 /* Families, "flat-" before one, and several with "+" between; the plan says what can run. */
 static bool is_composed(const char *text, const char *const *names)
 {
-    static const char flat[] = "flat-";
-    if (strncmp(text, flat, strlen(flat)) == 0)
-        return is_among(text + strlen(flat), strlen(text) - strlen(flat), names);
+    const char *base = plan_flat_base(text);
+    if (base != NULL) return is_among(base, strlen(base), names);
     for (const char *end = text; end != NULL; text = end + 1) {
         end = strchr(text, '+');
         if (!is_among(text, end == NULL ? strlen(text) : (size_t)(end - text), names)) return false;
@@ -186,11 +185,9 @@ static enum status algorithm_read(struct json *object, const char **ret_algorith
     const char *names[ALGORITHMS_MAX + 1] = {"auto", "hierarchical"};
     struct json *member = json_take(object, "algorithm");
     uint32_t count = 2, chosen = 0;
-    for (uint32_t i = 0; i < primitive_count && count < ALGORITHMS_MAX; i++) {
-        uint32_t known = 0;
-        while (known < count && strcmp(names[known], primitive_table[i]->algorithm) != 0) known++;
-        if (known == count) names[count++] = primitive_table[i]->algorithm;
-    }
+    _Static_assert(PRIMITIVE_FAMILY_COUNT + 2 <= ALGORITHMS_MAX, "names have room");
+    for (uint32_t i = 0; i < PRIMITIVE_FAMILY_COUNT; i++)
+        names[count++] = primitive_family_name((enum primitive_family)i);
     *ret_algorithm = names[0];
     if (member == NULL) return STATUS_OK;
     if (json_kind(member) == JSON_STRING) {

@@ -180,7 +180,7 @@ uint32_t scene_routed(struct scene *scene, uint32_t stream, const struct primiti
     uint32_t const index = scene->program.plan_count++;
     struct plan *plan = &scene->plan[index];
     *plan = (struct plan){.kind = primitive->kind,
-                          .algorithm = primitive->algorithm,
+                          .algorithm = primitive_algorithm(primitive),
                           .group = *group,
                           .size_bytes = unit_bytes,
                           .item_count = 1,

@@ -75,8 +75,8 @@ enum status list_collective(struct arena *arena, const char *name, struct text *
         names[i] = primitive->name;
         if (strcmp(name, names[i]) != 0) continue;
         text_add(text, "%s\n\n%s.\n\nachieves   %s\nalgorithm  %s\nneeds      %s\nlanes      %u\n",
-                 name, primitive->help, collective_kind_name(primitive->kind), primitive->algorithm,
-                 needs_of(primitive), primitive->lane_count);
+                 name, primitive->help, collective_kind_name(primitive->kind),
+                 primitive_algorithm(primitive), needs_of(primitive), primitive->lane_count);
         text_add(text, "source     %s\n", primitive->source);
         return STATUS_OK;
     }

@@ -54,7 +54,7 @@ const struct primitive primitive_all_gather_bruck = {
     .source = "Bruck et al., Efficient Algorithms for All-to-All Communications in Multiport "
               "Message-Passing Systems (1997), section 4: the concatenation operation",
     .kind = COLLECTIVE_ALL_GATHER,
-    .algorithm = "bruck",
+    .family = PRIMITIVE_BRUCK,
     .lane_count = 1,
     .translates = true,
     .ordered = true,

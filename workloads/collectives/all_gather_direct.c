@@ -38,7 +38,7 @@ const struct primitive primitive_all_gather_direct = {
     .source = "Austin et al., How to Scale Your Model (2025), chapter 12, Collectives on GPUs: "
               "within a node every GPU sends its share straight to the others",
     .kind = COLLECTIVE_ALL_GATHER,
-    .algorithm = "direct",
+    .family = PRIMITIVE_DIRECT,
     .lane_count = 1,
     .routed = true,
     .translates = true,

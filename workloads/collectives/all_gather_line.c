@@ -42,7 +42,7 @@ const struct primitive primitive_all_gather_line = {
     .source = "Austin et al., How to Scale Your Model (2025), chapter 3, AllGather, for an axis "
               "without wraparound (chapter 2): bidirectional, but the ends have one neighbour",
     .kind = COLLECTIVE_ALL_GATHER,
-    .algorithm = "line",
+    .family = PRIMITIVE_LINE,
     .ring = false,
     .lane_count = 2,
     .send_count = send_count,

@@ -54,7 +54,7 @@ const struct primitive primitive_all_gather_recursive = {
     .source = "Thakur, Rabenseifner and Gropp, Optimization of Collective Communication Operations "
               "in MPICH (2005), section 4.1: recursive doubling",
     .kind = COLLECTIVE_ALL_GATHER,
-    .algorithm = "recursive",
+    .family = PRIMITIVE_RECURSIVE,
     .lane_count = 1,
     .partners = true,
     .ordered = true,

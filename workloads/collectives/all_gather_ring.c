@@ -44,7 +44,7 @@ const struct primitive primitive_all_gather_ring = {
     .source = "Austin et al., How to Scale Your Model (2025), chapter 3, AllGather: a ring in both "
               "directions; the finite factor (N-1)/N and the antipodal chunk in halves are counted",
     .kind = COLLECTIVE_ALL_GATHER,
-    .algorithm = "ring",
+    .family = PRIMITIVE_RING,
     .ring = true,
     .lane_count = 2,
     .send_count = message_count,

@@ -38,7 +38,7 @@ const struct primitive primitive_all_gather_ring_one_way = {
         "Austin et al., How to Scale Your Model (2025), chapter 3, AllGather: the ring in one "
         "direction, which the book begins with",
     .kind = COLLECTIVE_ALL_GATHER,
-    .algorithm = "ring-one-way",
+    .family = PRIMITIVE_RING_ONE_WAY,
     .ring = true,
     .lane_count = 1,
     .send_count = message_count,

@@ -36,7 +36,7 @@ const struct primitive primitive_all_gather_ring_routed = {
     .source = "Patarasuk and Yuan, Bandwidth Optimal All-reduce Algorithms for Clusters of "
               "Workstations (2009), section 3; NCCL's ring",
     .kind = COLLECTIVE_ALL_GATHER,
-    .algorithm = "ring",
+    .family = PRIMITIVE_RING,
     .lane_count = 1,
     .translates = true,
     .routed = true,

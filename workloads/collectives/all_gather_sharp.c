@@ -44,7 +44,7 @@ const struct primitive primitive_all_gather_sharp = {
     .source = "Klenk et al., An In-Network Architecture for Accelerating Shared-Memory "
               "Multiprocessor Collectives (ISCA 2020), section 4: multicast in the NVSwitch",
     .kind = COLLECTIVE_ALL_GATHER,
-    .algorithm = "sharp",
+    .family = PRIMITIVE_SHARP,
     .lane_count = 1,
     .routed = true,
     .translates = true,

@@ -60,7 +60,7 @@ const struct primitive primitive_all_reduce_double_tree = {
     .source = "Sanders, Speck and Träff, Two-tree algorithms for full bandwidth broadcast, "
               "reduction and scan (2009), section 2; NCCL 2.4, double binary trees",
     .kind = COLLECTIVE_ALL_REDUCE,
-    .algorithm = "double-tree",
+    .family = PRIMITIVE_DOUBLE_TREE,
     .lane_count = LANES,
     .routed = true,
     .send_count = send_count,

@@ -53,7 +53,7 @@ const struct primitive primitive_all_reduce_recursive_doubling = {
     .source = "Thakur, Rabenseifner and Gropp, Optimization of Collective Communication Operations "
               "in MPICH (2005), section 4.5: recursive doubling",
     .kind = COLLECTIVE_ALL_REDUCE,
-    .algorithm = "recursive-doubling",
+    .family = PRIMITIVE_RECURSIVE_DOUBLING,
     .lane_count = 1,
     .partners = true,
     .ordered = true,

@@ -36,7 +36,7 @@ const struct primitive primitive_all_reduce_sharp = {
     .source = "Austin et al., How to Scale Your Model (2025), chapter 12, In-network reductions; "
               "Graham et al., Scalable Hierarchical Aggregation Protocol (COMHPC 2016), section 3",
     .kind = COLLECTIVE_ALL_REDUCE,
-    .algorithm = "sharp",
+    .family = PRIMITIVE_SHARP,
     .lane_count = 1,
     .routed = true,
     .translates = true,

@@ -53,7 +53,7 @@ const struct primitive primitive_all_reduce_tree = {
     .source = "Thakur, Rabenseifner and Gropp, Optimization of Collective Communication Operations "
               "in MPICH (2005), section 4.4, and 4.3 back: binomial tree",
     .kind = COLLECTIVE_ALL_REDUCE,
-    .algorithm = "tree",
+    .family = PRIMITIVE_TREE,
     .lane_count = LANES,
     .routed = true,
     .send_count = send_count,

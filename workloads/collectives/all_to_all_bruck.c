@@ -61,7 +61,7 @@ const struct primitive primitive_all_to_all_bruck = {
     .source = "Bruck et al., Efficient Algorithms for All-to-All Communications in Multiport "
               "Message-Passing Systems (1997), section 3: the index operation with radix 2",
     .kind = COLLECTIVE_ALL_TO_ALL,
-    .algorithm = "bruck",
+    .family = PRIMITIVE_BRUCK,
     .lane_count = 1,
     .translates = true,
     .ordered = true,

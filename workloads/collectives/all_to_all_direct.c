@@ -46,7 +46,7 @@ const struct primitive primitive_all_to_all_direct = {
               "displacements after Thakur, Rabenseifner and Gropp, Optimization of Collective "
               "Communication Operations in MPICH (2005), section 3.3",
     .kind = COLLECTIVE_ALL_TO_ALL,
-    .algorithm = "direct",
+    .family = PRIMITIVE_DIRECT,
     .lane_count = LANES,
     .routed = true,
     .translates = true,

@@ -45,7 +45,7 @@ const struct primitive primitive_all_to_all_line = {
     .source = "Austin et al., How to Scale Your Model (2025), chapter 3, AllToAll, for an axis "
               "without wraparound: the ring's bundles, stored and forwarded from end to end",
     .kind = COLLECTIVE_ALL_TO_ALL,
-    .algorithm = "line",
+    .family = PRIMITIVE_LINE,
     .ring = false,
     .lane_count = 2,
     .send_count = send_count,

@@ -42,7 +42,7 @@ const struct primitive primitive_all_to_all_ring = {
     .source = "Austin et al., How to Scale Your Model (2025), chapter 3, AllToAll: a quarter of an "
               "AllGather on a ring in both directions",
     .kind = COLLECTIVE_ALL_TO_ALL,
-    .algorithm = "ring",
+    .family = PRIMITIVE_RING,
     .ring = true,
     .lane_count = 2,
     .send_count = message_count,

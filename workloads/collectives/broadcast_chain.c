@@ -42,7 +42,7 @@ const struct primitive primitive_broadcast_chain = {
     .source = "NCCL, broadcast and reduce over a ring cut open at the root; Chan et al., "
               "Collective communication: theory, practice, and experience (2007), section 5",
     .kind = COLLECTIVE_BROADCAST,
-    .algorithm = "chain",
+    .family = PRIMITIVE_CHAIN,
     .lane_count = 1,
     .routed = true,
     .send_count = send_count,

@@ -40,7 +40,7 @@ const struct primitive primitive_broadcast_direct = {
     .source = "Chan et al., Collective communication: theory, practice, and experience (2007), "
               "section 4: the lower bounds, and sending straight to each",
     .kind = COLLECTIVE_BROADCAST,
-    .algorithm = "direct",
+    .family = PRIMITIVE_DIRECT,
     .lane_count = 1,
     .routed = true,
     .send_count = send_count,

@@ -45,7 +45,7 @@ const struct primitive primitive_broadcast_tree = {
     .source = "Thakur, Rabenseifner and Gropp, Optimization of Collective Communication Operations "
               "in MPICH (2005), section 4.3: binomial tree",
     .kind = COLLECTIVE_BROADCAST,
-    .algorithm = "tree",
+    .family = PRIMITIVE_TREE,
     .lane_count = 1,
     .routed = true,
     .send_count = send_count,

@@ -45,7 +45,7 @@ const struct primitive primitive_gather_tree = {
     .source = "Thakur, Rabenseifner and Gropp, Optimization of Collective Communication Operations "
               "in MPICH (2005), section 4.4, first half: binomial tree",
     .kind = COLLECTIVE_GATHER,
-    .algorithm = "tree",
+    .family = PRIMITIVE_TREE,
     .lane_count = 1,
     .routed = true,
     .send_count = send_count,

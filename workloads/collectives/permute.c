@@ -46,7 +46,7 @@ const struct primitive primitive_permute = {
         "Austin et al., How to Scale Your Model (2025), chapter 2: a hop to a neighbour takes "
         "about 1 us, a route over (dx, dy, dz) pays each; jax.lax.ppermute",
     .kind = COLLECTIVE_PERMUTE,
-    .algorithm = "shift",
+    .family = PRIMITIVE_SHIFT,
     .ring = false,
     .lane_count = 1,
     .send_count = send_count,

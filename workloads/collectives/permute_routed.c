@@ -38,7 +38,7 @@ const struct primitive primitive_permute_routed = {
     .source = "send and receive of point-to-point libraries, for instance NCCL, Point-to-point "
               "communication; one of each a rank",
     .kind = COLLECTIVE_PERMUTE,
-    .algorithm = "shift",
+    .family = PRIMITIVE_SHIFT,
     .lane_count = 1,
     .routed = true,
     .translates = true,

@@ -42,7 +42,7 @@ const struct primitive primitive_reduce_chain = {
     .source = "NCCL, broadcast and reduce over a ring cut open at the root; Chan et al., "
               "Collective communication: theory, practice, and experience (2007), section 5",
     .kind = COLLECTIVE_REDUCE,
-    .algorithm = "chain",
+    .family = PRIMITIVE_CHAIN,
     .lane_count = 1,
     .routed = true,
     .send_count = send_count,

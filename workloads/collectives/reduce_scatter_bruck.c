@@ -66,7 +66,7 @@ const struct primitive primitive_reduce_scatter_bruck = {
     .source = "Bruck et al., Efficient Algorithms for All-to-All Communications in Multiport "
               "Message-Passing Systems (1997), section 4, reversed; as PAT in NCCL 2.23",
     .kind = COLLECTIVE_REDUCE_SCATTER,
-    .algorithm = "bruck",
+    .family = PRIMITIVE_BRUCK,
     .lane_count = 1,
     .translates = true,
     .ordered = true,

@@ -43,7 +43,7 @@ const struct primitive primitive_reduce_scatter_direct = {
     .source = "Austin et al., How to Scale Your Model (2025), chapter 12, Collectives on GPUs: "
               "an AllGather within a node, reversed",
     .kind = COLLECTIVE_REDUCE_SCATTER,
-    .algorithm = "direct",
+    .family = PRIMITIVE_DIRECT,
     .lane_count = 1,
     .routed = true,
     .translates = true,

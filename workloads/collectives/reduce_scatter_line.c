@@ -65,7 +65,7 @@ const struct primitive primitive_reduce_scatter_line = {
         "Austin et al., How to Scale Your Model (2025), chapter 3, ReduceScatter, for an axis "
         "without wraparound (chapter 2): the AllGather on a line, transposed",
     .kind = COLLECTIVE_REDUCE_SCATTER,
-    .algorithm = "line",
+    .family = PRIMITIVE_LINE,
     .ring = false,
     .lane_count = 2,
     .send_count = send_count,

@@ -67,7 +67,7 @@ const struct primitive primitive_reduce_scatter_recursive = {
     .source = "Thakur, Rabenseifner and Gropp, Optimization of Collective Communication Operations "
               "in MPICH (2005), section 4.2: recursive halving",
     .kind = COLLECTIVE_REDUCE_SCATTER,
-    .algorithm = "recursive",
+    .family = PRIMITIVE_RECURSIVE,
     .lane_count = 1,
     .partners = true,
     .ordered = true,

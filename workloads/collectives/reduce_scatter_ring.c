@@ -61,7 +61,7 @@ const struct primitive primitive_reduce_scatter_ring = {
               "as the AllGather, whose transpose it is; Patarasuk and Yuan, Bandwidth optimal "
               "all-reduce algorithms for clusters of workstations, JPDC 69 (2009), section 4",
     .kind = COLLECTIVE_REDUCE_SCATTER,
-    .algorithm = "ring",
+    .family = PRIMITIVE_RING,
     .ring = true,
     .lane_count = 2,
     .send_count = message_count,

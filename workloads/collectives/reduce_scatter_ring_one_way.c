@@ -44,7 +44,7 @@ const struct primitive primitive_reduce_scatter_ring_one_way = {
     .source = "Patarasuk and Yuan, Bandwidth optimal all-reduce algorithms for clusters of "
               "workstations, JPDC 69 (2009), section 4: the logical ring",
     .kind = COLLECTIVE_REDUCE_SCATTER,
-    .algorithm = "ring-one-way",
+    .family = PRIMITIVE_RING_ONE_WAY,
     .ring = true,
     .lane_count = 1,
     .send_count = message_count,

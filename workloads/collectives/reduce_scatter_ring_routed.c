@@ -41,7 +41,7 @@ const struct primitive primitive_reduce_scatter_ring_routed = {
     .source = "Patarasuk and Yuan, Bandwidth Optimal All-reduce Algorithms for Clusters of "
               "Workstations (2009), section 3; NCCL's ring",
     .kind = COLLECTIVE_REDUCE_SCATTER,
-    .algorithm = "ring",
+    .family = PRIMITIVE_RING,
     .lane_count = 1,
     .translates = true,
     .routed = true,

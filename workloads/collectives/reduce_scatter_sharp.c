@@ -49,7 +49,7 @@ const struct primitive primitive_reduce_scatter_sharp = {
     .source = "Klenk et al., An In-Network Architecture for Accelerating Shared-Memory "
               "Multiprocessor Collectives (ISCA 2020), section 4: reduction in the NVSwitch",
     .kind = COLLECTIVE_REDUCE_SCATTER,
-    .algorithm = "sharp",
+    .family = PRIMITIVE_SHARP,
     .lane_count = 1,
     .routed = true,
     .translates = true,

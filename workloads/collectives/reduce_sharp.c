@@ -43,7 +43,7 @@ const struct primitive primitive_reduce_sharp = {
     .source = "Klenk et al., An In-Network Architecture for Accelerating Shared-Memory "
               "Multiprocessor Collectives (ISCA 2020), section 4",
     .kind = COLLECTIVE_REDUCE,
-    .algorithm = "sharp",
+    .family = PRIMITIVE_SHARP,
     .lane_count = 1,
     .network = PRIMITIVE_NETWORK_REDUCE,
     .routed = true,

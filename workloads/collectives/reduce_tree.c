@@ -47,7 +47,7 @@ const struct primitive primitive_reduce_tree = {
     .source = "Thakur, Rabenseifner and Gropp, Optimization of Collective Communication Operations "
               "in MPICH (2005), section 4.4: binomial tree",
     .kind = COLLECTIVE_REDUCE,
-    .algorithm = "tree",
+    .family = PRIMITIVE_TREE,
     .lane_count = 1,
     .routed = true,
     .send_count = send_count,

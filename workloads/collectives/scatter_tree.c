@@ -43,7 +43,7 @@ const struct primitive primitive_scatter_tree = {
     .source = "Thakur, Rabenseifner and Gropp, Optimization of Collective Communication Operations "
               "in MPICH (2005), section 4.3, first half: binomial tree",
     .kind = COLLECTIVE_SCATTER,
-    .algorithm = "tree",
+    .family = PRIMITIVE_TREE,
     .lane_count = 1,
     .routed = true,
     .send_count = send_count,

@@ -6,18 +6,13 @@
  * The figures were found with an independent in-order scheduler; sources of the formulas are with
  * the forms (workloads/schedules).
  */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <string.h>
-
-#include <cmocka.h>
 
 #include "sim/base/arena.h"
 #include "sim/base/units.h"
 #include "sim/schedule/schedule_check.h"
 #include "sim/schedule/schedule_play.h"
+#include "tests/support/case.h"
 #include "tests/support/thin.h"
 
 enum { HALF_PPM = PPM_ONE / 2 };

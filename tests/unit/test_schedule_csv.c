@@ -1,15 +1,10 @@
 /* Schedules as PyTorch writes them: both dialects there and back, and what is refused where. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <string.h>
-
-#include <cmocka.h>
 
 #include "sim/base/arena.h"
 #include "sim/base/text.h"
 #include "sim/schedule/schedule_csv.h"
+#include "tests/support/case.h"
 
 static struct schedule built(struct arena *arena, const struct schedule_form *form)
 {

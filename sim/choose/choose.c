@@ -150,6 +150,12 @@ static enum status rule_apply(struct arena *arena, const struct choose_question 
     return STATUS_OK;
 }
 
+/* Another name for "direct", for which the tokens would be drawn anew. */
+static bool is_drawn_twice(const struct plan_request *request, const char *algorithm)
+{
+    return request->ragged.expert_count > 0 && strcmp(algorithm, "hierarchical") == 0;
+}
+
 enum status choose_rank(struct arena *arena, const struct choose_question *question,
                         const char *where, struct choose_ranking *ret_ranking, struct error *reterr)
 {
@@ -166,6 +172,7 @@ enum status choose_rank(struct arena *arena, const struct choose_question *quest
     for (uint32_t i = 0; i < names.count; i++) {
         if (strcmp(names.name[i], "auto") == 0 && names.count > 1) continue;
         if (of_nccl && !is_of_nccl(request.kind, names.name[i])) continue;
+        if (is_drawn_twice(&request, names.name[i])) continue;
         struct protocol_use const use = {question->machine, &question->request.group, request.kind,
                                          names.name[i], request.size_bytes};
         for (uint32_t p = 0; p < PROTOCOL_COUNT; p++) {

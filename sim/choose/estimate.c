@@ -256,12 +256,12 @@ static double add_routed(const struct estimator *estimator, const struct plan_it
     return here;
 }
 
-/* Of the rank that has the most to send or to receive, in tokens. */
-static double ragged_chunks(const struct plan *plan)
+/* Of the rank that has the most to send or to receive, in tokens of a piece. */
+static double ragged_chunks(const struct plan *plan, const struct plan_item *item)
 {
-    struct ragged_load const load = ragged_load(plan);
+    struct ragged_load const load = ragged_item_load(plan, item);
     return fmax((double)load.sent_most_bytes, (double)load.received_most_bytes) /
-           (double)plan->ragged.token_bytes;
+           ((double)plan->ragged.token_bytes * item->piece_count);
 }
 
 /* Whether a member's later messages wait for what came of its earlier ones, so that each piece
@@ -340,7 +340,7 @@ static struct cost links_cost(const struct estimator *estimator, const struct pl
     double const n = item->flat ? (double)group_rank_count(&plan->group)
                                 : plan->group.dimension[item->dimension].size;
     struct form form = primitive->routed ? routed_form(primitive, n) : neighbour_form(primitive, n);
-    if (plan->ragged_units != NULL) form.chunks = ragged_chunks(plan);
+    if (plan->ragged_units != NULL) form.chunks = ragged_chunks(plan, item);
     /* Of an AllReduce one half is busy upwards, the other downwards. */
     if (plan->kind == COLLECTIVE_ALL_REDUCE && primitive->kind != plan->kind &&
         primitive->family == PRIMITIVE_SHARP)

@@ -245,17 +245,34 @@ static bool scatter_gather(struct chooser *chooser)
     return true;
 }
 
-/* A ragged exchange has one message a pair, whatever the group. */
-static bool choose_ragged(struct chooser *chooser, const char *name, bool automatic)
+/* Whether a name has a ragged exchange go over one level after the other. */
+static bool chains_ragged(struct chooser *chooser, const char *name, const struct primitive *direct,
+                          char parts[][NAME_SIZE])
 {
-    struct choice *choice = &chooser->choice;
-    bool const several = chooser->request->group.dimension_count > 1;
-    choice->flat = several;
-    if (!automatic && strcmp(name, several ? "flat-direct" : "direct") != 0)
-        return refuse(chooser, "a ragged AllToAll is exchanged directly");
-    chooser->used = true;
-    choice->once[0] = primitive_find(COLLECTIVE_ALL_TO_ALL, "direct", true);
+    if (level_count(&chooser->choice.levels) < 2) return false;
+    if (strcmp(name, "hierarchical") == 0 || strcmp(name, direct->algorithm) == 0) return true;
+    if (strchr(name, '+') == NULL || !name_levels(chooser, name, parts)) return false;
+    for (uint32_t d = 0; d < chooser->request->group.dimension_count; d++)
+        if (chooser->choice.once[d] != direct) return false;
     return true;
+}
+
+/* A ragged exchange has one message a pair: of all ranks, or of those along each dimension. */
+static bool choose_ragged(struct chooser *chooser, const char *name, bool automatic,
+                          char parts[][NAME_SIZE])
+{
+    const struct primitive *direct = primitive_find(COLLECTIVE_ALL_TO_ALL, "direct", true);
+    struct choice *choice = &chooser->choice;
+    uint32_t const count = chooser->request->group.dimension_count;
+    bool const at_once = automatic || strcmp(name, count > 1 ? "flat-direct" : "direct") == 0;
+    choice->flat = false;
+    if (!at_once && !chains_ragged(chooser, name, direct, parts))
+        return chooser->reason[0] != '\0'
+                   ? false
+                   : refuse(chooser, "a ragged AllToAll is exchanged directly");
+    choice->flat = at_once && count > 1;
+    for (uint32_t d = 0; d < count; d++) choice->once[d] = direct;
+    return chooser->used = true;
 }
 
 /* Whether a name means something that can run; else why not. `known`: some primitive has it. */
@@ -280,7 +297,8 @@ static bool resolve(struct chooser *chooser, const char *name, char parts[][NAME
     choice->flat = collective_is_rooted(kind) && group->dimension_count > 1;
     if (automatic && kind == COLLECTIVE_ALL_TO_ALL && !grid && group->dimension_count > 1)
         choice->flat = true;
-    if (chooser->request->ragged.expert_count > 0) return choose_ragged(chooser, name, automatic);
+    if (chooser->request->ragged.expert_count > 0)
+        return choose_ragged(chooser, name, automatic, parts);
     if (automatic || hierarchical) return name_all(chooser, NULL);
     if (!choice->flat && plan_flat_base(name) != NULL) {
         if (group->dimension_count < 2)

@@ -7,6 +7,7 @@
 #include "sim/base/units.h"
 #include "sim/collective/pieces.h"
 #include "sim/collective/portions.h"
+#include "sim/collective/ragged.h"
 #include "sim/collective/shares.h"
 #include "sim/machine/machine.h"
 
@@ -40,7 +41,9 @@ static struct chain chain_of(const struct levels *levels, uint32_t order)
     return chain;
 }
 
-/* An exchange goes inside first: then one message a node leaves it, on the rank's own rail. */
+/* An exchange goes inside first: then one message a node leaves it, on the rank's own rail. A
+ * ragged one goes outside first: then one copy of a token leaves for a node, and is spread there.
+ */
 static struct chain exchange_chain_of(const struct levels *levels, uint32_t order)
 {
     struct chain chain = {.count = 0};
@@ -49,6 +52,11 @@ static struct chain exchange_chain_of(const struct levels *levels, uint32_t orde
     for (uint32_t i = levels->outer_count; i-- > 0;)
         chain.dimension[chain.count++] = levels->outer[i];
     return chain;
+}
+
+static bool is_ragged(const struct build *build)
+{
+    return build->request->ragged.expert_count > 0;
 }
 
 static enum status lanes_add(const struct build *build, struct plan_item *item)
@@ -145,7 +153,7 @@ static enum status item_add(const struct build *build, const struct primitive *p
         .unit_bytes = unit_bytes(build, order, exchanges ? size : 1, together),
         .piece_count = build->pieces.count,
     };
-    if (build->request->ragged.expert_count > 0)
+    if (is_ragged(build))
         item->unit_bytes = units_ceil_divide(build->request->ragged.token_bytes, 2);
     if (!flat) portions_set(build, chain, level, item);
     STATUS_TRY(lanes_add(build, item));
@@ -174,9 +182,9 @@ static enum status order_add(const struct build *build, uint32_t order, uint8_t 
 {
     const struct choice *choice = build->choice;
     enum collective_kind const kind = build->plan->kind;
-    struct chain const chain = kind == COLLECTIVE_ALL_TO_ALL
-                                   ? exchange_chain_of(&choice->levels, order)
-                                   : chain_of(&choice->levels, order);
+    bool const inside_first = kind == COLLECTIVE_ALL_TO_ALL && !is_ragged(build);
+    struct chain const chain =
+        inside_first ? exchange_chain_of(&choice->levels, order) : chain_of(&choice->levels, order);
     if (kind == COLLECTIVE_ALL_REDUCE) return all_reduce_add(build, order, &chain, after);
     if (choice->rooted != NULL && kind == COLLECTIVE_BROADCAST)
         STATUS_TRY(item_add(build, choice->rooted, order, NULL, 0, after));
@@ -204,7 +212,8 @@ static enum status orders_add(const struct build *build)
 {
     struct plan *plan = build->plan;
     uint32_t const grid_count = build->choice->levels.grid_count;
-    uint32_t const orders = build->choice->flat || grid_count == 0 ? 1 : grid_count;
+    bool const one = build->choice->flat || grid_count == 0 || is_ragged(build);
+    uint32_t const orders = one ? 1 : grid_count;
     for (uint32_t k = 0; k < orders; k++) {
         if (build->shares.weight[k] == 0) continue;
         uint8_t after = PLAN_NO_ITEM;
@@ -297,22 +306,28 @@ static uint32_t levels_fill(const struct build *build, const uint32_t cost[GROUP
 {
     const struct levels *levels = &build->choice->levels;
     const struct group *group = &build->plan->group;
-    uint64_t const shard = build->request->size_bytes / group_rank_count(group);
+    const struct plan_request *request = build->request;
+    uint64_t const shard = request->size_bytes / group_rank_count(group);
     bool const exchanges = build->plan->kind == COLLECTIVE_ALL_TO_ALL;
     uint64_t held = 1, grid_ranks = 1;
     uint32_t count = 0;
     for (uint32_t i = 0; i < levels->outer_count; i++) {
         uint32_t const size = group->dimension[levels->outer[i]].size;
         level_add(build, levels->outer[i], 0, &each[count]);
-        each[count++].bytes = exchanges ? shard / size * (size - 1) : shard * held * (size - 1);
+        each[count].bytes = exchanges ? shard / size * (size - 1) : shard * held * (size - 1);
         held *= size;
+        if (is_ragged(build)) each[count].bytes = ragged_level_bytes(request, held, size);
+        count++;
     }
     for (uint32_t i = 0; i < levels->grid_count; i++) {
         level_add(build, levels->grid[i], cost[i], &each[count]);
         grid_ranks *= group->dimension[levels->grid[i]].size;
     }
     if (levels->grid_count > 0)
-        each[count++].bytes = exchanges ? shard : shard * held * (grid_ranks - 1);
+        each[count++].bytes = is_ragged(build)
+                                  ? ragged_level_bytes(request, held * grid_ranks, grid_ranks)
+                              : exchanges ? shard
+                                          : shard * held * (grid_ranks - 1);
     return count;
 }
 
@@ -352,7 +367,7 @@ static uint32_t shares_set(struct build *build, const struct group *grid, const 
     bool const flat = build->choice->flat;
     build->pieces = (struct pieces){1, false};
     build->shares = (struct shares){{1}, 1};
-    if (!flat && grid->dimension_count > 0) {
+    if (!flat && grid->dimension_count > 0 && !is_ragged(build)) {
         /* Every order of an AllToAll crosses every dimension with all it has. */
         build->shares = plan->kind == COLLECTIVE_ALL_TO_ALL
                             ? (struct shares){{1, 1, 1}, grid->dimension_count}
@@ -364,6 +379,8 @@ static uint32_t shares_set(struct build *build, const struct group *grid, const 
     if (overlapping > build->pieces.count) build->pieces.count = overlapping;
     if (climbing > build->pieces.count) build->pieces.count = climbing;
     if (request->piece_count != 0) build->pieces.count = request->piece_count;
+    if (is_ragged(build) && ragged_tokens(request) < build->pieces.count)
+        build->pieces.count = (uint32_t)ragged_tokens(request);
     return overlapping;
 }
 

@@ -72,6 +72,9 @@ struct plan_item {
      * order of their slots; or, where that item is the one that is cut, for step s the first
      * wait[s] portions. NULL: all. */
     const uint32_t *wait;
+    /* Of a ragged exchange: what a rank sends to a position in a piece, and what it keeps for its
+     * own: [(piece · ranks + plan_rank()) · size + position]. NULL: not ragged. */
+    const uint32_t *ragged_units;
     uint8_t lane_first; /* Its lanes are consecutive, lane_count of the primitive. */
 };
 
@@ -95,7 +98,7 @@ struct plan_protocol {
 };
 
 /* A ragged AllToAll: each token goes to top_k of the experts, which lie evenly on the ranks
- * (ragged.h). It is exchanged directly, over all dimensions at once. */
+ * (ragged.h). It is exchanged directly, over all dimensions at once or over one after the other. */
 struct plan_ragged {
     uint32_t expert_count; /* 0: not ragged. A multiple of the ranks. */
     uint32_t top_k;
@@ -118,7 +121,8 @@ struct plan {
     uint32_t element_bytes;                    /* Of what is added; 0: two. plan_element_bytes() */
     struct plan_protocol protocol;
     struct plan_ragged ragged;
-    const uint32_t *ragged_units; /* [source · ranks + destination], by positions of the item;
+    const uint32_t *ragged_units; /* Halves of tokens that ranks have for each other, however they
+                                     come there: [source · ranks + destination], by plan_rank();
                                      NULL: not ragged. */
     const struct script *script;  /* What its one item plays instead of a primitive's steps. */
 
@@ -256,10 +260,27 @@ uint32_t plan_item_displaced(const struct plan *plan, const struct plan_item *it
  * itself: 1 where they are alike, the dimension's size where nothing less does. */
 uint32_t plan_item_shift(const struct plan *plan, const struct plan_item *item, uint32_t dimension);
 
-/* A step of an item, whatever plays it: a primitive, with the units of a ragged exchange, or a
- * script. What the replay and the proof ask. */
+/* A step of an item, whatever plays it: a primitive or a script. What the replay and the proof ask.
+ */
 struct primitive_step plan_step(const struct plan *plan, const struct plan_item *item,
                                 uint32_t lane, uint32_t position, uint32_t step);
+
+/* The number of the chip at these coordinates among all ranks, as flat items count them but from
+ * no root: the outermost level's digit is the slowest. */
+uint32_t plan_rank(const struct plan *plan, const uint32_t *at);
+
+/* Units of a ragged exchange that the chip at these coordinates sends with a step of a piece. */
+uint32_t plan_ragged_units(const struct plan *plan, const struct plan_item *item,
+                           const struct primitive_step *step, const uint32_t *at, uint32_t piece);
+
+/* Units that it sends, whether the exchange is ragged or not. */
+static inline uint32_t plan_step_units(const struct plan *plan, const struct plan_item *item,
+                                       const struct primitive_step *step, const uint32_t *at,
+                                       uint32_t piece)
+{
+    if (item->ragged_units == NULL) return step->units;
+    return plan_ragged_units(plan, item, step, at, piece);
+}
 
 /* What one addition takes in: adders, of chips and of switches, count elements. */
 static inline uint32_t plan_element_bytes(const struct plan *plan)

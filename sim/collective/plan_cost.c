@@ -13,8 +13,8 @@ static uint64_t lane_units(const struct plan *plan, const struct plan_lane *lane
     return units;
 }
 
-/* Of the messages that a chip names receivers for, the units of those that differ from it along an
- * axis: they take links of it, or a level's cables. */
+/* Of the messages of all pieces that a chip names receivers for, the units of those that differ
+ * from it along an axis: they take links of it, or a level's cables. */
 static uint64_t routed_units(const struct plan *plan, const struct plan_lane *lane, uint32_t axis,
                              const uint32_t digit[GROUP_DIMENSIONS_MAX])
 {
@@ -29,7 +29,10 @@ static uint64_t routed_units(const struct plan *plan, const struct plan_lane *la
         plan_item_peer(plan, item, at, step.peer, peer);
         /* What switches copy or add leaves the chip once, whoever gets it. */
         bool const network = item->primitive->network != PRIMITIVE_NETWORK_NONE;
-        if (network || peer[axis] != at[axis]) units += step.units;
+        if (!network && peer[axis] == at[axis]) continue;
+        if (item->ragged_units == NULL) units += (uint64_t)step.units * item->piece_count;
+        for (uint32_t p = 0; item->ragged_units != NULL && p < item->piece_count; p++)
+            units += plan_ragged_units(plan, item, &step, at, p);
     }
     return units;
 }
@@ -45,7 +48,8 @@ uint64_t plan_sent_bytes(const struct plan *plan, uint32_t dimension,
         const struct plan_item *item = &plan->item[lane->item];
         bool crosses = false;
         if (item->primitive->routed) {
-            bytes += routed_units(plan, lane, axis, position) * plan_item_unit_bytes(item);
+            bytes += routed_units(plan, lane, axis, position) * plan_item_unit_bytes(item) /
+                     item->piece_count;
             continue;
         }
         for (uint32_t g = 0; g < lane->leg_count; g++)

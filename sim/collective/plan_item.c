@@ -95,11 +95,26 @@ struct primitive_step plan_step(const struct plan *plan, const struct plan_item 
     if (plan->script != NULL) return script_message(plan->script, lane, position, step);
     struct primitive_step content = item->primitive->step(item->size, lane, position, step);
     if (item->primitive->kind == COLLECTIVE_PERMUTE) content.peer = plan->peer;
-    if (plan->ragged_units != NULL) {
-        uint32_t const to = plan_item_displaced(plan, item, position, content.peer);
-        content.units = plan->ragged_units[(uint64_t)position * item->size + to];
-    }
     return content;
+}
+
+uint32_t plan_rank(const struct plan *plan, const uint32_t *at)
+{
+    uint32_t rank = 0;
+    for (uint32_t i = 0; i < plan->group.dimension_count; i++) {
+        const struct group_dimension *dimension = &plan->group.dimension[plan->flat_dimension[i]];
+        rank = rank * dimension->size + digit_of(dimension, at[dimension->axis]);
+    }
+    return rank;
+}
+
+uint32_t plan_ragged_units(const struct plan *plan, const struct plan_item *item,
+                           const struct primitive_step *step, const uint32_t *at, uint32_t piece)
+{
+    uint32_t const position = plan_item_position(plan, item, at);
+    uint32_t const to = plan_item_displaced(plan, item, position, step->peer);
+    uint64_t const row = piece * group_rank_count(&plan->group) + plan_rank(plan, at);
+    return item->ragged_units[row * item->size + to];
 }
 
 void plan_request_links(const struct machine *machine, struct plan_request *request)

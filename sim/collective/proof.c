@@ -289,12 +289,12 @@ static enum status move_atoms(struct proof *proof, const struct proof_message *m
     return STATUS_OK;
 }
 
-/* What the matrix says that the sender has for the receiver. */
+/* What the tokens that were followed have a sender pass on to a receiver. */
 static uint32_t ragged_units_of(const struct proof *proof, const struct proof_message *message)
 {
-    const uint8_t *position = proof->position[item_index(proof, message)];
-    return proof->plan->ragged_units[(uint64_t)position[message->from] * message->item->size +
-                                     position[message->to]];
+    uint32_t const item = item_index(proof, message);
+    uint64_t const row = (uint64_t)message->piece * proof->rank_count + message->from;
+    return proof->ragged[item][row * message->item->size + proof->position[item][message->to]];
 }
 
 enum status proof_deliver(struct proof *proof, const struct proof_message *message)

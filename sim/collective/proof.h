@@ -85,6 +85,8 @@ struct proof {
     uint8_t done[PLAN_ITEMS_MAX];      /* AllToAll, bits: dimensions already exchanged over. */
     struct proof_atom *atom;           /* [piece][rank][chunk][halving] */
     struct proof_place *place;         /* AllToAll: [piece][source][destination][halving] */
+    uint32_t *ragged[PLAN_ITEMS_MAX];  /* Halves of tokens: [(piece · ranks + rank) · size +
+                                          position], of an item. */
     struct proof_entry *entry;
     uint32_t entry_count, entry_capacity;
     struct error *reterr;
@@ -116,6 +118,11 @@ bool proof_legs(const struct proof *proof, uint32_t rank, const struct plan_lane
 /* Plays a plan of at most PROOF_RANKS_MAX ranks and says what is wrong with it, if anything. */
 enum status proof_play(struct arena *arena, const struct plan *plan, const char *where,
                        struct error *reterr);
+
+/* Follows every token of a ragged exchange to the ranks that want it, once to each and, over
+ * several items, once to each unit of the outermost dimension; fills proof.ragged, and holds the
+ * units of the plan to it. */
+enum status proof_ragged(struct arena *arena, struct proof *proof);
 
 /* What can be said of a plan without playing it: its shares make up the array, translating
  * primitives translate, chunks are computed once. */

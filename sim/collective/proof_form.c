@@ -144,30 +144,6 @@ static units_wide item_share_bytes(const struct plan *plan, const struct plan_it
     return all * apart;
 }
 
-/* Every token of a rank goes to at least one rank and at most to as many as it has experts. */
-static enum status ragged_bytes_check(const struct plan *plan, const struct plan_item *item,
-                                      const char *where, struct error *reterr)
-{
-    uint64_t const tokens = plan->size_bytes / item->size / plan->ragged.token_bytes;
-    uint32_t const most = plan->ragged.top_k < item->size ? plan->ragged.top_k : item->size;
-    bool const whole = 2 * item->unit_bytes - plan->ragged.token_bytes <= 1 &&
-                       item->piece_count == 1 && plan->item_count == 1;
-    for (uint32_t from = 0; from < item->size; from++) {
-        uint64_t copies = 0;
-        bool even = true;
-        for (uint32_t to = 0; to < item->size; to++) {
-            uint32_t const units = plan->ragged_units[(uint64_t)from * item->size + to];
-            even = even && units % 2 == 0 && units / 2 <= tokens;
-            copies += units / 2;
-        }
-        if (!whole || !even || copies < tokens || copies > tokens * most)
-            return error_set(reterr, STATUS_INVALID, where,
-                             "position %u sends %llu copies of %llu tokens", from,
-                             (unsigned long long)copies, (unsigned long long)tokens);
-    }
-    return STATUS_OK;
-}
-
 /* Each item of an order carries its order's share, and the shares of all orders make up the array;
  * no more than rounding is added. */
 static enum status bytes_check(const struct plan *plan, const char *where, struct error *reterr)
@@ -251,7 +227,6 @@ enum status proof_forms(const struct plan *plan, const char *where, struct error
     for (uint32_t i = 0; i < plan->item_count; i++) {
         const struct plan_item *item = &plan->item[i];
         STATUS_TRY(shape_check(plan, item, where, reterr));
-        if (plan->ragged_units != NULL) STATUS_TRY(ragged_bytes_check(plan, item, where, reterr));
         STATUS_TRY(orders_check(plan, item, where, reterr));
         STATUS_TRY(translation_check(plan, item, where, reterr));
     }

@@ -316,6 +316,8 @@ static enum status player_step(struct play *play, uint32_t rank, uint32_t lane_i
         .step = player->step,
         .content = plan_step(plan, item, lane->lane, position, player->step),
     };
+    message.content.units =
+        plan_step_units(plan, item, &message.content, play->proof.at[rank], message.piece);
     if (!has_come(play, &message)) return STATUS_OK;
     if (item->turn != PLAN_NO_ITEM && !is_complete(play, rank, item->turn, message.piece))
         return STATUS_OK;
@@ -390,6 +392,7 @@ enum status proof_play(struct arena *arena, const struct plan *plan, const char 
     struct play *play = memory;
     STATUS_TRY(proof_create(arena, plan, where, &play->proof, reterr));
     STATUS_TRY(slots_create(arena, play, reterr));
+    if (plan->ragged_units != NULL) STATUS_TRY(proof_ragged(arena, &play->proof));
     for (bool moved = true; moved;) {
         moved = false;
         for (uint32_t r = 0; r < play->proof.rank_count; r++)

@@ -13,29 +13,19 @@ static const uint64_t tokens_max = UINT64_C(1) << 26; /* Of all ranks. */
 static const uint64_t weight_one = UINT64_C(1) << 24;
 
 /* SplitMix64: Steele, Lea and Flood, Fast Splittable Pseudorandom Number Generators (2014). */
-struct random {
-    uint64_t state;
-};
-
-static uint64_t random_next(struct random *random)
+static uint64_t random_next(uint64_t *random)
 {
-    uint64_t z = random->state += UINT64_C(0x9e3779b97f4a7c15);
+    uint64_t z = *random += UINT64_C(0x9e3779b97f4a7c15);
     z = (z ^ z >> 30) * UINT64_C(0xbf58476d1ce4e5b9);
     z = (z ^ z >> 27) * UINT64_C(0x94d049bb133111eb);
     return z ^ z >> 31;
 }
 
 /* Below `end`, by the high half of a product. */
-static uint64_t random_below(struct random *random, uint64_t end)
+static uint64_t random_below(uint64_t *random, uint64_t end)
 {
     return (uint64_t)((units_wide)random_next(random) * end >> 64);
 }
-
-struct experts {
-    uint64_t *end;    /* [i]: sum of the weights of the experts up to the i-th in popularity. */
-    uint32_t *expert; /* [i] */
-    uint32_t count;
-};
 
 uint64_t ragged_tokens(const struct plan_request *request)
 {
@@ -80,39 +70,45 @@ enum status ragged_check(const struct plan_request *request, const char *where,
     return STATUS_OK;
 }
 
-static enum status experts_create(struct arena *arena, const struct plan_ragged *ragged,
-                                  struct random *random, struct experts *ret_experts,
-                                  struct error *reterr)
+uint64_t ragged_level_bytes(const struct plan_request *request, uint64_t held, uint64_t size)
+{
+    uint64_t const copies = request->ragged.top_k < held ? request->ragged.top_k : held;
+    return request->size_bytes / group_rank_count(&request->group) / size * (size - 1) * copies;
+}
+
+enum status ragged_draw_begin(struct arena *arena, const struct plan_ragged *ragged, uint32_t ranks,
+                              struct ragged_draw *ret_draw, struct error *reterr)
 {
     void *ends = NULL, *numbers = NULL;
-    STATUS_TRY(arena_try(arena, ragged->expert_count, sizeof(uint64_t), &ends, reterr));
-    STATUS_TRY(arena_try(arena, ragged->expert_count, sizeof(uint32_t), &numbers, reterr));
-    struct experts experts = {ends, numbers, ragged->expert_count};
+    uint32_t const count = ragged->expert_count;
+    STATUS_TRY(arena_try(arena, count, sizeof(uint64_t), &ends, reterr));
+    STATUS_TRY(arena_try(arena, count, sizeof(uint32_t), &numbers, reterr));
+    struct ragged_draw draw = {ragged->seed, ends, numbers, count, count / ranks, ragged->top_k};
     uint64_t sum = 0;
-    for (uint32_t i = 0; i < experts.count; i++) {
+    for (uint32_t i = 0; i < count; i++) {
         sum += weight_one * (PPM_ONE - ragged->skew_ppm) / PPM_ONE;
         sum += weight_one * ragged->skew_ppm / PPM_ONE / (i + 1);
-        experts.end[i] = sum;
-        uint32_t const other = (uint32_t)random_below(random, i + 1);
-        experts.expert[i] = experts.expert[other];
-        experts.expert[other] = i;
+        draw.weight_end[i] = sum;
+        uint32_t const other = (uint32_t)random_below(&draw.random, i + 1);
+        draw.expert[i] = draw.expert[other];
+        draw.expert[other] = i;
     }
-    *ret_experts = experts;
+    *ret_draw = draw;
     return STATUS_OK;
 }
 
-static uint32_t expert_draw(const struct experts *experts, struct random *random)
+static uint32_t expert_draw(struct ragged_draw *draw)
 {
-    uint64_t const at = random_below(random, experts->end[experts->count - 1]);
-    uint32_t low = 0, high = experts->count - 1;
+    uint64_t const at = random_below(&draw->random, draw->weight_end[draw->count - 1]);
+    uint32_t low = 0, high = draw->count - 1;
     while (low < high) {
         uint32_t const middle = (low + high) / 2;
-        if (experts->end[middle] <= at)
+        if (draw->weight_end[middle] <= at)
             low = middle + 1;
         else
             high = middle;
     }
-    return experts->expert[low];
+    return draw->expert[low];
 }
 
 static bool is_among(const uint32_t *numbers, uint32_t count, uint32_t number)
@@ -122,60 +118,141 @@ static bool is_among(const uint32_t *numbers, uint32_t count, uint32_t number)
     return false;
 }
 
-/* Draws a token's experts and counts a copy for each rank that has some of them. */
-static void token_draw(const struct experts *experts, const struct plan_ragged *ragged,
-                       uint32_t rank_experts, struct random *random, uint32_t *row)
+uint32_t ragged_draw_next(struct ragged_draw *draw, uint32_t ret_ranks[RAGGED_TOP_K_MAX])
 {
-    uint32_t drawn[RAGGED_TOP_K_MAX], ranks[RAGGED_TOP_K_MAX];
+    uint32_t drawn[RAGGED_TOP_K_MAX];
     uint32_t rank_count = 0;
-    for (uint32_t k = 0; k < ragged->top_k; k++) {
-        uint32_t expert = expert_draw(experts, random);
+    for (uint32_t k = 0; k < draw->top_k; k++) {
+        uint32_t expert = expert_draw(draw);
         for (uint32_t tried = 1; is_among(drawn, k, expert); tried++)
-            expert =
-                tried < ATTEMPTS_MAX ? expert_draw(experts, random) : (expert + 1) % experts->count;
+            expert = tried < ATTEMPTS_MAX ? expert_draw(draw) : (expert + 1) % draw->count;
         drawn[k] = expert;
-        uint32_t const rank = expert / rank_experts;
-        if (is_among(ranks, rank_count, rank)) continue;
-        ranks[rank_count++] = rank;
-        row[rank] += 2; /* Units are halves. */
+        uint32_t const rank = expert / draw->rank_experts;
+        if (!is_among(ret_ranks, rank_count, rank)) ret_ranks[rank_count++] = rank;
     }
+    return rank_count;
+}
+
+/* A part of the way that tokens go: over all ranks at once, or over one dimension. Ranks come in
+ * rows of `size` parts, of `inside` ranks each; a token goes on from a part to others of its row.
+ */
+struct stage {
+    uint32_t *units; /* As plan_item.ragged_units. */
+    uint32_t ranks, size, inside;
+    uint32_t piece_count;
+};
+
+static struct stage stage_whole(uint32_t ranks)
+{
+    return (struct stage){NULL, ranks, ranks, 1, 1};
+}
+
+static struct stage stage_of(const struct plan *plan, const struct plan_item *item)
+{
+    struct stage stage = stage_whole((uint32_t)group_rank_count(&plan->group));
+    stage.piece_count = item->piece_count;
+    stage.size = item->size;
+    for (uint32_t i = plan->group.dimension_count; !item->flat && i-- > 0;) {
+        if (plan->flat_dimension[i] == item->dimension) break;
+        stage.inside *= plan->group.dimension[plan->flat_dimension[i]].size;
+    }
+    return stage;
+}
+
+static enum status stage_create(struct arena *arena, struct stage *stage, struct error *reterr)
+{
+    void *memory = NULL;
+    uint64_t const count = (uint64_t)stage->ranks * stage->size * stage->piece_count;
+    STATUS_TRY(arena_try(arena, count, sizeof(uint32_t), &memory, reterr));
+    stage->units = memory;
+    return STATUS_OK;
+}
+
+/* Counts a token of a source that `count` ranks want: once for each part in which some do. In the
+ * row of that part it is with the rank that lies there as the source does in its own. */
+static void stage_pass(const struct stage *stage, uint64_t piece, uint32_t source,
+                       const uint32_t *wanted, uint32_t count)
+{
+    uint32_t parts[RAGGED_TOP_K_MAX];
+    uint32_t const width = stage->inside * stage->size;
+    uint32_t part_count = 0;
+    for (uint32_t i = 0; i < count; i++) {
+        uint32_t const part = wanted[i] / stage->inside;
+        if (is_among(parts, part_count, part)) continue;
+        parts[part_count++] = part;
+        uint32_t const holder = wanted[i] / width * width + source % width;
+        uint64_t const row = piece * stage->ranks + holder;
+        stage->units[row * stage->size + part % stage->size] += 2; /* Units are halves. */
+    }
+}
+
+/* Those of a piece follow one another. */
+static uint64_t piece_of(uint64_t token, uint64_t tokens, uint32_t piece_count)
+{
+    return token * piece_count / tokens;
 }
 
 enum status ragged_build(struct arena *arena, const struct plan_request *request, struct plan *plan,
                          struct error *reterr)
 {
-    const struct plan_ragged *ragged = &request->ragged;
     uint32_t const ranks = (uint32_t)group_rank_count(&request->group);
     uint64_t const tokens = ragged_tokens(request);
-    struct random random = {ragged->seed};
-    struct experts experts;
-    void *memory = NULL;
-    STATUS_TRY(experts_create(arena, ragged, &random, &experts, reterr));
-    STATUS_TRY(arena_try(arena, (uint64_t)ranks * ranks, sizeof(uint32_t), &memory, reterr));
-    uint32_t *units = memory;
+    struct stage stages[1 + PLAN_ITEMS_MAX] = {stage_whole(ranks)};
+    uint32_t wanted[RAGGED_TOP_K_MAX], count = 1;
+    struct ragged_draw draw;
+    STATUS_TRY(ragged_draw_begin(arena, &request->ragged, ranks, &draw, reterr));
+    STATUS_TRY(stage_create(arena, &stages[0], reterr));
+    plan->ragged = request->ragged;
+    plan->ragged_units = stages[0].units;
+    for (uint32_t i = 0; i < plan->item_count; i++) {
+        struct stage stage = stage_of(plan, &plan->item[i]);
+        bool const whole = stage.size == ranks && stage.piece_count == 1;
+        if (!whole) STATUS_TRY(stage_create(arena, &stage, reterr));
+        if (!whole) stages[count++] = stage;
+        plan->item[i].ragged_units = whole ? plan->ragged_units : stage.units;
+    }
     for (uint32_t rank = 0; rank < ranks; rank++)
-        for (uint64_t token = 0; token < tokens; token++)
-            token_draw(&experts, ragged, experts.count / ranks, &random,
-                       &units[(uint64_t)rank * ranks]);
-    plan->ragged = *ragged;
-    plan->ragged_units = units;
+        for (uint64_t token = 0; token < tokens; token++) {
+            uint32_t const wanting = ragged_draw_next(&draw, wanted);
+            for (uint32_t i = 0; i < count; i++)
+                stage_pass(&stages[i], piece_of(token, tokens, stages[i].piece_count), rank, wanted,
+                           wanting);
+        }
     return STATUS_OK;
 }
 
-struct ragged_load ragged_load(const struct plan *plan)
+/* Halves of tokens that a rank has for the others of its row. */
+static uint64_t stage_sent(const struct stage *stage, const uint32_t *units, uint32_t rank)
 {
-    SIM_ASSERT(plan->ragged_units != NULL);
-    uint64_t const ranks = group_rank_count(&plan->group), token_bytes = plan->ragged.token_bytes;
-    struct ragged_load load = {.sent_least_bytes = UINT64_MAX, .received_least_bytes = UINT64_MAX};
-    for (uint64_t rank = 0; rank < ranks; rank++) {
-        uint64_t sent = 0, received = 0; /* In halves of tokens. */
-        for (uint64_t other = 0; other < ranks; other++) {
-            if (other == rank) continue;
-            sent += plan->ragged_units[rank * ranks + other];
-            received += plan->ragged_units[other * ranks + rank];
+    uint32_t const own = rank / stage->inside % stage->size;
+    uint64_t sent = 0;
+    for (uint32_t piece = 0; piece < stage->piece_count; piece++) {
+        const uint32_t *row = &units[((uint64_t)piece * stage->ranks + rank) * stage->size];
+        for (uint32_t part = 0; part < stage->size; part++) sent += part == own ? 0 : row[part];
+    }
+    return sent;
+}
+
+static uint64_t stage_received(const struct stage *stage, const uint32_t *units, uint32_t rank)
+{
+    uint32_t const own = rank / stage->inside % stage->size;
+    uint64_t received = 0;
+    for (uint32_t piece = 0; piece < stage->piece_count; piece++)
+        for (uint32_t part = 0; part < stage->size; part++) {
+            uint32_t const from = rank - own * stage->inside + part * stage->inside;
+            uint64_t const row = (uint64_t)piece * stage->ranks + from;
+            received += part == own ? 0 : units[row * stage->size + own];
         }
-        sent = sent / 2 * token_bytes;
-        received = received / 2 * token_bytes;
+    return received;
+}
+
+static struct ragged_load load_of(const struct stage *stage, const uint32_t *units,
+                                  uint64_t token_bytes)
+{
+    struct ragged_load load = {.sent_least_bytes = UINT64_MAX, .received_least_bytes = UINT64_MAX};
+    for (uint32_t rank = 0; rank < stage->ranks; rank++) {
+        uint64_t const sent = stage_sent(stage, units, rank) / 2 * token_bytes;
+        uint64_t const received = stage_received(stage, units, rank) / 2 * token_bytes;
         load.sent_bytes += sent;
         if (sent < load.sent_least_bytes) load.sent_least_bytes = sent;
         if (sent > load.sent_most_bytes) load.sent_most_bytes = sent;
@@ -183,4 +260,33 @@ struct ragged_load ragged_load(const struct plan *plan)
         if (received > load.received_most_bytes) load.received_most_bytes = received;
     }
     return load;
+}
+
+struct ragged_load ragged_load(const struct plan *plan)
+{
+    SIM_ASSERT(plan->ragged_units != NULL);
+    struct stage const stage = stage_whole((uint32_t)group_rank_count(&plan->group));
+    return load_of(&stage, plan->ragged_units, plan->ragged.token_bytes);
+}
+
+struct ragged_load ragged_item_load(const struct plan *plan, const struct plan_item *item)
+{
+    SIM_ASSERT(item->ragged_units != NULL);
+    struct stage const stage = stage_of(plan, item);
+    return load_of(&stage, item->ragged_units, plan->ragged.token_bytes);
+}
+
+uint64_t ragged_farthest_bytes(const struct plan *plan)
+{
+    const struct plan_item *item = &plan->item[0];
+    struct stage const stage = stage_of(plan, item);
+    uint32_t const units_farthest = plan->group.dimension[plan->flat_dimension[0]].size;
+    if (!item->flat) return ragged_item_load(plan, item).sent_bytes;
+    uint32_t const width = stage.ranks / units_farthest;
+    uint64_t units = 0;
+    for (uint64_t row = 0; row < (uint64_t)stage.ranks * stage.piece_count; row++)
+        for (uint32_t to = 0; to < stage.ranks; to++)
+            if (to / width != row % stage.ranks / width)
+                units += item->ragged_units[row * stage.ranks + to];
+    return units / 2 * plan->ragged.token_bytes;
 }

@@ -9,6 +9,9 @@
  * Expert number i in the order of popularity has the weight 1 - s + s/(i+1), s the skew: 0 makes
  * all alike, 1 is Zipf's law. Which expert is how popular is drawn too. All is integers: the same
  * seed gives the same bytes everywhere.
+ *
+ * Over several levels a token goes from the outermost in, once to each unit that has a rank for it:
+ * to another node by the sender's own rail, and there to the ranks that want it.
  */
 #ifndef SIM_COLLECTIVE_RAGGED_H
 #define SIM_COLLECTIVE_RAGGED_H
@@ -27,7 +30,27 @@ enum status ragged_check(const struct plan_request *request, const char *where,
 /* Tokens of one rank: its buffer holds each once. */
 uint64_t ragged_tokens(const struct plan_request *request);
 
-/* Fills plan.ragged and plan.ragged_units of a plan whose group is set. */
+/* What a rank may have to send over one of several levels, whose `size` units are each a part of
+ * `held` altogether: a copy of every token for as many of them as it has experts. */
+uint64_t ragged_level_bytes(const struct plan_request *request, uint64_t held, uint64_t size);
+
+/* Tokens as they are drawn: all of rank 0, then all of rank 1... */
+struct ragged_draw {
+    uint64_t random;      /* The generator's state. */
+    uint64_t *weight_end; /* [i]: sum of the weights of the experts up to the i-th in popularity. */
+    uint32_t *expert;     /* [i] */
+    uint32_t count;       /* Of experts; */
+    uint32_t rank_experts; /* of one rank; */
+    uint32_t top_k;        /* of one token. */
+};
+
+enum status ragged_draw_begin(struct arena *arena, const struct plan_ragged *ragged, uint32_t ranks,
+                              struct ragged_draw *ret_draw, struct error *reterr);
+
+/* The ranks that want the next token, each once, as plan_rank() counts them; returns how many. */
+uint32_t ragged_draw_next(struct ragged_draw *draw, uint32_t ret_ranks[RAGGED_TOP_K_MAX]);
+
+/* Fills plan.ragged and the units of a plan whose items are set. */
 enum status ragged_build(struct arena *arena, const struct plan_request *request, struct plan *plan,
                          struct error *reterr);
 
@@ -38,7 +61,13 @@ struct ragged_load {
     uint64_t received_least_bytes, received_most_bytes;
 };
 
-/* Of a plan that has plan.ragged_units. */
+/* Of a plan that has plan.ragged_units: what ranks have for each other, */
 struct ragged_load ragged_load(const struct plan *plan);
+
+/* and what they send each other in one of its items. */
+struct ragged_load ragged_item_load(const struct plan *plan, const struct plan_item *item);
+
+/* Bytes that all ranks send between units of the outermost dimension: over the network. */
+uint64_t ragged_farthest_bytes(const struct plan *plan);
 
 #endif

@@ -164,20 +164,30 @@ static bool is_in_network(const struct plan *plan)
     return false;
 }
 
-/* V of the uniform exchange in which ranks send each other as many bytes. */
-static uint64_t balanced_bytes(const struct plan *plan)
+/* Raises a bound to that of the uniform exchanges, in the groups that an item goes over, in which
+ * ranks send each other as many bytes. */
+static void bound_raise(const struct row_question *question, const struct plan *plan,
+                        const struct plan_item *item, const struct collective_query *all,
+                        struct collective_bound *bound)
 {
-    uint64_t const ranks = group_rank_count(&plan->group);
-    if (plan->ragged_units == NULL || ranks < 2) return plan->size_bytes;
-    return (uint64_t)((double)ragged_load(plan).sent_bytes * (double)ranks / (double)(ranks - 1));
+    struct group group = question->group;
+    struct collective_query query = *all;
+    struct collective_bound own;
+    if (!item->flat) group = (struct group){{question->group.dimension[item->dimension]}, 1};
+    double const groups = (double)group_rank_count(&question->group) / item->size;
+    query.array_bytes = (uint64_t)((double)ragged_item_load(plan, item).sent_bytes / groups *
+                                   item->size / (item->size - 1));
+    collective_bound(question->machine, &group, &query, &own);
+    if (own.time_s > bound->time_s) *bound = own;
 }
 
 static struct collective_bound bound_of(const struct row_question *question,
                                         const struct plan *plan)
 {
+    bool const ragged = plan->ragged_units != NULL;
     struct collective_query query = {
         .kind = plan->kind,
-        .array_bytes = balanced_bytes(plan),
+        .array_bytes = ragged ? 0 : plan->size_bytes,
         .in_network = is_in_network(plan),
         .element_bytes = plan_element_bytes(plan),
         .root = plan->root,
@@ -185,7 +195,11 @@ static struct collective_bound bound_of(const struct row_question *question,
     struct collective_bound bound;
     for (uint32_t d = 0; d < GROUP_DIMENSIONS_MAX; d++) query.offset[d] = plan->offset[d];
     collective_bound(question->machine, &question->group, &query, &bound);
-    if (plan->ragged_units != NULL) bound.strict_s = bound.latency_s;
+    if (!ragged) return bound;
+    double const latency_s = bound.latency_s;
+    for (uint32_t i = 0; i < plan->item_count; i++)
+        bound_raise(question, plan, &plan->item[i], &query, &bound);
+    bound.latency_s = bound.strict_s = latency_s;
     return bound;
 }
 
@@ -206,6 +220,9 @@ static void ragged_fill(const struct plan *plan, struct row *row)
     uint64_t const ranks = group_rank_count(&plan->group);
     double const time_ps = row->time_ps > 0 ? (double)row->time_ps : ps_per_s;
     row->load = ragged_load(plan);
+    const struct group_dimension *farthest = &plan->group.dimension[plan->flat_dimension[0]];
+    if (plan->group.dimension_count > 1 && farthest->switched) row->farthest_axis = farthest->name;
+    row->farthest_bytes = ragged_farthest_bytes(plan);
     row->count =
         operation_count(row->question->operation, 1, row->size_bytes, row->question->format);
     row->busbw_bytes_per_s = (double)row->load.sent_bytes / (double)ranks / (time_ps / ps_per_s);

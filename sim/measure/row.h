@@ -58,17 +58,21 @@ struct row {
     double estimate_s; /* By closed forms (sim/choose/estimate.h); 0: a script. */
     struct row_runner runner[ROW_RUNNERS_MAX]; /* Behind the one that "auto" took. */
     uint32_t runner_count;
-    uint32_t tuner_line;     /* Whose rule decided; 0: none. */
-    struct ragged_load load; /* Of a ragged exchange. */
-    bool proved;             /* plan_check() holds; else there are too many ranks for it. */
+    uint32_t tuner_line;       /* Whose rule decided; 0: none. */
+    struct ragged_load load;   /* Of a ragged exchange, */
+    uint64_t farthest_bytes;   /* and what of it crosses the outermost
+   axis,
+   if that is a level's. */
+    const char *farthest_axis; /* NULL: none, or there are no others. */
+    bool proved;               /* plan_check() holds; else there are too many ranks for it. */
     int64_t time_ps;
     int64_t alone_ps; /* The same collective on an idle machine; time_ps where it was. */
     double algbw_bytes_per_s;
     double busbw_bytes_per_s; /* Ragged: of what a rank sends in the mean. */
     double roofline_s;        /* collective_bound(): the book's bound, ... */
     double latency_s;         /* what hops alone take, */
-    double strict_s; /* and what no algorithm can beat. Ragged: the roofline is that of a balanced
-                        exchange of as many bytes, and the strict bound knows only hops. */
+    double strict_s; /* and what no algorithm can beat. Ragged: the roofline is that of balanced
+                        exchanges of as many bytes, and the strict bound knows only hops. */
     const char *bound_by;
     const char *bound_where; /* "NVLink", "x", ""; the machine's. */
 };

@@ -78,7 +78,9 @@ static void message_look_up(const struct replay *replay, struct lane_table *lane
     plan_item_peer(routed->plan, routed->item, message->from.at, step.peer, message->to.at);
     uint32_t const receiver = plan_item_position(routed->plan, routed->item, message->to.at);
     message->slot = piece * lane->arrival_count[receiver] + step.slot;
-    message->cost = routed_cost_of(replay, lane, step.units * portion_size(lane, piece));
+    uint32_t const units =
+        plan_step_units(routed->plan, routed->item, &step, message->from.at, piece);
+    message->cost = routed_cost_of(replay, lane, units * portion_size(lane, piece));
     message->antipode = parity_of(routed, &message->from);
     for (uint32_t axis = 0; axis < replay->routes->grid_axes; axis++) {
         uint32_t const by = routed->parity_by[axis];

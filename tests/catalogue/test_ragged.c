@@ -6,6 +6,8 @@
 #include "tests/support/case.h"
 
 static const struct group node8 = {{{0, 8, 1, false, true, "gpu"}}, 1};
+static const struct group nodes4 = {{{0, 8, 1, false, true, "gpu"}, {1, 4, 1, false, true, "node"}},
+                                    2};
 
 static struct plan_request request_of(const struct group *group, uint64_t tokens,
                                       uint32_t expert_count, uint32_t top_k, uint32_t skew_ppm)
@@ -52,6 +54,137 @@ static void every_ragged_exchange_is_proved(void **state)
             case_ok(plan_check(&plan, &case_error));
             assert_false(plan_item_is_uniform(&plan, &plan.item[0]));
         }
+}
+
+/* From the outermost level in, whatever the order of the group's dimensions; whole or in pieces. */
+static void every_exchange_over_levels_is_proved(void **state)
+{
+    (void)state;
+    static const struct group groups[] = {
+        {{{0, 8, 1, false, true, "gpu"}, {1, 4, 1, false, true, "node"}}, 2},
+        {{{1, 4, 1, false, true, "node"}, {0, 8, 1, false, true, "gpu"}}, 2},
+        {{{0, 2, 1, true, false, "x"},
+          {1, 3, 1, false, true, "gpu"},
+          {2, 4, 1, false, true, "node"}},
+         3},
+        {{{0, 2, 1, false, false, "x"},
+          {1, 3, 1, true, false, "y"},
+          {3, 5, 1, false, true, "slice"}},
+         3},
+    };
+    for (uint32_t g = 0; g < sizeof groups / sizeof *groups; g++)
+        for (uint32_t pieces = 0; pieces <= 70; pieces = 3 * pieces + 1) {
+            uint32_t const ranks = (uint32_t)group_rank_count(&groups[g]);
+            struct plan_request request = request_of(&groups[g], 50, 4 * ranks, 5, 300000);
+            request.algorithm = "hierarchical";
+            request.piece_count = pieces;
+            struct plan const plan = case_plan(&request);
+            assert_int_equal(plan.item_count, groups[g].dimension_count);
+            assert_int_equal(plan.item[0].piece_count, pieces == 0   ? plan.item[1].piece_count
+                                                       : pieces < 50 ? pieces
+                                                                     : 50);
+            case_ok(plan_check(&plan, &case_error));
+        }
+}
+
+/* Tokens of nodes of 8 ranks, counted one by one: copies for ranks of other nodes, and for nodes.
+ */
+struct tally {
+    uint64_t to_ranks, to_nodes;
+    uint64_t left[8]; /* [node]: the latter, by the sender's. */
+};
+
+static struct tally tally_of(const struct plan_request *request)
+{
+    struct tally tally = {.to_ranks = 0};
+    uint32_t const ranks = (uint32_t)group_rank_count(&request->group);
+    struct ragged_draw draw;
+    uint32_t wanted[RAGGED_TOP_K_MAX];
+    case_ok(ragged_draw_begin(case_arena, &request->ragged, ranks, &draw, &case_error));
+    for (uint32_t source = 0; source < ranks; source++)
+        for (uint64_t token = 0; token < ragged_tokens(request); token++) {
+            uint32_t nodes = 0;
+            for (uint32_t count = ragged_draw_next(&draw, wanted); count > 0; count--) {
+                uint32_t const node = wanted[count - 1] / 8;
+                if (node == source / 8) continue;
+                tally.to_ranks++;
+                if ((nodes >> node & 1) == 0) tally.left[source / 8]++;
+                nodes |= 1u << node;
+            }
+        }
+    for (uint32_t node = 0; node < 8; node++) tally.to_nodes += tally.left[node];
+    return tally;
+}
+
+/* What the ranks of a node send to others in the first item, which goes over the network. */
+static uint64_t left_node(const struct plan *plan, uint32_t node)
+{
+    const struct plan_item *item = &plan->item[0];
+    uint64_t units = 0;
+    for (uint32_t piece = 0; piece < item->piece_count; piece++)
+        for (uint32_t gpu = 0; gpu < 8; gpu++)
+            for (uint32_t to = 0; to < item->size; to++)
+                if (to != node)
+                    units += item->ragged_units[(piece * 32 + node * 8 + gpu) * item->size + to];
+    return units / 2;
+}
+
+/* Of 256 experts, 64 a node and 8 a rank, a token wants 8: it goes to
+ * 3·(1 - C(192,8)/C(256,8)) other nodes, and to 24·(1 - C(248,8)/C(256,8)) ranks there. */
+static void one_copy_of_a_token_goes_to_a_node(void **state)
+{
+    (void)state;
+    struct plan_request request = request_of(&nodes4, 2000, 256, 8, 0);
+    struct tally const tally = tally_of(&request);
+    double node_missed = 1, rank_missed = 1;
+    for (uint32_t i = 0; i < 8; i++) {
+        node_missed *= (192.0 - i) / (256.0 - i);
+        rank_missed *= (248.0 - i) / (256.0 - i);
+    }
+    double const tokens = 32 * 2000;
+    case_near((double)tally.to_nodes, tokens * 3 * (1 - node_missed), 0.005);
+    case_near((double)tally.to_ranks, tokens * 24 * (1 - rank_missed), 0.005);
+    assert_true(tally.to_ranks > 2 * tally.to_nodes);
+
+    struct plan const flat = case_plan(&request);
+    request.algorithm = "hierarchical";
+    struct plan const plan = case_plan(&request);
+    assert_memory_equal(plan.ragged_units, flat.ragged_units, 32 * 32 * sizeof(uint32_t));
+    for (uint32_t node = 0; node < 4; node++)
+        assert_int_equal(left_node(&plan, node), tally.left[node]);
+    assert_int_equal(ragged_farthest_bytes(&plan), tally.to_nodes * 100);
+    assert_int_equal(ragged_farthest_bytes(&flat), tally.to_ranks * 100);
+}
+
+/* What was tallied is what NICs carry, in whichever engine; copies inside a node go by NVLink. */
+static void network_carries_what_was_tallied(void **state)
+{
+    (void)state;
+    static const struct measure_options options[] = {{.engine = "fast"}, {.engine = "reference"}};
+    struct machine const machine = case_machine("h100-sxm:nodes=4");
+    struct group const group = case_group(&machine, NULL);
+    struct plan_request request = request_of(&group, 300, 256, 8, 200000);
+    struct tally const tally = tally_of(&request);
+    plan_request_links(&machine, &request);
+    int64_t time_ps[2] = {0};
+    for (uint32_t chained = 0; chained < 2; chained++) {
+        struct measured measured[2];
+        request.algorithm = chained ? "hierarchical" : "flat-direct";
+        for (uint32_t i = 0; i < 2; i++)
+            case_ok(measure_run(case_arena, &machine, &request, 1, "/test", &options[i],
+                                &measured[i], &case_error));
+        assert_int_equal(measured[0].trace.digest, measured[1].trace.digest);
+        assert_int_equal(measured[0].fold.chip_count, 32);
+        const struct plan *plan = &measured[0].plans[0];
+        uint64_t const inside = chained ? ragged_item_load(plan, &plan->item[1]).sent_bytes
+                                        : ragged_load(plan).sent_bytes - tally.to_ranks * 100;
+        const struct trace_link *link = measured[0].trace.link;
+        assert_int_equal(link[machine_level_port(1, 0, false)].sum_bytes,
+                         (chained ? tally.to_nodes : tally.to_ranks) * 100);
+        assert_int_equal(link[machine_level_port(0, 0, false)].sum_bytes, inside);
+        time_ps[chained] = measured[0].time_ps[0];
+    }
+    assert_true(time_ps[1] > 0 && time_ps[1] < time_ps[0]);
 }
 
 static void the_same_seed_draws_the_same_tokens_and_another_others(void **state)
@@ -167,7 +300,48 @@ static void a_matrix_that_loses_tokens_is_caught(void **state)
     uint32_t at = 9;
     while (units[at] == 0) at++;
     units[at] -= 2;
-    case_refused(plan_check(&plan, &case_error), STATUS_INVALID, NULL, "copies of 10 tokens");
+    case_refused(plan_check(&plan, &case_error), STATUS_INVALID, NULL, "were drawn");
+}
+
+/* A token that changes its way, from one rail to another, in either half of it. */
+static void a_token_that_leaves_its_rail_is_caught(void **state)
+{
+    (void)state;
+    struct plan_request request = request_of(&nodes4, 10, 64, 3, 0);
+    request.algorithm = "hierarchical";
+    for (uint32_t i = 0; i < 2; i++) {
+        struct plan plan = case_plan(&request);
+        uint32_t const size = plan.item[i].size;
+        uint32_t units[32 * 8];
+        assert_int_equal(plan.item[i].piece_count, 1);
+        memcpy(units, plan.item[i].ragged_units, 32 * size * sizeof *units);
+        plan.item[i].ragged_units = units;
+        case_ok(plan_check(&plan, &case_error));
+        uint32_t at = 1;
+        while (units[at] == 0) at++;
+        units[at] -= 2;
+        units[at + size] += 2;
+        case_refused(plan_check(&plan, &case_error), STATUS_INVALID, NULL, "were drawn");
+    }
+}
+
+/* Inside first, a token would leave for a node by several rails. */
+static void levels_in_the_wrong_order_are_caught(void **state)
+{
+    (void)state;
+    struct plan_request request = request_of(&nodes4, 10, 64, 6, 0);
+    request.algorithm = "hierarchical";
+    struct plan plan = case_plan(&request);
+    struct plan_item const first = plan.item[0];
+    case_ok(plan_check(&plan, &case_error));
+    plan.item[0] = plan.item[1];
+    plan.item[1] = first;
+    plan.item[0].after = PLAN_NO_ITEM;
+    plan.item[1].after = 0;
+    plan.item[0].last = false;
+    plan.item[1].last = true;
+    for (uint32_t l = 0; l < plan.lane_count; l++) plan.lane[l].item ^= 1;
+    case_refused(plan_check(&plan, &case_error), STATUS_INVALID, NULL, "a second copy of a token");
 }
 
 /* One token a rank leaves most pairs with nothing to say. */
@@ -190,11 +364,16 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(every_ragged_exchange_is_proved),
+        cmocka_unit_test(every_exchange_over_levels_is_proved),
+        cmocka_unit_test(one_copy_of_a_token_goes_to_a_node),
+        cmocka_unit_test(network_carries_what_was_tallied),
         cmocka_unit_test(the_same_seed_draws_the_same_tokens_and_another_others),
         cmocka_unit_test(copies_are_as_many_as_chance_has_it),
         cmocka_unit_test(skew_makes_some_ranks_wait_for_more),
         cmocka_unit_test(what_cannot_be_drawn_is_refused),
         cmocka_unit_test(a_matrix_that_loses_tokens_is_caught),
+        cmocka_unit_test(a_token_that_leaves_its_rail_is_caught),
+        cmocka_unit_test(levels_in_the_wrong_order_are_caught),
         cmocka_unit_test(pairs_without_tokens_are_played_too),
     };
     return cmocka_run_group_tests(tests, case_arena_up, case_arena_down);

@@ -399,16 +399,58 @@ static void test_ragged_rows(void **state)
     assert_true(row.estimate_s > port_s && row.estimate_s < 1.3 * port_s);
 }
 
+/* Over nodes `auto` takes the one copy a node, its estimate comes near, and the roofline is that of
+ * the stage that takes longest. */
+static void test_ragged_rows_over_nodes(void **state)
+{
+    (void)state;
+    struct machine const machine = case_machine("h100-sxm:nodes=4");
+    struct row_question question = question_of(&machine, OPERATION_ALL_TO_ALL, NULL);
+    static const char *const algorithms[] = {NULL, "flat-direct"};
+    struct measure_options const options = {.engine = "fast"};
+    struct row row[2];
+    question.ragged = (struct plan_ragged){256, 8, 8192, 0, 0};
+    uint64_t const size = 1024 * 8192;
+    for (uint32_t i = 0; i < 2; i++) {
+        const struct row_choice *choice = NULL;
+        struct measured measured;
+        case_ok(
+            row_choose(case_arena, &question, size, algorithms[i], "/row", &choice, &case_error));
+        case_ok(measure_run(case_arena, &machine, &choice->request, 1, "/row", &options, &measured,
+                            &case_error));
+        row_fill(&question, size, choice, &measured.plans[0], measured.time_ps[0],
+                 measured.time_ps[0], &row[i]);
+        double const time_s = (double)row[i].time_ps / 1e12;
+        assert_string_equal(row[i].farthest_axis, "node");
+        case_near(row[i].roofline_s, (double)row[i].farthest_bytes / 32 / 50e9, 0.01);
+        assert_true(time_s >= row[i].roofline_s && time_s < 1.1 * row[i].roofline_s);
+        case_near(row[i].estimate_s, time_s, 0.05);
+    }
+    assert_string_equal(row[0].algorithm, "direct");
+    assert_string_equal(row[0].runner[0].algorithm, "flat-direct");
+    assert_int_equal(row[0].runner_count, 1);
+    assert_int_equal(row[0].load.sent_bytes, row[1].load.sent_bytes);
+    assert_true(row[0].farthest_bytes * 2 < row[1].farthest_bytes);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_factors),     cmocka_unit_test(test_size_texts),
-        cmocka_unit_test(test_sweeps),      cmocka_unit_test(test_groups),
-        cmocka_unit_test(test_fit),         cmocka_unit_test(test_fit_is_least),
-        cmocka_unit_test(test_fairness),    cmocka_unit_test(test_ring),
-        cmocka_unit_test(test_two_at_once), cmocka_unit_test(test_map_groups),
-        cmocka_unit_test(test_map),         cmocka_unit_test(test_interrupted),
-        cmocka_unit_test(test_ragged_rows), cmocka_unit_test(test_adders_count_elements),
+        cmocka_unit_test(test_factors),
+        cmocka_unit_test(test_size_texts),
+        cmocka_unit_test(test_sweeps),
+        cmocka_unit_test(test_groups),
+        cmocka_unit_test(test_fit),
+        cmocka_unit_test(test_fit_is_least),
+        cmocka_unit_test(test_fairness),
+        cmocka_unit_test(test_ring),
+        cmocka_unit_test(test_two_at_once),
+        cmocka_unit_test(test_map_groups),
+        cmocka_unit_test(test_map),
+        cmocka_unit_test(test_interrupted),
+        cmocka_unit_test(test_ragged_rows),
+        cmocka_unit_test(test_ragged_rows_over_nodes),
+        cmocka_unit_test(test_adders_count_elements),
     };
     return cmocka_run_group_tests(tests, case_arena_up, case_arena_down);
 }

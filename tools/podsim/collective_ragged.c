@@ -101,6 +101,9 @@ void collective_write_ragged(const struct row *row, struct text *text)
              (unsigned long long)load->received_least_bytes,
              (unsigned long long)load->received_most_bytes, factors.drawn, factors.distinct,
              factors.independent);
+    if (row->farthest_axis != NULL)
+        text_add(text, "# between %ss: %llu bytes of all ranks\n", row->farthest_axis,
+                 (unsigned long long)row->farthest_bytes);
 }
 
 static void put_count(struct json_writer *json, const char *key, uint64_t value)
@@ -133,6 +136,11 @@ void collective_put_ragged(const struct row *row, struct json_writer *json)
     put_count(json, "sent_most_bytes", row->load.sent_most_bytes);
     put_count(json, "received_least_bytes", row->load.received_least_bytes);
     put_count(json, "received_most_bytes", row->load.received_most_bytes);
+    if (row->farthest_axis != NULL) {
+        json_write_key(json, "between_axis");
+        json_write_string(json, row->farthest_axis);
+        put_count(json, "between_bytes", row->farthest_bytes);
+    }
     put_real(json, "factor", factors.drawn);
     put_real(json, "factor_distinct", factors.distinct);
     put_real(json, "factor_independent", factors.independent);

@@ -178,8 +178,10 @@ static void stage_pass(const struct stage *stage, uint64_t piece, uint32_t sourc
     uint32_t part_count = 0;
     for (uint32_t i = 0; i < count; i++) {
         uint32_t const part = wanted[i] / stage->inside;
-        if (is_among(parts, part_count, part)) continue;
-        parts[part_count++] = part;
+        if (stage->inside > 1) { /* Else parts are ranks, each of which is there once. */
+            if (is_among(parts, part_count, part)) continue;
+            parts[part_count++] = part;
+        }
         uint32_t const holder = wanted[i] / width * width + source % width;
         uint64_t const row = piece * stage->ranks + holder;
         stage->units[row * stage->size + part % stage->size] += 2; /* Units are halves. */

@@ -250,7 +250,7 @@ static bool chains_ragged(struct chooser *chooser, const char *name, const struc
                           char parts[][NAME_SIZE])
 {
     if (level_count(&chooser->choice.levels) < 2) return false;
-    if (strcmp(name, "hierarchical") == 0 || strcmp(name, direct->algorithm) == 0) return true;
+    if (strcmp(name, "hierarchical") == 0 || strcmp(name, "direct") == 0) return true;
     if (strchr(name, '+') == NULL || !name_levels(chooser, name, parts)) return false;
     for (uint32_t d = 0; d < chooser->request->group.dimension_count; d++)
         if (chooser->choice.once[d] != direct) return false;

@@ -163,6 +163,11 @@ static inline const char *primitive_algorithm(const struct primitive *primitive)
                                                  : primitive_family_name(primitive->family);
 }
 
+/* How many messages of a member go one after the other, each of which has to come round before the
+ * next: a line passes on what has come while it goes on, and a direct exchange or a tree waits for
+ * nobody. 0 of NULL. */
+uint32_t primitive_series(const struct primitive *primitive, uint32_t size);
+
 /* Whether one rank is unlike the others: broadcast, reduce, gather, scatter. */
 static inline bool collective_is_rooted(enum collective_kind kind)
 {

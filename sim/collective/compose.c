@@ -290,10 +290,14 @@ static void level_add(const struct build *build, uint32_t dimension, uint32_t co
     const struct choice *choice = build->choice;
     const struct plan_request *request = build->request;
     uint32_t const size = request->group.dimension[dimension].size;
-    uint64_t const hop_bytes = request->hop_bytes[dimension];
-    level->bytes_per_s +=
-        cost == 0 ? rate_of(request, dimension) : 2 * rate_of(request, dimension) / cost;
+    uint64_t const hop_bytes = request->hop_bytes[dimension], rate = rate_of(request, dimension);
+    level->bytes_per_s += cost == 0 ? rate : 2 * rate / cost;
     level->hop_bytes += hop_bytes == 0 ? 65536 : hop_bytes;
+    /* Beside a grid the messages of its orders fill the links meanwhile. */
+    if (choice->levels.grid_count == 0)
+        level->again_ps += primitive_series(choice->once[dimension], size) *
+                           (uint64_t)(units_duration_ps(hop_bytes, rate) +
+                                      request->protocol.message_ps[request->way[dimension]]);
     level->messages += messages_of(choice->once[dimension], size) +
                        messages_of(choice->gather[dimension], size) +
                        messages_of(choice->whole[dimension], size);

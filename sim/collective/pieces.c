@@ -103,14 +103,17 @@ int64_t pieces_level_ps(const struct pieces_level *level, uint64_t bytes)
 
 uint64_t pieces_wanted(const struct pieces_level *levels, uint32_t count)
 {
-    uint64_t sum_ps = 0, longest_ps = 0, way_ps = 0;
+    uint64_t sum_ps = 0, longest_ps = 0, way_ps = 0, again_ps = 0;
     for (uint32_t i = 0; i < count; i++) {
         uint64_t const busy_ps = (uint64_t)pieces_level_ps(&levels[i], levels[i].bytes);
         sum_ps += busy_ps;
         longest_ps = busy_ps > longest_ps ? busy_ps : longest_ps;
         way_ps += (uint64_t)pieces_level_ps(&levels[i], levels[i].hop_bytes);
+        again_ps = levels[i].again_ps > again_ps ? levels[i].again_ps : again_ps;
     }
     uint64_t best = way_ps == 0 ? PIECES_LEVELS_MAX : (sum_ps - longest_ps) / way_ps;
+    uint64_t const least = again_ps == 0 ? best : root((sum_ps - longest_ps) / again_ps);
+    if (least < best) best = least;
     if (best > PIECES_LEVELS_MAX) best = PIECES_LEVELS_MAX;
     return best > 1 ? best : 1;
 }

@@ -42,6 +42,8 @@ struct pieces_level {
     uint64_t bytes_per_s;
     uint64_t hop_bytes; /* What they carry while a message is on its way. */
     uint32_t messages;  /* That a rank sends for each piece. */
+    uint64_t again_ps;  /* The way that each piece has to go anew, where a member's later messages
+                           wait for its earlier ones to have come round. */
 };
 
 /* How long a level takes for so many bytes. */
@@ -53,7 +55,9 @@ uint64_t pieces_wanted(const struct pieces_level *levels, uint32_t count);
 
 /* How many pieces let levels that follow one another overlap: with P of them a plan takes as long
  * as its slowest level, and a P-th of the others. A piece is no shorter than the way through them,
- * which would only be waited for, and a rank sends no more than PIECES_MESSAGES_MAX messages. */
+ * which would only be waited for, and a rank sends no more than PIECES_MESSAGES_MAX messages. Where
+ * each piece goes the way of a ring anew, P of them add as many ways to a P-th of the others, which
+ * is least at the root. */
 uint32_t pieces_of_levels(const struct pieces_level *levels, uint32_t count);
 
 #endif

@@ -130,14 +130,17 @@ void plan_request_links(const struct machine *machine, struct plan_request *requ
             hop_ps = level_way_ps(level, level->tier_count - 1);
             request->multicasts[d] = request->reduces[d] = true;
             for (uint32_t tier = 0; tier < level->tier_count; tier++) {
-                uint64_t const bundle = level_bundle_bytes_per_s(&level->tier[tier]);
-                rate = bundle < rate ? bundle : rate;
+                uint64_t const share = level_bundle_bytes_per_s(&level->tier[tier]) /
+                                       level_box_chips(machine, level, (int32_t)tier - 1);
+                rate = share < rate ? share : rate;
                 request->multicasts[d] = request->multicasts[d] && level->tier[tier].multicasts;
                 request->reduces[d] =
                     request->reduces[d] && level->tier[tier].reduce_flop_per_s > 0;
             }
         }
         request->bytes_per_s[d] = rate;
+        request->way[d] =
+            (uint8_t)(machine->axis_level[axis] == LEVEL_NONE ? 0 : 1 + machine->axis_level[axis]);
         request->hop_bytes[d] =
             (uint64_t)((units_wide)rate * (uint64_t)hop_ps / (uint64_t)TIME_PS_PER_S);
     }

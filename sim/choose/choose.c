@@ -119,6 +119,12 @@ static bool nccl_has_any(enum collective_kind kind, const struct plan_algorithms
     return false;
 }
 
+bool choose_takes_part(const struct plan_request *request, const char *algorithm)
+{
+    struct plan_algorithms const names = plan_algorithms(request);
+    return is_of_nccl(request->kind, algorithm) || !nccl_has_any(request->kind, &names);
+}
+
 /* The first rule that fits goes before what is cheaper, estimated though it is. */
 static enum status rule_apply(struct arena *arena, const struct choose_question *question,
                               struct choose_ranking *ranking, struct error *reterr)
@@ -167,7 +173,7 @@ enum status choose_rank(struct arena *arena, const struct choose_question *quest
     void *memory = NULL;
     STATUS_TRY(arena_try(arena, 1, sizeof(struct contenders), &memory, reterr));
     struct contenders *contenders = memory;
-    ranking->count = 0;
+    ranking->count = ranking->left_out = 0;
     ranking->rule = NULL;
     for (uint32_t i = 0; i < names.count; i++) {
         if (strcmp(names.name[i], "auto") == 0 && names.count > 1) continue;
@@ -190,7 +196,10 @@ enum status choose_rank(struct arena *arena, const struct choose_question *quest
     bool any = false;
     for (uint32_t i = 0; i < contenders->count; i++) any = any || !contenders->huge[i];
     for (uint32_t i = 0; i < contenders->count; i++)
-        if (!any || !contenders->huge[i]) insert(ranking, &contenders->candidate[i]);
+        if (!any || !contenders->huge[i])
+            insert(ranking, &contenders->candidate[i]);
+        else
+            ranking->left_out++;
     STATUS_TRY(rule_apply(arena, question, ranking, reterr));
     if (ranking->count == 0)
         return error_set(reterr, STATUS_UNSUPPORTED, where, "%s cannot be used here: %s",

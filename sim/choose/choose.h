@@ -41,13 +41,18 @@ struct choose_ranking {
     struct choose_candidate candidate[CHOOSE_MAX]; /* The best first; equals in the order of
                                                       plan_algorithms() and of the protocols. A
                                                       plan that has several names is there once. */
-    uint32_t count; /* While others are left, without those of so many messages that a run would
-                       take minutes: 2^24, over the chips that are not folded away. */
+    uint32_t count;    /* While others are left, without those of so many messages that a run would
+                          take minutes: 2^24, over the chips that are not folded away. */
+    uint32_t left_out; /* So many such, while others are left. */
     const struct tuner_rule *rule; /* That put the first in its place, or NULL. */
 };
 
 /* Whether a machine's profile has collectives go by NCCL's protocols: GPUs', but not in `ideal`. */
 bool choose_by_protocols(const struct machine *machine);
+
+/* Whether one of a request's algorithms takes part where protocols compete: one that NCCL has, or
+ * any if it has none of them. */
+bool choose_takes_part(const struct plan_request *request, const char *algorithm);
 
 /* A rule of the tuner that cannot be honoured is refused with its line; so is a protocol that no
  * algorithm can use. */

@@ -322,7 +322,9 @@ static double adders_s(const struct estimator *estimator, const struct plan_item
         double const inside = fmin(at->size, (box - 1) / at->stride + 1);
         double const share = inside / level_box_chips(machine, level, (int32_t)tier);
         double const rate = (double)level->tier[tier].reduce_flop_per_s * share;
-        longest_s = fmax(longest_s, (inside / below - 1) * elements / rate);
+        /* Towards one receiver its own part does not come by the switch. */
+        double const own = network == PRIMITIVE_NETWORK_REDUCE ? 2 : 1;
+        longest_s = fmax(longest_s, fmax(inside / below - own, 0) * elements / rate);
         below = inside;
     }
     return longest_s;

@@ -391,7 +391,15 @@ enum status choice_make(const struct plan_request *request, const char *where,
                          chooser.reason, list);
     struct plan_algorithms const all = plan_algorithm_names(request->kind);
     const char *nearest[PLAN_ALGORITHMS_MAX + 1] = {NULL};
-    for (uint32_t i = 0; i < all.count; i++) nearest[i] = all.name[i];
+    for (uint32_t i = 0; i < all.count; i++) {
+        nearest[i] = all.name[i];
+        if (strcmp(request->algorithm, all.name[i]) == 0)
+            return error_set(
+                reterr, STATUS_UNSUPPORTED, where,
+                "\"%s\" goes from neighbour to neighbour along an axis, and these ranks "
+                "lie along none; these can run here: %s",
+                request->algorithm, list);
+    }
     return error_set(reterr, STATUS_NOT_FOUND, where,
                      "no algorithm \"%.64s\" for %s; did you mean \"%s\"? (%s)", request->algorithm,
                      collective_kind_name(request->kind), name_nearest(request->algorithm, nearest),

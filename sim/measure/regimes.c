@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "sim/base/arena.h"
+#include "sim/choose/choose.h"
 #include "sim/choose/estimate.h"
 #include "sim/collective/script.h"
 #include "sim/mesh/mesh.h"
@@ -373,7 +374,8 @@ static enum status names_fill(const struct regimes_plan *plan, struct regimes *r
         plan_request_links(plan->question.machine, &request);
         struct plan_algorithms const names = plan_algorithms(&request);
         for (uint32_t i = 0; i < names.count; i++)
-            if (strcmp(names.name[i], "auto") != 0)
+            if (strcmp(names.name[i], "auto") != 0 &&
+                (!plan->question.protocols || choose_takes_part(&request, names.name[i])))
                 STATUS_TRY(algorithm_add(regimes, names.name[i], reterr));
     }
     return STATUS_OK;

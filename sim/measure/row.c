@@ -106,6 +106,36 @@ static enum status script_choose(const struct choose_question *asked,
                          reterr);
 }
 
+/* One message a rank can go one way only; where protocols compete, by the fastest. */
+static enum status sendrecv_choose(struct arena *arena, const struct choose_question *asked,
+                                   const char *algorithm, const char *where,
+                                   struct row_choice *choice, struct error *reterr)
+{
+    double least_s = INFINITY;
+    choice->request = asked->request;
+    choice->request.algorithm = algorithm;
+    if (!asked->protocols) return STATUS_OK;
+    struct protocol_use const use = {asked->machine, &asked->request.group, asked->request.kind,
+                                     "direct", asked->request.size_bytes};
+    for (uint32_t p = 0; p < PROTOCOL_COUNT; p++) {
+        struct plan plan;
+        struct collective_estimate estimate;
+        struct plan_request request = choice->request;
+        bool const asks =
+            asked->protocol == PROTOCOL_NONE ? p != PROTOCOL_NONE : p == (uint32_t)asked->protocol;
+        if (!asks || protocol_refusal(&use, (enum protocol)p) != NULL) continue;
+        STATUS_TRY(protocol_make(&use, (enum protocol)p, where, &request.protocol, reterr));
+        plan_request_links(asked->machine, &request);
+        STATUS_TRY(plan_build(arena, &request, where, &plan, reterr));
+        collective_estimate(asked->machine, &plan, asked->known, &estimate);
+        if (estimate.time_s >= least_s) continue;
+        least_s = estimate.time_s;
+        choice->request.protocol = request.protocol;
+        choice->candidate.protocol = (enum protocol)p;
+    }
+    return STATUS_OK;
+}
+
 enum status row_choose(struct arena *arena, const struct row_question *question,
                        uint64_t size_bytes, const char *algorithm, const char *where,
                        const struct row_choice **ret_choice, struct error *reterr)
@@ -116,8 +146,8 @@ enum status row_choose(struct arena *arena, const struct row_question *question,
     STATUS_TRY(question_make(question, size_bytes, where, &asked, reterr));
     STATUS_TRY(choice_take(arena, &choice, reterr));
     if (question->operation == OPERATION_SENDRECV) {
-        choice->request = asked.request; /* There is one way only. */
-        if (!is_auto) choice->request.algorithm = algorithm;
+        STATUS_TRY(
+            sendrecv_choose(arena, &asked, is_auto ? NULL : algorithm, where, choice, reterr));
     } else if (question->script != NULL) {
         STATUS_TRY(script_choose(&asked, question, where, choice, reterr));
     } else if (is_auto) {
@@ -212,6 +242,7 @@ static void runners_fill(const struct choose_ranking *ranking, struct row *row)
         runner->protocol = ranking->candidate[i].protocol;
         runner->estimate_s = ranking->candidate[i].estimate.time_s;
     }
+    row->left_out = ranking->left_out;
     row->tuner_line = ranking->rule != NULL ? ranking->rule->line : 0;
 }
 

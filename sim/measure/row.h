@@ -58,11 +58,12 @@ struct row {
     double estimate_s; /* By closed forms (sim/choose/estimate.h); 0: a script. */
     struct row_runner runner[ROW_RUNNERS_MAX]; /* Behind the one that "auto" took. */
     uint32_t runner_count;
-    uint32_t tuner_line;       /* Whose rule decided; 0: none. */
-    struct ragged_load load;   /* Of a ragged exchange, */
-    uint64_t farthest_bytes;   /* and what of it crosses the outermost
-   axis,
-   if that is a level's. */
+    uint32_t left_out;       /* Ways that "auto" passed over, as they would take minutes to play. */
+    uint32_t tuner_line;     /* Whose rule decided; 0: none. */
+    struct ragged_load load; /* Of a ragged exchange, */
+    uint64_t farthest_bytes; /* and what of it crosses the outermost
+ axis,
+ if that is a level's. */
     const char *farthest_axis; /* NULL: none, or there are no others. */
     bool proved;               /* plan_check() holds; else there are too many ranks for it. */
     int64_t time_ps;

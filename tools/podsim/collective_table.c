@@ -218,6 +218,19 @@ static void write_beaten(const struct collective_study *study, struct text *text
         (unsigned long long)least->size_bytes, least->algorithm);
 }
 
+/* What "auto" did not look at. */
+static void write_left_out(const struct collective_study *study, struct text *text)
+{
+    uint32_t most = 0;
+    for (uint32_t i = 0; i < study->row_count; i++)
+        if (study->rows[i].left_out > most) most = study->rows[i].left_out;
+    if (most == 0) return;
+    text_add(text,
+             "# auto passed over up to %u ways of more than 16 million messages, which would take "
+             "minutes to play;\n# --algorithm NAME plays one all the same\n",
+             most);
+}
+
 void collective_write_table(const struct collective_study *study, struct text *text)
 {
     double sum = 0;
@@ -233,6 +246,7 @@ void collective_write_table(const struct collective_study *study, struct text *t
         if (run->row_count > 1) write_together(study, run, text);
     }
     write_beaten(study, text);
+    write_left_out(study, text);
     if (study->run_count < study->run_count_max)
         text_add(text, "# interrupted: %u of %u runs\n", study->run_count, study->run_count_max);
     if (study->row_count > 0)

@@ -277,12 +277,6 @@ static uint32_t messages_of(const struct primitive *primitive, uint32_t size)
     return count;
 }
 
-static uint64_t rate_of(const struct plan_request *request, uint32_t dimension)
-{
-    uint64_t const rate = request->bytes_per_s[dimension];
-    return rate == 0 ? (uint64_t)TIME_PS_PER_S : rate;
-}
-
 /* Adds a dimension to a level: one that switches serve is a level of its own. */
 static void level_add(const struct build *build, uint32_t dimension, uint32_t cost,
                       struct pieces_level *level)
@@ -290,14 +284,17 @@ static void level_add(const struct build *build, uint32_t dimension, uint32_t co
     const struct choice *choice = build->choice;
     const struct plan_request *request = build->request;
     uint32_t const size = request->group.dimension[dimension].size;
-    uint64_t const hop_bytes = request->hop_bytes[dimension], rate = rate_of(request, dimension);
+    uint64_t const hop_bytes = request->hop_bytes[dimension],
+                   known = request->bytes_per_s[dimension];
+    uint64_t const rate = known == 0 ? (uint64_t)TIME_PS_PER_S : known;
     level->bytes_per_s += cost == 0 ? rate : 2 * rate / cost;
     level->hop_bytes += hop_bytes == 0 ? 65536 : hop_bytes;
     /* Beside a grid the messages of its orders fill the links meanwhile. */
-    if (choice->levels.grid_count == 0)
-        level->again_ps += primitive_series(choice->once[dimension], size) *
-                           (uint64_t)(units_duration_ps(hop_bytes, rate) +
-                                      request->protocol.message_ps[request->way[dimension]]);
+    uint32_t const series =
+        choice->levels.grid_count == 0 ? primitive_series(choice->once[dimension], size) : 0;
+    level->again_ps += series * (uint64_t)(units_duration_ps(hop_bytes, rate) +
+                                           request->protocol.message_ps[request->way[dimension]]);
+    level->is_even = series + 1 >= size; /* A ring's, which are as many as its members. */
     level->messages += messages_of(choice->once[dimension], size) +
                        messages_of(choice->gather[dimension], size) +
                        messages_of(choice->whole[dimension], size);

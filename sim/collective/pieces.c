@@ -101,19 +101,30 @@ int64_t pieces_level_ps(const struct pieces_level *level, uint64_t bytes)
     return units_duration_ps(bytes, level->bytes_per_s);
 }
 
+/* More pieces than these make a level wait for the way of its messages; `rest_ps` is what a single
+ * piece would leave bare of the other levels. */
+static uint64_t pieces_bearable(const struct pieces_level *level, uint64_t rest_ps)
+{
+    if (level->again_ps == 0) return UINT64_MAX;
+    uint64_t const least = root(rest_ps / level->again_ps);
+    uint64_t const hidden = (uint64_t)pieces_level_ps(level, level->bytes) / level->again_ps;
+    return level->is_even && hidden > least ? hidden : least;
+}
+
 uint64_t pieces_wanted(const struct pieces_level *levels, uint32_t count)
 {
-    uint64_t sum_ps = 0, longest_ps = 0, way_ps = 0, again_ps = 0;
+    uint64_t sum_ps = 0, longest_ps = 0, way_ps = 0;
     for (uint32_t i = 0; i < count; i++) {
         uint64_t const busy_ps = (uint64_t)pieces_level_ps(&levels[i], levels[i].bytes);
         sum_ps += busy_ps;
         longest_ps = busy_ps > longest_ps ? busy_ps : longest_ps;
         way_ps += (uint64_t)pieces_level_ps(&levels[i], levels[i].hop_bytes);
-        again_ps = levels[i].again_ps > again_ps ? levels[i].again_ps : again_ps;
     }
     uint64_t best = way_ps == 0 ? PIECES_LEVELS_MAX : (sum_ps - longest_ps) / way_ps;
-    uint64_t const least = again_ps == 0 ? best : root((sum_ps - longest_ps) / again_ps);
-    if (least < best) best = least;
+    for (uint32_t i = 0; i < count; i++) {
+        uint64_t const most = pieces_bearable(&levels[i], sum_ps - longest_ps);
+        best = most < best ? most : best;
+    }
     if (best > PIECES_LEVELS_MAX) best = PIECES_LEVELS_MAX;
     return best > 1 ? best : 1;
 }

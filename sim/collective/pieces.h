@@ -44,6 +44,7 @@ struct pieces_level {
     uint32_t messages;  /* That a rank sends for each piece. */
     uint64_t again_ps;  /* The way that each piece has to go anew, where a member's later messages
                            wait for its earlier ones to have come round. */
+    bool is_even;       /* Those messages are all as long: the next piece's fill the way of one. */
 };
 
 /* How long a level takes for so many bytes. */
@@ -56,8 +57,8 @@ uint64_t pieces_wanted(const struct pieces_level *levels, uint32_t count);
 /* How many pieces let levels that follow one another overlap: with P of them a plan takes as long
  * as its slowest level, and a P-th of the others. A piece is no shorter than the way through them,
  * which would only be waited for, and a rank sends no more than PIECES_MESSAGES_MAX messages. Where
- * each piece goes the way of a ring anew, P of them add as many ways to a P-th of the others, which
- * is least at the root. */
+ * each piece goes its way anew, P of them add as many ways to a P-th of the others, which is least
+ * at the root; but a ring's way costs nothing while its messages take as long as it. */
 uint32_t pieces_of_levels(const struct pieces_level *levels, uint32_t count);
 
 #endif

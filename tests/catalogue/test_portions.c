@@ -219,8 +219,8 @@ static void portions_are_as_long_as_the_levels_let_them(void **state)
         uint32_t const nodes = 2 + i * i % 1500;
         uint64_t const outer_rate = 1000000000 + i * 7919 % 97 * UINT64_C(3000000000);
         struct pieces_level const levels[2] = {
-            {UINT64_C(1000000) * (nodes - 1), outer_rate, 1000 + i, nodes - 1, 0},
-            {UINT64_C(7000000) * nodes, UINT64_C(450000000000), 1000, 7, 0},
+            {UINT64_C(1000000) * (nodes - 1), outer_rate, 1000 + i, nodes - 1, 0, false},
+            {UINT64_C(7000000) * nodes, UINT64_C(450000000000), 1000, 7, 0, false},
         };
         struct portions_choice const choice = portions_choose(levels, nodes, 0, 0);
         struct arena *arena = arena_create(0);

@@ -258,36 +258,42 @@ static enum status bound_fill(const struct study *study)
     return STATUS_OK;
 }
 
-/* The plan for the largest size; the arena is the caller's. */
-static enum status plan_make(struct study *study, uint32_t algorithm, struct arena *arena,
-                             struct plan *ret_plan, struct error *reterr)
+/* The plan for a size; the arena is the caller's. */
+static enum status plan_make(struct study *study, uint32_t algorithm, uint64_t size_bytes,
+                             struct arena *arena, struct plan *ret_plan, struct error *reterr)
 {
     const struct row_choice *choice = NULL;
     struct row_question const question = question_of(study, algorithm);
     const char *const where = place_of(study, algorithm);
-    STATUS_TRY(row_choose(arena, &question, study->plan->sizes.end_bytes,
-                          study->regimes->algorithm[algorithm], where, &choice, reterr));
+    STATUS_TRY(row_choose(arena, &question, size_bytes, study->regimes->algorithm[algorithm], where,
+                          &choice, reterr));
     struct plan_request request = choice->request;
     plan_request_links(study->plan->question.machine, &request);
     return plan_build(arena, &request, where, ret_plan, reterr);
 }
 
+/* What idle links would give: the start of the plan for the least size, which is cut into the
+ * fewest pieces, and the rate of that for the greatest. */
 static enum status theory_fill(struct study *study, uint32_t algorithm, struct regimes_curve *curve)
 {
-    struct plan plan;
+    const struct sizes *sizes = &study->plan->sizes;
+    struct plan least, greatest;
     if (algorithm == study->regimes->script_at) return STATUS_OK;
     struct arena *arena = arena_create(0);
     if (arena == NULL) return error_set(study->reterr, STATUS_NO_MEMORY, "", "there is no memory");
-    enum status const status = plan_make(study, algorithm, arena, &plan, study->reterr);
+    enum status status =
+        plan_make(study, algorithm, sizes->begin_bytes, arena, &least, study->reterr);
+    if (status == STATUS_OK)
+        status = plan_make(study, algorithm, sizes->end_bytes, arena, &greatest, study->reterr);
     if (status == STATUS_OK) {
-        struct collective_estimate estimate;
-        collective_estimate(study->plan->question.machine, &plan, study->plan->question.known,
-                            &estimate);
+        const struct row_question *question = &study->plan->question;
+        struct collective_estimate start, rate;
+        collective_estimate(question->machine, &least, question->known, &start);
+        collective_estimate(question->machine, &greatest, question->known, &rate);
         curve->has_theory = true;
-        curve->theory_alpha_s = estimate.alpha_s;
+        curve->theory_alpha_s = start.alpha_s;
         curve->theory_beta_s_per_byte =
-            estimate.beta_s_per_byte *
-            ((double)plan.size_bytes / (double)study->plan->sizes.end_bytes);
+            rate.beta_s_per_byte * ((double)greatest.size_bytes / (double)sizes->end_bytes);
     }
     arena_destroy(arena);
     return status;
@@ -414,7 +420,8 @@ static enum status applies_fill(struct study *study)
             if (arena == NULL)
                 return error_set(study->reterr, STATUS_NO_MEMORY, "", "there is no memory");
             study->group = &regimes->group[g];
-            bool const has = plan_make(study, a, arena, &unused, &refusal) == STATUS_OK;
+            bool const has = plan_make(study, a, study->plan->sizes.end_bytes, arena, &unused,
+                                       &refusal) == STATUS_OK;
             study->group->curve[a].applies = has;
             applies = applies || has;
             arena_destroy(arena);

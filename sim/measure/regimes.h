@@ -47,8 +47,8 @@ struct regimes_curve {
     uint64_t half_bytes;     /* The least size that has half of it: n½. */
     uint64_t most_bytes;     /* And 95 %. */
     struct fit fit;
-    /* The same by the known forms of its primitives (sim/choose/estimate.h), of its plan for the
-     * largest size: the line that idle links would give. */
+    /* The same by the estimate of its plans (sim/choose/estimate.h), which idle links would give:
+     * alpha of the plan for the least size, beta of that for the greatest. */
     bool has_theory; /* A script has none. */
     double theory_alpha_s;
     double theory_beta_s_per_byte;

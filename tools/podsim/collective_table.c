@@ -249,8 +249,13 @@ void collective_write_table(const struct collective_study *study, struct text *t
     write_left_out(study, text);
     if (study->run_count < study->run_count_max)
         text_add(text, "# interrupted: %u of %u runs\n", study->run_count, study->run_count_max);
-    if (study->row_count > 0)
-        text_add(text, "# Avg bus bandwidth    : %g\n#\n", sum / study->row_count);
+    if (study->row_count == 0) return;
+    bool proved = true;
+    for (uint32_t i = 0; i < study->row_count; i++) proved = proved && study->rows[i].proved;
+    text_add(text, "# Out of bounds values : %s\n",
+             proved ? "0 OK" : "N/A (--check proves rows of up to 64 ranks)");
+    text_add(text, "# Avg bus bandwidth    : %g\n#\n# Collective test concluded: %s\n#\n",
+             sum / study->row_count, operation_name(study->member[0].question.operation));
 }
 
 void collective_write_csv(const struct collective_study *study, struct text *text)

@@ -224,5 +224,9 @@ enum status question_read(const struct options *options, struct arena *arena,
 
 const char *question_input(const struct question *question, const struct error *error)
 {
-    return strncmp(error->where, "/machine", 8) == 0 ? question->machine_text : NULL;
+    const char *text = question->machine_text;
+    size_t const length = text == NULL ? 0 : strlen(text);
+    bool const is_file = length > 5 && strcmp(text + length - 5, ".json") == 0;
+    bool const whole = is_file && error->where[0] == '\0' && error->status == STATUS_INVALID;
+    return error->where[0] == '/' || whole ? text : NULL;
 }

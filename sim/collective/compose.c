@@ -263,7 +263,9 @@ static struct group grid_of(const struct build *build, uint32_t cost[GROUP_DIMEN
     for (uint32_t i = 0; i < levels->grid_count; i++) {
         const struct primitive *primitive = build->choice->once[levels->grid[i]];
         grid.dimension[i] = build->plan->group.dimension[levels->grid[i]];
-        bool const both_ways = primitive != NULL && primitive->ring && primitive->lane_count == 2;
+        bool const ring = primitive != NULL && primitive->ring;
+        bool const both_ways = ring && primitive->lane_count == 2;
+        grid.dimension[i].ring = ring; /* As it is played. */
         cost[i] = (both_ways ? 1 : 2) * grid.dimension[i].stride;
     }
     return grid;

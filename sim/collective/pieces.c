@@ -54,8 +54,8 @@ static struct demand demand_of(const struct group *group, const uint32_t cost[GR
         bool const both = is_both_ways(at, cost[d]);
         uint64_t const own = (uint64_t)(both ? at->size / 2 : at->size - 1) * at->stride;
         uint64_t const width = (uint64_t)at->size * at->stride;
-        demand.is_even =
-            demand.is_even && both && at->size == group->dimension[0].size && cost[d] == cost[0];
+        demand.is_even = demand.is_even && at->ring && at->size == group->dimension[0].size &&
+                         cost[d] == cost[0];
         demand.hops += own;
         if (own > demand.hops_max) demand.hops_max = own;
         if (width > demand.size_max) demand.size_max = width;

@@ -25,7 +25,7 @@ static void what_cannot_run_is_refused_with_the_reason(void **state)
         .kind = COLLECTIVE_ALL_GATHER, .algorithm = "rnig", .group = ring16, .size_bytes = 1000};
     is_refused(request, STATUS_NOT_FOUND, "did you mean \"ring\"?");
     request.kind = COLLECTIVE_ALL_TO_ALL;
-    request.algorithm = "ring-one-way";
+    request.algorithm = "tree";
     is_refused(request, STATUS_NOT_FOUND, "(auto, bruck, direct, line, ring");
     request.kind = COLLECTIVE_PERMUTE;
     request.algorithm = "ring";

@@ -224,9 +224,10 @@ enum status question_read(const struct options *options, struct arena *arena,
 
 const char *question_input(const struct question *question, const struct error *error)
 {
-    const char *text = question->machine_text;
+    const char *text = question->machine_text, *where = error->where;
     size_t const length = text == NULL ? 0 : strlen(text);
     bool const is_file = length > 5 && strcmp(text + length - 5, ".json") == 0;
-    bool const whole = is_file && error->where[0] == '\0' && error->status == STATUS_INVALID;
-    return error->where[0] == '/' || whole ? text : NULL;
+    bool const inside = where[0] == '\0' ? error->status == STATUS_INVALID
+                                         : where[0] == '/' && strncmp(where, "/run", 4) != 0;
+    return strncmp(where, "/machine", 8) == 0 || (is_file && inside) ? text : NULL;
 }

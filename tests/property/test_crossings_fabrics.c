@@ -16,7 +16,6 @@
 #include <cmocka.h>
 
 #include "tests/support/crossing.h"
-#include "tests/support/thin.h"
 
 static const double h100_flop_per_s = 990e12, v5p_flop_per_s = 459e12;
 static const double nvlink_bytes_per_s = 450e9, node_bytes_per_s = 400e9, dcn_bytes_per_s = 6.25e9;
@@ -69,7 +68,6 @@ static void in_a_node_fsdp_crosses_at_c_over_nvlink(void **state)
 static void across_nodes_it_crosses_at_c_over_what_leaves_a_node(void **state)
 {
     (void)state;
-    if (THIN > 1) skip();
     crossing_assert_near("the book's 2475", 2475, h100_flop_per_s / node_bytes_per_s, 1e-9);
     crossing_assert_near(across.name, exact(h100_flop_per_s, node_bytes_per_s, 32),
                          crossing_tokens(&across, CROSSING_FORWARD), 0.006);

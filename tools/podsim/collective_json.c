@@ -1,27 +1,9 @@
 /* The rows of `podsim collective` as JSON. */
 #include <stdio.h>
 
-#include "sim/base/json.h"
 #include "sim/base/text.h"
 #include "tools/podsim/collective.h"
-
-static void put_text(struct json_writer *json, const char *key, const char *value)
-{
-    json_write_key(json, key);
-    json_write_string(json, value);
-}
-
-static void put_count(struct json_writer *json, const char *key, uint64_t value)
-{
-    json_write_key(json, key);
-    json_write_unsigned(json, value);
-}
-
-static void put_real(struct json_writer *json, const char *key, double value)
-{
-    json_write_key(json, key);
-    json_write_real(json, value);
-}
+#include "tools/podsim/json_put.h"
 
 static void put_runners(struct json_writer *json, const struct row *row)
 {

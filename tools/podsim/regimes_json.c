@@ -1,25 +1,7 @@
 /* The map of `podsim regimes` as JSON. */
-#include "sim/base/json.h"
 #include "sim/base/text.h"
+#include "tools/podsim/json_put.h"
 #include "tools/podsim/regimes.h"
-
-static void put_text(struct json_writer *json, const char *key, const char *value)
-{
-    json_write_key(json, key);
-    json_write_string(json, value);
-}
-
-static void put_count(struct json_writer *json, const char *key, uint64_t value)
-{
-    json_write_key(json, key);
-    json_write_unsigned(json, value);
-}
-
-static void put_real(struct json_writer *json, const char *key, double value)
-{
-    json_write_key(json, key);
-    json_write_real(json, value);
-}
 
 /* Floor, peak and sizes; a size that is never reached has no key. */
 static void put_landmarks(struct json_writer *json, const struct regimes_curve *curve)

@@ -1,28 +1,10 @@
 /* The rows of `podsim pipeline` as JSON. */
 #include <stddef.h>
 
-#include "sim/base/json.h"
 #include "sim/base/text.h"
 #include "sim/base/units.h"
+#include "tools/podsim/json_put.h"
 #include "tools/podsim/schedules.h"
-
-static void put_text(struct json_writer *json, const char *key, const char *value)
-{
-    json_write_key(json, key);
-    json_write_string(json, value);
-}
-
-static void put_count(struct json_writer *json, const char *key, uint64_t value)
-{
-    json_write_key(json, key);
-    json_write_unsigned(json, value);
-}
-
-static void put_real(struct json_writer *json, const char *key, double value)
-{
-    json_write_key(json, key);
-    json_write_real(json, value);
-}
 
 static void put_formula(struct json_writer *json, const struct schedules_row *row)
 {

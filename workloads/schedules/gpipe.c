@@ -1,5 +1,5 @@
 /* GPipe: all forward passes, then all backward passes. */
-#include "sim/schedule/schedule.h"
+#include "sim/schedule/ramp.h"
 
 static void list(const struct schedule_request *request, uint32_t rank, struct schedule_list *list)
 {
@@ -7,18 +7,6 @@ static void list(const struct schedule_request *request, uint32_t rank, struct s
         schedule_add(list, SCHEDULE_FORWARD, rank, b);
     for (uint32_t b = 0; b < request->microbatch_count; b++)
         schedule_add(list, SCHEDULE_BACKWARD, rank, b);
-}
-
-static struct schedule_formula formula(const struct schedule_request *request)
-{
-    const struct schedule_times *t = &request->times;
-    int64_t const p = request->rank_count;
-    return (struct schedule_formula){
-        .measure = SCHEDULE_MAKESPAN,
-        .bubble_ticks = (p - 1) * (t->forward + t->input + t->weight),
-        .exact = true,
-        .text = "(p-1)(F+B)",
-    };
 }
 
 static struct schedule_peak peak(const struct schedule_request *request, uint32_t rank)
@@ -34,6 +22,6 @@ const struct schedule_form schedule_form_gpipe = {
     .chunks = 1,
     .copies = 1,
     .list = list,
-    .formula = formula,
+    .formula = ramp_formula,
     .peak = peak,
 };

@@ -2,12 +2,11 @@
  * ZB-H1: 1F1B whose backward passes are split; the n-th weight gradient waits until rank r has done
  * r further input gradients, so that input gradients go back at once and the weights fill the end.
  */
-#include "sim/schedule/schedule.h"
+#include "sim/schedule/ramp.h"
 
 static uint32_t in_flight(const struct schedule_request *request, uint32_t rank)
 {
-    uint32_t const most = request->rank_count - rank;
-    return most < request->microbatch_count ? most : request->microbatch_count;
+    return ramp_in_flight(request, request->rank_count - rank);
 }
 
 static void list(const struct schedule_request *request, uint32_t rank, struct schedule_list *list)

@@ -3,12 +3,11 @@
  * and puts weight gradients off twice as long as ZB-H1. No rank idles between its first and its
  * last pass; the ranks begin and end one after the other.
  */
-#include "sim/schedule/schedule.h"
+#include "sim/schedule/ramp.h"
 
 static uint32_t in_flight(const struct schedule_request *request, uint32_t rank)
 {
-    uint32_t const most = 2 * (request->rank_count - 1 - rank) + 1;
-    return most < request->microbatch_count ? most : request->microbatch_count;
+    return ramp_in_flight(request, 2 * (request->rank_count - 1 - rank) + 1);
 }
 
 static void list(const struct schedule_request *request, uint32_t rank, struct schedule_list *list)

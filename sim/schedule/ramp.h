@@ -1,0 +1,20 @@
+/*
+ * ramp.h: what schedules of one stage a rank share whose ranks begin one after the other: so many
+ * microbatches in flight, then a backward pass for each forward pass; and the bubble of the ramp.
+ */
+#ifndef SIM_SCHEDULE_RAMP_H
+#define SIM_SCHEDULE_RAMP_H
+
+#include "sim/schedule/schedule.h"
+
+/* `most`, or all microbatches if there are fewer. */
+uint32_t ramp_in_flight(const struct schedule_request *request, uint32_t most);
+
+/* Forward passes until `in_flight` microbatches are under way, then alternately, then backward. */
+void ramp_list(const struct schedule_request *request, uint32_t rank, uint32_t in_flight,
+               struct schedule_list *list);
+
+/* (p-1)(F+B), always. */
+struct schedule_formula ramp_formula(const struct schedule_request *request);
+
+#endif

@@ -216,3 +216,14 @@ enum status vshape_list(struct arena *arena, const struct schedule_request *requ
     for (uint32_t r = 0; r < shape.rank_count; r++) rank_list(&shape, r, &lists[r]);
     return STATUS_OK;
 }
+
+struct schedule_formula vshape_formula(const char *text)
+{
+    return (struct schedule_formula){.measure = SCHEDULE_NO_FORMULA, .text = text};
+}
+
+struct schedule_peak vshape_peak(const struct schedule_request *request, uint32_t shares)
+{
+    uint32_t const all = 2 * request->microbatch_count;
+    return (struct schedule_peak){2 * shares < all ? 2 * shares : all, 0};
+}

@@ -23,4 +23,10 @@ typedef struct vshape_block vshape_block_fn(uint32_t rank_count, uint32_t rank);
 enum status vshape_list(struct arena *arena, const struct schedule_request *request,
                         vshape_block_fn *block, struct schedule_list *lists, struct error *reterr);
 
+/* No closed form: `text` says about what it is. */
+struct schedule_formula vshape_formula(const char *text);
+
+/* So many whole shares of a rank, or all there are: the same on every rank. */
+struct schedule_peak vshape_peak(const struct schedule_request *request, uint32_t shares);
+
 #endif

@@ -17,17 +17,13 @@ static enum status list_all(struct arena *arena, const struct schedule_request *
 static struct schedule_formula formula(const struct schedule_request *request)
 {
     (void)request;
-    return (struct schedule_formula){
-        .measure = SCHEDULE_NO_FORMULA,
-        .text = "about 2/3 of 1F1B's",
-    };
+    return vshape_formula("about 2/3 of 1F1B's");
 }
 
 static struct schedule_peak peak(const struct schedule_request *request, uint32_t rank)
 {
     (void)rank;
-    uint32_t const most = (request->rank_count + 4) / 3 * 2, all = 2 * request->microbatch_count;
-    return (struct schedule_peak){most < all ? most : all, 0};
+    return vshape_peak(request, (request->rank_count + 4) / 3);
 }
 
 const struct schedule_form schedule_form_v_min = {

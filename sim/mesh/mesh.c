@@ -217,3 +217,40 @@ enum status mesh_subgroup(const struct mesh *mesh, const struct machine *machine
                      "the nearest count is %u",
                      count, mesh_role_name(role), axis->size, near);
 }
+
+/* Adds a part to those of an axis, or lengthens the one that it continues. False: another mesh axis
+ * lies between them. */
+static bool union_add(struct mesh_axis *all, const struct mesh_part *part)
+{
+    for (uint32_t i = 0; i < all->part_count; i++) {
+        struct mesh_part *other = &all->part[i];
+        if (other->axis != part->axis) continue;
+        bool const behind = part->stride == other->stride * other->size;
+        bool const before = other->stride == part->stride * part->size;
+        if (!behind && !before) return false;
+        if (before) other->stride = part->stride;
+        other->size *= part->size;
+        return true;
+    }
+    all->part[all->part_count++] = *part;
+    return true;
+}
+
+enum status mesh_union(const struct mesh *mesh, const struct machine *machine, uint32_t roles,
+                       const char *where, struct group *ret_group, struct error *reterr)
+{
+    struct mesh_axis all = {.size = 1};
+    for (uint32_t i = 0; i < mesh->order_count; i++) {
+        const struct mesh_axis *axis = &mesh->axis[mesh->order[i]];
+        if (!(roles >> mesh->order[i] & 1)) continue;
+        for (uint32_t p = 0; p < axis->part_count; p++) {
+            if (axis->part[p].size == 1 || union_add(&all, &axis->part[p])) continue;
+            return error_set(reterr, STATUS_UNSUPPORTED, where,
+                             "mesh axes that share gradients (dp, ep, cp) lie on %s with another "
+                             "between them; name them one after the other",
+                             machine_axis_name(machine, axis->part[p].axis));
+        }
+    }
+    *ret_group = group_of(machine, &all);
+    return STATUS_OK;
+}

@@ -22,7 +22,10 @@ struct arena;
 #define MESH_ROLE_TABLE(X)                                                                         \
     X(DP, "dp", "data parallel: the batch is split, parameters are replicated (see zero)")         \
     X(FSDP, "fsdp", "fully sharded data parallel (ZeRO-3): batch and parameters are split")        \
-    X(TP, "tp", "tensor parallel: each layer's matrices are split")
+    X(TP, "tp", "tensor parallel: each layer's matrices are split")                                \
+    X(PP, "pp", "pipeline parallel: the layers are split into stages")                             \
+    X(EP, "ep", "expert parallel: the batch and the experts are split")                            \
+    X(CP, "cp", "context parallel: each sequence is split")
 
 enum mesh_role {
 #define X(name, text, help) MESH_##name,
@@ -76,6 +79,12 @@ enum status mesh_build(struct arena *arena, const struct mesh_plan *plan,
 /* The rank of a chip along a mesh axis. */
 uint32_t mesh_rank(const struct mesh *mesh, const struct machine *machine, enum mesh_role role,
                    uint32_t chip);
+
+/* The group of all ranks of several mesh axes (a bit each) together, as for gradients that dp and
+ * ep both replicate. Parts that continue each other on a machine axis become one. Refused: parts of
+ * one machine axis with another mesh axis between them. */
+enum status mesh_union(const struct mesh *mesh, const struct machine *machine, uint32_t roles,
+                       const char *where, struct group *ret_group, struct error *reterr);
 
 /* Groups of `count` neighbouring ranks of a mesh axis (the KV head shared by two chips, the
  * sequence split over four). Refused where they would not be a box of the machine's axes. */

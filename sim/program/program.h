@@ -12,6 +12,9 @@
  * start. A need names (stream, count), so it is one comparison, and a chip's whole state is a few
  * counters a stream.
  *
+ * Pipeline stages are roles. What one sends to the next is a SEND, on a stream whose messages the
+ * receiver counts as they arrive; a RECEIVE of its own is done when so many have come.
+ *
  * Collective matmul falls out of parts: part k of a matmul needs so many parts of a gather, and a
  * chunk of a reduce-scatter needs so many parts of the matmul that produces it.
  */
@@ -86,8 +89,15 @@ struct program_copy {
     uint64_t size_bytes; /* Above 0. */
 };
 
-/* Ops of the last kind lie on streams that have no others. */
-enum program_op_kind { PROGRAM_OP_COMPUTE, PROGRAM_OP_COLLECTIVE, PROGRAM_OP_COPY };
+/* Copies, sends and receives each lie on streams that have no others. */
+enum program_op_kind {
+    PROGRAM_OP_COMPUTE,
+    PROGRAM_OP_COLLECTIVE,
+    PROGRAM_OP_COPY,
+    PROGRAM_OP_SEND,    /* This rank's own message of a permute plan; done when it has left. */
+    PROGRAM_OP_RECEIVE, /* Done when as many messages have arrived for its stream, since the start
+                           of the step, as its block says. */
+};
 
 struct program_op {
     const char *name; /* Short, for timelines and tables: "attention.qkv", "AllGather W_mlp". */
@@ -96,11 +106,11 @@ struct program_op {
     uint16_t class_index; /* Filled by program_seal(). */
     enum program_op_kind kind;
     uint8_t stream;
-    uint32_t parts;      /* Compute: chunks. Collective: the plan's part_count. Copy: 1. */
+    uint32_t parts;      /* Compute: chunks. Collective: the plan's part_count. Others: 1. */
     uint32_t part_first; /* Parts of its stream before it in the slot; filled by program_seal(). */
     struct program_need need[PROGRAM_NEEDS_MAX];
     uint32_t need_count;
-    uint16_t index; /* Of works[], plans[] or copies[], by kind. */
+    uint16_t index; /* Of works[], plans[] (also of a send) or copies[], by kind. */
 
     /* Collective: the compute parts that produce its operand chunk by chunk, or PROGRAM_NONE: the
      * op (of this template, on the compute stream, with as many parts as the plan has chunks). It
@@ -126,13 +136,17 @@ struct program_block {
     int32_t layer_first; /* -1: not a layer. */
     int32_t layer_step;  /* +1 forward, -1 backward, 0 not a layer. */
     uint32_t microbatch;
-    uint32_t slot_first;                        /* Filled by program_seal(). */
+    uint64_t arrivals;   /* Of a template with a RECEIVE: how many messages it waits for. */
+    uint32_t slot_first; /* Filled by program_seal(). */
     uint64_t stream_first[PROGRAM_STREAMS_MAX]; /* Parts before the block; by program_seal(). */
 };
 
 struct program_stream {
     const char *name; /* "compute", "gather fsdp", "reduce fsdp", "gather tp", ... */
     bool collective;
+    bool sends;         /* SENDs only; not `collective`. */
+    bool receives;      /* RECEIVEs only. */
+    uint8_t inbox;      /* Of sends: the stream of receives that counts them where they arrive. */
     uint8_t lane_count; /* The most lanes of any of its plans; by program_seal(). */
 };
 
@@ -150,7 +164,11 @@ struct program {
     struct program_template *templates;
     uint32_t template_count;
     struct program_role *roles;
-    uint32_t role_count; /* Every rank has role 0 where there is one. */
+    /* Every rank has role 0 where there is one; else a chip's role is its place along a part of an
+     * axis of the machine: at[role_axis] / role_stride % role_count. */
+    uint32_t role_count;
+    uint8_t role_axis;
+    uint32_t role_stride;
     struct work *works;
     uint32_t work_count;
     struct plan *plans;

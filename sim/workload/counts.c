@@ -327,6 +327,7 @@ void workload_count(const struct workload_plan *plan, const struct machine *mach
     struct letters const x = letters_of(&local, machine);
     struct workload_counts counts = {0};
     for (uint32_t r = 0; r < MESH_ROLE_COUNT; r++) counts.role[r].group = mesh->axis[r].group;
+    counts.role[MESH_DP].group = local.replica_group;
     counts.kv.group = local.kv_group;
     counts.sequence.group = local.sequence_group;
     count_matmuls(&x, &counts);

@@ -31,40 +31,84 @@ static uint32_t letter_add(struct local *local, char letter, uint32_t size)
     return 1u << axis;
 }
 
-/* Which ranks split what; see the table of ZeRO stages in the book, 5.1.2. */
-static enum status ranks_build(struct local *local, struct error *reterr)
+static enum status zero_check(const struct local *local, struct error *reterr)
 {
-    const struct workload_plan *plan = local->plan;
-    uint32_t const dp = local->mesh->axis[MESH_DP].size;
-    uint32_t const fsdp = local->mesh->axis[MESH_FSDP].size;
-    if (plan->zero > 3) {
-        return error_set(reterr, STATUS_INVALID, "/workload/zero", "stage %u is above 3",
-                         plan->zero);
-    }
-    if (plan->zero != 0 && !local->mesh->present[MESH_DP]) {
+    uint32_t const zero = local->plan->zero;
+    const struct mesh *mesh = local->mesh;
+    if (zero > 3)
+        return error_set(reterr, STATUS_INVALID, "/workload/zero", "stage %u is above 3", zero);
+    if (zero == 0) return STATUS_OK;
+    if (!mesh->present[MESH_DP] && !mesh->present[MESH_EP] && !mesh->present[MESH_CP]) {
         return error_set(reterr, STATUS_INVALID, "/workload/zero",
                          "zero is a stage of dp, which the mesh does not have (fsdp is stage 3)");
     }
-    if (plan->zero != 0 && local->mesh->present[MESH_FSDP]) {
+    if (mesh->present[MESH_FSDP]) {
         return error_set(reterr, STATUS_UNSUPPORTED, "/workload/zero",
                          "zero %u beside fsdp is not modelled: dp replicates the shards of fsdp",
-                         plan->zero);
+                         zero);
     }
-    local->tp = local->mesh->axis[MESH_TP].size;
-    local->data = dp * fsdp;
+    if (zero == 3 && mesh->axis[MESH_EP].size * mesh->axis[MESH_CP].size > 1) {
+        return error_set(reterr, STATUS_UNSUPPORTED, "/workload/zero",
+                         "zero 3 beside ep or cp is not modelled; fsdp beside them is");
+    }
+    return STATUS_OK;
+}
+
+static const char *replica_name(const struct mesh *mesh)
+{
+    static const char *const names[] = {"dp", "dp",    "ep",    "dp,ep",
+                                        "cp", "dp,cp", "ep,cp", "dp,ep,cp"};
+    uint32_t which = mesh->axis[MESH_DP].size > 1;
+    if (mesh->axis[MESH_EP].size > 1) which += 2;
+    if (mesh->axis[MESH_CP].size > 1) which += 4;
+    return names[which];
+}
+
+/* Which ranks split what; see the table of ZeRO stages in the book, 5.1.2. Ranks of ep and of cp
+ * hold the same dense parameters, as those of dp do. */
+static enum status ranks_build(struct local *local, struct error *reterr)
+{
+    const struct workload_plan *plan = local->plan;
+    const struct mesh *mesh = local->mesh;
+    uint32_t const fsdp = mesh->axis[MESH_FSDP].size;
+    uint32_t const copies =
+        mesh->axis[MESH_DP].size * mesh->axis[MESH_EP].size * mesh->axis[MESH_CP].size;
+    STATUS_TRY(zero_check(local, reterr));
+    STATUS_TRY(mesh_union(mesh, local->machine, 1u << MESH_DP | 1u << MESH_EP | 1u << MESH_CP,
+                          "/mesh", &local->replica_group, reterr));
+    local->replica_name = replica_name(mesh);
+    local->tp = mesh->axis[MESH_TP].size;
+    local->pp = mesh->axis[MESH_PP].size;
+    local->data = copies * fsdp;
     local->shard_role = plan->zero == 3 ? MESH_DP : MESH_FSDP;
-    local->shards = plan->zero == 3 ? dp : fsdp;
-    local->replicas = plan->zero == 3 ? 1 : dp;
+    local->shards = plan->zero == 3 ? copies : fsdp;
+    local->replicas = plan->zero == 3 ? 1 : copies;
     local->state_shards = plan->zero == 0 ? local->shards : local->data;
     local->gradient_shards = plan->zero >= 2 ? local->data : local->shards;
     local->gradients_resident = plan->accumulate > 1;
     /* What a reduction leaves on this chip must be the accumulator, or it has to wait. */
     local->reduce_last = local->replicas > 1 && plan->zero <= 1;
 
-    bool const beside = dp > 1 && fsdp > 1;
-    local->axis_z = beside ? letter_add(local, 'Z', dp) : 0;
+    bool const beside = copies > 1 && fsdp > 1;
+    local->axis_z = beside ? letter_add(local, 'Z', copies) : 0;
     local->axis_x = letter_add(local, 'X', beside ? fsdp : local->data);
     local->axis_y = letter_add(local, 'Y', local->tp);
+    return STATUS_OK;
+}
+
+/* Mesh axes that this model or this version has no use for. */
+static enum status roles_check(const struct local *local, struct error *reterr)
+{
+    const struct mesh *mesh = local->mesh;
+    if (mesh->present[MESH_EP])
+        return error_set(reterr, STATUS_UNSUPPORTED, "/mesh/ep",
+                         "%s has no experts that could be split over ep", local->plan->model.name);
+    if (mesh->present[MESH_CP])
+        return error_set(reterr, STATUS_UNSUPPORTED, "/mesh/cp",
+                         "context parallelism is not modelled in this version");
+    if (mesh->present[MESH_PP])
+        return error_set(reterr, STATUS_UNSUPPORTED, "/mesh/pp",
+                         "pipeline stages are not modelled in this version");
     return STATUS_OK;
 }
 
@@ -278,6 +322,7 @@ enum status local_build(const struct workload_plan *plan, const struct machine *
     STATUS_TRY(model_check(&local, reterr));
     STATUS_TRY(offload_check(&local, reterr));
     STATUS_TRY(limits_format_check(&local, reterr));
+    STATUS_TRY(roles_check(&local, reterr));
     STATUS_TRY(ranks_build(&local, reterr));
     STATUS_TRY(widths_build(&local, reterr));
     if (local_is_llama(&local)) {

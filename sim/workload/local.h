@@ -40,10 +40,13 @@ struct local {
     const struct mesh *mesh;
 
     uint32_t tp;
-    uint32_t data;             /* Ranks that split the batch: X·Z. */
+    uint32_t pp;               /* Ranks that the layers are split over. */
+    uint32_t data;             /* Ranks that split the batch's tokens: X·Z. */
     uint32_t shards;           /* Ranks that parameters are split over: X, or 1. */
     enum mesh_role shard_role; /* Their role: fsdp, or dp with zero 3. */
-    uint32_t replicas;         /* Ranks of dp that hold the same parameters, or 1. */
+    uint32_t replicas;         /* Ranks of dp, ep and cp that hold the same parameters, or 1. */
+    struct group replica_group;
+    const char *replica_name;  /* "dp" */
     uint32_t state_shards;     /* Ranks that the optimizer state is split over. */
     uint32_t gradient_shards;  /* Ranks that gradients are split over once they are reduced. */
     bool reduce_last;          /* Gradients are reduced in the last microbatch only. */

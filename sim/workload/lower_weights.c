@@ -126,11 +126,11 @@ void lower_unit_reduce(struct lower *lower, const struct local_unit *unit, uint3
     uint32_t scattered = reduced;
     if (local->replicas > 1 && (lower->last_microbatch || !local->reduce_last)) {
         bool const sum = local->plan->zero == 0;
-        uint32_t const plan =
-            lower_plan(lower, sum ? COLLECTIVE_ALL_REDUCE : COLLECTIVE_REDUCE_SCATTER,
-                       role_group(lower, MESH_DP), units_ceil_divide(unit->elements, local->shards),
-                       format, false);
-        uint32_t const op = lower_collective(lower, LOWER_REDUCE_DP, what, "dp", plan);
+        uint32_t const plan = lower_plan(
+            lower, sum ? COLLECTIVE_ALL_REDUCE : COLLECTIVE_REDUCE_SCATTER, &local->replica_group,
+            units_ceil_divide(unit->elements, local->shards), format, false);
+        uint32_t const op =
+            lower_collective(lower, LOWER_REDUCE_DP, what, local->replica_name, plan);
         lower_need_done(lower, op, reduced != LOWER_NONE ? reduced : after);
         if (reduced == LOWER_NONE && (unit->places >> LOCAL_ATTENTION_IN & 1)) {
             lower_need_done(lower, op, lower->kv_sum);
@@ -203,9 +203,10 @@ void lower_update_behind(struct lower *lower, const struct lower_behind *update)
     if (!local->gradients_resident) lower_give(lower, op, PROGRAM_MEMORY_GRADIENTS, kept);
     /* ZeRO-1 and 2: each rank has updated its part of parameters that all of them hold. */
     for (uint32_t u = 0; local->replicas > 1 && local->plan->zero != 0 && u < unit_count; u++) {
-        uint32_t const plan = lower_plan(lower, COLLECTIVE_ALL_GATHER, role_group(lower, MESH_DP),
+        uint32_t const plan = lower_plan(lower, COLLECTIVE_ALL_GATHER, &local->replica_group,
                                          units[u].elements, local->plan->formats.weights, false);
-        uint32_t const gather = lower_collective(lower, LOWER_GATHER_DP, units[u].name, "dp", plan);
+        uint32_t const gather =
+            lower_collective(lower, LOWER_GATHER_DP, units[u].name, local->replica_name, plan);
         lower_need_done(lower, gather, op);
     }
 }

@@ -238,7 +238,7 @@ static const struct {
      "must be a number"},
     {"/machine/chips=[{\"at\":[0,0,0],\"maths\":1}]", "/machine/chips/0/maths", "\"math\""},
     {"/mesh=[]", "/mesh", "must be an object"},
-    {"/mesh/ep=[\"x\"]", "/mesh/ep", "unknown key \"ep\""},
+    {"/mesh/sp=[\"x\"]", "/mesh/sp", "unknown key \"sp\""},
     {"/mesh/tp=z", "/mesh/tp", "must be an array"},
     {"/mesh/tp=[]", "/mesh/tp", "the minimum is 1"},
     {"/mesh/tp=[\"x\",\"y\",\"z\",\"x\",\"y\"]", "/mesh/tp", "the maximum is 4"},

@@ -28,6 +28,10 @@ static void streams_add(struct lower *lower)
         [LOWER_SUM_KV] = {local->kv_holders > 1, "kv", ""},
         [LOWER_GATHER_SEQUENCE] = {parts, "gather ", "sequence"},
         [LOWER_REDUCE_SEQUENCE] = {parts, "reduce ", "sequence"},
+        [LOWER_SEND_NEXT] = {local->pp > 1, "send ", "next"},
+        [LOWER_SEND_PREVIOUS] = {local->pp > 1, "send ", "previous"},
+        [LOWER_RECEIVE_PREVIOUS] = {local->pp > 1, "receive ", "previous"},
+        [LOWER_RECEIVE_NEXT] = {local->pp > 1, "receive ", "next"},
         [LOWER_STORE_ACTIVATIONS] = {local_offloads_activations(local), "store ", "activations"},
         [LOWER_LOAD_ACTIVATIONS] = {local_offloads_activations(local), "load ", "activations"},
         [LOWER_LOAD_OPTIMIZER] = {local_offloads_optimizer(local), "load ", "optimizer"},
@@ -40,9 +44,14 @@ static void streams_add(struct lower *lower)
         lower->stream[s] = (uint8_t)program->stream_count;
         program->stream[program->stream_count++] = (struct program_stream){
             .name = lower_format(lower, "%s%s", table[s].verb, table[s].of),
-            .collective = s != LOWER_COMPUTE && s < LOWER_STORE_ACTIVATIONS,
+            .collective = s != LOWER_COMPUTE && s < LOWER_SEND_NEXT,
+            .sends = s == LOWER_SEND_NEXT || s == LOWER_SEND_PREVIOUS,
+            .receives = s == LOWER_RECEIVE_NEXT || s == LOWER_RECEIVE_PREVIOUS,
         };
     }
+    if (local->pp == 1) return;
+    program->stream[lower->stream[LOWER_SEND_NEXT]].inbox = lower->stream[LOWER_RECEIVE_PREVIOUS];
+    program->stream[lower->stream[LOWER_SEND_PREVIOUS]].inbox = lower->stream[LOWER_RECEIVE_NEXT];
 }
 
 void lower_begin(struct lower *lower, struct arena *arena, const struct local *local,
@@ -82,6 +91,8 @@ void lower_template_begin(struct lower *lower, const char *name)
     lower->op_count = 0;
     memset(lower->stream_parts, 0, sizeof lower->stream_parts);
     lower->output = LOWER_NONE;
+    lower->received = LOWER_NONE;
+    lower->half = LOWER_WHOLE;
     lower->last_microbatch = true;
     for (uint32_t p = 0; p < LOCAL_PLACE_COUNT; p++) lower->weights[p] = LOWER_NONE;
     lower->weights_needed = 0;
@@ -266,6 +277,10 @@ void lower_need_output(struct lower *lower, uint32_t op)
     if (lower->status != STATUS_OK || op == LOWER_NONE) return;
     if (lower->output != LOWER_NONE) {
         lower_need_done(lower, op, lower->output);
+        return;
+    }
+    if (lower->received != LOWER_NONE) {
+        lower_need_done(lower, op, lower->received);
         return;
     }
     lower_need_before(lower, op, LOWER_COMPUTE);

@@ -17,9 +17,9 @@
 
 enum {
     LOWER_OPS_MAX = 96,
-    LOWER_WORKS_MAX = 256,
+    LOWER_WORKS_MAX = 1024,
     LOWER_PLANS_MAX = 96,
-    LOWER_TEMPLATES_MAX = 16,
+    LOWER_TEMPLATES_MAX = 128,
     LOWER_COPIES_MAX = 32
 };
 static const uint32_t LOWER_NONE = UINT32_MAX;
@@ -35,6 +35,10 @@ enum lower_stream {
     LOWER_SUM_KV,
     LOWER_GATHER_SEQUENCE,
     LOWER_REDUCE_SEQUENCE,
+    LOWER_SEND_NEXT, /* Messages between pipeline stages, by rank along pp. */
+    LOWER_SEND_PREVIOUS,
+    LOWER_RECEIVE_PREVIOUS,
+    LOWER_RECEIVE_NEXT,
     LOWER_STORE_ACTIVATIONS,
     LOWER_LOAD_ACTIVATIONS,
     LOWER_LOAD_OPTIMIZER,
@@ -44,6 +48,10 @@ enum lower_stream {
 
 /* Which time a block's forward ops are emitted. */
 enum lower_pass { LOWER_FORWARD, LOWER_RECOMPUTE };
+
+/* What of a backward pass is emitted: all of it, or one gradient. Between the two, what the weight
+ * gradients read stays: inputs of the matmuls and gradients of their outputs, gathered. */
+enum lower_half { LOWER_WHOLE, LOWER_INPUT, LOWER_WEIGHT };
 
 struct lower {
     struct arena *arena;
@@ -61,7 +69,9 @@ struct lower {
     uint32_t stream_parts[PROGRAM_STREAMS_MAX];
     uint32_t output;      /* The op whose end makes the running activation (or its gradient)
                              available; LOWER_NONE: it comes from earlier slots. */
-    bool last_microbatch; /* Of a backward template. */
+    uint32_t received;    /* The RECEIVE that its input comes by, or LOWER_NONE. */
+    enum lower_half half; /* Of a backward template, */
+    bool last_microbatch; /* and whether gradients are reduced after it. */
     uint32_t weights[LOCAL_PLACE_COUNT]; /* The gather that a place's matrices wait for. */
     uint32_t weights_needed;             /* Places whose gather some op already waits for. */
     uint32_t gradients;                  /* Places whose gradients are computed. */
@@ -101,7 +111,7 @@ void lower_need_done(struct lower *lower, uint32_t op, uint32_t target);
 void lower_need_chunks(struct lower *lower, uint32_t op, uint32_t gather);
 void lower_need_before(struct lower *lower, uint32_t op, enum lower_stream stream);
 void lower_need(struct lower *lower, uint32_t op, struct program_need need);
-/* The running activation or gradient: see `output`. */
+/* The running activation or gradient: see `output` and `received`. */
 void lower_need_output(struct lower *lower, uint32_t op);
 
 /* Takes `bytes` when the op begins, or gives back when it ends. LOWER_NONE: nothing. */
@@ -158,6 +168,9 @@ enum lower_tensor {
     LOWER_MID, /* What attention gives, with the softmax's row statistics. */
     LOWER_TENSOR_COUNT,
 };
+/* Elements of what the in-projection gives, and of what the out-projection multiplies. */
+uint64_t lower_tmp_elements(const struct local *local, const struct lower_block *block);
+uint64_t lower_mid_elements(const struct local *local, const struct lower_block *block);
 uint64_t lower_tensor_bytes(const struct local *local, const struct lower_block *block,
                             enum lower_tensor tensor);
 /* Whether the remat policy keeps it from the forward to the backward pass. */
@@ -178,6 +191,22 @@ uint32_t lower_attention_forward(struct lower *lower, const struct lower_block *
 /* Returns the op after which dQ, dK and dV are there. */
 uint32_t lower_attention_backward(struct lower *lower, const struct lower_block *block);
 
+static inline bool lower_has_input(const struct lower *lower)
+{
+    return lower->half != LOWER_WEIGHT;
+}
+
+static inline bool lower_has_weight(const struct lower *lower)
+{
+    return lower->half != LOWER_INPUT;
+}
+
+/* Where a gradient lies until both gradients of its matmul are computed. */
+static inline enum program_memory lower_kept_memory(const struct lower *lower)
+{
+    return lower->half == LOWER_WHOLE ? PROGRAM_MEMORY_BUFFERS : PROGRAM_MEMORY_ACTIVATIONS;
+}
+
 /* Copies to and from the host (lower_offload.c), at the end of a layer's forward and backward
  * template, and around the update of so many bytes of moments. */
 void lower_offload_forward(struct lower *lower);
@@ -191,18 +220,16 @@ struct lower_behind {
     const struct local_unit *units;
     uint32_t unit_count; /* 0: nothing is updated. */
     uint16_t backward;
-    uint32_t slots;
+    uint32_t slots; /* 0: whatever has been reduced before. */
 };
 
-/* Whole templates. `top`: of the last layer, which keeps its activations. */
-uint16_t lower_layer_forward(struct lower *lower, bool top);
-uint16_t lower_layer_backward(struct lower *lower, bool last_microbatch, bool top,
-                              const struct lower_behind *update);
-uint16_t lower_embedding_forward(struct lower *lower);
-uint16_t lower_embedding_backward(struct lower *lower, bool last_microbatch,
-                                  const struct lower_behind *update);
-uint16_t lower_head_forward(struct lower *lower);
-uint16_t lower_head_backward(struct lower *lower, bool last_microbatch);
+/* The ops of a template. `top`: of the last layer, which keeps its activations. */
+void lower_layer_forward(struct lower *lower, bool top);
+void lower_layer_backward(struct lower *lower, bool top, const struct lower_behind *update);
+void lower_embedding_forward(struct lower *lower);
+void lower_embedding_backward(struct lower *lower, const struct lower_behind *update);
+void lower_head_forward(struct lower *lower);
+void lower_head_backward(struct lower *lower);
 struct local_unit lower_embedding_unit(const struct local *local);
 struct local_unit lower_head_unit(const struct local *local); /* 0 elements if tied. */
 void lower_update_behind(struct lower *lower, const struct lower_behind *update);

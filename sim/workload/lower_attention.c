@@ -116,14 +116,14 @@ uint32_t lower_attention_backward(struct lower *lower, const struct lower_block 
     lower_need_done(lower, reduce, op);
 
     uint64_t const rows = local->rows;
-    lower_take(lower, op, PROGRAM_MEMORY_BUFFERS,
+    lower_take(lower, op, lower_kept_memory(lower),
                lower_activation_bytes(lower, rows * block->in_columns)); /* dQ, dK, dV */
     lower_give(lower, op, PROGRAM_MEMORY_BUFFERS,
                lower_activation_bytes(lower, rows * block->out_inner)); /* dA */
     lower_take(lower, op, PROGRAM_MEMORY_BUFFERS,
                lower_tensor_bytes(local, block, LOWER_KV)); /* dK and dV of the other ranks */
     lower_give(lower, reduce, PROGRAM_MEMORY_BUFFERS, lower_tensor_bytes(local, block, LOWER_KV));
-    lower_tensor_give(lower, block, LOWER_MID, op);
+    if (lower_has_weight(lower)) lower_tensor_give(lower, block, LOWER_MID, op); /* dW_O is done. */
     lower_tensor_give(lower, block, LOWER_KV, op);
     return reduce != LOWER_NONE ? reduce : op;
 }

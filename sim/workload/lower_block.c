@@ -57,95 +57,6 @@ uint32_t lower_blocks(const struct local *local, struct lower_block ret_blocks[2
     return 2;
 }
 
-/* Elements of what the in-projection gives, and of what the out-projection multiplies. */
-static uint64_t tmp_elements(const struct local *local, const struct lower_block *block)
-{
-    return local->rows * block->in_columns * block->in_count;
-}
-
-static uint64_t mid_elements(const struct local *local, const struct lower_block *block)
-{
-    return block->attention ? local->rows * block->out_inner : tmp_elements(local, block);
-}
-
-uint64_t lower_tensor_bytes(const struct local *local, const struct lower_block *block,
-                            enum lower_tensor tensor)
-{
-    enum format const format = local->plan->formats.activations;
-    uint64_t const others = local->keys - local->queries;
-    switch (tensor) {
-    case LOWER_X:
-        return format_bytes(format, local->block_shard);
-    case LOWER_IN: /* Without norm and tp it is the input itself. */
-        return block->norm || local->tp > 1 ? format_bytes(format, local->block_full) : 0;
-    case LOWER_TMP:
-        return format_bytes(format, tmp_elements(local, block));
-    case LOWER_KV:
-        return block->attention ? format_bytes(format, 2 * local->sequences * others *
-                                                           local->kv_heads * local->head_width)
-                                : 0;
-    case LOWER_MID: /* One fp32 a row and head: the logarithm of the softmax's sum. */
-        return block->attention ? format_bytes(format, mid_elements(local, block)) +
-                                      format_bytes(FORMAT_FP32, local->rows * local->heads)
-                                : 0;
-    case LOWER_TENSOR_COUNT:
-        break;
-    }
-    return 0;
-}
-
-/*
- * none: all that the backward pass reads. In the bare MLP over tp, the gathered In holds its
- *   shard as well.
- * big_matmuls: the outputs of the layer's seven matmuls. Q, K, V, Gate and Up as they are; O and
- *   Out as the inputs of the two blocks, which are the running sum after them.
- * block: the layer's input.
- */
-bool lower_tensor_saved(const struct local *local, const struct lower_block *block,
-                        enum lower_tensor tensor)
-{
-    switch (local->plan->remat) {
-    case WORKLOAD_REMAT_NONE:
-        return tensor != LOWER_X || block->norm || local->tp == 1;
-    case WORKLOAD_REMAT_BIG_MATMULS:
-        return tensor == LOWER_X || tensor == LOWER_TMP;
-    case WORKLOAD_REMAT_BLOCK:
-        break;
-    }
-    return tensor == LOWER_X && block->first;
-}
-
-static enum program_memory tensor_memory(const struct lower *lower, const struct lower_block *block,
-                                         enum lower_tensor tensor)
-{
-    return lower_tensor_saved(lower->local, block, tensor) ? PROGRAM_MEMORY_ACTIVATIONS
-                                                           : PROGRAM_MEMORY_BUFFERS;
-}
-
-/* Whether the tensor is there at all: a bare MLP that keeps In needs no X. */
-static bool tensor_used(const struct lower *lower, const struct lower_block *block,
-                        enum lower_tensor tensor)
-{
-    return tensor != LOWER_X || block->norm || lower_tensor_saved(lower->local, block, LOWER_X);
-}
-
-void lower_tensor_take(struct lower *lower, const struct lower_block *block,
-                       enum lower_tensor tensor, enum lower_pass pass, uint32_t op)
-{
-    bool const again = pass == LOWER_RECOMPUTE && lower_tensor_saved(lower->local, block, tensor);
-    if (again || !tensor_used(lower, block, tensor)) return;
-    lower_take(lower, op, tensor_memory(lower, block, tensor),
-               lower_tensor_bytes(lower->local, block, tensor));
-}
-
-void lower_tensor_give(struct lower *lower, const struct lower_block *block,
-                       enum lower_tensor tensor, uint32_t op)
-{
-    if (!tensor_used(lower, block, tensor)) return;
-    lower_give(lower, op, tensor_memory(lower, block, tensor),
-               lower_tensor_bytes(lower->local, block, tensor));
-}
-
 /* Gives back what no backward pass will read, after the last op of the forward pass that does. */
 static void tensor_drop(struct lower *lower, const struct lower_block *block,
                         enum lower_tensor tensor, enum lower_pass pass, uint32_t op)
@@ -245,19 +156,16 @@ static uint32_t in_forward(struct lower *lower, const struct lower_block *block,
     uint32_t const plan = tp_plan(lower, COLLECTIVE_ALL_GATHER, layout->in[0].forward.gather_left);
     uint32_t const gather = lower_collective(
         lower, LOWER_GATHER_TP, lower_format(lower, "%sIn", block->prefix), "tp", plan);
-    if (block->norm) {
-        lower_need_done(lower, gather, norm);
-    } else {
-        lower_need_output(lower, gather);
-    }
+    lower_need_done(lower, gather, norm);
     struct work work = projection(lower, block, false, useful);
     bytes_set(&work,
               lower_activation_bytes(lower, local->block_full) +
                   lower_weight_bytes(lower, projection_elements(local, block, false)),
-              lower_activation_bytes(lower, tmp_elements(local, block)));
+              lower_activation_bytes(lower, lower_tmp_elements(local, block)));
     uint32_t const matmul = lower_compute(lower, op_name(lower, block, block->name_in, pass), &work,
                                           lower_plan_chunks(lower, plan));
     lower_need_chunks(lower, matmul, gather);
+    if (!block->norm) lower_need_output(lower, gather != LOWER_NONE ? gather : matmul);
     lower_weights_need(lower, matmul, block->in);
     if (pass == LOWER_FORWARD) lower_weights_release(lower, matmul, block->in, false);
 
@@ -278,7 +186,7 @@ static void out_forward(struct lower *lower, const struct lower_block *block,
     uint32_t const plan = tp_plan(lower, COLLECTIVE_REDUCE_SCATTER, layout->out.forward.scatter);
     struct work work = projection(lower, block, true, pass == LOWER_FORWARD);
     bytes_set(&work,
-              lower_activation_bytes(lower, mid_elements(local, block)) +
+              lower_activation_bytes(lower, lower_mid_elements(local, block)) +
                   lower_weight_bytes(lower, projection_elements(local, block, true)),
               full_bytes);
     if (block->gated) work.vector_flop = VECTOR_GATE * local->rows * block->out_inner;
@@ -308,6 +216,55 @@ void lower_block_forward(struct lower *lower, const struct lower_block *block, e
     out_forward(lower, block, &layout, pass);
 }
 
+/* dW of the out-projection: the first of the two gradients waits for dOut. */
+static uint32_t out_weight(struct lower *lower, const struct lower_block *block, uint32_t chunks)
+{
+    const struct local *local = lower->local;
+    uint64_t const full_bytes = lower_activation_bytes(lower, local->block_full);
+    uint64_t const mid_bytes = lower_activation_bytes(lower, lower_mid_elements(local, block));
+    uint64_t const gradient_bytes =
+        lower_gradient_bytes(lower, projection_elements(local, block, true));
+    struct work work = projection(lower, block, true, true);
+    bytes_set(&work, mid_bytes + full_bytes + (lower_gradient_adds(lower) ? gradient_bytes : 0),
+              gradient_bytes);
+    if (block->gated) work.vector_flop = VECTOR_GATE * local->rows * block->out_inner;
+    return lower_compute(lower, op_name(lower, block, block->name_grad_out, LOWER_FORWARD), &work,
+                         chunks);
+}
+
+/* dTmp, or dA of attention. */
+static uint32_t out_input(struct lower *lower, const struct lower_block *block, uint32_t chunks)
+{
+    const struct local *local = lower->local;
+    uint64_t const full_bytes = lower_activation_bytes(lower, local->block_full);
+    uint64_t const mid_bytes = lower_activation_bytes(lower, lower_mid_elements(local, block));
+    uint64_t const weights = projection_elements(local, block, true);
+    struct work work = projection(lower, block, true, true);
+    bytes_set(&work,
+              full_bytes + lower_weight_bytes(lower, weights) + (block->gated ? mid_bytes : 0),
+              mid_bytes);
+    if (block->gated) work.vector_flop = VECTOR_GATE_BACKWARD * local->rows * block->out_inner;
+    return lower_compute(lower, op_name(lower, block, block->name_grad_tmp, LOWER_FORWARD), &work,
+                         chunks);
+}
+
+static void out_weight_done(struct lower *lower, const struct lower_block *block, uint32_t op)
+{
+    lower_gradient_take(lower, op, lower->local->place_elements[block->out]);
+    lower_gradient(lower, op, block->out);
+    if (lower->half == LOWER_WEIGHT && block->attention)
+        lower_tensor_give(lower, block, LOWER_MID, op);
+}
+
+static void out_input_done(struct lower *lower, const struct lower_block *block, uint32_t op)
+{
+    lower_weights_need(lower, op, block->out);
+    lower_weights_release(lower, op, block->out, true);
+    /* The gradient that attention's own backward pass reads is of no use to dW. */
+    lower_take(lower, op, block->attention ? PROGRAM_MEMORY_BUFFERS : lower_kept_memory(lower),
+               lower_activation_bytes(lower, lower_mid_elements(lower->local, block)));
+}
+
 /* Backward of the out-projection: dOut gathered, dW_out and dTmp in the order that is asked for. */
 static void out_backward(struct lower *lower, const struct lower_block *block,
                          const struct layout_block *layout)
@@ -315,99 +272,103 @@ static void out_backward(struct lower *lower, const struct lower_block *block,
     const struct local *local = lower->local;
     bool const dx_first = local->plan->backward_order == WORKLOAD_BACKWARD_DX_FIRST;
     uint64_t const full_bytes = lower_activation_bytes(lower, local->block_full);
-    uint64_t const mid_bytes = lower_activation_bytes(lower, mid_elements(local, block));
-    uint64_t const weights = projection_elements(local, block, true);
-    uint64_t const gradient_bytes = lower_gradient_bytes(lower, weights);
-    uint32_t const plan = tp_plan(lower, COLLECTIVE_ALL_GATHER, layout->out.d_left.gather_left);
-    uint32_t const gather = lower_collective(
-        lower, LOWER_GATHER_TP, lower_format(lower, "%sdOut", block->prefix), "tp", plan);
-    lower_need_output(lower, gather);
-    uint32_t const chunks = lower_plan_chunks(lower, plan);
-
-    struct work weight_work = projection(lower, block, true, true);
-    struct work left_work = weight_work;
-    bytes_set(&weight_work,
-              mid_bytes + full_bytes + (lower_gradient_adds(lower) ? gradient_bytes : 0),
-              gradient_bytes);
-    bytes_set(&left_work,
-              full_bytes + lower_weight_bytes(lower, weights) + (block->gated ? mid_bytes : 0),
-              mid_bytes);
-    if (block->gated) {
-        weight_work.vector_flop = VECTOR_GATE * local->rows * block->out_inner;
-        left_work.vector_flop = VECTOR_GATE_BACKWARD * local->rows * block->out_inner;
+    uint32_t gather = LOWER_NONE, chunks = 1, first = LOWER_NONE, last = LOWER_NONE;
+    if (lower_has_input(lower)) {
+        uint32_t const plan = tp_plan(lower, COLLECTIVE_ALL_GATHER, layout->out.d_left.gather_left);
+        gather = lower_collective(lower, LOWER_GATHER_TP,
+                                  lower_format(lower, "%sdOut", block->prefix), "tp", plan);
+        lower_need_output(lower, gather);
+        chunks = lower_plan_chunks(lower, plan);
     }
-    uint32_t op[2] = {LOWER_NONE, LOWER_NONE}; /* dW, dX */
     for (uint32_t i = 0; i < 2; i++) {
-        uint32_t const which = dx_first ? 1 - i : i;
-        const char *name = which == 0 ? block->name_grad_out : block->name_grad_tmp;
-        op[which] = lower_compute(lower, op_name(lower, block, name, LOWER_FORWARD),
-                                  which == 0 ? &weight_work : &left_work, i == 0 ? chunks : 1);
-        if (i == 0) {
-            lower_need_chunks(lower, op[which], gather);
-            lower_take(lower, gather != LOWER_NONE ? gather : op[which], PROGRAM_MEMORY_BUFFERS,
-                       full_bytes);
-        } else {
-            lower_give(lower, op[which], PROGRAM_MEMORY_BUFFERS, full_bytes);
+        bool const is_weight = dx_first ? i == 1 : i == 0;
+        if (!(is_weight ? lower_has_weight(lower) : lower_has_input(lower))) continue;
+        last = (is_weight ? out_weight : out_input)(lower, block, first == LOWER_NONE ? chunks : 1);
+        if (first == LOWER_NONE) {
+            first = last;
+            lower_need_chunks(lower, first, gather);
+            if (gather == LOWER_NONE && lower_has_input(lower) && lower->output == LOWER_NONE)
+                lower_need_output(lower, first);
+            if (lower_has_input(lower))
+                lower_take(lower, gather != LOWER_NONE ? gather : first, lower_kept_memory(lower),
+                           full_bytes);
         }
-        if (which == 0) {
-            lower_gradient_take(lower, op[0], local->place_elements[block->out]);
-            lower_gradient(lower, op[0], block->out);
-        } else {
-            lower_weights_need(lower, op[1], block->out);
-            lower_weights_release(lower, op[1], block->out, true);
-            lower_take(lower, op[1], PROGRAM_MEMORY_BUFFERS, mid_bytes);
-        }
+        if (last != first || lower->half == LOWER_WEIGHT)
+            lower_give(lower, last, lower_kept_memory(lower), full_bytes);
+        (is_weight ? out_weight_done : out_input_done)(lower, block, last);
     }
 }
 
-/* Backward of the in-projection: dW_in and dIn, which feeds its ReduceScatter. `regather`: In was
- * not kept, and `norm` computes its shard again. */
+/* dW of the in-projection. `regather`: In was not kept, and is gathered again. */
+static uint32_t in_weight(struct lower *lower, const struct lower_block *block, uint32_t regather)
+{
+    const struct local *local = lower->local;
+    uint64_t const full_bytes = lower_activation_bytes(lower, local->block_full);
+    uint64_t const tmp_bytes = lower_activation_bytes(lower, lower_tmp_elements(local, block));
+    uint64_t const gradient_bytes =
+        lower_gradient_bytes(lower, projection_elements(local, block, false));
+    struct work work = projection(lower, block, false, true);
+    bytes_set(&work, full_bytes + tmp_bytes + (lower_gradient_adds(lower) ? gradient_bytes : 0),
+              gradient_bytes);
+    uint32_t const op =
+        lower_compute(lower, op_name(lower, block, block->name_grad_in, LOWER_FORWARD), &work, 1);
+    lower_need_done(lower, op, regather);
+    lower_gradient_take(lower, op, local->place_elements[block->in]);
+    lower_gradient(lower, op, block->in);
+    lower_tensor_give(lower, block, LOWER_IN, op);
+    return op;
+}
+
+/* dIn, which feeds its ReduceScatter. */
+static uint32_t in_input(struct lower *lower, const struct lower_block *block,
+                         const struct layout_block *layout)
+{
+    const struct local *local = lower->local;
+    uint64_t const full_bytes = lower_activation_bytes(lower, local->block_full);
+    uint64_t const tmp_bytes = lower_activation_bytes(lower, lower_tmp_elements(local, block));
+    uint64_t const weights = projection_elements(local, block, false);
+    uint32_t const plan = tp_plan(lower, COLLECTIVE_REDUCE_SCATTER, layout->in[0].d_left.scatter);
+    struct work work = projection(lower, block, false, true);
+    bytes_set(&work, tmp_bytes + lower_weight_bytes(lower, weights), full_bytes);
+    uint32_t const op = lower_compute(lower, op_name(lower, block, "dIn", LOWER_FORWARD), &work,
+                                      lower_plan_chunks(lower, plan));
+    lower_weights_need(lower, op, block->in);
+    lower_weights_release(lower, op, block->in, true);
+    uint32_t const scatter = lower_collective(
+        lower, LOWER_REDUCE_TP, lower_format(lower, "%sdIn", block->prefix), "tp", plan);
+    lower_operand(lower, scatter, op);
+    lower->output = scatter != LOWER_NONE ? scatter : op;
+    lower_take(lower, op, PROGRAM_MEMORY_BUFFERS, full_bytes);
+    lower_give(lower, lower->output, PROGRAM_MEMORY_BUFFERS, full_bytes);
+    return op;
+}
+
+/* What ends with the block's last matmul: attention's Q, K and V are of no use to dW_QKV. */
+static void in_give(struct lower *lower, const struct lower_block *block, uint32_t last)
+{
+    uint64_t const tmp_bytes =
+        lower_activation_bytes(lower, lower_tmp_elements(lower->local, block));
+    bool const tmp_ends = block->attention ? lower_has_input(lower) : lower_has_weight(lower);
+    if (lower_has_weight(lower)) lower_give(lower, last, lower_kept_memory(lower), tmp_bytes);
+    if (tmp_ends) lower_tensor_give(lower, block, LOWER_TMP, last);
+    if (!block->norm && lower_has_weight(lower)) lower_tensor_give(lower, block, LOWER_X, last);
+}
+
+/* Backward of the in-projection. `before`: the op after which dTmp is whole, dK and dV summed. */
 static void in_backward(struct lower *lower, const struct lower_block *block,
                         const struct layout_block *layout, uint32_t regather, uint32_t before)
 {
-    const struct local *local = lower->local;
-    bool const dx_first = local->plan->backward_order == WORKLOAD_BACKWARD_DX_FIRST;
-    uint64_t const full_bytes = lower_activation_bytes(lower, local->block_full);
-    uint64_t const tmp_bytes = lower_activation_bytes(lower, tmp_elements(local, block));
-    uint64_t const weights = projection_elements(local, block, false);
-    uint64_t const gradient_bytes = lower_gradient_bytes(lower, weights);
-    uint32_t const plan = tp_plan(lower, COLLECTIVE_REDUCE_SCATTER, layout->in[0].d_left.scatter);
-    struct work weight_work = projection(lower, block, false, true);
-    struct work left_work = weight_work;
-    bytes_set(&weight_work,
-              full_bytes + tmp_bytes + (lower_gradient_adds(lower) ? gradient_bytes : 0),
-              gradient_bytes);
-    bytes_set(&left_work, tmp_bytes + lower_weight_bytes(lower, weights), full_bytes);
+    bool const dx_first = lower->local->plan->backward_order == WORKLOAD_BACKWARD_DX_FIRST;
     uint32_t last = LOWER_NONE;
     for (uint32_t i = 0; i < 2; i++) {
         bool const is_weight = dx_first ? i == 1 : i == 0;
-        if (is_weight) {
-            last = lower_compute(lower, op_name(lower, block, block->name_grad_in, LOWER_FORWARD),
-                                 &weight_work, 1);
-            lower_need_done(lower, last, regather);
-            lower_gradient_take(lower, last, local->place_elements[block->in]);
-            lower_gradient(lower, last, block->in);
-            lower_tensor_give(lower, block, LOWER_IN, last);
-        } else {
-            last = lower_compute(lower, op_name(lower, block, "dIn", LOWER_FORWARD), &left_work,
-                                 lower_plan_chunks(lower, plan));
-            lower_weights_need(lower, last, block->in);
-            lower_weights_release(lower, last, block->in, true);
-            uint32_t const scatter = lower_collective(
-                lower, LOWER_REDUCE_TP, lower_format(lower, "%sdIn", block->prefix), "tp", plan);
-            lower_operand(lower, scatter, last);
-            lower->output = scatter != LOWER_NONE ? scatter : last;
-            lower_take(lower, last, PROGRAM_MEMORY_BUFFERS, full_bytes);
-            lower_give(lower, lower->output, PROGRAM_MEMORY_BUFFERS, full_bytes);
-        }
-        if (i == 0) lower_need_done(lower, last, before); /* dTmp is whole, dK and dV summed. */
+        if (!(is_weight ? lower_has_weight(lower) : lower_has_input(lower))) continue;
+        bool const first = last == LOWER_NONE;
+        last = is_weight ? in_weight(lower, block, regather) : in_input(lower, block, layout);
+        if (first) lower_need_done(lower, last, before);
     }
-    lower_give(lower, last, PROGRAM_MEMORY_BUFFERS, tmp_bytes); /* dTmp */
-    lower_tensor_give(lower, block, LOWER_TMP, last);
-    if (!block->norm) {
-        lower_tensor_give(lower, block, LOWER_X, last);
-        return;
-    }
+    in_give(lower, block, last);
+    if (!block->norm || !lower_has_input(lower)) return;
     uint32_t const norm = lower_norm_backward(lower, op_name(lower, block, "dNorm", LOWER_FORWARD));
     lower_need_done(lower, norm, lower->output);
     lower->output = norm;
@@ -438,10 +399,14 @@ void lower_block_backward(struct lower *lower, const struct lower_block *block)
 {
     struct layout_block layout;
     layout_of(lower, block, &layout);
-    bool const again = block->attention && lower->local->plan->remat == WORKLOAD_REMAT_BIG_MATMULS;
+    bool const reads = lower_has_input(lower);
+    bool const again =
+        reads && block->attention && lower->local->plan->remat == WORKLOAD_REMAT_BIG_MATMULS;
     if (again) (void)lower_attention_forward(lower, block, LOWER_RECOMPUTE, LOWER_NONE);
     out_backward(lower, block, &layout);
-    uint32_t const regather = in_again(lower, block, &layout);
-    uint32_t const before = block->attention ? lower_attention_backward(lower, block) : LOWER_NONE;
+    uint32_t const regather =
+        lower_has_weight(lower) ? in_again(lower, block, &layout) : LOWER_NONE;
+    uint32_t const before =
+        reads && block->attention ? lower_attention_backward(lower, block) : LOWER_NONE;
     in_backward(lower, block, &layout, regather, before);
 }

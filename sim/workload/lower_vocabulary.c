@@ -43,12 +43,11 @@ static uint32_t unit_gather(struct lower *lower, const struct local_unit *unit)
     return lower->op_count > before ? before : LOWER_NONE;
 }
 
-uint16_t lower_embedding_forward(struct lower *lower)
+void lower_embedding_forward(struct lower *lower)
 {
     const struct local *local = lower->local;
     struct local_unit const unit = lower_embedding_unit(local);
     uint64_t const full_bytes = lower_activation_bytes(lower, local->block_full);
-    lower_template_begin(lower, "embedding forward");
     uint32_t const gather = unit_gather(lower, &unit);
     struct work const work = {
         .math_format = local->plan->formats.activations,
@@ -64,20 +63,17 @@ uint16_t lower_embedding_forward(struct lower *lower)
     uint32_t const scatter = lower_collective(lower, LOWER_REDUCE_TP, "embedding.Out", "tp", plan);
     lower_need_done(lower, scatter, op);
     lower_take(lower, op, PROGRAM_MEMORY_BUFFERS, full_bytes);
-    lower_give(lower, scatter != LOWER_NONE ? scatter : op, PROGRAM_MEMORY_BUFFERS, full_bytes);
-    return lower_template_end(lower);
+    lower->output = scatter != LOWER_NONE ? scatter : op;
+    lower_give(lower, lower->output, PROGRAM_MEMORY_BUFFERS, full_bytes);
 }
 
-uint16_t lower_embedding_backward(struct lower *lower, bool last_microbatch,
-                                  const struct lower_behind *update)
+void lower_embedding_backward(struct lower *lower, const struct lower_behind *update)
 {
     const struct local *local = lower->local;
     struct local_unit const unit = lower_embedding_unit(local);
     bool const tied = local->plan->model.tied;
     uint64_t const full_bytes = lower_activation_bytes(lower, local->block_full);
     uint64_t const rows_bytes = lower_gradient_bytes(lower, local->block_shard);
-    lower_template_begin(lower, "embedding backward");
-    lower->last_microbatch = last_microbatch;
     uint32_t const plan = tp_plan(lower, COLLECTIVE_ALL_GATHER, false);
     uint32_t const gather = lower_collective(lower, LOWER_GATHER_TP, "embedding.dOut", "tp", plan);
     lower_need_output(lower, gather);
@@ -98,7 +94,6 @@ uint16_t lower_embedding_backward(struct lower *lower, bool last_microbatch,
     if (!tied) lower_gradient_take(lower, op, unit.elements);
     lower_unit_reduce(lower, &unit, op);
     lower_update_behind(lower, update);
-    return lower_template_end(lower);
 }
 
 static struct work head_work(const struct lower *lower)
@@ -113,14 +108,20 @@ static struct work head_work(const struct lower *lower)
     return work;
 }
 
-uint16_t lower_head_forward(struct lower *lower)
+/* The head's backward pass follows its forward pass at once, unless a pipeline's schedule has other
+ * passes between them. */
+static bool head_keeps_weights(const struct local *local)
+{
+    return local->shards == 1 || local->pp == 1;
+}
+
+void lower_head_forward(struct lower *lower)
 {
     const struct local *local = lower->local;
     struct local_unit const unit = lower_head_unit(local);
     uint64_t const full_bytes = lower_activation_bytes(lower, local->block_full);
     uint64_t const logits = local->rows * local->vocabulary;
     uint64_t const logit_bytes = lower_activation_bytes(lower, logits);
-    lower_template_begin(lower, "head forward");
     uint32_t const weights = unit_gather(lower, &unit);
     uint32_t const norm = lower_norm(lower, "head.norm");
     lower_need_output(lower, norm);
@@ -145,52 +146,70 @@ uint16_t lower_head_forward(struct lower *lower)
                lower_activation_bytes(lower, local->block_shard));
     lower_take(lower, gather != LOWER_NONE ? gather : norm, PROGRAM_MEMORY_BUFFERS, full_bytes);
     lower_take(lower, matmul, PROGRAM_MEMORY_BUFFERS, logit_bytes);
-    return lower_template_end(lower);
+    if (!head_keeps_weights(local))
+        lower_give(lower, matmul, PROGRAM_MEMORY_GATHERED,
+                   lower_weight_bytes(lower, unit.elements));
 }
 
-uint16_t lower_head_backward(struct lower *lower, bool last_microbatch)
+/* dW of the head, and the end of what it reads. */
+static uint32_t head_weight(struct lower *lower, const struct local_unit *unit)
 {
     const struct local *local = lower->local;
-    struct local_unit const unit = lower_head_unit(local);
-    bool const tied = local->plan->model.tied;
-    bool const dx_first = local->plan->backward_order == WORKLOAD_BACKWARD_DX_FIRST;
     uint64_t const full_bytes = lower_activation_bytes(lower, local->block_full);
     uint64_t const logit_bytes = lower_activation_bytes(lower, local->rows * local->vocabulary);
     uint64_t const gradient_bytes = lower_gradient_bytes(lower, local->vocabulary_elements);
-    lower_template_begin(lower, "head backward");
-    lower->last_microbatch = last_microbatch;
-    struct work weight_work = head_work(lower);
-    struct work left_work = weight_work;
-    weight_work.hbm_read_bytes =
+    struct work work = head_work(lower);
+    work.hbm_read_bytes =
         full_bytes + logit_bytes + (lower_gradient_adds(lower) ? gradient_bytes : 0);
-    weight_work.hbm_write_bytes = gradient_bytes;
-    left_work.hbm_read_bytes = logit_bytes + lower_weight_bytes(lower, local->vocabulary_elements);
-    left_work.hbm_write_bytes = full_bytes;
+    work.hbm_write_bytes = gradient_bytes;
+    uint32_t const op = lower_compute(lower, "head.dW", &work, 1);
+    lower_gradient_take(lower, op, unit->elements);
+    if (!local->plan->model.tied) lower_unit_reduce(lower, unit, op);
+    lower_give(lower, op, PROGRAM_MEMORY_BUFFERS, full_bytes); /* In */
+    return op;
+}
+
+/* dIn of the head, with its ReduceScatter. */
+static uint32_t head_input(struct lower *lower, const struct local_unit *unit)
+{
+    const struct local *local = lower->local;
+    uint64_t const full_bytes = lower_activation_bytes(lower, local->block_full);
+    uint64_t const logit_bytes = lower_activation_bytes(lower, local->rows * local->vocabulary);
+    uint32_t const weights = head_keeps_weights(local) ? LOWER_NONE : unit_gather(lower, unit);
+    struct work work = head_work(lower);
+    work.hbm_read_bytes = logit_bytes + lower_weight_bytes(lower, local->vocabulary_elements);
+    work.hbm_write_bytes = full_bytes;
     uint32_t const plan = tp_plan(lower, COLLECTIVE_REDUCE_SCATTER, true);
+    uint32_t const op = lower_compute(lower, "head.dIn", &work, lower_plan_chunks(lower, plan));
+    lower_need_done(lower, op, weights);
+    uint32_t const scatter = lower_collective(lower, LOWER_REDUCE_TP, "head.dIn", "tp", plan);
+    lower_operand(lower, scatter, op);
+    lower->output = scatter != LOWER_NONE ? scatter : op;
+    lower_take(lower, op, PROGRAM_MEMORY_BUFFERS, full_bytes);
+    lower_give(lower, lower->output, PROGRAM_MEMORY_BUFFERS, full_bytes);
+    if (local->shards > 1)
+        lower_give(lower, op, PROGRAM_MEMORY_GATHERED, lower_weight_bytes(lower, unit->elements));
+    return op;
+}
+
+void lower_head_backward(struct lower *lower)
+{
+    const struct local *local = lower->local;
+    struct local_unit const unit = lower_head_unit(local);
+    bool const dx_first = local->plan->backward_order == WORKLOAD_BACKWARD_DX_FIRST;
     uint32_t op = LOWER_NONE;
     for (uint32_t i = 0; i < 2; i++) {
-        if (dx_first ? i == 1 : i == 0) {
-            op = lower_compute(lower, "head.dW", &weight_work, 1);
-            lower_gradient_take(lower, op, unit.elements);
-            if (!tied) lower_unit_reduce(lower, &unit, op);
-            lower_give(lower, op, PROGRAM_MEMORY_BUFFERS, full_bytes); /* In */
-            continue;
-        }
-        op = lower_compute(lower, "head.dIn", &left_work, lower_plan_chunks(lower, plan));
-        uint32_t const scatter = lower_collective(lower, LOWER_REDUCE_TP, "head.dIn", "tp", plan);
-        lower_operand(lower, scatter, op);
-        lower->output = scatter != LOWER_NONE ? scatter : op;
-        lower_take(lower, op, PROGRAM_MEMORY_BUFFERS, full_bytes);
-        lower_give(lower, lower->output, PROGRAM_MEMORY_BUFFERS, full_bytes);
-        if (local->shards > 1) {
-            lower_give(lower, op, PROGRAM_MEMORY_GATHERED,
-                       lower_weight_bytes(lower, unit.elements));
-        }
+        bool const is_weight = dx_first ? i == 1 : i == 0;
+        if (!(is_weight ? lower_has_weight(lower) : lower_has_input(lower))) continue;
+        op = (is_weight ? head_weight : head_input)(lower, &unit);
     }
-    lower_give(lower, op, PROGRAM_MEMORY_BUFFERS, logit_bytes);
+    if (lower_has_weight(lower))
+        lower_give(lower, op, PROGRAM_MEMORY_BUFFERS,
+                   lower_activation_bytes(lower, local->rows * local->vocabulary));
+    if (!lower_has_input(lower)) return;
     uint32_t const norm = lower_norm_backward(lower, "head.dNorm");
     lower_need_done(lower, norm, lower->output);
+    lower->output = norm;
     lower_give(lower, norm, PROGRAM_MEMORY_BUFFERS,
                lower_activation_bytes(lower, local->block_shard));
-    return lower_template_end(lower);
 }

@@ -6,35 +6,77 @@
 
 enum { BLOCKS_MAX_A_MICROBATCH = 8, BLOCKS_OF_THE_UPDATE = 3 };
 
-uint16_t lower_layer_forward(struct lower *lower, bool top)
+void lower_layer_forward(struct lower *lower, bool top)
 {
     struct lower_block block[2];
     uint32_t const count = lower_blocks(lower->local, block);
-    lower_template_begin(lower, "layer forward");
     lower_units_gather(lower, lower->local->unit, lower->local->unit_count, false);
     for (uint32_t b = 0; b < count; b++) lower_block_forward(lower, &block[b], LOWER_FORWARD);
     if (!top && local_offloads_activations(lower->local)) lower_offload_forward(lower);
-    return lower_template_end(lower);
 }
 
 /* Block remat repeats the whole layer before its backward pass; one gather of the weights serves
  * both. The gradient that comes from above waits for the repetition, as behind the barrier that
  * compilers put there to keep the two from being merged with the forward pass. */
-uint16_t lower_layer_backward(struct lower *lower, bool last_microbatch, bool top,
-                              const struct lower_behind *update)
+void lower_layer_backward(struct lower *lower, bool top, const struct lower_behind *update)
 {
     struct lower_block block[2];
     uint32_t const count = lower_blocks(lower->local, block);
-    bool const again = lower->local->plan->remat == WORKLOAD_REMAT_BLOCK;
-    lower_template_begin(lower, "layer backward");
-    lower->last_microbatch = last_microbatch;
-    lower_units_gather(lower, lower->local->unit, lower->local->unit_count, !again);
+    bool const reads = lower_has_input(lower);
+    bool const again = reads && lower->local->plan->remat == WORKLOAD_REMAT_BLOCK;
+    if (reads) lower_units_gather(lower, lower->local->unit, lower->local->unit_count, !again);
     for (uint32_t b = 0; again && b < count; b++) {
         lower_block_forward(lower, &block[b], LOWER_RECOMPUTE);
     }
     for (uint32_t b = count; b-- > 0;) lower_block_backward(lower, &block[b]);
     if (!top && local_offloads_activations(lower->local)) lower_offload_backward(lower);
     lower_update_behind(lower, update);
+}
+
+static uint16_t layer_forward(struct lower *lower, bool top)
+{
+    lower_template_begin(lower, "layer forward");
+    lower_layer_forward(lower, top);
+    return lower_template_end(lower);
+}
+
+static uint16_t layer_backward(struct lower *lower, bool last_microbatch, bool top,
+                               const struct lower_behind *update)
+{
+    lower_template_begin(lower, "layer backward");
+    lower->last_microbatch = last_microbatch;
+    lower_layer_backward(lower, top, update);
+    return lower_template_end(lower);
+}
+
+static uint16_t embedding_forward(struct lower *lower)
+{
+    lower_template_begin(lower, "embedding forward");
+    lower_embedding_forward(lower);
+    return lower_template_end(lower);
+}
+
+static uint16_t embedding_backward(struct lower *lower, bool last_microbatch,
+                                   const struct lower_behind *update)
+{
+    lower_template_begin(lower, "embedding backward");
+    lower->last_microbatch = last_microbatch;
+    lower_embedding_backward(lower, update);
+    return lower_template_end(lower);
+}
+
+static uint16_t head_forward(struct lower *lower)
+{
+    lower_template_begin(lower, "head forward");
+    lower_head_forward(lower);
+    return lower_template_end(lower);
+}
+
+static uint16_t head_backward(struct lower *lower, bool last_microbatch)
+{
+    lower_template_begin(lower, "head backward");
+    lower->last_microbatch = last_microbatch;
+    lower_head_backward(lower);
     return lower_template_end(lower);
 }
 
@@ -111,16 +153,16 @@ static void layers_backward_build(struct lower *lower, struct step *step, bool l
         local->plan->model.layers > 1 && (updates || local_offloads_activations(local));
     struct behind behind;
     behind_build(lower, step, &behind);
-    step->layer_backward[last][1] = lower_layer_backward(lower, last, /* top= */ true,
-                                                         last ? &behind.of_head : &behind.nothing);
+    step->layer_backward[last][1] =
+        layer_backward(lower, last, /* top= */ true, last ? &behind.of_head : &behind.nothing);
     behind_build(lower, step, &behind);
     step->layer_backward[last][0] = step->layer_backward[last][1];
     if (apart)
-        step->layer_backward[last][0] = lower_layer_backward(
-            lower, last, /* top= */ false, last ? &behind.of_layer : &behind.nothing);
+        step->layer_backward[last][0] = layer_backward(lower, last, /* top= */ false,
+                                                       last ? &behind.of_layer : &behind.nothing);
     if (!local_is_llama(local)) return;
     step->embedding_backward[last] =
-        lower_embedding_backward(lower, last, last ? &behind.of_layer : &behind.nothing);
+        embedding_backward(lower, last, last ? &behind.of_layer : &behind.nothing);
 }
 
 /* Templates of the backward pass differ in the last microbatch if only that one reduces, or
@@ -132,14 +174,14 @@ static void templates_build(struct lower *lower, struct step *step)
     bool const kv_last = local->kv_holders > 1 && local->gradient_shards == 1;
     bool const differs = local->plan->accumulate > 1 &&
                          (local->reduce_last || kv_last || local_offloads_optimizer(local));
-    if (llama) step->embedding_forward = lower_embedding_forward(lower);
-    step->layer_forward[0] = lower_layer_forward(lower, /* top= */ false);
+    if (llama) step->embedding_forward = embedding_forward(lower);
+    step->layer_forward[0] = layer_forward(lower, /* top= */ false);
     step->layer_forward[1] = step->layer_forward[0];
     if (local_offloads_activations(local))
-        step->layer_forward[1] = lower_layer_forward(lower, /* top= */ true);
-    if (llama) step->head_forward = lower_head_forward(lower);
+        step->layer_forward[1] = layer_forward(lower, /* top= */ true);
+    if (llama) step->head_forward = head_forward(lower);
     for (uint32_t last = differs ? 0 : 1; last < 2; last++) {
-        if (llama) step->head_backward[last] = lower_head_backward(lower, last);
+        if (llama) step->head_backward[last] = head_backward(lower, last);
         layers_backward_build(lower, step, last);
     }
     if (differs) return;

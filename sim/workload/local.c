@@ -246,6 +246,11 @@ static enum status model_check(const struct local *local, struct error *reterr)
                          "an MLP has 2 matrices, or 3 when it is gated, not %llu",
                          (unsigned long long)model->matrices);
     }
+    if (model_has_experts(model) || model->latent.kv_rank != 0) {
+        return error_set(reterr, STATUS_UNSUPPORTED, "/workload/model",
+                         "training %s is not modelled in this version: it has %s", model->name,
+                         model_has_experts(model) ? "experts" : "latent attention (MLA)");
+    }
     if (model->kind == MODEL_MLP && local->plan->attention != WORKLOAD_ATTENTION_FULL) {
         return error_set(reterr, STATUS_INVALID, "/workload/attention",
                          "the bare MLP has no attention that could be causal");

@@ -15,29 +15,83 @@ enum model_kind {
     MODEL_MLP,   /* `layers` MLPs of `matrices` matrices and nothing else. */
 };
 
+/* Layers whose MLP is a set of experts, of which each token goes to a few. count 0: none are. */
+struct model_experts {
+    uint64_t count;        /* E, of a layer. */
+    uint64_t top_k;        /* k */
+    uint64_t width;        /* F of one expert. */
+    uint64_t shared;       /* Experts as wide that every token goes to. */
+    uint64_t dense_layers; /* The first layers, which have one MLP of `mlp_width`. */
+    uint64_t groups;       /* Of experts; a token goes to the best of them only. 0: no groups. */
+    uint64_t top_groups;
+    bool router_biased; /* E more weights in a router, */
+    bool biased;        /* and 2F + D more in an expert. */
+};
+
+/* Latent attention (MLA): Q comes from `query_rank` columns, K and V from `kv_rank`, which all
+ * heads share, as they do the `rope` columns of K that are turned by position. kv_rank 0: none. */
+struct model_latent {
+    uint64_t query_rank; /* 0: Q comes from the width itself. */
+    uint64_t kv_rank;
+    uint64_t plain; /* Of a head's `head_width` columns, those that are not turned. */
+    uint64_t rope;
+};
+
 struct model {
     enum model_kind kind;
     const char *name;
-    uint64_t layers;     /* L */
-    uint64_t width;      /* D */
-    uint64_t mlp_width;  /* F */
-    uint64_t matrices;   /* Of the MLP: 2, or 3 when gated. */
-    uint64_t heads;      /* N */
-    uint64_t kv_heads;   /* K */
-    uint64_t head_width; /* H */
-    uint64_t vocabulary; /* V */
-    bool tied;           /* Embedding and head are one matrix. */
+    uint64_t layers;            /* L */
+    uint64_t width;             /* D */
+    uint64_t mlp_width;         /* F */
+    uint64_t matrices;          /* Of the MLP: 2, or 3 when gated. */
+    uint64_t heads;             /* N */
+    uint64_t kv_heads;          /* K */
+    uint64_t head_width;        /* H, of Q and K. */
+    uint64_t value_width;       /* Of V; 0: H. */
+    uint64_t vocabulary;        /* V */
+    bool tied;                  /* Embedding and head are one matrix. */
+    uint64_t attention_vectors; /* Weights of a layer's attention that are in no matrix: norms of Q
+                                   and K, biases, sinks. */
+    uint64_t window;            /* Keys that a query of `window_layers` layers has at most. */
+    uint64_t window_layers;     /* 0: attention is over all keys everywhere. */
+    uint64_t predictors;        /* Layers behind the last that predict further tokens (MTP). */
+    struct model_experts experts;
+    struct model_latent latent;
 };
 
 struct model_counts {
     uint64_t embedding; /* V·D, and again for an untied head. */
     uint64_t head;      /* 0 if tied. */
     uint64_t attention_layer;
-    uint64_t mlp_layer;
+    uint64_t mlp_layer; /* Of a layer that has one MLP, */
+    uint64_t mlp_layers;
+    uint64_t router_layer; /* and of a layer that has experts: */
+    uint64_t experts_layer;
+    uint64_t shared_layer;
+    uint64_t expert_layers;
     uint64_t norm_layer;
     uint64_t norm_final;
     uint64_t total;
+    uint64_t active;     /* Of `total`, what one token meets: k of E experts, and all else. */
+    uint64_t predictors; /* Beside `total`: of the layers that predict further tokens, which use
+                            the model's own embedding and head. */
 };
+
+static inline bool model_has_experts(const struct model *model)
+{
+    return model->experts.count != 0;
+}
+
+/* The first so many layers have one MLP. */
+static inline uint64_t model_dense_layers(const struct model *model)
+{
+    return model_has_experts(model) ? model->experts.dense_layers : model->layers;
+}
+
+static inline uint64_t model_value_width(const struct model *model)
+{
+    return model->value_width != 0 ? model->value_width : model->head_width;
+}
 
 struct model_counts model_count(const struct model *model);
 

@@ -8,19 +8,13 @@
 #include "sim/base/embed.h"
 #include "sim/base/json.h"
 #include "sim/base/name.h"
+#include "sim/workload/model_read_parts.h"
 
 /* Written at build time from workloads/models/. */
 extern const struct embed_file model_files[];
 extern const unsigned model_files_count;
 
 enum { MODEL_NAMES_MAX = 64 };
-
-/* Bounds under which no count below 2^64 overflows: 3·D·F·L is below 2^56. */
-static const int64_t width_max = 1 << 20;
-static const int64_t layers_max = 1 << 14;
-static const int64_t heads_max = 1 << 14;
-static const int64_t head_width_max = 1 << 12;
-static const int64_t vocabulary_max = 1 << 26;
 
 const char *model_name_at(uint32_t index)
 {
@@ -42,47 +36,18 @@ const char *model_json(const char *name, uint32_t *ret_size_bytes)
     return file->bytes;
 }
 
-/* The member if it is there and says something: Hugging Face writes null for "not used". */
-static struct json *take_set(struct json *object, const char *key)
+/* Whether a list of keys, which may be NULL, has the key. */
+static bool knows(const char *const *keys, const char *key)
 {
-    struct json *value = json_take(object, key);
-    return value == NULL || json_kind(value) == JSON_NULL ? NULL : value;
+    for (; keys != NULL && *keys != NULL; keys++)
+        if (strcmp(*keys, key) == 0) return true;
+    return false;
 }
 
-static enum status need_count(struct json *document, const char *key, int64_t most,
-                              uint64_t *ret_count, struct error *reterr)
-{
-    struct json *value = NULL;
-    int64_t count = 0;
-    STATUS_TRY(json_need(document, key, &value, reterr));
-    STATUS_TRY(json_as_integer(value, 1, most, &count, reterr));
-    *ret_count = (uint64_t)count;
-    return STATUS_OK;
-}
-
-static enum status take_count(struct json *document, const char *key, int64_t most,
-                              uint64_t otherwise, uint64_t *ret_count, struct error *reterr)
-{
-    *ret_count = otherwise;
-    if (take_set(document, key) == NULL) return STATUS_OK;
-    return need_count(document, key, most, ret_count, reterr);
-}
-
-static enum status take_flag(struct json *document, const char *key, bool otherwise, bool *ret_flag,
-                             struct error *reterr)
-{
-    struct json *value = take_set(document, key);
-    *ret_flag = otherwise;
-    return value == NULL ? STATUS_OK : json_as_boolean(value, ret_flag, reterr);
-}
-
-static enum status refuse(struct json *value, const char *what, struct error *reterr)
-{
-    return error_set(reterr, STATUS_UNSUPPORTED, json_where(value), "%s is not modelled yet", what);
-}
-
-/* Keys that, when set, mean a computation that the lowering does not have. */
-static enum status refuse_features(struct json *document, struct error *reterr)
+/* Keys that, when set, mean a computation that the lowering does not have, or not in models of this
+ * type. */
+static enum status refuse_features(struct json *document, const struct model_family *family,
+                                   struct error *reterr)
 {
     static const struct {
         const char *key;
@@ -100,20 +65,21 @@ static enum status refuse_features(struct json *document, struct error *reterr)
         {"attn_logit_softcapping", "attention with capped logits"},
     };
     for (uint32_t i = 0; i < sizeof features / sizeof features[0]; i++) {
-        struct json *value = take_set(document, features[i].key);
+        struct json *value = model_take_set(document, features[i].key);
         int64_t count = 0;
         struct error ignored = {0};
-        if (value == NULL) continue;
+        if (value == NULL || knows(family->keys, features[i].key)) continue;
         if (json_kind(value) == JSON_INTEGER &&
             json_as_integer(value, 0, 0, &count, &ignored) == STATUS_OK)
             continue; /* 0 experts, 0 extra layers. */
-        return refuse(value, features[i].what, reterr);
+        return model_refuse(value, features[i].what, reterr);
     }
     static const char *const biases[] = {"attention_bias", "mlp_bias", "qkv_bias"};
     for (uint32_t i = 0; i < sizeof biases / sizeof biases[0]; i++) {
         bool biased = false;
-        STATUS_TRY(take_flag(document, biases[i], false, &biased, reterr));
-        if (biased) return refuse(json_take(document, biases[i]), "a bias", reterr);
+        STATUS_TRY(model_take_flag(document, biases[i], false, &biased, reterr));
+        if (biased && !knows(family->keys, biases[i]))
+            return model_refuse(json_take(document, biases[i]), "a bias", reterr);
     }
     return STATUS_OK;
 }
@@ -122,58 +88,55 @@ static enum status refuse_features(struct json *document, struct error *reterr)
 static enum status refuse_local_attention(struct json *document, struct error *reterr)
 {
     bool used = true;
-    STATUS_TRY(take_flag(document, "use_sliding_window", true, &used, reterr));
-    struct json *window = take_set(document, "sliding_window");
-    if (window != NULL && used) return refuse(window, "sliding-window attention", reterr);
-    struct json *types = take_set(document, "layer_types");
+    STATUS_TRY(model_take_flag(document, "use_sliding_window", true, &used, reterr));
+    struct json *window = model_take_set(document, "sliding_window");
+    if (window != NULL && used) return model_refuse(window, "sliding-window attention", reterr);
+    struct json *types = NULL;
+    STATUS_TRY(model_take_list(document, "layer_types", &types, reterr));
     for (uint32_t i = 0; types != NULL && i < json_count(types); i++) {
         const char *type = NULL;
         STATUS_TRY(json_as_string(json_at(types, i), &type, reterr));
         if (strcmp(type, "full_attention") != 0)
-            return refuse(types, "attention that differs by layer", reterr);
+            return model_refuse(types, "attention that differs by layer", reterr);
     }
     return STATUS_OK;
 }
 
-static enum status read_type(struct json *document, bool *ret_tied_default, struct error *reterr)
+static enum status read_family(struct json *document, const struct model_family **ret_family,
+                               struct error *reterr)
 {
-    /* Of one kind of layer: norm, attention without biases, norm, gated MLP. */
-    static const char *const types[] = {"llama", "mistral", "gemma", NULL};
+    const char *types[MODEL_FAMILIES_MAX + 1] = {NULL};
     struct json *value = NULL;
     const char *type = NULL;
     STATUS_TRY(json_need(document, "model_type", &value, reterr));
     STATUS_TRY(json_as_string(value, &type, reterr));
-    for (uint32_t i = 0; types[i] != NULL; i++) {
+    for (uint32_t i = 0; model_families[i].type != NULL; i++) {
+        types[i] = model_families[i].type;
         if (strcmp(types[i], type) != 0) continue;
-        *ret_tied_default = strcmp(type, "gemma") == 0; /* The default in transformers. */
+        *ret_family = &model_families[i];
         return STATUS_OK;
     }
     return error_set(reterr, STATUS_UNSUPPORTED, json_where(value),
-                     "models of type \"%.40s\" are not modelled yet; llama, mistral and gemma are; "
-                     "the nearest is \"%s\"",
+                     "models of type \"%.40s\" are not modelled yet; llama, mistral, gemma, "
+                     "qwen3, mixtral, qwen3_moe, deepseek_v3 and gpt_oss are; the nearest is "
+                     "\"%s\"",
                      type, name_nearest(type, types));
 }
 
-/* Hugging Face's names of decoders whose layers are those of `read_type`. */
-static enum status check_architectures(struct json *document, struct error *reterr)
+/* Hugging Face's names of decoders whose layers are those of the family. */
+static enum status check_architectures(struct json *document, const struct model_family *family,
+                                       struct error *reterr)
 {
-    static const char *const known[] = {
-        "LlamaForCausalLM", "LLaMAForCausalLM", "LlamaModel", "MistralForCausalLM",
-        "MistralModel",     "GemmaForCausalLM", "GemmaModel", NULL};
-    struct json *list = take_set(document, "architectures");
-    if (list == NULL) return STATUS_OK;
-    if (json_kind(list) != JSON_ARRAY)
-        return error_set(reterr, STATUS_INVALID, json_where(list), "must be a list of names");
-    for (uint32_t i = 0; i < json_count(list); i++) {
+    struct json *list = NULL;
+    STATUS_TRY(model_take_list(document, "architectures", &list, reterr));
+    for (uint32_t i = 0; list != NULL && i < json_count(list); i++) {
         const char *name = NULL;
-        uint32_t k = 0;
         STATUS_TRY(json_as_string(json_at(list, i), &name, reterr));
-        while (known[k] != NULL && strcmp(known[k], name) != 0) k++;
-        if (known[k] != NULL) continue;
+        if (knows(family->architectures, name)) continue;
         return error_set(reterr, STATUS_UNSUPPORTED, json_where(json_at(list, i)),
-                         "the architecture \"%.40s\" is not modelled yet; LlamaForCausalLM, "
-                         "MistralForCausalLM and GemmaForCausalLM are",
-                         name);
+                         "the architecture \"%.40s\" is not modelled for models of type \"%s\"; "
+                         "%s is",
+                         name, family->type, family->architectures[0]);
     }
     return STATUS_OK;
 }
@@ -185,7 +148,7 @@ static enum status check_activation(struct json *document, struct error *reterr)
     static const char *const known[] = {
         "silu", "swish", "gelu", "gelu_new", "gelu_fast", "gelu_pytorch_tanh", "quick_gelu", NULL};
     for (uint32_t i = 0; i < sizeof keys / sizeof *keys; i++) {
-        struct json *value = take_set(document, keys[i]);
+        struct json *value = model_take_set(document, keys[i]);
         const char *name = NULL;
         uint32_t k = 0;
         if (value == NULL) continue;
@@ -202,16 +165,16 @@ static enum status check_activation(struct json *document, struct error *reterr)
 
 static enum status read_head_width(struct json *document, struct model *model, struct error *reterr)
 {
-    STATUS_TRY(take_count(document, "num_key_value_heads", heads_max, model->heads,
-                          &model->kv_heads, reterr));
+    STATUS_TRY(model_take_count(document, "num_key_value_heads", heads_max, model->heads,
+                                &model->kv_heads, reterr));
     if (model->heads % model->kv_heads != 0) {
         return error_set(reterr, STATUS_INVALID,
                          json_where(json_take(document, "num_key_value_heads")),
                          "%llu key and value heads do not divide the %llu heads",
                          (unsigned long long)model->kv_heads, (unsigned long long)model->heads);
     }
-    if (take_set(document, "head_dim") != NULL)
-        return need_count(document, "head_dim", head_width_max, &model->head_width, reterr);
+    if (model_take_set(document, "head_dim") != NULL)
+        return model_need_count(document, "head_dim", head_width_max, &model->head_width, reterr);
     if (model->width % model->heads != 0) {
         return error_set(reterr, STATUS_INVALID,
                          json_where(json_take(document, "num_attention_heads")),
@@ -226,20 +189,22 @@ enum status model_read_config(struct arena *arena, struct json *document, const 
                               struct model *ret_model, struct error *reterr)
 {
     struct model model = {.kind = MODEL_LLAMA, .matrices = 3};
-    bool tied = false;
+    const struct model_family *family = NULL;
     STATUS_TRY(json_as_object(document, reterr));
-    STATUS_TRY(refuse_features(document, reterr));
-    STATUS_TRY(read_type(document, &tied, reterr));
-    STATUS_TRY(check_architectures(document, reterr));
+    STATUS_TRY(read_family(document, &family, reterr));
+    STATUS_TRY(refuse_features(document, family, reterr));
+    STATUS_TRY(check_architectures(document, family, reterr));
     STATUS_TRY(check_activation(document, reterr));
-    STATUS_TRY(refuse_local_attention(document, reterr));
-    STATUS_TRY(need_count(document, "num_hidden_layers", layers_max, &model.layers, reterr));
-    STATUS_TRY(need_count(document, "hidden_size", width_max, &model.width, reterr));
-    STATUS_TRY(need_count(document, "intermediate_size", width_max, &model.mlp_width, reterr));
-    STATUS_TRY(need_count(document, "num_attention_heads", heads_max, &model.heads, reterr));
-    STATUS_TRY(need_count(document, "vocab_size", vocabulary_max, &model.vocabulary, reterr));
+    if (!knows(family->keys, "layer_types")) STATUS_TRY(refuse_local_attention(document, reterr));
+    STATUS_TRY(model_need_count(document, "num_hidden_layers", layers_max, &model.layers, reterr));
+    STATUS_TRY(model_need_count(document, "hidden_size", width_max, &model.width, reterr));
+    STATUS_TRY(
+        model_need_count(document, "intermediate_size", width_max, &model.mlp_width, reterr));
+    STATUS_TRY(model_need_count(document, "num_attention_heads", heads_max, &model.heads, reterr));
+    STATUS_TRY(model_need_count(document, "vocab_size", vocabulary_max, &model.vocabulary, reterr));
     STATUS_TRY(read_head_width(document, &model, reterr));
-    STATUS_TRY(take_flag(document, "tie_word_embeddings", tied, &model.tied, reterr));
+    STATUS_TRY(model_take_flag(document, "tie_word_embeddings", family->tied, &model.tied, reterr));
+    if (family->read != NULL) STATUS_TRY(family->read(document, &model, reterr));
     model.name = arena_text(arena, name);
     if (model.name == NULL)
         return error_set(reterr, STATUS_NO_MEMORY, "", "no memory for the model's name");
@@ -259,9 +224,9 @@ enum status model_read_object(struct arena *arena, struct json *object, struct m
     STATUS_TRY(json_as_object(object, reterr));
     STATUS_TRY(json_need(object, "kind", &value, reterr));
     STATUS_TRY(json_choice(value, kinds, &kind, reterr));
-    STATUS_TRY(need_count(object, "D", width_max, &model.width, reterr));
-    STATUS_TRY(need_count(object, "F", width_max, &model.mlp_width, reterr));
-    STATUS_TRY(need_count(object, "layers", layers_max, &model.layers, reterr));
+    STATUS_TRY(model_need_count(object, "D", width_max, &model.width, reterr));
+    STATUS_TRY(model_need_count(object, "F", width_max, &model.mlp_width, reterr));
+    STATUS_TRY(model_need_count(object, "layers", layers_max, &model.layers, reterr));
     value = json_take(object, "matrices");
     if (value != NULL) STATUS_TRY(json_as_integer(value, 2, 3, &matrices, reterr));
     STATUS_TRY(json_end(object, known, reterr));

@@ -25,8 +25,12 @@ static void parameters_equal_the_published_counts(void **state)
         const char *name;
         uint64_t parameters;
     } rows[] = {
-        {"llama-2-13b", 13015864320},   {"llama-3-8b", 8030261248}, {"llama-3-70b", 70553706496},
-        {"llama-3-405b", 405853388800}, {"gemma-7b", 8537680896},
+        {"llama-2-13b", 13015864320},   {"llama-3-8b", 8030261248},
+        {"llama-3-70b", 70553706496},   {"llama-3-405b", 405853388800},
+        {"gemma-7b", 8537680896},       {"mixtral-8x7b", 46702792704},
+        {"qwen3-30b-a3b", 30532122624}, {"qwen3-235b-a22b", 235093634560},
+        {"deepseek-v3", 671026419200},  {"gpt-oss-20b", 20914757184},
+        {"gpt-oss-120b", 116829156672},
     };
     for (uint32_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
         struct model const model = model_of(rows[i].name);
@@ -35,6 +39,60 @@ static void parameters_equal_the_published_counts(void **state)
         assert_string_equal(model_name_at(i), rows[i].name);
     }
     assert_null(model_name_at(sizeof rows / sizeof rows[0]));
+}
+
+/* What is published beside the totals is rounded: 12.9B of Mixtral, 3.3B and 22B of Qwen3, 37B of
+ * DeepSeek-V3. OpenAI's 3.6B and 5.1B leave out the embedding, which is looked up and not
+ * multiplied; here it is counted, as it is in all the others. */
+static void active_parameters_are_what_one_token_meets(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *name;
+        uint64_t active, published, without;
+    } rows[] = {
+        {"mixtral-8x7b", 12879925248, 12900000000, 0},
+        {"qwen3-30b-a3b", 3353032704, 3300000000, 0},
+        {"qwen3-235b-a22b", 22190763520, 22000000000, 0},
+        {"deepseek-v3", 37552297472, 37000000000, 0},
+        {"gpt-oss-20b", 4187440704, 3600000000, 579133440},
+        {"gpt-oss-120b", 5711982912, 5100000000, 579133440},
+    };
+    for (uint32_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+        struct model const model = model_of(rows[i].name);
+        struct model_counts const counts = model_count(&model);
+        double const said = (double)(counts.active - rows[i].without);
+        assert_int_equal(counts.active, rows[i].active);
+        assert_true(said > 0.98 * (double)rows[i].published);
+        assert_true(said < 1.02 * (double)rows[i].published);
+    }
+    struct model const dense = model_of("llama-3-8b");
+    assert_int_equal(model_count(&dense).active, model_count(&dense).total);
+}
+
+/* Of the arXiv report 2412.19437: 61 layers of which 3 have an MLP; 256 experts and a shared one.
+ * The checkpoint's 685B are these 671B and the prediction layer with an embedding and a head of
+ * its own: 14B. */
+static void the_parts_of_deepseek_v3_add_up(void **state)
+{
+    (void)state;
+    struct model const model = model_of("deepseek-v3");
+    struct model_counts const counts = model_count(&model);
+    assert_int_equal(counts.mlp_layers, 3);
+    assert_int_equal(counts.expert_layers, 58);
+    assert_int_equal(counts.mlp_layer, 3ull * 7168 * 18432);
+    assert_int_equal(counts.experts_layer, 256ull * 3 * 7168 * 2048);
+    assert_int_equal(counts.shared_layer, 3ull * 7168 * 2048);
+    assert_int_equal(counts.router_layer, 256ull * 7168 + 256);
+    uint64_t const query = 7168ull * 1536 + 1536 + 1536ull * 128 * 192;
+    uint64_t const latent = 7168ull * (512 + 64) + 512 + 512ull * 128 * (128 + 128);
+    assert_int_equal(counts.attention_layer, query + latent + 128ull * 128 * 7168);
+    assert_int_equal(model.predictors, 1);
+    assert_int_equal(counts.predictors, 2ull * 7168 * 7168 + 3 * 7168 + counts.attention_layer +
+                                            counts.router_layer + counts.experts_layer +
+                                            counts.shared_layer + counts.norm_layer);
+    double const with = (double)(counts.predictors + counts.embedding + counts.head);
+    assert_true(with > 13e9 && with < 14.5e9);
 }
 
 /* Book, chapter 4, 4.2 and the table of chapter 6, 6.1. */
@@ -140,6 +198,55 @@ static void a_config_may_leave_out_what_transformers_fills_in(void **state)
     case_ok(read_config("\"model_type\": \"mistral\", \"num_attention_heads\": 8, "
                         "\"sliding_window\": 4096, \"use_sliding_window\": false,",
                         &model, &case_error));
+}
+
+static void what_experts_cannot_be_is_refused(void **state)
+{
+    (void)state;
+    static const char mixtral[] = "\"model_type\": \"mixtral\", \"num_local_experts\": 8, ";
+    static const char qwen[] = "\"model_type\": \"qwen3_moe\", \"num_experts\": 8, "
+                               "\"moe_intermediate_size\": 64, \"num_experts_per_tok\": 2, ";
+    static const char deepseek[] =
+        "\"model_type\": \"deepseek_v3\", \"n_routed_experts\": 8, \"kv_lora_rank\": 64, "
+        "\"qk_nope_head_dim\": 64, \"qk_rope_head_dim\": 32, \"v_head_dim\": 64, "
+        "\"moe_intermediate_size\": 64, ";
+    static const struct {
+        const char *type, *more, *where, *words;
+    } rows[] = {
+        {mixtral, "", "", "num_experts_per_tok"},
+        {mixtral, "\"num_experts_per_tok\": 9,", "/num_experts_per_tok", "9 of 8"},
+        {mixtral, "\"num_experts_per_tok\": 2, \"sliding_window\": 4096,", "/sliding_window",
+         "sliding"},
+        {mixtral, "\"num_experts_per_tok\": 2, \"n_routed_experts\": 8,", "/n_routed_experts",
+         "mixture"},
+        {qwen, "\"decoder_sparse_step\": 2,", "/decoder_sparse_step", "by turns"},
+        {qwen, "\"mlp_only_layers\": [1],", "/mlp_only_layers/0", "behind"},
+        {qwen, "\"mlp_only_layers\": [0, 1],", "", "none of the 2 layers"},
+        {qwen, "\"mlp_only_layers\": [0],", NULL, NULL},
+        {deepseek, "\"num_experts_per_tok\": 2,", NULL, NULL},
+        {deepseek, "\"num_experts_per_tok\": 2, \"moe_layer_freq\": 2,", "/moe_layer_freq",
+         "by turns"},
+        {deepseek, "\"num_experts_per_tok\": 2, \"first_k_dense_replace\": 2,", "", "none"},
+        {deepseek, "\"num_experts_per_tok\": 2, \"n_group\": 3,", "/n_group", "equal groups"},
+        {deepseek, "\"num_experts_per_tok\": 2, \"n_group\": 4, \"topk_group\": 5,", "/topk_group",
+         "5 of 4"},
+        {deepseek, "\"num_experts_per_tok\": 3, \"n_group\": 4, \"topk_group\": 1,", "/topk_group",
+         "fewer than the 3"},
+    };
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+        struct model model = {0};
+        struct error error = {0};
+        const char *more = arena_format(case_arena, "\"num_attention_heads\": 8, %s%s",
+                                        rows[i].type, rows[i].more);
+        enum status const status = read_config(more, &model, &error);
+        if (rows[i].where == NULL) {
+            assert_int_equal(status, STATUS_OK);
+            continue;
+        }
+        assert_int_not_equal(status, STATUS_OK);
+        if (strcmp(error.where, rows[i].where) != 0 || strstr(error.message, rows[i].words) == NULL)
+            fail_msg("%s: %s: %s", more, error.where, error.message);
+    }
 }
 
 static void what_is_not_modelled_is_refused_by_its_name(void **state)
@@ -256,6 +363,9 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(parameters_equal_the_published_counts),
+        cmocka_unit_test(active_parameters_are_what_one_token_meets),
+        cmocka_unit_test(the_parts_of_deepseek_v3_add_up),
+        cmocka_unit_test(what_experts_cannot_be_is_refused),
         cmocka_unit_test(the_parts_of_llama_3_70b_are_the_books),
         cmocka_unit_test(tied_embeddings_are_counted_once),
         cmocka_unit_test(a_bare_mlp_has_its_matrices_and_nothing_else),

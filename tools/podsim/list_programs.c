@@ -92,20 +92,29 @@ static enum status model_find(struct arena *arena, const char *name, struct mode
 
 enum status list_models(struct arena *arena, struct text *text, struct error *reterr)
 {
-    text_add(text, "model          parameters  L    D      F      N    K    H    V\n");
+    text_add(text, "model            parameters  active  L    D      F      N    K    H    V       "
+                   "experts\n");
     for (uint32_t i = 0; model_name_at(i) != NULL; i++) {
         struct model model;
         char buffer[QUANTITY_TEXT_BYTES];
         STATUS_TRY(model_find(arena, model_name_at(i), &model, reterr));
         struct model_counts const counts = model_count(&model);
+        bool const sparse = model_has_experts(&model);
         text_add(text, "%s", model_name_at(i));
-        text_pad(text, 15);
-        text_add(text, "%-10s  %-3llu  %-5llu  %-5llu  %-3llu  %-3llu  %-3llu  %llu\n",
-                 quantity_text_count(buffer, (double)counts.total),
+        text_pad(text, 17);
+        text_add(text, "%-10s  ", quantity_text_count(buffer, (double)counts.total));
+        text_add(text, "%-6s  ",
+                 sparse ? quantity_text_count(buffer, (double)counts.active) : "all");
+        text_add(text, "%-3llu  %-5llu  %-5llu  %-3llu  %-3llu  %-3llu  %llu",
                  (unsigned long long)model.layers, (unsigned long long)model.width,
-                 (unsigned long long)model.mlp_width, (unsigned long long)model.heads,
-                 (unsigned long long)model.kv_heads, (unsigned long long)model.head_width,
-                 (unsigned long long)model.vocabulary);
+                 (unsigned long long)(sparse ? model.experts.width : model.mlp_width),
+                 (unsigned long long)model.heads, (unsigned long long)model.kv_heads,
+                 (unsigned long long)model.head_width, (unsigned long long)model.vocabulary);
+        if (sparse) text_pad(text, 75);
+        if (sparse)
+            text_add(text, "%llu of %llu", (unsigned long long)model.experts.top_k,
+                     (unsigned long long)model.experts.count);
+        text_add(text, "\n");
     }
     text_add(text, "\nA path to a Hugging Face config.json works as well.\n");
     return STATUS_OK;
@@ -128,11 +137,20 @@ enum status list_model(struct arena *arena, const char *name, struct text *text,
     text_add(text, "%s: parameters\n\n", model.name);
     count_row(text, "embedding", counts.embedding, 1);
     count_row(text, "attention", counts.attention_layer, model.layers);
-    count_row(text, "MLP", counts.mlp_layer, model.layers);
+    if (counts.mlp_layers != 0) count_row(text, "MLP", counts.mlp_layer, counts.mlp_layers);
+    count_row(text, "router", counts.router_layer, counts.expert_layers);
+    count_row(text, "experts", counts.experts_layer, counts.expert_layers);
+    count_row(text, "shared experts", counts.shared_layer, counts.expert_layers);
     count_row(text, "norms", counts.norm_layer, model.layers);
     count_row(text, "final norm", counts.norm_final, 1);
     count_row(text, "head", counts.head, 1);
     count_row(text, "total", counts.total, 1);
+    if (model_has_experts(&model)) count_row(text, "active for a token", counts.active, 1);
+    count_row(text, "multi-token prediction", counts.predictors, 1);
+    if (counts.predictors != 0)
+        text_add(text, "\nThe layer that predicts a further token is beside the total; it uses the "
+                       "model's own\nembedding and head, which a published checkpoint has once "
+                       "more.\n");
     if (model.tied) text_add(text, "\nEmbedding and head are one matrix.\n");
     uint32_t size_bytes = 0;
     const char *const json = model_json(name, &size_bytes);

@@ -1,0 +1,51 @@
+/*
+ * model_read_parts.h: what the readers of config.json share: members, bounds, and the families of
+ * models whose layers are known.
+ */
+#ifndef SIM_WORKLOAD_MODEL_READ_PARTS_H
+#define SIM_WORKLOAD_MODEL_READ_PARTS_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "sim/base/status.h"
+#include "sim/workload/model.h"
+
+struct json;
+
+/* Bounds under which no count below 2^64 overflows: 3·D·F·L is below 2^56. */
+static const int64_t width_max = 1 << 20;
+static const int64_t layers_max = 1 << 14;
+static const int64_t heads_max = 1 << 14;
+static const int64_t head_width_max = 1 << 12;
+static const int64_t vocabulary_max = 1 << 26;
+static const int64_t experts_max = 1 << 12;
+
+enum { MODEL_FAMILIES_MAX = 16 };
+
+/* Models of one `model_type`. */
+struct model_family {
+    const char *type;
+    const char *const *architectures;
+    bool tied;               /* Where the config does not say: the default in transformers. */
+    const char *const *keys; /* Features that `read` reads; of others they are refused. */
+    enum status (*read)(struct json *document, struct model *model, struct error *reterr);
+};
+
+extern const struct model_family model_families[]; /* Ended by a NULL type. */
+
+/* The member if it is there and says something: Hugging Face writes null for "not used". */
+struct json *model_take_set(struct json *object, const char *key);
+enum status model_need_count(struct json *document, const char *key, int64_t most,
+                             uint64_t *ret_count, struct error *reterr);
+enum status model_take_count(struct json *document, const char *key, int64_t most,
+                             uint64_t otherwise, uint64_t *ret_count, struct error *reterr);
+enum status model_take_flag(struct json *document, const char *key, bool otherwise, bool *ret_flag,
+                            struct error *reterr);
+/* NULL if it says nothing; refused if it is no list. */
+enum status model_take_list(struct json *document, const char *key, struct json **ret_list,
+                            struct error *reterr);
+/* "... is not modelled yet", at the value's place. */
+enum status model_refuse(struct json *value, const char *what, struct error *reterr);
+
+#endif

@@ -5,24 +5,8 @@
 
 #include "sim/base/arena.h"
 #include "sim/base/units.h"
-#include "sim/collective/pieces.h"
-#include "sim/collective/portions.h"
-#include "sim/collective/ragged.h"
-#include "sim/collective/shares.h"
+#include "sim/collective/compose_build.h"
 #include "sim/machine/machine.h"
-
-/* What is being built, and from what. */
-struct build {
-    struct arena *arena;
-    const struct plan_request *request;
-    const char *where;
-    const struct choice *choice;
-    struct plan *plan;
-    struct error *reterr;
-    struct shares shares; /* Over the axes of the grid; one share where there is none. */
-    struct pieces pieces;
-    struct portions portions; /* Of pieces, between two levels. */
-};
 
 /* The dimensions of an order, as an AllGather comes to them: from the outermost level in, where
  * shards are small on slow links. */
@@ -52,11 +36,6 @@ static struct chain exchange_chain_of(const struct levels *levels, uint32_t orde
     for (uint32_t i = levels->outer_count; i-- > 0;)
         chain.dimension[chain.count++] = levels->outer[i];
     return chain;
-}
-
-static bool is_ragged(const struct build *build)
-{
-    return build->request->ragged.expert_count > 0;
 }
 
 static enum status lanes_add(const struct build *build, struct plan_item *item)
@@ -153,7 +132,7 @@ static enum status item_add(const struct build *build, const struct primitive *p
         .unit_bytes = unit_bytes(build, order, exchanges ? size : 1, together),
         .piece_count = build->pieces.count,
     };
-    if (is_ragged(build))
+    if (build_is_ragged(build))
         item->unit_bytes = units_ceil_divide(build->request->ragged.token_bytes, 2);
     if (!flat) portions_set(build, chain, level, item);
     STATUS_TRY(lanes_add(build, item));
@@ -182,7 +161,7 @@ static enum status order_add(const struct build *build, uint32_t order, uint8_t 
 {
     const struct choice *choice = build->choice;
     enum collective_kind const kind = build->plan->kind;
-    bool const inside_first = kind == COLLECTIVE_ALL_TO_ALL && !is_ragged(build);
+    bool const inside_first = kind == COLLECTIVE_ALL_TO_ALL && !build_is_ragged(build);
     struct chain const chain =
         inside_first ? exchange_chain_of(&choice->levels, order) : chain_of(&choice->levels, order);
     if (kind == COLLECTIVE_ALL_REDUCE) return all_reduce_add(build, order, &chain, after);
@@ -212,7 +191,7 @@ static enum status orders_add(const struct build *build)
 {
     struct plan *plan = build->plan;
     uint32_t const grid_count = build->choice->levels.grid_count;
-    bool const one = build->choice->flat || grid_count == 0 || is_ragged(build);
+    bool const one = build->choice->flat || grid_count == 0 || build_is_ragged(build);
     uint32_t const orders = one ? 1 : grid_count;
     for (uint32_t k = 0; k < orders; k++) {
         if (build->shares.weight[k] == 0) continue;
@@ -253,179 +232,6 @@ static void turns_set(struct plan *plan)
             nearest = before;
         }
     }
-}
-
-/* The part of the group that lies on the grid, and what a byte costs on each of its axes. */
-static struct group grid_of(const struct build *build, uint32_t cost[GROUP_DIMENSIONS_MAX])
-{
-    const struct levels *levels = &build->choice->levels;
-    struct group grid = {.dimension_count = levels->grid_count};
-    for (uint32_t i = 0; i < levels->grid_count; i++) {
-        const struct primitive *primitive = build->choice->once[levels->grid[i]];
-        grid.dimension[i] = build->plan->group.dimension[levels->grid[i]];
-        bool const ring = primitive != NULL && primitive->ring;
-        bool const both_ways = ring && primitive->lane_count == 2;
-        grid.dimension[i].ring = ring; /* As it is played. */
-        cost[i] = (both_ways ? 1 : 2) * grid.dimension[i].stride;
-    }
-    return grid;
-}
-
-static uint32_t messages_of(const struct primitive *primitive, uint32_t size)
-{
-    uint32_t count = 0;
-    for (uint32_t l = 0; primitive != NULL && l < primitive->lane_count; l++)
-        count += primitive->send_count(size, l, 0);
-    return count;
-}
-
-/* Adds a dimension to a level: one that switches serve is a level of its own. */
-static void level_add(const struct build *build, uint32_t dimension, uint32_t cost,
-                      struct pieces_level *level)
-{
-    const struct choice *choice = build->choice;
-    const struct plan_request *request = build->request;
-    uint32_t const size = request->group.dimension[dimension].size;
-    uint64_t const hop_bytes = request->hop_bytes[dimension],
-                   known = request->bytes_per_s[dimension];
-    uint64_t const rate = known == 0 ? (uint64_t)TIME_PS_PER_S : known;
-    level->bytes_per_s += cost == 0 ? rate : 2 * rate / cost;
-    level->hop_bytes += hop_bytes == 0 ? 65536 : hop_bytes;
-    /* Beside a grid the messages of its orders fill the links meanwhile. */
-    uint32_t const series =
-        choice->levels.grid_count == 0 ? primitive_series(choice->once[dimension], size) : 0;
-    level->again_ps += series * (uint64_t)(units_duration_ps(hop_bytes, rate) +
-                                           request->protocol.message_ps[request->way[dimension]]);
-    level->is_even = series + 1 >= size; /* A ring's, which are as many as its members. */
-    level->messages += messages_of(choice->once[dimension], size) +
-                       messages_of(choice->gather[dimension], size) +
-                       messages_of(choice->whole[dimension], size);
-}
-
-/* What a plan asks of its levels, the outermost first: (n-1) shards of those that a rank has
- * already come to it over a level of n units. Returns how many there are. */
-static uint32_t levels_fill(const struct build *build, const uint32_t cost[GROUP_DIMENSIONS_MAX],
-                            struct pieces_level each[GROUP_DIMENSIONS_MAX])
-{
-    const struct levels *levels = &build->choice->levels;
-    const struct group *group = &build->plan->group;
-    const struct plan_request *request = build->request;
-    uint64_t const shard = request->size_bytes / group_rank_count(group);
-    bool const exchanges = build->plan->kind == COLLECTIVE_ALL_TO_ALL;
-    uint64_t held = 1, grid_ranks = 1;
-    uint32_t count = 0;
-    for (uint32_t i = 0; i < levels->outer_count; i++) {
-        uint32_t const size = group->dimension[levels->outer[i]].size;
-        level_add(build, levels->outer[i], 0, &each[count]);
-        each[count].bytes = exchanges ? shard / size * (size - 1) : shard * held * (size - 1);
-        held *= size;
-        if (is_ragged(build)) each[count].bytes = ragged_level_bytes(request, held, size);
-        count++;
-    }
-    for (uint32_t i = 0; i < levels->grid_count; i++) {
-        level_add(build, levels->grid[i], cost[i], &each[count]);
-        grid_ranks *= group->dimension[levels->grid[i]].size;
-    }
-    if (levels->grid_count > 0)
-        each[count++].bytes = is_ragged(build)
-                                  ? ragged_level_bytes(request, held * grid_ranks, grid_ranks)
-                              : exchanges ? shard
-                                          : shard * held * (grid_ranks - 1);
-    return count;
-}
-
-static bool is_tree(const struct primitive *primitive)
-{
-    return primitive != NULL &&
-           (primitive->family == PRIMITIVE_TREE || primitive->family == PRIMITIVE_DOUBLE_TREE);
-}
-
-/* Whole arrays climb a tree storey by storey, so in pieces, none shorter than the way up one. */
-static uint32_t tree_pieces(const struct build *build)
-{
-    const struct choice *choice = build->choice;
-    const struct plan_request *request = build->request;
-    enum collective_kind const kind = build->plan->kind;
-    uint64_t hop_bytes = 0, bytes = request->size_bytes;
-    bool climbs = false;
-    for (uint32_t d = 0; d < build->plan->group.dimension_count; d++) {
-        uint64_t const hop = request->hop_bytes[d] == 0 ? 65536 : request->hop_bytes[d];
-        bool const rooted = kind == COLLECTIVE_BROADCAST || kind == COLLECTIVE_REDUCE;
-        bool const here = is_tree(choice->whole[d]) || (rooted && is_tree(choice->once[d]));
-        climbs = climbs || here;
-        if (!here && !choice->flat) bytes /= build->plan->group.dimension[d].size;
-        hop_bytes = hop > hop_bytes ? hop : hop_bytes;
-    }
-    uint64_t const count = climbs ? bytes / hop_bytes : 1;
-    return count < 1 ? 1 : (uint32_t)(count < PIECES_CHOSEN_MAX ? count : PIECES_CHOSEN_MAX);
-}
-
-/* Shares of the orders, and pieces, also so that other ops may go along chunk by chunk. Returns how
- * many pieces let levels overlap. */
-static uint32_t shares_set(struct build *build, const struct group *grid, const uint32_t *cost,
-                           const struct pieces_level *each, uint32_t level_count)
-{
-    const struct plan_request *request = build->request;
-    struct plan *plan = build->plan;
-    bool const flat = build->choice->flat;
-    build->pieces = (struct pieces){1, false};
-    build->shares = (struct shares){{1}, 1};
-    if (!flat && grid->dimension_count > 0 && !is_ragged(build)) {
-        /* Every order of an AllToAll crosses every dimension with all it has. */
-        build->shares = plan->kind == COLLECTIVE_ALL_TO_ALL
-                            ? (struct shares){{1, 1, 1}, grid->dimension_count}
-                            : shares_solve(grid, cost);
-        build->pieces = pieces_choose(grid, cost, &build->shares, plan->kind, request->size_bytes);
-    }
-    uint32_t const overlapping = level_count > 1 ? pieces_of_levels(each, level_count) : 1;
-    uint32_t const climbing = tree_pieces(build);
-    if (overlapping > build->pieces.count) build->pieces.count = overlapping;
-    if (climbing > build->pieces.count) build->pieces.count = climbing;
-    if (request->piece_count != 0) build->pieces.count = request->piece_count;
-    if (is_ragged(build) && ragged_tokens(request) < build->pieces.count)
-        build->pieces.count = (uint32_t)ragged_tokens(request);
-    return overlapping;
-}
-
-static void chunks_set(struct build *build, const struct group *grid, const uint32_t *cost,
-                       uint32_t overlapping)
-{
-    const struct plan_request *request = build->request;
-    struct plan *plan = build->plan;
-    if (request->chunk_count == 0) return;
-    if (build->choice->flat || plan->group.dimension_count == 1) {
-        plan->chunk_count = (uint32_t)group_rank_count(&plan->group);
-        return;
-    }
-    uint32_t const most = grid->dimension_count < plan->group.dimension_count
-                              ? overlapping
-                              : pieces_beside(grid, cost, request->size_bytes);
-    plan->chunk_count = most < request->chunk_count ? most : request->chunk_count;
-    if (plan->chunk_count > 1)
-        build->pieces.count = plan->chunk_count;
-    else
-        plan->chunk_count = 0;
-}
-
-/* How the array is cut: into shares, pieces, chunks for other ops, and portions. */
-static enum status cuts_set(struct build *build)
-{
-    const struct plan_request *request = build->request;
-    const struct choice *choice = build->choice;
-    struct pieces_level each[GROUP_DIMENSIONS_MAX] = {{0}};
-    uint32_t cost[GROUP_DIMENSIONS_MAX] = {0};
-    struct group const grid = grid_of(build, cost);
-    uint32_t const level_count =
-        choice->flat || choice->levels.outer_count == 0 ? 0 : levels_fill(build, cost, each);
-    uint32_t const overlapping = shares_set(build, &grid, cost, each, level_count);
-    chunks_set(build, &grid, cost, overlapping);
-    if (!portions_apply(request, choice)) return STATUS_OK;
-    uint32_t const nodes = build->plan->group.dimension[choice->levels.outer[0]].size;
-    bool const is_given = request->piece_count != 0 || build->plan->chunk_count > 0;
-    struct portions_choice const cut =
-        portions_choose(each, nodes, is_given ? build->pieces.count : 0, request->portion_count);
-    build->pieces.count = cut.pieces;
-    return portions_build(build->arena, &cut, nodes, &build->portions, build->reterr);
 }
 
 /* What the items on a level are called: "ring+line" where the axes of a grid differ. */

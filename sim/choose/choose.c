@@ -97,15 +97,21 @@ static bool competes(const struct choose_question *question, enum protocol proto
 }
 
 /* What NCCL itself can do, by the names here: rings and trees of sums, switches that add, messages
- * from each to each. A ring over several levels stands for NCCL's rings, one a rail. */
+ * from each to each. A ring over several levels stands for NCCL's rings, one a rail; so does for a
+ * root what goes through its node and over all rails of it. */
 static bool is_of_nccl(enum collective_kind kind, const char *algorithm)
 {
     static const char *const exchanges[] = {"direct", "flat-direct", "auto", NULL};
     static const char *const sums[] = {"ring", "double-tree", "sharp", NULL};
+    static const char *const spreads[] = {"ring", "chain", "sharp", "hierarchical", NULL};
     static const char *const others[] = {"ring", "chain", "sharp", NULL};
+    bool const spread = kind == COLLECTIVE_BROADCAST || kind == COLLECTIVE_REDUCE;
     bool const exchange = kind == COLLECTIVE_ALL_TO_ALL || kind == COLLECTIVE_GATHER ||
                           kind == COLLECTIVE_SCATTER || kind == COLLECTIVE_PERMUTE;
-    const char *const *names = exchange ? exchanges : kind == COLLECTIVE_ALL_REDUCE ? sums : others;
+    const char *const *names = exchange                        ? exchanges
+                               : spread                        ? spreads
+                               : kind == COLLECTIVE_ALL_REDUCE ? sums
+                                                               : others;
     for (; *names != NULL; names++)
         if (strcmp(algorithm, *names) == 0) return true;
     return false;

@@ -53,6 +53,8 @@ static struct form neighbour_form(const struct primitive *primitive, double n)
     bool const both = primitive->ring && primitive->lane_count == 2;
     double const depth = both ? floor(n / 2) : n - 1;
     if (primitive->kind == COLLECTIVE_PERMUTE) return (struct form){1, 1, false, 0};
+    if (primitive->kind == COLLECTIVE_BROADCAST || primitive->kind == COLLECTIVE_REDUCE)
+        return (struct form){n - 1, n - 1, false, n / 2}; /* Halves, all the way round. */
     if (primitive->kind != COLLECTIVE_ALL_TO_ALL)
         return (struct form){depth, both ? (n - 1) / 2 : n - 1, false, 0};
     double const odd = fmod(n, 2);
@@ -285,7 +287,7 @@ static bool goes_back_and_forth(const struct primitive *primitive)
     case PRIMITIVE_FAMILY_COUNT:
         break;
     }
-    return primitive->kind != COLLECTIVE_PERMUTE;
+    return primitive->kind != COLLECTIVE_PERMUTE && !collective_is_rooted(primitive->kind);
 }
 
 /* What was found by playing an item's messages. */
@@ -426,15 +428,20 @@ void collective_estimate(const struct machine *machine, const struct plan *plan,
         machine, plan, plan->protocol.wire_ppm == 0 ? 1 : (double)plan->protocol.wire_ppm / PPM_ONE,
         known};
     struct cost cost[PLAN_ITEMS_MAX];
-    double wire_s[WAYS] = {0}, alpha_s = 0, time_s = 0, busiest_s = 0;
+    double root_s[WAYS] = {0}, other_s[WAYS] = {0}; /* Of the root's links, and of those far off. */
+    double alpha_s = 0, time_s = 0, busiest_s = 0;
     for (uint32_t i = 0; i < plan->item_count && plan->kind != COLLECTIVE_PERMUTE; i++) {
         cost[i] = cost_of(&estimator, &plan->item[i]);
         struct chain const chain = chain_to(plan, cost, i);
-        for (uint32_t wire = 0; wire < WAYS; wire++) wire_s[wire] += cost[i].wire_s[wire];
+        for (uint32_t wire = 0; wire < WAYS; wire++) {
+            if (plan->item[i].off_root == 0) root_s[wire] += cost[i].wire_s[wire];
+            if (plan->item[i].at_root == 0) other_s[wire] += cost[i].wire_s[wire];
+        }
         alpha_s = fmax(alpha_s, chain.latency_s);
         time_s = fmax(time_s, chain.time_s);
     }
-    for (uint32_t wire = 0; wire < WAYS; wire++) busiest_s = fmax(busiest_s, wire_s[wire]);
+    for (uint32_t wire = 0; wire < WAYS; wire++)
+        busiest_s = fmax(busiest_s, fmax(root_s[wire], other_s[wire]));
     time_s = fmax(time_s, busiest_s + alpha_s);
     if (plan->kind == COLLECTIVE_PERMUTE) time_s = permute_s(&estimator, &alpha_s) + alpha_s;
     if (plan->group.dimension_count > 0) {

@@ -127,7 +127,11 @@ static const char *auto_name(const struct chooser *chooser, enum collective_kind
 {
     const struct group_dimension *at = &chooser->request->group.dimension[dimension];
     if (kind == COLLECTIVE_PERMUTE) return "shift";
-    if (collective_is_rooted(kind)) return "tree";
+    if (collective_is_rooted(kind)) {
+        if (!chooser->choice.by_axis) return "tree";
+        if (at->ring) return "ring";
+        return kind == COLLECTIVE_BROADCAST || kind == COLLECTIVE_REDUCE ? "chain" : "direct";
+    }
     if (chooser->choice.flat || at->switched) return "direct";
     return at->ring ? "ring" : "line";
 }
@@ -183,10 +187,30 @@ static bool choose_all_reduce(struct chooser *chooser, uint32_t dimension)
     return done;
 }
 
+/* What goes between the root's box of a level and the others, and what goes within these. */
+static bool choose_by_axis(struct chooser *chooser)
+{
+    struct choice *choice = &chooser->choice;
+    enum collective_kind const kind = chooser->request->kind;
+    bool const strict = chooser->strict;
+    for (uint32_t d = 0; d < chooser->request->group.dimension_count; d++) {
+        if (!choose(chooser, kind, d, &choice->once[d])) return false;
+        if (kind == COLLECTIVE_GATHER || kind == COLLECTIVE_SCATTER) continue;
+        chooser->strict = false;
+        (void)choose(chooser,
+                     kind == COLLECTIVE_BROADCAST ? COLLECTIVE_ALL_GATHER
+                                                  : COLLECTIVE_REDUCE_SCATTER,
+                     d, &choice->gather[d]);
+        chooser->strict = strict;
+    }
+    return chooser->used = true;
+}
+
 static bool choose_all(struct chooser *chooser)
 {
     struct choice *choice = &chooser->choice;
     enum collective_kind const kind = chooser->request->kind;
+    if (choice->by_axis) return choose_by_axis(chooser);
     uint32_t const count = choice->flat ? 1 : chooser->request->group.dimension_count;
     for (uint32_t d = 0; d < count; d++) {
         if (kind == COLLECTIVE_ALL_REDUCE ? !choose_all_reduce(chooser, d)
@@ -288,13 +312,15 @@ static bool resolve(struct chooser *chooser, const char *name, char parts[][NAME
     bool const grid = choice->levels.outer_count == 0;
     *ret_known = true;
     chooser->used = automatic || hierarchical;
-    if (hierarchical && collective_is_rooted(kind))
-        return refuse(chooser, "%s goes over all ranks at once", collective_kind_name(kind));
-    if (hierarchical && !several)
-        return refuse(chooser, "\"hierarchical\" needs ranks on several levels");
+    bool const rooted = collective_is_rooted(kind);
+    if (hierarchical && !several && !(rooted && group->dimension_count > 1))
+        return refuse(chooser, "\"hierarchical\" needs ranks on several levels%s",
+                      rooted ? " or axes" : "");
+    choice->named = rooted && several && !automatic && strchr(name, '+') != NULL;
+    choice->by_axis = (rooted && hierarchical) || choice->named;
     bool const spread = kind == COLLECTIVE_BROADCAST || kind == COLLECTIVE_REDUCE;
     if (!automatic && spread && strcmp(name, "scatter-gather") == 0) return scatter_gather(chooser);
-    choice->flat = collective_is_rooted(kind) && group->dimension_count > 1;
+    choice->flat = rooted && group->dimension_count > 1 && !choice->by_axis;
     if (automatic && kind == COLLECTIVE_ALL_TO_ALL && !grid && group->dimension_count > 1)
         choice->flat = true;
     if (chooser->request->ragged.expert_count > 0)
@@ -338,7 +364,7 @@ struct plan_algorithms plan_algorithm_names(enum collective_kind asked)
     struct plan_algorithms all = {.count = 0};
     name_add(&all, "", "auto");
     bool const levels = !collective_is_rooted(asked) && asked != COLLECTIVE_PERMUTE;
-    if (levels) name_add(&all, "", "hierarchical");
+    if (asked != COLLECTIVE_PERMUTE) name_add(&all, "", "hierarchical");
     if (asked == COLLECTIVE_BROADCAST || asked == COLLECTIVE_REDUCE)
         name_add(&all, "", "scatter-gather");
     for (uint32_t i = 0; i < primitive_count; i++) {
@@ -393,6 +419,11 @@ enum status choice_make(const struct plan_request *request, const char *where,
     const char *nearest[PLAN_ALGORITHMS_MAX + 1] = {NULL};
     for (uint32_t i = 0; i < all.count; i++) {
         nearest[i] = all.name[i];
+        if (strcmp(request->algorithm, all.name[i]) == 0 && collective_is_rooted(request->kind))
+            return error_set(reterr, STATUS_UNSUPPORTED, where,
+                             "\"%s\" goes round one ring of neighbours, and these ranks are not on "
+                             "one; these can run here: %s",
+                             request->algorithm, list);
         if (strcmp(request->algorithm, all.name[i]) == 0)
             return error_set(
                 reterr, STATUS_UNSUPPORTED, where,

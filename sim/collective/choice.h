@@ -31,6 +31,10 @@ struct choice {
     const struct primitive *once[GROUP_DIMENSIONS_MAX];   /* AllReduce: the ReduceScatter. */
     const struct primitive *gather[GROUP_DIMENSIONS_MAX]; /* AllReduce: the AllGather. */
     const struct primitive *whole[GROUP_DIMENSIONS_MAX];  /* AllReduce only. */
+    /* Rooted kinds: dimension by dimension, `once` from or to the root, and for Broadcast and
+     * Reduce `gather` what brings together or scatters within boxes that the root is not in. */
+    bool by_axis;
+    bool named; /* And a name was given for each level. */
     /* Over all dimensions: a scatter before `once` gathers (Broadcast), a gather after `once` has
      * scattered sums (Reduce); or NULL. */
     const struct primitive *rooted;

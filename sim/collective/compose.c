@@ -8,13 +8,6 @@
 #include "sim/collective/compose_build.h"
 #include "sim/machine/machine.h"
 
-/* The dimensions of an order, as an AllGather comes to them: from the outermost level in, where
- * shards are small on slow links. */
-struct chain {
-    uint8_t dimension[GROUP_DIMENSIONS_MAX];
-    uint32_t count;
-};
-
 static struct chain chain_of(const struct levels *levels, uint32_t order)
 {
     struct chain chain = {.count = 0};
@@ -46,9 +39,9 @@ static enum status lanes_add(const struct build *build, struct plan_item *item)
     item->lane_first = (uint8_t)plan->lane_count;
     for (uint32_t l = 0; l < primitive->lane_count; l++) {
         void *memory = NULL;
-        STATUS_TRY(arena_try(build->arena, 2 * (uint64_t)item->size, sizeof(uint32_t), &memory,
-                             build->reterr));
-        uint32_t *sends = memory, *arrivals = sends + item->size;
+        uint64_t const seats = (uint64_t)item->size + 1; /* Who takes no part sends nothing. */
+        STATUS_TRY(arena_try(build->arena, 2 * seats, sizeof(uint32_t), &memory, build->reterr));
+        uint32_t *sends = memory, *arrivals = sends + seats;
         for (uint32_t at = 0; at < item->size; at++) {
             sends[at] = primitive->send_count(item->size, l, at);
             arrivals[at] = primitive->arrival_count(item->size, l, at);
@@ -103,11 +96,8 @@ static void portions_set(const struct build *build, const struct chain *chain, u
     if (gathers) item->wait = portions->gather_wait;
 }
 
-/* Adds an item after `*after`, which it becomes. `level`: how many dimensions of the chain hold the
- * same when it ends in a gather, or begins as a reduction. */
-static enum status item_add(const struct build *build, const struct primitive *primitive,
-                            uint32_t order, const struct chain *chain, uint32_t level,
-                            uint8_t *after)
+enum status item_add(const struct build *build, const struct primitive *primitive, uint32_t order,
+                     const struct chain *chain, uint32_t level, uint8_t *after)
 {
     struct plan *plan = build->plan;
     bool const flat = chain == NULL;
@@ -165,6 +155,7 @@ static enum status order_add(const struct build *build, uint32_t order, uint8_t 
     struct chain const chain =
         inside_first ? exchange_chain_of(&choice->levels, order) : chain_of(&choice->levels, order);
     if (kind == COLLECTIVE_ALL_REDUCE) return all_reduce_add(build, order, &chain, after);
+    if (choice->by_axis) return rooted_add(build, order, &chain, after);
     if (choice->rooted != NULL && kind == COLLECTIVE_BROADCAST)
         STATUS_TRY(item_add(build, choice->rooted, order, NULL, 0, after));
     for (uint32_t j = 0; j < chain.count; j++) {
@@ -263,7 +254,9 @@ static enum status name_set(const struct build *build)
         return STATUS_OK;
     }
     const char *name = NULL;
-    if (build->choice->flat) {
+    if (build->choice->by_axis) {
+        name = rooted_name(build);
+    } else if (build->choice->flat) {
         bool const rooted = collective_is_rooted(plan->kind);
         name = arena_format(build->arena, "%s%s", rooted ? "" : "flat-",
                             primitive_algorithm(plan->item[0].primitive));

@@ -27,6 +27,13 @@ struct build {
     struct portions portions; /* Of pieces, between two levels. */
 };
 
+/* The dimensions of an order, as an AllGather comes to them: from the outermost level in, where
+ * shards are small on slow links. */
+struct chain {
+    uint8_t dimension[GROUP_DIMENSIONS_MAX];
+    uint32_t count;
+};
+
 static inline bool build_is_ragged(const struct build *build)
 {
     return build->request->ragged.expert_count > 0;
@@ -34,5 +41,18 @@ static inline bool build_is_ragged(const struct build *build)
 
 /* compose_cuts.c: how the array is cut: into shares, pieces, chunks for other ops, and portions. */
 enum status cuts_set(struct build *build);
+
+/* compose.c: adds an item after `*after`, which it becomes. `level`: how many dimensions of the
+ * chain hold the same when it ends in a gather, or begins as a reduction. NULL: over all
+ * dimensions at once. */
+enum status item_add(const struct build *build, const struct primitive *primitive, uint32_t order,
+                     const struct chain *chain, uint32_t level, uint8_t *after);
+
+/* compose_rooted.c: the items of an order that goes dimension by dimension from or to a root, and
+ * into how many pieces they are cut. */
+enum status rooted_add(const struct build *build, uint32_t order, const struct chain *chain,
+                       uint8_t *after);
+uint32_t rooted_pieces(const struct build *build);
+const char *rooted_name(const struct build *build); /* NULL: no memory. */
 
 #endif

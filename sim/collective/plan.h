@@ -75,6 +75,12 @@ struct plan_item {
     /* Of a ragged exchange: what a rank sends to a position in a piece, and what it keeps for its
      * own: [(piece · ranks + plan_rank()) · size + position]. NULL: not ragged. */
     const uint32_t *ragged_units;
+    /* Who takes part, of a rooted plan over several dimensions, as bits: only who stands where the
+     * root does along all of these dimensions; */
+    uint8_t at_root;
+    uint8_t off_root; /* only who does not along all of these; */
+    uint8_t parted;   /* and dimensions along which each goes on with its own part of what all have.
+                       */
     uint8_t lane_first; /* Its lanes are consecutive, lane_count of the primitive. */
 };
 
@@ -83,7 +89,7 @@ struct plan_lane {
     uint8_t lane;      /* Of the primitive. */
     uint8_t leg_count; /* 0: routed. */
     struct plan_leg leg[PLAN_ROUTE_MAX];
-    /* By position in the item's dimension, for ONE piece. */
+    /* By plan_item_seat(), for ONE piece. */
     const uint32_t *send_count;
     const uint32_t *arrival_count;
 };
@@ -247,6 +253,9 @@ static inline uint64_t plan_item_pieces(const struct plan_item *item)
 uint32_t plan_item_position(const struct plan *plan, const struct plan_item *item,
                             const uint32_t *at);
 
+/* The same, or the item's size for who takes no part in it. */
+uint32_t plan_item_seat(const struct plan *plan, const struct plan_item *item, const uint32_t *at);
+
 /* Coordinates of a chip's peer in an item, by its position, or by its displacement where the
  * primitive translates. */
 void plan_item_peer(const struct plan *plan, const struct plan_item *item, const uint32_t *at,
@@ -306,9 +315,11 @@ enum status plan_check(const struct plan *plan, struct error *reterr);
 int64_t plan_closed_form_ps(const struct plan *plan, uint64_t bytes_per_s, int64_t hop_ps);
 
 /* Whether every position of the item's dimension does the same: on rings; not on lines, nor where
- * a line is played on a ring. Such an item may be folded to one chip. */
+ * a line is played on a ring, nor around a root. Such an item may be folded to one chip. */
 static inline bool plan_item_is_uniform(const struct plan *plan, const struct plan_item *item)
 {
+    if (collective_is_rooted(item->primitive->kind) || (item->at_root | item->off_root) != 0)
+        return false;
     if (item->primitive->routed) {
         bool closed = item->primitive->translates && !item->cyclic && plan->ragged_units == NULL &&
                       plan->script == NULL;

@@ -13,17 +13,24 @@ static uint64_t lane_units(const struct plan *plan, const struct plan_lane *lane
     return units;
 }
 
+static void place_of(const struct plan *plan, const uint32_t digit[GROUP_DIMENSIONS_MAX],
+                     uint32_t ret_at[MACHINE_AXES_MAX])
+{
+    for (uint32_t axis = 0; axis < MACHINE_AXES_MAX; axis++) ret_at[axis] = 0;
+    for (uint32_t d = 0; d < plan->group.dimension_count; d++)
+        ret_at[plan->group.dimension[d].axis] += digit[d] * plan->group.dimension[d].stride;
+}
+
 /* Of the messages of all pieces that a chip names receivers for, the units of those that differ
  * from it along an axis: they take links of it, or a level's cables. */
 static uint64_t routed_units(const struct plan *plan, const struct plan_lane *lane, uint32_t axis,
                              const uint32_t digit[GROUP_DIMENSIONS_MAX])
 {
     const struct plan_item *item = &plan->item[lane->item];
-    uint32_t at[MACHINE_AXES_MAX] = {0}, peer[MACHINE_AXES_MAX];
+    uint32_t at[MACHINE_AXES_MAX], peer[MACHINE_AXES_MAX];
     uint64_t units = 0;
-    for (uint32_t d = 0; d < plan->group.dimension_count; d++)
-        at[plan->group.dimension[d].axis] += digit[d] * plan->group.dimension[d].stride;
-    uint32_t const position = plan_item_position(plan, item, at);
+    place_of(plan, digit, at);
+    uint32_t const position = plan_item_seat(plan, item, at);
     for (uint32_t s = 0; s < lane->send_count[position]; s++) {
         struct primitive_step const step = plan_step(plan, item, lane->lane, position, s);
         plan_item_peer(plan, item, at, step.peer, peer);
@@ -42,7 +49,9 @@ uint64_t plan_sent_bytes(const struct plan *plan, uint32_t dimension,
 {
     SIM_ASSERT(dimension < plan->group.dimension_count);
     uint32_t const axis = plan->group.dimension[dimension].axis;
+    uint32_t at[MACHINE_AXES_MAX];
     uint64_t bytes = 0;
+    place_of(plan, position, at);
     for (uint32_t l = 0; l < plan->lane_count; l++) {
         const struct plan_lane *lane = &plan->lane[l];
         const struct plan_item *item = &plan->item[lane->item];
@@ -55,7 +64,8 @@ uint64_t plan_sent_bytes(const struct plan *plan, uint32_t dimension,
         for (uint32_t g = 0; g < lane->leg_count; g++)
             crosses = crosses || lane->leg[g].port / 2 == axis;
         if (!crosses) continue;
-        bytes += lane_units(plan, lane, position[item->dimension]) * plan_item_unit_bytes(item);
+        bytes +=
+            lane_units(plan, lane, plan_item_seat(plan, item, at)) * plan_item_unit_bytes(item);
     }
     return bytes;
 }

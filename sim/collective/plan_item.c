@@ -39,6 +39,24 @@ uint32_t plan_item_position(const struct plan *plan, const struct plan_item *ite
     return position;
 }
 
+/* Whether it stands where the root does along all of these dimensions. */
+static bool stands_at_root(const struct plan *plan, uint32_t dimensions, const uint32_t *at)
+{
+    for (; dimensions != 0; dimensions &= dimensions - 1) {
+        uint32_t const d = (uint32_t)__builtin_ctz(dimensions);
+        const struct group_dimension *dimension = &plan->group.dimension[d];
+        if (digit_of(dimension, at[dimension->axis]) != plan->root_digit[d]) return false;
+    }
+    return true;
+}
+
+uint32_t plan_item_seat(const struct plan *plan, const struct plan_item *item, const uint32_t *at)
+{
+    if (!stands_at_root(plan, item->at_root, at)) return item->size;
+    if (item->off_root != 0 && stands_at_root(plan, item->off_root, at)) return item->size;
+    return plan_item_position(plan, item, at);
+}
+
 uint32_t plan_item_displaced(const struct plan *plan, const struct plan_item *item,
                              uint32_t position, uint32_t displacement)
 {
@@ -80,6 +98,7 @@ uint32_t plan_item_shift(const struct plan *plan, const struct plan_item *item, 
 {
     const struct group_dimension *at = &plan->group.dimension[dimension];
     if (!at->ring && !at->switched) return at->size;
+    if (((item->at_root | item->off_root) >> dimension & 1) != 0) return at->size;
     if (plan_item_is_uniform(plan, item)) return 1;
     if (!item->primitive->routed || plan->ragged_units != NULL || plan->script != NULL)
         return at->size;

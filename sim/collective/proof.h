@@ -79,6 +79,7 @@ struct proof {
     uint32_t digits[PROOF_RANKS_MAX];         /* The same, a byte each, */
     uint32_t digits_mask[PROOF_HALVINGS_MAX]; /* and masks for sets of dimensions, as bits. */
     uint8_t position[PLAN_ITEMS_MAX][PROOF_RANKS_MAX]; /* In an item, of a rank; */
+    uint8_t seat[PLAN_ITEMS_MAX][PROOF_RANKS_MAX];     /* and where it finds its counts; */
     uint8_t level[PLAN_ITEMS_MAX];     /* items of the same kind before it in its chain; */
     uint8_t scattered[PLAN_ITEMS_MAX]; /* bits: dimensions along which ranks hold different parts
                                           when it begins; */

@@ -10,8 +10,9 @@ uint32_t proof_covered(const struct plan *plan, const struct plan_item *item)
     return item->flat ? (1u << plan->group.dimension_count) - 1 : 1u << item->dimension;
 }
 
-/* A gather brings together what is scattered along its dimensions, a reduction or a scatter leaves
- * every rank its part. */
+/* A gather, or a reduction to a root, brings together what is scattered along its dimensions; a
+ * ReduceScatter or a scatter leaves every rank its part, and of what all have an item may say that
+ * each goes on with its own. */
 uint32_t proof_scattered(const struct plan *plan, const struct plan_item *item)
 {
     bool const begins_apart =
@@ -21,11 +22,12 @@ uint32_t proof_scattered(const struct plan *plan, const struct plan_item *item)
     for (uint32_t at = item->after; at != PLAN_NO_ITEM; at = plan->item[at].after) {
         uint32_t const covered = proof_covered(plan, &plan->item[at]) & ~(gathered | scattered);
         enum collective_kind const kind = plan->item[at].primitive->kind;
-        if (kind == COLLECTIVE_ALL_GATHER || kind == COLLECTIVE_GATHER) gathered |= covered;
+        if (kind == COLLECTIVE_ALL_GATHER || kind == COLLECTIVE_GATHER || kind == COLLECTIVE_REDUCE)
+            gathered |= covered;
         if (kind == COLLECTIVE_REDUCE_SCATTER || kind == COLLECTIVE_SCATTER) scattered |= covered;
     }
     if (begins_apart) scattered |= ((1u << plan->group.dimension_count) - 1) & ~gathered;
-    return scattered;
+    return scattered | item->parted;
 }
 
 static uint32_t displaced(const struct plan *plan, const struct plan_item *item, uint32_t position,
@@ -212,6 +214,13 @@ static enum status shape_check(const struct plan *plan, const struct plan_item *
         return error_set(reterr, STATUS_INVALID, where, "item %u (%s) has %u lanes for %u of %llu",
                          (unsigned)(item - plan->item), primitive->name, primitive->lane_count,
                          item->size, (unsigned long long)size);
+    uint32_t const others = (1u << plan->group.dimension_count) - 1 - proof_covered(plan, item);
+    uint32_t const told = item->at_root | item->off_root | item->parted;
+    if ((told & ~others) != 0 || (told != 0 && !collective_is_rooted(plan->kind)))
+        return error_set(
+            reterr, STATUS_INVALID, where,
+            "item %u (%s) is told apart by a root along its own dimension, or has none",
+            (unsigned)(item - plan->item), primitive->name);
     if (primitive->routed && primitive->refuses != NULL && primitive->refuses(item->size) != NULL)
         return error_set(reterr, STATUS_INVALID, where, "%s on %u ranks %s", primitive->name,
                          item->size, primitive->refuses(item->size));

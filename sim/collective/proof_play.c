@@ -39,9 +39,10 @@ static uint32_t portion_of(const struct proof_message *message)
     return message->piece * plan_item_portions(message->item) + message->portion;
 }
 
+/* Of a rank in a lane; beyond its positions for who takes no part. */
 static uint32_t position_of(const struct play *play, uint32_t rank, const struct plan_lane *lane)
 {
-    return play->proof.position[lane->item][rank];
+    return play->proof.seat[lane->item][rank];
 }
 
 static uint32_t arrivals_of(const struct play *play, uint32_t rank, const struct plan_lane *lane)

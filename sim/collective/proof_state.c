@@ -158,8 +158,10 @@ enum status proof_create(struct arena *arena, const struct plan *plan, const cha
             proof->level[i]++;
             proof->done[i] |= (uint8_t)proof_covered(plan, &plan->item[at]);
         }
-        for (uint32_t r = 0; r < proof->rank_count; r++)
+        for (uint32_t r = 0; r < proof->rank_count; r++) {
             proof->position[i][r] = (uint8_t)plan_item_position(plan, item, proof->at[r]);
+            proof->seat[i][r] = (uint8_t)plan_item_seat(plan, item, proof->at[r]);
+        }
     }
     return atoms_create(arena, proof);
 }

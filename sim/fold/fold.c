@@ -151,7 +151,8 @@ static uint32_t item_period(const struct machine *machine, const struct plan *pl
 {
     for (uint32_t d = 0; d < plan->group.dimension_count; d++) {
         const struct group_dimension *dimension = &plan->group.dimension[d];
-        if (dimension->axis != axis || !item_covers(item, d)) continue;
+        bool const tells = item_covers(item, d) || ((item->at_root | item->off_root) >> d & 1) != 0;
+        if (dimension->axis != axis || !tells) continue;
         uint32_t shift = plan_item_shift(plan, item, d);
         /* Where antipodal messages go by the sender's place, neighbours differ. */
         if (fold_axis_has_antipodes(machine, plan, item, axis) &&

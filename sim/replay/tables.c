@@ -213,7 +213,7 @@ static enum status positions_build(struct arena *arena, struct replay *replay,
     for (uint32_t chip = 0; chip < replay->chip_count; chip++) {
         uint32_t at[MACHINE_AXES_MAX];
         fold_coordinates(replay->fold, chip, at);
-        position[chip] = plan_item_position(plan, item, at);
+        position[chip] = plan_item_seat(plan, item, at);
     }
     table->position = position;
     return STATUS_OK;

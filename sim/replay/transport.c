@@ -260,7 +260,8 @@ static uint32_t arrival_units(const struct lane_table *lane, uint32_t chip, uint
 {
     uint32_t position = position_of(lane, chip);
     uint32_t const step = index % lane->arrival_count[position];
-    if (!lane->ring) position = lane->lane == 0 ? position - 1 : position + 1;
+    if (!lane->ring) position += lane->lane == 0 ? lane->size - 1 : 1;
+    if (position >= lane->size) position -= lane->size;
     return lane->primitive->step(lane->size, lane->lane, position, step).units;
 }
 
@@ -385,7 +386,8 @@ static int64_t shards_write(struct replay *replay, uint32_t stream, uint32_t chi
     const struct plan_table *plan = &replay->plans[*running_at(replay, stream, chip)];
     for (uint32_t i = 0; i < plan->lane_count; i++) {
         const struct lane_table *lane = &plan->lane[i];
-        if (lane->lane == 0 && lane->shard_ps > 0)
+        bool const has_shard = lane->shard_ps > 0 && position_of(lane, chip) < lane->size;
+        if (lane->lane == 0 && has_shard)
             (void)dma_charge(replay, chip, now_ps,
                              lane->shard_ps * lane->piece_count / lane->portions);
     }
@@ -420,9 +422,8 @@ static int64_t port_time_ps(const struct replay *replay, const struct lane_table
 {
     uint32_t const position = position_of(lane, chip);
     uint64_t units = lane->units_total;
-    if (!lane->ring) /* On a line all messages of a position are alike. */
-        units = (uint64_t)lane->primitive->step(lane->size, lane->lane, position, 0).units *
-                lane->send_count[position];
+    for (uint32_t step = 0; !lane->ring && step < lane->send_count[position]; step++)
+        units += lane->primitive->step(lane->size, lane->lane, position, step).units;
     uint32_t const kind = link_class_of(replay, chip, lane->leg[0].port);
     return (int64_t)(units * lane->piece_count / lane->units_max) *
            cost_at(lane, kind, lane->units_max)->link_ps;

@@ -1,0 +1,148 @@
+/*
+ * Rooted collectives, dimension by dimension. A box of a level is what levels inside it join: a
+ * node, a slice; on a grid the lines along an axis, the planes, in the cyclic order of the chain.
+ *
+ * A broadcast goes through the root's own box first, so that the root sends every byte into it
+ * once; then each rank of the box passes its own part on to the ranks that stand as it does in the
+ * other boxes, over its own cables; and these boxes gather. The root's box has all by then, and
+ * takes no part. A reduction is its mirror. A scatter spreads in the root's box what each rank's
+ * own cables take on, and a gather comes back that way.
+ */
+#include <stddef.h>
+#include <string.h>
+
+#include "sim/base/arena.h"
+#include "sim/base/units.h"
+#include "sim/collective/compose_build.h"
+
+/* Bits: the dimensions of a chain from one place in it to before another. */
+static uint8_t dimensions_of(const struct chain *chain, uint32_t begin, uint32_t end)
+{
+    uint32_t bits = 0;
+    for (uint32_t i = begin; i < end; i++) bits |= 1u << chain->dimension[i];
+    return (uint8_t)bits;
+}
+
+/* Around the root: only ranks that stand where it does along all outer dimensions take part. */
+static enum status root_add(const struct build *build, uint32_t order, const struct chain *chain,
+                            uint32_t level, uint8_t *after)
+{
+    struct plan *plan = build->plan;
+    STATUS_TRY(
+        item_add(build, build->choice->once[chain->dimension[level]], order, chain, level, after));
+    struct plan_item *item = &plan->item[*after];
+    item->at_root = dimensions_of(chain, 0, level);
+    if (plan->kind == COLLECTIVE_BROADCAST)
+        item->parted = dimensions_of(chain, level + 1, chain->count);
+    return STATUS_OK;
+}
+
+/* In all boxes but the root's. */
+static enum status others_add(const struct build *build, uint32_t order, const struct chain *chain,
+                              uint32_t level, uint8_t *after)
+{
+    struct plan *plan = build->plan;
+    STATUS_TRY(item_add(build, build->choice->gather[chain->dimension[level]], order, chain, level,
+                        after));
+    struct plan_item *item = &plan->item[*after];
+    item->off_root = dimensions_of(chain, 0, level);
+    if (plan->kind == COLLECTIVE_BROADCAST)
+        item->parted = dimensions_of(chain, level + 1, chain->count);
+    return STATUS_OK;
+}
+
+enum status rooted_add(const struct build *build, uint32_t order, const struct chain *chain,
+                       uint8_t *after)
+{
+    enum collective_kind const kind = build->plan->kind;
+    bool const outwards = kind == COLLECTIVE_BROADCAST || kind == COLLECTIVE_SCATTER;
+    for (uint32_t level = chain->count; kind == COLLECTIVE_REDUCE && level-- > 1;)
+        STATUS_TRY(others_add(build, order, chain, level, after));
+    for (uint32_t i = 0; i < chain->count; i++)
+        STATUS_TRY(root_add(build, order, chain, outwards ? chain->count - 1 - i : i, after));
+    for (uint32_t level = 1; kind == COLLECTIVE_BROADCAST && level < chain->count; level++)
+        STATUS_TRY(others_add(build, order, chain, level, after));
+    return STATUS_OK;
+}
+
+/* In a piece, of the position that sends most. */
+static uint32_t messages_most(const struct primitive *primitive, uint32_t size)
+{
+    uint32_t most = 0;
+    for (uint32_t at = 0; at < size; at++) {
+        uint32_t count = 0;
+        for (uint32_t l = 0; l < primitive->lane_count; l++)
+            count += primitive->send_count(size, l, at);
+        most = count > most ? count : most;
+    }
+    return most;
+}
+
+/* What an item asks of a rank's links along its dimension; `array_bytes`: what its ranks hold
+ * together. */
+static struct pieces_level level_of(const struct build *build, const struct primitive *primitive,
+                                    uint32_t dimension, uint64_t array_bytes)
+{
+    const struct plan_request *request = build->request;
+    const struct group_dimension *at = &request->group.dimension[dimension];
+    uint64_t const known = request->bytes_per_s[dimension];
+    uint64_t const hop_bytes = request->hop_bytes[dimension];
+    uint64_t const rate = (known == 0 ? (uint64_t)TIME_PS_PER_S : known) / at->stride;
+    bool const whole =
+        primitive->kind == COLLECTIVE_BROADCAST || primitive->kind == COLLECTIVE_REDUCE;
+    bool const goes_round =
+        !whole && primitive->family == PRIMITIVE_RING && !collective_is_rooted(primitive->kind);
+    uint32_t const series = goes_round ? primitive_series(primitive, at->size) : 0;
+    return (struct pieces_level){
+        .bytes = whole ? array_bytes : array_bytes / at->size * (at->size - 1),
+        .bytes_per_s = primitive->routed ? rate : primitive->lane_count * rate,
+        .hop_bytes = hop_bytes == 0 ? 65536 : hop_bytes,
+        .messages = messages_most(primitive, at->size),
+        .again_ps = series * (uint64_t)(units_duration_ps(hop_bytes, rate) +
+                                        request->protocol.message_ps[request->way[dimension]]),
+        .is_even = series + 1 >= at->size,
+    };
+}
+
+uint32_t rooted_pieces(const struct build *build)
+{
+    const struct choice *choice = build->choice;
+    const struct levels *levels = &choice->levels;
+    struct pieces_level each[2 * GROUP_DIMENSIONS_MAX];
+    uint64_t array_bytes = build->request->size_bytes, root_messages = 0, other_messages = 0;
+    uint32_t count = 0;
+    if (levels->grid_count > 1) array_bytes /= levels->grid_count;
+    for (uint32_t i = levels->grid_count + levels->outer_count; i-- > 0;) {
+        bool const outer = i < levels->outer_count;
+        uint32_t const d = outer ? levels->outer[i] : levels->grid[i - levels->outer_count];
+        each[count++] = level_of(build, choice->once[d], d, array_bytes);
+        root_messages += each[count - 1].messages;
+        if (i > 0 && choice->gather[d] != NULL)
+            each[count++] = level_of(build, choice->gather[d], d, array_bytes);
+        other_messages += each[count - 1].messages;
+        array_bytes /= build->request->group.dimension[d].size;
+    }
+    uint64_t const messages = root_messages > other_messages ? root_messages : other_messages;
+    uint64_t const most = messages < PIECES_MESSAGES_MAX ? PIECES_MESSAGES_MAX / messages : 1;
+    uint64_t const wanted = pieces_wanted(each, count);
+    return (uint32_t)(wanted < most ? wanted : most);
+}
+
+const char *rooted_name(const struct build *build)
+{
+    const struct choice *choice = build->choice;
+    const struct levels *levels = &choice->levels;
+    const char *name = NULL;
+    if (!choice->named) return "hierarchical";
+    for (uint32_t i = 0; i < levels->grid_count; i++) {
+        const char *other = primitive_algorithm(choice->once[levels->grid[i]]);
+        name = name == NULL || strcmp(name, other) == 0 ? other
+                                                        : "auto"; /* The axes of the grid differ. */
+    }
+    for (uint32_t i = levels->outer_count; i-- > 0;) {
+        const char *other = primitive_algorithm(choice->once[levels->outer[i]]);
+        name = name == NULL ? other : arena_format(build->arena, "%s+%s", name, other);
+        if (name == NULL) break;
+    }
+    return name;
+}

@@ -1,0 +1,171 @@
+/* Plans from and to a root, dimension by dimension: proved on sets, who takes part in what, and
+ * canaries in which the wrong ones do. */
+#include <string.h>
+
+#include "sim/collective/plan.h"
+#include "tests/support/case.h"
+
+static const struct group nodes = {{{1, 3, 1, false, true, "node"}, {0, 4, 1, false, true, "gpu"}},
+                                   2};
+static const struct group slices = {
+    {{0, 4, 1, true, false, "x"}, {1, 3, 1, false, false, "y"}, {3, 2, 1, false, true, "slice"}},
+    3};
+static const struct group torus = {
+    {{0, 4, 1, true, false, "x"}, {1, 4, 1, true, false, "y"}, {2, 3, 1, true, false, "z"}}, 3};
+
+static const enum collective_kind kinds[] = {COLLECTIVE_BROADCAST, COLLECTIVE_REDUCE,
+                                             COLLECTIVE_GATHER, COLLECTIVE_SCATTER};
+enum { KINDS = sizeof kinds / sizeof *kinds };
+
+static struct plan_request request_of(const struct group *group, enum collective_kind kind,
+                                      const char *algorithm, uint32_t root)
+{
+    return (struct plan_request){.kind = kind,
+                                 .algorithm = algorithm,
+                                 .group = *group,
+                                 .size_bytes = 12000017,
+                                 .root = root,
+                                 .piece_count = 2,
+                                 .multicasts = {true, true, true, true},
+                                 .reduces = {true, true, true, true}};
+}
+
+static void prove(const struct group *group, enum collective_kind kind, const char *algorithm)
+{
+    for (uint32_t root = 0; root < group_rank_count(group); root += 5) {
+        struct plan_request const request = request_of(group, kind, algorithm, root);
+        struct plan const plan = case_plan(&request);
+        assert_string_equal(plan.algorithm, algorithm);
+        case_ok(plan_check(&plan, &case_error));
+    }
+}
+
+static void names_a_level_are_proved(void **state)
+{
+    (void)state;
+    static const char *const spreads[] = {"hierarchical", "chain+chain",  "tree+tree",
+                                          "direct+chain", "sharp+direct", "sharp+sharp"};
+    for (uint32_t i = 0; i < sizeof spreads / sizeof *spreads; i++) {
+        prove(&nodes, COLLECTIVE_BROADCAST, spreads[i]);
+        prove(&nodes, COLLECTIVE_REDUCE, spreads[i]);
+    }
+    prove(&nodes, COLLECTIVE_GATHER, "tree+direct");
+    prove(&nodes, COLLECTIVE_SCATTER, "direct+tree");
+    for (uint32_t k = 0; k < KINDS; k++) {
+        prove(&torus, kinds[k], "hierarchical");
+        prove(&slices, kinds[k], "hierarchical");
+        prove(&slices, kinds[k], "auto+tree");
+    }
+}
+
+static void what_a_level_lacks_is_refused(void **state)
+{
+    (void)state;
+    struct plan plan;
+    struct plan_request request = request_of(&slices, COLLECTIVE_SCATTER, "ring+direct", 0);
+    case_refused(plan_build(case_arena, &request, "/test", &plan, &case_error), STATUS_UNSUPPORTED,
+                 NULL, "the 3 chips along y do not");
+    request = request_of(&nodes, COLLECTIVE_GATHER, "chain+direct", 0);
+    case_refused(plan_build(case_arena, &request, "/test", &plan, &case_error), STATUS_UNSUPPORTED,
+                 NULL, "there is no \"chain\" along");
+    request = request_of(&torus, COLLECTIVE_GATHER, "ring", 0);
+    case_refused(plan_build(case_arena, &request, "/test", &plan, &case_error), STATUS_UNSUPPORTED,
+                 NULL, "goes round one ring");
+    struct group const one = {{{0, 8, 1, false, true, "gpu"}}, 1};
+    request = request_of(&one, COLLECTIVE_BROADCAST, "hierarchical", 0);
+    case_refused(plan_build(case_arena, &request, "/test", &plan, &case_error), STATUS_UNSUPPORTED,
+                 NULL, "several levels or axes");
+}
+
+/* Bytes that a rank sends along a dimension; digits of node and GPU. */
+static uint64_t sent(const struct plan *plan, uint32_t dimension, uint32_t node, uint32_t gpu)
+{
+    uint32_t const at[GROUP_DIMENSIONS_MAX] = {node, gpu};
+    return plan_sent_bytes(plan, dimension, at);
+}
+
+static void only_those_concerned_send(void **state)
+{
+    (void)state;
+    uint64_t const part = 1000000; /* Of each of 12 ranks. */
+    struct plan_request request = request_of(&nodes, COLLECTIVE_BROADCAST, "hierarchical", 6);
+    request.size_bytes = 12 * part;
+    struct plan plan = case_plan(&request);            /* The root: node 1, GPU 2. */
+    assert_int_equal(sent(&plan, 1, 1, 2), 12 * part); /* Once into its node, */
+    assert_int_equal(sent(&plan, 1, 1, 1), 0);         /* whose last member keeps it; */
+    for (uint32_t gpu = 0; gpu < 4; gpu++) {
+        assert_int_equal(sent(&plan, 0, 1, gpu), 3 * part); /* each rail takes a quarter on, */
+        assert_int_equal(sent(&plan, 1, 0, gpu), 9 * part); /* and other nodes gather. */
+    }
+    request.kind = COLLECTIVE_SCATTER;
+    plan = case_plan(&request);
+    assert_int_equal(sent(&plan, 1, 1, 2), 9 * part); /* For its node's other GPUs and rails. */
+    for (uint32_t gpu = 0; gpu < 4; gpu++) {
+        assert_int_equal(sent(&plan, 0, 1, gpu), 2 * part);
+        assert_int_equal(sent(&plan, 1, 0, gpu) + sent(&plan, 0, 0, gpu), 0);
+    }
+}
+
+/* On a torus all links of the root carry the same of a scatter, and of a gather. */
+static void a_root_uses_all_its_links_alike(void **state)
+{
+    (void)state;
+    struct group const cube = {
+        {{0, 4, 1, true, false, "x"}, {1, 4, 1, true, false, "y"}, {2, 4, 1, true, false, "z"}}, 3};
+    uint64_t const part = 3 * 2 * 64;
+    struct plan_request request = request_of(&cube, COLLECTIVE_SCATTER, "hierarchical", 0);
+    uint32_t const root[GROUP_DIMENSIONS_MAX] = {0}, beside[GROUP_DIMENSIONS_MAX] = {0, 0, 1};
+    request.size_bytes = 64 * part;
+    struct plan plan = case_plan(&request);
+    for (uint32_t d = 0; d < 3; d++)
+        assert_int_equal(plan_sent_bytes(&plan, d, root), 63 * part / 3);
+    request.kind = COLLECTIVE_GATHER;
+    plan = case_plan(&request);
+    for (uint32_t d = 0; d < 3; d++) assert_int_equal(plan_sent_bytes(&plan, d, root), 0);
+    assert_true(plan_sent_bytes(&plan, 2, beside) > 0);
+}
+
+/* Each breaks one promise of a good plan. */
+static void those_not_concerned_are_noticed(void **state)
+{
+    (void)state;
+    for (uint32_t k = 0; k < KINDS; k++) {
+        struct plan_request const request = request_of(&nodes, kinds[k], "hierarchical", 5);
+        struct plan const good = case_plan(&request);
+        for (uint32_t i = 0; i < good.item_count; i++) {
+            struct plan bad = good;
+            bad.item[i].at_root = bad.item[i].off_root = 0; /* Everybody. */
+            if (good.item[i].at_root + good.item[i].off_root > 0)
+                case_refused(plan_check(&bad, &case_error), STATUS_OK, NULL, "");
+            bad = good;
+            bad.item[i].at_root = good.item[i].off_root; /* The others. */
+            bad.item[i].off_root = good.item[i].at_root;
+            if (good.item[i].at_root + good.item[i].off_root > 0)
+                case_refused(plan_check(&bad, &case_error), STATUS_OK, NULL, "");
+            bad = good;
+            bad.item[i].at_root |= (uint8_t)(1u << good.item[i].dimension);
+            case_refused(plan_check(&bad, &case_error), STATUS_INVALID, NULL, "told apart");
+            bad = good;
+            bad.item[i].parted = 0; /* All of it, and not each its own part. */
+            if (good.item[i].parted > 0)
+                case_refused(plan_check(&bad, &case_error), STATUS_INVALID, NULL, "");
+        }
+    }
+    struct plan_request const all = {
+        .kind = COLLECTIVE_ALL_GATHER, .group = nodes, .size_bytes = 1200, .piece_count = 1};
+    struct plan bad = case_plan(&all);
+    bad.item[1].off_root = 1;
+    case_refused(plan_check(&bad, &case_error), STATUS_INVALID, NULL, "has none");
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(names_a_level_are_proved),
+        cmocka_unit_test(what_a_level_lacks_is_refused),
+        cmocka_unit_test(only_those_concerned_send),
+        cmocka_unit_test(a_root_uses_all_its_links_alike),
+        cmocka_unit_test(those_not_concerned_are_noticed),
+    };
+    return cmocka_run_group_tests(tests, case_arena_up, case_arena_down);
+}

@@ -1,0 +1,51 @@
+/*
+ * Broadcast round a ring, both ways: one half of each chunk goes up from the root to all others,
+ * the other half down, chunk after chunk.
+ */
+#include "workloads/collectives/root_ring.h"
+
+static uint32_t send_count(uint32_t size, uint32_t lane, uint32_t position)
+{
+    return root_ring_from(size, lane, position) + 1 < size ? size : 0;
+}
+
+static uint32_t arrival_count(uint32_t size, uint32_t lane, uint32_t position)
+{
+    (void)lane;
+    return position > 0 ? size : 0;
+}
+
+static struct primitive_step step_of(uint32_t size, uint32_t lane, uint32_t position, uint32_t step)
+{
+    (void)size;
+    (void)lane;
+    return (struct primitive_step){
+        .units = 1, .arrivals = position > 0 ? step + 1 : 0, .move_count = 1};
+}
+
+static struct primitive_move move_of(uint32_t size, uint32_t lane, uint32_t position, uint32_t step,
+                                     uint32_t move)
+{
+    (void)size;
+    (void)position;
+    (void)move;
+    return (struct primitive_move){.source = primitive_any,
+                                   .destination = step,
+                                   .halves =
+                                       lane == 0 ? PRIMITIVE_HALF_FIRST : PRIMITIVE_HALF_SECOND};
+}
+
+const struct primitive primitive_broadcast_ring = {
+    .name = "broadcast_ring",
+    .help = "half of it each way round, chunk after chunk: V(2N-2)/(N·2w) and N-1 hops",
+    .source = "Chan et al., Collective communication: theory, practice, and experience (2007), "
+              "section 5, pipelined on a ring; here as two chains, one each way",
+    .kind = COLLECTIVE_BROADCAST,
+    .family = PRIMITIVE_RING,
+    .ring = true,
+    .lane_count = 2,
+    .send_count = send_count,
+    .arrival_count = arrival_count,
+    .step = step_of,
+    .move = move_of,
+};

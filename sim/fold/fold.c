@@ -240,6 +240,15 @@ static uint32_t hosts_period(const struct machine *machine, const struct program
     return length % period == 0 ? period : length;
 }
 
+/* Chips of a pipeline along an axis, which have roles of their own; 1 where they do not differ. */
+static uint32_t roles_extent(const struct machine *machine, const struct program *program,
+                             uint32_t axis)
+{
+    if (program->role_count == 1 || program->role_axis != axis) return 1;
+    SIM_ASSERT(machine->shape[axis] % (program->role_count * program->role_stride) == 0);
+    return program->role_count * program->role_stride;
+}
+
 static void axis_fold(const struct machine *machine, const struct program *program,
                       const struct oddities *odd, uint32_t axis, struct fold *fold)
 {
@@ -257,7 +266,8 @@ static void axis_fold(const struct machine *machine, const struct program *progr
                                  : "not folded: a line, whose ends are unlike its middle";
         return;
     }
-    uint32_t const groups = groups_period(machine, program, axis);
+    uint32_t const roles = roles_extent(machine, program, axis);
+    uint32_t const groups = units_common_multiple(groups_period(machine, program, axis), roles);
     SIM_ASSERT(length % groups == 0);
     uint32_t const used = levels_used(machine, program);
     uint32_t allowed = groups;
@@ -271,6 +281,9 @@ static void axis_fold(const struct machine *machine, const struct program *progr
         fold->reason[axis] = allowed == length
                                  ? "not folded: one unit of switches or hosts spans it"
                                  : "folded to the period of its switches or hosts";
+    else if (allowed == roles && roles > 1)
+        fold->reason[axis] = allowed == length ? "not folded: one pipeline spans it"
+                                               : "folded to the period of its pipeline stages";
     else
         fold->reason[axis] = allowed == 1 ? "folded: every chip along it is alike"
                              : allowed == length

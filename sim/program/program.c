@@ -5,8 +5,20 @@
 
 #include "sim/base/arena.h"
 
+/* One message of a permute, to a stream that counts it. */
+static void send_check(const struct program *program, const struct program_op *op)
+{
+    const struct program_stream *stream = &program->stream[op->stream];
+    const struct plan *plan = &program->plans[op->index];
+    SIM_ASSERT(!stream->collective && !stream->receives);
+    SIM_ASSERT(stream->inbox < program->stream_count && program->stream[stream->inbox].receives);
+    SIM_ASSERT(plan->kind == COLLECTIVE_PERMUTE && plan->lane_count == 1 && plan->part_count == 1);
+    SIM_ASSERT(op->operand_op == PROGRAM_NONE);
+}
+
 static void template_seal(const struct program *program, struct program_template *template)
 {
+    uint32_t receives = 0;
     memset(template->stream_parts, 0, sizeof template->stream_parts);
     for (uint32_t i = 0; i < template->op_count; i++) {
         struct program_op *op = &template->op[i];
@@ -26,11 +38,19 @@ static void template_seal(const struct program *program, struct program_template
             SIM_ASSERT(!program->stream[op->stream].collective && op->parts == 1);
             SIM_ASSERT(program->copies[op->index].size_bytes > 0);
             SIM_ASSERT(op->operand_op == PROGRAM_NONE);
+        } else if (op->kind == PROGRAM_OP_RECEIVE) {
+            SIM_ASSERT(program->stream[op->stream].receives && op->parts == 1);
+            SIM_ASSERT(op->operand_op == PROGRAM_NONE);
+            receives++;
         } else {
             SIM_ASSERT(op->stream != PROGRAM_COMPUTE && op->index < program->plan_count);
             SIM_ASSERT(op->parts == program->plans[op->index].part_count);
+            if (op->kind == PROGRAM_OP_SEND) send_check(program, op);
         }
+        SIM_ASSERT(program->stream[op->stream].sends == (op->kind == PROGRAM_OP_SEND));
+        SIM_ASSERT(program->stream[op->stream].receives == (op->kind == PROGRAM_OP_RECEIVE));
     }
+    SIM_ASSERT(receives <= 1); /* Or a block would not say for which of them its arrivals are. */
 }
 
 /* An operand op is produced chunk by chunk, as many as the plan's. */
@@ -55,12 +75,16 @@ static void stream_lanes_seal(struct program *program)
         const struct program_template *template = &program->templates[t];
         for (uint32_t i = 0; i < template->op_count; i++) {
             const struct program_op *op = &template->op[i];
-            if (op->kind != PROGRAM_OP_COLLECTIVE) continue;
+            if (op->kind != PROGRAM_OP_COLLECTIVE && op->kind != PROGRAM_OP_SEND) continue;
             const struct plan *plan = &program->plans[op->index];
             if (first[op->stream] == NULL) first[op->stream] = plan;
             const struct plan *other = first[op->stream];
             SIM_ASSERT(plan->lane_count == other->lane_count);
             SIM_ASSERT(group_equal(&plan->group, &other->group));
+            /* Messages of a stream go from one to one other, whatever their sizes. */
+            for (uint32_t d = 0; op->kind == PROGRAM_OP_SEND && d < plan->group.dimension_count;
+                 d++)
+                SIM_ASSERT(plan->offset[d] == other->offset[d]);
             for (uint32_t l = 0; l < plan->lane_count; l++) {
                 const struct plan_item *item = &plan->item[plan->lane[l].item];
                 const struct plan_item *like = &other->item[other->lane[l].item];
@@ -104,6 +128,13 @@ static void classes_seal(struct arena *arena, struct program *program)
     program->class_count = count;
 }
 
+static bool has_receive(const struct program_template *template)
+{
+    for (uint32_t i = 0; i < template->op_count; i++)
+        if (template->op[i].kind == PROGRAM_OP_RECEIVE) return true;
+    return false;
+}
+
 static void role_seal(const struct program *program, struct program_role *role)
 {
     memset(role->stream_total, 0, sizeof role->stream_total);
@@ -111,6 +142,7 @@ static void role_seal(const struct program *program, struct program_role *role)
     for (uint32_t b = 0; b < role->block_count; b++) {
         struct program_block *block = &role->block[b];
         SIM_ASSERT(block->template_index < program->template_count && block->repeat >= 1);
+        SIM_ASSERT(block->arrivals == 0 || has_receive(&program->templates[block->template_index]));
         block->slot_first = role->slot_count;
         role->slot_count += block->repeat;
         for (uint32_t s = 0; s < program->stream_count; s++) {
@@ -214,7 +246,8 @@ static bool stream_play(struct play *play, uint32_t stream)
     }
 }
 
-/* No need can stay unmet: one rank, whose collectives take no time, must come to its end. Needs are
+/* No need can stay unmet: one rank, whose collectives take no time and to whom messages have come
+ * before it asks, must come to its end. Needs are
  * relative, so a long program says no more than a short one of the same templates; and a run that
  * cannot finish is an error of its own. */
 static void role_check(const struct program *program, const struct program_role *role)
@@ -239,6 +272,9 @@ void program_seal(struct arena *arena, struct program *program)
 {
     SIM_ASSERT(program->stream_count >= 1 && program->stream_count <= PROGRAM_STREAMS_MAX);
     SIM_ASSERT(!program->stream[PROGRAM_COMPUTE].collective);
+    SIM_ASSERT(program->role_count >= 1);
+    SIM_ASSERT(program->role_count == 1 ||
+               (program->role_axis < GROUP_DIMENSIONS_MAX && program->role_stride >= 1));
     for (uint32_t t = 0; t < program->template_count; t++) {
         template_seal(program, &program->templates[t]);
         operands_check(program, &program->templates[t]);
@@ -276,6 +312,21 @@ uint64_t program_slot_start(const struct program_role *role, const struct progra
     return block->stream_first[stream] +
            (uint64_t)(slot - block->slot_first) *
                program->templates[block->template_index].stream_parts[stream];
+}
+
+uint32_t program_role_at(const struct program *program, const uint32_t *at)
+{
+    if (program->role_count == 1) return 0;
+    return at[program->role_axis] / program->role_stride % program->role_count;
+}
+
+void program_role_name(const struct program *program, uint32_t role, char *buffer,
+                       uint32_t buffer_bytes)
+{
+    if (program->role_count == 1)
+        buffer[0] = '\0';
+    else
+        (void)snprintf(buffer, buffer_bytes, "pipeline rank %u", role);
 }
 
 void program_slot_name(const struct program_role *role, uint32_t slot, char *buffer,

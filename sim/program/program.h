@@ -197,6 +197,13 @@ uint64_t program_slot_start(const struct program_role *role, const struct progra
 /* The block that a slot belongs to. */
 const struct program_block *program_slot_block(const struct program_role *role, uint32_t slot);
 
+/* The role of the chip at these coordinates of the machine. */
+uint32_t program_role_at(const struct program *program, const uint32_t *at);
+
+/* "pipeline rank 3" into a buffer; empty where all have one role. */
+void program_role_name(const struct program *program, uint32_t role, char *buffer,
+                       uint32_t buffer_bytes);
+
 /* "layer 12 forward" into a buffer. */
 void program_slot_name(const struct program_role *role, uint32_t slot, char *buffer,
                        uint32_t buffer_bytes);

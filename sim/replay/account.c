@@ -4,6 +4,7 @@
 
 #include "sim/base/arena.h"
 #include "sim/replay/host.h"
+#include "sim/replay/mail.h"
 #include "sim/replay/route.h"
 
 static uint64_t phase_index(const struct replay *replay, uint32_t phase, uint32_t chip)
@@ -22,6 +23,7 @@ void account_until(struct replay *replay, uint32_t chip, int64_t now_ps)
     if (span->end_ps == 0) span->begin_ps = self->account_ps;
     span->end_ps = now_ps;
     self->account_ps = now_ps;
+    if (replay->mail != NULL) mail_account(replay, chip, span_ps);
     if (self->computes) {
         breakdown->compute_ps += span_ps;
         return;
@@ -33,8 +35,7 @@ void account_until(struct replay *replay, uint32_t chip, int64_t now_ps)
     breakdown->exposed_ps += span_ps;
     for (uint32_t bits = self->running; bits != 0; bits &= bits - 1) {
         uint32_t const stream = (uint32_t)__builtin_ctz(bits);
-        const struct program_op *op =
-            streams_needs(replay, stream, stream_at(replay, stream, chip))->op;
+        const struct program_op *op = streams_needs(replay, stream, chip)->op;
         replay->classes[(uint64_t)op->class_index * replay->chip_count + chip].exposed_ps +=
             span_ps;
     }
@@ -79,15 +80,15 @@ static void memory_take(struct replay *replay, uint32_t chip, enum program_memor
     }
 }
 
-void account_op_effects(struct replay *replay, const struct program_op *op,
-                        const struct stream_state *state, bool at_end, uint32_t chip,
-                        int64_t now_ps)
+void account_op_effects(struct replay *replay, const struct program_op *op, bool at_end,
+                        uint32_t chip, int64_t now_ps)
 {
     for (uint32_t i = 0; i < op->effect_count; i++) {
         const struct program_effect *effect = &op->effect[i];
         if (effect->at_end != at_end) continue;
-        uint16_t const index = streams_op_index(replay, op->stream, state);
-        memory_take(replay, chip, effect->memory, effect->bytes, state->slot, index, now_ps);
+        uint16_t const index = streams_op_index(replay, op->stream, chip);
+        uint32_t const slot = stream_at(replay, op->stream, chip)->slot;
+        memory_take(replay, chip, effect->memory, effect->bytes, slot, index, now_ps);
     }
 }
 
@@ -95,7 +96,7 @@ void account_resident(struct replay *replay, uint32_t chip)
 {
     for (uint32_t memory = 0; memory < PROGRAM_MEMORY_COUNT; memory++) {
         memory_take(replay, chip, (enum program_memory)memory,
-                    (int64_t)replay->role->resident_bytes[memory], 0, 0, 0);
+                    (int64_t)role_at(replay, chip)->role->resident_bytes[memory], 0, 0, 0);
     }
 }
 
@@ -192,8 +193,9 @@ static void demand_results(const struct replay *replay, uint32_t chip, struct tr
     const struct program *program = replay->program;
     const struct fold_chip_class *kind =
         &replay->fold->chip_classes[replay->chips[chip].chip_class];
-    for (uint32_t b = 0; b < replay->role->block_count; b++) {
-        const struct program_block *block = &replay->role->block[b];
+    const struct program_role *role = role_at(replay, chip)->role;
+    for (uint32_t b = 0; b < role->block_count; b++) {
+        const struct program_block *block = &role->block[b];
         const struct program_template *template = &program->templates[block->template_index];
         struct trace_phase *phase = &trace->phase[block->phase];
         for (uint32_t i = 0; i < template->op_count; i++) {
@@ -239,10 +241,12 @@ static enum status class_results(struct arena *arena, const struct replay *repla
 
 static void memory_results(const struct replay *replay, struct trace *trace)
 {
-    const struct memory_state *most = &replay->memories[0];
+    uint32_t at = 0;
     for (uint32_t chip = 1; chip < replay->chip_count; chip++)
-        if (replay->memories[chip].peak_bytes > most->peak_bytes) most = &replay->memories[chip];
+        if (replay->memories[chip].peak_bytes > replay->memories[at].peak_bytes) at = chip;
+    const struct memory_state *most = &replay->memories[at];
     trace->memory_peak_bytes = (uint64_t)most->peak_bytes;
+    trace->memory_peak_chip = fold_machine_chip(replay->fold, replay->machine, at);
     trace->memory_peak_at_ps = most->peak_at_ps;
     trace->memory_peak_slot = most->peak_slot;
     trace->memory_peak_op = most->peak_op;
@@ -250,6 +254,59 @@ static void memory_results(const struct replay *replay, struct trace *trace)
         trace->memory_at_peak_bytes[memory] = (uint64_t)most->at_peak_bytes[memory];
         trace->memory_each_peak_bytes[memory] = (uint64_t)most->each_peak_bytes[memory];
     }
+}
+
+static void role_memory(const struct memory_state *state, struct trace_role *role)
+{
+    if ((uint64_t)state->peak_bytes < role->memory_peak_bytes) return;
+    role->memory_peak_bytes = (uint64_t)state->peak_bytes;
+    role->memory_peak_at_ps = state->peak_at_ps;
+    for (uint32_t memory = 0; memory < PROGRAM_MEMORY_COUNT; memory++) {
+        role->memory_at_peak_bytes[memory] = (uint64_t)state->at_peak_bytes[memory];
+        role->memory_each_peak_bytes[memory] = (uint64_t)state->each_peak_bytes[memory];
+    }
+}
+
+static void role_times(struct replay *replay, uint32_t chip, int64_t step_ps,
+                       struct trace_role *role)
+{
+    const struct chip_state *self = &replay->chips[chip];
+    role->chip = fold_machine_chip(replay->fold, replay->machine, chip);
+    role->first_begin_ps = self->first_begin_ps == TIME_PS_NEVER ? 0 : self->first_begin_ps;
+    role->last_end_ps = self->last_end_ps;
+    for (uint32_t phase = 0; phase < PROGRAM_PHASE_COUNT; phase++) {
+        const struct breakdown *breakdown = &replay->breakdowns[phase_index(replay, phase, chip)];
+        role->compute_ps += breakdown->compute_ps;
+        role->exposed_ps += breakdown->exposed_ps;
+    }
+    role->idle_ps = step_ps - role->compute_ps - role->exposed_ps;
+    if (replay->mail != NULL) {
+        role->waiting_ps = replay->mail->waits[chip].waiting_ps;
+        role->sent_bytes = replay->mail->waits[chip].sent_bytes;
+    }
+    role->bubble_ps = role->idle_ps - role->waiting_ps;
+    SIM_ASSERT(role->bubble_ps >= 0);
+}
+
+static enum status role_results(struct arena *arena, struct replay *replay, struct trace *trace,
+                                struct error *reterr)
+{
+    uint32_t const count = replay->program->role_count;
+    void *memory = NULL, *last = NULL;
+    STATUS_TRY(arena_try(arena, count, sizeof *trace->roles, &memory, reterr));
+    STATUS_TRY(arena_try(arena, count, sizeof(uint32_t), &last, reterr));
+    trace->roles = memory;
+    trace->role_count = count;
+    uint32_t *chip_of = memset(last, 0xff, count * sizeof *chip_of);
+    for (uint32_t chip = 0; chip < replay->chip_count; chip++) {
+        uint32_t const role = replay->chips[chip].role;
+        uint32_t *at = &chip_of[role];
+        if (*at == UINT32_MAX || replay->finished_ps[chip] > replay->finished_ps[*at]) *at = chip;
+        role_memory(&replay->memories[chip], &trace->roles[role]);
+    }
+    for (uint32_t role = 0; role < count; role++)
+        role_times(replay, chip_of[role], trace->step_ps, &trace->roles[role]);
+    return STATUS_OK;
 }
 
 static void phase_results(const struct replay *replay, uint32_t chip, struct trace *trace)
@@ -261,6 +318,7 @@ static void phase_results(const struct replay *replay, uint32_t chip, struct tra
         trace->phase[phase].end_ps = replay->spans[index].end_ps;
         trace->phase[phase].compute_ps = breakdown->compute_ps;
         trace->phase[phase].exposed_ps = breakdown->exposed_ps;
+        trace->phase[phase].idle_ps = breakdown->idle_ps;
         trace->compute_ps += breakdown->compute_ps;
         trace->exposed_ps += breakdown->exposed_ps;
         trace->idle_ps += breakdown->idle_ps;
@@ -293,6 +351,8 @@ enum status account_results(struct arena *arena, struct replay *replay, struct t
             level_results(replay, index, t, &trace);
     if (replay->host != NULL && !replay->host->on_level) host_results(replay, &trace);
     memory_results(replay, &trace);
+    STATUS_TRY(role_results(arena, replay, &trace, reterr));
+    if (replay->mail != NULL) trace.waiting_ps = replay->mail->waits[last].waiting_ps;
 
     STATUS_TRY(class_results(arena, replay, last, &trace, reterr));
     if (replay->record_count > 0) {

@@ -108,8 +108,7 @@ static uint64_t order_of(const struct replay *replay, enum replay_event event, u
 
 static const struct copy_table *copy_of(struct replay *replay, uint32_t stream, uint32_t chip)
 {
-    const struct stream_state *state = stream_at(replay, stream, chip);
-    return &replay->host->copies[streams_needs(replay, stream, state)->op->index];
+    return &replay->host->copies[streams_needs(replay, stream, chip)->op->index];
 }
 
 static int64_t piece_ps(const struct copy_table *copy, uint32_t piece)
@@ -135,13 +134,13 @@ void host_begin(struct replay *replay, uint32_t stream, uint32_t chip, int64_t n
 static void piece_record(struct replay *replay, uint32_t stream, uint32_t chip, uint32_t port,
                          int64_t begin_ps, int64_t end_ps, uint64_t bytes)
 {
-    const struct stream_state *state = stream_at(replay, stream, chip);
+    uint32_t const slot = stream_at(replay, stream, chip)->slot;
     struct trace_record const record = {.begin_ps = begin_ps,
                                         .end_ps = end_ps,
                                         .bytes = bytes,
                                         .chip = chip,
-                                        .slot = state->slot,
-                                        .op = streams_op_index(replay, stream, state),
+                                        .slot = role_at(replay, chip)->slot_template[slot],
+                                        .op = streams_op_index(replay, stream, chip),
                                         .kind = TRACE_TRANSFER,
                                         .stream = (uint8_t)stream,
                                         .port = (uint16_t)port};

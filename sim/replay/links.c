@@ -12,17 +12,20 @@ static uint32_t route_port(const struct lane_table *lane, uint32_t hop)
 void link_record(struct replay *replay, const struct lane_table *lane, uint32_t chip, uint32_t port,
                  int64_t begin_ps, int64_t end_ps, uint64_t bytes)
 {
-    const struct stream_state *state = stream_at(replay, lane->stream, chip);
+    /* What a SEND crosses may be a chip that is elsewhere in its step. */
+    bool const posts = lane->posts;
+    uint32_t const slot = stream_at(replay, lane->stream, chip)->slot;
     struct trace_record record = {.begin_ps = begin_ps,
                                   .end_ps = end_ps,
                                   .bytes = bytes,
                                   .chip = chip,
-                                  .slot = state->slot,
+                                  .slot = posts ? lane->plan->template_index
+                                                : role_at(replay, chip)->slot_template[slot],
                                   .kind = TRACE_TRANSFER,
                                   .stream = (uint8_t)lane->stream,
                                   .lane = (uint16_t)lane->number,
                                   .port = (uint16_t)port};
-    record.op = streams_op_index(replay, lane->stream, state);
+    record.op = posts ? lane->plan->op : streams_op_index(replay, lane->stream, chip);
     account_record(replay, &record);
 }
 

@@ -6,6 +6,7 @@
 
 #include "sim/base/arena.h"
 #include "sim/replay/host.h"
+#include "sim/replay/mail.h"
 #include "sim/replay/routed.h"
 
 static void handle(void *owner, struct engine *engine, int64_t now_ps, uint64_t order,
@@ -151,12 +152,17 @@ static enum status state_build(struct arena *arena, struct replay *replay, struc
         if (replay->fold->chip_class != NULL)
             replay->chips[chip].chip_class = replay->fold->chip_class[chip];
         replay->finished_ps[chip] = TIME_PS_NEVER;
+        replay->chips[chip].first_begin_ps = TIME_PS_NEVER;
+        uint32_t at[MACHINE_AXES_MAX];
+        fold_coordinates(replay->fold, chip, at);
+        uint32_t const role = program_role_at(program, at);
+        replay->chips[chip].role = (uint16_t)role;
+        replay->compute_parts_total += program->roles[role].stream_total[PROGRAM_COMPUTE];
     }
     for (uint64_t i = 0; i < chips * replay->stream_count; i++) {
         replay->streams[i].wake_done = UINT32_MAX;
         replay->streams[i].wake_begun = UINT32_MAX;
     }
-    replay->compute_parts_total = chips * replay->stream_totals[PROGRAM_COMPUTE];
     return STATUS_OK;
 }
 
@@ -202,14 +208,16 @@ static uint64_t lane_bound(const struct replay *replay, const struct lane_table 
 static const uint64_t routed_pending_max = UINT64_C(1) << 25;
 
 /* A bound on the events under way: the messages of each lane, and besides, each stream and lane of
- * a chip has at most one event of its own. Of routed messages only the number of all that are sent
- * is known, which few runs come near to: above routed_pending_max it is a limit, not a bound. */
+ * a chip has at most one event of its own. Of routed messages, and of SENDs, which nobody has to
+ * wait for, only the number of all that are sent is known, which few runs come near to: above
+ * routed_pending_max it is a limit, not a bound. */
 static uint64_t pending_bound(const struct replay *replay, bool *ret_is_limit)
 {
     uint64_t lanes_most[256] = {0}, routed_most[256] = {0};
     for (uint32_t i = 0; i < replay->plan_count; i++) {
         for (uint32_t lane = 0; lane < replay->plans[i].lane_count; lane++) {
             const struct lane_table *table = &replay->plans[i].lane[lane];
+            if (table->posts) continue;
             uint64_t *most = table->routed != NULL ? &routed_most[lane] : &lanes_most[lane];
             uint64_t const bound = lane_bound(replay, table);
             if (bound > *most) *most = bound;
@@ -218,6 +226,10 @@ static uint64_t pending_bound(const struct replay *replay, bool *ret_is_limit)
     uint64_t each = 2 * (uint64_t)replay->stream_count + 2 * (uint64_t)replay->lane_count + 2;
     uint64_t routed = 0;
     for (uint32_t stream = 0; stream < replay->stream_count; stream++) {
+        if (replay->program->stream[stream].sends) {
+            routed += mail_bound(replay, stream) * replay->chip_count;
+            continue;
+        }
         for (uint32_t lane = 0; lane < replay->program->stream[stream].lane_count; lane++) {
             each += lanes_most[lane];
             routed += routed_most[lane] * replay->chip_count;
@@ -227,11 +239,22 @@ static uint64_t pending_bound(const struct replay *replay, bool *ret_is_limit)
     return each * replay->chip_count + (*ret_is_limit ? routed_pending_max : routed);
 }
 
+/* "5 messages, of which 3 came" */
+static const char *receive_text(struct arena *arena, struct replay *replay, uint32_t stream,
+                                uint32_t chip)
+{
+    uint64_t const row = (uint64_t)stream * replay->chip_count + chip;
+    return arena_format(arena, "%u messages of other ranks, of which %u came",
+                        streams_needs(replay, stream, chip)->arrivals, replay->mail->came[row]);
+}
+
 static const char *waits_for(struct arena *arena, struct replay *replay, uint32_t stream,
                              uint32_t chip)
 {
     const struct stream_state *state = stream_at(replay, stream, chip);
-    const struct need_cache *cache = streams_needs(replay, stream, state);
+    const struct need_cache *cache = streams_needs(replay, stream, chip);
+    if (state->phase == STREAM_RUNS && cache->op->kind == PROGRAM_OP_RECEIVE)
+        return receive_text(arena, replay, stream, chip);
     if (state->phase == STREAM_RUNS && stream != PROGRAM_COMPUTE) {
         uint32_t missing = 0;
         for (uint32_t i = 0; i < replay->program->stream[stream].lane_count; i++) {
@@ -247,9 +270,12 @@ static const char *waits_for(struct arena *arena, struct replay *replay, uint32_
         uint32_t const count = cache->count[i] + part * cache->per_part[i];
         uint32_t const have = need->begun ? other->begun : other->done;
         if (have >= count) continue;
-        return arena_format(arena, "%u parts of stream %s, of which %u are %s", count,
+        bool const receives =
+            replay->program->stream[need->stream].receives && other->phase == STREAM_RUNS;
+        return arena_format(arena, "%u parts of stream %s, of which %u are %s%s%s", count,
                             replay->program->stream[need->stream].name, have,
-                            need->begun ? "begun" : "done");
+                            need->begun ? "begun" : "done", receives ? "; the next waits for " : "",
+                            receives ? receive_text(arena, replay, need->stream, chip) : "");
     }
     return "nothing that it names";
 }
@@ -266,19 +292,22 @@ static enum status stuck_check(struct arena *arena, struct replay *replay, struc
             if (stream_at(replay, stream, chip)->phase != STREAM_FINISHED) first_stream = stream;
     }
     if (stuck == 0) return STATUS_OK;
-    char slot[96];
-    const struct stream_state *state = stream_at(replay, first_stream, first_chip);
-    program_slot_name(replay->role, state->slot, slot, sizeof slot);
+    char slot[96], role[32];
+    const struct chip_state *chip = &replay->chips[first_chip];
+    program_slot_name(&replay->program->roles[chip->role],
+                      stream_at(replay, first_stream, first_chip)->slot, slot, sizeof slot);
+    program_role_name(replay->program, chip->role, role, sizeof role);
     uint32_t at[MACHINE_AXES_MAX];
     fold_coordinates(replay->fold, first_chip, at);
     const char *waits = waits_for(arena, replay, first_stream, first_chip);
-    return error_set(reterr, STATUS_STUCK, "/run",
-                     "%u of %u replayed chips did not finish: chip (%u,%u,%u,%u), stream %s, at %s "
-                     "of %s, waits for %s",
-                     stuck, replay->chip_count, at[0], at[1], at[2], at[3],
-                     replay->program->stream[first_stream].name,
-                     streams_needs(replay, first_stream, state)->op->name, slot,
-                     waits == NULL ? "more than memory can tell" : waits);
+    return error_set(
+        reterr, STATUS_STUCK, "/run",
+        "%u of %u replayed chips did not finish: chip (%u,%u,%u,%u)%s%s, stream %s, at "
+        "%s of %s, waits for %s",
+        stuck, replay->chip_count, at[0], at[1], at[2], at[3], role[0] != '\0' ? ", " : "", role,
+        replay->program->stream[first_stream].name,
+        streams_needs(replay, first_stream, first_chip)->op->name, slot,
+        waits == NULL ? "more than memory can tell" : waits);
 }
 
 static enum status play(struct arena *arena, struct replay *replay, struct trace *ret_trace,
@@ -333,6 +362,7 @@ enum status replay_run(struct arena *arena, const struct replay_options *options
     STATUS_TRY(tables_build(arena, replay, reterr));
     STATUS_TRY(state_build(arena, replay, reterr));
     tables_attach(replay);
+    STATUS_TRY(mail_build(arena, replay, reterr));
     enum status const status = play(arena, replay, ret_trace, reterr);
     free(replay->record);
     if (status != STATUS_OK) return status;

@@ -10,6 +10,7 @@
  *   route_twisted.c  the same over a twisted torus
  *   routed.c     messages that name their receivers
  *   host.c       copies to and from the host
+ *   mail.c       messages between ranks of different roles, who waits for them
  *   account.c    breakdown, memory, records
  *
  * State is kept as arrays over chips, [stream or lane or port][chip]: in a symmetric machine the
@@ -132,6 +133,7 @@ struct link_waits {
 };
 
 struct host_links;
+struct mail;
 struct routes;
 struct routed_lane;
 
@@ -143,6 +145,7 @@ struct lane_table {
     bool ring;           /* Every position behaves as position 0. */
     bool waits;          /* Some step of its item waits for its arrivals. */
     bool reduces;        /* A ReduceScatter: its operand may still be computed. */
+    bool posts;          /* Its messages are SENDs: they are counted where they arrive. */
     bool first;          /* Of its order: it reads the operand. */
     bool last;           /* Of its order: it completes the share. */
     bool waits_by_step;  /* Its steps wait for different portions of the item before. */
@@ -193,6 +196,8 @@ struct plan_table {
     uint32_t lane_count;
     uint32_t index; /* In replay.plans. */
     uint32_t stream;
+    uint16_t template_index; /* The first op that plays it on the stream. */
+    uint16_t op;
 };
 
 /* A compute op on one class of chips: 32 bytes. A span of time is cut into the op's parts as evenly
@@ -238,10 +243,13 @@ struct stream_state {
 struct chip_state {
     int64_t hbm_free_ps; /* Clock of HBM's DMA side; used only where DMA can exceed HBM. */
     int64_t part_begin_ps;
-    int64_t part_dma_ps; /* HBM time that DMA had been served when the part began. */
-    int64_t account_ps;  /* Up to here the breakdown is written. */
-    uint32_t running;    /* Streams with a collective under way, as bits. */
+    int64_t part_dma_ps;    /* HBM time that DMA had been served when the part began. */
+    int64_t account_ps;     /* Up to here the breakdown is written. */
+    int64_t first_begin_ps; /* Of compute before the update; TIME_PS_NEVER: none yet. */
+    int64_t last_end_ps;
+    uint32_t running;    /* Streams with a collective or a copy under way, as bits. */
     uint16_t chip_class; /* Of the fold. */
+    uint16_t role;
     uint8_t block_phase; /* enum program_phase of the compute stream's slot. */
     bool computes;
     bool shown;
@@ -284,17 +292,27 @@ struct need_cache {
     uint32_t slot;
     uint16_t position;
     bool filled;
+    uint8_t phase; /* enum program_phase */
     const struct program_op *op;
     uint32_t count[PROGRAM_NEEDS_MAX];
     uint32_t per_part[PROGRAM_NEEDS_MAX];
     uint32_t operand_first; /* Parts of the compute stream before the operand's op, */
     uint32_t operand_parts; /* and of it. */
+    uint32_t arrivals;      /* Of a RECEIVE: messages that it waits for. */
+};
+
+/* What chips of a role have in common. */
+struct role_table {
+    const struct program_role *role;
+    uint16_t *slot_template;                 /* [slot] */
+    uint32_t *slot_block;                    /* [slot]; NULL: blocks are few, and searched. */
+    struct need_cache (*needs)[NEED_CACHES]; /* [stream] */
 };
 
 struct replay {
     const struct machine *machine;
     const struct program *program;
-    const struct program_role *role;
+    struct role_table *roles;
     const struct fold *fold;
     const struct replay_options *options;
     struct engine *engine;
@@ -307,14 +325,13 @@ struct replay {
     uint32_t port_count;                     /* Of the grid. */
     struct routes *routes;
     struct host_links *host;  /* NULL: nothing is copied to or from a host. */
+    struct mail *mail;        /* NULL: nothing is sent. */
     uint32_t *neighbour;      /* [port][chip]; UINT32_MAX: no link. */
     struct plan_table *plans; /* For each stream that plays a plan. */
     uint32_t plan_count;
     uint16_t *plan_index;          /* [stream][plan of the program]: in plans, or RUNNING_NONE. */
     struct op_table *ops;          /* [work][chip class]: chips are mostly at one op. */
     struct stream_ops *stream_ops; /* [template][stream] */
-    uint16_t *slot_template;       /* [slot] */
-    uint32_t *stream_totals;       /* [stream]: parts of the whole step. */
     int64_t message_overhead_ps;
     bool hbm_differs;      /* Some chip's HBM is not like the others'. */
     bool dma_may_exceed;   /* Else HBM never delays a collective. */
@@ -330,7 +347,6 @@ struct replay {
     struct lane_state *lanes; /* [lane][chip] */
     struct link_state *links; /* [port][chip] */
     struct link_waits *waits; /* The same, or NULL. */
-    struct need_cache needs[PROGRAM_STREAMS_MAX][NEED_CACHES];
 
     struct breakdown *breakdowns;  /* [phase][chip] */
     struct phase_span *spans;      /* [phase][chip] */
@@ -365,6 +381,11 @@ static inline uint32_t channel_of(const struct replay *replay, enum replay_event
 static inline struct stream_state *stream_at(struct replay *replay, uint32_t stream, uint32_t chip)
 {
     return &replay->streams[(uint64_t)stream * replay->chip_count + chip];
+}
+
+static inline struct role_table *role_at(const struct replay *replay, uint32_t chip)
+{
+    return &replay->roles[replay->chips[chip].role];
 }
 
 static inline struct lane_state *lane_at(struct replay *replay, uint32_t lane, uint32_t chip)
@@ -417,22 +438,24 @@ void streams_collective_end(struct replay *replay, uint32_t stream, uint32_t chi
 /* Counts `parts` more as done (on a running op) and wakes who waits for it. */
 void streams_progress(struct replay *replay, uint32_t stream, uint32_t chip, uint32_t parts,
                       int64_t now_ps);
-void streams_needs_fill(struct replay *replay, uint32_t stream, const struct stream_state *state,
-                        struct need_cache *cache);
+void streams_needs_fill(const struct replay *replay, const struct role_table *role, uint32_t stream,
+                        const struct stream_state *state, struct need_cache *cache);
 
 /* The op a stream runs or waits for. Its needs are cached for chips that are at the same place. */
 static inline const struct need_cache *streams_needs(struct replay *replay, uint32_t stream,
-                                                     const struct stream_state *state)
+                                                     uint32_t chip)
 {
+    const struct role_table *role = role_at(replay, chip);
+    const struct stream_state *state = stream_at(replay, stream, chip);
     struct need_cache *cache =
-        &replay->needs[stream][(state->slot * 5 + state->position) % NEED_CACHES];
+        &role->needs[stream][(state->slot * 5 + state->position) % NEED_CACHES];
     if (!cache->filled || cache->slot != state->slot || cache->position != state->position)
-        streams_needs_fill(replay, stream, state, cache);
+        streams_needs_fill(replay, role, stream, state, cache);
     return cache;
 }
 
 /* Its index in its template. */
-uint16_t streams_op_index(struct replay *replay, uint32_t stream, const struct stream_state *state);
+uint16_t streams_op_index(struct replay *replay, uint32_t stream, uint32_t chip);
 
 /* transport.c */
 void transport_begin(struct replay *replay, uint32_t stream, uint32_t chip, int64_t now_ps);
@@ -463,9 +486,8 @@ void transport_end(struct replay *replay, uint32_t stream, uint32_t chip, int64_
 
 /* account.c */
 void account_until(struct replay *replay, uint32_t chip, int64_t now_ps);
-void account_op_effects(struct replay *replay, const struct program_op *op,
-                        const struct stream_state *state, bool at_end, uint32_t chip,
-                        int64_t now_ps);
+void account_op_effects(struct replay *replay, const struct program_op *op, bool at_end,
+                        uint32_t chip, int64_t now_ps);
 void account_class(struct replay *replay, const struct program_op *op, uint32_t chip,
                    int64_t begin_ps, int64_t end_ps);
 void account_resident(struct replay *replay, uint32_t chip);

@@ -4,6 +4,7 @@
 
 #include "sim/replay/landing.h"
 #include "sim/replay/links.h"
+#include "sim/replay/mail.h"
 #include "sim/replay/tree.h"
 
 const struct routed_cost *routed_cost_of(const struct replay *replay, const struct lane_table *lane,
@@ -354,6 +355,10 @@ static void message_land(struct replay *replay, struct lane_table *lane, uint32_
 {
     const struct routed_lane *routed = lane->routed;
     const struct stream_state *stream = stream_at(replay, lane->stream, chip);
+    if (lane->posts) {
+        mail_arrive(replay, lane->stream, chip, now_ps);
+        return;
+    }
     uint32_t const ahead = (message->epoch - stream->epoch) & ((1u << ORDER_EPOCH_BITS) - 1);
     if (ahead >= EPOCHS_AHEAD) {
         routed_refuse_ahead(replay, lane, chip);

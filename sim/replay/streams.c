@@ -5,55 +5,69 @@
  * it. So nothing is polled, and a handler costs what it changes.
  */
 #include "sim/replay/host.h"
+#include "sim/replay/mail.h"
 
-static inline const struct stream_ops *ops_at(const struct replay *replay, uint32_t stream,
-                                              uint32_t slot)
+static inline const struct stream_ops *
+ops_at(const struct replay *replay, const struct role_table *role, uint32_t stream, uint32_t slot)
 {
-    return &replay->stream_ops[replay->slot_template[slot] * PROGRAM_STREAMS_MAX + stream];
+    return &replay->stream_ops[role->slot_template[slot] * PROGRAM_STREAMS_MAX + stream];
 }
 
-static const struct program_op *op_at(const struct replay *replay, uint32_t stream, uint32_t slot,
-                                      uint16_t position)
+static const struct program_block *block_at(const struct role_table *role, uint32_t slot)
 {
-    return &replay->program->templates[replay->slot_template[slot]]
-                .op[ops_at(replay, stream, slot)->op[position]];
+    if (role->slot_block == NULL) return program_slot_block(role->role, slot);
+    return &role->role->block[role->slot_block[slot]];
 }
 
-void streams_needs_fill(struct replay *replay, uint32_t stream, const struct stream_state *state,
-                        struct need_cache *cache)
+/* As program_slot_start(), without a search. */
+static uint32_t slot_start(const struct replay *replay, const struct role_table *role,
+                           uint32_t stream, int64_t slot)
 {
-    const struct program_op *op = op_at(replay, stream, state->slot, state->position);
-    *cache = (struct need_cache){
-        .slot = state->slot, .position = state->position, .filled = true, .op = op};
+    if (slot >= role->role->slot_count) return (uint32_t)role->role->stream_total[stream];
+    const struct program_block *block = block_at(role, (uint32_t)slot);
+    return (uint32_t)(block->stream_first[stream] +
+                      (uint64_t)(slot - block->slot_first) *
+                          replay->program->templates[block->template_index].stream_parts[stream]);
+}
+
+void streams_needs_fill(const struct replay *replay, const struct role_table *role, uint32_t stream,
+                        const struct stream_state *state, struct need_cache *cache)
+{
+    const struct program_block *block = block_at(role, state->slot);
+    const struct program_op *ops = replay->program->templates[block->template_index].op;
+    const struct program_op *op =
+        &ops[ops_at(replay, role, stream, state->slot)->op[state->position]];
+    *cache = (struct need_cache){.slot = state->slot,
+                                 .position = state->position,
+                                 .filled = true,
+                                 .phase = (uint8_t)block->phase,
+                                 .arrivals = (uint32_t)block->arrivals,
+                                 .op = op};
     for (uint32_t i = 0; i < op->need_count; i++) {
         const struct program_need *need = &op->need[i];
         int64_t const slot = (int64_t)state->slot + need->slot;
         if (slot < 0) continue; /* Before the first slot nothing is needed: 0 parts. */
-        cache->count[i] =
-            (uint32_t)program_slot_start(replay->role, replay->program, need->stream, slot) +
-            need->part;
+        cache->count[i] = slot_start(replay, role, need->stream, slot) + need->part;
         cache->per_part[i] = need->per_part;
     }
     if (op->operand_op != PROGRAM_NONE) {
-        const struct program_op *operand =
-            &replay->program->templates[replay->slot_template[state->slot]].op[op->operand_op];
-        cache->operand_first = (uint32_t)program_slot_start(replay->role, replay->program,
-                                                            PROGRAM_COMPUTE, state->slot) +
-                               operand->part_first;
+        const struct program_op *operand = &ops[op->operand_op];
+        cache->operand_first =
+            slot_start(replay, role, PROGRAM_COMPUTE, state->slot) + operand->part_first;
         cache->operand_parts = operand->parts;
     }
 }
 
-uint16_t streams_op_index(struct replay *replay, uint32_t stream, const struct stream_state *state)
+uint16_t streams_op_index(struct replay *replay, uint32_t stream, uint32_t chip)
 {
-    return ops_at(replay, stream, state->slot)->op[state->position];
+    const struct stream_state *state = stream_at(replay, stream, chip);
+    return ops_at(replay, role_at(replay, chip), stream, state->slot)->op[state->position];
 }
 
 /* Whether all needs of part `part` are met; else the stream waits at the first that is not. */
-static bool needs_met(struct replay *replay, uint32_t stream, uint32_t chip,
-                      const struct stream_state *state, uint32_t part)
+static bool needs_met(struct replay *replay, uint32_t stream, uint32_t chip, uint32_t part)
 {
-    const struct need_cache *cache = streams_needs(replay, stream, state);
+    const struct need_cache *cache = streams_needs(replay, stream, chip);
     for (uint32_t i = 0; i < cache->op->need_count; i++) {
         const struct program_need *need = &cache->op->need[i];
         struct stream_state *other = stream_at(replay, need->stream, chip);
@@ -95,30 +109,43 @@ void streams_progress(struct replay *replay, uint32_t stream, uint32_t chip, uin
     wake(replay, stream, chip, now_ps);
 }
 
+/* Whether a chip that only waits for it is said to communicate. Who waits for another rank of the
+ * pipeline is idle: what it waits for is mostly that rank's work. */
+static bool is_exposed(const struct program_op *op)
+{
+    return op->kind == PROGRAM_OP_COLLECTIVE || op->kind == PROGRAM_OP_COPY;
+}
+
 static void op_begin(struct replay *replay, uint32_t stream, uint32_t chip,
                      struct stream_state *state, int64_t now_ps)
 {
-    const struct program_op *op = streams_needs(replay, stream, state)->op;
+    const struct need_cache *needs = streams_needs(replay, stream, chip);
+    const struct program_op *op = needs->op;
+    struct chip_state *self = &replay->chips[chip];
     state->phase = STREAM_RUNS;
     state->begin_ps = now_ps;
     state->op_first = state->done;
     state->part = 0;
     account_until(replay, chip, now_ps);
-    account_op_effects(replay, op, state, false, chip, now_ps);
+    account_op_effects(replay, op, false, chip, now_ps);
     if (stream == PROGRAM_COMPUTE) {
-        uint8_t const phase = (uint8_t)program_slot_block(replay->role, state->slot)->phase;
-        replay->chips[chip].block_phase = phase;
+        self->block_phase = needs->phase;
+        if (needs->phase != PROGRAM_PHASE_UPDATE && now_ps < self->first_begin_ps)
+            self->first_begin_ps = now_ps;
         compute_begin_part(replay, chip, now_ps);
         return;
     }
-    replay->chips[chip].running |= 1u << stream;
-    if (op->kind == PROGRAM_OP_COPY) {
+    if (is_exposed(op)) self->running |= 1u << stream;
+    if (op->kind == PROGRAM_OP_COPY || op->kind == PROGRAM_OP_RECEIVE) {
         state->begun++;
-        host_begin(replay, stream, chip, now_ps);
+        if (op->kind == PROGRAM_OP_COPY)
+            host_begin(replay, stream, chip, now_ps);
+        else
+            mail_receive(replay, stream, chip, now_ps);
         streams_progress(replay, stream, chip, 0, now_ps);
         return;
     }
-    const struct need_cache *needs = streams_needs(replay, stream, state);
+    if (op->kind == PROGRAM_OP_SEND) mail_send(replay, stream, chip, now_ps);
     state->operand_first = needs->operand_first;
     state->operand_parts = needs->operand_parts;
     state->begun += op->parts;
@@ -131,20 +158,25 @@ static void op_begin(struct replay *replay, uint32_t stream, uint32_t chip,
 static void op_end(struct replay *replay, uint32_t stream, uint32_t chip,
                    struct stream_state *state, int64_t now_ps)
 {
-    const struct program_op *op = streams_needs(replay, stream, state)->op;
+    const struct need_cache *needs = streams_needs(replay, stream, chip);
+    const struct program_op *op = needs->op;
     SIM_ASSERT(state->done == state->op_first + op->parts);
     account_until(replay, chip, now_ps);
-    account_op_effects(replay, op, state, true, chip, now_ps);
+    account_op_effects(replay, op, true, chip, now_ps);
     account_class(replay, op, chip, state->begin_ps, now_ps);
+    if (stream == PROGRAM_COMPUTE && needs->phase != PROGRAM_PHASE_UPDATE)
+        replay->chips[chip].last_end_ps = now_ps;
     state->phase = STREAM_WAITS;
     state->position++;
 }
 
 /* Goes on to the next op of the stream, past slots that have none; false at the end of the step. */
-static bool stream_has_op(struct replay *replay, uint32_t stream, struct stream_state *state)
+static bool stream_has_op(const struct replay *replay, uint32_t stream, uint32_t chip,
+                          struct stream_state *state)
 {
-    while (state->slot < replay->role->slot_count) {
-        if (state->position < ops_at(replay, stream, state->slot)->op_count) return true;
+    const struct role_table *role = role_at(replay, chip);
+    while (state->slot < role->role->slot_count) {
+        if (state->position < ops_at(replay, role, stream, state->slot)->op_count) return true;
         state->slot++;
         state->position = 0;
     }
@@ -157,12 +189,12 @@ static void stream_advance(struct replay *replay, uint32_t stream, uint32_t chip
     struct stream_state *state = stream_at(replay, stream, chip);
     if (state->phase == STREAM_RUNS) {
         if (stream == PROGRAM_COMPUTE && !state->part_runs &&
-            needs_met(replay, stream, chip, state, state->part))
+            needs_met(replay, stream, chip, state->part))
             compute_begin_part(replay, chip, now_ps);
         return;
     }
-    if (state->phase != STREAM_WAITS || !stream_has_op(replay, stream, state)) return;
-    if (needs_met(replay, stream, chip, state, 0)) op_begin(replay, stream, chip, state, now_ps);
+    if (state->phase != STREAM_WAITS || !stream_has_op(replay, stream, chip, state)) return;
+    if (needs_met(replay, stream, chip, 0)) op_begin(replay, stream, chip, state, now_ps);
 }
 
 static const struct op_table *compute_table(const struct replay *replay, uint32_t chip,
@@ -175,7 +207,7 @@ static void compute_begin_part(struct replay *replay, uint32_t chip, int64_t now
 {
     struct stream_state *state = stream_at(replay, PROGRAM_COMPUTE, chip);
     struct chip_state *self = &replay->chips[chip];
-    const struct program_op *op = streams_needs(replay, PROGRAM_COMPUTE, state)->op;
+    const struct program_op *op = streams_needs(replay, PROGRAM_COMPUTE, chip)->op;
     if (!self->computes) account_until(replay, chip, now_ps);
     self->computes = true;
     self->part_begin_ps = now_ps;
@@ -207,7 +239,7 @@ void streams_compute_end(struct replay *replay, uint32_t chip, int64_t now_ps)
 {
     struct stream_state *state = stream_at(replay, PROGRAM_COMPUTE, chip);
     struct chip_state *self = &replay->chips[chip];
-    const struct program_op *op = streams_needs(replay, PROGRAM_COMPUTE, state)->op;
+    const struct program_op *op = streams_needs(replay, PROGRAM_COMPUTE, chip)->op;
     int64_t const end_ps = part_end_ps(replay, chip, state, op, now_ps);
     uint64_t const order = order_make(EVENT_COMPUTE_END, 0, PROGRAM_COMPUTE, 0);
     if (end_ps > now_ps) {
@@ -221,7 +253,7 @@ void streams_compute_end(struct replay *replay, uint32_t chip, int64_t now_ps)
                                       .end_ps = now_ps,
                                       .chip = chip,
                                       .slot = state->slot,
-                                      .op = streams_op_index(replay, PROGRAM_COMPUTE, state),
+                                      .op = streams_op_index(replay, PROGRAM_COMPUTE, chip),
                                       .kind = TRACE_OP,
                                       .stream = PROGRAM_COMPUTE,
                                       .lane = state->part};
@@ -240,28 +272,34 @@ void streams_compute_end(struct replay *replay, uint32_t chip, int64_t now_ps)
     if (state->phase == STREAM_FINISHED) streams_check_finished(replay, chip, now_ps);
 }
 
+static uint64_t op_bytes(const struct program *program, const struct program_op *op)
+{
+    if (op->kind == PROGRAM_OP_RECEIVE) return 0;
+    return op->kind == PROGRAM_OP_COPY ? program->copies[op->index].size_bytes
+                                       : program->plans[op->index].size_bytes;
+}
+
 void streams_collective_end(struct replay *replay, uint32_t stream, uint32_t chip, int64_t now_ps)
 {
     struct stream_state *state = stream_at(replay, stream, chip);
-    const struct program_op *op = streams_needs(replay, stream, state)->op;
-    bool const copies = op->kind == PROGRAM_OP_COPY;
-    if (!copies) transport_end(replay, stream, chip, now_ps);
+    const struct program_op *op = streams_needs(replay, stream, chip)->op;
+    bool const travels = op->kind == PROGRAM_OP_COLLECTIVE || op->kind == PROGRAM_OP_SEND;
+    if (travels) transport_end(replay, stream, chip, now_ps);
     state->done = state->op_first + op->parts;
     if (replay->chips[chip].shown) {
         struct trace_record record = {.begin_ps = state->begin_ps,
                                       .end_ps = now_ps,
-                                      .bytes = copies
-                                                   ? replay->program->copies[op->index].size_bytes
-                                                   : replay->program->plans[op->index].size_bytes,
+                                      .bytes = op_bytes(replay->program, op),
                                       .chip = chip,
                                       .slot = state->slot,
-                                      .op = streams_op_index(replay, stream, state),
+                                      .op = streams_op_index(replay, stream, chip),
                                       .kind = TRACE_OP,
                                       .stream = (uint8_t)stream};
         account_record(replay, &record);
     }
     replay->digest += digest_record(now_ps, order_make(EVENT_COLLECTIVE_END, 0, stream, 0), chip);
     *running_at(replay, stream, chip) = RUNNING_NONE;
+    if (!is_exposed(op)) mail_waited(replay, stream, chip, now_ps);
     op_end(replay, stream, chip, state, now_ps);
     replay->chips[chip].running &= ~(1u << stream);
     wake(replay, stream, chip, now_ps);

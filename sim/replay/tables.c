@@ -6,6 +6,9 @@
 /* Passes over a layer in a step, all microbatches: 4 bytes each, and minutes to play. */
 enum { TABLES_SLOTS_MAX = 1 << 26 };
 
+/* Of one role; of more the block of each slot is kept. */
+enum { BLOCKS_SEARCHED_MAX = 32 };
+
 static enum status neighbours_build(struct arena *arena, struct replay *replay,
                                     struct error *reterr)
 {
@@ -46,21 +49,62 @@ static enum status streams_build(struct arena *arena, struct replay *replay, str
                 (struct stream_ops){.op = list, .op_count = count};
         }
     }
-    STATUS_TRY(arena_try(arena, replay->role->slot_count, sizeof(uint16_t), &memory, reterr));
-    replay->slot_template = memory;
-    for (uint32_t slot = 0; slot < replay->role->slot_count; slot++)
-        replay->slot_template[slot] = program_slot_block(replay->role, slot)->template_index;
-    STATUS_TRY(arena_try(arena, PROGRAM_STREAMS_MAX, sizeof(uint32_t), &memory, reterr));
-    replay->stream_totals = memory;
-    for (uint32_t stream = 0; stream < program->stream_count; stream++) {
-        if (replay->role->stream_total[stream] >= UINT32_MAX / 2) {
+    return STATUS_OK;
+}
+
+static enum status role_build(struct arena *arena, const struct replay *replay, uint32_t index,
+                              struct error *reterr)
+{
+    const struct program *program = replay->program;
+    const struct program_role *role = &program->roles[index];
+    struct role_table *table = &replay->roles[index];
+    void *memory = NULL;
+    table->role = role;
+    STATUS_TRY(arena_try(arena, role->slot_count, sizeof *table->slot_template, &memory, reterr));
+    table->slot_template = memory;
+    if (role->block_count > BLOCKS_SEARCHED_MAX) {
+        STATUS_TRY(arena_try(arena, role->slot_count, sizeof *table->slot_block, &memory, reterr));
+        table->slot_block = memory;
+    }
+    STATUS_TRY(arena_try(arena, program->stream_count, sizeof *table->needs, &memory, reterr));
+    table->needs = memory;
+    for (uint32_t b = 0; b < role->block_count; b++) {
+        const struct program_block *block = &role->block[b];
+        if (block->arrivals >= UINT32_MAX / 2)
+            return error_set(reterr, STATUS_LIMIT, "/workload",
+                             "%llu messages are more than a run can count",
+                             (unsigned long long)block->arrivals);
+        for (uint32_t slot = block->slot_first; slot < block->slot_first + block->repeat; slot++) {
+            table->slot_template[slot] = block->template_index;
+            if (table->slot_block != NULL) table->slot_block[slot] = b;
+        }
+    }
+    for (uint32_t stream = 0; stream < program->stream_count; stream++)
+        if (role->stream_total[stream] >= UINT32_MAX / 2)
             return error_set(reterr, STATUS_LIMIT, "/workload",
                              "%llu parts on stream %s are more than a run can count",
-                             (unsigned long long)replay->role->stream_total[stream],
+                             (unsigned long long)role->stream_total[stream],
                              program->stream[stream].name);
-        }
-        replay->stream_totals[stream] = (uint32_t)replay->role->stream_total[stream];
-    }
+    return STATUS_OK;
+}
+
+static enum status roles_build(struct arena *arena, struct replay *replay, struct error *reterr)
+{
+    const struct program *program = replay->program;
+    void *memory = NULL;
+    uint64_t slots = 0;
+    for (uint32_t role = 0; role < program->role_count; role++)
+        slots += program->roles[role].slot_count;
+    if (slots > TABLES_SLOTS_MAX)
+        return error_set(reterr, STATUS_LIMIT, "/workload",
+                         "a step of %llu passes over layers is more than a run can hold (%d)",
+                         (unsigned long long)slots, TABLES_SLOTS_MAX);
+    if (program->role_count > UINT16_MAX)
+        return error_set(reterr, STATUS_LIMIT, "/mesh", "more than %d different roles", UINT16_MAX);
+    STATUS_TRY(arena_try(arena, program->role_count, sizeof *replay->roles, &memory, reterr));
+    replay->roles = memory;
+    for (uint32_t role = 0; role < program->role_count; role++)
+        STATUS_TRY(role_build(arena, replay, role, reterr));
     return STATUS_OK;
 }
 
@@ -325,8 +369,11 @@ static enum status lane_build(struct arena *arena, struct replay *replay, const 
 }
 
 static enum status plan_build_table(struct arena *arena, struct replay *replay, uint32_t index,
-                                    uint32_t stream, const struct plan *plan, struct error *reterr)
+                                    uint32_t template_index, uint16_t op, struct error *reterr)
 {
+    const struct program *program = replay->program;
+    const struct program_op *first = &program->templates[template_index].op[op];
+    const struct plan *plan = &program->plans[first->index];
     struct plan_table *table = &replay->plans[index];
     void *memory = NULL;
     STATUS_TRY(arena_try(arena, plan->lane_count, sizeof *table->lane, &memory, reterr));
@@ -334,9 +381,13 @@ static enum status plan_build_table(struct arena *arena, struct replay *replay, 
                                  .lane = memory,
                                  .lane_count = plan->lane_count,
                                  .index = index,
-                                 .stream = stream};
-    for (uint32_t lane = 0; lane < plan->lane_count; lane++)
+                                 .stream = first->stream,
+                                 .template_index = (uint16_t)template_index,
+                                 .op = op};
+    for (uint32_t lane = 0; lane < plan->lane_count; lane++) {
+        table->lane[lane].posts = first->kind == PROGRAM_OP_SEND;
         STATUS_TRY(lane_build(arena, replay, plan, lane, &table->lane[lane], reterr));
+    }
     return STATUS_OK;
 }
 
@@ -354,7 +405,7 @@ static enum status plans_build(struct arena *arena, struct replay *replay, struc
     for (uint32_t t = 0; t < program->template_count; t++) {
         for (uint32_t i = 0; i < program->templates[t].op_count; i++) {
             const struct program_op *op = &program->templates[t].op[i];
-            if (op->kind != PROGRAM_OP_COLLECTIVE) continue;
+            if (op->kind != PROGRAM_OP_COLLECTIVE && op->kind != PROGRAM_OP_SEND) continue;
             uint16_t *known = &replay->plan_index[op->stream * program->plan_count + op->index];
             if (*known != RUNNING_NONE) continue;
             if (replay->plan_count + 1 >= 1u << ORDER_PLAN_BITS) {
@@ -362,8 +413,8 @@ static enum status plans_build(struct arena *arena, struct replay *replay, struc
                                  "more than %u different collectives", replay->plan_count);
             }
             *known = (uint16_t)replay->plan_count;
-            STATUS_TRY(plan_build_table(arena, replay, replay->plan_count++, op->stream,
-                                        &program->plans[op->index], reterr));
+            STATUS_TRY(
+                plan_build_table(arena, replay, replay->plan_count++, t, (uint16_t)i, reterr));
         }
     }
     return STATUS_OK;
@@ -383,16 +434,7 @@ static void lanes_number(struct replay *replay)
 
 enum status tables_build(struct arena *arena, struct replay *replay, struct error *reterr)
 {
-    if (replay->program->roles[0].slot_count > TABLES_SLOTS_MAX) {
-        return error_set(reterr, STATUS_LIMIT, "/workload",
-                         "a step of %u passes over layers is more than a run can hold (%d)",
-                         replay->program->roles[0].slot_count, TABLES_SLOTS_MAX);
-    }
-    if (replay->program->role_count != 1) {
-        return error_set(reterr, STATUS_UNSUPPORTED, "/mesh",
-                         "ranks with different roles are not modelled in this version");
-    }
-    replay->role = &replay->program->roles[0];
+    STATUS_TRY(roles_build(arena, replay, reterr));
     replay->stream_count = replay->program->stream_count;
     replay->chip_count = replay->fold->chip_count;
     replay->message_overhead_ps = replay->machine->chip.message_overhead_ps;

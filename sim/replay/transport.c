@@ -11,6 +11,7 @@
 #include "sim/collective/script.h"
 #include "sim/replay/landing.h"
 #include "sim/replay/links.h"
+#include "sim/replay/mail.h"
 #include "sim/replay/routed.h"
 
 /* The same for the cables that lead from the chip into levels. */
@@ -293,7 +294,10 @@ static inline void message_land(struct replay *replay, struct lane_table *lane, 
     struct lane_state *state = &lane->states[chip];
     if (*running_at(replay, lane->stream, chip) != lane->plan->index ||
         state->counted == state->arrivals) {
-        state->early++; /* It belongs to an op still to come. */
+        if (lane->posts)
+            mail_arrive(replay, lane->stream, chip, now_ps);
+        else
+            state->early++; /* It belongs to an op still to come. */
         return;
     }
     uint32_t const parts = lane_absorb(replay, lane, chip, units);
@@ -337,7 +341,7 @@ void transport_begin(struct replay *replay, uint32_t stream, uint32_t chip, int6
         uint32_t const position = position_of(lane, chip);
         struct lane_state *own = &lane->states[chip];
         own->sends = lane->send_count[position] * lane->piece_count;
-        own->arrivals = lane->arrival_count[position] * lane->piece_count;
+        own->arrivals = lane->posts ? 0 : lane->arrival_count[position] * lane->piece_count;
         own->sent = 0;
         own->counted = 0;
         own->finished = false;
@@ -347,6 +351,7 @@ void transport_begin(struct replay *replay, uint32_t stream, uint32_t chip, int6
     for (uint32_t i = 0; i < plan->lane_count; i++) {
         const struct lane_table *lane = &plan->lane[i];
         struct lane_state *own = &lane->states[chip];
+        if (lane->posts) break;
         if (lane->routed != NULL) {
             state->done += routed_begin(replay, lane, chip);
             continue;

@@ -49,8 +49,10 @@ static const struct program_op *op_of(const struct timeline *timeline,
                                       const struct trace_record *record)
 {
     const struct program *program = timeline->input->program;
-    const struct program_block *block = program_slot_block(timeline->role, record->slot);
-    const struct program_template *template = &program->templates[block->template_index];
+    uint32_t const index = record->kind == TRACE_TRANSFER
+                               ? record->slot
+                               : program_slot_block(timeline->role, record->slot)->template_index;
+    const struct program_template *template = &program->templates[index];
     SIM_ASSERT(record->op < template->op_count);
     return &template->op[record->op];
 }
@@ -95,7 +97,11 @@ static void op_begin(struct timeline *timeline, uint64_t uuid, const struct trac
     struct track_argument arguments[3];
     uint32_t count = 0;
     bool const computes = op->kind == PROGRAM_OP_COMPUTE;
-    if (op->kind == PROGRAM_OP_COPY) {
+    if (op->kind == PROGRAM_OP_RECEIVE) {
+        const struct program_block *block = program_slot_block(timeline->role, first->slot);
+        arguments[count++] =
+            (struct track_argument){.name = "messages in all", .number = block->arrivals};
+    } else if (op->kind == PROGRAM_OP_COPY) {
         arguments[count++] = (struct track_argument){
             .name = "bytes", .number = program->copies[op->index].size_bytes};
     } else if (!computes) {
@@ -297,12 +303,22 @@ static const char *coordinates(const struct machine *machine, uint32_t chip, cha
     return text;
 }
 
+static uint32_t role_of(const struct report_input *input, uint32_t chip)
+{
+    uint32_t at[MACHINE_AXES_MAX];
+    machine_coordinates(input->machine, chip, at);
+    return program_role_at(input->program, at);
+}
+
 static void describe_chip(struct timeline *timeline, uint32_t index)
 {
     const struct machine *machine = timeline->input->machine;
-    char name[2 * NAME_BYTES], at[NAME_BYTES];
-    int const used = snprintf(name, sizeof name, "chip %u %s", timeline->chip,
-                              coordinates(machine, timeline->chip, at));
+    const struct program *program = timeline->input->program;
+    char name[2 * NAME_BYTES], at[NAME_BYTES], role[NAME_BYTES];
+    program_role_name(program, role_of(timeline->input, timeline->chip), role, sizeof role);
+    int const used =
+        snprintf(name, sizeof name, "chip %u %s%s%s", timeline->chip,
+                 coordinates(machine, timeline->chip, at), role[0] != '\0' ? ", " : "", role);
     if (timeline->recorded != timeline->chip)
         (void)snprintf(name + used, sizeof name - (size_t)used, ", replayed as %s",
                        coordinates(machine, timeline->recorded, at));
@@ -341,13 +357,14 @@ enum status timeline_write(struct arena *arena, const struct report_input *input
                            struct error *reterr)
 {
     const struct trace *trace = input->trace;
-    struct timeline timeline = {.input = input, .role = &input->program->roles[0]};
+    struct timeline timeline = {.input = input};
     STATUS_TRY(track_writer_start(arena, text, &timeline.writer, reterr));
     for (uint32_t i = 0; i < trace->shown_count; i++) {
         struct timeline_records records;
         timeline.chip = trace->shown_chip[i];
         timeline.recorded = trace->shown_recorded[i];
         timeline.base = (uint64_t)UUID_CHIP * (i + 1);
+        timeline.role = &input->program->roles[role_of(input, timeline.chip)];
         STATUS_TRY(timeline_sort(arena, trace, timeline.recorded, &records, reterr));
         describe_chip(&timeline, i);
         write_chip(&timeline, &records);

@@ -40,7 +40,8 @@ enum trace_kind {
     TRACE_MEMORY,   /* At begin_ps `bytes` of one category are held; lane is the category. */
 };
 
-/* 40 bytes. For TRACE_OP and TRACE_TRANSFER `slot` and `op` find the op in the program. */
+/* 40 bytes. For TRACE_OP and TRACE_MEMORY `slot` and `op` find the op in the role of the chip; of
+ * a TRACE_TRANSFER, which may be another chip's, `slot` is the op's template. */
 struct trace_record {
     int64_t begin_ps;
     int64_t end_ps;
@@ -63,9 +64,11 @@ struct trace_class { /* Of one class of ops, on the reported chip. */
 };
 
 struct trace_phase {
-    int64_t begin_ps, end_ps; /* By the compute stream. The phases of a step do not overlap. */
+    int64_t begin_ps, end_ps; /* By the compute stream. Phases overlap where it changes between
+                                 them, as in a pipeline. */
     int64_t compute_ps;
     int64_t exposed_ps; /* Compute stream idle, at least one collective running. */
+    int64_t idle_ps;
     int64_t mxu_ps, vpu_ps, hbm_ps, vmem_ps; /* Demand of the ops that began in the phase. */
 };
 
@@ -85,6 +88,24 @@ struct trace_link {
     uint64_t sum_messages;
 };
 
+/* A rank of a pipeline: of its replayed chips the one that ends last; lowest number among equals.
+ * Compute, exposed and idle add up to step_ps, also where the chip ends before others. */
+struct trace_role {
+    uint32_t chip;          /* Of the machine. */
+    int64_t first_begin_ps; /* Of compute before the update, */
+    int64_t last_end_ps;    /* and its end; both 0 if it has none. */
+    int64_t compute_ps;
+    int64_t exposed_ps; /* Only collectives and copies running. */
+    int64_t idle_ps;    /* Of it: */
+    int64_t waiting_ps; /* what it waited for was on its way, or its own message had not left; */
+    int64_t bubble_ps;  /* the rest. */
+    uint64_t sent_bytes;
+    uint64_t memory_peak_bytes; /* The most of any chip of the role. */
+    int64_t memory_peak_at_ps;
+    uint64_t memory_at_peak_bytes[TRACE_MEMORY_MAX];
+    uint64_t memory_each_peak_bytes[TRACE_MEMORY_MAX];
+};
+
 struct trace {
     int64_t step_ps;
     uint64_t digest;
@@ -98,6 +119,7 @@ struct trace {
     int64_t compute_ps;     /* Its three parts add up to step_ps. */
     int64_t exposed_ps;
     int64_t idle_ps;
+    int64_t waiting_ps; /* Of idle_ps: for messages of other ranks that were on their way. */
     int64_t queue_busy_ps[TRACE_QUEUE_COUNT];
     int64_t dma_ps; /* HBM time of the collectives; part of queue_busy_ps[HBM]. */
 
@@ -107,7 +129,11 @@ struct trace {
     uint32_t class_count;
     struct trace_link link[TRACE_PORTS_MAX];
 
-    uint64_t memory_peak_bytes;
+    struct trace_role *roles; /* By role of the program. */
+    uint32_t role_count;
+
+    uint64_t memory_peak_bytes; /* Of the chip that holds most. */
+    uint32_t memory_peak_chip;  /* Of the machine. */
     int64_t memory_peak_at_ps;
     uint32_t memory_peak_slot; /* What the compute stream was at. */
     uint16_t memory_peak_op;

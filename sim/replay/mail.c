@@ -1,0 +1,170 @@
+#include "sim/replay/mail.h"
+
+#include <string.h>
+
+#include "sim/base/arena.h"
+#include "sim/replay/links.h"
+#include "sim/replay/route.h"
+
+static uint64_t index_of(const struct replay *replay, uint32_t stream, uint32_t chip)
+{
+    return (uint64_t)stream * replay->chip_count + chip;
+}
+
+/* Where the message of a permute's lane leads to. */
+static uint32_t receiver_of(const struct replay *replay, const struct lane_table *lane,
+                            uint32_t chip)
+{
+    if (lane->routed != NULL) {
+        const struct plan *plan = lane->plan->plan;
+        const struct place *from = &replay->routes->places[chip];
+        struct place to;
+        plan_item_peer(plan, lane->item, from->at, plan->peer, to.at);
+        return route_chip(replay->routes, &to);
+    }
+    for (uint32_t leg = 0; leg < lane->leg_count; leg++)
+        for (uint32_t hop = 0; hop < lane->leg[leg].hops; hop++)
+            chip = replay->neighbour[(uint64_t)lane->leg[leg].port * replay->chip_count + chip];
+    return chip;
+}
+
+/* All plans of a stream have the same senders and receivers. */
+static void senders_find(struct replay *replay)
+{
+    struct mail *mail = replay->mail;
+    for (uint32_t i = 0; i < replay->plan_count; i++) {
+        const struct plan_table *plan = &replay->plans[i];
+        if (!replay->program->stream[plan->stream].sends) continue;
+        const struct lane_table *lane = &plan->lane[0];
+        for (uint32_t chip = 0; chip < replay->chip_count; chip++) {
+            if (lane->send_count[position_of(lane, chip)] == 0) continue;
+            uint32_t const to = receiver_of(replay, lane, chip);
+            mail->sender[index_of(replay, plan->stream, to)] = chip;
+        }
+    }
+}
+
+enum status mail_build(struct arena *arena, struct replay *replay, struct error *reterr)
+{
+    const struct program *program = replay->program;
+    uint64_t const rows = (uint64_t)replay->stream_count * replay->chip_count;
+    uint64_t sends = 0;
+    bool any = false;
+    for (uint32_t stream = 0; stream < program->stream_count; stream++)
+        any = any || program->stream[stream].sends || program->stream[stream].receives;
+    if (!any) return STATUS_OK;
+    void *memory = NULL;
+    STATUS_TRY(arena_try(arena, 1, sizeof *replay->mail, &memory, reterr));
+    struct mail *mail = replay->mail = memory;
+    STATUS_TRY(arena_try(arena, rows, sizeof *mail->came, &memory, reterr));
+    mail->came = memory;
+    STATUS_TRY(arena_try(arena, rows, sizeof *mail->sender, &memory, reterr));
+    mail->sender = memset(memory, 0xff, rows * sizeof *mail->sender);
+    STATUS_TRY(arena_try(arena, rows, sizeof *mail->transfer_ps, &memory, reterr));
+    mail->transfer_ps = memory;
+    STATUS_TRY(arena_try(arena, replay->chip_count, sizeof *mail->waits, &memory, reterr));
+    mail->waits = memory;
+    STATUS_TRY(arena_try(arena, rows, sizeof *mail->first, &memory, reterr));
+    mail->first = memory;
+    for (uint32_t stream = 0; stream < program->stream_count; stream++) {
+        if (!program->stream[stream].sends) continue;
+        for (uint32_t chip = 0; chip < replay->chip_count; chip++) {
+            mail->first[index_of(replay, stream, chip)] = sends;
+            sends += role_at(replay, chip)->role->stream_total[stream];
+        }
+    }
+    STATUS_TRY(arena_try(arena, sends, sizeof *mail->left_ps, &memory, reterr));
+    mail->left_ps = memory;
+    senders_find(replay);
+    return STATUS_OK;
+}
+
+void mail_send(struct replay *replay, uint32_t stream, uint32_t chip, int64_t now_ps)
+{
+    struct mail *mail = replay->mail;
+    const struct program_op *op = streams_needs(replay, stream, chip)->op;
+    uint32_t const number = stream_at(replay, stream, chip)->op_first;
+    mail->left_ps[mail->first[index_of(replay, stream, chip)] + number] = now_ps;
+    mail->waits[chip].sent_bytes += replay->program->plans[op->index].size_bytes;
+}
+
+static void receive_end(struct replay *replay, uint32_t stream, uint32_t chip, int64_t now_ps)
+{
+    stream_at(replay, stream, chip)->phase = STREAM_ENDS;
+    engine_post(replay->engine, now_ps, order_make(EVENT_COLLECTIVE_END, 0, stream, 0),
+                channel_of(replay, EVENT_COLLECTIVE_END, stream), chip);
+}
+
+void mail_arrive(struct replay *replay, uint32_t stream, uint32_t chip, int64_t now_ps)
+{
+    struct mail *mail = replay->mail;
+    uint32_t const inbox = replay->program->stream[stream].inbox;
+    uint64_t const from = index_of(replay, stream, chip), to = index_of(replay, inbox, chip);
+    /* Messages of one sender keep their order, and left at least 1 ps ago. */
+    uint32_t const sender = mail->sender[from], number = mail->came[from]++;
+    SIM_ASSERT(sender != UINT32_MAX);
+    uint32_t const came = ++mail->came[to];
+    if (stream_at(replay, inbox, chip)->phase != STREAM_RUNS) return;
+    if (came < streams_needs(replay, inbox, chip)->arrivals) return;
+    mail->transfer_ps[to] =
+        now_ps - mail->left_ps[mail->first[index_of(replay, stream, sender)] + number];
+    receive_end(replay, inbox, chip, now_ps);
+}
+
+void mail_receive(struct replay *replay, uint32_t stream, uint32_t chip, int64_t now_ps)
+{
+    struct mail *mail = replay->mail;
+    uint64_t const index = index_of(replay, stream, chip);
+    if (mail->came[index] < streams_needs(replay, stream, chip)->arrivals) return;
+    mail->transfer_ps[index] = 0;
+    receive_end(replay, stream, chip, now_ps);
+}
+
+void mail_waited(struct replay *replay, uint32_t stream, uint32_t chip, int64_t now_ps)
+{
+    struct mail_wait *wait = &replay->mail->waits[chip];
+    bool const receives = replay->program->stream[stream].receives;
+    account_until(replay, chip, now_ps);
+    int64_t const transfer_ps = receives ? replay->mail->transfer_ps[index_of(replay, stream, chip)]
+                                         : now_ps - stream_at(replay, stream, chip)->begin_ps;
+    if (transfer_ps == 0) return; /* It had come before it was asked for. */
+    /* Several that end at one instant: a RECEIVE goes before a SEND, the shortest before others. */
+    if (wait->ended && (wait->received > receives ||
+                        (wait->received == receives && wait->transfer_ps < transfer_ps)))
+        return;
+    wait->ended = true;
+    wait->received = receives;
+    wait->transfer_ps = transfer_ps;
+}
+
+/* The chip goes on, and with it ends what it waited for until now. */
+static void wait_close(struct mail_wait *wait)
+{
+    if (!wait->ended) return;
+    wait->waiting_ps += wait->idle_ps < wait->transfer_ps ? wait->idle_ps : wait->transfer_ps;
+    wait->idle_ps = 0;
+    wait->ended = false;
+}
+
+void mail_account(struct replay *replay, uint32_t chip, int64_t span_ps)
+{
+    struct mail_wait *wait = &replay->mail->waits[chip];
+    const struct chip_state *self = &replay->chips[chip];
+    if (!self->computes && self->running == 0) {
+        wait->ended = false; /* What ended did not let the chip go on. */
+        wait->idle_ps += span_ps;
+        return;
+    }
+    wait_close(wait);
+    if (self->computes) wait->idle_ps = 0;
+}
+
+uint64_t mail_bound(const struct replay *replay, uint32_t stream)
+{
+    uint64_t most = 0;
+    for (uint32_t role = 0; role < replay->program->role_count; role++) {
+        uint64_t const total = replay->program->roles[role].stream_total[stream];
+        most = total > most ? total : most;
+    }
+    return most + 1;
+}

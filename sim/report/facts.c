@@ -13,11 +13,19 @@ static double seconds(int64_t ps)
     return (double)ps / (double)TIME_PS_PER_S;
 }
 
-/* Slots of a role that play a template in a phase. */
-static uint64_t slots_of(const struct program *program, uint32_t template_index, int phase)
+uint32_t facts_role(const struct report_input *input, uint32_t chip)
+{
+    uint32_t at[MACHINE_AXES_MAX];
+    machine_coordinates(input->machine, chip, at);
+    return program_role_at(input->program, at);
+}
+
+/* Slots of the reported chip that play a template in a phase. */
+static uint64_t slots_of(const struct report_input *input, uint32_t template_index, int phase)
 {
     uint64_t count = 0;
-    const struct program_role *role = &program->roles[0];
+    const struct program_role *role =
+        &input->program->roles[facts_role(input, input->trace->reported_chip)];
     for (uint32_t b = 0; b < role->block_count; b++) {
         const struct program_block *block = &role->block[b];
         if (block->template_index != template_index) continue;
@@ -99,6 +107,38 @@ static void add_collective(const struct report_input *input, struct arena *arena
     row->busbw_bytes_per_s = bus_factor(plan, (double)row->rank_count);
 }
 
+/* How far one message goes, were nothing else on its way. */
+static double send_hop_s(const struct report_input *input, const struct plan *plan)
+{
+    const struct chip *chip = &input->machine->chip;
+    double total = seconds(chip->message_overhead_ps);
+    for (uint32_t i = 0; i < plan->group.dimension_count; i++) {
+        const struct group_dimension *dimension = &plan->group.dimension[i];
+        int64_t const members = plan->offset[i] < 0 ? -plan->offset[i] : plan->offset[i];
+        if (members == 0) continue;
+        total += dimension->switched
+                     ? seconds(wire_level_latency_ps(input->machine, dimension))
+                     : (double)members * dimension->stride * seconds(chip->hop_latency_ps);
+    }
+    return total;
+}
+
+static void add_send(const struct report_input *input, struct arena *arena,
+                     const struct program_op *op, uint64_t slots, struct facts_class *row)
+{
+    const struct plan *plan = &input->program->plans[op->index];
+    row->bytes += (double)plan->size_bytes * (double)slots;
+    if (row->kind != NULL) return;
+    row->collective = true;
+    row->kind = "send";
+    row->axis = last_word(input->program->stream[op->stream].name);
+    row->algorithm = plan->algorithm;
+    row->machine_axes = machine_axes(arena, &plan->group, &row->axis_bits);
+    row->rank_count = 2;
+    row->hop_s = send_hop_s(input, plan);
+    row->busbw_bytes_per_s = 1; /* A factor still. */
+}
+
 static void add_copy(const struct report_input *input, const struct program_op *op, uint64_t slots,
                      struct facts_class *row)
 {
@@ -140,7 +180,7 @@ static double host_s(const struct report_input *input, int phase)
     const struct program *program = input->program;
     double bytes[2] = {0};
     for (uint32_t t = 0; program->copy_count > 0 && t < program->template_count; t++) {
-        double const slots = (double)slots_of(program, t, phase);
+        double const slots = (double)slots_of(input, t, phase);
         for (uint32_t i = 0; i < program->templates[t].op_count; i++) {
             const struct program_op *op = &program->templates[t].op[i];
             if (op->kind != PROGRAM_OP_COPY) continue;
@@ -194,7 +234,7 @@ static enum status classes_build(struct arena *arena, const struct report_input 
         row->exposed_s = seconds(trace->classes[i].exposed_ps);
     }
     for (uint32_t t = 0; t < program->template_count; t++) {
-        uint64_t const slots = slots_of(program, t, -1);
+        uint64_t const slots = slots_of(input, t, -1);
         for (uint32_t i = 0; i < program->templates[t].op_count; i++) {
             const struct program_op *op = &program->templates[t].op[i];
             struct facts_class *row = &facts->classes[op->class_index];
@@ -202,6 +242,10 @@ static enum status classes_build(struct arena *arena, const struct report_input 
                 add_collective(input, arena, op, slots, row);
             else if (op->kind == PROGRAM_OP_COPY)
                 add_copy(input, op, slots, row);
+            else if (op->kind == PROGRAM_OP_SEND)
+                add_send(input, arena, op, slots, row);
+            else if (op->kind == PROGRAM_OP_RECEIVE)
+                row->receives = true;
             else
                 add_compute(input, op, slots, row);
         }
@@ -236,7 +280,7 @@ static double latency_of(const struct report_input *input, const struct facts *f
     const struct program *program = input->program;
     double hops = 0;
     for (uint32_t t = 0; t < program->template_count; t++) {
-        double const slots = (double)slots_of(program, t, phase);
+        double const slots = (double)slots_of(input, t, phase);
         for (uint32_t i = 0; i < program->templates[t].op_count; i++) {
             const struct program_op *op = &program->templates[t].op[i];
             const struct facts_class *row = &facts->classes[op->class_index];
@@ -246,7 +290,7 @@ static double latency_of(const struct report_input *input, const struct facts *f
     return idle_s + (hops < exposed_s ? hops : exposed_s);
 }
 
-enum { RESOURCES_MAX = 2 + TRACE_QUEUE_COUNT + MACHINE_AXES_MAX };
+enum { RESOURCES_MAX = 3 + TRACE_QUEUE_COUNT + MACHINE_AXES_MAX };
 
 /* What is busy nearly as long as the busiest might as well be the bound. */
 static void runner_up(const struct report_input *input, const struct busiest *each, uint32_t count,
@@ -291,7 +335,9 @@ static void step_bound(const struct report_input *input, struct facts *facts)
     const struct trace *trace = input->trace;
     struct busiest each[RESOURCES_MAX] = {{.name = "latency", .axis = -1}};
     uint32_t count = 1;
-    each[0].seconds = latency_of(input, facts, -1, facts->exposed_s, facts->idle_s);
+    each[0].seconds =
+        latency_of(input, facts, -1, facts->exposed_s, facts->idle_s - facts->bubble_s);
+    each[count++] = (struct busiest){"bubble", -1, facts->bubble_s};
     for (uint32_t i = 0; i < TRACE_QUEUE_COUNT; i++)
         each[count++] = (struct busiest){queues[i], -1, seconds(trace->queue_busy_ps[i])};
     /* Before the axes: a DCN whose first link carries nothing but copies is not what binds. */
@@ -311,7 +357,7 @@ static void phase_ici(const struct report_input *input, uint32_t phase, struct f
 {
     const struct program *program = input->program;
     for (uint32_t t = 0; t < program->template_count; t++) {
-        double const slots = (double)slots_of(program, t, (int)phase);
+        double const slots = (double)slots_of(input, t, (int)phase);
         if (slots == 0) continue;
         for (uint32_t i = 0; i < program->templates[t].op_count; i++) {
             const struct program_op *op = &program->templates[t].op[i];
@@ -344,11 +390,12 @@ static void phases_build(const struct report_input *input, struct facts *facts)
         row->end_s = seconds(phase->end_ps);
         row->compute_s = seconds(phase->compute_ps);
         row->exposed_s = seconds(phase->exposed_ps);
-        row->idle_s =
-            seconds(phase->end_ps - phase->begin_ps - phase->compute_ps - phase->exposed_ps);
+        row->idle_s = seconds(phase->idle_ps);
         phase_ici(input, i, row);
         struct busiest best = {.name = "latency", .axis = -1};
-        best.seconds = latency_of(input, facts, (int)i, row->exposed_s, row->idle_s);
+        bool const pipeline = input->program->role_count > 1;
+        best.seconds = latency_of(input, facts, (int)i, row->exposed_s, pipeline ? 0 : row->idle_s);
+        if (pipeline) busiest_try(&best, "bubble", -1, row->idle_s);
         busiest_try(&best, "mxu", -1, seconds(phase->mxu_ps));
         busiest_try(&best, "vpu", -1, seconds(phase->vpu_ps));
         busiest_try(&best, "hbm", -1, seconds(phase->hbm_ps));
@@ -370,6 +417,9 @@ enum status facts_build(struct arena *arena, const struct report_input *input,
         .compute_s = seconds(trace->compute_ps),
         .exposed_s = seconds(trace->exposed_ps),
         .idle_s = seconds(trace->idle_ps),
+        .waiting_s = seconds(trace->waiting_ps),
+        .bubble_s =
+            input->program->role_count > 1 ? seconds(trace->idle_ps - trace->waiting_ps) : 0,
     };
     SIM_ASSERT(trace->compute_ps + trace->exposed_ps + trace->idle_ps == trace->step_ps);
     double const rounding = 1 + 1e-9; /* Of the closed forms; instants are exact. */

@@ -16,7 +16,8 @@ enum { FACTS_HOST_BIT = 1 << MACHINE_AXES_MAX };
 /* A class of ops: one row of a report. */
 struct facts_class {
     const char *name;
-    bool collective;
+    bool collective; /* Or a copy, or a message to another rank of the pipeline. */
+    bool receives;   /* Neither that nor compute: a wait for such a message. */
     uint64_t count;
     double time_s;    /* Sum over ops of end - begin. */
     double exposed_s; /* Of it, while the compute stream was idle; each charged in full. */
@@ -48,9 +49,11 @@ struct facts_phase {
 
 struct facts {
     double step_s, compute_s, exposed_s, idle_s;
+    double waiting_s, bubble_s; /* Of idle_s, in a pipeline: for messages on their way; the rest. */
     double tokens_per_s, mfu, mfu_attention, hfu;
     const char *bound_by;   /* The busiest resource of the step; "latency" if idle time and the
-                               hops that compute waits for take longer than any is busy. */
+                               hops that compute waits for take longer than any is busy; "bubble"
+                               if the chip waits longer for work of other ranks. */
     const char *bound_axis; /* "z" if it is "ici", else NULL. */
     double bound_share;     /* Of the step that it is busy. */
     const char *runner_up;  /* Busy nearly as long; NULL if nothing is. */
@@ -62,7 +65,10 @@ struct facts {
     uint32_t phase_count;
 };
 
-/* The input has a program and a trace. */
+/* The role of a chip of the machine. */
+uint32_t facts_role(const struct report_input *input, uint32_t chip);
+
+/* The input has a program and a trace. What is counted per chip is of the reported one's role. */
 enum status facts_build(struct arena *arena, const struct report_input *input,
                         struct facts *ret_facts, struct error *reterr);
 

@@ -304,7 +304,7 @@ static void note_hbm(struct arena *arena, const struct report_input *input,
     const struct facts_class *most = NULL;
     for (uint32_t i = 0; i < facts->class_count; i++) {
         const struct facts_class *row = &facts->classes[i];
-        if (row->collective) continue;
+        if (row->collective || row->receives) continue;
         excess += row->hbm_excess_s;
         if (most == NULL || row->hbm_excess_s > most->hbm_excess_s) most = row;
     }
@@ -375,13 +375,16 @@ static void note_memory(struct arena *arena, const struct report_input *input, s
 {
     const struct trace *trace = input->trace;
     uint64_t const capacity = input->machine->chip.hbm_capacity_bytes;
-    char slot[96], peak[QUANTITY_TEXT_BYTES], room[QUANTITY_TEXT_BYTES];
-    program_slot_name(&input->program->roles[0], trace->memory_peak_slot, slot, sizeof slot);
+    char slot[96], name[32], peak[QUANTITY_TEXT_BYTES], room[QUANTITY_TEXT_BYTES];
+    uint32_t const role = facts_role(input, trace->memory_peak_chip);
+    program_slot_name(&input->program->roles[role], trace->memory_peak_slot, slot, sizeof slot);
+    program_role_name(input->program, role, name, sizeof name);
     (void)quantity_text_bytes(peak, (double)trace->memory_peak_bytes);
     (void)quantity_text_bytes(room, (double)capacity);
-    notes_add(arena, notes, "memory peaks at %s of %s (%.0f%%) after %s, in %s", peak, room,
+    notes_add(arena, notes, "memory peaks at %s of %s (%.0f%%) after %s, in %s%s%s", peak, room,
               percent((double)trace->memory_peak_bytes, (double)capacity),
-              time_of((double)trace->memory_peak_at_ps / 1e12).text, slot);
+              time_of((double)trace->memory_peak_at_ps / 1e12).text, slot,
+              name[0] != '\0' ? " of " : "", name);
 }
 
 /* The fastest other mesh of whole axes that fits, if the formulas say that it is faster. */

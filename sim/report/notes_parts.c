@@ -42,7 +42,14 @@ void notes_parts_build(struct arena *arena, const struct report_input *input,
     const struct roofline *roofline = input->roofline;
     uint32_t const bits = roofline->bound_axis < 0 ? 0 : 1u << roofline->bound_axis;
     double const within = exposed_parts(arena, facts, bits, notes);
-    part_add(notes, "neither compute nor collectives", facts->idle_s);
+    if (input->program->role_count > 1) {
+        part_add(notes, "bubbles: waiting for what other ranks of the pipeline do",
+                 facts->bubble_s);
+        part_add(notes, "waiting for messages of other ranks that are on their way",
+                 facts->waiting_s);
+    } else {
+        part_add(notes, "neither compute nor collectives", facts->idle_s);
+    }
     if (bits != 0) {
         /* The axis is busy lower_s at least; `within` of it beside idle compute, the rest beside
          * compute. The compute beyond that runs while the axis rests. */

@@ -231,7 +231,7 @@ static enum status write_collectives(struct arena *arena, struct json_writer *js
     open_array(json, "compute");
     for (uint32_t i = 0; i < facts->class_count; i++) {
         const struct facts_class *row = &facts->classes[i];
-        if (row->collective) continue;
+        if (row->collective || row->receives) continue;
         json_write_object(json);
         put_string(json, "name", row->name);
         put_unsigned(json, "count", row->count);
@@ -319,6 +319,35 @@ static void write_memory(struct json_writer *json, const struct report_input *in
     json_write_object_end(json);
 }
 
+/* Ranks of a pipeline, first to last. */
+static void write_ranks(struct json_writer *json, const struct report_input *input)
+{
+    const struct trace *trace = input->trace;
+    if (input->program->role_count == 1) return;
+    put_unsigned(json, "reported_rank", facts_role(input, trace->reported_chip));
+    open_array(json, "pipeline_ranks");
+    for (uint32_t i = 0; i < trace->role_count; i++) {
+        const struct trace_role *role = &trace->roles[i];
+        json_write_object(json);
+        put_unsigned(json, "rank", i);
+        put_unsigned(json, "chip", role->chip);
+        put_real(json, "begin_s", seconds(role->first_begin_ps));
+        put_real(json, "end_s", seconds(role->last_end_ps));
+        put_real(json, "compute_s", seconds(role->compute_ps));
+        put_real(json, "exposed_communication_s", seconds(role->exposed_ps));
+        put_real(json, "waiting_s", seconds(role->waiting_ps));
+        put_real(json, "bubble_s", seconds(role->bubble_ps));
+        put_unsigned(json, "sent_bytes", role->sent_bytes);
+        put_unsigned(json, "memory_peak_bytes", role->memory_peak_bytes);
+        open_object(json, "parts");
+        for (uint32_t m = 0; m < PROGRAM_MEMORY_COUNT; m++)
+            put_memory(json, m, role->memory_at_peak_bytes[m]);
+        json_write_object_end(json);
+        json_write_object_end(json);
+    }
+    json_write_array_end(json);
+}
+
 static void write_notes(struct json_writer *json, const struct notes *notes)
 {
     open_array(json, "above_lower");
@@ -352,7 +381,12 @@ enum status result_write(struct arena *arena, const struct report_input *input, 
     put_real(&json, "compute_s", facts.compute_s);
     put_real(&json, "exposed_communication_s", facts.exposed_s);
     put_real(&json, "idle_s", facts.idle_s);
+    if (input->program->role_count > 1) {
+        put_real(&json, "waiting_s", facts.waiting_s);
+        put_real(&json, "bubble_s", facts.bubble_s);
+    }
     json_write_object_end(&json);
+    write_ranks(&json, input);
     write_phases(&json, input, &facts);
     STATUS_TRY(write_collectives(arena, &json, &facts, reterr));
     write_servers(&json, input);

@@ -11,12 +11,24 @@
 #include "sim/report/table.h"
 
 /* What one screen has room for; the JSON has all. */
-enum { COLLECTIVES_SHOWN = 7, PARTS_SHOWN = 5, NOTES_SHOWN = 7, BAR_COLUMNS = 50, LABEL = 13 };
+enum {
+    RANKS_SHOWN = 16,
+    COLLECTIVES_SHOWN = 7,
+    PARTS_SHOWN = 5,
+    NOTES_SHOWN = 7,
+    BAR_COLUMNS = 50,
+    LABEL = 13
+};
 
 static void label(struct text *text, const char *name)
 {
     text_add(text, "%s", name);
     text_pad(text, LABEL);
+}
+
+static struct table_figure ps_figure(int64_t ps)
+{
+    return table_seconds((double)ps / (double)TIME_PS_PER_S);
 }
 
 static void write_step(const struct report_input *input, const struct facts *facts, bool colour,
@@ -94,6 +106,39 @@ static void write_roofline(const struct report_input *input, const struct facts 
     if (rest != 0) write_part(rest, "the rest", text);
 }
 
+/* The chip that the figures above are of, and each rank beside it. */
+static void write_ranks(const struct report_input *input, struct text *text)
+{
+    const struct trace *trace = input->trace;
+    uint32_t const reported = facts_role(input, trace->reported_chip);
+    label(text, "of");
+    text_add(text, "pipeline rank %u, which ends last; so are phases and collectives below\n\n",
+             reported);
+    text_add(text, "pipeline rank");
+    table_right(text, 26, "from");
+    table_right(text, 37, "to");
+    table_right(text, 48, "compute");
+    table_right(text, 59, "exposed");
+    table_right(text, 69, "waiting");
+    table_right(text, 79, "bubble");
+    table_right(text, 90, "memory");
+    text_add(text, "\n");
+    for (uint32_t i = 0; i < trace->role_count && i < RANKS_SHOWN; i++) {
+        const struct trace_role *role = &trace->roles[i];
+        text_add(text, "%u", i);
+        table_right(text, 26, ps_figure(role->first_begin_ps).text);
+        table_right(text, 37, ps_figure(role->last_end_ps).text);
+        table_right(text, 48, ps_figure(role->compute_ps).text);
+        table_right(text, 59, ps_figure(role->exposed_ps).text);
+        table_right(text, 69, ps_figure(role->waiting_ps).text);
+        table_right(text, 79, ps_figure(role->bubble_ps).text);
+        table_right(text, 90, table_bytes((double)role->memory_peak_bytes).text);
+        text_add(text, "\n");
+    }
+    if (trace->role_count > RANKS_SHOWN)
+        text_add(text, "and %u more with --json\n", trace->role_count - RANKS_SHOWN);
+}
+
 static void write_phases(const struct facts *facts, struct text *text)
 {
     text_add(text, "\nphase");
@@ -159,10 +204,12 @@ void summary_write_memory(const struct report_input *input, struct text *text)
     };
     const struct trace *trace = input->trace;
     double const capacity = (double)input->machine->chip.hbm_capacity_bytes;
-    char slot[96];
-    program_slot_name(&input->program->roles[0], trace->memory_peak_slot, slot, sizeof slot);
-    text_add(text, "memory of a chip at its peak, %s into the step (%s)\n",
-             table_seconds((double)trace->memory_peak_at_ps / (double)TIME_PS_PER_S).text, slot);
+    char slot[96], name[32];
+    uint32_t const role = facts_role(input, trace->memory_peak_chip);
+    program_slot_name(&input->program->roles[role], trace->memory_peak_slot, slot, sizeof slot);
+    program_role_name(input->program, role, name, sizeof name);
+    text_add(text, "memory of a chip%s%s at its peak, %s into the step (%s)\n",
+             name[0] != '\0' ? " of " : "", name, ps_figure(trace->memory_peak_at_ps).text, slot);
     for (uint32_t i = 0; i < PROGRAM_MEMORY_COUNT; i++) {
         double const bytes = (double)trace->memory_at_peak_bytes[i];
         if (bytes == 0) continue;
@@ -237,7 +284,13 @@ enum status summary_write(struct arena *arena, const struct report_input *input,
     write_step(input, &facts, colour, text);
     write_share(&facts, "compute", facts.compute_s, colour, TABLE_GREEN, text);
     write_share(&facts, "exposed", facts.exposed_s, colour, TABLE_RED, text);
-    write_share(&facts, "idle", facts.idle_s, colour, TABLE_YELLOW, text);
+    if (input->program->role_count > 1) {
+        write_share(&facts, "waiting", facts.waiting_s, colour, TABLE_YELLOW, text);
+        write_share(&facts, "bubble", facts.bubble_s, colour, TABLE_YELLOW, text);
+        write_ranks(input, text);
+    } else {
+        write_share(&facts, "idle", facts.idle_s, colour, TABLE_YELLOW, text);
+    }
     write_roofline(input, &facts, &notes, text);
     write_phases(&facts, text);
     STATUS_TRY(write_collectives(arena, &facts, text, reterr));

@@ -5,6 +5,7 @@
 
 #include "sim/base/arena.h"
 #include "sim/base/text.h"
+#include "sim/report/facts.h"
 #include "sim/report/timeline_sort.h"
 #include "sim/report/track.h"
 
@@ -303,19 +304,12 @@ static const char *coordinates(const struct machine *machine, uint32_t chip, cha
     return text;
 }
 
-static uint32_t role_of(const struct report_input *input, uint32_t chip)
-{
-    uint32_t at[MACHINE_AXES_MAX];
-    machine_coordinates(input->machine, chip, at);
-    return program_role_at(input->program, at);
-}
-
 static void describe_chip(struct timeline *timeline, uint32_t index)
 {
     const struct machine *machine = timeline->input->machine;
     const struct program *program = timeline->input->program;
     char name[2 * NAME_BYTES], at[NAME_BYTES], role[NAME_BYTES];
-    program_role_name(program, role_of(timeline->input, timeline->chip), role, sizeof role);
+    program_role_name(program, facts_role(timeline->input, timeline->chip), role, sizeof role);
     int const used =
         snprintf(name, sizeof name, "chip %u %s%s%s", timeline->chip,
                  coordinates(machine, timeline->chip, at), role[0] != '\0' ? ", " : "", role);
@@ -364,7 +358,7 @@ enum status timeline_write(struct arena *arena, const struct report_input *input
         timeline.chip = trace->shown_chip[i];
         timeline.recorded = trace->shown_recorded[i];
         timeline.base = (uint64_t)UUID_CHIP * (i + 1);
-        timeline.role = &input->program->roles[role_of(input, timeline.chip)];
+        timeline.role = &input->program->roles[facts_role(input, timeline.chip)];
         STATUS_TRY(timeline_sort(arena, trace, timeline.recorded, &records, reterr));
         describe_chip(&timeline, i);
         write_chip(&timeline, &records);

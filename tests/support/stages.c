@@ -158,7 +158,10 @@ enum status stages_try(struct stages *stages, bool full, struct trace *ret_trace
                        struct error *reterr)
 {
     struct fold fold;
-    struct replay_options const options = {.engine = stages->engine};
+    struct replay_options const options = {.engine = stages->engine,
+                                           .shown_chips = stages->shown,
+                                           .shown_count = stages->shown_count,
+                                           .record = stages->shown_count > 0};
     program_seal(stages->arena, &stages->program);
     STATUS_TRY(fold_build(stages->arena, stages->machine, &stages->program, full, &fold, reterr));
     return replay_run(stages->arena, &options, stages->machine, &stages->program, &fold, ret_trace,

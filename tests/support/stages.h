@@ -30,6 +30,8 @@ struct stages {
     uint32_t capacity; /* Blocks of a rank. */
     uint32_t work_template[STAGES_WORKS_MAX];
     const char *engine;
+    const uint32_t *shown; /* Chips to record. */
+    uint32_t shown_count;
 };
 
 /* Pipelines along a dimension; the most that a rank does is `capacity` things. */

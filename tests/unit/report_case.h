@@ -83,6 +83,8 @@ static inline void report_case_op(struct report_case *report, struct report_case
             struct trace_record transfer = record;
             const struct plan *plan = &report->made.program.plans[op->index];
             transfer.kind = TRACE_TRANSFER;
+            transfer.slot =
+                program_slot_block(&report->made.program.roles[0], slot)->template_index;
             transfer.bytes = 4096;
             transfer.port = (uint16_t)machine_port(plan->group.dimension[0].axis, (bool)port);
             if (play->clock_ps[PROGRAM_STREAMS_MAX - 1] <= transfer.begin_ps)

@@ -149,13 +149,15 @@ static void counts_are_of_the_senders_order(void **state)
 static void pipelines_fold_and_stay_exact(void **state)
 {
     (void)state;
-    static const uint32_t ranks[] = {2, 4, 8};
+    /* Ranks that are not neighbours send over several links, which the chips between use too. */
+    static const uint32_t ranks[] = {2, 4, 8, 2, 4, 2}, strides[] = {1, 1, 1, 4, 2, 2};
     for (uint32_t i = 0; i < sizeof ranks / sizeof *ranks; i++) {
         struct scene scene;
         open_grid(&scene, 8, 4, true);
         struct group_dimension x = scene_dimension(&scene, 0);
         x.size = ranks[i];
-        x.ring = ranks[i] == 8;
+        x.stride = strides[i];
+        x.ring = ranks[i] * strides[i] == 8 && ranks[i] > 2;
         struct group const y = scene_group(&scene, false, true, false);
         struct stages stages;
         stages_open(&stages, case_arena, &scene.machine, &x, megabyte, 128);
@@ -167,7 +169,7 @@ static void pipelines_fold_and_stay_exact(void **state)
         struct trace const full = stages_run(&stages, true);
         stages.engine = "reference";
         struct trace const reference = stages_run(&stages, true);
-        assert_int_equal(folded.chips_replayed, ranks[i]);
+        assert_int_equal(folded.chips_replayed, ranks[i] * strides[i]);
         assert_int_equal(full.chips_replayed, 32);
         assert_int_equal(folded.step_ps, full.step_ps);
         assert_int_equal(full.digest, reference.digest);

@@ -273,6 +273,15 @@ static void note_flop(struct arena *arena, const struct report_input *input, str
                   percent(roofline->recomputed_flop, executed),
                   time_of(roofline->math_s * (1 - roofline->recomputed_flop / executed)).text,
                   time_of(roofline->math_s).text);
+    double const waiting = roofline->counts.matmul_waiting * (double)input->machine->chip_count;
+    if (waiting > 0)
+        notes_add(arena, notes,
+                  "contiguous parts of causal sequences: the last rank of cp has %.2f times the "
+                  "mean rank's attention, which the others wait for, so that all are charged what "
+                  "it does: %.1f%% of the executed FLOP. With context_order zigzag all have the "
+                  "same",
+                  roofline->flash_flop / (roofline->flash_flop - waiting / 6),
+                  percent(waiting, executed));
     if (roofline->flash_flop > executed * 0.0005)
         notes_add(arena, notes,
                   "flash attention's backward pass computes the scores again, with any remat: "

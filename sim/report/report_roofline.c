@@ -161,6 +161,12 @@ static void write_rules(const struct report_input *input, struct text *text)
                    rules->tp_attention_width,
                    verdict(rules->tp_attention_width >= rules->tp_exact_width));
     write_narrow(input->roofline, text);
+    if (rules->ring_tokens > 0)
+        write_rule(text,
+                   "cp, ring: a block of keys and values is passed on behind attention to the one "
+                   "before from %.0f tokens of a sequence on a rank; here %.0f: %s",
+                   rules->ring_tokens, rules->ring_rank_tokens,
+                   rules->ring_rank_tokens >= rules->ring_tokens ? "hidden" : "exposed");
     if (rules->mixed_best_ranks > 0)
         write_rule(text,
                    "fsdp and tp together: X_opt = sqrt(B/F·M_X/M_Y·N) = %.1f data ranks (here %u); "
@@ -182,8 +188,8 @@ static void write_rules(const struct report_input *input, struct text *text)
                    rules->offload_activations_share,
                    rules->offload_activations_share <= 1 ? "hidden" : "exposed");
     if (rules->fsdp_critical_tokens == 0 && rules->dp_critical_tokens == 0 &&
-        rules->tp_critical_width == 0)
-        write_rule(text, "no rule applies: neither dp, fsdp nor tp communicates");
+        rules->tp_critical_width == 0 && rules->ring_tokens == 0)
+        write_rule(text, "no rule applies: neither dp, fsdp, tp nor a ring of cp communicates");
 }
 
 void report_roofline_write(const struct report_input *input, bool colour, struct text *text)

@@ -102,6 +102,8 @@ static void write_rules(struct json_writer *json, const struct roofline_rules *r
     put_rule(json, "mixed_best_ranks", rules->mixed_best_ranks);
     put_rule(json, "mixed_critical_tokens", rules->mixed_critical_tokens);
     put_rule(json, "offload_optimizer_tokens", rules->offload_optimizer_tokens);
+    put_rule(json, "ring_tokens", rules->ring_tokens);
+    put_rule(json, "ring_rank_tokens", rules->ring_rank_tokens);
     put_rule(json, "offload_activations_share", rules->offload_activations_share);
     json_write_object_end(json);
 }

@@ -5,6 +5,7 @@
 
 #include "sim/base/units.h"
 #include "sim/roofline/beside.h"
+#include "sim/roofline/collective_bound.h"
 #include "sim/roofline/host_bound.h"
 #include "sim/roofline/rules.h"
 #include "sim/roofline/unlike.h"
@@ -18,6 +19,14 @@ static double seconds(int64_t ps)
 static bool plays(const struct workload_plan *plan, const char *algorithm)
 {
     return plan->algorithm != NULL && strcmp(plan->algorithm, algorithm) == 0;
+}
+
+/* The plan as a group's collectives are played. */
+static struct workload_plan played(const struct workload_plan *plan, const char *algorithm)
+{
+    struct workload_plan made = *plan;
+    if (algorithm != NULL) made.algorithm = algorithm;
+    return made;
 }
 
 /* Whether a dimension is played as a ring: one that closes may be played as a line. */
@@ -160,12 +169,34 @@ static double group_hop_s(const struct workload_plan *plan, const struct machine
     return total;
 }
 
-static void add_group(const struct workload_plan *plan, const struct machine *machine,
+/* AllToAlls and permutes by the book's bisection of the links that they cross. */
+static double exchange_s(const struct machine *machine, const struct workload_traffic *traffic)
+{
+    struct collective_query const queries[] = {
+        {.kind = COLLECTIVE_ALL_TO_ALL, .array_bytes = (uint64_t)traffic->all_to_all_bytes},
+        {.kind = COLLECTIVE_PERMUTE,
+         .array_bytes = (uint64_t)traffic->permute_bytes,
+         .offset = {1}},
+    };
+    double total = 0;
+    for (uint32_t i = 0; i < sizeof queries / sizeof *queries; i++) {
+        struct collective_bound bound;
+        if (queries[i].array_bytes == 0) continue;
+        collective_bound(machine, &traffic->group, &queries[i], &bound);
+        total += bound.bytes_s;
+    }
+    return total;
+}
+
+static void add_group(const struct workload_plan *as_said, const struct machine *machine,
                       const char *name, const struct workload_traffic *traffic,
                       struct roofline *roofline)
 {
-    uint64_t const count =
-        traffic->gather_count + traffic->scatter_count + traffic->all_reduce_count;
+    struct workload_plan const of = played(as_said, traffic->algorithm);
+    const struct workload_plan *plan = &of;
+    uint64_t const count = traffic->gather_count + traffic->scatter_count +
+                           traffic->all_reduce_count + traffic->all_to_all_count +
+                           traffic->permute_count;
     if (count == 0 || traffic->group.dimension_count == 0) return;
     struct roofline_group *group = &roofline->group[roofline->group_count++];
     group->name = name;
@@ -173,10 +204,16 @@ static void add_group(const struct workload_plan *plan, const struct machine *ma
     double const ranks = ranks_of(&traffic->group);
     group->rank_count = (uint64_t)ranks;
     group->count = count;
-    group->array_bytes =
+    group->algorithm = traffic->algorithm;
+    group->gather_bytes =
         traffic->gather_bytes + traffic->scatter_bytes + 2 * traffic->all_reduce_bytes;
-    group->sent_bytes = group->array_bytes * (ranks - 1) / ranks;
-    group->time_s = roofline_gather_s(plan, machine, &traffic->group, group->array_bytes);
+    group->array_bytes = group->gather_bytes + traffic->all_to_all_bytes + traffic->permute_bytes;
+    group->sent_bytes =
+        (group->gather_bytes + traffic->all_to_all_bytes / ranks) * (ranks - 1) / ranks +
+        traffic->permute_bytes;
+    group->exchange_s = exchange_s(machine, traffic);
+    group->time_s =
+        roofline_gather_s(plan, machine, &traffic->group, group->gather_bytes) + group->exchange_s;
     double grid = 0;
     for (uint32_t i = 0; i < traffic->group.dimension_count; i++)
         if (!traffic->group.dimension[i].switched)
@@ -193,7 +230,7 @@ static void add_group(const struct workload_plan *plan, const struct machine *ma
  * gather fills the links towards the ends (the i-th carries i chunks) and a reduce-scatter those
  * that leave them, so the sum of both is not twice as much; where a line shares the axis with other
  * groups, only what is the same on all links may be added to the busiest line. */
-static double axis_even_s(const struct workload_plan *plan, const struct machine *machine,
+static double axis_even_s(const struct workload_plan *as_said, const struct machine *machine,
                           const struct workload_traffic *const *traffic, uint32_t axis,
                           bool slow_rings)
 {
@@ -203,11 +240,17 @@ static double axis_even_s(const struct workload_plan *plan, const struct machine
         const struct group *group = &traffic[t]->group;
         double const gathered = traffic[t]->gather_bytes + traffic[t]->all_reduce_bytes;
         double const scattered = traffic[t]->scatter_bytes + traffic[t]->all_reduce_bytes;
+        struct workload_plan const of = played(as_said, traffic[t]->algorithm);
+        const struct workload_plan *plan = &of;
         double const more = gathered > scattered ? gathered : scattered;
         double const less = gathered > scattered ? scattered : gathered;
         for (uint32_t i = 0; i < group->dimension_count; i++) {
             const struct group_dimension *dimension = &group->dimension[i];
             if (dimension->axis != axis) continue;
+            /* Over several axes an exchange may find other ways. */
+            double const exchanged =
+                group->dimension_count == 1 ? exchange_s(machine, traffic[t]) : 0;
+            if (exchanged > lines) lines = exchanged;
             if (is_even(plan, dimension)) {
                 rings += dimension_busy_s(plan, machine, group, i, more + less, odd);
                 continue;
@@ -246,7 +289,8 @@ static double traffic_hbm_bytes(const struct workload_plan *plan, const struct m
         even = even &&
                (machine->chip_override_count == 0 || is_even(plan, &traffic->group.dimension[d]));
     double const sent = even ? moved : 1 / ranks;
-    return (traffic->gather_bytes + traffic->all_reduce_bytes) * (moved + sent) +
+    double const exchanged = traffic->all_to_all_bytes / ranks * moved + traffic->permute_bytes;
+    return 2 * exchanged + (traffic->gather_bytes + traffic->all_reduce_bytes) * (moved + sent) +
            (traffic->scatter_bytes + traffic->all_reduce_bytes) * (moved + 1 / ranks);
 }
 
@@ -283,8 +327,9 @@ static double upper(const struct workload_plan *plan, const struct machine *mach
     for (uint32_t i = 0; i < roofline->group_count; i++) {
         const struct roofline_group *group = &roofline->group[i];
         double const passes = group->hop_s > 0 ? group->hops_total_s / group->hop_s : 0;
-        total += gather_s(plan, machine, &group->group, group->array_bytes, ODD_SLOWEST) +
-                 passes * group_hop_s(plan, machine, &group->group, true);
+        struct workload_plan const of = played(plan, group->algorithm);
+        total += gather_s(&of, machine, &group->group, group->gather_bytes, ODD_SLOWEST) +
+                 group->exchange_s + passes * group_hop_s(&of, machine, &group->group, true);
     }
     return total + 2 * roofline->host_s +
            (double)roofline->counts.host_count * seconds(machine->host.latency_ps);
@@ -344,7 +389,8 @@ static void flop(const struct workload_plan *plan, const struct machine *machine
     double const again = (counts->matmul_flop - counts->matmul_useful) * chips;
     roofline->recomputed_flop = plan->remat == WORKLOAD_REMAT_NONE
                                     ? 0
-                                    : again - roofline->duplicated_flop - roofline->flash_flop;
+                                    : again - roofline->duplicated_flop - roofline->flash_flop -
+                                          counts->matmul_waiting * chips;
     if (roofline->recomputed_flop < roofline->executed_flop * 1e-9) roofline->recomputed_flop = 0;
     roofline->ideal_s = counts->useful_flop / (chips * roofline->peak_flop_per_s);
 }

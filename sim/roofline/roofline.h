@@ -22,9 +22,12 @@ enum { ROOFLINE_GROUPS_MAX = MESH_ROLE_COUNT + 2, ROOFLINE_BESIDE_MAX = 8 };
 struct roofline_group {
     const char *name; /* "fsdp", "tp", "dp"; "kv", "sequence" for neighbours. */
     struct group group;
+    const char *algorithm; /* Of its gathers and scatters; NULL: as the plan says. */
     uint64_t rank_count;
     uint64_t count;      /* Collectives. */
     double array_bytes;  /* Sum of V; an AllReduce counts twice, as the gather and scatter it is. */
+    double gather_bytes; /* Of it, of gathers and scatters. */
+    double exchange_s;   /* Of the bytes of AllToAlls and permutes, one after another. */
     double sent_bytes;   /* By one chip, over all its links. */
     double axes;         /* M: as many machine axes' full rings as the group can keep busy; of a
                             level, its share of what roofline_axis_bytes_per_s() says. */
@@ -56,10 +59,13 @@ struct roofline_rules {
     double dp_exact_tokens;
     double tp_critical_width; /* Y·alpha/M_Y: a narrower block is communication bound. */
     double tp_exact_width;
-    double tp_mlp_width;              /* F·matrices/2: what the MLP has to offer against it. */
-    double tp_attention_width;        /* (N+K)·H + T·N·H/D, K at least Y; 0 for a bare MLP. */
-    double mixed_best_ranks;          /* X_opt = sqrt(B/F·M_X/M_Y·N). */
-    double mixed_critical_tokens;     /* alpha^2/(M_X·M_Y·F) tokens a chip. */
+    double tp_mlp_width;          /* F·matrices/2: what the MLP has to offer against it. */
+    double tp_attention_width;    /* (N+K)·H + T·N·H/D, K at least Y; 0 for a bare MLP. */
+    double mixed_best_ranks;      /* X_opt = sqrt(B/F·M_X/M_Y·N). */
+    double mixed_critical_tokens; /* alpha^2/(M_X·M_Y·F) tokens a chip. */
+    double ring_tokens;      /* Tokens of a sequence on a rank of cp at which attention to a block
+                                of keys and values takes as long as to pass it on. */
+    double ring_rank_tokens; /* Here. */
     double offload_optimizer_tokens;  /* Tokens a chip from which on the math of the backward pass
                                          takes longer than moments over the link to the host. */
     double offload_activations_share; /* What a layer saves over that link, over the math of its

@@ -4,6 +4,7 @@
 #include <stddef.h>
 
 #include "sim/roofline/host_bound.h"
+#include "sim/roofline/wire.h"
 
 /* What a block has to offer against Y·alpha/M_Y: its FLOP per byte that tensor parallelism moves
  * for it, in the units of the book's F (chapter 5, tensor parallelism). An MLP of two matrices
@@ -21,6 +22,27 @@ static void tp_widths(const struct workload_plan *plan, const struct mesh *mesh,
     double const causal = plan->attention == WORKLOAD_ATTENTION_CAUSAL ? 0.5 : 1;
     double const dots = causal * (double)plan->sequence_length * (double)model->heads * head_width;
     rules->tp_attention_width = ((double)model->heads + kv) * head_width + dots / width;
+}
+
+/* A rank passes on 2·q·K·H elements and attends to them with q·N·H queries: 4·q·q·N·H FLOP, or half
+ * of it where every rank has half of each pass. So q is C/w·K/N bytes, or twice that; the backward
+ * pass moves twice as much and multiplies five times for two, and is hidden from 4/5 of it on. */
+static void ring_rule(const struct workload_plan *plan, const struct machine *machine,
+                      const struct mesh *mesh, struct roofline *roofline)
+{
+    const struct roofline_group *group = roofline_group_find(roofline, "sequence");
+    if (group == NULL || group->algorithm == NULL) return;
+    const struct group_dimension *ring = &group->group.dimension[0];
+    bool const halved = plan->attention == WORKLOAD_ATTENTION_CAUSAL &&
+                        plan->context_order == WORKLOAD_CONTEXT_ZIGZAG;
+    double const tp = mesh->axis[MESH_TP].size;
+    double const rate = ring->switched ? wire_dimension_rate(machine, ring)
+                                       : (double)machine->chip.ici_bytes_per_s / ring->stride;
+    double const kv = (double)plan->model.kv_heads > tp ? (double)plan->model.kv_heads : tp;
+    double const bytes = format_bits(plan->formats.activations) / 8.0;
+    roofline->rules.ring_tokens = roofline->math_flop_per_s / rate * bytes / 2 * kv /
+                                  (double)plan->model.heads * (halved ? 2 : 1);
+    roofline->rules.ring_rank_tokens = (double)plan->sequence_length / mesh->axis[MESH_CP].size;
 }
 
 /* Useful FLOP are a third forward and the rest backward, with all that is executed beside them. */
@@ -72,6 +94,7 @@ void rules_evaluate(const struct workload_plan *plan, const struct machine *mach
         tp_widths(plan, mesh, rules);
     }
     offload_rules(plan, machine, roofline, rules);
+    ring_rule(plan, machine, mesh, roofline);
     if (fsdp != NULL && tp != NULL) {
         double const batch = (double)plan->batch_tokens / plan->accumulate;
         rules->mixed_best_ranks = sqrt(batch / rules->tp_mlp_width * fsdp->axes / tp->axes * chips);

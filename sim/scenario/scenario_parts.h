@@ -21,6 +21,8 @@ extern const char *const scenario_attention_names[];
 extern const char *const scenario_gather_names[];
 extern const char *const scenario_backward_names[];
 extern const char *const scenario_activations_names[];
+extern const char *const scenario_context_names[];
+extern const char *const scenario_context_order_names[];
 extern const char *const scenario_offload_names[];
 extern const char *const scenario_engine_names[];
 

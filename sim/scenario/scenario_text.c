@@ -155,7 +155,15 @@ static void write_model(struct json_writer *writer, const struct model *model)
     json_write_object_end(writer);
 }
 
-static void write_workload(struct json_writer *writer, const struct workload_plan *plan)
+static bool mesh_has(const struct mesh_plan *mesh, enum mesh_role role)
+{
+    for (uint32_t i = 0; i < mesh->axis_count; i++)
+        if (mesh->axis[i].role == role) return true;
+    return false;
+}
+
+static void write_workload(struct json_writer *writer, const struct workload_plan *plan,
+                           const struct mesh_plan *mesh)
 {
     json_write_key(writer, "workload");
     json_write_object(writer);
@@ -177,6 +185,10 @@ static void write_workload(struct json_writer *writer, const struct workload_pla
     write_text(writer, "gather", scenario_gather_names[plan->gather]);
     write_text(writer, "backward_order", scenario_backward_names[plan->backward_order]);
     write_text(writer, "activations", scenario_activations_names[plan->activations]);
+    if (mesh_has(mesh, MESH_CP)) {
+        write_text(writer, "context", scenario_context_names[plan->context]);
+        write_text(writer, "context_order", scenario_context_order_names[plan->context_order]);
+    }
     write_text(writer, "offload", scenario_offload_names[plan->offload]);
     write_flag(writer, "allow_oversubscription", plan->allow_oversubscription);
     json_write_object_end(writer);
@@ -207,7 +219,7 @@ const char *scenario_text(struct arena *arena, const struct scenario *scenario)
     write_text(&writer, "question", scenario->question);
     write_machine(&writer, &scenario->machine, known_axes == 0 ? MACHINE_AXES_MAX : known_axes);
     write_mesh(&writer, &scenario->mesh);
-    write_workload(&writer, &scenario->workload);
+    write_workload(&writer, &scenario->workload, &scenario->mesh);
     write_run(&writer, scenario);
     json_write_object_end(&writer);
     const char *copy = text.failed ? NULL : arena_text(arena, text.bytes);

@@ -18,6 +18,8 @@ const char *const scenario_attention_names[] = {"full", "causal", NULL};
 const char *const scenario_gather_names[] = {"block", "tensor", "layer", NULL};
 const char *const scenario_backward_names[] = {"dw_first", "dx_first", NULL};
 const char *const scenario_activations_names[] = {"model", "tokens", NULL};
+const char *const scenario_context_names[] = {"ring", "all_gather", "ulysses", NULL};
+const char *const scenario_context_order_names[] = {"zigzag", "contiguous", NULL};
 const char *const scenario_offload_names[] = {"none", "optimizer", "activations", "both", NULL};
 const char *const scenario_engine_names[] = {"fast", "reference", NULL};
 
@@ -97,6 +99,7 @@ static enum status policies_read(struct json *object, struct workload_plan *plan
     uint32_t remat = WORKLOAD_REMAT_NONE, attention = WORKLOAD_ATTENTION_FULL;
     uint32_t gather = WORKLOAD_GATHER_BLOCK, backward = WORKLOAD_BACKWARD_DW_FIRST;
     uint32_t activations = WORKLOAD_ACTIVATIONS_MODEL, offload = WORKLOAD_OFFLOAD_NONE;
+    uint32_t context = WORKLOAD_CONTEXT_RING, order = WORKLOAD_CONTEXT_ZIGZAG;
     plan->accumulate = 1;
     STATUS_TRY(scenario_take_choice(object, "remat", scenario_remat_names, &remat, reterr));
     STATUS_TRY(
@@ -105,6 +108,9 @@ static enum status policies_read(struct json *object, struct workload_plan *plan
     STATUS_TRY(
         scenario_take_choice(object, "backward_order", scenario_backward_names, &backward, reterr));
     STATUS_TRY(scenario_take_choice(object, "activations", scenario_activations_names, &activations,
+                                    reterr));
+    STATUS_TRY(scenario_take_choice(object, "context", scenario_context_names, &context, reterr));
+    STATUS_TRY(scenario_take_choice(object, "context_order", scenario_context_order_names, &order,
                                     reterr));
     STATUS_TRY(scenario_take_choice(object, "offload", scenario_offload_names, &offload, reterr));
     STATUS_TRY(scenario_take_count(object, "zero", 0, 3, &plan->zero, reterr));
@@ -117,6 +123,8 @@ static enum status policies_read(struct json *object, struct workload_plan *plan
     plan->gather = (enum workload_gather)gather;
     plan->backward_order = (enum workload_backward)backward;
     plan->activations = (enum workload_activations)activations;
+    plan->context = (enum workload_context)context;
+    plan->context_order = (enum workload_context_order)order;
     plan->offload = (enum workload_offload)offload;
     return STATUS_OK;
 }
@@ -125,21 +133,12 @@ enum status scenario_workload_read(struct arena *arena, struct json *object,
                                    const char *base_folder, struct workload_plan *ret_plan,
                                    struct error *reterr)
 {
-    static const char *const known[] = {"kind",
-                                        "model",
-                                        "batch_tokens",
-                                        "sequence_length",
-                                        "remat",
-                                        "zero",
-                                        "accumulate",
-                                        "attention",
-                                        "formats",
-                                        "gather",
-                                        "activations",
-                                        "backward_order",
-                                        "offload",
-                                        "allow_oversubscription",
-                                        NULL};
+    static const char *const known[] = {
+        "kind",    "model",         "batch_tokens", "sequence_length",
+        "remat",   "zero",          "accumulate",   "attention",
+        "formats", "gather",        "activations",  "backward_order",
+        "context", "context_order", "offload",      "allow_oversubscription",
+        NULL};
     static const char *const kinds[] = {"train_step", NULL};
     struct workload_plan plan = {.zero = 0};
     struct json *kind = NULL, *model = NULL;

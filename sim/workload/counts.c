@@ -16,6 +16,9 @@ struct letters {
     double a, w, g, o;      /* Bytes of an element: activations, weights, gradients, moments. */
     double rows, full, shard, tmp, mid, in_weights, out_weights; /* Of the MLP. */
     double q, qkv, kv, scores, attention_in, attention_out;      /* Of attention. */
+    double useful_scores;                                        /* Of the mean rank. */
+    double statistics;                                           /* Bytes. */
+    double ring_steps; /* Parts of attention after the first. */
     double gated;
     double vocabulary, logits;
     double layer_elements; /* All weights of a layer. */
@@ -54,10 +57,14 @@ static struct letters letters_of(const struct local *local, const struct machine
         double const head = (double)plan->model.head_width;
         x.q = x.rows * (double)local->heads * head;
         x.qkv = x.q + 2 * x.rows * (double)local->kv_heads * head;
-        x.kv = 2 * (double)local->sequences * (double)local->keys * (double)local->kv_heads * head;
         double const keys = (double)local->keys;
+        x.kv = 2 * (double)local->sequences * keys * (double)local->attention_kv_heads * head;
         bool const causal = plan->attention == WORKLOAD_ATTENTION_CAUSAL;
-        x.scores = x.rows * (causal ? (keys + 1) / 2 : keys) * (double)local->heads;
+        double const pairs = (double)local->key_pairs;
+        x.scores = x.rows * (causal ? pairs / 2 : keys) * (double)local->heads;
+        x.useful_scores = x.rows * (causal ? (keys + 1) / 2 : keys) * (double)local->heads;
+        x.statistics = 4 * x.rows * (double)local->heads;
+        x.ring_steps = local_rings(local) ? local->cp - 1.0 : 0;
         x.attention_in = x.qkv / x.rows * (double)local->width;
         x.attention_out = x.q / x.rows * (double)local->width;
         x.vocabulary = (double)local->vocabulary * (double)local->width;
@@ -89,15 +96,15 @@ static double padded_matmul(const struct letters *x, uint64_t rows, uint64_t inn
 static double padded_scores(const struct letters *x, bool weighted)
 {
     const struct local *local = x->local;
-    uint64_t rows = local->queries;
+    uint64_t rows = local->attention_queries;
     uint64_t columns = local->keys;
     if (local->plan->attention == WORKLOAD_ATTENTION_CAUSAL) {
-        columns = rows % 2 == 0 ? columns + 1 : (columns + 2) / 2;
+        columns = rows % 2 == 0 ? local->key_pairs : (local->key_pairs + 1) / 2;
         rows = rows % 2 == 0 ? rows / 2 : rows;
     }
     double const one = weighted ? padded_matmul(x, rows, columns, local->head_width)
                                 : padded_matmul(x, rows, local->head_width, columns);
-    return one * (double)(local->heads * local->sequences);
+    return one * (double)(local->attention_heads * local->sequences);
 }
 
 /* Each weight is multiplied forward, for dW, for dX, and once more where it is repeated. */
@@ -110,18 +117,21 @@ static void count_matmuls(const struct letters *x, struct workload_counts *count
         2 * x->rows * (x->in_weights + x->out_weights + x->attention_in + x->attention_out);
     double const head = 2 * x->rows * x->vocabulary;
     double const dots = 2 * x->scores * (double)local->head_width;
+    double const useful_dots = 2 * x->useful_scores * (double)local->head_width;
     double const forward_dots = 2 * (1 + x->attention_again);
     counts->matmul_flop =
         x->microbatches * (x->layers * (passes * layer + (forward_dots + 5) * dots) + 3 * head);
 
     counts->matmul_flash = x->microbatches * x->layers * dots;
+    counts->matmul_waiting = x->microbatches * x->layers * 6 * (dots - useful_dots);
 
     double const heads = (double)(2 * model->heads + 2 * model->kv_heads);
     double const useful_width =
         (double)(model->matrices * model->mlp_width) + heads * (double)model->head_width;
     double const useful = 2 * x->rows * (double)local->width / local->tp;
-    counts->matmul_useful = x->microbatches * (x->layers * (3 * useful * useful_width + 6 * dots) +
-                                               3 * useful * (double)model->vocabulary);
+    counts->matmul_useful =
+        x->microbatches * (x->layers * (3 * useful * useful_width + 6 * useful_dots) +
+                           3 * useful * (double)model->vocabulary);
 
     uint64_t const rows = local->rows;
     uint64_t const width = local->width;
@@ -174,12 +184,13 @@ static void count_hbm(const struct letters *x, struct workload_counts *counts)
     double rest = 0;
     if (local_is_llama(local)) {
         double const forwards = 1 + x->attention_again;
-        double const statistics = 4 * x->rows * (double)local->heads;
+        double const summed = 2 * (4 * x->q + x->statistics); /* fp32, written and read. */
         layer += 2 * 4 * x->shard * x->a * (forwards + 1);
         layer += projection_bytes(x, x->attention_in, x->qkv) +
                  projection_bytes(x, x->attention_out, x->q);
-        layer += forwards * ((2 * x->q + x->kv) * x->a + statistics);
-        layer += (4 * x->q + 2 * x->kv) * x->a + statistics;
+        layer += forwards * ((2 * x->q + x->kv) * x->a + x->statistics);
+        layer += (4 * x->q + 2 * x->kv) * x->a + x->statistics;
+        layer += x->ring_steps * (forwards * (x->q * x->a + summed) + 3 * x->q * x->a + summed);
         double const embedding = x->shard * x->w + x->full * x->a + x->shard * x->a +
                                  2 * x->shard * x->g +
                                  (tied || x->adds > 0 ? 0 : x->vocabulary * x->g);
@@ -266,14 +277,32 @@ static void count_activations(const struct letters *x, struct workload_counts *c
         counts->kv.all_reduce_bytes = (double)counts->kv.all_reduce_count * 2 *
                                       (double)(local->width * local->head_width) * x->g;
     }
-    if (local->sequence_parts > 1) {
-        struct workload_traffic *sequence = &counts->sequence;
-        uint64_t const layers = plan->accumulate * plan->model.layers;
-        sequence->gather_count = layers * (UINT64_C(1) + (plan->remat != WORKLOAD_REMAT_NONE));
-        sequence->scatter_count = layers;
-        sequence->gather_bytes = (double)sequence->gather_count * x->kv * x->a;
-        sequence->scatter_bytes = (double)sequence->scatter_count * x->kv * x->a;
+}
+
+/* Keys and values gathered for attention, forward and again, and their gradients reduced; or passed
+ * round a ring, in the backward pass too; or, with queries and output, turned to other heads. */
+static void count_sequences(const struct letters *x, struct workload_counts *counts)
+{
+    const struct local *local = x->local;
+    const struct workload_plan *plan = local->plan;
+    if (local->sequence_parts == 1) return;
+    struct workload_traffic *traffic = &counts->sequence;
+    uint64_t const layers = plan->accumulate * plan->model.layers;
+    uint64_t const forwards = UINT64_C(1) + (plan->remat != WORKLOAD_REMAT_NONE);
+    if (local_turns(local)) {
+        double const turned = 2 * (x->q * local->cp + x->kv / 2 * local->cp) * x->a;
+        traffic->all_to_all_count = 4 * layers * (forwards + 1);
+        traffic->all_to_all_bytes = (double)(layers * (forwards + 1)) * turned;
+        return;
     }
+    traffic->gather_count = layers * (forwards + local_rings(local));
+    traffic->scatter_count = layers;
+    traffic->gather_bytes = (double)traffic->gather_count * x->kv * x->a;
+    traffic->scatter_bytes = (double)traffic->scatter_count * x->kv * x->a;
+    if (!local_rings(local)) return;
+    traffic->algorithm = local->ring_name;
+    traffic->permute_count = layers;
+    traffic->permute_bytes = (double)layers * x->kv * x->a / local->cp;
 }
 
 /* Bytes that one layer keeps from its forward to its backward pass. */
@@ -284,9 +313,8 @@ static double saved_bytes(const struct letters *x)
     switch (local->plan->remat) {
     case WORKLOAD_REMAT_NONE:
         if (!llama) return (x->full + x->tmp) * x->a;
-        return (2 * x->shard + 2 * x->full + x->qkv + x->q + x->tmp) * x->a +
-               4 * x->rows * (double)local->heads +
-               (local->sequence_parts - 1.0) / local->sequence_parts * x->kv * x->a;
+        return (2 * x->shard + 2 * x->full + x->qkv + x->q + x->tmp) * x->a + x->statistics +
+               (double)(local->kv_kept_elements + local->mid_kept_elements) * x->a;
     case WORKLOAD_REMAT_BIG_MATMULS:
         return ((1 + llama) * x->shard + x->qkv + x->tmp) * x->a;
     case WORKLOAD_REMAT_BLOCK:
@@ -336,6 +364,7 @@ void workload_count(const struct workload_plan *plan, const struct machine *mach
     count_ops(&x, &counts);
     count_weights(&x, &counts);
     count_activations(&x, &counts);
+    count_sequences(&x, &counts);
 
     double const tokens = (double)plan->batch_tokens;
     counts.useful_flop = 6 * (double)model_count(&plan->model).total * tokens;

@@ -22,9 +22,14 @@ struct workload_traffic {
     double gather_bytes;     /* AllGather */
     double scatter_bytes;    /* ReduceScatter */
     double all_reduce_bytes; /* AllReduce */
+    double all_to_all_bytes; /* AllToAll: V is what all ranks have for each other. */
+    double permute_bytes;    /* To the next rank: V is a message. */
     uint64_t gather_count;
     uint64_t scatter_count;
     uint64_t all_reduce_count;
+    uint64_t all_to_all_count;
+    uint64_t permute_count;
+    const char *algorithm; /* Of gathers and scatters, whatever the plan says; NULL: as it says. */
 };
 
 struct workload_counts {
@@ -37,6 +42,9 @@ struct workload_counts {
     double matmul_useful; /* Of matmul_flop: neither recomputed nor duplicated. */
     double matmul_flash;  /* Of matmul_flop: scores that flash attention's backward pass computes
                              again, with any remat. */
+
+    double matmul_waiting; /* Of matmul_flop: what the rank of cp that has most has above the mean,
+                              while the others wait for it. */
 
     /* The whole machine, a step. */
     double useful_flop;           /* 6·P·tokens, all P. */

@@ -127,12 +127,11 @@ static void heading_add(struct text *text, const struct local *local)
              (unsigned long long)plan->model.layers);
     for (uint32_t a = 0; a < local->axes.axis_count; a++) {
         char const letter = local->axes.letter[a];
-        enum mesh_role const role = letter == 'Y'                           ? MESH_TP
-                                    : letter == 'Z'                         ? MESH_DP
-                                    : local->mesh->axis[MESH_FSDP].size > 1 ? MESH_FSDP
-                                                                            : MESH_DP;
-        text_add(text, "  %c = %u ranks of %s\n", letter, local->axes.size[a],
-                 mesh_role_name(role));
+        bool const sharded = letter == 'X' && local->mesh->axis[MESH_FSDP].size > 1;
+        const char *roles = letter == 'Y' ? mesh_role_name(MESH_TP)
+                            : sharded     ? mesh_role_name(MESH_FSDP)
+                                          : local->replica_name;
+        text_add(text, "  %c = %u ranks of %s\n", letter, local->axes.size[a], roles);
     }
     text_add(text, "  B = %llu tokens a microbatch, %llu on one data rank; D = %llu, F = %llu\n",
              (unsigned long long)(local->rows * local->data), (unsigned long long)local->rows,

@@ -283,6 +283,43 @@ void listing_mlp_backward(struct listing *listing, const struct layout_block *la
     in_backward(listing, layout);
 }
 
+/* What ranks that share sequences exchange before attention. */
+static void sequence_forward_add(struct listing *listing)
+{
+    const struct local *local = listing->local;
+    uint32_t const ranks = local->sequence_parts;
+    if (ranks == 1) return;
+    if (local_turns(local))
+        listing_step(listing, NULL, 0, "on critical path",
+                     "Q, K, V of whole sequences, 1/%u of the heads = AllToAll(Q), (K), (V)",
+                     ranks);
+    else if (local_rings(local))
+        listing_step(listing, NULL, 0, "each behind attention to the one before",
+                     "K, V of the others: %u hops round the %u ranks of cp, one at a time",
+                     ranks - 1, ranks);
+    else
+        listing_step(listing, NULL, 0, "on critical path",
+                     "K, V of the sequence = AllGather(K, V) over its %u ranks", ranks);
+}
+
+static void sequence_backward_add(struct listing *listing)
+{
+    const struct local *local = listing->local;
+    uint32_t const ranks = local->sequence_parts;
+    if (ranks == 1) return;
+    if (local_turns(local))
+        listing_step(listing, NULL, 0, "on critical path",
+                     "dQ, dK, dV of this rank's tokens = AllToAll(dQ), (dK), (dV)");
+    else if (local_rings(local))
+        listing_step(listing, NULL, 0, "all but the last hop behind attention",
+                     "dK, dV go round after their K, V and are added up: %u hops, and one home",
+                     ranks - 1);
+    else
+        listing_step(listing, NULL, 0, "on critical path",
+                     "dK, dV of this rank = ReduceScatter(dK, dV) over the sequence's %u ranks",
+                     ranks);
+}
+
 /* A[B_X, N_Y, H] = Attention(Q, K, V), after K and V of the whole sequence are there. */
 void listing_attention_forward(struct listing *listing, const struct layout_block *layout)
 {
@@ -291,14 +328,13 @@ void listing_attention_forward(struct listing *listing, const struct layout_bloc
     char text[SHARDING_TEXT_BYTES];
     norm_add(listing, layout);
     in_forward(listing, layout);
-    if (local->sequence_parts > 1) {
-        listing_step(listing, NULL, 0, "on critical path",
-                     "K, V of the sequence = AllGather(K, V) over its %u ranks",
-                     local->sequence_parts);
-    }
+    sequence_forward_add(listing);
     listing_step(listing, &layout->out.left, formats_of(listing)->activations,
                  "flash: no T x S array in HBM", "%s = Attention(Q, K, V)",
                  sharding_text(mesh, &layout->out.left, text));
+    if (local_turns(local))
+        listing_step(listing, NULL, 0, "on critical path",
+                     "A of this rank's tokens, all heads = AllToAll(A)");
     out_forward(listing, layout);
     residual_add(listing, layout);
 }
@@ -311,13 +347,15 @@ void listing_attention_backward(struct listing *listing, const struct layout_blo
     struct sharding const d_q = layout_gradient(&layout->in[0].right);
     char texts[2][SHARDING_TEXT_BYTES];
     out_backward(listing, layout);
+    if (local_turns(local))
+        listing_step(listing, NULL, 0, "on critical path",
+                     "dA of whole sequences, 1/%u of the heads = AllToAll(dA)", local->cp);
+    if (local_rings(local))
+        listing_step(listing, NULL, 0, "each behind attention to the one before",
+                     "K, V of the others: %u hops round the ranks of cp again", local->cp - 1);
     listing_step(listing, &d_q, formats_of(listing)->activations, "computes the scores again",
                  "%s, dK, dV = Attention'(%s)", sharding_text(mesh, &d_q, texts[0]),
                  sharding_text(mesh, &d_a, texts[1]));
-    if (local->sequence_parts > 1) {
-        listing_step(listing, NULL, 0, "on critical path",
-                     "dK, dV of this rank = ReduceScatter(dK, dV) over the sequence's %u ranks",
-                     local->sequence_parts);
-    }
+    sequence_backward_add(listing);
     in_backward(listing, layout);
 }

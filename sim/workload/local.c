@@ -79,6 +79,7 @@ static enum status ranks_build(struct local *local, struct error *reterr)
     local->replica_name = replica_name(mesh);
     local->tp = mesh->axis[MESH_TP].size;
     local->pp = mesh->axis[MESH_PP].size;
+    local->cp = mesh->axis[MESH_CP].size;
     local->data = copies * fsdp;
     local->shard_role = plan->zero == 3 ? MESH_DP : MESH_FSDP;
     local->shards = plan->zero == 3 ? copies : fsdp;
@@ -103,9 +104,11 @@ static enum status roles_check(const struct local *local, struct error *reterr)
     if (mesh->present[MESH_EP])
         return error_set(reterr, STATUS_UNSUPPORTED, "/mesh/ep",
                          "%s has no experts that could be split over ep", local->plan->model.name);
-    if (mesh->present[MESH_CP])
+    if (mesh->present[MESH_CP] && !local_is_llama(local))
         return error_set(reterr, STATUS_UNSUPPORTED, "/mesh/cp",
-                         "context parallelism is not modelled in this version");
+                         "%s has no attention, so no sequences that cp could split; dp splits "
+                         "its tokens",
+                         local->plan->model.name);
     if (mesh->present[MESH_PP])
         return error_set(reterr, STATUS_UNSUPPORTED, "/mesh/pp",
                          "pipeline stages are not modelled in this version");
@@ -157,6 +160,7 @@ static enum status sequences_build(struct local *local, struct error *reterr)
     if (plan->sequence_length == 0)
         return error_set(reterr, STATUS_INVALID, "/workload/sequence_length", "0 tokens");
     uint64_t const sequences = tokens / plan->sequence_length;
+    STATUS_TRY(local_context_check(local, reterr));
     if (tokens % plan->sequence_length != 0) {
         return error_set(reterr, STATUS_INVALID, "/workload/sequence_length",
                          "a microbatch has %llu tokens, which are not whole sequences of %llu; the "
@@ -164,7 +168,7 @@ static enum status sequences_build(struct local *local, struct error *reterr)
                          (unsigned long long)tokens, (unsigned long long)plan->sequence_length,
                          nearest_batch(local, nearest));
     }
-    if (!nearest_sequences_split(local, sequences)) {
+    if (local->cp == 1 && !nearest_sequences_split(local, sequences)) {
         return error_set(reterr, STATUS_INVALID, "/workload/batch_tokens",
                          "%llu sequences of %llu tokens cannot be split evenly over %u data ranks "
                          "(dp and fsdp together), neither whole nor in equal parts; the nearest "
@@ -173,6 +177,7 @@ static enum status sequences_build(struct local *local, struct error *reterr)
                          local->data, nearest_batch(local, nearest));
     }
     local->keys = plan->sequence_length;
+    if (local->cp > 1) return local_context_build(local, reterr);
     local->sequence_parts = sequences >= local->data ? 1 : local->data / (uint32_t)sequences;
     local->sequences = sequences >= local->data ? sequences / local->data : 1;
     local->queries = local->keys / local->sequence_parts;
@@ -333,6 +338,7 @@ enum status local_build(const struct workload_plan *plan, const struct machine *
     if (local_is_llama(&local)) {
         STATUS_TRY(heads_build(&local, reterr));
         STATUS_TRY(sequences_build(&local, reterr));
+        local_attention_build(&local);
         local.norm_elements = plan->activations == WORKLOAD_ACTIVATIONS_TOKENS
                                   ? local.width
                                   : units_ceil_divide(local.width, local.tp);

@@ -41,6 +41,7 @@ struct local {
 
     uint32_t tp;
     uint32_t pp;               /* Ranks that the layers are split over. */
+    uint32_t cp;               /* Ranks that each sequence is split over. */
     uint32_t data;             /* Ranks that split the batch's tokens: X·Z. */
     uint32_t shards;           /* Ranks that parameters are split over: X, or 1. */
     enum mesh_role shard_role; /* Their role: fsdp, or dp with zero 3. */
@@ -62,16 +63,23 @@ struct local {
     uint64_t mlp_in_count; /* Matrices of the in-projection: 1, or 2 when gated. */
 
     /* MODEL_LLAMA */
-    uint64_t heads;          /* N / tp */
-    uint64_t kv_heads;       /* K / tp, at least 1. */
-    uint32_t kv_holders;     /* Chips that hold the same KV head. */
-    uint64_t head_width;     /* H */
-    uint64_t qkv_columns;    /* (heads + 2·kv_heads)·H */
-    uint32_t sequence_parts; /* Ranks that share a sequence. */
-    uint64_t sequences;      /* Of a microbatch on one rank, whole or in part. */
-    uint64_t queries;        /* Of one sequence on one rank. */
-    uint64_t keys;           /* T */
-    uint64_t vocabulary;     /* V / tp */
+    uint64_t heads;             /* N / tp */
+    uint64_t kv_heads;          /* K / tp, at least 1. */
+    uint32_t kv_holders;        /* Chips that hold the same KV head. */
+    uint64_t head_width;        /* H */
+    uint64_t qkv_columns;       /* (heads + 2·kv_heads)·H */
+    uint32_t sequence_parts;    /* Ranks that share a sequence. */
+    const char *ring_name;      /* The algorithm by which keys pass round, where they do. */
+    uint64_t sequences;         /* Of a microbatch on one rank, whole or in part. */
+    uint64_t queries;           /* Of one sequence on one rank. */
+    uint64_t keys;              /* T */
+    uint64_t key_pairs;         /* Causal: keys of the first query and of the last one together. */
+    uint64_t attention_queries; /* Of a sequence, and heads, as one rank attends with them: as */
+    uint64_t attention_heads;   /* above, or all queries with some heads. */
+    uint64_t attention_kv_heads;
+    uint64_t kv_kept_elements;  /* Keys and values that attention keeps beside this rank's own. */
+    uint64_t mid_kept_elements; /* Of its output that it keeps beside what is multiplied. */
+    uint64_t vocabulary;        /* V / tp */
     struct group kv_group;
     struct group sequence_group;
 
@@ -81,6 +89,23 @@ struct local {
     uint64_t vocabulary_elements; /* Of the embedding; of the head without its norm. */
     uint64_t norm_elements;       /* Of one norm on one rank of tp. */
 };
+
+/* Sequences that ranks of cp share, and what each of them attends with (local_context.c). Without
+ * cp the latter only. */
+enum status local_context_check(const struct local *local, struct error *reterr);
+enum status local_context_build(struct local *local, struct error *reterr);
+void local_attention_build(struct local *local);
+
+static inline bool local_rings(const struct local *local)
+{
+    return local->cp > 1 && local->plan->context == WORKLOAD_CONTEXT_RING;
+}
+
+/* Ranks of cp turn their part of all heads into all of a part of the heads. */
+static inline bool local_turns(const struct local *local)
+{
+    return local->cp > 1 && local->plan->context == WORKLOAD_CONTEXT_ULYSSES;
+}
 
 enum status local_build(const struct workload_plan *plan, const struct machine *machine,
                         const struct mesh *mesh, struct local *ret_local, struct error *reterr);

@@ -26,8 +26,9 @@ static void streams_add(struct lower *lower)
         [LOWER_REDUCE_DP] = {dp, "reduce ", local->replica_name},
         [LOWER_GATHER_DP] = {dp && local->plan->zero != 0, "gather ", local->replica_name},
         [LOWER_SUM_KV] = {local->kv_holders > 1, "kv", ""},
-        [LOWER_GATHER_SEQUENCE] = {parts, "gather ", "sequence"},
-        [LOWER_REDUCE_SEQUENCE] = {parts, "reduce ", "sequence"},
+        [LOWER_GATHER_SEQUENCE] = {parts, local_turns(local) ? "turn " : "gather ", "sequence"},
+        [LOWER_REDUCE_SEQUENCE] = {parts && !local_turns(local), "reduce ", "sequence"},
+        [LOWER_HOME_SEQUENCE] = {local_rings(local), "home ", "sequence"},
         [LOWER_SEND_NEXT] = {local->pp > 1, "send ", "next"},
         [LOWER_SEND_PREVIOUS] = {local->pp > 1, "send ", "previous"},
         [LOWER_RECEIVE_PREVIOUS] = {local->pp > 1, "receive ", "previous"},
@@ -40,7 +41,14 @@ static void streams_add(struct lower *lower)
     struct program *program = lower->program;
     for (uint32_t s = 0; s < LOWER_STREAM_COUNT; s++) {
         lower->stream[s] = PROGRAM_STREAMS_MAX;
-        if (!table[s].used) continue;
+        if (!table[s].used || lower->status != STATUS_OK) continue;
+        if (program->stream_count == PROGRAM_STREAMS_MAX) {
+            lower->status = error_set(lower->error, STATUS_UNSUPPORTED, "/mesh",
+                                      "with so many mesh axes, and what is offloaded, there are "
+                                      "more than the %d streams that a chip has",
+                                      PROGRAM_STREAMS_MAX);
+            continue;
+        }
         lower->stream[s] = (uint8_t)program->stream_count;
         program->stream[program->stream_count++] = (struct program_stream){
             .name = lower_format(lower, "%s%s", table[s].verb, table[s].of),
@@ -156,38 +164,47 @@ static bool groups_equal(const struct group *a, const struct group *b)
     return true;
 }
 
-uint32_t lower_plan(struct lower *lower, enum collective_kind kind, const struct group *group,
-                    uint64_t elements, enum format format, bool chunked)
+static bool requests_equal(const struct plan_request *a, const struct plan_request *b)
+{
+    return a->kind == b->kind && a->size_bytes == b->size_bytes &&
+           a->element_bytes == b->element_bytes && groups_equal(&a->group, &b->group) &&
+           a->chunk_count == b->chunk_count &&
+           memcmp(a->offset, b->offset, sizeof a->offset) == 0 &&
+           (a->algorithm == b->algorithm || (a->algorithm != NULL && b->algorithm != NULL &&
+                                             strcmp(a->algorithm, b->algorithm) == 0));
+}
+
+uint32_t lower_plan_request(struct lower *lower, const struct plan_request *of, uint64_t elements,
+                            enum format format)
 {
     struct program *program = lower->program;
-    uint64_t const size_bytes = format_bytes(format, elements);
-    uint32_t const element_bytes = (uint32_t)format_bytes(format, 1);
-    if (lower->status != STATUS_OK || group->dimension_count == 0) return LOWER_NONE;
-    uint32_t const chunks = chunked ? (uint32_t)group_rank_count(group) : 0;
-    for (uint32_t p = 0; p < program->plan_count; p++) {
-        const struct plan *plan = &program->plans[p];
-        if (plan->kind == kind && plan->size_bytes == size_bytes &&
-            plan->element_bytes == element_bytes && groups_equal(&plan->group, group) &&
-            lower->plan_chunks[p] == chunks) {
-            return p;
-        }
-    }
+    struct plan_request request = *of;
+    request.size_bytes = format_bytes(format, elements);
+    request.element_bytes = (uint32_t)format_bytes(format, 1);
+    if (lower->status != STATUS_OK || request.group.dimension_count == 0) return LOWER_NONE;
+    for (uint32_t p = 0; p < program->plan_count; p++)
+        if (requests_equal(&lower->requests[p], &request)) return p;
     SIM_ASSERT(program->plan_count < LOWER_PLANS_MAX);
-    struct plan_request request = {
-        .kind = kind,
-        .algorithm = lower->local->plan->algorithm,
-        .group = *group,
-        .size_bytes = size_bytes,
-        .chunk_count = chunks,
-        .element_bytes = element_bytes,
-    };
-    for (uint32_t d = 0; d < group->dimension_count; d++)
-        if (group->dimension[d].switched) plan_request_links(lower->local->machine, &request);
+    lower->requests[program->plan_count] = request;
+    for (uint32_t d = 0; d < request.group.dimension_count; d++)
+        if (request.group.dimension[d].switched)
+            plan_request_links(lower->local->machine, &request);
     lower->status = plan_build(lower->arena, &request, "/run/algorithm",
                                &program->plans[program->plan_count], lower->error);
     if (lower->status != STATUS_OK) return LOWER_NONE;
-    lower->plan_chunks[program->plan_count] = chunks;
     return program->plan_count++;
+}
+
+uint32_t lower_plan(struct lower *lower, enum collective_kind kind, const struct group *group,
+                    uint64_t elements, enum format format, bool chunked)
+{
+    struct plan_request const request = {
+        .kind = kind,
+        .algorithm = lower->local->plan->algorithm,
+        .group = *group,
+        .chunk_count = chunked ? (uint32_t)group_rank_count(group) : 0,
+    };
+    return lower_plan_request(lower, &request, elements, format);
 }
 
 uint32_t lower_plan_chunks(const struct lower *lower, uint32_t plan)

@@ -35,7 +35,8 @@ enum lower_stream {
     LOWER_SUM_KV,
     LOWER_GATHER_SEQUENCE,
     LOWER_REDUCE_SEQUENCE,
-    LOWER_SEND_NEXT, /* Messages between pipeline stages, by rank along pp. */
+    LOWER_HOME_SEQUENCE, /* Sums of dK and dV that have gone round. */
+    LOWER_SEND_NEXT,     /* Messages between pipeline stages, by rank along pp. */
     LOWER_SEND_PREVIOUS,
     LOWER_RECEIVE_PREVIOUS,
     LOWER_RECEIVE_NEXT,
@@ -59,8 +60,8 @@ struct lower {
     struct program *program;
     enum status status; /* The first failure; what follows it does nothing. */
     struct error *error;
-    uint8_t stream[LOWER_STREAM_COUNT];    /* In the program, or PROGRAM_STREAMS_MAX. */
-    uint32_t plan_chunks[LOWER_PLANS_MAX]; /* As requested, by plan. */
+    uint8_t stream[LOWER_STREAM_COUNT];            /* In the program, or PROGRAM_STREAMS_MAX. */
+    struct plan_request requests[LOWER_PLANS_MAX]; /* What each plan was made of. */
 
     /* The template under construction. */
     const char *template_name;
@@ -94,6 +95,9 @@ uint32_t lower_compute(struct lower *lower, const char *name, const struct work 
  * its parts are coupled with those of compute ops. */
 uint32_t lower_plan(struct lower *lower, enum collective_kind kind, const struct group *group,
                     uint64_t elements, enum format format, bool chunked);
+/* The same by a request of which all is set but its size and links. */
+uint32_t lower_plan_request(struct lower *lower, const struct plan_request *request,
+                            uint64_t elements, enum format format);
 /* How many parts a compute op coupled with the plan has; 1 for LOWER_NONE. */
 uint32_t lower_plan_chunks(const struct lower *lower, uint32_t plan);
 /* "AllGather W_mlp" of the class "AllGather W_mlp (fsdp)"; `group_name` is what stands in
@@ -188,8 +192,23 @@ uint32_t lower_norm_backward(struct lower *lower, const char *name);
 /* Returns the op that gives the block's middle, or LOWER_NONE. `after` gives Q, K and V. */
 uint32_t lower_attention_forward(struct lower *lower, const struct lower_block *block,
                                  enum lower_pass pass, uint32_t after);
-/* Returns the op after which dQ, dK and dV are there. */
-uint32_t lower_attention_backward(struct lower *lower, const struct lower_block *block);
+/* Returns the op after which dQ, dK and dV are there. `d_middle` gives the middle's gradient. */
+uint32_t lower_attention_backward(struct lower *lower, const struct lower_block *block,
+                                  uint32_t d_middle);
+
+/* What ranks that share sequences exchange around attention (lower_context.c): before it, and once
+ * its op stands, which has so many parts. Both of the latter return the op that ends it all. */
+struct lower_keys {
+    uint32_t op;
+    uint32_t parts;
+    uint64_t moving_bytes; /* Buffers for what passes by. */
+};
+struct lower_keys lower_keys_forward(struct lower *lower, const struct lower_block *block,
+                                     enum lower_pass pass, uint32_t after);
+uint32_t lower_keys_forward_done(struct lower *lower, const struct lower_keys *keys, uint32_t op);
+struct lower_keys lower_keys_backward(struct lower *lower, uint32_t d_middle);
+uint32_t lower_keys_backward_done(struct lower *lower, const struct lower_block *block,
+                                  const struct lower_keys *keys, uint32_t op);
 
 static inline bool lower_has_input(const struct lower *lower)
 {

@@ -179,7 +179,7 @@ static uint32_t in_forward(struct lower *lower, const struct lower_block *block,
 
 /* The out-projection with its ReduceScatter, which ends the block. */
 static void out_forward(struct lower *lower, const struct lower_block *block,
-                        const struct layout_block *layout, enum lower_pass pass)
+                        const struct layout_block *layout, enum lower_pass pass, uint32_t middle)
 {
     const struct local *local = lower->local;
     uint64_t const full_bytes = lower_activation_bytes(lower, local->block_full);
@@ -192,6 +192,7 @@ static void out_forward(struct lower *lower, const struct lower_block *block,
     if (block->gated) work.vector_flop = VECTOR_GATE * local->rows * block->out_inner;
     uint32_t const matmul = lower_compute(lower, op_name(lower, block, block->name_out, pass),
                                           &work, lower_plan_chunks(lower, plan));
+    lower_need_done(lower, matmul, middle);
     lower_weights_need(lower, matmul, block->out);
     if (pass == LOWER_FORWARD) lower_weights_release(lower, matmul, block->out, false);
     uint32_t const scatter = lower_collective(
@@ -212,8 +213,8 @@ void lower_block_forward(struct lower *lower, const struct lower_block *block, e
     struct layout_block layout;
     layout_of(lower, block, &layout);
     uint32_t const in = in_forward(lower, block, &layout, pass);
-    if (block->attention) (void)lower_attention_forward(lower, block, pass, in);
-    out_forward(lower, block, &layout, pass);
+    uint32_t const middle = block->attention ? lower_attention_forward(lower, block, pass, in) : in;
+    out_forward(lower, block, &layout, pass, middle);
 }
 
 /* dW of the out-projection: the first of the two gradients waits for dOut. */
@@ -265,14 +266,16 @@ static void out_input_done(struct lower *lower, const struct lower_block *block,
                lower_activation_bytes(lower, lower_mid_elements(lower->local, block)));
 }
 
-/* Backward of the out-projection: dOut gathered, dW_out and dTmp in the order that is asked for. */
-static void out_backward(struct lower *lower, const struct lower_block *block,
-                         const struct layout_block *layout)
+/* Backward of the out-projection: dOut gathered, dW_out and dTmp in the order that is asked for.
+ * `middle`: the op that gives what it multiplies again. Returns what gives dTmp, or LOWER_NONE. */
+static uint32_t out_backward(struct lower *lower, const struct lower_block *block,
+                             const struct layout_block *layout, uint32_t middle)
 {
     const struct local *local = lower->local;
     bool const dx_first = local->plan->backward_order == WORKLOAD_BACKWARD_DX_FIRST;
     uint64_t const full_bytes = lower_activation_bytes(lower, local->block_full);
     uint32_t gather = LOWER_NONE, chunks = 1, first = LOWER_NONE, last = LOWER_NONE;
+    uint32_t input = LOWER_NONE;
     if (lower_has_input(lower)) {
         uint32_t const plan = tp_plan(lower, COLLECTIVE_ALL_GATHER, layout->out.d_left.gather_left);
         gather = lower_collective(lower, LOWER_GATHER_TP,
@@ -284,6 +287,10 @@ static void out_backward(struct lower *lower, const struct lower_block *block,
         bool const is_weight = dx_first ? i == 1 : i == 0;
         if (!(is_weight ? lower_has_weight(lower) : lower_has_input(lower))) continue;
         last = (is_weight ? out_weight : out_input)(lower, block, first == LOWER_NONE ? chunks : 1);
+        if (is_weight)
+            lower_need_done(lower, last, middle);
+        else
+            input = last;
         if (first == LOWER_NONE) {
             first = last;
             lower_need_chunks(lower, first, gather);
@@ -297,6 +304,7 @@ static void out_backward(struct lower *lower, const struct lower_block *block,
             lower_give(lower, last, lower_kept_memory(lower), full_bytes);
         (is_weight ? out_weight_done : out_input_done)(lower, block, last);
     }
+    return input;
 }
 
 /* dW of the in-projection. `regather`: In was not kept, and is gathered again. */
@@ -402,11 +410,12 @@ void lower_block_backward(struct lower *lower, const struct lower_block *block)
     bool const reads = lower_has_input(lower);
     bool const again =
         reads && block->attention && lower->local->plan->remat == WORKLOAD_REMAT_BIG_MATMULS;
-    if (again) (void)lower_attention_forward(lower, block, LOWER_RECOMPUTE, LOWER_NONE);
-    out_backward(lower, block, &layout);
+    uint32_t const middle =
+        again ? lower_attention_forward(lower, block, LOWER_RECOMPUTE, LOWER_NONE) : LOWER_NONE;
+    uint32_t const d_middle = out_backward(lower, block, &layout, middle);
     uint32_t const regather =
         lower_has_weight(lower) ? in_again(lower, block, &layout) : LOWER_NONE;
     uint32_t const before =
-        reads && block->attention ? lower_attention_backward(lower, block) : LOWER_NONE;
+        reads && block->attention ? lower_attention_backward(lower, block, d_middle) : LOWER_NONE;
     in_backward(lower, block, &layout, regather, before);
 }

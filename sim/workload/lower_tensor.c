@@ -18,7 +18,6 @@ uint64_t lower_tensor_bytes(const struct local *local, const struct lower_block 
                             enum lower_tensor tensor)
 {
     enum format const format = local->plan->formats.activations;
-    uint64_t const others = local->keys - local->queries;
     switch (tensor) {
     case LOWER_X:
         return format_bytes(format, local->block_shard);
@@ -27,11 +26,10 @@ uint64_t lower_tensor_bytes(const struct local *local, const struct lower_block 
     case LOWER_TMP:
         return format_bytes(format, lower_tmp_elements(local, block));
     case LOWER_KV:
-        return block->attention ? format_bytes(format, 2 * local->sequences * others *
-                                                           local->kv_heads * local->head_width)
-                                : 0;
+        return block->attention ? format_bytes(format, local->kv_kept_elements) : 0;
     case LOWER_MID: /* One fp32 a row and head: the logarithm of the softmax's sum. */
         return block->attention ? format_bytes(format, lower_mid_elements(local, block)) +
+                                      format_bytes(format, local->mid_kept_elements) +
                                       format_bytes(FORMAT_FP32, local->rows * local->heads)
                                 : 0;
     case LOWER_TENSOR_COUNT:

@@ -41,6 +41,7 @@ bool nearest_sequences_split(const struct local *local, uint64_t sequences)
 {
     uint64_t const data = local->data;
     if (sequences == 0) return false;
+    if (local->cp > 1) return sequences % (data / local->cp) == 0;
     if (sequences >= data) return sequences % data == 0;
     uint64_t const parts = data / sequences;
     enum mesh_role const role = local->mesh->axis[MESH_FSDP].size > 1 ? MESH_FSDP : MESH_DP;
@@ -51,7 +52,7 @@ bool nearest_sequences_split(const struct local *local, uint64_t sequences)
 const char *nearest_batch(const struct local *local, char text[NEAREST_TEXT_BYTES])
 {
     const struct workload_plan *plan = local->plan;
-    uint64_t const data = local->data;
+    uint64_t const data = local->data / local->cp; /* cp splits what each of these has. */
     if (!local_is_llama(local) || plan->sequence_length == 0)
         return nearest_multiples(plan->batch_tokens, plan->accumulate * data, text);
     uint64_t const unit = plan->accumulate * plan->sequence_length;

@@ -22,6 +22,14 @@ enum workload_attention { WORKLOAD_ATTENTION_FULL, WORKLOAD_ATTENTION_CAUSAL };
 enum workload_gather { WORKLOAD_GATHER_BLOCK, WORKLOAD_GATHER_TENSOR, WORKLOAD_GATHER_LAYER };
 enum workload_backward { WORKLOAD_BACKWARD_DW_FIRST, WORKLOAD_BACKWARD_DX_FIRST };
 enum workload_activations { WORKLOAD_ACTIVATIONS_MODEL, WORKLOAD_ACTIVATIONS_TOKENS };
+/* How ranks of cp attend to sequences that they share; see lower_context.c. */
+enum workload_context {
+    WORKLOAD_CONTEXT_RING,
+    WORKLOAD_CONTEXT_ALL_GATHER,
+    WORKLOAD_CONTEXT_ULYSSES,
+};
+/* Which part of a sequence a rank of cp holds: one from each end, or one. */
+enum workload_context_order { WORKLOAD_CONTEXT_ZIGZAG, WORKLOAD_CONTEXT_CONTIGUOUS };
 /* What is kept in the host's memory. */
 enum workload_offload {
     WORKLOAD_OFFLOAD_NONE,
@@ -50,6 +58,8 @@ struct workload_plan {
     enum workload_gather gather;
     enum workload_backward backward_order;
     enum workload_activations activations; /* Between blocks: In[B_X, D_Y], or tokens over tp. */
+    enum workload_context context;
+    enum workload_context_order context_order;
     enum workload_offload offload;
     bool allow_oversubscription;
 

@@ -86,7 +86,18 @@ static void traffic_near(const char *name, const struct workload_case *made, con
     near(name, group, traffic->all_reduce_bytes, sums.bytes[COLLECTIVE_ALL_REDUCE]);
     assert_int_equal(traffic->gather_count, sums.collectives[COLLECTIVE_ALL_GATHER]);
     assert_int_equal(traffic->scatter_count, sums.collectives[COLLECTIVE_REDUCE_SCATTER]);
+    near(name, group, traffic->all_to_all_bytes, sums.bytes[COLLECTIVE_ALL_TO_ALL]);
+    near(name, group, traffic->permute_bytes, sums.bytes[COLLECTIVE_PERMUTE]);
     assert_int_equal(traffic->all_reduce_count, sums.collectives[COLLECTIVE_ALL_REDUCE]);
+    assert_int_equal(traffic->all_to_all_count, sums.collectives[COLLECTIVE_ALL_TO_ALL]);
+    assert_int_equal(traffic->permute_count, sums.collectives[COLLECTIVE_PERMUTE]);
+}
+
+/* Gradients go over all ranks that hold the same parameters: dp, cp, or both. */
+static const char *replicas(const struct workload_case *made)
+{
+    bool const dp = made->mesh.axis[MESH_DP].size > 1, cp = made->mesh.axis[MESH_CP].size > 1;
+    return dp && cp ? "dp,cp" : cp ? "cp" : "dp";
 }
 
 static void compare(const char *name, struct workload_case *made)
@@ -98,7 +109,8 @@ static void compare(const char *name, struct workload_case *made)
     near(name, "matmul FLOP", counts.matmul_flop, sums.matmul_flop);
     near(name, "useful FLOP", counts.matmul_useful, sums.useful_flop);
     if (made->plan.remat == WORKLOAD_REMAT_NONE && made->mesh.axis[MESH_TP].size <= 8)
-        near(name, "scores again", counts.matmul_flash, sums.matmul_flop - sums.useful_flop);
+        near(name, "scores again", counts.matmul_flash + counts.matmul_waiting,
+             sums.matmul_flop - sums.useful_flop);
     near(name, "padded FLOP", counts.padded_flop, padded_flop(made));
     near(name, "vector FLOP", counts.vector_flop, sums.vector_flop);
     near(name, "HBM bytes", counts.hbm_bytes, sums.hbm_bytes);
@@ -114,13 +126,67 @@ static void compare(const char *name, struct workload_case *made)
     near(name, "6PT", counts.useful_flop, made->program.useful_flop);
     near(name, "attention", counts.useful_attention_flop, made->program.useful_attention_flop);
     for (uint32_t r = 0; r < MESH_ROLE_COUNT; r++) {
-        traffic_near(name, made, mesh_role_name((enum mesh_role)r), &counts.role[r]);
+        if (r == MESH_CP) continue; /* Its ranks share sequences, and gradients with dp. */
+        const char *group = r == MESH_DP ? replicas(made) : mesh_role_name((enum mesh_role)r);
+        traffic_near(name, made, group, &counts.role[r]);
     }
     traffic_near(name, made, "kv", &counts.kv);
     traffic_near(name, made, "sequence", &counts.sequence);
     for (uint32_t m = 0; m < PROGRAM_MEMORY_COUNT; m++) {
         if (sums.effects[m] != 0) fail_msg("%s: memory %u is not given back", name, m);
     }
+}
+
+/* Five bits choose the rest: all 32 for each place and ZeRO stage would be much the same. */
+static void vary(struct workload_case *made, uint32_t variant)
+{
+    struct workload_plan *plan = &made->plan;
+    plan->model.layers = 5;
+    plan->remat = (enum workload_remat)(variant % 3);
+    plan->gather = (enum workload_gather)(variant / 3 % 3);
+    plan->accumulate = 1 + variant % 2;
+    plan->collective_matmul = variant / 2 % 2;
+    plan->backward_order = (enum workload_backward)(variant / 4 % 2);
+    if (variant / 8 % 2 == 0) return;
+    plan->activations = WORKLOAD_ACTIVATIONS_TOKENS;
+    if (plan->model.kind == MODEL_LLAMA) plan->attention = WORKLOAD_ATTENTION_CAUSAL;
+    plan->model.tied = plan->model.kind == MODEL_LLAMA;
+    plan->model.matrices = plan->model.kind == MODEL_LLAMA ? 2 : 3;
+}
+
+/* Context parallelism three ways, beside the other axes; KV heads that Ulysses has to share. */
+static void formulas_and_programs_agree_on_shared_sequences(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *shape, *dp, *fsdp, *tp;
+        uint64_t batch_tokens;
+    } rows[] = {
+        {"16x4x4", NULL, "y", "z", 1 << 19},
+        {"16x4x4", "y", NULL, "z", 1 << 19},
+        {"4x16x16", "y", NULL, "z", 1 << 19},
+        {"4x4x4", NULL, "y z", NULL, 1 << 20},
+    };
+    for (size_t p = 0; p < sizeof rows / sizeof *rows; p++)
+        for (uint32_t variant = 0; variant < 72; variant++) {
+            struct workload_case made;
+            char name[96];
+            const char *const parts[MESH_ROLE_COUNT] = {[MESH_DP] = rows[p].dp,
+                                                        [MESH_FSDP] = rows[p].fsdp,
+                                                        [MESH_TP] = rows[p].tp,
+                                                        [MESH_CP] = "x"};
+            (void)snprintf(name, sizeof name, "shared sequences %zu, variant %u", p, variant);
+            assert_int_equal(case_build_roles(&made, &case_llama_70b, rows[p].shape, parts),
+                             STATUS_OK);
+            made.plan.batch_tokens = rows[p].batch_tokens;
+            made.plan.sequence_length = 8192;
+            made.plan.zero = rows[p].fsdp == NULL ? variant / 3 % 3 : 0;
+            vary(&made, variant);
+            made.plan.context = (enum workload_context)(variant / 12 % 3);
+            made.plan.context_order = (enum workload_context_order)(variant / 36);
+            compare(name, &made);
+            case_free(&made);
+        }
 }
 
 /* What copies of a program move each way, and what its effects take and never give back. */
@@ -150,23 +216,6 @@ static void offload_compare(const char *name, struct workload_case *made)
     near(name, "compute ops", counts.compute_count, compute_ops(made));
     for (uint32_t m = 0; m < PROGRAM_MEMORY_COUNT; m++)
         if (sums.effects[m] != 0) fail_msg("%s: memory %u is not given back", name, m);
-}
-
-/* Five bits choose the rest: all 32 for each place and ZeRO stage would be much the same. */
-static void vary(struct workload_case *made, uint32_t variant)
-{
-    struct workload_plan *plan = &made->plan;
-    plan->model.layers = 5;
-    plan->remat = (enum workload_remat)(variant % 3);
-    plan->gather = (enum workload_gather)(variant / 3 % 3);
-    plan->accumulate = 1 + variant % 2;
-    plan->collective_matmul = variant / 2 % 2;
-    plan->backward_order = (enum workload_backward)(variant / 4 % 2);
-    if (variant / 8 % 2 == 0) return;
-    plan->activations = WORKLOAD_ACTIVATIONS_TOKENS;
-    if (plan->model.kind == MODEL_LLAMA) plan->attention = WORKLOAD_ATTENTION_CAUSAL;
-    plan->model.tied = plan->model.kind == MODEL_LLAMA;
-    plan->model.matrices = plan->model.kind == MODEL_LLAMA ? 2 : 3;
 }
 
 static void formulas_and_programs_agree(void **state)
@@ -243,6 +292,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(formulas_and_programs_agree),
+        cmocka_unit_test(formulas_and_programs_agree_on_shared_sequences),
         cmocka_unit_test(formulas_and_programs_agree_on_what_is_offloaded),
         cmocka_unit_test(memory_is_ten_bytes_a_parameter),
     };

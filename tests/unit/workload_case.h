@@ -37,12 +37,11 @@ static const struct model case_llama_70b = {.kind = MODEL_LLAMA,
                                             .head_width = 128,
                                             .vocabulary = 128256};
 
-/* The machine of a shape; parts of mesh axes in the order dp, fsdp, tp, each "x y" or NULL. */
-static inline enum status case_build(struct workload_case *made, const struct model *model,
-                                     const char *shape, const char *dp, const char *fsdp,
-                                     const char *tp)
+/* The machine of a shape; parts of mesh axes by role, each "x y" or NULL. */
+static inline enum status case_build_roles(struct workload_case *made, const struct model *model,
+                                           const char *shape,
+                                           const char *const parts[MESH_ROLE_COUNT])
 {
-    const char *const parts[MESH_ROLE_COUNT] = {dp, fsdp, tp};
     struct mesh_plan mesh_plan = {0};
     struct machine_plan const machine_plan = {.chip = "tpu-v5p",
                                               .shape = shape,
@@ -75,6 +74,14 @@ static inline enum status case_build(struct workload_case *made, const struct mo
     return mesh_build(made->arena, &mesh_plan, &made->machine, &made->mesh, &made->error);
 }
 
+static inline enum status case_build(struct workload_case *made, const struct model *model,
+                                     const char *shape, const char *dp, const char *fsdp,
+                                     const char *tp)
+{
+    const char *const parts[MESH_ROLE_COUNT] = {dp, fsdp, tp};
+    return case_build_roles(made, model, shape, parts);
+}
+
 static inline enum status case_lower(struct workload_case *made)
 {
     return workload_lower(made->arena, &made->plan, &made->machine, &made->mesh, &made->program,
@@ -98,8 +105,8 @@ static inline uint64_t case_repeats(const struct program *program, uint32_t temp
 }
 
 struct case_sums {
-    uint64_t collectives[3]; /* By kind: AllGather, ReduceScatter, AllReduce. */
-    double bytes[3];
+    uint64_t collectives[COLLECTIVE_KIND_COUNT];
+    double bytes[COLLECTIVE_KIND_COUNT];
     double matmul_flop, vector_flop, hbm_bytes, useful_flop;
     int64_t effects[PROGRAM_MEMORY_COUNT];
 };

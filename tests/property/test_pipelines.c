@@ -13,7 +13,7 @@
 #include "tests/support/scene.h"
 #include "tests/support/stages.h"
 
-enum { MESSAGE_BYTES = 2, RUNS = 6 };
+enum { MESSAGE_BYTES = 2, RUNS = 10 };
 
 /* Which of the messages that its sender sends the same way a pass gives rise to, from 1; by
  * direction of the pass, stage and microbatch. */
@@ -117,7 +117,8 @@ static uint32_t passes_most(const struct schedule *schedule)
 
 /* Plays one schedule both ways. `spare_ps`: what each message may lose to another. */
 static void compare(const char *text, const struct schedule_request *request,
-                    const struct scene *scene, int64_t hop_ps, int64_t spare_ps, uint64_t *random)
+                    const struct machine *machine, uint32_t axis, int64_t hop_ps, int64_t spare_ps,
+                    uint64_t *random)
 {
     const struct schedule_form *form = NULL;
     struct schedule_request wanted = *request;
@@ -128,9 +129,9 @@ static void compare(const char *text, const struct schedule_request *request,
     case_ok(schedule_form_parse(text, "/test", &form, &wanted.chunk_count, &case_error));
     case_ok(schedule_build(case_arena, form, &wanted, "/test", &schedule, &case_error));
     numbers_fill(case_arena, &schedule, &numbers);
-    struct group_dimension const axis = scene_dimension(scene, 0);
+    struct group const group = case_group(machine, machine_axis_name(machine, axis));
     uint32_t const most = passes_most(&schedule);
-    stages_open(&stages, case_arena, &scene->machine, &axis, MESSAGE_BYTES, 3 * most);
+    stages_open(&stages, case_arena, machine, &group.dimension[0], MESSAGE_BYTES, 3 * most);
     uint32_t work[SCHEDULE_KIND_COUNT];
     int64_t ps[SCHEDULE_KIND_COUNT];
     for (uint32_t kind = 0; kind < SCHEDULE_KIND_COUNT; kind++) {
@@ -172,27 +173,46 @@ static const struct {
     {"dualpipe", 2, false},    {"dualpipev", 2, false},    {"auto", 2, true},
 };
 
-static void every_form(bool node, uint64_t seed)
+enum where { GRID, NODE, NICS };
+
+static void form_play(uint32_t form, enum where where, uint64_t *random)
+{
+    uint32_t const ranks = 2 * (1 + (uint32_t)(case_random(random) % 4));
+    uint32_t const more = 1 + (uint32_t)(case_random(random) % 3);
+    struct schedule_request const request = {
+        .rank_count = ranks,
+        .microbatch_count = forms[form].microbatches * more * ranks,
+        .times = {.forward = 1000, .input = 1000, .weight = 1000}};
+    char name[32];
+    (void)snprintf(name, sizeof name, "h100-sxm:nodes=%u", ranks);
+    struct machine machine = {0};
+    struct scene scene;
+    uint32_t axis = 0;
+    int64_t hop_ps = TIME_PS_PER_US, link_ps = 20; /* 2 bytes at 100 GB/s. */
+    if (where == NICS) {
+        machine = case_machine(name);
+        axis = machine.axis_level[0] == 1 ? 0 : 1;
+        const struct level_tier *nic = &machine.level[machine.axis_level[axis]].tier[0];
+        hop_ps = machine.chip.message_overhead_ps + 2 * nic->latency_ps;
+        link_ps = units_duration_ps(MESSAGE_BYTES, nic->cable_bytes_per_s);
+    } else if (where == NODE) {
+        scene_open_node(&scene, ranks);
+        link_ps = 5; /* At 450 GB/s. */
+    } else {
+        scene_open(&scene, ranks, 1 + (uint32_t)(case_random(random) % 2), 1, true);
+    }
+    /* Two may leave, or come into a node, by one cable. */
+    compare(forms[form].name, &request, where == NICS ? &machine : &scene.machine, axis,
+            hop_ps + link_ps, where != GRID || !forms[form].apart ? link_ps : 0, random);
+    if (where != NICS) scene_close(&scene);
+}
+
+static void every_form(enum where where, uint64_t seed)
 {
     for (uint32_t i = 0; i < sizeof forms / sizeof *forms; i++) {
         for (uint32_t run = 0; run < RUNS; run++) {
             uint64_t random = seed + i * RUNS + run;
-            uint32_t const ranks = 2 * (1 + (uint32_t)(case_random(&random) % 4));
-            uint32_t const more = 1 + (uint32_t)(case_random(&random) % 3);
-            struct schedule_request const request = {
-                .rank_count = ranks,
-                .microbatch_count = forms[i].microbatches * more * ranks,
-                .times = {.forward = 1000, .input = 1000, .weight = 1000}};
-            struct scene scene;
-            if (node)
-                scene_open_node(&scene, ranks);
-            else
-                scene_open(&scene, ranks, 1 + (uint32_t)(case_random(&random) % 2), 1, true);
-            /* 2 bytes: 20 ps at 100 GB/s, 5 ps at 450. Into a node two may come by one cable. */
-            int64_t const link_ps = node ? 5 : 20;
-            compare(forms[i].name, &request, &scene, TIME_PS_PER_US + link_ps,
-                    node || !forms[i].apart ? link_ps : 0, &random);
-            scene_close(&scene);
+            form_play(i, where, &random);
         }
     }
 }
@@ -200,13 +220,19 @@ static void every_form(bool node, uint64_t seed)
 static void a_schedule_on_a_ring_takes_what_it_takes_alone(void **state)
 {
     (void)state;
-    every_form(false, 1);
+    every_form(GRID, 1);
 }
 
 static void a_schedule_in_a_node_takes_what_it_takes_alone(void **state)
 {
     (void)state;
-    every_form(true, 77);
+    every_form(NODE, 77);
+}
+
+static void a_schedule_over_nodes_takes_what_it_takes_alone(void **state)
+{
+    (void)state;
+    every_form(NICS, 777);
 }
 
 int main(void)
@@ -214,6 +240,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_schedule_on_a_ring_takes_what_it_takes_alone),
         cmocka_unit_test(a_schedule_in_a_node_takes_what_it_takes_alone),
+        cmocka_unit_test(a_schedule_over_nodes_takes_what_it_takes_alone),
     };
     return cmocka_run_group_tests(tests, case_arena_up, case_arena_down);
 }

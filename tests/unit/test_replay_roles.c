@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "sim/base/units.h"
+#include "sim/resource/compute.h"
 #include "tests/support/case.h"
 #include "tests/support/scene.h"
 #include "tests/support/stages.h"
@@ -215,6 +216,65 @@ static void between_nodes_and_in_them(void **state)
     }
 }
 
+/* One slow chip makes its rank of one pipeline slow, and no other pipeline. */
+static void a_slow_chip_delays_its_own_pipeline(void **state)
+{
+    (void)state;
+    static const struct machine_chip_override slow = {
+        .at = {5, UINT32_MAX, UINT32_MAX}, .math_ppm = 500000, .hbm_ppm = 1000000};
+    struct scene scene;
+    open_grid(&scene, 8, 4, true);
+    scene.machine.chips = &slow;
+    scene.machine.chip_override_count = 1;
+    struct group_dimension x = scene_dimension(&scene, 0);
+    x.size = 4;
+    x.ring = false;
+    struct stages stages;
+    stages_open(&stages, case_arena, &scene.machine, &x, megabyte / 10, 64);
+    uint32_t const work = stages_work(&stages, small_flop);
+    int64_t const hop_ps = 2 * TIME_PS_PER_US, work_ps = stages_work_ps(&stages, work);
+    forward_only(&stages, work, 4, 5);
+    struct trace const folded = stages_run(&stages, false);
+    struct trace const full = stages_run(&stages, true);
+    int64_t const slow_ps =
+        compute_time(&scene.machine.chip, &stages.work[work], 500000, PPM_ONE).duration_ps;
+    assert_int_equal(folded.chips_replayed, 8);
+    /* Rank 1 of the second pipeline: five passes one after the other. */
+    assert_int_equal(folded.step_ps, 3 * (work_ps + hop_ps) + 5 * slow_ps);
+    assert_int_equal(full.step_ps, folded.step_ps);
+    assert_int_equal(folded.roles[1].chip,
+                     machine_chip_at(&scene.machine, (uint32_t[]){5, 0, 0, 0}));
+    assert_int_equal(folded.roles[1].compute_ps, 5 * slow_ps);
+    assert_int_equal(folded.roles[0].compute_ps, 5 * work_ps);
+    /* Rank 2 waits anew for each microbatch; its transfers are each of a hop. */
+    assert_int_equal(folded.roles[2].waiting_ps, 5 * hop_ps);
+    scene_close(&scene);
+}
+
+/* Between slices chips of a host share a cable. */
+static void over_the_network_of_a_data_center(void **state)
+{
+    (void)state;
+    struct machine const machine = case_machine("tpu-v5e:4x4,slices=4");
+    struct group const group = case_group(&machine, "slice");
+    struct stages stages;
+    stages_open(&stages, case_arena, &machine, &group.dimension[0], megabyte, 64);
+    uint32_t const work = stages_work(&stages, 100 * small_flop);
+    forward_only(&stages, work, 4, 3);
+    struct trace const folded = stages_run(&stages, false);
+    struct trace const full = stages_run(&stages, true);
+    const struct level_tier *host = &machine.level[0].tier[0], *network = host + 1;
+    uint64_t chips = 1;
+    for (uint32_t axis = 0; axis < MACHINE_AXES_MAX; axis++) chips *= host->box[axis];
+    int64_t const alone_ps = units_duration_ps(megabyte, level_bundle_bytes_per_s(network));
+    assert_int_equal(folded.step_ps, full.step_ps);
+    assert_int_equal(full.chips_replayed, 64);
+    assert_true(chips > 1);
+    /* The last of a host's messages leaves when all have. */
+    assert_true(full.roles[1].first_begin_ps >=
+                stages_work_ps(&stages, work) + (int64_t)chips * alone_ps);
+}
+
 static void a_message_contends_with_a_gather(void **state)
 {
     (void)state;
@@ -293,6 +353,8 @@ int main(void)
         cmocka_unit_test(counts_are_of_the_senders_order),
         cmocka_unit_test(pipelines_fold_and_stay_exact),
         cmocka_unit_test(between_nodes_and_in_them),
+        cmocka_unit_test(a_slow_chip_delays_its_own_pipeline),
+        cmocka_unit_test(over_the_network_of_a_data_center),
         cmocka_unit_test(a_message_contends_with_a_gather),
         cmocka_unit_test(a_message_that_never_comes_is_an_error),
         cmocka_unit_test(a_circle_is_an_error),

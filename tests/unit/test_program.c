@@ -6,6 +6,7 @@
 
 #include "sim/program/program.h"
 #include "tests/support/case.h"
+#include "tests/support/stages.h"
 
 enum { LAYERS = 3 };
 
@@ -150,8 +151,8 @@ static void slots_have_starts_blocks_and_names(void **state)
     assert_string_equal(name, "head backward");
 }
 
-/* Whether sealing the sample stops the program. */
-static bool seal_aborts(struct sample *sample)
+/* Whether sealing stops the program. */
+static bool seal_aborts(struct program *program)
 {
     (void)fflush(NULL);
     pid_t const child = fork();
@@ -160,7 +161,7 @@ static bool seal_aborts(struct sample *sample)
         /* The claim that is printed is not for the reader of the test's output. */
         if (freopen("/dev/null", "w", stderr) == NULL) _exit(2);
         struct arena *arena = arena_create(0);
-        program_seal(arena, &sample->program);
+        program_seal(arena, program);
         _exit(0);
     }
     int status = 0;
@@ -173,7 +174,7 @@ static void a_sound_program_is_sealed(void **state)
     (void)state;
     struct sample sample;
     sample_fill(&sample);
-    assert_false(seal_aborts(&sample));
+    assert_false(seal_aborts(&sample.program));
 }
 
 static void a_need_that_can_never_be_met_is_an_assertion(void **state)
@@ -182,13 +183,13 @@ static void a_need_that_can_never_be_met_is_an_assertion(void **state)
     struct sample sample;
     sample_fill(&sample);
     sample.forward[0].need[0].part = 1; /* The gather waits for its own slot's reduction. */
-    assert_true(seal_aborts(&sample));
+    assert_true(seal_aborts(&sample.program));
     sample_fill(&sample);
     sample.forward[1].need[0].per_part = 3; /* The second part: 5 of 4, which the next slot has, */
-    assert_true(seal_aborts(&sample));      /* but whose gather waits for this matmul. */
+    assert_true(seal_aborts(&sample.program)); /* but whose gather waits for this matmul. */
     sample_fill(&sample);
     sample.backward[0].need[0].part = 99; /* More than the whole step has. */
-    assert_true(seal_aborts(&sample));
+    assert_true(seal_aborts(&sample.program));
 }
 
 static void a_careless_op_is_an_assertion(void **state)
@@ -197,16 +198,16 @@ static void a_careless_op_is_an_assertion(void **state)
     struct sample sample;
     sample_fill(&sample);
     sample.forward[1].parts = 3; /* The operand has not as many parts as the plan has chunks. */
-    assert_true(seal_aborts(&sample));
+    assert_true(seal_aborts(&sample.program));
     sample_fill(&sample);
     sample.forward[0].parts = 2; /* Not the plan's. */
-    assert_true(seal_aborts(&sample));
+    assert_true(seal_aborts(&sample.program));
     sample_fill(&sample);
     sample.forward[0].need[0].stream = 3;
-    assert_true(seal_aborts(&sample));
+    assert_true(seal_aborts(&sample.program));
     sample_fill(&sample);
     sample.forward[0].index = 2;
-    assert_true(seal_aborts(&sample));
+    assert_true(seal_aborts(&sample.program));
 }
 
 static void plans_of_one_stream_must_have_the_same_lanes(void **state)
@@ -221,12 +222,75 @@ static void plans_of_one_stream_must_have_the_same_lanes(void **state)
     sample.template[0].op = both;
     sample.template[0].op_count = 4;
     sample.forward[1].need[0].per_part = 2;
-    assert_false(seal_aborts(&sample));
+    assert_false(seal_aborts(&sample.program));
     sample.plan[1].item[0].primitive = &line;
-    assert_true(seal_aborts(&sample));
+    assert_true(seal_aborts(&sample.program));
     sample.plan[1].item[0].primitive = &ring;
     sample.plan[1].lane_count = 2;
-    assert_true(seal_aborts(&sample));
+    assert_true(seal_aborts(&sample.program));
+}
+
+/* Rank 0 sends to rank 1. */
+static void pair_fill(struct stages *stages)
+{
+    static struct machine machine;
+    struct group_dimension const x = {.size = 2, .stride = 1, .name = "x"};
+    stages_open(stages, case_arena, &machine, &x, 1000, 8);
+    uint32_t const work = stages_work(stages, 1000);
+    stages_compute(stages, 0, work);
+    stages_send(stages, 0, STAGES_UP);
+    stages_receive(stages, 1, STAGES_UP, 1);
+    stages_compute(stages, 1, work);
+}
+
+/* The template of messages up, and of those that wait for them. */
+enum { SEND_UP, RECEIVE_UP };
+
+static void careless_messages_are_assertions(void **state)
+{
+    (void)state;
+    struct stages stages;
+    pair_fill(&stages);
+    assert_false(seal_aborts(&stages.program));
+    pair_fill(&stages);
+    stages.program.stream[1].sends = false; /* A SEND on a stream that is not for them. */
+    assert_true(seal_aborts(&stages.program));
+    pair_fill(&stages);
+    stages.program.stream[1].inbox = 3; /* Which sends itself. */
+    assert_true(seal_aborts(&stages.program));
+    pair_fill(&stages);
+    stages.template[SEND_UP].op->stream = 3; /* As it was, but both ways on one stream. */
+    stages.template[SEND_UP + 2].op->stream = 3;
+    assert_true(seal_aborts(&stages.program));
+    pair_fill(&stages);
+    stages.template[RECEIVE_UP].op->parts = 2;
+    assert_true(seal_aborts(&stages.program));
+    pair_fill(&stages);
+    stages.role[1].block[1].arrivals = 1; /* Nothing there waits for any. */
+    assert_true(seal_aborts(&stages.program));
+    pair_fill(&stages);
+    struct program_op both[2] = {*stages.template[RECEIVE_UP].op, *stages.template[RECEIVE_UP].op};
+    stages.template[RECEIVE_UP].op = both;
+    stages.template[RECEIVE_UP].op_count = 2; /* For which of them are its arrivals? */
+    assert_true(seal_aborts(&stages.program));
+    pair_fill(&stages);
+    stages.program.role_stride = 0;
+    assert_true(seal_aborts(&stages.program));
+}
+
+static void roles_are_places_along_an_axis(void **state)
+{
+    (void)state;
+    struct program program = {.role_count = 1};
+    char name[32] = "?";
+    assert_int_equal(program_role_at(&program, (uint32_t[]){1, 7, 3, 0}), 0);
+    program_role_name(&program, 0, name, sizeof name);
+    assert_string_equal(name, "");
+    program = (struct program){.role_count = 3, .role_axis = 1, .role_stride = 2};
+    for (uint32_t y = 0; y < 12; y++)
+        assert_int_equal(program_role_at(&program, (uint32_t[]){1, y, 3, 0}), y / 2 % 3);
+    program_role_name(&program, 2, name, sizeof name);
+    assert_string_equal(name, "pipeline rank 2");
 }
 
 int main(void)
@@ -239,6 +303,8 @@ int main(void)
         cmocka_unit_test(a_need_that_can_never_be_met_is_an_assertion),
         cmocka_unit_test(a_careless_op_is_an_assertion),
         cmocka_unit_test(plans_of_one_stream_must_have_the_same_lanes),
+        cmocka_unit_test(careless_messages_are_assertions),
+        cmocka_unit_test(roles_are_places_along_an_axis),
     };
     return cmocka_run_group_tests(tests, case_arena_up, case_arena_down);
 }

@@ -76,17 +76,18 @@ static void sample_fill(struct sample *sample)
                                               .layer_first = LAYERS - 1,
                                               .layer_step = -1};
     sample->role = (struct program_role){.block = sample->block, .block_count = 2};
-    sample->program = (struct program){
-        .stream = {{"compute", false, 0}, {"gather tp", true, 0}, {"reduce tp", true, 0}},
-        .stream_count = 3,
-        .templates = sample->template,
-        .template_count = 2,
-        .roles = &sample->role,
-        .role_count = 1,
-        .works = &sample->work,
-        .work_count = 1,
-        .plans = sample->plan,
-        .plan_count = 2};
+    sample->program = (struct program){.stream = {{.name = "compute"},
+                                                  {.name = "gather tp", .collective = true},
+                                                  {.name = "reduce tp", .collective = true}},
+                                       .stream_count = 3,
+                                       .templates = sample->template,
+                                       .template_count = 2,
+                                       .roles = &sample->role,
+                                       .role_count = 1,
+                                       .works = &sample->work,
+                                       .work_count = 1,
+                                       .plans = sample->plan,
+                                       .plan_count = 2};
 }
 
 static void sealing_counts_parts_slots_and_classes(void **state)

@@ -72,12 +72,13 @@ static enum status ring_find(struct local *local, struct error *reterr)
                          "\"ring\" goes round one axis of the machine, and cp lies on %u; "
                          "\"all_gather\" and \"ulysses\" go over several",
                          group->dimension_count);
-    if (!dimension->ring && !dimension->switched)
+    bool const two = dimension->size == 2; /* Each is next to the other, on a line too. */
+    if (!dimension->ring && !dimension->switched && !two)
         return error_set(reterr, STATUS_UNSUPPORTED, "/workload/context",
                          "\"ring\" needs an axis that closes, and the %u ranks of cp along %s are "
                          "a line; \"all_gather\" and \"ulysses\" go over lines",
                          dimension->size, dimension->name);
-    local->ring_name = dimension->switched ? "ring" : "ring-one-way";
+    local->ring_name = dimension->switched ? "ring" : dimension->ring ? "ring-one-way" : "line";
     return STATUS_OK;
 }
 

@@ -64,8 +64,13 @@ static void a_ring_needs_an_axis_that_closes(void **state)
     refused(STATUS_UNSUPPORTED, "/workload/context",
             "goes round one axis of the machine, and cp "
             "lies on 2");
-    build("2x2x4", "x", "y z", NULL);
-    refused(STATUS_UNSUPPORTED, "/workload/context", "the 2 ranks of cp along x are a line");
+    build("3x2x2", "x", "y z", NULL);
+    made.plan.sequence_length = 12288;
+    made.plan.batch_tokens = 4 * 12288;
+    refused(STATUS_UNSUPPORTED, "/workload/context", "the 3 ranks of cp along x are a line");
+    build("2x2x2", "x", "y z", NULL);
+    assert_int_equal(case_lower(&made), STATUS_OK);
+    case_free(&made);
     build("4x4x4", "x y", "z", NULL);
     made.plan.context = WORKLOAD_CONTEXT_ALL_GATHER;
     assert_int_equal(case_lower(&made), STATUS_OK);

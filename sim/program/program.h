@@ -136,6 +136,7 @@ struct program_block {
     int32_t layer_first; /* -1: not a layer. */
     int32_t layer_step;  /* +1 forward, -1 backward, 0 not a layer. */
     uint32_t microbatch;
+    uint32_t pass;       /* Of a pipeline: its place in the list of its rank, from 1; 0: none. */
     uint64_t arrivals;   /* Of a template with a RECEIVE: how many messages it waits for. */
     uint32_t slot_first; /* Filled by program_seal(). */
     uint64_t stream_first[PROGRAM_STREAMS_MAX]; /* Parts before the block; by program_seal(). */

@@ -42,6 +42,9 @@ static enum status document_read(struct arena *arena, struct json *document,
     STATUS_TRY(scenario_machine_read(arena, machine, &scenario.machine, reterr));
     if (mesh != NULL) STATUS_TRY(scenario_mesh_read(mesh, &scenario.mesh, reterr));
     STATUS_TRY(scenario_workload_read(arena, workload, base_folder, &scenario.workload, reterr));
+    for (uint32_t i = 0; i < scenario.mesh.axis_count; i++)
+        if (scenario.mesh.axis[i].role == MESH_PP && scenario.workload.schedule == NULL)
+            scenario.workload.schedule = "1f1b";
     STATUS_TRY(scenario_run_read(run, &scenario.run, &scenario.workload, reterr));
     *ret_scenario = scenario;
     return STATUS_OK;

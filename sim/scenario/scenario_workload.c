@@ -116,6 +116,8 @@ static enum status policies_read(struct json *object, struct workload_plan *plan
     STATUS_TRY(scenario_take_count(object, "zero", 0, 3, &plan->zero, reterr));
     STATUS_TRY(
         scenario_take_count(object, "accumulate", 1, ACCUMULATE_MAX, &plan->accumulate, reterr));
+    STATUS_TRY(scenario_take_text(object, "schedule", &plan->schedule, reterr));
+    STATUS_TRY(scenario_take_text(object, "layout", &plan->layout, reterr));
     STATUS_TRY(scenario_take_flag(object, "allow_oversubscription", &plan->allow_oversubscription,
                                   reterr));
     plan->remat = (enum workload_remat)remat;
@@ -133,12 +135,25 @@ enum status scenario_workload_read(struct arena *arena, struct json *object,
                                    const char *base_folder, struct workload_plan *ret_plan,
                                    struct error *reterr)
 {
-    static const char *const known[] = {
-        "kind",    "model",         "batch_tokens", "sequence_length",
-        "remat",   "zero",          "accumulate",   "attention",
-        "formats", "gather",        "activations",  "backward_order",
-        "context", "context_order", "offload",      "allow_oversubscription",
-        NULL};
+    static const char *const known[] = {"kind",
+                                        "model",
+                                        "batch_tokens",
+                                        "sequence_length",
+                                        "remat",
+                                        "zero",
+                                        "accumulate",
+                                        "attention",
+                                        "formats",
+                                        "gather",
+                                        "activations",
+                                        "backward_order",
+                                        "context",
+                                        "context_order",
+                                        "offload",
+                                        "schedule",
+                                        "layout",
+                                        "allow_oversubscription",
+                                        NULL};
     static const char *const kinds[] = {"train_step", NULL};
     struct workload_plan plan = {.zero = 0};
     struct json *kind = NULL, *model = NULL;

@@ -109,9 +109,13 @@ static enum status roles_check(const struct local *local, struct error *reterr)
                          "%s has no attention, so no sequences that cp could split; dp splits "
                          "its tokens",
                          local->plan->model.name);
-    if (mesh->present[MESH_PP])
-        return error_set(reterr, STATUS_UNSUPPORTED, "/mesh/pp",
-                         "pipeline stages are not modelled in this version");
+    if (mesh->present[MESH_PP]) return STATUS_OK;
+    if (local->plan->schedule != NULL || local->plan->schedule_given != NULL)
+        return error_set(reterr, STATUS_INVALID, "/workload/schedule",
+                         "the mesh has no pp whose stages it could schedule");
+    if (local->plan->layout != NULL)
+        return error_set(reterr, STATUS_INVALID, "/workload/layout",
+                         "the mesh has no pp whose stages it could lay out");
     return STATUS_OK;
 }
 

@@ -158,13 +158,17 @@ void lower_gradient(struct lower *lower, uint32_t op, enum local_place place)
     }
 }
 
-/* A whole update needs the reductions of its slot in the backward pass. */
+/* A whole update needs the reductions of its slot in the backward pass, or all before it. */
 static void update_need(struct lower *lower, uint32_t op, uint16_t backward, uint32_t slots)
 {
     static const enum lower_stream streams[] = {LOWER_REDUCE_WEIGHTS, LOWER_REDUCE_DP,
                                                 LOWER_SUM_KV};
     if (lower->status != STATUS_OK) return;
     for (uint32_t i = 0; i < sizeof streams / sizeof *streams; i++) {
+        if (slots == 0) {
+            lower_need_before(lower, op, streams[i]);
+            continue;
+        }
         uint8_t const stream = lower->stream[streams[i]];
         if (stream == PROGRAM_STREAMS_MAX) continue;
         uint32_t const parts = lower->program->templates[backward].stream_parts[stream];

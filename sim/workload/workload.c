@@ -2,7 +2,7 @@
 
 #include "sim/base/arena.h"
 #include "sim/base/units.h"
-#include "sim/workload/lower.h"
+#include "sim/workload/pipeline.h"
 
 enum { BLOCKS_MAX_A_MICROBATCH = 8, BLOCKS_OF_THE_UPDATE = 3 };
 
@@ -250,30 +250,28 @@ static void update_add(struct lower *lower, struct step *step)
     }
 }
 
-/* Parameters, moments and, if they are accumulated, gradients: there from the first to the last
- * instant. Shares are rounded up for each unit, as they are when it is gathered. */
-static void resident_set(const struct local *local, uint64_t resident[PROGRAM_MEMORY_COUNT])
+/* Shares are rounded up for each unit, as they are when it is gathered. */
+void lower_resident(const struct local *local, uint64_t layers, bool embedding, bool head,
+                    uint64_t resident_bytes[PROGRAM_MEMORY_COUNT])
 {
     const struct workload_formats *formats = &local->plan->formats;
     struct local_unit units[LOCAL_UNITS_MAX + 2];
     uint32_t count = 0;
     for (uint32_t u = 0; u < local->unit_count; u++) units[count++] = local->unit[u];
-    if (local_is_llama(local)) {
-        units[count++] = lower_embedding_unit(local);
-        if (!local->plan->model.tied) units[count++] = lower_head_unit(local);
-    }
+    if (embedding) units[count++] = lower_embedding_unit(local);
+    if (head && !local->plan->model.tied) units[count++] = lower_head_unit(local);
     for (uint32_t u = 0; u < count; u++) {
-        uint64_t const times = u < local->unit_count ? local->plan->model.layers : 1;
+        uint64_t const times = u < local->unit_count ? layers : 1;
         uint64_t const elements = units[u].elements;
         uint64_t const kept = units_ceil_divide(elements, local->shards);
         uint64_t const state = units_ceil_divide(elements, local->state_shards);
         uint64_t const gradients = units_ceil_divide(elements, local->gradient_shards);
-        resident[PROGRAM_MEMORY_PARAMETERS] += times * format_bytes(formats->weights, kept);
+        resident_bytes[PROGRAM_MEMORY_PARAMETERS] += times * format_bytes(formats->weights, kept);
         if (!local_offloads_optimizer(local))
-            resident[PROGRAM_MEMORY_OPTIMIZER] +=
+            resident_bytes[PROGRAM_MEMORY_OPTIMIZER] +=
                 times * 2 * format_bytes(formats->optimizer, state);
         if (local->gradients_resident) {
-            resident[PROGRAM_MEMORY_GRADIENTS] +=
+            resident_bytes[PROGRAM_MEMORY_GRADIENTS] +=
                 times * format_bytes(formats->gradients, gradients);
         }
     }
@@ -292,41 +290,48 @@ static void totals_set(const struct workload_plan *plan, struct program *program
     program->useful_attention_flop = causal ? rectangle * (length + 1) / (2 * length) : rectangle;
 }
 
-enum status workload_lower(struct arena *arena, const struct workload_plan *plan,
-                           const struct machine *machine, const struct mesh *mesh,
-                           struct program *ret_program, struct error *reterr)
+/* All ranks have the same work. */
+static enum status single_role(struct lower *lower, struct error *reterr)
 {
-    struct local *local = NULL;
-    struct lower *lower = NULL;
-    struct program_role *role = NULL;
+    const struct local *local = lower->local;
     struct step step = {0};
     void *memory = NULL;
-    STATUS_TRY(arena_try(arena, 1, sizeof *local, &memory, reterr));
-    local = memory;
-    STATUS_TRY(local_build(plan, machine, mesh, local, reterr));
-    STATUS_TRY(arena_try(arena, 1, sizeof *lower, &memory, reterr));
-    lower = memory;
-    STATUS_TRY(arena_try(arena, 1, sizeof *role, &memory, reterr));
-    role = memory;
+    bool const llama = local_is_llama(local);
     uint64_t const blocks =
-        (uint64_t)plan->accumulate * BLOCKS_MAX_A_MICROBATCH + BLOCKS_OF_THE_UPDATE;
-    STATUS_TRY(arena_try(arena, blocks, sizeof *step.block, &memory, reterr));
-    step.block = memory;
-
-    struct program program;
-    lower_begin(lower, arena, local, &program, reterr);
+        (uint64_t)local->plan->accumulate * BLOCKS_MAX_A_MICROBATCH + BLOCKS_OF_THE_UPDATE;
+    STATUS_TRY(arena_try(lower->arena, 1, sizeof *lower->program->roles, &memory, reterr));
+    struct program_role *role = lower->program->roles = memory;
+    lower->program->role_count = 1;
+    STATUS_TRY(arena_try(lower->arena, blocks, sizeof *step.block, &memory, reterr));
+    role->block = step.block = memory;
     templates_build(lower, &step);
-    for (uint32_t m = 0; m < plan->accumulate; m++) microbatch_add(lower, &step, m);
+    for (uint32_t m = 0; m < local->plan->accumulate; m++) microbatch_add(lower, &step, m);
     if (local_offloads_optimizer(local))
         update_rest_add(lower, &step);
     else
         update_add(lower, &step);
-    if (lower->status != STATUS_OK) return lower->status;
-    role->block = step.block;
     role->block_count = step.block_count;
-    resident_set(local, role->resident_bytes);
-    program.roles = role;
-    program.role_count = 1;
+    lower_resident(local, local->plan->model.layers, llama, llama, role->resident_bytes);
+    return lower->status;
+}
+
+enum status workload_lower(struct arena *arena, const struct workload_plan *plan,
+                           const struct machine *machine, const struct mesh *mesh,
+                           struct program *ret_program, struct error *reterr)
+{
+    void *memory = NULL;
+    struct program program;
+    STATUS_TRY(arena_try(arena, 1, sizeof(struct local), &memory, reterr));
+    struct local *local = memory;
+    STATUS_TRY(local_build(plan, machine, mesh, local, reterr));
+    STATUS_TRY(arena_try(arena, 1, sizeof(struct lower), &memory, reterr));
+    struct lower *lower = memory;
+    lower_begin(lower, arena, local, &program, reterr);
+    if (local->pp > 1)
+        lower_pipeline(lower);
+    else if (lower->status == STATUS_OK)
+        lower->status = single_role(lower, reterr);
+    if (lower->status != STATUS_OK) return lower->status;
     totals_set(plan, &program);
     program_seal(arena, &program);
     *ret_program = program;

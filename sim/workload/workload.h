@@ -16,6 +16,7 @@
 #include "sim/workload/model.h"
 
 struct arena;
+struct schedule;
 
 enum workload_remat { WORKLOAD_REMAT_NONE, WORKLOAD_REMAT_BIG_MATMULS, WORKLOAD_REMAT_BLOCK };
 enum workload_attention { WORKLOAD_ATTENTION_FULL, WORKLOAD_ATTENTION_CAUSAL };
@@ -63,6 +64,12 @@ struct workload_plan {
     enum workload_offload offload;
     bool allow_oversubscription;
 
+    /* Where the mesh has pp: the pipeline's schedule by its name in the catalogue, "1f1b" if NULL;
+     * or one that was read from a file, which goes before. `accumulate` microbatches. */
+    const char *schedule;
+    const struct schedule *schedule_given;
+    const char *layout; /* Which stage has what (stages.h); NULL: alike. */
+
     uint32_t prefetch_layers;
     bool collective_matmul;
     const char *algorithm; /* "auto", "ring-one-way", ... for every collective. */
@@ -72,6 +79,12 @@ struct workload_plan {
 enum status workload_lower(struct arena *arena, const struct workload_plan *plan,
                            const struct machine *machine, const struct mesh *mesh,
                            struct program *ret_program, struct error *reterr);
+
+/* The schedule of the ranks of pp, as workload_lower() builds it. A program's role is a rank, and
+ * program_block.pass counts the passes of its list from 1. */
+enum status workload_schedule(struct arena *arena, const struct workload_plan *plan,
+                              const struct mesh *mesh, struct schedule *ret_schedule,
+                              struct error *reterr);
 
 /* The listing of one layer, forward and backward, in the book's notation (chapter 5): every step
  * with its shardings, collectives and remarks. Returned in the arena. */

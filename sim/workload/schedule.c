@@ -1,0 +1,67 @@
+/* The schedule of a training step's pipeline. */
+#include "sim/schedule/schedule.h"
+
+#include "sim/workload/local.h"
+#include "sim/workload/workload.h"
+
+static const char where[] = "/workload/schedule";
+
+/*
+ * For schedules that fill bubbles by themselves: what the passes of a layer take, in FLOP, as
+ * matmuls alone. Forward and each gradient multiply every weight once for every token; attention's
+ * dot products are two forward, and five (with the scores again) for the input gradient.
+ */
+static struct schedule_times times_of(const struct workload_plan *plan)
+{
+    const struct model *model = &plan->model;
+    uint64_t const attention =
+        2 * model->width * (model->heads + model->kv_heads) * model->head_width;
+    uint64_t const weights = model->matrices * model->width * model->mlp_width + attention;
+    bool const causal = plan->attention == WORKLOAD_ATTENTION_CAUSAL;
+    uint64_t const dots =
+        model->heads * model->head_width * plan->sequence_length / (causal ? 2 : 1);
+    return (struct schedule_times){
+        .forward = (int64_t)(weights + 2 * dots),
+        .input = (int64_t)(weights + 5 * dots),
+        .weight = (int64_t)weights,
+    };
+}
+
+static enum status given_check(const struct workload_plan *plan, uint32_t ranks,
+                               struct error *reterr)
+{
+    const struct schedule *given = plan->schedule_given;
+    if (given->rank_count != ranks)
+        return error_set(reterr, STATUS_INVALID, where,
+                         "%s has %u ranks, where the mesh has %u of pp", given->name,
+                         given->rank_count, ranks);
+    if (given->microbatch_count != plan->accumulate)
+        return error_set(reterr, STATUS_INVALID, where,
+                         "%s has %u microbatches, where \"accumulate\" is %u", given->name,
+                         given->microbatch_count, plan->accumulate);
+    return STATUS_OK;
+}
+
+enum status workload_schedule(struct arena *arena, const struct workload_plan *plan,
+                              const struct mesh *mesh, struct schedule *ret_schedule,
+                              struct error *reterr)
+{
+    const struct schedule_form *form = NULL;
+    struct schedule_request request = {.rank_count = mesh->axis[MESH_PP].size,
+                                       .microbatch_count = plan->accumulate,
+                                       .times = times_of(plan)};
+    if (plan->schedule_given != NULL) {
+        STATUS_TRY(given_check(plan, request.rank_count, reterr));
+        *ret_schedule = *plan->schedule_given;
+    } else {
+        const char *name = plan->schedule == NULL ? "1f1b" : plan->schedule;
+        STATUS_TRY(schedule_form_parse(name, where, &form, &request.chunk_count, reterr));
+        STATUS_TRY(schedule_build(arena, form, &request, where, ret_schedule, reterr));
+    }
+    if (ret_schedule->copy_count == 1) return STATUS_OK;
+    return error_set(reterr, STATUS_UNSUPPORTED, where,
+                     "%s holds two copies of the model, whose gradients would have to be added "
+                     "between ranks; that is not modelled with real ops; \"dualpipev\" has one "
+                     "copy and the same bubble",
+                     ret_schedule->name);
+}

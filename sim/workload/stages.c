@@ -1,0 +1,184 @@
+#include "sim/workload/stages.h"
+
+#include <string.h>
+
+#include "sim/base/arena.h"
+
+enum { LAYOUT_CHARACTERS_MAX = 1 << 16, LAYOUT_REPEAT_MAX = 1 << 15 };
+
+static const char place_of_layout[] = "/workload/layout";
+
+/* A layout written out: every letter and border once. */
+struct layout_text {
+    const char *text; /* As given. */
+    uint32_t at;
+    char *plain;
+    uint32_t count;
+};
+
+static enum status layout_bad(const struct layout_text *layout, const char *what,
+                              struct error *reterr)
+{
+    return error_set(reterr, STATUS_INVALID, place_of_layout, "character %u: %s", layout->at + 1,
+                     what);
+}
+
+/* "*3" behind what begins at `from` in the plain text. */
+static enum status repeat_read(struct layout_text *layout, uint32_t from, struct error *reterr)
+{
+    if (layout->text[layout->at] != '*') return STATUS_OK;
+    uint32_t times = 0;
+    layout->at++;
+    if (layout->text[layout->at] < '1' || layout->text[layout->at] > '9')
+        return layout_bad(layout, "a number of times must follow \"*\", such as \"t*3\"", reterr);
+    for (char c; c = layout->text[layout->at], c >= '0' && c <= '9'; layout->at++) {
+        times = times * 10 + (uint32_t)(c - '0');
+        if (times > LAYOUT_REPEAT_MAX) return layout_bad(layout, "too many times", reterr);
+    }
+    uint32_t const length = layout->count - from;
+    if ((uint64_t)length * times + from > LAYOUT_CHARACTERS_MAX)
+        return layout_bad(layout, "more than 65536 letters and borders", reterr);
+    for (uint32_t i = 1; i < times; i++) {
+        memcpy(layout->plain + layout->count, layout->plain + from, length);
+        layout->count += length;
+    }
+    return STATUS_OK;
+}
+
+static enum status letter_add(struct layout_text *layout, char letter, struct error *reterr)
+{
+    if (letter == 'm')
+        return error_set(reterr, STATUS_UNSUPPORTED, place_of_layout,
+                         "character %u: layers of multi-token prediction (\"m\") lie on the head's "
+                         "stage and cannot be placed",
+                         layout->at + 1);
+    if (strchr("EtL|", letter) == NULL)
+        return layout_bad(layout,
+                          "none of \"E\" (embedding), \"t\" (layer), \"L\" (head), \"|\" "
+                          "(next stage), \"( )\" and \"*\"",
+                          reterr);
+    if (layout->count == LAYOUT_CHARACTERS_MAX)
+        return layout_bad(layout, "more than 65536 letters and borders", reterr);
+    layout->plain[layout->count++] = letter;
+    return STATUS_OK;
+}
+
+static enum status layout_expand(struct layout_text *layout, struct error *reterr)
+{
+    uint32_t group = 0;
+    bool in_group = false;
+    while (layout->text[layout->at] != '\0') {
+        char const c = layout->text[layout->at];
+        uint32_t from = layout->count;
+        if (c == '(') {
+            if (in_group) return layout_bad(layout, "a \"(\" in another", reterr);
+            in_group = true;
+            group = layout->count;
+        } else if (c == ')') {
+            if (!in_group) return layout_bad(layout, "no \"(\" before it", reterr);
+            in_group = false;
+            from = group;
+        } else if (c != ',' && c != ' ') {
+            STATUS_TRY(letter_add(layout, c, reterr));
+        }
+        layout->at++;
+        if (c != '(' && c != ',' && c != ' ') STATUS_TRY(repeat_read(layout, from, reterr));
+    }
+    return in_group ? layout_bad(layout, "\"(\" is not closed", reterr) : STATUS_OK;
+}
+
+static enum status plain_check(const struct layout_text *layout, const struct model *model,
+                               uint32_t count, struct error *reterr)
+{
+    uint64_t borders = 0, layers = 0, embeddings = 0, heads = 0;
+    bool const llama = model->kind != MODEL_MLP;
+    for (uint32_t i = 0; i < layout->count; i++) {
+        char const c = layout->plain[i];
+        borders += c == '|';
+        layers += c == 't';
+        embeddings += c == 'E';
+        heads += c == 'L';
+    }
+    if (borders + 1 != count)
+        return error_set(reterr, STATUS_INVALID, place_of_layout,
+                         "%llu stages, where the schedule has %u", (unsigned long long)borders + 1,
+                         count);
+    if (layers != model->layers)
+        return error_set(reterr, STATUS_INVALID, place_of_layout,
+                         "%llu layers, where the model has %llu", (unsigned long long)layers,
+                         (unsigned long long)model->layers);
+    if (embeddings != llama || heads != llama)
+        return error_set(reterr, STATUS_INVALID, place_of_layout,
+                         llama ? "\"E\" and \"L\" must stand there once each"
+                               : "the bare MLP has neither embedding nor head");
+    if (llama && (layout->plain[0] != 'E' || layout->plain[layout->count - 1] != 'L'))
+        return error_set(reterr, STATUS_INVALID, place_of_layout,
+                         "\"E\" must be the first and \"L\" the last letter");
+    return STATUS_OK;
+}
+
+static enum status layout_read(struct arena *arena, const struct workload_plan *plan,
+                               struct stages *stages, struct error *reterr)
+{
+    void *memory = NULL;
+    STATUS_TRY(arena_try(arena, LAYOUT_CHARACTERS_MAX, 1, &memory, reterr));
+    struct layout_text layout = {.text = plan->layout, .plain = memory};
+    STATUS_TRY(layout_expand(&layout, reterr));
+    STATUS_TRY(plain_check(&layout, &plan->model, stages->count, reterr));
+    uint32_t layer = 0, s = 0;
+    for (uint32_t i = 0; i < layout.count; i++) {
+        struct stage *stage = &stages->stage[s];
+        char const c = layout.plain[i];
+        if (c == '|') stages->stage[++s].layer_first = layer;
+        if (c == 'E') stage->embedding = true;
+        if (c == 'L') stage->head = true;
+        if (c != 't') continue;
+        stage->layer_count++;
+        layer++;
+    }
+    return STATUS_OK;
+}
+
+static enum status uneven(const struct workload_plan *plan, uint32_t count, struct error *reterr)
+{
+    uint64_t const layers = plan->model.layers;
+    if (layers < count)
+        return error_set(reterr, STATUS_INVALID, "/workload/schedule",
+                         "%u stages are more than the model's %llu layers", count,
+                         (unsigned long long)layers);
+    uint32_t below = count, above = count;
+    while (below > 1 && layers % below != 0 && (layers + 2) % below != 0) below--;
+    while (layers % above != 0 && (layers + 2) % above != 0) above++;
+    return error_set(reterr, STATUS_INVALID, "/workload/schedule",
+                     "%llu layers cannot be split evenly over %u stages, nor with one less on the "
+                     "first and on the last; the nearest numbers of stages that fit: %u and %u; or "
+                     "say in \"layout\" which stage has what",
+                     (unsigned long long)layers, count, below, above);
+}
+
+enum status stages_build(struct arena *arena, const struct workload_plan *plan, uint32_t count,
+                         struct stages *ret_stages, struct error *reterr)
+{
+    void *memory = NULL;
+    bool const llama = plan->model.kind != MODEL_MLP;
+    uint32_t const layers = (uint32_t)plan->model.layers;
+    STATUS_TRY(arena_try(arena, count, sizeof *ret_stages->stage, &memory, reterr));
+    *ret_stages = (struct stages){memory, count};
+    if (plan->layout != NULL) return layout_read(arena, plan, ret_stages, reterr);
+    bool const ends_less = layers % count != 0;
+    if (layers < count || (ends_less && (!llama || count < 3 || (layers + 2) % count != 0)))
+        return uneven(plan, count, reterr);
+    uint32_t const each = (layers + (ends_less ? 2 : 0)) / count;
+    uint32_t layer = 0;
+    for (uint32_t s = 0; s < count; s++) {
+        bool const end = s == 0 || s + 1 == count;
+        ret_stages->stage[s] = (struct stage){
+            .layer_first = layer,
+            .layer_count = each - (ends_less && end),
+            .embedding = llama && s == 0,
+            .head = llama && s + 1 == count,
+        };
+        layer += ret_stages->stage[s].layer_count;
+    }
+    return STATUS_OK;
+}

@@ -1,0 +1,41 @@
+/*
+ * stages.h: which layers a pipeline stage has: stage 0 the first, with the embedding; the last with
+ * the head.
+ */
+#ifndef SIM_WORKLOAD_STAGES_H
+#define SIM_WORKLOAD_STAGES_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "sim/base/status.h"
+#include "sim/workload/workload.h"
+
+struct arena;
+
+struct stage {
+    uint32_t layer_first;
+    uint32_t layer_count;
+    bool embedding, head;
+};
+
+struct stages {
+    struct stage *stage;
+    uint32_t count;
+};
+
+/*
+ * Without a layout all stages have as many layers; or, if they cannot, the first and the last one
+ * less than the others, the embedding and the head being taken for a layer each.
+ *
+ * A layout is Megatron's (--pipeline-model-parallel-layout): "E" the embedding, "t" a layer, "L"
+ * head and loss, "|" the border of two stages, "*3" behind a letter or behind "( )" repeats it,
+ * commas mean nothing: "Et*7|(t*8|)*14t*7L".
+ *
+ * Errors: STATUS_INVALID with the rule and the nearest counts that fit, or the place in the layout
+ * ("/workload/layout", character); STATUS_UNSUPPORTED for "m", Megatron's MTP layers.
+ */
+enum status stages_build(struct arena *arena, const struct workload_plan *plan, uint32_t count,
+                         struct stages *ret_stages, struct error *reterr);
+
+#endif

@@ -29,6 +29,7 @@ enum status pipeline_build(struct pipeline *pipeline, const struct pipeline_sour
     if (pipeline->arena == NULL)
         return error_set(reterr, STATUS_NO_MEMORY, "", "there is no memory to begin with");
     STATUS_TRY(scenario_build(pipeline, source, reterr));
+    if (source->schedule != NULL) scenario->workload.schedule_given = source->schedule;
     if (stage < PIPELINE_MACHINE) return STATUS_OK;
     STATUS_TRY(machine_build(pipeline->arena, &scenario->machine, &pipeline->machine, reterr));
     if (stage < PIPELINE_MESH) return STATUS_OK;

@@ -30,6 +30,7 @@ struct pipeline_source {
     const char *text; /* NULL: read from `path`; else a built-in scenario of that name. */
     uint64_t text_bytes;
     bool full;
+    const struct schedule *schedule; /* Of its pipeline, out of a file; NULL: as it says. */
     struct scenario_setting settings[PIPELINE_SETTINGS_MAX];
     uint32_t setting_count;
 };

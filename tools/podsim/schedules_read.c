@@ -5,20 +5,23 @@
 #include "sim/base/units.h"
 #include "sim/schedule/schedule_csv.h"
 #include "tools/podsim/input.h"
+#include "tools/podsim/lists.h"
 #include "tools/podsim/schedules.h"
 
 const struct option schedules_options[] = {
-    {"--stages", "N", "ranks of the pipeline", false},
-    {"--microbatches", "LIST", "how many, with commas between (4 times the ranks)", false},
-    {"--times", "LIST", "F=1,I=1,W=1,hop=0[,O=F+I+W]: a rank's whole share", false},
+    {"--stages", "N", "ranks of the pipeline, without FILE", false},
+    {"--microbatches", "LIST", "how many, with commas between (4 a rank; of FILE, its own)", false},
+    {"--times", "LIST", "without FILE: F=1,I=1,W=1,hop=0[,O=F+I+W], a rank's whole share", false},
     {"--schedules", "LIST", "names with commas between, or all (all)", false},
     {"--csv", "FILE", "a schedule in PyTorch's CSV, beside them or alone; - is stdin", true},
-    {"--weight-memory", "SHARE", "of a pass's activations until its weight gradient (0.5)", false},
-    {"--memory", "N", "auto: microbatches whose activations a rank may hold", false},
+    {"--weight-memory", "SHARE", "without FILE: of a pass's activations until W (0.5)", false},
+    {"--memory", "N", "without FILE, auto: microbatches a rank may hold", false},
     {"--svg", "FILE", "draw them", false},
     {"--csv-out", "FOLDER", "write each as PyTorch's CSV", false},
     {"--dialect", "NAME", "of those: compute_only or compute_comms (compute_only)", false},
     {"--json", "FILE", "write the rows as JSON; - is standard output", false},
+    {"--set", "/POINTER=VALUE", "change a key of FILE; may be repeated", true},
+    {"--full", NULL, "of FILE every chip and every hop: no folding", false},
     {0},
 };
 
@@ -50,45 +53,15 @@ static enum status decimal_read(const char *text, const char *end, const char *w
     return STATUS_OK;
 }
 
-static enum status count_read(const char *text, const char *end, const char *where, uint32_t most,
-                              uint32_t *ret_count, struct error *reterr)
-{
-    uint64_t count = 0;
-    bool good = end > text;
-    for (const char *c = text; c < end && good; c++) {
-        good = *c >= '0' && *c <= '9' && count <= most;
-        count = count * 10 + (uint64_t)(*c - '0');
-    }
-    if (!good || count == 0 || count > most)
-        return error_set(reterr, STATUS_INVALID, where, "\"%.*s\" is no whole number from 1 to %u",
-                         (int)(end - text < 40 ? end - text : 40), text, most);
-    *ret_count = (uint32_t)count;
-    return STATUS_OK;
-}
-
-static const char *part_end(const char *text)
-{
-    const char *comma = strchr(text, ',');
-    return comma == NULL ? text + strlen(text) : comma;
-}
-
 static enum status microbatches_read(struct schedules *schedules, struct error *reterr)
 {
-    const char *at = options_value(schedules->options, "--microbatches");
-    if (at == NULL) {
-        schedules->microbatches[schedules->count++] = 4 * schedules->stages;
-        return STATUS_OK;
-    }
-    for (;; at++) {
-        const char *end = part_end(at);
-        if (schedules->count == SCHEDULES_COUNTS_MAX)
-            return error_set(reterr, STATUS_LIMIT, "--microbatches", "more than %d numbers",
-                             SCHEDULES_COUNTS_MAX);
-        STATUS_TRY(count_read(at, end, "--microbatches", SCHEDULE_MICROBATCHES_MAX,
-                              &schedules->microbatches[schedules->count++], reterr));
-        if (*end == '\0') return STATUS_OK;
-        at = end;
-    }
+    const char *text = options_value(schedules->options, "--microbatches");
+    if (text != NULL)
+        return lists_counts(text, "--microbatches", SCHEDULE_MICROBATCHES_MAX,
+                            schedules->microbatches, SCHEDULES_COUNTS_MAX, &schedules->count,
+                            reterr);
+    schedules->microbatches[schedules->count++] = 4 * schedules->stages;
+    return STATUS_OK;
 }
 
 /* "F=1,I=1.3,W=0.7,hop=0.1" */
@@ -106,7 +79,7 @@ static enum status times_read(struct schedules *schedules, struct error *reterr)
     uint32_t given = 0;
     schedules->forward = schedules->input = schedules->weight = SCHEDULES_UNIT;
     for (; at != NULL; at++) {
-        const char *end = part_end(at);
+        const char *end = lists_part_end(at);
         const char *equals = memchr(at, '=', (size_t)(end - at));
         uint32_t found = 0;
         size_t const length = equals == NULL ? 0 : (size_t)(equals - at);
@@ -159,28 +132,13 @@ static enum status form_add(struct schedules *schedules, const struct schedule_f
 
 static enum status forms_read(struct schedules *schedules, struct error *reterr)
 {
-    const char *at = options_value(schedules->options, "--schedules");
-    bool const has_files = options_has(schedules->options, "--csv");
-    if (at == NULL && has_files) return STATUS_OK;
-    if (at == NULL || strcmp(at, "all") == 0) {
-        for (uint32_t i = 0; i < schedule_form_count; i++) {
-            const struct schedule_form *form = schedule_form_table[i];
-            STATUS_TRY(form_add(schedules, form, form->chunks == 0 ? 2 : form->chunks, reterr));
-        }
-        return STATUS_OK;
-    }
-    for (;; at++) {
-        const char *end = part_end(at);
-        const struct schedule_form *form = NULL;
-        uint32_t chunks = 0;
-        const char *name = arena_format(schedules->arena, "%.*s", (int)(end - at), at);
-        if (name == NULL)
-            return error_set(reterr, STATUS_NO_MEMORY, "--schedules", "there is no memory");
-        STATUS_TRY(schedule_form_parse(name, "--schedules", &form, &chunks, reterr));
-        STATUS_TRY(form_add(schedules, form, chunks, reterr));
-        if (*end == '\0') return STATUS_OK;
-        at = end;
-    }
+    const char *text = options_value(schedules->options, "--schedules");
+    struct lists_forms forms;
+    if (text == NULL && options_has(schedules->options, "--csv")) return STATUS_OK;
+    STATUS_TRY(lists_forms(schedules->arena, text, "--schedules", &forms, reterr));
+    for (uint32_t i = 0; i < forms.count; i++)
+        STATUS_TRY(form_add(schedules, forms.form[i].form, forms.form[i].chunk_count, reterr));
+    return STATUS_OK;
 }
 
 /* Files say themselves how many ranks and microbatches there are. */
@@ -210,21 +168,17 @@ enum status schedules_read(struct schedules *schedules, struct error *reterr)
     const char *kept = options_value(options, "--weight-memory");
     const char *memory = options_value(options, "--memory");
     int64_t parts = SCHEDULES_UNIT / 2;
-    if (options->operand_count > 0)
-        return error_set(reterr, STATUS_UNSUPPORTED, options->operand[0],
-                         "a pipeline of a scenario's own ops is not replayed yet; give passes as "
-                         "numbers, with --stages and --times");
     bool const only_files = options_has(options, "--csv") && !options_has(options, "--schedules");
     if (stages == NULL && !only_files)
         return error_set(reterr, STATUS_INVALID, "--stages", "say how many ranks: --stages 8");
     if (stages != NULL)
-        STATUS_TRY(count_read(stages, stages + strlen(stages), "--stages", SCHEDULE_RANKS_MAX,
+        STATUS_TRY(lists_count(stages, stages + strlen(stages), "--stages", SCHEDULE_RANKS_MAX,
                               &schedules->stages, reterr));
     if (only_files && (stages != NULL || options_has(options, "--microbatches")))
         return error_set(reterr, STATUS_INVALID, stages != NULL ? "--stages" : "--microbatches",
                          "a file says so itself; leave it out, or add --schedules");
     if (memory != NULL)
-        STATUS_TRY(count_read(memory, memory + strlen(memory), "--memory",
+        STATUS_TRY(lists_count(memory, memory + strlen(memory), "--memory",
                               SCHEDULE_MICROBATCHES_MAX, &schedules->held_max, reterr));
     if (kept != NULL)
         STATUS_TRY(decimal_read(kept, kept + strlen(kept), "--weight-memory", &parts, reterr));

@@ -1,0 +1,269 @@
+/* Plays the rows of `podsim pipeline FILE`. */
+#include <stdio.h>
+#include <string.h>
+
+#include "sim/base/arena.h"
+#include "sim/base/units.h"
+#include "sim/workload/workload.h"
+#include "tools/podsim/shell.h"
+#include "tools/podsim/staged.h"
+
+enum { SETTING_BYTES = 96 };
+
+/* One row while it is played. */
+struct playing {
+    struct staged *staged;
+    struct staged_row *row;
+    struct pipeline pipeline;
+    char setting[2][SETTING_BYTES];
+    uint32_t chips[TRACE_SHOWN_MAX];
+};
+
+int64_t staged_work_ps(const struct trace_role *role)
+{
+    int64_t work_ps = 0;
+    for (uint32_t phase = 0; phase < PROGRAM_PHASE_COUNT; phase++)
+        if (phase != PROGRAM_PHASE_UPDATE)
+            work_ps += role->phase[phase].compute_ps + role->phase[phase].exposed_ps;
+    return work_ps;
+}
+
+int64_t staged_bubble_ps(const struct staged_row *row)
+{
+    int64_t most_ps = 0;
+    for (uint32_t r = 0; r < row->schedule.rank_count; r++) {
+        int64_t const work_ps = staged_work_ps(&row->role[r]);
+        most_ps = work_ps > most_ps ? work_ps : most_ps;
+    }
+    return row->span_ps - most_ps;
+}
+
+int64_t staged_bubble_per_rank_ps(const struct staged_row *row)
+{
+    int64_t most_ps = 0;
+    for (uint32_t r = 0; r < row->schedule.rank_count; r++) {
+        const struct trace_role *role = &row->role[r];
+        int64_t const idle_ps = role->last_end_ps - role->first_begin_ps - staged_work_ps(role);
+        most_ps = idle_ps > most_ps ? idle_ps : most_ps;
+    }
+    return most_ps;
+}
+
+uint64_t staged_peak_bytes(const struct staged_row *row)
+{
+    uint64_t most = 0;
+    for (uint32_t r = 0; r < row->schedule.rank_count; r++)
+        most = row->role[r].memory_peak_bytes > most ? row->role[r].memory_peak_bytes : most;
+    return most;
+}
+
+static bool watch(void *owner, const struct replay_progress *progress)
+{
+    const struct playing *playing = owner;
+    const struct staged *staged = playing->staged;
+    double const share = (staged->done_count + progress->share) / staged->row_count;
+    return shell_progress(staged->shell, share, progress->events);
+}
+
+/* A chip of each rank: the first. */
+static uint32_t chips_of_ranks(struct playing *playing)
+{
+    const struct program *program = &playing->pipeline.program;
+    uint32_t count = 0;
+    for (uint32_t r = 0; r < program->role_count && count < TRACE_SHOWN_MAX; r++) {
+        uint32_t at[MACHINE_AXES_MAX] = {0};
+        at[program->role_axis] = r * program->role_stride;
+        playing->chips[count++] = machine_chip_at(&playing->pipeline.machine, at);
+    }
+    return count;
+}
+
+static enum status replay(struct playing *playing, struct error *reterr)
+{
+    struct staged *staged = playing->staged;
+    struct staged_row *row = playing->row;
+    struct pipeline_source source = staged->source;
+    source.schedule = row->given;
+    (void)snprintf(playing->setting[0], SETTING_BYTES, "/workload/accumulate=%u",
+                   row->microbatch_count);
+    source.settings[source.setting_count++].text = playing->setting[0];
+    if (row->given == NULL) {
+        (void)snprintf(playing->setting[1], SETTING_BYTES, "/workload/schedule=\"%s\"", row->name);
+        source.settings[source.setting_count++].text = playing->setting[1];
+    }
+    STATUS_TRY(pipeline_build(&playing->pipeline, &source, PIPELINE_PROGRAM, reterr));
+    struct replay_options const options = {
+        .shown_chips = playing->chips,
+        .shown_count = staged->draws ? chips_of_ranks(playing) : 0,
+        .record = staged->draws,
+        .watch = watch,
+        .watch_owner = playing,
+    };
+    return pipeline_replay(&playing->pipeline, &source, &options, reterr);
+}
+
+/* Mean times of a chunk's pass: what a rank spent on them, over ranks and passes. */
+static void times_measure(struct staged_row *row, const struct trace *trace)
+{
+    uint64_t passes[SCHEDULE_KIND_COUNT] = {0};
+    int64_t spent_ps[PROGRAM_PHASE_COUNT] = {0};
+    for (uint32_t r = 0; r < row->schedule.rank_count; r++) {
+        for (uint32_t i = 0; i < row->schedule.rank[r].count; i++)
+            passes[row->schedule.rank[r].pass[i].kind]++;
+        for (uint32_t phase = 0; phase < PROGRAM_PHASE_COUNT; phase++)
+            spent_ps[phase] += trace->roles[r].phase[phase].compute_ps +
+                               trace->roles[r].phase[phase].exposed_ps;
+    }
+    uint64_t const forward = passes[SCHEDULE_FORWARD], weight = passes[SCHEDULE_WEIGHT];
+    int64_t const mean_forward_ps = spent_ps[PROGRAM_PHASE_FORWARD] / (int64_t)forward;
+    int64_t const backward_ps = spent_ps[PROGRAM_PHASE_BACKWARD];
+    int64_t const mean_weight_ps =
+        weight == 0 ? 0 : spent_ps[PROGRAM_PHASE_WEIGHT] / (int64_t)weight;
+    row->times = (struct schedule_times){.forward = mean_forward_ps, .weight = mean_weight_ps};
+    /* Where no pass is split, what it would be split into is not known: halves. */
+    int64_t const whole_ps = backward_ps / (int64_t)forward;
+    row->times.input = weight == 0 ? whole_ps / 2 : whole_ps;
+    if (weight == 0) row->times.weight = whole_ps - row->times.input;
+    /* Of passes of both kinds, as at the end of some schedules, a whole one is both halves. */
+    if (weight != 0 && weight != forward) {
+        int64_t const whole = (int64_t)passes[SCHEDULE_BACKWARD];
+        int64_t const halves = (int64_t)passes[SCHEDULE_INPUT];
+        row->times.input = (backward_ps - whole * mean_weight_ps) / (whole + halves);
+    }
+}
+
+static enum status results_take(struct playing *playing, struct error *reterr)
+{
+    struct staged *staged = playing->staged;
+    struct staged_row *row = playing->row;
+    const struct pipeline *pipeline = &playing->pipeline;
+    const struct trace *trace = &pipeline->trace;
+    uint32_t const ranks = trace->role_count;
+    void *memory = NULL;
+    STATUS_TRY(workload_schedule(staged->arena, &pipeline->scenario.workload, &pipeline->mesh,
+                                 &row->schedule, reterr));
+    STATUS_TRY(arena_try(staged->arena, ranks, sizeof *row->role, &memory, reterr));
+    row->role = memory;
+    memcpy(row->role, trace->roles, ranks * sizeof *row->role);
+    STATUS_TRY(arena_try(staged->arena, ranks, sizeof *row->parameter_count, &memory, reterr));
+    row->parameter_count = memory;
+    uint32_t const bits = format_bits(pipeline->scenario.workload.formats.weights);
+    for (uint32_t r = 0; r < ranks; r++) {
+        const struct program_role *role = &pipeline->program.roles[r];
+        row->parameter_count[r] = role->resident_bytes[PROGRAM_MEMORY_PARAMETERS] * 8 / bits;
+        if (row->role[r].last_end_ps > row->span_ps) row->span_ps = row->role[r].last_end_ps;
+        if (row->role[r].memory_peak_bytes > row->role[row->fullest].memory_peak_bytes)
+            row->fullest = r;
+    }
+    double const step_s = (double)trace->step_ps / (double)TIME_PS_PER_S;
+    double const peak =
+        (double)trace->chips * pipeline->roofline.peak_flop_per_s * step_s;
+    row->step_ps = trace->step_ps;
+    row->mfu = (pipeline->program.useful_flop + pipeline->program.useful_attention_flop) / peak;
+    row->tokens_per_s = (double)pipeline->program.tokens / step_s;
+    row->chips_replayed = trace->chips_replayed;
+    row->fits = staged_peak_bytes(row) <= staged->hbm_bytes;
+    times_measure(row, trace);
+    struct schedule_request const request = {.rank_count = ranks,
+                                             .microbatch_count = row->microbatch_count,
+                                             .chunk_count = row->schedule.chunk_count,
+                                             .times = row->times};
+    if (row->form != NULL) row->formula = row->form->formula(&request);
+    return schedule_play(staged->arena, &row->schedule, &row->times, row->name, &row->equal,
+                         reterr);
+}
+
+/* When passes began and ended, out of the records of one chip a rank. */
+static enum status spans_take(struct playing *playing, struct error *reterr)
+{
+    struct staged *staged = playing->staged;
+    struct staged_row *row = playing->row;
+    const struct program *program = &playing->pipeline.program;
+    const struct trace *trace = &playing->pipeline.trace;
+    void *memory = NULL;
+    STATUS_TRY(arena_try(staged->arena, trace->role_count, sizeof *row->played.lane, &memory,
+                         reterr));
+    row->played = (struct schedule_played){.lane = memory, .makespan = row->span_ps};
+    for (uint32_t r = 0; r < trace->role_count; r++) {
+        uint32_t const count = row->schedule.rank[r].count;
+        STATUS_TRY(arena_try(staged->arena, count, sizeof(int64_t), &memory, reterr));
+        row->played.lane[r].begin = memory;
+        STATUS_TRY(arena_try(staged->arena, count, sizeof(int64_t), &memory, reterr));
+        row->played.lane[r].end = memory;
+    }
+    for (uint64_t i = 0; i < trace->record_count; i++) {
+        const struct trace_record *record = &trace->record[i];
+        uint32_t rank = 0;
+        while (rank < trace->shown_count && trace->shown_recorded[rank] != record->chip) rank++;
+        if (record->kind != TRACE_OP || record->stream != PROGRAM_COMPUTE ||
+            rank == trace->shown_count)
+            continue;
+        const struct program_block *block =
+            program_slot_block(&program->roles[rank], record->slot);
+        if (block->pass == 0) continue;
+        struct schedule_lane *lane = &row->played.lane[rank];
+        if (lane->end[block->pass - 1] == 0) lane->begin[block->pass - 1] = record->begin_ps;
+        lane->end[block->pass - 1] = record->end_ps;
+    }
+    return STATUS_OK;
+}
+
+/* The memory of the chip of one rank, summed over categories, as it changes. */
+static enum status curve_take(struct playing *playing, struct error *reterr)
+{
+    struct staged *staged = playing->staged;
+    struct staged_row *row = playing->row;
+    const struct trace *trace = &playing->pipeline.trace;
+    uint32_t const chip = trace->shown_recorded[row->fullest];
+    uint64_t held[TRACE_MEMORY_MAX] = {0}, sum = 0, count = 0;
+    void *memory = NULL;
+    for (uint64_t i = 0; i < trace->record_count; i++)
+        count += trace->record[i].kind == TRACE_MEMORY && trace->record[i].chip == chip;
+    STATUS_TRY(arena_try(staged->arena, count, sizeof *row->curve.at_ps, &memory, reterr));
+    row->curve.at_ps = memory;
+    STATUS_TRY(arena_try(staged->arena, count, sizeof *row->curve.bytes, &memory, reterr));
+    row->curve.bytes = memory;
+    for (uint64_t i = 0; i < trace->record_count; i++) {
+        const struct trace_record *record = &trace->record[i];
+        if (record->kind != TRACE_MEMORY || record->chip != chip) continue;
+        sum += record->bytes - held[record->lane];
+        held[record->lane] = record->bytes;
+        if (row->curve.count > 0 && row->curve.at_ps[row->curve.count - 1] == record->begin_ps)
+            row->curve.count--;
+        row->curve.at_ps[row->curve.count] = record->begin_ps;
+        row->curve.bytes[row->curve.count++] = sum;
+    }
+    return STATUS_OK;
+}
+
+static enum status row_play(struct staged *staged, struct staged_row *row, struct error *reterr)
+{
+    struct playing playing = {.staged = staged, .row = row};
+    enum status status = replay(&playing, reterr);
+    if (status == STATUS_OK) status = results_take(&playing, reterr);
+    bool const draws = staged->draws && staged->rank_count <= TRACE_SHOWN_MAX;
+    if (status == STATUS_OK && draws) status = spans_take(&playing, reterr);
+    if (status == STATUS_OK && draws) status = curve_take(&playing, reterr);
+    pipeline_close(&playing.pipeline);
+    return status;
+}
+
+enum status staged_play(struct staged *staged, struct shell *shell, struct error *reterr)
+{
+    const char *asked = options_value(staged->options, "--schedules");
+    bool const all = asked == NULL || strcmp(asked, "all") == 0;
+    staged->shell = shell;
+    for (uint32_t i = 0; i < staged->row_count; i++) {
+        struct staged_row *row = &staged->row[i];
+        enum status const status = row_play(staged, row, &row->refused);
+        if (status == STATUS_INTERRUPTED) return status;
+        bool const may_pass_over = all && row->form != NULL &&
+                                   (status == STATUS_INVALID || status == STATUS_UNSUPPORTED);
+        if (status != STATUS_OK && !may_pass_over) {
+            *reterr = row->refused;
+            return status;
+        }
+        staged->done_count = i + 1;
+    }
+    return STATUS_OK;
+}

@@ -66,6 +66,15 @@ static void operands_check(const struct program *program, const struct program_t
     }
 }
 
+/* Messages of a stream go from one rank to one other, whatever their sizes: round a line, those of
+ * the last rank back over all of it. */
+static void displacements_check(const struct plan *plan, const struct plan *other)
+{
+    for (uint32_t d = 0; d < plan->group.dimension_count; d++)
+        SIM_ASSERT((plan->offset[d] - other->offset[d]) % (int32_t)plan->group.dimension[d].size ==
+                   0);
+}
+
 /* Arrivals are counted per (stream, lane), so a lane means the same on every op of a stream. */
 static void stream_lanes_seal(struct program *program)
 {
@@ -81,10 +90,7 @@ static void stream_lanes_seal(struct program *program)
             const struct plan *other = first[op->stream];
             SIM_ASSERT(plan->lane_count == other->lane_count);
             SIM_ASSERT(group_equal(&plan->group, &other->group));
-            /* Messages of a stream go from one to one other, whatever their sizes. */
-            for (uint32_t d = 0; op->kind == PROGRAM_OP_SEND && d < plan->group.dimension_count;
-                 d++)
-                SIM_ASSERT(plan->offset[d] == other->offset[d]);
+            if (op->kind == PROGRAM_OP_SEND) displacements_check(plan, other);
             for (uint32_t l = 0; l < plan->lane_count; l++) {
                 const struct plan_item *item = &plan->item[plan->lane[l].item];
                 const struct plan_item *like = &other->item[other->lane[l].item];

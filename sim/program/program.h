@@ -40,7 +40,9 @@ enum {
 
 #define PROGRAM_PHASE_TABLE(X)                                                                     \
     X(FORWARD, "forward")                                                                          \
-    X(BACKWARD, "backward") /* With the recomputation that remat asks for. */                      \
+    X(BACKWARD, "backward") /* With the recomputation that remat asks for; in pipelines that split \
+                               it, the input gradient. */                                          \
+    X(WEIGHT, "weight gradient")                                                                   \
     X(UPDATE, "update")
 
 enum program_phase {

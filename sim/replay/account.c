@@ -276,6 +276,8 @@ static void role_times(struct replay *replay, uint32_t chip, int64_t step_ps,
     role->last_end_ps = self->last_end_ps;
     for (uint32_t phase = 0; phase < PROGRAM_PHASE_COUNT; phase++) {
         const struct breakdown *breakdown = &replay->breakdowns[phase_index(replay, phase, chip)];
+        role->phase[phase].compute_ps = breakdown->compute_ps;
+        role->phase[phase].exposed_ps = breakdown->exposed_ps;
         role->compute_ps += breakdown->compute_ps;
         role->exposed_ps += breakdown->exposed_ps;
     }

@@ -96,7 +96,10 @@ struct trace_role {
     int64_t last_end_ps;    /* and its end; both 0 if it has none. */
     int64_t compute_ps;
     int64_t exposed_ps; /* Only collectives and copies running. */
-    int64_t idle_ps;    /* Of it: */
+    struct {
+        int64_t compute_ps, exposed_ps;
+    } phase[TRACE_PHASES_MAX]; /* Of these, by enum program_phase. */
+    int64_t idle_ps;           /* Of it: */
     int64_t waiting_ps; /* what it waited for was on its way, or its own message had not left; */
     int64_t bubble_ps;  /* the rest. */
     uint64_t sent_bytes;

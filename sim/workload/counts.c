@@ -236,6 +236,12 @@ static void count_weights(const struct letters *x, struct workload_counts *count
         /* Tied, the one matrix is gathered for the lookup and for the head. */
         traffic->gather_bytes += x->microbatches * (2 * layers + rest * (tied ? 2 : 1)) * x->w;
         traffic->gather_count += plan->accumulate * (2 * units + (llama ? 2 : 0));
+        /* Other passes of a pipeline lie between the head's forward and backward pass. */
+        if (local->pp > 1 && llama) {
+            traffic->gather_bytes +=
+                x->microbatches * (x->vocabulary + (double)local->norm_elements) * x->w;
+            traffic->gather_count += plan->accumulate;
+        }
         traffic->scatter_bytes += x->microbatches * x->step_elements * x->g;
         traffic->scatter_count += plan->accumulate * (units + owned);
     }
@@ -345,6 +351,33 @@ static void count_offload(const struct letters *x, struct workload_counts *count
     }
 }
 
+static void traffic_divide(struct workload_traffic *traffic, uint32_t ranks)
+{
+    traffic->gather_bytes /= ranks;
+    traffic->scatter_bytes /= ranks;
+    traffic->all_reduce_bytes /= ranks;
+    traffic->gather_count /= ranks;
+    traffic->scatter_count /= ranks;
+    traffic->all_reduce_count /= ranks;
+}
+
+/* All that a chip would do if there were no stages, divided among so many. */
+static void stages_divide(struct workload_counts *counts, uint32_t ranks)
+{
+    double *const shares[] = {
+        &counts->matmul_flop,     &counts->padded_flop,       &counts->vector_flop,
+        &counts->hbm_bytes,       &counts->compute_count,     &counts->matmul_useful,
+        &counts->matmul_flash,    &counts->host_moment_bytes, &counts->host_activation_bytes,
+        &counts->parameter_bytes, &counts->optimizer_bytes,   &counts->gradient_bytes,
+        &counts->activation_bytes};
+    if (ranks == 1) return;
+    for (uint32_t i = 0; i < sizeof shares / sizeof *shares; i++) *shares[i] /= ranks;
+    for (uint32_t r = 0; r < MESH_ROLE_COUNT; r++) traffic_divide(&counts->role[r], ranks);
+    traffic_divide(&counts->kv, ranks);
+    traffic_divide(&counts->sequence, ranks);
+    counts->tp_critical_count /= ranks;
+}
+
 void workload_count(const struct workload_plan *plan, const struct machine *machine,
                     const struct mesh *mesh, struct workload_counts *ret_counts)
 {
@@ -381,5 +414,6 @@ void workload_count(const struct workload_plan *plan, const struct machine *mach
     counts.activation_bytes = x.layers * saved_bytes(&x);
     counts.gathered_bytes = local.shards > 1 ? x.layer_elements * x.w : 0;
     count_offload(&x, &counts);
+    stages_divide(&counts, local.pp);
     *ret_counts = counts;
 }

@@ -285,6 +285,8 @@ static void block_add(struct pipeline *pipeline, const struct program_block *blo
 static void pass_add(struct pipeline *pipeline, uint32_t rank, uint32_t index, bool last)
 {
     static const char *const names[] = {"embedding", "layer", "head", "stage"};
+    static const enum program_phase phases[] = {PROGRAM_PHASE_FORWARD, PROGRAM_PHASE_BACKWARD,
+                                                PROGRAM_PHASE_BACKWARD, PROGRAM_PHASE_WEIGHT};
     const struct schedule_pass *pass = &pipeline->schedule.rank[rank].pass[index];
     bool const forward = is_forward(pass->kind);
     struct units const units = units_of(pipeline, pass);
@@ -314,7 +316,7 @@ static void pass_add(struct pipeline *pipeline, uint32_t rank, uint32_t index, b
         variant.around = variant.send != WAY_NONE && around;
         struct program_block const block = {
             .template_index = variant_template(pipeline, variant),
-            .phase = forward ? PROGRAM_PHASE_FORWARD : PROGRAM_PHASE_BACKWARD,
+            .phase = phases[pass->kind],
             .name = names[variant.unit],
             .repeat = 1,
             .layer_first = layer,

@@ -15,9 +15,7 @@ typedef enum status list_all_fn(struct arena *arena, struct text *text, struct e
 typedef enum status list_one_fn(struct arena *arena, const char *name, struct text *text,
                                 struct error *reterr);
 
-list_all_fn list_chips, list_shapes, list_collectives, list_models, list_scenarios,
-    list_schedules;
-list_one_fn list_chip, list_shape, list_collective, list_model, list_scenario,
-    list_schedule;
+list_all_fn list_chips, list_shapes, list_collectives, list_models, list_scenarios, list_schedules;
+list_one_fn list_chip, list_shape, list_collective, list_model, list_scenario, list_schedule;
 
 #endif

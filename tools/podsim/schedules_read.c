@@ -173,13 +173,13 @@ enum status schedules_read(struct schedules *schedules, struct error *reterr)
         return error_set(reterr, STATUS_INVALID, "--stages", "say how many ranks: --stages 8");
     if (stages != NULL)
         STATUS_TRY(lists_count(stages, stages + strlen(stages), "--stages", SCHEDULE_RANKS_MAX,
-                              &schedules->stages, reterr));
+                               &schedules->stages, reterr));
     if (only_files && (stages != NULL || options_has(options, "--microbatches")))
         return error_set(reterr, STATUS_INVALID, stages != NULL ? "--stages" : "--microbatches",
                          "a file says so itself; leave it out, or add --schedules");
     if (memory != NULL)
         STATUS_TRY(lists_count(memory, memory + strlen(memory), "--memory",
-                              SCHEDULE_MICROBATCHES_MAX, &schedules->held_max, reterr));
+                               SCHEDULE_MICROBATCHES_MAX, &schedules->held_max, reterr));
     if (kept != NULL)
         STATUS_TRY(decimal_read(kept, kept + strlen(kept), "--weight-memory", &parts, reterr));
     if (parts > SCHEDULES_UNIT)

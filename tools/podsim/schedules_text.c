@@ -5,6 +5,7 @@
 #include "sim/base/text.h"
 #include "sim/base/units.h"
 #include "sim/report/table.h"
+#include "tools/podsim/lanes.h"
 #include "tools/podsim/schedules.h"
 
 enum {
@@ -17,8 +18,6 @@ enum {
     COLUMN_HOPS = 86,
     COLUMN_PEAK = 96,
     COLUMN_COPIES = 104,
-    LANE_CELLS = 88,
-    LANES_MAX = 64,
 };
 
 /* Four digits behind the point at most, none that are 0. */
@@ -114,52 +113,6 @@ static void write_note(const struct schedules_row *row, struct text *text)
     table_wrap(text, 2, sentence);
 }
 
-/* What a rank does at an instant; NULL: nothing. */
-static const struct schedule_pass *pass_at(const struct schedules_row *row, uint32_t rank,
-                                           int64_t at_ticks, uint32_t *index)
-{
-    const struct schedule_rank *list = &row->schedule.rank[rank];
-    const struct schedule_lane *lane = &row->played.lane[rank];
-    while (*index < list->count && lane->end[*index] <= at_ticks) ++*index;
-    return *index < list->count && lane->begin[*index] <= at_ticks ? &list->pass[*index] : NULL;
-}
-
-static void write_lane(const struct schedules_row *row, uint32_t rank, bool colour,
-                       struct text *text)
-{
-    static const char *const paints[] = {"\033[44m", "\033[42m", "\033[42m", "\033[43m"};
-    uint32_t index = 0;
-    text_add(text, "%5u ", rank);
-    for (uint32_t c = 0; c < LANE_CELLS; c++) {
-        int64_t const at =
-            (int64_t)((units_wide)(uint64_t)row->played.makespan * (2 * c + 1) / (2 * LANE_CELLS));
-        const struct schedule_pass *pass = pass_at(row, rank, at, &index);
-        if (pass == NULL) {
-            text_add(text, ".");
-            continue;
-        }
-        char const digit = (char)(pass->microbatch % 10);
-        char cell = (char)('0' + digit);
-        if (pass->kind == SCHEDULE_BACKWARD || pass->kind == SCHEDULE_INPUT)
-            cell = (char)('a' + digit);
-        if (pass->kind == SCHEDULE_WEIGHT) cell = '#';
-        if (colour) text_add(text, "%s\033[30m", paints[pass->kind]);
-        text_add(text, "%c", cell);
-        if (colour) text_add(text, "\033[0m");
-    }
-    text_add(text, "\n");
-}
-
-static void write_lanes(const struct schedules_row *row, bool colour, struct text *text)
-{
-    uint32_t const ranks = row->schedule.rank_count;
-    text_add(text, "\n rank\n");
-    for (uint32_t r = 0; r < ranks && r < LANES_MAX; r++) write_lane(row, r, colour, text);
-    if (ranks > LANES_MAX) text_add(text, "  ... %u more ranks\n", ranks - LANES_MAX);
-    text_add(text, "digits: forward, letters: backward or input gradient, of microbatch 0 to 9 and "
-                   "again (a is 0);\n#: weight gradient, .: idle\n");
-}
-
 /* Held: activations of the worst rank, of its whole share of a microbatch. */
 void schedules_write_text(const struct schedules *schedules, bool colour, struct text *text)
 {
@@ -202,5 +155,5 @@ void schedules_write_text(const struct schedules *schedules, bool colour, struct
              "microbatch; weights: copies of the model\n");
     for (uint32_t i = 0; i < schedules->done_count; i++) write_note(&schedules->row[i], text);
     if (schedules->row_count == 1 && schedules->done_count == 1)
-        write_lanes(&schedules->row[0], colour, text);
+        lanes_write(&schedules->row[0].schedule, &schedules->row[0].played, colour, text);
 }

@@ -44,11 +44,11 @@ struct staged_row {
 
     /* What a pass of a chunk took, a mean over ranks: compute and exposed collectives. */
     struct schedule_times times;
-    struct schedule_formula formula;    /* With these, in ps. */
-    struct schedule_played equal;       /* The same order of passes, with these and nothing else. */
-    struct schedule_played played;      /* What really began and ended when; empty unless drawn. */
-    struct staged_curve curve;          /* Of `fullest`; empty unless drawn. */
-    uint32_t fullest;                   /* The rank whose chips hold most. */
+    struct schedule_formula formula; /* With these, in ps. */
+    struct schedule_played equal;    /* The same order of passes, with these and nothing else. */
+    struct schedule_played played;   /* What really began and ended when; empty unless drawn. */
+    struct staged_curve curve;       /* Of `fullest`; empty unless drawn. */
+    uint32_t fullest;                /* The rank whose chips hold most. */
 };
 
 struct staged {

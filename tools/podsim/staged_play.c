@@ -111,8 +111,8 @@ static void times_measure(struct staged_row *row, const struct trace *trace)
         for (uint32_t i = 0; i < row->schedule.rank[r].count; i++)
             passes[row->schedule.rank[r].pass[i].kind]++;
         for (uint32_t phase = 0; phase < PROGRAM_PHASE_COUNT; phase++)
-            spent_ps[phase] += trace->roles[r].phase[phase].compute_ps +
-                               trace->roles[r].phase[phase].exposed_ps;
+            spent_ps[phase] +=
+                trace->roles[r].phase[phase].compute_ps + trace->roles[r].phase[phase].exposed_ps;
     }
     uint64_t const forward = passes[SCHEDULE_FORWARD], weight = passes[SCHEDULE_WEIGHT];
     int64_t const mean_forward_ps = spent_ps[PROGRAM_PHASE_FORWARD] / (int64_t)forward;
@@ -156,8 +156,7 @@ static enum status results_take(struct playing *playing, struct error *reterr)
             row->fullest = r;
     }
     double const step_s = (double)trace->step_ps / (double)TIME_PS_PER_S;
-    double const peak =
-        (double)trace->chips * pipeline->roofline.peak_flop_per_s * step_s;
+    double const peak = (double)trace->chips * pipeline->roofline.peak_flop_per_s * step_s;
     row->step_ps = trace->step_ps;
     row->mfu = (pipeline->program.useful_flop + pipeline->program.useful_attention_flop) / peak;
     row->tokens_per_s = (double)pipeline->program.tokens / step_s;
@@ -181,8 +180,8 @@ static enum status spans_take(struct playing *playing, struct error *reterr)
     const struct program *program = &playing->pipeline.program;
     const struct trace *trace = &playing->pipeline.trace;
     void *memory = NULL;
-    STATUS_TRY(arena_try(staged->arena, trace->role_count, sizeof *row->played.lane, &memory,
-                         reterr));
+    STATUS_TRY(
+        arena_try(staged->arena, trace->role_count, sizeof *row->played.lane, &memory, reterr));
     row->played = (struct schedule_played){.lane = memory, .makespan = row->span_ps};
     for (uint32_t r = 0; r < trace->role_count; r++) {
         uint32_t const count = row->schedule.rank[r].count;
@@ -198,8 +197,7 @@ static enum status spans_take(struct playing *playing, struct error *reterr)
         if (record->kind != TRACE_OP || record->stream != PROGRAM_COMPUTE ||
             rank == trace->shown_count)
             continue;
-        const struct program_block *block =
-            program_slot_block(&program->roles[rank], record->slot);
+        const struct program_block *block = program_slot_block(&program->roles[rank], record->slot);
         if (block->pass == 0) continue;
         struct schedule_lane *lane = &row->played.lane[rank];
         if (lane->end[block->pass - 1] == 0) lane->begin[block->pass - 1] = record->begin_ps;
@@ -257,8 +255,8 @@ enum status staged_play(struct staged *staged, struct shell *shell, struct error
         struct staged_row *row = &staged->row[i];
         enum status const status = row_play(staged, row, &row->refused);
         if (status == STATUS_INTERRUPTED) return status;
-        bool const may_pass_over = all && row->form != NULL &&
-                                   (status == STATUS_INVALID || status == STATUS_UNSUPPORTED);
+        bool const may_pass_over =
+            all && row->form != NULL && (status == STATUS_INVALID || status == STATUS_UNSUPPORTED);
         if (status != STATUS_OK && !may_pass_over) {
             *reterr = row->refused;
             return status;

@@ -22,8 +22,7 @@ static enum status options_check(const struct options *options, struct error *re
 static enum status scenario_look(struct staged *staged, struct error *reterr)
 {
     struct pipeline pipeline;
-    enum status status =
-        pipeline_build(&pipeline, &staged->source, PIPELINE_MESH, reterr);
+    enum status status = pipeline_build(&pipeline, &staged->source, PIPELINE_MESH, reterr);
     if (status == STATUS_OK) {
         const struct scenario *scenario = &pipeline.scenario;
         staged->rank_count = pipeline.mesh.axis[MESH_PP].size;
@@ -64,10 +63,9 @@ static enum status forms_read(struct staged *staged, struct error *reterr)
             row->form = forms.form[i].form;
             row->chunk_count = forms.form[i].chunk_count;
             row->microbatch_count = staged->microbatches[k];
-            row->name = row->form->chunks != 0
-                            ? row->form->name
-                            : arena_format(staged->arena, "%s:%u", row->form->name,
-                                           row->chunk_count);
+            row->name = row->form->chunks != 0 ? row->form->name
+                                               : arena_format(staged->arena, "%s:%u",
+                                                              row->form->name, row->chunk_count);
             if (row->name == NULL)
                 return error_set(reterr, STATUS_NO_MEMORY, "--schedules", "there is no memory");
         }

@@ -1,0 +1,127 @@
+#include "tools/podsim/lanes_svg.h"
+
+#include "sim/base/text.h"
+
+enum {
+    LEFT = 60,
+    WIDTH = 1400,
+    LANE = 18,
+    GAP = 2,
+    HEAD = 60,
+    TITLE = 26,
+    CURVE = 48,
+    BELOW = 34,
+};
+
+static const char *const colours[] = {"#7aa6f0", "#8fce9a", "#6cc5c1", "#f3b562"};
+
+double lanes_svg_width(void)
+{
+    return WIDTH;
+}
+
+double lanes_svg_head_height(void)
+{
+    return HEAD;
+}
+
+double lanes_svg_height(uint32_t rank_count)
+{
+    return TITLE + rank_count * (LANE + GAP) + 6 + CURVE + BELOW;
+}
+
+/* Titles of scenarios are a user's text. */
+static void add_escaped(struct text *text, const char *plain)
+{
+    for (const char *c = plain; *c != '\0'; c++) {
+        if (*c == '&')
+            text_add(text, "&amp;");
+        else if (*c == '<')
+            text_add(text, "&lt;");
+        else
+            text_add(text, "%c", *c);
+    }
+}
+
+static void draw_curve(const struct lanes_picture *picture, double top, struct text *text)
+{
+    text_add(text, "<path fill=\"#ddd\" stroke=\"#888\" d=\"M%d %.1f", LEFT, top + CURVE);
+    for (uint32_t i = 0; i < picture->curve_count; i++)
+        text_add(text, "H%.1fV%.1f", LEFT + picture->scale * picture->curve_at[i],
+                 top + CURVE - CURVE * picture->curve_share[i]);
+    text_add(text, "V%.1fZ\"/>\n", top + CURVE);
+}
+
+static void draw_pass(const struct lanes_picture *picture, uint32_t rank, uint32_t index, double y,
+                      double height, struct text *text)
+{
+    const struct schedule *schedule = picture->schedule;
+    const struct schedule_pass *pass = &schedule->rank[rank].pass[index];
+    const struct schedule_lane *lane = &picture->played->lane[rank];
+    double const x = LEFT + picture->scale * (double)lane->begin[index];
+    double const width = picture->scale * (double)(lane->end[index] - lane->begin[index]);
+    /* Odd chunks are darker, so that the ways down and up can be told apart. */
+    bool const dark = pass->stage / schedule->rank_count % 2 == 1;
+    text_add(text,
+             "<rect x=\"%.2f\" y=\"%.1f\" width=\"%.2f\" height=\"%.1f\" fill=\"%s\"%s "
+             "stroke=\"#fff\" stroke-width=\"0.5\"><title>%u%s%u</title></rect>\n",
+             x, y, width, height, colours[pass->kind], dark ? " opacity=\"0.7\"" : "", pass->stage,
+             schedule_kind_letter((enum schedule_kind)pass->kind), pass->microbatch);
+    if (width >= 9)
+        text_add(text, "<text x=\"%.1f\" y=\"%.1f\" text-anchor=\"middle\">%u</text>\n",
+                 x + width / 2, y + height / 2 + 3.5, pass->microbatch);
+}
+
+double lanes_svg_draw(const struct lanes_picture *picture, double top, struct text *text)
+{
+    const struct schedule *schedule = picture->schedule;
+    text_add(text,
+             "<text x=\"%d\" y=\"%.1f\" font-size=\"14\" font-weight=\"bold\">%s</text>\n"
+             "<text x=\"%d\" y=\"%.1f\" font-size=\"12\">%s</text>\n",
+             LEFT, top + 16, picture->name, LEFT + 160, top + 16, picture->caption);
+    top += TITLE;
+    for (uint32_t r = 0; r < schedule->rank_count; r++, top += LANE + GAP) {
+        const struct schedule_rank *list = &schedule->rank[r];
+        text_add(text, "<text x=\"%d\" y=\"%.1f\" text-anchor=\"end\">%u</text>\n", LEFT - 6,
+                 top + LANE / 2.0 + 3.5, r);
+        text_add(text,
+                 "<rect x=\"%d\" y=\"%.1f\" width=\"%.1f\" height=\"%d\" fill=\"#f4f4f4\"/>\n",
+                 LEFT, top, picture->scale * (double)picture->played->makespan, LANE);
+        for (uint32_t i = 0; i < list->count; i++) {
+            bool const first = list->pass[i].paired, second = i > 0 && list->pass[i - 1].paired;
+            draw_pass(picture, r, i, second ? top + LANE / 2.0 : top,
+                      first || second ? LANE / 2.0 : LANE, text);
+        }
+    }
+    top += 6;
+    draw_curve(picture, top, text);
+    text_add(text, "<text x=\"%d\" y=\"%.1f\">%s</text>\n", LEFT, top + CURVE + 14,
+             picture->curve_caption);
+    return top + CURVE + BELOW;
+}
+
+void lanes_svg_begin(const char *title, const char *subtitle, double height, struct text *text)
+{
+    text_add(text,
+             "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 %d %.0f\" width=\"%d\" "
+             "height=\"%.0f\" role=\"img\" font-family=\"sans-serif\" font-size=\"10\" "
+             "fill=\"#222\">\n<title>Pipeline schedules</title>\n"
+             "<rect width=\"100%%\" height=\"100%%\" fill=\"#fff\"/>\n"
+             "<text x=\"20\" y=\"26\" font-size=\"18\" font-weight=\"bold\">",
+             LEFT + WIDTH + 20, height, LEFT + WIDTH + 20, height);
+    add_escaped(text, title);
+    text_add(text, "<tspan dx=\"20\" font-size=\"12\" font-weight=\"normal\">");
+    add_escaped(text, subtitle);
+    text_add(text, "</tspan></text>\n");
+    for (uint32_t i = 0; i < SCHEDULE_KIND_COUNT; i++)
+        text_add(text,
+                 "<rect x=\"%u\" y=\"36\" width=\"14\" height=\"14\" fill=\"%s\"/>\n"
+                 "<text x=\"%u\" y=\"47\" font-size=\"12\">%s</text>\n",
+                 LEFT + 150 * i, colours[i], LEFT + 20 + 150 * i,
+                 schedule_kind_name((enum schedule_kind)i));
+}
+
+void lanes_svg_end(struct text *text)
+{
+    text_add(text, "</svg>\n");
+}

@@ -1,0 +1,112 @@
+/* The rows of `podsim pipeline FILE` as JSON. Times are seconds. */
+#include "sim/base/text.h"
+#include "sim/base/units.h"
+#include "tools/podsim/json_put.h"
+#include "tools/podsim/staged.h"
+
+static double seconds(int64_t ps)
+{
+    return (double)ps / (double)TIME_PS_PER_S;
+}
+
+static void put_times(struct json_writer *json, const struct staged_row *row)
+{
+    uint32_t const chunks = row->schedule.chunk_count;
+    json_write_key(json, "times");
+    json_write_object(json);
+    put_real(json, "F", seconds(row->times.forward * chunks));
+    put_real(json, "I", seconds(row->times.input * chunks));
+    put_real(json, "W", seconds(row->times.weight * chunks));
+    json_write_object_end(json);
+}
+
+static void put_formula(struct json_writer *json, const struct staged_row *row)
+{
+    bool const per_rank = row->formula.measure == SCHEDULE_PER_RANK;
+    if (row->form == NULL) return;
+    put_text(json, "formula_text", row->formula.text);
+    if (row->formula.measure == SCHEDULE_NO_FORMULA) return;
+    put_real(json, "formula", seconds(row->formula.bubble_ticks));
+    put_text(json, "formula_of", per_rank ? "bubble_per_stage" : "bubble_makespan");
+    put_real(json, "bubble_with_equal_times",
+             seconds(per_rank ? row->equal.bubble_per_rank : row->equal.bubble_makespan));
+}
+
+/* One array a figure, by rank. */
+static void put_ranks(struct json_writer *json, const struct staged_row *row)
+{
+    enum { WORK, BUBBLE, WAITING, EXPOSED, ACTIVATIONS, MEMORY, PARAMETERS, SENT, FIGURES };
+    static const char *const names[FIGURES] = {"work",
+                                               "idle_bubble",
+                                               "idle_waiting_for_transfer",
+                                               "exposed_collectives",
+                                               "peak_activations",
+                                               "peak_memory_bytes",
+                                               "parameters",
+                                               "sent_bytes"};
+    for (uint32_t figure = 0; figure < FIGURES; figure++) {
+        json_write_key(json, names[figure]);
+        json_write_array(json);
+        for (uint32_t r = 0; r < row->schedule.rank_count; r++) {
+            const struct trace_role *role = &row->role[r];
+            double const values[FIGURES] = {
+                [WORK] = seconds(staged_work_ps(role)),
+                [BUBBLE] = seconds(role->bubble_ps),
+                [WAITING] = seconds(role->waiting_ps),
+                [EXPOSED] = seconds(role->exposed_ps),
+                [ACTIVATIONS] = (double)role->memory_each_peak_bytes[PROGRAM_MEMORY_ACTIVATIONS],
+                [MEMORY] = (double)role->memory_peak_bytes,
+                [PARAMETERS] = (double)row->parameter_count[r],
+                [SENT] = (double)role->sent_bytes,
+            };
+            json_write_real(json, values[figure]);
+        }
+        json_write_array_end(json);
+    }
+}
+
+static void put_row(struct json_writer *json, const struct staged *staged,
+                    const struct staged_row *row)
+{
+    json_write_object(json);
+    put_text(json, "schedule", row->name);
+    put_count(json, "stages", staged->rank_count);
+    put_count(json, "microbatches", row->microbatch_count);
+    put_count(json, "chunks", row->chunk_count);
+    if (row->refused.status != STATUS_OK) {
+        put_text(json, "refused", row->refused.message);
+        json_write_object_end(json);
+        return;
+    }
+    put_real(json, "step", seconds(row->step_ps));
+    put_real(json, "makespan", seconds(row->span_ps));
+    put_real(json, "bubble_makespan", seconds(staged_bubble_ps(row)));
+    put_real(json, "bubble_per_stage", seconds(staged_bubble_per_rank_ps(row)));
+    put_real(json, "mfu", row->mfu);
+    put_real(json, "tokens_per_s", row->tokens_per_s);
+    json_write_key(json, "fits");
+    json_write_boolean(json, row->fits);
+    put_count(json, "chips_replayed", row->chips_replayed);
+    put_times(json, row);
+    put_formula(json, row);
+    put_ranks(json, row);
+    json_write_object_end(json);
+}
+
+void staged_write_json(const struct staged *staged, struct text *text)
+{
+    struct json_writer json;
+    json_write_start(&json, text);
+    json_write_object(&json);
+    put_count(&json, "podsim", 1);
+    put_text(&json, "kind", "pipeline");
+    put_text(&json, "title", staged->title);
+    put_text(&json, "units", "seconds");
+    json_write_key(&json, "complete");
+    json_write_boolean(&json, staged->done_count == staged->row_count);
+    json_write_key(&json, "rows");
+    json_write_array(&json);
+    for (uint32_t i = 0; i < staged->done_count; i++) put_row(&json, staged, &staged->row[i]);
+    json_write_array_end(&json);
+    json_write_object_end(&json);
+}

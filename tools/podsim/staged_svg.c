@@ -1,0 +1,81 @@
+/* The rows of `podsim pipeline FILE` as a picture. */
+#include "sim/base/arena.h"
+#include "sim/base/text.h"
+#include "sim/base/units.h"
+#include "sim/report/table.h"
+#include "tools/podsim/lanes_svg.h"
+#include "tools/podsim/staged.h"
+
+static double seconds(int64_t ps)
+{
+    return (double)ps / (double)TIME_PS_PER_S;
+}
+
+static enum status curve_fill(const struct staged *staged, const struct staged_row *row,
+                              struct lanes_picture *picture, struct error *reterr)
+{
+    double const most = (double)row->role[row->fullest].memory_peak_bytes;
+    void *at = NULL, *share = NULL;
+    STATUS_TRY(arena_try(staged->arena, row->curve.count, sizeof(double), &at, reterr));
+    STATUS_TRY(arena_try(staged->arena, row->curve.count, sizeof(double), &share, reterr));
+    for (uint32_t i = 0; i < row->curve.count; i++) {
+        ((double *)at)[i] = (double)row->curve.at_ps[i];
+        ((double *)share)[i] = (double)row->curve.bytes[i] / most;
+    }
+    picture->curve_at = at;
+    picture->curve_share = share;
+    picture->curve_count = row->curve.count;
+    return STATUS_OK;
+}
+
+static enum status draw_row(const struct staged *staged, const struct staged_row *row, double scale,
+                            double *top, struct text *text, struct error *reterr)
+{
+    struct lanes_picture picture = {
+        .name = row->name,
+        .caption = arena_format(staged->arena, "%u microbatches: a step of %s, MFU %s; bubble %s",
+                                row->microbatch_count, table_seconds(seconds(row->step_ps)).text,
+                                table_percent(row->mfu, 1).text,
+                                table_seconds(seconds(staged_bubble_ps(row))).text),
+        .schedule = &row->schedule,
+        .played = &row->played,
+        .scale = scale,
+        .curve_caption =
+            arena_format(staged->arena, "a chip of rank %u holds up to %s", row->fullest,
+                         table_bytes((double)row->role[row->fullest].memory_peak_bytes).text),
+    };
+    if (picture.caption == NULL || picture.curve_caption == NULL)
+        return error_set(reterr, STATUS_NO_MEMORY, "--svg", "there is no memory for a caption");
+    STATUS_TRY(curve_fill(staged, row, &picture, reterr));
+    *top = lanes_svg_draw(&picture, *top, text);
+    return STATUS_OK;
+}
+
+enum status staged_write_svg(const struct staged *staged, struct text *text, struct error *reterr)
+{
+    double height = lanes_svg_head_height(), top = height;
+    int64_t longest_ps = 1;
+    uint64_t passes = 0;
+    for (uint32_t i = 0; i < staged->done_count; i++) {
+        const struct staged_row *row = &staged->row[i];
+        if (row->refused.status != STATUS_OK) continue;
+        longest_ps = row->step_ps > longest_ps ? row->step_ps : longest_ps;
+        for (uint32_t r = 0; r < row->schedule.rank_count; r++)
+            passes += row->schedule.rank[r].count;
+        height += lanes_svg_height(row->schedule.rank_count);
+    }
+    if (staged->rank_count > TRACE_SHOWN_MAX)
+        return error_set(reterr, STATUS_LIMIT, "--svg", "%u ranks are too many for a picture (%d)",
+                         staged->rank_count, TRACE_SHOWN_MAX);
+    if (passes > LANES_SVG_PASSES_MAX)
+        return error_set(reterr, STATUS_LIMIT, "--svg",
+                         "%llu passes are too many for a picture (%d); name fewer schedules",
+                         (unsigned long long)passes, LANES_SVG_PASSES_MAX);
+    lanes_svg_begin(staged->title, "", height, text);
+    for (uint32_t i = 0; i < staged->done_count; i++)
+        if (staged->row[i].refused.status == STATUS_OK)
+            STATUS_TRY(draw_row(staged, &staged->row[i], lanes_svg_width() / (double)longest_ps,
+                                &top, text, reterr));
+    lanes_svg_end(text);
+    return STATUS_OK;
+}

@@ -1,0 +1,188 @@
+/* The rows of `podsim pipeline FILE` on a terminal. */
+#include <stdio.h>
+
+#include "sim/base/text.h"
+#include "sim/base/units.h"
+#include "sim/report/table.h"
+#include "tools/podsim/lanes.h"
+#include "tools/podsim/staged.h"
+
+enum {
+    COLUMN_MICROBATCHES = 21,
+    COLUMN_STEP = 32,
+    COLUMN_MFU = 39,
+    COLUMN_BUBBLE = 50,
+    COLUMN_PER_STAGE = 61,
+    COLUMN_SHARE_BUBBLE = 69,
+    COLUMN_SHARE_TRANSFER = 77,
+    COLUMN_SHARE_EXPOSED = 85,
+    COLUMN_ACTIVATIONS = 95,
+    COLUMN_MEMORY = 105,
+    COLUMN_SENT = 115,
+    COLUMN_FORMULA = 126,
+    SENTENCE_BYTES = 1200,
+};
+
+static double seconds(int64_t ps)
+{
+    return (double)ps / (double)TIME_PS_PER_S;
+}
+
+/* A mean over ranks of what they spend their step on. */
+struct shares {
+    double bubble_s, waiting_s, exposed_s;
+};
+
+static struct shares shares_of(const struct staged_row *row)
+{
+    struct shares shares = {0};
+    uint32_t const ranks = row->schedule.rank_count;
+    for (uint32_t r = 0; r < ranks; r++) {
+        shares.bubble_s += seconds(row->role[r].bubble_ps) / ranks;
+        shares.waiting_s += seconds(row->role[r].waiting_ps) / ranks;
+        shares.exposed_s += seconds(row->role[r].exposed_ps) / ranks;
+    }
+    return shares;
+}
+
+static void write_head(const struct staged *staged, struct text *text)
+{
+    static const struct {
+        uint32_t column;
+        const char *above, *name;
+    } heads[] = {{COLUMN_MICROBATCHES, "micro-", "batches"},
+                 {COLUMN_STEP, "", "step"},
+                 {COLUMN_MFU, "", "MFU"},
+                 {COLUMN_BUBBLE, "", "bubble"},
+                 {COLUMN_PER_STAGE, "", "per stage"},
+                 {COLUMN_SHARE_BUBBLE, "idle:", "bubble"},
+                 {COLUMN_SHARE_TRANSFER, "trans-", "fer"},
+                 {COLUMN_SHARE_EXPOSED, "exposed", "coll."},
+                 {COLUMN_ACTIVATIONS, "acti-", "vations"},
+                 {COLUMN_MEMORY, "all", "memory"},
+                 {COLUMN_SENT, "sent a", "rank"},
+                 {COLUMN_FORMULA, "bubble by", "formula"}};
+    text_add(text, "%s\n%u ranks of pp on %llu chips\n", staged->title, staged->rank_count,
+             (unsigned long long)staged->chip_count);
+    if (staged->done_count < staged->row_count)
+        text_add(text, "interrupted: %u of %u rows\n", staged->done_count, staged->row_count);
+    text_add(text, "\n");
+    for (uint32_t i = 0; i < sizeof heads / sizeof *heads; i++)
+        table_right(text, heads[i].column, heads[i].above);
+    text_add(text, "\nschedule");
+    for (uint32_t i = 0; i < sizeof heads / sizeof *heads; i++)
+        table_right(text, heads[i].column, heads[i].name);
+    text_add(text, "\n");
+}
+
+static void write_row(const struct staged_row *row, bool colour, bool best, struct text *text)
+{
+    struct shares const shares = shares_of(row);
+    double const step_s = seconds(row->step_ps);
+    uint64_t activations = 0, sent = 0;
+    for (uint32_t r = 0; r < row->schedule.rank_count; r++) {
+        const struct trace_role *role = &row->role[r];
+        uint64_t const held = role->memory_each_peak_bytes[PROGRAM_MEMORY_ACTIVATIONS];
+        activations = held > activations ? held : activations;
+        sent = role->sent_bytes > sent ? role->sent_bytes : sent;
+    }
+    if (best) table_colour(text, colour, TABLE_GREEN);
+    text_add(text, "%s", row->name);
+    if (best) table_colour(text, colour, TABLE_PLAIN);
+    table_right(text, COLUMN_MICROBATCHES, table_count(row->microbatch_count).text);
+    table_right(text, COLUMN_STEP, table_seconds(step_s).text);
+    table_right(text, COLUMN_MFU, table_percent(row->mfu, 1).text);
+    table_right(text, COLUMN_BUBBLE, table_seconds(seconds(staged_bubble_ps(row))).text);
+    table_right(text, COLUMN_PER_STAGE,
+                table_seconds(seconds(staged_bubble_per_rank_ps(row))).text);
+    table_right(text, COLUMN_SHARE_BUBBLE, table_percent(shares.bubble_s, step_s).text);
+    table_right(text, COLUMN_SHARE_TRANSFER, table_percent(shares.waiting_s, step_s).text);
+    table_right(text, COLUMN_SHARE_EXPOSED, table_percent(shares.exposed_s, step_s).text);
+    table_right(text, COLUMN_ACTIVATIONS, table_bytes((double)activations).text);
+    table_colour(text, colour && !row->fits, TABLE_RED);
+    char memory[TABLE_FIGURE_BYTES + 2];
+    (void)snprintf(memory, sizeof memory, "%s%s", table_bytes((double)staged_peak_bytes(row)).text,
+                   row->fits ? "" : "!");
+    table_right(text, COLUMN_MEMORY, memory);
+    table_colour(text, colour && !row->fits, TABLE_PLAIN);
+    table_right(text, COLUMN_SENT, table_bytes((double)sent).text);
+    bool const has_formula = row->form != NULL && row->formula.measure != SCHEDULE_NO_FORMULA;
+    table_right(text, COLUMN_FORMULA,
+                has_formula ? table_seconds(seconds(row->formula.bubble_ticks)).text : "-");
+    text_add(text, "\n");
+}
+
+/* From the formula by way of the order played with equal times to what came out. */
+static void write_note(const struct staged_row *row, struct text *text)
+{
+    char sentence[SENTENCE_BYTES];
+    if (row->refused.status != STATUS_OK) {
+        (void)snprintf(sentence, sizeof sentence, "- %s, %u microbatches, not played: %s",
+                       row->name, row->microbatch_count, row->refused.message);
+        table_wrap(text, 2, sentence);
+        return;
+    }
+    if (row->form == NULL || row->formula.measure == SCHEDULE_NO_FORMULA) return;
+    bool const per_rank = row->formula.measure == SCHEDULE_PER_RANK;
+    int64_t const measured = per_rank ? staged_bubble_per_rank_ps(row) : staged_bubble_ps(row);
+    int64_t const equal = per_rank ? row->equal.bubble_per_rank : row->equal.bubble_makespan;
+    uint32_t const chunks = row->schedule.chunk_count;
+    int64_t most_ps = 0, least_ps = INT64_MAX;
+    for (uint32_t r = 0; r < row->schedule.rank_count; r++) {
+        int64_t const work_ps = staged_work_ps(&row->role[r]);
+        most_ps = work_ps > most_ps ? work_ps : most_ps;
+        least_ps = work_ps < least_ps ? work_ps : least_ps;
+    }
+    (void)snprintf(
+        sentence, sizeof sentence,
+        "- %s, %u microbatches: %s with F %s, I %s, W %s of a mean rank is %s; the same order with "
+        "these times and nothing else has %s; played with real ops %s%s: ranks have from %s to %s "
+        "of work, and wait %s for transfers",
+        row->name, row->microbatch_count, row->formula.text,
+        table_seconds(seconds(row->times.forward * chunks)).text,
+        table_seconds(seconds(row->times.input * chunks)).text,
+        table_seconds(seconds(row->times.weight * chunks)).text,
+        table_seconds(seconds(row->formula.bubble_ticks)).text, table_seconds(seconds(equal)).text,
+        table_seconds(seconds(measured)).text, per_rank ? " (per stage)" : "",
+        table_seconds(seconds(least_ps)).text, table_seconds(seconds(most_ps)).text,
+        table_seconds(shares_of(row).waiting_s).text);
+    table_wrap(text, 2, sentence);
+}
+
+static void write_legend(const struct staged *staged, struct text *text)
+{
+    text_add(text, "\n");
+    table_wrap(text, 2,
+               "bubble: from the start to the last pass, less the work of the busiest rank; per "
+               "stage: the worst rank's time from its first to its last pass, less its work; work "
+               "is compute with the collectives it waits for, without the update");
+    table_wrap(text, 2,
+               "idle: shares of the step, a mean over ranks: nothing to do, waiting for an "
+               "activation or gradient on its way, waiting for collectives");
+    table_wrap(text, 2,
+               "activations, memory: of the fullest chip, saved for the backward pass and in all; "
+               "sent: what the busiest chip gives to other stages in a step");
+    for (uint32_t i = 0; i < staged->done_count; i++)
+        if (staged->row[i].refused.status == STATUS_OK && !staged->row[i].fits) {
+            text_add(text, "!: more than the %s of a chip\n",
+                     table_bytes((double)staged->hbm_bytes).text);
+            return;
+        }
+}
+
+void staged_write_text(const struct staged *staged, bool colour, struct text *text)
+{
+    int64_t least_ps = INT64_MAX;
+    write_head(staged, text);
+    for (uint32_t i = 0; i < staged->done_count; i++)
+        if (staged->row[i].refused.status == STATUS_OK && staged->row[i].step_ps < least_ps)
+            least_ps = staged->row[i].step_ps;
+    for (uint32_t i = 0; i < staged->done_count; i++)
+        if (staged->row[i].refused.status == STATUS_OK)
+            write_row(&staged->row[i], colour, staged->row[i].step_ps == least_ps, text);
+    write_legend(staged, text);
+    text_add(text, "\n");
+    for (uint32_t i = 0; i < staged->done_count; i++) write_note(&staged->row[i], text);
+    if (staged->row_count == 1 && staged->done_count == 1 && staged->row[0].played.lane != NULL)
+        lanes_write(&staged->row[0].schedule, &staged->row[0].played, colour, text);
+}

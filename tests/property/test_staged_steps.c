@@ -1,0 +1,274 @@
+/*
+ * Training steps over pipeline stages, with the real ops of their layers: where stages are alike,
+ * math is what bounds them and messages are short, every rank ends to the picosecond when the
+ * schedule, played with the times of its passes and a hop, says so; activations, parameters and
+ * bytes sent are those that the schedule announces; folded or not, instants are the same.
+ */
+#include <stdio.h>
+#include <string.h>
+
+#include "sim/base/units.h"
+#include "sim/schedule/schedule.h"
+#include "sim/schedule/schedule_play.h"
+#include "tests/support/case.h"
+#include "tests/support/play.h"
+#include "tests/support/thin.h"
+
+enum { TEXT_BYTES = 1400, WIDTH = 8192, WIDE = 32768, ROWS = 8192, LAYERS = 16 };
+
+static const char ring[] = "\"chip\": \"tpu-v5p\", \"shape\": \"4\", \"unrealisable\": true, "
+                           "\"wrap\": {\"x\": true}";
+
+/* `rows` tokens a microbatch and data rank of the bare MLP. */
+static void mlp_write(char text[TEXT_BYTES], const char *machine, const char *mesh,
+                      const char *schedule, uint32_t microbatches, uint64_t tokens,
+                      const char *more)
+{
+    int const length = snprintf(
+        text, TEXT_BYTES,
+        "{\"podsim\": 1, \"title\": \"stages\", \"machine\": {%s, \"profile\": \"ideal\"}, "
+        "\"mesh\": %s, \"workload\": {\"kind\": \"train_step\", \"model\": {\"kind\": \"mlp\", "
+        "\"D\": %d, \"F\": %d, \"layers\": %d, \"matrices\": 2}, \"batch_tokens\": %llu, "
+        "\"accumulate\": %u, \"schedule\": \"%s\", \"allow_oversubscription\": true%s}}",
+        machine, mesh, WIDTH, WIDE, LAYERS, (unsigned long long)tokens * microbatches, microbatches,
+        schedule, more);
+    assert_true(length > 0 && length < TEXT_BYTES);
+}
+
+static struct schedule schedule_of(struct play *play)
+{
+    struct schedule schedule;
+    case_ok(workload_schedule(play->arena, &play->scenario.workload, &play->mesh, &schedule,
+                              &case_error));
+    return schedule;
+}
+
+static bool has_kind(const struct schedule *schedule, enum schedule_kind kind)
+{
+    for (uint32_t i = 0; i < schedule->rank[0].count; i++)
+        if (schedule->rank[0].pass[i].kind == kind) return true;
+    return false;
+}
+
+/* Passes of a chunk take equal times on all ranks; what they take follows from the phases' sums. */
+static struct schedule_times times_of(const struct play *play, const struct schedule *schedule)
+{
+    const struct trace_role *role = &play->trace.roles[0];
+    int64_t counts[SCHEDULE_KIND_COUNT] = {0};
+    struct schedule_times times = {0};
+    for (uint32_t i = 0; i < schedule->rank[0].count; i++) counts[schedule->rank[0].pass[i].kind]++;
+    int64_t const forward_ps = role->phase[PROGRAM_PHASE_FORWARD].compute_ps;
+    int64_t const backward_ps = role->phase[PROGRAM_PHASE_BACKWARD].compute_ps;
+    int64_t const weight_ps = role->phase[PROGRAM_PHASE_WEIGHT].compute_ps;
+    times.forward = forward_ps / counts[SCHEDULE_FORWARD];
+    assert_int_equal(times.forward * counts[SCHEDULE_FORWARD], forward_ps);
+    if (counts[SCHEDULE_WEIGHT] > 0) {
+        times.weight = weight_ps / counts[SCHEDULE_WEIGHT];
+        times.input = (backward_ps - counts[SCHEDULE_BACKWARD] * times.weight) /
+                      (counts[SCHEDULE_BACKWARD] + counts[SCHEDULE_INPUT]);
+        assert_int_equal(counts[SCHEDULE_BACKWARD] * (times.weight + times.input) +
+                             counts[SCHEDULE_INPUT] * times.input,
+                         backward_ps);
+    } else {
+        times.backward = backward_ps / counts[SCHEDULE_BACKWARD];
+        times.input = times.backward;
+    }
+    /* A message of the rows' activations over one link: 90 GB/s and a microsecond. */
+    times.hop =
+        units_duration_ps((uint64_t)ROWS * WIDTH * 2, UINT64_C(90000000000)) + TIME_PS_PER_US;
+    return times;
+}
+
+static void ranks_end_when_the_schedule_says_so(void **state)
+{
+    (void)state;
+    static const char *const names[] = {"none",          "gpipe", "1f1b",   "eager-1f1b",
+                                        "interleaved:2", "zb-h1", "zb-h2",  "interleaved:4",
+                                        "looped-bfs:2",  "zb-v",  "v-half", "v-min"};
+    uint32_t walked = 0;
+    for (uint32_t n = 0; n < sizeof names / sizeof *names; n++)
+        for (uint32_t microbatches = 4; microbatches <= 12; microbatches += 4) {
+            char text[TEXT_BYTES];
+            struct play play;
+            struct schedule_played played;
+            if (thin_skips(&walked)) continue;
+            mlp_write(text, ring, "{\"pp\": [\"x\"]}", names[n], microbatches, ROWS, "");
+            play_run(&play, text, NULL);
+            struct schedule const schedule = schedule_of(&play);
+            struct schedule_times const times = times_of(&play, &schedule);
+            case_ok(schedule_play(play.arena, &schedule, &times, "/", &played, &case_error));
+            for (uint32_t r = 0; r < 4; r++) {
+                assert_int_equal(play.trace.roles[r].last_end_ps, played.lane[r].last);
+                assert_int_equal(play.trace.roles[r].first_begin_ps, played.lane[r].first);
+            }
+            play_close(&play);
+        }
+}
+
+/* A rank's two passes of a pair do not overlap op by op, but neither does one wait for what only
+ * the other needs: never later than as one. */
+static void pairs_end_no_later_than_as_one(void **state)
+{
+    (void)state;
+    char text[TEXT_BYTES];
+    struct play play;
+    struct schedule_played played;
+    mlp_write(text, ring, "{\"pp\": [\"x\"]}", "dualpipev", 16, ROWS, "");
+    play_run(&play, text, NULL);
+    struct schedule const schedule = schedule_of(&play);
+    struct schedule_times const times = times_of(&play, &schedule);
+    case_ok(schedule_play(play.arena, &schedule, &times, "/", &played, &case_error));
+    int64_t last_ps = 0;
+    for (uint32_t r = 0; r < 4; r++)
+        if (play.trace.roles[r].last_end_ps > last_ps) last_ps = play.trace.roles[r].last_end_ps;
+    assert_true(last_ps <= played.makespan);
+    assert_true(last_ps >= played.makespan * 9 / 10);
+    play_close(&play);
+}
+
+/* The bare MLP saves its input and what is between its matmuls: 2·(D + F) bytes a token and layer;
+ * of a pass that is split, the gradients of both stay until the weight gradient. */
+static void memory_and_traffic_are_as_announced(void **state)
+{
+    (void)state;
+    static const char *const names[] = {"gpipe", "1f1b", "interleaved:2", "looped-bfs:2"};
+    for (uint32_t n = 0; n < sizeof names / sizeof *names; n++) {
+        char text[TEXT_BYTES];
+        struct play play;
+        mlp_write(text, ring, "{\"pp\": [\"x\"]}", names[n], 8, ROWS, "");
+        play_run(&play, text, NULL);
+        struct schedule const schedule = schedule_of(&play);
+        uint64_t const layers = LAYERS / schedule.stage_count;
+        uint64_t const chunk_bytes = layers * 2 * (WIDTH + WIDE) * ROWS;
+        uint64_t const message_bytes = UINT64_C(2) * WIDTH * ROWS;
+        for (uint32_t r = 0; r < 4; r++) {
+            const struct trace_role *role = &play.trace.roles[r];
+            uint64_t const ppm = schedule_peak_ppm(&schedule, r, 0);
+            uint64_t const held = role->memory_each_peak_bytes[PROGRAM_MEMORY_ACTIVATIONS];
+            assert_int_equal(held, ppm / PPM_ONE * chunk_bytes);
+            uint64_t sends = 0; /* Borders of this rank's stages with other ranks'. */
+            for (uint32_t s = 0; s < schedule.stage_count; s++)
+                if (schedule.rank_of[s] == r)
+                    sends += (uint64_t)(s > 0) + (s + 1 < schedule.stage_count);
+            assert_int_equal(role->sent_bytes, sends * 8 * message_bytes);
+            assert_int_equal(play.program.roles[r].resident_bytes[PROGRAM_MEMORY_PARAMETERS],
+                             UINT64_C(2) * 2 * WIDTH * WIDE * LAYERS / 4);
+        }
+        play_close(&play);
+    }
+}
+
+static void split_passes_compute_what_whole_ones_do(void **state)
+{
+    (void)state;
+    static const char *const pairs[][2] = {{"1f1b", "zb-h1"}, {"dualpipev", "zb-v"}};
+    for (uint32_t i = 0; i < 2; i++) {
+        int64_t compute_ps[2];
+        for (uint32_t k = 0; k < 2; k++) {
+            char text[TEXT_BYTES];
+            struct play play;
+            mlp_write(text, ring, "{\"pp\": [\"x\"]}", pairs[i][k], 8, ROWS, "");
+            play_run(&play, text, NULL);
+            struct schedule const schedule = schedule_of(&play);
+            assert_int_equal(has_kind(&schedule, SCHEDULE_WEIGHT), i == 1 || k == 1);
+            const struct trace_role *role = &play.trace.roles[1];
+            compute_ps[k] = role->compute_ps - role->phase[PROGRAM_PHASE_UPDATE].compute_ps;
+            play_close(&play);
+        }
+        assert_int_equal(compute_ps[0], compute_ps[1]);
+    }
+}
+
+/* With TP, FSDP and DP beside the stages, on grids, through NVLink and between nodes. */
+static void it_is_the_same_however_it_is_played(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *machine, *mesh, *more;
+    } rows[] = {
+        {"\"chip\": \"tpu-v5p\", \"shape\": \"4x4x4\"",
+         "{\"pp\": [\"x\"], \"fsdp\": [\"y\"], \"tp\": [\"z\"]}", ""},
+        {"\"chip\": \"tpu-v5p\", \"shape\": \"4x4x4\"",
+         "{\"tp\": [\"z\", \"y:2\"], \"pp\": [\"x:2\"], \"dp\": [\"x:2\", \"y:2\"]}",
+         ", \"zero\": 1"},
+        {"\"chip\": \"tpu-v5e\", \"shape\": \"4x4\"", "{\"pp\": [\"y\"], \"fsdp\": [\"x\"]}", ""},
+        {"\"chip\": \"h100-sxm\", \"nodes\": 4", "{\"pp\": [\"node\"], \"tp\": [\"gpu\"]}", ""},
+        {"\"chip\": \"h100-sxm\", \"nodes\": 4",
+         "{\"tp\": [\"gpu:4\"], \"pp\": [\"gpu:2\"], \"dp\": [\"node\"]}", ", \"zero\": 1"},
+        {"\"chip\": \"h100-sxm\", \"nodes\": 4",
+         "{\"tp\": [\"gpu:4\"], \"fsdp\": [\"gpu:2\", \"node:2\"], \"pp\": [\"node:2\"]}", ""},
+    };
+    static const char *const names[] = {"1f1b", "interleaved:2", "zb-v"};
+    static const struct play_options full = {.full = true, .engine = "fast"};
+    static const struct play_options reference = {.full = true, .engine = "reference"};
+    uint32_t walked = 0;
+    for (uint32_t i = 0; i < sizeof rows / sizeof *rows; i++)
+        for (uint32_t n = 0; n < sizeof names / sizeof *names; n++) {
+            char text[TEXT_BYTES];
+            struct play folded, whole, slow;
+            if (thin_skips(&walked)) continue;
+            mlp_write(text, rows[i].machine, rows[i].mesh, names[n], 4, 4096 * 16, rows[i].more);
+            play_run(&folded, text, NULL);
+            play_run(&whole, text, &full);
+            play_run(&slow, text, &reference);
+            assert_int_equal(whole.trace.digest, slow.trace.digest);
+            assert_int_equal(folded.trace.step_ps, whole.trace.step_ps);
+            assert_int_equal(folded.trace.role_count, whole.trace.role_count);
+            for (uint32_t r = 0; r < whole.trace.role_count; r++) {
+                const struct trace_role *one = &folded.trace.roles[r];
+                const struct trace_role *other = &whole.trace.roles[r];
+                assert_int_equal(one->last_end_ps, other->last_end_ps);
+                assert_int_equal(one->exposed_ps, other->exposed_ps);
+                assert_int_equal(one->waiting_ps, other->waiting_ps);
+                assert_int_equal(one->sent_bytes, other->sent_bytes);
+                assert_int_equal(one->memory_peak_bytes, other->memory_peak_bytes);
+            }
+            play_close(&folded);
+            play_close(&whole);
+            play_close(&slow);
+        }
+}
+
+static void what_cannot_be_staged_is_refused(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *mesh, *schedule, *more, *where, *words;
+        enum status status;
+    } rows[] = {
+        {"{\"pp\": [\"x\"]}", "interleaved:3", "", "/workload/schedule", "nearest", STATUS_INVALID},
+        {"{\"pp\": [\"x\"]}", "1f2b", "", "/workload/schedule", "\"1f1b\"", STATUS_NOT_FOUND},
+        {"{\"pp\": [\"x\"]}", "dualpipe", "", "/workload/schedule", "dualpipev",
+         STATUS_UNSUPPORTED},
+        {"{\"dp\": [\"x\"]}", "1f1b", "", "/workload/schedule", "no pp", STATUS_INVALID},
+        {"{\"pp\": [\"x\"]}", "1f1b", ", \"layout\": \"t*3|t*5|t*8\"", "/workload/layout",
+         "3 stages, where the schedule has 4", STATUS_INVALID},
+        {"{\"pp\": [\"x\"]}", "1f1b", ", \"layout\": \"t*4|t*4|t*4|t*3\"", "/workload/layout",
+         "15 layers, where the model has 16", STATUS_INVALID},
+        {"{\"pp\": [\"x\"]}", "1f1b", ", \"layout\": \"t*4|t*4|x\"", "/workload/layout",
+         "character 9", STATUS_INVALID},
+        {"{\"pp\": [\"x\"]}", "1f1b", ", \"offload\": \"optimizer\"", "/workload/offload", "stages",
+         STATUS_UNSUPPORTED},
+    };
+    for (uint32_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        char text[TEXT_BYTES];
+        struct play play;
+        mlp_write(text, ring, rows[i].mesh, rows[i].schedule, 8, ROWS, rows[i].more);
+        case_refused(play_try(&play, text, NULL, &case_error), rows[i].status, rows[i].where,
+                     rows[i].words);
+        play_close(&play);
+    }
+}
+
+int main(void)
+{
+    static const struct CMUnitTest tests[] = {
+        cmocka_unit_test(ranks_end_when_the_schedule_says_so),
+        cmocka_unit_test(pairs_end_no_later_than_as_one),
+        cmocka_unit_test(memory_and_traffic_are_as_announced),
+        cmocka_unit_test(split_passes_compute_what_whole_ones_do),
+        cmocka_unit_test(it_is_the_same_however_it_is_played),
+        cmocka_unit_test(what_cannot_be_staged_is_refused),
+    };
+    return cmocka_run_group_tests_name("staged steps", tests, NULL, NULL);
+}

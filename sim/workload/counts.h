@@ -1,8 +1,8 @@
 /*
  * counts.h: what a training step asks of one chip, counted by closed formulas from the workload and
  * the mesh alone: FLOP, bytes and collectives. It never looks at a lowered program, so a test can
- * hold the program's sums against it; the rooflines are computed from it. Of the ranks of a pipeline
- * it is the mean: none of them can be done before a mean one, so bounds stay bounds.
+ * hold the program's sums against it; the rooflines are computed from it. Of the ranks of a
+ * pipeline it is the mean: not all of them can be done before a mean one, so bounds stay bounds.
  *
  * The workload must be one that workload_lower() accepts.
  */

@@ -3,7 +3,7 @@
 #
 #   A sentence that names the case
 #   $ shell command; several such lines are one script; podsim is in PATH, the folder is fresh and
-#   $ holds base.json; $ROOT is the repository, $TRAIN its scenarios/train
+#   $ holds base.json, and staged.json with pp; $ROOT is the repository, $TRAIN its scenarios/train
 #   status 1              (0 if it is left out)
 #   out: PATTERN          some line of standard output matches the shell pattern, wholly
 #   err: PATTERN          the same of standard error
@@ -57,7 +57,7 @@ judge() {
     held=yes
     rm -rf "$work/here"
     mkdir "$work/here"
-    cp "$ROOT/tests/cli/base.json" "$work/here/base.json"
+    cp "$ROOT/tests/cli/base.json" "$ROOT/tests/cli/staged.json" "$work/here/"
     (cd "$work/here" && sh "$work/script" > "$work/out" 2> "$work/err" < /dev/null)
     got=$?
     [ "$got" -eq "$status" ] || complain "status $status"

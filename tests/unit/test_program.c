@@ -231,17 +231,18 @@ static void plans_of_one_stream_must_have_the_same_lanes(void **state)
     assert_true(seal_aborts(&sample.program));
 }
 
-/* Rank 0 sends to rank 1. */
+/* Rank 0 sends to rank 1; rank 2 has work of its own. */
 static void pair_fill(struct stages *stages)
 {
     static struct machine machine;
-    struct group_dimension const x = {.size = 2, .stride = 1, .name = "x"};
+    struct group_dimension const x = {.size = 3, .stride = 1, .name = "x"};
     stages_open(stages, case_arena, &machine, &x, 1000, 8);
     uint32_t const work = stages_work(stages, 1000);
     stages_compute(stages, 0, work);
     stages_send(stages, 0, STAGES_UP);
     stages_receive(stages, 1, STAGES_UP, 1);
     stages_compute(stages, 1, work);
+    stages_compute(stages, 2, work);
 }
 
 /* The template of messages up, and of those that wait for them. */

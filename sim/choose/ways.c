@@ -159,13 +159,22 @@ static uint64_t sends_of(const struct plan *plan, const struct plan_item *item)
     return (sends + item->size - 1) / item->size * item->piece_count;
 }
 
+/* Of which one, the root's, takes part. */
+static uint64_t boxes_of(const struct plan *plan, const struct plan_item *item)
+{
+    uint64_t boxes = 1;
+    for (uint32_t d = 0; d < plan->group.dimension_count; d++)
+        if ((item->at_root >> d & 1) != 0) boxes *= plan->group.dimension[d].size;
+    return boxes;
+}
+
 uint64_t ways_message_count(const struct machine *machine, const struct plan *plan)
 {
     uint32_t period[MACHINE_AXES_MAX] = {1, 1, 1, 1};
     uint64_t sends = 0, chips = 1;
     for (uint32_t i = 0; i < plan->item_count; i++) {
         struct ways const ways = ways_begin(machine, plan, &plan->item[i]);
-        sends += sends_of(plan, &plan->item[i]);
+        sends += sends_of(plan, &plan->item[i]) / boxes_of(plan, &plan->item[i]);
         for (uint32_t axis = 0; axis < MACHINE_AXES_MAX; axis++)
             period[axis] = units_common_multiple(period[axis], ways.period[axis]);
     }

@@ -132,7 +132,7 @@ static uint32_t shares_set(struct build *build, const struct group *grid, const 
     uint32_t const climbing = tree_pieces(build);
     if (overlapping > build->pieces.count) build->pieces.count = overlapping;
     if (climbing > build->pieces.count) build->pieces.count = climbing;
-    if (build->choice->by_axis) build->pieces = (struct pieces){rooted_pieces(build), false};
+    if (rooted_is_cut(build)) build->pieces = (struct pieces){rooted_pieces(build), false};
     if (request->piece_count != 0) build->pieces.count = request->piece_count;
     if (build_is_ragged(build) && ragged_tokens(request) < build->pieces.count)
         build->pieces.count = (uint32_t)ragged_tokens(request);

@@ -15,6 +15,8 @@
 #include "sim/base/units.h"
 #include "sim/collective/compose_build.h"
 
+enum { ALL_MESSAGES_MAX = 1 << 24 };
+
 /* Bits: the dimensions of a chain from one place in it to before another. */
 static uint8_t dimensions_of(const struct chain *chain, uint32_t begin, uint32_t end)
 {
@@ -78,6 +80,12 @@ static uint32_t messages_most(const struct primitive *primitive, uint32_t size)
     return most;
 }
 
+static bool is_chain(const struct primitive *primitive)
+{
+    return (primitive->kind == COLLECTIVE_BROADCAST || primitive->kind == COLLECTIVE_REDUCE) &&
+           (primitive->family == PRIMITIVE_CHAIN || primitive->family == PRIMITIVE_RING);
+}
+
 /* What an item asks of a rank's links along its dimension; `array_bytes`: what its ranks hold
  * together. */
 static struct pieces_level level_of(const struct build *build, const struct primitive *primitive,
@@ -92,40 +100,83 @@ static struct pieces_level level_of(const struct build *build, const struct prim
         primitive->kind == COLLECTIVE_BROADCAST || primitive->kind == COLLECTIVE_REDUCE;
     bool const goes_round =
         !whole && primitive->family == PRIMITIVE_RING && !collective_is_rooted(primitive->kind);
+    /* What pieces save of a chain's fill need not be far less than its whole way. */
+    uint32_t const steps = is_chain(primitive) ? at->size / 16 : 1;
     uint32_t const series = goes_round ? primitive_series(primitive, at->size) : 0;
+    /* Of several orders the others fill the links while the rings of one go round: half the time
+     * that these have for their bytes can be spent on it. */
+    bool const beside = build->choice->levels.grid_count > 1;
     return (struct pieces_level){
         .bytes = whole ? array_bytes : array_bytes / at->size * (at->size - 1),
         .bytes_per_s = primitive->routed ? rate : primitive->lane_count * rate,
-        .hop_bytes = hop_bytes == 0 ? 65536 : hop_bytes,
+        .hop_bytes = (hop_bytes == 0 ? 65536 : hop_bytes) * (steps > 1 ? steps : 1),
         .messages = messages_most(primitive, at->size),
-        .again_ps = series * (uint64_t)(units_duration_ps(hop_bytes, rate) +
-                                        request->protocol.message_ps[request->way[dimension]]),
-        .is_even = series + 1 >= at->size,
+        .again_ps = (beside ? 2 : 1) * series *
+                    (uint64_t)(units_duration_ps(hop_bytes, rate) +
+                               request->protocol.message_ps[request->way[dimension]]),
+        .is_even = beside,
     };
+}
+
+/* Messages of a piece. */
+struct messages {
+    uint64_t root, other; /* Of the root, and of a rank far from it, in one order; */
+    uint64_t all;         /* of all ranks, in all orders. */
+};
+
+/* As many pieces as pay, but no rank sends more than so many messages in an order; nor do all send
+ * so many that playing them takes minutes. */
+static uint32_t pieces_allowed(uint64_t wanted, const struct messages *messages)
+{
+    uint64_t const each = messages->root > messages->other ? messages->root : messages->other;
+    uint64_t const by_rank = PIECES_MESSAGES_MAX / each, by_all = ALL_MESSAGES_MAX / messages->all;
+    uint64_t const most = by_rank < by_all ? by_rank : by_all;
+    if (wanted > most) wanted = most;
+    return wanted < 1 ? 1 : (uint32_t)wanted;
+}
+
+bool rooted_is_cut(const struct build *build)
+{
+    const struct choice *choice = build->choice;
+    bool const alone = build->plan->group.dimension_count == 1 && choice->rooted == NULL;
+    bool const rooted = collective_is_rooted(build->plan->kind);
+    return choice->by_axis || (rooted && alone && is_chain(choice->once[0]));
 }
 
 uint32_t rooted_pieces(const struct build *build)
 {
     const struct choice *choice = build->choice;
     const struct levels *levels = &choice->levels;
-    struct pieces_level each[2 * GROUP_DIMENSIONS_MAX];
-    uint64_t array_bytes = build->request->size_bytes, root_messages = 0, other_messages = 0;
+    const struct group *group = &build->request->group;
+    struct pieces_level each[3 * GROUP_DIMENSIONS_MAX];
+    struct messages messages = {0, 0, 0};
+    uint64_t array_bytes = build->request->size_bytes, boxes = group_rank_count(group);
+    uint64_t const rank_count = boxes, orders = levels->grid_count > 1 ? levels->grid_count : 1;
     uint32_t count = 0;
-    if (levels->grid_count > 1) array_bytes /= levels->grid_count;
+    array_bytes /= orders;
     for (uint32_t i = levels->grid_count + levels->outer_count; i-- > 0;) {
         bool const outer = i < levels->outer_count;
         uint32_t const d = outer ? levels->outer[i] : levels->grid[i - levels->outer_count];
+        boxes /= group->dimension[d].size;
         each[count++] = level_of(build, choice->once[d], d, array_bytes);
-        root_messages += each[count - 1].messages;
-        if (i > 0 && choice->gather[d] != NULL)
+        messages.root += each[count - 1].messages;
+        messages.all += orders * each[count - 1].messages * (rank_count / boxes);
+        if (i == 0) messages.other += each[count - 1].messages;
+        if (is_chain(choice->once[d])) { /* Its last member begins so much later. */
+            each[count] = each[count - 1];
+            each[count].bytes -= 2 * (each[count].bytes / group->dimension[d].size);
+            each[count++].hop_bytes = 0;
+        }
+        if (i > 0 && choice->gather[d] != NULL) {
             each[count++] = level_of(build, choice->gather[d], d, array_bytes);
-        other_messages += each[count - 1].messages;
-        array_bytes /= build->request->group.dimension[d].size;
+            messages.other += each[count - 1].messages;
+            messages.all += orders * each[count - 1].messages * rank_count;
+            /* Further out rings carry less, and go round meanwhile. */
+            if (i + 1 < levels->grid_count + levels->outer_count) each[count - 1].again_ps = 0;
+        }
+        array_bytes /= group->dimension[d].size;
     }
-    uint64_t const messages = root_messages > other_messages ? root_messages : other_messages;
-    uint64_t const most = messages < PIECES_MESSAGES_MAX ? PIECES_MESSAGES_MAX / messages : 1;
-    uint64_t const wanted = pieces_wanted(each, count);
-    return (uint32_t)(wanted < most ? wanted : most);
+    return pieces_allowed(pieces_wanted(each, count), &messages);
 }
 
 const char *rooted_name(const struct build *build)

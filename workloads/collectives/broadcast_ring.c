@@ -37,7 +37,8 @@ static struct primitive_move move_of(uint32_t size, uint32_t lane, uint32_t posi
 
 const struct primitive primitive_broadcast_ring = {
     .name = "broadcast_ring",
-    .help = "half of it each way round, chunk after chunk: V(2N-2)/(N·2w) and N-1 hops",
+    .help = "half of it each way round, chunk after chunk: V(1 + (N-2)/(N·P))/(2w) in P pieces, "
+            "and N-1 hops",
     .source = "Chan et al., Collective communication: theory, practice, and experience (2007), "
               "section 5, pipelined on a ring; here as two chains, one each way",
     .kind = COLLECTIVE_BROADCAST,

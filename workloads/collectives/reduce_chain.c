@@ -38,7 +38,8 @@ static struct primitive_move move_of(uint32_t size, uint32_t lane, uint32_t posi
 
 const struct primitive primitive_reduce_chain = {
     .name = "reduce_chain",
-    .help = "chunk after chunk along a chain, added on the way: V(2N-2)/(N·w) and N-1 latencies",
+    .help = "chunk after chunk along a chain, added on the way: V(1 + (N-2)/(N·P))/w in P pieces, "
+            "and N-1 latencies",
     .source = "NCCL, broadcast and reduce over a ring cut open at the root; Chan et al., "
               "Collective communication: theory, practice, and experience (2007), section 5",
     .kind = COLLECTIVE_REDUCE,

@@ -40,7 +40,8 @@ static struct primitive_move move_of(uint32_t size, uint32_t lane, uint32_t posi
 
 const struct primitive primitive_reduce_ring = {
     .name = "reduce_ring",
-    .help = "half of it each way round, chunk after chunk, added on the way: V(2N-2)/(N·2w) and "
+    .help = "half of it each way round, chunk after chunk, added on the way: V(1 + "
+            "(N-2)/(N·P))/(2w) in P pieces, and "
             "N-1 hops",
     .source = "Chan et al., Collective communication: theory, practice, and experience (2007), "
               "section 5, pipelined on a ring; here as two chains, one each way",

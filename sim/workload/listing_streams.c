@@ -29,7 +29,7 @@ static void op_line_add(struct text *text, const struct program *program,
     text_add(text, "%s", op->name);
     text_pad(text, PARTS_COLUMN);
     text_add(text, "%u", op->parts);
-    if (op->kind == PROGRAM_OP_COLLECTIVE) {
+    if (op->kind == PROGRAM_OP_COLLECTIVE || op->kind == PROGRAM_OP_SEND) {
         text_pad(text, BYTES_COLUMN);
         text_add(text, "%s",
                  quantity_text_bytes(bytes, (double)program->plans[op->index].size_bytes));
@@ -50,6 +50,28 @@ static void op_line_add(struct text *text, const struct program *program,
     text_add(text, "\n");
 }
 
+/* Slots of a template, of all pipeline ranks together. */
+static uint64_t slot_count(const struct program *program, uint32_t template_index)
+{
+    uint64_t slots = 0;
+    for (uint32_t r = 0; r < program->role_count; r++)
+        for (uint32_t b = 0; b < program->roles[r].block_count; b++) {
+            const struct program_block *block = &program->roles[r].block[b];
+            if (block->template_index == template_index) slots += block->repeat;
+        }
+    return slots;
+}
+
+/* What each rank of a pipeline has. */
+static void roles_add(struct text *text, const struct program *program)
+{
+    if (program->role_count == 1) return;
+    text_add(text, "\nPipeline ranks: each has slots of its own; below they are added up.\n");
+    for (uint32_t r = 0; r < program->role_count; r++)
+        text_add(text, "  rank %u: %u slots in %u blocks\n", r, program->roles[r].slot_count,
+                 program->roles[r].block_count);
+}
+
 void listing_streams(struct text *text, const struct program *program)
 {
     text_add(
@@ -57,14 +79,12 @@ void listing_streams(struct text *text, const struct program *program)
         "\nStreams: each runs its ops in order. A need is a stream and how many of its parts, "
         "in this slot\nor in slot [n] from here, must be done or begun; k counts the parts of the "
         "op that needs them.\n");
+    roles_add(text, program);
     for (uint32_t t = 0; t < program->template_count; t++) {
         const struct program_template *template = &program->templates[t];
-        uint32_t repeats = 0;
-        for (uint32_t b = 0; b < program->roles[0].block_count; b++) {
-            const struct program_block *block = &program->roles[0].block[b];
-            if (block->template_index == t) repeats += block->repeat;
-        }
-        text_add(text, "\n%s, %u slot%s", template->name, repeats, repeats == 1 ? "" : "s");
+        uint64_t const slots = slot_count(program, t);
+        text_add(text, "\n%s, %llu slot%s", template->name, (unsigned long long)slots,
+                 slots == 1 ? "" : "s");
         text_pad(text, PARTS_COLUMN);
         text_add(text, "parts");
         text_pad(text, BYTES_COLUMN);

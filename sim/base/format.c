@@ -3,10 +3,10 @@
 #include <string.h>
 
 static const struct {
-    const char *name;
+    const char *name, *nccl;
     uint32_t bits;
 } formats[] = {
-#define X(name, text, bits) {text, bits},
+#define X(name, text, nccl, bits) {text, nccl, bits},
     FORMAT_TABLE(X)
 #undef X
 };
@@ -14,6 +14,11 @@ static const struct {
 const char *format_name(enum format format)
 {
     return formats[format].name;
+}
+
+const char *format_nccl_name(enum format format)
+{
+    return formats[format].nccl;
 }
 
 uint32_t format_bits(enum format format)

@@ -317,7 +317,7 @@ static double adders_s(const struct estimator *estimator, const struct plan_item
     if (network != PRIMITIVE_NETWORK_REDUCE && network != PRIMITIVE_NETWORK_ALL_REDUCE) return 0;
     const struct level *level = &machine->level[machine->axis_level[at->axis]];
     double const elements =
-        2.0 * at->size * (double)plan_item_unit_bytes(item) / plan_element_bytes(estimator->plan);
+        16.0 * at->size * (double)plan_item_unit_bytes(item) / plan_element_bits(estimator->plan);
     double longest_s = 0, below = 1;
     for (uint32_t tier = 0; tier < level->tier_count && below < at->size; tier++) {
         uint32_t const box = level_box_length(machine, level, (int32_t)tier, at->axis);

@@ -84,7 +84,7 @@ enum status plan_build(struct arena *arena, const struct plan_request *request, 
         .group = request->group,
         .size_bytes = request->size_bytes,
         .root = request->root,
-        .element_bytes = request->element_bytes,
+        .element_bits = request->element_bits,
         .protocol = request->protocol,
     };
     struct choice choice;

@@ -124,7 +124,7 @@ struct plan {
     uint32_t peer;                        /* Permute through switches: the same as a position. */
     uint32_t root;                        /* Of the rooted kinds: its rank, */
     uint32_t root_digit[GROUP_DIMENSIONS_MAX]; /* and its member number along each dimension. */
-    uint32_t element_bytes;                    /* Of what is added; 0: two. plan_element_bytes() */
+    uint32_t element_bits;                     /* Of what is added; 0: sixteen. plan_elements() */
     struct plan_protocol protocol;
     struct plan_ragged ragged;
     const uint32_t *ragged_units; /* Halves of tokens that ranks have for each other, however they
@@ -163,7 +163,7 @@ struct plan_request {
                              the pieces, and none if the array is too small to be cut. */
     int32_t offset[GROUP_DIMENSIONS_MAX]; /* Permute only. */
     uint32_t root;                        /* Rooted kinds only. */
-    uint32_t element_bytes;               /* Of what is added: what adders count. 0: two. */
+    uint32_t element_bits;                /* Of what is added: what adders count. 0: sixteen. */
     /* Bytes that a link of each dimension carries while a message crosses one hop of it, and how
      * fast the links are beside each other; what pieces and shares are chosen by. 0: 65,536, and
      * all alike. plan_request_links() fills them. */
@@ -294,9 +294,15 @@ static inline uint32_t plan_step_units(const struct plan *plan, const struct pla
 }
 
 /* What one addition takes in: adders, of chips and of switches, count elements. */
-static inline uint32_t plan_element_bytes(const struct plan *plan)
+static inline uint32_t plan_element_bits(const struct plan *plan)
 {
-    return plan->element_bytes == 0 ? 2 : plan->element_bytes;
+    return plan->element_bits == 0 ? 16 : plan->element_bits;
+}
+
+/* In so many bytes; an array is far too small for its bits to overflow. */
+static inline uint64_t plan_elements(const struct plan *plan, uint64_t bytes)
+{
+    return bytes * 8 / plan_element_bits(plan);
 }
 
 /* Bytes that a rank at these positions sends over the links of one dimension, both directions,

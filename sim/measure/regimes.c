@@ -247,7 +247,7 @@ static enum status bound_fill(const struct study *study)
         .kind = request.kind,
         .array_bytes = request.size_bytes,
         .in_network = true,
-        .element_bytes = request.element_bytes,
+        .element_bits = request.element_bits,
         .root = request.root,
     };
     memcpy(query.offset, request.offset, sizeof query.offset);

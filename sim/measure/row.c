@@ -33,7 +33,7 @@ enum status row_request(const struct row_question *question, uint64_t size_bytes
         .group = *group,
         .size_bytes = array_bytes,
         .root = question->root,
-        .element_bytes = (uint32_t)format_bytes(question->format, 1),
+        .element_bits = format_bits(question->format),
         .ragged = question->ragged,
     };
     if (question->operation == OPERATION_SENDRECV) shift_fill(question, ret_request->offset);
@@ -219,7 +219,7 @@ static struct collective_bound bound_of(const struct row_question *question,
         .kind = plan->kind,
         .array_bytes = ragged ? 0 : plan->size_bytes,
         .in_network = is_in_network(plan),
-        .element_bytes = plan_element_bytes(plan),
+        .element_bits = plan_element_bits(plan),
         .root = plan->root,
     };
     struct collective_bound bound;

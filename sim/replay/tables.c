@@ -121,10 +121,10 @@ static void dma_build(struct replay *replay)
     const struct fold *fold = replay->fold;
     const struct chip *chip = &replay->machine->chip;
     uint64_t link_most = 0, hbm_least = UINT64_MAX, vector_least = UINT64_MAX;
-    uint32_t element_bytes = UINT32_MAX; /* Of which there are the most to add. */
+    uint32_t element_bits = UINT32_MAX; /* Of which there are the most to add. */
     for (uint32_t i = 0; i < replay->program->plan_count; i++) {
-        uint32_t const own = plan_element_bytes(&replay->program->plans[i]);
-        element_bytes = own < element_bytes ? own : element_bytes;
+        uint32_t const own = plan_element_bits(&replay->program->plans[i]);
+        element_bits = own < element_bits ? own : element_bits;
     }
     for (uint32_t i = 0; i < fold->link_class_count; i++) {
         uint64_t const rate = fold->link_classes[i].bytes_per_s;
@@ -149,7 +149,8 @@ static void dma_build(struct replay *replay)
     const struct machine_host *host = &replay->machine->host;
     if (replay->program->copy_count > 0 && host->level == LEVEL_NONE) most += host->bytes_per_s;
     replay->dma_most_ppm = share_ppm(2 * most, hbm_least);
-    replay->dma_may_exceed = replay->dma_most_ppm == PPM_ONE || most / element_bytes > vector_least;
+    replay->dma_may_exceed =
+        replay->dma_most_ppm == PPM_ONE || (units_wide)most * 8 / element_bits > vector_least;
 }
 
 static void op_build(const struct replay *replay, uint32_t kind, const struct program_op *op)
@@ -216,8 +217,7 @@ struct message_cost tables_cost(const struct replay *replay, const struct plan *
     };
     /* Partial sums stay in VMEM: what arrives is added, not written. */
     if (adds || primitive->kind == COLLECTIVE_REDUCE_SCATTER)
-        cost.vector_ps =
-            units_duration_ps(bytes / plan_element_bytes(plan), chip->vector_flop_per_s);
+        cost.vector_ps = units_duration_ps(plan_elements(plan, bytes), chip->vector_flop_per_s);
     if (primitive->kind != COLLECTIVE_REDUCE_SCATTER) cost.write_ps = cost.read_ps;
     return cost;
 }

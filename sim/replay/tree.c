@@ -236,7 +236,7 @@ static int64_t contribution_add(struct replay *replay, const struct lane_table *
         const struct routed_lane *routed = lane->routed;
         uint64_t const bytes = message->cost->units * routed->item->unit_bytes;
         int64_t const work_ps =
-            units_duration_ps(bytes / plan_element_bytes(routed->plan), tier->reduce_flop_per_s) *
+            units_duration_ps(plan_elements(routed->plan, bytes), tier->reduce_flop_per_s) *
             additions;
         int64_t *adders_ps = &tier->adders_ps[join];
         *adders_ps = (*adders_ps > now_ps ? *adders_ps : now_ps) + work_ps;

@@ -30,11 +30,11 @@
 /* What is asked. Fields that are left 0 ask for the least bound that any of their values gives. */
 struct collective_query {
     enum collective_kind kind;
-    uint64_t array_bytes;   /* V, as plan.size_bytes: the whole gathered, unreduced or exchanged
-                               array; of a permute a message. */
-    bool in_network;        /* Switches that can add and multicast do. */
-    uint32_t element_bytes; /* For the adders of switches; 0: they are not looked at. */
-    uint32_t root;          /* Of the rooted kinds: its rank, the last dimension fastest. */
+    uint64_t array_bytes;  /* V, as plan.size_bytes: the whole gathered, unreduced or exchanged
+                              array; of a permute a message. */
+    bool in_network;       /* Switches that can add and multicast do. */
+    uint32_t element_bits; /* For the adders of switches; 0: they are not looked at. */
+    uint32_t root;         /* Of the rooted kinds: its rank, the last dimension fastest. */
     int32_t offset[GROUP_DIMENSIONS_MAX]; /* Permute. */
 };
 

@@ -147,7 +147,7 @@ static double adding_s(const struct search *search, uint32_t index, uint32_t tie
                        const struct block *below, const struct block *above)
 {
     const struct level_tier *own = &search->machine->level[index].tier[tier];
-    if (search->query->element_bytes == 0 || above->members <= below->members) return 0;
+    if (search->query->element_bits == 0 || above->members <= below->members) return 0;
     double units = 1;
     for (uint32_t axis = 0; axis < search->machine->axis_count; axis++) {
         uint32_t const shape = search->machine->shape[axis];
@@ -156,7 +156,7 @@ static double adding_s(const struct search *search, uint32_t index, uint32_t tie
     }
     double const additions = fmax(above->members / below->members - 2, 0);
     double const groups = above->chips / above->members;
-    return groups * additions * search->array_bytes / search->query->element_bytes /
+    return groups * additions * search->array_bytes * 8 / search->query->element_bits /
            (units * (double)own->reduce_flop_per_s);
 }
 

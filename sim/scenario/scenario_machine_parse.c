@@ -149,6 +149,11 @@ enum status scenario_machine_parse(struct arena *arena, const char *text, const 
             json_kind(document) == JSON_OBJECT ? json_take(document, "machine") : NULL;
         return scenario_machine_read(arena, machine == NULL ? document : machine, ret_plan, reterr);
     }
+    if (strchr(text, '/') != NULL)
+        return error_set(reterr, STATUS_INVALID, where,
+                         "\"%s\" is a path, but a machine's file ends in .json; else a machine "
+                         "begins with a chip, such as \"h100-sxm:nodes=4\"",
+                         text);
     enum status status = parse_text(arena, text, where, &document, &inner);
     if (status == STATUS_OK) status = scenario_machine_read(arena, document, ret_plan, &inner);
     if (status == STATUS_OK) return STATUS_OK;

@@ -28,7 +28,7 @@ static enum status formats_read(struct json *object, struct workload_formats *re
 {
     static const char *const known[] = {"weights", "activations", "gradients", "optimizer", NULL};
     static const char *const names[] = {
-#define X(name, text, bits) text,
+#define X(name, text, nccl, bits) text,
         FORMAT_TABLE(X)
 #undef X
             NULL};

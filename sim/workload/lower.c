@@ -167,7 +167,7 @@ static bool groups_equal(const struct group *a, const struct group *b)
 static bool requests_equal(const struct plan_request *a, const struct plan_request *b)
 {
     return a->kind == b->kind && a->size_bytes == b->size_bytes &&
-           a->element_bytes == b->element_bytes && groups_equal(&a->group, &b->group) &&
+           a->element_bits == b->element_bits && groups_equal(&a->group, &b->group) &&
            a->chunk_count == b->chunk_count &&
            memcmp(a->offset, b->offset, sizeof a->offset) == 0 &&
            (a->algorithm == b->algorithm || (a->algorithm != NULL && b->algorithm != NULL &&
@@ -180,7 +180,7 @@ uint32_t lower_plan_request(struct lower *lower, const struct plan_request *of, 
     struct program *program = lower->program;
     struct plan_request request = *of;
     request.size_bytes = format_bytes(format, elements);
-    request.element_bytes = (uint32_t)format_bytes(format, 1);
+    request.element_bits = format_bits(format);
     if (lower->status != STATUS_OK || request.group.dimension_count == 0) return LOWER_NONE;
     for (uint32_t p = 0; p < program->plan_count; p++)
         if (requests_equal(&lower->requests[p], &request)) return p;

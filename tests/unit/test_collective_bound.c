@@ -74,7 +74,7 @@ static struct collective_bound bound_of(const struct machine *machine, struct gr
                                         enum collective_kind kind, uint64_t bytes, bool in_network)
 {
     struct collective_query const query = {
-        .kind = kind, .array_bytes = bytes, .in_network = in_network, .element_bytes = 2};
+        .kind = kind, .array_bytes = bytes, .in_network = in_network, .element_bits = 16};
     struct collective_bound bound;
     collective_bound(machine, &group, &query, &bound);
     assert_true(bound.strict_s > 0 && bound.strict_s <= bound.time_s);

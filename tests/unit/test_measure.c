@@ -235,8 +235,12 @@ static void test_adders_count_elements(void **state)
     static const struct {
         enum format format;
         const char *bound_by;
-        uint64_t element_bytes;
-    } expected[] = {{FORMAT_FP8, "switch", 1}, {FORMAT_BF16, "port", 2}, {FORMAT_FP32, "port", 4}};
+        uint64_t element_bits;
+    } expected[] = {{FORMAT_INT4, "switch", 4},
+                    {FORMAT_FP4, "switch", 4},
+                    {FORMAT_FP8, "switch", 8},
+                    {FORMAT_BF16, "port", 16},
+                    {FORMAT_FP32, "port", 32}};
     struct machine const machine = case_machine("h100-sxm:nodes=1");
     struct row_question question = question_of(&machine, OPERATION_ALL_REDUCE, NULL);
     uint64_t const bytes = UINT64_C(1) << 30;
@@ -246,7 +250,7 @@ static void test_adders_count_elements(void **state)
         struct measured measured;
         struct row row;
         question.format = expected[i].format;
-        uint64_t const additions = 7 * bytes / expected[i].element_bytes;
+        uint64_t const additions = 7 * bytes * 8 / expected[i].element_bits;
         int64_t const adding_ps = units_duration_ps(additions, UINT64_C(1600000000000));
         int64_t const port_ps = units_duration_ps(bytes, UINT64_C(450000000000));
         int64_t const least_ps = adding_ps > port_ps ? adding_ps : port_ps;

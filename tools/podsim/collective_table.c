@@ -153,7 +153,7 @@ static void write_row(const struct collective_study *study, const struct row *ro
     (void)figure(busbw, RATE_WIDTH, row->busbw_bytes_per_s / giga);
     (void)figure(roofline, TIME_WIDTH, row->roofline_s * us_per_s);
     text_add(text, "%12llu  %12llu  %8s  %6s  %6d", (unsigned long long)row->size_bytes,
-             (unsigned long long)row->count, format_name(question->format),
+             (unsigned long long)row->count, format_nccl_name(question->format),
              operation_adds(question->operation) ? "sum" : "none",
              operation_is_rooted(question->operation) ? (int)question->root : -1);
     for (uint32_t half = 0; half < 2; half++)
@@ -231,6 +231,22 @@ static void write_left_out(const struct collective_study *study, struct text *te
              most);
 }
 
+/* A tuner of which nothing came. */
+static void write_idle_tuner(const struct collective_study *study, struct text *text)
+{
+    const struct tuner *tuner = study->asked.row.tuner;
+    if (tuner == NULL || study->row_count == 0) return;
+    for (uint32_t i = 0; i < study->row_count; i++)
+        if (study->rows[i].tuner_line > 0) return;
+    const struct row_question *question = study->rows[0].question;
+    uint64_t nodes, ranks;
+    protocol_extent(question->machine, &question->group, &nodes, &ranks);
+    text_add(text,
+             "# tuner: no line of %s fits %s on %llu nodes and %llu ranks at any of these sizes\n",
+             tuner->path, operation_name(question->operation), (unsigned long long)nodes,
+             (unsigned long long)ranks);
+}
+
 void collective_write_table(const struct collective_study *study, struct text *text)
 {
     double sum = 0;
@@ -247,6 +263,7 @@ void collective_write_table(const struct collective_study *study, struct text *t
     }
     write_beaten(study, text);
     write_left_out(study, text);
+    write_idle_tuner(study, text);
     if (study->run_count < study->run_count_max)
         text_add(text, "# interrupted: %u of %u runs\n", study->run_count, study->run_count_max);
     if (study->row_count == 0) return;

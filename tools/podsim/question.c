@@ -61,6 +61,8 @@ static enum status format_read(const struct options *options, enum format *ret_f
     if (text == NULL) return STATUS_OK;
     for (uint32_t i = 0; i < FORMAT_COUNT; i++) names[i] = format_name((enum format)i);
     *ret_format = format_find(text);
+    for (uint32_t i = 0; *ret_format == FORMAT_COUNT && i < FORMAT_COUNT; i++)
+        if (strcmp(text, format_nccl_name((enum format)i)) == 0) *ret_format = (enum format)i;
     if (*ret_format != FORMAT_COUNT) return STATUS_OK;
     return error_set(reterr, STATUS_NOT_FOUND, "--dtype",
                      "no number format \"%.40s\"; the nearest is %s", text,

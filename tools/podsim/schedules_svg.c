@@ -12,9 +12,9 @@ static int64_t change_ppm(const struct schedules *schedules, enum schedule_kind 
     case SCHEDULE_FORWARD:
         return PPM_ONE;
     case SCHEDULE_BACKWARD:
-        return -PPM_ONE;
+        return -(int64_t)PPM_ONE;
     case SCHEDULE_INPUT:
-        return (int64_t)schedules->kept_ppm - PPM_ONE;
+        return (int64_t)schedules->kept_ppm - (int64_t)PPM_ONE;
     case SCHEDULE_WEIGHT:
         return -(int64_t)schedules->kept_ppm;
     case SCHEDULE_KIND_COUNT:

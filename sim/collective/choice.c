@@ -322,7 +322,7 @@ static bool resolve(struct chooser *chooser, const char *name, char parts[][NAME
     if (!automatic && spread && strcmp(name, "scatter-gather") == 0) return scatter_gather(chooser);
     choice->flat = rooted && group->dimension_count > 1 && !choice->by_axis;
     if (automatic && kind == COLLECTIVE_ALL_TO_ALL && !grid && group->dimension_count > 1)
-        choice->flat = true;
+        choice->flat = chooser->request->exchange_bytes[0] == 0;
     if (chooser->request->ragged.expert_count > 0)
         return choose_ragged(chooser, name, automatic, parts);
     if (automatic || hierarchical) return name_all(chooser, NULL);

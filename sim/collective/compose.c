@@ -66,11 +66,10 @@ static enum status lanes_add(const struct build *build, struct plan_item *item)
 
 /* Half a chunk of an item: rounded up once, then exact multiples along the chain, so that what a
  * gather has collected is what the next one passes on. `together`: ranks that hold the same. */
-static uint64_t unit_bytes(const struct build *build, uint32_t order, uint64_t exchanged,
-                           uint64_t together)
+static uint64_t unit_bytes(const struct build *build, uint64_t size_bytes, uint32_t order,
+                           uint64_t exchanged, uint64_t together)
 {
-    units_wide const share =
-        (units_wide)build->request->size_bytes * (uint64_t)build->shares.weight[order];
+    units_wide const share = (units_wide)size_bytes * (uint64_t)build->shares.weight[order];
     units_wide pieces = (units_wide)build->pieces.count * (uint64_t)build->shares.total * 2;
     pieces *= group_rank_count(&build->plan->group);
     pieces *= exchanged;
@@ -119,7 +118,10 @@ enum status item_add(const struct build *build, const struct primitive *primitiv
         .flat = flat,
         .cyclic = flat && primitive->translates && !primitive->digits,
         .size = size,
-        .unit_bytes = unit_bytes(build, order, exchanges ? size : 1, together),
+        .unit_bytes = unit_bytes(build,
+                                 flat ? build->request->size_bytes
+                                      : build_crossing_bytes(build->request, dimension),
+                                 order, exchanges ? size : 1, together),
         .piece_count = build->pieces.count,
     };
     if (build_is_ragged(build))
@@ -151,7 +153,8 @@ static enum status order_add(const struct build *build, uint32_t order, uint8_t 
 {
     const struct choice *choice = build->choice;
     enum collective_kind const kind = build->plan->kind;
-    bool const inside_first = kind == COLLECTIVE_ALL_TO_ALL && !build_is_ragged(build);
+    bool const inside_first =
+        kind == COLLECTIVE_ALL_TO_ALL && !build_is_ragged(build) && !build->request->spreads;
     struct chain const chain =
         inside_first ? exchange_chain_of(&choice->levels, order) : chain_of(&choice->levels, order);
     if (kind == COLLECTIVE_ALL_REDUCE) return all_reduce_add(build, order, &chain, after);

@@ -34,6 +34,13 @@ struct chain {
     uint32_t count;
 };
 
+/* V, as far as it crosses a dimension. */
+static inline uint64_t build_crossing_bytes(const struct plan_request *request, uint32_t dimension)
+{
+    uint64_t const bytes = request->exchange_bytes[dimension];
+    return bytes != 0 ? bytes : request->size_bytes;
+}
+
 static inline bool build_is_ragged(const struct build *build)
 {
     return build->request->ragged.expert_count > 0;

@@ -169,8 +169,7 @@ struct plan_request {
      * all alike. plan_request_links() fills them. */
     uint64_t hop_bytes[GROUP_DIMENSIONS_MAX];
     uint64_t bytes_per_s[GROUP_DIMENSIONS_MAX];
-    int64_t next_ps[GROUP_DIMENSIONS_MAX]; /* The way from a member to the next, on average. */
-    uint8_t way[GROUP_DIMENSIONS_MAX];     /* Of a message, in plan_protocol.message_ps. */
+    uint8_t way[GROUP_DIMENSIONS_MAX]; /* Of a message, in plan_protocol.message_ps. */
     /* What the switches along a dimension can do; filled by plan_request_links() too. */
     bool multicasts[GROUP_DIMENSIONS_MAX];
     bool reduces[GROUP_DIMENSIONS_MAX];
@@ -180,6 +179,12 @@ struct plan_request {
     struct plan_protocol protocol;
     struct plan_ragged ragged;
     const struct script *script; /* Replaces `algorithm`. */
+    /* AllToAll only, of tokens that go to several ranks but once to each unit of a level on the
+     * way: V of each dimension, as many tokens as cross it. `spreads`: from the outermost in, the
+     * copies being made where they arrive; else from the innermost out, and they are merged. An
+     * exchange at once of all ranks carries `size_bytes`. 0: so does each dimension. */
+    uint64_t exchange_bytes[GROUP_DIMENSIONS_MAX];
+    bool spreads;
 };
 
 struct machine;

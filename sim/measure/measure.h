@@ -19,7 +19,7 @@
 
 struct arena;
 
-enum { MEASURE_REQUESTS_MAX = PROGRAM_STREAMS_MAX - 1 };
+enum { MEASURE_REQUESTS_MAX = 15 };
 
 struct measure_options {
     const char *engine; /* "fast" or "reference" */

@@ -39,6 +39,7 @@ static double bus_factor(const struct plan *plan, double ranks)
 {
     if (plan->kind == COLLECTIVE_ALL_REDUCE) return 2 * (ranks - 1) / ranks;
     if (plan->kind == COLLECTIVE_PERMUTE) return 1;
+    if (plan->kind == COLLECTIVE_ALL_TO_ALL) return (ranks - 1) / ranks / ranks;
     return (ranks - 1) / ranks;
 }
 

@@ -169,6 +169,51 @@ static double group_hop_s(const struct workload_plan *plan, const struct machine
     return total;
 }
 
+/* The part of a group that a dimension is of: by itself where switches serve it, else with all
+ * others of the grid. */
+static struct group level_of(const struct group *group, uint32_t dimension)
+{
+    struct group level = {.dimension_count = 0};
+    for (uint32_t d = 0; d < group->dimension_count; d++)
+        if (d == dimension ||
+            (!group->dimension[d].switched && !group->dimension[dimension].switched))
+            level.dimension[level.dimension_count++] = group->dimension[d];
+    return level;
+}
+
+/* Tokens that go once to each unit of a level: each level has its own, and may be the bound. */
+static double crossing_s(const struct machine *machine, const struct workload_traffic *traffic)
+{
+    double most = 0;
+    for (uint32_t d = 0; d < traffic->group.dimension_count; d++) {
+        struct group const level = level_of(&traffic->group, d);
+        double const share = ranks_of(&level) / ranks_of(&traffic->group);
+        struct collective_query const query = {.kind = COLLECTIVE_ALL_TO_ALL,
+                                               .array_bytes =
+                                                   (uint64_t)(traffic->crossing_bytes[d] * share)};
+        struct collective_bound bound;
+        collective_bound(machine, &level, &query, &bound);
+        if (bound.bytes_s > most) most = bound.bytes_s;
+    }
+    return most;
+}
+
+/* Bytes that a rank sends in all AllToAlls, over all levels. */
+static double exchanged_bytes(const struct workload_traffic *traffic)
+{
+    double const ranks = ranks_of(&traffic->group);
+    double sum = 0;
+    if (traffic->crossing_bytes[0] == 0)
+        return traffic->all_to_all_bytes / ranks * (ranks - 1) / ranks;
+    for (uint32_t d = 0; d < traffic->group.dimension_count; d++) {
+        struct group const level = level_of(&traffic->group, d);
+        double const size = ranks_of(&level);
+        sum += traffic->crossing_bytes[d] / ranks * (size - 1) / size /
+               (traffic->group.dimension[d].switched ? 1 : level.dimension_count);
+    }
+    return sum;
+}
+
 /* AllToAlls and permutes by the book's bisection of the links that they cross. */
 static double exchange_s(const struct machine *machine, const struct workload_traffic *traffic)
 {
@@ -179,9 +224,12 @@ static double exchange_s(const struct machine *machine, const struct workload_tr
          .offset = {1}},
     };
     double total = 0;
+    bool const crosses = traffic->crossing_bytes[0] != 0;
+    if (crosses) total += crossing_s(machine, traffic);
     for (uint32_t i = 0; i < sizeof queries / sizeof *queries; i++) {
         struct collective_bound bound;
         if (queries[i].array_bytes == 0) continue;
+        if (crosses && queries[i].kind == COLLECTIVE_ALL_TO_ALL) continue;
         collective_bound(machine, &traffic->group, &queries[i], &bound);
         total += bound.bytes_s;
     }
@@ -208,9 +256,8 @@ static void add_group(const struct workload_plan *as_said, const struct machine 
     group->gather_bytes =
         traffic->gather_bytes + traffic->scatter_bytes + 2 * traffic->all_reduce_bytes;
     group->array_bytes = group->gather_bytes + traffic->all_to_all_bytes + traffic->permute_bytes;
-    group->sent_bytes =
-        (group->gather_bytes + traffic->all_to_all_bytes / ranks) * (ranks - 1) / ranks +
-        traffic->permute_bytes;
+    group->sent_bytes = group->gather_bytes * (ranks - 1) / ranks + exchanged_bytes(traffic) +
+                        traffic->permute_bytes;
     group->exchange_s = exchange_s(machine, traffic);
     group->time_s =
         roofline_gather_s(plan, machine, &traffic->group, group->gather_bytes) + group->exchange_s;
@@ -289,7 +336,7 @@ static double traffic_hbm_bytes(const struct workload_plan *plan, const struct m
         even = even &&
                (machine->chip_override_count == 0 || is_even(plan, &traffic->group.dimension[d]));
     double const sent = even ? moved : 1 / ranks;
-    double const exchanged = traffic->all_to_all_bytes / ranks * moved + traffic->permute_bytes;
+    double const exchanged = exchanged_bytes(traffic) + traffic->permute_bytes;
     return 2 * exchanged + (traffic->gather_bytes + traffic->all_reduce_bytes) * (moved + sent) +
            (traffic->scatter_bytes + traffic->all_reduce_bytes) * (moved + 1 / ranks);
 }
@@ -298,17 +345,20 @@ static void communication(const struct workload_plan *plan, const struct machine
                           const struct workload_counts *counts, struct roofline *roofline)
 {
     double hbm_bytes = traffic_hbm_bytes(plan, machine, &counts->kv) +
-                       traffic_hbm_bytes(plan, machine, &counts->sequence);
+                       traffic_hbm_bytes(plan, machine, &counts->sequence) +
+                       traffic_hbm_bytes(plan, machine, &counts->experts);
     for (uint32_t i = 0; i < MESH_ROLE_COUNT; i++) {
         add_group(plan, machine, mesh_role_name((enum mesh_role)i), &counts->role[i], roofline);
         hbm_bytes += traffic_hbm_bytes(plan, machine, &counts->role[i]);
     }
-    const struct workload_traffic *traffic[ROOFLINE_GROUPS_MAX] = {&counts->kv, &counts->sequence};
-    for (uint32_t i = 0; i < MESH_ROLE_COUNT; i++) traffic[2 + i] = &counts->role[i];
+    const struct workload_traffic *traffic[ROOFLINE_GROUPS_MAX] = {&counts->kv, &counts->sequence,
+                                                                   &counts->experts};
+    for (uint32_t i = 0; i < MESH_ROLE_COUNT; i++) traffic[3 + i] = &counts->role[i];
     for (uint32_t i = 0; i < machine->axis_count; i++)
         roofline->ici_s[i] = axis_busy_s(plan, machine, traffic, i);
     add_group(plan, machine, "kv", &counts->kv, roofline);
     add_group(plan, machine, "sequence", &counts->sequence, roofline);
+    add_group(plan, machine, "experts", &counts->experts, roofline);
     roofline->hbm_collectives_s = hbm_bytes / (double)machine->chip.hbm_bytes_per_s;
 
     const struct roofline_group *tp = roofline_group_find(roofline, "tp");

@@ -16,7 +16,7 @@
 #include "sim/workload/counts.h"
 #include "sim/workload/workload.h"
 
-enum { ROOFLINE_GROUPS_MAX = MESH_ROLE_COUNT + 2, ROOFLINE_BESIDE_MAX = 8 };
+enum { ROOFLINE_GROUPS_MAX = MESH_ROLE_COUNT + 3, ROOFLINE_BESIDE_MAX = 8 };
 
 /* The collectives of one mesh axis, or of neighbours on it, over a step; one chip. */
 struct roofline_group {

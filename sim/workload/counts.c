@@ -1,29 +1,8 @@
 #include "sim/workload/counts.h"
 
 #include "sim/base/units.h"
-#include "sim/workload/local.h"
+#include "sim/workload/counts_parts.h"
 #include "sim/workload/vector.h"
-
-/* What the formulas are written in: one chip, one microbatch, elements unless the name says more.
- */
-struct letters {
-    const struct local *local;
-    const struct machine *machine;
-    double layers, microbatches;
-    double again;           /* 1: block remat repeats the forward pass. */
-    double attention_again; /* 1: so does big_matmuls with the attention between the matmuls. */
-    double adds;            /* 1: dW reads the accumulator that it is added to. */
-    double a, w, g, o;      /* Bytes of an element: activations, weights, gradients, moments. */
-    double rows, full, shard, tmp, mid, in_weights, out_weights; /* Of the MLP. */
-    double q, qkv, kv, scores, attention_in, attention_out;      /* Of attention. */
-    double useful_scores;                                        /* Of the mean rank. */
-    double statistics;                                           /* Bytes. */
-    double ring_steps; /* Parts of attention after the first. */
-    double gated;
-    double vocabulary, logits;
-    double layer_elements; /* All weights of a layer. */
-    double step_elements;  /* All weights of the model. */
-};
 
 static double bytes_of(enum format format)
 {
@@ -52,6 +31,8 @@ static struct letters letters_of(const struct local *local, const struct machine
     x.in_weights = (double)local->width * columns * (1 + x.gated);
     x.out_weights = (double)local->width * columns;
     x.tmp = x.mid = x.rows * columns * (1 + x.gated);
+    x.dense = (double)local->layer[LOCAL_DENSE].count;
+    x.sparse = (double)local->layer[LOCAL_EXPERTS].count;
     x.layer_elements = x.in_weights + x.out_weights;
     if (llama) {
         double const head = (double)plan->model.head_width;
@@ -69,9 +50,13 @@ static struct letters letters_of(const struct local *local, const struct machine
         x.attention_out = x.q / x.rows * (double)local->width;
         x.vocabulary = (double)local->vocabulary * (double)local->width;
         x.logits = x.rows * (double)local->vocabulary;
-        x.layer_elements += x.attention_in + x.attention_out + 2 * (double)local->norm_elements;
+        double const both = x.attention_in + x.attention_out + 2 * (double)local->norm_elements +
+                            (double)local->attention_vectors;
+        x.layer_elements += both;
+        x.sparse_elements += both;
     }
-    x.step_elements = x.layers * x.layer_elements;
+    counts_experts_letters(&x);
+    x.step_elements = x.dense * x.layer_elements + x.sparse * x.sparse_elements;
     if (llama) {
         x.step_elements += x.vocabulary * (plan->model.tied ? 1 : 2) + (double)local->norm_elements;
     }
@@ -84,7 +69,7 @@ static double padded(uint64_t amount, uint64_t multiple)
 }
 
 /* 2·rows·inner·columns with the shape padded to the chip's MXU. */
-static double padded_matmul(const struct letters *x, uint64_t rows, uint64_t inner,
+double counts_padded_matmul(const struct letters *x, uint64_t rows, uint64_t inner,
                             uint64_t columns)
 {
     const struct chip *chip = &x->machine->chip;
@@ -102,8 +87,8 @@ static double padded_scores(const struct letters *x, bool weighted)
         columns = rows % 2 == 0 ? local->key_pairs : (local->key_pairs + 1) / 2;
         rows = rows % 2 == 0 ? rows / 2 : rows;
     }
-    double const one = weighted ? padded_matmul(x, rows, columns, local->head_width)
-                                : padded_matmul(x, rows, local->head_width, columns);
+    double const one = weighted ? counts_padded_matmul(x, rows, columns, local->head_width)
+                                : counts_padded_matmul(x, rows, local->head_width, columns);
     return one * (double)(local->attention_heads * local->sequences);
 }
 
@@ -113,47 +98,52 @@ static void count_matmuls(const struct letters *x, struct workload_counts *count
     const struct local *local = x->local;
     const struct model *model = &local->plan->model;
     double const passes = 3 + x->again;
-    double const layer =
-        2 * x->rows * (x->in_weights + x->out_weights + x->attention_in + x->attention_out);
+    double const mlp = 2 * x->rows * (x->in_weights + x->out_weights);
+    double const layer = 2 * x->rows * (x->attention_in + x->attention_out);
     double const head = 2 * x->rows * x->vocabulary;
     double const dots = 2 * x->scores * (double)local->head_width;
     double const useful_dots = 2 * x->useful_scores * (double)local->head_width;
     double const forward_dots = 2 * (1 + x->attention_again);
     counts->matmul_flop =
-        x->microbatches * (x->layers * (passes * layer + (forward_dots + 5) * dots) + 3 * head);
+        x->microbatches * (x->dense * passes * mlp +
+                           x->layers * (passes * layer + (forward_dots + 5) * dots) + 3 * head);
 
     counts->matmul_flash = x->microbatches * x->layers * dots;
     counts->matmul_waiting = x->microbatches * x->layers * 6 * (dots - useful_dots);
 
     double const heads = (double)(2 * model->heads + 2 * model->kv_heads);
-    double const useful_width =
-        (double)(model->matrices * model->mlp_width) + heads * (double)model->head_width;
+    double const mlp_width = x->dense * (double)(model->matrices * model->mlp_width);
+    double const useful_width = mlp_width + x->layers * heads * (double)model->head_width;
     double const useful = 2 * x->rows * (double)local->width / local->tp;
     counts->matmul_useful =
-        x->microbatches * (x->layers * (3 * useful * useful_width + 6 * useful_dots) +
+        x->microbatches * (3 * useful * useful_width + x->layers * 6 * useful_dots +
                            3 * useful * (double)model->vocabulary);
 
     uint64_t const rows = local->rows;
     uint64_t const width = local->width;
-    double pad = (1 + x->gated) * padded_matmul(x, rows, width, local->mlp_columns) +
-                 padded_matmul(x, rows, local->mlp_columns, width);
+    double pad = (1 + x->gated) * counts_padded_matmul(x, rows, width, local->mlp_columns) +
+                 counts_padded_matmul(x, rows, local->mlp_columns, width);
+    double pad_attention = 0;
     double pad_dots = 0;
     double pad_head = 0;
     if (local_is_llama(local)) {
-        pad += padded_matmul(x, rows, width, local->qkv_columns) +
-               padded_matmul(x, rows, local->heads * local->head_width, width);
+        pad_attention = counts_padded_matmul(x, rows, width, local->qkv_columns) +
+                        counts_padded_matmul(x, rows, local->heads * local->head_width, width);
         pad_dots = (1 + x->attention_again) * (padded_scores(x, false) + padded_scores(x, true)) +
                    2 * padded_scores(x, false) + 3 * padded_scores(x, true);
-        pad_head = 3 * padded_matmul(x, rows, width, local->vocabulary);
+        pad_head = 3 * counts_padded_matmul(x, rows, width, local->vocabulary);
     }
-    counts->padded_flop = x->microbatches * (x->layers * (passes * pad + pad_dots) + pad_head);
+    counts->padded_flop =
+        x->microbatches *
+        (x->dense * passes * pad + x->layers * (passes * pad_attention + pad_dots) + pad_head);
 }
 
 static void count_vector(const struct letters *x, struct workload_counts *counts)
 {
     const struct local *local = x->local;
     double const gate = x->gated * x->rows * (double)local->mlp_columns;
-    double layer = gate * ((2 + x->again) * VECTOR_GATE + VECTOR_GATE_BACKWARD);
+    double const mlp = gate * ((2 + x->again) * VECTOR_GATE + VECTOR_GATE_BACKWARD);
+    double layer = 0;
     double rest = 0;
     if (local_is_llama(local)) {
         double const forwards = 1 + x->attention_again;
@@ -163,8 +153,8 @@ static void count_vector(const struct letters *x, struct workload_counts *counts
         layer += rope + VECTOR_ROW_DOT * x->q + VECTOR_SOFTMAX_BACKWARD * x->scores;
         rest = x->shard * (VECTOR_NORM + VECTOR_NORM_BACKWARD + 1) + VECTOR_LOSS * x->logits;
     }
-    counts->vector_flop = x->microbatches * (x->layers * layer + rest) +
-                          VECTOR_ADAM * x->step_elements / local->state_shards;
+    counts->vector_flop = x->microbatches * (x->dense * mlp + x->layers * layer + rest) +
+                          VECTOR_ADAM * counts_state_elements(x);
 }
 
 /* A projection forward, its dW and its dX: `side` is what it has beside the full [B_X, D]. */
@@ -179,8 +169,9 @@ static void count_hbm(const struct letters *x, struct workload_counts *counts)
 {
     const struct local *local = x->local;
     bool const tied = local->plan->model.tied;
-    double layer = projection_bytes(x, x->in_weights, x->tmp) +
-                   projection_bytes(x, x->out_weights, x->mid) + x->gated * x->mid * x->a;
+    double const mlp = projection_bytes(x, x->in_weights, x->tmp) +
+                       projection_bytes(x, x->out_weights, x->mid) + x->gated * x->mid * x->a;
+    double layer = 0;
     double rest = 0;
     if (local_is_llama(local)) {
         double const forwards = 1 + x->attention_again;
@@ -198,8 +189,8 @@ static void count_hbm(const struct letters *x, struct workload_counts *counts)
                             2 * x->vocabulary * x->w + x->vocabulary * x->g * (1 + x->adds);
         rest = embedding + head;
     }
-    counts->hbm_bytes = x->microbatches * (x->layers * layer + rest) +
-                        x->step_elements / local->state_shards * (x->g + 4 * x->o + 2 * x->w);
+    counts->hbm_bytes = x->microbatches * (x->dense * mlp + x->layers * layer + rest) +
+                        counts_state_elements(x) * (x->g + 4 * x->o + 2 * x->w);
 }
 
 /* A layer of the bare MLP has two projections, each forward, dW and dX. A llama's also has two
@@ -214,6 +205,28 @@ static void count_ops(const struct letters *x, struct workload_counts *counts)
     double const updates = x->layers + (llama ? 2 - x->local->plan->model.tied : 0);
     counts->compute_count =
         x->microbatches * (x->layers * (forward + backward + again) + (llama ? 8 : 0)) + updates;
+    if (x->sparse == 0) return;
+    /* Of what is counted for an MLP: a norm, two matmuls; backwards a norm and four. */
+    double const instead = 3 + 5 + (x->again > 0 ? 3.0 : x->attention_again > 0 ? 1.0 : 0.0);
+    counts->compute_count -= x->microbatches * x->sparse * instead;
+}
+
+/* Gradients that several ranks have of the same weights, and, with a ZeRO stage, those weights. */
+static void count_replicas(const struct letters *x, double elements, uint64_t units,
+                           struct workload_traffic *traffic)
+{
+    const struct local *local = x->local;
+    const struct workload_plan *plan = local->plan;
+    uint64_t const times = local->reduce_last ? 1 : plan->accumulate;
+    if (plan->zero == 0) {
+        traffic->all_reduce_bytes += (double)times * elements / local->shards * x->g;
+        traffic->all_reduce_count += times * units;
+        return;
+    }
+    traffic->scatter_bytes += (double)times * elements * x->g;
+    traffic->scatter_count += times * units;
+    traffic->gather_bytes += elements * x->w;
+    traffic->gather_count += units;
 }
 
 /* Weights gathered and gradients reduced, as one op a unit. */
@@ -227,36 +240,33 @@ static void count_weights(const struct letters *x, struct workload_counts *count
     uint64_t const layer_units = plan->gather == WORKLOAD_GATHER_TENSOR  ? tensors
                                  : plan->gather == WORKLOAD_GATHER_LAYER ? 1
                                                                          : UINT64_C(1) + llama;
-    uint64_t const units = plan->model.layers * layer_units;
+    uint64_t const expert_units = counts_expert_units(x);
+    uint64_t const units =
+        local->layer[LOCAL_DENSE].count * layer_units +
+        local->layer[LOCAL_EXPERTS].count * (counts_sparse_units(x) - expert_units);
+    uint64_t const of_experts = local->layer[LOCAL_EXPERTS].count * expert_units;
     uint64_t const owned = llama ? UINT64_C(2) - tied : 0;
-    double const layers = x->layers * x->layer_elements;
+    double const layers = x->dense * x->layer_elements + x->sparse * x->sparse_elements;
     double const rest = x->step_elements - layers;
+    double const experts = x->sparse * x->expert_elements;
     if (local->shards > 1) {
         struct workload_traffic *traffic = &counts->role[local->shard_role];
         /* Tied, the one matrix is gathered for the lookup and for the head. */
-        traffic->gather_bytes += x->microbatches * (2 * layers + rest * (tied ? 2 : 1)) * x->w;
-        traffic->gather_count += plan->accumulate * (2 * units + (llama ? 2 : 0));
+        traffic->gather_bytes +=
+            x->microbatches * (2 * (layers + experts) + rest * (tied ? 2 : 1)) * x->w;
+        traffic->gather_count += plan->accumulate * (2 * (units + of_experts) + (llama ? 2 : 0));
         /* Other passes of a pipeline lie between the head's forward and backward pass. */
         if (local->pp > 1 && llama) {
             traffic->gather_bytes +=
                 x->microbatches * (x->vocabulary + (double)local->norm_elements) * x->w;
             traffic->gather_count += plan->accumulate;
         }
-        traffic->scatter_bytes += x->microbatches * x->step_elements * x->g;
-        traffic->scatter_count += plan->accumulate * (units + owned);
+        traffic->scatter_bytes += x->microbatches * (x->step_elements + experts) * x->g;
+        traffic->scatter_count += plan->accumulate * (units + of_experts + owned);
     }
-    if (local->replicas == 1) return;
-    struct workload_traffic *traffic = &counts->role[MESH_DP];
-    uint64_t const times = local->reduce_last ? 1 : plan->accumulate;
-    if (plan->zero == 0) {
-        traffic->all_reduce_bytes += (double)times * x->step_elements / local->shards * x->g;
-        traffic->all_reduce_count += times * (units + owned);
-        return;
-    }
-    traffic->scatter_bytes += (double)times * x->step_elements * x->g;
-    traffic->scatter_count += times * (units + owned);
-    traffic->gather_bytes += x->step_elements * x->w;
-    traffic->gather_count += units + owned;
+    if (local->replicas > 1)
+        count_replicas(x, x->step_elements, units + owned, &counts->role[MESH_DP]);
+    if (local->experts.replicas > 1) count_replicas(x, experts, of_experts, &counts->experts);
 }
 
 static void count_activations(const struct letters *x, struct workload_counts *counts)
@@ -264,7 +274,7 @@ static void count_activations(const struct letters *x, struct workload_counts *c
     const struct local *local = x->local;
     const struct workload_plan *plan = local->plan;
     bool const llama = local_is_llama(local);
-    uint64_t const blocks = plan->model.layers * (UINT64_C(1) + llama);
+    uint64_t const blocks = plan->model.layers * llama + local->layer[LOCAL_DENSE].count;
     uint64_t const ends =
         llama ? UINT64_C(2) : 0; /* Embedding and head: one of each kind a pass. */
     uint64_t const gathers = 2 + (plan->remat != WORKLOAD_REMAT_NONE);
@@ -311,22 +321,23 @@ static void count_sequences(const struct letters *x, struct workload_counts *cou
     traffic->permute_bytes = (double)layers * x->kv * x->a / local->cp;
 }
 
-/* Bytes that one layer keeps from its forward to its backward pass. */
+/* Bytes that the layers keep from their forward to their backward pass. */
 static double saved_bytes(const struct letters *x)
 {
     const struct local *local = x->local;
     bool const llama = local_is_llama(local);
     switch (local->plan->remat) {
     case WORKLOAD_REMAT_NONE:
-        if (!llama) return (x->full + x->tmp) * x->a;
-        return (2 * x->shard + 2 * x->full + x->qkv + x->q + x->tmp) * x->a + x->statistics +
-               (double)(local->kv_kept_elements + local->mid_kept_elements) * x->a;
+        if (!llama) return x->layers * (x->full + x->tmp) * x->a;
+        return x->dense * (x->shard + x->full + x->tmp) * x->a +
+               x->layers * ((x->shard + x->full + x->qkv + x->q) * x->a + x->statistics +
+                            (double)(local->kv_kept_elements + local->mid_kept_elements) * x->a);
     case WORKLOAD_REMAT_BIG_MATMULS:
-        return ((1 + llama) * x->shard + x->qkv + x->tmp) * x->a;
+        return (x->dense * (x->shard + x->tmp) + x->layers * (llama * x->shard + x->qkv)) * x->a;
     case WORKLOAD_REMAT_BLOCK:
         break;
     }
-    return x->shard * x->a;
+    return x->layers * x->shard * x->a;
 }
 
 /* What is kept in the host's memory goes there and comes back once a step, or a microbatch. */
@@ -389,6 +400,7 @@ void workload_count(const struct workload_plan *plan, const struct machine *mach
     struct workload_counts counts = {0};
     for (uint32_t r = 0; r < MESH_ROLE_COUNT; r++) counts.role[r].group = mesh->axis[r].group;
     counts.role[MESH_DP].group = local.replica_group;
+    counts.experts.group = local.experts.replica_group;
     counts.kv.group = local.kv_group;
     counts.sequence.group = local.sequence_group;
     count_matmuls(&x, &counts);
@@ -398,9 +410,10 @@ void workload_count(const struct workload_plan *plan, const struct machine *mach
     count_weights(&x, &counts);
     count_activations(&x, &counts);
     count_sequences(&x, &counts);
+    counts_experts(&x, &counts);
 
     double const tokens = (double)plan->batch_tokens;
-    counts.useful_flop = 6 * (double)model_count(&plan->model).total * tokens;
+    counts.useful_flop = 6 * (double)model_count(&plan->model).active * tokens;
     if (local_is_llama(&local)) {
         double const length = (double)plan->sequence_length;
         bool const causal = plan->attention == WORKLOAD_ATTENTION_CAUSAL;
@@ -408,11 +421,15 @@ void workload_count(const struct workload_plan *plan, const struct machine *mach
             model_attention_flop(&plan->model, plan->batch_tokens, plan->sequence_length) *
             (causal ? (length + 1) / (2 * length) : 1);
     }
-    counts.parameter_bytes = x.step_elements / local.shards * x.w;
-    counts.optimizer_bytes = 2 * x.step_elements / local.state_shards * x.o;
-    counts.gradient_bytes = x.step_elements / local.gradient_shards * x.g;
-    counts.activation_bytes = x.layers * saved_bytes(&x);
-    counts.gathered_bytes = local.shards > 1 ? x.layer_elements * x.w : 0;
+    double const experts = x.sparse * x.expert_elements;
+    uint32_t const expert_shards = local_gradient_shards(&local, experts > 0);
+    counts.parameter_bytes = (x.step_elements + experts) / local.shards * x.w;
+    counts.optimizer_bytes = 2 * counts_state_elements(&x) * x.o;
+    counts.gradient_bytes =
+        (x.step_elements / local.gradient_shards + experts / expert_shards) * x.g;
+    counts.activation_bytes += saved_bytes(&x);
+    double const gathered = x.sparse > 0 ? x.sparse_elements + x.expert_elements : x.layer_elements;
+    counts.gathered_bytes = local.shards > 1 ? gathered * x.w : 0;
     count_offload(&x, &counts);
     stages_divide(&counts, local.pp);
     *ret_counts = counts;

@@ -23,8 +23,10 @@ struct workload_traffic {
     double gather_bytes;     /* AllGather */
     double scatter_bytes;    /* ReduceScatter */
     double all_reduce_bytes; /* AllReduce */
-    double all_to_all_bytes; /* AllToAll: V is what all ranks have for each other. */
-    double permute_bytes;    /* To the next rank: V is a message. */
+    double all_to_all_bytes; /* AllToAll: V is what all ranks have for each other; */
+    double crossing_bytes[GROUP_DIMENSIONS_MAX]; /* of tokens that go once to each unit of the
+                                                    levels on their way, over each dimension. */
+    double permute_bytes;                        /* To the next rank: V is a message. */
     uint64_t gather_count;
     uint64_t scatter_count;
     uint64_t all_reduce_count;
@@ -48,11 +50,12 @@ struct workload_counts {
                               while the others wait for it. */
 
     /* The whole machine, a step. */
-    double useful_flop;           /* 6·P·tokens, all P. */
+    double useful_flop;           /* 6·P·tokens, all P that are active. */
     double useful_attention_flop; /* Of the dot products, beside it. */
 
     /* By mesh role, and the two kinds of neighbours. Roles of size 1 have no traffic. */
     struct workload_traffic role[MESH_ROLE_COUNT];
+    struct workload_traffic experts;  /* Ranks that hold the same experts. */
     struct workload_traffic kv;       /* tp/K chips that hold the same KV head. */
     struct workload_traffic sequence; /* Ranks that share a sequence. */
     uint64_t tp_critical_count;       /* tp collectives that the compute stream waits for. */

@@ -55,6 +55,10 @@ enum status limits_sizes_check(const struct local *local, struct error *reterr)
     uint64_t const scores = PRODUCTS_OF_SCORES * 2 * model->head_width + VECTOR_SOFTMAX_BACKWARD;
     uint64_t const widest = width + mlp + qkv + vocabulary;
     uint64_t const kept = 4 * width + 2 * qkv + mlp; /* Columns that a layer keeps, at most. */
+    const struct local_experts *experts = &local->experts;
+    uint64_t crossing = 0;
+    for (uint32_t d = 0; d < GROUP_DIMENSIONS_MAX; d++)
+        if (experts->crossing[d] > crossing) crossing = experts->crossing[d];
     const struct {
         const char *what;
         uint64_t factor[FACTORS];
@@ -68,6 +72,12 @@ enum status limits_sizes_check(const struct local *local, struct error *reterr)
          {BITS_OF_ELEMENT, local->sequences, local->keys, local->kv_heads, local->head_width}},
         {"the bits of an op's operands", {BITS_OF_ELEMENT, rows, widest}},
         {"the bits of the model's parameters", {BITS_OF_ELEMENT, model_count(model).total}},
+        {"the FLOP of a layer's experts",
+         {2, experts->all, width, model->matrices * experts->columns}},
+        {"the bits of a layer's experts' rows",
+         {BITS_OF_ELEMENT, experts->all + experts->copies,
+          width + model->matrices * experts->columns}},
+        {"the bits that experts' ranks exchange", {BITS_OF_ELEMENT, crossing, width}},
         {"the bytes of the activations", {2 * BYTES_OF_ELEMENT, rows, kept, model->layers}},
     };
     for (uint32_t i = 0; i < sizeof table / sizeof *table; i++) {

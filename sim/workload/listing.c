@@ -123,6 +123,7 @@ static void heading_add(struct text *text, const struct local *local)
 {
     char bytes[QUANTITY_TEXT_BYTES];
     const struct workload_plan *plan = local->plan;
+    const struct local_layer *layer = &local->layer[local_last_kind(local)];
     text_add(text, "%s, one layer of %llu, on one chip\n", plan->model.name,
              (unsigned long long)plan->model.layers);
     for (uint32_t a = 0; a < local->axes.axis_count; a++) {
@@ -136,10 +137,10 @@ static void heading_add(struct text *text, const struct local *local)
     text_add(text, "  B = %llu tokens a microbatch, %llu on one data rank; D = %llu, F = %llu\n",
              (unsigned long long)(local->rows * local->data), (unsigned long long)local->rows,
              (unsigned long long)local->width, (unsigned long long)plan->model.mlp_width);
-    for (uint32_t u = 0; local->shards > 1 && u < local->unit_count; u++) {
-        text_add(text, "  %s travels as one: %s gathered\n", local->unit[u].name,
+    for (uint32_t u = 0; local->shards > 1 && u < layer->unit_count; u++) {
+        text_add(text, "  %s travels as one: %s gathered\n", layer->unit[u].name,
                  quantity_text_bytes(
-                     bytes, (double)format_bytes(plan->formats.weights, local->unit[u].elements)));
+                     bytes, (double)format_bytes(plan->formats.weights, layer->unit[u].elements)));
     }
     if (local_offloads_optimizer(local))
         text_add(text, "  the moments lie in the host's memory: each layer is updated one slot "

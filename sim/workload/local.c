@@ -8,8 +8,8 @@
 
 enum { LAYERS_MAX = 30000 }; /* A need names a slot by a 16-bit offset, at most layers + 2 back. */
 
-static enum status divide(uint64_t amount, uint64_t by, const char *where, const char *what,
-                          const char *by_what, uint64_t *ret_share, struct error *reterr)
+enum status local_divide(uint64_t amount, uint64_t by, const char *where, const char *what,
+                         const char *by_what, uint64_t *ret_share, struct error *reterr)
 {
     if (amount % by != 0) {
         char nearest[NEAREST_TEXT_BYTES];
@@ -101,7 +101,7 @@ static enum status ranks_build(struct local *local, struct error *reterr)
 static enum status roles_check(const struct local *local, struct error *reterr)
 {
     const struct mesh *mesh = local->mesh;
-    if (mesh->present[MESH_EP])
+    if (mesh->present[MESH_EP] && !model_has_experts(&local->plan->model))
         return error_set(reterr, STATUS_UNSUPPORTED, "/mesh/ep",
                          "%s has no experts that could be split over ep", local->plan->model.name);
     if (mesh->present[MESH_CP] && !local_is_llama(local))
@@ -151,8 +151,8 @@ static enum status heads_build(struct local *local, struct error *reterr)
     }
     local->head_width = model->head_width;
     local->qkv_columns = (local->heads + 2 * local->kv_heads) * local->head_width;
-    return divide(model->vocabulary, tp, "/mesh/tp", "the size V of the model's vocabulary",
-                  "ranks of tp", &local->vocabulary, reterr);
+    return local_divide(model->vocabulary, tp, "/mesh/tp", "the size V of the model's vocabulary",
+                        "ranks of tp", &local->vocabulary, reterr);
 }
 
 /* Whole sequences on each rank; or, with fewer sequences than ranks, equal parts of one. */
@@ -191,57 +191,6 @@ static enum status sequences_build(struct local *local, struct error *reterr)
                          "/workload/batch_tokens", &local->sequence_group, reterr);
 }
 
-static void unit_add(struct local *local, const char *name, uint32_t places, uint64_t elements)
-{
-    SIM_ASSERT(local->unit_count < LOCAL_UNITS_MAX);
-    local->unit[local->unit_count++] = (struct local_unit){name, places, elements};
-}
-
-/* One unit a matrix. A norm's weight travels with the first matrix of its block. */
-static void units_by_tensor(struct local *local)
-{
-    const struct model *model = &local->plan->model;
-    uint64_t const mlp = local->width * local->mlp_columns;
-    uint64_t const norm = local->norm_elements;
-    if (local_is_llama(local)) {
-        uint64_t const head = local->width * local->head_width;
-        unit_add(local, "W_Q", 1u << LOCAL_ATTENTION_IN, head * local->heads + norm);
-        unit_add(local, "W_K", 1u << LOCAL_ATTENTION_IN, head * local->kv_heads);
-        unit_add(local, "W_V", 1u << LOCAL_ATTENTION_IN, head * local->kv_heads);
-        unit_add(local, "W_O", 1u << LOCAL_ATTENTION_OUT, head * local->heads);
-    }
-    if (model->matrices == 3) {
-        unit_add(local, "W_gate", 1u << LOCAL_MLP_IN, mlp + norm);
-        unit_add(local, "W_up", 1u << LOCAL_MLP_IN, mlp);
-    } else {
-        unit_add(local, "W_in", 1u << LOCAL_MLP_IN, mlp + norm);
-    }
-    unit_add(local, "W_out", 1u << LOCAL_MLP_OUT, mlp);
-}
-
-static void units_build(struct local *local)
-{
-    static const uint32_t attention = 1u << LOCAL_ATTENTION_IN | 1u << LOCAL_ATTENTION_OUT;
-    static const uint32_t mlp = 1u << LOCAL_MLP_IN | 1u << LOCAL_MLP_OUT;
-    units_by_tensor(local);
-    uint64_t sum[2] = {0, 0};
-    for (uint32_t u = 0; u < local->unit_count; u++) {
-        const struct local_unit *unit = &local->unit[u];
-        sum[(unit->places & mlp) != 0] += unit->elements;
-        for (uint32_t p = 0; p < LOCAL_PLACE_COUNT; p++) {
-            if (unit->places >> p & 1) local->place_elements[p] += unit->elements;
-        }
-    }
-    if (local->plan->gather == WORKLOAD_GATHER_TENSOR) return;
-    local->unit_count = 0;
-    if (local->plan->gather == WORKLOAD_GATHER_LAYER) {
-        unit_add(local, "W_layer", sum[0] != 0 ? attention | mlp : mlp, sum[0] + sum[1]);
-        return;
-    }
-    if (sum[0] != 0) unit_add(local, "W_attention", attention, sum[0]);
-    unit_add(local, "W_mlp", mlp, sum[1]);
-}
-
 static enum status model_check(const struct local *local, struct error *reterr)
 {
     const struct model *model = &local->plan->model;
@@ -255,10 +204,17 @@ static enum status model_check(const struct local *local, struct error *reterr)
                          "an MLP has 2 matrices, or 3 when it is gated, not %llu",
                          (unsigned long long)model->matrices);
     }
-    if (model_has_experts(model) || model->latent.kv_rank != 0) {
+    if (model->latent.kv_rank != 0) {
         return error_set(reterr, STATUS_UNSUPPORTED, "/workload/model",
-                         "training %s is not modelled in this version: it has %s", model->name,
-                         model_has_experts(model) ? "experts" : "latent attention (MLA)");
+                         "training %s is not modelled in this version: it has latent attention "
+                         "(MLA)",
+                         model->name);
+    }
+    if (model->window_layers != 0 && model->window < local->plan->sequence_length) {
+        return error_set(reterr, STATUS_UNSUPPORTED, "/workload/sequence_length",
+                         "layers that attend to a window of %llu keys are not modelled beside "
+                         "others that attend to all; sequences of %llu tokens, which fit, are",
+                         (unsigned long long)model->window, (unsigned long long)model->window);
     }
     if (model->kind == MODEL_MLP && local->plan->attention != WORKLOAD_ATTENTION_FULL) {
         return error_set(reterr, STATUS_INVALID, "/workload/attention",
@@ -274,6 +230,10 @@ static enum status model_check(const struct local *local, struct error *reterr)
 static enum status offload_check(const struct local *local, struct error *reterr)
 {
     if (local->plan->offload == WORKLOAD_OFFLOAD_NONE) return STATUS_OK;
+    if (model_has_experts(&local->plan->model)) {
+        return error_set(reterr, STATUS_UNSUPPORTED, "/workload/offload",
+                         "nothing is offloaded from layers with experts in this version");
+    }
     if (local->machine->host.bytes_per_s == 0) {
         return error_set(reterr, STATUS_UNSUPPORTED, "/workload/offload",
                          "%s has no link to a host whose memory could keep anything",
@@ -309,20 +269,22 @@ static enum status widths_build(struct local *local, struct error *reterr)
     const struct workload_plan *plan = local->plan;
     uint64_t share = 0;
     local->width = plan->model.width;
-    STATUS_TRY(divide(plan->model.mlp_width, local->tp, "/mesh/tp",
-                      "the width F of the model's MLP", "ranks of tp", &local->mlp_columns,
-                      reterr));
-    STATUS_TRY(divide(local->width, local->state_shards, "/mesh", "the model's width D",
-                      "ranks that its weights are split over", &share, reterr));
+    if (model_dense_layers(&plan->model) != 0)
+        STATUS_TRY(local_divide(plan->model.mlp_width, local->tp, "/mesh/tp",
+                                "the width F of the model's MLP", "ranks of tp",
+                                &local->mlp_columns, reterr));
+    STATUS_TRY(local_divide(local->width, local->state_shards, "/mesh", "the model's width D",
+                            "ranks that its weights are split over", &share, reterr));
     if (plan->accumulate == 0) {
         return error_set(reterr, STATUS_INVALID, "/workload/accumulate", "0 microbatches");
     }
     STATUS_TRY(tokens_build(local, reterr));
     local->block_full = local->rows * local->width;
     bool const by_tokens = plan->activations == WORKLOAD_ACTIVATIONS_TOKENS;
-    STATUS_TRY(divide(by_tokens ? local->rows : local->width, local->tp, "/mesh/tp",
-                      by_tokens ? "the number of tokens of a data rank" : "the model's width D",
-                      "ranks of tp", &share, reterr));
+    STATUS_TRY(
+        local_divide(by_tokens ? local->rows : local->width, local->tp, "/mesh/tp",
+                     by_tokens ? "the number of tokens of a data rank" : "the model's width D",
+                     "ranks of tp", &share, reterr));
     local->block_shard = local->block_full / local->tp;
     local->mlp_in_count = plan->model.matrices - 1;
     return STATUS_OK;
@@ -346,10 +308,14 @@ enum status local_build(const struct workload_plan *plan, const struct machine *
         local.norm_elements = plan->activations == WORKLOAD_ACTIVATIONS_TOKENS
                                   ? local.width
                                   : units_ceil_divide(local.width, local.tp);
+        local.attention_vectors = plan->activations == WORKLOAD_ACTIVATIONS_TOKENS
+                                      ? plan->model.attention_vectors
+                                      : units_ceil_divide(plan->model.attention_vectors, local.tp);
         local.vocabulary_elements = local.vocabulary * local.width;
     }
+    if (model_has_experts(&plan->model)) STATUS_TRY(local_experts_build(&local, reterr));
     STATUS_TRY(limits_sizes_check(&local, reterr));
-    units_build(&local);
+    local_units_build(&local);
     *ret_local = local;
     return STATUS_OK;
 }

@@ -13,6 +13,7 @@
 
 #include "sim/base/status.h"
 #include "sim/mesh/mesh.h"
+#include "sim/workload/local_experts.h"
 #include "sim/workload/sharding.h"
 #include "sim/workload/workload.h"
 
@@ -20,19 +21,35 @@
 enum local_place {
     LOCAL_ATTENTION_IN,  /* W_Q, W_K, W_V */
     LOCAL_ATTENTION_OUT, /* W_O */
-    LOCAL_MLP_IN,        /* W_in, or W_gate and W_up */
-    LOCAL_MLP_OUT,       /* W_out */
+    LOCAL_ROUTER,        /* W_router, of a layer with experts, */
+    LOCAL_SHARED_IN,     /* and the shared ones, */
+    LOCAL_SHARED_OUT,
+    LOCAL_MLP_IN,  /* W_in, or W_gate and W_up; of all experts of the chip */
+    LOCAL_MLP_OUT, /* W_out */
     LOCAL_PLACE_COUNT,
 };
 
-enum { LOCAL_UNITS_MAX = 8 };
+enum { LOCAL_UNITS_MAX = 12 };
 
 /* Weights that are gathered by one AllGather and whose gradients are reduced by one op. */
 struct local_unit {
     const char *name;  /* "W_mlp" */
     uint32_t places;   /* A bit each. */
-    uint64_t elements; /* Whole over X, on one rank of tp. */
+    uint64_t elements; /* Whole over X, on one rank of tp, and of ep where they are experts. */
+    bool experts;
 };
+
+/* Layers of a model that are alike. */
+struct local_layer {
+    struct local_unit unit[LOCAL_UNITS_MAX]; /* In the order of the forward pass. */
+    uint32_t unit_count;
+    uint64_t place_elements[LOCAL_PLACE_COUNT]; /* With the norm's, on the in-projections. */
+    uint64_t count;                             /* 0: the model has none. */
+    bool experts;
+};
+
+/* The first layers of a model have one MLP each, the others experts; a model may have one kind. */
+enum { LOCAL_DENSE, LOCAL_EXPERTS, LOCAL_KINDS };
 
 struct local {
     const struct workload_plan *plan;
@@ -83,11 +100,12 @@ struct local {
     struct group kv_group;
     struct group sequence_group;
 
-    struct local_unit unit[LOCAL_UNITS_MAX]; /* Of a layer, in the order of the forward pass. */
-    uint32_t unit_count;
-    uint64_t place_elements[LOCAL_PLACE_COUNT]; /* With the norm's, on the in-projections. */
+    struct local_experts experts;
+    struct local_layer layer[LOCAL_KINDS];
     uint64_t vocabulary_elements; /* Of the embedding; of the head without its norm. */
     uint64_t norm_elements;       /* Of one norm on one rank of tp. */
+    uint64_t attention_vectors;   /* Of a layer's attention, what is in no matrix and not its norm.
+                                   */
 };
 
 /* Sequences that ranks of cp share, and what each of them attends with (local_context.c). Without
@@ -106,6 +124,12 @@ static inline bool local_turns(const struct local *local)
 {
     return local->cp > 1 && local->plan->context == WORKLOAD_CONTEXT_ULYSSES;
 }
+/* Refuses what does not divide, with the nearest amounts that would. */
+enum status local_divide(uint64_t amount, uint64_t by, const char *where, const char *what,
+                         const char *by_what, uint64_t *ret_share, struct error *reterr);
+
+/* The weights of layers, by units (local_units.c). */
+void local_units_build(struct local *local);
 
 enum status local_build(const struct workload_plan *plan, const struct machine *machine,
                         const struct mesh *mesh, struct local *ret_local, struct error *reterr);
@@ -121,6 +145,29 @@ static inline bool local_offloads_activations(const struct local *local)
 {
     return local->plan->offload == WORKLOAD_OFFLOAD_ACTIVATIONS ||
            local->plan->offload == WORKLOAD_OFFLOAD_BOTH;
+}
+
+/* Which layers lie at the top, before the head. */
+static inline uint32_t local_last_kind(const struct local *local)
+{
+    return local->layer[LOCAL_EXPERTS].count != 0 ? LOCAL_EXPERTS : LOCAL_DENSE;
+}
+
+/* Ranks that a unit's optimizer state, and its reduced gradients, are split over. */
+static inline uint32_t local_state_shards(const struct local *local, bool experts)
+{
+    return experts ? local->experts.state_shards : local->state_shards;
+}
+
+static inline uint32_t local_gradient_shards(const struct local *local, bool experts)
+{
+    return experts ? local->experts.gradient_shards : local->gradient_shards;
+}
+
+/* Whether each chip of tp scores a part of D for the router. */
+static inline bool local_sums_logits(const struct local *local)
+{
+    return local->experts.ranks != 0 && local->experts.router_inner < local->width;
 }
 
 static inline bool local_is_llama(const struct local *local)

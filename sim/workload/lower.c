@@ -26,6 +26,12 @@ static void streams_add(struct lower *lower)
         [LOWER_REDUCE_DP] = {dp, "reduce ", local->replica_name},
         [LOWER_GATHER_DP] = {dp && local->plan->zero != 0, "gather ", local->replica_name},
         [LOWER_SUM_KV] = {local->kv_holders > 1, "kv", ""},
+        [LOWER_SUM_LOGITS] = {local_sums_logits(local), "sum ", "tp"},
+        [LOWER_DISPATCH] = {local->experts.ranks > 1, "dispatch ", "ep"},
+        [LOWER_COMBINE] = {local->experts.ranks > 1, "combine ", "ep"},
+        [LOWER_REDUCE_EXPERTS] = {local->experts.replicas > 1, "reduce ", "experts"},
+        [LOWER_GATHER_EXPERTS] = {local->experts.replicas > 1 && local->plan->zero != 0, "gather ",
+                                  "experts"},
         [LOWER_GATHER_SEQUENCE] = {parts, local_turns(local) ? "turn " : "gather ", "sequence"},
         [LOWER_REDUCE_SEQUENCE] = {parts && !local_turns(local), "reduce ", "sequence"},
         [LOWER_HOME_SEQUENCE] = {local_rings(local), "home ", "sequence"},
@@ -76,6 +82,7 @@ void lower_begin(struct lower *lower, struct arena *arena, const struct local *l
         lower->status = error_set(reterr, STATUS_NO_MEMORY, "", "no memory for the program");
         return;
     }
+    lower->layer = &local->layer[local_last_kind(local)];
     streams_add(lower);
 }
 
@@ -166,7 +173,8 @@ static bool groups_equal(const struct group *a, const struct group *b)
 
 static bool requests_equal(const struct plan_request *a, const struct plan_request *b)
 {
-    return a->kind == b->kind && a->size_bytes == b->size_bytes &&
+    return a->spreads == b->spreads && a->exchange_bytes[0] == b->exchange_bytes[0] &&
+           a->kind == b->kind && a->size_bytes == b->size_bytes &&
            a->element_bits == b->element_bits && groups_equal(&a->group, &b->group) &&
            a->chunk_count == b->chunk_count &&
            memcmp(a->offset, b->offset, sizeof a->offset) == 0 &&

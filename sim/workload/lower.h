@@ -33,6 +33,11 @@ enum lower_stream {
     LOWER_REDUCE_DP,
     LOWER_GATHER_DP,
     LOWER_SUM_KV,
+    LOWER_SUM_LOGITS, /* Of routers. */
+    LOWER_DISPATCH,   /* Of tokens to the ranks that have their experts, */
+    LOWER_COMBINE,    /* and back. */
+    LOWER_REDUCE_EXPERTS,
+    LOWER_GATHER_EXPERTS,
     LOWER_GATHER_SEQUENCE,
     LOWER_REDUCE_SEQUENCE,
     LOWER_HOME_SEQUENCE, /* Sums of dK and dV that have gone round. */
@@ -64,6 +69,7 @@ struct lower {
     struct plan_request requests[LOWER_PLANS_MAX]; /* What each plan was made of. */
 
     /* The template under construction. */
+    const struct local_layer *layer; /* Of a layer: which kind. */
     const char *template_name;
     struct program_op op[LOWER_OPS_MAX];
     uint32_t op_count;
@@ -142,6 +148,9 @@ void lower_unit_reduce(struct lower *lower, const struct local_unit *unit, uint3
 void lower_gradient_take(struct lower *lower, uint32_t op, uint64_t elements);
 /* dW also reads the accumulator that it adds to. */
 bool lower_gradient_adds(const struct lower *lower);
+/* The same of the experts' matrices. */
+void lower_experts_gradient_take(struct lower *lower, uint32_t op, uint64_t elements);
+bool lower_experts_gradient_adds(const struct lower *lower);
 
 /* A layer's blocks (lower_block.c, lower_attention.c). */
 struct lower_block {
@@ -162,6 +171,10 @@ uint32_t lower_blocks(const struct local *local, struct lower_block ret_blocks[2
 void lower_block_forward(struct lower *lower, const struct lower_block *block,
                          enum lower_pass pass);
 void lower_block_backward(struct lower *lower, const struct lower_block *block);
+
+/* The experts in the MLP's place (lower_experts.c, lower_experts_backward.c). */
+void lower_experts_forward(struct lower *lower, enum lower_pass pass);
+void lower_experts_backward(struct lower *lower);
 
 /* What a block's forward pass leaves for its backward pass. */
 enum lower_tensor {

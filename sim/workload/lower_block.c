@@ -251,7 +251,7 @@ static uint32_t out_input(struct lower *lower, const struct lower_block *block, 
 
 static void out_weight_done(struct lower *lower, const struct lower_block *block, uint32_t op)
 {
-    lower_gradient_take(lower, op, lower->local->place_elements[block->out]);
+    lower_gradient_take(lower, op, lower->layer->place_elements[block->out]);
     lower_gradient(lower, op, block->out);
     if (lower->half == LOWER_WEIGHT && block->attention)
         lower_tensor_give(lower, block, LOWER_MID, op);
@@ -321,7 +321,7 @@ static uint32_t in_weight(struct lower *lower, const struct lower_block *block, 
     uint32_t const op =
         lower_compute(lower, op_name(lower, block, block->name_grad_in, LOWER_FORWARD), &work, 1);
     lower_need_done(lower, op, regather);
-    lower_gradient_take(lower, op, local->place_elements[block->in]);
+    lower_gradient_take(lower, op, lower->layer->place_elements[block->in]);
     lower_gradient(lower, op, block->in);
     lower_tensor_give(lower, block, LOWER_IN, op);
     return op;

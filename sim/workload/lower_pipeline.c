@@ -12,6 +12,7 @@ enum way { WAY_NONE, WAY_NEXT, WAY_PREVIOUS };
 
 struct variant {
     uint8_t unit;          /* enum unit_kind */
+    uint8_t layer;         /* Of a layer: LOCAL_DENSE or LOCAL_EXPERTS. */
     uint8_t kind;          /* enum schedule_kind */
     uint8_t receive, send; /* enum way */
     bool around;           /* It is sent from the last rank to the first, or back. */
@@ -19,10 +20,11 @@ struct variant {
     uint16_t template_index;
 };
 
-enum { VARIANTS_MAX = LOWER_TEMPLATES_MAX, PLANS_OF_SENDS = 4, BLOCKS_A_PASS = 5, UPDATES = 3 };
+enum { VARIANTS_MAX = LOWER_TEMPLATES_MAX, PLANS_OF_SENDS = 4, BLOCKS_A_PASS = 6, UPDATES = 4 };
 
 struct pipeline {
     struct lower *lower;
+    uint64_t dense_layers; /* The first so many have one MLP. */
     struct schedule schedule;
     struct stages stages;
     struct variant variant[VARIANTS_MAX];
@@ -32,9 +34,10 @@ struct pipeline {
     uint32_t plan_count;
     uint32_t *number[2]; /* [stage · microbatches + microbatch]: the message that a forward (0) or
                             backward pass (1) sends is that of its sender's stream, from 1. */
-    uint16_t update[UNIT_NOTHING]; /* Templates, by unit. */
-    bool differs;                  /* Only the last microbatch reduces gradients. */
-    struct program_block *block;   /* Of the role under construction. */
+    uint16_t update[UNIT_NOTHING];      /* Templates, by unit; */
+    uint16_t update_layer[LOCAL_KINDS]; /* and of each kind of layer. */
+    bool differs;                       /* Only the last microbatch reduces gradients. */
+    struct program_block *block;        /* Of the role under construction. */
     uint32_t block_count;
 };
 
@@ -220,12 +223,14 @@ static uint16_t variant_template(struct pipeline *pipeline, struct variant varia
     struct lower *lower = pipeline->lower;
     for (uint32_t i = 0; i < pipeline->variant_count; i++) {
         const struct variant *known = &pipeline->variant[i];
-        if (known->unit == variant.unit && known->kind == variant.kind &&
-            known->receive == variant.receive && known->send == variant.send &&
-            known->around == variant.around && known->last == variant.last)
+        if (known->unit == variant.unit && known->layer == variant.layer &&
+            known->kind == variant.kind && known->receive == variant.receive &&
+            known->send == variant.send && known->around == variant.around &&
+            known->last == variant.last)
             return known->template_index;
     }
     SIM_ASSERT(pipeline->variant_count < VARIANTS_MAX);
+    lower->layer = &lower->local->layer[variant.layer];
     lower_template_begin(lower, lower_format(lower, "%s %s", units[variant.unit],
                                              schedule_kind_name((enum schedule_kind)variant.kind)));
     lower->half = halves[variant.kind];
@@ -276,7 +281,7 @@ static void block_add(struct pipeline *pipeline, const struct program_block *blo
         former->pass == block->pass && former->layer_first >= 0 && block->layer_first >= 0 &&
         former->phase == block->phase &&
         former->layer_first + former->layer_step * (int32_t)former->repeat == block->layer_first) {
-        former->repeat += block->repeat;
+        former->repeat++;
         return;
     }
     pipeline->block[pipeline->block_count++] = *block;
@@ -311,6 +316,7 @@ static void pass_add(struct pipeline *pipeline, uint32_t rank, uint32_t index, b
         int32_t layer = -1;
         variant.unit =
             units.count == 0 ? UNIT_NOTHING : (uint8_t)unit_at(&units, forward, place, &layer);
+        variant.layer = (uint8_t)(layer >= (int64_t)pipeline->dense_layers);
         variant.receive = place == 0 ? (uint8_t)receive : WAY_NONE;
         variant.send = place + 1 == count ? (uint8_t)send : WAY_NONE;
         variant.around = variant.send != WAY_NONE && around;
@@ -338,9 +344,12 @@ static void updates_build(struct pipeline *pipeline)
     struct lower *lower = pipeline->lower;
     const struct local *local = lower->local;
     struct local_unit const head = lower_head_unit(local), embedding = lower_embedding_unit(local);
-    struct lower_behind const layer = {
-        .name = "update layer", .units = local->unit, .unit_count = local->unit_count};
-    pipeline->update[UNIT_LAYER] = lower_update(lower, &layer);
+    for (uint32_t k = 0; k < LOCAL_KINDS; k++) {
+        struct lower_behind const layer = {.name = "update layer",
+                                           .units = local->layer[k].unit,
+                                           .unit_count = local->layer[k].unit_count};
+        if (local->layer[k].count != 0) pipeline->update_layer[k] = lower_update(lower, &layer);
+    }
     if (!local_is_llama(local)) return;
     struct lower_behind const first = {
         .name = "update embedding", .units = &embedding, .unit_count = 1};
@@ -364,13 +373,18 @@ static void update_add(struct pipeline *pipeline, const struct stage *stage)
         block.template_index = pipeline->update[UNIT_EMBEDDING];
         block_add(pipeline, &block);
     }
-    if (stage->layer_count == 0) return;
-    block.name = "layer";
-    block.template_index = pipeline->update[UNIT_LAYER];
-    block.repeat = stage->layer_count;
-    block.layer_first = (int32_t)(stage->layer_first + stage->layer_count - 1);
-    block.layer_step = -1;
-    block_add(pipeline, &block);
+    uint32_t const dense = stages_dense_layers(stage, pipeline->dense_layers);
+    for (uint32_t k = LOCAL_KINDS; k-- > 0;) {
+        uint32_t const count = k == LOCAL_DENSE ? dense : stage->layer_count - dense;
+        uint32_t const below = k == LOCAL_DENSE ? 0 : dense;
+        if (count == 0) continue;
+        block.name = "layer";
+        block.template_index = pipeline->update_layer[k];
+        block.repeat = count;
+        block.layer_first = (int32_t)(stage->layer_first + below + count - 1);
+        block.layer_step = -1;
+        block_add(pipeline, &block);
+    }
 }
 
 /* Whether no later pass of the rank adds to the same stage's gradients. */
@@ -392,13 +406,15 @@ static enum status role_add(struct pipeline *pipeline, uint32_t rank, struct pro
     struct lower *lower = pipeline->lower;
     const struct schedule *schedule = &pipeline->schedule;
     const struct schedule_rank *list = &schedule->rank[rank];
-    uint64_t layers = 0, most = UPDATES;
+    uint64_t layers[LOCAL_KINDS] = {0}, most = UPDATES;
     bool embedding = false, head = false;
     void *memory = NULL;
     for (uint32_t s = 0; s < schedule->stage_count; s++) {
         if (schedule->rank_of[s] != rank) continue;
         const struct stage *stage = &pipeline->stages.stage[s];
-        layers += stage->layer_count;
+        uint32_t const dense = stages_dense_layers(stage, pipeline->dense_layers);
+        layers[LOCAL_DENSE] += dense;
+        layers[LOCAL_EXPERTS] += stage->layer_count - dense;
         embedding = embedding || stage->embedding;
         head = head || stage->head;
         most += UPDATES;
@@ -476,6 +492,7 @@ void lower_pipeline(struct lower *lower)
     if (lower->status != STATUS_OK) return;
     struct pipeline *pipeline = memory;
     pipeline->lower = lower;
+    pipeline->dense_layers = lower->local->layer[LOCAL_DENSE].count;
     enum status const status = pipeline_build(pipeline, lower->error);
     if (lower->status == STATUS_OK) lower->status = status;
 }

@@ -60,20 +60,21 @@ void lower_weights_release(struct lower *lower, uint32_t op, enum local_place pl
 {
     const struct local *local = lower->local;
     if (local->shards == 1) return;
-    for (uint32_t u = 0; u < local->unit_count; u++) {
-        uint32_t const places = local->unit[u].places;
+    const struct local_layer *layer = lower->layer;
+    for (uint32_t u = 0; u < layer->unit_count; u++) {
+        uint32_t const places = layer->unit[u].places;
         uint32_t const rest = backward ? places & ((1u << place) - 1) : places >> (place + 1);
         if (!(places >> place & 1) || rest != 0) continue;
         lower_give(lower, op, PROGRAM_MEMORY_GATHERED,
-                   lower_weight_bytes(lower, local->unit[u].elements));
+                   lower_weight_bytes(lower, layer->unit[u].elements));
     }
 }
 
 /* Bytes of a unit's gradient as it is kept for the update. */
 static uint64_t gradient_kept_bytes(const struct lower *lower, const struct local_unit *unit)
 {
-    return lower_gradient_bytes(lower,
-                                units_ceil_divide(unit->elements, lower->local->gradient_shards));
+    uint32_t const shards = local_gradient_shards(lower->local, unit->experts);
+    return lower_gradient_bytes(lower, units_ceil_divide(unit->elements, shards));
 }
 
 bool lower_gradient_adds(const struct lower *lower)
@@ -81,14 +82,29 @@ bool lower_gradient_adds(const struct lower *lower)
     return lower->local->gradients_resident && lower->local->gradient_shards == 1;
 }
 
-void lower_gradient_take(struct lower *lower, uint32_t op, uint64_t elements)
+bool lower_experts_gradient_adds(const struct lower *lower)
+{
+    return lower->local->gradients_resident && lower->local->experts.gradient_shards == 1;
+}
+
+static void gradient_take(struct lower *lower, uint32_t op, uint64_t elements, bool experts)
 {
     uint64_t const bytes = lower_gradient_bytes(lower, elements);
-    if (lower->local->gradient_shards > 1) {
+    if (local_gradient_shards(lower->local, experts) > 1) {
         lower_take(lower, op, PROGRAM_MEMORY_BUFFERS, bytes); /* Until it is reduced. */
     } else if (!lower->local->gradients_resident) {
         lower_take(lower, op, PROGRAM_MEMORY_GRADIENTS, bytes); /* Until the update. */
     }
+}
+
+void lower_gradient_take(struct lower *lower, uint32_t op, uint64_t elements)
+{
+    gradient_take(lower, op, elements, /* experts= */ false);
+}
+
+void lower_experts_gradient_take(struct lower *lower, uint32_t op, uint64_t elements)
+{
+    gradient_take(lower, op, elements, /* experts= */ true);
 }
 
 /* Several chips hold one KV head and each has its own part of dW_K and dW_V. */
@@ -105,8 +121,28 @@ static uint32_t kv_sum(struct lower *lower, uint32_t after)
     return op;
 }
 
+/* Ranks that hold the same weights of a unit: of experts, those of no other ep rank. */
+struct replicas {
+    uint32_t count;
+    const struct group *group;
+    const char *name;
+    enum lower_stream reduce, gather;
+};
+
+static struct replicas replicas_of(const struct lower *lower, const struct local_unit *unit)
+{
+    const struct local *local = lower->local;
+    const struct local_experts *experts = &local->experts;
+    if (unit->experts)
+        return (struct replicas){experts->replicas, &experts->replica_group, experts->replica_name,
+                                 LOWER_REDUCE_EXPERTS, LOWER_GATHER_EXPERTS};
+    return (struct replicas){local->replicas, &local->replica_group, local->replica_name,
+                             LOWER_REDUCE_DP, LOWER_GATHER_DP};
+}
+
 void lower_unit_reduce(struct lower *lower, const struct local_unit *unit, uint32_t after)
 {
+    struct replicas const replicas = replicas_of(lower, unit);
     const struct local *local = lower->local;
     const char *what = lower_format(lower, "d%s", unit->name);
     enum format const format = local->plan->formats.gradients;
@@ -124,20 +160,19 @@ void lower_unit_reduce(struct lower *lower, const struct local_unit *unit, uint3
         if (unit->places >> LOCAL_ATTENTION_IN & 1) lower_need_done(lower, reduced, lower->kv_sum);
     }
     uint32_t scattered = reduced;
-    if (local->replicas > 1 && (lower->last_microbatch || !local->reduce_last)) {
+    if (replicas.count > 1 && (lower->last_microbatch || !local->reduce_last)) {
         bool const sum = local->plan->zero == 0;
         uint32_t const plan = lower_plan(
-            lower, sum ? COLLECTIVE_ALL_REDUCE : COLLECTIVE_REDUCE_SCATTER, &local->replica_group,
+            lower, sum ? COLLECTIVE_ALL_REDUCE : COLLECTIVE_REDUCE_SCATTER, replicas.group,
             units_ceil_divide(unit->elements, local->shards), format, false);
-        uint32_t const op =
-            lower_collective(lower, LOWER_REDUCE_DP, what, local->replica_name, plan);
+        uint32_t const op = lower_collective(lower, replicas.reduce, what, replicas.name, plan);
         lower_need_done(lower, op, reduced != LOWER_NONE ? reduced : after);
         if (reduced == LOWER_NONE && (unit->places >> LOCAL_ATTENTION_IN & 1)) {
             lower_need_done(lower, op, lower->kv_sum);
         }
         if (scattered == LOWER_NONE) scattered = op;
     }
-    if (local->gradient_shards == 1) return;
+    if (local_gradient_shards(local, unit->experts) == 1) return;
     if (!local->gradients_resident) {
         lower_take(lower, scattered, PROGRAM_MEMORY_GRADIENTS, gradient_kept_bytes(lower, unit));
     }
@@ -147,14 +182,14 @@ void lower_unit_reduce(struct lower *lower, const struct local_unit *unit, uint3
 
 void lower_gradient(struct lower *lower, uint32_t op, enum local_place place)
 {
-    const struct local *local = lower->local;
     lower->gradients |= 1u << place;
     if (place == LOCAL_ATTENTION_IN) lower->kv_sum = kv_sum(lower, op);
-    for (uint32_t u = 0; u < local->unit_count; u++) {
-        bool const ready = (local->unit[u].places & ~lower->gradients) == 0;
+    for (uint32_t u = 0; u < lower->layer->unit_count; u++) {
+        const struct local_unit *unit = &lower->layer->unit[u];
+        bool const ready = (unit->places & ~lower->gradients) == 0;
         if (!ready || (lower->units_reduced >> u & 1)) continue;
         lower->units_reduced |= 1u << u;
-        lower_unit_reduce(lower, &local->unit[u], op);
+        lower_unit_reduce(lower, unit, op);
     }
 }
 
@@ -162,7 +197,7 @@ void lower_gradient(struct lower *lower, uint32_t op, enum local_place place)
 static void update_need(struct lower *lower, uint32_t op, uint16_t backward, uint32_t slots)
 {
     static const enum lower_stream streams[] = {LOWER_REDUCE_WEIGHTS, LOWER_REDUCE_DP,
-                                                LOWER_SUM_KV};
+                                                LOWER_REDUCE_EXPERTS, LOWER_SUM_KV};
     if (lower->status != STATUS_OK) return;
     for (uint32_t i = 0; i < sizeof streams / sizeof *streams; i++) {
         if (slots == 0) {
@@ -189,7 +224,8 @@ void lower_update_behind(struct lower *lower, const struct lower_behind *update)
     uint64_t kept = 0;
     if (unit_count == 0) return;
     for (uint32_t u = 0; u < unit_count; u++) {
-        elements += units_ceil_divide(units[u].elements, local->state_shards);
+        elements +=
+            units_ceil_divide(units[u].elements, local_state_shards(local, units[u].experts));
         kept += gradient_kept_bytes(lower, &units[u]);
     }
     /* Adam reads the gradient, both moments and the parameter, and writes all but the gradient. */
@@ -206,11 +242,13 @@ void lower_update_behind(struct lower *lower, const struct lower_behind *update)
     lower_offload_update(lower, op, moments);
     if (!local->gradients_resident) lower_give(lower, op, PROGRAM_MEMORY_GRADIENTS, kept);
     /* ZeRO-1 and 2: each rank has updated its part of parameters that all of them hold. */
-    for (uint32_t u = 0; local->replicas > 1 && local->plan->zero != 0 && u < unit_count; u++) {
-        uint32_t const plan = lower_plan(lower, COLLECTIVE_ALL_GATHER, &local->replica_group,
+    for (uint32_t u = 0; local->plan->zero != 0 && u < unit_count; u++) {
+        struct replicas const replicas = replicas_of(lower, &units[u]);
+        if (replicas.count == 1) continue;
+        uint32_t const plan = lower_plan(lower, COLLECTIVE_ALL_GATHER, replicas.group,
                                          units[u].elements, local->plan->formats.weights, false);
         uint32_t const gather =
-            lower_collective(lower, LOWER_GATHER_DP, units[u].name, local->replica_name, plan);
+            lower_collective(lower, replicas.gather, units[u].name, replicas.name, plan);
         lower_need_done(lower, gather, op);
     }
 }

@@ -22,6 +22,15 @@ const char *nearest_multiples(uint64_t amount, uint64_t by, char text[NEAREST_TE
     return both(below, below + by, text);
 }
 
+const char *nearest_divisors(uint64_t amount, uint64_t by, char text[NEAREST_TEXT_BYTES])
+{
+    uint64_t below = by < amount ? by : amount;
+    uint64_t above = by;
+    while (amount % below != 0) below--;
+    while (above <= amount && amount % above != 0) above++;
+    return both(below, above <= amount ? above : 0, text);
+}
+
 bool nearest_tp_splits(const struct model *model, uint64_t tp)
 {
     return model->heads % tp == 0 && (model->kv_heads % tp == 0 || tp % model->kv_heads == 0);

@@ -21,6 +21,8 @@ const char *nearest_tp(const struct local *local, char text[NEAREST_TEXT_BYTES])
 const char *nearest_batch(const struct local *local, char text[NEAREST_TEXT_BYTES]);
 
 /* Whether the model's heads and KV heads can be split over so many ranks. */
+/* What does divide the amount, beside `by`. */
+const char *nearest_divisors(uint64_t amount, uint64_t by, char text[NEAREST_TEXT_BYTES]);
 bool nearest_tp_splits(const struct model *model, uint64_t tp);
 
 /* Whether a microbatch of so many sequences gives each data rank whole ones, or ranks of one role

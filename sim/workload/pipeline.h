@@ -10,9 +10,9 @@
 /* Fills templates and roles: role r is rank r of pp. Failures go to lower->status. */
 void lower_pipeline(struct lower *lower);
 
-/* Parameters, moments and accumulated gradients of so many layers and, if so, of the embedding and
- * the head: there from the first to the last instant. */
-void lower_resident(const struct local *local, uint64_t layers, bool embedding, bool head,
-                    uint64_t resident_bytes[PROGRAM_MEMORY_COUNT]);
+/* Parameters, moments and accumulated gradients of so many layers of each kind and, if so, of the
+ * embedding and the head: there from the first to the last instant. */
+void lower_resident(const struct local *local, const uint64_t layers[LOCAL_KINDS], bool embedding,
+                    bool head, uint64_t resident_bytes[PROGRAM_MEMORY_COUNT]);
 
 #endif

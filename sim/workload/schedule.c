@@ -16,7 +16,11 @@ static struct schedule_times times_of(const struct workload_plan *plan)
     const struct model *model = &plan->model;
     uint64_t const attention =
         2 * model->width * (model->heads + model->kv_heads) * model->head_width;
-    uint64_t const weights = model->matrices * model->width * model->mlp_width + attention;
+    const struct model_experts *experts = &model->experts;
+    uint64_t const mlp_width = model_has_experts(model)
+                                   ? (experts->top_k + experts->shared) * experts->width
+                                   : model->mlp_width;
+    uint64_t const weights = model->matrices * model->width * mlp_width + attention;
     bool const causal = plan->attention == WORKLOAD_ATTENTION_CAUSAL;
     uint64_t const dots =
         model->heads * model->head_width * plan->sequence_length / (causal ? 2 : 1);
@@ -42,6 +46,14 @@ static enum status given_check(const struct workload_plan *plan, uint32_t ranks,
     return STATUS_OK;
 }
 
+static bool splits_backward(const struct schedule *schedule)
+{
+    for (uint32_t r = 0; r < schedule->rank_count; r++)
+        for (uint32_t i = 0; i < schedule->rank[r].count; i++)
+            if (schedule->rank[r].pass[i].kind == SCHEDULE_WEIGHT) return true;
+    return false;
+}
+
 enum status workload_schedule(struct arena *arena, const struct workload_plan *plan,
                               const struct mesh *mesh, struct schedule *ret_schedule,
                               struct error *reterr)
@@ -58,6 +70,11 @@ enum status workload_schedule(struct arena *arena, const struct workload_plan *p
         STATUS_TRY(schedule_form_parse(name, where, &form, &request.chunk_count, reterr));
         STATUS_TRY(schedule_build(arena, form, &request, where, ret_schedule, reterr));
     }
+    if (model_has_experts(&plan->model) && splits_backward(ret_schedule))
+        return error_set(reterr, STATUS_UNSUPPORTED, where,
+                         "%s splits the backward pass in two, which is not modelled for layers "
+                         "with experts; gpipe, 1f1b and interleaved do not split it",
+                         ret_schedule->name);
     if (ret_schedule->copy_count == 1) return STATUS_OK;
     return error_set(reterr, STATUS_UNSUPPORTED, where,
                      "%s holds two copies of the model, whose gradients would have to be added "

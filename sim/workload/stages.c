@@ -182,3 +182,10 @@ enum status stages_build(struct arena *arena, const struct workload_plan *plan, 
     }
     return STATUS_OK;
 }
+
+uint32_t stages_dense_layers(const struct stage *stage, uint64_t dense)
+{
+    if (dense <= stage->layer_first) return 0;
+    uint64_t const left = dense - stage->layer_first;
+    return left < stage->layer_count ? (uint32_t)left : stage->layer_count;
+}

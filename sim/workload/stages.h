@@ -38,4 +38,7 @@ struct stages {
 enum status stages_build(struct arena *arena, const struct workload_plan *plan, uint32_t count,
                          struct stages *ret_stages, struct error *reterr);
 
+/* How many layers of a stage are among the model's first `dense` ones; they come first in it. */
+uint32_t stages_dense_layers(const struct stage *stage, uint64_t dense);
+
 #endif

@@ -4,14 +4,44 @@
 #include "sim/base/units.h"
 #include "sim/workload/pipeline.h"
 
-enum { BLOCKS_MAX_A_MICROBATCH = 8, BLOCKS_OF_THE_UPDATE = 3 };
+enum { BLOCKS_MAX_A_MICROBATCH = 8, BLOCKS_OF_THE_UPDATE = 4 };
+
+/* In a layer with experts they stand in the MLP's place. */
+static bool is_experts(const struct lower *lower, const struct lower_block *block)
+{
+    return lower->layer->experts && !block->attention;
+}
+
+static void blocks_forward(struct lower *lower, const struct lower_block *block, uint32_t count,
+                           enum lower_pass pass)
+{
+    for (uint32_t b = 0; b < count; b++) {
+        if (is_experts(lower, &block[b]))
+            lower_experts_forward(lower, pass);
+        else
+            lower_block_forward(lower, &block[b], pass);
+    }
+}
+
+/* A model of two kinds of layers has its experts at the top. */
+static bool is_mixed(const struct local *local)
+{
+    return local->layer[LOCAL_DENSE].count != 0 && local->layer[LOCAL_EXPERTS].count != 0;
+}
+
+static void kind_set(struct lower *lower, bool top)
+{
+    const struct local *local = lower->local;
+    uint32_t const kind = is_mixed(local) && !top ? LOCAL_DENSE : local_last_kind(local);
+    lower->layer = &local->layer[kind];
+}
 
 void lower_layer_forward(struct lower *lower, bool top)
 {
     struct lower_block block[2];
     uint32_t const count = lower_blocks(lower->local, block);
-    lower_units_gather(lower, lower->local->unit, lower->local->unit_count, false);
-    for (uint32_t b = 0; b < count; b++) lower_block_forward(lower, &block[b], LOWER_FORWARD);
+    lower_units_gather(lower, lower->layer->unit, lower->layer->unit_count, false);
+    blocks_forward(lower, block, count, LOWER_FORWARD);
     if (!top && local_offloads_activations(lower->local)) lower_offload_forward(lower);
 }
 
@@ -24,17 +54,21 @@ void lower_layer_backward(struct lower *lower, bool top, const struct lower_behi
     uint32_t const count = lower_blocks(lower->local, block);
     bool const reads = lower_has_input(lower);
     bool const again = reads && lower->local->plan->remat == WORKLOAD_REMAT_BLOCK;
-    if (reads) lower_units_gather(lower, lower->local->unit, lower->local->unit_count, !again);
-    for (uint32_t b = 0; again && b < count; b++) {
-        lower_block_forward(lower, &block[b], LOWER_RECOMPUTE);
+    if (reads) lower_units_gather(lower, lower->layer->unit, lower->layer->unit_count, !again);
+    if (again) blocks_forward(lower, block, count, LOWER_RECOMPUTE);
+    for (uint32_t b = count; b-- > 0;) {
+        if (is_experts(lower, &block[b]))
+            lower_experts_backward(lower);
+        else
+            lower_block_backward(lower, &block[b]);
     }
-    for (uint32_t b = count; b-- > 0;) lower_block_backward(lower, &block[b]);
     if (!top && local_offloads_activations(lower->local)) lower_offload_backward(lower);
     lower_update_behind(lower, update);
 }
 
 static uint16_t layer_forward(struct lower *lower, bool top)
 {
+    kind_set(lower, top);
     lower_template_begin(lower, "layer forward");
     lower_layer_forward(lower, top);
     return lower_template_end(lower);
@@ -43,6 +77,7 @@ static uint16_t layer_forward(struct lower *lower, bool top)
 static uint16_t layer_backward(struct lower *lower, bool last_microbatch, bool top,
                                const struct lower_behind *update)
 {
+    kind_set(lower, top);
     lower_template_begin(lower, "layer backward");
     lower->last_microbatch = last_microbatch;
     lower_layer_backward(lower, top, update);
@@ -80,8 +115,8 @@ static uint16_t head_backward(struct lower *lower, bool last_microbatch)
     return lower_template_end(lower);
 }
 
-/* The templates of a step, and the list of blocks under construction. [top]: of the last layer,
- * where it is unlike the others. */
+/* The templates of a step, and the list of blocks under construction. [top]: of the last layers,
+ * where they are unlike the others: the last one if something is offloaded, those with experts. */
 struct step {
     uint16_t embedding_forward, layer_forward[2], head_forward;
     uint16_t head_backward[2], layer_backward[2][2], embedding_backward[2]; /* [last microbatch] */
@@ -100,13 +135,15 @@ static void block_add(struct step *step, uint16_t template_index, enum program_p
                                                               .microbatch = microbatch};
 }
 
-/* All layers, of which the last has a template of its own if it is unlike the others. */
+/* All layers, of which the top ones have a template of their own if they are unlike the others. */
 static void layers_add(const struct lower *lower, struct step *step, const uint16_t templates[2],
                        enum program_phase phase, uint32_t microbatch)
 {
     int32_t const layers = (int32_t)lower->local->plan->model.layers;
     bool const up = phase == PROGRAM_PHASE_FORWARD;
-    int32_t const apart = templates[0] != templates[1];
+    int32_t const tops =
+        is_mixed(lower->local) ? (int32_t)lower->local->layer[LOCAL_EXPERTS].count : 1;
+    int32_t const apart = templates[0] != templates[1] ? tops : 0;
     for (int32_t part = 0; part < 2; part++) {
         bool const top = (part == 0) != up;
         int32_t const count = top ? apart : layers - apart;
@@ -114,7 +151,9 @@ static void layers_add(const struct lower *lower, struct step *step, const uint1
         block_add(step, templates[top], phase, "layer", microbatch);
         struct program_block *block = &step->block[step->block_count - 1];
         block->repeat = (uint32_t)count;
-        block->layer_first = up ? (top ? layers - 1 : 0) : top ? layers - 1 : layers - 1 - apart;
+        block->layer_first = up    ? (top ? layers - apart : 0)
+                             : top ? layers - 1
+                                   : layers - 1 - apart;
         block->layer_step = up ? 1 : -1;
     }
 }
@@ -138,19 +177,19 @@ static void behind_build(const struct lower *lower, const struct step *step, str
                                                 .backward = step->head_backward[1],
                                                 .slots = 1};
     behind->of_layer = (struct lower_behind){.name = "update layer",
-                                             .units = local->unit,
-                                             .unit_count = local->unit_count,
+                                             .units = lower->layer->unit,
+                                             .unit_count = lower->layer->unit_count,
                                              .backward = step->layer_backward[1][1],
                                              .slots = 1};
 }
 
-/* The last layer is unlike the others where something is offloaded. */
+/* The last layer is unlike the others where something is offloaded, and experts are unlike MLPs. */
 static void layers_backward_build(struct lower *lower, struct step *step, bool last)
 {
     const struct local *local = lower->local;
     bool const updates = last && local_offloads_optimizer(local);
-    bool const apart =
-        local->plan->model.layers > 1 && (updates || local_offloads_activations(local));
+    bool const apart = is_mixed(local) || (local->plan->model.layers > 1 &&
+                                           (updates || local_offloads_activations(local)));
     struct behind behind;
     behind_build(lower, step, &behind);
     step->layer_backward[last][1] =
@@ -177,7 +216,7 @@ static void templates_build(struct lower *lower, struct step *step)
     if (llama) step->embedding_forward = embedding_forward(lower);
     step->layer_forward[0] = layer_forward(lower, /* top= */ false);
     step->layer_forward[1] = step->layer_forward[0];
-    if (local_offloads_activations(local))
+    if (is_mixed(local) || local_offloads_activations(local))
         step->layer_forward[1] = layer_forward(lower, /* top= */ true);
     if (llama) step->head_forward = head_forward(lower);
     for (uint32_t last = differs ? 0 : 1; last < 2; last++) {
@@ -214,8 +253,8 @@ static void update_rest_add(struct lower *lower, struct step *step)
     struct local_unit const unit = lower_embedding_unit(local);
     bool const llama = local_is_llama(local);
     struct lower_behind const rest = {.name = llama ? "update embedding" : "update layer",
-                                      .units = llama ? &unit : local->unit,
-                                      .unit_count = llama ? 1 : local->unit_count,
+                                      .units = llama ? &unit : lower->layer->unit,
+                                      .unit_count = llama ? 1 : lower->layer->unit_count,
                                       .backward = llama ? step->embedding_backward[1]
                                                         : step->layer_backward[1][0],
                                       .slots = 1};
@@ -239,10 +278,15 @@ static void update_add(struct lower *lower, struct step *step)
         struct lower_behind const of = {"update head", &head, 1, step->head_backward[1], back};
         block_add(step, lower_update(lower, &of), PROGRAM_PHASE_UPDATE, "head", microbatch);
     }
-    struct lower_behind const of = {"update layer", local->unit, local->unit_count,
-                                    step->layer_backward[1][0], back};
-    uint16_t const layer = lower_update(lower, &of);
-    layers_add(lower, step, (const uint16_t[]){layer, layer}, PROGRAM_PHASE_UPDATE, microbatch);
+    uint16_t layer[2];
+    for (uint32_t top = 0; top < 2; top++) {
+        kind_set(lower, top);
+        struct lower_behind const of = {"update layer", lower->layer->unit,
+                                        lower->layer->unit_count, step->layer_backward[1][top],
+                                        back};
+        layer[top] = top && !is_mixed(local) ? layer[0] : lower_update(lower, &of);
+    }
+    layers_add(lower, step, layer, PROGRAM_PHASE_UPDATE, microbatch);
     if (llama) {
         struct lower_behind const last = {"update embedding", &embedding, 1,
                                           step->embedding_backward[1], back};
@@ -251,30 +295,39 @@ static void update_add(struct lower *lower, struct step *step)
 }
 
 /* Shares are rounded up for each unit, as they are when it is gathered. */
-void lower_resident(const struct local *local, uint64_t layers, bool embedding, bool head,
-                    uint64_t resident_bytes[PROGRAM_MEMORY_COUNT])
+static void units_resident(const struct local *local, const struct local_unit *units,
+                           uint32_t count, uint64_t times, uint64_t resident[PROGRAM_MEMORY_COUNT])
 {
     const struct workload_formats *formats = &local->plan->formats;
-    struct local_unit units[LOCAL_UNITS_MAX + 2];
-    uint32_t count = 0;
-    for (uint32_t u = 0; u < local->unit_count; u++) units[count++] = local->unit[u];
-    if (embedding) units[count++] = lower_embedding_unit(local);
-    if (head && !local->plan->model.tied) units[count++] = lower_head_unit(local);
     for (uint32_t u = 0; u < count; u++) {
-        uint64_t const times = u < local->unit_count ? layers : 1;
+        bool const experts = units[u].experts;
         uint64_t const elements = units[u].elements;
         uint64_t const kept = units_ceil_divide(elements, local->shards);
-        uint64_t const state = units_ceil_divide(elements, local->state_shards);
-        uint64_t const gradients = units_ceil_divide(elements, local->gradient_shards);
-        resident_bytes[PROGRAM_MEMORY_PARAMETERS] += times * format_bytes(formats->weights, kept);
+        uint64_t const state = units_ceil_divide(elements, local_state_shards(local, experts));
+        uint64_t const gradients =
+            units_ceil_divide(elements, local_gradient_shards(local, experts));
+        resident[PROGRAM_MEMORY_PARAMETERS] += times * format_bytes(formats->weights, kept);
         if (!local_offloads_optimizer(local))
-            resident_bytes[PROGRAM_MEMORY_OPTIMIZER] +=
+            resident[PROGRAM_MEMORY_OPTIMIZER] +=
                 times * 2 * format_bytes(formats->optimizer, state);
         if (local->gradients_resident) {
-            resident_bytes[PROGRAM_MEMORY_GRADIENTS] +=
+            resident[PROGRAM_MEMORY_GRADIENTS] +=
                 times * format_bytes(formats->gradients, gradients);
         }
     }
+}
+
+void lower_resident(const struct local *local, const uint64_t layers[LOCAL_KINDS], bool embedding,
+                    bool head, uint64_t resident_bytes[PROGRAM_MEMORY_COUNT])
+{
+    struct local_unit units[2];
+    uint32_t count = 0;
+    for (uint32_t k = 0; k < LOCAL_KINDS; k++)
+        units_resident(local, local->layer[k].unit, local->layer[k].unit_count, layers[k],
+                       resident_bytes);
+    if (embedding) units[count++] = lower_embedding_unit(local);
+    if (head && !local->plan->model.tied) units[count++] = lower_head_unit(local);
+    units_resident(local, units, count, 1, resident_bytes);
 }
 
 static void totals_set(const struct workload_plan *plan, struct program *program)
@@ -282,7 +335,7 @@ static void totals_set(const struct workload_plan *plan, struct program *program
     const struct model *model = &plan->model;
     struct model_counts const counts = model_count(model);
     program->tokens = plan->batch_tokens;
-    program->useful_flop = 6 * (double)counts.total * (double)plan->batch_tokens;
+    program->useful_flop = 6 * (double)counts.active * (double)plan->batch_tokens;
     if (model->kind != MODEL_LLAMA) return;
     double const rectangle = model_attention_flop(model, plan->batch_tokens, plan->sequence_length);
     double const length = (double)plan->sequence_length;
@@ -311,7 +364,9 @@ static enum status single_role(struct lower *lower, struct error *reterr)
     else
         update_add(lower, &step);
     role->block_count = step.block_count;
-    lower_resident(local, local->plan->model.layers, llama, llama, role->resident_bytes);
+    uint64_t const layers[LOCAL_KINDS] = {local->layer[LOCAL_DENSE].count,
+                                          local->layer[LOCAL_EXPERTS].count};
+    lower_resident(local, layers, llama, llama, role->resident_bytes);
     return lower->status;
 }
 

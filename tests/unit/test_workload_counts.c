@@ -93,11 +93,34 @@ static void traffic_near(const char *name, const struct workload_case *made, con
     assert_int_equal(traffic->permute_count, sums.collectives[COLLECTIVE_PERMUTE]);
 }
 
-/* Gradients go over all ranks that hold the same parameters: dp, cp, or both. */
+/* Gradients go over all ranks that hold the same parameters. */
 static const char *replicas(const struct workload_case *made)
 {
-    bool const dp = made->mesh.axis[MESH_DP].size > 1, cp = made->mesh.axis[MESH_CP].size > 1;
-    return dp && cp ? "dp,cp" : cp ? "cp" : "dp";
+    static const char *const names[] = {"dp", "dp",    "ep",    "dp,ep",
+                                        "cp", "dp,cp", "ep,cp", "dp,ep,cp"};
+    const struct mesh_axis *axis = made->mesh.axis;
+    return names[(axis[MESH_DP].size > 1) + 2 * (axis[MESH_EP].size > 1) +
+                 4 * (axis[MESH_CP].size > 1)];
+}
+
+/* Streams are called by the ranks that they join: what tokens do over ep is beside gradients that
+ * are reduced over ep alone. */
+static void traffics_near(const char *name, const struct workload_case *made,
+                          const struct workload_counts *counts)
+{
+    struct workload_traffic role[MESH_ROLE_COUNT];
+    const char *gradients = replicas(made);
+    memcpy(role, counts->role, sizeof role);
+    if (strcmp(gradients, "ep") == 0) {
+        role[MESH_DP].all_to_all_bytes = role[MESH_EP].all_to_all_bytes;
+        role[MESH_DP].all_to_all_count = role[MESH_EP].all_to_all_count;
+    } else {
+        traffic_near(name, made, "ep", &role[MESH_EP]);
+    }
+    traffic_near(name, made, gradients, &role[MESH_DP]);
+    traffic_near(name, made, "experts", &counts->experts);
+    traffic_near(name, made, "tp", &role[MESH_TP]);
+    traffic_near(name, made, "fsdp", &role[MESH_FSDP]);
 }
 
 static void compare(const char *name, struct workload_case *made)
@@ -108,7 +131,8 @@ static void compare(const char *name, struct workload_case *made)
     struct case_sums const sums = case_sum(&made->program, "");
     near(name, "matmul FLOP", counts.matmul_flop, sums.matmul_flop);
     near(name, "useful FLOP", counts.matmul_useful, sums.useful_flop);
-    if (made->plan.remat == WORKLOAD_REMAT_NONE && made->mesh.axis[MESH_TP].size <= 8)
+    bool const rounded = made->plan.model.experts.count != 0; /* An expert's rows. */
+    if (!rounded && made->plan.remat == WORKLOAD_REMAT_NONE && made->mesh.axis[MESH_TP].size <= 8)
         near(name, "scores again", counts.matmul_flash + counts.matmul_waiting,
              sums.matmul_flop - sums.useful_flop);
     near(name, "padded FLOP", counts.padded_flop, padded_flop(made));
@@ -125,11 +149,7 @@ static void compare(const char *name, struct workload_case *made)
     }
     near(name, "6PT", counts.useful_flop, made->program.useful_flop);
     near(name, "attention", counts.useful_attention_flop, made->program.useful_attention_flop);
-    for (uint32_t r = 0; r < MESH_ROLE_COUNT; r++) {
-        if (r == MESH_CP) continue; /* Its ranks share sequences, and gradients with dp. */
-        const char *group = r == MESH_DP ? replicas(made) : mesh_role_name((enum mesh_role)r);
-        traffic_near(name, made, group, &counts.role[r]);
-    }
+    traffics_near(name, made, &counts);
     traffic_near(name, made, "kv", &counts.kv);
     traffic_near(name, made, "sequence", &counts.sequence);
     for (uint32_t m = 0; m < PROGRAM_MEMORY_COUNT; m++) {
@@ -242,6 +262,62 @@ static void formulas_and_programs_agree(void **state)
     }
 }
 
+static const struct model small_experts = {.kind = MODEL_LLAMA,
+                                           .name = "experts",
+                                           .layers = 5,
+                                           .width = 2048,
+                                           .mlp_width = 8192,
+                                           .matrices = 3,
+                                           .heads = 16,
+                                           .kv_heads = 8,
+                                           .head_width = 128,
+                                           .vocabulary = 32768,
+                                           .experts = {64, 6, 1024, 0, 0, 0, 0, false, false}};
+
+/* GPU nodes and a torus; ep in a node, across nodes and over both, beside dp, fsdp and tp. */
+static void formulas_and_programs_agree_on_experts(void **state)
+{
+    static const struct {
+        uint32_t nodes; /* Of 8 H100; 0: a 4x4 torus. */
+        const char *parts[MESH_ROLE_COUNT];
+    } rows[] = {
+        {1, {[MESH_EP] = "gpu"}},
+        {2, {[MESH_EP] = "node gpu"}},
+        {4, {[MESH_DP] = "node", [MESH_EP] = "gpu"}},
+        {4, {[MESH_FSDP] = "node", [MESH_EP] = "gpu"}},
+        {4, {[MESH_EP] = "node", [MESH_TP] = "gpu"}},
+        {4, {[MESH_FSDP] = "node", [MESH_TP] = "gpu"}},
+        {4, {[MESH_DP] = "node:2", [MESH_EP] = "node:2", [MESH_TP] = "gpu"}},
+        {0, {[MESH_EP] = "x y"}},
+        {0, {[MESH_FSDP] = "x", [MESH_EP] = "y"}},
+    };
+    (void)state;
+    for (size_t r = 0; r < sizeof rows / sizeof *rows; r++)
+        for (uint32_t variant = 0; variant < 72; variant++) {
+            struct workload_case made;
+            char name[96];
+            bool const gpus = rows[r].nodes != 0;
+            struct machine_plan const machine = {.chip = gpus ? "h100-sxm" : "tpu-v5p",
+                                                 .nodes = rows[r].nodes,
+                                                 .shape = gpus ? NULL : "4x4",
+                                                 .profile = "ideal",
+                                                 .unrealisable = !gpus,
+                                                 .wrap = {-1, -1, -1}};
+            (void)snprintf(name, sizeof name, "experts %zu, variant %u", r, variant);
+            if (case_build_on(&made, &small_experts, &machine, rows[r].parts) != STATUS_OK)
+                fail_msg("%s: %s", name, made.error.message);
+            bool const replicated = rows[r].parts[MESH_FSDP] == NULL;
+            made.plan.zero = replicated ? variant % 3 : 0;
+            vary(&made, variant / 2);
+            made.plan.model.experts.shared = variant % 3;
+            made.plan.model.experts.dense_layers = variant % 4;
+            made.plan.model.experts.biased = made.plan.model.experts.router_biased = variant % 5;
+            made.plan.model.attention_vectors = 512;
+            compare(name, &made);
+            case_free(&made);
+        }
+}
+
 static void formulas_and_programs_agree_on_what_is_offloaded(void **state)
 {
     (void)state;
@@ -292,6 +368,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(formulas_and_programs_agree),
         cmocka_unit_test(formulas_and_programs_agree_on_shared_sequences),
+        cmocka_unit_test(formulas_and_programs_agree_on_experts),
         cmocka_unit_test(formulas_and_programs_agree_on_what_is_offloaded),
         cmocka_unit_test(memory_is_ten_bytes_a_parameter),
     };

@@ -37,17 +37,12 @@ static const struct model case_llama_70b = {.kind = MODEL_LLAMA,
                                             .head_width = 128,
                                             .vocabulary = 128256};
 
-/* The machine of a shape; parts of mesh axes by role, each "x y" or NULL. */
-static inline enum status case_build_roles(struct workload_case *made, const struct model *model,
-                                           const char *shape,
-                                           const char *const parts[MESH_ROLE_COUNT])
+/* Parts of mesh axes by role, each "x y" or NULL, on a machine. */
+static inline enum status case_build_on(struct workload_case *made, const struct model *model,
+                                        const struct machine_plan *machine_plan,
+                                        const char *const parts[MESH_ROLE_COUNT])
 {
     struct mesh_plan mesh_plan = {0};
-    struct machine_plan const machine_plan = {.chip = "tpu-v5p",
-                                              .shape = shape,
-                                              .profile = "ideal",
-                                              .unrealisable = true,
-                                              .wrap = {-1, -1, -1}};
     memset(made, 0, sizeof *made);
     made->arena = arena_create(0);
     for (uint32_t r = 0; r < MESH_ROLE_COUNT; r++) {
@@ -70,10 +65,24 @@ static inline enum status case_build_roles(struct workload_case *made, const str
         .prefetch_layers = 1,
         .algorithm = "auto",
     };
-    STATUS_TRY(machine_build(made->arena, &machine_plan, &made->machine, &made->error));
+    STATUS_TRY(machine_build(made->arena, machine_plan, &made->machine, &made->error));
     return mesh_build(made->arena, &mesh_plan, &made->machine, &made->mesh, &made->error);
 }
 
+/* The machine of a shape; parts of mesh axes by role, each "x y" or NULL. */
+static inline enum status case_build_roles(struct workload_case *made, const struct model *model,
+                                           const char *shape,
+                                           const char *const parts[MESH_ROLE_COUNT])
+{
+    struct machine_plan const machine_plan = {.chip = "tpu-v5p",
+                                              .shape = shape,
+                                              .profile = "ideal",
+                                              .unrealisable = true,
+                                              .wrap = {-1, -1, -1}};
+    return case_build_on(made, model, &machine_plan, parts);
+}
+
+/* Parts in the order dp, fsdp, tp. */
 static inline enum status case_build(struct workload_case *made, const struct model *model,
                                      const char *shape, const char *dp, const char *fsdp,
                                      const char *tp)

@@ -1,0 +1,201 @@
+/* What a layer's experts ask of one chip: see lower_experts.h for the ops. */
+#include "sim/base/units.h"
+#include "sim/workload/counts_parts.h"
+#include "sim/workload/vector.h"
+
+/* Letters of the experts, on one chip and in one microbatch. */
+struct expert_letters {
+    double in, out;                 /* Matrices of a projection, as if each row met one expert's. */
+    double weights_in, weights_out; /* All of the chip's experts. */
+    double shared_in, shared_out;
+    double sorted, copies, part; /* Rows of D: as experts read them; as they come; on one of tp. */
+    double tmp, shared_tmp;
+    double assigned;       /* Rows, not rounded up. */
+    double logits, router; /* Elements of the router's result and of its matrix. */
+    double adds;
+    double shared;  /* 1: there are shared experts; */
+    double gathers; /* 1: and they gather In over tp. */
+    double sums;    /* 1: logits are summed over tp. */
+};
+
+static struct expert_letters letters_of(const struct letters *x)
+{
+    const struct local *local = x->local;
+    const struct local_experts *experts = &local->experts;
+    const struct model_experts *model = &local->plan->model.experts;
+    double const width = (double)local->width, tp = local->tp;
+    double const columns = (double)model->width / tp;
+    double const count = (double)model->count / experts->ranks;
+    bool const by_tokens = local->plan->activations == WORKLOAD_ACTIVATIONS_TOKENS;
+    struct expert_letters e = {.shared = model->shared != 0};
+    e.in = width * columns * (1 + x->gated);
+    e.out = width * columns;
+    e.weights_in = count * e.in;
+    e.weights_out = count * e.out;
+    e.shared_in = (double)model->shared * e.in;
+    e.shared_out = (double)model->shared * e.out;
+    e.sorted = (double)experts->all * width;
+    e.copies = (double)experts->copies * width;
+    e.part = e.copies / tp;
+    e.tmp = (double)experts->all * columns * (1 + x->gated);
+    e.shared_tmp = x->rows * (double)model->shared * columns * (1 + x->gated);
+    e.assigned = x->rows * (double)model->top_k;
+    e.logits = x->rows * (by_tokens ? 1 / tp : 1) * (double)model->count;
+    e.router = width * (by_tokens ? 1 : 1 / tp) * (double)model->count;
+    e.adds = local->plan->accumulate > 1 && experts->gradient_shards == 1;
+    e.gathers = e.shared > 0 && local->tp > 1;
+    e.sums = local->tp > 1 && !by_tokens;
+    return e;
+}
+
+void counts_experts_letters(struct letters *x)
+{
+    const struct model_experts *model = &x->local->plan->model.experts;
+    if (x->sparse == 0) return;
+    struct expert_letters const e = letters_of(x);
+    double const count = (double)model->count / x->local->experts.ranks;
+    double const columns = (double)model->width / x->local->tp;
+    double const bias = columns * (1 + x->gated) + (double)x->local->width;
+    x->sparse_elements += e.router + (model->router_biased ? (double)model->count : 0);
+    x->sparse_elements += e.shared_in + e.shared_out;
+    x->expert_elements = e.weights_in + e.weights_out + (model->biased ? count * bias : 0);
+}
+
+uint64_t counts_sparse_units(const struct letters *x)
+{
+    const struct workload_plan *plan = x->local->plan;
+    if (x->sparse == 0) return 0;
+    if (plan->gather == WORKLOAD_GATHER_LAYER) return 2;
+    if (plan->gather == WORKLOAD_GATHER_BLOCK) return 3;
+    return 4 + 1 + plan->model.matrices * (plan->model.experts.shared != 0 ? 2 : 1);
+}
+
+uint64_t counts_expert_units(const struct letters *x)
+{
+    const struct workload_plan *plan = x->local->plan;
+    if (x->sparse == 0) return 0;
+    return plan->gather == WORKLOAD_GATHER_TENSOR ? plan->model.matrices : 1;
+}
+
+static void count_matmuls(const struct letters *x, const struct expert_letters *e,
+                          struct workload_counts *counts)
+{
+    const struct local *local = x->local;
+    const struct local_experts *experts = &local->experts;
+    const struct model_experts *model = &local->plan->model.experts;
+    double const passes = 3 + x->again, times = x->microbatches * x->sparse;
+    double const shared = 2 * x->rows * (e->shared_in + e->shared_out);
+    double const router = 2 * e->logits * e->router / (double)model->count;
+    double const all = (double)experts->all;
+    counts->matmul_flop += times * passes * (2 * all * (e->in + e->out) + shared + router);
+    counts->matmul_useful += times * 3 * (2 * e->assigned * (e->in + e->out) + shared + router);
+    double const pads =
+        (double)experts->count *
+            ((1 + x->gated) *
+                 counts_padded_matmul(x, experts->rows, local->width, experts->columns) +
+             counts_padded_matmul(x, experts->rows, experts->columns, local->width)) +
+        counts_padded_matmul(x, experts->router_rows, experts->router_inner, model->count);
+    double shared_pads = 0;
+    if (e->shared > 0)
+        shared_pads = (1 + x->gated) * counts_padded_matmul(x, local->rows, local->width,
+                                                            experts->shared_columns) +
+                      counts_padded_matmul(x, local->rows, experts->shared_columns, local->width);
+    counts->padded_flop += times * passes * (pads + shared_pads);
+}
+
+static void count_vector(const struct letters *x, const struct expert_letters *e,
+                         struct workload_counts *counts)
+{
+    const struct model_experts *model = &x->local->plan->model.experts;
+    double const times = x->microbatches * x->sparse, forwards = 1 + x->again;
+    double const one = e->tmp / (1 + x->gated), shared = e->shared_tmp / (1 + x->gated);
+    double const gate = x->gated * VECTOR_GATE;
+    double const back = x->gated * VECTOR_GATE_BACKWARD;
+    double flop = forwards * (double)(VECTOR_ROUTE + model->top_k) * e->logits;
+    flop += VECTOR_ROUTE_BACKWARD * e->logits;
+    flop += (forwards + 1) * ((1 + gate) * one + gate * shared);
+    flop += (VECTOR_ROW_DOT + 1 + back) * one + back * shared;
+    /* Sums of a token's experts on a chip, and of what comes back of it. */
+    flop += (forwards + 1) * (e->sorted + e->part + e->shared * x->shard) + x->shard;
+    counts->vector_flop += times * flop;
+}
+
+/* A projection forward, its dW and its dX, as of an MLP. */
+static double projection_bytes(const struct letters *x, double adds, double weights, double sides)
+{
+    return (sides * x->a + weights * x->w) * (2 + x->again) + sides * x->a +
+           weights * x->g * (1 + adds);
+}
+
+static void count_hbm(const struct letters *x, const struct expert_letters *e,
+                      struct workload_counts *counts)
+{
+    double const forwards = 1 + x->again;
+    double bytes = projection_bytes(x, e->adds, e->weights_in, e->sorted + e->tmp) +
+                   projection_bytes(x, e->adds, e->weights_out, e->sorted + e->tmp) +
+                   x->gated * e->tmp * x->a;
+    if (e->shared > 0)
+        bytes += projection_bytes(x, x->adds, e->shared_in, x->full + e->shared_tmp) +
+                 projection_bytes(x, x->adds, e->shared_out, x->full + e->shared_tmp) +
+                 x->gated * e->shared_tmp * x->a;
+    bytes += forwards * (x->shard * x->a + e->router * x->w + 3 * 4 * e->logits);
+    bytes += 2 * x->shard * x->a + e->router * x->w + 4 * 4 * e->logits +
+             e->router * x->g * (1 + x->adds);
+    /* Sorted and summed, both ways, and sorted once more where rows are not kept. */
+    bytes += (2 * forwards + 2 + (x->attention_again - x->again)) * (e->copies + e->sorted) * x->a;
+    bytes += (forwards + 1) * (e->part + (1 + e->shared) * x->shard) * x->a + x->shard * x->a;
+    counts->hbm_bytes += x->microbatches * x->sparse * bytes;
+}
+
+static void count_traffic(const struct letters *x, const struct expert_letters *e,
+                          struct workload_counts *counts)
+{
+    const struct local *local = x->local;
+    const struct local_experts *experts = &local->experts;
+    uint64_t const layers = local->plan->accumulate * local->layer[LOCAL_EXPERTS].count;
+    uint64_t const block = x->again > 0, big = x->attention_again > 0 && !block;
+    if (experts->ranks > 1) {
+        struct workload_traffic *exchange = &counts->role[MESH_EP];
+        double const token = (double)local->width / local->tp * x->a;
+        exchange->all_to_all_count = layers * (4 + 2 * block + big);
+        exchange->all_to_all_bytes =
+            (double)exchange->all_to_all_count * (double)(experts->ranks * experts->copies) * token;
+        for (uint32_t d = 0; d < GROUP_DIMENSIONS_MAX; d++)
+            exchange->crossing_bytes[d] =
+                (double)exchange->all_to_all_count * (double)experts->crossing[d] * token;
+    }
+    if (local->tp == 1) return;
+    struct workload_traffic *tp = &counts->role[MESH_TP];
+    uint64_t const shared = e->shared > 0, times = 1 + block;
+    uint64_t const rows_gathered = layers * (times + 1 + big);
+    uint64_t const rows_scattered = layers * (times + 1);
+    uint64_t const in_gathered = layers * shared * (times + 1 + big);
+    uint64_t const out_scattered = layers * shared * (times + 1);
+    uint64_t const sums = e->sums > 0 ? layers * times : 0;
+    tp->gather_count += rows_gathered + in_gathered;
+    tp->gather_bytes += ((double)rows_gathered * e->copies + (double)in_gathered * x->full) * x->a;
+    tp->scatter_count += rows_scattered + out_scattered;
+    tp->scatter_bytes +=
+        ((double)rows_scattered * e->copies + (double)out_scattered * x->full) * x->a;
+    tp->all_reduce_count += sums;
+    tp->all_reduce_bytes += (double)sums * 4 * e->logits;
+    counts->tp_critical_count +=
+        rows_gathered + rows_scattered + in_gathered + out_scattered + sums;
+}
+
+void counts_experts(const struct letters *x, struct workload_counts *counts)
+{
+    if (x->sparse == 0) return;
+    struct expert_letters const e = letters_of(x);
+    count_matmuls(x, &e, counts);
+    count_vector(x, &e, counts);
+    count_hbm(x, &e, counts);
+    count_traffic(x, &e, counts);
+    double const forward = 8 + 2 * e.shared, backward = 10 + 4 * e.shared;
+    double const again = x->again > 0 ? forward : x->attention_again > 0 ? 2 : 0;
+    counts->compute_count += x->microbatches * x->sparse * (forward + backward + again);
+    if (x->again > 0) return;
+    double kept = (x->shard + e.tmp + e.shared_tmp) * x->a + 4 * e.logits;
+    if (x->attention_again == 0) kept += (e.sorted + (e.gathers > 0 ? x->full : x->shard)) * x->a;
+    counts->activation_bytes += x->sparse * kept;
+}

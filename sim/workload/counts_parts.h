@@ -1,0 +1,51 @@
+/*
+ * counts_parts.h: what the formulas of a training step's counts are written in, for counts*.c.
+ */
+#ifndef SIM_WORKLOAD_COUNTS_PARTS_H
+#define SIM_WORKLOAD_COUNTS_PARTS_H
+
+#include "sim/workload/counts.h"
+#include "sim/workload/local.h"
+
+/* One chip, one microbatch, elements unless the name says more. */
+struct letters {
+    const struct local *local;
+    const struct machine *machine;
+    double layers, microbatches;
+    double dense, sparse;   /* Layers that have an MLP, and experts in its place. */
+    double again;           /* 1: block remat repeats the forward pass. */
+    double attention_again; /* 1: so does big_matmuls with the attention between the matmuls. */
+    double adds;            /* 1: dW reads the accumulator that it is added to. */
+    double a, w, g, o;      /* Bytes of an element: activations, weights, gradients, moments. */
+    double rows, full, shard, tmp, mid, in_weights, out_weights; /* Of the MLP. */
+    double q, qkv, kv, scores, attention_in, attention_out;      /* Of attention. */
+    double useful_scores;                                        /* Of the mean rank. */
+    double statistics;                                           /* Bytes. */
+    double ring_steps; /* Parts of attention after the first. */
+    double gated;
+    double vocabulary, logits;
+    double layer_elements;  /* All weights of a layer that has an MLP; */
+    double sparse_elements; /* of one that has experts, without these, */
+    double expert_elements; /* and these. */
+    double step_elements;   /* All weights of the model, without experts. */
+};
+
+double counts_padded_matmul(const struct letters *x, uint64_t rows, uint64_t inner,
+                            uint64_t columns);
+
+/* Of experts (counts_experts.c): their letters, and what they add to everything. */
+void counts_experts_letters(struct letters *x);
+void counts_experts(const struct letters *x, struct workload_counts *counts);
+/* Units of weights of a layer that has experts, and those of them that are the experts'. */
+uint64_t counts_sparse_units(const struct letters *x);
+uint64_t counts_expert_units(const struct letters *x);
+
+/* Elements whose optimizer state lies on this chip. */
+static inline double counts_state_elements(const struct letters *x)
+{
+    double const experts = x->sparse * x->expert_elements;
+    return x->step_elements / x->local->state_shards +
+           (experts > 0 ? experts / x->local->experts.state_shards : 0);
+}
+
+#endif

@@ -1,0 +1,204 @@
+/* The ops that both passes of a layer's experts are made of. */
+#include "sim/workload/lower_experts.h"
+
+uint64_t experts_tmp(const struct local *local, bool shared)
+{
+    const struct local_experts *experts = &local->experts;
+    uint64_t const elements =
+        shared ? local->rows * experts->shared_columns : experts->all * experts->columns;
+    return elements * local->mlp_in_count;
+}
+
+uint64_t experts_tensor_bytes(const struct local *local, enum experts_tensor tensor)
+{
+    enum format const format = local->plan->formats.activations;
+    switch (tensor) {
+    case EXPERTS_X:
+        return format_bytes(format, local->block_shard);
+    case EXPERTS_IN:
+        return format_bytes(format,
+                            experts_gather_in(local) ? local->block_full : local->block_shard);
+    case EXPERTS_GATES:
+        return format_bytes(FORMAT_FP32,
+                            local->experts.gate_rows * local->plan->model.experts.count);
+    case EXPERTS_ROWS:
+        return format_bytes(format, local->experts.all * local->width);
+    case EXPERTS_TMP:
+        return format_bytes(format, experts_tmp(local, false));
+    case EXPERTS_SHARED_TMP:
+        return format_bytes(format, experts_tmp(local, true));
+    case EXPERTS_TENSOR_COUNT:
+        break;
+    }
+    return 0;
+}
+
+/*
+ * none: all that the backward pass reads.
+ * big_matmuls: the outputs of the matmuls; tokens are sent to their experts once more.
+ * block: nothing: the layer's input is attention's.
+ */
+bool experts_tensor_saved(const struct local *local, enum experts_tensor tensor)
+{
+    switch (local->plan->remat) {
+    case WORKLOAD_REMAT_NONE:
+        return true;
+    case WORKLOAD_REMAT_BIG_MATMULS:
+        return tensor != EXPERTS_IN && tensor != EXPERTS_ROWS;
+    case WORKLOAD_REMAT_BLOCK:
+        break;
+    }
+    return false;
+}
+
+static enum program_memory memory_of(const struct lower *lower, enum experts_tensor tensor)
+{
+    return experts_tensor_saved(lower->local, tensor) ? PROGRAM_MEMORY_ACTIVATIONS
+                                                      : PROGRAM_MEMORY_BUFFERS;
+}
+
+void experts_take(struct lower *lower, enum experts_tensor tensor, enum lower_pass pass,
+                  uint32_t op)
+{
+    if (pass == LOWER_RECOMPUTE && experts_tensor_saved(lower->local, tensor)) return;
+    lower_take(lower, op, memory_of(lower, tensor), experts_tensor_bytes(lower->local, tensor));
+}
+
+void experts_give(struct lower *lower, enum experts_tensor tensor, uint32_t op)
+{
+    lower_give(lower, op, memory_of(lower, tensor), experts_tensor_bytes(lower->local, tensor));
+}
+
+void experts_drop(struct lower *lower, enum experts_tensor tensor, enum lower_pass pass,
+                  uint32_t op)
+{
+    if (pass == LOWER_RECOMPUTE || experts_tensor_saved(lower->local, tensor)) return;
+    experts_give(lower, tensor, op);
+}
+
+const char *experts_name(struct lower *lower, const char *name, enum lower_pass pass)
+{
+    return pass == LOWER_RECOMPUTE ? lower_format(lower, "%s again", name) : name;
+}
+
+uint32_t experts_vector(struct lower *lower, const char *name, uint64_t flop, uint64_t read,
+                        uint64_t written)
+{
+    struct work const work = {
+        .math_format = lower->local->plan->formats.activations,
+        .vector_flop = flop,
+        .hbm_read_bytes = lower_activation_bytes(lower, read),
+        .hbm_write_bytes = lower_activation_bytes(lower, written),
+    };
+    return lower_compute(lower, name, &work, 1);
+}
+
+static uint32_t exchange_plan(struct lower *lower, bool spreads)
+{
+    const struct local *local = lower->local;
+    const struct local_experts *experts = &local->experts;
+    uint64_t const part = local->width / local->tp; /* Of a token. */
+    struct plan_request request = {
+        .kind = COLLECTIVE_ALL_TO_ALL,
+        .algorithm = local->plan->algorithm,
+        .group = local->mesh->axis[MESH_EP].group,
+        .spreads = spreads,
+    };
+    for (uint32_t d = 0; d < request.group.dimension_count; d++)
+        request.exchange_bytes[d] = lower_activation_bytes(lower, experts->crossing[d] * part);
+    return lower_plan_request(lower, &request, experts->ranks * experts->copies * part,
+                              local->plan->formats.activations);
+}
+
+uint32_t experts_exchange(struct lower *lower, const char *what, bool spreads)
+{
+    return lower_collective(lower, spreads ? LOWER_DISPATCH : LOWER_COMBINE, what, "ep",
+                            exchange_plan(lower, spreads));
+}
+
+uint32_t experts_tp(struct lower *lower, enum collective_kind kind, const char *what,
+                    uint64_t elements)
+{
+    const struct local *local = lower->local;
+    uint32_t const plan = lower_plan(lower, kind, &local->mesh->axis[MESH_TP].group, elements,
+                                     local->plan->formats.activations, false);
+    return lower_collective(
+        lower, kind == COLLECTIVE_ALL_GATHER ? LOWER_GATHER_TP : LOWER_REDUCE_TP, what, "tp", plan);
+}
+
+struct work experts_matmul(const struct lower *lower, bool shared, bool out, bool useful)
+{
+    const struct local *local = lower->local;
+    const struct local_experts *experts = &local->experts;
+    uint64_t const rows = shared ? local->rows : experts->rows;
+    uint64_t const columns = shared ? experts->shared_columns : experts->columns;
+    uint64_t const count =
+        (shared ? 1 : experts->count) * (out ? UINT64_C(1) : local->mlp_in_count);
+    uint64_t const assigned = shared ? local->rows : local->rows * local->plan->model.experts.top_k;
+    struct work work = {.math_format = local->plan->formats.activations, .matmul_count = 1};
+    work.matmul[0] = out ? (struct work_matmul){rows, columns, local->width, count}
+                         : (struct work_matmul){rows, local->width, columns, count};
+    if (useful)
+        work.useful_flop =
+            2 * assigned * local->width * columns * (out ? UINT64_C(1) : local->mlp_in_count);
+    return work;
+}
+
+uint64_t experts_weights(const struct lower *lower, bool shared, bool out)
+{
+    const struct local *local = lower->local;
+    const struct local_experts *experts = &local->experts;
+    uint64_t const columns = shared ? experts->shared_columns : experts->count * experts->columns;
+    return local->width * columns * (out ? UINT64_C(1) : local->mlp_in_count);
+}
+
+uint32_t experts_dispatch(struct lower *lower, const char *what, const char *sort_name,
+                          uint32_t source)
+{
+    uint64_t const copies = lower_activation_bytes(lower, experts_copies(lower));
+    uint64_t const shard = lower_activation_bytes(lower, experts_copies_shard(lower));
+    uint32_t const exchange = experts_exchange(lower, what, /* spreads= */ true);
+    lower_need_done(lower, exchange, source);
+    uint32_t const gather = experts_tp(lower, COLLECTIVE_ALL_GATHER,
+                                       lower_format(lower, "moe.%s", what), experts_copies(lower));
+    lower_need_done(lower, gather, exchange != LOWER_NONE ? exchange : source);
+    uint32_t const sort =
+        experts_vector(lower, sort_name, 0, experts_copies(lower), experts_sorted(lower));
+    lower_need_done(lower, sort,
+                    gather != LOWER_NONE     ? gather
+                    : exchange != LOWER_NONE ? exchange
+                                             : source);
+    if (exchange != LOWER_NONE) {
+        lower_take(lower, exchange, PROGRAM_MEMORY_BUFFERS, shard);
+        lower_give(lower, gather != LOWER_NONE ? gather : sort, PROGRAM_MEMORY_BUFFERS, shard);
+    }
+    if (gather != LOWER_NONE) {
+        lower_take(lower, gather, PROGRAM_MEMORY_BUFFERS, copies);
+        lower_give(lower, sort, PROGRAM_MEMORY_BUFFERS, copies);
+    }
+    return sort;
+}
+
+uint32_t experts_combine(struct lower *lower, const char *what, const char *sum_name)
+{
+    uint64_t const copies = lower_activation_bytes(lower, experts_copies(lower));
+    uint64_t const shard = lower_activation_bytes(lower, experts_copies_shard(lower));
+    uint32_t const sum = experts_vector(lower, sum_name, experts_sorted(lower),
+                                        experts_sorted(lower), experts_copies(lower));
+    uint32_t const scatter = experts_tp(lower, COLLECTIVE_REDUCE_SCATTER,
+                                        lower_format(lower, "moe.%s", what), experts_copies(lower));
+    lower_need_done(lower, scatter, sum);
+    uint32_t const exchange = experts_exchange(lower, what, /* spreads= */ false);
+    uint32_t const sent = scatter != LOWER_NONE ? scatter : sum;
+    lower_need_done(lower, exchange, sent);
+    uint32_t const last = exchange != LOWER_NONE ? exchange : sent;
+    lower_take(lower, sum, PROGRAM_MEMORY_BUFFERS, copies);
+    lower_give(lower, sent != sum || exchange == LOWER_NONE ? sent : exchange,
+               PROGRAM_MEMORY_BUFFERS, copies);
+    if (scatter != LOWER_NONE && exchange != LOWER_NONE) {
+        lower_take(lower, scatter, PROGRAM_MEMORY_BUFFERS, shard);
+        lower_give(lower, exchange, PROGRAM_MEMORY_BUFFERS, shard);
+    }
+    lower_take(lower, last, PROGRAM_MEMORY_BUFFERS, shard); /* Given back by who reads it. */
+    return last;
+}

@@ -16,6 +16,18 @@ void ramp_list(const struct schedule_request *request, uint32_t rank, uint32_t i
     }
 }
 
+void ramp_split_list(const struct schedule_request *request, uint32_t rank, uint32_t in_flight,
+                     uint32_t late, struct schedule_list *list)
+{
+    uint32_t const ahead = in_flight - 1, m = request->microbatch_count;
+    for (uint32_t b = 0; b < ahead; b++) schedule_add(list, SCHEDULE_FORWARD, rank, b);
+    for (uint32_t b = 0; b < m + late; b++) {
+        if (b < m) schedule_add(list, SCHEDULE_FORWARD, rank, b + ahead);
+        if (b < m) schedule_add(list, SCHEDULE_INPUT, rank, b);
+        if (b >= late) schedule_add(list, SCHEDULE_WEIGHT, rank, b - late);
+    }
+}
+
 struct schedule_formula ramp_formula(const struct schedule_request *request)
 {
     const struct schedule_times *t = &request->times;

@@ -14,6 +14,11 @@ uint32_t ramp_in_flight(const struct schedule_request *request, uint32_t most);
 void ramp_list(const struct schedule_request *request, uint32_t rank, uint32_t in_flight,
                struct schedule_list *list);
 
+/* The same with backward passes that are split: each weight gradient waits for `late` further input
+ * gradients of its rank. */
+void ramp_split_list(const struct schedule_request *request, uint32_t rank, uint32_t in_flight,
+                     uint32_t late, struct schedule_list *list);
+
 /* (p-1)(F+B), always. */
 struct schedule_formula ramp_formula(const struct schedule_request *request);
 

@@ -251,6 +251,29 @@ static void hops_reorder_the_ranking(void **state)
                 names[k], 8, 32, {100, 100, 100, rows[i].hop, 0}, rows[i].makespan[k], -1});
 }
 
+/* With hops and any durations it is as good as ZB-H1, which holds as much. */
+static void the_list_scheduler_is_as_good_as_its_peers(void **state)
+{
+    (void)state;
+    uint64_t chance = 11;
+    for (uint32_t i = 0; i < 60; i++) {
+        uint32_t const ranks = 2 + (uint32_t)(case_random(&chance) % 15);
+        uint32_t const microbatches = ranks + (uint32_t)(case_random(&chance) % 33);
+        struct times const times = {50 + (uint32_t)(case_random(&chance) % 101),
+                                    50 + (uint32_t)(case_random(&chance) % 101),
+                                    50 + (uint32_t)(case_random(&chance) % 101),
+                                    (uint32_t)(case_random(&chance) % 60), 0};
+        struct arena *arena = arena_create(0);
+        struct played const peer = play(arena, "zb-h1", ranks, microbatches, &times);
+        struct played const filled = play(arena, "auto", ranks, microbatches, &times);
+        assert_true(filled.result.bubble_per_rank <= peer.result.bubble_per_rank);
+        for (uint32_t r = 0; r < ranks; r++)
+            assert_true(schedule_peak_ppm(&filled.schedule, r, HALF_PPM) <=
+                        (uint64_t)ranks * PPM_ONE);
+        arena_destroy(arena);
+    }
+}
+
 /* It is never worse than 1F1B, and fills what weight gradients can fill. */
 static void the_list_scheduler_fills_bubbles(void **state)
 {
@@ -367,6 +390,7 @@ int main(void)
         cmocka_unit_test(zero_bubble_schedules_follow_their_true_forms),
         cmocka_unit_test(hops_reorder_the_ranking),
         cmocka_unit_test(the_list_scheduler_fills_bubbles),
+        cmocka_unit_test(the_list_scheduler_is_as_good_as_its_peers),
         cmocka_unit_test(broken_schedules_are_caught),
         cmocka_unit_test(what_cannot_be_is_refused_with_the_nearest),
     };

@@ -1,12 +1,13 @@
 /*
  * The automatic list scheduler: at each instant a free rank begins an input gradient that is ready,
  * else a forward pass if its memory allows, else a weight gradient; a few ways to decide when a
- * weight gradient may delay what is about to come are tried, and the shortest schedule is taken.
+ * weight gradient may delay what is about to come are tried. Beside these stand the orders between
+ * ZB-H1 and ZB-H2 that memory allows, which look further ahead; the shortest schedule is taken.
  */
 #include <string.h>
 
 #include "sim/base/arena.h"
-#include "sim/schedule/schedule.h"
+#include "sim/schedule/ramp.h"
 
 /* What is tried. */
 struct policy {
@@ -148,6 +149,90 @@ static int64_t greedy_run(struct greedy *greedy)
     return longest;
 }
 
+/* Orders between ZB-H1 (0) and ZB-H2 (one less than the ranks): so many microbatches more under way
+ * on rank 0, and weight gradients so much later on the last. */
+static void between_list(struct greedy *greedy, uint32_t more)
+{
+    const struct schedule_request *request = greedy->request;
+    for (uint32_t r = 0; r < request->rank_count; r++) {
+        uint32_t const behind = request->rank_count - 1 - r;
+        uint32_t const most = 1 + behind + (more < behind ? more : behind);
+        greedy->lists[r].count = 0;
+        ramp_split_list(request, r, ramp_in_flight(request, most), r + (more < r ? more : r),
+                        &greedy->lists[r]);
+    }
+}
+
+/* Begins the next pass of a rank's list if what it needs has begun. */
+static bool listed_begin(struct greedy *greedy, uint32_t rank)
+{
+    struct rank_state *state = &greedy->rank[rank];
+    const struct schedule_request *request = greedy->request;
+    uint32_t const next = state->forward + state->input + state->weight;
+    if (next == greedy->lists[rank].count) return false;
+    const struct schedule_pass *pass = &greedy->lists[rank].pass[next];
+    int64_t ready = 0, work = request->times.weight;
+    if (pass->kind == SCHEDULE_FORWARD) {
+        if (rank > 0) ready = *end_of(greedy, greedy->forward_end, rank - 1, pass->microbatch);
+        work = request->times.forward;
+    } else if (pass->kind == SCHEDULE_INPUT) {
+        if (rank + 1 < request->rank_count)
+            ready = *end_of(greedy, greedy->input_end, rank + 1, pass->microbatch);
+        work = request->times.input;
+    }
+    if (ready == never) return false;
+    if (ready > 0) ready += request->times.hop;
+    int64_t const at = state->end > ready ? state->end : ready;
+    if (next == 0) state->begin = at;
+    state->end = at + work;
+    state->forward += pass->kind == SCHEDULE_FORWARD;
+    state->input += pass->kind == SCHEDULE_INPUT;
+    state->weight += pass->kind == SCHEDULE_WEIGHT;
+    if (pass->kind == SCHEDULE_FORWARD)
+        *end_of(greedy, greedy->forward_end, rank, pass->microbatch) = state->end;
+    if (pass->kind == SCHEDULE_INPUT)
+        *end_of(greedy, greedy->input_end, rank, pass->microbatch) = state->end;
+    return true;
+}
+
+/* Plays lists that stand; returns the same as greedy_run(). */
+static int64_t listed_run(struct greedy *greedy)
+{
+    uint32_t const p = greedy->request->rank_count, m = greedy->request->microbatch_count;
+    memset(greedy->rank, 0, p * sizeof *greedy->rank);
+    for (uint64_t i = 0; i < (uint64_t)p * m; i++)
+        greedy->forward_end[i] = greedy->input_end[i] = never;
+    for (bool moved = true; moved;) {
+        moved = false;
+        for (uint32_t r = 0; r < p; r++)
+            while (listed_begin(greedy, r)) moved = true;
+    }
+    int64_t longest = 0;
+    for (uint32_t r = 0; r < p; r++) {
+        int64_t const span = greedy->rank[r].end - greedy->rank[r].begin;
+        SIM_ASSERT(greedy->rank[r].weight == m);
+        longest = span > longest ? span : longest;
+    }
+    return longest;
+}
+
+/* The best of the orders that memory allows; returns whether one is shorter than `shortest`. */
+static bool between_find(struct greedy *greedy, int64_t shortest, uint32_t *ret_more)
+{
+    const struct schedule_request *request = greedy->request;
+    bool found = false;
+    for (uint32_t more = 0;
+         more < request->rank_count && request->rank_count + more <= request->held_max; more++) {
+        between_list(greedy, more);
+        int64_t const longest = listed_run(greedy);
+        if (longest >= shortest) continue;
+        shortest = longest;
+        *ret_more = more;
+        found = true;
+    }
+    return found;
+}
+
 static enum status list_all(struct arena *arena, const struct schedule_request *asked,
                             struct schedule_list *lists, struct error *reterr)
 {
@@ -170,6 +255,11 @@ static enum status list_all(struct arena *arena, const struct schedule_request *
         if (longest >= shortest) continue;
         shortest = longest;
         best = greedy.policy;
+    }
+    uint32_t more = 0;
+    if (between_find(&greedy, shortest, &more)) {
+        between_list(&greedy, more);
+        return STATUS_OK;
     }
     greedy.policy = best;
     (void)greedy_run(&greedy);

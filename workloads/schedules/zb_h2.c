@@ -12,14 +12,7 @@ static uint32_t in_flight(const struct schedule_request *request, uint32_t rank)
 
 static void list(const struct schedule_request *request, uint32_t rank, struct schedule_list *list)
 {
-    uint32_t const ahead = in_flight(request, rank) - 1, m = request->microbatch_count;
-    uint32_t const late = 2 * rank;
-    for (uint32_t b = 0; b < ahead; b++) schedule_add(list, SCHEDULE_FORWARD, rank, b);
-    for (uint32_t b = 0; b < m + late; b++) {
-        if (b < m) schedule_add(list, SCHEDULE_FORWARD, rank, b + ahead);
-        if (b < m) schedule_add(list, SCHEDULE_INPUT, rank, b);
-        if (b >= late) schedule_add(list, SCHEDULE_WEIGHT, rank, b - late);
-    }
+    ramp_split_list(request, rank, in_flight(request, rank), 2 * rank, list);
 }
 
 static struct schedule_formula formula(const struct schedule_request *request)

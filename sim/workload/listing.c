@@ -134,9 +134,11 @@ static void heading_add(struct text *text, const struct local *local)
                                           : local->replica_name;
         text_add(text, "  %c = %u ranks of %s\n", letter, local->axes.size[a], roles);
     }
-    text_add(text, "  B = %llu tokens a microbatch, %llu on one data rank; D = %llu, F = %llu\n",
-             (unsigned long long)(local->rows * local->data), (unsigned long long)local->rows,
-             (unsigned long long)local->width, (unsigned long long)plan->model.mlp_width);
+    text_add(
+        text, "  B = %llu tokens a microbatch, %llu on one data rank; D = %llu, F = %llu\n",
+        (unsigned long long)(local->rows * local->data), (unsigned long long)local->rows,
+        (unsigned long long)local->width,
+        (unsigned long long)(layer->experts ? plan->model.experts.width : plan->model.mlp_width));
     for (uint32_t u = 0; local->shards > 1 && u < layer->unit_count; u++) {
         text_add(text, "  %s travels as one: %s gathered\n", layer->unit[u].name,
                  quantity_text_bytes(
@@ -150,6 +152,12 @@ static void heading_add(struct text *text, const struct local *local)
                  "  what a layer saves lies in the host's memory, but for the last layer's\n");
 }
 
+/* The layers at the top are listed: of a model whose first layers have an MLP, the others. */
+static bool has_experts(const struct listing *listing)
+{
+    return listing->local->layer[local_last_kind(listing->local)].experts;
+}
+
 static void forward_add(struct listing *listing, const struct layout_block *attention,
                         const struct layout_block *mlp)
 {
@@ -158,7 +166,10 @@ static void forward_add(struct listing *listing, const struct layout_block *atte
                                                       : "B";
     text_add(listing->text, "\nForward pass: need to compute Loss[%s]\n", batch);
     if (attention != NULL) listing_attention_forward(listing, attention);
-    listing_mlp_forward(listing, mlp);
+    if (has_experts(listing))
+        listing_experts_forward(listing);
+    else
+        listing_mlp_forward(listing, mlp);
     if (attention == NULL) listing_step(listing, NULL, 0, "", "Loss[%s] = ...", batch);
 }
 
@@ -180,7 +191,10 @@ static void backward_add(struct listing *listing, const struct layout_block *att
     uint32_t const repeated = attention == NULL ? forward_steps - 1 : forward_steps;
     listing->step = 0;
     text_add(listing->text, "\nBackward pass: need to compute ");
-    goals_add(listing, mlp);
+    if (has_experts(listing))
+        text_add(listing->text, "dW_experts, dW_router, dW_shared");
+    else
+        goals_add(listing, mlp);
     if (attention != NULL) {
         text_add(listing->text, ",\n  ");
         goals_add(listing, attention);
@@ -192,7 +206,10 @@ static void backward_add(struct listing *listing, const struct layout_block *att
                  "collectives\n",
                  repeated);
     }
-    listing_mlp_backward(listing, mlp);
+    if (has_experts(listing))
+        listing_experts_backward(listing);
+    else
+        listing_mlp_backward(listing, mlp);
     if (attention != NULL) listing_attention_backward(listing, attention);
 }
 
@@ -231,7 +248,7 @@ enum status workload_listing(struct arena *arena, const struct workload_plan *pl
     if (local.state_shards > local.shards) {
         text_add(&text, "\nUpdate: ZeRO-%u\n", plan->zero);
         listing.step = 0;
-        update_add(&listing, &mlp);
+        if (!has_experts(&listing)) update_add(&listing, &mlp);
         if (llama) update_add(&listing, &attention);
     }
     listing_streams(&text, &program);

@@ -31,6 +31,8 @@ struct sharding listing_product(struct listing *listing, const struct sharding_p
 struct sharding listing_reduce(struct listing *listing, const struct sharding_product *product,
                                enum format format, const char *remark);
 
+void listing_experts_forward(struct listing *listing);
+void listing_experts_backward(struct listing *listing);
 void listing_mlp_forward(struct listing *listing, const struct layout_block *layout);
 void listing_mlp_backward(struct listing *listing, const struct layout_block *layout);
 void listing_attention_forward(struct listing *listing, const struct layout_block *layout);

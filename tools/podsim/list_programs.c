@@ -110,7 +110,7 @@ enum status list_models(struct arena *arena, struct text *text, struct error *re
                  (unsigned long long)(sparse ? model.experts.width : model.mlp_width),
                  (unsigned long long)model.heads, (unsigned long long)model.kv_heads,
                  (unsigned long long)model.head_width, (unsigned long long)model.vocabulary);
-        if (sparse) text_pad(text, 75);
+        if (sparse) text_pad(text, 79);
         if (sparse)
             text_add(text, "%llu of %llu", (unsigned long long)model.experts.top_k,
                      (unsigned long long)model.experts.count);

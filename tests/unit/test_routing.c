@@ -1,0 +1,133 @@
+/* Where tokens go: counted by formula against all choices that a router has, one by one; and the
+ * meshes that experts cannot lie on. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include "sim/workload/routing.h"
+#include "tests/unit/workload_case.h"
+
+/* Choices of k experts that a token may make, and those with one among the first `held`. */
+static void choices_count(const struct model_experts *experts, uint64_t held, uint64_t *ret_all,
+                          uint64_t *ret_hit)
+{
+    uint64_t const group = experts->groups == 0 ? 1 : experts->count / experts->groups;
+    *ret_all = *ret_hit = 0;
+    for (uint32_t open = 0; open < 1u << (experts->groups == 0 ? 0 : experts->groups); open++) {
+        if ((uint64_t)__builtin_popcount(open) != experts->top_groups) continue;
+        for (uint32_t set = 0; set < 1u << experts->count; set++) {
+            bool allowed = (uint64_t)__builtin_popcount(set) == experts->top_k;
+            for (uint32_t e = 0; e < experts->count && experts->groups != 0; e++)
+                if ((set >> e & 1) && !(open >> (e / group) & 1)) allowed = false;
+            if (!allowed) continue;
+            (*ret_all)++;
+            if ((set & ((1u << held) - 1)) != 0) (*ret_hit)++;
+        }
+    }
+}
+
+static void hits_are_those_of_all_choices(void **state)
+{
+    (void)state;
+    static const struct model_experts rows[] = {
+        {.count = 8, .top_k = 2},
+        {.count = 12, .top_k = 5},
+        {.count = 8, .top_k = 8},
+        {.count = 8, .top_k = 2, .groups = 4, .top_groups = 1},
+        {.count = 12, .top_k = 4, .groups = 4, .top_groups = 2},
+        {.count = 16, .top_k = 4, .groups = 8, .top_groups = 4},
+    };
+    for (size_t r = 0; r < sizeof rows / sizeof *rows; r++)
+        for (uint64_t held = 1; held <= rows[r].count; held++) {
+            uint64_t all = 0, hit = 0;
+            if (rows[r].count % held != 0 || !routing_fits_groups(&rows[r], held)) continue;
+            choices_count(&rows[r], held, &all, &hit);
+            uint64_t const tokens = 1000000;
+            uint64_t const counted = routing_hits(&rows[r], held, tokens);
+            uint64_t const exact = (hit * tokens + all - 1) / all;
+            /* Rounded up, and the fractions are of 2^32. */
+            assert_in_range(counted, exact, exact + 1);
+        }
+}
+
+static void a_limit_to_groups_keeps_tokens_on_fewer_nodes(void **state)
+{
+    (void)state;
+    /* DeepSeek-V3 over 8 nodes: a group each. Of 8 of 256 experts 5.3 nodes get a token; of four
+     * groups' at most four. */
+    struct model_experts experts = {.count = 256, .top_k = 8};
+    uint64_t const free_nodes = 8 * routing_hits(&experts, 32, 1000);
+    experts.groups = 8;
+    experts.top_groups = 4;
+    uint64_t const nodes = 8 * routing_hits(&experts, 32, 1000);
+    assert_in_range(free_nodes, 5250, 5350);
+    assert_in_range(nodes, 3500, 4000);
+    assert_false(routing_fits_groups(&experts, 48));
+}
+
+static const struct model small = {.kind = MODEL_LLAMA,
+                                   .name = "experts",
+                                   .layers = 2,
+                                   .width = 2048,
+                                   .mlp_width = 1024,
+                                   .matrices = 3,
+                                   .heads = 16,
+                                   .kv_heads = 8,
+                                   .head_width = 128,
+                                   .vocabulary = 32768,
+                                   .experts = {.count = 64, .top_k = 6, .width = 1024}};
+
+static void refused(const struct model *model, uint32_t nodes, enum mesh_role role,
+                    enum workload_offload offload, const char *where, const char *words)
+{
+    struct workload_case made;
+    const char *parts[MESH_ROLE_COUNT] = {[MESH_TP] = "gpu"};
+    struct machine_plan const machine = {
+        .chip = "h100-sxm", .nodes = nodes, .profile = "ideal", .wrap = {-1, -1, -1}};
+    parts[role] = "node";
+    assert_int_equal(case_build_on(&made, model, &machine, parts), STATUS_OK);
+    made.plan.batch_tokens = UINT64_C(4096) * 24;
+    made.plan.offload = offload;
+    assert_int_not_equal(case_lower(&made), STATUS_OK);
+    if (strcmp(made.error.where, where) != 0 || strstr(made.error.message, words) == NULL)
+        fail_msg("%s: %s", made.error.where, made.error.message);
+    case_free(&made);
+}
+
+static void what_experts_cannot_do_is_refused(void **state)
+{
+    (void)state;
+    struct model latent = small, narrow = small, window = small, dense = small, grouped = small;
+    latent.latent.kv_rank = 512;
+    narrow.experts.width = 1020;
+    window.window = 128;
+    window.window_layers = 1;
+    dense.experts = (struct model_experts){0};
+    grouped.experts.groups = 16;
+    grouped.experts.top_groups = 4;
+    grouped.experts.count = 48;
+    grouped.experts.top_k = 2;
+    enum workload_offload const none = WORKLOAD_OFFLOAD_NONE;
+    refused(&small, 3, MESH_EP, none, "/mesh/ep",
+            "64 experts evenly; the nearest numbers of "
+            "ranks that can: 2 and 4");
+    refused(&narrow, 2, MESH_EP, none, "/mesh/tp", "F of an expert is 1020");
+    refused(&small, 2, MESH_EP, WORKLOAD_OFFLOAD_OPTIMIZER, "/workload/offload", "experts");
+    refused(&latent, 2, MESH_EP, none, "/workload/model", "MLA");
+    refused(&window, 2, MESH_EP, none, "/workload/sequence_length", "window of 128");
+    refused(&dense, 2, MESH_EP, none, "/mesh/ep", "no experts");
+    refused(&grouped, 6, MESH_EP, none, "/mesh/ep", "groups");
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(hits_are_those_of_all_choices),
+        cmocka_unit_test(a_limit_to_groups_keeps_tokens_on_fewer_nodes),
+        cmocka_unit_test(what_experts_cannot_do_is_refused),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -8,7 +8,7 @@
  *   links.c      messages between neighbours
  *   route.c      the way between any two chips, and the links of levels
  *   route_twisted.c  the same over a twisted torus
- *   routed.c     messages that name their receivers
+ *   routed.c     messages that name their receivers; routed_inbox.c: where they arrive
  *   host.c       copies to and from the host
  *   mail.c       messages between ranks of different roles, who waits for them
  *   account.c    breakdown, memory, records

@@ -1,10 +1,7 @@
 #include "sim/replay/routed.h"
 
-#include <string.h>
-
 #include "sim/replay/landing.h"
 #include "sim/replay/links.h"
-#include "sim/replay/mail.h"
 #include "sim/replay/tree.h"
 
 const struct routed_cost *routed_cost_of(const struct replay *replay, const struct lane_table *lane,
@@ -37,16 +34,21 @@ static void message_open(const struct replay *replay, struct lane_table *lane, u
 {
     const struct routed_lane *routed = lane->routed;
     uint32_t const what = order_field(order, 0, ORDER_WHAT_BITS);
-    *ret_message = (struct routed_message){
-        .epoch = order_field(order, ORDER_EPOCH_SHIFT, ORDER_EPOCH_BITS),
-        .hop = what >> (routed->tie_bits + routed->number_bits),
-        .number = what >> routed->tie_bits & ((1u << routed->number_bits) - 1),
-        .course = {.level = LEVEL_NONE, .twisted = routed->twisted},
-    };
+    /* Its places are written when it is addressed. */
+    ret_message->epoch = order_field(order, ORDER_EPOCH_SHIFT, ORDER_EPOCH_BITS);
+    ret_message->hop = what >> (routed->tie_bits + routed->number_bits);
+    ret_message->number = what >> routed->tie_bits & ((1u << routed->number_bits) - 1);
+    ret_message->course = (struct route_course){.level = LEVEL_NONE, .twisted = routed->twisted};
+    ret_message->antipode = 0;
+    ret_message->ways = NULL;
+    ret_message->step = NULL;
     if (routed->steps == NULL) return;
     uint32_t const each = lane->send_count[0];
     uint32_t const piece = ret_message->number < each ? 0 : ret_message->number / each;
-    ret_message->step = &routed->steps[ret_message->number - piece * each];
+    uint32_t const step = ret_message->number - piece * each;
+    ret_message->step = &routed->steps[step];
+    if (routed->ways != NULL)
+        ret_message->ways = &routed->ways[(uint64_t)step * routed->way_hops * replay->chip_count];
     ret_message->slot = piece * lane->arrival_count[0] + ret_message->step->slot;
     ret_message->cost =
         routed_cost_of(replay, lane, ret_message->step->units * portion_size(lane, piece));
@@ -128,18 +130,50 @@ static inline void message_address(const struct replay *replay, struct lane_tabl
     course_choose(replay, routed, message);
 }
 
-/* The link that a message of a batch takes next. */
-static inline void message_find(struct replay *replay, struct lane_table *lane, uint32_t sender,
-                                struct routed_message *message, struct route_link *ret_link)
+/* Looks a place on the way of a chip's message up, to be remembered. */
+static void way_fill(struct replay *replay, struct lane_table *lane, uint32_t sender,
+                     struct routed_message *message, struct routed_way *way)
 {
+    message_address(replay, lane, sender, message);
+    route_find(replay, message->course, &message->from, &message->to, message->hop,
+               message->antipode, &way->at);
+    way->receiver = route_chip(replay->routes, &message->to);
+    way->tie = routed_tie(lane->routed, &message->from);
+    if (message->course.level == LEVEL_NONE) return;
+    const struct level_links *level = &replay->routes->level[message->course.level];
+    for (uint32_t t = 0; t <= message->course.turn; t++)
+        way->passes = way->passes || !level->tier[t].queues;
+}
+
+/* The link that a message of a batch takes next. */
+static inline const struct route_link *message_find(struct replay *replay, struct lane_table *lane,
+                                                    uint32_t sender, struct routed_message *message,
+                                                    struct route_link *scratch)
+{
+    if (message->ways != NULL) {
+        struct routed_way *way =
+            &message->ways[(uint64_t)message->hop * replay->chip_count + sender];
+        if (way->at.link == NULL) way_fill(replay, lane, sender, message, way);
+        return &way->at;
+    }
     if (lane->routed->together) {
         message->from = replay->routes->places[sender];
-        route_leg_find(replay, &message->leg, &message->from, &message->step->by, ret_link);
-        return;
+        route_leg_find(replay, &message->leg, &message->from, &message->step->by, scratch);
+        return scratch;
     }
     message_address(replay, lane, sender, message);
     route_find(replay, message->course, &message->from, &message->to, message->hop,
-               message->antipode, ret_link);
+               message->antipode, scratch);
+    return scratch;
+}
+
+/* The replayed chip that a message goes to. */
+static inline uint32_t receiver_of(const struct replay *replay, struct lane_table *lane,
+                                   uint32_t sender, struct routed_message *message)
+{
+    if (message->ways != NULL) return message->ways[sender].receiver;
+    message_address(replay, lane, sender, message);
+    return route_chip(replay->routes, &message->to);
 }
 
 /* A message on its route, for the timeline of a shown chip; it is the sender's op. */
@@ -150,7 +184,11 @@ static void message_record(struct replay *replay, const struct lane_table *lane,
     uint32_t chip = at->chip;
     if (at->port >= MACHINE_GRID_PORTS) {
         if (message->hop != 0 && !at->last) return; /* A cable between switches is no chip's. */
-        chip = at->last ? route_chip(replay->routes, &message->to) : sender;
+        chip = sender;
+        if (at->last && message->ways != NULL)
+            chip = message->ways[sender].receiver;
+        else if (at->last)
+            chip = route_chip(replay->routes, &message->to);
     }
     if (replay->chips[chip].shown)
         link_record(replay, lane, chip, at->port, begin_ps, end_ps, message->cost->memory.bytes);
@@ -196,10 +234,19 @@ static int64_t message_take(struct replay *replay, struct lane_table *lane, uint
  * its head. While a head waits its tail catches up, but a message without memory cannot know how
  * far: behind a queue it may leave a fast link later than it could, by that time at most. Links are
  * no longer busy for it. */
-static int64_t slowest_ps(struct replay *replay, const struct routed_message *message, uint32_t hop)
+static int64_t slowest_ps(struct replay *replay, uint32_t sender,
+                          const struct routed_message *message, uint32_t hop)
 {
     int64_t slowest_ps = message->cost->link_ps[0];
-    if (message->course.level != LEVEL_NONE) {
+    if (message->ways != NULL) {
+        slowest_ps = 0;
+        for (uint32_t behind = 0; behind < hop; behind++) {
+            const struct routed_way *way =
+                &message->ways[(uint64_t)behind * replay->chip_count + sender];
+            int64_t const link_ps = message->cost->link_ps[way->at.kind];
+            slowest_ps = link_ps > slowest_ps ? link_ps : slowest_ps;
+        }
+    } else if (message->course.level != LEVEL_NONE) {
         const struct level_links *level = &replay->routes->level[message->course.level];
         const struct route_stop *stop = level->way[message->course.turn].stop;
         slowest_ps = 0;
@@ -221,8 +268,13 @@ static int64_t slowest_ps(struct replay *replay, const struct routed_message *me
 }
 
 /* Counts a message on the cables of its way where nothing waits. */
-static void passed_count(struct replay *replay, const struct routed_message *message)
+static void passed_count(struct replay *replay, struct lane_table *lane, uint32_t sender,
+                         struct routed_message *message)
 {
+    if (message->ways != NULL) {
+        if (!message->ways[sender].passes) return;
+        message_address(replay, lane, sender, message);
+    }
     if (message->course.level == LEVEL_NONE) return;
     struct level_links *level = &replay->routes->level[message->course.level];
     for (uint32_t t = 0; t <= message->course.turn; t++) {
@@ -241,15 +293,15 @@ int64_t routed_send(struct replay *replay, struct lane_table *lane, uint32_t chi
     uint64_t order = routed_order(lane, EVENT_ARRIVE, epoch) | (uint64_t)lane->states[chip].sent
                                                                    << routed->tie_bits;
     struct routed_message message;
-    struct route_link at;
+    struct route_link scratch;
     message_open(replay, lane, order, &message); /* Of hop 0. */
-    message_find(replay, lane, chip, &message, &at);
+    const struct route_link *at = message_find(replay, lane, chip, &message, &scratch);
     order += (UINT64_C(1) << (routed->tie_bits + routed->number_bits)) +
-             routed_tie(routed, &message.from);
-    passed_count(replay, &message);
+             (message.ways != NULL ? message.ways[chip].tie : routed_tie(routed, &message.from));
+    passed_count(replay, lane, chip, &message);
     int64_t const read_ps = dma_charge(replay, chip, now_ps, message.cost->memory.read_ps);
-    return message_take(replay, lane, chip, &message, &at, order, now_ps, read_ps,
-                        lane->routed->overhead_ps[route_network(at.port)]);
+    return message_take(replay, lane, chip, &message, at, order, now_ps, read_ps,
+                        lane->routed->overhead_ps[route_network(at->port)]);
 }
 
 void routed_hop(struct replay *replay, uint64_t order, const uint32_t *chips, uint32_t count,
@@ -266,127 +318,12 @@ void routed_hop(struct replay *replay, uint64_t order, const uint32_t *chips, ui
     struct routed_message message;
     message_open(replay, lane, order, &message);
     for (uint32_t i = 0; i < count; i++) {
-        struct route_link at;
-        message_find(replay, lane, chips[i], &message, &at);
+        struct route_link scratch;
+        const struct route_link *at = message_find(replay, lane, chips[i], &message, &scratch);
         /* Cut through: the tail follows its head over the slowest link so far. */
-        int64_t const tail_ps = now_ps + slowest_ps(replay, &message, message.hop);
-        (void)message_take(replay, lane, chips[i], &message, &at, onwards, now_ps, tail_ps, 0);
+        int64_t const tail_ps = now_ps + slowest_ps(replay, chips[i], &message, message.hop);
+        (void)message_take(replay, lane, chips[i], &message, at, onwards, now_ps, tail_ps, 0);
     }
-}
-
-/* The slots of the collective of an epoch at a receiver. */
-static uint64_t *slots_of(const struct routed_lane *routed, uint32_t chip, uint32_t epoch)
-{
-    return &routed->slots[((uint64_t)chip * EPOCHS_AHEAD + epoch % EPOCHS_AHEAD) * routed->words];
-}
-
-/* Notes an arrival that is early, or not the next in the order of slots. */
-static void slot_put(const struct lane_table *lane, uint32_t chip,
-                     const struct routed_message *message)
-{
-    uint64_t *word = &slots_of(lane->routed, chip, message->epoch)[message->slot / 64];
-    uint64_t const bit = UINT64_C(1) << message->slot % 64;
-    SIM_ASSERT((*word & bit) == 0);
-    *word |= bit;
-}
-
-/* Counts the arrivals in slots of which all before have been counted. */
-static void slots_count(struct replay *replay, const struct lane_table *lane, uint32_t chip)
-{
-    struct lane_state *state = &lane->states[chip];
-    if (state->early == 0) return;
-    const uint64_t *slots =
-        slots_of(lane->routed, chip, stream_at(replay, lane->stream, chip)->epoch);
-    while (state->early > 0 && slots[state->counted / 64] >> state->counted % 64 & 1) {
-        state->early--;
-        state->counted++;
-    }
-}
-
-/* Parts of a collective that runs on which others may now count. */
-static uint32_t parts_new(struct replay *replay, const struct lane_table *lane, uint32_t chip,
-                          uint32_t units)
-{
-    const struct plan *plan = lane->routed->plan;
-    if (plan->counts_units) return units;
-    if (plan->part_count == 1 || !lane->last) return 0;
-    return transport_parts_new(replay, lane, chip);
-}
-
-/* Takes an arrival into the books of a collective that runs. Most come in the order of their slots
- * and need none. */
-static void absorb(struct replay *replay, const struct lane_table *lane, uint32_t chip,
-                   const struct routed_message *message)
-{
-    struct lane_state *state = &lane->states[chip];
-    if (!lane->routed->prefix) {
-        state->counted++;
-    } else if (message->slot == state->counted) {
-        state->counted++;
-        slots_count(replay, lane, chip);
-    } else {
-        SIM_ASSERT(message->slot > state->counted);
-        slot_put(lane, chip, message);
-        state->early++;
-    }
-}
-
-void routed_refuse_ahead(struct replay *replay, const struct lane_table *lane, uint32_t chip)
-{
-    if (replay->refusal.status != STATUS_OK) return;
-    (void)error_set(&replay->refusal, STATUS_LIMIT, "/run",
-                    "chip %u is more than %d collectives of stream %s behind a chip that sends to "
-                    "it; a run keeps messages for no more",
-                    fold_machine_chip(replay->fold, replay->machine, chip), EPOCHS_AHEAD - 1,
-                    replay->program->stream[lane->stream].name);
-}
-
-/* Whether a lane behind may go on when arrivals are counted up to `after`. */
-static inline bool is_awaited(const struct lane_table *lane, uint32_t before, uint32_t after)
-{
-    if (lane->behind_count == 0) return false;
-    if (lane->awaited == NULL) return true;
-    while (before < after && !lane->awaited[before + 1]) before++;
-    return before < after;
-}
-
-static void message_land(struct replay *replay, struct lane_table *lane, uint32_t chip,
-                         const struct routed_message *message, int64_t now_ps)
-{
-    const struct routed_lane *routed = lane->routed;
-    const struct stream_state *stream = stream_at(replay, lane->stream, chip);
-    if (lane->posts) {
-        mail_arrive(replay, lane->stream, chip, now_ps);
-        return;
-    }
-    uint32_t const ahead = (message->epoch - stream->epoch) & ((1u << ORDER_EPOCH_BITS) - 1);
-    if (ahead >= EPOCHS_AHEAD) {
-        routed_refuse_ahead(replay, lane, chip);
-        return;
-    }
-    if (ahead > 0) {
-        if (routed->prefix) slot_put(lane, chip, message);
-        uint64_t const row = (uint64_t)chip * EPOCHS_AHEAD + message->epoch % EPOCHS_AHEAD;
-        routed->early[row]++;
-        routed->early_units[row] += message->cost->units;
-        return;
-    }
-    SIM_ASSERT(*running_at(replay, lane->stream, chip) == lane->plan->index);
-    uint32_t const before = lane->states[chip].counted;
-    absorb(replay, lane, chip, message);
-    uint32_t const parts = parts_new(replay, lane, chip, message->cost->units);
-    if (parts > 0) streams_progress(replay, lane->stream, chip, parts, now_ps);
-    if (lane->states[chip].counted == before) return;
-    if (lane->waits) {
-        const struct plan_item *item = lane->item;
-        for (uint32_t i = 0; i < lane->primitive->lane_count; i++)
-            transport_lane_try(replay, &lane->plan->lane[item->lane_first + i], chip, now_ps);
-    } else {
-        transport_lane_check(replay, lane, chip);
-    }
-    if (is_awaited(lane, before, lane->states[chip].counted))
-        transport_followers_try(replay, lane, chip, now_ps);
-    if (lane->states[chip].finished) transport_check_end(replay, lane->stream, chip, now_ps);
 }
 
 /* The message of an arrival, and the chip where it is. */
@@ -398,16 +335,15 @@ static inline uint32_t message_receive(struct replay *replay, struct lane_table 
         tree_message(replay, lane, order, payload, message);
         return payload;
     }
-    message_address(replay, lane, payload, message);
-    return route_chip(replay->routes, &message->to);
+    return receiver_of(replay, lane, payload, message);
 }
 
 /* A message's own time on its way. */
-static int64_t own_ps(struct replay *replay, const struct lane_table *lane,
+static int64_t own_ps(struct replay *replay, const struct lane_table *lane, uint32_t sender,
                       const struct routed_message *message)
 {
     if (lane->routed->tree != NULL) return tree_pace_ps(lane, message->cost);
-    return slowest_ps(replay, message, message->hop);
+    return slowest_ps(replay, sender, message, message->hop);
 }
 
 void routed_arrive(struct replay *replay, uint64_t order, const uint32_t *chips, uint32_t count,
@@ -419,13 +355,14 @@ void routed_arrive(struct replay *replay, uint64_t order, const uint32_t *chips,
     for (uint32_t i = 0; i < count; i++) {
         uint32_t const chip = message_receive(replay, lane, order, chips[i], &message);
         replay->digest += digest_record(now_ps, order, chips[i]);
-        int64_t const link_ps = replay->dma_may_exceed ? own_ps(replay, lane, &message) : 0;
+        int64_t const link_ps =
+            replay->dma_may_exceed ? own_ps(replay, lane, chips[i], &message) : 0;
         int64_t const land_ps = landing_ps(replay, &message.cost->memory, link_ps, chip, now_ps);
         if (land_ps > now_ps)
             engine_post(replay->engine, land_ps, order | (uint64_t)EVENT_LAND << ORDER_KIND_SHIFT,
                         channel_of(replay, EVENT_LAND, lane->number), chips[i]);
         else
-            message_land(replay, lane, chip, &message, now_ps);
+            routed_message_land(replay, lane, chip, &message, now_ps);
     }
 }
 
@@ -437,34 +374,8 @@ void routed_land(struct replay *replay, uint64_t order, const uint32_t *chips, u
     if (lane->routed->tree == NULL) message_open(replay, lane, order, &message);
     for (uint32_t i = 0; i < count; i++) {
         uint32_t const chip = message_receive(replay, lane, order, chips[i], &message);
-        message_land(replay, lane, chip, &message, now_ps);
+        routed_message_land(replay, lane, chip, &message, now_ps);
     }
-}
-
-uint32_t routed_begin(struct replay *replay, const struct lane_table *lane, uint32_t chip)
-{
-    const struct routed_lane *routed = lane->routed;
-    uint64_t const row =
-        (uint64_t)chip * EPOCHS_AHEAD + stream_at(replay, lane->stream, chip)->epoch % EPOCHS_AHEAD;
-    uint32_t const count = routed->early[row], units = routed->early_units[row];
-    routed->early[row] = 0;
-    routed->early_units[row] = 0;
-    if (count == 0) return 0;
-    if (routed->prefix)
-        lane->states[chip].early = count;
-    else
-        lane->states[chip].counted = count;
-    slots_count(replay, lane, chip);
-    return parts_new(replay, lane, chip, units);
-}
-
-void routed_end(struct replay *replay, const struct lane_table *lane, uint32_t chip)
-{
-    const struct routed_lane *routed = lane->routed;
-    if (!routed->prefix) return;
-    uint32_t const row = stream_at(replay, lane->stream, chip)->epoch % EPOCHS_AHEAD;
-    memset(&routed->slots[((uint64_t)chip * EPOCHS_AHEAD + row) * routed->words], 0,
-           routed->words * sizeof *routed->slots);
 }
 
 void routed_ahead(struct replay *replay, uint64_t order, uint32_t chip)

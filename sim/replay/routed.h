@@ -49,6 +49,8 @@
 enum {
     EPOCHS_AHEAD = 4, /* Rows of an inbox: the running collective and three to come. */
     ROUTED_COSTS = 8, /* Remembered; a power of two. */
+    /* Places on the way of a lane's messages are remembered up to so many, which caches hold. */
+    ROUTED_WAYS_MAX = 1 << 14,
 };
 
 /* Time and memory traffic of a routed message of so many units. */
@@ -64,6 +66,14 @@ struct routed_step {
     uint32_t units;
     uint32_t slot;
     uint8_t antipode; /* Axes on which it goes down if it goes half way round; bits. */
+};
+
+/* Where a chip's message of a step is after so many links. */
+struct routed_way {
+    struct route_link at; /* at.link is NULL: not looked up yet. */
+    uint32_t receiver;    /* As replayed. */
+    uint32_t tie;         /* The sender's discriminator. */
+    bool passes;          /* It is to be counted on cables where nothing waits. */
 };
 
 struct tree;
@@ -84,7 +94,9 @@ struct routed_lane {
     uint8_t parity;      /* Axes on which antipodal messages alternate by source; bits. */
     uint8_t parity_by[MACHINE_AXES_MAX]; /* Else: the axis whose displacement decides. */
     const struct routed_step *steps;     /* [number]; NULL: positions differ. */
-    uint32_t extent[MACHINE_AXES_MAX];   /* Size · stride. */
+    struct routed_way *ways;             /* [step][hop][sender]; NULL: none remembered. */
+    uint32_t way_hops;
+    uint32_t extent[MACHINE_AXES_MAX]; /* Size · stride. */
     uint32_t stride[MACHINE_AXES_MAX];
     uint32_t *end[MACHINE_AXES_MAX];     /* [coordinate]: where its extent ends. */
     uint32_t *tie[MACHINE_AXES_MAX];     /* [coordinate]: what it adds to the discriminator. */
@@ -105,6 +117,7 @@ struct routed_message {
     uint32_t number;
     uint32_t slot; /* Over all pieces. */
     uint32_t antipode;
+    struct routed_way *ways; /* [hop][sender] of the step; NULL: none remembered. */
     struct route_course course;
     struct route_leg leg; /* Where the lane's messages go together. */
     struct place from;
@@ -125,6 +138,9 @@ void routed_arrive(struct replay *replay, uint64_t order, const uint32_t *chips,
                    int64_t now_ps);
 void routed_land(struct replay *replay, uint64_t order, const uint32_t *chips, uint32_t count,
                  int64_t now_ps);
+/* A message has arrived whole at a chip: in routed_inbox.c, as the two below. */
+void routed_message_land(struct replay *replay, struct lane_table *lane, uint32_t chip,
+                         const struct routed_message *message, int64_t now_ps);
 /* Takes in what came before the collective began; returns parts that others may now count on. */
 uint32_t routed_begin(struct replay *replay, const struct lane_table *lane, uint32_t chip);
 void routed_end(struct replay *replay, const struct lane_table *lane, uint32_t chip);

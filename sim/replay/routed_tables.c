@@ -144,6 +144,21 @@ static enum status steps_build(struct arena *arena, const struct replay *replay,
     return STATUS_OK;
 }
 
+/* Room for the places that messages come to, where positions are alike and they are few. */
+static enum status ways_build(struct arena *arena, const struct replay *replay,
+                              struct lane_table *lane, struct error *reterr)
+{
+    struct routed_lane *routed = lane->routed;
+    uint32_t const hops = route_links_most(replay, routed->axes);
+    uint64_t const count = (uint64_t)lane->send_count[0] * hops * replay->chip_count;
+    if (routed->steps == NULL || routed->together || count > ROUTED_WAYS_MAX) return STATUS_OK;
+    void *memory = NULL;
+    STATUS_TRY(arena_try(arena, count, sizeof *routed->ways, &memory, reterr));
+    routed->ways = memory;
+    routed->way_hops = hops;
+    return STATUS_OK;
+}
+
 static enum status inbox_build(struct arena *arena, const struct replay *replay,
                                struct lane_table *lane, struct error *reterr)
 {
@@ -256,6 +271,7 @@ enum status routed_build(struct arena *arena, struct replay *replay, const struc
         closed = closed && (routed->extent[axis] == 1 ||
                             routed->extent[axis] == replay->routes->length[axis]);
     routed->together = closed;
+    STATUS_TRY(ways_build(arena, replay, lane, reterr));
     for (uint32_t i = 0; i < ROUTED_COSTS; i++) {
         STATUS_TRY(arena_try(arena, replay->routes->kind_count, sizeof(int64_t), &memory, reterr));
         routed->costs[i].link_ps = memory;

@@ -1,0 +1,147 @@
+/* Messages that name their receivers, as they arrive: what is counted, and what is kept for later.
+ */
+#include <string.h>
+
+#include "sim/replay/mail.h"
+#include "sim/replay/routed.h"
+
+/* The slots of the collective of an epoch at a receiver. */
+static uint64_t *slots_of(const struct routed_lane *routed, uint32_t chip, uint32_t epoch)
+{
+    return &routed->slots[((uint64_t)chip * EPOCHS_AHEAD + epoch % EPOCHS_AHEAD) * routed->words];
+}
+
+/* Notes an arrival that is early, or not the next in the order of slots. */
+static void slot_put(const struct lane_table *lane, uint32_t chip,
+                     const struct routed_message *message)
+{
+    uint64_t *word = &slots_of(lane->routed, chip, message->epoch)[message->slot / 64];
+    uint64_t const bit = UINT64_C(1) << message->slot % 64;
+    SIM_ASSERT((*word & bit) == 0);
+    *word |= bit;
+}
+
+/* Counts the arrivals in slots of which all before have been counted. */
+static void slots_count(struct replay *replay, const struct lane_table *lane, uint32_t chip)
+{
+    struct lane_state *state = &lane->states[chip];
+    if (state->early == 0) return;
+    const uint64_t *slots =
+        slots_of(lane->routed, chip, stream_at(replay, lane->stream, chip)->epoch);
+    while (state->early > 0 && slots[state->counted / 64] >> state->counted % 64 & 1) {
+        state->early--;
+        state->counted++;
+    }
+}
+
+/* Parts of a collective that runs on which others may now count. */
+static uint32_t parts_new(struct replay *replay, const struct lane_table *lane, uint32_t chip,
+                          uint32_t units)
+{
+    const struct plan *plan = lane->routed->plan;
+    if (plan->counts_units) return units;
+    if (plan->part_count == 1 || !lane->last) return 0;
+    return transport_parts_new(replay, lane, chip);
+}
+
+/* Takes an arrival into the books of a collective that runs. Most come in the order of their slots
+ * and need none. */
+static void absorb(struct replay *replay, const struct lane_table *lane, uint32_t chip,
+                   const struct routed_message *message)
+{
+    struct lane_state *state = &lane->states[chip];
+    if (!lane->routed->prefix) {
+        state->counted++;
+    } else if (message->slot == state->counted) {
+        state->counted++;
+        slots_count(replay, lane, chip);
+    } else {
+        SIM_ASSERT(message->slot > state->counted);
+        slot_put(lane, chip, message);
+        state->early++;
+    }
+}
+
+void routed_refuse_ahead(struct replay *replay, const struct lane_table *lane, uint32_t chip)
+{
+    if (replay->refusal.status != STATUS_OK) return;
+    (void)error_set(&replay->refusal, STATUS_LIMIT, "/run",
+                    "chip %u is more than %d collectives of stream %s behind a chip that sends to "
+                    "it; a run keeps messages for no more",
+                    fold_machine_chip(replay->fold, replay->machine, chip), EPOCHS_AHEAD - 1,
+                    replay->program->stream[lane->stream].name);
+}
+
+/* Whether a lane behind may go on when arrivals are counted up to `after`. */
+static inline bool is_awaited(const struct lane_table *lane, uint32_t before, uint32_t after)
+{
+    if (lane->behind_count == 0) return false;
+    if (lane->awaited == NULL) return true;
+    while (before < after && !lane->awaited[before + 1]) before++;
+    return before < after;
+}
+
+void routed_message_land(struct replay *replay, struct lane_table *lane, uint32_t chip,
+                         const struct routed_message *message, int64_t now_ps)
+{
+    const struct routed_lane *routed = lane->routed;
+    const struct stream_state *stream = stream_at(replay, lane->stream, chip);
+    if (lane->posts) {
+        mail_arrive(replay, lane->stream, chip, now_ps);
+        return;
+    }
+    uint32_t const ahead = (message->epoch - stream->epoch) & ((1u << ORDER_EPOCH_BITS) - 1);
+    if (ahead >= EPOCHS_AHEAD) {
+        routed_refuse_ahead(replay, lane, chip);
+        return;
+    }
+    if (ahead > 0) {
+        if (routed->prefix) slot_put(lane, chip, message);
+        uint64_t const row = (uint64_t)chip * EPOCHS_AHEAD + message->epoch % EPOCHS_AHEAD;
+        routed->early[row]++;
+        routed->early_units[row] += message->cost->units;
+        return;
+    }
+    SIM_ASSERT(*running_at(replay, lane->stream, chip) == lane->plan->index);
+    uint32_t const before = lane->states[chip].counted;
+    absorb(replay, lane, chip, message);
+    uint32_t const parts = parts_new(replay, lane, chip, message->cost->units);
+    if (parts > 0) streams_progress(replay, lane->stream, chip, parts, now_ps);
+    if (lane->states[chip].counted == before) return;
+    if (lane->waits) {
+        const struct plan_item *item = lane->item;
+        for (uint32_t i = 0; i < lane->primitive->lane_count; i++)
+            transport_lane_try(replay, &lane->plan->lane[item->lane_first + i], chip, now_ps);
+    } else {
+        transport_lane_check(replay, lane, chip);
+    }
+    if (is_awaited(lane, before, lane->states[chip].counted))
+        transport_followers_try(replay, lane, chip, now_ps);
+    if (lane->states[chip].finished) transport_check_end(replay, lane->stream, chip, now_ps);
+}
+
+uint32_t routed_begin(struct replay *replay, const struct lane_table *lane, uint32_t chip)
+{
+    const struct routed_lane *routed = lane->routed;
+    uint64_t const row =
+        (uint64_t)chip * EPOCHS_AHEAD + stream_at(replay, lane->stream, chip)->epoch % EPOCHS_AHEAD;
+    uint32_t const count = routed->early[row], units = routed->early_units[row];
+    routed->early[row] = 0;
+    routed->early_units[row] = 0;
+    if (count == 0) return 0;
+    if (routed->prefix)
+        lane->states[chip].early = count;
+    else
+        lane->states[chip].counted = count;
+    slots_count(replay, lane, chip);
+    return parts_new(replay, lane, chip, units);
+}
+
+void routed_end(struct replay *replay, const struct lane_table *lane, uint32_t chip)
+{
+    const struct routed_lane *routed = lane->routed;
+    if (!routed->prefix) return;
+    uint32_t const row = stream_at(replay, lane->stream, chip)->epoch % EPOCHS_AHEAD;
+    memset(&routed->slots[((uint64_t)chip * EPOCHS_AHEAD + row) * routed->words], 0,
+           routed->words * sizeof *routed->slots);
+}

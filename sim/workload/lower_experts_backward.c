@@ -65,8 +65,8 @@ static uint32_t input_op(struct lower *lower, bool shared, bool out, uint64_t ro
     return op;
 }
 
-/* Both gradients of a projection in the order that is asked for; returns the first op. `ret_input`:
- * the one that gives the gradient of its input. */
+/* Both gradients of a projection in the order that is asked for, or the one that its half of the
+ * pass has; returns the first op. `ret_input`: the one that gives the gradient of its input. */
 static uint32_t projection_backward(struct lower *lower, bool shared, bool out,
                                     uint64_t rows_elements, uint32_t again, uint32_t *ret_input)
 {
@@ -74,10 +74,11 @@ static uint32_t projection_backward(struct lower *lower, bool shared, bool out,
     uint32_t first = LOWER_NONE;
     for (uint32_t i = 0; i < 2; i++) {
         bool const is_weight = dx_first ? i == 1 : i == 0;
+        if (!(is_weight ? lower_has_weight(lower) : lower_has_input(lower))) continue;
         uint32_t const op = (is_weight ? weight_op : input_op)(lower, shared, out, rows_elements);
         if (is_weight) lower_need_done(lower, op, again);
         if (!is_weight) *ret_input = op;
-        if (i == 0) first = op;
+        if (first == LOWER_NONE) first = op;
     }
     return first;
 }
@@ -87,7 +88,8 @@ static uint32_t rows_again(struct lower *lower, uint32_t *ret_in)
 {
     const struct local *local = lower->local;
     *ret_in = LOWER_NONE;
-    if (local->plan->remat != WORKLOAD_REMAT_BIG_MATMULS) return LOWER_NONE;
+    if (local->plan->remat != WORKLOAD_REMAT_BIG_MATMULS || !lower_has_weight(lower))
+        return LOWER_NONE;
     uint32_t const norm = lower_norm(lower, "moe.norm again");
     uint32_t gather = LOWER_NONE;
     if (experts_gather_in(local))
@@ -100,27 +102,35 @@ static uint32_t rows_again(struct lower *lower, uint32_t *ret_in)
     return sort;
 }
 
+/* dOut of the shared experts, whole over tp; it is read by both gradients of the out-projection. */
+static uint32_t shared_gather(struct lower *lower)
+{
+    if (!lower_has_input(lower)) return LOWER_NONE;
+    uint32_t const gather =
+        experts_tp(lower, COLLECTIVE_ALL_GATHER, "shared.dOut", lower->local->block_full);
+    lower_need_output(lower, gather);
+    return gather;
+}
+
 /* The shared experts, while gradients travel. Returns the op after which their dIn is there. */
 static uint32_t shared_backward(struct lower *lower, uint32_t in)
 {
     const struct local *local = lower->local;
+    enum program_memory const kept = lower_kept_memory(lower);
     uint64_t const full_bytes = lower_activation_bytes(lower, local->block_full);
     uint64_t const tmp_bytes = lower_activation_bytes(lower, experts_tmp(local, true));
     uint32_t d_tmp = LOWER_NONE, d_in = LOWER_NONE;
     if (local->experts.shared_columns == 0) return LOWER_NONE;
-    uint32_t const gather =
-        experts_tp(lower, COLLECTIVE_ALL_GATHER, "shared.dOut", local->block_full);
-    lower_need_output(lower, gather);
+    uint32_t const gather = shared_gather(lower);
     uint32_t const first =
         projection_backward(lower, true, true, local->block_full, LOWER_NONE, &d_tmp);
+    uint32_t const last = lower->op_count - 1; /* The one that reads dOut last. */
     lower_need_done(lower, first, gather);
-    lower_take(lower, d_tmp, PROGRAM_MEMORY_BUFFERS, tmp_bytes);
-    if (gather != LOWER_NONE) {
-        uint32_t const last = lower->op_count - 1; /* The one that reads dOut last. */
-        lower_take(lower, gather, PROGRAM_MEMORY_BUFFERS, full_bytes);
-        lower_give(lower, last > d_tmp ? last : d_tmp, PROGRAM_MEMORY_BUFFERS, full_bytes);
-    }
+    lower_take(lower, d_tmp, kept, tmp_bytes);
+    lower_take(lower, gather, kept, full_bytes);
+    if (local->tp > 1 && lower_has_weight(lower)) lower_give(lower, last, kept, full_bytes);
     (void)projection_backward(lower, true, false, local->block_full, in, &d_in);
+    if (!lower_has_input(lower)) return LOWER_NONE;
     lower_take(lower, d_in, PROGRAM_MEMORY_BUFFERS, full_bytes);
     uint32_t const scatter =
         experts_tp(lower, COLLECTIVE_REDUCE_SCATTER, "shared.dIn", local->block_full);
@@ -132,65 +142,122 @@ static uint32_t shared_backward(struct lower *lower, uint32_t in)
 static void matmuls_backward(struct lower *lower, uint32_t sorted, uint32_t again)
 {
     const struct local *local = lower->local;
+    enum program_memory const kept = lower_kept_memory(lower);
     uint64_t const rows_bytes = lower_activation_bytes(lower, experts_sorted(lower));
     uint64_t const tmp_bytes = lower_activation_bytes(lower, experts_tmp(local, false));
     uint32_t d_tmp = LOWER_NONE, d_in = LOWER_NONE;
-    lower_take(lower, sorted, PROGRAM_MEMORY_BUFFERS, rows_bytes);
+    lower_take(lower, sorted, kept, rows_bytes);
     (void)projection_backward(lower, false, true, experts_sorted(lower), LOWER_NONE, &d_tmp);
-    lower_take(lower, d_tmp, PROGRAM_MEMORY_BUFFERS, tmp_bytes);
+    lower_take(lower, d_tmp, kept, tmp_bytes);
     uint32_t const first =
         projection_backward(lower, false, false, experts_sorted(lower), again, &d_in);
-    lower_give(lower, first, PROGRAM_MEMORY_BUFFERS, rows_bytes); /* dOut */
+    if (lower_has_weight(lower)) lower_give(lower, first, kept, rows_bytes); /* dOut */
     lower_take(lower, d_in, PROGRAM_MEMORY_BUFFERS, rows_bytes);
 }
 
-/* The router's weights, and its part of dIn. */
-static uint32_t router_backward(struct lower *lower)
+/* The gradient of the router's logits. Returns the op. */
+static uint32_t route_backward(struct lower *lower)
 {
-    const struct local *local = lower->local;
-    const struct local_experts *experts = &local->experts;
-    const struct model_experts *model = &local->plan->model.experts;
-    uint64_t const logits = experts->gate_rows * model->count;
+    const struct local_experts *experts = &lower->local->experts;
+    uint64_t const logits = experts->gate_rows * lower->local->plan->model.experts.count;
     uint64_t const logit_bytes = format_bytes(FORMAT_FP32, logits);
-    uint64_t const weights = experts->router_inner * model->count;
-    uint64_t const gradient = lower_gradient_bytes(lower, weights);
     struct work const route = {
-        .math_format = local->plan->formats.activations,
+        .math_format = lower->local->plan->formats.activations,
         .vector_flop = VECTOR_ROUTE_BACKWARD * logits,
         .hbm_read_bytes = 2 * logit_bytes,
         .hbm_write_bytes = logit_bytes,
     };
-    (void)lower_compute(lower, "moe.dRoute", &route, 1);
+    uint32_t const op = lower_compute(lower, "moe.dRoute", &route, 1);
+    if (lower->half == LOWER_INPUT) lower_take(lower, op, PROGRAM_MEMORY_ACTIVATIONS, logit_bytes);
+    return op;
+}
+
+/* The router's weights, and its part of dIn: of a whole pass in one op. */
+static uint32_t router_backward(struct lower *lower)
+{
+    static const char *const names[] = {"moe.dRouter", "moe.dIn", "moe.dW_router"};
+    const struct local *local = lower->local;
+    const struct local_experts *experts = &local->experts;
+    const struct model_experts *model = &local->plan->model.experts;
+    bool const weight = lower_has_weight(lower), input = lower_has_input(lower);
+    uint64_t const logit_bytes = format_bytes(FORMAT_FP32, experts->gate_rows * model->count);
+    uint64_t const shard_bytes = lower_activation_bytes(lower, local->block_shard);
+    uint64_t const weights = experts->router_inner * model->count;
+    uint64_t const gradient = lower_gradient_bytes(lower, weights);
     struct work_matmul const product = {experts->router_rows, experts->router_inner, model->count,
                                         1};
     struct work work = {
         .math_format = local->plan->formats.activations,
         .matmul = {product, product}, /* dW_router, dIn */
-        .matmul_count = 2,
-        .hbm_read_bytes = lower_activation_bytes(lower, local->block_shard) + logit_bytes +
-                          lower_weight_bytes(lower, weights) +
-                          (lower_gradient_adds(lower) ? gradient : 0),
-        .hbm_write_bytes = gradient + lower_activation_bytes(lower, local->block_shard),
+        .matmul_count = (uint32_t)weight + input,
+        .hbm_read_bytes = logit_bytes,
     };
+    if (weight) {
+        work.hbm_read_bytes += shard_bytes + (lower_gradient_adds(lower) ? gradient : 0);
+        work.hbm_write_bytes += gradient;
+    }
+    if (input) {
+        work.hbm_read_bytes += lower_weight_bytes(lower, weights);
+        work.hbm_write_bytes += shard_bytes;
+    }
     work.useful_flop = work_matmul_flop(&work);
-    uint32_t const op = lower_compute(lower, "moe.dRouter", &work, 1);
+    uint32_t const op = lower_compute(lower, names[lower->half], &work, 1);
+    if (weight) {
+        lower_gradient_take(lower, op, lower->layer->place_elements[LOCAL_ROUTER]);
+        lower_gradient(lower, op, LOCAL_ROUTER);
+        experts_give(lower, EXPERTS_IN, op);
+    }
+    if (!input) {
+        lower_give(lower, op, PROGRAM_MEMORY_ACTIVATIONS, logit_bytes);
+        return op;
+    }
     lower_weights_need(lower, op, LOCAL_ROUTER);
     lower_weights_release(lower, op, LOCAL_ROUTER, true);
-    lower_gradient_take(lower, op, lower->layer->place_elements[LOCAL_ROUTER]);
-    lower_gradient(lower, op, LOCAL_ROUTER);
     experts_give(lower, EXPERTS_GATES, op);
-    experts_give(lower, EXPERTS_IN, op);
-    lower_take(lower, op, PROGRAM_MEMORY_BUFFERS,
-               lower_activation_bytes(lower, local->block_shard));
+    lower_take(lower, op, PROGRAM_MEMORY_BUFFERS, shard_bytes);
     return op;
+}
+
+/* What ends with the last op that reads it: rows, what lies between the projections, and its
+ * gradient. */
+static void tensors_give(struct lower *lower, uint32_t op)
+{
+    lower_give(lower, op, lower_kept_memory(lower),
+               lower_activation_bytes(lower, experts_tmp(lower->local, false))); /* dTmp */
+    experts_give(lower, EXPERTS_ROWS, op);
+    experts_give(lower, EXPERTS_TMP, op);
+}
+
+/* The same of the shared experts. */
+static void shared_give(struct lower *lower, uint32_t op)
+{
+    if (lower->local->experts.shared_columns == 0) return;
+    lower_give(lower, op, lower_kept_memory(lower),
+               lower_activation_bytes(lower, experts_tmp(lower->local, true)));
+    experts_give(lower, EXPERTS_SHARED_TMP, op);
+}
+
+/* Weight gradients alone: all they read is there, but for what remat has dropped. */
+static void weights_backward(struct lower *lower)
+{
+    uint32_t in = LOWER_NONE;
+    uint32_t const again = rows_again(lower, &in);
+    (void)shared_backward(lower, in);
+    matmuls_backward(lower, LOWER_NONE, again);
+    uint32_t const router = router_backward(lower);
+    tensors_give(lower, router);
+    shared_give(lower, router);
 }
 
 void lower_experts_backward(struct lower *lower)
 {
     const struct local *local = lower->local;
-    bool const shared = local->experts.shared_columns != 0;
+    bool const shared = local->experts.shared_columns != 0, whole = lower->half == LOWER_WHOLE;
     uint32_t in = LOWER_NONE;
-    SIM_ASSERT(lower->half == LOWER_WHOLE);
+    if (!lower_has_input(lower)) {
+        weights_backward(lower);
+        return;
+    }
     uint32_t const again = rows_again(lower, &in);
     uint32_t const sort_first = lower->op_count;
     uint32_t const sorted = experts_dispatch(lower, "dOutputs", "moe.dSum", lower->output);
@@ -201,13 +268,9 @@ void lower_experts_backward(struct lower *lower)
     uint32_t const back = experts_combine(lower, "dRows", "moe.dSort");
     lower_give(lower, sum, PROGRAM_MEMORY_BUFFERS,
                lower_activation_bytes(lower, experts_sorted(lower))); /* dIn of the experts */
-    lower_give(lower, sum, PROGRAM_MEMORY_BUFFERS,
-               lower_activation_bytes(lower, experts_tmp(local, false))); /* dTmp */
-    experts_give(lower, EXPERTS_ROWS, sum);
-    experts_give(lower, EXPERTS_TMP, sum);
-    uint32_t const route = lower->op_count;
+    if (whole) tensors_give(lower, sum);
+    lower_need_done(lower, route_backward(lower), back);
     (void)router_backward(lower);
-    lower_need_done(lower, route, back);
     uint64_t const shard = local->block_shard, came = experts_copies_shard(lower);
     uint64_t const read = came + shard + (shared ? shard : 0);
     uint32_t const merge = experts_vector(lower, "moe.dMerge", read, read, shard);
@@ -215,12 +278,10 @@ void lower_experts_backward(struct lower *lower)
     lower_need_done(lower, merge, others);
     lower_give(lower, merge, PROGRAM_MEMORY_BUFFERS,
                lower_activation_bytes(lower, came) + lower_activation_bytes(lower, shard));
-    if (shared) {
+    if (shared)
         lower_give(lower, merge, PROGRAM_MEMORY_BUFFERS,
-                   lower_activation_bytes(lower, local->block_full) +
-                       lower_activation_bytes(lower, experts_tmp(local, true)));
-        experts_give(lower, EXPERTS_SHARED_TMP, merge);
-    }
+                   lower_activation_bytes(lower, local->block_full));
+    if (whole) shared_give(lower, merge);
     uint32_t const norm = lower_norm_backward(lower, "moe.dNorm");
     experts_give(lower, EXPERTS_X, norm);
     lower->output = norm;

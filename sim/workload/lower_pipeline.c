@@ -281,7 +281,7 @@ static void block_add(struct pipeline *pipeline, const struct program_block *blo
         former->pass == block->pass && former->layer_first >= 0 && block->layer_first >= 0 &&
         former->phase == block->phase &&
         former->layer_first + former->layer_step * (int32_t)former->repeat == block->layer_first) {
-        former->repeat++;
+        former->repeat += block->repeat;
         return;
     }
     pipeline->block[pipeline->block_count++] = *block;

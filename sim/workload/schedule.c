@@ -46,14 +46,6 @@ static enum status given_check(const struct workload_plan *plan, uint32_t ranks,
     return STATUS_OK;
 }
 
-static bool splits_backward(const struct schedule *schedule)
-{
-    for (uint32_t r = 0; r < schedule->rank_count; r++)
-        for (uint32_t i = 0; i < schedule->rank[r].count; i++)
-            if (schedule->rank[r].pass[i].kind == SCHEDULE_WEIGHT) return true;
-    return false;
-}
-
 enum status workload_schedule(struct arena *arena, const struct workload_plan *plan,
                               const struct mesh *mesh, struct schedule *ret_schedule,
                               struct error *reterr)
@@ -70,11 +62,6 @@ enum status workload_schedule(struct arena *arena, const struct workload_plan *p
         STATUS_TRY(schedule_form_parse(name, where, &form, &request.chunk_count, reterr));
         STATUS_TRY(schedule_build(arena, form, &request, where, ret_schedule, reterr));
     }
-    if (model_has_experts(&plan->model) && splits_backward(ret_schedule))
-        return error_set(reterr, STATUS_UNSUPPORTED, where,
-                         "%s splits the backward pass in two, which is not modelled for layers "
-                         "with experts; gpipe, 1f1b and interleaved do not split it",
-                         ret_schedule->name);
     if (ret_schedule->copy_count == 1) return STATUS_OK;
     return error_set(reterr, STATUS_UNSUPPORTED, where,
                      "%s holds two copies of the model, whose gradients would have to be added "

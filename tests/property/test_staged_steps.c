@@ -10,6 +10,7 @@
 #include "sim/base/units.h"
 #include "sim/schedule/schedule.h"
 #include "sim/schedule/schedule_play.h"
+#include "sim/workload/counts.h"
 #include "tests/support/case.h"
 #include "tests/support/play.h"
 #include "tests/support/thin.h"
@@ -229,6 +230,81 @@ static void it_is_the_same_however_it_is_played(void **state)
         }
 }
 
+static const char *const layers[] = {
+    "{\"chip\": \"tpu-v5p\", \"shape\": \"4x4x4\", \"profile\": \"ideal\"}, \"mesh\": {\"pp\": "
+    "[\"x\"], \"fsdp\": [\"y\"], \"tp\": [\"z\"]}",
+    "{\"chip\": \"tpu-v5p\", \"shape\": \"4x4x4\", \"profile\": \"ideal\"}, \"mesh\": {\"pp\": "
+    "[\"y\"], \"dp\": [\"x\"], \"tp\": [\"z\"]}",
+    "{\"chip\": \"h100-sxm\", \"nodes\": 4, \"profile\": \"ideal\"}, \"mesh\": {\"pp\": "
+    "[\"node\"], \"cp\": [\"gpu:2\"], \"tp\": [\"gpu:4\"]}",
+    "{\"chip\": \"h100-sxm\", \"nodes\": 4, \"profile\": \"ideal\"}, \"mesh\": {\"pp\": "
+    "[\"node\"], \"ep\": [\"gpu:4\"], \"tp\": [\"gpu:2\"]}",
+    "{\"chip\": \"h100-sxm\", \"nodes\": 4, \"profile\": \"ideal\"}, \"mesh\": {\"pp\": "
+    "[\"node\"], \"ep\": [\"gpu:4\"], \"fsdp\": [\"gpu:2\"]}",
+};
+
+static const char *const layer_models[] = {"llama-3-8b", "llama-3-8b", "llama-3-8b", "mixtral-8x7b",
+                                           "qwen3-30b-a3b"};
+
+struct sums {
+    double matmul_flop, vector_flop, hbm_bytes, useful_flop, compute_count;
+};
+
+/* Over all ranks. */
+static struct sums sums_of(const struct program *program)
+{
+    struct sums sums = {0};
+    for (uint32_t r = 0; r < program->role_count; r++)
+        for (uint32_t b = 0; b < program->roles[r].block_count; b++) {
+            const struct program_block *block = &program->roles[r].block[b];
+            const struct program_template *template = &program->templates[block->template_index];
+            for (uint32_t i = 0; i < template->op_count; i++) {
+                const struct program_op *op = &template->op[i];
+                if (op->kind != PROGRAM_OP_COMPUTE) continue;
+                const struct work *work = &program->works[op->index];
+                sums.compute_count += block->repeat;
+                sums.matmul_flop += block->repeat * (double)work_matmul_flop(work);
+                sums.vector_flop += block->repeat * (double)work->vector_flop;
+                sums.hbm_bytes +=
+                    block->repeat * (double)(work->hbm_read_bytes + work->hbm_write_bytes);
+                sums.useful_flop += block->repeat * (double)work->useful_flop;
+            }
+        }
+    return sums;
+}
+
+/* The rooflines count a mean rank by formulas that know nothing of schedules. */
+static void all_ranks_together_do_what_the_formulas_count(void **state)
+{
+    (void)state;
+    static const char *const remats[] = {"none", "big_matmuls", "block"};
+    static const char *const names[] = {"1f1b", "interleaved:2", "zb-h1", "zb-v"};
+    static const struct play_options lower_only = {.lower_only = true, .engine = "fast"};
+    for (uint32_t l = 0; l < sizeof layers / sizeof *layers; l++)
+        for (uint32_t k = 0; k < 12; k++) {
+            char text[TEXT_BYTES];
+            struct play play;
+            struct workload_counts counts;
+            int const length =
+                snprintf(text, TEXT_BYTES,
+                         "{\"podsim\": 1, \"title\": \"stages\", \"machine\": %s, \"workload\": "
+                         "{\"kind\": \"train_step\", \"model\": \"%s\", \"batch_tokens\": "
+                         "524288, \"sequence_length\": 4096, \"accumulate\": 8, \"remat\": \"%s\", "
+                         "\"schedule\": \"%s\"}}",
+                         layers[l], layer_models[l], remats[k % 3], names[k / 3]);
+            assert_true(length > 0 && length < TEXT_BYTES);
+            play_run(&play, text, &lower_only);
+            workload_count(&play.scenario.workload, &play.machine, &play.mesh, &counts);
+            struct sums const sums = sums_of(&play.program);
+            case_near(counts.matmul_flop * 4, sums.matmul_flop, 1e-12);
+            case_near(counts.vector_flop * 4, sums.vector_flop, 1e-9);
+            case_near(counts.hbm_bytes * 4, sums.hbm_bytes, 1e-9);
+            case_near(counts.matmul_useful * 4, sums.useful_flop, 1e-9);
+            case_near(counts.compute_count * 4, sums.compute_count, 1e-12);
+            play_close(&play);
+        }
+}
+
 static void what_cannot_be_staged_is_refused(void **state)
 {
     (void)state;
@@ -268,6 +344,7 @@ int main(void)
         cmocka_unit_test(memory_and_traffic_are_as_announced),
         cmocka_unit_test(split_passes_compute_what_whole_ones_do),
         cmocka_unit_test(it_is_the_same_however_it_is_played),
+        cmocka_unit_test(all_ranks_together_do_what_the_formulas_count),
         cmocka_unit_test(what_cannot_be_staged_is_refused),
     };
     return cmocka_run_group_tests_name("staged steps", tests, NULL, NULL);

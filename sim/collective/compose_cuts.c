@@ -4,6 +4,7 @@
 
 #include "sim/base/units.h"
 #include "sim/collective/compose_build.h"
+#include "sim/collective/level_demand.h"
 #include "sim/collective/ragged.h"
 
 /* The part of the group that lies on the grid, and what a byte costs on each of its axes. */
@@ -22,37 +23,6 @@ static struct group grid_of(const struct build *build, uint32_t cost[GROUP_DIMEN
     return grid;
 }
 
-static uint32_t messages_of(const struct primitive *primitive, uint32_t size)
-{
-    uint32_t count = 0;
-    for (uint32_t l = 0; primitive != NULL && l < primitive->lane_count; l++)
-        count += primitive->send_count(size, l, 0);
-    return count;
-}
-
-/* Adds a dimension to a level: one that switches serve is a level of its own. */
-static void level_add(const struct build *build, uint32_t dimension, uint32_t cost,
-                      struct pieces_level *level)
-{
-    const struct choice *choice = build->choice;
-    const struct plan_request *request = build->request;
-    uint32_t const size = request->group.dimension[dimension].size;
-    uint64_t const hop_bytes = request->hop_bytes[dimension],
-                   known = request->bytes_per_s[dimension];
-    uint64_t const rate = known == 0 ? (uint64_t)TIME_PS_PER_S : known;
-    level->bytes_per_s += cost == 0 ? rate : 2 * rate / cost;
-    level->hop_bytes += hop_bytes == 0 ? 65536 : hop_bytes;
-    /* Beside a grid the messages of its orders fill the links meanwhile. */
-    uint32_t const series =
-        choice->levels.grid_count == 0 ? primitive_series(choice->once[dimension], size) : 0;
-    level->again_ps += series * (uint64_t)(units_duration_ps(hop_bytes, rate) +
-                                           request->protocol.message_ps[request->way[dimension]]);
-    level->is_even = series + 1 >= size; /* A ring's, which are as many as its members. */
-    level->messages += messages_of(choice->once[dimension], size) +
-                       messages_of(choice->gather[dimension], size) +
-                       messages_of(choice->whole[dimension], size);
-}
-
 /* What a plan asks of its levels, the outermost first: (n-1) shards of those that a rank has
  * already come to it over a level of n units. Returns how many there are. */
 static uint32_t levels_fill(const struct build *build, const uint32_t cost[GROUP_DIMENSIONS_MAX],
@@ -67,7 +37,7 @@ static uint32_t levels_fill(const struct build *build, const uint32_t cost[GROUP
     uint32_t count = 0;
     for (uint32_t i = 0; i < levels->outer_count; i++) {
         uint32_t const size = group->dimension[levels->outer[i]].size;
-        level_add(build, levels->outer[i], 0, &each[count]);
+        level_demand_add(request, build->choice, levels->outer[i], 0, &each[count]);
         each[count].bytes = exchanges ? build_crossing_bytes(request, levels->outer[i]) /
                                             group_rank_count(group) / size * (size - 1)
                                       : shard * held * (size - 1);
@@ -76,7 +46,7 @@ static uint32_t levels_fill(const struct build *build, const uint32_t cost[GROUP
         count++;
     }
     for (uint32_t i = 0; i < levels->grid_count; i++) {
-        level_add(build, levels->grid[i], cost[i], &each[count]);
+        level_demand_add(request, build->choice, levels->grid[i], cost[i], &each[count]);
         grid_ranks *= group->dimension[levels->grid[i]].size;
     }
     if (levels->grid_count > 0)

@@ -114,7 +114,7 @@ static struct pieces_level level_of(const struct build *build, const struct prim
         .again_ps = (beside ? 2 : 1) * series *
                     (uint64_t)(units_duration_ps(hop_bytes, rate) +
                                request->protocol.message_ps[request->way[dimension]]),
-        .is_even = beside,
+        .series = beside ? PIECES_FILLED : PIECES_RING,
     };
 }
 

@@ -17,6 +17,10 @@ static const uint64_t hop_bytes = 65536;
  * on top where nothing is to be won. */
 static const uint64_t hop_share = 4;
 
+/* Beside a further level, orders on a grid fill each other's ways while their pieces take so many
+ * times these; and as there are several, more pieces pay than for one ring. */
+static const uint64_t grid_share = 8, grid_least = 3;
+
 /* An AllToAll's wait: the orders share the array evenly whatever the dimensions. */
 static const uint64_t exchange_wait_ppm = 125000;
 
@@ -101,14 +105,64 @@ int64_t pieces_level_ps(const struct pieces_level *level, uint64_t bytes)
     return units_duration_ps(bytes, level->bytes_per_s);
 }
 
+/* What the two rings of an AllReduce take, in so many pieces: the first piece's sums and the last
+ * one's gather have the links to themselves, and wait for each message's way. */
+static uint64_t rings_ps(uint64_t busy_ps, uint64_t again_ps, uint64_t rest_ps, uint64_t pieces)
+{
+    uint64_t const alone_ps = busy_ps / pieces + again_ps;
+    uint64_t const both_ps = 2 * busy_ps / pieces;
+    return 2 * (rest_ps / pieces + alone_ps) +
+           (pieces - 1) * (both_ps > alone_ps ? both_ps : alone_ps);
+}
+
+static uint64_t rings_best(uint64_t busy_ps, uint64_t again_ps, uint64_t rest_ps)
+{
+    uint64_t best = 1, least_ps = UINT64_MAX;
+    for (uint64_t pieces = 1; pieces <= PIECES_LEVELS_MAX; pieces++) {
+        uint64_t const ps = rings_ps(busy_ps, again_ps, rest_ps, pieces);
+        if (ps >= least_ps) continue;
+        least_ps = ps;
+        best = pieces;
+    }
+    return best;
+}
+
+/* Where distances double, the least messages are single shards. Beside whole shares, which a link
+ * serves as they come, one that is late by its fellows' unequal ways waits for all of one, and so
+ * does what waits for it: unless it is about as long as those ways differ. */
+static uint64_t doubling_most(const struct pieces_level *level)
+{
+    if (level->shards == 0) return UINT64_MAX;
+    return level->bytes / level->shards / (level->hop_bytes / (level->twice ? 4 : 8) + 1);
+}
+
 /* More pieces than these make a level wait for the way of its messages; `rest_ps` is what a single
- * piece would leave bare of the other levels. */
-static uint64_t pieces_bearable(const struct pieces_level *level, uint64_t rest_ps)
+ * piece would leave bare of the other levels, of which the longest takes `longest_ps`. */
+static uint64_t pieces_bearable(const struct pieces_level *level, uint64_t rest_ps,
+                                uint64_t longest_ps)
 {
     if (level->again_ps == 0) return UINT64_MAX;
+    uint64_t const busy_ps = (uint64_t)pieces_level_ps(level, level->bytes);
     uint64_t const least = root(rest_ps / level->again_ps);
-    uint64_t const hidden = (uint64_t)pieces_level_ps(level, level->bytes) / level->again_ps;
-    return level->is_even && hidden > least ? hidden : least;
+    uint64_t most = UINT64_MAX;
+    switch (level->series) {
+    case PIECES_FREE:
+        break;
+    case PIECES_RING:
+        return level->twice ? rings_best(busy_ps, level->again_ps, rest_ps) : least;
+    case PIECES_FILLED:
+        most = busy_ps / level->again_ps;
+        return most > least ? most : least;
+    case PIECES_DOUBLING:
+        most = doubling_most(level);
+        return most < least ? most : least;
+    case PIECES_GRID:
+        most = busy_ps / (grid_share * level->again_ps);
+        if ((longest_ps - busy_ps) / level->again_ps > most)
+            most = (longest_ps - busy_ps) / level->again_ps;
+        return grid_least * least > most ? grid_least * least : most;
+    }
+    return most;
 }
 
 uint64_t pieces_wanted(const struct pieces_level *levels, uint32_t count)
@@ -116,13 +170,13 @@ uint64_t pieces_wanted(const struct pieces_level *levels, uint32_t count)
     uint64_t sum_ps = 0, longest_ps = 0, way_ps = 0;
     for (uint32_t i = 0; i < count; i++) {
         uint64_t const busy_ps = (uint64_t)pieces_level_ps(&levels[i], levels[i].bytes);
-        sum_ps += busy_ps;
+        sum_ps += busy_ps * (levels[i].passes > 1 ? levels[i].passes : 1);
         longest_ps = busy_ps > longest_ps ? busy_ps : longest_ps;
         way_ps += (uint64_t)pieces_level_ps(&levels[i], levels[i].hop_bytes);
     }
     uint64_t best = way_ps == 0 ? PIECES_LEVELS_MAX : (sum_ps - longest_ps) / way_ps;
     for (uint32_t i = 0; i < count; i++) {
-        uint64_t const most = pieces_bearable(&levels[i], sum_ps - longest_ps);
+        uint64_t const most = pieces_bearable(&levels[i], sum_ps - longest_ps, longest_ps);
         best = most < best ? most : best;
     }
     if (best > PIECES_LEVELS_MAX) best = PIECES_LEVELS_MAX;

@@ -35,6 +35,15 @@ struct pieces pieces_choose(const struct group *group, const uint32_t cost[GROUP
 uint32_t pieces_beside(const struct group *group, const uint32_t cost[GROUP_DIMENSIONS_MAX],
                        uint64_t size_bytes);
 
+/* How a level's messages follow one another. */
+enum pieces_series {
+    PIECES_FREE,     /* No message waits for an earlier one's arrival. */
+    PIECES_RING,     /* All are as long, each goes on when it has come. */
+    PIECES_FILLED,   /* The same, beside items whose messages fill its way. */
+    PIECES_DOUBLING, /* From whole shares down to single shards, or the other way. */
+    PIECES_GRID,     /* Rings of several orders, each along every axis. */
+};
+
 /* What a plan asks of one of its levels: the grid as a whole, or a dimension that switches serve.
  */
 struct pieces_level {
@@ -42,9 +51,11 @@ struct pieces_level {
     uint64_t bytes_per_s;
     uint64_t hop_bytes; /* What they carry while a message is on its way. */
     uint32_t messages;  /* That a rank sends for each piece. */
-    uint64_t again_ps;  /* The way that each piece has to go anew, where a member's later messages
-                           wait for its earlier ones to have come round. */
-    bool is_even;       /* Those messages are all as long: the next piece's fill the way of one. */
+    uint32_t passes; /* How often a rank's bytes go there, each time over other links; 0: once. */
+    uint32_t shards; /* That the bytes consist of; 0: unknown. */
+    enum pieces_series series;
+    bool twice;        /* Sums and what they gather share the links. */
+    uint64_t again_ps; /* The way that each piece has to go anew. */
 };
 
 /* How long a level takes for so many bytes. */
@@ -58,7 +69,7 @@ uint64_t pieces_wanted(const struct pieces_level *levels, uint32_t count);
  * as its slowest level, and a P-th of the others. A piece is no shorter than the way through them,
  * which would only be waited for, and a rank sends no more than PIECES_MESSAGES_MAX messages. Where
  * each piece goes its way anew, P of them add as many ways to a P-th of the others, which is least
- * at the root; but a ring's way costs nothing while its messages take as long as it. */
+ * at the root; but two rings fill each other's. */
 uint32_t pieces_of_levels(const struct pieces_level *levels, uint32_t count);
 
 #endif

@@ -169,7 +169,8 @@ struct plan_request {
      * all alike. plan_request_links() fills them. */
     uint64_t hop_bytes[GROUP_DIMENSIONS_MAX];
     uint64_t bytes_per_s[GROUP_DIMENSIONS_MAX];
-    uint8_t way[GROUP_DIMENSIONS_MAX]; /* Of a message, in plan_protocol.message_ps. */
+    int64_t next_ps[GROUP_DIMENSIONS_MAX]; /* The way from a member to the next, on average. */
+    uint8_t way[GROUP_DIMENSIONS_MAX];     /* Of a message, in plan_protocol.message_ps. */
     /* What the switches along a dimension can do; filled by plan_request_links() too. */
     bool multicasts[GROUP_DIMENSIONS_MAX];
     bool reduces[GROUP_DIMENSIONS_MAX];

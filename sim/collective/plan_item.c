@@ -136,17 +136,33 @@ uint32_t plan_ragged_units(const struct plan *plan, const struct plan_item *item
     return item->ragged_units[row * item->size + to];
 }
 
+/* Of all that are a stride apart along an axis, as many meet above a tier as lie beside the end of
+ * one of its boxes. */
+static int64_t next_ps(const struct machine *machine, const struct level *level,
+                       const struct group_dimension *at)
+{
+    int64_t total_ps = level_way_ps(level, 0);
+    for (uint32_t tier = 1; tier < level->tier_count; tier++) {
+        uint32_t const box = level_box_length(machine, level, (int32_t)tier - 1, at->axis);
+        int64_t const more_ps = 2 * level->tier[tier].latency_ps;
+        if (box < machine->shape[at->axis])
+            total_ps += at->stride < box ? more_ps * at->stride / box : more_ps;
+    }
+    return total_ps;
+}
+
 void plan_request_links(const struct machine *machine, struct plan_request *request)
 {
     for (uint32_t d = 0; d < request->group.dimension_count; d++) {
         uint32_t const axis = request->group.dimension[d].axis;
         uint64_t rate = machine->chip.ici_bytes_per_s;
-        int64_t hop_ps = machine->chip.hop_latency_ps;
+        int64_t hop_ps = machine->chip.hop_latency_ps, near_ps = hop_ps;
         request->multicasts[d] = request->reduces[d] = false;
         if (machine->axis_level[axis] != LEVEL_NONE) {
             const struct level *level = &machine->level[machine->axis_level[axis]];
             rate = UINT64_MAX;
             hop_ps = level_way_ps(level, level->tier_count - 1);
+            near_ps = next_ps(machine, level, &request->group.dimension[d]);
             request->multicasts[d] = request->reduces[d] = true;
             for (uint32_t tier = 0; tier < level->tier_count; tier++) {
                 uint64_t const share = level_bundle_bytes_per_s(&level->tier[tier]) /
@@ -158,6 +174,7 @@ void plan_request_links(const struct machine *machine, struct plan_request *requ
             }
         }
         request->bytes_per_s[d] = rate;
+        request->next_ps[d] = near_ps;
         request->way[d] =
             (uint8_t)(machine->axis_level[axis] == LEVEL_NONE ? 0 : 1 + machine->axis_level[axis]);
         request->hop_bytes[d] =

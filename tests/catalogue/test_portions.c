@@ -219,8 +219,14 @@ static void portions_are_as_long_as_the_levels_let_them(void **state)
         uint32_t const nodes = 2 + i * i % 1500;
         uint64_t const outer_rate = 1000000000 + i * 7919 % 97 * UINT64_C(3000000000);
         struct pieces_level const levels[2] = {
-            {UINT64_C(1000000) * (nodes - 1), outer_rate, 1000 + i, nodes - 1, 0, false},
-            {UINT64_C(7000000) * nodes, UINT64_C(450000000000), 1000, 7, 0, false},
+            {.bytes = UINT64_C(1000000) * (nodes - 1),
+             .bytes_per_s = outer_rate,
+             .hop_bytes = 1000 + i,
+             .messages = nodes - 1},
+            {.bytes = UINT64_C(7000000) * nodes,
+             .bytes_per_s = UINT64_C(450000000000),
+             .hop_bytes = 1000,
+             .messages = 7},
         };
         struct portions_choice const choice = portions_choose(levels, nodes, 0, 0);
         struct arena *arena = arena_create(0);
@@ -249,6 +255,41 @@ static void portions_are_as_long_as_the_levels_let_them(void **state)
     }
 }
 
+/* 1 GiB over nodes of eight: the NIC's level, then the node's. */
+static uint32_t pieces_over(uint32_t nodes, enum pieces_series series, bool twice)
+{
+    uint64_t const shard = (UINT64_C(1) << 30) / 8 / nodes;
+    uint64_t const steps = series == PIECES_RING ? nodes - 1 : 9;
+    struct pieces_level const levels[2] = {
+        {.bytes = shard * (nodes - 1),
+         .bytes_per_s = UINT64_C(50000000000),
+         .hop_bytes = 102500,
+         .shards = nodes - 1,
+         .series = series,
+         .twice = twice,
+         .again_ps = steps * 1500000},
+        {.bytes = shard * nodes * 7,
+         .bytes_per_s = UINT64_C(450000000000),
+         .hop_bytes = 270000,
+         .messages = 14},
+    };
+    return pieces_of_levels(levels, 2);
+}
+
+/* Two rings fill each other's ways; single shards are not sent where they would be too small. */
+static void pieces_are_as_many_as_their_messages_bear(void **state)
+{
+    (void)state;
+    assert_int_equal(pieces_over(500, PIECES_RING, true), 4); /* Played: 8.04 ms; 2 take 8.91. */
+    assert_int_equal(pieces_over(500, PIECES_RING, false), 1);
+    assert_in_range(pieces_over(16, PIECES_RING, true), 60, 256);
+    assert_in_range(pieces_over(16, PIECES_DOUBLING, true), 11, 13);
+    assert_int_equal(pieces_over(12500, PIECES_DOUBLING, true), 1); /* 7 take more than this. */
+    assert_true(pieces_over(1000, PIECES_DOUBLING, true) <
+                pieces_over(1000, PIECES_DOUBLING, false));
+    assert_in_range(pieces_over(500, PIECES_FREE, true), 100, PIECES_LEVELS_MAX);
+}
+
 static void small_arrays_are_not_cut(void **state)
 {
     (void)state;
@@ -273,6 +314,7 @@ int main(void)
         cmocka_unit_test(a_portion_that_waits_for_too_little_is_refused),
         cmocka_unit_test(portions_with_other_nodes_are_refused),
         cmocka_unit_test(portions_are_as_long_as_the_levels_let_them),
+        cmocka_unit_test(pieces_are_as_many_as_their_messages_bear),
         cmocka_unit_test(small_arrays_are_not_cut),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -50,15 +50,17 @@ static struct letters letters_of(const struct local *local, const struct machine
         x.attention_out = x.q / x.rows * (double)local->width;
         x.vocabulary = (double)local->vocabulary * (double)local->width;
         x.logits = x.rows * (double)local->vocabulary;
+        x.twins = local->twins ? 2 * x.vocabulary : 0;
         double const both = x.attention_in + x.attention_out + 2 * (double)local->norm_elements +
                             (double)local->attention_vectors;
-        x.layer_elements += both;
+        x.layer_elements += both + (double)local->mlp_vectors;
         x.sparse_elements += both;
     }
     counts_experts_letters(&x);
     x.step_elements = x.dense * x.layer_elements + x.sparse * x.sparse_elements;
     if (llama) {
-        x.step_elements += x.vocabulary * (plan->model.tied ? 1 : 2) + (double)local->norm_elements;
+        x.step_elements += x.vocabulary * (local->tied ? 1 : 2) +
+                           (double)(local->norm_elements + local->position_elements);
     }
     return x;
 }
@@ -147,13 +149,15 @@ static void count_vector(const struct letters *x, struct workload_counts *counts
     double rest = 0;
     if (local_is_llama(local)) {
         double const forwards = 1 + x->attention_again;
-        double const rope = VECTOR_ROPE * (x->q + (x->qkv - x->q) / 2);
+        double const turned = local->plan->model.positions == 0;
+        double const rope = turned * VECTOR_ROPE * (x->q + (x->qkv - x->q) / 2);
         layer += 2 * x->shard * (forwards * VECTOR_NORM + VECTOR_NORM_BACKWARD);
         layer += forwards * (rope + VECTOR_SOFTMAX * x->scores);
         layer += rope + VECTOR_ROW_DOT * x->q + VECTOR_SOFTMAX_BACKWARD * x->scores;
         rest = x->shard * (VECTOR_NORM + VECTOR_NORM_BACKWARD + 1) + VECTOR_LOSS * x->logits;
     }
-    counts->vector_flop = x->microbatches * (x->dense * mlp + x->layers * layer + rest) +
+    counts->vector_flop = x->twins / local->state_shards +
+                          x->microbatches * (x->dense * mlp + x->layers * layer + rest) +
                           VECTOR_ADAM * counts_state_elements(x);
 }
 
@@ -168,7 +172,7 @@ static double projection_bytes(const struct letters *x, double weights, double s
 static void count_hbm(const struct letters *x, struct workload_counts *counts)
 {
     const struct local *local = x->local;
-    bool const tied = local->plan->model.tied;
+    bool const tied = local->tied;
     double const mlp = projection_bytes(x, x->in_weights, x->tmp) +
                        projection_bytes(x, x->out_weights, x->mid) + x->gated * x->mid * x->a;
     double layer = 0;
@@ -184,12 +188,14 @@ static void count_hbm(const struct letters *x, struct workload_counts *counts)
         layer += x->ring_steps * (forwards * (x->q * x->a + summed) + 3 * x->q * x->a + summed);
         double const embedding = x->shard * x->w + x->full * x->a + x->shard * x->a +
                                  2 * x->shard * x->g +
-                                 (tied || x->adds > 0 ? 0 : x->vocabulary * x->g);
+                                 (tied || x->adds > 0 ? 0 : x->vocabulary * x->g) +
+                                 (double)local->position_elements * (x->w + x->g * (1 + x->adds));
         double const head = 2 * 4 * x->shard * x->a + 5 * x->logits * x->a + 3 * x->full * x->a +
                             2 * x->vocabulary * x->w + x->vocabulary * x->g * (1 + x->adds);
         rest = embedding + head;
     }
-    counts->hbm_bytes = x->microbatches * (x->dense * mlp + x->layers * layer + rest) +
+    counts->hbm_bytes = 3 * x->twins / local->state_shards * x->g +
+                        x->microbatches * (x->dense * mlp + x->layers * layer + rest) +
                         counts_state_elements(x) * (x->g + 4 * x->o + 2 * x->w);
 }
 
@@ -202,9 +208,10 @@ static void count_ops(const struct letters *x, struct workload_counts *counts)
     bool const llama = local_is_llama(x->local);
     double const forward = llama ? 7 : 2, backward = llama ? 11 : 4, between = llama ? 3 : 0;
     double const again = x->again > 0 ? forward : x->attention_again > 0 ? between : 0;
-    double const updates = x->layers + (llama ? 2 - x->local->plan->model.tied : 0);
+    double const updates = x->layers + (llama ? 2 - x->local->tied : 0);
     counts->compute_count =
-        x->microbatches * (x->layers * (forward + backward + again) + (llama ? 8 : 0)) + updates;
+        (x->twins > 0 ? 2 : 0) + updates +
+        x->microbatches * (x->layers * (forward + backward + again) + (llama ? 8 : 0));
     if (x->sparse == 0) return;
     /* Of what is counted for an MLP: a norm, two matmuls; backwards a norm and four. */
     double const instead = 3 + 5 + (x->again > 0 ? 3.0 : x->attention_again > 0 ? 1.0 : 0.0);
@@ -235,7 +242,7 @@ static void count_weights(const struct letters *x, struct workload_counts *count
     const struct local *local = x->local;
     const struct workload_plan *plan = local->plan;
     bool const llama = local_is_llama(local);
-    bool const tied = plan->model.tied;
+    bool const tied = local->tied;
     uint64_t const tensors = plan->model.matrices + (llama ? 4 : 0);
     uint64_t const layer_units = plan->gather == WORKLOAD_GATHER_TENSOR  ? tensors
                                  : plan->gather == WORKLOAD_GATHER_LAYER ? 1
@@ -350,7 +357,7 @@ static void count_offload(const struct letters *x, struct workload_counts *count
     if (local_offloads_optimizer(local)) {
         double const share = x->layer_elements / (x->step_elements > 0 ? x->step_elements : 1);
         counts->host_moment_bytes = counts->optimizer_bytes;
-        counts->host_count += 2 * (layers + (llama ? UINT64_C(2) - plan->model.tied : 0));
+        counts->host_count += 2 * (layers + (llama ? UINT64_C(2) - local->tied : 0));
         counts->optimizer_bytes *= share;
         if (plan->accumulate == 1) counts->gradient_bytes *= share;
     }

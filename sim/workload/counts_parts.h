@@ -24,6 +24,7 @@ struct letters {
     double ring_steps; /* Parts of attention after the first. */
     double gated;
     double vocabulary, logits;
+    double twins;           /* Of both ends of a pipeline, what is added up. */
     double layer_elements;  /* All weights of a layer that has an MLP; */
     double sparse_elements; /* of one that has experts, without these, */
     double expert_elements; /* and these. */

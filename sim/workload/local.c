@@ -290,6 +290,26 @@ static enum status widths_build(struct local *local, struct error *reterr)
     return STATUS_OK;
 }
 
+/* Weights in no matrix. They lie with the tokens between blocks: whole on each rank of tp, or, like
+ * the columns of D, in parts. */
+static uint64_t vector_share(const struct local *local, uint64_t elements)
+{
+    bool const whole = local->plan->activations == WORKLOAD_ACTIVATIONS_TOKENS;
+    return whole ? elements : units_ceil_divide(elements, local->tp);
+}
+
+static void vectors_build(struct local *local)
+{
+    const struct model *model = &local->plan->model;
+    local->norm_elements = vector_share(local, (1 + model->norm_biases) * local->width);
+    local->attention_vectors = vector_share(local, model->attention_vectors);
+    local->mlp_vectors = vector_share(local, model->mlp_vectors);
+    local->position_elements = vector_share(local, model->positions * local->width);
+    local->vocabulary_elements = local->vocabulary * local->width;
+    local->tied = model->tied && local->pp == 1;
+    local->twins = model->tied && local->pp > 1;
+}
+
 enum status local_build(const struct workload_plan *plan, const struct machine *machine,
                         const struct mesh *mesh, struct local *ret_local, struct error *reterr)
 {
@@ -305,13 +325,7 @@ enum status local_build(const struct workload_plan *plan, const struct machine *
         STATUS_TRY(heads_build(&local, reterr));
         STATUS_TRY(sequences_build(&local, reterr));
         local_attention_build(&local);
-        local.norm_elements = plan->activations == WORKLOAD_ACTIVATIONS_TOKENS
-                                  ? local.width
-                                  : units_ceil_divide(local.width, local.tp);
-        local.attention_vectors = plan->activations == WORKLOAD_ACTIVATIONS_TOKENS
-                                      ? plan->model.attention_vectors
-                                      : units_ceil_divide(plan->model.attention_vectors, local.tp);
-        local.vocabulary_elements = local.vocabulary * local.width;
+        vectors_build(&local);
     }
     if (model_has_experts(&plan->model)) STATUS_TRY(local_experts_build(&local, reterr));
     STATUS_TRY(limits_sizes_check(&local, reterr));

@@ -104,8 +104,12 @@ struct local {
     struct local_layer layer[LOCAL_KINDS];
     uint64_t vocabulary_elements; /* Of the embedding; of the head without its norm. */
     uint64_t norm_elements;       /* Of one norm on one rank of tp. */
+    uint64_t position_elements;   /* Of the rows that are added by position. */
     uint64_t attention_vectors;   /* Of a layer's attention, what is in no matrix and not its norm.
                                    */
+    uint64_t mlp_vectors;         /* The same of its MLP. */
+    bool tied;                    /* Embedding and head are one array here. */
+    bool twins; /* They are one matrix that the first and the last stage each hold. */
 };
 
 /* Sequences that ranks of cp share, and what each of them attends with (local_context.c). Without

@@ -26,10 +26,12 @@ static void mlp_by_tensor(const struct local *local, struct local_layer *layer)
 {
     uint64_t const mlp = local->width * local->mlp_columns;
     if (local->plan->model.matrices == 3) {
-        unit_add(layer, "W_gate", 1u << LOCAL_MLP_IN, mlp + local->norm_elements);
+        unit_add(layer, "W_gate", 1u << LOCAL_MLP_IN,
+                 mlp + local->norm_elements + local->mlp_vectors);
         unit_add(layer, "W_up", 1u << LOCAL_MLP_IN, mlp);
     } else {
-        unit_add(layer, "W_in", 1u << LOCAL_MLP_IN, mlp + local->norm_elements);
+        unit_add(layer, "W_in", 1u << LOCAL_MLP_IN,
+                 mlp + local->norm_elements + local->mlp_vectors);
     }
     unit_add(layer, "W_out", 1u << LOCAL_MLP_OUT, mlp);
 }

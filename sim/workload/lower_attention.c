@@ -51,6 +51,7 @@ static uint64_t key_elements(const struct local *local)
 
 static uint64_t rope_flop(const struct local *local)
 {
+    if (local->plan->model.positions != 0) return 0;
     return VECTOR_ROPE * local->rows * (local->heads + local->kv_heads) * local->head_width;
 }
 

@@ -20,7 +20,13 @@ struct variant {
     uint16_t template_index;
 };
 
-enum { VARIANTS_MAX = LOWER_TEMPLATES_MAX, PLANS_OF_SENDS = 4, BLOCKS_A_PASS = 6, UPDATES = 4 };
+enum {
+    VARIANTS_MAX = LOWER_TEMPLATES_MAX,
+    PLANS_OF_SENDS = 4,
+    BLOCKS_A_PASS = 6,
+    UPDATES = 4, /* Of a stage. */
+    TWINS = 2,
+};
 
 struct pipeline {
     struct lower *lower;
@@ -35,7 +41,9 @@ struct pipeline {
     uint32_t *number[2]; /* [stage · microbatches + microbatch]: the message that a forward (0) or
                             backward pass (1) sends is that of its sender's stream, from 1. */
     uint16_t update[UNIT_NOTHING];      /* Templates, by unit; */
-    uint16_t update_layer[LOCAL_KINDS]; /* and of each kind of layer. */
+    uint16_t update_layer[LOCAL_KINDS]; /* of each kind of layer; */
+    uint16_t twin[TWINS];               /* of the first stage, and of the last, */
+    uint32_t twin_message[TWINS];       /* which comes as the message of this number. */
     bool differs;                       /* Only the last microbatch reduces gradients. */
     struct program_block *block;        /* Of the role under construction. */
     uint32_t block_count;
@@ -121,6 +129,8 @@ static enum status messages_number(struct pipeline *pipeline, struct error *rete
                 *number_at(pipeline, is_forward(pass->kind), pass->stage, pass->microbatch) =
                     ++sent[way];
         }
+        if (rank == 0) pipeline->twin_message[1] = sent[WAY_PREVIOUS] + 1;
+        if (rank + 1 == schedule->rank_count) pipeline->twin_message[0] = sent[WAY_NEXT] + 1;
     }
     return STATUS_OK;
 }
@@ -356,6 +366,9 @@ static void updates_build(struct pipeline *pipeline)
     struct lower_behind const last = {.name = "update head", .units = &head, .unit_count = 1};
     pipeline->update[UNIT_EMBEDDING] = lower_update(lower, &first);
     pipeline->update[UNIT_HEAD] = lower_update(lower, &last);
+    if (!local->twins) return;
+    pipeline->twin[0] = lower_twin(lower, &pipeline->schedule, /* head= */ false);
+    pipeline->twin[1] = lower_twin(lower, &pipeline->schedule, /* head= */ true);
 }
 
 static void update_add(struct pipeline *pipeline, const struct stage *stage)
@@ -406,7 +419,7 @@ static enum status role_add(struct pipeline *pipeline, uint32_t rank, struct pro
     struct lower *lower = pipeline->lower;
     const struct schedule *schedule = &pipeline->schedule;
     const struct schedule_rank *list = &schedule->rank[rank];
-    uint64_t layers[LOCAL_KINDS] = {0}, most = UPDATES;
+    uint64_t layers[LOCAL_KINDS] = {0}, most = UPDATES + TWINS;
     bool embedding = false, head = false;
     void *memory = NULL;
     for (uint32_t s = 0; s < schedule->stage_count; s++) {
@@ -424,33 +437,17 @@ static enum status role_add(struct pipeline *pipeline, uint32_t rank, struct pro
     pipeline->block = memory;
     pipeline->block_count = 0;
     for (uint32_t i = 0; i < list->count; i++) pass_add(pipeline, rank, i, pass_is_last(list, i));
+    for (uint32_t i = 0; lower->local->twins && i < TWINS; i++) {
+        struct program_block const twin =
+            lower_twin_block(schedule, i == 1, pipeline->twin[i], pipeline->twin_message[i]);
+        if (i == 1 ? head : embedding) block_add(pipeline, &twin);
+    }
     for (uint32_t s = schedule->stage_count; s-- > 0;)
         if (schedule->rank_of[s] == rank) update_add(pipeline, &pipeline->stages.stage[s]);
     SIM_ASSERT(pipeline->block_count <= most);
     role->block = pipeline->block;
     role->block_count = pipeline->block_count;
     lower_resident(lower->local, layers, embedding, head, role->resident_bytes);
-    return STATUS_OK;
-}
-
-static enum status refuse(const struct local *local, struct error *reterr)
-{
-    uint32_t parts = 0;
-    for (uint32_t i = 0; i < local->mesh->axis[MESH_PP].part_count; i++)
-        parts += local->mesh->axis[MESH_PP].part[i].size > 1;
-    if (parts != 1)
-        return error_set(reterr, STATUS_UNSUPPORTED, "/mesh/pp",
-                         "stages over %u axes of the machine are not modelled; name one axis or a "
-                         "part of one",
-                         parts);
-    if (local->plan->offload != WORKLOAD_OFFLOAD_NONE)
-        return error_set(reterr, STATUS_UNSUPPORTED, "/workload/offload",
-                         "nothing is offloaded from pipeline stages in this version");
-    if (local->plan->model.tied)
-        return error_set(reterr, STATUS_UNSUPPORTED, "/mesh/pp",
-                         "%s ties its embedding to its head, which would lie on different stages "
-                         "and have to be added up; that is not modelled",
-                         local->plan->model.name);
     return STATUS_OK;
 }
 
@@ -461,9 +458,10 @@ static enum status pipeline_build(struct pipeline *pipeline, struct error *reter
     struct program *program = lower->program;
     const struct mesh_axis *axis = &local->mesh->axis[MESH_PP];
     void *memory = NULL;
-    STATUS_TRY(refuse(local, reterr));
+    STATUS_TRY(pipeline_check(local, reterr));
     STATUS_TRY(
         workload_schedule(lower->arena, local->plan, local->mesh, &pipeline->schedule, reterr));
+    STATUS_TRY(pipeline_schedule_check(local, &pipeline->schedule, reterr));
     STATUS_TRY(stages_build(lower->arena, local->plan, pipeline->schedule.stage_count,
                             &pipeline->stages, reterr));
     STATUS_TRY(messages_number(pipeline, reterr));

@@ -14,15 +14,14 @@
 
 struct local_unit lower_embedding_unit(const struct local *local)
 {
-    bool const tied = local->plan->model.tied;
     return (struct local_unit){.name = "W_embedding",
-                               .elements =
-                                   local->vocabulary_elements + (tied ? local->norm_elements : 0)};
+                               .elements = local->vocabulary_elements + local->position_elements +
+                                           (local->tied ? local->norm_elements : 0)};
 }
 
 struct local_unit lower_head_unit(const struct local *local)
 {
-    if (local->plan->model.tied) return lower_embedding_unit(local);
+    if (local->tied) return lower_embedding_unit(local);
     return (struct local_unit){.name = "W_head",
                                .elements = local->vocabulary_elements + local->norm_elements};
 }
@@ -51,7 +50,8 @@ void lower_embedding_forward(struct lower *lower)
     uint32_t const gather = unit_gather(lower, &unit);
     struct work const work = {
         .math_format = local->plan->formats.activations,
-        .hbm_read_bytes = lower_weight_bytes(lower, local->block_shard), /* The rows it has. */
+        .hbm_read_bytes = /* The rows it has, and those by position. */
+        lower_weight_bytes(lower, local->block_shard + local->position_elements),
         .hbm_write_bytes = full_bytes,
     };
     uint32_t const op = lower_compute(lower, "embedding.lookup", &work, 1);
@@ -71,7 +71,7 @@ void lower_embedding_backward(struct lower *lower, const struct lower_behind *up
 {
     const struct local *local = lower->local;
     struct local_unit const unit = lower_embedding_unit(local);
-    bool const tied = local->plan->model.tied;
+    bool const tied = local->tied;
     uint64_t const full_bytes = lower_activation_bytes(lower, local->block_full);
     uint64_t const rows_bytes = lower_gradient_bytes(lower, local->block_shard);
     uint32_t const plan = tp_plan(lower, COLLECTIVE_ALL_GATHER, false);
@@ -81,11 +81,14 @@ void lower_embedding_backward(struct lower *lower, const struct lower_behind *up
      * in an array that is first set to zero, unless the head or a microbatch has left its own. */
     bool const adds = tied || lower_gradient_adds(lower);
     uint64_t const zero_bytes = adds ? 0 : lower_gradient_bytes(lower, local->vocabulary_elements);
+    uint64_t const position_bytes = lower_gradient_bytes(lower, local->position_elements);
+    uint64_t const kept_bytes = lower_gradient_adds(lower) ? position_bytes : 0;
     struct work const work = {
         .math_format = local->plan->formats.activations,
         .vector_flop = local->block_shard,
-        .hbm_read_bytes = lower_activation_bytes(lower, local->block_shard) + rows_bytes,
-        .hbm_write_bytes = rows_bytes + zero_bytes,
+        .hbm_read_bytes =
+            lower_activation_bytes(lower, local->block_shard) + rows_bytes + kept_bytes,
+        .hbm_write_bytes = rows_bytes + zero_bytes + position_bytes,
     };
     uint32_t const op = lower_compute(lower, "embedding.dW", &work, 1);
     lower_need_done(lower, op, gather);
@@ -164,7 +167,7 @@ static uint32_t head_weight(struct lower *lower, const struct local_unit *unit)
     work.hbm_write_bytes = gradient_bytes;
     uint32_t const op = lower_compute(lower, "head.dW", &work, 1);
     lower_gradient_take(lower, op, unit->elements);
-    if (!local->plan->model.tied) lower_unit_reduce(lower, unit, op);
+    if (!local->tied) lower_unit_reduce(lower, unit, op);
     lower_give(lower, op, PROGRAM_MEMORY_BUFFERS, full_bytes); /* In */
     return op;
 }

@@ -40,14 +40,15 @@ struct model_counts model_count(const struct model *model)
     const struct model_experts *experts = &model->experts;
     struct model_counts counts = {.mlp_layers = model_dense_layers(model)};
     counts.expert_layers = model->layers - counts.mlp_layers;
-    counts.mlp_layer = model->matrices * model->width * model->mlp_width;
+    counts.mlp_layer = model->matrices * model->width * model->mlp_width + model->mlp_vectors;
     if (model->kind == MODEL_LLAMA) {
         uint64_t const matrix = model->vocabulary * model->width;
         counts.embedding = matrix;
         counts.head = model->tied ? 0 : matrix;
         counts.attention_layer = attention_weights(model);
-        counts.norm_layer = 2 * model->width;
-        counts.norm_final = model->width;
+        counts.norm_final = (1 + model->norm_biases) * model->width;
+        counts.norm_layer = 2 * counts.norm_final;
+        counts.positions = model->positions * model->width;
     }
     if (model_has_experts(model)) {
         counts.router_layer = experts->count * (model->width + experts->router_biased);
@@ -59,7 +60,7 @@ struct model_counts model_count(const struct model *model)
     uint64_t const idle = model_has_experts(model) ? counts.experts_layer / experts->count *
                                                          (experts->count - experts->top_k)
                                                    : 0;
-    counts.total = counts.embedding + counts.head + counts.norm_final +
+    counts.total = counts.embedding + counts.positions + counts.head + counts.norm_final +
                    counts.mlp_layers * (both + counts.mlp_layer) + counts.expert_layers * layer;
     counts.active = counts.total - counts.expert_layers * idle;
     /* DeepSeek-V3 (arXiv 2412.19437), 2.2: both inputs are normed, and projected from 2D to D; a

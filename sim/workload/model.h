@@ -52,6 +52,10 @@ struct model {
     bool tied;                  /* Embedding and head are one matrix. */
     uint64_t attention_vectors; /* Weights of a layer's attention that are in no matrix: norms of Q
                                    and K, biases, sinks. */
+    uint64_t mlp_vectors;       /* The same of one MLP: biases. */
+    uint64_t norm_biases;       /* Of a channel of a norm, beside its one weight: 0 or 1. */
+    uint64_t positions;         /* Rows that are added to the embedding by position; 0: Q and K are
+                                   turned by position instead. */
     uint64_t window;            /* Keys that a query of `window_layers` layers has at most. */
     uint64_t window_layers;     /* 0: attention is over all keys everywhere. */
     uint64_t predictors;        /* Layers behind the last that predict further tokens (MTP). */
@@ -61,6 +65,7 @@ struct model {
 
 struct model_counts {
     uint64_t embedding; /* V·D, and again for an untied head. */
+    uint64_t positions; /* Of their own matrix. */
     uint64_t head;      /* 0 if tied. */
     uint64_t attention_layer;
     uint64_t mlp_layer; /* Of a layer that has one MLP, */

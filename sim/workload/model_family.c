@@ -255,22 +255,38 @@ static enum status read_gpt_oss(struct json *document, struct model *model, stru
     return check_experts(document, model, reterr);
 }
 
+/* A decoder of 2019: learned positions, biases everywhere, an MLP without a gate, of four times the
+ * width where the config does not say. */
+static enum status read_gpt2(struct json *document, struct model *model, struct error *reterr)
+{
+    STATUS_TRY(model_need_count(document, "n_positions", UINT32_MAX, &model->positions, reterr));
+    model->matrices = 2;
+    model->norm_biases = 1;
+    model->attention_vectors = 3 * model->heads * model->head_width + model->width;
+    model->mlp_vectors = model->mlp_width + model->width;
+    return STATUS_OK;
+}
+
+static const struct model_keys gpt2_keys = {"n_layer", "n_embd", "n_head", "n_inner",
+                                            "activation_function"};
+
 #define NAMES(...) ((const char *const[]){__VA_ARGS__, NULL})
 
 const struct model_family model_families[] = {
-    {"llama", NAMES("LlamaForCausalLM", "LLaMAForCausalLM", "LlamaModel"), false, NULL, NULL},
-    {"mistral", NAMES("MistralForCausalLM", "MistralModel"), false, NULL, NULL},
-    {"gemma", NAMES("GemmaForCausalLM", "GemmaModel"), true, NULL, NULL},
-    {"qwen3", NAMES("Qwen3ForCausalLM", "Qwen3Model"), false, NULL, read_qwen3},
+    {"llama", NAMES("LlamaForCausalLM", "LLaMAForCausalLM", "LlamaModel"), false, NULL, NULL, NULL},
+    {"mistral", NAMES("MistralForCausalLM", "MistralModel"), false, NULL, NULL, NULL},
+    {"gemma", NAMES("GemmaForCausalLM", "GemmaModel"), true, NULL, NULL, NULL},
+    {"qwen3", NAMES("Qwen3ForCausalLM", "Qwen3Model"), false, NULL, read_qwen3, NULL},
     {"mixtral", NAMES("MixtralForCausalLM", "MixtralModel"), false, NAMES("num_local_experts"),
-     read_mixtral},
+     read_mixtral, NULL},
     {"qwen3_moe", NAMES("Qwen3MoeForCausalLM", "Qwen3MoeModel"), false, NAMES("num_experts"),
-     read_qwen3_moe},
+     read_qwen3_moe, NULL},
     {"deepseek_v3", NAMES("DeepseekV3ForCausalLM", "DeepseekV3Model"), false,
      NAMES("n_routed_experts", "num_routed_experts", "q_lora_rank", "kv_lora_rank",
            "num_nextn_predict_layers"),
-     read_deepseek},
+     read_deepseek, NULL},
     {"gpt_oss", NAMES("GptOssForCausalLM", "GptOssModel"), false,
-     NAMES("num_local_experts", "attention_bias", "layer_types"), read_gpt_oss},
-    {NULL, NULL, false, NULL, NULL},
+     NAMES("num_local_experts", "attention_bias", "layer_types"), read_gpt_oss, NULL},
+    {"gpt2", NAMES("GPT2LMHeadModel", "GPT2Model"), true, NULL, read_gpt2, &gpt2_keys},
+    {NULL, NULL, false, NULL, NULL, NULL},
 };

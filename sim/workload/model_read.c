@@ -118,7 +118,7 @@ static enum status read_family(struct json *document, const struct model_family 
     }
     return error_set(reterr, STATUS_UNSUPPORTED, json_where(value),
                      "models of type \"%.40s\" are not modelled yet; llama, mistral, gemma, "
-                     "qwen3, mixtral, qwen3_moe, deepseek_v3 and gpt_oss are; the nearest is "
+                     "qwen3, mixtral, qwen3_moe, deepseek_v3, gpt_oss and gpt2 are; the nearest is "
                      "\"%s\"",
                      type, name_nearest(type, types));
 }
@@ -142,9 +142,11 @@ static enum status check_architectures(struct json *document, const struct model
 }
 
 /* The MLP is gated, and its gate is counted as a sigmoid's: all of these cost about that. */
-static enum status check_activation(struct json *document, struct error *reterr)
+static enum status check_activation(struct json *document, const struct model_family *family,
+                                    struct error *reterr)
 {
-    static const char *const keys[] = {"hidden_act", "hidden_activation"};
+    const char *const keys[] = {"hidden_act", family->names == NULL ? "hidden_activation"
+                                                                    : family->names->activation};
     static const char *const known[] = {
         "silu", "swish", "gelu", "gelu_new", "gelu_fast", "gelu_pytorch_tanh", "quick_gelu", NULL};
     for (uint32_t i = 0; i < sizeof keys / sizeof *keys; i++) {
@@ -156,14 +158,15 @@ static enum status check_activation(struct json *document, struct error *reterr)
         while (known[k] != NULL && strcmp(known[k], name) != 0) k++;
         if (known[k] != NULL) continue;
         return error_set(reterr, STATUS_UNSUPPORTED, json_where(value),
-                         "an MLP with \"%.40s\" is not modelled yet, only ones gated by silu or "
-                         "gelu; the nearest name is \"%s\"",
+                         "an MLP with \"%.40s\" is not modelled yet, only ones gated by silu "
+                         "or gelu, or with gelu alone; the nearest name is \"%s\"",
                          name, name_nearest(name, known));
     }
     return STATUS_OK;
 }
 
-static enum status read_head_width(struct json *document, struct model *model, struct error *reterr)
+static enum status read_head_width(struct json *document, const struct model_keys *keys,
+                                   struct model *model, struct error *reterr)
 {
     STATUS_TRY(model_take_count(document, "num_key_value_heads", heads_max, model->heads,
                                 &model->kv_heads, reterr));
@@ -176,13 +179,32 @@ static enum status read_head_width(struct json *document, struct model *model, s
     if (model_take_set(document, "head_dim") != NULL)
         return model_need_count(document, "head_dim", head_width_max, &model->head_width, reterr);
     if (model->width % model->heads != 0) {
-        return error_set(reterr, STATUS_INVALID,
-                         json_where(json_take(document, "num_attention_heads")),
+        return error_set(reterr, STATUS_INVALID, json_where(json_take(document, keys->heads)),
                          "%llu heads do not divide the width %llu; head_dim is needed",
                          (unsigned long long)model->heads, (unsigned long long)model->width);
     }
     model->head_width = model->width / model->heads;
     return STATUS_OK;
+}
+
+static enum status read_dimensions(struct json *document, const struct model_keys *names,
+                                   struct model *model, struct error *reterr)
+{
+    static const struct model_keys llama = {"num_hidden_layers", "hidden_size",
+                                            "num_attention_heads", "intermediate_size", NULL};
+    const struct model_keys *keys = names != NULL ? names : &llama;
+    STATUS_TRY(model_need_count(document, keys->layers, layers_max, &model->layers, reterr));
+    STATUS_TRY(model_need_count(document, keys->width, width_max, &model->width, reterr));
+    STATUS_TRY(model_need_count(document, keys->heads, heads_max, &model->heads, reterr));
+    if (names == NULL)
+        STATUS_TRY(
+            model_need_count(document, keys->mlp_width, width_max, &model->mlp_width, reterr));
+    else
+        STATUS_TRY(model_take_count(document, keys->mlp_width, width_max, 4 * model->width,
+                                    &model->mlp_width, reterr));
+    STATUS_TRY(
+        model_need_count(document, "vocab_size", vocabulary_max, &model->vocabulary, reterr));
+    return read_head_width(document, keys, model, reterr);
 }
 
 enum status model_read_config(struct arena *arena, struct json *document, const char *name,
@@ -194,15 +216,9 @@ enum status model_read_config(struct arena *arena, struct json *document, const 
     STATUS_TRY(read_family(document, &family, reterr));
     STATUS_TRY(refuse_features(document, family, reterr));
     STATUS_TRY(check_architectures(document, family, reterr));
-    STATUS_TRY(check_activation(document, reterr));
+    STATUS_TRY(check_activation(document, family, reterr));
     if (!knows(family->keys, "layer_types")) STATUS_TRY(refuse_local_attention(document, reterr));
-    STATUS_TRY(model_need_count(document, "num_hidden_layers", layers_max, &model.layers, reterr));
-    STATUS_TRY(model_need_count(document, "hidden_size", width_max, &model.width, reterr));
-    STATUS_TRY(
-        model_need_count(document, "intermediate_size", width_max, &model.mlp_width, reterr));
-    STATUS_TRY(model_need_count(document, "num_attention_heads", heads_max, &model.heads, reterr));
-    STATUS_TRY(model_need_count(document, "vocab_size", vocabulary_max, &model.vocabulary, reterr));
-    STATUS_TRY(read_head_width(document, &model, reterr));
+    STATUS_TRY(read_dimensions(document, family->names, &model, reterr));
     STATUS_TRY(model_take_flag(document, "tie_word_embeddings", family->tied, &model.tied, reterr));
     if (family->read != NULL) STATUS_TRY(family->read(document, &model, reterr));
     model.name = arena_text(arena, name);

@@ -23,6 +23,11 @@ static const int64_t experts_max = 1 << 12;
 
 enum { MODEL_FAMILIES_MAX = 16 };
 
+/* What a config.json calls a model's dimensions. */
+struct model_keys {
+    const char *layers, *width, *heads, *mlp_width, *activation;
+};
+
 /* Models of one `model_type`. */
 struct model_family {
     const char *type;
@@ -30,6 +35,7 @@ struct model_family {
     bool tied;               /* Where the config does not say: the default in transformers. */
     const char *const *keys; /* Features that `read` reads; of others they are refused. */
     enum status (*read)(struct json *document, struct model *model, struct error *reterr);
+    const struct model_keys *names; /* NULL: a llama's. */
 };
 
 extern const struct model_family model_families[]; /* Ended by a NULL type. */

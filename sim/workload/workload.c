@@ -170,7 +170,7 @@ static void behind_build(const struct lower *lower, const struct step *step, str
     const struct local *local = lower->local;
     *behind = (struct behind){.head = lower_head_unit(local)};
     if (!local_offloads_optimizer(local)) return;
-    if (local_is_llama(local) && !local->plan->model.tied)
+    if (local_is_llama(local) && !local->tied)
         behind->of_head = (struct lower_behind){.name = "update head",
                                                 .units = &behind->head,
                                                 .unit_count = 1,
@@ -271,7 +271,7 @@ static void update_add(struct lower *lower, struct step *step)
     const struct local *local = lower->local;
     bool const llama = local_is_llama(local);
     uint32_t const microbatch = local->plan->accumulate - 1;
-    bool const own_head = llama && !local->plan->model.tied;
+    bool const own_head = llama && !local->tied;
     struct local_unit const head = lower_head_unit(local), embedding = lower_embedding_unit(local);
     uint32_t const back = (uint32_t)local->plan->model.layers + llama + own_head;
     if (own_head) {
@@ -326,7 +326,7 @@ void lower_resident(const struct local *local, const uint64_t layers[LOCAL_KINDS
         units_resident(local, local->layer[k].unit, local->layer[k].unit_count, layers[k],
                        resident_bytes);
     if (embedding) units[count++] = lower_embedding_unit(local);
-    if (head && !local->plan->model.tied) units[count++] = lower_head_unit(local);
+    if (head && !local->tied) units[count++] = lower_head_unit(local);
     units_resident(local, units, count, 1, resident_bytes);
 }
 

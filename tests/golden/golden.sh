@@ -22,9 +22,11 @@ trap 'rm -f "$output"' EXIT
 found=0
 failed=0
 
-# All scenarios in one table: name, digest and step of each.
+# All scenarios in one table: name, digest and step of each; but for two that take seconds, whose
+# steps the validation of docs/megatron.md plays anyway.
 print_digests() {
     for file in scenarios/*/*.json; do
+        case $file in *megatron-529.6b* | *megatron-1008b*) continue ;; esac
         set -- "$("$podsim" run "$file" --json - --quiet \
             --set /workload/allow_oversubscription=true)"
         digest=$(printf '%s\n' "$1" | sed -n 's/^ *"digest": "\{0,1\}\([^",]*\).*/\1/p')

@@ -23,11 +23,11 @@ static enum status stages(struct play *play, const struct play_options *options,
     if (options->lower_only) return STATUS_OK;
     STATUS_TRY(fold_build(play->arena, &play->machine, &play->program, options->full, &play->fold,
                           reterr));
-    struct replay_options const replay = {.engine =
-                                              options->engine != NULL ? options->engine : "fast",
-                                          .shown_chips = shown,
-                                          .shown_count = 1,
-                                          .record = options->record};
+    struct replay_options const replay = {
+        .engine = options->engine != NULL ? options->engine : "fast",
+        .shown_chips = options->shown != NULL ? options->shown : shown,
+        .shown_count = options->shown != NULL ? options->shown_count : 1,
+        .record = options->record};
     return replay_run(play->arena, &replay, &play->machine, &play->program, &play->fold,
                       &play->trace, reterr);
 }

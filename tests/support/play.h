@@ -33,6 +33,8 @@ struct play_options {
     bool record;
     bool lower_only; /* Stops before fold and replay. */
     const char *engine;
+    const uint32_t *shown; /* Chips to record; NULL: the first. */
+    uint32_t shown_count;
     const struct scenario_setting *settings;
     uint32_t setting_count;
 };

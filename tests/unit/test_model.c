@@ -25,12 +25,18 @@ static void parameters_equal_the_published_counts(void **state)
         const char *name;
         uint64_t parameters;
     } rows[] = {
-        {"llama-2-13b", 13015864320},   {"llama-3-8b", 8030261248},
-        {"llama-3-70b", 70553706496},   {"llama-3-405b", 405853388800},
-        {"gemma-7b", 8537680896},       {"mixtral-8x7b", 46702792704},
-        {"qwen3-30b-a3b", 30532122624}, {"qwen3-235b-a22b", 235093634560},
-        {"deepseek-v3", 671026419200},  {"gpt-oss-20b", 20914757184},
-        {"gpt-oss-120b", 116829156672},
+        {"llama-2-13b", 13015864320},      {"llama-3-8b", 8030261248},
+        {"llama-3-70b", 70553706496},      {"llama-3-405b", 405853388800},
+        {"gemma-7b", 8537680896},          {"mixtral-8x7b", 46702792704},
+        {"qwen3-30b-a3b", 30532122624},    {"qwen3-235b-a22b", 235093634560},
+        {"deepseek-v3", 671026419200},     {"gpt-oss-20b", 20914757184},
+        {"gpt-oss-120b", 116829156672},    {"megatron-1.7b", 1652230656},
+        {"megatron-3.6b", 3562168320},     {"megatron-7.5b", 7467786240},
+        {"megatron-18.4b", 18449756160},   {"megatron-39.1b", 39096041472},
+        {"megatron-76.1b", 76050739200},   {"megatron-145.6b", 145622261760},
+        {"megatron-310.1b", 310130540544}, {"megatron-529.6b", 529600819200},
+        {"megatron-1008b", 1008038758400},
+        {"megatron-174.6b", 174615846912},
     };
     for (uint32_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
         struct model const model = model_of(rows[i].name);
@@ -109,6 +115,35 @@ static void the_parts_of_llama_3_70b_are_the_books(void **state)
     assert_int_equal(counts.head, counts.embedding);
     double const flop = model_attention_flop(&model, 1 << 22, 4096);
     assert_true(flop == 12.0 * (1 << 22) * 4096.0 * 64 * 128 * 80);
+}
+
+/* Narayanan et al. 2021 (arXiv 2104.04473), equation 2: P = 12lh²·(1 + 13/12h + (V + s)/12lh), to
+ * which the last layernorm adds its scale and bias; and the billions of table 1. */
+static void the_gpts_of_megatron_lm_have_the_papers_parameters(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *name;
+        uint64_t layers, width, heads;
+        double billions;
+    } rows[] = {
+        {"megatron-1.7b", 24, 2304, 24, 1.7},        {"megatron-3.6b", 30, 3072, 32, 3.6},
+        {"megatron-7.5b", 36, 4096, 32, 7.5},        {"megatron-18.4b", 40, 6144, 48, 18.4},
+        {"megatron-39.1b", 48, 8192, 64, 39.1},      {"megatron-76.1b", 60, 10240, 80, 76.1},
+        {"megatron-145.6b", 80, 12288, 96, 145.6},   {"megatron-310.1b", 96, 16384, 128, 310.1},
+        {"megatron-529.6b", 105, 20480, 128, 529.6}, {"megatron-1008b", 128, 25600, 160, 1008.0},
+        {"megatron-174.6b", 96, 12288, 96, 174.6},
+    };
+    for (uint32_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+        struct model const model = model_of(rows[i].name);
+        uint64_t const l = rows[i].layers, h = rows[i].width;
+        uint64_t const total = model_count(&model).total;
+        assert_int_equal(total, 12 * l * h * h + 13 * l * h + (51200 + 2048) * h + 2 * h);
+        assert_int_equal(model.heads, rows[i].heads);
+        assert_int_equal(model.kv_heads, rows[i].heads);
+        double const off = (double)total * 1e-9 - rows[i].billions;
+        assert_true(off < 0.0505 && off > -0.0505); /* 76.05 is printed as 76.1. */
+    }
 }
 
 static void tied_embeddings_are_counted_once(void **state)
@@ -195,6 +230,13 @@ static void a_config_may_leave_out_what_transformers_fills_in(void **state)
                         &model, &case_error));
     assert_true(model.tied);
     assert_int_equal(model.kv_heads, 1);
+    struct json *gpt = NULL;
+    static const char text[] = "{\"model_type\": \"gpt2\", \"n_embd\": 768, \"n_layer\": 12, "
+                               "\"n_head\": 12, \"n_positions\": 1024, \"vocab_size\": 50257}";
+    case_ok(json_read_text(case_arena, "text", text, strlen(text), &gpt, &case_error));
+    case_ok(model_read_config(case_arena, gpt, "gpt2", &model, &case_error));
+    json_free(gpt);
+    assert_int_equal(model_count(&model).total, 124439808); /* Of the published checkpoint. */
     case_ok(read_config("\"model_type\": \"mistral\", \"num_attention_heads\": 8, "
                         "\"sliding_window\": 4096, \"use_sliding_window\": false,",
                         &model, &case_error));
@@ -367,6 +409,7 @@ int main(void)
         cmocka_unit_test(the_parts_of_deepseek_v3_add_up),
         cmocka_unit_test(what_experts_cannot_be_is_refused),
         cmocka_unit_test(the_parts_of_llama_3_70b_are_the_books),
+        cmocka_unit_test(the_gpts_of_megatron_lm_have_the_papers_parameters),
         cmocka_unit_test(tied_embeddings_are_counted_once),
         cmocka_unit_test(a_bare_mlp_has_its_matrices_and_nothing_else),
         cmocka_unit_test(a_config_may_leave_out_what_transformers_fills_in),

@@ -172,6 +172,11 @@ static void vary(struct workload_case *made, uint32_t variant)
     if (plan->model.kind == MODEL_LLAMA) plan->attention = WORKLOAD_ATTENTION_CAUSAL;
     plan->model.tied = plan->model.kind == MODEL_LLAMA;
     plan->model.matrices = plan->model.kind == MODEL_LLAMA ? 2 : 3;
+    if (plan->model.kind != MODEL_LLAMA) return;
+    plan->model.positions = 4096; /* As a GPT has it, with biases. */
+    plan->model.norm_biases = 1;
+    plan->model.attention_vectors = 4 * plan->model.width;
+    plan->model.mlp_vectors = plan->model.mlp_width + plan->model.width;
 }
 
 /* Context parallelism three ways, beside the other axes; KV heads that Ulysses has to share. */

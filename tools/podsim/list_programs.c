@@ -136,6 +136,7 @@ enum status list_model(struct arena *arena, const char *name, struct text *text,
     struct model_counts const counts = model_count(&model);
     text_add(text, "%s: parameters\n\n", model.name);
     count_row(text, "embedding", counts.embedding, 1);
+    count_row(text, "positions", counts.positions, 1);
     count_row(text, "attention", counts.attention_layer, model.layers);
     if (counts.mlp_layers != 0) count_row(text, "MLP", counts.mlp_layer, counts.mlp_layers);
     count_row(text, "router", counts.router_layer, counts.expert_layers);

@@ -1,0 +1,234 @@
+/*
+ * Steps of Megatron-LM as the measured profile plays them, beside what was measured: Narayanan et
+ * al., Efficient Large-Scale Language Model Training on GPU Clusters Using Megatron-LM, SC 2021
+ * (arXiv 2104.04473), table 1.
+ *
+ *   test_megatron [--markdown FILE | --check FILE] SCENARIOS
+ *
+ * --markdown writes docs/megatron.md; --check fails if that file is not what it would write.
+ * SCENARIOS is the folder of the scenarios. Errors are stated, not judged: no parameter is fitted
+ * to these rows.
+ */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "sim/base/arena.h"
+#include "sim/base/text.h"
+#include "sim/base/units.h"
+#include "sim/fold/fold.h"
+#include "sim/replay/replay.h"
+#include "sim/scenario/scenario.h"
+
+enum { PATH_BYTES = 512, SETTING_BYTES = 64, CHANGES = 3 };
+
+struct row {
+    const char *name; /* Of the scenario and of the model, behind "megatron-". */
+    const char *title;
+    uint32_t gpus, tp, pp, microbatch;
+    double published; /* TFLOP/s a GPU. */
+};
+
+/* The columns of table 1; microbatches and chunks are those of examples/sc21/run_table_1.sh
+ * (NVIDIA/Megatron-LM at 79a3bb6b), and stand in the scenarios. */
+static const struct row rows[] = {
+    {"1.7b-a100-32", "1.7B", 32, 1, 1, 16, 137},
+    {"3.6b-a100-64", "3.6B", 64, 2, 1, 16, 138},
+    {"7.5b-a100-128", "7.5B", 128, 4, 1, 16, 142},
+    {"18.4b-a100-256", "18.4B", 256, 8, 1, 8, 135},
+    {"39.1b-a100-512", "39.1B", 512, 8, 2, 4, 138},
+    {"76.1b-a100-1024", "76.1B", 1024, 8, 4, 2, 140},
+    {"145.6b-a100-1536", "145.6B", 1536, 8, 8, 2, 148},
+    {"310.1b-a100-1920", "310.1B", 1920, 8, 16, 1, 155},
+    {"529.6b-a100-2520", "529.6B", 2520, 8, 35, 1, 163},
+    {"1008b-a100-3072", "1008B", 3072, 8, 64, 1, 163},
+};
+enum { ROWS = sizeof rows / sizeof *rows };
+
+struct played {
+    struct model model;
+    double step_s, flop, hbm_bytes_per_s;
+    uint64_t chips;
+    double sequences, length;
+    char schedule[24];
+};
+
+static _Noreturn void stop(const char *path, const struct error *error)
+{
+    (void)fprintf(stderr, "%s: %s: %s\n", path, error->where, error->message);
+    exit(1);
+}
+
+/* The paper's equation 3: the matmuls, with attention over the whole square and the forward pass
+ * computed twice. */
+static double paper_flop(const struct model *model, double sequences, double length)
+{
+    double const width = (double)model->width, layers = (double)model->layers;
+    return 96 * sequences * length * layers * width * width *
+           (1 + length / (6 * width) + (double)model->vocabulary / (16 * layers * width));
+}
+
+static struct played play(const char *folder, const char *name,
+                          const struct scenario_setting *settings, uint32_t setting_count)
+{
+    struct arena *arena = arena_create(0);
+    struct scenario scenario;
+    struct machine machine;
+    struct mesh mesh;
+    struct program program;
+    struct fold fold;
+    struct trace trace = {0};
+    struct error error = {0};
+    struct replay_options const options = {.engine = "fast"};
+    char path[PATH_BYTES];
+    (void)snprintf(path, sizeof path, "%s/megatron/megatron-%s.json", folder, name);
+    if (scenario_read(arena, path, settings, setting_count, &scenario, &error) != STATUS_OK ||
+        machine_build(arena, &scenario.machine, &machine, &error) != STATUS_OK ||
+        mesh_build(arena, &scenario.mesh, &machine, &mesh, &error) != STATUS_OK ||
+        workload_lower(arena, &scenario.workload, &machine, &mesh, &program, &error) != STATUS_OK ||
+        fold_build(arena, &machine, &program, false, &fold, &error) != STATUS_OK ||
+        replay_run(arena, &options, &machine, &program, &fold, &trace, &error) != STATUS_OK)
+        stop(path, &error);
+    const struct workload_plan *plan = &scenario.workload;
+    struct played played = {.model = plan->model,
+                            .step_s = (double)trace.step_ps / (double)TIME_PS_PER_S,
+                            .hbm_bytes_per_s = (double)machine.chip.hbm_bytes_per_s,
+                            .chips = trace.chips,
+                            .length = (double)plan->sequence_length};
+    played.model.name = NULL; /* It lies in the arena. */
+    played.sequences = (double)plan->batch_tokens / played.length;
+    played.flop = paper_flop(&plan->model, played.sequences, played.length);
+    (void)snprintf(played.schedule, sizeof played.schedule, "%s",
+                   plan->schedule == NULL ? "" : plan->schedule);
+    arena_destroy(arena);
+    return played;
+}
+
+static double flop_rate(const struct played *played)
+{
+    return played->flop / played->step_s / (double)played->chips;
+}
+
+static void add_rates(struct text *text, const struct played *played)
+{
+    text_add(text, "| parameters | GPUs | TP, PP, DP | batch | microbatch | schedule | step | "
+                   "TFLOP/s here | published | off |\n|---|---|---|---|---|---|---|---|---|---|\n");
+    for (uint32_t i = 0; i < ROWS; i++) {
+        const struct row *row = &rows[i];
+        double const rate = flop_rate(&played[i]) * 1e-12;
+        text_add(text,
+                 "| %s | %u | %u, %u, %u | %.0f | %u | %s | %.2f s | %.1f | %.0f | %+.1f %% |\n",
+                 row->title, row->gpus, row->tp, row->pp, row->gpus / row->tp / row->pp,
+                 played[i].sequences, row->microbatch,
+                 *played[i].schedule == '\0' ? "none" : played[i].schedule, played[i].step_s, rate,
+                 row->published, 100 * (rate / row->published - 1));
+    }
+}
+
+/*
+ * Bytes that the kernels of 2021 moved and that are not simulated, for each layer, microbatch and
+ * GPU. Scores are s² for each head, in two bytes, with a byte of mask for dropout. Forward: the
+ * product writes them (2), the softmax reads and writes (4), dropout too (5), the product with V
+ * reads (2): 13, twice with recomputation. Backward: dP written (2), dropout (5), softmax with P
+ * (6), reads by dV, dQ and dK (6): 19.
+ */
+enum { SCORE_BYTES = 13 + 13 + 19 };
+
+/* An element of [s, b, h] between the matmuls. On each rank of tp, forward: two layernorms (8), two
+ * sums with bias, dropout and residual (14): 22, twice; backward 12 and 10: 66. Divided over tp:
+ * bias and GELU over 4h, 16 forward and again, 24 back, less the 16, 16 and 16 that are simulated
+ * for the norms: 8. */
+enum { WHOLE_BYTES = 22 + 22 + 22, DIVIDED_BYTES = 8 };
+
+static void add_missing(struct text *text, const struct played *played)
+{
+    text_add(text, "| parameters | measured | here | missing | scores | between matmuls | left | "
+                   "of measured |\n|---|---|---|---|---|---|---|---|\n");
+    for (uint32_t i = 0; i < ROWS; i++) {
+        const struct row *row = &rows[i];
+        const struct played *of = &played[i];
+        double const measured_s = of->flop / (double)of->chips / (row->published * 1e12);
+        double const data = (double)(row->gpus / row->tp / row->pp);
+        double const passes = (double)of->model.layers / row->pp * of->sequences / data;
+        double const scores_s = SCORE_BYTES * passes * of->length * of->length *
+                                (double)of->model.heads / row->tp / of->hbm_bytes_per_s;
+        double const between_s = (WHOLE_BYTES + (double)DIVIDED_BYTES / row->tp) * passes *
+                                 of->length * (double)of->model.width / of->hbm_bytes_per_s;
+        double const left_s = measured_s - of->step_s - scores_s - between_s;
+        text_add(text, "| %s | %.2f s | %.2f s | %.2f s | %.2f s | %.2f s | %.2f s | %.0f %% |\n",
+                 row->title, measured_s, of->step_s, measured_s - of->step_s, scores_s, between_s,
+                 left_s, 100 * left_s / measured_s);
+    }
+}
+
+static struct played play_batch(const char *folder, uint32_t batch, const char *schedule)
+{
+    char values[CHANGES][SETTING_BYTES];
+    (void)snprintf(values[0], SETTING_BYTES, "/workload/batch_tokens=%u", batch * 2048);
+    (void)snprintf(values[1], SETTING_BYTES, "/workload/accumulate=%u", batch);
+    (void)snprintf(values[2], SETTING_BYTES, "/workload/schedule=%s", schedule);
+    struct scenario_setting const settings[CHANGES] = {{values[0]}, {values[1]}, {values[2]}};
+    return play(folder, "174.6b-a100-96", settings, CHANGES);
+}
+
+static void add_interleaved(struct text *text, const char *folder)
+{
+    text_add(text, "| batch | 1f1b, TFLOP/s | interleaved:4 | gain |\n|---|---|---|---|\n");
+    for (uint32_t batch = 12; batch <= 60; batch += 12) {
+        struct played const plain = play_batch(folder, batch, "1f1b");
+        struct played const turns = play_batch(folder, batch, "interleaved:4");
+        text_add(text, "| %u | %.1f | %.1f | %+.1f %% |\n", batch, flop_rate(&plain) * 1e-12,
+                 flop_rate(&turns) * 1e-12, 100 * (plain.step_s / turns.step_s - 1));
+    }
+}
+
+#include "tests/validation/megatron_text.h"
+
+static void add_document(struct text *text, const char *folder)
+{
+    static struct played played[ROWS];
+    for (uint32_t i = 0; i < ROWS; i++) played[i] = play(folder, rows[i].name, NULL, 0);
+    text_add_bytes(text, megatron_head, sizeof megatron_head - 1);
+    add_rates(text, played);
+    text_add_bytes(text, megatron_setup, sizeof megatron_setup - 1);
+    add_missing(text, played);
+    text_add_bytes(text, megatron_reasons, sizeof megatron_reasons - 1);
+    add_interleaved(text, folder);
+    text_add_bytes(text, megatron_tail, sizeof megatron_tail - 1);
+}
+
+static bool is_current(const struct text *text, const char *path)
+{
+    FILE *file = fopen(path, "rb");
+    if (file == NULL) return false;
+    bool same = true;
+    for (uint64_t i = 0; same && i < text->size_bytes; i++)
+        same = fgetc(file) == (unsigned char)text->bytes[i];
+    same = same && fgetc(file) == EOF;
+    (void)fclose(file);
+    return same;
+}
+
+int main(int argc, char **argv)
+{
+    struct text text = {0};
+    struct error error = {0};
+    bool const named = argc == 4;
+    if (argc != 2 && !named) {
+        (void)fprintf(stderr, "test_megatron [--markdown FILE | --check FILE] SCENARIOS\n");
+        return 2;
+    }
+    add_document(&text, argv[argc - 1]);
+    int failed = text.failed;
+    if (named && strcmp(argv[1], "--markdown") == 0)
+        failed |= text_write_file(&text, argv[2], &error) != STATUS_OK;
+    else if (named && strcmp(argv[1], "--check") == 0)
+        failed |= !is_current(&text, argv[2]);
+    else
+        (void)fwrite(text.bytes, 1, text.size_bytes, stdout);
+    if (failed)
+        (void)fprintf(stderr, "%s: %s\n", named ? argv[2] : "",
+                      *error.message ? error.message : "not up to date: write it with --markdown");
+    text_free(&text);
+    return failed;
+}

@@ -182,6 +182,44 @@ static void add_interleaved(struct text *text, const char *folder)
     }
 }
 
+/* Korthikanti et al. 2022 (arXiv 2205.05198), table 5: one pipeline without replicas, all
+ * activations recomputed. */
+static const struct {
+    const char *title, *name, *nodes, *batch_tokens, *accumulate, *schedule;
+    double measured_s;
+} alone[] = {
+    {"175B, PP 8, 64 sequences", "174.6b-a100-96", "8", "131072", "64", "interleaved:3", 18.13},
+    {"530B, PP 35, 280 sequences", "529.6b-a100-2520", "35", "573440", "280", "interleaved:3",
+     49.05},
+    {"1T, PP 64, 512 sequences", "1008b-a100-3072", "64", "1048576", "512", "1f1b", 94.42},
+};
+
+static void add_alone(struct text *text, const char *folder)
+{
+    static const char *const keys[] = {"machine/nodes", "workload/batch_tokens",
+                                       "workload/accumulate", "workload/schedule"};
+    enum { KEYS = sizeof keys / sizeof *keys };
+    text_add(text, "| one pipeline | schedule | measured | here | off | TFLOP/s here, measured "
+                   "|\n|---|---|---|---|---|---|\n");
+    for (uint32_t i = 0; i < sizeof alone / sizeof *alone; i++) {
+        const char *const of[KEYS] = {alone[i].nodes, alone[i].batch_tokens, alone[i].accumulate,
+                                      alone[i].schedule};
+        struct scenario_setting settings[KEYS + 1] = {
+            [KEYS] = {"/mesh={\"tp\": [\"gpu\"], \"pp\": [\"node\"]}"}};
+        char values[KEYS][SETTING_BYTES];
+        for (uint32_t k = 0; k < KEYS; k++) {
+            (void)snprintf(values[k], SETTING_BYTES, "/%s=%s", keys[k], of[k]);
+            settings[k].text = values[k];
+        }
+        struct played const played = play(folder, alone[i].name, settings, KEYS + 1);
+        double const measured = played.flop / alone[i].measured_s / (double)played.chips;
+        text_add(text, "| %s | %s | %.2f s | %.2f s | %+.1f %% | %.1f, %.1f |\n", alone[i].title,
+                 played.schedule, alone[i].measured_s, played.step_s,
+                 100 * (played.step_s / alone[i].measured_s - 1), flop_rate(&played) * 1e-12,
+                 measured * 1e-12);
+    }
+}
+
 #include "tests/validation/megatron_text.h"
 
 static void add_document(struct text *text, const char *folder)
@@ -193,6 +231,8 @@ static void add_document(struct text *text, const char *folder)
     text_add_bytes(text, megatron_setup, sizeof megatron_setup - 1);
     add_missing(text, played);
     text_add_bytes(text, megatron_reasons, sizeof megatron_reasons - 1);
+    add_alone(text, folder);
+    text_add_bytes(text, megatron_interleaving, sizeof megatron_interleaving - 1);
     add_interleaved(text, folder);
     text_add_bytes(text, megatron_tail, sizeof megatron_tail - 1);
 }

@@ -18,9 +18,12 @@ enum {
     COLUMN_SHARE_EXPOSED = 85,
     COLUMN_ACTIVATIONS = 95,
     COLUMN_MEMORY = 105,
-    COLUMN_SENT = 115,
-    COLUMN_FORMULA = 126,
+    COLUMN_PARAMETERS = 113,
+    COLUMN_SENT = 123,
+    COLUMN_FORMULA = 133,
     SENTENCE_BYTES = 1200,
+    MEGA = 1000000,
+    GIGA = 1000000000,
 };
 
 static double seconds(int64_t ps)
@@ -60,6 +63,7 @@ static void write_head(const struct staged *staged, struct text *text)
                  {COLUMN_SHARE_EXPOSED, "exposed", "coll."},
                  {COLUMN_ACTIVATIONS, "acti-", "vations"},
                  {COLUMN_MEMORY, "all", "memory"},
+                 {COLUMN_PARAMETERS, "para-", "meters"},
                  {COLUMN_SENT, "sent a", "rank"},
                  {COLUMN_FORMULA, "bubble by", "formula"}};
     text_add(text, "%s\n%u ranks of pp on %llu chips\n", staged->title, staged->rank_count,
@@ -75,12 +79,23 @@ static void write_head(const struct staged *staged, struct text *text)
     text_add(text, "\n");
 }
 
+/* "1.23 G" */
+static struct table_figure parameters_text(uint64_t count)
+{
+    struct table_figure figure;
+    bool const large = count >= GIGA;
+    (void)snprintf(figure.text, sizeof figure.text, "%.3g %s",
+                   (double)count / (large ? GIGA : MEGA), large ? "G" : "M");
+    return figure;
+}
+
 static void write_row(const struct staged_row *row, bool colour, bool best, struct text *text)
 {
     struct shares const shares = shares_of(row);
     double const step_s = seconds(row->step_ps);
-    uint64_t activations = 0, sent = 0;
+    uint64_t activations = 0, sent = 0, parameters = 0;
     for (uint32_t r = 0; r < row->schedule.rank_count; r++) {
+        if (row->parameter_count[r] > parameters) parameters = row->parameter_count[r];
         const struct trace_role *role = &row->role[r];
         uint64_t const held = role->memory_each_peak_bytes[PROGRAM_MEMORY_ACTIVATIONS];
         activations = held > activations ? held : activations;
@@ -105,6 +120,7 @@ static void write_row(const struct staged_row *row, bool colour, bool best, stru
                    row->fits ? "" : "!");
     table_right(text, COLUMN_MEMORY, memory);
     table_colour(text, colour && !row->fits, TABLE_PLAIN);
+    table_right(text, COLUMN_PARAMETERS, parameters_text(parameters).text);
     table_right(text, COLUMN_SENT, table_bytes((double)sent).text);
     bool const has_formula = row->form != NULL && row->formula.measure != SCHEDULE_NO_FORMULA;
     table_right(text, COLUMN_FORMULA,
@@ -161,13 +177,41 @@ static void write_legend(const struct staged *staged, struct text *text)
                "activation or gradient on its way, waiting for collectives");
     table_wrap(text, 2,
                "activations, memory: of the fullest chip, saved for the backward pass and in all; "
-               "sent: what the busiest chip gives to other stages in a step");
+               "parameters: stored on a chip of the rank with most; sent: what the busiest chip "
+               "gives to other stages in a step");
     for (uint32_t i = 0; i < staged->done_count; i++)
         if (staged->row[i].refused.status == STATUS_OK && !staged->row[i].fits) {
             text_add(text, "!: more than the %s of a chip\n",
                      table_bytes((double)staged->hbm_bytes).text);
             return;
         }
+}
+
+/* What each rank did and holds, of one schedule. */
+static void write_ranks(const struct staged_row *row, struct text *text)
+{
+    static const char *const heads[] = {"work",        "bubble", "transfer",   "exposed",
+                                        "activations", "memory", "parameters", "sent"};
+    enum { FIRST = 15, WIDTH = 12, FIGURES = 8 };
+    text_add(text, "\n rank");
+    for (uint32_t i = 0; i < FIGURES; i++) table_right(text, FIRST + WIDTH * i, heads[i]);
+    text_add(text, "\n");
+    for (uint32_t r = 0; r < row->schedule.rank_count; r++) {
+        const struct trace_role *role = &row->role[r];
+        uint64_t const held = role->memory_each_peak_bytes[PROGRAM_MEMORY_ACTIVATIONS];
+        struct table_figure const figures[FIGURES] = {table_seconds(seconds(staged_work_ps(role))),
+                                                      table_seconds(seconds(role->bubble_ps)),
+                                                      table_seconds(seconds(role->waiting_ps)),
+                                                      table_seconds(seconds(role->exposed_ps)),
+                                                      table_bytes((double)held),
+                                                      table_bytes((double)role->memory_peak_bytes),
+                                                      parameters_text(row->parameter_count[r]),
+                                                      table_bytes((double)role->sent_bytes)};
+        text_add(text, "%5u", r);
+        for (uint32_t i = 0; i < FIGURES; i++)
+            table_right(text, FIRST + WIDTH * i, figures[i].text);
+        text_add(text, "\n");
+    }
 }
 
 void staged_write_text(const struct staged *staged, bool colour, struct text *text)
@@ -183,6 +227,8 @@ void staged_write_text(const struct staged *staged, bool colour, struct text *te
     write_legend(staged, text);
     text_add(text, "\n");
     for (uint32_t i = 0; i < staged->done_count; i++) write_note(&staged->row[i], text);
-    if (staged->row_count == 1 && staged->done_count == 1 && staged->row[0].played.lane != NULL)
+    if (staged->row_count != 1 || staged->done_count != 1) return;
+    write_ranks(&staged->row[0], text);
+    if (staged->row[0].played.lane != NULL)
         lanes_write(&staged->row[0].schedule, &staged->row[0].played, colour, text);
 }

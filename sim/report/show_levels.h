@@ -14,4 +14,7 @@ void show_levels(const struct machine *machine, struct text *text);
 /* Egress and bisection of any machine. */
 void show_totals(const struct machine *machine, struct text *text);
 
+/* What is published of such a machine, and by how much this one differs; nothing if nothing is. */
+void show_published(const struct machine *machine, struct text *text);
+
 #endif

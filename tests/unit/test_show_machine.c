@@ -2,8 +2,10 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "sim/base/arena.h"
 #include "sim/base/text.h"
 #include "sim/machine/chip.h"
+#include "sim/machine/published.h"
 #include "sim/report/machine_svg.h"
 #include "sim/report/show_levels.h"
 #include "sim/report/show_machine.h"
@@ -104,6 +106,75 @@ static void chips_have_the_links_that_are_wired(void **state)
     }
 }
 
+/* Figures of whole machines that the machine is not built from. */
+static void published_totals_are_met(void **state)
+{
+    (void)state;
+    static const char *const rows[] = {
+        "v100-sxm",           "a100-sxm:nodes=2",    "h100-sxm",
+        "h100-sxm:nodes=64",  "h100-sxm:nodes=128",  "h100-sxm:nodes=256",
+        "h100-sxm:nodes=512", "h100-sxm:nodes=1024", "h100-sxm:nodes=2048",
+        "b200:nodes=512",     "b200:nodes=2048",     "gb200-nvl72:nodes=8",
+        "tpu-v3:32x32",
+    };
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        struct machine const machine = case_machine(rows[i]);
+        struct published figure;
+        uint32_t index = 0, count = 0;
+        for (; published_next(&machine, &index, &figure); count++) {
+            if (figure.here != figure.published)
+                fail_msg("%s: %s is %llu, not %llu as in %s", rows[i], figure.name,
+                         (unsigned long long)figure.here, (unsigned long long)figure.published,
+                         figure.source);
+        }
+        assert_true(count > 0);
+    }
+}
+
+/* Of chips that are in the catalogue, and each with its source. */
+static void published_totals_have_machines(void **state)
+{
+    (void)state;
+    for (uint32_t i = 0; published_chip(i) != NULL; i++) {
+        static const char *const spec[] = {"%s", "%s:2", "%s:2x2", "%s:2x2x1"};
+        struct chip chip;
+        case_ok(chip_find(case_arena, published_chip(i), "ideal", "", "", &chip, &case_error));
+        struct machine const machine =
+            case_machine(arena_format(case_arena, spec[chip.axis_count], chip.name));
+        struct published figure;
+        uint32_t index = 0;
+        assert_string_equal(machine.chip.name, published_chip(i));
+        assert_true(published_next(&machine, &index, &figure));
+        assert_true(strlen(figure.source) > 0);
+    }
+}
+
+static void differences_from_published_totals_are_said(void **state)
+{
+    (void)state;
+    static const char *const rows[][2] = {
+        {"h100-sxm:nodes=128", "published totals, one way: 13 of 13 equal\n"},
+        {"h100-sxm:nodes=512", "core switches         published 64 ("},
+        {"h100-sxm:nodes=128,leaf.oversubscription=2",
+         "half of 128 nodes of 400 GB/s): here 12.8 TB/s, 50.0 % less\n"},
+        {"h100-sxm:nodes=128,switch_ports=32", "core switches         published 0 ("},
+        {"h100-sxm:profile=measured", "; the profile measured scales rates\n"},
+        {"tpu-v5p:4x4x4", "both ways): here 540 GB/s, 10.0 % less\n"},
+        {"tpu-v5e:16x16,slices=4", "bisection of the pod  published 1.60 TB/s"},
+    };
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        struct text text = {0};
+        with_machine(rows[i][0], show_published, &text);
+        if (strstr(text.bytes, rows[i][1]) == NULL)
+            fail_msg("%s: \"%s\" is not in:%s", rows[i][0], rows[i][1], text.bytes);
+        text_free(&text);
+    }
+    struct text none = {0};
+    with_machine("h100-sxm:gpus=64", show_published, &none);
+    with_machine("gh200-nvl32", show_published, &none);
+    assert_int_equal(none.size_bytes, 0);
+}
+
 static uint32_t occurrences(const char *text, const char *of)
 {
     uint32_t count = 0;
@@ -169,6 +240,9 @@ int main(void)
         cmocka_unit_test(names_of_gpus_are_nodes),
         cmocka_unit_test(levels_are_a_line_a_tier),
         cmocka_unit_test(chips_have_the_links_that_are_wired),
+        cmocka_unit_test(published_totals_are_met),
+        cmocka_unit_test(published_totals_have_machines),
+        cmocka_unit_test(differences_from_published_totals_are_said),
         cmocka_unit_test(hosts_say_whose_they_are),
         cmocka_unit_test(a_drawing_is_one_small_file),
     };

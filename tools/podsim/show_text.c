@@ -178,6 +178,7 @@ void show_machine(const struct machine *machine, struct text *text)
     }
     show_levels(machine, text);
     show_totals(machine, text);
+    show_published(machine, text);
     add_chip(text, &machine->chip);
     add_overrides(text, machine);
 }

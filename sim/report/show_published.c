@@ -1,0 +1,53 @@
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "sim/base/quantity.h"
+#include "sim/base/text.h"
+#include "sim/machine/published.h"
+#include "sim/report/show_levels.h"
+
+enum { COLUMN_FIGURE = 24 };
+
+static const char *figure_text(char *buffer, const struct published *figure, uint64_t value)
+{
+    if (figure->rate) return quantity_text_rate(buffer, (double)value, "B/s");
+    (void)snprintf(buffer, QUANTITY_TEXT_BYTES, "%" PRIu64, value);
+    return buffer;
+}
+
+static void add_figure(struct text *text, const struct published *figure)
+{
+    char buffer[QUANTITY_TEXT_BYTES];
+    uint64_t const published = figure->published, here = figure->here;
+    text_add(text, "  %s", figure->name);
+    text_pad(text, COLUMN_FIGURE);
+    text_add(text, "published %s (%s): ", figure_text(buffer, figure, published), figure->source);
+    if (here == published) {
+        text_add(text, "equal\n");
+        return;
+    }
+    text_add(text, "here %s", figure_text(buffer, figure, here));
+    if (published != 0)
+        text_add(text, ", %.1f %% %s",
+                 100 * (double)(here < published ? published - here : here - published) /
+                     (double)published,
+                 here < published ? "less" : "more");
+    text_add(text, "\n");
+}
+
+void show_published(const struct machine *machine, struct text *text)
+{
+    struct published figure;
+    uint32_t index = 0, equal = 0, count = 0;
+    while (published_next(machine, &index, &figure)) {
+        count++;
+        equal += figure.here == figure.published;
+    }
+    if (count == 0) return;
+    text_add(text, "\npublished totals, one way: %u of %u equal", equal, count);
+    if (strcmp(machine->chip.profile, "ideal") != 0)
+        text_add(text, "; the profile %s scales rates", machine->chip.profile);
+    text_add(text, "\n");
+    for (index = 0; published_next(machine, &index, &figure);) add_figure(text, &figure);
+}

@@ -35,8 +35,7 @@ static void parameters_equal_the_published_counts(void **state)
         {"megatron-18.4b", 18449756160},   {"megatron-39.1b", 39096041472},
         {"megatron-76.1b", 76050739200},   {"megatron-145.6b", 145622261760},
         {"megatron-310.1b", 310130540544}, {"megatron-529.6b", 529600819200},
-        {"megatron-1008b", 1008038758400},
-        {"megatron-174.6b", 174615846912},
+        {"megatron-1008b", 1008038758400}, {"megatron-174.6b", 174615846912},
     };
     for (uint32_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
         struct model const model = model_of(rows[i].name);
@@ -340,6 +339,39 @@ static void what_is_not_modelled_is_refused_by_its_name(void **state)
     assert_non_null(strstr(error.message, "head_dim is needed"));
 }
 
+/* GPT-2 has keys of its own, and no default for the positions. */
+static void a_gpt_2_must_say_what_it_is(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *more, *where, *words;
+    } bad[] = {
+        {"", "", "n_positions"},
+        {"\"n_positions\": 0,", "/n_positions", "0"},
+        {"\"n_positions\": 1024, \"n_inner\": -1,", "/n_inner", ""},
+        {"\"n_positions\": 1024, \"activation_function\": \"relu\",", "/activation_function",
+         "gelu"},
+        {"\"n_positions\": 1024, \"architectures\": [\"GPT2ForTokenClassification\"],",
+         "/architectures/0", "GPT2LMHeadModel"},
+    };
+    for (size_t i = 0; i < sizeof bad / sizeof bad[0]; i++) {
+        struct model model;
+        struct error error = {0};
+        struct json *document = NULL;
+        const char *text = arena_format(
+            case_arena,
+            "{%s \"model_type\": \"gpt2\", \"n_embd\": 768, \"n_layer\": 12, \"n_head\": 12, "
+            "\"vocab_size\": 50257}",
+            bad[i].more);
+        case_ok(json_read_text(case_arena, "text", text, strlen(text), &document, &case_error));
+        assert_int_not_equal(model_read_config(case_arena, document, "small", &model, &error),
+                             STATUS_OK);
+        json_free(document);
+        if (strcmp(error.where, bad[i].where) != 0 || strstr(error.message, bad[i].words) == NULL)
+            fail_msg("%s: %s: %s", bad[i].more, error.where, error.message);
+    }
+}
+
 static void unknown_names_are_refused_with_the_nearest(void **state)
 {
     (void)state;
@@ -414,6 +446,7 @@ int main(void)
         cmocka_unit_test(a_bare_mlp_has_its_matrices_and_nothing_else),
         cmocka_unit_test(a_config_may_leave_out_what_transformers_fills_in),
         cmocka_unit_test(what_is_not_modelled_is_refused_by_its_name),
+        cmocka_unit_test(a_gpt_2_must_say_what_it_is),
         cmocka_unit_test(unknown_names_are_refused_with_the_nearest),
         cmocka_unit_test(a_users_file_is_found_beside_the_scenario_or_from_here),
     };

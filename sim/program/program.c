@@ -204,7 +204,9 @@ static bool needs_met(const struct play *play, const struct program_op *op,
 {
     for (uint32_t n = 0; n < op->need_count; n++) {
         const struct program_need *need = &op->need[n];
-        int64_t const slot = (int64_t)cursor->slot + need->slot;
+        int64_t const slot = need->slot == PROGRAM_SLOT_SINCE
+                                 ? (int64_t)play->role->block[cursor->block].since_slot
+                                 : (int64_t)cursor->slot + need->slot;
         if (slot < 0) continue;
         uint64_t const count = program_slot_start(play->role, play->program, need->stream, slot) +
                                need->part + (uint64_t)need->per_part * cursor->part;

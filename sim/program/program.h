@@ -36,6 +36,7 @@ enum {
     PROGRAM_EFFECTS_MAX = 6,
     PROGRAM_COMPUTE = 0, /* Stream 0 of every role is the compute stream. */
     PROGRAM_NONE = 0xffff,
+    PROGRAM_SLOT_SINCE = INT16_MIN, /* A need's slot: that which its block says. */
 };
 
 #define PROGRAM_PHASE_TABLE(X)                                                                     \
@@ -140,6 +141,7 @@ struct program_block {
     uint32_t microbatch;
     uint32_t pass;       /* Of a pipeline: its place in the list of its rank, from 1; 0: none. */
     uint64_t arrivals;   /* Of a template with a RECEIVE: how many messages it waits for. */
+    uint32_t since_slot; /* Of a template with needs of PROGRAM_SLOT_SINCE: that slot. */
     uint32_t slot_first; /* Filled by program_seal(). */
     uint64_t stream_first[PROGRAM_STREAMS_MAX]; /* Parts before the block; by program_seal(). */
 };

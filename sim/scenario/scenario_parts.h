@@ -17,6 +17,7 @@ struct json_writer;
 
 /* In the order of the enums of workload.h; each ended by NULL. */
 extern const char *const scenario_remat_names[];
+extern const char *const scenario_regather_names[];
 extern const char *const scenario_attention_names[];
 extern const char *const scenario_gather_names[];
 extern const char *const scenario_backward_names[];

@@ -192,6 +192,8 @@ static void write_workload(struct json_writer *writer, const struct workload_pla
     write_text(writer, "offload", scenario_offload_names[plan->offload]);
     if (plan->schedule != NULL) write_text(writer, "schedule", plan->schedule);
     if (plan->layout != NULL) write_text(writer, "layout", plan->layout);
+    if (plan->regather != WORKLOAD_REGATHER_MICROBATCH)
+        write_text(writer, "regather", scenario_regather_names[plan->regather]);
     write_flag(writer, "allow_oversubscription", plan->allow_oversubscription);
     json_write_object_end(writer);
 }

@@ -13,6 +13,7 @@
 enum { ACCUMULATE_MAX = 65536, PREFETCH_MAX = 1024, ALGORITHMS_MAX = 64 };
 static const int64_t tokens_max = INT64_C(1) << 34;
 
+const char *const scenario_regather_names[] = {"microbatch", "step", "stage", NULL};
 const char *const scenario_remat_names[] = {"none", "big_matmuls", "block", NULL};
 const char *const scenario_attention_names[] = {"full", "causal", NULL};
 const char *const scenario_gather_names[] = {"block", "tensor", "layer", NULL};
@@ -100,6 +101,7 @@ static enum status policies_read(struct json *object, struct workload_plan *plan
     uint32_t gather = WORKLOAD_GATHER_BLOCK, backward = WORKLOAD_BACKWARD_DW_FIRST;
     uint32_t activations = WORKLOAD_ACTIVATIONS_MODEL, offload = WORKLOAD_OFFLOAD_NONE;
     uint32_t context = WORKLOAD_CONTEXT_RING, order = WORKLOAD_CONTEXT_ZIGZAG;
+    uint32_t regather = WORKLOAD_REGATHER_MICROBATCH;
     plan->accumulate = 1;
     STATUS_TRY(scenario_take_choice(object, "remat", scenario_remat_names, &remat, reterr));
     STATUS_TRY(
@@ -118,6 +120,8 @@ static enum status policies_read(struct json *object, struct workload_plan *plan
         scenario_take_count(object, "accumulate", 1, ACCUMULATE_MAX, &plan->accumulate, reterr));
     STATUS_TRY(scenario_take_text(object, "schedule", &plan->schedule, reterr));
     STATUS_TRY(scenario_take_text(object, "layout", &plan->layout, reterr));
+    STATUS_TRY(
+        scenario_take_choice(object, "regather", scenario_regather_names, &regather, reterr));
     STATUS_TRY(scenario_take_flag(object, "allow_oversubscription", &plan->allow_oversubscription,
                                   reterr));
     plan->remat = (enum workload_remat)remat;
@@ -128,6 +132,7 @@ static enum status policies_read(struct json *object, struct workload_plan *plan
     plan->context = (enum workload_context)context;
     plan->context_order = (enum workload_context_order)order;
     plan->offload = (enum workload_offload)offload;
+    plan->regather = (enum workload_regather)regather;
     return STATUS_OK;
 }
 
@@ -152,6 +157,7 @@ enum status scenario_workload_read(struct arena *arena, struct json *object,
                                         "offload",
                                         "schedule",
                                         "layout",
+                                        "regather",
                                         "allow_oversubscription",
                                         NULL};
     static const char *const kinds[] = {"train_step", NULL};

@@ -175,6 +175,7 @@ enum status schedule_build(struct arena *arena, const struct schedule_form *form
     }
     if (form->list_all != NULL) STATUS_TRY(form->list_all(arena, &request, lists, reterr));
     for (uint32_t r = 0; r < p; r++)
-        ret_schedule->rank[r] = (struct schedule_rank){lists[r].pass, lists[r].count, NULL};
+        ret_schedule->rank[r] =
+            (struct schedule_rank){.pass = lists[r].pass, .count = lists[r].count};
     return schedule_check(ret_schedule, where, reterr);
 }

@@ -53,10 +53,27 @@ struct schedule_pass {
     bool paired;  /* Runs overlapped with the next of the list, as one: DualPipe's F&B. */
 };
 
+/* What a rank does with the weights and gradients of a stage between its passes. */
+enum schedule_act {
+    SCHEDULE_UNSHARD, /* Gathers the weights. */
+    SCHEDULE_RESHARD, /* Gives back what is gathered. */
+    SCHEDULE_REDUCE,  /* Reduces the gradients. */
+};
+
+struct schedule_action {
+    uint32_t before; /* The pass of the list that it stands before; the count: behind the last. */
+    uint16_t stage;
+    uint8_t act; /* enum schedule_act */
+};
+
 struct schedule_rank {
     struct schedule_pass *pass;
     uint32_t count;
     const uint32_t *cell; /* [pass]: where it stands in its line of a file; NULL: not from one. */
+    struct schedule_action *action; /* In order; none: each pass gathers for itself, and gradients
+                                       are reduced with the last of a stage. */
+    uint32_t action_count;
+    const uint32_t *action_cell; /* [action]: as `cell`. */
 };
 
 struct schedule {
@@ -66,6 +83,8 @@ struct schedule {
     uint32_t microbatch_count;
     uint32_t chunk_count; /* Stages of a rank, of one copy. */
     uint32_t copy_count;  /* 1, or 2: the first half of the microbatches takes copy 0. */
+    bool has_gathers;     /* Actions say when weights are gathered, */
+    bool has_reductions;  /* and, of some stages, when gradients are reduced. */
     uint16_t *rank_of;    /* [copy][stage] */
     struct schedule_rank *rank;
 };

@@ -4,6 +4,7 @@
 #include "sim/base/arena.h"
 #include "sim/schedule/schedule_check.h"
 #include "sim/schedule/schedule_csv.h"
+#include "sim/schedule/schedule_traffic.h"
 
 enum { SHOWN_BYTES = 40, STAGE_NOWHERE = 0xffff, CELLS_LOOKED_UP = 1 << 22 };
 
@@ -34,7 +35,10 @@ struct reader {
     struct schedule *schedule;
     uint32_t line, cell; /* From 0. */
     struct schedule_list list;
-    uint32_t *cells;      /* Of the passes of the list. */
+    uint32_t *cells; /* Of the passes of the list. */
+    struct schedule_action *action;
+    uint32_t *action_cells;
+    uint32_t action_count;
     uint64_t messages[4]; /* SEND_F, SEND_B, RECV_F, RECV_B: how many. */
 };
 
@@ -80,6 +84,16 @@ static enum status pass_take(struct reader *reader, const char *begin, const cha
     return STATUS_OK;
 }
 
+/* The first words stand in the order of enum schedule_act. */
+static void action_take(struct reader *reader, enum schedule_act act, uint32_t stage)
+{
+    reader->action_cells[reader->action_count] = reader->cell;
+    reader->action[reader->action_count++] = (struct schedule_action){
+        .before = reader->list.count, .stage = (uint16_t)stage, .act = (uint8_t)act};
+    if (act == SCHEDULE_UNSHARD) reader->schedule->has_gathers = true;
+    if (act == SCHEDULE_REDUCE) reader->schedule->has_reductions = true;
+}
+
 /* One action, without brackets. */
 static enum status action_read(struct reader *reader, const char *begin, const char *end,
                                bool must_be_pass)
@@ -104,7 +118,10 @@ static enum status action_read(struct reader *reader, const char *begin, const c
         if (at != end) return refuse(reader, begin, end, "has something behind its action");
         if (word->is_pass) return pass_take(reader, begin, end, word->kind, stage, microbatch);
         if (must_be_pass) break;
-        if (word->has_microbatch) reader->messages[i - 3]++;
+        if (word->has_microbatch)
+            reader->messages[i - 3]++;
+        else
+            action_take(reader, (enum schedule_act)i, stage);
         return STATUS_OK;
     }
     return refuse(reader, begin, end,
@@ -148,6 +165,12 @@ static enum status line_read(struct reader *reader, const char *begin, const cha
     STATUS_TRY(arena_try(reader->arena, 2 * (uint64_t)cells, sizeof *reader->cells, &memory,
                          reader->reterr));
     reader->cells = memory;
+    STATUS_TRY(
+        arena_try(reader->arena, cells, sizeof *reader->action_cells, &memory, reader->reterr));
+    reader->action_cells = memory;
+    STATUS_TRY(arena_try(reader->arena, cells, sizeof *reader->action, &memory, reader->reterr));
+    reader->action = memory;
+    reader->action_count = 0;
     reader->cell = 0;
     for (const char *at = begin;; reader->cell++) {
         const char *comma = memchr(at, ',', (size_t)(end - at));
@@ -159,8 +182,12 @@ static enum status line_read(struct reader *reader, const char *begin, const cha
         return error_set(reader->reterr, STATUS_INVALID, reader->name,
                          "line %u: there is no pass in it; each line is a rank", reader->line + 1);
     struct schedule *schedule = reader->schedule;
-    schedule->rank[reader->line] =
-        (struct schedule_rank){reader->list.pass, reader->list.count, reader->cells};
+    schedule->rank[reader->line] = (struct schedule_rank){.pass = reader->list.pass,
+                                                          .count = reader->list.count,
+                                                          .cell = reader->cells,
+                                                          .action = reader->action,
+                                                          .action_count = reader->action_count,
+                                                          .action_cell = reader->action_cells};
     return STATUS_OK;
 }
 
@@ -194,7 +221,8 @@ static enum status whole_check(struct reader *reader)
             "%llu SEND_F for %llu RECV_F, %llu SEND_B for %llu RECV_B",
             (unsigned long long)reader->messages[0], (unsigned long long)reader->messages[2],
             (unsigned long long)reader->messages[1], (unsigned long long)reader->messages[3]);
-    return schedule_check(schedule, reader->name, reader->reterr);
+    STATUS_TRY(schedule_check(schedule, reader->name, reader->reterr));
+    return schedule_traffic_check(schedule, reader->name, reader->reterr);
 }
 
 enum status schedule_csv_read(struct arena *arena, const char *text, uint64_t size_bytes,

@@ -256,7 +256,14 @@ static void count_weights(const struct letters *x, struct workload_counts *count
     double const layers = x->dense * x->layer_elements + x->sparse * x->sparse_elements;
     double const rest = x->step_elements - layers;
     double const experts = x->sparse * x->expert_elements;
-    if (local->shards > 1) {
+    if (local->shards > 1 && local->reduce_once) {
+        /* At least once: how often more depends on the order of passes. */
+        struct workload_traffic *traffic = &counts->role[local->shard_role];
+        traffic->gather_bytes += (x->step_elements + experts) * x->w;
+        traffic->gather_count += units + of_experts + owned;
+        traffic->scatter_bytes += (x->step_elements + experts) * x->g;
+        traffic->scatter_count += units + of_experts + owned;
+    } else if (local->shards > 1) {
         struct workload_traffic *traffic = &counts->role[local->shard_role];
         /* Tied, the one matrix is gathered for the lookup and for the head. */
         traffic->gather_bytes +=

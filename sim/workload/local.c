@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "sim/base/units.h"
+#include "sim/schedule/schedule.h"
 #include "sim/workload/limits.h"
 #include "sim/workload/nearest.h"
 
@@ -64,6 +65,14 @@ static const char *replica_name(const struct mesh *mesh)
     return names[which];
 }
 
+static bool reduces_once(const struct local *local)
+{
+    const struct schedule *given = local->plan->schedule_given;
+    if (local->pp == 1) return false;
+    if (given != NULL && (given->has_gathers || given->has_reductions)) return true;
+    return local->plan->regather != WORKLOAD_REGATHER_MICROBATCH;
+}
+
 /* Which ranks split what; see the table of ZeRO stages in the book, 5.1.2. Ranks of ep and of cp
  * hold the same dense parameters, as those of dp do. */
 static enum status ranks_build(struct local *local, struct error *reterr)
@@ -89,6 +98,15 @@ static enum status ranks_build(struct local *local, struct error *reterr)
     local->gradients_resident = plan->accumulate > 1;
     /* What a reduction leaves on this chip must be the accumulator, or it has to wait. */
     local->reduce_last = local->replicas > 1 && plan->zero <= 1;
+    if (plan->regather != WORKLOAD_REGATHER_MICROBATCH && local->pp > 1 && local->shards == 1)
+        return error_set(reterr, STATUS_INVALID, "/workload/regather",
+                         "no weights are gathered: they are not split over fsdp, nor over dp with "
+                         "zero 3");
+    local->reduce_once = reduces_once(local);
+    if (local->reduce_once) {
+        local->reduce_last = true;
+        if (plan->accumulate > 1) local->gradient_shards = 1;
+    }
 
     bool const beside = copies > 1 && fsdp > 1;
     local->axis_z = beside ? letter_add(local, 'Z', copies) : 0;
@@ -110,6 +128,9 @@ static enum status roles_check(const struct local *local, struct error *reterr)
                          "its tokens",
                          local->plan->model.name);
     if (mesh->present[MESH_PP]) return STATUS_OK;
+    if (local->plan->regather != WORKLOAD_REGATHER_MICROBATCH)
+        return error_set(reterr, STATUS_INVALID, "/workload/regather",
+                         "the mesh has no pp; without stages each microbatch gathers");
     if (local->plan->schedule != NULL || local->plan->schedule_given != NULL)
         return error_set(reterr, STATUS_INVALID, "/workload/schedule",
                          "the mesh has no pp whose stages it could schedule");

@@ -67,6 +67,7 @@ struct local {
     const char *replica_name;  /* "dp" */
     uint32_t state_shards;     /* Ranks that the optimizer state is split over. */
     uint32_t gradient_shards;  /* Ranks that gradients are split over once they are reduced. */
+    bool reduce_once;          /* Stages keep weights and gradients whole; see `regather`. */
     bool reduce_last;          /* Gradients are reduced in the last microbatch only. */
     bool gradients_resident;   /* They are accumulated, so they are there all the time. */
     struct sharding_mesh axes; /* Letters; axes of size 1 left out. */

@@ -60,6 +60,7 @@ static enum status replicas_build(struct local *local, struct error *reterr)
     experts->replicas = local->replicas / (zero == 3 ? 1 : experts->ranks);
     experts->state_shards = zero == 0 ? local->shards : local->data / experts->ranks;
     experts->gradient_shards = zero >= 2 ? local->data / experts->ranks : local->shards;
+    if (local->reduce_once && local->plan->accumulate > 1) experts->gradient_shards = 1;
     return STATUS_OK;
 }
 

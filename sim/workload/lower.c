@@ -109,6 +109,8 @@ void lower_template_begin(struct lower *lower, const char *name)
     lower->received = LOWER_NONE;
     lower->half = LOWER_WHOLE;
     lower->last_microbatch = true;
+    lower->keeping = LOWER_GATHERS;
+    lower->gathers_since = false;
     for (uint32_t p = 0; p < LOCAL_PLACE_COUNT; p++) lower->weights[p] = LOWER_NONE;
     lower->weights_needed = 0;
     lower->gradients = 0;
@@ -143,19 +145,31 @@ uint32_t lower_op_add(struct lower *lower, struct program_op op)
     return lower->op_count++;
 }
 
+/* Templates of a pipeline differ in what is around their ops: equal works in equal parts are there
+ * once. */
+static uint16_t work_index(struct lower *lower, const struct work *work, uint32_t parts)
+{
+    struct program *program = lower->program;
+    for (uint32_t w = 0; w < program->work_count; w++)
+        if (lower->work_parts[w] == parts && memcmp(&program->works[w], work, sizeof *work) == 0)
+            return (uint16_t)w;
+    SIM_ASSERT(program->work_count < LOWER_WORKS_MAX);
+    program->works[program->work_count] = *work;
+    lower->work_parts[program->work_count] = parts;
+    return (uint16_t)program->work_count++;
+}
+
 uint32_t lower_compute(struct lower *lower, const char *name, const struct work *work,
                        uint32_t parts)
 {
     if (lower->status != STATUS_OK) return LOWER_NONE;
-    struct program *program = lower->program;
-    SIM_ASSERT(program->work_count < LOWER_WORKS_MAX && parts >= 1);
-    program->works[program->work_count] = *work;
+    SIM_ASSERT(parts >= 1);
     return lower_op_add(lower, (struct program_op){.name = name,
                                                    .class_name = name,
                                                    .kind = PROGRAM_OP_COMPUTE,
                                                    .stream = PROGRAM_COMPUTE,
                                                    .parts = parts,
-                                                   .index = (uint16_t)program->work_count++});
+                                                   .index = work_index(lower, work, parts)});
 }
 
 static bool groups_equal(const struct group *a, const struct group *b)

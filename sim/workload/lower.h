@@ -19,7 +19,7 @@ enum {
     LOWER_OPS_MAX = 96,
     LOWER_WORKS_MAX = 1024,
     LOWER_PLANS_MAX = 96,
-    LOWER_TEMPLATES_MAX = 128,
+    LOWER_TEMPLATES_MAX = 512,
     LOWER_COPIES_MAX = 32
 };
 static const uint32_t LOWER_NONE = UINT32_MAX;
@@ -59,6 +59,13 @@ enum lower_pass { LOWER_FORWARD, LOWER_RECOMPUTE };
  * gradients read stays: inputs of the matmuls and gradients of their outputs, gathered. */
 enum lower_half { LOWER_WHOLE, LOWER_INPUT, LOWER_WEIGHT };
 
+/* What a template does with the gathered weights of its unit. */
+enum lower_weights {
+    LOWER_GATHERS, /* Gathers them for itself. */
+    LOWER_TAKES,   /* Gathers them, and they stay. */
+    LOWER_HOLDS,   /* They are there. */
+};
+
 struct lower {
     struct arena *arena;
     const struct local *local;
@@ -67,6 +74,7 @@ struct lower {
     struct error *error;
     uint8_t stream[LOWER_STREAM_COUNT];            /* In the program, or PROGRAM_STREAMS_MAX. */
     struct plan_request requests[LOWER_PLANS_MAX]; /* What each plan was made of. */
+    uint32_t work_parts[LOWER_WORKS_MAX];          /* Of the ops that each work is of. */
 
     /* The template under construction. */
     const struct local_layer *layer; /* Of a layer: which kind. */
@@ -79,6 +87,8 @@ struct lower {
     uint32_t received;    /* The RECEIVE that its input comes by, or LOWER_NONE. */
     enum lower_half half; /* Of a backward template, */
     bool last_microbatch; /* and whether gradients are reduced after it. */
+    enum lower_weights keeping;
+    bool gathers_since; /* Gathers wait for what the block says, not for the slots before. */
     uint32_t weights[LOCAL_PLACE_COUNT]; /* The gather that a place's matrices wait for. */
     uint32_t weights_needed;             /* Places whose gather some op already waits for. */
     uint32_t gradients;                  /* Places whose gradients are computed. */
@@ -143,7 +153,10 @@ void lower_weights_need(struct lower *lower, uint32_t op, enum local_place place
 void lower_weights_release(struct lower *lower, uint32_t op, enum local_place place, bool backward);
 /* The op computes the gradient of the place's matrices. */
 void lower_gradient(struct lower *lower, uint32_t op, enum local_place place);
+/* `after` LOWER_NONE: all compute of earlier slots. */
 void lower_unit_reduce(struct lower *lower, const struct local_unit *unit, uint32_t after);
+/* The same of a layer's units, without its passes. */
+void lower_layer_reduce(struct lower *lower);
 /* Memory that a computed gradient takes: until it is reduced, or until the update. */
 void lower_gradient_take(struct lower *lower, uint32_t op, uint64_t elements);
 /* dW also reads the accumulator that it adds to. */

@@ -1,263 +1,19 @@
+/* The ranks of a pipeline: what each does of its list. */
 #include "sim/base/arena.h"
 #include "sim/schedule/schedule.h"
 #include "sim/workload/pipeline.h"
 #include "sim/workload/stages.h"
 
-/* What a template is made of. `nothing`: a stage that has neither layers nor ends in this pass, and
- * only hands on what it gets. */
-enum unit_kind { UNIT_EMBEDDING, UNIT_LAYER, UNIT_HEAD, UNIT_NOTHING };
-
-/* A message goes to a neighbour along pp, who may be the one around. */
-enum way { WAY_NONE, WAY_NEXT, WAY_PREVIOUS };
-
-struct variant {
-    uint8_t unit;          /* enum unit_kind */
-    uint8_t layer;         /* Of a layer: LOCAL_DENSE or LOCAL_EXPERTS. */
-    uint8_t kind;          /* enum schedule_kind */
-    uint8_t receive, send; /* enum way */
-    bool around;           /* It is sent from the last rank to the first, or back. */
-    bool last;             /* Gradients are reduced. */
-    uint16_t template_index;
-};
-
-enum {
-    VARIANTS_MAX = LOWER_TEMPLATES_MAX,
-    PLANS_OF_SENDS = 4,
-    BLOCKS_A_PASS = 6,
-    UPDATES = 4, /* Of a stage. */
-    TWINS = 2,
-};
-
-struct pipeline {
-    struct lower *lower;
-    uint64_t dense_layers; /* The first so many have one MLP. */
-    struct schedule schedule;
-    struct stages stages;
-    struct variant variant[VARIANTS_MAX];
-    uint32_t variant_count;
-    int32_t displacement[PLANS_OF_SENDS]; /* Of plans that exist. */
-    uint32_t plan[PLANS_OF_SENDS];
-    uint32_t plan_count;
-    uint32_t *number[2]; /* [stage · microbatches + microbatch]: the message that a forward (0) or
-                            backward pass (1) sends is that of its sender's stream, from 1. */
-    uint16_t update[UNIT_NOTHING];      /* Templates, by unit; */
-    uint16_t update_layer[LOCAL_KINDS]; /* of each kind of layer; */
-    uint16_t twin[TWINS];               /* of the first stage, and of the last, */
-    uint32_t twin_message[TWINS];       /* which comes as the message of this number. */
-    bool differs;                       /* Only the last microbatch reduces gradients. */
-    struct program_block *block;        /* Of the role under construction. */
-    uint32_t block_count;
-};
-
-static bool is_forward(uint32_t kind)
-{
-    return kind == SCHEDULE_FORWARD;
-}
-
-/* The stage that a pass gives its result to, or -1: the last pass of a microbatch, or a weight
- * gradient. */
-static int64_t stage_behind(const struct pipeline *pipeline, const struct schedule_pass *pass)
-{
-    if (pass->kind == SCHEDULE_WEIGHT) return -1;
-    if (!is_forward(pass->kind)) return (int64_t)pass->stage - 1;
-    return pass->stage + 1u == pipeline->schedule.stage_count ? -1 : (int64_t)pass->stage + 1;
-}
-
-/* The stage whose result a pass needs, or -1. */
-static int64_t stage_before(const struct pipeline *pipeline, const struct schedule_pass *pass)
-{
-    if (pass->kind == SCHEDULE_WEIGHT) return -1;
-    if (is_forward(pass->kind)) return (int64_t)pass->stage - 1;
-    return pass->stage + 1u == pipeline->schedule.stage_count ? -1 : (int64_t)pass->stage + 1;
-}
-
-/* How a message goes from one rank to another. Of two ranks each is the next and the previous:
- * activations go to the next, gradients to the previous. */
-static enum way way_between(const struct pipeline *pipeline, uint32_t from, uint32_t to,
-                            bool forward)
-{
-    uint32_t const ranks = pipeline->schedule.rank_count;
-    bool const next = (from + 1) % ranks == to, previous = (to + 1) % ranks == from;
-    if (next && (forward || !previous)) return WAY_NEXT;
-    return previous ? WAY_PREVIOUS : WAY_NONE;
-}
-
-/* How what a pass sends goes; false: to no neighbour. */
-static bool pass_sends(const struct pipeline *pipeline, const struct schedule_pass *pass,
-                       uint32_t rank, enum way *ret_way, bool *ret_around)
-{
-    int64_t const behind = stage_behind(pipeline, pass);
-    *ret_way = WAY_NONE;
-    *ret_around = false;
-    if (behind < 0) return true;
-    uint32_t const to = schedule_rank_of(&pipeline->schedule, (uint32_t)behind, pass->microbatch);
-    if (to == rank) return true;
-    *ret_way = way_between(pipeline, rank, to, is_forward(pass->kind));
-    *ret_around = *ret_way == WAY_NEXT ? to < rank : to > rank;
-    return *ret_way != WAY_NONE;
-}
-
-static uint32_t *number_at(const struct pipeline *pipeline, bool forward, int64_t stage,
-                           uint32_t microbatch)
-{
-    uint64_t const row = (uint64_t)stage * pipeline->schedule.microbatch_count;
-    return &pipeline->number[forward ? 0 : 1][row + microbatch];
-}
-
-/* Numbers the messages of each rank in the order of its list. */
-static enum status messages_number(struct pipeline *pipeline, struct error *reterr)
-{
-    const struct schedule *schedule = &pipeline->schedule;
-    uint64_t const passes = (uint64_t)schedule->stage_count * schedule->microbatch_count;
-    for (uint32_t i = 0; i < 2; i++) {
-        void *memory = NULL;
-        STATUS_TRY(arena_try(pipeline->lower->arena, passes, sizeof(uint32_t), &memory, reterr));
-        pipeline->number[i] = memory;
-    }
-    for (uint32_t rank = 0; rank < schedule->rank_count; rank++) {
-        uint32_t sent[WAY_PREVIOUS + 1] = {0};
-        for (uint32_t i = 0; i < schedule->rank[rank].count; i++) {
-            const struct schedule_pass *pass = &schedule->rank[rank].pass[i];
-            enum way way = WAY_NONE;
-            bool around = false;
-            if (!pass_sends(pipeline, pass, rank, &way, &around))
-                return error_set(reterr, STATUS_UNSUPPORTED, "/workload/schedule",
-                                 "%s: stage %u lies on rank %u and hands on to a rank that is not "
-                                 "next to it; only neighbours along pp are sent to",
-                                 schedule->name, pass->stage, rank);
-            if (way != WAY_NONE)
-                *number_at(pipeline, is_forward(pass->kind), pass->stage, pass->microbatch) =
-                    ++sent[way];
-        }
-        if (rank == 0) pipeline->twin_message[1] = sent[WAY_PREVIOUS] + 1;
-        if (rank + 1 == schedule->rank_count) pipeline->twin_message[0] = sent[WAY_NEXT] + 1;
-    }
-    return STATUS_OK;
-}
-
-/* One rank's message of what a data rank's tokens are, sharded as it is between blocks. */
-static uint32_t send_plan(struct pipeline *pipeline, int32_t displacement)
-{
-    struct lower *lower = pipeline->lower;
-    const struct local *local = lower->local;
-    struct program *program = lower->program;
-    for (uint32_t i = 0; i < pipeline->plan_count; i++)
-        if (pipeline->displacement[i] == displacement) return pipeline->plan[i];
-    if (lower->status != STATUS_OK) return LOWER_NONE;
-    SIM_ASSERT(program->plan_count < LOWER_PLANS_MAX && pipeline->plan_count < PLANS_OF_SENDS);
-    struct plan_request request = {
-        .kind = COLLECTIVE_PERMUTE,
-        .group = local->mesh->axis[MESH_PP].group,
-        .size_bytes = lower_activation_bytes(lower, local->block_shard),
-        .offset = {displacement},
-    };
-    plan_request_links(local->machine, &request);
-    lower->status = plan_build(lower->arena, &request, "/mesh/pp",
-                               &program->plans[program->plan_count], lower->error);
-    if (lower->status != STATUS_OK) return LOWER_NONE;
-    pipeline->displacement[pipeline->plan_count] = displacement;
-    return pipeline->plan[pipeline->plan_count++] = program->plan_count++;
-}
-
-static void receive_add(struct pipeline *pipeline, const struct variant *variant)
-{
-    struct lower *lower = pipeline->lower;
-    enum lower_stream const stream =
-        variant->receive == WAY_PREVIOUS ? LOWER_RECEIVE_PREVIOUS : LOWER_RECEIVE_NEXT;
-    const char *name = is_forward(variant->kind) ? "receive activations" : "receive gradients";
-    if (variant->receive == WAY_NONE) return;
-    lower->received = lower_op_add(lower, (struct program_op){.name = name,
-                                                              .class_name = name,
-                                                              .kind = PROGRAM_OP_RECEIVE,
-                                                              .stream = lower->stream[stream],
-                                                              .parts = 1});
-    lower_need_before(lower, lower->received, LOWER_COMPUTE);
-}
-
-static void send_add(struct pipeline *pipeline, const struct variant *variant)
-{
-    struct lower *lower = pipeline->lower;
-    bool const next = variant->send == WAY_NEXT;
-    int32_t const around = (int32_t)pipeline->schedule.rank_count - 1;
-    const char *name = is_forward(variant->kind) ? "send activations" : "send gradients";
-    if (variant->send == WAY_NONE) return;
-    int32_t const step = variant->around ? -around : 1;
-    uint32_t const plan = send_plan(pipeline, next ? step : -step);
-    if (plan == LOWER_NONE) return;
-    uint32_t const op = lower_op_add(
-        lower,
-        (struct program_op){.name = name,
-                            .class_name = name,
-                            .kind = PROGRAM_OP_SEND,
-                            .stream = lower->stream[next ? LOWER_SEND_NEXT : LOWER_SEND_PREVIOUS],
-                            .parts = 1,
-                            .index = (uint16_t)plan});
-    lower_need_output(lower, op);
-    uint64_t const bytes = lower_activation_bytes(lower, lower->local->block_shard);
-    lower_take(lower, op, PROGRAM_MEMORY_BUFFERS, bytes);
-    lower_give(lower, op, PROGRAM_MEMORY_BUFFERS, bytes);
-}
-
-static void unit_emit(struct lower *lower, const struct variant *variant)
-{
-    static const struct lower_behind no_update = {0};
-    bool const forward = is_forward(variant->kind);
-    switch ((enum unit_kind)variant->unit) {
-    case UNIT_EMBEDDING:
-        if (forward)
-            lower_embedding_forward(lower);
-        else
-            lower_embedding_backward(lower, &no_update);
-        break;
-    case UNIT_LAYER:
-        if (forward)
-            lower_layer_forward(lower, /* top= */ false);
-        else
-            lower_layer_backward(lower, /* top= */ false, &no_update);
-        break;
-    case UNIT_HEAD:
-        if (forward)
-            lower_head_forward(lower);
-        else
-            lower_head_backward(lower);
-        break;
-    case UNIT_NOTHING:
-        break;
-    }
-}
-
-static uint16_t variant_template(struct pipeline *pipeline, struct variant variant)
-{
-    static const char *const units[] = {"embedding", "layer", "head", "stage"};
-    static const enum lower_half halves[] = {LOWER_WHOLE, LOWER_WHOLE, LOWER_INPUT, LOWER_WEIGHT};
-    struct lower *lower = pipeline->lower;
-    for (uint32_t i = 0; i < pipeline->variant_count; i++) {
-        const struct variant *known = &pipeline->variant[i];
-        if (known->unit == variant.unit && known->layer == variant.layer &&
-            known->kind == variant.kind && known->receive == variant.receive &&
-            known->send == variant.send && known->around == variant.around &&
-            known->last == variant.last)
-            return known->template_index;
-    }
-    SIM_ASSERT(pipeline->variant_count < VARIANTS_MAX);
-    lower->layer = &lower->local->layer[variant.layer];
-    lower_template_begin(lower, lower_format(lower, "%s %s", units[variant.unit],
-                                             schedule_kind_name((enum schedule_kind)variant.kind)));
-    lower->half = halves[variant.kind];
-    lower->last_microbatch = variant.last;
-    receive_add(pipeline, &variant);
-    unit_emit(lower, &variant);
-    send_add(pipeline, &variant);
-    variant.template_index = lower_template_end(lower);
-    pipeline->variant[pipeline->variant_count++] = variant;
-    return variant.template_index;
-}
+/* Embedding, first, middle and last layers of both kinds, head; and one whose gather waits
+ * otherwise splits a row of layers in three. */
+enum { BLOCKS_A_PASS = 8 };
 
 /* The units of a stage in the order of the forward pass, without those that a pass has no part of:
  * the embedding has no input gradient. */
 struct units {
     const struct stage *stage;
     bool embedding, head;
+    uint32_t dense; /* Of its layers, which come first; the others have experts. */
     uint32_t count;
 };
 
@@ -268,137 +24,62 @@ static struct units units_of(const struct pipeline *pipeline, const struct sched
     return (struct units){.stage = stage,
                           .embedding = embedding,
                           .head = stage->head,
+                          .dense = stages_dense_layers(stage, pipeline->dense_layers),
                           .count = stage->layer_count + embedding + stage->head};
 }
 
 /* The unit that a pass plays at a place; `ret_layer` is its layer, or -1. */
-static enum unit_kind unit_at(const struct units *units, bool forward, uint32_t place,
-                              int32_t *ret_layer)
+static enum pipeline_unit unit_at(const struct units *units, bool forward, uint32_t place,
+                                  int32_t *ret_layer)
 {
     uint32_t const at = forward ? place : units->count - 1 - place;
     *ret_layer = -1;
     if (units->embedding && at == 0) return UNIT_EMBEDDING;
     if (units->head && at + 1 == units->count) return UNIT_HEAD;
     *ret_layer = (int32_t)(units->stage->layer_first + at - units->embedding);
-    return UNIT_LAYER;
+    return at - units->embedding < units->dense ? UNIT_LAYER : UNIT_EXPERTS;
 }
 
 static void block_add(struct pipeline *pipeline, const struct program_block *block)
 {
     struct program_block *former =
         pipeline->block_count == 0 ? NULL : &pipeline->block[pipeline->block_count - 1];
+    uint32_t const slot = pipeline->slot_count;
+    pipeline->slot_count += block->repeat;
     if (former != NULL && former->template_index == block->template_index &&
         former->pass == block->pass && former->layer_first >= 0 && block->layer_first >= 0 &&
-        former->phase == block->phase &&
+        former->phase == block->phase && former->since_slot == block->since_slot &&
         former->layer_first + former->layer_step * (int32_t)former->repeat == block->layer_first) {
         former->repeat += block->repeat;
         return;
     }
-    pipeline->block[pipeline->block_count++] = *block;
+    SIM_ASSERT(pipeline->block_count < pipeline->block_capacity);
+    pipeline->block[pipeline->block_count] = *block;
+    pipeline->block[pipeline->block_count++].slot_first = slot;
 }
 
-static void pass_add(struct pipeline *pipeline, uint32_t rank, uint32_t index, bool last)
+/* Whether there is such a slot, and it computes nothing. */
+static bool slot_is_idle(const struct pipeline *pipeline, int64_t slot)
 {
-    static const char *const names[] = {"embedding", "layer", "head", "stage"};
-    static const enum program_phase phases[] = {PROGRAM_PHASE_FORWARD, PROGRAM_PHASE_BACKWARD,
-                                                PROGRAM_PHASE_BACKWARD, PROGRAM_PHASE_WEIGHT};
-    const struct schedule_pass *pass = &pipeline->schedule.rank[rank].pass[index];
-    bool const forward = is_forward(pass->kind);
-    struct units const units = units_of(pipeline, pass);
-    struct variant variant = {.kind = pass->kind, .last = !forward && (last || !pipeline->differs)};
-    enum way send = WAY_NONE, receive = WAY_NONE;
-    uint64_t arrivals = 0;
-    int64_t const before = stage_before(pipeline, pass);
-    bool around = false, around_before = false;
-    (void)pass_sends(pipeline, pass, rank, &send, &around);
-    if (before >= 0) {
-        uint32_t const from =
-            schedule_rank_of(&pipeline->schedule, (uint32_t)before, pass->microbatch);
-        struct schedule_pass const giver = {
-            .microbatch = pass->microbatch, .stage = (uint16_t)before, .kind = pass->kind};
-        enum way given = WAY_NONE;
-        if (from != rank) (void)pass_sends(pipeline, &giver, from, &given, &around_before);
-        receive = given == WAY_NEXT ? WAY_PREVIOUS : given == WAY_PREVIOUS ? WAY_NEXT : WAY_NONE;
-        if (from != rank) arrivals = *number_at(pipeline, forward, before, pass->microbatch);
-    }
-    uint32_t const count = units.count == 0 && (send || receive) ? 1 : units.count;
-    for (uint32_t place = 0; place < count; place++) {
-        int32_t layer = -1;
-        variant.unit =
-            units.count == 0 ? UNIT_NOTHING : (uint8_t)unit_at(&units, forward, place, &layer);
-        variant.layer = (uint8_t)(layer >= (int64_t)pipeline->dense_layers);
-        variant.receive = place == 0 ? (uint8_t)receive : WAY_NONE;
-        variant.send = place + 1 == count ? (uint8_t)send : WAY_NONE;
-        variant.around = variant.send != WAY_NONE && around;
-        struct program_block const block = {
-            .template_index = variant_template(pipeline, variant),
-            .phase = phases[pass->kind],
-            .name = names[variant.unit],
-            .repeat = 1,
-            .layer_first = layer,
-            .layer_step = layer < 0 ? 0
-                          : forward ? 1
-                                    : -1,
-            .microbatch = pass->microbatch,
-            .pass = index + 1,
-            .arrivals = variant.receive == WAY_NONE ? 0 : arrivals,
-        };
-        block_add(pipeline, &block);
-    }
+    uint32_t b = pipeline->block_count;
+    if (slot < 0 || slot >= pipeline->slot_count) return false;
+    while (pipeline->block[b - 1].slot_first > slot) b--;
+    const struct program *program = pipeline->lower->program;
+    const struct program_template *template =
+        &program->templates[pipeline->block[b - 1].template_index];
+    return pipeline->lower->status == STATUS_OK && template->stream_parts[PROGRAM_COMPUTE] == 0;
 }
 
-/* Once all gradients of a rank are reduced: as Megatron's optimizer does, and unlike a step without
- * stages, where each layer is updated as soon as its own are. */
-static void updates_build(struct pipeline *pipeline)
-{
-    struct lower *lower = pipeline->lower;
-    const struct local *local = lower->local;
-    struct local_unit const head = lower_head_unit(local), embedding = lower_embedding_unit(local);
-    for (uint32_t k = 0; k < LOCAL_KINDS; k++) {
-        struct lower_behind const layer = {.name = "update layer",
-                                           .units = local->layer[k].unit,
-                                           .unit_count = local->layer[k].unit_count};
-        if (local->layer[k].count != 0) pipeline->update_layer[k] = lower_update(lower, &layer);
-    }
-    if (!local_is_llama(local)) return;
-    struct lower_behind const first = {
-        .name = "update embedding", .units = &embedding, .unit_count = 1};
-    struct lower_behind const last = {.name = "update head", .units = &head, .unit_count = 1};
-    pipeline->update[UNIT_EMBEDDING] = lower_update(lower, &first);
-    pipeline->update[UNIT_HEAD] = lower_update(lower, &last);
-    if (!local->twins) return;
-    pipeline->twin[0] = lower_twin(lower, &pipeline->schedule, /* head= */ false);
-    pipeline->twin[1] = lower_twin(lower, &pipeline->schedule, /* head= */ true);
-}
-
-static void update_add(struct pipeline *pipeline, const struct stage *stage)
-{
-    uint32_t const microbatch = pipeline->schedule.microbatch_count - 1;
-    struct program_block block = {
-        .phase = PROGRAM_PHASE_UPDATE, .repeat = 1, .layer_first = -1, .microbatch = microbatch};
-    if (stage->head) {
-        block.name = "head";
-        block.template_index = pipeline->update[UNIT_HEAD];
-        block_add(pipeline, &block);
-    }
-    if (stage->embedding) {
-        block.name = "embedding";
-        block.template_index = pipeline->update[UNIT_EMBEDDING];
-        block_add(pipeline, &block);
-    }
-    uint32_t const dense = stages_dense_layers(stage, pipeline->dense_layers);
-    for (uint32_t k = LOCAL_KINDS; k-- > 0;) {
-        uint32_t const count = k == LOCAL_DENSE ? dense : stage->layer_count - dense;
-        uint32_t const below = k == LOCAL_DENSE ? 0 : dense;
-        if (count == 0) continue;
-        block.name = "layer";
-        block.template_index = pipeline->update_layer[k];
-        block.repeat = count;
-        block.layer_first = (int32_t)(stage->layer_first + below + count - 1);
-        block.layer_step = -1;
-        block_add(pipeline, &block);
-    }
-}
+/* A pass while its slots are added. */
+struct passing {
+    const struct schedule_pass *pass;
+    struct units units;
+    struct pipeline_messages messages;
+    uint32_t count; /* Slots. */
+    bool last;
+    bool holds[UNIT_COUNT]; /* Weights that are there. */
+    uint32_t since_slot;
+};
 
 /* Whether no later pass of the rank adds to the same stage's gradients. */
 static bool pass_is_last(const struct schedule_rank *list, uint32_t index)
@@ -413,13 +94,189 @@ static bool pass_is_last(const struct schedule_rank *list, uint32_t index)
     return true;
 }
 
+/* Whether an action reduces the stage's gradients. */
+static bool reduces_apart(const struct schedule_rank *list, uint32_t stage)
+{
+    for (uint32_t i = 0; i < list->action_count; i++)
+        if (list->action[i].act == SCHEDULE_REDUCE && list->action[i].stage == stage) return true;
+    return false;
+}
+
+static bool keeps_weights(const struct pipeline *pipeline)
+{
+    return pipeline->schedule.has_gathers && pipeline->lower->local->shards > 1;
+}
+
+/* What the pass gathers of its stage stays there. */
+static void weights_take(struct pipeline *pipeline, struct passing *passing)
+{
+    struct pipeline_hold *hold = &pipeline->hold[passing->pass->stage];
+    const struct units *units = &passing->units;
+    uint32_t const counts[UNIT_COUNT] = {[UNIT_EMBEDDING] = units->embedding,
+                                         [UNIT_LAYER] = units->dense,
+                                         [UNIT_EXPERTS] = units->stage->layer_count - units->dense,
+                                         [UNIT_HEAD] = units->head};
+    if (!keeps_weights(pipeline)) return;
+    SIM_ASSERT(hold->held);
+    passing->since_slot = hold->since_slot;
+    for (uint32_t unit = 0; unit < UNIT_NOTHING; unit++) {
+        passing->holds[unit] = hold->has[unit];
+        if (hold->has[unit] || counts[unit] == 0) continue;
+        hold->has[unit] = true;
+        hold->bytes += counts[unit] * pipeline_gathered_bytes(pipeline, (enum pipeline_unit)unit);
+    }
+}
+
+/* Bytes of the stages that are given up before a pass. */
+static uint64_t weights_give(struct pipeline *pipeline, uint32_t before)
+{
+    const struct schedule_rank *list = pipeline->list;
+    uint64_t bytes = 0;
+    if (!keeps_weights(pipeline)) return 0;
+    for (; pipeline->release_next < list->action_count &&
+           list->action[pipeline->release_next].before <= before;
+         pipeline->release_next++) {
+        const struct schedule_action *action = &list->action[pipeline->release_next];
+        if (action->act != SCHEDULE_RESHARD) continue;
+        bytes += pipeline->hold[action->stage].bytes;
+        pipeline->hold[action->stage] = (struct pipeline_hold){0};
+    }
+    return bytes;
+}
+
+static struct passing passing_of(struct pipeline *pipeline, uint32_t rank, uint32_t index)
+{
+    const struct schedule_pass *pass = &pipeline->list->pass[index];
+    bool const last = pass_is_last(pipeline->list, index) || !pipeline->differs;
+    struct passing passing = {
+        .pass = pass,
+        .units = units_of(pipeline, pass),
+        .messages = pipeline_messages_of(pipeline, rank, pass),
+        .last =
+            last && !pipeline_is_forward(pass->kind) && !reduces_apart(pipeline->list, pass->stage),
+    };
+    bool const hands_on = passing.messages.receive != WAY_NONE || passing.messages.send != WAY_NONE;
+    passing.count = passing.units.count == 0 && hands_on ? 1 : passing.units.count;
+    weights_take(pipeline, &passing);
+    return passing;
+}
+
+/* What a pass does in its slot number `place`; `ret_layer` and `ret_since` are the block's. */
+static struct pipeline_part part_at(const struct pipeline *pipeline, const struct passing *passing,
+                                    uint32_t place, int32_t *ret_layer, uint32_t *ret_since)
+{
+    bool const forward = pipeline_is_forward(passing->pass->kind);
+    bool const ends = place + 1 == passing->count;
+    int64_t const ahead_slot =
+        (int64_t)pipeline->slot_count - pipeline->lower->local->plan->prefetch_layers;
+    struct pipeline_part part = {.unit = UNIT_NOTHING,
+                                 .kind = passing->pass->kind,
+                                 .last = passing->last,
+                                 .receives = place == 0 && passing->messages.receive != WAY_NONE,
+                                 .send = ends ? (uint8_t)passing->messages.send : WAY_NONE};
+    part.around = part.send != WAY_NONE && passing->messages.around;
+    *ret_layer = -1;
+    *ret_since = 0;
+    if (passing->units.count > 0)
+        part.unit = (uint8_t)unit_at(&passing->units, forward, place, ret_layer);
+    if (pipeline->lower->local->shards == 1 || part.unit == UNIT_NOTHING) return part;
+    if (keeps_weights(pipeline)) {
+        part.keeping = passing->holds[part.unit] ? LOWER_HOLDS : LOWER_TAKES;
+        part.since = part.keeping == LOWER_TAKES;
+        if (part.since) *ret_since = passing->since_slot;
+    } else if (slot_is_idle(pipeline, ahead_slot)) {
+        part.since = true;
+        *ret_since = (uint32_t)ahead_slot;
+    }
+    return part;
+}
+
+static void pass_add(struct pipeline *pipeline, uint32_t rank, uint32_t index)
+{
+    static const char *const names[] = {"embedding", "layer", "layer", "head", "stage"};
+    static const enum program_phase phases[] = {PROGRAM_PHASE_FORWARD, PROGRAM_PHASE_BACKWARD,
+                                                PROGRAM_PHASE_BACKWARD, PROGRAM_PHASE_WEIGHT};
+    struct passing const passing = passing_of(pipeline, rank, index);
+    bool const forward = pipeline_is_forward(passing.pass->kind);
+    for (uint32_t place = 0; place < passing.count; place++) {
+        int32_t layer = -1;
+        uint32_t since = 0;
+        struct pipeline_variant variant = {.part_count = 1};
+        variant.part[0] = part_at(pipeline, &passing, place, &layer, &since);
+        if (place == 0) variant.receive = passing.messages.receive;
+        if (place + 1 == passing.count) variant.given_bytes = weights_give(pipeline, index + 1);
+        struct program_block const block = {
+            .template_index = pipeline_template(pipeline, &variant),
+            .phase = phases[passing.pass->kind],
+            .name = names[variant.part[0].unit],
+            .repeat = 1,
+            .layer_first = layer,
+            .layer_step = layer < 0 ? 0
+                          : forward ? 1
+                                    : -1,
+            .microbatch = passing.pass->microbatch,
+            .pass = index + 1,
+            .arrivals = variant.receive == WAY_NONE ? 0 : passing.messages.arrivals,
+            .since_slot = since,
+        };
+        block_add(pipeline, &block);
+    }
+}
+
+/* So many slots of a stage for each of its units, from the head down: a template each. */
+static void units_add(struct pipeline *pipeline, const struct stage *stage,
+                      const uint16_t templates[UNIT_COUNT], enum program_phase phase,
+                      uint32_t microbatch)
+{
+    static const char *const names[] = {"embedding", "layer", "layer", "head"};
+    static const enum pipeline_unit order[] = {UNIT_HEAD, UNIT_EMBEDDING, UNIT_EXPERTS, UNIT_LAYER};
+    uint32_t const dense = stages_dense_layers(stage, pipeline->dense_layers);
+    uint32_t const counts[] = {[UNIT_EMBEDDING] = stage->embedding,
+                               [UNIT_LAYER] = dense,
+                               [UNIT_EXPERTS] = stage->layer_count - dense,
+                               [UNIT_HEAD] = stage->head};
+    uint32_t const ends[] = {[UNIT_LAYER] = dense, [UNIT_EXPERTS] = stage->layer_count};
+    for (uint32_t i = 0; i < sizeof order / sizeof *order; i++) {
+        enum pipeline_unit const unit = order[i];
+        bool const is_layer = unit == UNIT_LAYER || unit == UNIT_EXPERTS;
+        if (counts[unit] == 0 || templates[unit] == PROGRAM_NONE) continue;
+        struct program_block const block = {
+            .template_index = templates[unit],
+            .phase = phase,
+            .name = names[unit],
+            .repeat = counts[unit],
+            .layer_first = is_layer ? (int32_t)(stage->layer_first + ends[unit] - 1) : -1,
+            .layer_step = is_layer ? -1 : 0,
+            .microbatch = microbatch,
+        };
+        block_add(pipeline, &block);
+    }
+}
+
+/* Gathers that are asked for, and reductions, before a pass. */
+static void actions_add(struct pipeline *pipeline, uint32_t before)
+{
+    const struct schedule_rank *list = pipeline->list;
+    for (; pipeline->action_next < list->action_count &&
+           list->action[pipeline->action_next].before == before;
+         pipeline->action_next++) {
+        const struct schedule_action *action = &list->action[pipeline->action_next];
+        if (action->act == SCHEDULE_UNSHARD)
+            pipeline->hold[action->stage] =
+                (struct pipeline_hold){.held = true, .since_slot = pipeline->slot_count};
+        else if (action->act == SCHEDULE_REDUCE)
+            units_add(pipeline, &pipeline->stages.stage[action->stage], pipeline->reduce,
+                      PROGRAM_PHASE_BACKWARD, list->pass[before - 1].microbatch);
+    }
+}
+
 static enum status role_add(struct pipeline *pipeline, uint32_t rank, struct program_role *role,
                             struct error *reterr)
 {
     struct lower *lower = pipeline->lower;
     const struct schedule *schedule = &pipeline->schedule;
     const struct schedule_rank *list = &schedule->rank[rank];
-    uint64_t layers[LOCAL_KINDS] = {0}, most = UPDATES + TWINS;
+    uint64_t layers[LOCAL_KINDS] = {0}, most = PIPELINE_TWINS;
     bool embedding = false, head = false;
     void *memory = NULL;
     for (uint32_t s = 0; s < schedule->stage_count; s++) {
@@ -430,21 +287,32 @@ static enum status role_add(struct pipeline *pipeline, uint32_t rank, struct pro
         layers[LOCAL_EXPERTS] += stage->layer_count - dense;
         embedding = embedding || stage->embedding;
         head = head || stage->head;
-        most += UPDATES;
+        /* Updates; reductions; and a gather behind each of them that waits otherwise. */
+        most += 2 * UNIT_COUNT + 2 * ((uint64_t)stage->layer_count + UNIT_COUNT);
     }
     most += (uint64_t)list->count * BLOCKS_A_PASS;
     STATUS_TRY(arena_try(lower->arena, most, sizeof *pipeline->block, &memory, reterr));
     pipeline->block = memory;
     pipeline->block_count = 0;
-    for (uint32_t i = 0; i < list->count; i++) pass_add(pipeline, rank, i, pass_is_last(list, i));
-    for (uint32_t i = 0; lower->local->twins && i < TWINS; i++) {
+    pipeline->block_capacity = most;
+    pipeline->slot_count = 0;
+    pipeline->action_next = 0;
+    pipeline->release_next = 0;
+    pipeline->list = list;
+    for (uint32_t i = 0; i < list->count; i++) {
+        actions_add(pipeline, i);
+        pass_add(pipeline, rank, i);
+    }
+    actions_add(pipeline, list->count);
+    for (uint32_t i = 0; lower->local->twins && i < PIPELINE_TWINS; i++) {
         struct program_block const twin =
             lower_twin_block(schedule, i == 1, pipeline->twin[i], pipeline->twin_message[i]);
         if (i == 1 ? head : embedding) block_add(pipeline, &twin);
     }
     for (uint32_t s = schedule->stage_count; s-- > 0;)
-        if (schedule->rank_of[s] == rank) update_add(pipeline, &pipeline->stages.stage[s]);
-    SIM_ASSERT(pipeline->block_count <= most);
+        if (schedule->rank_of[s] == rank)
+            units_add(pipeline, &pipeline->stages.stage[s], pipeline->update, PROGRAM_PHASE_UPDATE,
+                      schedule->microbatch_count - 1);
     role->block = pipeline->block;
     role->block_count = pipeline->block_count;
     lower_resident(lower->local, layers, embedding, head, role->resident_bytes);
@@ -464,10 +332,13 @@ static enum status pipeline_build(struct pipeline *pipeline, struct error *reter
     STATUS_TRY(pipeline_schedule_check(local, &pipeline->schedule, reterr));
     STATUS_TRY(stages_build(lower->arena, local->plan, pipeline->schedule.stage_count,
                             &pipeline->stages, reterr));
-    STATUS_TRY(messages_number(pipeline, reterr));
+    STATUS_TRY(arena_try(lower->arena, pipeline->schedule.stage_count, sizeof *pipeline->hold,
+                         &memory, reterr));
+    pipeline->hold = memory;
+    STATUS_TRY(pipeline_messages_number(pipeline, reterr));
     bool const kv_last = local->kv_holders > 1 && local->gradient_shards == 1;
     pipeline->differs = local->plan->accumulate > 1 && (local->reduce_last || kv_last);
-    updates_build(pipeline);
+    pipeline_rests_build(pipeline);
     program->role_count = pipeline->schedule.rank_count;
     STATUS_TRY(
         arena_try(lower->arena, program->role_count, sizeof *program->roles, &memory, reterr));

@@ -56,7 +56,7 @@ void lower_embedding_forward(struct lower *lower)
     };
     uint32_t const op = lower_compute(lower, "embedding.lookup", &work, 1);
     lower_need_done(lower, op, gather);
-    if (gather != LOWER_NONE) {
+    if (gather != LOWER_NONE && lower->keeping == LOWER_GATHERS) {
         lower_give(lower, op, PROGRAM_MEMORY_GATHERED, lower_weight_bytes(lower, unit.elements));
     }
     uint32_t const plan = tp_plan(lower, COLLECTIVE_REDUCE_SCATTER, false);
@@ -90,8 +90,11 @@ void lower_embedding_backward(struct lower *lower, const struct lower_behind *up
             lower_activation_bytes(lower, local->block_shard) + rows_bytes + kept_bytes,
         .hbm_write_bytes = rows_bytes + zero_bytes + position_bytes,
     };
+    /* Not read here; but later passes do not gather it again. */
+    uint32_t const weights = lower->keeping == LOWER_TAKES ? unit_gather(lower, &unit) : LOWER_NONE;
     uint32_t const op = lower_compute(lower, "embedding.dW", &work, 1);
     lower_need_done(lower, op, gather);
+    lower_need_done(lower, op, weights);
     lower_take(lower, gather != LOWER_NONE ? gather : op, PROGRAM_MEMORY_BUFFERS, full_bytes);
     lower_give(lower, op, PROGRAM_MEMORY_BUFFERS, full_bytes);
     if (!tied) lower_gradient_take(lower, op, unit.elements);
@@ -149,7 +152,7 @@ void lower_head_forward(struct lower *lower)
                lower_activation_bytes(lower, local->block_shard));
     lower_take(lower, gather != LOWER_NONE ? gather : norm, PROGRAM_MEMORY_BUFFERS, full_bytes);
     lower_take(lower, matmul, PROGRAM_MEMORY_BUFFERS, logit_bytes);
-    if (!head_keeps_weights(local))
+    if (!head_keeps_weights(local) && lower->keeping == LOWER_GATHERS)
         lower_give(lower, matmul, PROGRAM_MEMORY_GATHERED,
                    lower_weight_bytes(lower, unit.elements));
 }
@@ -165,7 +168,10 @@ static uint32_t head_weight(struct lower *lower, const struct local_unit *unit)
     work.hbm_read_bytes =
         full_bytes + logit_bytes + (lower_gradient_adds(lower) ? gradient_bytes : 0);
     work.hbm_write_bytes = gradient_bytes;
+    bool const takes = lower->half == LOWER_WEIGHT && lower->keeping == LOWER_TAKES;
+    uint32_t const weights = takes ? unit_gather(lower, unit) : LOWER_NONE;
     uint32_t const op = lower_compute(lower, "head.dW", &work, 1);
+    lower_need_done(lower, op, weights);
     lower_gradient_take(lower, op, unit->elements);
     if (!local->tied) lower_unit_reduce(lower, unit, op);
     lower_give(lower, op, PROGRAM_MEMORY_BUFFERS, full_bytes); /* In */
@@ -190,7 +196,7 @@ static uint32_t head_input(struct lower *lower, const struct local_unit *unit)
     lower->output = scatter != LOWER_NONE ? scatter : op;
     lower_take(lower, op, PROGRAM_MEMORY_BUFFERS, full_bytes);
     lower_give(lower, lower->output, PROGRAM_MEMORY_BUFFERS, full_bytes);
-    if (local->shards > 1)
+    if (local->shards > 1 && lower->keeping == LOWER_GATHERS)
         lower_give(lower, op, PROGRAM_MEMORY_GATHERED, lower_weight_bytes(lower, unit->elements));
     return op;
 }

@@ -14,6 +14,11 @@ static const struct group *role_group(const struct lower *lower, enum mesh_role 
 void lower_prefetch_need(struct lower *lower, uint32_t op)
 {
     uint32_t const ahead = lower->local->plan->prefetch_layers;
+    if (lower->gathers_since) {
+        lower_need(lower, op,
+                   (struct program_need){.stream = PROGRAM_COMPUTE, .slot = PROGRAM_SLOT_SINCE});
+        return;
+    }
     if (ahead == 0) {
         lower_need_before(lower, op, LOWER_COMPUTE);
         return;
@@ -29,7 +34,7 @@ void lower_units_gather(struct lower *lower, const struct local_unit *units, uin
                         bool backward)
 {
     const struct local *local = lower->local;
-    if (local->shards == 1) return;
+    if (local->shards == 1 || lower->keeping == LOWER_HOLDS) return;
     for (uint32_t i = 0; i < unit_count; i++) {
         const struct local_unit *unit = &units[backward ? unit_count - 1 - i : i];
         if (unit->elements == 0) continue;
@@ -59,7 +64,7 @@ void lower_weights_need(struct lower *lower, uint32_t op, enum local_place place
 void lower_weights_release(struct lower *lower, uint32_t op, enum local_place place, bool backward)
 {
     const struct local *local = lower->local;
-    if (local->shards == 1) return;
+    if (local->shards == 1 || lower->keeping != LOWER_GATHERS) return;
     const struct local_layer *layer = lower->layer;
     for (uint32_t u = 0; u < layer->unit_count; u++) {
         uint32_t const places = layer->unit[u].places;
@@ -107,17 +112,26 @@ void lower_experts_gradient_take(struct lower *lower, uint32_t op, uint64_t elem
     gradient_take(lower, op, elements, /* experts= */ true);
 }
 
+static void reduction_need(struct lower *lower, uint32_t op, uint32_t after)
+{
+    if (after == LOWER_NONE)
+        lower_need_before(lower, op, LOWER_COMPUTE);
+    else
+        lower_need_done(lower, op, after);
+}
+
 /* Several chips hold one KV head and each has its own part of dW_K and dW_V. */
 static uint32_t kv_sum(struct lower *lower, uint32_t after)
 {
     const struct local *local = lower->local;
     bool const once = local->gradient_shards == 1;
-    if (local->kv_holders == 1 || (once && !lower->last_microbatch)) return LOWER_NONE;
+    bool const apart = (once || local->reduce_once) && !lower->last_microbatch;
+    if (local->kv_holders == 1 || apart) return LOWER_NONE;
     uint64_t const elements = 2 * local->width * local->kv_heads * local->head_width;
     uint32_t const plan = lower_plan(lower, COLLECTIVE_ALL_REDUCE, &local->kv_group, elements,
                                      local->plan->formats.gradients, false);
     uint32_t const op = lower_collective(lower, LOWER_SUM_KV, "dW_K dW_V", "kv", plan);
-    lower_need_done(lower, op, after);
+    reduction_need(lower, op, after);
     return op;
 }
 
@@ -148,7 +162,7 @@ void lower_unit_reduce(struct lower *lower, const struct local_unit *unit, uint3
     enum format const format = local->plan->formats.gradients;
     uint32_t reduced = LOWER_NONE;
     if (unit->elements == 0) return;
-    if (local->shards > 1) {
+    if (local->shards > 1 && (lower->last_microbatch || !local->reduce_once)) {
         uint32_t const plan =
             lower_plan(lower, COLLECTIVE_REDUCE_SCATTER, role_group(lower, local->shard_role),
                        unit->elements, format, false);
@@ -156,7 +170,7 @@ void lower_unit_reduce(struct lower *lower, const struct local_unit *unit, uint3
                                    mesh_role_name(local->shard_role), plan);
     }
     if (reduced != LOWER_NONE) {
-        lower_need_done(lower, reduced, after);
+        reduction_need(lower, reduced, after);
         if (unit->places >> LOCAL_ATTENTION_IN & 1) lower_need_done(lower, reduced, lower->kv_sum);
     }
     uint32_t scattered = reduced;
@@ -166,7 +180,10 @@ void lower_unit_reduce(struct lower *lower, const struct local_unit *unit, uint3
             lower, sum ? COLLECTIVE_ALL_REDUCE : COLLECTIVE_REDUCE_SCATTER, replicas.group,
             units_ceil_divide(unit->elements, local->shards), format, false);
         uint32_t const op = lower_collective(lower, replicas.reduce, what, replicas.name, plan);
-        lower_need_done(lower, op, reduced != LOWER_NONE ? reduced : after);
+        if (reduced != LOWER_NONE)
+            lower_need_done(lower, op, reduced);
+        else
+            reduction_need(lower, op, after);
         if (reduced == LOWER_NONE && (unit->places >> LOCAL_ATTENTION_IN & 1)) {
             lower_need_done(lower, op, lower->kv_sum);
         }
@@ -180,9 +197,18 @@ void lower_unit_reduce(struct lower *lower, const struct local_unit *unit, uint3
                lower_gradient_bytes(lower, unit->elements));
 }
 
+void lower_layer_reduce(struct lower *lower)
+{
+    lower->kv_sum = kv_sum(lower, LOWER_NONE);
+    for (uint32_t u = lower->layer->unit_count; u-- > 0;)
+        lower_unit_reduce(lower, &lower->layer->unit[u], LOWER_NONE);
+}
+
 void lower_gradient(struct lower *lower, uint32_t op, enum local_place place)
 {
     lower->gradients |= 1u << place;
+    /* Weight gradients read no weights, but passes behind them may, that wait for nothing else. */
+    if (lower->half == LOWER_WEIGHT) lower_weights_need(lower, op, place);
     if (place == LOCAL_ATTENTION_IN) lower->kv_sum = kv_sum(lower, op);
     for (uint32_t u = 0; u < lower->layer->unit_count; u++) {
         const struct local_unit *unit = &lower->layer->unit[u];

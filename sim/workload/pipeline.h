@@ -7,6 +7,105 @@
 
 #include "sim/schedule/schedule.h"
 #include "sim/workload/lower.h"
+#include "sim/workload/stages.h"
+
+/* What a template is made of. `nothing`: a stage that has neither layers nor ends in this pass, and
+ * only hands on what it gets. */
+enum pipeline_unit {
+    UNIT_EMBEDDING,
+    UNIT_LAYER,   /* With one MLP; */
+    UNIT_EXPERTS, /* one with experts. */
+    UNIT_HEAD,
+    UNIT_NOTHING,
+    UNIT_COUNT,
+};
+
+/* A message goes to a neighbour along pp, who may be the one around. */
+enum pipeline_way { WAY_NONE, WAY_NEXT, WAY_PREVIOUS };
+
+/* What one pass does in a template. */
+struct pipeline_part {
+    uint8_t unit;    /* enum pipeline_unit */
+    uint8_t kind;    /* enum schedule_kind */
+    uint8_t send;    /* enum pipeline_way */
+    uint8_t keeping; /* enum lower_weights */
+    bool receives;   /* Its input comes as a message. */
+    bool since;      /* Gathers wait for what the block says. */
+    bool around;     /* It is sent from the last rank to the first, or back. */
+    bool last;       /* Gradients are reduced. */
+};
+
+/* All in which templates differ. */
+struct pipeline_variant {
+    struct pipeline_part part[2]; /* Of two passes that overlap, the forward pass first. */
+    uint32_t part_count;
+    enum pipeline_way receive;
+    uint64_t given_bytes; /* Of gathered weights, at its end. */
+};
+
+enum { PIPELINE_PLANS_OF_SENDS = 4, PIPELINE_TWINS = 2 };
+
+/* The weights of a stage that its rank holds gathered. */
+struct pipeline_hold {
+    bool held;
+    bool has[UNIT_COUNT]; /* Gathered by a pass of it. */
+    uint32_t since_slot;  /* Where it was asked for. */
+    uint64_t bytes;
+};
+
+struct pipeline {
+    struct lower *lower;
+    uint64_t dense_layers; /* The first so many have one MLP. */
+    struct schedule schedule;
+    struct stages stages;
+    struct pipeline_variant variant[LOWER_TEMPLATES_MAX];
+    uint16_t variant_template[LOWER_TEMPLATES_MAX];
+    uint32_t variant_count;
+    int32_t displacement[PIPELINE_PLANS_OF_SENDS]; /* Of plans that exist. */
+    uint32_t plan[PIPELINE_PLANS_OF_SENDS];
+    uint32_t plan_count;
+    uint32_t *number[2]; /* [stage · microbatches + microbatch]: the message that a forward (0) or
+                            backward pass (1) sends is that of its sender's stream, from 1. */
+    uint16_t update[UNIT_COUNT];   /* Templates, by unit, or PROGRAM_NONE: nothing to update, */
+    uint16_t reduce[UNIT_COUNT];   /* or to reduce. */
+    uint16_t twin[PIPELINE_TWINS]; /* Of the first stage, and of the last, */
+    uint32_t twin_message[PIPELINE_TWINS]; /* which comes as the message of this number. */
+    bool differs;                          /* Only the last microbatch reduces gradients. */
+
+    /* The role under construction. */
+    const struct schedule_rank *list;
+    struct program_block *block;
+    uint64_t block_capacity;
+    uint32_t block_count;
+    uint32_t slot_count;
+    uint32_t action_next;       /* Of the list: gathers and reductions. */
+    uint32_t release_next;      /* Of the list: what is given back. */
+    struct pipeline_hold *hold; /* [stage] */
+};
+
+static inline bool pipeline_is_forward(uint32_t kind)
+{
+    return kind == SCHEDULE_FORWARD;
+}
+
+/* Messages (pipeline_messages.c). Those of each rank are numbered in the order of its list. */
+enum status pipeline_messages_number(struct pipeline *pipeline, struct error *reterr);
+struct pipeline_messages {
+    enum pipeline_way receive, send;
+    bool around;       /* Sent from the last rank to the first, or back. */
+    uint64_t arrivals; /* How many must have come. */
+};
+struct pipeline_messages pipeline_messages_of(const struct pipeline *pipeline, uint32_t rank,
+                                              const struct schedule_pass *pass);
+/* One rank's message of what a data rank's tokens are, sharded as it is between blocks. */
+uint32_t pipeline_send_plan(struct pipeline *pipeline, enum pipeline_way way, bool around);
+
+/* Templates (pipeline_templates.c). */
+uint16_t pipeline_template(struct pipeline *pipeline, const struct pipeline_variant *variant);
+/* Reductions without a pass, and updates. */
+void pipeline_rests_build(struct pipeline *pipeline);
+/* Bytes that the gathered weights of a unit take. */
+uint64_t pipeline_gathered_bytes(struct pipeline *pipeline, enum pipeline_unit unit);
 
 /* Fills templates and roles: role r is rank r of pp. Failures go to lower->status. */
 void lower_pipeline(struct lower *lower);

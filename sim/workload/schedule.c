@@ -1,6 +1,10 @@
 /* The schedule of a training step's pipeline. */
 #include "sim/schedule/schedule.h"
 
+#include <string.h>
+
+#include "sim/base/arena.h"
+#include "sim/schedule/schedule_traffic.h"
 #include "sim/workload/local.h"
 #include "sim/workload/workload.h"
 
@@ -46,6 +50,22 @@ static enum status given_check(const struct workload_plan *plan, uint32_t ranks,
     return STATUS_OK;
 }
 
+/* When weights are gathered, unless each pass does or the file says. */
+static enum status gathers_add(struct arena *arena, const struct workload_plan *plan,
+                               struct schedule *schedule, struct error *reterr)
+{
+    void *memory = NULL;
+    if (schedule->has_gathers || schedule->has_reductions) return STATUS_OK;
+    if (plan->regather == WORKLOAD_REGATHER_MICROBATCH) return STATUS_OK;
+    /* Of a file, whose own lists stay as they are. */
+    STATUS_TRY(arena_try(arena, schedule->rank_count, sizeof *schedule->rank, &memory, reterr));
+    memcpy(memory, schedule->rank, schedule->rank_count * sizeof *schedule->rank);
+    schedule->rank = memory;
+    if (plan->regather == WORKLOAD_REGATHER_STEP)
+        return schedule_gather_once(arena, schedule, reterr);
+    return schedule_gather_ahead(arena, schedule, SCHEDULE_STAGES_KEPT, reterr);
+}
+
 enum status workload_schedule(struct arena *arena, const struct workload_plan *plan,
                               const struct mesh *mesh, struct schedule *ret_schedule,
                               struct error *reterr)
@@ -62,7 +82,7 @@ enum status workload_schedule(struct arena *arena, const struct workload_plan *p
         STATUS_TRY(schedule_form_parse(name, where, &form, &request.chunk_count, reterr));
         STATUS_TRY(schedule_build(arena, form, &request, where, ret_schedule, reterr));
     }
-    if (ret_schedule->copy_count == 1) return STATUS_OK;
+    if (ret_schedule->copy_count == 1) return gathers_add(arena, plan, ret_schedule, reterr);
     return error_set(reterr, STATUS_UNSUPPORTED, where,
                      "%s holds two copies of the model, whose gradients would have to be added "
                      "between ranks; that is not modelled with real ops; \"dualpipev\" has one "

@@ -54,7 +54,8 @@ void lower_layer_backward(struct lower *lower, bool top, const struct lower_behi
     uint32_t const count = lower_blocks(lower->local, block);
     bool const reads = lower_has_input(lower);
     bool const again = reads && lower->local->plan->remat == WORKLOAD_REMAT_BLOCK;
-    if (reads) lower_units_gather(lower, lower->layer->unit, lower->layer->unit_count, !again);
+    bool const gathers = reads || lower->keeping == LOWER_TAKES;
+    if (gathers) lower_units_gather(lower, lower->layer->unit, lower->layer->unit_count, !again);
     if (again) blocks_forward(lower, block, count, LOWER_RECOMPUTE);
     for (uint32_t b = count; b-- > 0;) {
         if (is_experts(lower, &block[b]))

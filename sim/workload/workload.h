@@ -31,6 +31,12 @@ enum workload_context {
 };
 /* Which part of a sequence a rank of cp holds: one from each end, or one. */
 enum workload_context_order { WORKLOAD_CONTEXT_ZIGZAG, WORKLOAD_CONTEXT_CONTIGUOUS };
+/* How long a pipeline's ranks keep the weights that they gather; gradients are reduced as often. */
+enum workload_regather {
+    WORKLOAD_REGATHER_MICROBATCH, /* For one pass. */
+    WORKLOAD_REGATHER_STEP,       /* From the start to the last pass of their stage. */
+    WORKLOAD_REGATHER_STAGE,      /* As PyTorch: while their stage is among the next few. */
+};
 /* What is kept in the host's memory. */
 enum workload_offload {
     WORKLOAD_OFFLOAD_NONE,
@@ -68,7 +74,8 @@ struct workload_plan {
      * or one that was read from a file, which goes before. `accumulate` microbatches. */
     const char *schedule;
     const struct schedule *schedule_given;
-    const char *layout; /* Which stage has what (stages.h); NULL: alike. */
+    const char *layout;              /* Which stage has what (stages.h); NULL: alike. */
+    enum workload_regather regather; /* Unless the file says itself when. */
 
     uint32_t prefetch_layers;
     bool collective_matmul;

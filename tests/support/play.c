@@ -40,6 +40,7 @@ enum status play_try(struct play *play, const char *text, const struct play_opti
     play->arena = arena_create(0);
     STATUS_TRY(scenario_read_text(play->arena, "test.json", text, strlen(text), options->settings,
                                   options->setting_count, &play->scenario, reterr));
+    if (options->schedule != NULL) play->scenario.workload.schedule_given = options->schedule;
     return stages(play, options, reterr);
 }
 

@@ -37,6 +37,7 @@ struct play_options {
     uint32_t shown_count;
     const struct scenario_setting *settings;
     uint32_t setting_count;
+    const struct schedule *schedule; /* Of the pipeline, out of a file. */
 };
 
 /* The caller closes the play whatever the status. Options may be NULL. */

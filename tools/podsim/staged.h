@@ -36,8 +36,11 @@ struct staged_row {
     int64_t step_ps;
     int64_t span_ps; /* From the start to the end of the last pass: the step less its update. */
     struct trace_role *role;
-    uint64_t *parameter_count; /* [rank]: stored on one chip of it. */
-    double mfu;                /* With attention. */
+    uint64_t *parameter_count;  /* [rank]: stored on one chip of it. */
+    uint64_t *gathered_bytes;   /* [rank]: weights that one chip of it gathers in a step. */
+    int64_t weights_exposed_ps; /* Of the chip that ends last: waiting for its weights' gathers and
+                                   its gradients' reductions over the same ranks. */
+    double mfu;                 /* With attention. */
     double tokens_per_s;
     bool fits;
     uint64_t chips_replayed;
@@ -81,6 +84,13 @@ int64_t staged_bubble_per_rank_ps(const struct staged_row *row);
 int64_t staged_work_ps(const struct trace_role *role);
 /* The most of any rank. */
 uint64_t staged_peak_bytes(const struct staged_row *row);
+
+/* Weights that are gathered, and what they cost (staged_weights.c). */
+enum status staged_weights_take(struct staged *staged, struct staged_row *row,
+                                const struct program *program, const struct trace *trace,
+                                struct error *reterr);
+/* A table of it on a terminal; nothing if no weights are gathered. */
+void staged_weights_write(const struct staged *staged, struct text *text);
 
 void staged_write_text(const struct staged *staged, bool colour, struct text *text);
 void staged_write_json(const struct staged *staged, struct text *text);

@@ -35,7 +35,19 @@ static void put_formula(struct json_writer *json, const struct staged_row *row)
 /* One array a figure, by rank. */
 static void put_ranks(struct json_writer *json, const struct staged_row *row)
 {
-    enum { WORK, BUBBLE, WAITING, EXPOSED, ACTIVATIONS, MEMORY, PARAMETERS, SENT, FIGURES };
+    enum {
+        WORK,
+        BUBBLE,
+        WAITING,
+        EXPOSED,
+        ACTIVATIONS,
+        MEMORY,
+        PARAMETERS,
+        SENT,
+        GATHERED,
+        HELD,
+        FIGURES
+    };
     static const char *const names[FIGURES] = {"work",
                                                "idle_bubble",
                                                "idle_waiting_for_transfer",
@@ -43,7 +55,9 @@ static void put_ranks(struct json_writer *json, const struct staged_row *row)
                                                "peak_activations",
                                                "peak_memory_bytes",
                                                "parameters",
-                                               "sent_bytes"};
+                                               "sent_bytes",
+                                               "gathered_weight_bytes",
+                                               "peak_gathered_weights"};
     for (uint32_t figure = 0; figure < FIGURES; figure++) {
         json_write_key(json, names[figure]);
         json_write_array(json);
@@ -58,6 +72,8 @@ static void put_ranks(struct json_writer *json, const struct staged_row *row)
                 [MEMORY] = (double)role->memory_peak_bytes,
                 [PARAMETERS] = (double)row->parameter_count[r],
                 [SENT] = (double)role->sent_bytes,
+                [GATHERED] = (double)row->gathered_bytes[r],
+                [HELD] = (double)role->memory_each_peak_bytes[PROGRAM_MEMORY_GATHERED],
             };
             json_write_real(json, values[figure]);
         }
@@ -86,6 +102,7 @@ static void put_row(struct json_writer *json, const struct staged *staged,
     put_real(json, "tokens_per_s", row->tokens_per_s);
     json_write_key(json, "fits");
     json_write_boolean(json, row->fits);
+    put_real(json, "exposed_weights", seconds(row->weights_exposed_ps));
     put_count(json, "chips_replayed", row->chips_replayed);
     put_times(json, row);
     put_formula(json, row);

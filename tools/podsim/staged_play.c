@@ -162,6 +162,7 @@ static enum status results_take(struct playing *playing, struct error *reterr)
     row->tokens_per_s = (double)pipeline->program.tokens / step_s;
     row->chips_replayed = trace->chips_replayed;
     row->fits = staged_peak_bytes(row) <= staged->hbm_bytes;
+    STATUS_TRY(staged_weights_take(staged, row, &pipeline->program, trace, reterr));
     times_measure(row, trace);
     struct schedule_request const request = {.rank_count = ranks,
                                              .microbatch_count = row->microbatch_count,

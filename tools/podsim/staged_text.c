@@ -224,6 +224,7 @@ void staged_write_text(const struct staged *staged, bool colour, struct text *te
     for (uint32_t i = 0; i < staged->done_count; i++)
         if (staged->row[i].refused.status == STATUS_OK)
             write_row(&staged->row[i], colour, staged->row[i].step_ps == least_ps, text);
+    staged_weights_write(staged, text);
     write_legend(staged, text);
     text_add(text, "\n");
     for (uint32_t i = 0; i < staged->done_count; i++) write_note(&staged->row[i], text);

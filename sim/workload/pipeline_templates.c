@@ -1,0 +1,205 @@
+/* Templates of a pipeline's passes: a unit, what comes before it and what goes from it. */
+#include "sim/base/arena.h"
+#include "sim/workload/pipeline.h"
+
+static const char *const units[] = {"embedding", "layer", "layer", "head", "stage"};
+
+static void receive_add(struct pipeline *pipeline, const struct pipeline_variant *variant)
+{
+    struct lower *lower = pipeline->lower;
+    enum lower_stream const stream =
+        variant->receive == WAY_PREVIOUS ? LOWER_RECEIVE_PREVIOUS : LOWER_RECEIVE_NEXT;
+    bool const forward = pipeline_is_forward(variant->part[0].kind);
+    const char *name = variant->part_count > 1 ? "receive both"
+                       : forward               ? "receive activations"
+                                               : "receive gradients";
+    if (variant->receive == WAY_NONE) return;
+    lower->received = lower_op_add(lower, (struct program_op){.name = name,
+                                                              .class_name = name,
+                                                              .kind = PROGRAM_OP_RECEIVE,
+                                                              .stream = lower->stream[stream],
+                                                              .parts = 1});
+    lower_need_before(lower, lower->received, LOWER_COMPUTE);
+}
+
+static void send_add(struct pipeline *pipeline, const struct pipeline_part *part)
+{
+    struct lower *lower = pipeline->lower;
+    enum pipeline_way const way = (enum pipeline_way)part->send;
+    bool const next = way == WAY_NEXT;
+    const char *name = pipeline_is_forward(part->kind) ? "send activations" : "send gradients";
+    if (way == WAY_NONE) return;
+    uint32_t const plan = pipeline_send_plan(pipeline, way, part->around);
+    if (plan == LOWER_NONE) return;
+    uint32_t const op = lower_op_add(
+        lower,
+        (struct program_op){.name = name,
+                            .class_name = name,
+                            .kind = PROGRAM_OP_SEND,
+                            .stream = lower->stream[next ? LOWER_SEND_NEXT : LOWER_SEND_PREVIOUS],
+                            .parts = 1,
+                            .index = (uint16_t)plan});
+    lower_need_output(lower, op);
+    uint64_t const bytes = lower_activation_bytes(lower, lower->local->block_shard);
+    lower_take(lower, op, PROGRAM_MEMORY_BUFFERS, bytes);
+    lower_give(lower, op, PROGRAM_MEMORY_BUFFERS, bytes);
+}
+
+static void unit_emit(struct lower *lower, const struct pipeline_part *part)
+{
+    static const struct lower_behind no_update = {0};
+    bool const forward = pipeline_is_forward(part->kind);
+    switch ((enum pipeline_unit)part->unit) {
+    case UNIT_EMBEDDING:
+        if (forward)
+            lower_embedding_forward(lower);
+        else
+            lower_embedding_backward(lower, &no_update);
+        break;
+    case UNIT_LAYER:
+    case UNIT_EXPERTS:
+        if (forward)
+            lower_layer_forward(lower, /* top= */ false);
+        else
+            lower_layer_backward(lower, /* top= */ false, &no_update);
+        break;
+    case UNIT_HEAD:
+        if (forward)
+            lower_head_forward(lower);
+        else
+            lower_head_backward(lower);
+        break;
+    case UNIT_NOTHING:
+    case UNIT_COUNT:
+        break;
+    }
+}
+
+static const struct local_layer *layer_of(const struct lower *lower, enum pipeline_unit unit)
+{
+    return &lower->local->layer[unit == UNIT_EXPERTS ? LOCAL_EXPERTS : LOCAL_DENSE];
+}
+
+static void part_emit(struct pipeline *pipeline, const struct pipeline_part *part,
+                      uint32_t received)
+{
+    static const enum lower_half halves[] = {LOWER_WHOLE, LOWER_WHOLE, LOWER_INPUT, LOWER_WEIGHT};
+    struct lower *lower = pipeline->lower;
+    lower->layer = layer_of(lower, (enum pipeline_unit)part->unit);
+    lower->half = halves[part->kind];
+    lower->last_microbatch = part->last;
+    lower->keeping = (enum lower_weights)part->keeping;
+    lower->gathers_since = part->since;
+    lower->received = part->receives ? received : LOWER_NONE;
+    unit_emit(lower, part);
+    send_add(pipeline, part);
+}
+
+/* Weights that stages have held are given back with the last compute op. */
+static void given_add(struct lower *lower, uint64_t bytes)
+{
+    uint32_t op = LOWER_NONE;
+    for (uint32_t i = 0; i < lower->op_count; i++)
+        if (lower->op[i].kind == PROGRAM_OP_COMPUTE) op = i;
+    if (op == LOWER_NONE && lower->op_count > 0) op = lower->op_count - 1;
+    lower_give(lower, op, PROGRAM_MEMORY_GATHERED, bytes);
+}
+
+static bool variants_equal(const struct pipeline_variant *a, const struct pipeline_variant *b)
+{
+    if (a->part_count != b->part_count || a->receive != b->receive ||
+        a->given_bytes != b->given_bytes)
+        return false;
+    for (uint32_t i = 0; i < a->part_count; i++) {
+        const struct pipeline_part *one = &a->part[i], *other = &b->part[i];
+        if (one->unit != other->unit || one->kind != other->kind || one->send != other->send ||
+            one->keeping != other->keeping || one->receives != other->receives ||
+            one->since != other->since || one->around != other->around || one->last != other->last)
+            return false;
+    }
+    return true;
+}
+
+uint16_t pipeline_template(struct pipeline *pipeline, const struct pipeline_variant *variant)
+{
+    struct lower *lower = pipeline->lower;
+    const struct pipeline_part *part = &variant->part[0];
+    if (lower->status != STATUS_OK) return 0;
+    for (uint32_t i = 0; i < pipeline->variant_count; i++)
+        if (variants_equal(&pipeline->variant[i], variant)) return pipeline->variant_template[i];
+    if (lower->program->template_count == LOWER_TEMPLATES_MAX) {
+        lower->status = error_set(lower->error, STATUS_LIMIT, "/workload/schedule",
+                                  "passes of more than %d kinds, by what they gather, reduce, "
+                                  "receive and send",
+                                  LOWER_TEMPLATES_MAX);
+        return 0;
+    }
+    lower_template_begin(lower, lower_format(lower, "%s %s", units[part->unit],
+                                             schedule_kind_name((enum schedule_kind)part->kind)));
+    receive_add(pipeline, variant);
+    part_emit(pipeline, part, lower->received);
+    if (variant->given_bytes > 0) given_add(lower, variant->given_bytes);
+    uint16_t const template_index = lower_template_end(lower);
+    pipeline->variant[pipeline->variant_count] = *variant;
+    pipeline->variant_template[pipeline->variant_count++] = template_index;
+    return template_index;
+}
+
+uint64_t pipeline_gathered_bytes(struct pipeline *pipeline, enum pipeline_unit unit)
+{
+    struct pipeline_variant const variant = {
+        .part = {{.unit = unit, .kind = SCHEDULE_FORWARD, .keeping = LOWER_TAKES, .since = true}},
+        .part_count = 1};
+    uint16_t const template_index = pipeline_template(pipeline, &variant);
+    if (pipeline->lower->status != STATUS_OK) return 0;
+    const struct program_template *template = &pipeline->lower->program->templates[template_index];
+    int64_t bytes = 0;
+    for (uint32_t i = 0; i < template->op_count; i++)
+        for (uint32_t e = 0; e < template->op[i].effect_count; e++)
+            if (template->op[i].effect[e].memory == PROGRAM_MEMORY_GATHERED)
+                bytes += template->op[i].effect[e].bytes;
+    return (uint64_t)bytes;
+}
+
+/* The reductions of a unit as a slot of their own; PROGRAM_NONE if there are none. */
+static uint16_t reduce_template(struct lower *lower, enum pipeline_unit unit,
+                                const struct local_unit *end)
+{
+    lower_template_begin(lower, lower_format(lower, "reduce %s", units[unit]));
+    lower->layer = layer_of(lower, unit);
+    if (end != NULL)
+        lower_unit_reduce(lower, end, LOWER_NONE);
+    else
+        lower_layer_reduce(lower);
+    return lower->op_count == 0 ? (uint16_t)PROGRAM_NONE : lower_template_end(lower);
+}
+
+/* Updates come once all gradients of a rank are reduced: as Megatron's optimizer does, and unlike a
+ * step without stages, where each layer is updated as soon as its own are. */
+void pipeline_rests_build(struct pipeline *pipeline)
+{
+    struct lower *lower = pipeline->lower;
+    const struct local *local = lower->local;
+    struct local_unit const head = lower_head_unit(local), embedding = lower_embedding_unit(local);
+    static const enum pipeline_unit order[] = {UNIT_LAYER, UNIT_EXPERTS, UNIT_EMBEDDING, UNIT_HEAD};
+    for (uint32_t i = 0; i < sizeof order / sizeof *order; i++) {
+        enum pipeline_unit const unit = order[i];
+        bool const is_layer = unit == UNIT_LAYER || unit == UNIT_EXPERTS;
+        const struct local_unit *end = unit == UNIT_HEAD ? &head : &embedding;
+        const struct local_layer *layer = layer_of(lower, unit);
+        pipeline->update[unit] = PROGRAM_NONE;
+        pipeline->reduce[unit] = PROGRAM_NONE;
+        if (is_layer ? layer->count == 0 : !local_is_llama(local)) continue;
+        struct lower_behind const behind = {
+            .name = lower_format(lower, "update %s", units[unit]),
+            .units = is_layer ? layer->unit : end,
+            .unit_count = is_layer ? layer->unit_count : 1,
+        };
+        pipeline->update[unit] = lower_update(lower, &behind);
+        if (pipeline->schedule.has_reductions)
+            pipeline->reduce[unit] = reduce_template(lower, unit, is_layer ? NULL : end);
+    }
+    if (!local->twins) return;
+    pipeline->twin[0] = lower_twin(lower, &pipeline->schedule, /* head= */ false);
+    pipeline->twin[1] = lower_twin(lower, &pipeline->schedule, /* head= */ true);
+}

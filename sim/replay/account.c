@@ -33,6 +33,7 @@ void account_until(struct replay *replay, uint32_t chip, int64_t now_ps)
         return;
     }
     breakdown->exposed_ps += span_ps;
+    self->exposed_ps += span_ps;
     for (uint32_t bits = self->running; bits != 0; bits &= bits - 1) {
         uint32_t const stream = (uint32_t)__builtin_ctz(bits);
         const struct program_op *op = streams_needs(replay, stream, chip)->op;
@@ -281,6 +282,11 @@ static void role_times(struct replay *replay, uint32_t chip, int64_t step_ps,
         role->compute_ps += breakdown->compute_ps;
         role->exposed_ps += breakdown->exposed_ps;
     }
+    /* What is waited for behind the last pass, reductions most of all, holds up no pass. */
+    int64_t const behind_ps =
+        role->exposed_ps - self->exposed_last_ps - role->phase[PROGRAM_PHASE_UPDATE].exposed_ps;
+    role->phase[self->last_phase].exposed_ps -= behind_ps;
+    role->phase[PROGRAM_PHASE_UPDATE].exposed_ps += behind_ps;
     role->idle_ps = step_ps - role->compute_ps - role->exposed_ps;
     if (replay->mail != NULL) {
         role->waiting_ps = replay->mail->waits[chip].waiting_ps;

@@ -247,10 +247,12 @@ struct chip_state {
     int64_t account_ps;     /* Up to here the breakdown is written. */
     int64_t first_begin_ps; /* Of compute before the update; TIME_PS_NEVER: none yet. */
     int64_t last_end_ps;
+    int64_t exposed_ps, exposed_last_ps; /* Of all phases; the second up to last_end_ps. */
     uint32_t running;    /* Streams with a collective or a copy under way, as bits. */
     uint16_t chip_class; /* Of the fold. */
     uint16_t role;
-    uint8_t block_phase; /* enum program_phase of the compute stream's slot. */
+    uint8_t block_phase; /* enum program_phase of the compute stream's slot, */
+    uint8_t last_phase;  /* of what ended last before the update. */
     bool computes;
     bool shown;
 };

@@ -165,8 +165,12 @@ static void op_end(struct replay *replay, uint32_t stream, uint32_t chip,
     account_until(replay, chip, now_ps);
     account_op_effects(replay, op, true, chip, now_ps);
     account_class(replay, op, chip, state->begin_ps, now_ps);
-    if (stream == PROGRAM_COMPUTE && needs->phase != PROGRAM_PHASE_UPDATE)
-        replay->chips[chip].last_end_ps = now_ps;
+    if (stream == PROGRAM_COMPUTE && needs->phase != PROGRAM_PHASE_UPDATE) {
+        struct chip_state *self = &replay->chips[chip];
+        self->last_end_ps = now_ps;
+        self->exposed_last_ps = self->exposed_ps;
+        self->last_phase = needs->phase;
+    }
     state->phase = STREAM_WAITS;
     state->position++;
 }

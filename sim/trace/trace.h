@@ -98,7 +98,7 @@ struct trace_role {
     int64_t exposed_ps; /* Only collectives and copies running. */
     struct {
         int64_t compute_ps, exposed_ps;
-    } phase[TRACE_PHASES_MAX]; /* Of these, by enum program_phase. */
+    } phase[TRACE_PHASES_MAX]; /* Of these, by enum program_phase; behind last_end_ps: update. */
     int64_t idle_ps;           /* Of it: */
     int64_t waiting_ps; /* what it waited for was on its way, or its own message had not left; */
     int64_t bubble_ps;  /* the rest. */

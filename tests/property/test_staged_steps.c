@@ -339,6 +339,30 @@ static void what_cannot_be_staged_is_refused(void **state)
     }
 }
 
+/* What a rank waits for behind its last pass is no work of its passes: reductions of gradients,
+ * every microbatch's behind those of the microbatches before it. */
+static void what_comes_behind_the_last_pass_is_of_the_update(void **state)
+{
+    (void)state;
+    static const char machine[] = "\"chip\": \"h100-sxm\", \"nodes\": 16";
+    char text[TEXT_BYTES];
+    struct play play;
+    mlp_write(text, machine, "{\"tp\": [\"gpu\"], \"pp\": [\"node:4\"], \"dp\": [\"node:4\"]}",
+              "1f1b", 8, 512, ", \"zero\": 2");
+    play_run(&play, text, NULL);
+    for (uint32_t r = 0; r < 4; r++) {
+        const struct trace_role *role = &play.trace.roles[r];
+        int64_t work_ps = 0;
+        for (uint32_t phase = 0; phase < PROGRAM_PHASE_UPDATE; phase++) {
+            assert_true(role->phase[phase].exposed_ps >= 0);
+            work_ps += role->phase[phase].compute_ps + role->phase[phase].exposed_ps;
+        }
+        assert_true(work_ps <= role->last_end_ps);
+        assert_true(role->phase[PROGRAM_PHASE_UPDATE].exposed_ps * 10 > play.trace.step_ps);
+    }
+    play_close(&play);
+}
+
 int main(void)
 {
     static const struct CMUnitTest tests[] = {
@@ -346,6 +370,7 @@ int main(void)
         cmocka_unit_test(pairs_end_no_later_than_as_one),
         cmocka_unit_test(memory_and_traffic_are_as_announced),
         cmocka_unit_test(split_passes_compute_what_whole_ones_do),
+        cmocka_unit_test(what_comes_behind_the_last_pass_is_of_the_update),
         cmocka_unit_test(it_is_the_same_however_it_is_played),
         cmocka_unit_test(all_ranks_together_do_what_the_formulas_count),
         cmocka_unit_test(what_cannot_be_staged_is_refused),

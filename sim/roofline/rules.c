@@ -73,11 +73,14 @@ void rules_evaluate(const struct workload_plan *plan, const struct machine *mach
     rules->tokens_per_chip = (double)plan->batch_tokens / chips;
     double const weight = format_bits(plan->formats.weights) / two_bytes;
     double const activation = format_bits(plan->formats.activations) / two_bytes;
+    /* A chip reduces and gathers its share of the model: of a layer over tp, of all layers over pp.
+     */
     double const tp_ranks = mesh->axis[MESH_TP].size;
+    double const model_ranks = tp_ranks * mesh->axis[MESH_PP].size;
     if (fsdp != NULL) {
         double const microbatches = plan->accumulate; /* Each gathers the weights again. */
         rules->fsdp_critical_tokens =
-            microbatches * weight * rules->alpha / (fsdp->axes * tp_ranks);
+            microbatches * weight * rules->alpha / (fsdp->axes * model_ranks);
         rules->fsdp_exact_tokens = rules->fsdp_critical_tokens * fsdp->finite_share;
         rules->fsdp_crossing_tokens =
             rules->tokens_per_chip * (fsdp->time_s + fsdp->hops_total_s) / roofline->math_s;
@@ -85,7 +88,7 @@ void rules_evaluate(const struct workload_plan *plan, const struct machine *mach
     if (dp != NULL) {
         double const gradient = format_bits(plan->formats.gradients) / two_bytes;
         rules->dp_critical_tokens =
-            gradient * rules->alpha / (dp->axes * tp_ranks * mesh->axis[MESH_FSDP].size);
+            gradient * rules->alpha / (dp->axes * model_ranks * mesh->axis[MESH_FSDP].size);
         rules->dp_exact_tokens = rules->dp_critical_tokens * dp->finite_share;
     }
     if (tp != NULL) {

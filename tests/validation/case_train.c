@@ -69,7 +69,8 @@ static void add_machine(struct text *text, const struct case_row *row)
 static void add_workload(struct text *text, const struct case_row *row)
 {
     static const char *const numbers[] = {"sequence_length", "zero", "accumulate"};
-    static const char *const words[] = {"remat", "attention", "gather", "backward_order"};
+    static const char *const words[] = {"remat", "attention", "gather", "backward_order",
+                                        "schedule"};
     text_add(text, "\"workload\": {\"kind\": \"train_step\", \"allow_oversubscription\": true, ");
     if (row_has(row, "model") || row_has(row, "N"))
         text_add(text, "\"model\": \"%s\"", row_text_or(row, "model", "llama-3-8b"));
@@ -170,6 +171,56 @@ static struct case_value counts(const struct case_row *row)
     row_fail(row, "counts have no %s", what);
 }
 
+/* What a step over stages computes in one kind of passes, of all that it computes. */
+static double phase_share(const struct step *step, enum program_phase phase)
+{
+    double in_phase = 0, in_all = 0;
+    for (uint32_t r = 0; r < step->program.role_count; r++) {
+        const struct program_role *role = &step->program.roles[r];
+        for (uint32_t b = 0; b < role->block_count; b++) {
+            const struct program_block *block = &role->block[b];
+            const struct program_template *template =
+                &step->program.templates[block->template_index];
+            double flop = 0;
+            for (uint32_t i = 0; i < template->op_count; i++)
+                if (template->op[i].kind == PROGRAM_OP_COMPUTE)
+                    flop += (double)work_matmul_flop(&step->program.works[template->op[i].index]);
+            in_all += flop * block->repeat;
+            if (block->phase == phase) in_phase += flop * block->repeat;
+        }
+    }
+    return in_phase / in_all;
+}
+
+static struct case_value share(const struct case_row *row)
+{
+    struct step const step = step_of(row, 0);
+    const char *what = row_text(row, "what");
+    if (strcmp(what, "forward") == 0)
+        return value_number(phase_share(&step, PROGRAM_PHASE_FORWARD));
+    if (strcmp(what, "input") == 0) return value_number(phase_share(&step, PROGRAM_PHASE_BACKWARD));
+    if (strcmp(what, "weight") == 0) return value_number(phase_share(&step, PROGRAM_PHASE_WEIGHT));
+    row_fail(row, "a step has no share of %s", what);
+}
+
+/* How often ranks of a pipeline do an op of that name, all together. */
+static struct case_value messages(const struct case_row *row)
+{
+    struct step const step = step_of(row, 0);
+    uint64_t count = 0;
+    for (uint32_t r = 0; r < step.program.role_count; r++) {
+        const struct program_role *role = &step.program.roles[r];
+        for (uint32_t b = 0; b < role->block_count; b++) {
+            const struct program_template *template =
+                &step.program.templates[role->block[b].template_index];
+            for (uint32_t i = 0; i < template->op_count; i++)
+                if (strcmp(template->op[i].name, row_text(row, "op")) == 0)
+                    count += role->block[b].repeat;
+        }
+    }
+    return value_number((double)count);
+}
+
 /* The first compute op of that name in the program of a step. */
 static struct case_value op(const struct case_row *row)
 {
@@ -267,6 +318,7 @@ static struct case_value play(const struct case_row *row)
     double const forward_s = seconds(trace.phase[PROGRAM_PHASE_FORWARD].compute_ps);
     double const backward_s = seconds(trace.phase[PROGRAM_PHASE_BACKWARD].compute_ps);
     if (strcmp(what, "step") == 0) return value_number(seconds(trace.step_ps));
+    if (strcmp(what, "sent") == 0) return value_number((double)trace.roles[0].sent_bytes);
     if (strcmp(what, "exposed") == 0) return value_number(seconds(trace.exposed_ps));
     if (strcmp(what, "forward_math") == 0) return value_number(forward_s / (double)layers);
     if (strcmp(what, "backward_math") == 0) return value_number(backward_s / (double)layers);
@@ -277,4 +329,5 @@ static struct case_value play(const struct case_row *row)
 }
 
 const struct case_evaluator case_train[] = {
-    {"counts", counts}, {"op", op}, {"rules", rules}, {"play", play}, {NULL, NULL}};
+    {"counts", counts}, {"op", op},  {"messages", messages}, {"share", share}, {"rules", rules},
+    {"play", play},     {NULL, NULL}};

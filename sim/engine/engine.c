@@ -45,6 +45,7 @@ struct engine {
     bool is_reference;
     bool has_overflowed; /* More events waited than pending_max. */
     bool has_passed_end; /* An event was posted after TIME_PS_END. */
+    bool is_paused;
 
     int64_t now_ps;
     uint64_t event_count;
@@ -257,22 +258,57 @@ static enum status engine_check(struct engine *engine, struct error *reterr)
     return STATUS_OK;
 }
 
+static void serve(struct engine *engine)
+{
+    if (engine->is_reference)
+        serve_reference(engine);
+    else
+        serve_fast(engine);
+}
+
 enum status engine_run(struct engine *engine, struct error *reterr)
 {
-    while (engine->pending_count > 0) {
+    engine->is_paused = false;
+    while (engine->pending_count > 0 && !engine->is_paused) {
         if (engine->popped_count >= engine->check_entries ||
             engine->event_count >= engine->check_events || engine->has_overflowed)
             STATUS_TRY(engine_check(engine, reterr));
-        if (engine->is_reference)
-            serve_reference(engine);
-        else
-            serve_fast(engine);
+        serve(engine);
     }
     if (engine->has_passed_end)
         return error_set(reterr, STATUS_LIMIT, "/run",
                          "the step takes longer than %lld days, which is more than a run can count",
                          (long long)(TIME_PS_END / (86400 * TIME_PS_PER_S)));
     return STATUS_OK;
+}
+
+void engine_pause(struct engine *engine)
+{
+    engine->is_paused = true;
+}
+
+void engine_drain(struct engine *engine, engine_handler_fn *handler, void *owner)
+{
+    uint64_t const event_count = engine->event_count, popped_count = engine->popped_count;
+    engine->options.handler = handler;
+    engine->options.owner = owner;
+    engine->options.ahead = NULL;
+    engine->ladder.ahead = NULL;
+    while (engine->pending_count > 0) serve(engine);
+    engine->event_count = event_count;
+    engine->popped_count = popped_count;
+}
+
+void engine_continue(struct engine *engine, const struct engine *other, uint64_t factor)
+{
+    engine->now_ps = other->now_ps;
+    engine->event_count = other->event_count * factor;
+    engine->popped_count = other->popped_count;
+}
+
+uint64_t engine_pending_count(const struct engine *engine)
+{
+    return engine->pending_count;
 }
 
 int64_t engine_now_ps(const struct engine *engine)

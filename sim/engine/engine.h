@@ -63,6 +63,16 @@ void engine_post(struct engine *engine, int64_t at_ps, uint64_t order, uint32_t 
  * (STATUS_INTERRUPTED). */
 enum status engine_run(struct engine *engine, struct error *reterr);
 
+/* From a handler: the run returns once this batch is handled, with STATUS_OK and events waiting. */
+void engine_pause(struct engine *engine);
+
+/* Hands all events that wait to another handler, in their order, which must not post here. */
+void engine_drain(struct engine *engine, engine_handler_fn *handler, void *owner);
+
+/* Goes on where another engine has stopped: its clock, and what it has counted, times `factor`. */
+void engine_continue(struct engine *engine, const struct engine *other, uint64_t factor);
+
+uint64_t engine_pending_count(const struct engine *engine);
 int64_t engine_now_ps(const struct engine *engine);
 uint64_t engine_event_count(const struct engine *engine);
 uint64_t engine_entry_count(const struct engine *engine); /* Batches taken from the queue. */

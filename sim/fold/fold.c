@@ -117,6 +117,18 @@ static bool oddities_repeat(const struct machine *machine, const struct oddities
     return true;
 }
 
+/* What is folded: a machine for a program, or for some of its plans. */
+struct part {
+    const struct machine *machine;
+    const struct program *program;
+    const bool *left_out; /* [plan]; NULL: none is. */
+};
+
+static bool is_left_out(const struct part *part, uint32_t plan)
+{
+    return part->left_out != NULL && part->left_out[plan];
+}
+
 static bool item_covers(const struct plan_item *item, uint32_t dimension)
 {
     return item->flat || item->dimension == dimension;
@@ -163,47 +175,72 @@ static uint32_t item_period(const struct machine *machine, const struct plan *pl
     return 1;
 }
 
-static uint32_t groups_period(const struct machine *machine, const struct program *program,
-                              uint32_t axis)
+static uint32_t groups_period(const struct part *part, uint32_t axis)
 {
     uint32_t period = 1;
-    for (uint32_t i = 0; i < program->plan_count; i++) {
-        const struct plan *plan = &program->plans[i];
+    for (uint32_t i = 0; i < part->program->plan_count; i++) {
+        const struct plan *plan = &part->program->plans[i];
+        if (is_left_out(part, i)) continue;
         for (uint32_t d = 0; d < plan->group.dimension_count; d++) {
             const struct group_dimension *dimension = &plan->group.dimension[d];
             if (dimension->axis == axis && !dimension->ring && !dimension->switched)
                 period = units_common_multiple(period, dimension->size * dimension->stride);
         }
         for (uint32_t item = 0; item < plan->item_count; item++)
-            period =
-                units_common_multiple(period, item_period(machine, plan, &plan->item[item], axis));
+            period = units_common_multiple(
+                period, item_period(part->machine, plan, &plan->item[item], axis));
     }
     return period;
 }
 
-/* Levels that messages of the program use: those up to the level of any axis that a group spans. */
-static uint32_t levels_used(const struct machine *machine, const struct program *program)
+/* The tiers of a level up to the lowest one whose units hold whole groups. */
+static uint32_t tiers_below(const struct machine *machine, const struct level *level,
+                            const struct group *group)
 {
-    uint32_t used = 0;
-    for (uint32_t i = 0; i < program->plan_count; i++) {
-        const struct group *group = &program->plans[i].group;
+    for (uint32_t tier = 0; tier < level->tier_count; tier++) {
+        bool holds = true;
         for (uint32_t d = 0; d < group->dimension_count; d++) {
-            uint32_t const level = machine->axis_level[group->dimension[d].axis];
-            if (level != LEVEL_NONE && level + 1 > used) used = level + 1;
+            const struct group_dimension *at = &group->dimension[d];
+            uint32_t const box = level_box_length(machine, level, (int32_t)tier, at->axis);
+            holds = holds && box % (at->size * at->stride) == 0;
+        }
+        if (holds) return tier + 1;
+    }
+    return level->tier_count;
+}
+
+/* The tiers of each level that messages may use: of those up to the level of any axis that a group
+ * spans. How high they climb is asked where plans are left out; else all tiers of a level count. */
+static void tiers_used(const struct part *part, uint32_t ret_count[LEVELS_MAX])
+{
+    const struct machine *machine = part->machine;
+    for (uint32_t index = 0; index < LEVELS_MAX; index++) ret_count[index] = 0;
+    for (uint32_t i = 0; i < part->program->plan_count; i++) {
+        const struct group *group = &part->program->plans[i].group;
+        if (is_left_out(part, i)) continue;
+        for (uint32_t d = 0; d < group->dimension_count; d++) {
+            uint32_t const highest = machine->axis_level[group->dimension[d].axis];
+            for (uint32_t index = 0; highest != LEVEL_NONE && index <= highest; index++) {
+                const struct level *level = &machine->level[index];
+                uint32_t const count =
+                    part->left_out == NULL ? level->tier_count : tiers_below(machine, level, group);
+                ret_count[index] = count > ret_count[index] ? count : ret_count[index];
+            }
         }
     }
-    return used;
 }
 
 /* The period that the levels in use allow: units go to units. A unit and the period must not
  * overlap in part, or units could not be told by what is replayed of them. */
-static uint32_t levels_period(const struct machine *machine, uint32_t used, uint32_t axis,
-                              uint32_t period)
+static uint32_t levels_period(const struct machine *machine, const uint32_t used[LEVELS_MAX],
+                              uint32_t axis, uint32_t period)
 {
     uint32_t const length = machine->shape[axis];
-    for (uint32_t index = 0; index < used; index++) {
+    for (uint32_t index = 0; index < LEVELS_MAX; index++) {
         const struct level *level = &machine->level[index];
-        period = units_common_multiple(period, level_period(machine, level, axis));
+        if (used[index] == 0) continue;
+        period =
+            units_common_multiple(period, level_period_below(machine, level, used[index], axis));
         for (uint32_t tier = 0; tier < level->tier_count; tier++) {
             uint32_t const box = level->tier[tier].box[axis];
             if (box < length && period % box != 0 && box % period != 0)
@@ -214,11 +251,11 @@ static uint32_t levels_period(const struct machine *machine, uint32_t used, uint
 }
 
 /* A shift that tells units apart has to take whole groups to groups, or be one within each. */
-static uint32_t blocks_period(const struct machine *machine, const struct program *program,
-                              uint32_t axis, uint32_t period)
+static uint32_t blocks_period(const struct part *part, uint32_t axis, uint32_t period)
 {
-    for (uint32_t i = 0; i < program->plan_count; i++) {
-        const struct group *group = &program->plans[i].group;
+    for (uint32_t i = 0; i < part->program->plan_count; i++) {
+        const struct group *group = &part->program->plans[i].group;
+        if (is_left_out(part, i)) continue;
         for (uint32_t d = 0; d < group->dimension_count; d++) {
             const struct group_dimension *dimension = &group->dimension[d];
             uint32_t const extent = dimension->size * dimension->stride;
@@ -226,7 +263,7 @@ static uint32_t blocks_period(const struct machine *machine, const struct progra
             period = units_common_multiple(period, extent);
         }
     }
-    uint32_t const length = machine->shape[axis];
+    uint32_t const length = part->machine->shape[axis];
     return length % period == 0 ? period : length;
 }
 
@@ -249,9 +286,11 @@ static uint32_t roles_extent(const struct machine *machine, const struct program
     return program->role_count * program->role_stride;
 }
 
-static void axis_fold(const struct machine *machine, const struct program *program,
-                      const struct oddities *odd, uint32_t axis, struct fold *fold)
+static void axis_fold(const struct part *part, const struct oddities *odd, uint32_t axis,
+                      struct fold *fold)
 {
+    const struct machine *machine = part->machine;
+    const struct program *program = part->program;
     uint32_t const length = machine->shape[axis];
     fold->period[axis] = length;
     if (length == 1) {
@@ -267,14 +306,15 @@ static void axis_fold(const struct machine *machine, const struct program *progr
         return;
     }
     uint32_t const roles = roles_extent(machine, program, axis);
-    uint32_t const groups = units_common_multiple(groups_period(machine, program, axis), roles);
+    uint32_t const groups = units_common_multiple(groups_period(part, axis), roles);
     SIM_ASSERT(length % groups == 0);
-    uint32_t const used = levels_used(machine, program);
+    uint32_t used[LEVELS_MAX];
+    tiers_used(part, used);
     uint32_t allowed = groups;
     for (uint32_t before = 0; before != allowed;) {
         before = allowed;
         allowed = levels_period(machine, used, axis, allowed);
-        allowed = blocks_period(machine, program, axis, allowed);
+        allowed = blocks_period(part, axis, allowed);
         allowed = hosts_period(machine, program, axis, allowed);
     }
     if (allowed != groups)
@@ -320,6 +360,53 @@ static enum status classes_fold(struct arena *arena, const struct machine *machi
     return STATUS_OK;
 }
 
+/* The machine folded for a part alone, out of what all parts have in common. */
+static void part_fold(const struct part *part, const struct oddities *odd, struct fold *fold)
+{
+    fold->chip_count = 1;
+    for (uint32_t axis = 0; axis < fold->axis_count; axis++) {
+        axis_fold(part, odd, axis, fold);
+        fold->chip_count *= fold->period[axis];
+    }
+}
+
+/* Trees keep sums of who is replayed, and are not asked how another fold would keep them. */
+static bool is_tree(const struct plan *plan)
+{
+    for (uint32_t i = 0; i < plan->item_count; i++)
+        if (plan->item[i].primitive->network != PRIMITIVE_NETWORK_NONE) return true;
+    return false;
+}
+
+/* The fold of pipelines before the first plan that tells more of them apart than their ranks. */
+static enum status early_build(struct arena *arena, const struct machine *machine,
+                               const struct program *program, const struct oddities *odd,
+                               struct fold *fold, struct error *reterr)
+{
+    void *early = NULL, *late = NULL, *alone = NULL;
+    STATUS_TRY(arena_try(arena, 1, sizeof *fold, &early, reterr));
+    STATUS_TRY(arena_try(arena, program->plan_count, sizeof(bool), &late, reterr));
+    STATUS_TRY(arena_try(arena, program->plan_count, sizeof(bool), &alone, reterr));
+    bool *is_late = late, *left_out = alone;
+    memset(left_out, true, program->plan_count * sizeof *left_out);
+    struct part const one = {machine, program, left_out}, all = {machine, program, is_late};
+    struct fold least = *fold, trial = *fold;
+    part_fold(&one, odd, &least);
+    for (uint32_t i = 0; i < program->plan_count; i++) {
+        left_out[i] = false;
+        part_fold(&one, odd, &trial);
+        is_late[i] = trial.chip_count > least.chip_count || is_tree(&program->plans[i]);
+        left_out[i] = true;
+    }
+    part_fold(&all, odd, &trial);
+    trial.late = is_late;
+    for (uint32_t axis = 0; axis < fold->axis_count; axis++)
+        if (fold->period[axis] % trial.period[axis] != 0) return STATUS_OK;
+    if (trial.chip_count == fold->chip_count) return STATUS_OK;
+    fold->early = memcpy(early, &trial, sizeof trial);
+    return STATUS_OK;
+}
+
 enum status fold_build(struct arena *arena, const struct machine *machine,
                        const struct program *program, bool full, struct fold *ret_fold,
                        struct error *reterr)
@@ -340,6 +427,7 @@ enum status fold_build(struct arena *arena, const struct machine *machine,
     bool timeless = false;
     for (uint32_t i = 0; machine->grid_axis_count > 0 && i < fold.link_class_count; i++)
         timeless = timeless || fold.link_classes[i].latency_ps <= 0;
+    struct part const whole = {machine, program, NULL};
     for (uint32_t axis = 0; axis < MACHINE_AXES_MAX; axis++) {
         fold.shape[axis] = machine->shape[axis];
         fold.period[axis] = machine->shape[axis];
@@ -349,12 +437,14 @@ enum status fold_build(struct arena *arena, const struct machine *machine,
         } else if (timeless) {
             fold.reason[axis] = "not folded: a link without latency";
         } else {
-            axis_fold(machine, program, &odd, axis, &fold);
+            axis_fold(&whole, &odd, axis, &fold);
         }
         fold.chip_count *= fold.period[axis];
     }
-    if (odd.chip_class != NULL || odd.link_class != NULL)
-        STATUS_TRY(classes_fold(arena, machine, &odd, &fold, reterr));
+    bool const even = odd.chip_class == NULL && odd.link_class == NULL;
+    if (!even) STATUS_TRY(classes_fold(arena, machine, &odd, &fold, reterr));
+    if (even && !full && !timeless && program->role_count > 1 && program->copy_count == 0)
+        STATUS_TRY(early_build(arena, machine, program, &odd, &fold, reterr));
     *ret_fold = fold;
     return STATUS_OK;
 }

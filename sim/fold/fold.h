@@ -50,6 +50,12 @@ struct fold {
     const uint16_t *chip_class; /* [replayed chip]; NULL: all of class 0. */
     const uint8_t
         *link_class; /* [replayed chip · MACHINE_PORTS_MAX + port]; NULL: all of class 0. */
+
+    /* Pipelines are alike until a plan tells them apart, as reductions over switches do at the end
+     * of a step. How the machine folds until then: fewer chips, of periods that divide these; and
+     * in that fold, which plans end it. NULL: there is no such time. */
+    const struct fold *early;
+    const bool *late; /* [plan] */
 };
 
 /* `full`: every axis keeps its length. More than FOLD_LINK_CLASSES_MAX kinds of links are refused.

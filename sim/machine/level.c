@@ -121,9 +121,15 @@ uint32_t level_shift(uint32_t period, uint32_t box, uint32_t length)
 
 uint32_t level_period(const struct machine *machine, const struct level *level, uint32_t axis)
 {
+    return level_period_below(machine, level, level->tier_count, axis);
+}
+
+uint32_t level_period_below(const struct machine *machine, const struct level *level,
+                            uint32_t tier_count, uint32_t axis)
+{
     uint32_t const length = machine->shape[axis];
     uint32_t period = 1;
-    for (uint32_t tier = 0; tier < level->tier_count; tier++) {
+    for (uint32_t tier = 0; tier < tier_count; tier++) {
         if (scatters(&level->tier[tier], length)) return length;
         /* Its cables belong to the units below. Where these are several along the axis, it also
          * decides how far a message has to climb. */

@@ -344,7 +344,9 @@ enum status account_results(struct arena *arena, struct replay *replay, struct t
                           .transfers = replay->transfers,
                           .bound_checks = replay->bound_checks,
                           .chips = replay->machine->chip_count,
-                          .chips_replayed = replay->chip_count};
+                          .chips_replayed = replay->chip_count,
+                          .early_chips = replay->early_chips,
+                          .early_ps = replay->early_ps};
     uint32_t last = 0;
     for (uint32_t chip = 1; chip < replay->chip_count; chip++)
         if (replay->finished_ps[chip] > replay->finished_ps[last]) last = chip;

@@ -1,4 +1,5 @@
 #include "sim/replay/host.h"
+#include "sim/replay/early.h"
 
 #include "sim/base/arena.h"
 #include "sim/replay/landing.h"
@@ -201,7 +202,7 @@ static void piece_arrive(struct replay *replay, uint64_t order, uint32_t stream,
 {
     const struct copy_table *copy = copy_of(replay, stream, chip);
     uint32_t const piece = stream_at(replay, stream, chip)->part;
-    replay->digest += digest_record(now_ps, order, chip);
+    digest_add(replay, now_ps, order, chip);
     if (copy->to_host) {
         if (!reads_at_once(replay)) (void)dma_charge(replay, chip, now_ps, copy->hbm_ps);
     } else {

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "sim/base/arena.h"
+#include "sim/replay/early.h"
 #include "sim/replay/host.h"
 #include "sim/replay/mail.h"
 #include "sim/replay/routed.h"
@@ -310,13 +311,27 @@ static enum status stuck_check(struct arena *arena, struct replay *replay, struc
         waits == NULL ? "more than memory can tell" : waits);
 }
 
-static enum status play(struct arena *arena, struct replay *replay, struct trace *ret_trace,
-                        struct error *reterr)
+/* All that a run has before its first event. */
+static enum status replay_make(struct arena *arena, const struct replay_options *options,
+                               const struct machine *machine, const struct program *program,
+                               const struct fold *fold, struct replay **ret_replay,
+                               struct error *reterr)
 {
+    void *memory = NULL;
+    STATUS_TRY(arena_try(arena, 1, sizeof(struct replay), &memory, reterr));
+    struct replay *replay = *ret_replay = memory;
+    replay->machine = machine;
+    replay->program = program;
+    replay->fold = fold;
+    replay->options = options;
+    STATUS_TRY(tables_build(arena, replay, reterr));
+    STATUS_TRY(state_build(arena, replay, reterr));
+    tables_attach(replay);
+    STATUS_TRY(mail_build(arena, replay, reterr));
     bool is_limit = false;
     uint64_t const pending_max = pending_bound(replay, &is_limit);
-    struct engine_options const options = {
-        .queue = replay->options->engine,
+    struct engine_options const engine = {
+        .queue = options->engine,
         .chip_count = replay->chip_count,
         .channel_count = channel_of(replay, EVENT_LAND, 0) + 256,
         .pending_max = pending_max,
@@ -324,16 +339,57 @@ static enum status play(struct arena *arena, struct replay *replay, struct trace
         .handler = handle,
         .ahead = look_ahead,
         .owner = replay,
-        .watch = replay->options->watch != NULL ? watch : NULL,
+        .watch = options->watch != NULL ? watch : NULL,
         .watch_owner = replay,
     };
-    STATUS_TRY(engine_create(arena, &options, &replay->engine, reterr));
+    STATUS_TRY(engine_create(arena, &engine, &replay->engine, reterr));
     shown_mark(replay);
+    return STATUS_OK;
+}
+
+static void begin(struct replay *replay)
+{
     for (uint32_t chip = 0; chip < replay->chip_count; chip++) {
         account_resident(replay, chip);
         engine_post(replay->engine, 0, order_make(EVENT_START, 0, 0, 0),
                     channel_of(replay, EVENT_START, 0), chip);
     }
+}
+
+/* Plays the beginning with fewer chips, where the fold knows how; else the step is to be played
+ * from its start on. */
+static enum status begin_early(struct arena *arena, struct replay *whole, struct error *reterr)
+{
+    const struct fold *fold = whole->fold->early;
+    struct replay *early = NULL;
+    struct error error = {.status = STATUS_OK};
+    bool worthwhile = false;
+    if (fold != NULL && !whole->options->record) {
+        STATUS_TRY(replay_make(arena, whole->options, whole->machine, whole->program, fold, &early,
+                               reterr));
+        STATUS_TRY(early_prepare(arena, early, whole, &worthwhile, reterr));
+    }
+    if (!worthwhile) {
+        begin(whole);
+        return STATUS_OK;
+    }
+    begin(early);
+    enum status const status = engine_run(early->engine, &error);
+    if (status == STATUS_INTERRUPTED) {
+        *reterr = error;
+        return status;
+    }
+    if (status == STATUS_OK && early_holds(early))
+        early_spread(early);
+    else
+        begin(whole);
+    return STATUS_OK;
+}
+
+static enum status play(struct arena *arena, struct replay *replay, struct trace *ret_trace,
+                        struct error *reterr)
+{
+    STATUS_TRY(begin_early(arena, replay, reterr));
     STATUS_TRY(engine_run(replay->engine, reterr));
     if (replay->refusal.status != STATUS_OK) {
         *reterr = replay->refusal;
@@ -352,17 +408,8 @@ enum status replay_run(struct arena *arena, const struct replay_options *options
                        const struct machine *machine, const struct program *program,
                        const struct fold *fold, struct trace *ret_trace, struct error *reterr)
 {
-    void *memory = NULL;
-    STATUS_TRY(arena_try(arena, 1, sizeof(struct replay), &memory, reterr));
-    struct replay *replay = memory;
-    replay->machine = machine;
-    replay->program = program;
-    replay->fold = fold;
-    replay->options = options;
-    STATUS_TRY(tables_build(arena, replay, reterr));
-    STATUS_TRY(state_build(arena, replay, reterr));
-    tables_attach(replay);
-    STATUS_TRY(mail_build(arena, replay, reterr));
+    struct replay *replay = NULL;
+    STATUS_TRY(replay_make(arena, options, machine, program, fold, &replay, reterr));
     enum status const status = play(arena, replay, ret_trace, reterr);
     free(replay->record);
     if (status != STATUS_OK) return status;

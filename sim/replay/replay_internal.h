@@ -6,12 +6,12 @@
  *   streams.c    ops of a stream in order, needs, parts; the compute stream
  *   transport.c  lanes of collectives, links, HBM's share of them
  *   links.c      messages between neighbours
- *   route.c      the way between any two chips, and the links of levels
- *   route_twisted.c  the same over a twisted torus
+ *   route.c      the way between any two chips, and links of levels; route_twisted.c: if twisted
  *   routed.c     messages that name their receivers; routed_inbox.c: where they arrive
  *   host.c       copies to and from the host
  *   mail.c       messages between ranks of different roles, who waits for them
  *   account.c    breakdown, memory, records
+ *   early.c      pipelines replayed as one for as long as they are alike
  *
  * State is kept as arrays over chips, [stream or lane or port][chip]: in a symmetric machine the
  * chips of a batch lie side by side. A handler touches the state of one chip only.
@@ -105,7 +105,8 @@ struct lane_range {
     const uint32_t *wait; /* What of a piece is waited for (plan_item.wait); NULL: all. */
 };
 
-enum { LANE_RANGES_MAX = PLAN_ITEMS_MAX };
+/* Chips of a batch pass from one op to the next in turn: needs of two have to be at hand. */
+enum { LANE_RANGES_MAX = PLAN_ITEMS_MAX, RUNNING_NONE = 0xffff, NEED_CACHES = 8 };
 
 struct lane_state {    /* 32 bytes: two to a cache line. */
     int64_t free_ps;   /* When its last message has left. */
@@ -136,6 +137,7 @@ struct host_links;
 struct mail;
 struct routes;
 struct routed_lane;
+struct spread;
 
 /* A lane of one plan, and what all chips have in common there. Constant but for `known`. */
 struct lane_table {
@@ -217,8 +219,6 @@ struct stream_ops {
     uint32_t op_count;
 };
 
-enum { RUNNING_NONE = 0xffff };
-
 enum stream_phase { STREAM_WAITS, STREAM_RUNS, STREAM_ENDS, STREAM_FINISHED };
 
 struct stream_state {
@@ -286,9 +286,6 @@ struct memory_state {
     uint16_t peak_op;
 };
 
-/* Chips of a batch pass from one op to the next in turn: both have to be at hand. */
-enum { NEED_CACHES = 8 };
-
 /* Needs of one op of one slot, as absolute counts. */
 struct need_cache {
     uint32_t slot;
@@ -306,8 +303,9 @@ struct need_cache {
 /* What chips of a role have in common. */
 struct role_table {
     const struct program_role *role;
-    uint16_t *slot_template;                 /* [slot] */
-    uint32_t *slot_block;                    /* [slot]; NULL: blocks are few, and searched. */
+    uint16_t *slot_template; /* [slot] */
+    uint32_t *slot_block;    /* [slot]; NULL: blocks are few, and searched. */
+    uint32_t late_slot;      /* Where an early fold is left; UINT32_MAX: it is none. */
     struct need_cache (*needs)[NEED_CACHES]; /* [stream] */
 };
 
@@ -356,6 +354,9 @@ struct replay {
     struct memory_state *memories; /* [chip] */
     int64_t *finished_ps;          /* [chip] */
 
+    struct spread *spread; /* Of an early fold; else NULL. */
+    uint32_t early_chips;  /* Of the early fold that the run went on from; 0: of none, */
+    int64_t early_ps;      /* and where it did. */
     uint64_t transfers;
     uint64_t digest;
     uint64_t bound_checks;

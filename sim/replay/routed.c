@@ -1,4 +1,5 @@
 #include "sim/replay/routed.h"
+#include "sim/replay/early.h"
 
 #include "sim/replay/landing.h"
 #include "sim/replay/links.h"
@@ -132,17 +133,27 @@ static inline void message_address(const struct replay *replay, struct lane_tabl
 
 /* Looks a place on the way of a chip's message up, to be remembered. */
 static void way_fill(struct replay *replay, struct lane_table *lane, uint32_t sender,
-                     struct routed_message *message, struct routed_way *way)
+                     const struct routed_message *of, uint32_t hop, struct routed_way *way)
 {
-    message_address(replay, lane, sender, message);
-    route_find(replay, message->course, &message->from, &message->to, message->hop,
-               message->antipode, &way->at);
-    way->receiver = route_chip(replay->routes, &message->to);
-    way->tie = routed_tie(lane->routed, &message->from);
-    if (message->course.level == LEVEL_NONE) return;
-    const struct level_links *level = &replay->routes->level[message->course.level];
-    for (uint32_t t = 0; t <= message->course.turn; t++)
+    struct routed_message message = *of;
+    message_address(replay, lane, sender, &message);
+    route_find(replay, message.course, &message.from, &message.to, hop, message.antipode, &way->at);
+    way->receiver = route_chip(replay->routes, &message.to);
+    way->tie = routed_tie(lane->routed, &message.from);
+    if (message.course.level == LEVEL_NONE) return;
+    const struct level_links *level = &replay->routes->level[message.course.level];
+    for (uint32_t t = 0; t <= message.course.turn; t++)
         way->passes = way->passes || !level->tier[t].queues;
+}
+
+/* Where a chip's message is after so many links, of a lane that remembers. */
+static inline const struct routed_way *way_at(struct replay *replay, struct lane_table *lane,
+                                              uint32_t sender, const struct routed_message *message,
+                                              uint32_t hop)
+{
+    struct routed_way *way = &message->ways[(uint64_t)hop * replay->chip_count + sender];
+    if (way->at.link == NULL) way_fill(replay, lane, sender, message, hop, way);
+    return way;
 }
 
 /* The link that a message of a batch takes next. */
@@ -150,12 +161,7 @@ static inline const struct route_link *message_find(struct replay *replay, struc
                                                     uint32_t sender, struct routed_message *message,
                                                     struct route_link *scratch)
 {
-    if (message->ways != NULL) {
-        struct routed_way *way =
-            &message->ways[(uint64_t)message->hop * replay->chip_count + sender];
-        if (way->at.link == NULL) way_fill(replay, lane, sender, message, way);
-        return &way->at;
-    }
+    if (message->ways != NULL) return &way_at(replay, lane, sender, message, message->hop)->at;
     if (lane->routed->together) {
         message->from = replay->routes->places[sender];
         route_leg_find(replay, &message->leg, &message->from, &message->step->by, scratch);
@@ -168,16 +174,16 @@ static inline const struct route_link *message_find(struct replay *replay, struc
 }
 
 /* The replayed chip that a message goes to. */
-static inline uint32_t receiver_of(const struct replay *replay, struct lane_table *lane,
-                                   uint32_t sender, struct routed_message *message)
+static inline uint32_t receiver_of(struct replay *replay, struct lane_table *lane, uint32_t sender,
+                                   struct routed_message *message)
 {
-    if (message->ways != NULL) return message->ways[sender].receiver;
+    if (message->ways != NULL) return way_at(replay, lane, sender, message, 0)->receiver;
     message_address(replay, lane, sender, message);
     return route_chip(replay->routes, &message->to);
 }
 
 /* A message on its route, for the timeline of a shown chip; it is the sender's op. */
-static void message_record(struct replay *replay, const struct lane_table *lane, uint32_t sender,
+static void message_record(struct replay *replay, struct lane_table *lane, uint32_t sender,
                            const struct routed_message *message, const struct route_link *at,
                            int64_t begin_ps, int64_t end_ps)
 {
@@ -186,7 +192,7 @@ static void message_record(struct replay *replay, const struct lane_table *lane,
         if (message->hop != 0 && !at->last) return; /* A cable between switches is no chip's. */
         chip = sender;
         if (at->last && message->ways != NULL)
-            chip = message->ways[sender].receiver;
+            chip = way_at(replay, lane, sender, message, 0)->receiver;
         else if (at->last)
             chip = route_chip(replay->routes, &message->to);
     }
@@ -234,15 +240,14 @@ static int64_t message_take(struct replay *replay, struct lane_table *lane, uint
  * its head. While a head waits its tail catches up, but a message without memory cannot know how
  * far: behind a queue it may leave a fast link later than it could, by that time at most. Links are
  * no longer busy for it. */
-static int64_t slowest_ps(struct replay *replay, uint32_t sender,
+static int64_t slowest_ps(struct replay *replay, struct lane_table *lane, uint32_t sender,
                           const struct routed_message *message, uint32_t hop)
 {
     int64_t slowest_ps = message->cost->link_ps[0];
     if (message->ways != NULL) {
         slowest_ps = 0;
         for (uint32_t behind = 0; behind < hop; behind++) {
-            const struct routed_way *way =
-                &message->ways[(uint64_t)behind * replay->chip_count + sender];
+            const struct routed_way *way = way_at(replay, lane, sender, message, behind);
             int64_t const link_ps = message->cost->link_ps[way->at.kind];
             slowest_ps = link_ps > slowest_ps ? link_ps : slowest_ps;
         }
@@ -321,7 +326,7 @@ void routed_hop(struct replay *replay, uint64_t order, const uint32_t *chips, ui
         struct route_link scratch;
         const struct route_link *at = message_find(replay, lane, chips[i], &message, &scratch);
         /* Cut through: the tail follows its head over the slowest link so far. */
-        int64_t const tail_ps = now_ps + slowest_ps(replay, chips[i], &message, message.hop);
+        int64_t const tail_ps = now_ps + slowest_ps(replay, lane, chips[i], &message, message.hop);
         (void)message_take(replay, lane, chips[i], &message, at, onwards, now_ps, tail_ps, 0);
     }
 }
@@ -339,11 +344,11 @@ static inline uint32_t message_receive(struct replay *replay, struct lane_table 
 }
 
 /* A message's own time on its way. */
-static int64_t own_ps(struct replay *replay, const struct lane_table *lane, uint32_t sender,
+static int64_t own_ps(struct replay *replay, struct lane_table *lane, uint32_t sender,
                       const struct routed_message *message)
 {
     if (lane->routed->tree != NULL) return tree_pace_ps(lane, message->cost);
-    return slowest_ps(replay, sender, message, message->hop);
+    return slowest_ps(replay, lane, sender, message, message->hop);
 }
 
 void routed_arrive(struct replay *replay, uint64_t order, const uint32_t *chips, uint32_t count,
@@ -354,7 +359,7 @@ void routed_arrive(struct replay *replay, uint64_t order, const uint32_t *chips,
     if (lane->routed->tree == NULL) message_open(replay, lane, order, &message);
     for (uint32_t i = 0; i < count; i++) {
         uint32_t const chip = message_receive(replay, lane, order, chips[i], &message);
-        replay->digest += digest_record(now_ps, order, chips[i]);
+        digest_add(replay, now_ps, order, chips[i]);
         int64_t const link_ps =
             replay->dma_may_exceed ? own_ps(replay, lane, chips[i], &message) : 0;
         int64_t const land_ps = landing_ps(replay, &message.cost->memory, link_ps, chip, now_ps);

@@ -4,6 +4,7 @@
  * A stream that waits names itself at the stream it waits for; whoever makes progress there wakes
  * it. So nothing is polled, and a handler costs what it changes.
  */
+#include "sim/replay/early.h"
 #include "sim/replay/host.h"
 #include "sim/replay/mail.h"
 
@@ -147,6 +148,7 @@ static void op_begin(struct replay *replay, uint32_t stream, uint32_t chip,
         return;
     }
     if (op->kind == PROGRAM_OP_SEND) mail_send(replay, stream, chip, now_ps);
+    if (replay->spread != NULL) early_op_begin(replay, op);
     state->operand_first = needs->operand_first;
     state->operand_parts = needs->operand_parts;
     state->begun += op->parts;
@@ -184,6 +186,8 @@ static bool stream_has_op(const struct replay *replay, uint32_t stream, uint32_t
         if (state->position < ops_at(replay, role, stream, state->slot)->op_count) return true;
         state->slot++;
         state->position = 0;
+        if (stream == PROGRAM_COMPUTE && state->slot >= role->late_slot)
+            engine_pause(replay->engine);
     }
     state->phase = STREAM_FINISHED;
     return false;
@@ -251,7 +255,7 @@ void streams_compute_end(struct replay *replay, uint32_t chip, int64_t now_ps)
         engine_post(replay->engine, end_ps, order, channel_of(replay, EVENT_COMPUTE_END, 0), chip);
         return;
     }
-    replay->digest += digest_record(now_ps, order, chip);
+    digest_add(replay, now_ps, order, chip);
     replay->compute_parts_done++;
     if (self->shown) {
         struct trace_record record = {.begin_ps = self->part_begin_ps,
@@ -302,7 +306,7 @@ void streams_collective_end(struct replay *replay, uint32_t stream, uint32_t chi
                                       .stream = (uint8_t)stream};
         account_record(replay, &record);
     }
-    replay->digest += digest_record(now_ps, order_make(EVENT_COLLECTIVE_END, 0, stream, 0), chip);
+    digest_add(replay, now_ps, order_make(EVENT_COLLECTIVE_END, 0, stream, 0), chip);
     *running_at(replay, stream, chip) = RUNNING_NONE;
     if (!is_exposed(op)) mail_waited(replay, stream, chip, now_ps);
     op_end(replay, stream, chip, state, now_ps);

@@ -60,6 +60,7 @@ static enum status role_build(struct arena *arena, const struct replay *replay, 
     struct role_table *table = &replay->roles[index];
     void *memory = NULL;
     table->role = role;
+    table->late_slot = UINT32_MAX;
     STATUS_TRY(arena_try(arena, role->slot_count, sizeof *table->slot_template, &memory, reterr));
     table->slot_template = memory;
     if (role->block_count > BLOCKS_SEARCHED_MAX) {

@@ -9,6 +9,7 @@
  * Most of a run is spent here. What a batch of chips has in common is looked up once.
  */
 #include "sim/collective/script.h"
+#include "sim/replay/early.h"
 #include "sim/replay/landing.h"
 #include "sim/replay/links.h"
 #include "sim/replay/mail.h"
@@ -324,7 +325,7 @@ void transport_arrive(struct replay *replay, uint64_t order, const uint32_t *chi
     uint32_t const units = order_field(order, 0, ORDER_UNITS_BITS);
     const struct message_cost *cost = cost_at(lane, 0, units);
     for (uint32_t i = 0; i < count; i++) {
-        replay->digest += digest_record(now_ps, order, chips[i]);
+        digest_add(replay, now_ps, order, chips[i]);
         if (!landing_delayed(replay, cost, chips[i], order, now_ps))
             message_land(replay, lane, chips[i], units, now_ps);
     }

@@ -156,6 +156,10 @@ static void write_head(struct json_writer *json, const struct report_input *inpu
     put_real(json, "step_time_s", facts->step_s);
     put_unsigned(json, "chips", trace->chips);
     put_unsigned(json, "chips_replayed", trace->chips_replayed);
+    if (trace->early_chips > 0) {
+        put_unsigned(json, "early_chips", trace->early_chips);
+        put_real(json, "early_until_s", (double)trace->early_ps / (double)TIME_PS_PER_S);
+    }
     open_array(json, "folded_axes");
     for (uint32_t i = 0; i < input->machine->axis_count; i++) {
         json_write_object(json);

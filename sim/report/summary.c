@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "sim/base/quantity.h"
 #include "sim/base/text.h"
 #include "sim/base/units.h"
 #include "sim/report/facts.h"
@@ -269,6 +270,13 @@ static void write_fold(const struct report_input *input, struct text *text)
                                                                      : "in part");
     text_add(text, "); %s events", table_count(trace->events).text);
     text_add(text, ", %s transfers\n", table_count(trace->transfers).text);
+    if (trace->early_chips > 0) {
+        char buffer[32];
+        label(text, "");
+        text_add(text, "up to %s as %s chips, the pipelines being alike until then\n",
+                 quantity_text_seconds(buffer, (double)trace->early_ps / (double)TIME_PS_PER_S),
+                 table_count(trace->early_chips).text);
+    }
     label(text, "digest");
     text_add(text, "%016" PRIx64 "\n", trace->digest);
 }

@@ -117,6 +117,8 @@ struct trace {
     uint64_t queue_entries; /* What the engine's queue handled: simultaneous events share one. */
     uint64_t chips;
     uint64_t chips_replayed;
+    uint64_t early_chips; /* Fewer were, which stood for all, up to */
+    int64_t early_ps;     /* here; 0: at no time. */
 
     uint32_t reported_chip; /* The one that finishes last; lowest number among equals. */
     int64_t compute_ps;     /* Its three parts add up to step_ps. */

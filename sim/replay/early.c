@@ -1,0 +1,258 @@
+#include "sim/replay/early.h"
+
+#include <string.h>
+
+#include "sim/base/arena.h"
+#include "sim/replay/mail.h"
+#include "sim/replay/routed.h"
+
+struct spread {
+    struct replay *whole;
+    uint32_t count;  /* Chips of the whole run for each of the early one. */
+    uint32_t *image; /* [chip][count] */
+    uint32_t *early; /* [chip of the whole run] */
+    bool too_late;   /* A late plan has begun. */
+};
+
+static bool op_has_plan(const struct program_op *op)
+{
+    return op->kind == PROGRAM_OP_COLLECTIVE || op->kind == PROGRAM_OP_SEND;
+}
+
+/* The slots that the late ops of a template wait for the compute stream in, relative to its own;
+ * INT32_MAX: it has none. */
+static int32_t late_after(const struct replay *early, const struct program_template *template)
+{
+    int32_t after = INT32_MAX;
+    for (uint32_t i = 0; i < template->op_count; i++) {
+        const struct program_op *op = &template->op[i];
+        if (!op_has_plan(op) || !early->fold->late[op->index]) continue;
+        after = after < 0 ? after : 0;
+        for (uint32_t need = 0; need < op->need_count; need++)
+            if (op->need[need].stream == PROGRAM_COMPUTE && op->need[need].slot < after)
+                after = op->need[need].slot;
+    }
+    return after;
+}
+
+/* The slot before those in which a late op may begin: the early run stops as soon as some rank has
+ * come there. */
+static void late_slots_find(struct replay *early)
+{
+    for (uint32_t r = 0; r < early->program->role_count; r++) {
+        struct role_table *table = &early->roles[r];
+        for (uint32_t b = 0; b < table->role->block_count; b++) {
+            const struct program_block *block = &table->role->block[b];
+            int32_t const after =
+                late_after(early, &early->program->templates[block->template_index]);
+            if (after == INT32_MAX) continue;
+            int64_t const slot = (int64_t)block->slot_first + after - 1;
+            if (slot < table->late_slot) table->late_slot = slot < 0 ? 0 : (uint32_t)slot;
+        }
+    }
+}
+
+enum status early_prepare(struct arena *arena, struct replay *early, struct replay *whole,
+                          bool *ret_worthwhile, struct error *reterr)
+{
+    void *spread = NULL, *image = NULL, *of = NULL;
+    STATUS_TRY(arena_try(arena, 1, sizeof *early->spread, &spread, reterr));
+    STATUS_TRY(arena_try(arena, whole->chip_count, sizeof(uint32_t), &image, reterr));
+    STATUS_TRY(arena_try(arena, whole->chip_count, sizeof(uint32_t), &of, reterr));
+    early->spread = spread;
+    *early->spread = (struct spread){.whole = whole,
+                                     .count = whole->chip_count / early->chip_count,
+                                     .image = image,
+                                     .early = of};
+    const struct machine *machine = whole->machine;
+    for (uint32_t chip = 0; chip < whole->chip_count; chip++)
+        early->spread->early[chip] =
+            fold_replayed_chip(early->fold, machine, fold_machine_chip(whole->fold, machine, chip));
+    uint32_t filled = 0;
+    for (uint32_t chip = 0; chip < early->chip_count; chip++)
+        for (uint32_t other = 0; other < whole->chip_count; other++)
+            if (early->spread->early[other] == chip) early->spread->image[filled++] = other;
+    SIM_ASSERT(filled == whole->chip_count);
+    late_slots_find(early);
+    *ret_worthwhile = true;
+    for (uint32_t r = 0; r < early->program->role_count; r++)
+        *ret_worthwhile = *ret_worthwhile && early->roles[r].late_slot > 0;
+    return STATUS_OK;
+}
+
+void early_op_begin(struct replay *early, const struct program_op *op)
+{
+    if (!op_has_plan(op) || !early->fold->late[op->index]) return;
+    early->spread->too_late = true;
+    engine_pause(early->engine);
+}
+
+bool early_holds(const struct replay *early)
+{
+    return engine_pending_count(early->engine) > 0 && !early->spread->too_late &&
+           early->refusal.status == STATUS_OK;
+}
+
+/* The order of an event of a chip as one of another that it stands for: discriminators say where a
+ * message comes from. */
+static uint64_t order_of_image(struct replay *early, uint64_t order, uint32_t chip, uint32_t image)
+{
+    uint32_t const port = order_field(order, ORDER_PORT_SHIFT, ORDER_KIND_SHIFT - ORDER_PORT_SHIFT);
+    if (port != ORDER_ROUTED || order_event(order) == EVENT_LANE_READY) return order;
+    const struct routed_lane *routed = routed_lane_of(early, order)->routed;
+    if (routed->tie_bits == 0) return order;
+    return order + routed_tie(routed, &early->spread->whole->routes->places[image]) -
+           routed_tie(routed, &early->routes->places[chip]);
+}
+
+void early_digest_add(struct replay *early, int64_t now_ps, uint64_t order, uint32_t chip)
+{
+    const struct spread *spread = early->spread;
+    for (uint32_t i = 0; i < spread->count; i++) {
+        uint32_t const image = spread->image[chip * spread->count + i];
+        early->digest += digest_record(now_ps, order_of_image(early, order, chip, image), image);
+    }
+}
+
+/* Rows of an array over chips, one after another. */
+static void rows_copy(const struct spread *spread, uint64_t rows, const void *from, void *to,
+                      uint64_t item_bytes)
+{
+    uint32_t const whole = spread->whole->chip_count, early = whole / spread->count;
+    for (uint64_t row = 0; row < rows; row++)
+        for (uint32_t chip = 0; chip < whole; chip++)
+            memcpy((char *)to + (row * whole + chip) * item_bytes,
+                   (const char *)from + (row * early + spread->early[chip]) * item_bytes,
+                   item_bytes);
+}
+
+static void mail_copy(const struct replay *early, struct replay *whole)
+{
+    const struct spread *spread = early->spread;
+    const struct mail *from = early->mail;
+    struct mail *to = whole->mail;
+    if (from == NULL) return;
+    rows_copy(spread, early->stream_count, from->came, to->came, sizeof *to->came);
+    rows_copy(spread, early->stream_count, from->transfer_ps, to->transfer_ps,
+              sizeof *to->transfer_ps);
+    rows_copy(spread, 1, from->waits, to->waits, sizeof *to->waits);
+    for (uint32_t stream = 0; stream < early->stream_count; stream++) {
+        if (!early->program->stream[stream].sends) continue;
+        for (uint32_t chip = 0; chip < whole->chip_count; chip++) {
+            uint64_t const row = (uint64_t)stream * early->chip_count + spread->early[chip];
+            uint64_t const count = role_at(whole, chip)->role->stream_total[stream];
+            memcpy(&to->left_ps[to->first[(uint64_t)stream * whole->chip_count + chip]],
+                   &from->left_ps[from->first[row]], count * sizeof *to->left_ps);
+        }
+    }
+}
+
+/* What is kept of messages that came before their collective began. */
+static void inboxes_copy(const struct replay *early, struct replay *whole)
+{
+    const struct spread *spread = early->spread;
+    for (uint32_t i = 0; i < whole->plan_count; i++)
+        for (uint32_t l = 0; l < whole->plans[i].lane_count; l++) {
+            const struct routed_lane *from = early->plans[i].lane[l].routed;
+            struct routed_lane *to = whole->plans[i].lane[l].routed;
+            if (to == NULL || to->tree != NULL) continue;
+            SIM_ASSERT(from->tie_bits == to->tie_bits && from->number_bits == to->number_bits &&
+                       from->words == to->words);
+            rows_copy(spread, 1, from->early, to->early, EPOCHS_AHEAD * sizeof *to->early);
+            rows_copy(spread, 1, from->early_units, to->early_units,
+                      EPOCHS_AHEAD * sizeof *to->early_units);
+            if (to->slots != NULL)
+                rows_copy(spread, 1, from->slots, to->slots,
+                          EPOCHS_AHEAD * to->words * sizeof *to->slots);
+        }
+}
+
+/* Cables of units that are told apart in both. Where nothing queues, one may stand for several that
+ * hold what is replayed more than once. */
+static void tier_copy(const struct replay *early, struct replay *whole, uint32_t index, uint32_t t)
+{
+    const struct tier_links *from = &early->routes->level[index].tier[t];
+    struct tier_links *to = &whole->routes->level[index].tier[t];
+    for (uint32_t chip = 0; chip < whole->chip_count; chip++) {
+        uint32_t const unit = route_unit_below(to, &whole->routes->places[chip]);
+        uint32_t const other =
+            route_unit_below(from, &early->routes->places[early->spread->early[chip]]);
+        for (uint32_t cable = 0; cable < to->cable_count; cable++)
+            for (uint32_t down = 0; down < 2; down++) {
+                struct link_state *link = &to->links[down][unit * to->cable_count + cable];
+                *link = from->links[down][other * to->cable_count + cable];
+                to->waits[down][unit * to->cable_count + cable] =
+                    from->waits[down][other * to->cable_count + cable];
+                SIM_ASSERT(link->busy_ps == 0 || from->whole == to->whole);
+                link->bytes = link->bytes * from->whole / to->whole;
+            }
+    }
+}
+
+static void state_copy(const struct replay *early, struct replay *whole)
+{
+    const struct spread *spread = early->spread;
+    uint64_t const streams = whole->stream_count, phases = PROGRAM_PHASE_COUNT;
+    rows_copy(spread, 1, early->chips, whole->chips, sizeof *whole->chips);
+    rows_copy(spread, streams, early->streams, whole->streams, sizeof *whole->streams);
+    rows_copy(spread, streams, early->running, whole->running, sizeof *whole->running);
+    rows_copy(spread, 1, early->dma_ps, whole->dma_ps, sizeof *whole->dma_ps);
+    rows_copy(spread, 1, early->vector_ps, whole->vector_ps, sizeof *whole->vector_ps);
+    rows_copy(spread, whole->lane_count, early->lanes, whole->lanes, sizeof *whole->lanes);
+    rows_copy(spread, whole->port_count, early->links, whole->links, sizeof *whole->links);
+    if (whole->waits != NULL)
+        rows_copy(spread, whole->port_count, early->waits, whole->waits, sizeof *whole->waits);
+    rows_copy(spread, phases, early->breakdowns, whole->breakdowns, sizeof *whole->breakdowns);
+    rows_copy(spread, phases, early->spans, whole->spans, sizeof *whole->spans);
+    rows_copy(spread, whole->program->class_count, early->classes, whole->classes,
+              sizeof *whole->classes);
+    rows_copy(spread, 1, early->memories, whole->memories, sizeof *whole->memories);
+    rows_copy(spread, 1, early->finished_ps, whole->finished_ps, sizeof *whole->finished_ps);
+    mail_copy(early, whole);
+    inboxes_copy(early, whole);
+    for (uint32_t index = 0; index < whole->routes->level_count; index++)
+        for (uint32_t t = 0; t < whole->machine->level[index].tier_count; t++)
+            tier_copy(early, whole, index, t);
+}
+
+/* The engine's channel of an event that waits. */
+static uint32_t channel_of_order(const struct replay *replay, uint64_t order)
+{
+    enum replay_event const event = order_event(order);
+    bool const by_lane = event == EVENT_ARRIVE || event == EVENT_HOP || event == EVENT_LAND ||
+                         event == EVENT_LANE_READY;
+    uint32_t const number = by_lane ? order_field(order, ORDER_LANE_SHIFT, ORDER_LANE_BITS)
+                                    : order_field(order, ORDER_STREAM_SHIFT, ORDER_STREAM_BITS);
+    return channel_of(replay, event, number);
+}
+
+static void event_spread(void *owner, struct engine *engine, int64_t now_ps, uint64_t order,
+                         const uint32_t *chips, uint32_t count)
+{
+    struct replay *early = owner;
+    const struct spread *spread = early->spread;
+    (void)engine;
+    for (uint32_t i = 0; i < count; i++)
+        for (uint32_t k = 0; k < spread->count; k++) {
+            uint32_t const image = spread->image[chips[i] * spread->count + k];
+            engine_post(spread->whole->engine, now_ps,
+                        order_of_image(early, order, chips[i], image),
+                        channel_of_order(spread->whole, order), image);
+        }
+}
+
+void early_spread(struct replay *early)
+{
+    struct replay *whole = early->spread->whole;
+    uint64_t const count = early->spread->count;
+    state_copy(early, whole);
+    whole->transfers = early->transfers * count;
+    whole->bound_checks = early->bound_checks * count;
+    whole->compute_parts_done = early->compute_parts_done * count;
+    whole->digest = early->digest;
+    whole->early_chips = early->chip_count;
+    whole->early_ps = engine_now_ps(early->engine);
+    memcpy(whole->queued_ps, early->queued_ps, sizeof whole->queued_ps);
+    engine_continue(whole->engine, early->engine, count);
+    engine_drain(early->engine, event_spread, early);
+}

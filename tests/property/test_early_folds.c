@@ -1,0 +1,142 @@
+/*
+ * Pipelines replayed as one until reductions tell them apart: the digest, every instant and every
+ * count are those of replaying all of them from the start on, and of the whole machine.
+ */
+#include <stdio.h>
+#include <string.h>
+
+#include "tests/support/case.h"
+#include "tests/support/play.h"
+
+enum { TEXT_BYTES = 1400 };
+
+/* Without overlap with the microbatches but the last: data parallel reductions come at the end. */
+static void scenario_write(char text[TEXT_BYTES], const char *machine, const char *mesh,
+                           const char *schedule, const char *more)
+{
+    int const length = snprintf(
+        text, TEXT_BYTES,
+        "{\"podsim\": 1, \"title\": \"early\", \"machine\": {%s, \"profile\": \"ideal\"}, "
+        "\"mesh\": %s, \"workload\": {\"kind\": \"train_step\", \"model\": {\"kind\": \"mlp\", "
+        "\"D\": 4096, \"F\": 16384, \"layers\": 16, \"matrices\": 2}, \"batch_tokens\": 4194304, "
+        "\"accumulate\": 8, \"schedule\": \"%s\", \"allow_oversubscription\": true%s}}",
+        machine, mesh, schedule, more);
+    assert_true(length > 0 && length < TEXT_BYTES);
+}
+
+static void same(const struct trace *one, const struct trace *other)
+{
+    assert_int_equal(one->step_ps, other->step_ps);
+    assert_int_equal(one->exposed_ps, other->exposed_ps);
+    assert_int_equal(one->waiting_ps, other->waiting_ps);
+    assert_int_equal(one->reported_chip, other->reported_chip);
+    assert_int_equal(one->memory_peak_bytes, other->memory_peak_bytes);
+    assert_int_equal(one->memory_peak_at_ps, other->memory_peak_at_ps);
+    assert_int_equal(one->role_count, other->role_count);
+    for (uint32_t r = 0; r < one->role_count; r++) {
+        assert_int_equal(one->roles[r].last_end_ps, other->roles[r].last_end_ps);
+        assert_int_equal(one->roles[r].exposed_ps, other->roles[r].exposed_ps);
+        assert_int_equal(one->roles[r].waiting_ps, other->roles[r].waiting_ps);
+        assert_int_equal(one->roles[r].bubble_ps, other->roles[r].bubble_ps);
+        assert_int_equal(one->roles[r].sent_bytes, other->roles[r].sent_bytes);
+    }
+}
+
+/* The same with all chips of the fold from the start on. */
+static void late_run(struct play *play, struct trace *ret_trace)
+{
+    struct replay_options const options = {.engine = "fast", .count_waits = true};
+    struct fold fold = play->fold;
+    fold.early = NULL;
+    case_ok(replay_run(play->arena, &options, &play->machine, &play->program, &fold, ret_trace,
+                       &case_error));
+    assert_int_equal(ret_trace->early_chips, 0);
+}
+
+static void early_run(struct play *play, struct trace *ret_trace)
+{
+    struct replay_options const options = {.engine = "fast", .count_waits = true};
+    case_ok(replay_run(play->arena, &options, &play->machine, &play->program, &play->fold,
+                       ret_trace, &case_error));
+}
+
+static const char h100_64[] = "\"chip\": \"h100-sxm\", \"nodes\": 64";
+static const char hashed[] = "\"chip\": \"h100-sxm\", \"nodes\": 64, \"network\": {\"leaf\": "
+                             "{\"oversubscription\": 4, \"policy\": \"hash\"}}";
+static const char thin[] = "\"chip\": \"h100-sxm\", \"nodes\": 64, \"network\": {\"leaf\": "
+                           "{\"oversubscription\": 4}}";
+static const char slices[] = "\"chip\": \"tpu-v5p\", \"shape\": \"4x4x4\", \"slices\": 4";
+static const char in_node[] = "{\"tp\": [\"gpu\"], \"pp\": [\"node:4\"], \"dp\": [\"node:16\"]}";
+
+/* Pipelines of 4 in the same leaf, and between them; over DCN, of ranks in a slice. */
+static const struct {
+    const char *machine, *mesh, *schedule, *more;
+    uint64_t early_chips; /* 0: all are told apart from the start on. */
+} rows[] = {
+    {h100_64, in_node, "1f1b", ", \"zero\": 1", 4},
+    {h100_64, in_node, "interleaved:2", "", 4},
+    {h100_64, in_node, "zb-h1", ", \"zero\": 1", 4},
+    {thin, in_node, "zb-v", ", \"zero\": 1", 4},
+    {hashed, in_node, "gpipe", ", \"zero\": 1", 4},
+    {thin, "{\"tp\": [\"gpu:4\"], \"pp\": [\"node:8\"], \"dp\": [\"gpu:2\", \"node:8\"]}", "1f1b",
+     ", \"zero\": 1", 8},
+    {slices, "{\"tp\": [\"y\", \"z\"], \"pp\": [\"x\"], \"dp\": [\"slice\"]}", "1f1b",
+     ", \"zero\": 1", 4},
+    {h100_64, "{\"tp\": [\"gpu\"], \"pp\": [\"node:4\"], \"fsdp\": [\"node:16\"]}", "1f1b", "", 0},
+};
+
+static void what_goes_on_from_fewer_is_the_same(void **state)
+{
+    (void)state;
+    for (uint32_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        char text[TEXT_BYTES];
+        struct play play;
+        struct trace early, late;
+        scenario_write(text, rows[i].machine, rows[i].mesh, rows[i].schedule, rows[i].more);
+        play_run(&play, text, NULL);
+        early_run(&play, &early);
+        late_run(&play, &late);
+        assert_int_equal(play.trace.digest, early.digest);
+        assert_int_equal(early.early_chips, rows[i].early_chips);
+        assert_int_equal(early.digest, late.digest);
+        assert_int_equal(early.events, late.events);
+        assert_int_equal(early.transfers, late.transfers);
+        assert_int_equal(early.bound_checks, late.bound_checks);
+        assert_int_equal(early.chips_replayed, late.chips_replayed);
+        assert_memory_equal(early.link, late.link, sizeof early.link);
+        assert_true(early.early_ps == 0 || early.early_ps > early.step_ps / 4);
+        same(&early, &late);
+        play_close(&play);
+    }
+}
+
+static void what_goes_on_from_fewer_is_what_the_whole_machine_does(void **state)
+{
+    (void)state;
+    static const struct play_options full = {.full = true};
+    static const struct play_options reference = {.engine = "reference"};
+    for (uint32_t i = 0; i < 7; i += 3) {
+        char text[TEXT_BYTES];
+        struct play folded, whole, slow;
+        scenario_write(text, rows[i].machine, rows[i].mesh, rows[i].schedule, rows[i].more);
+        play_run(&folded, text, NULL);
+        play_run(&whole, text, &full);
+        play_run(&slow, text, &reference);
+        assert_int_equal(folded.trace.early_chips, rows[i].early_chips);
+        assert_int_equal(whole.trace.early_chips, 0);
+        assert_int_equal(folded.trace.digest, slow.trace.digest);
+        same(&folded.trace, &whole.trace);
+        play_close(&folded);
+        play_close(&whole);
+        play_close(&slow);
+    }
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(what_goes_on_from_fewer_is_the_same),
+        cmocka_unit_test(what_goes_on_from_fewer_is_what_the_whole_machine_does),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -57,8 +57,10 @@ void beside_evaluate(const struct workload_plan *plan, const struct machine *mac
             double const held =
                 (double)model->kv_heads > tp_ranks ? (double)model->kv_heads : tp_ranks;
             double const heads = (double)model->heads, head_width = (double)model->head_width;
-            add_block(&layer, attention, forward, (heads + 2 * held) * head_width,
-                      heads * head_width);
+            double const in = model->latent.kv_rank != 0
+                                  ? (double)model_latent_columns(model) * tp_ranks
+                                  : (heads + 2 * held) * head_width;
+            add_block(&layer, attention, forward, in, heads * (double)model_value_width(model));
         }
         add_block(&layer, mlp, forward, (double)((model->matrices - 1) * model->mlp_width),
                   (double)model->mlp_width);

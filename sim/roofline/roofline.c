@@ -412,15 +412,18 @@ static void bound(const struct workload_plan *plan, const struct machine *machin
     roofline->upper_s = upper(plan, machine, roofline);
 }
 
-/* Each KV head lies whole on tp/K chips: their projections of K and V are the same, in the forward
- * pass, twice in the backward one, and again where the block is recomputed. */
+/* Each KV head lies whole on tp/K chips, and latent attention's projections down on all of tp: what
+ * they give is the same, in the forward pass, twice in the backward one, and again where the block
+ * is recomputed. */
 static double duplicated_flop(const struct workload_plan *plan, const struct mesh *mesh)
 {
     const struct model *model = &plan->model;
     double const tp = mesh->axis[MESH_TP].size;
-    if (model->kind != MODEL_LLAMA || tp <= (double)model->kv_heads) return 0;
+    bool const latent = model->latent.kv_rank != 0;
+    if (model->kind != MODEL_LLAMA || (!latent && tp <= (double)model->kv_heads)) return 0;
     double const passes = plan->remat == WORKLOAD_REMAT_BLOCK ? 4 : 3;
-    double const columns = 2 * (double)model->head_width * (tp - (double)model->kv_heads);
+    double const columns = latent ? (double)model_latent_columns(model) * (tp - 1)
+                                  : 2 * (double)model->head_width * (tp - (double)model->kv_heads);
     return passes * 2 * (double)plan->batch_tokens * (double)model->width * columns *
            (double)model->layers;
 }

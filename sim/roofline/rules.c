@@ -22,6 +22,10 @@ static void tp_widths(const struct workload_plan *plan, const struct mesh *mesh,
     double const causal = plan->attention == WORKLOAD_ATTENTION_CAUSAL ? 0.5 : 1;
     double const dots = causal * (double)plan->sequence_length * (double)model->heads * head_width;
     rules->tp_attention_width = ((double)model->heads + kv) * head_width + dots / width;
+    if (model->latent.kv_rank == 0) return;
+    double const values = (double)model_value_width(model) / head_width;
+    rules->tp_attention_width =
+        (double)model_count(model).attention_layer / width / 2 + dots * (1 + values) / 2 / width;
 }
 
 /* A rank passes on 2·q·K·H elements and attends to them with q·N·H queries: 4·q·q·N·H FLOP, or half

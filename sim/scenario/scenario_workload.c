@@ -102,6 +102,7 @@ static enum status policies_read(struct json *object, struct workload_plan *plan
     uint32_t activations = WORKLOAD_ACTIVATIONS_MODEL, offload = WORKLOAD_OFFLOAD_NONE;
     uint32_t context = WORKLOAD_CONTEXT_RING, order = WORKLOAD_CONTEXT_ZIGZAG;
     uint32_t regather = WORKLOAD_REGATHER_MICROBATCH;
+    bool mtp = true;
     plan->accumulate = 1;
     STATUS_TRY(scenario_take_choice(object, "remat", scenario_remat_names, &remat, reterr));
     STATUS_TRY(
@@ -122,6 +123,8 @@ static enum status policies_read(struct json *object, struct workload_plan *plan
     STATUS_TRY(scenario_take_text(object, "layout", &plan->layout, reterr));
     STATUS_TRY(
         scenario_take_choice(object, "regather", scenario_regather_names, &regather, reterr));
+    STATUS_TRY(scenario_take_flag(object, "mtp", &mtp, reterr));
+    plan->without_predictors = !mtp;
     STATUS_TRY(scenario_take_flag(object, "allow_oversubscription", &plan->allow_oversubscription,
                                   reterr));
     plan->remat = (enum workload_remat)remat;
@@ -140,26 +143,13 @@ enum status scenario_workload_read(struct arena *arena, struct json *object,
                                    const char *base_folder, struct workload_plan *ret_plan,
                                    struct error *reterr)
 {
-    static const char *const known[] = {"kind",
-                                        "model",
-                                        "batch_tokens",
-                                        "sequence_length",
-                                        "remat",
-                                        "zero",
-                                        "accumulate",
-                                        "attention",
-                                        "formats",
-                                        "gather",
-                                        "activations",
-                                        "backward_order",
-                                        "context",
-                                        "context_order",
-                                        "offload",
-                                        "schedule",
-                                        "layout",
-                                        "regather",
-                                        "allow_oversubscription",
-                                        NULL};
+    static const char *const known[] = {
+        "kind",    "model",         "batch_tokens", "sequence_length",
+        "remat",   "zero",          "accumulate",   "attention",
+        "formats", "gather",        "activations",  "backward_order",
+        "context", "context_order", "offload",      "schedule",
+        "layout",  "regather",      "mtp",          "allow_oversubscription",
+        NULL};
     static const char *const kinds[] = {"train_step", NULL};
     struct workload_plan plan = {.zero = 0};
     struct json *kind = NULL, *model = NULL;

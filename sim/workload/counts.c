@@ -37,22 +37,27 @@ static struct letters letters_of(const struct local *local, const struct machine
     if (llama) {
         double const head = (double)plan->model.head_width;
         x.q = x.rows * (double)local->heads * head;
-        x.qkv = x.q + 2 * x.rows * (double)local->kv_heads * head;
+        double const value = (double)local->value_width;
+        x.attended = x.rows * (double)local->heads * value;
+        x.qkv = x.rows * (double)local->qkv_columns;
+        x.attention_tmp = local_is_latent(local) ? x.rows * (double)local->latent_columns : x.qkv;
         double const keys = (double)local->keys;
-        x.kv = 2 * (double)local->sequences * keys * (double)local->attention_kv_heads * head;
+        x.kv = (double)local->sequences * keys * (double)local->attention_kv_heads * (head + value);
         bool const causal = plan->attention == WORKLOAD_ATTENTION_CAUSAL;
         double const pairs = (double)local->key_pairs;
         x.scores = x.rows * (causal ? pairs / 2 : keys) * (double)local->heads;
         x.useful_scores = x.rows * (causal ? (keys + 1) / 2 : keys) * (double)local->heads;
         x.statistics = 4 * x.rows * (double)local->heads;
         x.ring_steps = local_rings(local) ? local->cp - 1.0 : 0;
-        x.attention_in = x.qkv / x.rows * (double)local->width;
-        x.attention_out = x.q / x.rows * (double)local->width;
+        x.attention_in = x.attention_tmp / x.rows * (double)local->width;
+        x.attention_out = x.attended / x.rows * (double)local->width;
+        counts_latent_letters(&x);
         x.vocabulary = (double)local->vocabulary * (double)local->width;
         x.logits = x.rows * (double)local->vocabulary;
         x.twins = local->twins ? 2 * x.vocabulary : 0;
         double const both = x.attention_in + x.attention_out + 2 * (double)local->norm_elements +
-                            (double)local->attention_vectors;
+                            (double)local->attention_vectors + x.latent_up +
+                            (double)local->latent_normed;
         x.layer_elements += both + (double)local->mlp_vectors;
         x.sparse_elements += both;
     }
@@ -80,7 +85,7 @@ double counts_padded_matmul(const struct letters *x, uint64_t rows, uint64_t inn
 
 /* The scores of all heads and sequences, with and without the causal half; see
  * lower_attention.c for how the half is laid out. */
-static double padded_scores(const struct letters *x, bool weighted)
+static double padded_scores(const struct letters *x, uint64_t width, bool weighted)
 {
     const struct local *local = x->local;
     uint64_t rows = local->attention_queries;
@@ -89,8 +94,8 @@ static double padded_scores(const struct letters *x, bool weighted)
         columns = rows % 2 == 0 ? local->key_pairs : (local->key_pairs + 1) / 2;
         rows = rows % 2 == 0 ? rows / 2 : rows;
     }
-    double const one = weighted ? counts_padded_matmul(x, rows, columns, local->head_width)
-                                : counts_padded_matmul(x, rows, local->head_width, columns);
+    double const one = weighted ? counts_padded_matmul(x, rows, columns, width)
+                                : counts_padded_matmul(x, rows, width, columns);
     return one * (double)(local->attention_heads * local->sequences);
 }
 
@@ -103,24 +108,34 @@ static void count_matmuls(const struct letters *x, struct workload_counts *count
     double const mlp = 2 * x->rows * (x->in_weights + x->out_weights);
     double const layer = 2 * x->rows * (x->attention_in + x->attention_out);
     double const head = 2 * x->rows * x->vocabulary;
+    /* Scores and their gradients' products are as wide as K, the others as V. */
     double const dots = 2 * x->scores * (double)local->head_width;
-    double const useful_dots = 2 * x->useful_scores * (double)local->head_width;
-    double const forward_dots = 2 * (1 + x->attention_again);
-    counts->matmul_flop =
-        x->microbatches * (x->dense * passes * mlp +
-                           x->layers * (passes * layer + (forward_dots + 5) * dots) + 3 * head);
+    double const values = 2 * x->scores * (double)local->value_width;
+    double const useful_dots =
+        2 * x->useful_scores * (double)(local->head_width + local->value_width);
+    double const all_dots = (4 + x->attention_again) * dots + (3 + x->attention_again) * values;
+    counts->matmul_flop = x->microbatches * (x->dense * passes * mlp +
+                                             x->layers * (passes * layer + all_dots) + 3 * head);
 
     counts->matmul_flash = x->microbatches * x->layers * dots;
-    counts->matmul_waiting = x->microbatches * x->layers * 6 * (dots - useful_dots);
+    counts->matmul_waiting = x->microbatches * x->layers * 3 * (dots + values - useful_dots);
 
-    double const heads = (double)(2 * model->heads + 2 * model->kv_heads);
+    double const columns =
+        (double)(local_is_latent(local)
+                     ? local->latent_columns + model->heads * local->value_width
+                     : (2 * model->heads + 2 * model->kv_heads) * model->head_width);
     double const mlp_width = x->dense * (double)(model->matrices * model->mlp_width);
-    double const useful_width = mlp_width + x->layers * heads * (double)model->head_width;
+    double const useful_width = mlp_width + x->layers * columns;
     double const useful = 2 * x->rows * (double)local->width / local->tp;
     counts->matmul_useful =
-        x->microbatches * (3 * useful * useful_width + x->layers * 6 * useful_dots +
+        x->microbatches * (3 * useful * useful_width + x->layers * 3 * useful_dots +
                            3 * useful * (double)model->vocabulary);
+}
 
+static void count_padded(const struct letters *x, struct workload_counts *counts)
+{
+    const struct local *local = x->local;
+    double const passes = 3 + x->again;
     uint64_t const rows = local->rows;
     uint64_t const width = local->width;
     double pad = (1 + x->gated) * counts_padded_matmul(x, rows, width, local->mlp_columns) +
@@ -129,10 +144,15 @@ static void count_matmuls(const struct letters *x, struct workload_counts *count
     double pad_dots = 0;
     double pad_head = 0;
     if (local_is_llama(local)) {
-        pad_attention = counts_padded_matmul(x, rows, width, local->qkv_columns) +
-                        counts_padded_matmul(x, rows, local->heads * local->head_width, width);
-        pad_dots = (1 + x->attention_again) * (padded_scores(x, false) + padded_scores(x, true)) +
-                   2 * padded_scores(x, false) + 3 * padded_scores(x, true);
+        uint64_t const key = local->head_width, value = local->value_width;
+        uint64_t const columns =
+            local_is_latent(local) ? local->latent_columns : local->qkv_columns;
+        pad_attention = counts_padded_matmul(x, rows, width, columns) +
+                        counts_padded_matmul(x, rows, local->heads * value, width);
+        pad_dots = (2 + x->attention_again) * padded_scores(x, key, false) +
+                   (1 + x->attention_again) * padded_scores(x, value, true) +
+                   padded_scores(x, value, false) + 2 * padded_scores(x, key, true) +
+                   padded_scores(x, value, true);
         pad_head = 3 * counts_padded_matmul(x, rows, width, local->vocabulary);
     }
     counts->padded_flop =
@@ -149,11 +169,14 @@ static void count_vector(const struct letters *x, struct workload_counts *counts
     double rest = 0;
     if (local_is_llama(local)) {
         double const forwards = 1 + x->attention_again;
-        double const turned = local->plan->model.positions == 0;
-        double const rope = turned * VECTOR_ROPE * (x->q + (x->qkv - x->q) / 2);
+        double const latent = (double)((local->heads + 1) * local->plan->model.latent.rope);
+        double const turned = local->plan->model.positions != 0 ? 0
+                              : local_is_latent(local)          ? x->rows * latent
+                                                                : x->q + (x->qkv - x->q) / 2;
+        double const rope = VECTOR_ROPE * turned;
         layer += 2 * x->shard * (forwards * VECTOR_NORM + VECTOR_NORM_BACKWARD);
         layer += forwards * (rope + VECTOR_SOFTMAX * x->scores);
-        layer += rope + VECTOR_ROW_DOT * x->q + VECTOR_SOFTMAX_BACKWARD * x->scores;
+        layer += rope + VECTOR_ROW_DOT * x->attended + VECTOR_SOFTMAX_BACKWARD * x->scores;
         rest = x->shard * (VECTOR_NORM + VECTOR_NORM_BACKWARD + 1) + VECTOR_LOSS * x->logits;
     }
     counts->vector_flop = x->twins / local->state_shards +
@@ -181,10 +204,10 @@ static void count_hbm(const struct letters *x, struct workload_counts *counts)
         double const forwards = 1 + x->attention_again;
         double const summed = 2 * (4 * x->q + x->statistics); /* fp32, written and read. */
         layer += 2 * 4 * x->shard * x->a * (forwards + 1);
-        layer += projection_bytes(x, x->attention_in, x->qkv) +
-                 projection_bytes(x, x->attention_out, x->q);
-        layer += forwards * ((2 * x->q + x->kv) * x->a + x->statistics);
-        layer += (4 * x->q + 2 * x->kv) * x->a + x->statistics;
+        layer += projection_bytes(x, x->attention_in, x->attention_tmp) +
+                 projection_bytes(x, x->attention_out, x->attended);
+        layer += forwards * ((x->q + x->attended + x->kv) * x->a + x->statistics);
+        layer += 2 * (x->q + x->attended + x->kv) * x->a + x->statistics;
         layer += x->ring_steps * (forwards * (x->q * x->a + summed) + 3 * x->q * x->a + summed);
         double const embedding = x->shard * x->w + x->full * x->a + x->shard * x->a +
                                  2 * x->shard * x->g +
@@ -243,7 +266,7 @@ static void count_weights(const struct letters *x, struct workload_counts *count
     const struct workload_plan *plan = local->plan;
     bool const llama = local_is_llama(local);
     bool const tied = local->tied;
-    uint64_t const tensors = plan->model.matrices + (llama ? 4 : 0);
+    uint64_t const tensors = plan->model.matrices + (llama ? counts_attention_units(x) : 0);
     uint64_t const layer_units = plan->gather == WORKLOAD_GATHER_TENSOR  ? tensors
                                  : plan->gather == WORKLOAD_GATHER_LAYER ? 1
                                                                          : UINT64_C(1) + llama;
@@ -301,11 +324,11 @@ static void count_activations(const struct letters *x, struct workload_counts *c
         tp->scatter_bytes = (double)tp->scatter_count * x->full * x->a;
         counts->tp_critical_count = tp->gather_count + tp->scatter_count;
     }
-    if (local->kv_holders > 1) {
+    if (local->partial_ranks > 1) {
         uint64_t const times = local->gradient_shards == 1 ? 1 : plan->accumulate;
         counts->kv.all_reduce_count = times * plan->model.layers;
-        counts->kv.all_reduce_bytes = (double)counts->kv.all_reduce_count * 2 *
-                                      (double)(local->width * local->head_width) * x->g;
+        counts->kv.all_reduce_bytes =
+            (double)counts->kv.all_reduce_count * (double)local->partial_elements * x->g;
     }
 }
 
@@ -344,10 +367,13 @@ static double saved_bytes(const struct letters *x)
     case WORKLOAD_REMAT_NONE:
         if (!llama) return x->layers * (x->full + x->tmp) * x->a;
         return x->dense * (x->shard + x->full + x->tmp) * x->a +
-               x->layers * ((x->shard + x->full + x->qkv + x->q) * x->a + x->statistics +
-                            (double)(local->kv_kept_elements + local->mid_kept_elements) * x->a);
+               x->layers *
+                   ((x->shard + x->full + x->attention_tmp + x->attended) * x->a + x->statistics +
+                    (double)(local->kv_kept_elements + local->mid_kept_elements) * x->a);
     case WORKLOAD_REMAT_BIG_MATMULS:
-        return (x->dense * (x->shard + x->tmp) + x->layers * (llama * x->shard + x->qkv)) * x->a;
+        return (x->dense * (x->shard + x->tmp) +
+                x->layers * (llama * x->shard + x->attention_tmp)) *
+               x->a;
     case WORKLOAD_REMAT_BLOCK:
         break;
     }
@@ -418,6 +444,7 @@ void workload_count(const struct workload_plan *plan, const struct machine *mach
     counts.kv.group = local.kv_group;
     counts.sequence.group = local.sequence_group;
     count_matmuls(&x, &counts);
+    count_padded(&x, &counts);
     count_vector(&x, &counts);
     count_hbm(&x, &counts);
     count_ops(&x, &counts);
@@ -425,6 +452,7 @@ void workload_count(const struct workload_plan *plan, const struct machine *mach
     count_activations(&x, &counts);
     count_sequences(&x, &counts);
     counts_experts(&x, &counts);
+    counts_latent(&x, &counts);
 
     double const tokens = (double)plan->batch_tokens;
     counts.useful_flop = 6 * (double)model_count(&plan->model).active * tokens;

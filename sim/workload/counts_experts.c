@@ -67,7 +67,8 @@ uint64_t counts_sparse_units(const struct letters *x)
     if (x->sparse == 0) return 0;
     if (plan->gather == WORKLOAD_GATHER_LAYER) return 2;
     if (plan->gather == WORKLOAD_GATHER_BLOCK) return 3;
-    return 4 + 1 + plan->model.matrices * (plan->model.experts.shared != 0 ? 2 : 1);
+    return counts_attention_units(x) + 1 +
+           plan->model.matrices * (plan->model.experts.shared != 0 ? 2 : 1);
 }
 
 uint64_t counts_expert_units(const struct letters *x)

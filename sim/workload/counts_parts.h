@@ -19,9 +19,11 @@ struct letters {
     double a, w, g, o;      /* Bytes of an element: activations, weights, gradients, moments. */
     double rows, full, shard, tmp, mid, in_weights, out_weights; /* Of the MLP. */
     double q, qkv, kv, scores, attention_in, attention_out;      /* Of attention. */
-    double useful_scores;                                        /* Of the mean rank. */
-    double statistics;                                           /* Bytes. */
-    double ring_steps; /* Parts of attention after the first. */
+    double attended, attention_tmp; /* What attention gives, and its in-projection. */
+    double latent_up;               /* Matrices that take latents up to the heads. */
+    double useful_scores;           /* Of the mean rank. */
+    double statistics;              /* Bytes. */
+    double ring_steps;              /* Parts of attention after the first. */
     double gated;
     double vocabulary, logits;
     double twins;           /* Of both ends of a pipeline, what is added up. */
@@ -40,6 +42,16 @@ void counts_experts(const struct letters *x, struct workload_counts *counts);
 /* Units of weights of a layer that has experts, and those of them that are the experts'. */
 uint64_t counts_sparse_units(const struct letters *x);
 uint64_t counts_expert_units(const struct letters *x);
+
+/* Of latent attention (counts_latent.c): the same. Without it nothing. */
+void counts_latent_letters(struct letters *x);
+void counts_latent(const struct letters *x, struct workload_counts *counts);
+
+/* Matrices of a layer's attention. */
+static inline uint64_t counts_attention_units(const struct letters *x)
+{
+    return local_is_latent(x->local) ? 5 : 4;
+}
 
 /* Elements whose optimizer state lies on this chip. */
 static inline double counts_state_elements(const struct letters *x)

@@ -50,7 +50,9 @@ enum status limits_sizes_check(const struct local *local, struct error *reterr)
     uint64_t const rows = local->rows;
     uint64_t const width = local->width;
     uint64_t const mlp = model->matrices * model->mlp_width;
-    uint64_t const qkv = llama ? (model->heads + 2 * model->kv_heads) * model->head_width : 1;
+    uint64_t const latent = local_is_latent(local) ? model_latent_columns(model) : 0;
+    uint64_t const heads = (model->heads + 2 * model->kv_heads) * model->head_width;
+    uint64_t const qkv = llama ? heads + 2 * latent : 1;
     uint64_t const vocabulary = llama ? model->vocabulary : 1;
     uint64_t const scores = PRODUCTS_OF_SCORES * 2 * model->head_width + VECTOR_SOFTMAX_BACKWARD;
     uint64_t const widest = width + mlp + qkv + vocabulary;

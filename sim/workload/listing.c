@@ -165,7 +165,10 @@ static void forward_add(struct listing *listing, const struct layout_block *atte
                         : listing->local->axis_x != 0 ? "B_X"
                                                       : "B";
     text_add(listing->text, "\nForward pass: need to compute Loss[%s]\n", batch);
-    if (attention != NULL) listing_attention_forward(listing, attention);
+    if (local_is_latent(listing->local))
+        listing_latent_forward(listing);
+    else if (attention != NULL)
+        listing_attention_forward(listing, attention);
     if (has_experts(listing))
         listing_experts_forward(listing);
     else
@@ -195,7 +198,9 @@ static void backward_add(struct listing *listing, const struct layout_block *att
         text_add(listing->text, "dW_experts, dW_router, dW_shared");
     else
         goals_add(listing, mlp);
-    if (attention != NULL) {
+    if (local_is_latent(listing->local)) {
+        text_add(listing->text, ",\n  dW_O, dW_UQ, dW_UKV, dW_DQ, dW_DKV");
+    } else if (attention != NULL) {
         text_add(listing->text, ",\n  ");
         goals_add(listing, attention);
     }
@@ -210,7 +215,10 @@ static void backward_add(struct listing *listing, const struct layout_block *att
         listing_experts_backward(listing);
     else
         listing_mlp_backward(listing, mlp);
-    if (attention != NULL) listing_attention_backward(listing, attention);
+    if (local_is_latent(listing->local))
+        listing_latent_backward(listing);
+    else if (attention != NULL)
+        listing_attention_backward(listing, attention);
 }
 
 /* ZeRO-1 and 2: after the update of its shard, each rank gathers what the others have updated. */
@@ -249,7 +257,11 @@ enum status workload_listing(struct arena *arena, const struct workload_plan *pl
         text_add(&text, "\nUpdate: ZeRO-%u\n", plan->zero);
         listing.step = 0;
         if (!has_experts(&listing)) update_add(&listing, &mlp);
-        if (llama) update_add(&listing, &attention);
+        if (local_is_latent(&local))
+            listing_step(&listing, NULL, 0, "after the update of this rank's part",
+                         "W_attention = AllGather_X(W_attention)");
+        else if (llama)
+            update_add(&listing, &attention);
     }
     listing_streams(&text, &program);
     const char *copy = text.failed ? NULL : arena_text(arena, text.bytes);

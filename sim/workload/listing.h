@@ -31,6 +31,9 @@ struct sharding listing_product(struct listing *listing, const struct sharding_p
 struct sharding listing_reduce(struct listing *listing, const struct sharding_product *product,
                                enum format format, const char *remark);
 
+/* Latent attention in attention's place. */
+void listing_latent_forward(struct listing *listing);
+void listing_latent_backward(struct listing *listing);
 void listing_experts_forward(struct listing *listing);
 void listing_experts_backward(struct listing *listing);
 void listing_mlp_forward(struct listing *listing, const struct layout_block *layout);

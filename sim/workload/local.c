@@ -166,12 +166,17 @@ static enum status heads_build(struct local *local, struct error *reterr)
     local->heads = model->heads / tp;
     local->kv_heads = model->kv_heads >= tp ? model->kv_heads / tp : 1;
     local->kv_holders = model->kv_heads >= tp ? 1 : tp / (uint32_t)model->kv_heads;
-    if (local->kv_holders > 1) {
-        STATUS_TRY(mesh_subgroup(local->mesh, local->machine, MESH_TP, local->kv_holders,
+    local->head_width = model->head_width;
+    local->value_width = model_value_width(model);
+    local->qkv_columns =
+        (local->heads + local->kv_heads) * local->head_width + local->kv_heads * local->value_width;
+    local->partial_ranks = local->kv_holders;
+    local->partial_elements = 2 * local->width * local->kv_heads * local->head_width;
+    local_latent_build(local);
+    if (local->partial_ranks > 1) {
+        STATUS_TRY(mesh_subgroup(local->mesh, local->machine, MESH_TP, local->partial_ranks,
                                  "/mesh/tp", &local->kv_group, reterr));
     }
-    local->head_width = model->head_width;
-    local->qkv_columns = (local->heads + 2 * local->kv_heads) * local->head_width;
     return local_divide(model->vocabulary, tp, "/mesh/tp", "the size V of the model's vocabulary",
                         "ranks of tp", &local->vocabulary, reterr);
 }
@@ -204,6 +209,7 @@ static enum status sequences_build(struct local *local, struct error *reterr)
     local->keys = plan->sequence_length;
     if (local->cp > 1) return local_context_build(local, reterr);
     local->sequence_parts = sequences >= local->data ? 1 : local->data / (uint32_t)sequences;
+    STATUS_TRY(local_latent_sequences_check(local, reterr));
     local->sequences = sequences >= local->data ? sequences / local->data : 1;
     local->queries = local->keys / local->sequence_parts;
     if (local->sequence_parts == 1) return STATUS_OK;
@@ -225,12 +231,7 @@ static enum status model_check(const struct local *local, struct error *reterr)
                          "an MLP has 2 matrices, or 3 when it is gated, not %llu",
                          (unsigned long long)model->matrices);
     }
-    if (model->latent.kv_rank != 0) {
-        return error_set(reterr, STATUS_UNSUPPORTED, "/workload/model",
-                         "training %s is not modelled in this version: it has latent attention "
-                         "(MLA)",
-                         model->name);
-    }
+    STATUS_TRY(local_latent_check(local, reterr));
     if (model->window_layers != 0 && model->window < local->plan->sequence_length) {
         return error_set(reterr, STATUS_UNSUPPORTED, "/workload/sequence_length",
                          "layers that attend to a window of %llu keys are not modelled beside "
@@ -335,7 +336,7 @@ enum status local_build(const struct workload_plan *plan, const struct machine *
                         const struct mesh *mesh, struct local *ret_local, struct error *reterr)
 {
     struct local local = {.plan = plan, .machine = machine, .mesh = mesh, .kv_holders = 1};
-    local.sequence_parts = 1;
+    local.sequence_parts = local.partial_ranks = 1;
     STATUS_TRY(model_check(&local, reterr));
     STATUS_TRY(offload_check(&local, reterr));
     STATUS_TRY(limits_format_check(&local, reterr));

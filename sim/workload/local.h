@@ -19,7 +19,8 @@
 
 /* A layer's matrices by their place in it, in the order of the forward pass. */
 enum local_place {
-    LOCAL_ATTENTION_IN,  /* W_Q, W_K, W_V */
+    LOCAL_ATTENTION_IN,  /* W_Q, W_K, W_V; or W_DQ, W_DKV of latent attention, */
+    LOCAL_ATTENTION_UP,  /* and W_UQ, W_UKV. */
     LOCAL_ATTENTION_OUT, /* W_O */
     LOCAL_ROUTER,        /* W_router, of a layer with experts, */
     LOCAL_SHARED_IN,     /* and the shared ones, */
@@ -84,8 +85,14 @@ struct local {
     uint64_t heads;             /* N / tp */
     uint64_t kv_heads;          /* K / tp, at least 1. */
     uint32_t kv_holders;        /* Chips that hold the same KV head. */
-    uint64_t head_width;        /* H */
-    uint64_t qkv_columns;       /* (heads + 2·kv_heads)·H */
+    uint64_t head_width;        /* H, of Q and K. */
+    uint64_t value_width;       /* Of V. */
+    uint64_t qkv_columns;       /* (heads + kv_heads)·H, and those of V. */
+    uint64_t latent_columns;    /* Of latent attention's down-projections, or 0; */
+    uint64_t latent_normed;     /* those of them that are normed. */
+    uint32_t partial_ranks;     /* Chips of tp that hold the same weights and have each a part of */
+    uint64_t partial_elements;  /* their gradients: the holders of a KV head, or all of tp for the
+                                   down-projections; and so many of them. */
     uint32_t sequence_parts;    /* Ranks that share a sequence. */
     const char *ring_name;      /* The algorithm by which keys pass round, where they do. */
     uint64_t sequences;         /* Of a microbatch on one rank, whole or in part. */
@@ -129,6 +136,17 @@ static inline bool local_turns(const struct local *local)
 {
     return local->cp > 1 && local->plan->context == WORKLOAD_CONTEXT_ULYSSES;
 }
+
+/* Latent attention (local_latent.c): what is not modelled of it or beside it, and its columns. */
+enum status local_latent_check(const struct local *local, struct error *reterr);
+enum status local_latent_sequences_check(const struct local *local, struct error *reterr);
+void local_latent_build(struct local *local);
+
+static inline bool local_is_latent(const struct local *local)
+{
+    return local->plan->model.latent.kv_rank != 0;
+}
+
 /* Refuses what does not divide, with the nearest amounts that would. */
 enum status local_divide(uint64_t amount, uint64_t by, const char *where, const char *what,
                          const char *by_what, uint64_t *ret_share, struct error *reterr);

@@ -12,6 +12,22 @@ static void unit_add(struct local_layer *layer, const char *name, uint32_t place
     layer->unit[layer->unit_count++] = (struct local_unit){name, places, elements, experts};
 }
 
+/* Norms of the latents lie with the matrices that give them. */
+static void latent_by_tensor(const struct local *local, struct local_layer *layer)
+{
+    const struct model_latent *latent = &local->plan->model.latent;
+    uint64_t const width = local->width, values = local->heads * local->value_width;
+    unit_add(layer, "W_DQ", 1u << LOCAL_ATTENTION_IN,
+             (width + 1) * latent->query_rank + local->norm_elements + local->attention_vectors);
+    unit_add(layer, "W_DKV", 1u << LOCAL_ATTENTION_IN,
+             width * (latent->kv_rank + latent->rope) + latent->kv_rank);
+    unit_add(layer, "W_UQ", 1u << LOCAL_ATTENTION_UP,
+             latent->query_rank * local->heads * local->head_width);
+    unit_add(layer, "W_UKV", 1u << LOCAL_ATTENTION_UP,
+             latent->kv_rank * (local->heads * latent->plain + values));
+    unit_add(layer, "W_O", 1u << LOCAL_ATTENTION_OUT, values * width);
+}
+
 static void attention_by_tensor(const struct local *local, struct local_layer *layer)
 {
     uint64_t const head = local->width * local->head_width;
@@ -63,10 +79,12 @@ static void experts_by_tensor(const struct local *local, struct local_layer *lay
 static void layer_build(const struct local *local, struct local_layer *layer)
 {
     enum { ATTENTION, MLP, EXPERTS, BLOCKS };
-    static const uint32_t attention = 1u << LOCAL_ATTENTION_IN | 1u << LOCAL_ATTENTION_OUT;
+    static const uint32_t attention =
+        1u << LOCAL_ATTENTION_IN | 1u << LOCAL_ATTENTION_UP | 1u << LOCAL_ATTENTION_OUT;
     uint64_t sum[BLOCKS] = {0};
     uint32_t places[BLOCKS] = {0};
-    if (local_is_llama(local)) attention_by_tensor(local, layer);
+    if (local_is_llama(local))
+        (local_is_latent(local) ? latent_by_tensor : attention_by_tensor)(local, layer);
     (layer->experts ? experts_by_tensor : mlp_by_tensor)(local, layer);
     for (uint32_t u = 0; u < layer->unit_count; u++) {
         const struct local_unit *unit = &layer->unit[u];

@@ -25,7 +25,7 @@ static void streams_add(struct lower *lower)
         [LOWER_REDUCE_TP] = {tp, "reduce ", "tp"},
         [LOWER_REDUCE_DP] = {dp, "reduce ", local->replica_name},
         [LOWER_GATHER_DP] = {dp && local->plan->zero != 0, "gather ", local->replica_name},
-        [LOWER_SUM_KV] = {local->kv_holders > 1, "kv", ""},
+        [LOWER_SUM_KV] = {local->partial_ranks > 1, "kv", ""},
         [LOWER_SUM_LOGITS] = {local_sums_logits(local), "sum ", "tp"},
         [LOWER_DISPATCH] = {local->experts.ranks > 1, "dispatch ", "ep"},
         [LOWER_COMBINE] = {local->experts.ranks > 1, "combine ", "ep"},

@@ -173,6 +173,7 @@ struct lower_block {
     bool first; /* Of its layer: its input is the layer's. */
     bool norm;
     bool attention;
+    bool latent; /* The in-projection gives latents. */
     bool gated;
     uint64_t in_columns; /* Of one matrix on one chip. */
     uint64_t in_count;
@@ -191,11 +192,13 @@ void lower_experts_backward(struct lower *lower);
 
 /* What a block's forward pass leaves for its backward pass. */
 enum lower_tensor {
-    LOWER_X,   /* The block's input, [B_X, D_Y]. */
-    LOWER_IN,  /* The same, normed and gathered: [B_X, D]. */
-    LOWER_TMP, /* What the in-projection gives. */
-    LOWER_KV,  /* Keys and values of the other ranks of the sequence. */
-    LOWER_MID, /* What attention gives, with the softmax's row statistics. */
+    LOWER_X,      /* The block's input, [B_X, D_Y]. */
+    LOWER_IN,     /* The same, normed and gathered: [B_X, D]. */
+    LOWER_TMP,    /* What the in-projection gives: of latent attention the latents, */
+    LOWER_LATENT, /* the same normed, */
+    LOWER_QKV,    /* and Q, K and V of all of the chip's heads. */
+    LOWER_KV,     /* Keys and values of the other ranks of the sequence. */
+    LOWER_MID,    /* What attention gives, with the softmax's row statistics. */
     LOWER_TENSOR_COUNT,
 };
 /* Elements of what the in-projection gives, and of what the out-projection multiplies. */
@@ -221,6 +224,14 @@ uint32_t lower_attention_forward(struct lower *lower, const struct lower_block *
 /* Returns the op after which dQ, dK and dV are there. `d_middle` gives the middle's gradient. */
 uint32_t lower_attention_backward(struct lower *lower, const struct lower_block *block,
                                   uint32_t d_middle);
+
+/* Latent attention between the in-projection and the attention (lower_latent.c). Returns the op
+ * that gives Q, K and V; */
+uint32_t lower_latent_forward(struct lower *lower, const struct lower_block *block,
+                              enum lower_pass pass, uint32_t after);
+/* the op after which the gradient of the in-projection's result is there, or LOWER_NONE. */
+uint32_t lower_latent_backward(struct lower *lower, const struct lower_block *block,
+                               uint32_t before);
 
 /* What ranks that share sequences exchange around attention (lower_context.c): before it, and once
  * its op stands, which has so many parts. Both of the latter return the op that ends it all. */

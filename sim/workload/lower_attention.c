@@ -25,16 +25,25 @@ static struct work_matmul scores(const struct local *local, uint64_t pairs)
                                 local->attention_heads * local->sequences};
 }
 
-/* The same with the scores as the operand: rows x columns times columns x H. */
-static struct work_matmul weighted(struct work_matmul of)
+/* The same with the scores as the operand: rows x columns times columns x the width of Q and K, or
+ * of V. */
+static struct work_matmul weighted(struct work_matmul of, uint64_t width)
 {
-    return (struct work_matmul){of.rows, of.columns, of.inner, of.count};
+    return (struct work_matmul){of.rows, of.columns, width, of.count};
 }
 
-/* FLOP of one such product as the mean rank has it. */
+/* The product of outputs' gradients with V: as the scores, over the width of V. */
+static struct work_matmul scored(struct work_matmul of, uint64_t width)
+{
+    return (struct work_matmul){of.rows, width, of.columns, of.count};
+}
+
+/* FLOP of the two forward products as the mean rank has them. */
 static uint64_t useful_flop(const struct local *local)
 {
-    struct work const work = {.matmul = {scores(local, local->keys + 1)}, .matmul_count = 1};
+    struct work_matmul const score = scores(local, local->keys + 1);
+    struct work const work = {.matmul = {score, weighted(score, local->value_width)},
+                              .matmul_count = 2};
     return work_matmul_flop(&work);
 }
 
@@ -43,15 +52,24 @@ static uint64_t query_elements(const struct local *local)
     return local->rows * local->heads * local->head_width;
 }
 
+static uint64_t output_elements(const struct local *local)
+{
+    return local->rows * local->heads * local->value_width;
+}
+
 /* K and V of the whole sequences, as attention reads them. */
 static uint64_t key_elements(const struct local *local)
 {
-    return 2 * local->sequences * local->keys * local->attention_kv_heads * local->head_width;
+    return local->sequences * local->keys * local->attention_kv_heads *
+           (local->head_width + local->value_width);
 }
 
 static uint64_t rope_flop(const struct local *local)
 {
+    const struct model_latent *latent = &local->plan->model.latent;
     if (local->plan->model.positions != 0) return 0;
+    if (local_is_latent(local))
+        return VECTOR_ROPE * local->rows * (local->heads + 1) * latent->rope;
     return VECTOR_ROPE * local->rows * (local->heads + local->kv_heads) * local->head_width;
 }
 
@@ -82,17 +100,17 @@ uint32_t lower_attention_forward(struct lower *lower, const struct lower_block *
     struct work_matmul const score = scores(local, local->key_pairs);
     struct lower_keys const keys = lower_keys_forward(lower, block, pass, after);
     struct work work = {
-        .matmul = {score, weighted(score)},
+        .matmul = {score, weighted(score, local->value_width)},
         .matmul_count = 2,
         .math_format = local->plan->formats.activations,
         .vector_flop = rope_flop(local) + VECTOR_SOFTMAX * score.rows * score.columns * score.count,
         .hbm_read_bytes =
             lower_activation_bytes(lower, query_elements(local) + key_elements(local)) +
             again_bytes(lower, 1),
-        .hbm_write_bytes = lower_activation_bytes(lower, query_elements(local)) +
+        .hbm_write_bytes = lower_activation_bytes(lower, output_elements(local)) +
                            statistics_bytes(local) + summed_bytes(local),
     };
-    if (pass == LOWER_FORWARD) work.useful_flop = 2 * useful_flop(local);
+    if (pass == LOWER_FORWARD) work.useful_flop = useful_flop(local);
     uint32_t const op =
         lower_compute(lower, pass == LOWER_FORWARD ? "attention.flash" : "attention.flash again",
                       &work, keys.parts);
@@ -105,26 +123,28 @@ uint32_t lower_attention_backward(struct lower *lower, const struct lower_block 
 {
     const struct local *local = lower->local;
     struct work_matmul const score = scores(local, local->key_pairs);
-    struct work_matmul const weight = weighted(score);
+    struct work_matmul const weight = weighted(score, local->head_width);
+    struct work_matmul const value = weighted(score, local->value_width);
     uint64_t const query_bytes = lower_activation_bytes(lower, query_elements(local));
+    uint64_t const output_bytes = lower_activation_bytes(lower, output_elements(local));
     uint64_t const key_bytes = lower_activation_bytes(lower, key_elements(local));
     struct lower_keys const keys = lower_keys_backward(lower, d_middle);
     /* S again, dP = dO·V; dQ = dS·K, dV = P·dO, dK = dS·Q. */
     struct work const work = {
-        .matmul = {score, score, weight, weight, weight},
+        .matmul = {score, scored(score, local->value_width), weight, value, weight},
         .matmul_count = 5,
         .math_format = local->plan->formats.activations,
-        .vector_flop = rope_flop(local) + VECTOR_ROW_DOT * query_elements(local) +
+        .vector_flop = rope_flop(local) + VECTOR_ROW_DOT * output_elements(local) +
                        VECTOR_SOFTMAX_BACKWARD * score.rows * score.columns * score.count,
-        .hbm_read_bytes = 3 * query_bytes + key_bytes + statistics_bytes(local) +
+        .hbm_read_bytes = query_bytes + 2 * output_bytes + key_bytes + statistics_bytes(local) +
                           again_bytes(lower, 3), /* Q, A, dA */
         .hbm_write_bytes = query_bytes + key_bytes + summed_bytes(local),
-        .useful_flop = 4 * useful_flop(local),
+        .useful_flop = 2 * useful_flop(local),
     };
     uint32_t const op = lower_compute(lower, "attention.dFlash", &work, keys.parts);
     uint64_t const rows = local->rows;
     lower_take(lower, op, lower_kept_memory(lower),
-               lower_activation_bytes(lower, rows * block->in_columns)); /* dQ, dK, dV */
+               lower_activation_bytes(lower, rows * local->qkv_columns)); /* dQ, dK, dV */
     lower_give(lower, op, PROGRAM_MEMORY_BUFFERS,
                lower_activation_bytes(lower, rows * block->out_inner));          /* dA */
     if (lower_has_weight(lower)) lower_tensor_give(lower, block, LOWER_MID, op); /* dW_O is done. */

@@ -16,9 +16,9 @@ uint32_t lower_blocks(const struct local *local, struct lower_block ret_blocks[2
     bool const gated = model->matrices == 3;
     struct lower_block const attention = {
         .prefix = "attention.",
-        .name_in = "QKV",
+        .name_in = local_is_latent(local) ? "Down" : "QKV",
         .name_out = "O",
-        .name_grad_in = "dW_QKV",
+        .name_grad_in = local_is_latent(local) ? "dW_down" : "dW_QKV",
         .name_grad_out = "dW_O",
         .name_grad_tmp = "dA",
         .in = LOCAL_ATTENTION_IN,
@@ -26,10 +26,13 @@ uint32_t lower_blocks(const struct local *local, struct lower_block ret_blocks[2
         .first = true,
         .norm = true,
         .attention = true,
-        .in_columns = local->qkv_columns,
+        .latent = local_is_latent(local),
+        .in_columns = local_is_latent(local) ? local->latent_columns : local->qkv_columns,
         .in_count = 1,
-        .in_useful = (model->heads + 2 * model->kv_heads) * model->head_width,
-        .out_inner = local->heads * local->head_width,
+        .in_useful = local_is_latent(local)
+                         ? local->latent_columns
+                         : (model->heads + 2 * model->kv_heads) * model->head_width,
+        .out_inner = local->heads * local->value_width,
     };
     struct lower_block const mlp = {
         .prefix = llama ? "mlp." : "",
@@ -204,6 +207,8 @@ static void out_forward(struct lower *lower, const struct lower_block *block,
     lower_give(lower, lower->output, PROGRAM_MEMORY_BUFFERS, full_bytes);
     tensor_drop(lower, block, LOWER_X, pass, lower->output);
     tensor_drop(lower, block, LOWER_TMP, pass, matmul);
+    tensor_drop(lower, block, LOWER_LATENT, pass, matmul);
+    tensor_drop(lower, block, LOWER_QKV, pass, matmul);
     tensor_drop(lower, block, LOWER_MID, pass, matmul);
     tensor_drop(lower, block, LOWER_KV, pass, matmul);
 }
@@ -213,7 +218,9 @@ void lower_block_forward(struct lower *lower, const struct lower_block *block, e
     struct layout_block layout;
     layout_of(lower, block, &layout);
     uint32_t const in = in_forward(lower, block, &layout, pass);
-    uint32_t const middle = block->attention ? lower_attention_forward(lower, block, pass, in) : in;
+    uint32_t const heads = block->latent ? lower_latent_forward(lower, block, pass, in) : in;
+    uint32_t const middle =
+        block->attention ? lower_attention_forward(lower, block, pass, heads) : heads;
     out_forward(lower, block, &layout, pass, middle);
 }
 
@@ -410,12 +417,16 @@ void lower_block_backward(struct lower *lower, const struct lower_block *block)
     bool const reads = lower_has_input(lower);
     bool const again =
         reads && block->attention && lower->local->plan->remat == WORKLOAD_REMAT_BIG_MATMULS;
+    uint32_t const heads = again && block->latent
+                               ? lower_latent_forward(lower, block, LOWER_RECOMPUTE, LOWER_NONE)
+                               : LOWER_NONE;
     uint32_t const middle =
-        again ? lower_attention_forward(lower, block, LOWER_RECOMPUTE, LOWER_NONE) : LOWER_NONE;
+        again ? lower_attention_forward(lower, block, LOWER_RECOMPUTE, heads) : LOWER_NONE;
     uint32_t const d_middle = out_backward(lower, block, &layout, middle);
     uint32_t const regather =
         lower_has_weight(lower) ? in_again(lower, block, &layout) : LOWER_NONE;
-    uint32_t const before =
+    uint32_t before =
         reads && block->attention ? lower_attention_backward(lower, block, d_middle) : LOWER_NONE;
+    if (block->latent) before = lower_latent_backward(lower, block, before);
     in_backward(lower, block, &layout, regather, before);
 }

@@ -336,7 +336,7 @@ static enum status pipeline_build(struct pipeline *pipeline, struct error *reter
                          &memory, reterr));
     pipeline->hold = memory;
     STATUS_TRY(pipeline_messages_number(pipeline, reterr));
-    bool const kv_last = local->kv_holders > 1 && local->gradient_shards == 1;
+    bool const kv_last = local->partial_ranks > 1 && local->gradient_shards == 1;
     pipeline->differs = local->plan->accumulate > 1 && (local->reduce_last || kv_last);
     pipeline_rests_build(pipeline);
     program->role_count = pipeline->schedule.rank_count;

@@ -25,6 +25,10 @@ uint64_t lower_tensor_bytes(const struct local *local, const struct lower_block 
         return block->norm || local->tp > 1 ? format_bytes(format, local->block_full) : 0;
     case LOWER_TMP:
         return format_bytes(format, lower_tmp_elements(local, block));
+    case LOWER_LATENT:
+        return block->latent ? format_bytes(format, local->rows * local->latent_normed) : 0;
+    case LOWER_QKV:
+        return block->latent ? format_bytes(format, local->rows * local->qkv_columns) : 0;
     case LOWER_KV:
         return block->attention ? format_bytes(format, local->kv_kept_elements) : 0;
     case LOWER_MID: /* One fp32 a row and head: the logarithm of the softmax's sum. */
@@ -42,7 +46,8 @@ uint64_t lower_tensor_bytes(const struct local *local, const struct lower_block 
  * none: all that the backward pass reads. In the bare MLP over tp, the gathered In holds its
  *   shard as well.
  * big_matmuls: the outputs of the layer's seven matmuls. Q, K, V, Gate and Up as they are; O and
- *   Out as the inputs of the two blocks, which are the running sum after them.
+ *   Out as the inputs of the two blocks, which are the running sum after them. Of latent attention
+ *   the latents, from which Q, K and V come again: they are many times as large.
  * block: the layer's input.
  */
 bool lower_tensor_saved(const struct local *local, const struct lower_block *block,

@@ -120,17 +120,19 @@ static void reduction_need(struct lower *lower, uint32_t op, uint32_t after)
         lower_need_done(lower, op, after);
 }
 
-/* Several chips hold one KV head and each has its own part of dW_K and dW_V. */
+/* Several chips hold one KV head, or latent attention's down-projections, and each has its own part
+ * of the gradients. */
 static uint32_t kv_sum(struct lower *lower, uint32_t after)
 {
     const struct local *local = lower->local;
     bool const once = local->gradient_shards == 1;
     bool const apart = (once || local->reduce_once) && !lower->last_microbatch;
-    if (local->kv_holders == 1 || apart) return LOWER_NONE;
-    uint64_t const elements = 2 * local->width * local->kv_heads * local->head_width;
-    uint32_t const plan = lower_plan(lower, COLLECTIVE_ALL_REDUCE, &local->kv_group, elements,
-                                     local->plan->formats.gradients, false);
-    uint32_t const op = lower_collective(lower, LOWER_SUM_KV, "dW_K dW_V", "kv", plan);
+    if (local->partial_ranks == 1 || apart) return LOWER_NONE;
+    uint32_t const plan =
+        lower_plan(lower, COLLECTIVE_ALL_REDUCE, &local->kv_group, local->partial_elements,
+                   local->plan->formats.gradients, false);
+    const char *what = local_is_latent(local) ? "dW_DQ dW_DKV" : "dW_K dW_V";
+    uint32_t const op = lower_collective(lower, LOWER_SUM_KV, what, "kv", plan);
     reduction_need(lower, op, after);
     return op;
 }

@@ -98,6 +98,12 @@ static inline uint64_t model_value_width(const struct model *model)
     return model->value_width != 0 ? model->value_width : model->head_width;
 }
 
+/* Columns of latent attention's projections down. */
+static inline uint64_t model_latent_columns(const struct model *model)
+{
+    return model->latent.query_rank + model->latent.kv_rank + model->latent.rope;
+}
+
 struct model_counts model_count(const struct model *model);
 
 /* FLOP of one training step's attention dot products over `tokens` in sequences of `length`:

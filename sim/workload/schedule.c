@@ -19,15 +19,17 @@ static struct schedule_times times_of(const struct workload_plan *plan)
 {
     const struct model *model = &plan->model;
     uint64_t const attention =
-        2 * model->width * (model->heads + model->kv_heads) * model->head_width;
+        model->latent.kv_rank != 0
+            ? model_count(model).attention_layer
+            : 2 * model->width * (model->heads + model->kv_heads) * model->head_width;
     const struct model_experts *experts = &model->experts;
     uint64_t const mlp_width = model_has_experts(model)
                                    ? (experts->top_k + experts->shared) * experts->width
                                    : model->mlp_width;
     uint64_t const weights = model->matrices * model->width * mlp_width + attention;
     bool const causal = plan->attention == WORKLOAD_ATTENTION_CAUSAL;
-    uint64_t const dots =
-        model->heads * model->head_width * plan->sequence_length / (causal ? 2 : 1);
+    uint64_t const dots = model->heads * (model->head_width + model_value_width(model)) / 2 *
+                          plan->sequence_length / (causal ? 2 : 1);
     return (struct schedule_times){
         .forward = (int64_t)(weights + 2 * dots),
         .input = (int64_t)(weights + 5 * dots),

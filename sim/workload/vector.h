@@ -7,20 +7,22 @@
 #define SIM_WORKLOAD_VECTOR_H
 
 enum {
-    VECTOR_NORM = 5,             /* x + r; square, sum; · 1/rms; · weight */
-    VECTOR_NORM_BACKWARD = 9,    /* dy·w, x·1/rms, their product, sum; two products, difference;
-                                    dw; + residual */
-    VECTOR_GATE = 4,             /* silu: exp, +1, divide; · up */
-    VECTOR_GATE_BACKWARD = 8,    /* silu again (3), its derivative (3), d gate, d up */
-    VECTOR_ROPE = 3,             /* x·cos + y·sin */
-    VECTOR_SOFTMAX = 5,          /* scale, max, subtract, exp, sum; per score */
-    VECTOR_SOFTMAX_BACKWARD = 5, /* scale, subtract, exp again; dP - row sum, · P; per score */
-    VECTOR_ROW_DOT = 2,          /* dO·O, the row sum that flash attention's backward needs */
-    VECTOR_ROUTE = 5,            /* max, subtract, exp, sum, divide; per expert, and a comparison
-                                    for each of the k that are taken */
-    VECTOR_ROUTE_BACKWARD = 3,   /* p·dp, its sum, the difference; per expert */
-    VECTOR_LOSS = 5,             /* max, subtract, exp, sum; p - 1; per logit */
-    VECTOR_ADAM = 12,            /* Two moments (2·3), two corrections, root, divide, step (2) */
+    VECTOR_NORM = 5,          /* x + r; square, sum; · 1/rms; · weight */
+    VECTOR_NORM_BACKWARD = 9, /* dy·w, x·1/rms, their product, sum; two products, difference;
+                                 dw; + residual */
+    VECTOR_NORM_ALONE = 4,    /* The same without r, */
+    VECTOR_NORM_ALONE_BACKWARD = 8, /* and without its residual. */
+    VECTOR_GATE = 4,                /* silu: exp, +1, divide; · up */
+    VECTOR_GATE_BACKWARD = 8,       /* silu again (3), its derivative (3), d gate, d up */
+    VECTOR_ROPE = 3,                /* x·cos + y·sin */
+    VECTOR_SOFTMAX = 5,             /* scale, max, subtract, exp, sum; per score */
+    VECTOR_SOFTMAX_BACKWARD = 5,    /* scale, subtract, exp again; dP - row sum, · P; per score */
+    VECTOR_ROW_DOT = 2,             /* dO·O, the row sum that flash attention's backward needs */
+    VECTOR_ROUTE = 5,               /* max, subtract, exp, sum, divide; per expert, and a comparison
+                                       for each of the k that are taken */
+    VECTOR_ROUTE_BACKWARD = 3,      /* p·dp, its sum, the difference; per expert */
+    VECTOR_LOSS = 5,                /* max, subtract, exp, sum; p - 1; per logit */
+    VECTOR_ADAM = 12, /* Two moments (2·3), two corrections, root, divide, step (2) */
 };
 
 #endif

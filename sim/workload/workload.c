@@ -211,7 +211,7 @@ static void templates_build(struct lower *lower, struct step *step)
 {
     const struct local *local = lower->local;
     bool const llama = local_is_llama(local);
-    bool const kv_last = local->kv_holders > 1 && local->gradient_shards == 1;
+    bool const kv_last = local->partial_ranks > 1 && local->gradient_shards == 1;
     bool const differs = local->plan->accumulate > 1 &&
                          (local->reduce_last || kv_last || local_offloads_optimizer(local));
     if (llama) step->embedding_forward = embedding_forward(lower);

@@ -76,6 +76,7 @@ struct workload_plan {
     const struct schedule *schedule_given;
     const char *layout;              /* Which stage has what (stages.h); NULL: alike. */
     enum workload_regather regather; /* Unless the file says itself when. */
+    bool without_predictors;         /* Layers that predict further tokens (MTP) are left out. */
 
     uint32_t prefetch_layers;
     bool collective_matmul;

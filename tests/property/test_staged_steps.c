@@ -241,10 +241,19 @@ static const char *const layers[] = {
     "[\"node\"], \"ep\": [\"gpu:4\"], \"tp\": [\"gpu:2\"]}",
     "{\"chip\": \"h100-sxm\", \"nodes\": 4, \"profile\": \"ideal\"}, \"mesh\": {\"pp\": "
     "[\"node\"], \"ep\": [\"gpu:4\"], \"fsdp\": [\"gpu:2\"]}",
+    "{\"chip\": \"h100-sxm\", \"nodes\": 4, \"profile\": \"ideal\"}, \"mesh\": {\"pp\": "
+    "[\"node\"], \"ep\": [\"gpu:4\"], \"tp\": [\"gpu:2\"]}",
 };
 
-static const char *const layer_models[] = {"llama-3-8b", "llama-3-8b", "llama-3-8b", "mixtral-8x7b",
-                                           "qwen3-30b-a3b"};
+static const char *const layer_models[] = {"llama-3-8b",   "llama-3-8b",    "llama-3-8b",
+                                           "mixtral-8x7b", "qwen3-30b-a3b", "deepseek-v3"};
+
+/* 61 layers, on four stages and on eight. */
+static const char *deepseek_more(bool eight)
+{
+    return eight ? ", \"mtp\": false, \"layout\": \"Et*7|(t*8|)*6t*6L\""
+                 : ", \"mtp\": false, \"layout\": \"E(t*15|)*3t*16L\"";
+}
 
 struct sums {
     double matmul_flop, vector_flop, hbm_bytes, useful_flop, compute_count;
@@ -285,13 +294,14 @@ static void all_ranks_together_do_what_the_formulas_count(void **state)
             char text[TEXT_BYTES];
             struct play play;
             struct workload_counts counts;
-            int const length =
-                snprintf(text, TEXT_BYTES,
-                         "{\"podsim\": 1, \"title\": \"stages\", \"machine\": %s, \"workload\": "
-                         "{\"kind\": \"train_step\", \"model\": \"%s\", \"batch_tokens\": "
-                         "524288, \"sequence_length\": 4096, \"accumulate\": 8, \"remat\": \"%s\", "
-                         "\"schedule\": \"%s\"}}",
-                         layers[l], layer_models[l], remats[k % 3], names[k / 3]);
+            int const length = snprintf(
+                text, TEXT_BYTES,
+                "{\"podsim\": 1, \"title\": \"stages\", \"machine\": %s, \"workload\": "
+                "{\"kind\": \"train_step\", \"model\": \"%s\", \"batch_tokens\": "
+                "524288, \"sequence_length\": 4096, \"accumulate\": 8, \"remat\": \"%s\", "
+                "\"schedule\": \"%s\"%s}}",
+                layers[l], layer_models[l], remats[k % 3], names[k / 3],
+                strcmp(layer_models[l], "deepseek-v3") == 0 ? deepseek_more(k / 3 % 2 == 1) : "");
             assert_true(length > 0 && length < TEXT_BYTES);
             play_run(&play, text, &lower_only);
             workload_count(&play.scenario.workload, &play.machine, &play.mesh, &counts);

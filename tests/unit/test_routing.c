@@ -100,8 +100,11 @@ static void refused(const struct model *model, uint32_t nodes, enum mesh_role ro
 static void what_experts_cannot_do_is_refused(void **state)
 {
     (void)state;
-    struct model latent = small, narrow = small, window = small, dense = small, grouped = small;
+    struct model latent = small, further = small, shared = small, narrow = small, window = small,
+                 dense = small, grouped = small;
     latent.latent.kv_rank = 512;
+    further.predictors = 1;
+    shared.latent = (struct model_latent){768, 256, 64, 64};
     narrow.experts.width = 1020;
     window.window = 128;
     window.window_layers = 1;
@@ -116,7 +119,9 @@ static void what_experts_cannot_do_is_refused(void **state)
             "ranks that can: 2 and 4");
     refused(&narrow, 2, MESH_EP, none, "/mesh/tp", "F of an expert is 1020");
     refused(&small, 2, MESH_EP, WORKLOAD_OFFLOAD_OPTIMIZER, "/workload/offload", "experts");
-    refused(&latent, 2, MESH_EP, none, "/workload/model", "MLA");
+    refused(&latent, 2, MESH_EP, none, "/workload/model", "q_lora_rank");
+    refused(&further, 2, MESH_EP, none, "/workload/mtp", "\"mtp\": false");
+    refused(&shared, 2, MESH_CP, none, "/mesh/cp", "MLA");
     refused(&window, 2, MESH_EP, none, "/workload/sequence_length", "window of 128");
     refused(&dense, 2, MESH_EP, none, "/mesh/ep", "no experts");
     refused(&grouped, 6, MESH_EP, none, "/mesh/ep", "groups");

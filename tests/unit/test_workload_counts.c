@@ -323,6 +323,53 @@ static void formulas_and_programs_agree_on_experts(void **state)
         }
 }
 
+/* DeepSeek's layers, smaller: what is split over tp, and what all of its ranks do alike. */
+static void formulas_and_programs_agree_on_latent_attention(void **state)
+{
+    static const struct {
+        uint32_t nodes; /* Of 8 H100; 0: a 4x4 torus. */
+        const char *parts[MESH_ROLE_COUNT];
+    } rows[] = {
+        {1, {[MESH_EP] = "gpu"}},
+        {1, {[MESH_TP] = "gpu"}},
+        {4, {[MESH_DP] = "node", [MESH_EP] = "gpu"}},
+        {4, {[MESH_FSDP] = "node", [MESH_EP] = "gpu"}},
+        {4, {[MESH_EP] = "node", [MESH_TP] = "gpu"}},
+        {4, {[MESH_FSDP] = "node", [MESH_TP] = "gpu"}},
+        {4, {[MESH_DP] = "node:2", [MESH_EP] = "node:2", [MESH_TP] = "gpu"}},
+        {0, {[MESH_FSDP] = "x", [MESH_TP] = "y"}},
+    };
+    (void)state;
+    for (size_t r = 0; r < sizeof rows / sizeof *rows; r++)
+        for (uint32_t variant = 0; variant < 72; variant++) {
+            struct workload_case made;
+            char name[96];
+            bool const gpus = rows[r].nodes != 0;
+            struct machine_plan const machine = {.chip = gpus ? "h100-sxm" : "tpu-v5p",
+                                                 .nodes = rows[r].nodes,
+                                                 .shape = gpus ? NULL : "4x4",
+                                                 .profile = "ideal",
+                                                 .unrealisable = !gpus,
+                                                 .wrap = {-1, -1, -1}};
+            (void)snprintf(name, sizeof name, "latent attention %zu, variant %u", r, variant);
+            if (case_build_on(&made, &small_experts, &machine, rows[r].parts) != STATUS_OK)
+                fail_msg("%s: %s", name, made.error.message);
+            bool const replicated =
+                rows[r].parts[MESH_DP] != NULL || rows[r].parts[MESH_EP] != NULL;
+            made.plan.zero = replicated && rows[r].parts[MESH_FSDP] == NULL ? variant % 3 : 0;
+            vary(&made, variant / 2);
+            struct model *model = &made.plan.model;
+            model->latent = (struct model_latent){768, 256, 128, 64};
+            model->head_width = 192;
+            model->value_width = 128;
+            model->kv_heads = model->heads;
+            model->experts.shared = variant % 2;
+            model->experts.dense_layers = variant % 4;
+            compare(name, &made);
+            case_free(&made);
+        }
+}
+
 static void formulas_and_programs_agree_on_what_is_offloaded(void **state)
 {
     (void)state;
@@ -374,6 +421,7 @@ int main(void)
         cmocka_unit_test(formulas_and_programs_agree),
         cmocka_unit_test(formulas_and_programs_agree_on_shared_sequences),
         cmocka_unit_test(formulas_and_programs_agree_on_experts),
+        cmocka_unit_test(formulas_and_programs_agree_on_latent_attention),
         cmocka_unit_test(formulas_and_programs_agree_on_what_is_offloaded),
         cmocka_unit_test(memory_is_ten_bytes_a_parameter),
     };

@@ -4,6 +4,7 @@
 #include <stddef.h>
 
 #include "sim/base/units.h"
+#include "sim/choose/odd.h"
 #include "sim/choose/rehearse.h"
 #include "sim/collective/ragged.h"
 #include "sim/roofline/wire.h"
@@ -123,13 +124,15 @@ static double message_s(const struct estimator *estimator, uint32_t dimension)
            seconds(wire_level_latency_ps(machine, at) + protocol->message_ps[1 + (size_t)index]);
 }
 
-/* What a chip has of a dimension's wires, one way: a link, or its share of a level's cables. */
-static double rate_of(const struct estimator *estimator, uint32_t dimension)
+/* What a chip has of a dimension's wires, one way: its share of a level's cables, or a link, the
+ * slowest that an item uses. NULL: any. */
+static double rate_of(const struct estimator *estimator, const struct plan_item *item,
+                      uint32_t dimension)
 {
     const struct machine *machine = estimator->machine;
     const struct group_dimension *at = &estimator->plan->group.dimension[dimension];
     if (machine->axis_level[at->axis] == LEVEL_NONE)
-        return (double)machine->chip.ici_bytes_per_s / at->stride;
+        return odd_grid_rate(machine, estimator->plan, item, dimension) / at->stride;
     return wire_level_rate(machine, at->axis);
 }
 
@@ -166,7 +169,7 @@ static double grid_latency_s(const struct estimator *estimator, const struct pla
                              const struct form *form, double ranks, double *ret_latency_s)
 {
     const struct plan *plan = estimator->plan;
-    double here = 1, far = 0, doubling = 0, hop = 0;
+    double here = 1, far = 0, doubling = 0, hop = 0, odd = 0;
     for (uint32_t d = 0; d < plan->group.dimension_count; d++) {
         const struct group_dimension *at = &plan->group.dimension[d];
         if (!takes(item, d) || at->switched) continue;
@@ -175,10 +178,12 @@ static double grid_latency_s(const struct estimator *estimator, const struct pla
         far += (at->ring ? at->size / 2 : at->size - 1) * once;
         doubling += doubling_links(at) * once;
         hop = fmax(hop, once);
+        odd += odd_grid_hop_s(estimator->machine, plan, item, d);
     }
     *ret_latency_s = doubling * form->depth / log2_up(ranks);
     if (is_between_neighbours(form, ranks)) *ret_latency_s = (ranks - ranks / here) * hop;
     if (form->depth == 1) *ret_latency_s = far;
+    *ret_latency_s += odd;
     return here;
 }
 
@@ -251,7 +256,7 @@ static double add_routed(const struct estimator *estimator, const struct plan_it
         here *= at->size;
         double passed = form->paired ? inside * (here - 1) / (ranks - 1) : 1;
         if (!at->switched) passed = grid_share(item->primitive, at, ranks);
-        time_s = bytes * passed / rate_of(estimator, d);
+        time_s = bytes * passed / rate_of(estimator, item, d);
     }
     cost->wire_s[wire] += time_s * (form->wired > 0 ? form->wired / form->chunks : 1);
     cost->serial_s = fmax(cost->serial_s, time_s);
@@ -356,8 +361,9 @@ static struct cost links_cost(const struct estimator *estimator, const struct pl
         for (uint32_t wire = 0; wire < WAYS; wire++)
             inside *= add_routed(estimator, item, &form, bytes, wire, inside, &cost);
     } else {
-        cost.latency_s = form.depth * message_s(estimator, item->dimension);
-        cost.serial_s = bytes / rate_of(estimator, item->dimension);
+        cost.latency_s = form.depth * message_s(estimator, item->dimension) +
+                         odd_grid_hop_s(estimator->machine, plan, item, item->dimension);
+        cost.serial_s = bytes / rate_of(estimator, item, item->dimension);
         cost.wire_s[wire_of(estimator, item->dimension)] =
             cost.serial_s * (form.wired > 0 ? form.wired / form.chunks : 1);
     }
@@ -385,7 +391,7 @@ static double permute_s(const struct estimator *estimator, double *ret_alpha_s)
     for (uint32_t d = 0; d < plan->group.dimension_count; d++) {
         int32_t const offset = plan->offset[d];
         if (offset == 0) continue;
-        slowest = fmin(slowest, rate_of(estimator, d));
+        slowest = fmin(slowest, rate_of(estimator, NULL, d));
         if (plan->group.dimension[d].switched)
             level = fmax(level, message_s(estimator, d));
         else

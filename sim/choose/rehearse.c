@@ -42,7 +42,7 @@ struct play {
     const struct ways *ways;
     const struct plan *plan;
     const struct plan_item *item;
-    const uint32_t *position; /* [chip] */
+    const uint32_t *position; /* [chip], or seats: of who takes no part, one that sends nothing. */
     uint32_t lane_count;
     uint32_t piece_count;
     bool in_order; /* Arrivals are counted in the order of their slots. */
@@ -247,7 +247,8 @@ static bool play_build(struct arena *arena, struct play *play)
     uint32_t *position = arena_take(arena, ways->chip_count, sizeof *position);
     if (position == NULL) return false;
     for (uint32_t chip = 0; chip < ways->chip_count; chip++)
-        position[chip] = plan_item_position(play->plan, play->item, ways->at[chip].axis);
+        position[chip] = (ways->grid != NULL ? plan_item_seat : plan_item_position)(
+            play->plan, play->item, ways->at[chip].axis);
     play->position = position;
     play->lane_count = play->item->primitive->lane_count;
     uint64_t const messages = messages_of(play, &slots);
@@ -312,12 +313,17 @@ bool rehearse(const struct machine *machine, const struct plan *plan, const stru
                                   .root = plan->root,
                                   .dimension = item->dimension,
                                   .flat = item->flat};
+    if (machine->link_override_count > 0) { /* Then it matters where who takes part stands. */
+        key.at_root = item->at_root;
+        key.off_root = item->off_root;
+    }
     memcpy(key.message_ps, plan->protocol.message_ps, sizeof key.message_ps);
     if (!is_rehearsed(plan, item)) return false;
     for (uint32_t i = 0; known != NULL && i < known->count; i++) {
         const struct rehearsal_entry *entry = &known->entry[i];
         if (entry->primitive != key.primitive || entry->flat != key.flat ||
             entry->dimension != key.dimension || entry->root != key.root ||
+            entry->at_root != key.at_root || entry->off_root != key.off_root ||
             !group_equal(&entry->group, &key.group) ||
             memcmp(entry->message_ps, key.message_ps, sizeof key.message_ps) != 0)
             continue;

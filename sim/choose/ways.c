@@ -119,6 +119,7 @@ static struct ways ways_begin(const struct machine *machine, const struct plan *
         const struct group_dimension *at = dimension_on(plan, item, axis, &index);
         ways.stride[axis] = at == NULL ? 1 : at->stride;
         ways.period[axis] = levels_period(machine, used, axis, item_period(&ways, item, axis));
+        if (machine->link_override_count > 0) ways.period[axis] = machine->shape[axis];
         if (axis >= machine->grid_axis_count || at == NULL) continue;
         ways.longest += machine->shape[axis] / (machine->wrap[axis] ? 2 : 1);
         grid_axes++;
@@ -126,6 +127,28 @@ static struct ways ways_begin(const struct machine *machine, const struct plan *
     ways.twisted = machine_is_twisted(machine) && grid_axes > 1;
     if (ways.longest < 2 * LEVEL_TIERS_MAX) ways.longest = 2 * LEVEL_TIERS_MAX;
     return ways;
+}
+
+/* Chips are those of the machine, each itself. */
+static bool grid_build(struct arena *arena, struct ways *ways)
+{
+    const struct machine *machine = ways->machine;
+    uint32_t const links = ways->chip_count * MACHINE_GRID_PORTS;
+    if (machine->link_override_count == 0) return true;
+    ways->grid = arena_take(arena, links, sizeof *ways->grid);
+    if (ways->grid == NULL) return false;
+    for (uint32_t link = 0; link < links; link++)
+        ways->grid[link] =
+            (struct ways_grid_link){machine->chip.ici_bytes_per_s, machine->chip.hop_latency_ps};
+    for (uint32_t i = 0; i < machine->link_override_count; i++) {
+        const struct machine_link_override *odd = &machine->links[i];
+        struct ways_grid_link *link =
+            &ways->grid[ways_chip(ways, odd->from) * MACHINE_GRID_PORTS +
+                        machine_port_between(machine, odd->from, odd->to)];
+        if (odd->bytes_per_s != 0) link->bytes_per_s = odd->bytes_per_s;
+        if (odd->latency_ps != 0) link->latency_ps = odd->latency_ps;
+    }
+    return true;
 }
 
 bool ways_build(struct arena *arena, const struct machine *machine, const struct plan *plan,
@@ -144,6 +167,7 @@ bool ways_build(struct arena *arena, const struct machine *machine, const struct
             ways.at[chip].axis[axis] = rest % ways.period[axis];
     }
     ways.link_count = ways.chip_count * MACHINE_GRID_PORTS;
+    if (!grid_build(arena, &ways)) return false;
     tiers_build(&ways);
     *ret_ways = ways;
     return true;
@@ -233,8 +257,12 @@ static void grid_find(const struct ways *ways, const uint32_t *from, const uint3
     for (uint32_t axis = 0; axis < machine->grid_axis_count; axis++) {
         uint32_t const port = machine_port(axis, hops[axis] < 0);
         for (int32_t hop = abs(hops[axis]); hop > 0; hop--) {
-            link_add(way, ways_chip(ways, here) * MACHINE_GRID_PORTS + port,
-                     (double)machine->chip.ici_bytes_per_s, machine->chip.hop_latency_ps);
+            uint32_t const link = ways_chip(ways, here) * MACHINE_GRID_PORTS + port;
+            struct ways_grid_link const own =
+                ways->grid != NULL ? ways->grid[link]
+                                   : (struct ways_grid_link){machine->chip.ici_bytes_per_s,
+                                                             machine->chip.hop_latency_ps};
+            link_add(way, link, (double)own.bytes_per_s, own.latency_ps);
             machine_neighbour(machine, here, port, next);
             memcpy(here, next, sizeof here);
         }

@@ -3,7 +3,7 @@
  *
  * The same ways as the replay's (sim/replay/route.h), over chips that stand for all that do the
  * same: an axis along which a shift maps the item, the levels and the flows' cables onto themselves
- * is played only as far as that shift.
+ * is played only as far as that shift. Where single links are unlike the others all chips are.
  */
 #ifndef SIM_CHOOSE_WAYS_H
 #define SIM_CHOOSE_WAYS_H
@@ -20,12 +20,19 @@ struct ways_place {
     uint32_t axis[MACHINE_AXES_MAX];
 };
 
+/* Of a link of the grid, where some are unlike the others. */
+struct ways_grid_link {
+    uint64_t bytes_per_s;
+    int64_t latency_ps;
+};
+
 struct ways {
     const struct machine *machine;
     const struct plan *plan;
     uint32_t period[MACHINE_AXES_MAX];
     uint32_t chip_count;
-    struct ways_place *at; /* [chip] */
+    struct ways_place *at;       /* [chip] */
+    struct ways_grid_link *grid; /* [link]; NULL: all are those of the chip. */
     uint32_t link_count;
     uint32_t tier_first[LEVELS_MAX][LEVEL_TIERS_MAX]; /* Links: those up, then those down. */
     uint32_t tier_links[LEVELS_MAX][LEVEL_TIERS_MAX]; /* One way. */

@@ -57,6 +57,9 @@ static const enum collective_kind kinds[] = {
 /* The fastest by its estimate is at most so much slower than the fastest. All but one of these are
  * within 1.25: an AllReduce of 1 MiB on 4x4, 1.38 (docs/choosing.md). */
 static const double chosen_most = 1.4;
+/* Beside one slow link: all but two within 1.35, a Reduce of 4 KiB over 16, 1.71, and a Scatter of
+ * 1 GiB on 4x4, 1.50. Estimates that do not know the link lose up to 5. */
+static const double chosen_beside_slow_most = 1.75;
 
 static const uint64_t sizes[] = {4096, UINT64_C(1) << 20, UINT64_C(1) << 30};
 
@@ -132,7 +135,9 @@ static void run_kind(const struct fabric *fabric, const struct machine *machine,
             arena_destroy(arena);
         }
         bool const several = kind != COLLECTIVE_PERMUTE;
-        if (several && outcome->chosen_s > chosen_most * outcome->fastest_s)
+        double const most =
+            machine->link_override_count > 0 ? chosen_beside_slow_most : chosen_most;
+        if (several && outcome->chosen_s > most * outcome->fastest_s)
             fail_msg("%s %s, %s of %llu bytes: %g s are chosen instead of %g s", fabric->chip,
                      fabric->axes == NULL ? "" : fabric->axes, collective_kind_name(kind),
                      (unsigned long long)sizes[s], outcome->chosen_s, outcome->fastest_s);
@@ -146,45 +151,72 @@ static double most_of(const struct fabric *fabric, enum collective_kind kind)
     return collective_is_rooted(kind) ? fabric->root_most : fabric->most;
 }
 
+/* Every algorithm of every kind; `slow`, if given, is a link unlike the others. */
+static void run_fabric(const struct fabric *fabric, const struct machine_link_override *slow)
+{
+    struct arena *arena = arena_create(0);
+    struct machine_plan const plan = {.chip = fabric->chip,
+                                      .shape = fabric->shape,
+                                      .nodes = fabric->nodes,
+                                      .gpus = fabric->gpus,
+                                      .slices = fabric->slices,
+                                      .profile = "ideal",
+                                      .wrap = {-1, -1, -1},
+                                      .links = slow,
+                                      .link_count = slow != NULL};
+    struct machine machine;
+    struct group group;
+    struct error error = {0};
+    if (machine_build(arena, &plan, &machine, &error) != STATUS_OK ||
+        measure_group(&machine, fabric->axes, "/test", &group, &error) != STATUS_OK)
+        fail_msg("%s: %s", error.where, error.message);
+    for (uint32_t k = 0; k < sizeof kinds / sizeof *kinds; k++) {
+        static struct outcome outcome;
+        outcome = (struct outcome){.least_of_all = INFINITY};
+        run_kind(fabric, &machine, &group, kinds[k], &outcome);
+        double const most = most_of(fabric, kinds[k]);
+        assert_true(outcome.played >= sizeof sizes / sizeof *sizes);
+        if (most > 0 && outcome.least_of_all > most)
+            fail_msg("%s, %s %s: at best %.3f of the bound", collective_kind_name(kinds[k]),
+                     fabric->chip, fabric->shape == NULL ? "" : fabric->shape,
+                     outcome.least_of_all);
+    }
+    arena_destroy(arena);
+}
+
 static void no_collective_is_faster_than_its_bound(void **state)
 {
     (void)state;
     uint32_t walked = 0;
-    for (uint32_t f = 0; f < sizeof fabrics / sizeof *fabrics; f++) {
-        if (thin_skips(&walked)) continue;
-        const struct fabric *fabric = &fabrics[f];
-        struct arena *arena = arena_create(0);
-        struct machine_plan const plan = {.chip = fabric->chip,
-                                          .shape = fabric->shape,
-                                          .nodes = fabric->nodes,
-                                          .gpus = fabric->gpus,
-                                          .slices = fabric->slices,
-                                          .profile = "ideal",
-                                          .wrap = {-1, -1, -1}};
-        struct machine machine;
-        struct group group;
-        struct error error = {0};
-        if (machine_build(arena, &plan, &machine, &error) != STATUS_OK ||
-            measure_group(&machine, fabric->axes, "/test", &group, &error) != STATUS_OK)
-            fail_msg("%s: %s", error.where, error.message);
-        for (uint32_t k = 0; k < sizeof kinds / sizeof *kinds; k++) {
-            static struct outcome outcome;
-            outcome = (struct outcome){.least_of_all = INFINITY};
-            run_kind(fabric, &machine, &group, kinds[k], &outcome);
-            double const most = most_of(fabric, kinds[k]);
-            assert_true(outcome.played >= sizeof sizes / sizeof *sizes);
-            if (most > 0 && outcome.least_of_all > most)
-                fail_msg("%s, fabric %u: at best %.3f of the bound", collective_kind_name(kinds[k]),
-                         f, outcome.least_of_all);
-        }
-        arena_destroy(arena);
-    }
+    for (uint32_t f = 0; f < sizeof fabrics / sizeof *fabrics; f++)
+        if (!thin_skips(&walked)) run_fabric(&fabrics[f], NULL);
+}
+
+/* One link at a tenth of its rate, or far longer than the others: rings and lines that pass it lose
+ * to what goes around it, and the estimates know. Its rate and latency are in the closed forms of
+ * neighbours and in the rehearsals of what is routed. */
+static void one_slow_link_is_estimated(void **state)
+{
+    (void)state;
+    static const struct {
+        struct fabric fabric;
+        struct machine_link_override link;
+    } rows[] = {
+        {{"tpu-v5e", "4x4", 0, 0, 0, NULL, 0, 0, 0}, {{1, 2}, {2, 2}, 4500000000, 0}},
+        {{"tpu-v5e", "8x16", 0, 0, 0, "y", 0, 0, 0}, {{1, 15}, {1, 0}, 4500000000, 0}},
+        {{"tpu-v5e", "4x8", 0, 0, 0, NULL, 0, 0, 0}, {{2, 5}, {2, 4}, 0, 20000000}},
+        {{"tpu-v4p", "4x4x4", 0, 0, 0, NULL, 0, 0, 0}, {{1, 2, 1}, {2, 2, 1}, 4500000000, 0}},
+    };
+    uint32_t walked = 0;
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++)
+        if (!thin_skips(&walked)) run_fabric(&rows[i].fabric, &rows[i].link);
 }
 
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(no_collective_is_faster_than_its_bound),
+        cmocka_unit_test(one_slow_link_is_estimated),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

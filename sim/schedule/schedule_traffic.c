@@ -19,7 +19,7 @@ static void action_add(struct actions *actions, enum schedule_act act, uint32_t 
 {
     SIM_ASSERT(actions->count < actions->capacity);
     actions->action[actions->count++] =
-        (struct schedule_action){.before = before, .stage = (uint16_t)stage, .act = act};
+        (struct schedule_action){.before = before, .stage = (uint16_t)stage, .act = (uint8_t)act};
 }
 
 /* The passes that begin with this one at once: a pair is one. */

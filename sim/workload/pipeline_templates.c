@@ -147,9 +147,11 @@ uint16_t pipeline_template(struct pipeline *pipeline, const struct pipeline_vari
 
 uint64_t pipeline_gathered_bytes(struct pipeline *pipeline, enum pipeline_unit unit)
 {
-    struct pipeline_variant const variant = {
-        .part = {{.unit = unit, .kind = SCHEDULE_FORWARD, .keeping = LOWER_TAKES, .since = true}},
-        .part_count = 1};
+    struct pipeline_variant const variant = {.part = {{.unit = (uint8_t)unit,
+                                                       .kind = SCHEDULE_FORWARD,
+                                                       .keeping = LOWER_TAKES,
+                                                       .since = true}},
+                                             .part_count = 1};
     uint16_t const template_index = pipeline_template(pipeline, &variant);
     if (pipeline->lower->status != STATUS_OK) return 0;
     const struct program_template *template = &pipeline->lower->program->templates[template_index];

@@ -40,11 +40,12 @@ static enum status estimate(struct arena *arena, const struct choose_question *q
     struct plan *plan = memory;
     STATUS_TRY(plan_build(arena, &request, where, plan, reterr));
     collective_estimate(question->machine, plan, question->known, &candidate->estimate);
+    candidate->message_count = ways_message_count(question->machine, plan);
     *ret_plan = plan;
     return STATUS_OK;
 }
 
-static bool is_same(const struct plan *plan, const struct plan *other)
+bool choose_is_same(const struct plan *plan, const struct plan *other)
 {
     if (plan->item_count != other->item_count || plan->protocol.name != other->protocol.name)
         return false;
@@ -67,15 +68,15 @@ struct contenders {
 };
 
 static void contend(struct contenders *contenders, const struct choose_candidate *candidate,
-                    const struct plan *plan, bool huge)
+                    const struct plan *plan)
 {
     uint32_t at = 0;
-    while (at < contenders->count && !is_same(contenders->plan[at], plan)) at++;
+    while (at < contenders->count && !choose_is_same(contenders->plan[at], plan)) at++;
     if (at < contenders->count && strcmp(candidate->algorithm, plan->algorithm) != 0) return;
     SIM_ASSERT(at < CHOOSE_MAX);
     contenders->plan[at] = plan;
     contenders->candidate[at] = *candidate;
-    contenders->huge[at] = huge;
+    contenders->huge[at] = candidate->message_count > messages_max;
     if (at == contenders->count) contenders->count++;
 }
 
@@ -143,7 +144,12 @@ static enum status rule_apply(struct arena *arena, const struct choose_question 
     if (rule == NULL || strcmp(rule->algorithm, "auto") == 0) return STATUS_OK;
     struct choose_candidate chosen = {.protocol =
                                           question->protocols ? rule->protocol : PROTOCOL_NONE};
-    snprintf(where, sizeof where, "%.150s:%u", question->tuner->path, rule->line);
+    struct protocol_use const use = {question->machine, &question->request.group,
+                                     question->request.kind, rule->algorithm,
+                                     question->request.size_bytes};
+    bool const runs = protocol_refusal(&use, chosen.protocol) == NULL;
+    snprintf(where, sizeof where, "%.150s:%u:%u", question->tuner->path, rule->line,
+             runs ? rule->algorithm_column : rule->protocol_column);
     if (strlen(rule->algorithm) >= sizeof chosen.algorithm)
         return error_set(reterr, STATUS_UNSUPPORTED, where, "no algorithm has so long a name");
     memcpy(chosen.algorithm, rule->algorithm, strlen(rule->algorithm) + 1);
@@ -195,8 +201,7 @@ enum status choose_rank(struct arena *arena, const struct choose_question *quest
             memcpy(candidate.algorithm, names.name[i], sizeof candidate.algorithm);
             const struct plan *plan = NULL;
             STATUS_TRY(estimate(arena, question, where, &candidate, &plan, reterr));
-            contend(contenders, &candidate, plan,
-                    ways_message_count(question->machine, plan) > messages_max);
+            contend(contenders, &candidate, plan);
         }
     }
     bool any = false;

@@ -35,6 +35,8 @@ struct choose_candidate {
     char algorithm[PLAN_ALGORITHM_SIZE]; /* As plan_request.algorithm. */
     enum protocol protocol;
     struct collective_estimate estimate;
+    uint64_t message_count; /* Of its plan, over the chips that are not folded away. */
+    int64_t played_ps;      /* 0: not played. */
 };
 
 struct choose_ranking {
@@ -59,6 +61,9 @@ bool choose_takes_part(const struct plan_request *request, const char *algorithm
 enum status choose_rank(struct arena *arena, const struct choose_question *question,
                         const char *where, struct choose_ranking *ret_ranking,
                         struct error *reterr);
+
+/* Whether two plans of one request are the same but for their names. */
+bool choose_is_same(const struct plan *plan, const struct plan *other);
 
 /* A request with a candidate's algorithm, which it points at, and its protocol made. */
 enum status choose_apply(const struct choose_question *question,

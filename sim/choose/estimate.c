@@ -379,7 +379,12 @@ static struct cost cost_of(const struct estimator *estimator, const struct plan_
 {
     struct cost cost = links_cost(estimator, item);
     double const adding_s = adders_s(estimator, item);
-    cost.serial_s = fmax(cost.serial_s, adding_s);
+    /* Where members send to one receiver after the other, all together, the first messages find
+     * nothing to be added to. */
+    bool const idles = adding_s > 0 && item->primitive->network == PRIMITIVE_NETWORK_REDUCE &&
+                       item->primitive->kind == COLLECTIVE_REDUCE_SCATTER;
+    double const first_s = idles ? cost.serial_s / (item->size - 1) : 0;
+    cost.serial_s = fmax(cost.serial_s, first_s + adding_s);
     cost.next_s = fmax(cost.next_s, adding_s);
     return cost;
 }

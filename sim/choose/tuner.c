@@ -151,13 +151,15 @@ static enum status rule_take(const struct reader *reader, const struct field *fi
 {
     char where[192];
     struct tuner_rule rule = {.line = reader->line};
-    int64_t least, most, channels, operations = -1, registered = -1;
+    int64_t least, most, operations = -1, registered = -1;
     if (count < FIELDS_LEAST)
         return error_set(reader->reterr, STATUS_INVALID,
                          place(reader, fields[count - 1].column, where),
                          "%u fields; collective, min_bytes, max_bytes, algorithm, protocol, "
                          "channels, nNodes and nRanks are needed",
                          count);
+    rule.algorithm_column = fields[3].column;
+    rule.protocol_column = fields[4].column;
     STATUS_TRY(kind_take(reader, &fields[0], &rule.kind));
     STATUS_TRY(number_take(reader, &fields[1], false, &least));
     STATUS_TRY(number_take(reader, &fields[2], false, &most));
@@ -167,10 +169,7 @@ static enum status rule_take(const struct reader *reader, const struct field *fi
     STATUS_TRY(algorithm_take(reader, &fields[3], rule.kind, ret_algorithm));
     STATUS_TRY(protocol_find(fields[4].text, place(reader, fields[4].column, where), &rule.protocol,
                              reader->reterr));
-    STATUS_TRY(number_take(reader, &fields[5], true, &channels));
-    if (channels != -1)
-        return error_set(reader->reterr, STATUS_UNSUPPORTED, place(reader, fields[5].column, where),
-                         "channels are not modelled: -1 leaves them open");
+    STATUS_TRY(number_take(reader, &fields[5], true, &rule.channel_count));
     STATUS_TRY(number_take(reader, &fields[6], true, &rule.node_count));
     STATUS_TRY(number_take(reader, &fields[7], true, &rule.rank_count));
     if (count > 8) STATUS_TRY(number_take(reader, &fields[8], true, &operations));

@@ -12,8 +12,9 @@
  * gather, scatter. Algorithms: ring, tree, nvls of NCCL, which are ring, double-tree (tree where
  * nothing is both summed and spread) and sharp here, and every name of this program.
  *
- * Channels are not modelled, so any but -1 are refused. An operation here is alone and its buffers
- * are not registered: a line that asks for other numPipeOps than 1 or for regBuff 1 never fits.
+ * Channels are not modelled: a line may ask for some, and is taken without. An operation here is
+ * alone and its buffers are not registered: a line that asks for other numPipeOps than 1 or for
+ * regBuff 1 never fits.
  *
  * Source: NVIDIA/nccl, plugins/tuner/example at 5067397c.
  */
@@ -36,7 +37,9 @@ struct tuner_rule {
     enum protocol protocol;
     int64_t node_count, rank_count; /* -1: any. */
     bool never;                     /* For other operations than this program knows. */
+    int64_t channel_count;          /* That it asks for, in vain; -1: none. */
     uint32_t line;
+    uint32_t algorithm_column, protocol_column;
 };
 
 struct tuner {

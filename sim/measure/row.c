@@ -7,6 +7,7 @@
 #include "sim/base/arena.h"
 #include "sim/collective/proof.h"
 #include "sim/collective/script.h"
+#include "sim/measure/trial.h"
 #include "sim/roofline/collective_bound.h"
 
 static const double ps_per_s = 1e12;
@@ -155,6 +156,7 @@ enum status row_choose(struct arena *arena, const struct row_question *question,
         STATUS_TRY(arena_try(arena, 1, sizeof(struct choose_ranking), &memory, reterr));
         struct choose_ranking *ranking = memory;
         STATUS_TRY(choose_rank(arena, &asked, where, ranking, reterr));
+        STATUS_TRY(trial_play(&asked, where, ranking, reterr));
         choice->candidate = ranking->candidate[0];
         choice->ranking = ranking;
         STATUS_TRY(choose_apply(&asked, &choice->candidate, where, &choice->request, reterr));
@@ -241,6 +243,7 @@ static void runners_fill(const struct choose_ranking *ranking, struct row *row)
         memcpy(runner->algorithm, ranking->candidate[i].algorithm, sizeof runner->algorithm);
         runner->protocol = ranking->candidate[i].protocol;
         runner->estimate_s = ranking->candidate[i].estimate.time_s;
+        runner->time_ps = ranking->candidate[i].played_ps;
     }
     row->left_out = ranking->left_out;
     row->tuner_line = ranking->rule != NULL ? ranking->rule->line : 0;

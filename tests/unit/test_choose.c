@@ -166,7 +166,7 @@ static void the_first_line_that_fits_decides(void **state)
     struct tuner tuner;
     struct error error = {0};
     enum status const status = read_text("# comment\n\n"
-                                         "allreduce,0,65536,tree,ll,-1,1,-1\r\n"
+                                         "allreduce,0,65536,tree,ll,2,1,-1\r\n"
                                          " allreduce , 0 ,\t100 , ring,LL128,-1,-1,-1,-1,-1\n"
                                          "allreduce,0,1000000,nvls,simple,-1,-1,8,4,-1\n"
                                          "allreduce,0,1000000,nvls,simple,-1,-1,8,1,1\n"
@@ -179,6 +179,8 @@ static void the_first_line_that_fits_decides(void **state)
     assert_string_equal(rule->algorithm, "double-tree");
     assert_int_equal(rule->protocol, PROTOCOL_LL);
     assert_int_equal(rule->line, 3);
+    assert_int_equal(rule->channel_count, 2);
+    assert_int_equal(rule->algorithm_column, 19);
     rule = tuner_find(&tuner, COLLECTIVE_ALL_REDUCE, 100, 2, 16);
     assert_int_equal(rule->line, 4);
     rule = tuner_find(&tuner, COLLECTIVE_ALL_REDUCE, 65537, 1, 8);
@@ -202,7 +204,7 @@ static void a_malformed_line_is_refused_with_its_place(void **state)
         {"allreduce,0,1,rign,ll,-1,-1,-1", "t.csv:1:15", "\"ring\""},
         {"allreduce,0,1,pat,ll,-1,-1,-1", "t.csv:1:15", "not modelled"},
         {"allreduce,0,1,ring,lll,-1,-1,-1", "t.csv:1:20", "\"LL\""},
-        {"allreduce,0,1,ring,ll,4,-1,-1", "t.csv:1:23", "channels"},
+        {"allreduce,0,1,ring,ll,-2,-1,-1", "t.csv:1:23", "-1 for any"},
         {"allreduce,0x,1,ring,ll,-1,-1,-1", "t.csv:1:11", "whole number"},
         {"allreduce,-1,1,ring,ll,-1,-1,-1", "t.csv:1:11", "whole number"},
         {"allreduce,,1,ring,ll,-1,-1,-1", "t.csv:1:11", "whole number"},
@@ -353,7 +355,7 @@ static void a_tuner_goes_before_what_is_cheaper(void **state)
         .size_bytes = 1000,
     };
     assert_int_not_equal(choose_rank(arena, &question, "/choose", ranking, &error), STATUS_OK);
-    assert_string_equal(error.where, "t.csv:2");
+    assert_string_equal(error.where, "t.csv:2:28");
 }
 
 /* Direct exchange: one latency, and the book's forms of a node and between nodes. */

@@ -1,0 +1,142 @@
+/* What "auto" takes: nobody that it names is faster by much, and adders of switches count. */
+#include <math.h>
+#include <string.h>
+
+#include "sim/measure/measure.h"
+#include "sim/measure/row.h"
+#include "tests/support/case.h"
+
+static struct row_question question_of(const struct machine *machine, enum operation operation)
+{
+    struct row_question question = {
+        .machine = machine, .operation = operation, .format = FORMAT_BF16};
+    case_ok(measure_group(machine, NULL, "--axes", &question.group, &case_error));
+    (void)measure_group_text(machine, &question.group, question.axes);
+    return question;
+}
+
+static int64_t played_ps(const struct row_question *question, const struct row_choice *choice)
+{
+    struct measure_options const options = {.engine = "fast"};
+    struct measured measured;
+    struct arena *arena = arena_create(0);
+    case_ok(measure_run(arena, question->machine, &choice->request, 1, "", &options, &measured,
+                        &case_error));
+    arena_destroy(arena);
+    return measured.time_ps[0];
+}
+
+/* The fastest of the first few that run by a ranking. */
+static int64_t best_ps(const struct row_question *question, uint64_t size_bytes,
+                       const struct choose_ranking *ranking)
+{
+    int64_t best = INT64_MAX;
+    for (uint32_t i = 0; i < ranking->count && i <= ROW_RUNNERS_MAX; i++) {
+        const struct row_choice *other = NULL;
+        case_ok(row_choose_other(case_arena, question, size_bytes, &ranking->candidate[i], "",
+                                 &other, &case_error));
+        int64_t const time_ps = played_ps(question, other);
+        best = time_ps < best ? time_ps : best;
+    }
+    return best;
+}
+
+/* Sizes between the regimes, where estimates lie close together. */
+static void test_nobody_named_is_faster(void **state)
+{
+    (void)state;
+    static const char *const machines[] = {"h100-sxm",
+                                           "h100-sxm:nodes=2",
+                                           "h100-sxm:nodes=16,leaf.oversubscription=4",
+                                           "gb200-nvl72",
+
+                                           "tpu-v5e:4x4",
+                                           "tpu-v5e:8x16",
+                                           "tpu-v5p:4x4x4",
+                                           "tpu-v5e:4x4,slices=2"};
+    static const enum operation operations[] = {OPERATION_ALL_GATHER, OPERATION_REDUCE_SCATTER,
+                                                OPERATION_ALL_REDUCE, OPERATION_ALL_TO_ALL};
+    static const uint64_t sizes[] = {1 << 18, 1 << 28};
+    for (size_t m = 0; m < sizeof machines / sizeof *machines; m++) {
+        struct machine const machine = case_machine(machines[m]);
+        for (size_t i = 0; i < sizeof operations / sizeof *operations; i++) {
+            struct row_question const question = question_of(&machine, operations[i]);
+            for (size_t s = 0; s < sizeof sizes / sizeof *sizes; s++) {
+                const struct row_choice *choice = NULL;
+                case_ok(
+                    row_choose(case_arena, &question, sizes[s], "auto", "", &choice, &case_error));
+                int64_t const taken = played_ps(&question, choice);
+                int64_t const best = best_ps(&question, sizes[s], choice->ranking);
+                double const estimate_ps = choice->candidate.estimate.time_s * 1e12;
+                if ((double)taken > 1.03 * (double)best)
+                    fail_msg("%s, %s of %llu: %s takes %lld ps, one that it names %lld",
+                             machines[m], operation_name(operations[i]),
+                             (unsigned long long)sizes[s], choice->candidate.algorithm,
+                             (long long)taken, (long long)best);
+                /* Closed forms see no collisions; what is much too low or high is a fault. */
+                if (estimate_ps < 0.8 * (double)taken || estimate_ps > 1.45 * (double)taken)
+                    fail_msg("%s, %s of %llu: %s takes %lld ps, estimated %.0f", machines[m],
+                             operation_name(operations[i]), (unsigned long long)sizes[s],
+                             choice->candidate.algorithm, (long long)taken, estimate_ps);
+            }
+        }
+    }
+}
+
+/* With few bits an element the adders are slower than the wires; estimates know by how much. */
+static void test_adders_count(void **state)
+{
+    (void)state;
+    static const char *const machines[] = {"h100-sxm", "h100-sxm:nodes=4", "gb200-nvl72", "b200"};
+    static const enum operation operations[] = {OPERATION_REDUCE_SCATTER, OPERATION_ALL_REDUCE,
+                                                OPERATION_REDUCE};
+    static const enum format formats[] = {FORMAT_FP32, FORMAT_BF16, FORMAT_FP8, FORMAT_INT4};
+    for (size_t m = 0; m < sizeof machines / sizeof *machines; m++) {
+        struct machine const machine = case_machine(machines[m]);
+        for (size_t i = 0; i < sizeof operations / sizeof *operations; i++) {
+            struct row_question question = question_of(&machine, operations[i]);
+            if (machine.axis_count > 1 && operations[i] == OPERATION_REDUCE) continue;
+            for (size_t f = 0; f < sizeof formats / sizeof *formats; f++) {
+                const struct row_choice *choice = NULL;
+                struct plan plan;
+                struct collective_estimate estimate;
+                question.format = formats[f];
+                case_ok(
+                    row_choose(case_arena, &question, 1 << 28, "sharp", "", &choice, &case_error));
+                case_ok(plan_build(case_arena, &choice->request, "", &plan, &case_error));
+                collective_estimate(&machine, &plan, NULL, &estimate);
+                int64_t const taken = played_ps(&question, choice);
+                if (fabs(estimate.time_s * 1e12 - (double)taken) > 0.01 * (double)taken)
+                    fail_msg("%s, %s of %s: %lld ps, estimated %.0f", machines[m],
+                             operation_name(operations[i]), format_name(formats[f]),
+                             (long long)taken, estimate.time_s * 1e12);
+            }
+        }
+    }
+}
+
+/* The first by estimate is not the fastest here, and the ranking says what was played. */
+static void test_played_is_said(void **state)
+{
+    (void)state;
+    struct machine const machine = case_machine("tpu-v5e:8x16");
+    struct row_question const question = question_of(&machine, OPERATION_ALL_REDUCE);
+    const struct row_choice *choice = NULL;
+    case_ok(row_choose(case_arena, &question, UINT64_C(1) << 30, NULL, "", &choice, &case_error));
+    const struct choose_candidate *candidate = choice->ranking->candidate;
+    assert_string_equal(candidate[0].algorithm, "line");
+    assert_true(candidate[0].estimate.time_s > candidate[1].estimate.time_s);
+    assert_int_equal(candidate[0].played_ps, played_ps(&question, choice));
+    assert_true(candidate[1].played_ps > candidate[0].played_ps);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test_setup_teardown(test_nobody_named_is_faster, case_arena_up,
+                                        case_arena_down),
+        cmocka_unit_test_setup_teardown(test_adders_count, case_arena_up, case_arena_down),
+        cmocka_unit_test_setup_teardown(test_played_is_said, case_arena_up, case_arena_down),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -191,7 +191,7 @@ static enum status set_value(struct json *node, uint32_t depth, const char *valu
     }
     bool const number = strspn(value, "+-.0123456789Ee") == strlen(value);
     if (strchr("{[\"", value[0]) != NULL ? value[0] != '\0' : number && why.status == STATUS_LIMIT)
-        return error_set(reterr, STATUS_INVALID, json_where(node), "the value of --set: %s",
+        return error_set(reterr, STATUS_INVALID, json_where(node), "the value given: %s",
                          why.message);
     node->kind = NODE_STRING;
     node->count = 0;

@@ -14,7 +14,7 @@ static const uint64_t bytes_default = UINT64_C(32) << 20;
 static enum status refuse(const char *text, const char *where, struct error *reterr)
 {
     return error_set(reterr, STATUS_INVALID, where,
-                     "\"%.40s\" is not a size; write bytes, or K, M, G or T for powers of 1024: "
+                     "\"%.40s\" is not a size; write bytes, or K, M, G, T or P for powers of 1024: "
                      "8, 64K, 1.5M, 8G",
                      text);
 }
@@ -22,14 +22,13 @@ static enum status refuse(const char *text, const char *where, struct error *ret
 /* K, KiB: the power of 2 after the digits. False: neither. */
 static bool suffix_shift(const char *suffix, uint32_t *ret_shift)
 {
-    static const char letters[] = "KMGT";
+    static const char letters[] = "KMGTP";
     if (suffix[0] == '\0') {
         *ret_shift = 0;
         return true;
     }
-    char const upper = suffix[0] == 'k' || suffix[0] == 'm' || suffix[0] == 'g' || suffix[0] == 't'
-                           ? (char)(suffix[0] - 'a' + 'A')
-                           : suffix[0];
+    bool const is_lower = strchr("kmgtp", suffix[0]) != NULL;
+    char const upper = is_lower ? (char)(suffix[0] - 'a' + 'A') : suffix[0];
     const char *letter = strchr(letters, upper);
     if (letter == NULL) return false;
     *ret_shift = 10 * (uint32_t)(letter - letters + 1);
@@ -54,7 +53,7 @@ enum status sizes_parse(const char *text, const char *where, uint64_t *ret_bytes
     }
     for (size_t i = 0; i < fraction_digits; i++) scale *= 10;
     size_t const length = strlen(at);
-    if (length == 2 && strchr("KkMmGgTt", at[0]) != NULL && (at[1] == 'B' || at[1] == 'b'))
+    if (length == 2 && strchr("KkMmGgTtPp", at[0]) != NULL && (at[1] == 'B' || at[1] == 'b'))
         return error_set(reterr, STATUS_INVALID, where,
                          "\"%.40s\" may mean powers of 1000 or of 1024; write %c (or %ciB) for "
                          "powers of 1024, or the bytes",

@@ -80,6 +80,10 @@ static enum status plan_read(struct map *map, struct error *reterr)
     const char *const factor = options_value(options, "-f");
     struct question *question = &map->question;
     STATUS_TRY(question_read(options, map->arena, question, reterr));
+    if (question->row.tuner != NULL)
+        return error_set(reterr, STATUS_INVALID, "--tuner",
+                         "decides what auto takes, and a map plays every algorithm; leave it out, "
+                         "or ask podsim collective");
     if (operation_is_copy(question->row.operation))
         return error_set(reterr, STATUS_UNSUPPORTED, "--op",
                          "%s is done in one way, by every chip alone, so there is nothing to map; "

@@ -38,6 +38,7 @@ struct collective_study {
     struct row_run *runs; /* For each size, each algorithm. */
     uint32_t run_count;
     uint32_t run_count_max;
+    uint32_t merged_count; /* Runs left out, as another name means the same plan. */
     struct fold fold; /* Of the last run. */
 };
 

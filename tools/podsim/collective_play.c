@@ -161,6 +161,59 @@ static enum status run_play(struct collective_study *study, uint64_t size_bytes,
     return status;
 }
 
+/* The plans of one size that have been played by name. */
+struct namesakes {
+    struct arena *arena;
+    const struct plan *plan[QUESTION_ALGORITHMS_MAX];
+    uint32_t count;
+};
+
+/* Whether a name means a plan that another name was played for; "auto" is a question, no name.
+ * Tokens are not drawn once more for it. */
+static enum status name_is_repeated(struct collective_study *study, struct namesakes *namesakes,
+                                    uint64_t size_bytes, const char *algorithm, bool *ret_repeated,
+                                    struct error *reterr)
+{
+    const struct row_question *question = &study->member[0].question;
+    const struct row_choice *choice = NULL;
+    void *memory = NULL;
+    *ret_repeated = false;
+    if (study->asked.algorithm_count == 1 || strcmp(algorithm, "auto") == 0 ||
+        question->script != NULL || question->ragged.expert_count > 0 ||
+        operation_is_copy(question->operation))
+        return STATUS_OK;
+    STATUS_TRY(row_choose(namesakes->arena, question, size_bytes, algorithm, "--algorithm", &choice,
+                          reterr));
+    struct plan_request request = choice->request;
+    plan_request_links(question->machine, &request);
+    STATUS_TRY(arena_try(namesakes->arena, 1, sizeof(struct plan), &memory, reterr));
+    struct plan *plan = memory;
+    STATUS_TRY(plan_build(namesakes->arena, &request, "--algorithm", plan, reterr));
+    for (uint32_t i = 0; i < namesakes->count && !*ret_repeated; i++)
+        *ret_repeated = choose_is_same(namesakes->plan[i], plan);
+    if (!*ret_repeated) namesakes->plan[namesakes->count++] = plan;
+    return STATUS_OK;
+}
+
+/* Each algorithm that was asked for, at one size. */
+static enum status size_play(struct collective_study *study, struct namesakes *namesakes,
+                             uint64_t size_bytes, struct error *reterr)
+{
+    for (uint32_t i = 0; i < study->asked.algorithm_count; i++) {
+        const char *algorithm = study->asked.algorithm[i];
+        bool repeated = false;
+        STATUS_TRY(shell_check(study->shell, reterr));
+        STATUS_TRY(name_is_repeated(study, namesakes, size_bytes, algorithm, &repeated, reterr));
+        if (!repeated) {
+            STATUS_TRY(run_play(study, size_bytes, algorithm, reterr));
+            continue;
+        }
+        study->run_count_max--;
+        study->merged_count++;
+    }
+    return STATUS_OK;
+}
+
 enum status collective_play(void *owner, struct shell *shell, struct error *reterr)
 {
     struct collective_study *study = owner;
@@ -168,10 +221,12 @@ enum status collective_play(void *owner, struct shell *shell, struct error *rete
     study->asked.run.watch = watch;
     study->asked.run.watch_owner = study;
     for (uint64_t bytes = 0; sizes_next(&study->sizes, &bytes);) {
-        for (uint32_t i = 0; i < study->asked.algorithm_count; i++) {
-            STATUS_TRY(shell_check(shell, reterr));
-            STATUS_TRY(run_play(study, bytes, study->asked.algorithm[i], reterr));
-        }
+        struct namesakes namesakes = {.arena = arena_create(0)};
+        if (namesakes.arena == NULL)
+            return error_set(reterr, STATUS_NO_MEMORY, "", "there is no memory");
+        enum status const status = size_play(study, &namesakes, bytes, reterr);
+        arena_destroy(namesakes.arena);
+        if (status != STATUS_OK) return status;
     }
     return STATUS_OK;
 }

@@ -1,5 +1,6 @@
 /* The table of `podsim collective`, column by column that of nccl-tests, and its CSV. */
 #include <stdio.h>
+#include <string.h>
 
 #include "sim/base/quantity.h"
 #include "sim/base/text.h"
@@ -100,21 +101,32 @@ static void write_head(const struct collective_study *study, struct text *text)
                  axis + 1 < study->asked.machine.axis_count ? "," : "\n");
 }
 
+/* Of bytes and elements: nccl-tests' 12, or as many digits as there are. */
+static int count_width(const struct collective_study *study)
+{
+    uint64_t most = 0;
+    int digits = 0;
+    for (uint32_t i = 0; i < study->row_count; i++)
+        if (study->rows[i].array_bytes > most) most = study->rows[i].array_bytes;
+    for (; most > 0; most /= 10) digits++;
+    return digits > 12 ? digits : 12;
+}
+
 static void write_columns(const struct collective_study *study, struct text *text)
 {
+    int const width = count_width(study);
     text_add(text, "#\n");
     text_add(text,
-             "# %10s  %12s  %8s  %6s  %6s           out-of-place                       in-place\n",
-             "", "", "", "", "");
+             "# %*s  %*s  %8s  %6s  %6s           out-of-place                       in-place\n",
+             width - 2, "", width, "", "", "", "");
     text_add(text,
-             "# %10s  %12s  %8s  %6s  %6s  %7s  %6s  %6s  %6s  %7s  %6s  %6s  %6s  %12s  %8s  %-7s",
-             "size", "count", "type", "redop", "root", "time", "algbw", "busbw", "#wrong", "time",
-             "algbw", "busbw", "#wrong", "array", "roofline", "bound");
+             "# %*s  %*s  %8s  %6s  %6s  %7s  %6s  %6s  %6s  %7s  %6s  %6s  %6s  %*s  %8s  %-7s",
+             width - 2, "size", width, "count", "type", "redop", "root", "time", "algbw", "busbw",
+             "#wrong", "time", "algbw", "busbw", "#wrong", width, "array", "roofline", "bound");
     text_add(text, study->member_count > 1 ? "  slower  algorithm, of\n" : "  algorithm\n");
-    text_add(text,
-             "# %10s  %12s  %8s  %6s  %6s  %7s  %6s  %6s  %6s  %7s  %6s  %6s  %6s  %12s  %8s\n",
-             "(B)", "(elements)", "", "", "", "(us)", "(GB/s)", "(GB/s)", "", "(us)", "(GB/s)",
-             "(GB/s)", "", "(B)", "(us)");
+    text_add(text, "# %*s  %*s  %8s  %6s  %6s  %7s  %6s  %6s  %6s  %7s  %6s  %6s  %6s  %*s  %8s\n",
+             width - 2, "(B)", width, "(elements)", "", "", "", "(us)", "(GB/s)", "(GB/s)", "",
+             "(us)", "(GB/s)", "(GB/s)", "", width, "(B)", "(us)");
 }
 
 static void write_algorithm(struct text *text, const char *before, const char *algorithm,
@@ -152,13 +164,14 @@ static void write_row(const struct collective_study *study, const struct row *ro
     (void)figure(algbw, RATE_WIDTH, row->algbw_bytes_per_s / giga);
     (void)figure(busbw, RATE_WIDTH, row->busbw_bytes_per_s / giga);
     (void)figure(roofline, TIME_WIDTH, row->roofline_s * us_per_s);
-    text_add(text, "%12llu  %12llu  %8s  %6s  %6d", (unsigned long long)row->size_bytes,
+    int const width = count_width(study);
+    text_add(text, "%*llu  %*llu  %8s  %6s  %6d", width, (unsigned long long)row->size_bytes, width,
              (unsigned long long)row->count, format_nccl_name(question->format),
              operation_adds(question->operation) ? "sum" : "none",
              operation_is_rooted(question->operation) ? (int)question->root : -1);
     for (uint32_t half = 0; half < 2; half++)
         text_add(text, "  %7s  %6s  %6s  %6s", time, algbw, busbw, row->proved ? "0" : "N/A");
-    text_add(text, "  %12llu  %8s  %-7s", (unsigned long long)row->array_bytes, roofline,
+    text_add(text, "  %*llu  %8s  %-7s", width, (unsigned long long)row->array_bytes, roofline,
              row->bound_by);
     if (study->member_count > 1) text_add(text, "  %6.2f", row_slowdown(row));
     write_algorithm(text, "  ", row->algorithm, row->protocol);
@@ -231,11 +244,49 @@ static void write_left_out(const struct collective_study *study, struct text *te
              most);
 }
 
+/* Names that mean what another name was played for. */
+static void write_merged(const struct collective_study *study, struct text *text)
+{
+    if (study->merged_count > 0)
+        text_add(text, "# not repeated: %u times a name means the plan of a row above\n",
+                 study->merged_count);
+}
+
+/* Lines that were taken, but for their channels. */
+static void write_channels(const struct collective_study *study, struct text *text)
+{
+    const struct tuner *tuner = study->asked.row.tuner;
+    for (uint32_t r = 0; tuner != NULL && r < tuner->rule_count; r++) {
+        const struct tuner_rule *rule = &tuner->rules[r];
+        bool taken = false;
+        for (uint32_t i = 0; i < study->row_count; i++)
+            taken = taken || study->rows[i].tuner_line == rule->line;
+        if (!taken || rule->channel_count == -1) continue;
+        text_add(text,
+                 "# tuner: line %u of %s asks for %lld channels; channels are not modelled, all "
+                 "cables are used\n",
+                 rule->line, tuner->path, (long long)rule->channel_count);
+    }
+}
+
+static bool is_all_named(const struct collective_study *study)
+{
+    bool named = study->member_count == 1;
+    for (uint32_t i = 0; i < study->asked.algorithm_count; i++)
+        named = named && strcmp(study->asked.algorithm[i], "auto") != 0;
+    return named;
+}
+
 /* A tuner of which nothing came. */
 static void write_idle_tuner(const struct collective_study *study, struct text *text)
 {
     const struct tuner *tuner = study->asked.row.tuner;
     if (tuner == NULL || study->row_count == 0) return;
+    if (is_all_named(study)) {
+        text_add(text, "# tuner: %s was not asked, as --algorithm names what to play\n",
+                 tuner->path);
+        return;
+    }
     for (uint32_t i = 0; i < study->row_count; i++)
         if (study->rows[i].tuner_line > 0) return;
     const struct row_question *question = study->rows[0].question;
@@ -263,6 +314,8 @@ void collective_write_table(const struct collective_study *study, struct text *t
     }
     write_beaten(study, text);
     write_left_out(study, text);
+    write_merged(study, text);
+    write_channels(study, text);
     write_idle_tuner(study, text);
     if (study->run_count < study->run_count_max)
         text_add(text, "# interrupted: %u of %u runs\n", study->run_count, study->run_count_max);

@@ -221,8 +221,8 @@ static uint32_t channel_of_order(const struct replay *replay, uint64_t order)
     enum replay_event const event = order_event(order);
     bool const by_lane = event == EVENT_ARRIVE || event == EVENT_HOP || event == EVENT_LAND ||
                          event == EVENT_LANE_READY;
-    uint32_t const number = by_lane ? order_field(order, ORDER_LANE_SHIFT, ORDER_LANE_BITS)
-                                    : order_field(order, ORDER_STREAM_SHIFT, ORDER_STREAM_BITS);
+    uint32_t const number =
+        by_lane ? order_field(order, ORDER_LANE_SHIFT, ORDER_LANE_BITS) : order_stream(order);
     return channel_of(replay, event, number);
 }
 

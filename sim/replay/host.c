@@ -221,7 +221,7 @@ static void piece_arrive(struct replay *replay, uint64_t order, uint32_t stream,
 void host_event(struct replay *replay, uint64_t order, const uint32_t *chips, uint32_t count,
                 int64_t now_ps)
 {
-    uint32_t const stream = order_field(order, ORDER_STREAM_SHIFT, ORDER_STREAM_BITS);
+    uint32_t const stream = order_stream(order);
     enum replay_event const event = order_event(order);
     for (uint32_t i = 0; i < count; i++) {
         if (event == EVENT_HOP)

@@ -15,7 +15,7 @@ static void handle(void *owner, struct engine *engine, int64_t now_ps, uint64_t 
 {
     struct replay *replay = owner;
     uint32_t const lane = order_field(order, ORDER_LANE_SHIFT, ORDER_LANE_BITS);
-    uint32_t const stream = order_field(order, ORDER_STREAM_SHIFT, ORDER_STREAM_BITS);
+    uint32_t const stream = order_stream(order);
     uint32_t const port = order_field(order, ORDER_PORT_SHIFT, ORDER_KIND_SHIFT - ORDER_PORT_SHIFT);
     bool const routed = port == ORDER_ROUTED;
     (void)engine;
@@ -62,7 +62,7 @@ static void handle(void *owner, struct engine *engine, int64_t now_ps, uint64_t 
 static void look_ahead(void *owner, uint64_t order, uint32_t chip)
 {
     struct replay *replay = owner;
-    uint32_t const stream = order_field(order, ORDER_STREAM_SHIFT, ORDER_STREAM_BITS);
+    uint32_t const stream = order_stream(order);
     __builtin_prefetch(stream_at(replay, stream, chip), 1);
     if (order_event(order) == EVENT_COMPUTE_END) {
         __builtin_prefetch(&replay->chips[chip], 1);

@@ -25,68 +25,9 @@
 #include "sim/base/digest.h"
 #include "sim/base/units.h"
 #include "sim/engine/engine.h"
+#include "sim/replay/order.h"
 #include "sim/replay/replay.h"
 #include "sim/resource/compute.h"
-
-/* Kinds of events, in the order in which they happen at one instant: what arrives or ends gives
- * before anything new takes. */
-enum replay_event {
-    EVENT_ARRIVE,         /* A message has arrived whole at the end of its route. */
-    EVENT_HOP,            /* The head of a message has reached a chip on its route. */
-    EVENT_LANE_READY,     /* A lane's last message has left; it may send the next. */
-    EVENT_COLLECTIVE_END, /* The last message of a collective has left and all have arrived. */
-    EVENT_COMPUTE_END,    /* A part of a compute op ends. */
-    EVENT_START,          /* The step begins. */
-    EVENT_LAND,           /* A message has arrived, and HBM has caught up with writing it. */
-};
-
-/* The order of an event relative to its chip:
- *   kind 3 | port 3 | stream 4 | lane 8 | plan 16 | hop 10 | slowest link class 6 | units 14 bits
- * The last four say what is under way, so that a message on its route needs no memory. */
-enum {
-    ORDER_UNITS_BITS = 14,
-    ORDER_CLASS_SHIFT = 14,
-    ORDER_CLASS_BITS = 6,
-    ORDER_HOP_SHIFT = 20,
-    ORDER_HOP_BITS = 10,
-    ORDER_PLAN_SHIFT = 30,
-    ORDER_PLAN_BITS = 16,
-    ORDER_LANE_SHIFT = 46,
-    ORDER_LANE_BITS = 8,
-    ORDER_STREAM_SHIFT = 54,
-    ORDER_STREAM_BITS = 4,
-    ORDER_PORT_SHIFT = 58,
-    ORDER_KIND_SHIFT = 61,
-};
-
-/* Messages that name their receivers (routed.h) say so in the place of the port, and have a layout
- * of their own behind the lane; so do the pieces of copies (host.h). */
-enum {
-    ORDER_HOST = 6,   /* No port of the grid either. */
-    ORDER_ROUTED = 7, /* No port of the grid. */
-    ORDER_ROUTED_PLAN_SHIFT = 36,
-    ORDER_ROUTED_PLAN_BITS = 10,
-    ORDER_EPOCH_SHIFT = 30,
-    ORDER_EPOCH_BITS = 6,
-    ORDER_WHAT_BITS = 30, /* hop | number | discriminator, as wide as the lane needs each. */
-};
-
-static inline uint64_t order_make(enum replay_event kind, uint32_t port, uint32_t stream,
-                                  uint32_t lane)
-{
-    return (uint64_t)kind << ORDER_KIND_SHIFT | (uint64_t)port << ORDER_PORT_SHIFT |
-           (uint64_t)stream << ORDER_STREAM_SHIFT | (uint64_t)lane << ORDER_LANE_SHIFT;
-}
-
-static inline uint32_t order_field(uint64_t order, uint32_t shift, uint32_t bits)
-{
-    return (uint32_t)(order >> shift) & ((1u << bits) - 1);
-}
-
-static inline enum replay_event order_event(uint64_t order)
-{
-    return (enum replay_event)(order >> ORDER_KIND_SHIFT);
-}
 
 /* Time and memory traffic of a message of so many units. */
 struct message_cost {
@@ -229,7 +170,7 @@ struct stream_state {
     uint16_t position; /* In stream_ops of the slot's template. */
     uint8_t phase;     /* enum stream_phase */
     uint8_t lanes_left;
-    uint16_t waiters;    /* Streams of this chip that wait for parts of this one, */
+    uint32_t waiters;    /* Streams of this chip that wait for parts of this one, */
     uint32_t wake_done;  /* to be woken when so many are done */
     uint32_t wake_begun; /* or begun: the least that any of them wants. */
     uint16_t part;       /* Compute: of the running op. Copy: its piece. */
@@ -428,7 +369,7 @@ static inline void stream_wait(struct stream_state *other, uint32_t waiter, bool
                                uint32_t parts)
 {
     uint32_t *least = begun ? &other->wake_begun : &other->wake_done;
-    other->waiters |= (uint16_t)(1u << waiter);
+    other->waiters |= 1u << waiter;
     if (parts < *least) *least = parts;
 }
 

@@ -173,7 +173,7 @@ static inline uint64_t routed_order(const struct lane_table *lane, enum replay_e
 
 static inline struct lane_table *routed_lane_of(struct replay *replay, uint64_t order)
 {
-    uint32_t const stream = order_field(order, ORDER_STREAM_SHIFT, ORDER_STREAM_BITS);
+    uint32_t const stream = order_stream(order);
     uint32_t const lane = order_field(order, ORDER_LANE_SHIFT, ORDER_LANE_BITS);
     uint32_t const plan = order_field(order, ORDER_ROUTED_PLAN_SHIFT, ORDER_ROUTED_PLAN_BITS);
     return &replay->plans[plan].lane[lane - replay->lane_first[stream]];

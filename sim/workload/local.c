@@ -127,11 +127,14 @@ static enum status roles_check(const struct local *local, struct error *reterr)
                          "%s has no attention, so no sequences that cp could split; dp splits "
                          "its tokens",
                          local->plan->model.name);
-    if (mesh->present[MESH_PP]) return STATUS_OK;
+    if (mesh->axis[MESH_PP].size > 1) return STATUS_OK;
+    bool const one = mesh->present[MESH_PP]; /* Which 1f1b, the default, is right for. */
     if (local->plan->regather != WORKLOAD_REGATHER_MICROBATCH)
         return error_set(reterr, STATUS_INVALID, "/workload/regather",
                          "the mesh has no pp; without stages each microbatch gathers");
-    if (local->plan->schedule != NULL || local->plan->schedule_given != NULL)
+    bool const plain =
+        one && local->plan->schedule != NULL && strcmp(local->plan->schedule, "1f1b") == 0;
+    if ((local->plan->schedule != NULL && !plain) || local->plan->schedule_given != NULL)
         return error_set(reterr, STATUS_INVALID, "/workload/schedule",
                          "the mesh has no pp whose stages it could schedule");
     if (local->plan->layout != NULL)
@@ -199,12 +202,13 @@ static enum status sequences_build(struct local *local, struct error *reterr)
                          nearest_batch(local, nearest));
     }
     if (local->cp == 1 && !nearest_sequences_split(local, sequences)) {
-        return error_set(reterr, STATUS_INVALID, "/workload/batch_tokens",
-                         "%llu sequences of %llu tokens cannot be split evenly over %u data ranks "
-                         "(dp and fsdp together), neither whole nor in equal parts; the nearest "
-                         "batch_tokens that fit: %s",
-                         (unsigned long long)sequences, (unsigned long long)plan->sequence_length,
-                         local->data, nearest_batch(local, nearest));
+        return error_set(
+            reterr, STATUS_INVALID, "/workload/batch_tokens",
+            "%llu sequences of %llu tokens cannot be split evenly over %u data ranks "
+            "(dp, fsdp, ep and cp together), neither whole nor in equal parts; the nearest "
+            "batch_tokens that fit: %s",
+            (unsigned long long)sequences, (unsigned long long)plan->sequence_length, local->data,
+            nearest_batch(local, nearest));
     }
     local->keys = plan->sequence_length;
     if (local->cp > 1) return local_context_build(local, reterr);

@@ -89,12 +89,13 @@ enum status local_context_build(struct local *local, struct error *reterr)
     uint32_t const ranks = local->data / local->cp;
     char nearest[NEAREST_TEXT_BYTES];
     if (!nearest_sequences_split(local, sequences))
-        return error_set(reterr, STATUS_INVALID, "/workload/batch_tokens",
-                         "%llu sequences of %llu tokens cannot be split evenly over %u data ranks "
-                         "(dp and fsdp together), beside the %u of cp that share each; the nearest "
-                         "batch_tokens that fit: %s",
-                         (unsigned long long)sequences, (unsigned long long)plan->sequence_length,
-                         ranks, local->cp, nearest_batch(local, nearest));
+        return error_set(
+            reterr, STATUS_INVALID, "/workload/batch_tokens",
+            "%llu sequences of %llu tokens cannot be split evenly over %u data ranks "
+            "(dp, fsdp and ep together), beside the %u of cp that share each; the nearest "
+            "batch_tokens that fit: %s",
+            (unsigned long long)sequences, (unsigned long long)plan->sequence_length, ranks,
+            local->cp, nearest_batch(local, nearest));
     if (local_turns(local)) STATUS_TRY(turn_check(local, reterr));
     if (local_rings(local)) STATUS_TRY(ring_find(local, reterr));
     local->sequence_parts = local->cp;

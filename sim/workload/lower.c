@@ -153,7 +153,14 @@ static uint16_t work_index(struct lower *lower, const struct work *work, uint32_
     for (uint32_t w = 0; w < program->work_count; w++)
         if (lower->work_parts[w] == parts && memcmp(&program->works[w], work, sizeof *work) == 0)
             return (uint16_t)w;
-    SIM_ASSERT(program->work_count < LOWER_WORKS_MAX);
+    if (program->work_count == LOWER_WORKS_MAX) {
+        if (lower->status == STATUS_OK)
+            lower->status = error_set(lower->error, STATUS_LIMIT, "/workload/schedule",
+                                      "its stages differ in so many ways that the step has more "
+                                      "than %d different ops",
+                                      LOWER_WORKS_MAX);
+        return 0;
+    }
     program->works[program->work_count] = *work;
     lower->work_parts[program->work_count] = parts;
     return (uint16_t)program->work_count++;
@@ -187,7 +194,8 @@ static bool groups_equal(const struct group *a, const struct group *b)
 
 static bool requests_equal(const struct plan_request *a, const struct plan_request *b)
 {
-    return a->spreads == b->spreads && a->exchange_bytes[0] == b->exchange_bytes[0] &&
+    return a->spreads == b->spreads &&
+           memcmp(a->exchange_bytes, b->exchange_bytes, sizeof a->exchange_bytes) == 0 &&
            a->kind == b->kind && a->size_bytes == b->size_bytes &&
            a->element_bits == b->element_bits && groups_equal(&a->group, &b->group) &&
            a->chunk_count == b->chunk_count &&
@@ -324,6 +332,9 @@ void lower_need_output(struct lower *lower, uint32_t op)
     }
     lower_need_before(lower, op, LOWER_COMPUTE);
     lower_need_before(lower, op, LOWER_REDUCE_TP);
+    /* What a stage without layers has got and not sent on. */
+    lower_need_before(lower, op, LOWER_RECEIVE_PREVIOUS);
+    lower_need_before(lower, op, LOWER_RECEIVE_NEXT);
 }
 
 static void effect_add(struct lower *lower, uint32_t op, struct program_effect effect)

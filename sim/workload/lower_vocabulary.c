@@ -94,6 +94,7 @@ void lower_embedding_backward(struct lower *lower, const struct lower_behind *up
     uint32_t const weights = lower->keeping == LOWER_TAKES ? unit_gather(lower, &unit) : LOWER_NONE;
     uint32_t const op = lower_compute(lower, "embedding.dW", &work, 1);
     lower_need_done(lower, op, gather);
+    if (gather == LOWER_NONE) lower_need_output(lower, op);
     lower_need_done(lower, op, weights);
     lower_take(lower, gather != LOWER_NONE ? gather : op, PROGRAM_MEMORY_BUFFERS, full_bytes);
     lower_give(lower, op, PROGRAM_MEMORY_BUFFERS, full_bytes);

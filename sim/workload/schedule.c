@@ -4,9 +4,12 @@
 #include <string.h>
 
 #include "sim/base/arena.h"
+#include "sim/base/units.h"
 #include "sim/schedule/schedule_traffic.h"
 #include "sim/workload/local.h"
 #include "sim/workload/workload.h"
+
+enum { TICKS_MAX = 1 << 30 }; /* A pass that is only compared with others. */
 
 static const char where[] = "/workload/schedule";
 
@@ -18,22 +21,26 @@ static const char where[] = "/workload/schedule";
 static struct schedule_times times_of(const struct workload_plan *plan)
 {
     const struct model *model = &plan->model;
-    uint64_t const attention =
+    units_wide const attention =
         model->latent.kv_rank != 0
             ? model_count(model).attention_layer
-            : 2 * model->width * (model->heads + model->kv_heads) * model->head_width;
+            : (units_wide)(2 * model->width) * (model->heads + model->kv_heads) * model->head_width;
     const struct model_experts *experts = &model->experts;
     uint64_t const mlp_width = model_has_experts(model)
                                    ? (experts->top_k + experts->shared) * experts->width
                                    : model->mlp_width;
-    uint64_t const weights = model->matrices * model->width * mlp_width + attention;
+    units_wide const weights = (units_wide)(model->matrices * model->width) * mlp_width + attention;
     bool const causal = plan->attention == WORKLOAD_ATTENTION_CAUSAL;
-    uint64_t const dots = model->heads * (model->head_width + model_value_width(model)) / 2 *
-                          plan->sequence_length / (causal ? 2 : 1);
+    units_wide const dots =
+        (units_wide)(model->heads * (model->head_width + model_value_width(model)) / 2) *
+        plan->sequence_length / (causal ? 2 : 1);
+    /* Only their ratios count; sums over all microbatches stay far below the end of integers. */
+    uint32_t shift = 0;
+    while ((weights + 5 * dots) >> shift > TICKS_MAX) shift++;
     return (struct schedule_times){
-        .forward = (int64_t)(weights + 2 * dots),
-        .input = (int64_t)(weights + 5 * dots),
-        .weight = (int64_t)weights,
+        .forward = (int64_t)((weights + 2 * dots) >> shift),
+        .input = (int64_t)((weights + 5 * dots) >> shift),
+        .weight = (int64_t)(weights >> shift),
     };
 }
 

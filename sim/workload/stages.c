@@ -139,16 +139,27 @@ static enum status layout_read(struct arena *arena, const struct workload_plan *
     return STATUS_OK;
 }
 
+/* Whether layers lie evenly on so many stages, or with one less on the first and on the last. */
+static bool stages_fit(const struct workload_plan *plan, uint32_t count, bool *ret_ends_less)
+{
+    uint64_t const layers = plan->model.layers;
+    *ret_ends_less = layers % count != 0;
+    if (layers < count) return false;
+    if (!*ret_ends_less) return true;
+    return plan->model.kind != MODEL_MLP && count >= 3 && (layers + 2) % count == 0;
+}
+
 static enum status uneven(const struct workload_plan *plan, uint32_t count, struct error *reterr)
 {
     uint64_t const layers = plan->model.layers;
+    bool unused = false;
     if (layers < count)
         return error_set(reterr, STATUS_INVALID, "/workload/schedule",
                          "%u stages are more than the model's %llu layers", count,
                          (unsigned long long)layers);
-    uint32_t below = count, above = count;
-    while (below > 1 && layers % below != 0 && (layers + 2) % below != 0) below--;
-    while (layers % above != 0 && (layers + 2) % above != 0) above++;
+    uint32_t below = count, above = count; /* 1 fits always, and as many as there are layers. */
+    while (!stages_fit(plan, below, &unused)) below--;
+    while (!stages_fit(plan, above, &unused)) above++;
     return error_set(reterr, STATUS_INVALID, "/workload/schedule",
                      "%llu layers cannot be split evenly over %u stages, nor with one less on the "
                      "first and on the last; the nearest numbers of stages that fit: %u and %u; or "
@@ -165,9 +176,8 @@ enum status stages_build(struct arena *arena, const struct workload_plan *plan, 
     STATUS_TRY(arena_try(arena, count, sizeof *ret_stages->stage, &memory, reterr));
     *ret_stages = (struct stages){memory, count};
     if (plan->layout != NULL) return layout_read(arena, plan, ret_stages, reterr);
-    bool const ends_less = layers % count != 0;
-    if (layers < count || (ends_less && (!llama || count < 3 || (layers + 2) % count != 0)))
-        return uneven(plan, count, reterr);
+    bool ends_less = false;
+    if (!stages_fit(plan, count, &ends_less)) return uneven(plan, count, reterr);
     uint32_t const each = (layers + (ends_less ? 2 : 0)) / count;
     uint32_t layer = 0;
     for (uint32_t s = 0; s < count; s++) {

@@ -318,6 +318,42 @@ static void all_ranks_together_do_what_the_formulas_count(void **state)
         }
 }
 
+/* A stage without layers hands on what it gets, no earlier: also where the next stage lies on the
+ * same rank. */
+static void empty_stages_wait_for_their_messages(void **state)
+{
+    (void)state;
+    char text[TEXT_BYTES];
+    struct play play;
+    mlp_write(text, ring, "{\"pp\": [\"x\"]}", "zb-v", 8, ROWS,
+              ", \"layout\": \"tt|tt|tt||tt|tt|tt|t*4\"");
+    play_run(&play, text, NULL);
+    for (uint32_t r = 1; r < 4; r++)
+        assert_true(play.trace.roles[r].first_begin_ps > play.trace.roles[r - 1].first_begin_ps);
+    play_close(&play);
+}
+
+/* More streams than a chip mostly has: every way to be parallel at once. */
+static void all_kinds_of_ranks_together_come_to_an_end(void **state)
+{
+    (void)state;
+    static const char text[] =
+        "{\"podsim\": 1, \"title\": \"all\", \"machine\": {\"chip\": \"h100-sxm\", \"nodes\": "
+        "8}, \"mesh\": {\"pp\": [\"node:4\"], \"fsdp\": [\"node:2\"], \"ep\": [\"gpu:2\"], "
+        "\"cp\": [\"gpu:2\"], \"tp\": [\"gpu:2\"]}, \"workload\": {\"kind\": \"train_step\", "
+        "\"model\": \"mixtral-8x7b\", \"batch_tokens\": 262144, \"sequence_length\": 4096, "
+        "\"accumulate\": 8, \"schedule\": \"zb-h1\", \"attention\": \"causal\", "
+        "\"allow_oversubscription\": true}, \"run\": {\"collective_matmul\": true}}";
+    static const struct play_options full = {.full = true, .engine = "fast"};
+    struct play folded, whole;
+    play_run(&folded, text, NULL);
+    assert_true(folded.program.stream_count > 16);
+    play_run(&whole, text, &full);
+    assert_int_equal(folded.trace.step_ps, whole.trace.step_ps);
+    play_close(&folded);
+    play_close(&whole);
+}
+
 static void what_cannot_be_staged_is_refused(void **state)
 {
     (void)state;
@@ -383,6 +419,8 @@ int main(void)
         cmocka_unit_test(what_comes_behind_the_last_pass_is_of_the_update),
         cmocka_unit_test(it_is_the_same_however_it_is_played),
         cmocka_unit_test(all_ranks_together_do_what_the_formulas_count),
+        cmocka_unit_test(empty_stages_wait_for_their_messages),
+        cmocka_unit_test(all_kinds_of_ranks_together_come_to_an_end),
         cmocka_unit_test(what_cannot_be_staged_is_refused),
     };
     return cmocka_run_group_tests_name("staged steps", tests, NULL, NULL);

@@ -72,8 +72,8 @@ static void what_does_not_divide_or_is_not_modelled_is_refused(void **state)
     made.plan.batch_tokens = 3 * 4096 * 16 / 4; /* 12 sequences on 16 ranks. */
     refused(STATUS_INVALID, "/workload/batch_tokens",
             "12 sequences of 4096 tokens cannot be split evenly over 16 data ranks "
-            "(dp and fsdp together), neither whole nor in equal parts; the nearest batch_tokens "
-            "that fit: 32768 and 65536");
+            "(dp, fsdp, ep and cp together), neither whole nor in equal parts; the nearest "
+            "batch_tokens that fit: 32768 and 65536");
     build(&case_mlp, "16", NULL, "x", NULL);
     made.plan.algorithm = "rign";
     refused(STATUS_NOT_FOUND, "/run/algorithm", "ring");

@@ -75,10 +75,11 @@ static void draw_pass(const struct lanes_picture *picture, uint32_t rank, uint32
 double lanes_svg_draw(const struct lanes_picture *picture, double top, struct text *text)
 {
     const struct schedule *schedule = picture->schedule;
-    text_add(text,
-             "<text x=\"%d\" y=\"%.1f\" font-size=\"14\" font-weight=\"bold\">%s</text>\n"
-             "<text x=\"%d\" y=\"%.1f\" font-size=\"12\">%s</text>\n",
-             LEFT, top + 16, picture->name, LEFT + 160, top + 16, picture->caption);
+    text_add(text, "<text x=\"%d\" y=\"%.1f\" font-size=\"14\" font-weight=\"bold\">", LEFT,
+             top + 16);
+    add_escaped(text, picture->name);
+    text_add(text, "</text>\n<text x=\"%d\" y=\"%.1f\" font-size=\"12\">%s</text>\n", LEFT + 160,
+             top + 16, picture->caption);
     top += TITLE;
     for (uint32_t r = 0; r < schedule->rank_count; r++, top += LANE + GAP) {
         const struct schedule_rank *list = &schedule->rank[r];

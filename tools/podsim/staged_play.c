@@ -128,7 +128,8 @@ static void times_measure(struct staged_row *row, const struct trace *trace)
     if (weight != 0 && weight != forward) {
         int64_t const whole = (int64_t)passes[SCHEDULE_BACKWARD];
         int64_t const halves = (int64_t)passes[SCHEDULE_INPUT];
-        row->times.input = (backward_ps - whole * mean_weight_ps) / (whole + halves);
+        int64_t const input_ps = (backward_ps - whole * mean_weight_ps) / (whole + halves);
+        row->times.input = input_ps > 0 ? input_ps : 0; /* Stages may be very unlike. */
     }
 }
 

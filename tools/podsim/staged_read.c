@@ -113,6 +113,10 @@ enum status staged_read(struct staged *staged, struct error *reterr)
         staged->microbatches[staged->count++] = staged->default_microbatches;
     STATUS_TRY(forms_read(staged, reterr));
     STATUS_TRY(files_read(staged, reterr));
-    staged->draws = options_has(options, "--svg") || staged->row_count == 1;
+    if (options_has(options, "--svg") && staged->rank_count > TRACE_SHOWN_MAX)
+        return error_set(reterr, STATUS_LIMIT, "--svg", "%u ranks are too many for a picture (%d)",
+                         staged->rank_count, TRACE_SHOWN_MAX);
+    staged->draws = staged->rank_count <= TRACE_SHOWN_MAX &&
+                    (options_has(options, "--svg") || staged->row_count == 1);
     return STATUS_OK;
 }

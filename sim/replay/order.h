@@ -1,0 +1,85 @@
+/*
+ * order.h: events of a run by kind, and their order within an instant, relative to their chip.
+ * Internal to sim/replay.
+ */
+#ifndef SIM_REPLAY_ORDER_H
+#define SIM_REPLAY_ORDER_H
+
+#include <stdint.h>
+
+#include "sim/program/program.h"
+
+/* Kinds of events, in the order in which they happen at one instant: what arrives or ends gives
+ * before anything new takes. */
+enum replay_event {
+    EVENT_ARRIVE,         /* A message has arrived whole at the end of its route. */
+    EVENT_HOP,            /* The head of a message has reached a chip on its route. */
+    EVENT_LANE_READY,     /* A lane's last message has left; it may send the next. */
+    EVENT_COLLECTIVE_END, /* The last message of a collective has left and all have arrived. */
+    EVENT_COMPUTE_END,    /* A part of a compute op ends. */
+    EVENT_START,          /* The step begins. */
+    EVENT_LAND,           /* A message has arrived, and HBM has caught up with writing it. */
+};
+
+/* The order of an event relative to its chip:
+ *   kind 3 | port 3 | stream 4 | lane 8 | stream 1 | plan 15 | hop 10 | slowest link class 6 |
+ *   units 14 bits
+ * The last four say what is under way, so that a message on its route needs no memory. */
+enum {
+    ORDER_UNITS_BITS = 14,
+    ORDER_CLASS_SHIFT = 14,
+    ORDER_CLASS_BITS = 6,
+    ORDER_HOP_SHIFT = 20,
+    ORDER_HOP_BITS = 10,
+    ORDER_PLAN_SHIFT = 30,
+    ORDER_PLAN_BITS = 15,
+    ORDER_LANE_SHIFT = 46,
+    ORDER_LANE_BITS = 8,
+    ORDER_STREAM_SHIFT = 54,
+    ORDER_STREAM_BITS =
+        4, /* And a fifth below the lane: of 16 and more, which few programs have. */
+    ORDER_STREAM_HIGH_SHIFT = 45,
+    ORDER_PORT_SHIFT = 58,
+    ORDER_KIND_SHIFT = 61,
+};
+
+/* Messages that name their receivers (routed.h) say so in the place of the port, and have a layout
+ * of their own behind the lane; so do the pieces of copies (host.h). */
+enum {
+    ORDER_HOST = 6,   /* No port of the grid either. */
+    ORDER_ROUTED = 7, /* No port of the grid. */
+    ORDER_ROUTED_PLAN_SHIFT = 36,
+    ORDER_ROUTED_PLAN_BITS = 9,
+    ORDER_EPOCH_SHIFT = 30,
+    ORDER_EPOCH_BITS = 6,
+    ORDER_WHAT_BITS = 30, /* hop | number | discriminator, as wide as the lane needs each. */
+};
+
+static inline uint64_t order_make(enum replay_event kind, uint32_t port, uint32_t stream,
+                                  uint32_t lane)
+{
+    uint32_t const low = stream & ((1u << ORDER_STREAM_BITS) - 1);
+    return (uint64_t)kind << ORDER_KIND_SHIFT | (uint64_t)port << ORDER_PORT_SHIFT |
+           (uint64_t)low << ORDER_STREAM_SHIFT | (uint64_t)lane << ORDER_LANE_SHIFT |
+           (uint64_t)(stream >> ORDER_STREAM_BITS) << ORDER_STREAM_HIGH_SHIFT;
+}
+
+static inline uint32_t order_field(uint64_t order, uint32_t shift, uint32_t bits)
+{
+    return (uint32_t)(order >> shift) & ((1u << bits) - 1);
+}
+
+_Static_assert(PROGRAM_STREAMS_MAX <= 2 << ORDER_STREAM_BITS, "a stream's number fits an order");
+
+static inline uint32_t order_stream(uint64_t order)
+{
+    return order_field(order, ORDER_STREAM_SHIFT, ORDER_STREAM_BITS) |
+           order_field(order, ORDER_STREAM_HIGH_SHIFT, 1) << ORDER_STREAM_BITS;
+}
+
+static inline enum replay_event order_event(uint64_t order)
+{
+    return (enum replay_event)(order >> ORDER_KIND_SHIFT);
+}
+
+#endif

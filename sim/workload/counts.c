@@ -407,9 +407,14 @@ static void traffic_divide(struct workload_traffic *traffic, uint32_t ranks)
     traffic->gather_bytes /= ranks;
     traffic->scatter_bytes /= ranks;
     traffic->all_reduce_bytes /= ranks;
+    traffic->all_to_all_bytes /= ranks;
+    traffic->permute_bytes /= ranks;
+    for (uint32_t d = 0; d < GROUP_DIMENSIONS_MAX; d++) traffic->crossing_bytes[d] /= ranks;
     traffic->gather_count /= ranks;
     traffic->scatter_count /= ranks;
     traffic->all_reduce_count /= ranks;
+    traffic->all_to_all_count /= ranks;
+    traffic->permute_count /= ranks;
 }
 
 /* All that a chip would do if there were no stages, divided among so many. */
@@ -424,6 +429,7 @@ static void stages_divide(struct workload_counts *counts, uint32_t ranks)
     if (ranks == 1) return;
     for (uint32_t i = 0; i < sizeof shares / sizeof *shares; i++) *shares[i] /= ranks;
     for (uint32_t r = 0; r < MESH_ROLE_COUNT; r++) traffic_divide(&counts->role[r], ranks);
+    traffic_divide(&counts->experts, ranks);
     traffic_divide(&counts->kv, ranks);
     traffic_divide(&counts->sequence, ranks);
     counts->tp_critical_count /= ranks;

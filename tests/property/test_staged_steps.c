@@ -257,6 +257,7 @@ static const char *deepseek_more(bool eight)
 
 struct sums {
     double matmul_flop, vector_flop, hbm_bytes, useful_flop, compute_count;
+    double exchanged_bytes; /* By AllToAlls. */
 };
 
 /* Over all ranks. */
@@ -269,6 +270,10 @@ static struct sums sums_of(const struct program *program)
             const struct program_template *template = &program->templates[block->template_index];
             for (uint32_t i = 0; i < template->op_count; i++) {
                 const struct program_op *op = &template->op[i];
+                if (op->kind == PROGRAM_OP_COLLECTIVE &&
+                    program->plans[op->index].kind == COLLECTIVE_ALL_TO_ALL)
+                    sums.exchanged_bytes +=
+                        block->repeat * (double)program->plans[op->index].size_bytes;
                 if (op->kind != PROGRAM_OP_COMPUTE) continue;
                 const struct work *work = &program->works[op->index];
                 sums.compute_count += block->repeat;
@@ -312,6 +317,8 @@ static void all_ranks_together_do_what_the_formulas_count(void **state)
             case_near(counts.matmul_flop * 4, sums.matmul_flop, 1e-12);
             case_near(counts.vector_flop * 4, sums.vector_flop, 1e-9);
             case_near(counts.hbm_bytes * 4, sums.hbm_bytes, halves ? 1e-3 : 1e-9);
+            if (model_has_experts(&play.scenario.workload.model))
+                case_near(counts.role[MESH_EP].all_to_all_bytes * 4, sums.exchanged_bytes, 1e-9);
             case_near(counts.matmul_useful * 4, sums.useful_flop, 1e-9);
             case_near(counts.compute_count * 4, sums.compute_count, halves ? 0.04 : 1e-12);
             play_close(&play);

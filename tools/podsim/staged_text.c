@@ -171,7 +171,7 @@ static void write_legend(const struct staged *staged, struct text *text)
     table_wrap(text, 2,
                "bubble: from the start to the last pass, less the work of the busiest rank; per "
                "stage: the worst rank's time from its first to its last pass, less its work; work "
-               "is compute with the collectives it waits for, without the update");
+               "is compute with the collectives it waits for until then, without the update");
     table_wrap(text, 2,
                "idle: shares of the step, a mean over ranks: nothing to do, waiting for an "
                "activation or gradient on its way, waiting for collectives");

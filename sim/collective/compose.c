@@ -19,7 +19,8 @@ static struct chain chain_of(const struct levels *levels, uint32_t order)
 }
 
 /* An exchange goes inside first: then one message a node leaves it, on the rank's own rail. A
- * ragged one goes outside first: then one copy of a token leaves for a node, and is spread there.
+ * ragged one goes outside first: then one copy of a token leaves for a node, and is spread there;
+ * and where it returns, the other way.
  */
 static struct chain exchange_chain_of(const struct levels *levels, uint32_t order)
 {
@@ -162,8 +163,9 @@ static enum status order_add(const struct build *build, uint32_t order, uint8_t 
     if (choice->rooted != NULL && kind == COLLECTIVE_BROADCAST)
         STATUS_TRY(item_add(build, choice->rooted, order, NULL, 0, after));
     for (uint32_t j = 0; j < chain.count; j++) {
-        bool const scatters = kind == COLLECTIVE_REDUCE_SCATTER || kind == COLLECTIVE_REDUCE;
-        uint32_t const level = scatters ? chain.count - 1 - j : j;
+        bool const reversed = kind == COLLECTIVE_REDUCE_SCATTER || kind == COLLECTIVE_REDUCE ||
+                              build->request->ragged.returns;
+        uint32_t const level = reversed ? chain.count - 1 - j : j;
         STATUS_TRY(
             item_add(build, choice->once[chain.dimension[level]], order, &chain, level, after));
     }

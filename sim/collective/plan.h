@@ -112,6 +112,8 @@ struct plan_ragged {
     uint64_t seed;
     uint32_t
         skew_ppm; /* How unequal the experts are: 0 all alike, a million: Zipf with exponent 1. */
+    bool returns; /* The way back: each copy from the rank that got it, from the innermost level
+                     out, merged where it was spread. */
 };
 
 struct plan {

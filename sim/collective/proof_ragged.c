@@ -42,8 +42,11 @@ static enum status pass_on(struct proof *proof, struct walk *walk, uint32_t inde
     for (uint32_t to = 0; to < proof->rank_count; to++) {
         if (!agree(proof, from, to, others & ~proof_covered(plan, item))) continue;
         if (!is_needed(proof, walk, to, covered)) continue;
-        uint64_t const row = walk->piece[index] * proof->rank_count + from;
-        proof->ragged[index][row * item->size + proof->position[index][to]] += 2;
+        /* What returns is the same copy the other way. */
+        uint32_t const source = plan->ragged.returns ? to : from;
+        uint32_t const target = plan->ragged.returns ? from : to;
+        uint64_t const row = walk->piece[index] * proof->rank_count + source;
+        proof->ragged[index][row * item->size + proof->position[index][target]] += 2;
         if (to == from) continue;
         if ((walk->held >> to & 1) != 0)
             return error_set(proof->reterr, STATUS_INVALID, proof->where,
@@ -64,7 +67,9 @@ static enum status pass_on(struct proof *proof, struct walk *walk, uint32_t inde
 static enum status token_follow(struct proof *proof, struct walk *walk)
 {
     uint32_t covered = 0;
-    for (uint32_t i = 0; i < proof->plan->item_count; i++) {
+    uint32_t const count = proof->plan->item_count;
+    for (uint32_t step = 0; step < count; step++) {
+        uint32_t const i = proof->plan->ragged.returns ? count - 1 - step : step;
         uint64_t const before = walk->held;
         covered |= proof_covered(proof->plan, &proof->plan->item[i]);
         for (uint64_t left = before; left != 0; left &= left - 1)
@@ -141,7 +146,8 @@ enum status proof_ragged(struct arena *arena, struct proof *proof)
             uint32_t const count = ragged_draw_next(&draw, wanted);
             for (uint32_t i = 0; i < count; i++) {
                 walk.wanted |= UINT64_C(1) << rank_of[wanted[i]];
-                copies[number * ranks + wanted[i]] += 2;
+                copies[plan->ragged.returns ? wanted[i] * ranks + number
+                                            : number * ranks + wanted[i]] += 2;
             }
             for (uint32_t i = 0; i < plan->item_count; i++)
                 walk.piece[i] = token * plan->item[i].piece_count / tokens;

@@ -83,7 +83,12 @@ enum status ragged_draw_begin(struct arena *arena, const struct plan_ragged *rag
     uint32_t const count = ragged->expert_count;
     STATUS_TRY(arena_try(arena, count, sizeof(uint64_t), &ends, reterr));
     STATUS_TRY(arena_try(arena, count, sizeof(uint32_t), &numbers, reterr));
-    struct ragged_draw draw = {ragged->seed, ends, numbers, count, count / ranks, ragged->top_k};
+    struct ragged_draw draw = {.random = ragged->seed,
+                               .weight_end = ends,
+                               .expert = numbers,
+                               .count = count,
+                               .rank_experts = count / ranks,
+                               .top_k = ragged->top_k};
     uint64_t sum = 0;
     for (uint32_t i = 0; i < count; i++) {
         sum += weight_one * (PPM_ONE - ragged->skew_ppm) / PPM_ONE;
@@ -120,7 +125,7 @@ static bool is_among(const uint32_t *numbers, uint32_t count, uint32_t number)
 
 uint32_t ragged_draw_next(struct ragged_draw *draw, uint32_t ret_ranks[RAGGED_TOP_K_MAX])
 {
-    uint32_t drawn[RAGGED_TOP_K_MAX];
+    uint32_t *drawn = draw->token;
     uint32_t rank_count = 0;
     for (uint32_t k = 0; k < draw->top_k; k++) {
         uint32_t expert = expert_draw(draw);
@@ -140,11 +145,12 @@ struct stage {
     uint32_t *units; /* As plan_item.ragged_units. */
     uint32_t ranks, size, inside;
     uint32_t piece_count;
+    bool returns;
 };
 
 static struct stage stage_whole(uint32_t ranks)
 {
-    return (struct stage){NULL, ranks, ranks, 1, 1};
+    return (struct stage){NULL, ranks, ranks, 1, 1, false};
 }
 
 static struct stage stage_of(const struct plan *plan, const struct plan_item *item)
@@ -183,8 +189,10 @@ static void stage_pass(const struct stage *stage, uint64_t piece, uint32_t sourc
             parts[part_count++] = part;
         }
         uint32_t const holder = wanted[i] / width * width + source % width;
-        uint64_t const row = piece * stage->ranks + holder;
-        stage->units[row * stage->size + part % stage->size] += 2; /* Units are halves. */
+        uint32_t const own = holder / stage->inside % stage->size, to = part % stage->size;
+        uint32_t const other = holder - own * stage->inside + to * stage->inside;
+        uint64_t const row = piece * stage->ranks + (stage->returns ? other : holder);
+        stage->units[row * stage->size + (stage->returns ? own : to)] += 2; /* Units are halves. */
     }
 }
 
@@ -204,10 +212,12 @@ enum status ragged_build(struct arena *arena, const struct plan_request *request
     struct ragged_draw draw;
     STATUS_TRY(ragged_draw_begin(arena, &request->ragged, ranks, &draw, reterr));
     STATUS_TRY(stage_create(arena, &stages[0], reterr));
+    stages[0].returns = request->ragged.returns;
     plan->ragged = request->ragged;
     plan->ragged_units = stages[0].units;
     for (uint32_t i = 0; i < plan->item_count; i++) {
         struct stage stage = stage_of(plan, &plan->item[i]);
+        stage.returns = request->ragged.returns;
         bool const whole = stage.size == ranks && stage.piece_count == 1;
         if (!whole) STATUS_TRY(stage_create(arena, &stage, reterr));
         if (!whole) stages[count++] = stage;

@@ -11,7 +11,8 @@
  * seed gives the same bytes everywhere.
  *
  * Over several levels a token goes from the outermost in, once to each unit that has a rank for it:
- * to another node by the sender's own rail, and there to the ranks that want it.
+ * to another node by the sender's own rail, and there to the ranks that want it. What returns goes
+ * the same ways back.
  */
 #ifndef SIM_COLLECTIVE_RAGGED_H
 #define SIM_COLLECTIVE_RAGGED_H
@@ -40,8 +41,9 @@ struct ragged_draw {
     uint64_t *weight_end; /* [i]: sum of the weights of the experts up to the i-th in popularity. */
     uint32_t *expert;     /* [i] */
     uint32_t count;       /* Of experts; */
-    uint32_t rank_experts; /* of one rank; */
-    uint32_t top_k;        /* of one token. */
+    uint32_t rank_experts;            /* of one rank; */
+    uint32_t top_k;                   /* of one token. */
+    uint32_t token[RAGGED_TOP_K_MAX]; /* Those of the token that was drawn last. */
 };
 
 enum status ragged_draw_begin(struct arena *arena, const struct plan_ragged *ragged, uint32_t ranks,

@@ -443,7 +443,7 @@ static void flop(const struct workload_plan *plan, const struct machine *machine
     roofline->recomputed_flop = plan->remat == WORKLOAD_REMAT_NONE
                                     ? 0
                                     : again - roofline->duplicated_flop - roofline->flash_flop -
-                                          counts->matmul_waiting * chips;
+                                          (counts->matmul_waiting + counts->matmul_uneven) * chips;
     if (roofline->recomputed_flop < roofline->executed_flop * 1e-9) roofline->recomputed_flop = 0;
     roofline->ideal_s = counts->useful_flop / (chips * roofline->peak_flop_per_s);
 }

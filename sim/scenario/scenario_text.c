@@ -190,6 +190,12 @@ static void write_workload(struct json_writer *writer, const struct workload_pla
         write_text(writer, "context_order", scenario_context_order_names[plan->context_order]);
     }
     write_text(writer, "offload", scenario_offload_names[plan->offload]);
+    if (model_has_experts(&plan->model)) {
+        json_write_key(writer, "routing_skew");
+        json_write_real(writer, (double)plan->routing_skew_ppm / PPM_ONE);
+        json_write_key(writer, "capacity_factor");
+        json_write_real(writer, (double)plan->capacity_ppm / PPM_ONE);
+    }
     if (plan->schedule != NULL) write_text(writer, "schedule", plan->schedule);
     if (plan->layout != NULL) write_text(writer, "layout", plan->layout);
     if (plan->regather != WORKLOAD_REGATHER_MICROBATCH)

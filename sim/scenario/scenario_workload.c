@@ -1,17 +1,20 @@
 /*
  * scenario_workload.c: the workload and the run of a scenario.
  */
+#include <math.h>
 #include <string.h>
 #include <sys/stat.h>
 
 #include "sim/base/arena.h"
 #include "sim/base/json.h"
+#include "sim/base/units.h"
 #include "sim/collective/collective.h"
 #include "sim/scenario/scenario_parts.h"
 #include "sim/workload/model_read.h"
 
 enum { ACCUMULATE_MAX = 65536, PREFETCH_MAX = 1024, ALGORITHMS_MAX = 64 };
 static const int64_t tokens_max = INT64_C(1) << 34;
+static const double capacity_most = 4000, routing_least = 0.001; /* But for 0. */
 
 const char *const scenario_regather_names[] = {"microbatch", "step", "stage", NULL};
 const char *const scenario_remat_names[] = {"none", "big_matmuls", "block", NULL};
@@ -139,17 +142,50 @@ static enum status policies_read(struct json *object, struct workload_plan *plan
     return STATUS_OK;
 }
 
+/* A share of routers' work, which only a model with experts has. */
+static enum status routing_read(struct json *member, double most, const struct workload_plan *plan,
+                                uint32_t *ret_ppm, struct error *reterr)
+{
+    double value = 0;
+    if (member == NULL) return STATUS_OK;
+    STATUS_TRY(json_as_real(member, 0, most, &value, reterr));
+    if (value > 0 && !model_has_experts(&plan->model))
+        return error_set(reterr, STATUS_INVALID, json_where(member),
+                         "%s has no experts that tokens could be routed to", plan->model.name);
+    if (value > 0 && value < routing_least)
+        return error_set(reterr, STATUS_INVALID, json_where(member), "must be 0, or at least %g",
+                         routing_least);
+    *ret_ppm = (uint32_t)lround(value * PPM_ONE);
+    return STATUS_OK;
+}
+
 enum status scenario_workload_read(struct arena *arena, struct json *object,
                                    const char *base_folder, struct workload_plan *ret_plan,
                                    struct error *reterr)
 {
-    static const char *const known[] = {
-        "kind",    "model",         "batch_tokens", "sequence_length",
-        "remat",   "zero",          "accumulate",   "attention",
-        "formats", "gather",        "activations",  "backward_order",
-        "context", "context_order", "offload",      "schedule",
-        "layout",  "regather",      "mtp",          "allow_oversubscription",
-        NULL};
+    static const char *const known[] = {"kind",
+                                        "model",
+                                        "batch_tokens",
+                                        "sequence_length",
+                                        "remat",
+                                        "zero",
+                                        "accumulate",
+                                        "attention",
+                                        "formats",
+                                        "gather",
+                                        "activations",
+                                        "backward_order",
+                                        "context",
+                                        "context_order",
+                                        "offload",
+                                        "schedule",
+                                        "layout",
+                                        "regather",
+                                        "mtp",
+                                        "routing_skew",
+                                        "capacity_factor",
+                                        "allow_oversubscription",
+                                        NULL};
     static const char *const kinds[] = {"train_step", NULL};
     struct workload_plan plan = {.zero = 0};
     struct json *kind = NULL, *model = NULL;
@@ -161,9 +197,13 @@ enum status scenario_workload_read(struct arena *arena, struct json *object,
     STATUS_TRY(json_need(object, "model", &model, reterr));
     (void)json_take(object, "batch_tokens");
     (void)json_take(object, "sequence_length");
+    struct json *skew = json_take(object, "routing_skew");
+    struct json *capacity = json_take(object, "capacity_factor");
     STATUS_TRY(json_end(object, known, reterr));
     STATUS_TRY(model_read(arena, model, base_folder, &plan.model, reterr));
     STATUS_TRY(tokens_read(object, &plan, reterr));
+    STATUS_TRY(routing_read(skew, 1, &plan, &plan.routing_skew_ppm, reterr));
+    STATUS_TRY(routing_read(capacity, capacity_most, &plan, &plan.capacity_ppm, reterr));
     *ret_plan = plan;
     return STATUS_OK;
 }
@@ -228,6 +268,7 @@ enum status scenario_run_read(struct json *object, struct run_plan *ret_run,
         if (member != NULL) STATUS_TRY(json_as_integer(member, 0, INT64_MAX, &seed, reterr));
         STATUS_TRY(json_end(object, known, reterr));
     }
+    workload->seed = (uint64_t)seed;
     *ret_run = (struct run_plan){.seed = (uint64_t)seed, .engine = scenario_engine_names[engine]};
     return STATUS_OK;
 }

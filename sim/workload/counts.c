@@ -421,11 +421,11 @@ static void traffic_divide(struct workload_traffic *traffic, uint32_t ranks)
 static void stages_divide(struct workload_counts *counts, uint32_t ranks)
 {
     double *const shares[] = {
-        &counts->matmul_flop,     &counts->padded_flop,       &counts->vector_flop,
-        &counts->hbm_bytes,       &counts->compute_count,     &counts->matmul_useful,
-        &counts->matmul_flash,    &counts->host_moment_bytes, &counts->host_activation_bytes,
-        &counts->parameter_bytes, &counts->optimizer_bytes,   &counts->gradient_bytes,
-        &counts->activation_bytes};
+        &counts->matmul_flop,      &counts->padded_flop,       &counts->vector_flop,
+        &counts->hbm_bytes,        &counts->compute_count,     &counts->matmul_useful,
+        &counts->matmul_flash,     &counts->host_moment_bytes, &counts->host_activation_bytes,
+        &counts->parameter_bytes,  &counts->optimizer_bytes,   &counts->gradient_bytes,
+        &counts->activation_bytes, &counts->matmul_waiting,    &counts->matmul_uneven};
     if (ranks == 1) return;
     for (uint32_t i = 0; i < sizeof shares / sizeof *shares; i++) *shares[i] /= ranks;
     for (uint32_t r = 0; r < MESH_ROLE_COUNT; r++) traffic_divide(&counts->role[r], ranks);
@@ -457,7 +457,6 @@ void workload_count(const struct workload_plan *plan, const struct machine *mach
     count_weights(&x, &counts);
     count_activations(&x, &counts);
     count_sequences(&x, &counts);
-    counts_experts(&x, &counts);
     counts_latent(&x, &counts);
 
     double const tokens = (double)plan->batch_tokens;
@@ -469,6 +468,7 @@ void workload_count(const struct workload_plan *plan, const struct machine *mach
             model_attention_flop(&plan->model, plan->batch_tokens, plan->sequence_length) *
             (causal ? (length + 1) / (2 * length) : 1);
     }
+    counts_experts(&x, &counts);
     double const experts = x.sparse * x.expert_elements;
     uint32_t const expert_shards = local_gradient_shards(&local, experts > 0);
     counts.parameter_bytes = (x.step_elements + experts) / local.shards * x.w;

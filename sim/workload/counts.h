@@ -49,6 +49,11 @@ struct workload_counts {
     double matmul_waiting; /* Of matmul_flop: what the rank of cp that has most has above the mean,
                               while the others wait for it. */
 
+    double matmul_uneven; /* Of matmul_flop: rows of experts that not every rank has: all are
+                             charged those of the most loaded one, or of the capacity. */
+    double rows_dropped;  /* Assignments of tokens to experts that these have no room for, and */
+    double rows_assigned; /* all of them, of the whole machine in a step. */
+
     /* The whole machine, a step. */
     double useful_flop;           /* 6·P·tokens, all P that are active. */
     double useful_attention_flop; /* Of the dot products, beside it. */

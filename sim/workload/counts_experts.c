@@ -36,10 +36,10 @@ static struct expert_letters letters_of(const struct letters *x)
     e.shared_out = (double)model->shared * e.out;
     e.sorted = (double)experts->all * width;
     e.copies = (double)experts->copies * width;
-    e.part = e.copies / tp;
+    e.part = (double)experts->sent * width / tp;
     e.tmp = (double)experts->all * columns * (1 + x->gated);
     e.shared_tmp = x->rows * (double)model->shared * columns * (1 + x->gated);
-    e.assigned = x->rows * (double)model->top_k;
+    e.assigned = (double)experts->kept;
     e.logits = x->rows * (by_tokens ? 1 / tp : 1) * (double)model->count;
     e.router = width * (by_tokens ? 1 : 1 / tp) * (double)model->count;
     e.adds = local->plan->accumulate > 1 && experts->gradient_shards == 1;
@@ -88,6 +88,8 @@ static void count_matmuls(const struct letters *x, const struct expert_letters *
     double const shared = 2 * x->rows * (e->shared_in + e->shared_out);
     double const router = 2 * e->logits * e->router / (double)model->count;
     double const all = (double)experts->all;
+    if (local_experts_drawn(local) || local->plan->capacity_ppm != 0)
+        counts->matmul_uneven = times * 3 * 2 * (all - e->assigned) * (e->in + e->out);
     counts->matmul_flop += times * passes * (2 * all * (e->in + e->out) + shared + router);
     counts->matmul_useful += times * 3 * (2 * e->assigned * (e->in + e->out) + shared + router);
     double const pads =
@@ -160,7 +162,7 @@ static void count_traffic(const struct letters *x, const struct expert_letters *
         double const token = (double)local->width / local->tp * x->a;
         exchange->all_to_all_count = layers * (4 + 2 * block + big);
         exchange->all_to_all_bytes =
-            (double)exchange->all_to_all_count * (double)(experts->ranks * experts->copies) * token;
+            (double)exchange->all_to_all_count * (double)experts->exchanged * token;
         for (uint32_t d = 0; d < GROUP_DIMENSIONS_MAX; d++)
             exchange->crossing_bytes[d] =
                 (double)exchange->all_to_all_count * (double)experts->crossing[d] * token;
@@ -184,6 +186,19 @@ static void count_traffic(const struct letters *x, const struct expert_letters *
         rows_gathered + rows_scattered + in_gathered + out_scattered + sums;
 }
 
+/* Tokens that are dropped are not what the step is for. */
+static void count_dropped(const struct letters *x, const struct expert_letters *e,
+                          struct workload_counts *counts)
+{
+    const struct workload_plan *plan = x->local->plan;
+    const struct local_experts *experts = &x->local->experts;
+    double const all = x->rows * (double)plan->model.experts.top_k * experts->ranks;
+    counts->rows_assigned =
+        x->sparse * (double)plan->batch_tokens * (double)plan->model.experts.top_k;
+    counts->rows_dropped = counts->rows_assigned * (double)experts->dropped / all;
+    counts->useful_flop -= 6 * counts->rows_dropped * (e->in + e->out) * x->local->tp;
+}
+
 void counts_experts(const struct letters *x, struct workload_counts *counts)
 {
     if (x->sparse == 0) return;
@@ -192,6 +207,7 @@ void counts_experts(const struct letters *x, struct workload_counts *counts)
     count_vector(x, &e, counts);
     count_hbm(x, &e, counts);
     count_traffic(x, &e, counts);
+    count_dropped(x, &e, counts);
     double const forward = 8 + 2 * e.shared, backward = 10 + 4 * e.shared;
     double const again = x->again > 0 ? forward : x->attention_again > 0 ? 2 : 0;
     counts->compute_count += x->microbatches * x->sparse * (forward + backward + again);

@@ -4,6 +4,7 @@
 #include "sim/workload/local.h"
 #include "sim/workload/nearest.h"
 #include "sim/workload/routing.h"
+#include "sim/workload/routing_load.h"
 
 /* Tokens that cross each dimension of the ep group, from the outermost level in: those of all ranks
  * that share a rank's place in the levels inside, for each unit that the dimension leads to. On
@@ -40,6 +41,86 @@ static enum status crossing_build(struct local *local, struct error *reterr)
                 experts->crossing[d] = tokens;
         if (outer == GROUP_DIMENSIONS_MAX) break;
     }
+    return STATUS_OK;
+}
+
+bool local_experts_drawn(const struct local *local)
+{
+    const struct workload_plan *plan = local->plan;
+    return plan->routing_skew_ppm != 0 && (local->experts.ranks > 1 || plan->capacity_ppm != 0);
+}
+
+static enum status drawn_check(const struct local *local, struct error *reterr)
+{
+    static const char where[] = "/workload/routing_skew";
+    const struct group *group = &local->mesh->axis[MESH_EP].group;
+    if (local->plan->model.experts.groups != 0)
+        return error_set(reterr, STATUS_UNSUPPORTED, where,
+                         "a skew is not modelled where a token's experts are in few groups of "
+                         "them");
+    for (uint32_t d = 0; d < group->dimension_count; d++)
+        if (!group->dimension[d].switched)
+            return error_set(reterr, STATUS_UNSUPPORTED, where,
+                             "a skew is modelled where switches join the ranks of ep; %s is an "
+                             "axis of a grid",
+                             group->dimension[d].name);
+    return STATUS_OK;
+}
+
+/* Sent along a dimension, as V of an exchange of which every rank has as much. */
+static void crossing_drawn(const struct group *group, const struct routing_load *load,
+                           struct local_experts *experts)
+{
+    for (uint32_t d = 0; d < group->dimension_count; d++) {
+        uint64_t const size = group->dimension[d].size;
+        experts->crossing[d] = load->crossing[d] * size / (size - 1);
+    }
+}
+
+/* Who has most is waited for by all at the combine, so everyone is charged what it has. */
+static enum status loads_build(struct local *local, struct error *reterr)
+{
+    struct local_experts *experts = &local->experts;
+    const struct model_experts *model = &local->plan->model.experts;
+    const struct group *group = &local->mesh->axis[MESH_EP].group;
+    uint64_t const capacity = local->plan->capacity_ppm == 0 ? 0 : experts->rows;
+    struct routing_load load;
+    STATUS_TRY(drawn_check(local, reterr));
+    experts->drawn = (struct plan_ragged){
+        .expert_count = (uint32_t)model->count,
+        .top_k = (uint32_t)model->top_k,
+        .token_bytes = 1,
+        .seed = local->plan->seed,
+        .skew_ppm = local->plan->routing_skew_ppm,
+    };
+    STATUS_TRY(routing_load_draw(group, &experts->drawn, local->rows, capacity, &load, reterr));
+    if (capacity == 0) experts->rows = units_ceil_divide(load.rows_most, experts->count);
+    experts->dropped = load.dropped;
+    experts->copies = load.came_most;
+    experts->sent = load.copies_most;
+    experts->exchanged = load.copies;
+    crossing_drawn(group, &load, experts);
+    return STATUS_OK;
+}
+
+/* With a capacity an expert has as many rows, filled or not, and what is above is dropped. */
+static enum status capacity_build(struct local *local, struct error *reterr)
+{
+    struct local_experts *experts = &local->experts;
+    const struct model_experts *model = &local->plan->model.experts;
+    uint64_t const wanted = local->rows * model->top_k * experts->ranks;
+    uint64_t const factor_ppm = local->plan->capacity_ppm;
+    if (factor_ppm == 0) return STATUS_OK;
+    if ((units_wide)factor_ppm * model->top_k > (units_wide)model->count * PPM_ONE)
+        return error_set(reterr, STATUS_INVALID, "/workload/capacity_factor",
+                         "a token has %llu of %llu experts: none can get more than %llu/%llu of "
+                         "its even rows",
+                         (unsigned long long)model->top_k, (unsigned long long)model->count,
+                         (unsigned long long)model->count, (unsigned long long)model->top_k);
+    units_wide const share = (units_wide)model->count * PPM_ONE;
+    experts->rows = (uint64_t)(((units_wide)wanted * factor_ppm + share - 1) / share);
+    uint64_t const places = model->count * experts->rows;
+    experts->dropped = wanted > places ? wanted - places : 0;
     return STATUS_OK;
 }
 
@@ -85,11 +166,17 @@ enum status local_experts_build(struct local *local, struct error *reterr)
     experts->shared_columns = model->shared * experts->columns;
     uint64_t const tokens = local->rows * experts->ranks;
     experts->rows = units_ceil_divide(tokens * model->top_k, model->count);
-    experts->all = experts->count * experts->rows;
     experts->copies = experts->ranks * routing_hits(model, experts->count, local->rows);
+    experts->sent = experts->copies;
+    experts->exchanged = experts->ranks * experts->copies;
     experts->gate_rows = by_tokens ? local->rows / local->tp : local->rows;
     experts->router_rows = experts->gate_rows;
     experts->router_inner = by_tokens ? local->width : local->width / local->tp;
     STATUS_TRY(crossing_build(local, reterr));
+    STATUS_TRY(capacity_build(local, reterr));
+    if (local_experts_drawn(local)) STATUS_TRY(loads_build(local, reterr));
+    experts->all = experts->count * experts->rows;
+    experts->kept =
+        local->rows * model->top_k - units_ceil_divide(experts->dropped, experts->ranks);
     return replicas_build(local, reterr);
 }

@@ -194,7 +194,7 @@ static bool groups_equal(const struct group *a, const struct group *b)
 
 static bool requests_equal(const struct plan_request *a, const struct plan_request *b)
 {
-    return a->spreads == b->spreads &&
+    return a->spreads == b->spreads && a->ragged.expert_count == b->ragged.expert_count &&
            memcmp(a->exchange_bytes, b->exchange_bytes, sizeof a->exchange_bytes) == 0 &&
            a->kind == b->kind && a->size_bytes == b->size_bytes &&
            a->element_bits == b->element_bits && groups_equal(&a->group, &b->group) &&

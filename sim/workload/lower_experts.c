@@ -148,7 +148,7 @@ void lower_experts_forward(struct lower *lower, enum lower_pass pass)
     uint32_t const back = experts_combine(lower, "outputs", experts_name(lower, "moe.Sum", pass));
     lower_give(lower, sum_first, PROGRAM_MEMORY_BUFFERS,
                lower_activation_bytes(lower, experts_sorted(lower)));
-    uint64_t const shard = local->block_shard, came = experts_copies_shard(lower);
+    uint64_t const shard = local->block_shard, came = experts_sent_shard(lower);
     uint32_t const merge =
         experts_vector(lower, experts_name(lower, "moe.Merge", pass), came + (shared ? shard : 0),
                        came + (shared ? shard : 0), shard);

@@ -61,6 +61,12 @@ static inline uint64_t experts_copies_shard(const struct lower *lower)
     return experts_copies(lower) / lower->local->tp;
 }
 
+/* The same of those that come back to where their tokens are, as they travel. */
+static inline uint64_t experts_sent_shard(const struct lower *lower)
+{
+    return experts_of(lower)->sent * lower->local->width / lower->local->tp;
+}
+
 static inline uint64_t experts_sorted(const struct lower *lower)
 {
     return experts_of(lower)->all * lower->local->width;

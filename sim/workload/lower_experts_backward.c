@@ -271,7 +271,7 @@ void lower_experts_backward(struct lower *lower)
     if (whole) tensors_give(lower, sum);
     lower_need_done(lower, route_backward(lower), back);
     (void)router_backward(lower);
-    uint64_t const shard = local->block_shard, came = experts_copies_shard(lower);
+    uint64_t const shard = local->block_shard, came = experts_sent_shard(lower);
     uint64_t const read = came + shard + (shared ? shard : 0);
     uint32_t const merge = experts_vector(lower, "moe.dMerge", read, read, shard);
     lower_need_done(lower, merge, back);

@@ -1,6 +1,8 @@
 /* The ops that both passes of a layer's experts are made of. */
 #include "sim/workload/lower_experts.h"
 
+#include <string.h>
+
 uint64_t experts_tmp(const struct local *local, bool shared)
 {
     const struct local_experts *experts = &local->experts;
@@ -93,6 +95,21 @@ uint32_t experts_vector(struct lower *lower, const char *name, uint64_t flop, ui
     return lower_compute(lower, name, &work, 1);
 }
 
+/* What each rank really has for each other, once to each unit of a level on the way. */
+static uint32_t drawn_plan(struct lower *lower, const struct plan_request *exchange)
+{
+    const struct local *local = lower->local;
+    uint64_t const part = local->width / local->tp;
+    struct plan_request request = *exchange;
+    bool const automatic = request.algorithm == NULL || strcmp(request.algorithm, "auto") == 0;
+    if (automatic && request.group.dimension_count > 1) request.algorithm = "hierarchical";
+    request.ragged = local->experts.drawn;
+    request.ragged.token_bytes = lower_activation_bytes(lower, part);
+    request.ragged.returns = !exchange->spreads;
+    return lower_plan_request(lower, &request, local->experts.ranks * local->rows * part,
+                              local->plan->formats.activations);
+}
+
 static uint32_t exchange_plan(struct lower *lower, bool spreads)
 {
     const struct local *local = lower->local;
@@ -104,9 +121,10 @@ static uint32_t exchange_plan(struct lower *lower, bool spreads)
         .group = local->mesh->axis[MESH_EP].group,
         .spreads = spreads,
     };
+    if (experts->drawn.expert_count != 0) return drawn_plan(lower, &request);
     for (uint32_t d = 0; d < request.group.dimension_count; d++)
         request.exchange_bytes[d] = lower_activation_bytes(lower, experts->crossing[d] * part);
-    return lower_plan_request(lower, &request, experts->ranks * experts->copies * part,
+    return lower_plan_request(lower, &request, experts->exchanged * part,
                               local->plan->formats.activations);
 }
 
@@ -134,7 +152,7 @@ struct work experts_matmul(const struct lower *lower, bool shared, bool out, boo
     uint64_t const columns = shared ? experts->shared_columns : experts->columns;
     uint64_t const count =
         (shared ? 1 : experts->count) * (out ? UINT64_C(1) : local->mlp_in_count);
-    uint64_t const assigned = shared ? local->rows : local->rows * local->plan->model.experts.top_k;
+    uint64_t const assigned = shared ? local->rows : experts->kept;
     struct work work = {.math_format = local->plan->formats.activations, .matmul_count = 1};
     work.matmul[0] = out ? (struct work_matmul){rows, columns, local->width, count}
                          : (struct work_matmul){rows, local->width, columns, count};
@@ -199,6 +217,7 @@ uint32_t experts_combine(struct lower *lower, const char *what, const char *sum_
         lower_take(lower, scatter, PROGRAM_MEMORY_BUFFERS, shard);
         lower_give(lower, exchange, PROGRAM_MEMORY_BUFFERS, shard);
     }
-    lower_take(lower, last, PROGRAM_MEMORY_BUFFERS, shard); /* Given back by who reads it. */
+    lower_take(lower, last, PROGRAM_MEMORY_BUFFERS, /* Given back by who reads it. */
+               lower_activation_bytes(lower, experts_sent_shard(lower)));
     return last;
 }

@@ -331,12 +331,26 @@ void lower_resident(const struct local *local, const uint64_t layers[LOCAL_KINDS
     units_resident(local, units, count, 1, resident_bytes);
 }
 
-static void totals_set(const struct workload_plan *plan, struct program *program)
+/* Of what routers ask of experts, what these have no room for, in FLOP of a step. */
+static double dropped_flop(const struct local *local)
 {
+    const struct model *model = &local->plan->model;
+    const struct local_experts *experts = &local->experts;
+    if (experts->dropped == 0) return 0;
+    double const rows = (double)local->layer[LOCAL_EXPERTS].count *
+                        (double)local->plan->batch_tokens * (double)experts->dropped /
+                        (double)(local->rows * experts->ranks);
+    return 6 * rows * (double)(model->matrices * model->experts.width * model->width);
+}
+
+static void totals_set(const struct local *local, struct program *program)
+{
+    const struct workload_plan *plan = local->plan;
     const struct model *model = &plan->model;
     struct model_counts const counts = model_count(model);
     program->tokens = plan->batch_tokens;
     program->useful_flop = 6 * (double)counts.active * (double)plan->batch_tokens;
+    program->useful_flop -= dropped_flop(local);
     if (model->kind != MODEL_LLAMA) return;
     double const rectangle = model_attention_flop(model, plan->batch_tokens, plan->sequence_length);
     double const length = (double)plan->sequence_length;
@@ -388,7 +402,7 @@ enum status workload_lower(struct arena *arena, const struct workload_plan *plan
     else if (lower->status == STATUS_OK)
         lower->status = single_role(lower, reterr);
     if (lower->status != STATUS_OK) return lower->status;
-    totals_set(plan, &program);
+    totals_set(local, &program);
     program_seal(arena, &program);
     *ret_program = program;
     return STATUS_OK;

@@ -68,6 +68,9 @@ struct workload_plan {
     enum workload_context context;
     enum workload_context_order context_order;
     enum workload_offload offload;
+    uint32_t routing_skew_ppm; /* Of routers; 0: every expert is as likely, and nothing is drawn. */
+    uint32_t capacity_ppm;     /* An expert computes so many millionths of its even rows; 0: all. */
+    uint64_t seed;             /* Of what is drawn. */
     bool allow_oversubscription;
 
     /* Where the mesh has pp: the pipeline's schedule by its name in the catalogue, "1f1b" if NULL;

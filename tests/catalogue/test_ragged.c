@@ -16,7 +16,7 @@ static struct plan_request request_of(const struct group *group, uint64_t tokens
         .kind = COLLECTIVE_ALL_TO_ALL,
         .group = *group,
         .size_bytes = tokens * 100 * group_rank_count(group),
-        .ragged = {expert_count, top_k, 100, 42, skew_ppm},
+        .ragged = {expert_count, top_k, 100, 42, skew_ppm, false},
     };
 }
 
@@ -72,14 +72,16 @@ static void every_exchange_over_levels_is_proved(void **state)
           {3, 5, 1, false, true, "slice"}},
          3},
     };
-    for (uint32_t g = 0; g < sizeof groups / sizeof *groups; g++)
+    for (uint32_t g = 0; g < 2 * sizeof groups / sizeof *groups; g++)
         for (uint32_t pieces = 0; pieces <= 70; pieces = 3 * pieces + 1) {
-            uint32_t const ranks = (uint32_t)group_rank_count(&groups[g]);
-            struct plan_request request = request_of(&groups[g], 50, 4 * ranks, 5, 300000);
+            const struct group *group = &groups[g / 2];
+            uint32_t const ranks = (uint32_t)group_rank_count(group);
+            struct plan_request request = request_of(group, 50, 4 * ranks, 5, 300000);
             request.algorithm = "hierarchical";
             request.piece_count = pieces;
+            request.ragged.returns = g % 2 == 1;
             struct plan const plan = case_plan(&request);
-            assert_int_equal(plan.item_count, groups[g].dimension_count);
+            assert_int_equal(plan.item_count, group->dimension_count);
             assert_int_equal(plan.item[0].piece_count, pieces == 0   ? plan.item[1].piece_count
                                                        : pieces < 50 ? pieces
                                                                      : 50);

@@ -379,7 +379,7 @@ static void test_ragged_rows(void **state)
     (void)state;
     struct machine const machine = case_machine("h100-sxm:nodes=1");
     struct row_question question = question_of(&machine, OPERATION_ALL_TO_ALL, NULL);
-    question.ragged = (struct plan_ragged){8, 4, 1024, 5, 500000};
+    question.ragged = (struct plan_ragged){8, 4, 1024, 5, 500000, false};
     struct measure_options const options = {.engine = "fast"};
     const struct row_choice *choice = NULL;
     struct measured measured;
@@ -416,7 +416,7 @@ static void test_ragged_rows_over_nodes(void **state)
     static const char *const algorithms[] = {NULL, "flat-direct"};
     struct measure_options const options = {.engine = "fast"};
     struct row row[2];
-    question.ragged = (struct plan_ragged){256, 8, 8192, 0, 0};
+    question.ragged = (struct plan_ragged){256, 8, 8192, 0, 0, false};
     uint64_t const size = 1024 * 8192;
     for (uint32_t i = 0; i < 2; i++) {
         const struct row_choice *choice = NULL;

@@ -9,6 +9,7 @@
 #include <cmocka.h>
 
 #include "sim/base/units.h"
+#include "sim/collective/ragged.h"
 #include "sim/resource/compute.h"
 #include "sim/workload/counts.h"
 #include "tests/unit/workload_case.h"
@@ -279,6 +280,28 @@ static const struct model small_experts = {.kind = MODEL_LLAMA,
                                            .vocabulary = 32768,
                                            .experts = {64, 6, 1024, 0, 0, 0, 0, false, false}};
 
+/* What is sent over each dimension where routing is drawn: by the tally and in the plans. */
+static void exchanges_near(const char *name, const struct workload_case *made)
+{
+    struct workload_counts counts;
+    workload_count(&made->plan, &made->machine, &made->mesh, &counts);
+    const struct workload_traffic *traffic = &counts.role[MESH_EP];
+    for (uint32_t p = 0; p < made->program.plan_count; p++) {
+        const struct plan *plan = &made->program.plans[p];
+        for (uint32_t i = 0; plan->ragged_units != NULL && i < plan->item_count; i++) {
+            uint32_t const d = plan->item[i].dimension;
+            double const size = plan->group.dimension[d].size;
+            double const sent = (double)ragged_item_load(plan, &plan->item[i]).sent_bytes;
+            double const counted =
+                traffic->crossing_bytes[d] / (double)traffic->all_to_all_count * (size - 1) / size;
+            /* As V the sum is rounded down to a token. */
+            if (counted > sent + 1 || counted < sent - 1 - (double)plan->ragged.token_bytes)
+                fail_msg("%s: %.9g bytes sent along a dimension by formula and %.9g in the plan",
+                         name, counted, sent);
+        }
+    }
+}
+
 /* GPU nodes and a torus; ep in a node, across nodes and over both, beside dp, fsdp and tp. */
 static void formulas_and_programs_agree_on_experts(void **state)
 {
@@ -318,7 +341,15 @@ static void formulas_and_programs_agree_on_experts(void **state)
             made.plan.model.experts.dense_layers = variant % 4;
             made.plan.model.experts.biased = made.plan.model.experts.router_biased = variant % 5;
             made.plan.model.attention_vectors = 512;
+            made.plan.capacity_ppm = variant % 7 == 0 ? 1100000 : variant % 11 == 0 ? 700000 : 0;
+            if (gpus && variant % 5 < 2) {
+                made.plan.batch_tokens = 1 << 15; /* Each of them is drawn. */
+                made.plan.sequence_length = 512;
+                made.plan.routing_skew_ppm = variant % 5 == 0 ? 400000 : 1000000;
+                made.plan.seed = variant;
+            }
             compare(name, &made);
+            exchanges_near(name, &made);
             case_free(&made);
         }
 }

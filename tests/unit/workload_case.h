@@ -127,6 +127,16 @@ static inline bool case_stream_is(const struct program_stream *stream, const cha
     return group[0] == '\0' || strcmp(blank != NULL ? blank + 1 : stream->name, group) == 0;
 }
 
+/* V; of a ragged exchange what ranks have for each other and for themselves. */
+static inline double case_plan_bytes(const struct plan *plan)
+{
+    uint64_t const ranks = group_rank_count(&plan->group);
+    uint64_t units = 0;
+    if (plan->ragged_units == NULL) return (double)plan->size_bytes;
+    for (uint64_t i = 0; i < ranks * ranks; i++) units += plan->ragged_units[i];
+    return (double)(units / 2 * plan->ragged.token_bytes);
+}
+
 /* Sums over the step; collectives only of the streams of a group. */
 static inline struct case_sums case_sum(const struct program *program, const char *group)
 {
@@ -149,7 +159,7 @@ static inline struct case_sums case_sum(const struct program *program, const cha
             if (!case_stream_is(&program->stream[op->stream], group)) continue;
             const struct plan *plan = &program->plans[op->index];
             sums.collectives[plan->kind] += (uint64_t)times;
-            sums.bytes[plan->kind] += times * (double)plan->size_bytes;
+            sums.bytes[plan->kind] += times * case_plan_bytes(plan);
         }
     }
     return sums;

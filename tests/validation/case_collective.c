@@ -84,7 +84,7 @@ static struct plan_request request_of(const struct case_row *row, const struct m
                                    .ragged = {(uint32_t)row_count_or(row, "experts", 0),
                                               (uint32_t)row_count_or(row, "top_k", 0),
                                               row_count_or(row, "token_bytes", 0),
-                                              row_count_or(row, "seed", 0), 0}};
+                                              row_count_or(row, "seed", 0), 0, false}};
     struct json *offset = row_find(row, "offset");
     if (offset != NULL)
         for (uint32_t i = 0; i < json_count(offset); i++)
@@ -258,7 +258,7 @@ static struct case_value ragged_factor(const struct case_row *row)
                   .dimension_count = 1},
         .size_bytes = ranks * row_count(row, "tokens"),
         .ragged = {(uint32_t)row_count(row, "experts"), (uint32_t)row_count(row, "top_k"), 1,
-                   row_count_or(row, "seed", 0), 0},
+                   row_count_or(row, "seed", 0), 0, false},
     };
     struct plan plan;
     struct error error = {0};

@@ -1,0 +1,121 @@
+#include "sim/workload/routing_load.h"
+
+#include "sim/base/arena.h"
+#include "sim/collective/ragged.h"
+
+/* Digits of a rank, the outermost level's first: its ranks lie in rows of size·inside. */
+struct digit {
+    uint32_t dimension, size, inside;
+};
+
+struct tally {
+    const struct group *group;
+    struct digit digit[GROUP_DIMENSIONS_MAX];
+    struct ragged_draw draw;
+    uint64_t *expert; /* Assignments to each. */
+    uint64_t *came;   /* [rank] */
+    uint32_t ranks;
+    struct routing_load load;
+};
+
+static void digits_fill(struct tally *tally)
+{
+    const struct group *group = tally->group;
+    bool done[GROUP_DIMENSIONS_MAX] = {false};
+    uint32_t inside = tally->ranks;
+    for (uint32_t i = 0; i < group->dimension_count; i++) {
+        uint32_t outer = GROUP_DIMENSIONS_MAX;
+        for (uint32_t d = 0; d < group->dimension_count; d++)
+            if (!done[d] && (outer == GROUP_DIMENSIONS_MAX ||
+                             group->dimension[d].axis > group->dimension[outer].axis))
+                outer = d;
+        done[outer] = true;
+        inside /= group->dimension[outer].size;
+        tally->digit[i] = (struct digit){outer, group->dimension[outer].size, inside};
+    }
+}
+
+/* How many units along a digit a token goes on to: other ones than the one that it is in. */
+static uint32_t units_count(const struct digit *digit, uint32_t source, const uint32_t *wanted,
+                            uint32_t count)
+{
+    uint32_t units[RAGGED_TOP_K_MAX];
+    uint32_t found = 0;
+    for (uint32_t i = 0; i < count; i++) {
+        uint32_t const unit = wanted[i] / digit->inside;
+        bool known = unit % digit->size == source / digit->inside % digit->size;
+        for (uint32_t j = 0; j < found; j++) known = known || units[j] == unit;
+        if (!known) units[found++] = unit;
+    }
+    return found;
+}
+
+static void rank_count(struct tally *tally, uint32_t source, uint64_t tokens)
+{
+    struct routing_load *load = &tally->load;
+    uint32_t wanted[RAGGED_TOP_K_MAX];
+    uint64_t copies = 0;
+    for (uint64_t token = 0; token < tokens; token++) {
+        uint32_t const count = ragged_draw_next(&tally->draw, wanted);
+        copies += count;
+        for (uint32_t i = 0; i < count; i++) tally->came[wanted[i]]++;
+        for (uint32_t k = 0; k < tally->draw.top_k; k++) tally->expert[tally->draw.token[k]]++;
+        for (uint32_t i = 0; i < tally->group->dimension_count; i++)
+            load->crossing[tally->digit[i].dimension] +=
+                units_count(&tally->digit[i], source, wanted, count);
+    }
+    load->copies += copies;
+    if (copies > load->copies_most) load->copies_most = copies;
+}
+
+static void loads_find(struct tally *tally, uint64_t capacity)
+{
+    struct routing_load *load = &tally->load;
+    for (uint32_t rank = 0; rank < tally->ranks; rank++) {
+        uint64_t rows = 0;
+        for (uint32_t i = 0; i < tally->draw.rank_experts; i++) {
+            uint64_t const all = tally->expert[rank * tally->draw.rank_experts + i];
+            uint64_t const kept = capacity != 0 && all > capacity ? capacity : all;
+            rows += kept;
+            load->dropped += all - kept;
+        }
+        load->kept += rows;
+        if (rows > load->rows_most) load->rows_most = rows;
+        if (tally->came[rank] > load->came_most) load->came_most = tally->came[rank];
+    }
+}
+
+static enum status tally_draw(struct arena *arena, struct tally *tally,
+                              const struct plan_ragged *ragged, uint64_t tokens,
+                              struct error *reterr)
+{
+    void *experts = NULL, *came = NULL;
+    STATUS_TRY(arena_try(arena, ragged->expert_count, sizeof(uint64_t), &experts, reterr));
+    STATUS_TRY(arena_try(arena, tally->ranks, sizeof(uint64_t), &came, reterr));
+    tally->expert = experts;
+    tally->came = came;
+    STATUS_TRY(ragged_draw_begin(arena, ragged, tally->ranks, &tally->draw, reterr));
+    for (uint32_t rank = 0; rank < tally->ranks; rank++) rank_count(tally, rank, tokens);
+    return STATUS_OK;
+}
+
+enum status routing_load_draw(const struct group *group, const struct plan_ragged *ragged,
+                              uint64_t tokens, uint64_t capacity, struct routing_load *ret_load,
+                              struct error *reterr)
+{
+    struct tally tally = {.group = group, .ranks = (uint32_t)group_rank_count(group)};
+    struct plan_request const request = {.kind = COLLECTIVE_ALL_TO_ALL,
+                                         .group = *group,
+                                         .size_bytes = tokens * tally.ranks * ragged->token_bytes,
+                                         .ragged = *ragged};
+    STATUS_TRY(ragged_check(&request, "/workload/routing_skew", reterr));
+    struct arena *arena = arena_create(0);
+    if (arena == NULL)
+        return error_set(reterr, STATUS_NO_MEMORY, "", "no memory to draw where tokens go");
+    digits_fill(&tally);
+    enum status const status = tally_draw(arena, &tally, ragged, tokens, reterr);
+    if (status == STATUS_OK) loads_find(&tally, capacity);
+    arena_destroy(arena);
+    *ret_load = tally.load;
+    return status;
+}

@@ -1,0 +1,30 @@
+/*
+ * routing_load.h: what ranks of ep have when a router prefers some experts: drawn token by token as
+ * the ragged exchange draws it (ragged.h), so that the rows of the experts are those that travel.
+ */
+#ifndef SIM_WORKLOAD_ROUTING_LOAD_H
+#define SIM_WORKLOAD_ROUTING_LOAD_H
+
+#include <stdint.h>
+
+#include "sim/base/status.h"
+#include "sim/collective/group.h"
+#include "sim/collective/plan.h"
+
+struct routing_load {
+    uint64_t kept; /* Assignments that experts compute, of all ranks, */
+    uint64_t dropped;
+    uint64_t rows_most;   /* and of the rank that has most. */
+    uint64_t came_most;   /* Tokens that come to a rank, its own among them; */
+    uint64_t copies_most; /* copies of one rank's tokens, as many as there are ranks for each. */
+    uint64_t copies;      /* Of all ranks. */
+    uint64_t crossing[GROUP_DIMENSIONS_MAX]; /* Sent on along a dimension, by all ranks. */
+};
+
+/* `tokens` of each rank of a group on switches only. An expert computes `capacity` rows at most;
+ * 0: all. */
+enum status routing_load_draw(const struct group *group, const struct plan_ragged *ragged,
+                              uint64_t tokens, uint64_t capacity, struct routing_load *ret_load,
+                              struct error *reterr);
+
+#endif

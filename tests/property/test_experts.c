@@ -1,0 +1,155 @@
+/*
+ * Steps with experts: routing that is drawn costs what its most loaded rank costs, capacity bounds
+ * it, and ep stands beside cp, and beside pp and dp, folded as in full.
+ */
+#include <stdio.h>
+#include <string.h>
+
+#include "tests/support/case.h"
+#include "tests/support/play.h"
+
+enum { TEXT_BYTES = 2048 };
+
+/* A small Qwen3-MoE's shape: 16 experts, 4 a token. */
+static const char config[] = "tests/property/experts.json";
+
+struct step {
+    const char *mesh, *workload; /* Members. */
+    uint32_t nodes, gpus, seed;
+    bool full;
+};
+
+static void step_play(struct play *play, const struct step *step)
+{
+    char text[TEXT_BYTES];
+    struct play_options const options = {.full = step->full, .engine = "fast"};
+    (void)snprintf(text, sizeof text,
+                   "{\"podsim\": 1, \"machine\": {\"chip\": \"h100-sxm\", \"nodes\": %u, "
+                   "\"gpus\": %u}, \"mesh\": {%s}, \"workload\": {\"kind\": \"train_step\", "
+                   "\"model\": \"%s\", \"batch_tokens\": 65536, \"sequence_length\": 1024%s}, "
+                   "\"run\": {\"seed\": %u}}",
+                   step->nodes, step->gpus, step->mesh, config, step->workload, step->seed);
+    play_run(play, text, &options);
+}
+
+static int64_t step_ps(const struct step *step)
+{
+    struct play play;
+    step_play(&play, step);
+    int64_t const end_ps = play.trace.step_ps;
+    assert_true(play.roofline.lower_s * 1e12 <= (double)end_ps * (1 + 1e-9));
+    play_close(&play);
+    return end_ps;
+}
+
+static const char in_node[] = "\"dp\": [\"node\"], \"ep\": [\"gpu\"]";
+static const char over_nodes[] = "\"ep\": [\"node\", \"gpu\"]";
+
+static void time_grows_with_the_skew(void **state)
+{
+    (void)state;
+    static const char *const meshes[] = {in_node, over_nodes};
+    static const char *const skews[] = {"0.001", "0.4", "0.8", "1"};
+    for (uint32_t m = 0; m < 2; m++) {
+        struct step step = {meshes[m], "", 2, 4, 7, false};
+        int64_t const even_ps = step_ps(&step);
+        int64_t before_ps = 0;
+        for (uint32_t s = 0; s < 4; s++) {
+            char keys[64];
+            (void)snprintf(keys, sizeof keys, ", \"routing_skew\": %s", skews[s]);
+            step.workload = keys;
+            int64_t const drawn_ps = step_ps(&step);
+            /* Alike to the router, experts have even rows but for chance. */
+            if (s == 0) case_near((double)drawn_ps, (double)even_ps, 0.02);
+            assert_true(drawn_ps > before_ps);
+            before_ps = drawn_ps;
+        }
+        assert_true(before_ps > even_ps + even_ps / 10);
+        step.workload = ", \"routing_skew\": 0";
+        assert_int_equal(step_ps(&step), even_ps);
+    }
+}
+
+static void another_seed_gives_another_step(void **state)
+{
+    (void)state;
+    struct step step = {over_nodes, ", \"routing_skew\": 0.7", 2, 4, 1, false};
+    int64_t const first_ps = step_ps(&step);
+    assert_int_equal(step_ps(&step), first_ps);
+    step.seed = 2;
+    assert_int_not_equal(step_ps(&step), first_ps);
+}
+
+static void drawn_routing_folds_beside_ep_only(void **state)
+{
+    (void)state;
+    struct step step = {in_node, ", \"routing_skew\": 0.7", 4, 4, 3, false};
+    struct play play;
+    step_play(&play, &step);
+    assert_int_equal(play.fold.chip_count, 4);
+    assert_non_null(strstr(play.fold.reason[0], "its own tokens"));
+    int64_t const folded_ps = play.trace.step_ps;
+    play_close(&play);
+    step.full = true;
+    assert_int_equal(step_ps(&step), folded_ps);
+}
+
+/* The experts' matmuls are as long as the capacity; beside it only the exchange grows. */
+static void capacity_bounds_what_experts_compute(void **state)
+{
+    (void)state;
+    double dropped = -1;
+    static const char *const keys[] = {", \"capacity_factor\": 1.25",
+                                       ", \"capacity_factor\": 1.25, \"routing_skew\": 0.5",
+                                       ", \"capacity_factor\": 1.25, \"routing_skew\": 1",
+                                       ", \"capacity_factor\": 0.5, \"routing_skew\": 1"};
+    double flop[4] = {0};
+    for (uint32_t i = 0; i < 4; i++) {
+        struct step const step = {over_nodes, keys[i], 2, 4, 5, false};
+        struct play play;
+        step_play(&play, &step);
+        const struct workload_counts *counts = &play.roofline.counts;
+        flop[i] = counts->matmul_flop;
+        assert_true(counts->rows_dropped > dropped);
+        assert_true(counts->rows_dropped < counts->rows_assigned);
+        dropped = i == 0 ? counts->rows_dropped : dropped;
+        if (i == 0) assert_true(dropped == 0);
+        if (i > 0) dropped = counts->rows_dropped;
+        assert_true(play.roofline.lower_s * 1e12 <= (double)play.trace.step_ps);
+        play_close(&play);
+    }
+    assert_true(flop[0] == flop[1] && flop[1] == flop[2] && flop[3] < flop[2]);
+}
+
+/* Even routing: all chips of an axis are alike, and fold to what the whole machine does. */
+static void ep_stands_beside_cp_and_beside_pp_and_dp(void **state)
+{
+    (void)state;
+    static const struct step steps[] = {
+        {"\"cp\": [\"node\"], \"ep\": [\"gpu\"]", "", 2, 4, 0, false},
+        {"\"cp\": [\"gpu:2\"], \"ep\": [\"gpu:2\", \"node\"]", ", \"context\": \"all_gather\"", 2,
+         4, 0, false},
+        {"\"pp\": [\"node:2\"], \"dp\": [\"node:2\"], \"ep\": [\"gpu\"]", ", \"accumulate\": 4", 4,
+         4, 0, false},
+        {"\"pp\": [\"node\"], \"dp\": [\"gpu:2\"], \"ep\": [\"gpu:2\"]",
+         ", \"accumulate\": 2, \"routing_skew\": 1", 2, 4, 4, false},
+    };
+    for (uint32_t i = 0; i < sizeof steps / sizeof *steps; i++) {
+        struct step step = steps[i];
+        int64_t const folded_ps = step_ps(&step);
+        step.full = true;
+        assert_int_equal(step_ps(&step), folded_ps);
+    }
+}
+
+int main(void)
+{
+    static const struct CMUnitTest tests[] = {
+        cmocka_unit_test(time_grows_with_the_skew),
+        cmocka_unit_test(another_seed_gives_another_step),
+        cmocka_unit_test(drawn_routing_folds_beside_ep_only),
+        cmocka_unit_test(capacity_bounds_what_experts_compute),
+        cmocka_unit_test(ep_stands_beside_cp_and_beside_pp_and_dp),
+    };
+    return cmocka_run_group_tests_name("experts", tests, NULL, NULL);
+}

@@ -286,17 +286,6 @@ static uint32_t roles_extent(const struct machine *machine, const struct program
     return program->role_count * program->role_stride;
 }
 
-/* Whether ranks along an axis exchange what was drawn for each of them. */
-static bool axis_is_drawn(const struct program *program, uint32_t axis)
-{
-    for (uint32_t i = 0; i < program->plan_count; i++)
-        for (uint32_t d = 0; d < program->plans[i].group.dimension_count; d++)
-            if (program->plans[i].ragged_units != NULL &&
-                program->plans[i].group.dimension[d].axis == axis)
-                return true;
-    return false;
-}
-
 static void axis_fold(const struct part *part, const struct oddities *odd, uint32_t axis,
                       struct fold *fold)
 {
@@ -337,7 +326,7 @@ static void axis_fold(const struct part *part, const struct oddities *odd, uint3
                                                : "folded to the period of its pipeline stages";
     else
         fold->reason[axis] = allowed == 1 ? "folded: every chip along it is alike"
-                             : axis_is_drawn(program, axis)
+                             : program_is_drawn(program, axis)
                                  ? "not folded: each rank along it has its own tokens to send"
                              : allowed == length
                                  ? "not folded: one group of unlike members spans it"

@@ -355,3 +355,13 @@ void program_slot_name(const struct program_role *role, uint32_t slot, char *buf
     (void)snprintf(buffer, buffer_bytes, "%s %lld %s", block->name, (long long)layer,
                    phases[block->phase]);
 }
+
+bool program_is_drawn(const struct program *program, uint32_t axis)
+{
+    for (uint32_t i = 0; i < program->plan_count; i++)
+        for (uint32_t d = 0; d < program->plans[i].group.dimension_count; d++)
+            if (program->plans[i].ragged_units != NULL &&
+                program->plans[i].group.dimension[d].axis == axis)
+                return true;
+    return false;
+}

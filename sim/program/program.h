@@ -213,4 +213,7 @@ void program_role_name(const struct program *program, uint32_t role, char *buffe
 void program_slot_name(const struct program_role *role, uint32_t slot, char *buffer,
                        uint32_t buffer_bytes);
 
+/* Whether ranks along an axis of the machine exchange what was drawn for each of them. */
+bool program_is_drawn(const struct program *program, uint32_t axis);
+
 #endif

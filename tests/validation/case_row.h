@@ -51,6 +51,7 @@ extern const struct case_evaluator case_sharding[];
 extern const struct case_evaluator case_model[];
 extern const struct case_evaluator case_train[];
 extern const struct case_evaluator case_pipeline[];
+extern const struct case_evaluator case_experts[];
 
 /* The row's value, with its own modifiers "times", "per" and "round" ("up", "down", "nearest"). */
 struct case_value row_evaluate(const struct case_row *row);

@@ -44,6 +44,7 @@ enum {
     X(BACKWARD, "backward") /* With the recomputation that remat asks for; in pipelines that split \
                                it, the input gradient. */                                          \
     X(WEIGHT, "weight gradient")                                                                   \
+    X(PAIR, "forward and backward") /* Of a pipeline: two passes that overlap op by op. */         \
     X(UPDATE, "update")
 
 enum program_phase {

@@ -100,11 +100,8 @@ const char *lower_format(struct lower *lower, const char *format, ...)
     return text;
 }
 
-void lower_template_begin(struct lower *lower, const char *name)
+void lower_pass_begin(struct lower *lower)
 {
-    lower->template_name = name;
-    lower->op_count = 0;
-    memset(lower->stream_parts, 0, sizeof lower->stream_parts);
     lower->output = LOWER_NONE;
     lower->received = LOWER_NONE;
     lower->half = LOWER_WHOLE;
@@ -116,6 +113,14 @@ void lower_template_begin(struct lower *lower, const char *name)
     lower->gradients = 0;
     lower->units_reduced = 0;
     lower->kv_sum = LOWER_NONE;
+}
+
+void lower_template_begin(struct lower *lower, const char *name)
+{
+    lower->template_name = name;
+    lower->op_count = 0;
+    memset(lower->stream_parts, 0, sizeof lower->stream_parts);
+    lower_pass_begin(lower);
 }
 
 uint16_t lower_template_end(struct lower *lower)

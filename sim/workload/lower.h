@@ -16,7 +16,7 @@
 #include "sim/workload/local.h"
 
 enum {
-    LOWER_OPS_MAX = 96,
+    LOWER_OPS_MAX = 192,
     LOWER_WORKS_MAX = 1024,
     LOWER_PLANS_MAX = 96,
     LOWER_TEMPLATES_MAX = 512,
@@ -100,6 +100,8 @@ void lower_begin(struct lower *lower, struct arena *arena, const struct local *l
                  struct program *program, struct error *reterr);
 
 void lower_template_begin(struct lower *lower, const char *name);
+/* The ops that follow know nothing of those before, but share the template. */
+void lower_pass_begin(struct lower *lower);
 /* Returns the template's index in the program. */
 uint16_t lower_template_end(struct lower *lower);
 

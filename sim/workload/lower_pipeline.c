@@ -191,36 +191,113 @@ static struct pipeline_part part_at(const struct pipeline *pipeline, const struc
     return part;
 }
 
-static void pass_add(struct pipeline *pipeline, uint32_t rank, uint32_t index)
+/* What differs from slot to slot of a pass, or of two that overlap. */
+struct slot {
+    struct pipeline_variant variant;
+    int32_t layer;
+    uint32_t since;
+};
+
+static void part_add(const struct pipeline *pipeline, const struct passing *passing, uint32_t place,
+                     struct slot *slot)
+{
+    int32_t layer = -1;
+    uint32_t since = 0;
+    slot->variant.part[slot->variant.part_count] =
+        part_at(pipeline, passing, place, &layer, &since);
+    if (slot->variant.part_count++ == 0) slot->layer = layer;
+    if (since > slot->since) slot->since = since;
+}
+
+static void slot_add(struct pipeline *pipeline, const struct slot *slot,
+                     const struct passing *passing, uint32_t pass, uint64_t arrivals)
 {
     static const char *const names[] = {"embedding", "layer", "layer", "head", "stage"};
     static const enum program_phase phases[] = {PROGRAM_PHASE_FORWARD, PROGRAM_PHASE_BACKWARD,
                                                 PROGRAM_PHASE_BACKWARD, PROGRAM_PHASE_WEIGHT};
-    struct passing const passing = passing_of(pipeline, rank, index);
-    bool const forward = pipeline_is_forward(passing.pass->kind);
-    for (uint32_t place = 0; place < passing.count; place++) {
-        int32_t layer = -1;
-        uint32_t since = 0;
-        struct pipeline_variant variant = {.part_count = 1};
-        variant.part[0] = part_at(pipeline, &passing, place, &layer, &since);
-        if (place == 0) variant.receive = passing.messages.receive;
-        if (place + 1 == passing.count) variant.given_bytes = weights_give(pipeline, index + 1);
-        struct program_block const block = {
-            .template_index = pipeline_template(pipeline, &variant),
-            .phase = phases[passing.pass->kind],
-            .name = names[variant.part[0].unit],
-            .repeat = 1,
-            .layer_first = layer,
-            .layer_step = layer < 0 ? 0
-                          : forward ? 1
-                                    : -1,
-            .microbatch = passing.pass->microbatch,
-            .pass = index + 1,
-            .arrivals = variant.receive == WAY_NONE ? 0 : passing.messages.arrivals,
-            .since_slot = since,
-        };
-        block_add(pipeline, &block);
+    bool const forward = pipeline_is_forward(passing->pass->kind);
+    bool const is_pair = slot->variant.part_count > 1;
+    struct program_block const block = {
+        .template_index = pipeline_template(pipeline, &slot->variant),
+        .phase = is_pair ? PROGRAM_PHASE_PAIR : phases[passing->pass->kind],
+        .name = names[slot->variant.part[0].unit],
+        .repeat = 1,
+        .layer_first = slot->layer,
+        .layer_step = slot->layer < 0 ? 0
+                      : forward       ? 1
+                                      : -1,
+        .microbatch = passing->pass->microbatch,
+        .pass = pass,
+        .arrivals = slot->variant.receive == WAY_NONE ? 0 : arrivals,
+        .since_slot = slot->since,
+    };
+    block_add(pipeline, &block);
+}
+
+/* The slots of a pass from a place on. */
+static void places_add(struct pipeline *pipeline, const struct passing *passing, uint32_t index,
+                       uint32_t from, uint32_t before)
+{
+    for (uint32_t place = from; place < passing->count; place++) {
+        struct slot slot = {0};
+        part_add(pipeline, passing, place, &slot);
+        if (place == 0) slot.variant.receive = passing->messages.receive;
+        if (place + 1 == passing->count) slot.variant.given_bytes = weights_give(pipeline, before);
+        slot_add(pipeline, &slot, passing, index + 1, passing->messages.arrivals);
     }
+}
+
+/* Whether collectives stand between the ops of a pass: else there is nothing to run beside. */
+static bool passes_wait(const struct local *local)
+{
+    return local->tp > 1 || local->experts.ranks > 1 || local->sequence_parts > 1;
+}
+
+/* Two passes overlap op by op, unless they would have to wait for messages of both neighbours,
+ * which is more than a slot can, or one reads the weights of a stage that the other gathers. */
+static bool passes_mix(const struct pipeline *pipeline, const struct passing *one,
+                       const struct passing *other)
+{
+    enum pipeline_way const a = one->messages.receive, b = other->messages.receive;
+    bool const same_side = a == b || a == WAY_NONE || b == WAY_NONE;
+    bool const apart = one->pass->stage != other->pass->stage || !keeps_weights(pipeline);
+    return passes_wait(pipeline->lower->local) && same_side && apart && one->units.count > 0 &&
+           other->units.count > 0;
+}
+
+static void pair_add(struct pipeline *pipeline, uint32_t rank, uint32_t index)
+{
+    struct passing const one = passing_of(pipeline, rank, index);
+    struct passing const other = passing_of(pipeline, rank, index + 1);
+    uint32_t const shared = one.count < other.count ? one.count : other.count;
+    /* Of one sender's messages the later has come when both have. */
+    uint64_t const arrivals = one.messages.arrivals > other.messages.arrivals
+                                  ? one.messages.arrivals
+                                  : other.messages.arrivals;
+    if (!passes_mix(pipeline, &one, &other)) {
+        places_add(pipeline, &one, index, 0, index);
+        places_add(pipeline, &other, index + 1, 0, index + 2);
+        return;
+    }
+    for (uint32_t place = 0; place < shared; place++) {
+        struct slot slot = {0};
+        part_add(pipeline, &one, place, &slot);
+        part_add(pipeline, &other, place, &slot);
+        if (place == 0)
+            slot.variant.receive =
+                one.messages.receive != WAY_NONE ? one.messages.receive : other.messages.receive;
+        if (place + 1 == one.count && place + 1 == other.count)
+            slot.variant.given_bytes = weights_give(pipeline, index + 2);
+        slot_add(pipeline, &slot, &one, index + 1, arrivals);
+    }
+    places_add(pipeline, &one, index, shared, index + 2);
+    places_add(pipeline, &other, index + 1, shared, index + 2);
+}
+
+static void pass_add(struct pipeline *pipeline, uint32_t rank, uint32_t index)
+{
+    struct passing const passing = passing_of(pipeline, rank, index);
+    places_add(pipeline, &passing, index, 0, index + 1);
 }
 
 /* So many slots of a stage for each of its units, from the head down: a template each. */
@@ -301,7 +378,10 @@ static enum status role_add(struct pipeline *pipeline, uint32_t rank, struct pro
     pipeline->list = list;
     for (uint32_t i = 0; i < list->count; i++) {
         actions_add(pipeline, i);
-        pass_add(pipeline, rank, i);
+        if (list->pass[i].paired)
+            pair_add(pipeline, rank, i++);
+        else
+            pass_add(pipeline, rank, i);
     }
     actions_add(pipeline, list->count);
     for (uint32_t i = 0; lower->local->twins && i < PIPELINE_TWINS; i++) {

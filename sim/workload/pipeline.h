@@ -102,6 +102,9 @@ uint32_t pipeline_send_plan(struct pipeline *pipeline, enum pipeline_way way, bo
 
 /* Templates (pipeline_templates.c). */
 uint16_t pipeline_template(struct pipeline *pipeline, const struct pipeline_variant *variant);
+/* The ops from `first` on are of one pass, those from `second` on of another: they are mixed
+ * (pipeline_pairs.c). */
+void pipeline_ops_mix(struct lower *lower, uint32_t first, uint32_t second);
 /* Reductions without a pass, and updates. */
 void pipeline_rests_build(struct pipeline *pipeline);
 /* Bytes that the gathered weights of a unit take. */

@@ -120,6 +120,15 @@ static bool variants_equal(const struct pipeline_variant *a, const struct pipeli
     return true;
 }
 
+static const char *template_name(struct lower *lower, const struct pipeline_variant *variant)
+{
+    const struct pipeline_part *one = &variant->part[0], *other = &variant->part[1];
+    const char *kind = schedule_kind_name((enum schedule_kind)one->kind);
+    if (variant->part_count == 1) return lower_format(lower, "%s %s", units[one->unit], kind);
+    return lower_format(lower, "%s %s, %s %s", units[one->unit], kind, units[other->unit],
+                        schedule_kind_name((enum schedule_kind)other->kind));
+}
+
 uint16_t pipeline_template(struct pipeline *pipeline, const struct pipeline_variant *variant)
 {
     struct lower *lower = pipeline->lower;
@@ -134,10 +143,16 @@ uint16_t pipeline_template(struct pipeline *pipeline, const struct pipeline_vari
                                   LOWER_TEMPLATES_MAX);
         return 0;
     }
-    lower_template_begin(lower, lower_format(lower, "%s %s", units[part->unit],
-                                             schedule_kind_name((enum schedule_kind)part->kind)));
+    lower_template_begin(lower, template_name(lower, variant));
     receive_add(pipeline, variant);
-    part_emit(pipeline, part, lower->received);
+    uint32_t const received = lower->received, first = lower->op_count;
+    part_emit(pipeline, part, received);
+    if (variant->part_count > 1) {
+        uint32_t const second = lower->op_count;
+        lower_pass_begin(lower);
+        part_emit(pipeline, &variant->part[1], received);
+        pipeline_ops_mix(lower, first, second);
+    }
     if (variant->given_bytes > 0) given_add(lower, variant->given_bytes);
     uint16_t const template_index = lower_template_end(lower);
     pipeline->variant[pipeline->variant_count] = *variant;

@@ -17,6 +17,7 @@ static void put_times(struct json_writer *json, const struct staged_row *row)
     put_real(json, "F", seconds(row->times.forward * chunks));
     put_real(json, "I", seconds(row->times.input * chunks));
     put_real(json, "W", seconds(row->times.weight * chunks));
+    if (row->times.pair > 0) put_real(json, "O", seconds(row->times.pair * chunks));
     json_write_object_end(json);
 }
 

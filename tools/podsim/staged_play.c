@@ -102,35 +102,60 @@ static enum status replay(struct playing *playing, struct error *reterr)
     return pipeline_replay(&playing->pipeline, &source, &options, reterr);
 }
 
+/* Passes by kind, but those that were played as pairs; returns how many pairs. */
+static uint64_t passes_count(const struct staged_row *row, const struct program *program,
+                             uint64_t passes[SCHEDULE_KIND_COUNT])
+{
+    uint64_t pairs = 0;
+    for (uint32_t r = 0; r < row->schedule.rank_count; r++) {
+        const struct schedule_rank *list = &row->schedule.rank[r];
+        const struct program_role *role = &program->roles[r];
+        uint32_t paired = 0; /* The last pass that was, from 1. */
+        for (uint32_t i = 0; i < list->count; i++) passes[list->pass[i].kind]++;
+        for (uint32_t b = 0; b < role->block_count; b++) {
+            const struct program_block *block = &role->block[b];
+            if (block->phase != PROGRAM_PHASE_PAIR || block->pass == paired) continue;
+            paired = block->pass;
+            passes[SCHEDULE_FORWARD]--;
+            passes[SCHEDULE_BACKWARD]--;
+            pairs++;
+        }
+    }
+    return pairs;
+}
+
+static int64_t mean(int64_t sum_ps, uint64_t count)
+{
+    return count == 0 ? 0 : sum_ps / (int64_t)count;
+}
+
 /* Mean times of a chunk's pass: what a rank spent on them, over ranks and passes. */
-static void times_measure(struct staged_row *row, const struct trace *trace)
+static void times_measure(struct staged_row *row, const struct program *program,
+                          const struct trace *trace)
 {
     uint64_t passes[SCHEDULE_KIND_COUNT] = {0};
     int64_t spent_ps[PROGRAM_PHASE_COUNT] = {0};
-    for (uint32_t r = 0; r < row->schedule.rank_count; r++) {
-        for (uint32_t i = 0; i < row->schedule.rank[r].count; i++)
-            passes[row->schedule.rank[r].pass[i].kind]++;
+    uint64_t const pairs = passes_count(row, program, passes);
+    for (uint32_t r = 0; r < row->schedule.rank_count; r++)
         for (uint32_t phase = 0; phase < PROGRAM_PHASE_COUNT; phase++)
             spent_ps[phase] +=
                 trace->roles[r].phase[phase].compute_ps + trace->roles[r].phase[phase].exposed_ps;
-    }
-    uint64_t const forward = passes[SCHEDULE_FORWARD], weight = passes[SCHEDULE_WEIGHT];
-    int64_t const mean_forward_ps = spent_ps[PROGRAM_PHASE_FORWARD] / (int64_t)forward;
+    uint64_t const whole = passes[SCHEDULE_BACKWARD], halves = passes[SCHEDULE_INPUT];
     int64_t const backward_ps = spent_ps[PROGRAM_PHASE_BACKWARD];
-    int64_t const mean_weight_ps =
-        weight == 0 ? 0 : spent_ps[PROGRAM_PHASE_WEIGHT] / (int64_t)weight;
-    row->times = (struct schedule_times){.forward = mean_forward_ps, .weight = mean_weight_ps};
-    /* Where no pass is split, what it would be split into is not known: halves. */
-    int64_t const whole_ps = backward_ps / (int64_t)forward;
-    row->times.input = weight == 0 ? whole_ps / 2 : whole_ps;
-    if (weight == 0) row->times.weight = whole_ps - row->times.input;
-    /* Of passes of both kinds, as at the end of some schedules, a whole one is both halves. */
-    if (weight != 0 && weight != forward) {
-        int64_t const whole = (int64_t)passes[SCHEDULE_BACKWARD];
-        int64_t const halves = (int64_t)passes[SCHEDULE_INPUT];
-        int64_t const input_ps = (backward_ps - whole * mean_weight_ps) / (whole + halves);
-        row->times.input = input_ps > 0 ? input_ps : 0; /* Stages may be very unlike. */
+    row->times = (struct schedule_times){
+        .forward = mean(spent_ps[PROGRAM_PHASE_FORWARD], passes[SCHEDULE_FORWARD]),
+        .weight = mean(spent_ps[PROGRAM_PHASE_WEIGHT], passes[SCHEDULE_WEIGHT]),
+        .pair = mean(spent_ps[PROGRAM_PHASE_PAIR], pairs)};
+    if (passes[SCHEDULE_WEIGHT] == 0) {
+        /* Where no pass is split, what it would be split into is not known: halves. */
+        int64_t const whole_ps = mean(backward_ps, whole);
+        row->times.input = whole_ps / 2;
+        row->times.weight = whole_ps - row->times.input;
+        return;
     }
+    /* Of passes of both kinds, as at the end of some schedules, a whole one is both halves. */
+    int64_t const input_ps = mean(backward_ps - (int64_t)whole * row->times.weight, whole + halves);
+    row->times.input = input_ps > 0 ? input_ps : 0; /* Stages may be very unlike. */
 }
 
 static enum status results_take(struct playing *playing, struct error *reterr)
@@ -164,7 +189,7 @@ static enum status results_take(struct playing *playing, struct error *reterr)
     row->chips_replayed = trace->chips_replayed;
     row->fits = staged_peak_bytes(row) <= staged->hbm_bytes;
     STATUS_TRY(staged_weights_take(staged, row, &pipeline->program, trace, reterr));
-    times_measure(row, trace);
+    times_measure(row, &pipeline->program, trace);
     struct schedule_request const request = {.rank_count = ranks,
                                              .microbatch_count = row->microbatch_count,
                                              .chunk_count = row->schedule.chunk_count,
@@ -202,8 +227,11 @@ static enum status spans_take(struct playing *playing, struct error *reterr)
         const struct program_block *block = program_slot_block(&program->roles[rank], record->slot);
         if (block->pass == 0) continue;
         struct schedule_lane *lane = &row->played.lane[rank];
-        if (lane->end[block->pass - 1] == 0) lane->begin[block->pass - 1] = record->begin_ps;
-        lane->end[block->pass - 1] = record->end_ps;
+        uint32_t const passes = block->phase == PROGRAM_PHASE_PAIR ? 2 : 1;
+        for (uint32_t p = block->pass - 1; p < block->pass - 1 + passes; p++) {
+            if (lane->end[p] == 0) lane->begin[p] = record->begin_ps;
+            lane->end[p] = record->end_ps;
+        }
     }
     return STATUS_OK;
 }

@@ -279,11 +279,12 @@ static enum status tokens_build(struct local *local, struct error *reterr)
     uint64_t const ways = (uint64_t)plan->accumulate * local->data;
     char nearest[NEAREST_TEXT_BYTES];
     if (plan->batch_tokens == 0 || plan->batch_tokens % ways != 0) {
-        return error_set(reterr, STATUS_INVALID, "/workload/batch_tokens",
-                         "%llu tokens cannot be split evenly over %u data ranks (dp and fsdp "
-                         "together) in %u microbatch%s; the nearest batch_tokens that fit: %s",
-                         (unsigned long long)plan->batch_tokens, local->data, plan->accumulate,
-                         plan->accumulate == 1 ? "" : "es", nearest_batch(local, nearest));
+        return error_set(
+            reterr, STATUS_INVALID, "/workload/batch_tokens",
+            "%llu tokens cannot be split evenly over %u data ranks (dp, fsdp, ep and cp "
+            "together) in %u microbatch%s; the nearest batch_tokens that fit: %s",
+            (unsigned long long)plan->batch_tokens, local->data, plan->accumulate,
+            plan->accumulate == 1 ? "" : "es", nearest_batch(local, nearest));
     }
     local->rows = plan->batch_tokens / ways;
     return STATUS_OK;

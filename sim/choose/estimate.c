@@ -7,6 +7,7 @@
 #include "sim/choose/odd.h"
 #include "sim/choose/rehearse.h"
 #include "sim/collective/ragged.h"
+#include "sim/collective/spanning.h"
 #include "sim/roofline/wire.h"
 
 enum { WAYS = REHEARSAL_WIRES }; /* Wires: axes of the grid, then levels. */
@@ -54,6 +55,8 @@ static struct form neighbour_form(const struct primitive *primitive, double n)
     bool const both = primitive->ring && primitive->lane_count == 2;
     double const depth = both ? floor(n / 2) : n - 1;
     if (primitive->kind == COLLECTIVE_PERMUTE) return (struct form){1, 1, false, 0};
+    if (spanning_is_line(primitive)) return (struct form){n - 1, (n - 1) * n / 2, false, n / 2};
+    if (spanning_is_close(primitive)) return (struct form){1, n / 2, false, 0};
     if (primitive->kind == COLLECTIVE_BROADCAST || primitive->kind == COLLECTIVE_REDUCE)
         return (struct form){n - 1, n - 1, false, n / 2}; /* Halves, all the way round. */
     if (primitive->kind != COLLECTIVE_ALL_TO_ALL)
@@ -445,6 +448,7 @@ void collective_estimate(const struct machine *machine, const struct plan *plan,
         cost[i] = cost_of(&estimator, &plan->item[i]);
         struct chain const chain = chain_to(plan, cost, i);
         for (uint32_t wire = 0; wire < WAYS; wire++) {
+            if (spanning_is_close(plan->item[i].primitive)) continue; /* Over links of its own. */
             if (plan->item[i].off_root == 0) root_s[wire] += cost[i].wire_s[wire];
             if (plan->item[i].at_root == 0) other_s[wire] += cost[i].wire_s[wire];
         }

@@ -6,6 +6,7 @@
 #include "sim/base/arena.h"
 #include "sim/base/units.h"
 #include "sim/collective/compose_build.h"
+#include "sim/collective/spanning.h"
 #include "sim/machine/machine.h"
 
 static struct chain chain_of(const struct levels *levels, uint32_t order)
@@ -159,6 +160,8 @@ static enum status order_add(const struct build *build, uint32_t order, uint8_t 
     struct chain const chain =
         inside_first ? exchange_chain_of(&choice->levels, order) : chain_of(&choice->levels, order);
     if (kind == COLLECTIVE_ALL_REDUCE) return all_reduce_add(build, order, &chain, after);
+    if (spanning_applies(choice, &build->plan->group, kind))
+        return spanning_add(build, order, &chain, after);
     if (choice->by_axis) return rooted_add(build, order, &chain, after);
     if (choice->rooted != NULL && kind == COLLECTIVE_BROADCAST)
         STATUS_TRY(item_add(build, choice->rooted, order, NULL, 0, after));

@@ -6,6 +6,7 @@
 #include "sim/collective/compose_build.h"
 #include "sim/collective/level_demand.h"
 #include "sim/collective/ragged.h"
+#include "sim/collective/spanning.h"
 
 /* The part of the group that lies on the grid, and what a byte costs on each of its axes. */
 static struct group grid_of(const struct build *build, uint32_t cost[GROUP_DIMENSIONS_MAX])
@@ -104,7 +105,12 @@ static uint32_t shares_set(struct build *build, const struct group *grid, const 
     uint32_t const climbing = tree_pieces(build);
     if (overlapping > build->pieces.count) build->pieces.count = overlapping;
     if (climbing > build->pieces.count) build->pieces.count = climbing;
-    if (rooted_is_cut(build)) build->pieces = (struct pieces){rooted_pieces(build), false};
+    if (spanning_applies(build->choice, &plan->group, plan->kind)) {
+        build->shares = (struct shares){{1, 1, 1}, grid->dimension_count};
+        build->pieces = (struct pieces){spanning_pieces(build), false};
+    } else if (rooted_is_cut(build)) {
+        build->pieces = (struct pieces){rooted_pieces(build), false};
+    }
     if (request->piece_count != 0) build->pieces.count = request->piece_count;
     if (build_is_ragged(build) && ragged_tokens(request) < build->pieces.count)
         build->pieces.count = (uint32_t)ragged_tokens(request);

@@ -397,8 +397,7 @@ static inline const struct need_cache *streams_needs(struct replay *replay, uint
     return cache;
 }
 
-/* Its index in its template. */
-uint16_t streams_op_index(struct replay *replay, uint32_t stream, uint32_t chip);
+uint16_t streams_op_index(struct replay *replay, uint32_t stream, uint32_t chip); /* Template's. */
 
 /* transport.c */
 void transport_begin(struct replay *replay, uint32_t stream, uint32_t chip, int64_t now_ps);

@@ -195,7 +195,9 @@ static enum status ops_build(struct arena *arena, struct replay *replay, struct 
 /* Units of the largest message of a primitive: a chunk, or all that one rank has to send on. */
 static uint32_t units_max_of(const struct primitive *primitive, uint32_t size)
 {
-    return primitive->kind == COLLECTIVE_ALL_TO_ALL ? 2 * size : 2;
+    bool const whole =
+        primitive->kind == COLLECTIVE_BROADCAST || primitive->kind == COLLECTIVE_REDUCE;
+    return whole || primitive->kind == COLLECTIVE_ALL_TO_ALL ? 2 * size : 2;
 }
 
 uint64_t tables_wire_bytes(const struct plan *plan, uint64_t bytes)

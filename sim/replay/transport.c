@@ -65,6 +65,7 @@ static bool predecessors_arrived(const struct lane_table *lane, uint32_t chip, u
         for (uint32_t i = range->first; i < range->first + (uint32_t)range->count; i++) {
             const struct lane_table *before = &lane->plan->lane[i];
             uint32_t const each = before->arrival_count[position_of(before, chip)];
+            if (each == 0) continue; /* Its state is far off. */
             uint32_t wanted = (piece + 1) * range->portions * each;
             if (range->wait != NULL && lane->waits_by_step)
                 wanted = (piece * range->portions + range->wait[number]) * each;
@@ -284,8 +285,11 @@ void transport_followers_try(struct replay *replay, const struct lane_table *lan
 {
     for (uint32_t r = 0; r < lane->behind_count; r++) {
         struct lane_range const range = lane->behind[r];
-        for (uint32_t i = range.first; i < range.first + range.count; i++)
-            transport_lane_try(replay, &lane->plan->lane[i], chip, now_ps);
+        for (uint32_t i = range.first; i < range.first + range.count; i++) {
+            struct lane_table *behind = &lane->plan->lane[i];
+            if (behind->send_count[position_of(behind, chip)] > 0)
+                transport_lane_try(replay, behind, chip, now_ps);
+        }
     }
 }
 

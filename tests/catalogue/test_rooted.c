@@ -125,17 +125,84 @@ static void a_root_uses_all_its_links_alike(void **state)
     assert_true(plan_sent_bytes(&plan, 2, beside) > 0);
 }
 
+/* Trees of a broadcast or reduction on a torus that cross a chip's link, one way. */
+static uint32_t trees_over(const struct plan *plan, uint32_t dimension, uint32_t way,
+                           const uint32_t *at)
+{
+    uint32_t trees = 0;
+    for (uint32_t l = 0; l < plan->lane_count; l++) {
+        const struct plan_lane *lane = &plan->lane[l];
+        const struct plan_item *item = &plan->item[lane->item];
+        if (item->dimension != dimension || lane->lane != way) continue;
+        trees += lane->send_count[plan_item_seat(plan, item, at)];
+    }
+    return trees;
+}
+
+/* No link is crossed twice, each rank but the root is reached by every tree once, and the root
+ * sends the array once, by all its links alike. */
+static void trees_share_no_link(void **state)
+{
+    (void)state;
+    for (uint32_t k = 0; k < 4; k++) {
+        enum collective_kind const kind = kinds[k % 2];
+        struct group group = torus;
+        group.dimension_count = k < 2 ? 3 : 2;
+        uint32_t const root = k < 2 ? 29 : 6; /* 2, 1, 2 and 1, 2. */
+        struct plan_request const request = request_of(&group, kind, "hierarchical", root);
+        struct plan const plan = case_plan(&request);
+        uint32_t const trees = 2 * group.dimension_count;
+        uint32_t const ranks = (uint32_t)group_rank_count(&group);
+        uint32_t all = 0;
+        for (uint32_t r = 0; r < ranks; r++) {
+            uint32_t at[GROUP_DIMENSIONS_MAX] = {0}, rest = r, out = 0;
+            for (uint32_t d = group.dimension_count; d-- > 0; rest /= group.dimension[d].size)
+                at[group.dimension[d].axis] = rest % group.dimension[d].size;
+            for (uint32_t d = 0; d < group.dimension_count; d++)
+                for (uint32_t way = 0; way < 2; way++) {
+                    assert_in_range(trees_over(&plan, d, way, at), 0, 1);
+                    out += trees_over(&plan, d, way, at);
+                }
+            if (r == root) assert_int_equal(out, kind == COLLECTIVE_BROADCAST ? trees : 0);
+            if (r != root && kind == COLLECTIVE_REDUCE) assert_int_equal(out, trees);
+            all += out;
+        }
+        assert_int_equal(all, trees * (ranks - 1));
+    }
+}
+
+/* Lines cannot be closed, and rings of two have one link: there boxes are crossed one by one. */
+static void trees_need_rings(void **state)
+{
+    (void)state;
+    struct group groups[3] = {torus, torus, torus};
+    groups[1].dimension[1].ring = false;
+    groups[2].dimension[2].size = 2;
+    for (uint32_t g = 0; g < 3; g++) {
+        struct plan_request const request =
+            request_of(&groups[g], COLLECTIVE_BROADCAST, "hierarchical", 0);
+        struct plan const plan = case_plan(&request);
+        bool gathers = false;
+        for (uint32_t i = 0; i < plan.item_count; i++)
+            gathers = gathers || plan.item[i].primitive->kind == COLLECTIVE_ALL_GATHER;
+        assert_int_equal(gathers, g > 0);
+        case_ok(plan_check(&plan, &case_error));
+    }
+}
+
 /* Each breaks one promise of a good plan. */
 static void those_not_concerned_are_noticed(void **state)
 {
     (void)state;
-    for (uint32_t k = 0; k < KINDS; k++) {
-        struct plan_request const request = request_of(&nodes, kinds[k], "hierarchical", 5);
+    for (uint32_t k = 0; k <= KINDS; k++) {
+        bool const trees = k == KINDS; /* There who has given its part has nothing more to send. */
+        struct plan_request const request = request_of(
+            trees ? &torus : &nodes, trees ? COLLECTIVE_REDUCE : kinds[k], "hierarchical", 5);
         struct plan const good = case_plan(&request);
         for (uint32_t i = 0; i < good.item_count; i++) {
             struct plan bad = good;
             bad.item[i].at_root = bad.item[i].off_root = 0; /* Everybody. */
-            if (good.item[i].at_root + good.item[i].off_root > 0)
+            if (good.item[i].at_root > 0 || (good.item[i].off_root > 0 && !trees))
                 case_refused(plan_check(&bad, &case_error), STATUS_OK, NULL, "");
             bad = good;
             bad.item[i].at_root = good.item[i].off_root; /* The others. */
@@ -165,6 +232,8 @@ int main(void)
         cmocka_unit_test(what_a_level_lacks_is_refused),
         cmocka_unit_test(only_those_concerned_send),
         cmocka_unit_test(a_root_uses_all_its_links_alike),
+        cmocka_unit_test(trees_share_no_link),
+        cmocka_unit_test(trees_need_rings),
         cmocka_unit_test(those_not_concerned_are_noticed),
     };
     return cmocka_run_group_tests(tests, case_arena_up, case_arena_down);

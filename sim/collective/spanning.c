@@ -1,0 +1,239 @@
+#include "sim/collective/spanning.h"
+
+#include "sim/base/units.h"
+#include "sim/collective/compose_build.h"
+
+/* All ranks together send no more messages: playing more takes longer than they bring. */
+enum { SPANNING_MESSAGES_MAX = 5 << 19 };
+
+/* Links from position 0 to another along a lane that leads away from it: lane 0 goes up. */
+static uint32_t links_from(uint32_t size, uint32_t lane, uint32_t position)
+{
+    return lane == 0 || position == 0 ? position : size - position;
+}
+
+/* And along one that leads to it. */
+static uint32_t links_to(uint32_t size, uint32_t lane, uint32_t position)
+{
+    return links_from(size, 1 - lane, position);
+}
+
+/* --- Lines from or to a position 0, both ways round, all of a piece in one message --- */
+
+static struct primitive_move move_of(uint32_t size, uint32_t lane, uint32_t position, uint32_t step,
+                                     uint32_t move)
+{
+    (void)size;
+    (void)position;
+    (void)step;
+    return (struct primitive_move){.source = primitive_any,
+                                   .destination = move,
+                                   .halves =
+                                       lane == 0 ? PRIMITIVE_HALF_FIRST : PRIMITIVE_HALF_SECOND};
+}
+
+static struct primitive_step step_after(uint32_t size, uint32_t arrivals)
+{
+    return (struct primitive_step){.units = size, .arrivals = arrivals, .move_count = size};
+}
+
+static uint32_t from_sends(uint32_t size, uint32_t lane, uint32_t position)
+{
+    return links_from(size, lane, position) + 1 < size ? 1 : 0;
+}
+
+static uint32_t from_arrivals(uint32_t size, uint32_t lane, uint32_t position)
+{
+    (void)size;
+    (void)lane;
+    return position > 0 ? 1 : 0;
+}
+
+static struct primitive_step from_step(uint32_t size, uint32_t lane, uint32_t position,
+                                       uint32_t step)
+{
+    (void)step;
+    return step_after(size, from_arrivals(size, lane, position));
+}
+
+static uint32_t to_sends(uint32_t size, uint32_t lane, uint32_t position)
+{
+    (void)size;
+    (void)lane;
+    return position > 0 ? 1 : 0;
+}
+
+static uint32_t to_arrivals(uint32_t size, uint32_t lane, uint32_t position)
+{
+    return links_to(size, lane, position) + 1 < size ? 1 : 0;
+}
+
+static struct primitive_step to_step(uint32_t size, uint32_t lane, uint32_t position, uint32_t step)
+{
+    (void)step;
+    return step_after(size, to_arrivals(size, lane, position));
+}
+
+/* --- The link that closes a ring: to position 0, or from it --- */
+
+static uint32_t closes(uint32_t size, uint32_t lane, uint32_t position)
+{
+    return links_from(size, lane, position) + 1 == size ? 1 : 0;
+}
+
+static uint32_t begins(uint32_t size, uint32_t lane, uint32_t position)
+{
+    (void)size;
+    (void)lane;
+    return position == 0 ? 1 : 0;
+}
+
+static uint32_t follows(uint32_t size, uint32_t lane, uint32_t position)
+{
+    return links_to(size, lane, position) + 1 == size ? 1 : 0;
+}
+
+static struct primitive_step close_step(uint32_t size, uint32_t lane, uint32_t position,
+                                        uint32_t step)
+{
+    (void)lane;
+    (void)position;
+    (void)step;
+    return step_after(size, 0);
+}
+
+enum part { LINE, CLOSE, PARTS };
+
+/* Not of the catalogue: by itself a closing link is no collective. */
+static const struct primitive parts[2][PARTS] = {
+    {
+        {
+            .name = "broadcast_tree_line",
+            .kind = COLLECTIVE_BROADCAST,
+            .family = PRIMITIVE_RING,
+            .ring = true,
+            .lane_count = 2,
+            .send_count = from_sends,
+            .arrival_count = from_arrivals,
+            .step = from_step,
+            .move = move_of,
+        },
+        {
+            .name = "broadcast_tree_close",
+            .kind = COLLECTIVE_BROADCAST,
+            .family = PRIMITIVE_RING,
+            .ring = true,
+            .lane_count = 2,
+            .send_count = closes,
+            .arrival_count = begins,
+            .step = close_step,
+            .move = move_of,
+        },
+    },
+    {
+        {
+            .name = "reduce_tree_line",
+            .kind = COLLECTIVE_REDUCE,
+            .family = PRIMITIVE_RING,
+            .ring = true,
+            .lane_count = 2,
+            .send_count = to_sends,
+            .arrival_count = to_arrivals,
+            .step = to_step,
+            .move = move_of,
+        },
+        {
+            .name = "reduce_tree_close",
+            .kind = COLLECTIVE_REDUCE,
+            .family = PRIMITIVE_RING,
+            .ring = true,
+            .lane_count = 2,
+            .send_count = begins,
+            .arrival_count = follows,
+            .step = close_step,
+            .move = move_of,
+        },
+    },
+};
+
+bool spanning_is_line(const struct primitive *primitive)
+{
+    return primitive == &parts[0][LINE] || primitive == &parts[1][LINE];
+}
+
+bool spanning_is_close(const struct primitive *primitive)
+{
+    return primitive == &parts[0][CLOSE] || primitive == &parts[1][CLOSE];
+}
+
+bool spanning_applies(const struct choice *choice, const struct group *group,
+                      enum collective_kind kind)
+{
+    bool const whole = kind == COLLECTIVE_BROADCAST || kind == COLLECTIVE_REDUCE;
+    if (!whole || !choice->by_axis || choice->levels.outer_count > 0 || group->dimension_count < 2)
+        return false;
+    for (uint32_t d = 0; d < group->dimension_count; d++) {
+        const struct group_dimension *at = &group->dimension[d];
+        if (!at->ring || at->size < 3 || at->stride != 1) return false;
+    }
+    return true;
+}
+
+static uint8_t bits_of(const struct chain *chain, uint32_t begin, uint32_t end)
+{
+    uint32_t bits = 0;
+    for (uint32_t i = begin; i < end; i++) bits |= 1u << chain->dimension[i];
+    return (uint8_t)bits;
+}
+
+static enum status part_add(const struct build *build, uint32_t order, const struct chain *chain,
+                            enum part part, uint32_t level, uint8_t *after)
+{
+    struct plan *plan = build->plan;
+    STATUS_TRY(
+        item_add(build, &parts[plan->kind == COLLECTIVE_REDUCE][part], order, chain, level, after));
+    struct plan_item *item = &plan->item[*after];
+    /* Each carries all of a piece: its chunk is what ranks hold that stand alike along its axis. */
+    for (uint32_t i = level + 1; i < chain->count; i++)
+        item->unit_bytes *= plan->group.dimension[chain->dimension[i]].size;
+    if (part == CLOSE) {
+        item->off_root = bits_of(chain, 1, chain->count);
+        return STATUS_OK;
+    }
+    item->at_root = bits_of(chain, level + 1, chain->count);
+    item->off_root = level > 0 ? bits_of(chain, 0, 1) : 0;
+    return STATUS_OK;
+}
+
+enum status spanning_add(const struct build *build, uint32_t order, const struct chain *chain,
+                         uint8_t *after)
+{
+    bool const reduces = build->plan->kind == COLLECTIVE_REDUCE;
+    if (reduces) STATUS_TRY(part_add(build, order, chain, CLOSE, 0, after));
+    for (uint32_t i = 0; i < chain->count; i++)
+        STATUS_TRY(part_add(build, order, chain, LINE, reduces ? chain->count - 1 - i : i, after));
+    return reduces ? STATUS_OK : part_add(build, order, chain, CLOSE, 0, after);
+}
+
+/* With P pieces a tree of h links in series takes (1 + (h-1)/P) times what its part takes a link,
+ * and what a rank's part of a piece is rounded up by: the least of it all, up to the limits. */
+uint32_t spanning_pieces(const struct build *build)
+{
+    const struct group *group = &build->plan->group;
+    uint64_t const rank_count = group_rank_count(group), orders = group->dimension_count;
+    uint64_t const halves = 2 * orders * rank_count;
+    uint64_t const by_rank = PIECES_MESSAGES_MAX / (2 * orders);
+    uint64_t const by_all = SPANNING_MESSAGES_MAX / halves;
+    uint64_t const most = by_all < by_rank ? by_all : by_rank;
+    uint64_t series = 0, best = 1;
+    units_wide least = 0;
+    for (uint32_t d = 0; d < group->dimension_count; d++) series += group->dimension[d].size - 1;
+    for (uint64_t count = 1; count <= most; count++) {
+        uint64_t const part = units_ceil_divide(build->request->size_bytes, halves * count);
+        units_wide const cost = (units_wide)part * (count + series);
+        if (count > 1 && cost >= least) continue;
+        least = cost;
+        best = count;
+    }
+    return (uint32_t)best;
+}

@@ -151,6 +151,12 @@ static void write_rules(const struct report_input *input, struct text *text)
                    "(N-1)/N %.0f: %s",
                    rules->dp_critical_tokens, rules->dp_exact_tokens,
                    verdict(rules->tokens_per_chip >= rules->dp_exact_tokens));
+    if (rules->experts_critical_tokens > 0)
+        write_rule(text,
+                   "experts: E/k·(C/W)/M over the ranks that hold all experts = %.0f "
+                   "tokens a chip; with (N-1)/N %.0f: %s",
+                   rules->experts_critical_tokens, rules->experts_exact_tokens,
+                   verdict(rules->tokens_per_chip >= rules->experts_exact_tokens));
     if (rules->tp_critical_width > 0)
         write_rule(text, "tp, MLP: F·%g = %.0f against Y·(C/W)/M_Y = %.0f, with (N-1)/N %.0f: %s",
                    (double)workload->model.matrices / 2, rules->tp_mlp_width,

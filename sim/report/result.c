@@ -95,6 +95,8 @@ static void write_rules(struct json_writer *json, const struct roofline_rules *r
     put_rule(json, "fsdp_crossing_tokens", rules->fsdp_crossing_tokens);
     put_rule(json, "dp_critical_tokens", rules->dp_critical_tokens);
     put_rule(json, "dp_exact_tokens", rules->dp_exact_tokens);
+    put_rule(json, "experts_critical_tokens", rules->experts_critical_tokens);
+    put_rule(json, "experts_exact_tokens", rules->experts_exact_tokens);
     put_rule(json, "tp_critical_width", rules->tp_critical_width);
     put_rule(json, "tp_exact_width", rules->tp_exact_width);
     put_rule(json, "tp_mlp_width", rules->tp_mlp_width);

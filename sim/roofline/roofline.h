@@ -57,6 +57,9 @@ struct roofline_rules {
     double fsdp_crossing_tokens;
     double dp_critical_tokens; /* alpha/(M_dp·X·Y): fewer leave a reduction of gradients exposed. */
     double dp_exact_tokens;
+    double experts_critical_tokens; /* The same of experts' gradients: E/k times as many, as an
+                                       expert meets k/E of the tokens; over ep as over tp. */
+    double experts_exact_tokens;
     double tp_critical_width; /* Y·alpha/M_Y: a narrower block is communication bound. */
     double tp_exact_width;
     double tp_mlp_width;          /* F·matrices/2: what the MLP has to offer against it. */

@@ -71,6 +71,7 @@ void rules_evaluate(const struct workload_plan *plan, const struct machine *mach
     const struct roofline_group *fsdp = roofline_group_find(roofline, "fsdp");
     const struct roofline_group *tp = roofline_group_find(roofline, "tp");
     const struct roofline_group *dp = roofline_group_find(roofline, "dp");
+    const struct roofline_group *experts = roofline_group_find(roofline, "experts");
     double const chips = machine->chip_count;
     double const two_bytes = 16;
     rules->alpha = roofline->math_flop_per_s / roofline_axis_bytes_per_s(machine);
@@ -94,6 +95,14 @@ void rules_evaluate(const struct workload_plan *plan, const struct machine *mach
         rules->dp_critical_tokens =
             gradient * rules->alpha / (dp->axes * model_ranks * mesh->axis[MESH_FSDP].size);
         rules->dp_exact_tokens = rules->dp_critical_tokens * dp->finite_share;
+    }
+    if (experts != NULL) {
+        const struct model_experts *model = &plan->model.experts;
+        double const gradient = format_bits(plan->formats.gradients) / two_bytes;
+        double const ranks = model_ranks * mesh->axis[MESH_FSDP].size * mesh->axis[MESH_EP].size;
+        rules->experts_critical_tokens = gradient * rules->alpha * (double)model->count /
+                                         (double)model->top_k / (experts->axes * ranks);
+        rules->experts_exact_tokens = rules->experts_critical_tokens * experts->finite_share;
     }
     if (tp != NULL) {
         rules->tp_critical_width = activation * tp_ranks * rules->alpha / tp->axes;

@@ -69,8 +69,8 @@ static void add_machine(struct text *text, const struct case_row *row)
 static void add_workload(struct text *text, const struct case_row *row)
 {
     static const char *const numbers[] = {"sequence_length", "zero", "accumulate"};
-    static const char *const words[] = {"remat", "attention", "gather", "backward_order",
-                                        "schedule"};
+    static const char *const words[] = {"remat",          "attention", "gather",
+                                        "backward_order", "schedule",  "layout"};
     text_add(text, "\"workload\": {\"kind\": \"train_step\", \"allow_oversubscription\": true, ");
     if (row_has(row, "model") || row_has(row, "N"))
         text_add(text, "\"model\": \"%s\"", row_text_or(row, "model", "llama-3-8b"));
@@ -90,6 +90,7 @@ static void add_workload(struct text *text, const struct case_row *row)
     for (size_t i = 0; i < sizeof words / sizeof *words; i++)
         if (row_has(row, words[i]))
             text_add(text, ", \"%s\": \"%s\"", words[i], row_text(row, words[i]));
+    if (!row_flag_or(row, "mtp", true)) text_add(text, ", \"mtp\": false");
     if (row_has(row, "format"))
         text_add(text, ", \"formats\": {\"weights\": \"%s\", \"activations\": \"%s\"}",
                  row_text(row, "format"), row_text(row, "format"));
@@ -257,6 +258,8 @@ static struct case_value rules(const struct case_row *row)
         {"fsdp_exact_tokens", rules->fsdp_exact_tokens},
         {"dp_critical_tokens", rules->dp_critical_tokens},
         {"dp_exact_tokens", rules->dp_exact_tokens},
+        {"experts_critical_tokens", rules->experts_critical_tokens},
+        {"experts_exact_tokens", rules->experts_exact_tokens},
         {"tp_critical_width", rules->tp_critical_width},
         {"tp_exact_width", rules->tp_exact_width},
         {"tp_mlp_width", rules->tp_mlp_width},

@@ -53,6 +53,7 @@ static double unit_size(const char *unit)
                  {"GB/s", 1e9},
                  {"TB/s", 1e12},
                  {"GFLOP/s", 1e9},
+                 {"PFLOP/s", 1e15},
                  {"h", 3600},
                  {"%", 0.01}};
     for (size_t i = 0; i < sizeof units / sizeof *units; i++)

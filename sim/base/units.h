@@ -31,6 +31,12 @@ static inline int64_t units_duration_ps(uint64_t amount, uint64_t rate_per_s)
     return ps > (units_wide)(TIME_PS_NEVER / 4) ? TIME_PS_NEVER / 4 : (int64_t)ps;
 }
 
+/* For figures and estimates, never for what decides an instant. */
+static inline double units_seconds(int64_t duration_ps)
+{
+    return (double)duration_ps / (double)TIME_PS_PER_S;
+}
+
 /* floor(amount · ppm / 10^6). */
 static inline uint64_t units_scale_ppm(uint64_t amount, uint32_t ppm)
 {

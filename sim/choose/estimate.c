@@ -28,11 +28,6 @@ struct estimator {
     struct rehearsals *known;
 };
 
-static double seconds(int64_t ps)
-{
-    return (double)ps / (double)TIME_PS_PER_S;
-}
-
 static double log2_up(double value)
 {
     double log = 0;
@@ -118,13 +113,13 @@ static double message_s(const struct estimator *estimator, uint32_t dimension)
     const struct machine *machine = estimator->machine;
     const struct group_dimension *at = &estimator->plan->group.dimension[dimension];
     const struct plan_protocol *protocol = &estimator->plan->protocol;
-    double const own = seconds(machine->chip.message_overhead_ps);
+    double const own = units_seconds(machine->chip.message_overhead_ps);
     uint8_t const index = machine->axis_level[at->axis];
     if (index == LEVEL_NONE)
-        return own + at->stride * seconds(machine->chip.hop_latency_ps) +
-               seconds(protocol->message_ps[0]);
-    return own +
-           seconds(wire_level_latency_ps(machine, at) + protocol->message_ps[1 + (size_t)index]);
+        return own + at->stride * units_seconds(machine->chip.hop_latency_ps) +
+               units_seconds(protocol->message_ps[0]);
+    return own + units_seconds(wire_level_latency_ps(machine, at) +
+                               protocol->message_ps[1 + (size_t)index]);
 }
 
 /* What a chip has of a dimension's wires, one way: its share of a level's cables, or a link, the
@@ -460,7 +455,7 @@ void collective_estimate(const struct machine *machine, const struct plan *plan,
     time_s = fmax(time_s, busiest_s + alpha_s);
     if (plan->kind == COLLECTIVE_PERMUTE) time_s = permute_s(&estimator, &alpha_s) + alpha_s;
     if (plan->group.dimension_count > 0) {
-        double const begin_s = seconds(plan->protocol.begin_ps);
+        double const begin_s = units_seconds(plan->protocol.begin_ps);
         alpha_s += begin_s;
         time_s += begin_s;
     }

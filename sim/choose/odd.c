@@ -82,5 +82,5 @@ double odd_grid_hop_s(const struct machine *machine, const struct plan *plan,
         if (link->latency_ps > longest_ps && share_of(&use, link) > 0)
             longest_ps = link->latency_ps;
     }
-    return (double)(longest_ps - machine->chip.hop_latency_ps) / (double)TIME_PS_PER_S;
+    return units_seconds(longest_ps - machine->chip.hop_latency_ps);
 }

@@ -8,11 +8,6 @@
 
 enum { CHIPS_MAX = 1 << 13 };
 
-static double seconds(int64_t ps)
-{
-    return (double)ps / (double)TIME_PS_PER_S;
-}
-
 /* The dimension of the item along an axis, or NULL. */
 static const struct group_dimension *dimension_on(const struct plan *plan,
                                                   const struct plan_item *item, uint32_t axis,
@@ -222,7 +217,7 @@ struct way {
 
 static void link_add(struct way *way, uint32_t link, double bytes_per_s, int64_t latency_ps)
 {
-    way->link[way->count++] = (struct way_link){link, bytes_per_s, seconds(latency_ps)};
+    way->link[way->count++] = (struct way_link){link, bytes_per_s, units_seconds(latency_ps)};
 }
 
 /* The way round that an axis is taken, as hops: negative towards lower coordinates. */
@@ -292,7 +287,7 @@ static void tier_add(const struct ways *ways, uint32_t index, uint32_t t, bool d
     const struct level *level = &machine->level[index];
     const struct level_tier *tier = &level->tier[t];
     if (!level_tier_queues(level, t)) {
-        way->link[way->count - 1].latency_s += seconds(tier->latency_ps);
+        way->link[way->count - 1].latency_s += units_seconds(tier->latency_ps);
         return;
     }
     uint32_t at[MACHINE_AXES_MAX], cable = 0;
@@ -333,7 +328,7 @@ uint32_t ways_find(const struct ways *ways, uint32_t from, const uint32_t to[MAC
         network++;
     }
     ret_link[0].latency_s +=
-        seconds(machine->chip.message_overhead_ps + ways->plan->protocol.message_ps[network]);
+        units_seconds(machine->chip.message_overhead_ps + ways->plan->protocol.message_ps[network]);
     return way.count;
 }
 

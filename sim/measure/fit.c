@@ -1,8 +1,7 @@
 #include "sim/measure/fit.h"
 
 #include "sim/base/status.h"
-
-static const double ps_per_s = 1e12;
+#include "sim/base/units.h"
 
 struct fit fit_line(const uint64_t *bytes, const int64_t *time_ps, uint32_t count)
 {
@@ -14,7 +13,7 @@ struct fit fit_line(const uint64_t *bytes, const int64_t *time_ps, uint32_t coun
         if ((double)bytes[i] > scale) scale = (double)bytes[i];
     for (uint32_t i = 0; i < count; i++) {
         SIM_ASSERT(time_ps[i] > 0);
-        double const t = (double)time_ps[i] / ps_per_s, x = (double)bytes[i] / scale;
+        double const t = units_seconds(time_ps[i]), x = (double)bytes[i] / scale;
         double const weight = 1 / (t * t);
         w += weight;
         wx += weight * x;
@@ -28,7 +27,7 @@ struct fit fit_line(const uint64_t *bytes, const int64_t *time_ps, uint32_t coun
     fit.alpha_s = (wt - slope * wx) / w;
     fit.beta_s_per_byte = slope / scale;
     for (uint32_t i = 0; i < count; i++) {
-        double const t = (double)time_ps[i] / ps_per_s;
+        double const t = units_seconds(time_ps[i]);
         double const off = fit.alpha_s + fit.beta_s_per_byte * (double)bytes[i] - t;
         double const error = (off < 0 ? -off : off) / t;
         if (error > fit.error_most) fit.error_most = error;

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "sim/base/arena.h"
+#include "sim/base/units.h"
 #include "sim/choose/choose.h"
 #include "sim/choose/estimate.h"
 #include "sim/collective/script.h"
@@ -158,7 +159,7 @@ static enum status crossovers_find(struct study *study, uint64_t low, uint8_t lo
  */
 static double surplus(uint64_t size_bytes, int64_t time_ps, double wanted_bytes_per_s)
 {
-    return (double)size_bytes - wanted_bytes_per_s * ((double)time_ps / 1e12);
+    return (double)size_bytes - wanted_bytes_per_s * units_seconds(time_ps);
 }
 
 /* Two sizes, the lower without and the higher with a surplus. */
@@ -229,7 +230,7 @@ static enum status landmarks_find(struct study *study, uint64_t among, struct re
     int64_t time_ps = 0;
     STATUS_TRY(fastest(study, among, 1, &winner, &curve->floor_ps));
     STATUS_TRY(fastest(study, among, largest, &winner, &time_ps));
-    curve->peak_bytes_per_s = (double)largest / ((double)time_ps / 1e12);
+    curve->peak_bytes_per_s = (double)largest / units_seconds(time_ps);
     STATUS_TRY(size_find(study, among, half * curve->peak_bytes_per_s, &curve->half_bytes));
     return size_find(study, among, most * curve->peak_bytes_per_s, &curve->most_bytes);
 }

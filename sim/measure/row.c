@@ -5,12 +5,11 @@
 #include <string.h>
 
 #include "sim/base/arena.h"
+#include "sim/base/units.h"
 #include "sim/collective/proof.h"
 #include "sim/collective/script.h"
 #include "sim/measure/trial.h"
 #include "sim/roofline/collective_bound.h"
-
-static const double ps_per_s = 1e12;
 
 /* The digits of a shift, of the last dimension first. */
 static void shift_fill(const struct row_question *question, int32_t offset[GROUP_DIMENSIONS_MAX])
@@ -252,14 +251,14 @@ static void runners_fill(const struct choose_ranking *ranking, struct row *row)
 static void ragged_fill(const struct plan *plan, struct row *row)
 {
     uint64_t const ranks = group_rank_count(&plan->group);
-    double const time_ps = row->time_ps > 0 ? (double)row->time_ps : ps_per_s;
+    double const time_s = row->time_ps > 0 ? units_seconds(row->time_ps) : 1;
     row->load = ragged_load(plan);
     const struct group_dimension *farthest = &plan->group.dimension[plan->flat_dimension[0]];
     if (plan->group.dimension_count > 1 && farthest->switched) row->farthest_axis = farthest->name;
     row->farthest_bytes = ragged_farthest_bytes(plan);
     row->count =
         operation_count(row->question->operation, 1, row->size_bytes, row->question->format);
-    row->busbw_bytes_per_s = (double)row->load.sent_bytes / (double)ranks / (time_ps / ps_per_s);
+    row->busbw_bytes_per_s = (double)row->load.sent_bytes / (double)ranks / time_s;
 }
 
 struct row_factors row_factors(const struct row *row)
@@ -286,7 +285,7 @@ void row_fill(const struct row_question *question, uint64_t size_bytes,
     uint64_t const ranks = group_rank_count(&question->group);
     struct operation_factor const factor = operation_bus_factor(question->operation, ranks);
     struct collective_bound const bound = bound_of(question, plan);
-    double const algbw = time_ps > 0 ? (double)size_bytes / ((double)time_ps / ps_per_s) : 0;
+    double const algbw = time_ps > 0 ? (double)size_bytes / (units_seconds(time_ps)) : 0;
     *ret_row = (struct row){
         .question = question,
         .size_bytes = size_bytes,
@@ -321,7 +320,7 @@ enum status row_prove(const struct plan *plan, struct row *row, struct error *re
 
 bool row_beats_roofline(const struct row *row)
 {
-    return (double)row->time_ps < floor(row->roofline_s * ps_per_s);
+    return (double)row->time_ps < floor(row->roofline_s * (double)TIME_PS_PER_S);
 }
 
 double row_slowdown(const struct row *row)
@@ -353,8 +352,8 @@ struct row_port row_port(const struct row_run *run, uint32_t port)
     return (struct row_port){
         .busy_fraction = (double)link->busy_ps / time_ps,
         .mean_depth = (double)link->waited_ps / time_ps,
-        .mean_wait_s = (double)link->waited_ps / messages / ps_per_s,
-        .longest_wait_s = (double)link->queued_ps / ps_per_s,
+        .mean_wait_s = (double)link->waited_ps / messages / (double)TIME_PS_PER_S,
+        .longest_wait_s = units_seconds(link->queued_ps),
     };
 }
 

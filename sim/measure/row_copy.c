@@ -1,10 +1,9 @@
 /* Rows of copies between chips and their hosts, which no algorithm and no plan are chosen for. */
 #include <stdio.h>
 
+#include "sim/base/units.h"
 #include "sim/measure/row.h"
 #include "sim/roofline/host_bound.h"
-
-static const double ps_per_s = 1e12;
 
 struct program_copy row_copy(const struct row_question *question, uint64_t size_bytes)
 {
@@ -18,7 +17,7 @@ void row_fill_copy(const struct row_question *question, uint64_t size_bytes, int
     struct host_bound bound;
     const struct machine *machine = question->machine;
     uint64_t const ranks = group_rank_count(&question->group);
-    double const algbw = time_ps > 0 ? (double)size_bytes / ((double)time_ps / ps_per_s) : 0;
+    double const algbw = time_ps > 0 ? (double)size_bytes / units_seconds(time_ps) : 0;
     host_bound(machine, (double)size_bytes, &bound);
     *ret_row = (struct row){
         .question = question,

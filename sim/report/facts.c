@@ -8,11 +8,6 @@
 #include "sim/roofline/host_bound.h"
 #include "sim/roofline/wire.h"
 
-static double seconds(int64_t ps)
-{
-    return (double)ps / (double)TIME_PS_PER_S;
-}
-
 uint32_t facts_role(const struct report_input *input, uint32_t chip)
 {
     uint32_t at[MACHINE_AXES_MAX];
@@ -57,15 +52,15 @@ static double hop_s(const struct report_input *input, const struct plan *plan)
     for (uint32_t i = 0; i < plan->group.dimension_count; i++) {
         const struct group_dimension *dimension = &plan->group.dimension[i];
         if (dimension->switched) {
-            total += seconds(wire_level_latency_ps(input->machine, dimension) +
-                             chip->message_overhead_ps);
+            total += units_seconds(wire_level_latency_ps(input->machine, dimension) +
+                                   chip->message_overhead_ps);
             continue;
         }
         bool const both = dimension->ring && strcmp(plan->algorithm, "ring-one-way") != 0 &&
                           strcmp(plan->algorithm, "line") != 0;
         uint32_t const steps = both ? dimension->size / 2 : dimension->size - 1;
-        total += steps * (dimension->stride * seconds(chip->hop_latency_ps) +
-                          seconds(chip->message_overhead_ps));
+        total += steps * (dimension->stride * units_seconds(chip->hop_latency_ps) +
+                          units_seconds(chip->message_overhead_ps));
     }
     return total * (plan->kind == COLLECTIVE_ALL_REDUCE ? 2 : 1);
 }
@@ -112,14 +107,14 @@ static void add_collective(const struct report_input *input, struct arena *arena
 static double send_hop_s(const struct report_input *input, const struct plan *plan)
 {
     const struct chip *chip = &input->machine->chip;
-    double total = seconds(chip->message_overhead_ps);
+    double total = units_seconds(chip->message_overhead_ps);
     for (uint32_t i = 0; i < plan->group.dimension_count; i++) {
         const struct group_dimension *dimension = &plan->group.dimension[i];
         int64_t const members = plan->offset[i] < 0 ? -plan->offset[i] : plan->offset[i];
         if (members == 0) continue;
         total += dimension->switched
-                     ? seconds(wire_level_latency_ps(input->machine, dimension))
-                     : (double)members * dimension->stride * seconds(chip->hop_latency_ps);
+                     ? units_seconds(wire_level_latency_ps(input->machine, dimension))
+                     : (double)members * dimension->stride * units_seconds(chip->hop_latency_ps);
     }
     return total;
 }
@@ -154,7 +149,7 @@ static void add_copy(const struct report_input *input, const struct program_op *
     row->machine_axes = machine->host.cable_name;
     row->axis_bits = FACTS_HOST_BIT;
     row->rank_count = 1;
-    row->hop_s = seconds(machine->host.latency_ps);
+    row->hop_s = units_seconds(machine->host.latency_ps);
     row->busbw_bytes_per_s = 1; /* A factor still. */
 }
 
@@ -231,8 +226,8 @@ static enum status classes_build(struct arena *arena, const struct report_input 
         struct facts_class *row = &facts->classes[i];
         row->name = program->class_names[i];
         row->count = trace->classes[i].count;
-        row->time_s = seconds(trace->classes[i].busy_ps);
-        row->exposed_s = seconds(trace->classes[i].exposed_ps);
+        row->time_s = units_seconds(trace->classes[i].busy_ps);
+        row->exposed_s = units_seconds(trace->classes[i].exposed_ps);
     }
     for (uint32_t t = 0; t < program->template_count; t++) {
         uint64_t const slots = slots_of(input, t, -1);
@@ -320,9 +315,9 @@ static struct busiest axis_busiest(const struct report_input *input, uint32_t ax
         first = machine_level_port(level, 0, false);
         count = 2 * input->machine->level[level].tier_count;
     }
-    struct busiest busiest = {name, (int32_t)axis, seconds(link[first].busy_ps)};
+    struct busiest busiest = {name, (int32_t)axis, units_seconds(link[first].busy_ps)};
     for (uint32_t port = first + 1; port < first + count; port++)
-        busiest_try(&busiest, name, (int32_t)axis, seconds(link[port].busy_ps));
+        busiest_try(&busiest, name, (int32_t)axis, units_seconds(link[port].busy_ps));
     return busiest;
 }
 
@@ -340,7 +335,7 @@ static void step_bound(const struct report_input *input, struct facts *facts)
         latency_of(input, facts, -1, facts->exposed_s, facts->idle_s - facts->bubble_s);
     each[count++] = (struct busiest){"bubble", -1, facts->bubble_s};
     for (uint32_t i = 0; i < TRACE_QUEUE_COUNT; i++)
-        each[count++] = (struct busiest){queues[i], -1, seconds(trace->queue_busy_ps[i])};
+        each[count++] = (struct busiest){queues[i], -1, units_seconds(trace->queue_busy_ps[i])};
     /* Before the axes: a DCN whose first link carries nothing but copies is not what binds. */
     each[count++] = (struct busiest){"host", -1, host_s(input, -1)};
     for (uint32_t i = 0; i < input->machine->axis_count; i++)
@@ -387,20 +382,20 @@ static void phases_build(const struct report_input *input, struct facts *facts)
         if (phase->end_ps <= phase->begin_ps) continue;
         struct facts_phase *row = &facts->phase[facts->phase_count++];
         row->name = names[i];
-        row->begin_s = seconds(phase->begin_ps);
-        row->end_s = seconds(phase->end_ps);
-        row->compute_s = seconds(phase->compute_ps);
-        row->exposed_s = seconds(phase->exposed_ps);
-        row->idle_s = seconds(phase->idle_ps);
+        row->begin_s = units_seconds(phase->begin_ps);
+        row->end_s = units_seconds(phase->end_ps);
+        row->compute_s = units_seconds(phase->compute_ps);
+        row->exposed_s = units_seconds(phase->exposed_ps);
+        row->idle_s = units_seconds(phase->idle_ps);
         phase_ici(input, i, row);
         struct busiest best = {.name = "latency", .axis = -1};
         bool const pipeline = input->program->role_count > 1;
         best.seconds = latency_of(input, facts, (int)i, row->exposed_s, pipeline ? 0 : row->idle_s);
         if (pipeline) busiest_try(&best, "bubble", -1, row->idle_s);
-        busiest_try(&best, "mxu", -1, seconds(phase->mxu_ps));
-        busiest_try(&best, "vpu", -1, seconds(phase->vpu_ps));
-        busiest_try(&best, "hbm", -1, seconds(phase->hbm_ps));
-        busiest_try(&best, "vmem", -1, seconds(phase->vmem_ps));
+        busiest_try(&best, "mxu", -1, units_seconds(phase->mxu_ps));
+        busiest_try(&best, "vpu", -1, units_seconds(phase->vpu_ps));
+        busiest_try(&best, "hbm", -1, units_seconds(phase->hbm_ps));
+        busiest_try(&best, "vmem", -1, units_seconds(phase->vmem_ps));
         for (uint32_t a = 0; a < input->machine->axis_count; a++)
             busiest_try(&best, wire_name(input->machine, a), (int32_t)a, row->ici_s[a]);
         busiest_try(&best, "host", -1, host_s(input, (int)i));
@@ -414,13 +409,13 @@ enum status facts_build(struct arena *arena, const struct report_input *input,
     const struct trace *trace = input->trace;
     const struct roofline *roofline = input->roofline;
     struct facts facts = {
-        .step_s = seconds(trace->step_ps),
-        .compute_s = seconds(trace->compute_ps),
-        .exposed_s = seconds(trace->exposed_ps),
-        .idle_s = seconds(trace->idle_ps),
-        .waiting_s = seconds(trace->waiting_ps),
+        .step_s = units_seconds(trace->step_ps),
+        .compute_s = units_seconds(trace->compute_ps),
+        .exposed_s = units_seconds(trace->exposed_ps),
+        .idle_s = units_seconds(trace->idle_ps),
+        .waiting_s = units_seconds(trace->waiting_ps),
         .bubble_s =
-            input->program->role_count > 1 ? seconds(trace->idle_ps - trace->waiting_ps) : 0,
+            input->program->role_count > 1 ? units_seconds(trace->idle_ps - trace->waiting_ps) : 0,
     };
     SIM_ASSERT(trace->compute_ps + trace->exposed_ps + trace->idle_ps == trace->step_ps);
     double const rounding = 1 + 1e-9; /* Of the closed forms; instants are exact. */

@@ -169,7 +169,7 @@ static void say_tier(struct drawing *drawing, uint32_t level, uint32_t index)
         quantity_text_rate(rate, (double)tier->cable_bytes_per_s, "B/s"));
     say(drawing, (struct point){20, y + 31}, "small", "into one: %s, %s one way, %s",
         quantity_text_rate(into, (double)totals.unit_bytes_per_s, "B/s"),
-        quantity_text_seconds(latency, (double)tier->latency_ps / (double)TIME_PS_PER_S),
+        quantity_text_seconds(latency, units_seconds(tier->latency_ps)),
         level_policy_name(tier->policy));
     if (tier->reduce_flop_per_s != 0)
         say(drawing, (struct point){20, y + 46}, "small", "SHARP: %s a unit",
@@ -358,8 +358,7 @@ static void say_axes(struct drawing *drawing)
     int32_t y = drawing->y + 12;
     say(drawing, (struct point){20, y}, "head", "ICI: %s a link, %s a hop",
         quantity_text_rate(rate, (double)machine->chip.ici_bytes_per_s, "B/s"),
-        quantity_text_seconds(latency,
-                              (double)machine->chip.hop_latency_ps / (double)TIME_PS_PER_S));
+        quantity_text_seconds(latency, units_seconds(machine->chip.hop_latency_ps)));
     for (uint32_t axis = 0; axis < machine->grid_axis_count; axis++) {
         bool const part = axis < 2 && machine->shape[axis] > GRID_SHOWN;
         y += 16;

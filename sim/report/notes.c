@@ -10,6 +10,7 @@
 #include "sim/report/notes_host.h"
 #include "sim/report/notes_odd.h"
 #include "sim/report/notes_parts.h"
+#include "sim/report/table.h"
 #include "sim/roofline/alternatives.h"
 
 enum { NOTE_BYTES = 640 };
@@ -27,18 +28,6 @@ void notes_add(struct arena *arena, struct notes *notes, const char *format, ...
     SIM_ASSERT(notes->count < NOTES_MAX);
     const char *copy = arena_text(arena, text);
     if (copy != NULL) notes->text[notes->count++] = copy;
-}
-
-/* Texts of one note: seconds and shares as people read them. */
-struct figure {
-    char text[QUANTITY_TEXT_BYTES];
-};
-
-static struct figure time_of(double seconds)
-{
-    struct figure figure;
-    (void)quantity_text_seconds(figure.text, seconds);
-    return figure;
 }
 
 static double percent(double part, double whole)
@@ -78,12 +67,13 @@ static void note_bound(struct arena *arena, const struct report_input *input,
     for (uint32_t i = 0; i < notes->part_count && i < 3; i++) {
         size_t const used = strlen(parts);
         (void)snprintf(parts + used, sizeof parts - used, "%s%s %s", i == 0 ? "; mostly " : ", ",
-                       notes->part[i].name, time_of(notes->part[i].seconds).text);
+                       notes->part[i].name, table_seconds(notes->part[i].seconds).text);
     }
     notes_add(arena, notes,
               "the step takes %s, %s (%.1f%%) more than the lower bound of %s (%s%s)%s",
-              time_of(facts->step_s).text, time_of(above).text, percent(above, roofline->lower_s),
-              time_of(roofline->lower_s).text, links ? "links along " : "",
+              table_seconds(facts->step_s).text, table_seconds(above).text,
+              percent(above, roofline->lower_s), table_seconds(roofline->lower_s).text,
+              links ? "links along " : "",
               links ? machine_axis_name(input->machine, (uint32_t)roofline->bound_axis)
                     : roofline->bound_by,
               parts);
@@ -150,7 +140,7 @@ static void note_tp_exposed(struct arena *arena, const struct report_input *inpu
                   "the tp collectives stand on the critical path: the next matmul needs the whole "
                   "of each, so %s of their %s is exposed (%.1f%% of the step); collective_matmul "
                   "hides them chunk by chunk where the matmuls beside them are wide enough",
-                  time_of(total.share_s).text, time_of(total.time_s).text,
+                  table_seconds(total.share_s).text, table_seconds(total.time_s).text,
                   percent(total.share_s, facts->step_s));
         return;
     }
@@ -162,7 +152,7 @@ static void note_tp_exposed(struct arena *arena, const struct report_input *inpu
         (void)snprintf(cause, sizeof cause,
                        "narrower than that width are %s: by formulas the links need %s longer than "
                        "that math",
-                       narrow, time_of(roofline->tp_excess_s).text);
+                       narrow, table_seconds(roofline->tp_excess_s).text);
     else
         (void)snprintf(cause, sizeof cause,
                        "all are wide enough for their bytes to hide behind that math by formulas");
@@ -170,7 +160,7 @@ static void note_tp_exposed(struct arena *arena, const struct report_input *inpu
     notes_add(arena, notes,
               "tp collectives stay exposed for %s (%.1f%% of the step), though collective matmul "
               "runs each beside its matmuls: %s%s",
-              time_of(total.share_s).text, percent(total.share_s, facts->step_s), cause,
+              table_seconds(total.share_s).text, percent(total.share_s, facts->step_s), cause,
               odd_one             ? "; what is exposed waits for the slow chip or link"
               : narrow[0] != '\0' ? ""
                                   : "; what is exposed is the first chunk and the last");
@@ -179,7 +169,7 @@ static void note_tp_exposed(struct arena *arena, const struct report_input *inpu
                   "collective matmul goes in %llu chunks: beside the first to arrive and the last "
                   "to leave there is no math, and each hop of the ring adds its latency; that is "
                   "about %s of each of the %llu tp collectives",
-                  (unsigned long long)tp->rank_count, time_of(rest / (double)tp->count).text,
+                  (unsigned long long)tp->rank_count, table_seconds(rest / (double)tp->count).text,
                   (unsigned long long)tp->count);
 }
 
@@ -210,7 +200,7 @@ static void note_fsdp(struct arena *arena, const struct report_input *input,
             "(%.2f%% of the step), the first gather, which nothing runs beside, and the last "
             "reduction among it; so prefetching further ahead than %u layer%s changes next to "
             "nothing",
-            time_of(total.time_s).text, time_of(total.share_s).text,
+            table_seconds(total.time_s).text, table_seconds(total.share_s).text,
             percent(total.share_s, facts->step_s), input->workload->prefetch_layers,
             input->workload->prefetch_layers == 1 ? "" : "s");
     else
@@ -218,8 +208,8 @@ static void note_fsdp(struct arena *arena, const struct report_input *input,
             arena, notes,
             "%s of the fsdp gathers and reductions is exposed (%.1f%% of the step); their links "
             "need %s of the step's %s by formulas%s%s",
-            time_of(total.share_s).text, percent(total.share_s, facts->step_s),
-            time_of(fsdp->time_s).text, time_of(facts->step_s).text,
+            table_seconds(total.share_s).text, percent(total.share_s, facts->step_s),
+            table_seconds(fsdp->time_s).text, table_seconds(facts->step_s).text,
             odd_one ? ", without the slow chip or link that they wait for" : "",
             input->workload->prefetch_layers == 0
                 ? "; with prefetch_layers 0 each gather waits for the layer before it"
@@ -233,7 +223,7 @@ static void note_dp(struct arena *arena, const struct facts *facts, struct notes
     notes_add(arena, notes,
               "the dp reductions run behind the backward pass; %s of their %s is exposed (%.1f%% "
               "of the step), at the latest the last layer's, which nothing is left to run beside",
-              time_of(total.share_s).text, time_of(total.time_s).text,
+              table_seconds(total.share_s).text, table_seconds(total.time_s).text,
               percent(total.share_s, facts->step_s));
 }
 
@@ -245,8 +235,8 @@ static void note_latency(struct arena *arena, const struct report_input *input,
     notes_add(arena, notes,
               "hops of %s on the critical path add up to %s (%.1f%% of the step): no bandwidth "
               "shortens them, larger or fewer collectives do",
-              time_of((double)input->machine->chip.hop_latency_ps / 1e12).text,
-              time_of(latency).text, percent(latency, facts->step_s));
+              table_duration(input->machine->chip.hop_latency_ps).text, table_seconds(latency).text,
+              percent(latency, facts->step_s));
 }
 
 static void note_flop(struct arena *arena, const struct report_input *input, struct notes *notes)
@@ -272,8 +262,8 @@ static void note_flop(struct arena *arena, const struct report_input *input, str
                   "it; without it, and if the activations fitted, the math would take %s instead "
                   "of %s",
                   percent(roofline->recomputed_flop, executed),
-                  time_of(roofline->math_s * (1 - roofline->recomputed_flop / executed)).text,
-                  time_of(roofline->math_s).text);
+                  table_seconds(roofline->math_s * (1 - roofline->recomputed_flop / executed)).text,
+                  table_seconds(roofline->math_s).text);
     double const waiting = roofline->counts.matmul_waiting * (double)input->machine->chip_count;
     if (waiting > 0)
         notes_add(arena, notes,
@@ -344,8 +334,8 @@ static void note_hbm(struct arena *arena, const struct report_input *input,
         notes_add(arena, notes,
                   "compute ops that HBM bounds (most of all %s) take %s longer than their FLOP "
                   "(%.1f%% of the step)",
-                  most->name, time_of(excess).text, percent(excess, facts->step_s));
-    double const dma = (double)input->trace->dma_ps / 1e12;
+                  most->name, table_seconds(excess).text, percent(excess, facts->step_s));
+    double const dma = units_seconds(input->trace->dma_ps);
     if (dma > 0.01 * facts->step_s)
         notes_add(arena, notes,
                   "collectives use HBM for %.1f%% of the step, beside the compute ops",
@@ -361,7 +351,7 @@ static void note_update(struct arena *arena, const struct facts *facts, struct n
         notes_add(arena, notes,
                   "the update at the end takes %s (%.1f%% of the step; %s bound): it waits for the "
                   "last reductions and nothing overlaps with it",
-                  time_of(span).text, percent(span, facts->step_s), phase->bound_by);
+                  table_seconds(span).text, percent(span, facts->step_s), phase->bound_by);
     }
 }
 
@@ -398,9 +388,9 @@ static void note_sequence(struct arena *arena, const struct report_input *input,
               "each sequence is split over %llu chips, whose attention waits for the others' keys "
               "and values: %s of these collectives is exposed (%.1f%% of the step); alone on their "
               "links they would take %s",
-              (unsigned long long)sequence->rank_count, time_of(total.share_s).text,
+              (unsigned long long)sequence->rank_count, table_seconds(total.share_s).text,
               percent(total.share_s, facts->step_s),
-              time_of(sequence->time_s + sequence->hops_total_s).text);
+              table_seconds(sequence->time_s + sequence->hops_total_s).text);
 }
 
 static void note_memory(struct arena *arena, const struct report_input *input, struct notes *notes)
@@ -415,8 +405,8 @@ static void note_memory(struct arena *arena, const struct report_input *input, s
     (void)quantity_text_bytes(room, (double)capacity);
     notes_add(arena, notes, "memory peaks at %s of %s (%.0f%%) after %s, in %s%s%s", peak, room,
               percent((double)trace->memory_peak_bytes, (double)capacity),
-              time_of((double)trace->memory_peak_at_ps / 1e12).text, slot,
-              name[0] != '\0' ? " of " : "", name);
+              table_duration(trace->memory_peak_at_ps).text, slot, name[0] != '\0' ? " of " : "",
+              name);
 }
 
 /* The fastest other mesh of whole axes that fits, if the formulas say that it is faster. */
@@ -442,8 +432,8 @@ static enum status note_alternatives(struct arena *arena, const struct report_in
     notes_add(arena, notes,
               "worth trying: %s%s; by formulas that count what tp leaves exposed and the hops it "
               "takes %s (%s bound) instead of %s here",
-              best->mesh, split, time_of(best->roofline.critical_s).text, best->roofline.bound_by,
-              time_of(here).text);
+              best->mesh, split, table_seconds(best->roofline.critical_s).text,
+              best->roofline.bound_by, table_seconds(here).text);
     return STATUS_OK;
 }
 

@@ -3,11 +3,6 @@
 #include "sim/base/quantity.h"
 #include "sim/report/table.h"
 
-static double percent(double part, double whole)
-{
-    return whole > 0 ? 100 * part / whole : 0;
-}
-
 void notes_host_build(struct arena *arena, const struct report_input *input,
                       const struct facts *facts, struct notes *notes)
 {
@@ -19,9 +14,9 @@ void notes_host_build(struct arena *arena, const struct report_input *input,
     if (input->roofline->host_s <= 0) return;
     notes_add(arena, notes,
               "copies to and from the host keep %s busy for %s each way; %s of the step is exposed "
-              "to them (%.1f%%)",
+              "to them (%s)",
               input->machine->host.cable_name, table_seconds(input->roofline->host_s).text,
-              table_seconds(exposed_s).text, percent(exposed_s, facts->step_s));
+              table_seconds(exposed_s).text, table_percent(exposed_s, facts->step_s).text);
     if (rules->offload_optimizer_tokens > 0)
         notes_add(arena, notes,
                   "moments go to and fro behind the backward pass, whose math is long enough for "

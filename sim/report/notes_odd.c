@@ -47,9 +47,9 @@ static bool note_link(struct arena *arena, const struct report_input *input,
     const struct trace_link *trace = &input->trace->link[port];
     const struct machine_link_override *link = slow_link(input, port);
     if (link == NULL || trace->link_count < 2) return false;
-    double const busy_s = (double)trace->busy_ps / (double)TIME_PS_PER_S;
-    double const others_s = (double)(trace->sum_busy_ps - trace->busy_ps) /
-                            (double)(trace->link_count - 1) / (double)TIME_PS_PER_S;
+    double const busy_s = units_seconds(trace->busy_ps);
+    double const others_s =
+        units_seconds(trace->sum_busy_ps - trace->busy_ps) / (double)(trace->link_count - 1);
     if (busy_s < busier * others_s) return false;
     char from[AT_BYTES], to[AT_BYTES], busy[QUANTITY_TEXT_BYTES], rate[QUANTITY_TEXT_BYTES],
         usual[QUANTITY_TEXT_BYTES];

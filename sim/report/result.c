@@ -12,11 +12,6 @@
 /* Rows of a table stand on one line each. */
 enum { FLAT_DEPTH = 3 };
 
-static double seconds(int64_t ps)
-{
-    return (double)ps / (double)TIME_PS_PER_S;
-}
-
 static void put_string(struct json_writer *json, const char *key, const char *value)
 {
     json_write_key(json, key);
@@ -160,7 +155,7 @@ static void write_head(struct json_writer *json, const struct report_input *inpu
     put_unsigned(json, "chips_replayed", trace->chips_replayed);
     if (trace->early_chips > 0) {
         put_unsigned(json, "early_chips", trace->early_chips);
-        put_real(json, "early_until_s", (double)trace->early_ps / (double)TIME_PS_PER_S);
+        put_real(json, "early_until_s", units_seconds(trace->early_ps));
     }
     open_array(json, "folded_axes");
     for (uint32_t i = 0; i < input->machine->axis_count; i++) {
@@ -278,7 +273,7 @@ static void write_servers(struct json_writer *json, const struct report_input *i
         put_unsigned(json, "bytes", link->bytes);
         put_real(json, "busy_fraction", of_step(trace, link->busy_ps));
         put_real(json, "mean_bytes", (double)link->sum_bytes / (double)link->link_count);
-        put_real(json, "queued_s", seconds(link->queued_ps));
+        put_real(json, "queued_s", units_seconds(link->queued_ps));
         json_write_object_end(json);
     }
     json_write_array_end(json);
@@ -315,7 +310,7 @@ static void write_memory(struct json_writer *json, const struct report_input *in
     open_object(json, "memory");
     put_unsigned(json, "capacity_bytes", input->machine->chip.hbm_capacity_bytes);
     put_unsigned(json, "peak_bytes", trace->memory_peak_bytes);
-    put_real(json, "peak_at_s", seconds(trace->memory_peak_at_ps));
+    put_real(json, "peak_at_s", units_seconds(trace->memory_peak_at_ps));
     open_object(json, "parts");
     for (uint32_t i = 0; i < PROGRAM_MEMORY_COUNT; i++)
         put_memory(json, i, trace->memory_at_peak_bytes[i]);
@@ -339,12 +334,12 @@ static void write_ranks(struct json_writer *json, const struct report_input *inp
         json_write_object(json);
         put_unsigned(json, "rank", i);
         put_unsigned(json, "chip", role->chip);
-        put_real(json, "begin_s", seconds(role->first_begin_ps));
-        put_real(json, "end_s", seconds(role->last_end_ps));
-        put_real(json, "compute_s", seconds(role->compute_ps));
-        put_real(json, "exposed_communication_s", seconds(role->exposed_ps));
-        put_real(json, "waiting_s", seconds(role->waiting_ps));
-        put_real(json, "bubble_s", seconds(role->bubble_ps));
+        put_real(json, "begin_s", units_seconds(role->first_begin_ps));
+        put_real(json, "end_s", units_seconds(role->last_end_ps));
+        put_real(json, "compute_s", units_seconds(role->compute_ps));
+        put_real(json, "exposed_communication_s", units_seconds(role->exposed_ps));
+        put_real(json, "waiting_s", units_seconds(role->waiting_ps));
+        put_real(json, "bubble_s", units_seconds(role->bubble_ps));
         put_unsigned(json, "sent_bytes", role->sent_bytes);
         put_unsigned(json, "memory_peak_bytes", role->memory_peak_bytes);
         open_object(json, "parts");

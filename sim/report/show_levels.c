@@ -71,8 +71,7 @@ static void add_tier(struct text *text, const struct machine *machine, uint32_t 
     add_rate(text, COLUMN_PAIR, totals.pair_bytes_per_s);
     add_rate(text, COLUMN_SHARE, totals.share_bytes_per_s);
     text_pad(text, COLUMN_LATENCY);
-    text_add(text, "%s",
-             quantity_text_seconds(buffer, (double)tier->latency_ps / (double)TIME_PS_PER_S));
+    text_add(text, "%s", quantity_text_seconds(buffer, units_seconds(tier->latency_ps)));
     text_pad(text, COLUMN_POLICY);
     text_add(text, "%s", level_policy_name(tier->policy));
     if (tier->reduce_flop_per_s != 0)

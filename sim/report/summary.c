@@ -27,11 +27,6 @@ static void label(struct text *text, const char *name)
     text_pad(text, LABEL);
 }
 
-static struct table_figure ps_figure(int64_t ps)
-{
-    return table_seconds((double)ps / (double)TIME_PS_PER_S);
-}
-
 static void write_step(const struct report_input *input, const struct facts *facts, bool colour,
                        struct text *text)
 {
@@ -127,12 +122,12 @@ static void write_ranks(const struct report_input *input, struct text *text)
     for (uint32_t i = 0; i < trace->role_count && i < RANKS_SHOWN; i++) {
         const struct trace_role *role = &trace->roles[i];
         text_add(text, "%u", i);
-        table_right(text, 26, ps_figure(role->first_begin_ps).text);
-        table_right(text, 37, ps_figure(role->last_end_ps).text);
-        table_right(text, 48, ps_figure(role->compute_ps).text);
-        table_right(text, 59, ps_figure(role->exposed_ps).text);
-        table_right(text, 69, ps_figure(role->waiting_ps).text);
-        table_right(text, 79, ps_figure(role->bubble_ps).text);
+        table_right(text, 26, table_duration(role->first_begin_ps).text);
+        table_right(text, 37, table_duration(role->last_end_ps).text);
+        table_right(text, 48, table_duration(role->compute_ps).text);
+        table_right(text, 59, table_duration(role->exposed_ps).text);
+        table_right(text, 69, table_duration(role->waiting_ps).text);
+        table_right(text, 79, table_duration(role->bubble_ps).text);
         table_right(text, 90, table_bytes((double)role->memory_peak_bytes).text);
         text_add(text, "\n");
     }
@@ -210,7 +205,8 @@ void summary_write_memory(const struct report_input *input, struct text *text)
     program_slot_name(&input->program->roles[role], trace->memory_peak_slot, slot, sizeof slot);
     program_role_name(input->program, role, name, sizeof name);
     text_add(text, "memory of a chip%s%s at its peak, %s into the step (%s)\n",
-             name[0] != '\0' ? " of " : "", name, ps_figure(trace->memory_peak_at_ps).text, slot);
+             name[0] != '\0' ? " of " : "", name, table_duration(trace->memory_peak_at_ps).text,
+             slot);
     for (uint32_t i = 0; i < PROGRAM_MEMORY_COUNT; i++) {
         double const bytes = (double)trace->memory_at_peak_bytes[i];
         if (bytes == 0) continue;
@@ -239,7 +235,7 @@ static void write_servers(const struct report_input *input, const struct facts *
     text_add(text, "\n");
     label(text, "busy");
     for (uint32_t i = 0; i < TRACE_QUEUE_COUNT; i++) {
-        double const busy = (double)trace->queue_busy_ps[i] / (double)TIME_PS_PER_S;
+        double const busy = units_seconds(trace->queue_busy_ps[i]);
         text_add(text, "%s%s %s", i > 0 ? "   " : "", queues[i],
                  table_percent(busy, facts->step_s).text);
     }
@@ -248,7 +244,7 @@ static void write_servers(const struct report_input *input, const struct facts *
     bool first = true;
     for (uint32_t port = 0; port < MACHINE_PORTS_MAX; port++) {
         if (trace->link[port].link_count == 0) continue;
-        double const busy = (double)trace->link[port].busy_ps / (double)TIME_PS_PER_S;
+        double const busy = units_seconds(trace->link[port].busy_ps);
         text_add(text, "%s%s %s", first ? "" : "   ", machine_port_name(input->machine, port),
                  table_percent(busy, facts->step_s).text);
         first = false;
@@ -274,7 +270,7 @@ static void write_fold(const struct report_input *input, struct text *text)
         char buffer[32];
         label(text, "");
         text_add(text, "up to %s as %s chips, the pipelines being alike until then\n",
-                 quantity_text_seconds(buffer, (double)trace->early_ps / (double)TIME_PS_PER_S),
+                 quantity_text_seconds(buffer, units_seconds(trace->early_ps)),
                  table_count(trace->early_chips).text);
     }
     label(text, "digest");

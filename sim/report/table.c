@@ -6,12 +6,18 @@
 
 #include "sim/base/quantity.h"
 #include "sim/base/text.h"
+#include "sim/base/units.h"
 
 struct table_figure table_seconds(double seconds)
 {
     struct table_figure figure;
     (void)quantity_text_seconds(figure.text, seconds);
     return figure;
+}
+
+struct table_figure table_duration(int64_t duration_ps)
+{
+    return table_seconds(units_seconds(duration_ps));
 }
 
 struct table_figure table_instant(double seconds)

@@ -18,6 +18,7 @@ struct table_figure {
 };
 
 struct table_figure table_seconds(double seconds);
+struct table_figure table_duration(int64_t duration_ps); /* The same in seconds. */
 struct table_figure table_instant(double seconds); /* "2015.921 ms": to compare two of them. */
 struct table_figure table_bytes(double bytes);
 struct table_figure table_rate(double bytes_per_s);

@@ -5,6 +5,7 @@
 
 #include "sim/base/arena.h"
 #include "sim/base/text.h"
+#include "sim/base/units.h"
 #include "sim/report/facts.h"
 #include "sim/report/timeline_sort.h"
 #include "sim/report/track.h"
@@ -275,7 +276,7 @@ static void write_queues(struct timeline *timeline, const struct trace_record *c
     for (uint32_t i = 0; i < count; i++) {
         const struct program_op *op = op_of(timeline, at[i]);
         const struct work *work = &timeline->input->program->works[op->index];
-        double const whole = (double)(at[i]->end_ps - at[i]->begin_ps) / 1e12 * op->parts;
+        double const whole = units_seconds(at[i]->end_ps - at[i]->begin_ps) * op->parts;
         double const math_rate = (double)chip->math_flop_per_s[work->math_format];
         double const math = math_rate > 0 ? (double)work_matmul_flop(work) / math_rate : 0;
         double const vector = (double)work->vector_flop / (double)chip->vector_flop_per_s;

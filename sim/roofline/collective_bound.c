@@ -6,11 +6,6 @@
 #include "sim/base/units.h"
 #include "sim/roofline/collective_cuts.h"
 
-static double seconds(int64_t ps)
-{
-    return (double)ps / (double)TIME_PS_PER_S;
-}
-
 /* The fastest hop of an axis. */
 static double hop_s(const struct machine *machine, uint32_t axis)
 {
@@ -20,7 +15,7 @@ static double hop_s(const struct machine *machine, uint32_t axis)
         if (link->from[axis] != link->to[axis] && link->latency_ps > 0 && link->latency_ps < hop_ps)
             hop_ps = link->latency_ps;
     }
-    return seconds(hop_ps);
+    return units_seconds(hop_ps);
 }
 
 /* From one member to another that is `apart` places on, on the grid or through a level. */
@@ -38,7 +33,7 @@ static double way_s(const struct machine *machine, const struct group_dimension 
     uint32_t to[MACHINE_AXES_MAX] = {0};
     to[axis] = links;
     uint32_t const top = level_meeting_tier(level, from, to);
-    return links == 0 ? 0 : seconds(level_way_ps(level, top));
+    return links == 0 ? 0 : units_seconds(level_way_ps(level, top));
 }
 
 /* On a twisted torus: hops from the root, or the first member, to the farthest, or to the one that
@@ -106,7 +101,7 @@ static double latency_s(const struct machine *machine, const struct group *group
     if (collective_on_twisted(machine, group)) grid = twisted_s(machine, group, query);
     double const farthest = fmax(grid, levels);
     bool const unknown = query->kind == COLLECTIVE_PERMUTE && farthest == 0;
-    return (unknown ? nearest : farthest) + seconds(machine->chip.message_overhead_ps);
+    return (unknown ? nearest : farthest) + units_seconds(machine->chip.message_overhead_ps);
 }
 
 /* The rank with the most to read and write: what it holds is read, what it has not is written. */

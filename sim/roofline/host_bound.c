@@ -14,7 +14,7 @@ void host_bound(const struct machine *machine, double bytes, struct host_bound *
 {
     struct host_bound bound = {
         .bytes_s = host_link_s(machine, bytes),
-        .latency_s = (double)machine->host.latency_ps / (double)TIME_PS_PER_S,
+        .latency_s = units_seconds(machine->host.latency_ps),
         .hbm_s = bytes / (double)machine->chip.hbm_bytes_per_s,
         .bound_by = "latency",
     };

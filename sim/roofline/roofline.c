@@ -11,11 +11,6 @@
 #include "sim/roofline/unlike.h"
 #include "sim/roofline/wire.h"
 
-static double seconds(int64_t ps)
-{
-    return (double)ps / (double)TIME_PS_PER_S;
-}
-
 static bool plays(const struct workload_plan *plan, const char *algorithm)
 {
     return plan->algorithm != NULL && strcmp(plan->algorithm, algorithm) == 0;
@@ -156,14 +151,14 @@ static double group_hop_s(const struct workload_plan *plan, const struct machine
         uint32_t const steps = both ? dimension->size / 2 : dimension->size - 1;
         if (dimension->switched) {
             total += (plays(plan, "ring") ? steps : 1) *
-                     seconds(wire_level_latency_ps(machine, dimension) +
-                             machine->chip.message_overhead_ps);
+                     units_seconds(wire_level_latency_ps(machine, dimension) +
+                                   machine->chip.message_overhead_ps);
             continue;
         }
         int64_t const hop_ps = longest ? unlike_longest_hop_ps(machine, dimension->axis)
                                        : machine->chip.hop_latency_ps;
-        double const step =
-            dimension->stride * seconds(hop_ps) + seconds(machine->chip.message_overhead_ps);
+        double const step = dimension->stride * units_seconds(hop_ps) +
+                            units_seconds(machine->chip.message_overhead_ps);
         total += steps * step;
     }
     return total;
@@ -373,7 +368,7 @@ static double upper(const struct workload_plan *plan, const struct machine *mach
                     const struct roofline *roofline)
 {
     double total = roofline->math_s + roofline->vector_s + roofline->hbm_s +
-                   roofline->counts.compute_count * seconds(machine->chip.op_overhead_ps);
+                   roofline->counts.compute_count * units_seconds(machine->chip.op_overhead_ps);
     for (uint32_t i = 0; i < roofline->group_count; i++) {
         const struct roofline_group *group = &roofline->group[i];
         double const passes = group->hop_s > 0 ? group->hops_total_s / group->hop_s : 0;
@@ -382,7 +377,7 @@ static double upper(const struct workload_plan *plan, const struct machine *mach
                  group->exchange_s + passes * group_hop_s(&of, machine, &group->group, true);
     }
     return total + 2 * roofline->host_s +
-           (double)roofline->counts.host_count * seconds(machine->host.latency_ps);
+           (double)roofline->counts.host_count * units_seconds(machine->host.latency_ps);
 }
 
 static void bound(const struct workload_plan *plan, const struct machine *machine,

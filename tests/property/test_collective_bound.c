@@ -93,7 +93,7 @@ static void judge(const struct fabric *fabric, const struct machine *machine,
     struct collective_bound bound;
     memcpy(query.offset, request->offset, sizeof query.offset);
     collective_bound(machine, &request->group, &query, &bound);
-    double const time_s = (double)measured->time_ps[0] / (double)TIME_PS_PER_S;
+    double const time_s = units_seconds(measured->time_ps[0]);
     double const slack = 1 + 1e-9;
     /* In a tree a rank may send and get the array once, at a corner of an open grid for instance,
      * where the book's AllReduce has everybody do so almost twice. */

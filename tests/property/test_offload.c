@@ -160,7 +160,7 @@ static void it_is_the_same_however_it_is_played(void **state)
             for (uint32_t port = 0; port < TRACE_PORTS_MAX; port++)
                 assert_int_equal(folded.trace.link[port].busy_ps, whole.trace.link[port].busy_ps);
             uint32_t const up = machine_host_port(&folded.machine, false);
-            assert_true((double)folded.trace.link[up].busy_ps / (double)TIME_PS_PER_S >=
+            assert_true(units_seconds(folded.trace.link[up].busy_ps) >=
                         folded.roofline.host_s * (1 - 1e-9));
             play_close(&folded);
             play_close(&whole);

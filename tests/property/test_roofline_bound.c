@@ -11,6 +11,7 @@
 #include <cmocka.h>
 
 #include "sim/base/arena.h"
+#include "sim/base/units.h"
 #include "sim/fold/fold.h"
 #include "sim/replay/replay.h"
 #include "sim/report/notes.h"
@@ -115,7 +116,7 @@ static bool check_step(const char *text, struct error *error)
     if (played) {
         struct roofline roofline;
         roofline_train_step(&scenario.workload, &machine, &mesh, &roofline);
-        double const step_s = (double)trace.step_ps / 1e12, rounding = 1 + 1e-9;
+        double const step_s = units_seconds(trace.step_ps), rounding = 1 + 1e-9;
         if (step_s * rounding < roofline.lower_s)
             fail_msg("%.9g s is below the roofline's %.9g s (%s): %s", step_s, roofline.lower_s,
                      roofline.bound_by, text);
@@ -123,7 +124,7 @@ static bool check_step(const char *text, struct error *error)
         bool const simple = machine.axis_count == 1 && strstr(text, "x:") == NULL;
         if (simple && roofline.upper_s * rounding < step_s)
             fail_msg("%.9g s is above the roofline's %.9g s: %s", step_s, roofline.upper_s, text);
-        double const mxu_s = (double)trace.queue_busy_ps[TRACE_QUEUE_MXU] / 1e12;
+        double const mxu_s = units_seconds(trace.queue_busy_ps[TRACE_QUEUE_MXU]);
         bool const alike = machine.chip_override_count == 0; /* Else the reported chip decides. */
         if (alike && (mxu_s * rounding < roofline.math_s || mxu_s > roofline.math_s * (1 + 1e-6)))
             fail_msg("the mxu works %.9g s, not %.9g s: %s", mxu_s, roofline.math_s, text);
@@ -134,9 +135,9 @@ static bool check_step(const char *text, struct error *error)
             if (trace.link[2 * axis + 1].busy_ps > busy_ps)
                 busy_ps = trace.link[2 * axis + 1].busy_ps;
             /* Shares of several axes are rounded to small whole numbers. */
-            if ((double)busy_ps / 1e12 * (1 + 1e-3) < roofline.ici_s[axis])
+            if (units_seconds(busy_ps) * (1 + 1e-3) < roofline.ici_s[axis])
                 fail_msg("axis %s is busy %.9g s, not %.9g s: %s",
-                         machine_axis_name(&machine, axis), (double)busy_ps / 1e12,
+                         machine_axis_name(&machine, axis), units_seconds(busy_ps),
                          roofline.ici_s[axis], text);
         }
         struct report_input const input = {.title = "drawn",

@@ -36,8 +36,8 @@ static struct step played(const struct setup *setup, bool collective_matmul)
     assert_true(length > 0 && length < TEXT_BYTES);
     struct play play;
     play_run(&play, text, NULL);
-    struct step const step = {(double)play.trace.step_ps / (double)TIME_PS_PER_S,
-                              play.roofline.lower_s, play.roofline.upper_s};
+    struct step const step = {units_seconds(play.trace.step_ps), play.roofline.lower_s,
+                              play.roofline.upper_s};
     play_close(&play);
     print_message("    %-40s %9.3f ms (%.3f to %.3f)\n", setup->mesh, 1e3 * step.played_s,
                   1e3 * step.lower_s, 1e3 * step.upper_s);

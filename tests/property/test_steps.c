@@ -154,7 +154,7 @@ static void a_step_lies_between_its_bounds(void **unused)
         struct play play;
         scenario_random(&state, text);
         play_run(&play, text, NULL);
-        double const step_s = (double)play.trace.step_ps / (double)TIME_PS_PER_S;
+        double const step_s = units_seconds(play.trace.step_ps);
         double const rounding_s = 1e-9;
         assert_that(step_s >= play.roofline.lower_s - rounding_s, text);
         assert_that(step_s <= most_s(&play) + rounding_s, text);

@@ -14,10 +14,9 @@ enum { TEXT_BYTES = 1024 };
 
 static struct crossing_pass phase_of(const struct trace *trace, enum program_phase phase)
 {
-    double const second = (double)TIME_PS_PER_S;
     const struct trace_phase *at = &trace->phase[phase];
-    return (struct crossing_pass){(double)(at->end_ps - at->begin_ps) / second,
-                                  (double)at->compute_ps / second};
+    return (struct crossing_pass){units_seconds(at->end_ps - at->begin_ps),
+                                  units_seconds(at->compute_ps)};
 }
 
 struct crossing_step crossing_played(const struct crossing_setup *setup, uint64_t tokens,
@@ -37,11 +36,10 @@ struct crossing_step crossing_played(const struct crossing_setup *setup, uint64_
     assert_true(length > 0 && length < TEXT_BYTES);
     struct play play;
     play_run(&play, text, NULL);
-    double const second = (double)TIME_PS_PER_S;
     struct crossing_step step = {
         .forward = phase_of(&play.trace, PROGRAM_PHASE_FORWARD),
-        .whole = {(double)play.trace.step_ps / second, (double)play.trace.compute_ps / second},
-        .over_math = (double)play.trace.step_ps / second / play.roofline.math_s,
+        .whole = {units_seconds(play.trace.step_ps), units_seconds(play.trace.compute_ps)},
+        .over_math = units_seconds(play.trace.step_ps) / play.roofline.math_s,
     };
     step.backward = (struct crossing_pass){step.whole.time_s - step.forward.time_s,
                                            phase_of(&play.trace, PROGRAM_PHASE_BACKWARD).math_s};

@@ -169,7 +169,7 @@ static void test_fit_is_least(void **state)
         double const alpha = fit.alpha_s * (change == 1 ? 1.01 : change == 2 ? 0.99 : 1);
         double const beta = fit.beta_s_per_byte * (change == 3 ? 1.01 : change == 4 ? 0.99 : 1);
         for (uint32_t i = 0; i < 5; i++) {
-            double const t = (double)time_ps[i] / 1e12;
+            double const t = units_seconds(time_ps[i]);
             double const off = (alpha + beta * (double)bytes[i] - t) / t;
             squares[change] += off * off;
         }
@@ -344,7 +344,7 @@ static void test_map(void **state)
         struct measured measured;
         const char *algorithm = regimes.algorithm[group->winner[regimes.size_count - 1]];
         run_one(&group->question, group->best.half_bytes, algorithm, false, &measured);
-        double const rate = (double)group->best.half_bytes / ((double)measured.time_ps[0] / 1e12);
+        double const rate = (double)group->best.half_bytes / (units_seconds(measured.time_ps[0]));
         assert_true(rate >= group->best.peak_bytes_per_s * 0.5 &&
                     rate <= group->best.peak_bytes_per_s * 0.501);
     }
@@ -395,7 +395,7 @@ static void test_ragged_rows(void **state)
     uint64_t const most = row.load.received_most_bytes > row.load.sent_most_bytes
                               ? row.load.received_most_bytes
                               : row.load.sent_most_bytes;
-    double const port_s = (double)most / 450e9, time_s = (double)row.time_ps / 1e12;
+    double const port_s = (double)most / 450e9, time_s = units_seconds(row.time_ps);
     assert_true(time_s >= port_s && time_s < port_s * 1.3 && time_s >= row.roofline_s);
     assert_true(row.busbw_bytes_per_s * time_s * 8 / (double)row.load.sent_bytes > 0.999);
     assert_true(row.busbw_bytes_per_s * time_s * 8 / (double)row.load.sent_bytes < 1.001);
@@ -427,7 +427,7 @@ static void test_ragged_rows_over_nodes(void **state)
                             &case_error));
         row_fill(&question, size, choice, &measured.plans[0], measured.time_ps[0],
                  measured.time_ps[0], &row[i]);
-        double const time_s = (double)row[i].time_ps / 1e12;
+        double const time_s = units_seconds(row[i].time_ps);
         assert_string_equal(row[i].farthest_axis, "node");
         case_near(row[i].roofline_s, (double)row[i].farthest_bytes / 32 / 50e9, 0.01);
         assert_true(time_s >= row[i].roofline_s && time_s < 1.1 * row[i].roofline_s);

@@ -4,6 +4,7 @@
 
 #include "sim/base/json.h"
 #include "sim/base/text.h"
+#include "sim/base/units.h"
 #include "sim/report/notes.h"
 #include "sim/report/report_roofline.h"
 #include "sim/report/result.h"
@@ -30,7 +31,7 @@ static void prepare(const struct model *model, const char *shape, const char *fs
                         &report.roofline);
     report_case_play(&report);
     /* The hand-made trace is far faster than the roofline; a bound below it makes sense of it. */
-    report.roofline.lower_s = (double)report.trace.step_ps / 1e12 / 2;
+    report.roofline.lower_s = units_seconds(report.trace.step_ps) / 2;
 }
 
 static void finish(void)
@@ -199,7 +200,7 @@ static void a_step_below_its_roofline_is_an_error(void **state)
     (void)state;
     struct facts facts;
     prepare(&case_mlp, "4x4x4", "x y", "z");
-    report.roofline.lower_s = (double)report.trace.step_ps / 1e12;
+    report.roofline.lower_s = units_seconds(report.trace.step_ps);
     case_ok(facts_build(report.made.arena, &report.input, &facts, &case_error));
     report.roofline.lower_s *= 1.000001;
     case_refused(facts_build(report.made.arena, &report.input, &facts, &case_error), STATUS_STUCK,

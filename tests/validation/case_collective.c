@@ -150,7 +150,7 @@ static double played_s(const struct case_row *row, const struct machine *machine
     struct case_row const inner = {.outer = row, .name = row->name, .arena = arena};
     struct measured const measured = played(&inner, machine, size_bytes);
     arena_destroy(arena);
-    return (double)measured.time_ps[0] / (double)TIME_PS_PER_S;
+    return units_seconds(measured.time_ps[0]);
 }
 
 /* Bus bandwidth as nccl-tests counts it, of kinds whose size is the array. */

@@ -21,7 +21,7 @@ static struct case_value copy(const struct case_row *row)
     struct error error = {0};
     row_check(row, measure_party_run(arena, &machine, &party, "/copy", &options, &measured, &error),
               &error);
-    double const seconds = (double)measured.time_ps[0] / (double)TIME_PS_PER_S;
+    double const seconds = units_seconds(measured.time_ps[0]);
     arena_destroy(arena);
     return value_number(seconds);
 }

@@ -35,11 +35,6 @@ static struct work work_of(const struct case_row *row)
     return work;
 }
 
-static double seconds(int64_t ps)
-{
-    return (double)ps / (double)TIME_PS_PER_S;
-}
-
 static struct case_value matmul(const struct case_row *row)
 {
     struct work const work = work_of(row);
@@ -57,11 +52,11 @@ static struct case_value matmul(const struct case_row *row)
                                      matmul->inner * matmul->columns * matmul->count));
     struct chip const chip = row_chip(row);
     struct compute_time const time = compute_time(&chip, &work, PPM_ONE, PPM_ONE);
-    if (strcmp(what, "math_time") == 0) return value_number(seconds(time.mxu_ps));
-    if (strcmp(what, "hbm_time") == 0) return value_number(seconds(time.hbm_ps));
-    if (strcmp(what, "vmem_time") == 0) return value_number(seconds(time.vmem_ps));
-    if (strcmp(what, "time") == 0) return value_number(seconds(time.duration_ps));
-    if (strcmp(what, "attained") == 0) return value_number(flop / seconds(time.duration_ps));
+    if (strcmp(what, "math_time") == 0) return value_number(units_seconds(time.mxu_ps));
+    if (strcmp(what, "hbm_time") == 0) return value_number(units_seconds(time.hbm_ps));
+    if (strcmp(what, "vmem_time") == 0) return value_number(units_seconds(time.vmem_ps));
+    if (strcmp(what, "time") == 0) return value_number(units_seconds(time.duration_ps));
+    if (strcmp(what, "attained") == 0) return value_number(flop / units_seconds(time.duration_ps));
     row_fail(row, "a matmul has no %s", what);
 }
 
@@ -78,7 +73,7 @@ static struct case_value math_time(const struct case_row *row)
         .matmul_count = 1,
         .math_format = row_format(row, "math", FORMAT_BF16),
     };
-    return value_number(seconds(compute_time(&chip, &work, PPM_ONE, PPM_ONE).duration_ps));
+    return value_number(units_seconds(compute_time(&chip, &work, PPM_ONE, PPM_ONE).duration_ps));
 }
 
 /* Bytes that one op streams from HBM and does nothing else. */
@@ -86,7 +81,7 @@ static struct case_value load_time(const struct case_row *row)
 {
     struct chip const chip = row_chip(row);
     struct work const work = {.hbm_read_bytes = row_count(row, "bytes")};
-    return value_number(seconds(compute_time(&chip, &work, PPM_ONE, PPM_ONE).duration_ps));
+    return value_number(units_seconds(compute_time(&chip, &work, PPM_ONE, PPM_ONE).duration_ps));
 }
 
 /* A sum of two fp32 arrays on the vector units. */
@@ -101,8 +96,8 @@ static struct case_value vector_add(const struct case_row *row)
                               .math_format = FORMAT_FP32};
     struct compute_time const time = compute_time(&chip, &work, PPM_ONE, PPM_ONE);
     const char *what = row_text(row, "what");
-    if (strcmp(what, "math_time") == 0) return value_number(seconds(time.vpu_ps));
-    if (strcmp(what, "hbm_time") == 0) return value_number(seconds(time.hbm_ps));
+    if (strcmp(what, "math_time") == 0) return value_number(units_seconds(time.vpu_ps));
+    if (strcmp(what, "hbm_time") == 0) return value_number(units_seconds(time.hbm_ps));
     if (strcmp(what, "intensity") == 0)
         return value_number((double)work.vector_flop /
                             (double)(work.hbm_read_bytes + work.hbm_write_bytes));

@@ -291,11 +291,6 @@ static struct trace played(const struct case_row *row, const struct step *step)
     return trace;
 }
 
-static double seconds(int64_t ps)
-{
-    return (double)ps / (double)TIME_PS_PER_S;
-}
-
 /* What one more layer costs in the middle of the step: the ends, which no schedule hides, are the
  * same with twice as many layers. */
 static struct case_value layer_more(const struct case_row *row, const struct trace *less,
@@ -309,7 +304,7 @@ static struct case_value layer_more(const struct case_row *row, const struct tra
     if (strcmp(what, "forward_layer") == 0)
         ps = of_more->end_ps - of_more->begin_ps - (of_less->end_ps - of_less->begin_ps);
     if (strcmp(what, "forward_layer_math") == 0) ps = of_more->compute_ps - of_less->compute_ps;
-    return value_number(seconds(ps) / (double)layers);
+    return value_number(units_seconds(ps) / (double)layers);
 }
 
 static struct case_value play(const struct case_row *row)
@@ -318,11 +313,11 @@ static struct case_value play(const struct case_row *row)
     const char *what = row_text(row, "what");
     struct trace const trace = played(row, &step);
     uint64_t const layers = step.scenario.workload.model.layers;
-    double const forward_s = seconds(trace.phase[PROGRAM_PHASE_FORWARD].compute_ps);
-    double const backward_s = seconds(trace.phase[PROGRAM_PHASE_BACKWARD].compute_ps);
-    if (strcmp(what, "step") == 0) return value_number(seconds(trace.step_ps));
+    double const forward_s = units_seconds(trace.phase[PROGRAM_PHASE_FORWARD].compute_ps);
+    double const backward_s = units_seconds(trace.phase[PROGRAM_PHASE_BACKWARD].compute_ps);
+    if (strcmp(what, "step") == 0) return value_number(units_seconds(trace.step_ps));
     if (strcmp(what, "sent") == 0) return value_number((double)trace.roles[0].sent_bytes);
-    if (strcmp(what, "exposed") == 0) return value_number(seconds(trace.exposed_ps));
+    if (strcmp(what, "exposed") == 0) return value_number(units_seconds(trace.exposed_ps));
     if (strcmp(what, "forward_math") == 0) return value_number(forward_s / (double)layers);
     if (strcmp(what, "backward_math") == 0) return value_number(backward_s / (double)layers);
     if (strcmp(what, "layer") == 0 || strcmp(what, "forward_layer") == 0 ||

@@ -80,7 +80,7 @@ static struct played play(const struct measured_row *row)
         stop(row, &error);
     struct operation_factor const factor =
         operation_bus_factor(row->operation, group_rank_count(&question.group));
-    played.time_s = (double)measured.time_ps[0] / (double)TIME_PS_PER_S;
+    played.time_s = units_seconds(measured.time_ps[0]);
     played.busbw = (double)row->size_bytes / played.time_s * (double)factor.numerator /
                    (double)factor.denominator;
     arena_destroy(arena);

@@ -91,7 +91,7 @@ static struct played play(const char *folder, const char *name,
         stop(path, &error);
     const struct workload_plan *plan = &scenario.workload;
     struct played played = {.model = plan->model,
-                            .step_s = (double)trace.step_ps / (double)TIME_PS_PER_S,
+                            .step_s = units_seconds(trace.step_ps),
                             .hbm_bytes_per_s = (double)machine.chip.hbm_bytes_per_s,
                             .chips = trace.chips,
                             .length = (double)plan->sequence_length};

@@ -11,7 +11,6 @@ enum { TIME_WIDTH = 7, RATE_WIDTH = 6 };
 
 static const double us_per_s = 1e6;
 static const double ps_per_us = 1e6;
-static const double ps_per_s = 1e12;
 static const double giga = 1e9;
 
 /* As nccl-tests: as many decimals as the width leaves, at most two. */
@@ -150,7 +149,7 @@ static void write_runners(const struct row *row, struct text *text)
         text_add(text, " %s", quantity_text_seconds(figures, runner->estimate_s));
         if (runner->time_ps > 0)
             text_add(text, " played %s",
-                     quantity_text_seconds(figures, (double)runner->time_ps / ps_per_s));
+                     quantity_text_seconds(figures, units_seconds(runner->time_ps)));
     }
     text_add(text, ")");
 }

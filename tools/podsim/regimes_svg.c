@@ -5,6 +5,7 @@
 
 #include "sim/base/quantity.h"
 #include "sim/base/text.h"
+#include "sim/base/units.h"
 #include "tools/podsim/regimes.h"
 
 enum {
@@ -214,7 +215,7 @@ static void draw_curves(const struct picture *picture, const struct regimes_grou
                  is_bound ? " stroke-dasharray=\"6 4\"" : dashes_of(a));
         for (uint32_t s = 0; s < regimes->size_count; s++) {
             double const seconds = is_bound ? bound_s(group, regimes->size_bytes[s])
-                                            : (double)group->curve[a].time_ps[s] / 1e12;
+                                            : units_seconds(group->curve[a].time_ps[s]);
             text_add(text, "%s%.1f,%.1f", s == 0 ? "" : " ", x_of(picture, regimes->size_bytes[s]),
                      y_of(picture, seconds));
         }
@@ -255,8 +256,8 @@ static void range_find(struct picture *picture, const struct regimes_group *grou
         most = fmax(most, bound);
         for (uint32_t a = 0; a < regimes->algorithm_count; a++) {
             if (!group->curve[a].applies) continue;
-            least = fmin(least, (double)group->curve[a].time_ps[s] / 1e12);
-            most = fmax(most, (double)group->curve[a].time_ps[s] / 1e12);
+            least = fmin(least, units_seconds(group->curve[a].time_ps[s]));
+            most = fmax(most, units_seconds(group->curve[a].time_ps[s]));
         }
     }
     picture->time_least = floor(log10(least));

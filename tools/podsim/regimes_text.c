@@ -3,6 +3,7 @@
 
 #include "sim/base/quantity.h"
 #include "sim/base/text.h"
+#include "sim/base/units.h"
 #include "tools/podsim/regimes.h"
 
 enum { CELL_WIDTH = 6 };
@@ -98,7 +99,7 @@ static void write_landmarks(const struct regimes *regimes, struct text *text)
         if (group->winner[0] == REGIMES_NONE) continue;
         text_add(text, "%8llu  %-16s %9s  %10s  %7s  %7s  %-7s", (unsigned long long)group->ranks,
                  group->question.axes,
-                 quantity_text_seconds(floor, (double)group->best.floor_ps / 1e12),
+                 quantity_text_seconds(floor, units_seconds(group->best.floor_ps)),
                  quantity_text_rate(peak, group->best.peak_bytes_per_s, "B/s"),
                  size_or_none(half, group->best.half_bytes),
                  size_or_none(most, group->best.most_bytes), group->bound_by);

@@ -33,7 +33,7 @@ static void row_bytes(struct text *text, const char *name, uint64_t bytes)
 static void row_duration(struct text *text, const char *name, int64_t duration_ps)
 {
     char buffer[QUANTITY_TEXT_BYTES];
-    row(text, name, quantity_text_seconds(buffer, (double)duration_ps / (double)TIME_PS_PER_S));
+    row(text, name, quantity_text_seconds(buffer, units_seconds(duration_ps)));
 }
 
 static void add_lengths(struct text *text, const uint32_t *length, uint32_t count)
@@ -144,7 +144,7 @@ static void add_overrides(struct text *text, const struct machine *machine)
         add_coordinates(text, machine, link->to);
         text_pad(text, VALUE_COLUMN);
         text_add(text, "%s, %s\n", quantity_text_rate(rate, (double)bytes_per_s, "B/s"),
-                 quantity_text_seconds(latency, (double)latency_ps / (double)TIME_PS_PER_S));
+                 quantity_text_seconds(latency, units_seconds(latency_ps)));
     }
     if (machine->chip_override_count != 0) text_add(text, "\nchips unlike the others\n");
     for (uint32_t i = 0; i < machine->chip_override_count && i < OVERRIDES_SHOWN_MAX; i++) {

@@ -4,20 +4,15 @@
 #include "tools/podsim/json_put.h"
 #include "tools/podsim/staged.h"
 
-static double seconds(int64_t ps)
-{
-    return (double)ps / (double)TIME_PS_PER_S;
-}
-
 static void put_times(struct json_writer *json, const struct staged_row *row)
 {
     uint32_t const chunks = row->schedule.chunk_count;
     json_write_key(json, "times");
     json_write_object(json);
-    put_real(json, "F", seconds(row->times.forward * chunks));
-    put_real(json, "I", seconds(row->times.input * chunks));
-    put_real(json, "W", seconds(row->times.weight * chunks));
-    if (row->times.pair > 0) put_real(json, "O", seconds(row->times.pair * chunks));
+    put_real(json, "F", units_seconds(row->times.forward * chunks));
+    put_real(json, "I", units_seconds(row->times.input * chunks));
+    put_real(json, "W", units_seconds(row->times.weight * chunks));
+    if (row->times.pair > 0) put_real(json, "O", units_seconds(row->times.pair * chunks));
     json_write_object_end(json);
 }
 
@@ -27,10 +22,10 @@ static void put_formula(struct json_writer *json, const struct staged_row *row)
     if (row->form == NULL) return;
     put_text(json, "formula_text", row->formula.text);
     if (row->formula.measure == SCHEDULE_NO_FORMULA) return;
-    put_real(json, "formula", seconds(row->formula.bubble_ticks));
+    put_real(json, "formula", units_seconds(row->formula.bubble_ticks));
     put_text(json, "formula_of", per_rank ? "bubble_per_stage" : "bubble_makespan");
     put_real(json, "bubble_with_equal_times",
-             seconds(per_rank ? row->equal.bubble_per_rank : row->equal.bubble_makespan));
+             units_seconds(per_rank ? row->equal.bubble_per_rank : row->equal.bubble_makespan));
 }
 
 /* One array a figure, by rank. */
@@ -65,10 +60,10 @@ static void put_ranks(struct json_writer *json, const struct staged_row *row)
         for (uint32_t r = 0; r < row->schedule.rank_count; r++) {
             const struct trace_role *role = &row->role[r];
             double const values[FIGURES] = {
-                [WORK] = seconds(staged_work_ps(role)),
-                [BUBBLE] = seconds(role->bubble_ps),
-                [WAITING] = seconds(role->waiting_ps),
-                [EXPOSED] = seconds(role->exposed_ps),
+                [WORK] = units_seconds(staged_work_ps(role)),
+                [BUBBLE] = units_seconds(role->bubble_ps),
+                [WAITING] = units_seconds(role->waiting_ps),
+                [EXPOSED] = units_seconds(role->exposed_ps),
                 [ACTIVATIONS] = (double)role->memory_each_peak_bytes[PROGRAM_MEMORY_ACTIVATIONS],
                 [MEMORY] = (double)role->memory_peak_bytes,
                 [PARAMETERS] = (double)row->parameter_count[r],
@@ -95,15 +90,15 @@ static void put_row(struct json_writer *json, const struct staged *staged,
         json_write_object_end(json);
         return;
     }
-    put_real(json, "step", seconds(row->step_ps));
-    put_real(json, "makespan", seconds(row->span_ps));
-    put_real(json, "bubble_makespan", seconds(staged_bubble_ps(row)));
-    put_real(json, "bubble_per_stage", seconds(staged_bubble_per_rank_ps(row)));
+    put_real(json, "step", units_seconds(row->step_ps));
+    put_real(json, "makespan", units_seconds(row->span_ps));
+    put_real(json, "bubble_makespan", units_seconds(staged_bubble_ps(row)));
+    put_real(json, "bubble_per_stage", units_seconds(staged_bubble_per_rank_ps(row)));
     put_real(json, "mfu", row->mfu);
     put_real(json, "tokens_per_s", row->tokens_per_s);
     json_write_key(json, "fits");
     json_write_boolean(json, row->fits);
-    put_real(json, "exposed_weights", seconds(row->weights_exposed_ps));
+    put_real(json, "exposed_weights", units_seconds(row->weights_exposed_ps));
     put_count(json, "chips_replayed", row->chips_replayed);
     put_times(json, row);
     put_formula(json, row);

@@ -181,7 +181,7 @@ static enum status results_take(struct playing *playing, struct error *reterr)
         if (row->role[r].memory_peak_bytes > row->role[row->fullest].memory_peak_bytes)
             row->fullest = r;
     }
-    double const step_s = (double)trace->step_ps / (double)TIME_PS_PER_S;
+    double const step_s = units_seconds(trace->step_ps);
     double const peak = (double)trace->chips * pipeline->roofline.peak_flop_per_s * step_s;
     row->step_ps = trace->step_ps;
     row->mfu = (pipeline->program.useful_flop + pipeline->program.useful_attention_flop) / peak;

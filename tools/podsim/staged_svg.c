@@ -6,11 +6,6 @@
 #include "tools/podsim/lanes_svg.h"
 #include "tools/podsim/staged.h"
 
-static double seconds(int64_t ps)
-{
-    return (double)ps / (double)TIME_PS_PER_S;
-}
-
 static enum status curve_fill(const struct staged *staged, const struct staged_row *row,
                               struct lanes_picture *picture, struct error *reterr)
 {
@@ -34,9 +29,9 @@ static enum status draw_row(const struct staged *staged, const struct staged_row
     struct lanes_picture picture = {
         .name = row->name,
         .caption = arena_format(staged->arena, "%u microbatches: a step of %s, MFU %s; bubble %s",
-                                row->microbatch_count, table_seconds(seconds(row->step_ps)).text,
+                                row->microbatch_count, table_duration(row->step_ps).text,
                                 table_percent(row->mfu, 1).text,
-                                table_seconds(seconds(staged_bubble_ps(row))).text),
+                                table_duration(staged_bubble_ps(row)).text),
         .schedule = &row->schedule,
         .played = &row->played,
         .scale = scale,

@@ -26,11 +26,6 @@ enum {
     GIGA = 1000000000,
 };
 
-static double seconds(int64_t ps)
-{
-    return (double)ps / (double)TIME_PS_PER_S;
-}
-
 /* A mean over ranks of what they spend their step on. */
 struct shares {
     double bubble_s, waiting_s, exposed_s;
@@ -41,9 +36,9 @@ static struct shares shares_of(const struct staged_row *row)
     struct shares shares = {0};
     uint32_t const ranks = row->schedule.rank_count;
     for (uint32_t r = 0; r < ranks; r++) {
-        shares.bubble_s += seconds(row->role[r].bubble_ps) / ranks;
-        shares.waiting_s += seconds(row->role[r].waiting_ps) / ranks;
-        shares.exposed_s += seconds(row->role[r].exposed_ps) / ranks;
+        shares.bubble_s += units_seconds(row->role[r].bubble_ps) / ranks;
+        shares.waiting_s += units_seconds(row->role[r].waiting_ps) / ranks;
+        shares.exposed_s += units_seconds(row->role[r].exposed_ps) / ranks;
     }
     return shares;
 }
@@ -92,7 +87,7 @@ static struct table_figure parameters_text(uint64_t count)
 static void write_row(const struct staged_row *row, bool colour, bool best, struct text *text)
 {
     struct shares const shares = shares_of(row);
-    double const step_s = seconds(row->step_ps);
+    double const step_s = units_seconds(row->step_ps);
     uint64_t activations = 0, sent = 0, parameters = 0;
     for (uint32_t r = 0; r < row->schedule.rank_count; r++) {
         if (row->parameter_count[r] > parameters) parameters = row->parameter_count[r];
@@ -107,9 +102,8 @@ static void write_row(const struct staged_row *row, bool colour, bool best, stru
     table_right(text, COLUMN_MICROBATCHES, table_count(row->microbatch_count).text);
     table_right(text, COLUMN_STEP, table_seconds(step_s).text);
     table_right(text, COLUMN_MFU, table_percent(row->mfu, 1).text);
-    table_right(text, COLUMN_BUBBLE, table_seconds(seconds(staged_bubble_ps(row))).text);
-    table_right(text, COLUMN_PER_STAGE,
-                table_seconds(seconds(staged_bubble_per_rank_ps(row))).text);
+    table_right(text, COLUMN_BUBBLE, table_duration(staged_bubble_ps(row)).text);
+    table_right(text, COLUMN_PER_STAGE, table_duration(staged_bubble_per_rank_ps(row)).text);
     table_right(text, COLUMN_SHARE_BUBBLE, table_percent(shares.bubble_s, step_s).text);
     table_right(text, COLUMN_SHARE_TRANSFER, table_percent(shares.waiting_s, step_s).text);
     table_right(text, COLUMN_SHARE_EXPOSED, table_percent(shares.exposed_s, step_s).text);
@@ -124,7 +118,7 @@ static void write_row(const struct staged_row *row, bool colour, bool best, stru
     table_right(text, COLUMN_SENT, table_bytes((double)sent).text);
     bool const has_formula = row->form != NULL && row->formula.measure != SCHEDULE_NO_FORMULA;
     table_right(text, COLUMN_FORMULA,
-                has_formula ? table_seconds(seconds(row->formula.bubble_ticks)).text : "-");
+                has_formula ? table_duration(row->formula.bubble_ticks).text : "-");
     text_add(text, "\n");
 }
 
@@ -155,12 +149,12 @@ static void write_note(const struct staged_row *row, struct text *text)
         "these times and nothing else has %s; played with real ops %s%s: ranks have from %s to %s "
         "of work, and wait %s for transfers",
         row->name, row->microbatch_count, row->formula.text,
-        table_seconds(seconds(row->times.forward * chunks)).text,
-        table_seconds(seconds(row->times.input * chunks)).text,
-        table_seconds(seconds(row->times.weight * chunks)).text,
-        table_seconds(seconds(row->formula.bubble_ticks)).text, table_seconds(seconds(equal)).text,
-        table_seconds(seconds(measured)).text, per_rank ? " (per stage)" : "",
-        table_seconds(seconds(least_ps)).text, table_seconds(seconds(most_ps)).text,
+        table_duration(row->times.forward * chunks).text,
+        table_duration(row->times.input * chunks).text,
+        table_duration(row->times.weight * chunks).text,
+        table_duration(row->formula.bubble_ticks).text, table_duration(equal).text,
+        table_duration(measured).text, per_rank ? " (per stage)" : "",
+        table_duration(least_ps).text, table_duration(most_ps).text,
         table_seconds(shares_of(row).waiting_s).text);
     table_wrap(text, 2, sentence);
 }
@@ -199,10 +193,10 @@ static void write_ranks(const struct staged_row *row, struct text *text)
     for (uint32_t r = 0; r < row->schedule.rank_count; r++) {
         const struct trace_role *role = &row->role[r];
         uint64_t const held = role->memory_each_peak_bytes[PROGRAM_MEMORY_ACTIVATIONS];
-        struct table_figure const figures[FIGURES] = {table_seconds(seconds(staged_work_ps(role))),
-                                                      table_seconds(seconds(role->bubble_ps)),
-                                                      table_seconds(seconds(role->waiting_ps)),
-                                                      table_seconds(seconds(role->exposed_ps)),
+        struct table_figure const figures[FIGURES] = {table_duration(staged_work_ps(role)),
+                                                      table_duration(role->bubble_ps),
+                                                      table_duration(role->waiting_ps),
+                                                      table_duration(role->exposed_ps),
                                                       table_bytes((double)held),
                                                       table_bytes((double)role->memory_peak_bytes),
                                                       parameters_text(row->parameter_count[r]),

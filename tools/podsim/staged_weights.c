@@ -71,8 +71,7 @@ static void write_row(const struct staged_row *row, struct text *text)
     table_right(text, COLUMN_MICROBATCHES, table_count(row->microbatch_count).text);
     table_right(text, COLUMN_GATHERED, table_bytes((double)gathered).text);
     table_right(text, COLUMN_HELD, table_bytes((double)held).text);
-    table_right(text, COLUMN_EXPOSED,
-                table_seconds((double)row->weights_exposed_ps / (double)TIME_PS_PER_S).text);
+    table_right(text, COLUMN_EXPOSED, table_duration(row->weights_exposed_ps).text);
     text_add(text, "\n");
 }
 

@@ -52,7 +52,8 @@ void level_demand_add(const struct plan_request *request, const struct choice *c
     level->bytes_per_s += cost == 0 ? rate : 2 * rate / cost;
     level->hop_bytes += hop_bytes == 0 ? 65536 : hop_bytes;
     /* Sums go up to switches that add, and what they gather comes down. */
-    if (kind == COLLECTIVE_ALL_REDUCE && is_in_network(choice->once[dimension])) level->passes = 2;
+    level->in_network = is_in_network(choice->once[dimension]);
+    if (kind == COLLECTIVE_ALL_REDUCE && level->in_network) level->passes = 2;
     series_fill(request, choice, dimension, level);
     level->messages += messages_of(choice->once[dimension], size) +
                        messages_of(choice->gather[dimension], size) +

@@ -21,6 +21,10 @@ static const uint64_t hop_share = 4;
  * times these; and as there are several, more pieces pay than for one ring. */
 static const uint64_t grid_share = 8, grid_least = 3;
 
+/* What switches copy or add is not cut into portions (portions.h), but no message of it waits for
+ * an earlier one's arrival either: pieces are worth their messages down to a quarter of the way. */
+static const uint64_t network_share = 4;
+
 /* An AllToAll's wait: the orders share the array evenly whatever the dimensions. */
 static const uint64_t exchange_wait_ppm = 125000;
 
@@ -183,9 +187,21 @@ uint64_t pieces_wanted(const struct pieces_level *levels, uint32_t count)
     return best > 1 ? best : 1;
 }
 
+/* Whether switches copy or add on some level, and more pieces cost nothing but messages. */
+static bool are_free(const struct pieces_level *levels, uint32_t count)
+{
+    bool in_network = false;
+    for (uint32_t i = 0; i < count; i++) {
+        if (levels[i].series != PIECES_FREE) return false;
+        in_network = in_network || levels[i].in_network;
+    }
+    return in_network;
+}
+
 uint32_t pieces_of_levels(const struct pieces_level *levels, uint32_t count)
 {
-    uint64_t const best = pieces_wanted(levels, count);
+    uint64_t best = pieces_wanted(levels, count);
+    if (are_free(levels, count)) best *= network_share;
     uint64_t messages = 0;
     for (uint32_t i = 0; i < count; i++) messages += levels[i].messages;
     uint64_t const most = messages == 0 ? 1 : PIECES_MESSAGES_MAX / messages;

@@ -16,7 +16,7 @@
 #include "sim/collective/group.h"
 #include "sim/collective/shares.h"
 
-enum { PIECES_CHOSEN_MAX = 32, PIECES_LEVELS_MAX = 256, PIECES_MESSAGES_MAX = 4096 };
+enum { PIECES_CHOSEN_MAX = 32, PIECES_LEVELS_MAX = 256, PIECES_MESSAGES_MAX = 16384 };
 
 struct pieces {
     uint32_t count;
@@ -54,6 +54,7 @@ struct pieces_level {
     uint32_t passes; /* How often a rank's bytes go there, each time over other links; 0: once. */
     uint32_t shards; /* That the bytes consist of; 0: unknown. */
     enum pieces_series series;
+    bool in_network;   /* Switches copy or add. */
     bool twice;        /* Sums and what they gather share the links. */
     uint64_t again_ps; /* The way that each piece has to go anew. */
 };
@@ -67,9 +68,10 @@ uint64_t pieces_wanted(const struct pieces_level *levels, uint32_t count);
 
 /* How many pieces let levels that follow one another overlap: with P of them a plan takes as long
  * as its slowest level, and a P-th of the others. A piece is no shorter than the way through them,
- * which would only be waited for, and a rank sends no more than PIECES_MESSAGES_MAX messages. Where
- * each piece goes its way anew, P of them add as many ways to a P-th of the others, which is least
- * at the root; but two rings fill each other's. */
+ * which would only be waited for, or than a quarter of it where switches copy or add; and a rank
+ * sends no more than PIECES_MESSAGES_MAX messages. Where each piece goes its way anew, P of them
+ * add as many ways to a P-th of the others, which is least at the root; but two rings fill each
+ * other's. */
 uint32_t pieces_of_levels(const struct pieces_level *levels, uint32_t count);
 
 #endif

@@ -290,6 +290,34 @@ static void pieces_are_as_many_as_their_messages_bear(void **state)
     assert_in_range(pieces_over(500, PIECES_FREE, true), 100, PIECES_LEVELS_MAX);
 }
 
+/* What switches add goes up in pieces of a quarter of the way, and in no more messages than are
+ * borne: 64 MiB and more over nodes of 72 that copy and add. */
+static void pieces_of_what_switches_add_are_short(void **state)
+{
+    (void)state;
+    struct pieces_level levels[2] = {
+        {.bytes = UINT64_C(700000),
+         .bytes_per_s = UINT64_C(50000000000),
+         .hop_bytes = 75000,
+         .messages = 6},
+        {.bytes = UINT64_C(66000000),
+         .bytes_per_s = UINT64_C(900000000000),
+         .hop_bytes = 540000,
+         .messages = 72,
+         .passes = 2},
+    };
+    uint32_t const whole = pieces_of_levels(levels, 2);
+    levels[1].in_network = true;
+    assert_in_range(whole, 40, 42);
+    assert_int_equal(pieces_of_levels(levels, 2), 4 * whole);
+    levels[0].bytes *= 1000;
+    levels[1].bytes *= 1000;
+    assert_int_equal(pieces_of_levels(levels, 2), PIECES_MESSAGES_MAX / 78);
+    levels[0].series = PIECES_RING; /* Each message goes on when it has come. */
+    levels[0].again_ps = 3000000;
+    assert_true(pieces_of_levels(levels, 2) <= PIECES_LEVELS_MAX);
+}
+
 static void small_arrays_are_not_cut(void **state)
 {
     (void)state;
@@ -315,6 +343,7 @@ int main(void)
         cmocka_unit_test(portions_with_other_nodes_are_refused),
         cmocka_unit_test(portions_are_as_long_as_the_levels_let_them),
         cmocka_unit_test(pieces_are_as_many_as_their_messages_bear),
+        cmocka_unit_test(pieces_of_what_switches_add_are_short),
         cmocka_unit_test(small_arrays_are_not_cut),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -80,6 +80,25 @@ static const struct machine_chip_override *slowest(const struct machine *machine
     return found;
 }
 
+/* What a slow chip has to do is not known where stages have layers of their own. */
+static void note_stage(struct arena *arena, const struct report_input *input,
+                       const struct machine_chip_override *chip, bool hbm, struct notes *notes)
+{
+    const struct roofline *roofline = input->roofline;
+    double const share = (double)(hbm ? chip->hbm_ppm : chip->math_ppm) / PPM_ONE;
+    double const whole_s =
+        hbm ? roofline->counts.hbm_bytes / (double)input->machine->chip.hbm_bytes_per_s
+            : roofline->counts.padded_flop / roofline->math_flop_per_s;
+    char at[AT_BYTES], whole[QUANTITY_TEXT_BYTES], slow[QUANTITY_TEXT_BYTES];
+    notes_add(arena, notes,
+              "chips %s %s at %.1f%% of the rate: %s of a mean rank's ops would take %s there, "
+              "where others take %s; a pipeline goes at the pace of the rank that takes longest, "
+              "and \"layout\" gives a slow one fewer layers",
+              at_text(at, input->machine, chip->at), hbm ? "load" : "compute", 100 * share,
+              hbm ? "HBM traffic" : "the math", quantity_text_seconds(slow, whole_s / share),
+              quantity_text_seconds(whole, whole_s));
+}
+
 /* All chips have the same work; the slow one's takes longer by formulas, and the next collective
  * of each of the others waits for it. */
 static bool note_chip(struct arena *arena, const struct report_input *input, bool hbm,
@@ -88,6 +107,10 @@ static bool note_chip(struct arena *arena, const struct report_input *input, boo
     const struct machine *machine = input->machine;
     const struct machine_chip_override *chip = slowest(machine, hbm);
     if (chip == NULL) return false;
+    if (input->mesh->axis[MESH_PP].size > 1) {
+        note_stage(arena, input, chip, hbm, notes);
+        return true;
+    }
     double const share = (double)(hbm ? chip->hbm_ppm : chip->math_ppm) / PPM_ONE;
     double const work_s = hbm ? input->roofline->hbm_s : input->roofline->math_s;
     char at[AT_BYTES], whole[QUANTITY_TEXT_BYTES], longer[QUANTITY_TEXT_BYTES];

@@ -1,6 +1,7 @@
 #include "sim/report/notes_parts.h"
 
 #include "sim/base/arena.h"
+#include "sim/base/units.h"
 
 /* Longest first; insertion, since the parts are few and equals keep their order. */
 static void part_add(struct notes *notes, const char *name, double seconds)
@@ -36,6 +37,16 @@ static double exposed_parts(struct arena *arena, const struct facts *facts, uint
     return within;
 }
 
+/* The bound is a mean rank's. What the reported one computes beside what they do on average: other
+ * layers, the head, slower chips. */
+static double unlike_mean_s(const struct trace *trace)
+{
+    double sum_ps = 0;
+    if (trace->role_count < 2) return 0;
+    for (uint32_t r = 0; r < trace->role_count; r++) sum_ps += (double)trace->roles[r].compute_ps;
+    return ((double)trace->compute_ps - sum_ps / trace->role_count) / (double)TIME_PS_PER_S;
+}
+
 void notes_parts_build(struct arena *arena, const struct report_input *input,
                        const struct facts *facts, struct notes *notes)
 {
@@ -63,7 +74,12 @@ void notes_parts_build(struct arena *arena, const struct report_input *input,
     for (uint32_t i = 0; mxu && i < facts->class_count; i++)
         if (!facts->classes[i].collective) excess += facts->classes[i].hbm_excess_s;
     part_add(notes, "compute ops that wait for HBM rather than the MXU", excess);
-    double const beyond_s = facts->compute_s - roofline->lower_s - excess;
+    double const unlike_s = unlike_mean_s(input->trace);
+    part_add(notes,
+             unlike_s < 0 ? "less what a mean rank of the pipeline computes beside this one"
+                          : "compute of this rank beside a mean one of the pipeline",
+             unlike_s);
+    double const beyond_s = facts->compute_s - unlike_s - roofline->lower_s - excess;
     part_add(notes,
              beyond_s < 0
                  ? "less the bound's work that is done beside exposed collectives"

@@ -365,9 +365,13 @@ static void communication(const struct workload_plan *plan, const struct machine
 
 /* Everything after everything else, on the slowest links, with the profile's overheads. */
 static double upper(const struct workload_plan *plan, const struct machine *machine,
-                    const struct roofline *roofline)
+                    const struct mesh *mesh, const struct roofline *roofline)
 {
-    double total = roofline->math_s + roofline->vector_s + roofline->hbm_s +
+    double math_share, hbm_share, slowest_math, slowest_hbm;
+    unlike_work_shares(machine, mesh, &math_share, &hbm_share);
+    unlike_slowest_chip(machine, &slowest_math, &slowest_hbm);
+    double total = (roofline->math_s + roofline->vector_s) * (math_share / slowest_math) +
+                   roofline->hbm_s * (hbm_share / slowest_hbm) +
                    roofline->counts.compute_count * units_seconds(machine->chip.op_overhead_ps);
     for (uint32_t i = 0; i < roofline->group_count; i++) {
         const struct roofline_group *group = &roofline->group[i];
@@ -381,7 +385,7 @@ static double upper(const struct workload_plan *plan, const struct machine *mach
 }
 
 static void bound(const struct workload_plan *plan, const struct machine *machine,
-                  struct roofline *roofline)
+                  const struct mesh *mesh, struct roofline *roofline)
 {
     roofline->bound_by = "mxu";
     roofline->bound_axis = -1;
@@ -404,7 +408,7 @@ static void bound(const struct workload_plan *plan, const struct machine *machin
         roofline->bound_axis = (int32_t)i;
         roofline->lower_s = roofline->ici_s[i];
     }
-    roofline->upper_s = upper(plan, machine, roofline);
+    roofline->upper_s = upper(plan, machine, mesh, roofline);
 }
 
 /* Each KV head lies whole on tp/K chips, and latent attention's projections down on all of tp: what
@@ -458,7 +462,7 @@ void roofline_from_counts(const struct workload_plan *plan, const struct machine
     communication(plan, machine, counts, &roofline);
 
     double math_share, hbm_share;
-    unlike_slowest_chip(machine, &math_share, &hbm_share);
+    unlike_work_shares(machine, mesh, &math_share, &hbm_share);
     double const hbm_rate = (double)machine->chip.hbm_bytes_per_s * hbm_share;
     roofline.math_s = counts->padded_flop / (roofline.math_flop_per_s * math_share);
     roofline.vector_s =
@@ -470,7 +474,7 @@ void roofline_from_counts(const struct workload_plan *plan, const struct machine
     roofline.memory_bytes = counts->parameter_bytes + counts->optimizer_bytes +
                             counts->gradient_bytes + counts->activation_bytes +
                             counts->gathered_bytes;
-    bound(plan, machine, &roofline);
+    bound(plan, machine, mesh, &roofline);
     rules_evaluate(plan, machine, mesh, &roofline);
     beside_evaluate(plan, machine, mesh, &roofline);
     *ret_roofline = roofline;

@@ -20,6 +20,34 @@ void unlike_slowest_chip(const struct machine *machine, double *ret_math, double
     *ret_hbm = (double)hbm / PPM_ONE;
 }
 
+void unlike_work_shares(const struct machine *machine, const struct mesh *mesh, double *ret_math,
+                        double *ret_hbm)
+{
+    enum { RANKS_MAX = 4096 };
+    uint32_t const ranks = mesh->axis[MESH_PP].size;
+    uint32_t math[RANKS_MAX], hbm[RANKS_MAX];
+    uint64_t math_sum = 0, hbm_sum = 0;
+    if (ranks == 1 || machine->chip_override_count == 0) {
+        unlike_slowest_chip(machine, ret_math, ret_hbm);
+        return;
+    }
+    SIM_ASSERT(ranks <= RANKS_MAX);
+    for (uint32_t r = 0; r < ranks; r++) math[r] = hbm[r] = UINT32_MAX;
+    for (uint32_t chip = 0; chip < machine->chip_count; chip++) {
+        uint32_t const rank = mesh_rank(mesh, machine, MESH_PP, chip);
+        uint32_t chip_math, chip_hbm;
+        machine_chip_ppm(machine, chip, &chip_math, &chip_hbm);
+        if (chip_math < math[rank]) math[rank] = chip_math;
+        if (chip_hbm < hbm[rank]) hbm[rank] = chip_hbm;
+    }
+    for (uint32_t r = 0; r < ranks; r++) {
+        math_sum += math[r];
+        hbm_sum += hbm[r];
+    }
+    *ret_math = (double)math_sum / ranks / PPM_ONE;
+    *ret_hbm = (double)hbm_sum / ranks / PPM_ONE;
+}
+
 static bool is(const char *algorithm, const char *name)
 {
     return algorithm != NULL && strcmp(algorithm, name) == 0;

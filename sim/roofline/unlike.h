@@ -9,9 +9,14 @@
 #include "sim/machine/machine.h"
 #include "sim/mesh/mesh.h"
 
-/* The shares of the rates of the chips that compute and that load slowest. All chips have the same
- * work, so these bound the step from below as from above. */
+/* The shares of the rates of the chips that compute and that load slowest. */
 void unlike_slowest_chip(const struct machine *machine, double *ret_math, double *ret_hbm);
+
+/* What the mean chip's work takes at least. All chips that hold the same layers have the same work,
+ * so the slowest of them sets the pace: without stages that is the slowest of all. Stages differ,
+ * and the slow ones may have fewer layers: all of the work by all of their rates. */
+void unlike_work_shares(const struct machine *machine, const struct mesh *mesh, double *ret_math,
+                        double *ret_hbm);
 
 /* Bytes per second of one direction of an axis' links, one of them alone: the slowest or the
  * fastest that there is. `algorithm` tells which directions carry anything. Of an axis that a level

@@ -43,7 +43,7 @@ struct pipeline_variant {
     uint64_t given_bytes; /* Of gathered weights, at its end. */
 };
 
-enum { PIPELINE_PLANS_OF_SENDS = 4, PIPELINE_TWINS = 2 };
+enum { PIPELINE_TWINS = 2 };
 
 /* The weights of a stage that its rank holds gathered. */
 struct pipeline_hold {
@@ -61,9 +61,6 @@ struct pipeline {
     struct pipeline_variant variant[LOWER_TEMPLATES_MAX];
     uint16_t variant_template[LOWER_TEMPLATES_MAX];
     uint32_t variant_count;
-    int32_t displacement[PIPELINE_PLANS_OF_SENDS]; /* Of plans that exist. */
-    uint32_t plan[PIPELINE_PLANS_OF_SENDS];
-    uint32_t plan_count;
     uint32_t *number[2]; /* [stage · microbatches + microbatch]: the message that a forward (0) or
                             backward pass (1) sends is that of its sender's stream, from 1. */
     uint16_t update[UNIT_COUNT];   /* Templates, by unit, or PROGRAM_NONE: nothing to update, */

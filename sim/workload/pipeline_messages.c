@@ -2,20 +2,13 @@
 #include "sim/base/arena.h"
 #include "sim/workload/pipeline.h"
 
-/* The stage that a pass gives its result to, or -1: the last pass of a microbatch, or a weight
- * gradient. */
-static int64_t stage_behind(const struct pipeline *pipeline, const struct schedule_pass *pass)
+/* The stage that a pass gives its result to (`behind`), or whose result it needs; -1: none, as it
+ * is the last or first pass of a microbatch, or a weight gradient. */
+static int64_t stage_beside(const struct pipeline *pipeline, const struct schedule_pass *pass,
+                            bool behind)
 {
     if (pass->kind == SCHEDULE_WEIGHT) return -1;
-    if (!pipeline_is_forward(pass->kind)) return (int64_t)pass->stage - 1;
-    return pass->stage + 1u == pipeline->schedule.stage_count ? -1 : (int64_t)pass->stage + 1;
-}
-
-/* The stage whose result a pass needs, or -1. */
-static int64_t stage_before(const struct pipeline *pipeline, const struct schedule_pass *pass)
-{
-    if (pass->kind == SCHEDULE_WEIGHT) return -1;
-    if (pipeline_is_forward(pass->kind)) return (int64_t)pass->stage - 1;
+    if (pipeline_is_forward(pass->kind) != behind) return (int64_t)pass->stage - 1;
     return pass->stage + 1u == pipeline->schedule.stage_count ? -1 : (int64_t)pass->stage + 1;
 }
 
@@ -34,7 +27,7 @@ static enum pipeline_way way_between(const struct pipeline *pipeline, uint32_t f
 static bool pass_sends(const struct pipeline *pipeline, const struct schedule_pass *pass,
                        uint32_t rank, enum pipeline_way *ret_way, bool *ret_around)
 {
-    int64_t const behind = stage_behind(pipeline, pass);
+    int64_t const behind = stage_beside(pipeline, pass, true);
     *ret_way = WAY_NONE;
     *ret_around = false;
     if (behind < 0) return true;
@@ -87,7 +80,7 @@ struct pipeline_messages pipeline_messages_of(const struct pipeline *pipeline, u
                                               const struct schedule_pass *pass)
 {
     struct pipeline_messages messages = {0};
-    int64_t const before = stage_before(pipeline, pass);
+    int64_t const before = stage_beside(pipeline, pass, false);
     (void)pass_sends(pipeline, pass, rank, &messages.send, &messages.around);
     if (before < 0) return messages;
     uint32_t const from = schedule_rank_of(&pipeline->schedule, (uint32_t)before, pass->microbatch);
@@ -103,32 +96,13 @@ struct pipeline_messages pipeline_messages_of(const struct pipeline *pipeline, u
     return messages;
 }
 
-static uint32_t plan_of(struct pipeline *pipeline, int32_t displacement)
-{
-    struct lower *lower = pipeline->lower;
-    const struct local *local = lower->local;
-    struct program *program = lower->program;
-    for (uint32_t i = 0; i < pipeline->plan_count; i++)
-        if (pipeline->displacement[i] == displacement) return pipeline->plan[i];
-    if (lower->status != STATUS_OK) return LOWER_NONE;
-    SIM_ASSERT(program->plan_count < LOWER_PLANS_MAX &&
-               pipeline->plan_count < PIPELINE_PLANS_OF_SENDS);
-    struct plan_request request = {
-        .kind = COLLECTIVE_PERMUTE,
-        .group = local->mesh->axis[MESH_PP].group,
-        .size_bytes = lower_activation_bytes(lower, local->block_shard),
-        .offset = {displacement},
-    };
-    plan_request_links(local->machine, &request);
-    lower->status = plan_build(lower->arena, &request, "/mesh/pp",
-                               &program->plans[program->plan_count], lower->error);
-    if (lower->status != STATUS_OK) return LOWER_NONE;
-    pipeline->displacement[pipeline->plan_count] = displacement;
-    return pipeline->plan[pipeline->plan_count++] = program->plan_count++;
-}
-
 uint32_t pipeline_send_plan(struct pipeline *pipeline, enum pipeline_way way, bool around)
 {
+    const struct local *local = pipeline->lower->local;
     int32_t const step = around ? -((int32_t)pipeline->schedule.rank_count - 1) : 1;
-    return plan_of(pipeline, way == WAY_NEXT ? step : -step);
+    struct plan_request const request = {.kind = COLLECTIVE_PERMUTE,
+                                         .group = local->mesh->axis[MESH_PP].group,
+                                         .offset = {way == WAY_NEXT ? step : -step}};
+    return lower_plan_request(pipeline->lower, &request, local->block_shard,
+                              local->plan->formats.activations);
 }

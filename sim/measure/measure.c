@@ -40,8 +40,7 @@ static void op_add(struct program *program, enum program_op_kind kind, const cha
         .index = (uint16_t)index,
         .operand_op = PROGRAM_NONE,
     };
-    program->stream[program->stream_count++] =
-        (struct program_stream){.name = name, .collective = kind == PROGRAM_OP_COLLECTIVE};
+    program->stream[program->stream_count++] = (struct program_stream){.name = name, .kind = kind};
 }
 
 /* A program of one slot: no compute, and a stream with one op for each collective and copy. */

@@ -10,8 +10,8 @@ static void send_check(const struct program *program, const struct program_op *o
 {
     const struct program_stream *stream = &program->stream[op->stream];
     const struct plan *plan = &program->plans[op->index];
-    SIM_ASSERT(!stream->collective && !stream->receives);
-    SIM_ASSERT(stream->inbox < program->stream_count && program->stream[stream->inbox].receives);
+    SIM_ASSERT(stream->inbox < program->stream_count &&
+               program->stream[stream->inbox].kind == PROGRAM_OP_RECEIVE);
     SIM_ASSERT(plan->kind == COLLECTIVE_PERMUTE && plan->lane_count == 1 && plan->part_count == 1);
     SIM_ASSERT(op->operand_op == PROGRAM_NONE);
 }
@@ -23,6 +23,7 @@ static void template_seal(const struct program *program, struct program_template
     for (uint32_t i = 0; i < template->op_count; i++) {
         struct program_op *op = &template->op[i];
         SIM_ASSERT(op->stream < program->stream_count && op->parts >= 1);
+        SIM_ASSERT(program->stream[op->stream].kind == op->kind);
         SIM_ASSERT(op->need_count <= PROGRAM_NEEDS_MAX && op->effect_count <= PROGRAM_EFFECTS_MAX);
         SIM_ASSERT(op->name != NULL && op->class_name != NULL);
         op->part_first = template->stream_parts[op->stream];
@@ -35,11 +36,11 @@ static void template_seal(const struct program *program, struct program_template
             SIM_ASSERT(op->operand_op == PROGRAM_NONE);
         } else if (op->kind == PROGRAM_OP_COPY) {
             SIM_ASSERT(op->stream != PROGRAM_COMPUTE && op->index < program->copy_count);
-            SIM_ASSERT(!program->stream[op->stream].collective && op->parts == 1);
+            SIM_ASSERT(op->parts == 1);
             SIM_ASSERT(program->copies[op->index].size_bytes > 0);
             SIM_ASSERT(op->operand_op == PROGRAM_NONE);
         } else if (op->kind == PROGRAM_OP_RECEIVE) {
-            SIM_ASSERT(program->stream[op->stream].receives && op->parts == 1);
+            SIM_ASSERT(op->parts == 1);
             SIM_ASSERT(op->operand_op == PROGRAM_NONE);
             receives++;
         } else {
@@ -47,8 +48,6 @@ static void template_seal(const struct program *program, struct program_template
             SIM_ASSERT(op->parts == program->plans[op->index].part_count);
             if (op->kind == PROGRAM_OP_SEND) send_check(program, op);
         }
-        SIM_ASSERT(program->stream[op->stream].sends == (op->kind == PROGRAM_OP_SEND));
-        SIM_ASSERT(program->stream[op->stream].receives == (op->kind == PROGRAM_OP_RECEIVE));
     }
     SIM_ASSERT(receives <= 1); /* Or a block would not say for which of them its arrivals are. */
 }
@@ -279,7 +278,7 @@ static void role_check(const struct program *program, const struct program_role 
 void program_seal(struct arena *arena, struct program *program)
 {
     SIM_ASSERT(program->stream_count >= 1 && program->stream_count <= PROGRAM_STREAMS_MAX);
-    SIM_ASSERT(!program->stream[PROGRAM_COMPUTE].collective);
+    SIM_ASSERT(program->stream[PROGRAM_COMPUTE].kind == PROGRAM_OP_COMPUTE);
     SIM_ASSERT(program->role_count >= 1);
     SIM_ASSERT(program->role_count == 1 ||
                (program->role_axis < GROUP_DIMENSIONS_MAX && program->role_stride >= 1));

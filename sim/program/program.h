@@ -93,7 +93,6 @@ struct program_copy {
     uint64_t size_bytes; /* Above 0. */
 };
 
-/* Copies, sends and receives each lie on streams that have no others. */
 enum program_op_kind {
     PROGRAM_OP_COMPUTE,
     PROGRAM_OP_COLLECTIVE,
@@ -148,10 +147,8 @@ struct program_block {
 };
 
 struct program_stream {
-    const char *name; /* "compute", "gather fsdp", "reduce fsdp", "gather tp", ... */
-    bool collective;
-    bool sends;         /* SENDs only; not `collective`. */
-    bool receives;      /* RECEIVEs only. */
+    const char *name;          /* "compute", "gather fsdp", "reduce fsdp", "gather tp", ... */
+    enum program_op_kind kind; /* Of all its ops. */
     uint8_t inbox;      /* Of sends: the stream of receives that counts them where they arrive. */
     uint8_t lane_count; /* The most lanes of any of its plans; by program_seal(). */
 };

@@ -137,7 +137,7 @@ static void mail_copy(const struct replay *early, struct replay *whole)
               sizeof *to->transfer_ps);
     rows_copy(spread, 1, from->waits, to->waits, sizeof *to->waits);
     for (uint32_t stream = 0; stream < early->stream_count; stream++) {
-        if (!early->program->stream[stream].sends) continue;
+        if (early->program->stream[stream].kind != PROGRAM_OP_SEND) continue;
         for (uint32_t chip = 0; chip < whole->chip_count; chip++) {
             uint64_t const row = (uint64_t)stream * early->chip_count + spread->early[chip];
             uint64_t const count = role_at(whole, chip)->role->stream_total[stream];

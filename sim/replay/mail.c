@@ -34,7 +34,7 @@ static void senders_find(struct replay *replay)
     struct mail *mail = replay->mail;
     for (uint32_t i = 0; i < replay->plan_count; i++) {
         const struct plan_table *plan = &replay->plans[i];
-        if (!replay->program->stream[plan->stream].sends) continue;
+        if (replay->program->stream[plan->stream].kind != PROGRAM_OP_SEND) continue;
         const struct lane_table *lane = &plan->lane[0];
         for (uint32_t chip = 0; chip < replay->chip_count; chip++) {
             if (lane->send_count[position_of(lane, chip)] == 0) continue;
@@ -51,7 +51,8 @@ enum status mail_build(struct arena *arena, struct replay *replay, struct error 
     uint64_t sends = 0;
     bool any = false;
     for (uint32_t stream = 0; stream < program->stream_count; stream++)
-        any = any || program->stream[stream].sends || program->stream[stream].receives;
+        any = any || program->stream[stream].kind == PROGRAM_OP_SEND ||
+              program->stream[stream].kind == PROGRAM_OP_RECEIVE;
     if (!any) return STATUS_OK;
     void *memory = NULL;
     STATUS_TRY(arena_try(arena, 1, sizeof *replay->mail, &memory, reterr));
@@ -67,7 +68,7 @@ enum status mail_build(struct arena *arena, struct replay *replay, struct error 
     STATUS_TRY(arena_try(arena, rows, sizeof *mail->first, &memory, reterr));
     mail->first = memory;
     for (uint32_t stream = 0; stream < program->stream_count; stream++) {
-        if (!program->stream[stream].sends) continue;
+        if (program->stream[stream].kind != PROGRAM_OP_SEND) continue;
         for (uint32_t chip = 0; chip < replay->chip_count; chip++) {
             mail->first[index_of(replay, stream, chip)] = sends;
             sends += role_at(replay, chip)->role->stream_total[stream];
@@ -123,7 +124,7 @@ void mail_receive(struct replay *replay, uint32_t stream, uint32_t chip, int64_t
 void mail_waited(struct replay *replay, uint32_t stream, uint32_t chip, int64_t now_ps)
 {
     struct mail_wait *wait = &replay->mail->waits[chip];
-    bool const receives = replay->program->stream[stream].receives;
+    bool const receives = replay->program->stream[stream].kind == PROGRAM_OP_RECEIVE;
     account_until(replay, chip, now_ps);
     int64_t const transfer_ps = receives ? replay->mail->transfer_ps[index_of(replay, stream, chip)]
                                          : now_ps - stream_at(replay, stream, chip)->begin_ps;

@@ -227,7 +227,7 @@ static uint64_t pending_bound(const struct replay *replay, bool *ret_is_limit)
     uint64_t each = 2 * (uint64_t)replay->stream_count + 2 * (uint64_t)replay->lane_count + 2;
     uint64_t routed = 0;
     for (uint32_t stream = 0; stream < replay->stream_count; stream++) {
-        if (replay->program->stream[stream].sends) {
+        if (replay->program->stream[stream].kind == PROGRAM_OP_SEND) {
             routed += mail_bound(replay, stream) * replay->chip_count;
             continue;
         }
@@ -271,8 +271,8 @@ static const char *waits_for(struct arena *arena, struct replay *replay, uint32_
         uint32_t const count = cache->count[i] + part * cache->per_part[i];
         uint32_t const have = need->begun ? other->begun : other->done;
         if (have >= count) continue;
-        bool const receives =
-            replay->program->stream[need->stream].receives && other->phase == STREAM_RUNS;
+        bool const receives = replay->program->stream[need->stream].kind == PROGRAM_OP_RECEIVE &&
+                              other->phase == STREAM_RUNS;
         return arena_format(arena, "%u parts of stream %s, of which %u are %s%s%s", count,
                             replay->program->stream[need->stream].name, have,
                             need->begun ? "begun" : "done", receives ? "; the next waits for " : "",

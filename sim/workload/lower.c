@@ -6,6 +6,14 @@
 
 #include "sim/base/arena.h"
 
+static enum program_op_kind stream_kind(uint32_t stream)
+{
+    if (stream == LOWER_COMPUTE) return PROGRAM_OP_COMPUTE;
+    if (stream < LOWER_SEND_NEXT) return PROGRAM_OP_COLLECTIVE;
+    if (stream < LOWER_RECEIVE_PREVIOUS) return PROGRAM_OP_SEND;
+    return stream < LOWER_STORE_ACTIVATIONS ? PROGRAM_OP_RECEIVE : PROGRAM_OP_COPY;
+}
+
 /* Streams in a fixed order, each only where some op can lie on it. */
 static void streams_add(struct lower *lower)
 {
@@ -58,9 +66,7 @@ static void streams_add(struct lower *lower)
         lower->stream[s] = (uint8_t)program->stream_count;
         program->stream[program->stream_count++] = (struct program_stream){
             .name = lower_format(lower, "%s%s", table[s].verb, table[s].of),
-            .collective = s != LOWER_COMPUTE && s < LOWER_SEND_NEXT,
-            .sends = s == LOWER_SEND_NEXT || s == LOWER_SEND_PREVIOUS,
-            .receives = s == LOWER_RECEIVE_NEXT || s == LOWER_RECEIVE_PREVIOUS,
+            .kind = stream_kind(s),
         };
     }
     if (local->pp == 1) return;

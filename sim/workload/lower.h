@@ -24,6 +24,7 @@ enum {
 };
 static const uint32_t LOWER_NONE = UINT32_MAX;
 
+/* By the kind of their ops: compute, collectives, sends, receives, copies. */
 enum lower_stream {
     LOWER_COMPUTE,
     LOWER_GATHER_WEIGHTS,

@@ -132,7 +132,7 @@ struct group_dimension scene_dimension(const struct scene *scene, uint32_t axis)
 uint32_t scene_stream(struct scene *scene, const char *name)
 {
     scene->program.stream[scene->program.stream_count] =
-        (struct program_stream){.name = name, .collective = true};
+        (struct program_stream){.name = name, .kind = PROGRAM_OP_COLLECTIVE};
     return scene->program.stream_count++;
 }
 
@@ -251,7 +251,8 @@ uint32_t scene_copy(struct scene *scene, uint32_t stream, bool to_host, uint64_t
     uint32_t const op = scene->template.op_count++;
     if (stream == PROGRAM_STREAMS_MAX) {
         stream = scene->program.stream_count++;
-        scene->program.stream[stream] = (struct program_stream){.name = name};
+        scene->program.stream[stream] =
+            (struct program_stream){.name = name, .kind = PROGRAM_OP_COPY};
     }
     scene->copy[index] = (struct program_copy){.to_host = to_host, .size_bytes = size_bytes};
     scene->op[op] = (struct program_op){.name = name,

@@ -41,10 +41,10 @@ static void ways_open(struct stages *stages, uint64_t message_bytes)
                                              .size_bytes = message_bytes,
                                              .offset = {way == STAGES_UP ? 1 : -1}};
         case_ok(plan_build(stages->arena, &request, "/test", &stages->plan[way], &case_error));
-        stages->program.stream[send] =
-            (struct program_stream){.name = names[way][0], .sends = true, .inbox = receive};
+        stages->program.stream[send] = (struct program_stream){
+            .name = names[way][0], .kind = PROGRAM_OP_SEND, .inbox = receive};
         stages->program.stream[receive] =
-            (struct program_stream){.name = names[way][1], .receives = true};
+            (struct program_stream){.name = names[way][1], .kind = PROGRAM_OP_RECEIVE};
         (void)template_add(stages, names[way][0],
                            (struct program_op){.kind = PROGRAM_OP_SEND,
                                                .stream = send,
@@ -113,7 +113,8 @@ uint32_t stages_gather(struct stages *stages, const struct group *group, uint64_
     assert_true(plan < STAGES_WAYS + STAGES_GATHERS_MAX);
     case_ok(plan_build(stages->arena, &request, "/test", &stages->plan[plan], &case_error));
     uint32_t const stream = stages->program.stream_count++;
-    stages->program.stream[stream] = (struct program_stream){.name = "gather", .collective = true};
+    stages->program.stream[stream] =
+        (struct program_stream){.name = "gather", .kind = PROGRAM_OP_COLLECTIVE};
     return template_add(stages, "gather",
                         (struct program_op){.kind = PROGRAM_OP_COLLECTIVE,
                                             .stream = (uint8_t)stream,

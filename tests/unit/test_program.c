@@ -76,18 +76,19 @@ static void sample_fill(struct sample *sample)
                                               .layer_first = LAYERS - 1,
                                               .layer_step = -1};
     sample->role = (struct program_role){.block = sample->block, .block_count = 2};
-    sample->program = (struct program){.stream = {{.name = "compute"},
-                                                  {.name = "gather tp", .collective = true},
-                                                  {.name = "reduce tp", .collective = true}},
-                                       .stream_count = 3,
-                                       .templates = sample->template,
-                                       .template_count = 2,
-                                       .roles = &sample->role,
-                                       .role_count = 1,
-                                       .works = &sample->work,
-                                       .work_count = 1,
-                                       .plans = sample->plan,
-                                       .plan_count = 2};
+    sample->program =
+        (struct program){.stream = {{.name = "compute"},
+                                    {.name = "gather tp", .kind = PROGRAM_OP_COLLECTIVE},
+                                    {.name = "reduce tp", .kind = PROGRAM_OP_COLLECTIVE}},
+                         .stream_count = 3,
+                         .templates = sample->template,
+                         .template_count = 2,
+                         .roles = &sample->role,
+                         .role_count = 1,
+                         .works = &sample->work,
+                         .work_count = 1,
+                         .plans = sample->plan,
+                         .plan_count = 2};
 }
 
 static void sealing_counts_parts_slots_and_classes(void **state)
@@ -255,7 +256,8 @@ static void careless_messages_are_assertions(void **state)
     pair_fill(&stages);
     assert_false(seal_aborts(&stages.program));
     pair_fill(&stages);
-    stages.program.stream[1].sends = false; /* A SEND on a stream that is not for them. */
+    stages.program.stream[1].kind =
+        PROGRAM_OP_COLLECTIVE; /* A SEND on a stream that is not for them. */
     assert_true(seal_aborts(&stages.program));
     pair_fill(&stages);
     stages.program.stream[1].inbox = 3; /* Which sends itself. */

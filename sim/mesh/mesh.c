@@ -236,6 +236,50 @@ static bool union_add(struct mesh_axis *all, const struct mesh_part *part)
     return true;
 }
 
+static bool lies_on(const struct mesh_axis *axis, uint32_t machine_axis)
+{
+    for (uint32_t p = 0; p < axis->part_count; p++)
+        if (axis->part[p].axis == machine_axis && axis->part[p].size > 1) return true;
+    return false;
+}
+
+static void name_add(char text[TEXT_BYTES], const char *between, enum mesh_role role)
+{
+    size_t const used = strlen(text);
+    (void)snprintf(text + used, TEXT_BYTES - used, "%s%s", used == 0 ? "" : between,
+                   mesh_role_name(role));
+}
+
+/* A part of `last` does not continue those of the roles before it: says which axis is in the way,
+ * and the order in which none is. */
+static enum status union_refuse(const struct mesh *mesh, const struct machine *machine,
+                                uint32_t roles, enum mesh_role last, uint32_t machine_axis,
+                                const char *where, struct error *reterr)
+{
+    char together[TEXT_BYTES] = "", between[TEXT_BYTES] = "", order[TEXT_BYTES] = "";
+    /* The others reduce experts' gradients without ep, so it is not to lie between them. */
+    uint32_t const others = mesh->present[MESH_EP] ? roles & ~(1u << MESH_EP) : roles;
+    bool seen = false, passed = false, placed = false;
+    for (uint32_t i = 0; i < mesh->order_count; i++) {
+        enum mesh_role const role = mesh->order[i];
+        bool const is_member = (roles >> role & 1) != 0;
+        bool const lies = lies_on(&mesh->axis[role], machine_axis);
+        passed = passed || role == last;
+        if (is_member && mesh->axis[role].size > 1) name_add(together, " and ", role);
+        if (seen && !passed && lies && !is_member) name_add(between, " and ", role);
+        seen = seen || (is_member && lies);
+        if (!is_member) name_add(order, ", ", role);
+        for (uint32_t k = i; is_member && !placed && k < mesh->order_count; k++)
+            if ((others >> mesh->order[k] & 1) != 0) name_add(order, ", ", mesh->order[k]);
+        if (is_member && !placed && others != roles) name_add(order, ", ", MESH_EP);
+        placed = placed || is_member;
+    }
+    return error_set(reterr, STATUS_UNSUPPORTED, where,
+                     "gradients are added up over %s together, which lie on %s with %s between "
+                     "them; that is modelled where they lie side by side: in the order %s",
+                     together, machine_axis_name(machine, machine_axis), between, order);
+}
+
 enum status mesh_union(const struct mesh *mesh, const struct machine *machine, uint32_t roles,
                        const char *where, struct group *ret_group, struct error *reterr)
 {
@@ -245,10 +289,8 @@ enum status mesh_union(const struct mesh *mesh, const struct machine *machine, u
         if (!(roles >> mesh->order[i] & 1)) continue;
         for (uint32_t p = 0; p < axis->part_count; p++) {
             if (axis->part[p].size == 1 || union_add(&all, &axis->part[p])) continue;
-            return error_set(reterr, STATUS_UNSUPPORTED, where,
-                             "mesh axes that share gradients (dp, ep, cp) lie on %s with another "
-                             "between them; name them one after the other",
-                             machine_axis_name(machine, axis->part[p].axis));
+            return union_refuse(mesh, machine, roles, axis->role, axis->part[p].axis, where,
+                                reterr);
         }
     }
     *ret_group = group_of(machine, &all);

@@ -138,6 +138,19 @@ static void write_roofline_object(struct json_writer *json, const struct report_
     json_write_object_end(json);
 }
 
+/* Of the whole machine, a step. */
+static void write_experts(struct json_writer *json, const struct report_input *input)
+{
+    const struct workload_counts *counts = &input->roofline->counts;
+    if (counts->rows_assigned == 0) return;
+    open_object(json, "experts");
+    put_real(json, "assignments", counts->rows_assigned);
+    put_real(json, "dropped", counts->rows_dropped);
+    put_real(json, "dropped_fraction", counts->rows_dropped / counts->rows_assigned);
+    put_real(json, "uneven_flop", counts->matmul_uneven * input->machine->chip_count);
+    json_write_object_end(json);
+}
+
 static void write_head(struct json_writer *json, const struct report_input *input,
                        const struct facts *facts)
 {
@@ -177,6 +190,7 @@ static void write_head(struct json_writer *json, const struct report_input *inpu
     put_real(json, "hfu", facts->hfu);
     put_string(json, "bound_by", facts->bound_by);
     if (facts->bound_axis != NULL) put_string(json, "bound_axis", facts->bound_axis);
+    write_experts(json, input);
     if (input->wall_s > 0) {
         put_real(json, "wall_s", input->wall_s);
         put_real(json, "events_per_s", (double)trace->events / input->wall_s);

@@ -1,4 +1,5 @@
 /* The mesh: parts, strides, rings, ranks and subgroups, against the machine's own links. */
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -278,6 +279,53 @@ static void a_subgroup_of_part_of_a_ring_is_a_line(void **state)
                  STATUS_INVALID, "/w", "");
 }
 
+/* dp, ep, cp and tp in any order on one axis: what a refusal names stands between, and the order
+ * that it gives is one in which nothing does. */
+static void a_union_is_of_neighbours_or_the_refusal_says_in_which_order(void **state)
+{
+    (void)state;
+    static const char *const names[] = {"dp", "ep", "cp", "tp"};
+    static const uint32_t all = 1u << MESH_DP | 1u << MESH_EP | 1u << MESH_CP;
+    static const uint32_t unions[] = {all, 1u << MESH_DP | 1u << MESH_CP};
+    struct machine const machine = machine_of("16", "x");
+    uint32_t refused_count = 0;
+    for (uint32_t draw = 0; draw < 256; draw++) {
+        char text[80] = "";
+        uint32_t used = 0, index[4];
+        for (uint32_t i = 0; i < 4; i++) {
+            index[i] = draw >> 2 * i & 3;
+            used |= 1u << index[i];
+            (void)snprintf(text + strlen(text), sizeof text - strlen(text), "%s%s x:2",
+                           i == 0 ? "" : ",", names[index[i]]);
+        }
+        if (used != 15) continue;
+        struct mesh const mesh = mesh_of(&machine, text);
+        /* As a step asks: for all gradients first, then for those of experts. */
+        for (uint32_t u = 0, left = 1; u < 2 && left; u++) {
+            struct group group;
+            if (mesh_union(&mesh, &machine, unions[u], "/mesh", &group, &case_error) == STATUS_OK) {
+                assert_int_equal(group.dimension_count, 1);
+                assert_int_equal(group.dimension[0].size, u == 0 ? 8 : 4);
+                continue;
+            }
+            refused_count++;
+            left = 0;
+            assert_string_equal(case_error.where, "/mesh");
+            assert_true(strstr(case_error.message, u == 0 ? "with tp between" : "between") != NULL);
+            char *order = strstr(case_error.message, "order "), *save = NULL, again[80] = "";
+            assert_non_null(order);
+            for (char *name = strtok_r(order + strlen("order "), ", ", &save); name != NULL;
+                 name = strtok_r(NULL, ", ", &save))
+                (void)snprintf(again + strlen(again), sizeof again - strlen(again), "%s%s x:2",
+                               *again == '\0' ? "" : ",", name);
+            struct mesh const other = mesh_of(&machine, again);
+            for (uint32_t k = 0; k < 2; k++)
+                case_ok(mesh_union(&other, &machine, unions[k], "/mesh", &group, &case_error));
+        }
+    }
+    assert_int_equal(refused_count, 12 + 4);
+}
+
 static void roles_are_known_by_name(void **state)
 {
     (void)state;
@@ -298,6 +346,7 @@ int main(void)
         cmocka_unit_test(meshes_that_do_not_lie_on_the_machine_are_refused),
         cmocka_unit_test(a_subgroup_is_a_box_of_neighbouring_ranks),
         cmocka_unit_test(a_subgroup_of_part_of_a_ring_is_a_line),
+        cmocka_unit_test(a_union_is_of_neighbours_or_the_refusal_says_in_which_order),
         cmocka_unit_test(roles_are_known_by_name),
     };
     return cmocka_run_group_tests(tests, case_arena_up, case_arena_down);

@@ -302,6 +302,26 @@ static void note_experts(struct arena *arena, const struct report_input *input, 
                   (double)plan->routing_skew_ppm / PPM_ONE, share);
 }
 
+/* What a step trains beside the model. */
+static void note_predictors(struct arena *arena, const struct report_input *input,
+                            struct notes *notes)
+{
+    const struct model *model = &input->workload->model;
+    struct model_counts const counts = model_count(model);
+    uint64_t const modules = workload_predictors(input->workload);
+    char text[4][QUANTITY_TEXT_BYTES];
+    if (modules == 0) return;
+    notes_add(
+        arena, notes,
+        "multi-token prediction: %llu module%s of %s parameters beside the model's %s; MFU counts "
+        "both, 6 FLOP a token for %s and %s active ones, the head for each prediction",
+        (unsigned long long)modules, modules == 1 ? "" : "s",
+        quantity_text_count(text[0], (double)counts.predictors / (double)modules),
+        quantity_text_count(text[1], (double)counts.total),
+        quantity_text_count(text[2], (double)counts.active),
+        quantity_text_count(text[3], (double)counts.predictors_active));
+}
+
 /* By its definition MFU counts all parameters, whatever is done with them. */
 static void note_mfu(struct arena *arena, const struct report_input *input,
                      const struct facts *facts, struct notes *notes)
@@ -455,6 +475,7 @@ enum status notes_build(struct arena *arena, const struct report_input *input,
     note_lines(arena, input, ret_notes);
     note_flop(arena, input, ret_notes);
     note_experts(arena, input, ret_notes);
+    note_predictors(arena, input, ret_notes);
     note_mfu(arena, input, facts, ret_notes);
     note_hbm(arena, input, facts, ret_notes);
     note_update(arena, facts, ret_notes);

@@ -45,7 +45,8 @@ void beside_evaluate(const struct workload_plan *plan, const struct machine *mac
         const struct model *model = &plan->model;
         double const tp_ranks = mesh->axis[MESH_TP].size;
         double const data_ranks = machine->chip_count / tp_ranks;
-        struct layer layer = {.roofline = roofline, .count = model->layers * plan->accumulate};
+        uint64_t const layers = model->layers + workload_predictors(plan);
+        struct layer layer = {.roofline = roofline, .count = layers * plan->accumulate};
         layer.rows = (double)plan->batch_tokens / plan->accumulate / data_ranks;
         double const array =
             layer.rows * (double)model->width * format_bits(plan->formats.activations) / 8;

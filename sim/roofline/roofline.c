@@ -424,7 +424,7 @@ static double duplicated_flop(const struct workload_plan *plan, const struct mes
     double const columns = latent ? (double)model_latent_columns(model) * (tp - 1)
                                   : 2 * (double)model->head_width * (tp - (double)model->kv_heads);
     return passes * 2 * (double)plan->batch_tokens * (double)model->width * columns *
-           (double)model->layers;
+           (double)(model->layers + workload_predictors(plan));
 }
 
 static void flop(const struct workload_plan *plan, const struct machine *machine,

@@ -200,7 +200,8 @@ static void write_workload(struct json_writer *writer, const struct workload_pla
     if (plan->layout != NULL) write_text(writer, "layout", plan->layout);
     if (plan->regather != WORKLOAD_REGATHER_MICROBATCH)
         write_text(writer, "regather", scenario_regather_names[plan->regather]);
-    if (plan->without_predictors) write_flag(writer, "mtp", false);
+    if (plan->model.predictors != 0 || plan->without_predictors)
+        write_flag(writer, "mtp", !plan->without_predictors);
     write_flag(writer, "allow_oversubscription", plan->allow_oversubscription);
     json_write_object_end(writer);
 }

@@ -14,7 +14,8 @@ static struct letters letters_of(const struct local *local, const struct machine
     const struct workload_plan *plan = local->plan;
     bool const llama = local_is_llama(local);
     struct letters x = {.local = local, .machine = machine};
-    x.layers = (double)plan->model.layers;
+    x.layers = (double)(plan->model.layers + local->predictors);
+    x.predictors = (double)local->predictors;
     x.microbatches = plan->accumulate;
     x.again = plan->remat == WORKLOAD_REMAT_BLOCK;
     x.attention_again = plan->remat != WORKLOAD_REMAT_NONE;
@@ -31,8 +32,8 @@ static struct letters letters_of(const struct local *local, const struct machine
     x.in_weights = (double)local->width * columns * (1 + x.gated);
     x.out_weights = (double)local->width * columns;
     x.tmp = x.mid = x.rows * columns * (1 + x.gated);
-    x.dense = (double)local->layer[LOCAL_DENSE].count;
-    x.sparse = (double)local->layer[LOCAL_EXPERTS].count;
+    x.dense = (double)local_layer_count(local, LOCAL_DENSE);
+    x.sparse = (double)local_layer_count(local, LOCAL_EXPERTS);
     x.layer_elements = x.in_weights + x.out_weights;
     if (llama) {
         double const head = (double)plan->model.head_width;
@@ -64,8 +65,9 @@ static struct letters letters_of(const struct local *local, const struct machine
     counts_experts_letters(&x);
     x.step_elements = x.dense * x.layer_elements + x.sparse * x.sparse_elements;
     if (llama) {
-        x.step_elements += x.vocabulary * (local->tied ? 1 : 2) +
+        x.step_elements += x.vocabulary * ((local->tied ? 1 : 2) + local->twin_reads) +
                            (double)(local->norm_elements + local->position_elements);
+        x.step_elements += x.predictors * (double)local->predictor_elements;
     }
     return x;
 }
@@ -272,12 +274,15 @@ static void count_weights(const struct letters *x, struct workload_counts *count
                                                                          : UINT64_C(1) + llama;
     uint64_t const expert_units = counts_expert_units(x);
     uint64_t const units =
-        local->layer[LOCAL_DENSE].count * layer_units +
-        local->layer[LOCAL_EXPERTS].count * (counts_sparse_units(x) - expert_units);
-    uint64_t const of_experts = local->layer[LOCAL_EXPERTS].count * expert_units;
-    uint64_t const owned = llama ? UINT64_C(2) - tied : 0;
+        local_layer_count(local, LOCAL_DENSE) * layer_units +
+        local_layer_count(local, LOCAL_EXPERTS) * (counts_sparse_units(x) - expert_units);
+    uint64_t const of_experts = local_layer_count(local, LOCAL_EXPERTS) * expert_units;
+    uint64_t const owned = llama ? UINT64_C(2) - tied + local->predictors + local->twin_reads : 0;
     double const layers = x->dense * x->layer_elements + x->sparse * x->sparse_elements;
-    double const rest = x->step_elements - layers;
+    /* Without what counts_predictors() counts. */
+    double const rest = x->step_elements - layers -
+                        x->predictors * (double)local->predictor_elements -
+                        (local->twin_reads ? x->vocabulary : 0);
     double const experts = x->sparse * x->expert_elements;
     if (local->shards > 1 && local->reduce_once) {
         /* At least once: how often more depends on the order of passes. */
@@ -311,7 +316,8 @@ static void count_activations(const struct letters *x, struct workload_counts *c
     const struct local *local = x->local;
     const struct workload_plan *plan = local->plan;
     bool const llama = local_is_llama(local);
-    uint64_t const blocks = plan->model.layers * llama + local->layer[LOCAL_DENSE].count;
+    uint64_t const layers = plan->model.layers + local->predictors;
+    uint64_t const blocks = layers * llama + local_layer_count(local, LOCAL_DENSE);
     uint64_t const ends =
         llama ? UINT64_C(2) : 0; /* Embedding and head: one of each kind a pass. */
     uint64_t const gathers = 2 + (plan->remat != WORKLOAD_REMAT_NONE);
@@ -326,7 +332,7 @@ static void count_activations(const struct letters *x, struct workload_counts *c
     }
     if (local->partial_ranks > 1) {
         uint64_t const times = local->gradient_shards == 1 ? 1 : plan->accumulate;
-        counts->kv.all_reduce_count = times * plan->model.layers;
+        counts->kv.all_reduce_count = times * layers;
         counts->kv.all_reduce_bytes =
             (double)counts->kv.all_reduce_count * (double)local->partial_elements * x->g;
     }
@@ -458,14 +464,18 @@ void workload_count(const struct workload_plan *plan, const struct machine *mach
     count_activations(&x, &counts);
     count_sequences(&x, &counts);
     counts_latent(&x, &counts);
+    counts_predictors(&x, &counts);
 
     double const tokens = (double)plan->batch_tokens;
-    counts.useful_flop = 6 * (double)model_count(&plan->model).active * tokens;
+    struct model_counts const model = model_count(&plan->model);
+    uint64_t const active = model.active + (local.predictors != 0 ? model.predictors_active : 0);
+    counts.useful_flop = 6 * (double)active * tokens;
     if (local_is_llama(&local)) {
         double const length = (double)plan->sequence_length;
         bool const causal = plan->attention == WORKLOAD_ATTENTION_CAUSAL;
         counts.useful_attention_flop =
-            model_attention_flop(&plan->model, plan->batch_tokens, plan->sequence_length) *
+            model_layers_attention_flop(&plan->model, plan->model.layers + local.predictors,
+                                        plan->batch_tokens, plan->sequence_length) *
             (causal ? (length + 1) / (2 * length) : 1);
     }
     counts_experts(&x, &counts);

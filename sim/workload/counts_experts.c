@@ -155,7 +155,7 @@ static void count_traffic(const struct letters *x, const struct expert_letters *
 {
     const struct local *local = x->local;
     const struct local_experts *experts = &local->experts;
-    uint64_t const layers = local->plan->accumulate * local->layer[LOCAL_EXPERTS].count;
+    uint64_t const layers = local->plan->accumulate * local_layer_count(local, LOCAL_EXPERTS);
     uint64_t const block = x->again > 0, big = x->attention_again > 0 && !block;
     if (experts->ranks > 1) {
         struct workload_traffic *exchange = &counts->role[MESH_EP];

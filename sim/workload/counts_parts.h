@@ -11,9 +11,10 @@
 struct letters {
     const struct local *local;
     const struct machine *machine;
-    double layers, microbatches;
-    double dense, sparse;   /* Layers that have an MLP, and experts in its place. */
-    double again;           /* 1: block remat repeats the forward pass. */
+    double layers, microbatches; /* Layers with those in modules that predict further tokens; */
+    double predictors;           /* the modules. */
+    double dense, sparse;        /* Layers that have an MLP, and experts in its place. */
+    double again;                /* 1: block remat repeats the forward pass. */
     double attention_again; /* 1: so does big_matmuls with the attention between the matmuls. */
     double adds;            /* 1: dW reads the accumulator that it is added to. */
     double a, w, g, o;      /* Bytes of an element: activations, weights, gradients, moments. */
@@ -30,7 +31,8 @@ struct letters {
     double layer_elements;  /* All weights of a layer that has an MLP; */
     double sparse_elements; /* of one that has experts, without these, */
     double expert_elements; /* and these. */
-    double step_elements;   /* All weights of the model, without experts. */
+    double step_elements;   /* All weights of the model, without experts; with a copy of the
+                               embedding where a pipeline has one. */
 };
 
 double counts_padded_matmul(const struct letters *x, uint64_t rows, uint64_t inner,
@@ -46,6 +48,9 @@ uint64_t counts_expert_units(const struct letters *x);
 /* Of latent attention (counts_latent.c): the same. Without it nothing. */
 void counts_latent_letters(struct letters *x);
 void counts_latent(const struct letters *x, struct workload_counts *counts);
+
+/* Of modules that predict further tokens, beside their layers (counts_predictors.c). */
+void counts_predictors(const struct letters *x, struct workload_counts *counts);
 
 /* Matrices of a layer's attention. */
 static inline uint64_t counts_attention_units(const struct letters *x)

@@ -46,6 +46,8 @@ enum status limits_sizes_check(const struct local *local, struct error *reterr)
 {
     enum { FACTORS = 5 };
     const struct model *model = &local->plan->model;
+    struct model_counts const counts = model_count(model);
+    uint64_t const layers = model->layers + local->predictors;
     bool const llama = local_is_llama(local);
     uint64_t const rows = local->rows;
     uint64_t const width = local->width;
@@ -73,14 +75,14 @@ enum status limits_sizes_check(const struct local *local, struct error *reterr)
         {"the bits of the keys and values",
          {BITS_OF_ELEMENT, local->sequences, local->keys, local->kv_heads, local->head_width}},
         {"the bits of an op's operands", {BITS_OF_ELEMENT, rows, widest}},
-        {"the bits of the model's parameters", {BITS_OF_ELEMENT, model_count(model).total}},
+        {"the bits of the model's parameters", {BITS_OF_ELEMENT, counts.total + counts.predictors}},
         {"the FLOP of a layer's experts",
          {2, experts->all, width, model->matrices * experts->columns}},
         {"the bits of a layer's experts' rows",
          {BITS_OF_ELEMENT, experts->all + experts->copies,
           width + model->matrices * experts->columns}},
         {"the bits that experts' ranks exchange", {BITS_OF_ELEMENT, crossing, width}},
-        {"the bytes of the activations", {2 * BYTES_OF_ELEMENT, rows, kept, model->layers}},
+        {"the bytes of the activations", {2 * BYTES_OF_ELEMENT, rows, kept, layers}},
     };
     for (uint32_t i = 0; i < sizeof table / sizeof *table; i++) {
         if (fits(table[i].factor, FACTORS)) continue;

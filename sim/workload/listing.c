@@ -253,6 +253,7 @@ enum status workload_listing(struct arena *arena, const struct workload_plan *pl
     heading_add(&text, &local);
     forward_add(&listing, llama ? &attention : NULL, &mlp);
     backward_add(&listing, llama ? &attention : NULL, &mlp);
+    listing_predictors(&listing);
     if (local.state_shards > local.shards) {
         text_add(&text, "\nUpdate: ZeRO-%u\n", plan->zero);
         listing.step = 0;

@@ -36,6 +36,8 @@ void listing_latent_forward(struct listing *listing);
 void listing_latent_backward(struct listing *listing);
 void listing_experts_forward(struct listing *listing);
 void listing_experts_backward(struct listing *listing);
+/* Modules that predict further tokens, where the step trains them. */
+void listing_predictors(struct listing *listing);
 void listing_mlp_forward(struct listing *listing, const struct layout_block *layout);
 void listing_mlp_backward(struct listing *listing, const struct layout_block *layout);
 void listing_attention_forward(struct listing *listing, const struct layout_block *layout);

@@ -236,6 +236,7 @@ static enum status model_check(const struct local *local, struct error *reterr)
                          (unsigned long long)model->matrices);
     }
     STATUS_TRY(local_latent_check(local, reterr));
+    STATUS_TRY(local_predictors_check(local, reterr));
     if (model->window_layers != 0 && model->window < local->plan->sequence_length) {
         return error_set(reterr, STATUS_UNSUPPORTED, "/workload/sequence_length",
                          "layers that attend to a window of %llu keys are not modelled beside "
@@ -256,9 +257,10 @@ static enum status model_check(const struct local *local, struct error *reterr)
 static enum status offload_check(const struct local *local, struct error *reterr)
 {
     if (local->plan->offload == WORKLOAD_OFFLOAD_NONE) return STATUS_OK;
-    if (model_has_experts(&local->plan->model)) {
+    if (model_has_experts(&local->plan->model) || workload_predictors(local->plan) != 0) {
         return error_set(reterr, STATUS_UNSUPPORTED, "/workload/offload",
-                         "nothing is offloaded from layers with experts in this version");
+                         "nothing is offloaded from layers with experts, nor beside multi-token "
+                         "prediction, in this version");
     }
     if (local->machine->host.bytes_per_s == 0) {
         return error_set(reterr, STATUS_UNSUPPORTED, "/workload/offload",
@@ -334,7 +336,8 @@ static void vectors_build(struct local *local)
     local->position_elements = vector_share(local, model->positions * local->width);
     local->vocabulary_elements = local->vocabulary * local->width;
     local->tied = model->tied && local->pp == 1;
-    local->twins = model->tied && local->pp > 1;
+    local->twin_reads = workload_predictors(local->plan) != 0 && local->pp > 1;
+    local->twins = (model->tied && local->pp > 1) || local->twin_reads;
 }
 
 enum status local_build(const struct workload_plan *plan, const struct machine *machine,
@@ -353,6 +356,7 @@ enum status local_build(const struct workload_plan *plan, const struct machine *
         STATUS_TRY(sequences_build(&local, reterr));
         local_attention_build(&local);
         vectors_build(&local);
+        STATUS_TRY(local_predictors_build(&local, reterr));
     }
     if (model_has_experts(&plan->model)) STATUS_TRY(local_experts_build(&local, reterr));
     STATUS_TRY(limits_sizes_check(&local, reterr));

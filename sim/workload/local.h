@@ -116,8 +116,11 @@ struct local {
     uint64_t attention_vectors;   /* Of a layer's attention, what is in no matrix and not its norm.
                                    */
     uint64_t mlp_vectors;         /* The same of its MLP. */
+    uint64_t predictors;          /* Modules that predict further tokens (local_predictors.c), */
+    uint64_t predictor_elements;  /* and of each what is neither its layer nor shared. */
     bool tied;                    /* Embedding and head are one array here. */
-    bool twins; /* They are one matrix that the first and the last stage each hold. */
+    bool twins;      /* One matrix lies on the first and on the last stage: tied ones, */
+    bool twin_reads; /* or the embedding, which modules of the last stage look up too. */
 };
 
 /* Sequences that ranks of cp share, and what each of them attends with (local_context.c). Without
@@ -147,6 +150,10 @@ static inline bool local_is_latent(const struct local *local)
     return local->plan->model.latent.kv_rank != 0;
 }
 
+/* Modules that predict further tokens: what they are not modelled beside, and their weights. */
+enum status local_predictors_check(const struct local *local, struct error *reterr);
+enum status local_predictors_build(struct local *local, struct error *reterr);
+
 /* Refuses what does not divide, with the nearest amounts that would. */
 enum status local_divide(uint64_t amount, uint64_t by, const char *where, const char *what,
                          const char *by_what, uint64_t *ret_share, struct error *reterr);
@@ -174,6 +181,13 @@ static inline bool local_offloads_activations(const struct local *local)
 static inline uint32_t local_last_kind(const struct local *local)
 {
     return local->layer[LOCAL_EXPERTS].count != 0 ? LOCAL_EXPERTS : LOCAL_DENSE;
+}
+
+/* Layers of a kind, with those in modules that predict further tokens, which are as the last. */
+static inline uint64_t local_layer_count(const struct local *local, uint32_t kind)
+{
+    bool const last = kind == local_last_kind(local);
+    return local->layer[kind].count + (last ? local->predictors : 0);
 }
 
 /* Ranks that a unit's optimizer state, and its reduced gradients, are split over. */

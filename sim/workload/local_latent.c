@@ -14,12 +14,6 @@ enum status local_latent_check(const struct local *local, struct error *reterr)
         return error_set(reterr, STATUS_UNSUPPORTED, "/mesh/cp",
                          "sequences that ranks share are not modelled beside latent attention "
                          "(MLA); dp, ep, tp and pp are");
-    if (model->predictors != 0 && !plan->without_predictors)
-        return error_set(reterr, STATUS_UNSUPPORTED, "/workload/mtp",
-                         "%s trains %llu further layer%s for multi-token prediction, which %s not "
-                         "modelled; \"mtp\": false trains it without",
-                         model->name, (unsigned long long)model->predictors,
-                         model->predictors == 1 ? "" : "s", model->predictors == 1 ? "is" : "are");
     return STATUS_OK;
 }
 

@@ -289,6 +289,33 @@ void lower_embedding_forward(struct lower *lower);
 void lower_embedding_backward(struct lower *lower, const struct lower_behind *update);
 void lower_head_forward(struct lower *lower);
 void lower_head_backward(struct lower *lower);
+
+/* A module that predicts a further token (lower_predictors.c), in one template: its place among
+ * all of them, in the order of the forward pass. */
+struct lower_place {
+    bool first, last;
+};
+static inline struct lower_place lower_place_at(const struct local *local, uint64_t index)
+{
+    return (struct lower_place){.first = index == 0, .last = index + 1 == local->predictors};
+}
+void lower_predictor_forward(struct lower *lower, struct lower_place place);
+void lower_predictor_backward(struct lower *lower, struct lower_place place);
+/* Weights that it shares with nothing; returns how many units. */
+enum { LOWER_PREDICTOR_UNITS_MAX = LOCAL_UNITS_MAX + 1 };
+uint32_t lower_predictor_units(const struct local *local,
+                               struct local_unit ret_units[LOWER_PREDICTOR_UNITS_MAX]);
+/* Its use of embedding and head (lower_vocabulary.c). What is looked up is there after the returned
+ * op; the gradient of that after `source`, or if LOWER_NONE after earlier slots. Returns the op
+ * that adds it to the embedding's. */
+uint32_t lower_predictor_lookup(struct lower *lower);
+uint32_t lower_predictor_lookup_backward(struct lower *lower, struct lower_place place,
+                                         uint32_t source);
+void lower_predictor_head_forward(struct lower *lower, struct lower_place place);
+void lower_predictor_head_backward(struct lower *lower, struct lower_place place);
+
+/* The gather of a unit that is of no layer, or LOWER_NONE. */
+uint32_t lower_unit_gather(struct lower *lower, const struct local_unit *unit);
 struct local_unit lower_embedding_unit(const struct local *local);
 struct local_unit lower_head_unit(const struct local *local); /* 0 elements if tied. */
 void lower_update_behind(struct lower *lower, const struct lower_behind *update);

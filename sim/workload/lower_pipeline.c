@@ -25,10 +25,12 @@ static struct units units_of(const struct pipeline *pipeline, const struct sched
                           .embedding = embedding,
                           .head = stage->head,
                           .dense = stages_dense_layers(stage, pipeline->dense_layers),
-                          .count = stage->layer_count + embedding + stage->head};
+                          .count =
+                              stage->layer_count + stage->predictors + embedding + stage->head};
 }
 
-/* The unit that a pass plays at a place; `ret_layer` is its layer, or -1. */
+/* The unit that a pass plays at a place; `ret_layer` is its layer, or which of the modules it is,
+ * or -1. */
 static enum pipeline_unit unit_at(const struct units *units, bool forward, uint32_t place,
                                   int32_t *ret_layer)
 {
@@ -36,8 +38,13 @@ static enum pipeline_unit unit_at(const struct units *units, bool forward, uint3
     *ret_layer = -1;
     if (units->embedding && at == 0) return UNIT_EMBEDDING;
     if (units->head && at + 1 == units->count) return UNIT_HEAD;
-    *ret_layer = (int32_t)(units->stage->layer_first + at - units->embedding);
-    return at - units->embedding < units->dense ? UNIT_LAYER : UNIT_EXPERTS;
+    uint32_t const layer = at - units->embedding;
+    if (layer >= units->stage->layer_count) {
+        *ret_layer = (int32_t)(layer - units->stage->layer_count);
+        return UNIT_PREDICTOR;
+    }
+    *ret_layer = (int32_t)(units->stage->layer_first + layer);
+    return layer < units->dense ? UNIT_LAYER : UNIT_EXPERTS;
 }
 
 static void block_add(struct pipeline *pipeline, const struct program_block *block)
@@ -179,6 +186,8 @@ static struct pipeline_part part_at(const struct pipeline *pipeline, const struc
     *ret_since = 0;
     if (passing->units.count > 0)
         part.unit = (uint8_t)unit_at(&passing->units, forward, place, ret_layer);
+    if (part.unit == UNIT_PREDICTOR)
+        part.place = lower_place_at(pipeline->lower->local, (uint64_t)*ret_layer);
     if (pipeline->lower->local->shards == 1 || part.unit == UNIT_NOTHING) return part;
     if (keeps_weights(pipeline)) {
         part.keeping = passing->holds[part.unit] ? LOWER_HOLDS : LOWER_TAKES;
@@ -212,7 +221,6 @@ static void part_add(const struct pipeline *pipeline, const struct passing *pass
 static void slot_add(struct pipeline *pipeline, const struct slot *slot,
                      const struct passing *passing, uint32_t pass, uint64_t arrivals)
 {
-    static const char *const names[] = {"embedding", "layer", "layer", "head", "stage"};
     static const enum program_phase phases[] = {PROGRAM_PHASE_FORWARD, PROGRAM_PHASE_BACKWARD,
                                                 PROGRAM_PHASE_BACKWARD, PROGRAM_PHASE_WEIGHT};
     bool const forward = pipeline_is_forward(passing->pass->kind);
@@ -220,7 +228,7 @@ static void slot_add(struct pipeline *pipeline, const struct slot *slot,
     struct program_block const block = {
         .template_index = pipeline_template(pipeline, &slot->variant),
         .phase = is_pair ? PROGRAM_PHASE_PAIR : phases[passing->pass->kind],
-        .name = names[slot->variant.part[0].unit],
+        .name = pipeline_unit_name((enum pipeline_unit)slot->variant.part[0].unit),
         .repeat = 1,
         .layer_first = slot->layer,
         .layer_step = slot->layer < 0 ? 0
@@ -305,10 +313,12 @@ static void units_add(struct pipeline *pipeline, const struct stage *stage,
                       const uint16_t templates[UNIT_COUNT], enum program_phase phase,
                       uint32_t microbatch)
 {
-    static const char *const names[] = {"embedding", "layer", "layer", "head"};
-    static const enum pipeline_unit order[] = {UNIT_HEAD, UNIT_EMBEDDING, UNIT_EXPERTS, UNIT_LAYER};
+    static const enum pipeline_unit order[] = {UNIT_HEAD, UNIT_EMBEDDING, UNIT_PREDICTOR,
+                                               UNIT_EXPERTS, UNIT_LAYER};
     uint32_t const dense = stages_dense_layers(stage, pipeline->dense_layers);
-    uint32_t const counts[] = {[UNIT_EMBEDDING] = stage->embedding,
+    /* Modules have a copy of the embedding. */
+    uint32_t const counts[] = {[UNIT_EMBEDDING] = stage->embedding || stage->predictors != 0,
+                               [UNIT_PREDICTOR] = stage->predictors,
                                [UNIT_LAYER] = dense,
                                [UNIT_EXPERTS] = stage->layer_count - dense,
                                [UNIT_HEAD] = stage->head};
@@ -320,7 +330,7 @@ static void units_add(struct pipeline *pipeline, const struct stage *stage,
         struct program_block const block = {
             .template_index = templates[unit],
             .phase = phase,
-            .name = names[unit],
+            .name = pipeline_unit_name(unit),
             .repeat = counts[unit],
             .layer_first = is_layer ? (int32_t)(stage->layer_first + ends[unit] - 1) : -1,
             .layer_step = is_layer ? -1 : 0,
@@ -353,21 +363,22 @@ static enum status role_add(struct pipeline *pipeline, uint32_t rank, struct pro
     struct lower *lower = pipeline->lower;
     const struct schedule *schedule = &pipeline->schedule;
     const struct schedule_rank *list = &schedule->rank[rank];
-    uint64_t layers[LOCAL_KINDS] = {0}, most = PIPELINE_TWINS;
-    bool embedding = false, head = false;
+    struct lower_holding holding = {.layers = {0}};
+    uint64_t most = PIPELINE_TWINS;
     void *memory = NULL;
     for (uint32_t s = 0; s < schedule->stage_count; s++) {
         if (schedule->rank_of[s] != rank) continue;
         const struct stage *stage = &pipeline->stages.stage[s];
         uint32_t const dense = stages_dense_layers(stage, pipeline->dense_layers);
-        layers[LOCAL_DENSE] += dense;
-        layers[LOCAL_EXPERTS] += stage->layer_count - dense;
-        embedding = embedding || stage->embedding;
-        head = head || stage->head;
+        holding.layers[LOCAL_DENSE] += dense;
+        holding.layers[LOCAL_EXPERTS] += stage->layer_count - dense;
+        holding.predictors += stage->predictors;
+        holding.embedding = holding.embedding || stage->embedding || stage->predictors != 0;
+        holding.head = holding.head || stage->head;
         /* Updates; reductions; and a gather behind each of them that waits otherwise. */
         most += 2 * UNIT_COUNT + 2 * ((uint64_t)stage->layer_count + UNIT_COUNT);
     }
-    most += (uint64_t)list->count * BLOCKS_A_PASS;
+    most += (uint64_t)list->count * (BLOCKS_A_PASS + lower->local->predictors);
     STATUS_TRY(arena_try(lower->arena, most, sizeof *pipeline->block, &memory, reterr));
     pipeline->block = memory;
     pipeline->block_count = 0;
@@ -385,9 +396,10 @@ static enum status role_add(struct pipeline *pipeline, uint32_t rank, struct pro
     }
     actions_add(pipeline, list->count);
     for (uint32_t i = 0; lower->local->twins && i < PIPELINE_TWINS; i++) {
-        struct program_block const twin =
+        struct program_block twin =
             lower_twin_block(schedule, i == 1, pipeline->twin[i], pipeline->twin_message[i]);
-        if (i == 1 ? head : embedding) block_add(pipeline, &twin);
+        if (lower->local->twin_reads) twin.name = "tied embedding";
+        if (rank == (i == 1 ? schedule->rank_count - 1 : 0)) block_add(pipeline, &twin);
     }
     for (uint32_t s = schedule->stage_count; s-- > 0;)
         if (schedule->rank_of[s] == rank)
@@ -395,7 +407,7 @@ static enum status role_add(struct pipeline *pipeline, uint32_t rank, struct pro
                       schedule->microbatch_count - 1);
     role->block = pipeline->block;
     role->block_count = pipeline->block_count;
-    lower_resident(lower->local, layers, embedding, head, role->resident_bytes);
+    lower_resident(lower->local, &holding, role->resident_bytes);
     return STATUS_OK;
 }
 

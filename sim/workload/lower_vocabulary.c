@@ -7,7 +7,9 @@
  * other ranks, a maximum and a sum for each token, travels with the next collective.
  *
  * The head is not recomputed: its backward pass follows at once, with weights and logits still
- * there. Tied gradients are summed on the chip and reduced once, after the embedding's.
+ * there. Gradients of one matrix that is used several times, tied or looked up and multiplied by
+ * modules that predict further tokens too, are summed on the chip and reduced once, after the last
+ * use of the backward pass.
  */
 #include "sim/workload/lower.h"
 #include "sim/workload/vector.h"
@@ -34,73 +36,125 @@ static uint32_t tp_plan(struct lower *lower, enum collective_kind kind, bool chu
                       chunked && lower->local->plan->collective_matmul);
 }
 
-/* The gather of a unit that is of no layer, or LOWER_NONE. */
-static uint32_t unit_gather(struct lower *lower, const struct local_unit *unit)
+uint32_t lower_unit_gather(struct lower *lower, const struct local_unit *unit)
 {
     uint32_t const before = lower->op_count;
     lower_units_gather(lower, unit, 1, false);
     return lower->op_count > before ? before : LOWER_NONE;
 }
 
-void lower_embedding_forward(struct lower *lower)
+/* One of the uses of the embedding, or of the head. */
+struct use {
+    const char *prefix; /* "", "mtp." */
+    bool gathers;       /* The first of a pass to read the matrix, */
+    bool gives;         /* and the last. */
+    bool opens;         /* The first of a backward pass to add to the gradient, */
+    bool closes;        /* and the last, behind which it is reduced. */
+    bool takes_input;   /* Nothing else holds what comes to the head. */
+};
+
+/* Looks tokens up; returns the op after which their rows are there. */
+static uint32_t lookup(struct lower *lower, const char *prefix)
 {
     const struct local *local = lower->local;
     struct local_unit const unit = lower_embedding_unit(local);
     uint64_t const full_bytes = lower_activation_bytes(lower, local->block_full);
-    uint32_t const gather = unit_gather(lower, &unit);
+    uint32_t const gather = lower_unit_gather(lower, &unit);
     struct work const work = {
         .math_format = local->plan->formats.activations,
         .hbm_read_bytes = /* The rows it has, and those by position. */
         lower_weight_bytes(lower, local->block_shard + local->position_elements),
         .hbm_write_bytes = full_bytes,
     };
-    uint32_t const op = lower_compute(lower, "embedding.lookup", &work, 1);
+    uint32_t const op =
+        lower_compute(lower, lower_format(lower, "%sembedding.lookup", prefix), &work, 1);
     lower_need_done(lower, op, gather);
     if (gather != LOWER_NONE && lower->keeping == LOWER_GATHERS) {
         lower_give(lower, op, PROGRAM_MEMORY_GATHERED, lower_weight_bytes(lower, unit.elements));
     }
     uint32_t const plan = tp_plan(lower, COLLECTIVE_REDUCE_SCATTER, false);
-    uint32_t const scatter = lower_collective(lower, LOWER_REDUCE_TP, "embedding.Out", "tp", plan);
+    uint32_t const scatter = lower_collective(
+        lower, LOWER_REDUCE_TP, lower_format(lower, "%sembedding.Out", prefix), "tp", plan);
+    uint32_t const done = scatter != LOWER_NONE ? scatter : op;
     lower_need_done(lower, scatter, op);
     lower_take(lower, op, PROGRAM_MEMORY_BUFFERS, full_bytes);
-    lower->output = scatter != LOWER_NONE ? scatter : op;
-    lower_give(lower, lower->output, PROGRAM_MEMORY_BUFFERS, full_bytes);
+    lower_give(lower, done, PROGRAM_MEMORY_BUFFERS, full_bytes);
+    return done;
 }
 
-void lower_embedding_backward(struct lower *lower, const struct lower_behind *update)
+void lower_embedding_forward(struct lower *lower)
+{
+    lower->output = lookup(lower, "");
+}
+
+uint32_t lower_predictor_lookup(struct lower *lower)
+{
+    return lookup(lower, "mtp.");
+}
+
+/* A scatter-add: the rows of this part of the vocabulary are read and written where they lie, in an
+ * array that is first set to zero, unless another use or a microbatch has left its own. */
+static struct work rows_work(const struct lower *lower, bool opens)
 {
     const struct local *local = lower->local;
-    struct local_unit const unit = lower_embedding_unit(local);
-    bool const tied = local->tied;
-    uint64_t const full_bytes = lower_activation_bytes(lower, local->block_full);
     uint64_t const rows_bytes = lower_gradient_bytes(lower, local->block_shard);
-    uint32_t const plan = tp_plan(lower, COLLECTIVE_ALL_GATHER, false);
-    uint32_t const gather = lower_collective(lower, LOWER_GATHER_TP, "embedding.dOut", "tp", plan);
-    lower_need_output(lower, gather);
-    /* A scatter-add: the rows of this part of the vocabulary are read and written where they lie,
-     * in an array that is first set to zero, unless the head or a microbatch has left its own. */
-    bool const adds = tied || lower_gradient_adds(lower);
+    bool const adds = !opens || lower_gradient_adds(lower);
     uint64_t const zero_bytes = adds ? 0 : lower_gradient_bytes(lower, local->vocabulary_elements);
     uint64_t const position_bytes = lower_gradient_bytes(lower, local->position_elements);
     uint64_t const kept_bytes = lower_gradient_adds(lower) ? position_bytes : 0;
-    struct work const work = {
+    return (struct work){
         .math_format = local->plan->formats.activations,
         .vector_flop = local->block_shard,
         .hbm_read_bytes =
             lower_activation_bytes(lower, local->block_shard) + rows_bytes + kept_bytes,
         .hbm_write_bytes = rows_bytes + zero_bytes + position_bytes,
     };
+}
+
+/* `source` LOWER_NONE: the running gradient. */
+static uint32_t lookup_backward(struct lower *lower, const struct use *use, uint32_t source)
+{
+    const struct local *local = lower->local;
+    struct local_unit const unit = lower_embedding_unit(local);
+    uint64_t const full_bytes = lower_activation_bytes(lower, local->block_full);
+    uint32_t const plan = tp_plan(lower, COLLECTIVE_ALL_GATHER, false);
+    uint32_t const gather = lower_collective(
+        lower, LOWER_GATHER_TP, lower_format(lower, "%sembedding.dOut", use->prefix), "tp", plan);
+    struct work const work = rows_work(lower, use->opens);
     /* Not read here; but later passes do not gather it again. */
-    uint32_t const weights = lower->keeping == LOWER_TAKES ? unit_gather(lower, &unit) : LOWER_NONE;
-    uint32_t const op = lower_compute(lower, "embedding.dW", &work, 1);
+    uint32_t const weights =
+        lower->keeping == LOWER_TAKES ? lower_unit_gather(lower, &unit) : LOWER_NONE;
+    uint32_t const op =
+        lower_compute(lower, lower_format(lower, "%sembedding.dW", use->prefix), &work, 1);
+    uint32_t const begin = gather != LOWER_NONE ? gather : op;
     lower_need_done(lower, op, gather);
-    if (gather == LOWER_NONE) lower_need_output(lower, op);
+    if (source != LOWER_NONE)
+        lower_need_done(lower, begin, source);
+    else
+        lower_need_output(lower, begin);
     lower_need_done(lower, op, weights);
-    lower_take(lower, gather != LOWER_NONE ? gather : op, PROGRAM_MEMORY_BUFFERS, full_bytes);
+    lower_take(lower, begin, PROGRAM_MEMORY_BUFFERS, full_bytes);
     lower_give(lower, op, PROGRAM_MEMORY_BUFFERS, full_bytes);
-    if (!tied) lower_gradient_take(lower, op, unit.elements);
-    lower_unit_reduce(lower, &unit, op);
+    if (use->opens) lower_gradient_take(lower, op, unit.elements);
+    if (use->closes) lower_unit_reduce(lower, &unit, op);
+    return op;
+}
+
+void lower_embedding_backward(struct lower *lower, const struct lower_behind *update)
+{
+    const struct local *local = lower->local;
+    bool const again = local->tied || (local->predictors != 0 && !local->twin_reads);
+    struct use const use = {.prefix = "", .opens = !again, .closes = true};
+    (void)lookup_backward(lower, &use, LOWER_NONE);
     lower_update_behind(lower, update);
+}
+
+uint32_t lower_predictor_lookup_backward(struct lower *lower, struct lower_place place,
+                                         uint32_t source)
+{
+    struct use const use = {
+        .prefix = "mtp.", .opens = place.last, .closes = place.first && lower->local->twin_reads};
+    return lookup_backward(lower, &use, source);
 }
 
 static struct work head_work(const struct lower *lower)
@@ -122,24 +176,47 @@ static bool head_keeps_weights(const struct local *local)
     return local->shards == 1 || local->pp == 1;
 }
 
-void lower_head_forward(struct lower *lower)
+/* The model's own head is the last of the forward pass, and the first of the backward pass. */
+static struct use head_use(const struct local *local, bool forward)
+{
+    bool const alone = local->predictors == 0;
+    bool const keeps = head_keeps_weights(local);
+    return (struct use){.prefix = "",
+                        .gathers = forward ? alone : !keeps,
+                        .gives = forward ? !keeps : alone,
+                        .opens = true,
+                        .closes = alone && !local->tied,
+                        .takes_input = alone};
+}
+
+static struct use predictor_head_use(struct lower_place place, bool forward)
+{
+    return (struct use){.prefix = "mtp.",
+                        .gathers = forward && place.first,
+                        .gives = !forward && place.first,
+                        .closes = place.first,
+                        .takes_input = place.last};
+}
+
+static void head_forward(struct lower *lower, const struct use *use)
 {
     const struct local *local = lower->local;
     struct local_unit const unit = lower_head_unit(local);
     uint64_t const full_bytes = lower_activation_bytes(lower, local->block_full);
     uint64_t const logits = local->rows * local->vocabulary;
     uint64_t const logit_bytes = lower_activation_bytes(lower, logits);
-    uint32_t const weights = unit_gather(lower, &unit);
-    uint32_t const norm = lower_norm(lower, "head.norm");
+    uint32_t const weights = use->gathers ? lower_unit_gather(lower, &unit) : LOWER_NONE;
+    uint32_t const norm = lower_norm(lower, lower_format(lower, "%shead.norm", use->prefix));
     lower_need_output(lower, norm);
     uint32_t const plan = tp_plan(lower, COLLECTIVE_ALL_GATHER, true);
-    uint32_t const gather = lower_collective(lower, LOWER_GATHER_TP, "head.In", "tp", plan);
+    uint32_t const gather = lower_collective(
+        lower, LOWER_GATHER_TP, lower_format(lower, "%shead.In", use->prefix), "tp", plan);
     lower_need_done(lower, gather, norm);
     struct work work = head_work(lower);
     work.hbm_read_bytes = full_bytes + lower_weight_bytes(lower, local->vocabulary_elements);
     work.hbm_write_bytes = logit_bytes;
-    uint32_t const matmul =
-        lower_compute(lower, "head.Logits", &work, lower_plan_chunks(lower, plan));
+    uint32_t const matmul = lower_compute(lower, lower_format(lower, "%shead.Logits", use->prefix),
+                                          &work, lower_plan_chunks(lower, plan));
     lower_need_chunks(lower, matmul, gather);
     lower_need_done(lower, matmul, weights);
     struct work const loss_work = {
@@ -148,61 +225,67 @@ void lower_head_forward(struct lower *lower)
         .hbm_read_bytes = logit_bytes,
         .hbm_write_bytes = logit_bytes, /* dLogits in their place. */
     };
-    (void)lower_compute(lower, "head.Loss", &loss_work, 1);
-    lower_take(lower, norm, PROGRAM_MEMORY_BUFFERS,
-               lower_activation_bytes(lower, local->block_shard));
+    (void)lower_compute(lower, lower_format(lower, "%shead.Loss", use->prefix), &loss_work, 1);
+    if (use->takes_input)
+        lower_take(lower, norm, PROGRAM_MEMORY_BUFFERS,
+                   lower_activation_bytes(lower, local->block_shard));
     lower_take(lower, gather != LOWER_NONE ? gather : norm, PROGRAM_MEMORY_BUFFERS, full_bytes);
     lower_take(lower, matmul, PROGRAM_MEMORY_BUFFERS, logit_bytes);
-    if (!head_keeps_weights(local) && lower->keeping == LOWER_GATHERS)
+    if (use->gives && lower->keeping == LOWER_GATHERS)
         lower_give(lower, matmul, PROGRAM_MEMORY_GATHERED,
                    lower_weight_bytes(lower, unit.elements));
 }
 
 /* dW of the head, and the end of what it reads. */
-static uint32_t head_weight(struct lower *lower, const struct local_unit *unit)
+static uint32_t head_weight(struct lower *lower, const struct use *use,
+                            const struct local_unit *unit)
 {
     const struct local *local = lower->local;
     uint64_t const full_bytes = lower_activation_bytes(lower, local->block_full);
     uint64_t const logit_bytes = lower_activation_bytes(lower, local->rows * local->vocabulary);
     uint64_t const gradient_bytes = lower_gradient_bytes(lower, local->vocabulary_elements);
+    bool const adds = !use->opens || lower_gradient_adds(lower);
     struct work work = head_work(lower);
-    work.hbm_read_bytes =
-        full_bytes + logit_bytes + (lower_gradient_adds(lower) ? gradient_bytes : 0);
+    work.hbm_read_bytes = full_bytes + logit_bytes + (adds ? gradient_bytes : 0);
     work.hbm_write_bytes = gradient_bytes;
     bool const takes = lower->half == LOWER_WEIGHT && lower->keeping == LOWER_TAKES;
-    uint32_t const weights = takes ? unit_gather(lower, unit) : LOWER_NONE;
-    uint32_t const op = lower_compute(lower, "head.dW", &work, 1);
+    uint32_t const weights = takes ? lower_unit_gather(lower, unit) : LOWER_NONE;
+    uint32_t const op =
+        lower_compute(lower, lower_format(lower, "%shead.dW", use->prefix), &work, 1);
     lower_need_done(lower, op, weights);
-    lower_gradient_take(lower, op, unit->elements);
-    if (!local->tied) lower_unit_reduce(lower, unit, op);
+    if (use->opens) lower_gradient_take(lower, op, unit->elements);
+    if (use->closes) lower_unit_reduce(lower, unit, op);
     lower_give(lower, op, PROGRAM_MEMORY_BUFFERS, full_bytes); /* In */
     return op;
 }
 
 /* dIn of the head, with its ReduceScatter. */
-static uint32_t head_input(struct lower *lower, const struct local_unit *unit)
+static uint32_t head_input(struct lower *lower, const struct use *use,
+                           const struct local_unit *unit)
 {
     const struct local *local = lower->local;
     uint64_t const full_bytes = lower_activation_bytes(lower, local->block_full);
     uint64_t const logit_bytes = lower_activation_bytes(lower, local->rows * local->vocabulary);
-    uint32_t const weights = head_keeps_weights(local) ? LOWER_NONE : unit_gather(lower, unit);
+    uint32_t const weights = use->gathers ? lower_unit_gather(lower, unit) : LOWER_NONE;
     struct work work = head_work(lower);
     work.hbm_read_bytes = logit_bytes + lower_weight_bytes(lower, local->vocabulary_elements);
     work.hbm_write_bytes = full_bytes;
     uint32_t const plan = tp_plan(lower, COLLECTIVE_REDUCE_SCATTER, true);
-    uint32_t const op = lower_compute(lower, "head.dIn", &work, lower_plan_chunks(lower, plan));
+    uint32_t const op = lower_compute(lower, lower_format(lower, "%shead.dIn", use->prefix), &work,
+                                      lower_plan_chunks(lower, plan));
     lower_need_done(lower, op, weights);
-    uint32_t const scatter = lower_collective(lower, LOWER_REDUCE_TP, "head.dIn", "tp", plan);
+    uint32_t const scatter = lower_collective(
+        lower, LOWER_REDUCE_TP, lower_format(lower, "%shead.dIn", use->prefix), "tp", plan);
     lower_operand(lower, scatter, op);
     lower->output = scatter != LOWER_NONE ? scatter : op;
     lower_take(lower, op, PROGRAM_MEMORY_BUFFERS, full_bytes);
     lower_give(lower, lower->output, PROGRAM_MEMORY_BUFFERS, full_bytes);
-    if (local->shards > 1 && lower->keeping == LOWER_GATHERS)
+    if (use->gives && local->shards > 1 && lower->keeping == LOWER_GATHERS)
         lower_give(lower, op, PROGRAM_MEMORY_GATHERED, lower_weight_bytes(lower, unit->elements));
     return op;
 }
 
-void lower_head_backward(struct lower *lower)
+static void head_backward(struct lower *lower, const struct use *use)
 {
     const struct local *local = lower->local;
     struct local_unit const unit = lower_head_unit(local);
@@ -211,15 +294,41 @@ void lower_head_backward(struct lower *lower)
     for (uint32_t i = 0; i < 2; i++) {
         bool const is_weight = dx_first ? i == 1 : i == 0;
         if (!(is_weight ? lower_has_weight(lower) : lower_has_input(lower))) continue;
-        op = (is_weight ? head_weight : head_input)(lower, &unit);
+        op = (is_weight ? head_weight : head_input)(lower, use, &unit);
     }
     if (lower_has_weight(lower))
         lower_give(lower, op, PROGRAM_MEMORY_BUFFERS,
                    lower_activation_bytes(lower, local->rows * local->vocabulary));
     if (!lower_has_input(lower)) return;
-    uint32_t const norm = lower_norm_backward(lower, "head.dNorm");
+    uint32_t const norm =
+        lower_norm_backward(lower, lower_format(lower, "%shead.dNorm", use->prefix));
     lower_need_done(lower, norm, lower->output);
     lower->output = norm;
-    lower_give(lower, norm, PROGRAM_MEMORY_BUFFERS,
-               lower_activation_bytes(lower, local->block_shard));
+    if (use->takes_input)
+        lower_give(lower, norm, PROGRAM_MEMORY_BUFFERS,
+                   lower_activation_bytes(lower, local->block_shard));
+}
+
+void lower_head_forward(struct lower *lower)
+{
+    struct use const use = head_use(lower->local, /* forward= */ true);
+    head_forward(lower, &use);
+}
+
+void lower_head_backward(struct lower *lower)
+{
+    struct use const use = head_use(lower->local, /* forward= */ false);
+    head_backward(lower, &use);
+}
+
+void lower_predictor_head_forward(struct lower *lower, struct lower_place place)
+{
+    struct use const use = predictor_head_use(place, /* forward= */ true);
+    head_forward(lower, &use);
+}
+
+void lower_predictor_head_backward(struct lower *lower, struct lower_place place)
+{
+    struct use const use = predictor_head_use(place, /* forward= */ false);
+    head_backward(lower, &use);
 }

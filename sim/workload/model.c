@@ -66,13 +66,22 @@ struct model_counts model_count(const struct model *model)
     /* DeepSeek-V3 (arXiv 2412.19437), 2.2: both inputs are normed, and projected from 2D to D; a
      * layer like the last; a norm before the head. */
     counts.predictors =
-        model->predictors * (2 * model->width * model->width + 3 * model->width + layer);
+        model->predictors * (2 * model->width * model->width + 3 * counts.norm_final + layer);
+    counts.predictors_active = counts.predictors +
+                               model->predictors * model->vocabulary * model->width -
+                               model->predictors * idle;
     return counts;
+}
+
+double model_layers_attention_flop(const struct model *model, uint64_t layers, uint64_t tokens,
+                                   uint64_t length)
+{
+    if (model->kind == MODEL_MLP) return 0.0;
+    return 6.0 * (double)tokens * (double)length * (double)model->heads *
+           (double)(model->head_width + model_value_width(model)) * (double)layers;
 }
 
 double model_attention_flop(const struct model *model, uint64_t tokens, uint64_t length)
 {
-    if (model->kind == MODEL_MLP) return 0.0;
-    return 6.0 * (double)tokens * (double)length * (double)model->heads *
-           (double)(model->head_width + model_value_width(model)) * (double)model->layers;
+    return model_layers_attention_flop(model, model->layers, tokens, length);
 }

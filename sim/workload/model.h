@@ -80,6 +80,8 @@ struct model_counts {
     uint64_t active;     /* Of `total`, what one token meets: k of E experts, and all else. */
     uint64_t predictors; /* Beside `total`: of the layers that predict further tokens, which use
                             the model's own embedding and head. */
+    uint64_t predictors_active; /* Of them, what one token meets, and the head's matrix once more
+                                   for each. */
 };
 
 static inline bool model_has_experts(const struct model *model)
@@ -107,7 +109,9 @@ static inline uint64_t model_latent_columns(const struct model *model)
 struct model_counts model_count(const struct model *model);
 
 /* FLOP of one training step's attention dot products over `tokens` in sequences of `length`:
- * 12·B·T·S·N·H·L, the full rectangle (book, 4.2.2). */
+ * 12·B·T·S·N·H·L, the full rectangle (book, 4.2.2), of so many layers. */
+double model_layers_attention_flop(const struct model *model, uint64_t layers, uint64_t tokens,
+                                   uint64_t length);
 double model_attention_flop(const struct model *model, uint64_t tokens, uint64_t length);
 
 #endif

@@ -15,6 +15,7 @@ enum pipeline_unit {
     UNIT_EMBEDDING,
     UNIT_LAYER,   /* With one MLP; */
     UNIT_EXPERTS, /* one with experts. */
+    UNIT_PREDICTOR,
     UNIT_HEAD,
     UNIT_NOTHING,
     UNIT_COUNT,
@@ -25,14 +26,15 @@ enum pipeline_way { WAY_NONE, WAY_NEXT, WAY_PREVIOUS };
 
 /* What one pass does in a template. */
 struct pipeline_part {
-    uint8_t unit;    /* enum pipeline_unit */
-    uint8_t kind;    /* enum schedule_kind */
-    uint8_t send;    /* enum pipeline_way */
-    uint8_t keeping; /* enum lower_weights */
-    bool receives;   /* Its input comes as a message. */
-    bool since;      /* Gathers wait for what the block says. */
-    bool around;     /* It is sent from the last rank to the first, or back. */
-    bool last;       /* Gradients are reduced. */
+    uint8_t unit;             /* enum pipeline_unit */
+    uint8_t kind;             /* enum schedule_kind */
+    uint8_t send;             /* enum pipeline_way */
+    uint8_t keeping;          /* enum lower_weights */
+    bool receives;            /* Its input comes as a message. */
+    bool since;               /* Gathers wait for what the block says. */
+    bool around;              /* It is sent from the last rank to the first, or back. */
+    bool last;                /* Gradients are reduced. */
+    struct lower_place place; /* Of a module that predicts further tokens. */
 };
 
 /* All in which templates differ. */
@@ -85,6 +87,9 @@ static inline bool pipeline_is_forward(uint32_t kind)
     return kind == SCHEDULE_FORWARD;
 }
 
+/* As they are shown: "embedding", "layer"; of UNIT_NOTHING "stage". */
+const char *pipeline_unit_name(enum pipeline_unit unit);
+
 /* Messages (pipeline_messages.c). Those of each rank are numbered in the order of its list. */
 enum status pipeline_messages_number(struct pipeline *pipeline, struct error *reterr);
 struct pipeline_messages {
@@ -110,10 +115,16 @@ uint64_t pipeline_gathered_bytes(struct pipeline *pipeline, enum pipeline_unit u
 /* Fills templates and roles: role r is rank r of pp. Failures go to lower->status. */
 void lower_pipeline(struct lower *lower);
 
-/* Parameters, moments and accumulated gradients of so many layers of each kind and, if so, of the
- * embedding and the head: there from the first to the last instant. */
-void lower_resident(const struct local *local, const uint64_t layers[LOCAL_KINDS], bool embedding,
-                    bool head, uint64_t resident_bytes[PROGRAM_MEMORY_COUNT]);
+/* What of a model a rank holds. */
+struct lower_holding {
+    uint64_t layers[LOCAL_KINDS];
+    uint64_t predictors; /* Modules, of which each has a layer beside these. */
+    bool embedding, head;
+};
+
+/* Their parameters, moments and accumulated gradients: there from the first to the last instant. */
+void lower_resident(const struct local *local, const struct lower_holding *holding,
+                    uint64_t resident_bytes[PROGRAM_MEMORY_COUNT]);
 
 /* Refused (pipeline_check.c): what no pipeline can have; a schedule that puts both ends of a model
  * that ties them on one rank. */

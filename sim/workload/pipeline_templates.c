@@ -2,7 +2,11 @@
 #include "sim/base/arena.h"
 #include "sim/workload/pipeline.h"
 
-static const char *const units[] = {"embedding", "layer", "layer", "head", "stage"};
+const char *pipeline_unit_name(enum pipeline_unit unit)
+{
+    static const char *const names[] = {"embedding", "layer", "layer", "mtp", "head", "stage"};
+    return names[unit];
+}
 
 static void receive_add(struct pipeline *pipeline, const struct pipeline_variant *variant)
 {
@@ -63,6 +67,12 @@ static void unit_emit(struct lower *lower, const struct pipeline_part *part)
         else
             lower_layer_backward(lower, /* top= */ false, &no_update);
         break;
+    case UNIT_PREDICTOR:
+        if (forward)
+            lower_predictor_forward(lower, part->place);
+        else
+            lower_predictor_backward(lower, part->place);
+        break;
     case UNIT_HEAD:
         if (forward)
             lower_head_forward(lower);
@@ -114,7 +124,9 @@ static bool variants_equal(const struct pipeline_variant *a, const struct pipeli
         const struct pipeline_part *one = &a->part[i], *other = &b->part[i];
         if (one->unit != other->unit || one->kind != other->kind || one->send != other->send ||
             one->keeping != other->keeping || one->receives != other->receives ||
-            one->since != other->since || one->around != other->around || one->last != other->last)
+            one->since != other->since || one->around != other->around ||
+            one->last != other->last || one->place.first != other->place.first ||
+            one->place.last != other->place.last)
             return false;
     }
     return true;
@@ -124,8 +136,10 @@ static const char *template_name(struct lower *lower, const struct pipeline_vari
 {
     const struct pipeline_part *one = &variant->part[0], *other = &variant->part[1];
     const char *kind = schedule_kind_name((enum schedule_kind)one->kind);
-    if (variant->part_count == 1) return lower_format(lower, "%s %s", units[one->unit], kind);
-    return lower_format(lower, "%s %s, %s %s", units[one->unit], kind, units[other->unit],
+    const char *unit = pipeline_unit_name((enum pipeline_unit)one->unit);
+    if (variant->part_count == 1) return lower_format(lower, "%s %s", unit, kind);
+    return lower_format(lower, "%s %s, %s %s", unit, kind,
+                        pipeline_unit_name((enum pipeline_unit)other->unit),
                         schedule_kind_name((enum schedule_kind)other->kind));
 }
 
@@ -182,7 +196,7 @@ uint64_t pipeline_gathered_bytes(struct pipeline *pipeline, enum pipeline_unit u
 static uint16_t reduce_template(struct lower *lower, enum pipeline_unit unit,
                                 const struct local_unit *end)
 {
-    lower_template_begin(lower, lower_format(lower, "reduce %s", units[unit]));
+    lower_template_begin(lower, lower_format(lower, "reduce %s", pipeline_unit_name(unit)));
     lower->layer = layer_of(lower, unit);
     if (end != NULL)
         lower_unit_reduce(lower, end, LOWER_NONE);
@@ -198,7 +212,17 @@ void pipeline_rests_build(struct pipeline *pipeline)
     struct lower *lower = pipeline->lower;
     const struct local *local = lower->local;
     struct local_unit const head = lower_head_unit(local), embedding = lower_embedding_unit(local);
+    struct local_unit of_predictor[LOWER_PREDICTOR_UNITS_MAX];
     static const enum pipeline_unit order[] = {UNIT_LAYER, UNIT_EXPERTS, UNIT_EMBEDDING, UNIT_HEAD};
+    pipeline->update[UNIT_PREDICTOR] = pipeline->reduce[UNIT_PREDICTOR] = PROGRAM_NONE;
+    if (local->predictors != 0) {
+        struct lower_behind const behind = {
+            .name = "update mtp",
+            .units = of_predictor,
+            .unit_count = lower_predictor_units(local, of_predictor),
+        };
+        pipeline->update[UNIT_PREDICTOR] = lower_update(lower, &behind);
+    }
     for (uint32_t i = 0; i < sizeof order / sizeof *order; i++) {
         enum pipeline_unit const unit = order[i];
         bool const is_layer = unit == UNIT_LAYER || unit == UNIT_EXPERTS;
@@ -208,7 +232,7 @@ void pipeline_rests_build(struct pipeline *pipeline)
         pipeline->reduce[unit] = PROGRAM_NONE;
         if (is_layer ? layer->count == 0 : !local_is_llama(local)) continue;
         struct lower_behind const behind = {
-            .name = lower_format(lower, "update %s", units[unit]),
+            .name = lower_format(lower, "update %s", pipeline_unit_name(unit)),
             .units = is_layer ? layer->unit : end,
             .unit_count = is_layer ? layer->unit_count : 1,
         };

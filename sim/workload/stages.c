@@ -47,15 +47,10 @@ static enum status repeat_read(struct layout_text *layout, uint32_t from, struct
 
 static enum status letter_add(struct layout_text *layout, char letter, struct error *reterr)
 {
-    if (letter == 'm')
-        return error_set(reterr, STATUS_UNSUPPORTED, place_of_layout,
-                         "character %u: layers of multi-token prediction (\"m\") lie on the head's "
-                         "stage and cannot be placed",
-                         layout->at + 1);
-    if (strchr("EtL|", letter) == NULL)
+    if (strchr("EtmL|", letter) == NULL)
         return layout_bad(layout,
-                          "none of \"E\" (embedding), \"t\" (layer), \"L\" (head), \"|\" "
-                          "(next stage), \"( )\" and \"*\"",
+                          "none of \"E\" (embedding), \"t\" (layer), \"m\" (multi-token "
+                          "prediction), \"L\" (head), \"|\" (next stage), \"( )\" and \"*\"",
                           reterr);
     if (layout->count == LAYOUT_CHARACTERS_MAX)
         return layout_bad(layout, "more than 65536 letters and borders", reterr);
@@ -87,9 +82,34 @@ static enum status layout_expand(struct layout_text *layout, struct error *reter
     return in_group ? layout_bad(layout, "\"(\" is not closed", reterr) : STATUS_OK;
 }
 
-static enum status plain_check(const struct layout_text *layout, const struct model *model,
+/* Modules come behind all layers, on the stage of the head. */
+static enum status predictors_check(const struct layout_text *layout,
+                                    const struct workload_plan *plan, struct error *reterr)
+{
+    uint64_t const wanted = workload_predictors(plan);
+    uint64_t count = 0;
+    bool apart = false;
+    for (uint32_t i = 0; i < layout->count; i++) {
+        char const c = layout->plain[i];
+        count += c == 'm';
+        apart = apart || (count > 0 && (c == 't' || c == '|'));
+    }
+    if (count != wanted)
+        return error_set(reterr, STATUS_INVALID, place_of_layout,
+                         "%llu modules for multi-token prediction (\"m\"), where the step trains "
+                         "%llu%s",
+                         (unsigned long long)count, (unsigned long long)wanted,
+                         count > wanted ? "" : "; they stand before \"L\"");
+    if (!apart) return STATUS_OK;
+    return error_set(reterr, STATUS_UNSUPPORTED, place_of_layout,
+                     "modules for multi-token prediction (\"m\") are modelled on the head's stage, "
+                     "between its last \"t\" and \"L\"");
+}
+
+static enum status plain_check(const struct layout_text *layout, const struct workload_plan *plan,
                                uint32_t count, struct error *reterr)
 {
+    const struct model *model = &plan->model;
     uint64_t borders = 0, layers = 0, embeddings = 0, heads = 0;
     bool const llama = model->kind != MODEL_MLP;
     for (uint32_t i = 0; i < layout->count; i++) {
@@ -114,7 +134,7 @@ static enum status plain_check(const struct layout_text *layout, const struct mo
     if (llama && (layout->plain[0] != 'E' || layout->plain[layout->count - 1] != 'L'))
         return error_set(reterr, STATUS_INVALID, place_of_layout,
                          "\"E\" must be the first and \"L\" the last letter");
-    return STATUS_OK;
+    return predictors_check(layout, plan, reterr);
 }
 
 static enum status layout_read(struct arena *arena, const struct workload_plan *plan,
@@ -124,7 +144,7 @@ static enum status layout_read(struct arena *arena, const struct workload_plan *
     STATUS_TRY(arena_try(arena, LAYOUT_CHARACTERS_MAX, 1, &memory, reterr));
     struct layout_text layout = {.text = plan->layout, .plain = memory};
     STATUS_TRY(layout_expand(&layout, reterr));
-    STATUS_TRY(plain_check(&layout, &plan->model, stages->count, reterr));
+    STATUS_TRY(plain_check(&layout, plan, stages->count, reterr));
     uint32_t layer = 0, s = 0;
     for (uint32_t i = 0; i < layout.count; i++) {
         struct stage *stage = &stages->stage[s];
@@ -132,6 +152,7 @@ static enum status layout_read(struct arena *arena, const struct workload_plan *
         if (c == '|') stages->stage[++s].layer_first = layer;
         if (c == 'E') stage->embedding = true;
         if (c == 'L') stage->head = true;
+        stage->predictors += c == 'm';
         if (c != 't') continue;
         stage->layer_count++;
         layer++;
@@ -187,6 +208,7 @@ enum status stages_build(struct arena *arena, const struct workload_plan *plan, 
             .layer_count = each - (ends_less && end),
             .embedding = llama && s == 0,
             .head = llama && s + 1 == count,
+            .predictors = s + 1 == count ? (uint32_t)workload_predictors(plan) : 0,
         };
         layer += ret_stages->stage[s].layer_count;
     }

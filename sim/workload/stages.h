@@ -16,6 +16,7 @@ struct arena;
 struct stage {
     uint32_t layer_first;
     uint32_t layer_count;
+    uint32_t predictors; /* Modules that predict further tokens (MTP), on the head's stage. */
     bool embedding, head;
 };
 
@@ -28,12 +29,13 @@ struct stages {
  * Without a layout all stages have as many layers; or, if they cannot, the first and the last one
  * less than the others, the embedding and the head being taken for a layer each.
  *
- * A layout is Megatron's (--pipeline-model-parallel-layout): "E" the embedding, "t" a layer, "L"
- * head and loss, "|" the border of two stages, "*3" behind a letter or behind "( )" repeats it,
- * commas mean nothing: "Et*7|(t*8|)*14t*7L".
+ * A layout is Megatron's (--pipeline-model-parallel-layout): "E" the embedding, "t" a layer, "m" a
+ * module that predicts a further token, "L" head and loss, "|" the border of two stages, "*3"
+ * behind a letter or behind "( )" repeats it, commas mean nothing: "Et*7|(t*8|)*14t*7mL". Without a
+ * layout such modules are beside the last stage's layers.
  *
  * Errors: STATUS_INVALID with the rule and the nearest counts that fit, or the place in the layout
- * ("/workload/layout", character); STATUS_UNSUPPORTED for "m", Megatron's MTP layers.
+ * ("/workload/layout", character); STATUS_UNSUPPORTED for "m" on another stage than "L".
  */
 enum status stages_build(struct arena *arena, const struct workload_plan *plan, uint32_t count,
                          struct stages *ret_stages, struct error *reterr);

@@ -1,5 +1,7 @@
 #include "sim/workload/workload.h"
 
+#include <string.h>
+
 #include "sim/base/arena.h"
 #include "sim/base/units.h"
 #include "sim/workload/pipeline.h"
@@ -116,14 +118,40 @@ static uint16_t head_backward(struct lower *lower, bool last_microbatch)
     return lower_template_end(lower);
 }
 
+/* Places of modules that predict further tokens, by which templates differ. */
+enum { PLACES = 4 };
+
+static uint32_t place_index(struct lower_place place)
+{
+    return place.first + 2u * place.last;
+}
+
 /* The templates of a step, and the list of blocks under construction. [top]: of the last layers,
  * where they are unlike the others: the last one if something is offloaded, those with experts. */
 struct step {
     uint16_t embedding_forward, layer_forward[2], head_forward;
     uint16_t head_backward[2], layer_backward[2][2], embedding_backward[2]; /* [last microbatch] */
+    uint16_t predictor_forward[PLACES], predictor_backward[2][PLACES];
     struct program_block *block;
     uint32_t block_count;
 };
+
+/* Calls for each place that some module has. */
+static void predictors_build(struct lower *lower, uint16_t templates[PLACES], bool forward,
+                             bool last_microbatch)
+{
+    bool built[PLACES] = {false};
+    for (uint64_t k = 0; k < lower->local->predictors; k++) {
+        struct lower_place const place = lower_place_at(lower->local, k);
+        uint32_t const index = place_index(place);
+        if (built[index]) continue;
+        built[index] = true;
+        lower_template_begin(lower, forward ? "mtp forward" : "mtp backward");
+        lower->last_microbatch = last_microbatch;
+        (forward ? lower_predictor_forward : lower_predictor_backward)(lower, place);
+        templates[index] = lower_template_end(lower);
+    }
+}
 
 static void block_add(struct step *step, uint16_t template_index, enum program_phase phase,
                       const char *name, uint32_t microbatch)
@@ -219,9 +247,11 @@ static void templates_build(struct lower *lower, struct step *step)
     step->layer_forward[1] = step->layer_forward[0];
     if (is_mixed(local) || local_offloads_activations(local))
         step->layer_forward[1] = layer_forward(lower, /* top= */ true);
+    predictors_build(lower, step->predictor_forward, /* forward= */ true, true);
     if (llama) step->head_forward = head_forward(lower);
     for (uint32_t last = differs ? 0 : 1; last < 2; last++) {
         if (llama) step->head_backward[last] = head_backward(lower, last);
+        predictors_build(lower, step->predictor_backward[last], /* forward= */ false, last);
         layers_backward_build(lower, step, last);
     }
     if (differs) return;
@@ -229,6 +259,22 @@ static void templates_build(struct lower *lower, struct step *step)
     step->layer_backward[0][0] = step->layer_backward[1][0];
     step->layer_backward[0][1] = step->layer_backward[1][1];
     step->embedding_backward[0] = step->embedding_backward[1];
+    memcpy(step->predictor_backward[0], step->predictor_backward[1],
+           sizeof step->predictor_backward[0]);
+}
+
+/* Modules in the order of the forward pass, or the other way. */
+static void predictors_add(const struct lower *lower, struct step *step,
+                           const uint16_t templates[PLACES], enum program_phase phase,
+                           uint32_t microbatch)
+{
+    uint64_t const count = lower->local->predictors;
+    for (uint64_t i = 0; i < count; i++) {
+        uint64_t const k = phase == PROGRAM_PHASE_FORWARD ? i : count - 1 - i;
+        uint32_t const index = place_index(lower_place_at(lower->local, k));
+        block_add(step, templates[index], phase, "mtp", microbatch);
+        step->block[step->block_count - 1].layer_first = (int32_t)k;
+    }
 }
 
 static void microbatch_add(const struct lower *lower, struct step *step, uint32_t microbatch)
@@ -239,8 +285,10 @@ static void microbatch_add(const struct lower *lower, struct step *step, uint32_
     enum program_phase const backward = PROGRAM_PHASE_BACKWARD;
     if (llama) block_add(step, step->embedding_forward, forward, "embedding", microbatch);
     layers_add(lower, step, step->layer_forward, forward, microbatch);
+    predictors_add(lower, step, step->predictor_forward, forward, microbatch);
     if (llama) block_add(step, step->head_forward, forward, "head", microbatch);
     if (llama) block_add(step, step->head_backward[last], backward, "head", microbatch);
+    predictors_add(lower, step, step->predictor_backward[last], backward, microbatch);
     layers_add(lower, step, step->layer_backward[last], backward, microbatch);
     if (llama) block_add(step, step->embedding_backward[last], backward, "embedding", microbatch);
 }
@@ -266,6 +314,32 @@ static void update_rest_add(struct lower *lower, struct step *step)
     step->block[step->block_count - 1].layer_step = -1;
 }
 
+/* Modules are updated before the head, whose gradient the first of them adds to as the last: one
+ * slot less behind their own. */
+static void predictors_update(struct lower *lower, struct step *step, uint32_t back)
+{
+    struct local_unit units[LOWER_PREDICTOR_UNITS_MAX];
+    uint32_t const count = lower_predictor_units(lower->local, units);
+    uint16_t templates[PLACES] = {0};
+    bool built[PLACES] = {false};
+    for (uint64_t k = 0; k < lower->local->predictors; k++) {
+        uint32_t const index = place_index(lower_place_at(lower->local, k));
+        struct lower_behind const of = {"update mtp", units, count,
+                                        step->predictor_backward[1][index], back - 1};
+        if (!built[index]) templates[index] = lower_update(lower, &of);
+        built[index] = true;
+    }
+    predictors_add(lower, step, templates, PROGRAM_PHASE_UPDATE,
+                   lower->local->plan->accumulate - 1);
+}
+
+/* The slot of the backward pass that reduces the head's gradient. */
+static uint16_t head_reduces(const struct local *local, const struct step *step)
+{
+    if (local->predictors == 0) return step->head_backward[1];
+    return step->predictor_backward[1][place_index(lower_place_at(local, 0))];
+}
+
 /* The update follows the order of the backward pass, so each waits for a slot equally far back. */
 static void update_add(struct lower *lower, struct step *step)
 {
@@ -274,9 +348,11 @@ static void update_add(struct lower *lower, struct step *step)
     uint32_t const microbatch = local->plan->accumulate - 1;
     bool const own_head = llama && !local->tied;
     struct local_unit const head = lower_head_unit(local), embedding = lower_embedding_unit(local);
-    uint32_t const back = (uint32_t)local->plan->model.layers + llama + own_head;
+    uint32_t const back =
+        (uint32_t)(local->plan->model.layers + local->predictors) + llama + own_head;
+    predictors_update(lower, step, back);
     if (own_head) {
-        struct lower_behind const of = {"update head", &head, 1, step->head_backward[1], back};
+        struct lower_behind const of = {"update head", &head, 1, head_reduces(local, step), back};
         block_add(step, lower_update(lower, &of), PROGRAM_PHASE_UPDATE, "head", microbatch);
     }
     uint16_t layer[2];
@@ -318,16 +394,19 @@ static void units_resident(const struct local *local, const struct local_unit *u
     }
 }
 
-void lower_resident(const struct local *local, const uint64_t layers[LOCAL_KINDS], bool embedding,
-                    bool head, uint64_t resident_bytes[PROGRAM_MEMORY_COUNT])
+void lower_resident(const struct local *local, const struct lower_holding *holding,
+                    uint64_t resident_bytes[PROGRAM_MEMORY_COUNT])
 {
-    struct local_unit units[2];
+    struct local_unit units[2], of_predictor[LOWER_PREDICTOR_UNITS_MAX];
     uint32_t count = 0;
+    if (holding->predictors != 0)
+        units_resident(local, of_predictor, lower_predictor_units(local, of_predictor),
+                       holding->predictors, resident_bytes);
     for (uint32_t k = 0; k < LOCAL_KINDS; k++)
-        units_resident(local, local->layer[k].unit, local->layer[k].unit_count, layers[k],
+        units_resident(local, local->layer[k].unit, local->layer[k].unit_count, holding->layers[k],
                        resident_bytes);
-    if (embedding) units[count++] = lower_embedding_unit(local);
-    if (head && !local->tied) units[count++] = lower_head_unit(local);
+    if (holding->embedding) units[count++] = lower_embedding_unit(local);
+    if (holding->head && !local->tied) units[count++] = lower_head_unit(local);
     units_resident(local, units, count, 1, resident_bytes);
 }
 
@@ -337,7 +416,7 @@ static double dropped_flop(const struct local *local)
     const struct model *model = &local->plan->model;
     const struct local_experts *experts = &local->experts;
     if (experts->dropped == 0) return 0;
-    double const rows = (double)local->layer[LOCAL_EXPERTS].count *
+    double const rows = (double)local_layer_count(local, LOCAL_EXPERTS) *
                         (double)local->plan->batch_tokens * (double)experts->dropped /
                         (double)(local->rows * experts->ranks);
     return 6 * rows * (double)(model->matrices * model->experts.width * model->width);
@@ -349,10 +428,13 @@ static void totals_set(const struct local *local, struct program *program)
     const struct model *model = &plan->model;
     struct model_counts const counts = model_count(model);
     program->tokens = plan->batch_tokens;
-    program->useful_flop = 6 * (double)counts.active * (double)plan->batch_tokens;
+    bool const predicts = local->predictors != 0;
+    uint64_t const active = counts.active + (predicts ? counts.predictors_active : 0);
+    program->useful_flop = 6 * (double)active * (double)plan->batch_tokens;
     program->useful_flop -= dropped_flop(local);
     if (model->kind != MODEL_LLAMA) return;
-    double const rectangle = model_attention_flop(model, plan->batch_tokens, plan->sequence_length);
+    double const rectangle = model_layers_attention_flop(model, model->layers + local->predictors,
+                                                         plan->batch_tokens, plan->sequence_length);
     double const length = (double)plan->sequence_length;
     bool const causal = plan->attention == WORKLOAD_ATTENTION_CAUSAL;
     program->useful_attention_flop = causal ? rectangle * (length + 1) / (2 * length) : rectangle;
@@ -366,7 +448,8 @@ static enum status single_role(struct lower *lower, struct error *reterr)
     void *memory = NULL;
     bool const llama = local_is_llama(local);
     uint64_t const blocks =
-        (uint64_t)local->plan->accumulate * BLOCKS_MAX_A_MICROBATCH + BLOCKS_OF_THE_UPDATE;
+        local->plan->accumulate * (BLOCKS_MAX_A_MICROBATCH + 2 * local->predictors) +
+        BLOCKS_OF_THE_UPDATE + local->predictors;
     STATUS_TRY(arena_try(lower->arena, 1, sizeof *lower->program->roles, &memory, reterr));
     struct program_role *role = lower->program->roles = memory;
     lower->program->role_count = 1;
@@ -379,9 +462,13 @@ static enum status single_role(struct lower *lower, struct error *reterr)
     else
         update_add(lower, &step);
     role->block_count = step.block_count;
-    uint64_t const layers[LOCAL_KINDS] = {local->layer[LOCAL_DENSE].count,
-                                          local->layer[LOCAL_EXPERTS].count};
-    lower_resident(local, layers, llama, llama, role->resident_bytes);
+    struct lower_holding const holding = {
+        .layers = {local->layer[LOCAL_DENSE].count, local->layer[LOCAL_EXPERTS].count},
+        .predictors = local->predictors,
+        .embedding = llama,
+        .head = llama,
+    };
+    lower_resident(local, &holding, role->resident_bytes);
     return lower->status;
 }
 

@@ -86,6 +86,12 @@ struct workload_plan {
     const char *algorithm; /* "auto", "ring-one-way", ... for every collective. */
 };
 
+/* Modules that a step trains to predict further tokens (MTP). */
+static inline uint64_t workload_predictors(const struct workload_plan *plan)
+{
+    return plan->without_predictors ? 0 : plan->model.predictors;
+}
+
 /* What is refused, and where: dimensions that do not divide, combinations that are not modelled. */
 enum status workload_lower(struct arena *arena, const struct workload_plan *plan,
                            const struct machine *machine, const struct mesh *mesh,

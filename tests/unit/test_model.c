@@ -77,7 +77,10 @@ static void active_parameters_are_what_one_token_meets(void **state)
 
 /* Of the arXiv report 2412.19437: 61 layers of which 3 have an MLP; 256 experts and a shared one.
  * The checkpoint's 685B are these 671B and the prediction layer with an embedding and a head of
- * its own: 14B. */
+ * its own: 14B. The index of the published weights (Hugging Face, deepseek-ai/DeepSeek-V3,
+ * safetensors) counts them by format: 680,571,043,840 in fp8 with scales beside them, 3,918,786,560
+ * in bf16, and a bias of each router in fp32. README_WEIGHTS.md there has 1.5B active for the
+ * prediction of a further token, the head among them. */
 static void the_parts_of_deepseek_v3_add_up(void **state)
 {
     (void)state;
@@ -98,6 +101,17 @@ static void the_parts_of_deepseek_v3_add_up(void **state)
                                             counts.shared_layer + counts.norm_layer);
     double const with = (double)(counts.predictors + counts.embedding + counts.head);
     assert_true(with > 13e9 && with < 14.5e9);
+    assert_int_equal(counts.predictors, UINT64_C(11610068224));
+    assert_int_equal(counts.total + counts.predictors + counts.embedding + counts.head,
+                     UINT64_C(680571043840) + UINT64_C(3918786560) + 59 * 256);
+    /* Embeddings and heads, routers, norms and the projection are what is not in fp8. */
+    uint64_t const norms = 62ull * (2 * 7168 + 1536 + 512) + 4 * 7168;
+    assert_int_equal(2 * (counts.embedding + counts.head) + 59ull * 256 * 7168 + norms +
+                         2ull * 7168 * 7168,
+                     UINT64_C(3918786560));
+    assert_true(counts.predictors_active > 1450000000 && counts.predictors_active < 1650000000);
+    assert_int_equal(counts.predictors_active,
+                     counts.predictors + counts.head - 248ull * 3 * 7168 * 2048);
 }
 
 /* Book, chapter 4, 4.2 and the table of chapter 6, 6.1. */

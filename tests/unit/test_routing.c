@@ -101,9 +101,11 @@ static void what_experts_cannot_do_is_refused(void **state)
 {
     (void)state;
     struct model latent = small, further = small, shared = small, narrow = small, window = small,
-                 dense = small, grouped = small;
+                 dense = small, grouped = small, tied = small, split = small;
     latent.latent.kv_rank = 512;
-    further.predictors = 1;
+    further.predictors = 17;
+    tied.predictors = split.predictors = 1;
+    tied.tied = true;
     shared.latent = (struct model_latent){768, 256, 64, 64};
     narrow.experts.width = 1020;
     window.window = 128;
@@ -120,7 +122,9 @@ static void what_experts_cannot_do_is_refused(void **state)
     refused(&narrow, 2, MESH_EP, none, "/mesh/tp", "F of an expert is 1020");
     refused(&small, 2, MESH_EP, WORKLOAD_OFFLOAD_OPTIMIZER, "/workload/offload", "experts");
     refused(&latent, 2, MESH_EP, none, "/workload/model", "q_lora_rank");
-    refused(&further, 2, MESH_EP, none, "/workload/mtp", "\"mtp\": false");
+    refused(&further, 2, MESH_EP, none, "/workload/mtp", "more than the 16 that are played");
+    refused(&tied, 2, MESH_EP, none, "/workload/mtp", "one matrix");
+    refused(&split, 2, MESH_CP, none, "/workload/mtp", "share sequences");
     refused(&shared, 2, MESH_CP, none, "/mesh/cp", "MLA");
     refused(&window, 2, MESH_EP, none, "/workload/sequence_length", "window of 128");
     refused(&dense, 2, MESH_EP, none, "/mesh/ep", "no experts");

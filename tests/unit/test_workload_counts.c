@@ -354,7 +354,8 @@ static void formulas_and_programs_agree_on_experts(void **state)
         }
 }
 
-/* DeepSeek's layers, smaller: what is split over tp, and what all of its ranks do alike. */
+/* DeepSeek's layers, smaller: what is split over tp, and what all of its ranks do alike; with as
+ * many as three modules that predict further tokens. */
 static void formulas_and_programs_agree_on_latent_attention(void **state)
 {
     static const struct {
@@ -396,6 +397,9 @@ static void formulas_and_programs_agree_on_latent_attention(void **state)
             model->kv_heads = model->heads;
             model->experts.shared = variant % 2;
             model->experts.dense_layers = variant % 4;
+            if (variant % 3 != 0) model->tied = false;
+            if (!model->tied) model->predictors = variant % 4;
+            if (model->predictors != 0) model->positions = 0;
             compare(name, &made);
             case_free(&made);
         }

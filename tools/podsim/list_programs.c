@@ -148,10 +148,12 @@ enum status list_model(struct arena *arena, const char *name, struct text *text,
     count_row(text, "total", counts.total, 1);
     if (model_has_experts(&model)) count_row(text, "active for a token", counts.active, 1);
     count_row(text, "multi-token prediction", counts.predictors, 1);
+    count_row(text, "active, with the head", counts.predictors_active, 1);
     if (counts.predictors != 0)
-        text_add(text, "\nThe layer that predicts a further token is beside the total; it uses the "
-                       "model's own\nembedding and head, which a published checkpoint has once "
-                       "more.\n");
+        text_add(text,
+                 "\nThe module that predicts a further token is beside the total; it uses the "
+                 "model's own\nembedding and head, which a published checkpoint has once "
+                 "more.\n");
     if (model.tied) text_add(text, "\nEmbedding and head are one matrix.\n");
     uint32_t size_bytes = 0;
     const char *const json = model_json(name, &size_bytes);

@@ -1,0 +1,337 @@
+/*
+ * Modules that predict further tokens (MTP), in steps: all ranks together do what the closed
+ * formulas count and hold what the model has; however they are played, instants are the same; the
+ * module waits for what the model's last layer gives, and the model's last layer for the module.
+ */
+#include <stdio.h>
+#include <string.h>
+
+#include "sim/workload/counts.h"
+#include "sim/workload/model_read.h"
+#include "tests/support/case.h"
+#include "tests/support/play.h"
+#include "tests/support/thin.h"
+
+enum { TEXT_BYTES = 1400, RANKS = 4 };
+
+/* A small DeepSeek's shape, one layer with an MLP and five with experts; one module, and two. */
+static const char *const models[] = {"tests/property/mtp.json", "tests/property/mtp-2.json"};
+
+struct place {
+    const char *machine, *mesh, *more;
+};
+
+/* The first four have four ranks of pp. */
+static const struct place places[] = {
+    {"\"chip\": \"h100-sxm\", \"nodes\": 4",
+     "{\"pp\": [\"node\"], \"ep\": [\"gpu:4\"], \"tp\": [\"gpu:2\"]}", ""},
+    {"\"chip\": \"h100-sxm\", \"nodes\": 4",
+     "{\"pp\": [\"node\"], \"ep\": [\"gpu:4\"], \"fsdp\": [\"gpu:2\"]}", ""},
+    {"\"chip\": \"h100-sxm\", \"nodes\": 8",
+     "{\"pp\": [\"node:4\"], \"dp\": [\"node:2\"], \"ep\": [\"gpu\"]}", ", \"zero\": 1"},
+    {"\"chip\": \"tpu-v5p\", \"shape\": \"4x4x4\"",
+     "{\"pp\": [\"x\"], \"dp\": [\"y\"], \"tp\": [\"z\"]}", ", \"activations\": \"tokens\""},
+    {"\"chip\": \"h100-sxm\", \"nodes\": 4", "{\"fsdp\": [\"node\"], \"ep\": [\"gpu\"]}", ""},
+    {"\"chip\": \"tpu-v5p\", \"shape\": \"4x4x4\"", "{\"fsdp\": [\"x\", \"y\"], \"tp\": [\"z\"]}",
+     ", \"activations\": \"tokens\""},
+    {"\"chip\": \"h100-sxm\", \"nodes\": 2", "{\"dp\": [\"node\"], \"ep\": [\"gpu\"]}",
+     ", \"zero\": 2"},
+};
+enum { PLACES = sizeof places / sizeof *places, STAGED = 4 };
+
+struct schedule_case {
+    const char *name, *layout; /* "%s" for the modules. */
+};
+static const struct schedule_case schedules[] = {
+    {"1f1b", "Ett|tt|t|t%sL"},
+    {"gpipe", "Et|tt|ttt|%sL"},
+    {"interleaved:2", "E|t|t|t|t|t|t|%sL"},
+    {"looped-bfs:2", "E|t|t|t|t|t||t%sL"},
+    {"zb-h1", "Et|t|t|ttt%sL"},
+};
+enum { SCHEDULES = sizeof schedules / sizeof *schedules };
+
+struct step {
+    uint32_t place, schedule, modules, accumulate;
+    const char *remat, *more;
+    bool without;
+};
+
+static void text_write(char text[TEXT_BYTES], const struct step *step)
+{
+    const struct place *place = &places[step->place];
+    const struct schedule_case *schedule = &schedules[step->schedule];
+    char layout[64], staged[192] = "";
+    (void)snprintf(layout, sizeof layout, schedule->layout,
+                   step->without        ? ""
+                   : step->modules == 2 ? "mm"
+                                        : "m");
+    if (step->place < STAGED)
+        (void)snprintf(staged, sizeof staged, ", \"schedule\": \"%s\", \"layout\": \"%s\"",
+                       schedule->name, layout);
+    int const length = snprintf(
+        text, TEXT_BYTES,
+        "{\"podsim\": 1, \"title\": \"mtp\", \"machine\": {%s, \"profile\": \"ideal\"}, "
+        "\"mesh\": %s, \"workload\": {\"kind\": \"train_step\", \"model\": \"%s\", "
+        "\"batch_tokens\": 262144, \"sequence_length\": 1024, \"accumulate\": %u, \"remat\": "
+        "\"%s\", \"mtp\": %s%s%s%s}}",
+        place->machine, place->mesh, models[step->modules - 1], step->accumulate, step->remat,
+        step->without ? "false" : "true", staged, place->more, step->more);
+    assert_true(length > 0 && length < TEXT_BYTES);
+}
+
+struct sums {
+    double matmul_flop, vector_flop, hbm_bytes, useful_flop, compute_count;
+    double bytes[2][COLLECTIVE_KIND_COUNT]; /* Of the weights' streams and over tp. */
+    double resident[PROGRAM_MEMORY_COUNT];
+};
+
+static void op_sum(const struct program *program, const struct program_op *op, double times,
+                   struct sums *sums)
+{
+    const char *stream = program->stream[op->stream].name;
+    if (op->kind == PROGRAM_OP_COLLECTIVE) {
+        bool const shards =
+            strcmp(stream, "gather fsdp") == 0 || strcmp(stream, "reduce fsdp") == 0;
+        bool const tp = strcmp(stream, "gather tp") == 0 || strcmp(stream, "reduce tp") == 0;
+        const struct plan *plan = &program->plans[op->index];
+        if (shards || tp) sums->bytes[tp][plan->kind] += times * (double)plan->size_bytes;
+    }
+    if (op->kind != PROGRAM_OP_COMPUTE) return;
+    const struct work *work = &program->works[op->index];
+    sums->compute_count += times;
+    sums->matmul_flop += times * (double)work_matmul_flop(work);
+    sums->vector_flop += times * (double)work->vector_flop;
+    sums->hbm_bytes += times * (double)(work->hbm_read_bytes + work->hbm_write_bytes);
+    sums->useful_flop += times * (double)work->useful_flop;
+}
+
+/* Over all ranks of pp; what an op takes some op gives back. */
+static struct sums sums_of(const struct program *program)
+{
+    struct sums sums = {0};
+    for (uint32_t r = 0; r < program->role_count; r++) {
+        int64_t held[PROGRAM_MEMORY_COUNT] = {0};
+        for (uint32_t b = 0; b < program->roles[r].block_count; b++) {
+            const struct program_block *block = &program->roles[r].block[b];
+            const struct program_template *template = &program->templates[block->template_index];
+            for (uint32_t i = 0; i < template->op_count; i++) {
+                const struct program_op *op = &template->op[i];
+                op_sum(program, op, block->repeat, &sums);
+                for (uint32_t e = 0; e < op->effect_count; e++)
+                    held[op->effect[e].memory] += block->repeat * op->effect[e].bytes;
+            }
+        }
+        for (uint32_t m = 0; m < PROGRAM_MEMORY_COUNT; m++) {
+            assert_int_equal(held[m], 0);
+            sums.resident[m] += (double)program->roles[r].resident_bytes[m];
+        }
+    }
+    return sums;
+}
+
+static void all_ranks_together_do_what_the_formulas_count(void **state)
+{
+    (void)state;
+    static const char *const remats[] = {"none", "big_matmuls", "block"};
+    static const struct play_options lower_only = {.lower_only = true, .engine = "fast"};
+    for (uint32_t p = 0; p < PLACES; p++)
+        for (uint32_t k = 0; k < SCHEDULES * 6; k++) {
+            struct step const step = {p,
+                                      k % SCHEDULES,
+                                      1 + k % 2,
+                                      k % 4 < 3 ? 4 : 8,
+                                      remats[k % 3],
+                                      k % 7 < 3 ? "" : ", \"backward_order\": \"dx_first\"",
+                                      false};
+            char text[TEXT_BYTES];
+            struct play play;
+            struct workload_counts counts;
+            text_write(text, &step);
+            play_run(&play, text, &lower_only);
+            workload_count(&play.scenario.workload, &play.machine, &play.mesh, &counts);
+            struct sums const sums = sums_of(&play.program);
+            double const ranks = p < STAGED ? RANKS : 1;
+            bool const halves = p < STAGED && step.schedule == 4; /* Of a router's gradients. */
+            case_near(counts.matmul_flop * ranks, sums.matmul_flop, 1e-12);
+            case_near(counts.matmul_useful * ranks, sums.useful_flop, 1e-9);
+            case_near(counts.vector_flop * ranks, sums.vector_flop, 1e-9);
+            case_near(counts.hbm_bytes * ranks, sums.hbm_bytes, halves ? 3e-3 : 1e-9);
+            case_near(counts.compute_count * ranks, sums.compute_count, halves ? 0.06 : 1e-12);
+            case_near(counts.useful_flop, play.program.useful_flop, 1e-12);
+            case_near(counts.useful_attention_flop, play.program.useful_attention_flop, 1e-12);
+            case_near(counts.parameter_bytes * ranks, sums.resident[PROGRAM_MEMORY_PARAMETERS],
+                      1e-9);
+            case_near(counts.optimizer_bytes * ranks, sums.resident[PROGRAM_MEMORY_OPTIMIZER],
+                      1e-9);
+            case_near(counts.gradient_bytes * ranks, sums.resident[PROGRAM_MEMORY_GRADIENTS], 1e-9);
+            const struct workload_traffic *traffic[2] = {&counts.role[MESH_FSDP],
+                                                         &counts.role[MESH_TP]};
+            for (uint32_t t = 0; t < 2; t++) {
+                case_near(traffic[t]->gather_bytes * ranks, sums.bytes[t][COLLECTIVE_ALL_GATHER],
+                          1e-9);
+                case_near(traffic[t]->scatter_bytes * ranks,
+                          sums.bytes[t][COLLECTIVE_REDUCE_SCATTER], 1e-9);
+            }
+            play_close(&play);
+        }
+}
+
+static void it_is_the_same_however_it_is_played(void **state)
+{
+    (void)state;
+    static const struct play_options full = {.full = true, .engine = "fast"};
+    static const struct play_options reference = {.full = true, .engine = "reference"};
+    uint32_t walked = 0;
+    for (uint32_t p = 0; p < PLACES; p++)
+        for (uint32_t s = 0; s < (p < STAGED ? (uint32_t)SCHEDULES : 2); s++) {
+            struct step const step = {p, s, 1 + s % 2, 4, p % 2 == 0 ? "none" : "block", "", false};
+            char text[TEXT_BYTES];
+            struct play folded, whole, slow;
+            if (thin_skips(&walked)) continue;
+            text_write(text, &step);
+            play_run(&folded, text, NULL);
+            play_run(&whole, text, &full);
+            play_run(&slow, text, &reference);
+            assert_int_equal(whole.trace.digest, slow.trace.digest);
+            assert_int_equal(folded.trace.step_ps, whole.trace.step_ps);
+            assert_true(folded.roofline.lower_s * 1e12 <=
+                        (double)folded.trace.step_ps * (1 + 1e-9));
+            for (uint32_t r = 0; r < whole.trace.role_count; r++) {
+                const struct trace_role *one = &folded.trace.roles[r];
+                const struct trace_role *other = &whole.trace.roles[r];
+                assert_int_equal(one->last_end_ps, other->last_end_ps);
+                assert_int_equal(one->sent_bytes, other->sent_bytes);
+                assert_int_equal(one->memory_peak_bytes, other->memory_peak_bytes);
+            }
+            play_close(&folded);
+            play_close(&whole);
+            play_close(&slow);
+        }
+}
+
+/* Each rank sends the activations and gradients that it sent without; the first and the last one
+ * also their gradients of the embedding, which lies on both. */
+static void only_the_ends_send_more(void **state)
+{
+    (void)state;
+    for (uint32_t s = 0; s < SCHEDULES; s++) {
+        struct step step = {0, s, 2, 8, "none", "", false};
+        char text[TEXT_BYTES];
+        struct play with, without;
+        text_write(text, &step);
+        play_run(&with, text, NULL);
+        step.without = true;
+        text_write(text, &step);
+        play_run(&without, text, NULL);
+        /* 8192 x 512 over two ranks of tp, two bytes each. */
+        uint64_t const gradients = UINT64_C(2) * 8192 * 512 / 2;
+        for (uint32_t r = 0; r < RANKS; r++) {
+            uint64_t const more = r == 0 || r + 1 == RANKS ? gradients : 0;
+            assert_int_equal(with.trace.roles[r].sent_bytes,
+                             without.trace.roles[r].sent_bytes + more);
+            assert_int_equal(with.program.roles[r].resident_bytes[PROGRAM_MEMORY_PARAMETERS] >
+                                 without.program.roles[r].resident_bytes[PROGRAM_MEMORY_PARAMETERS],
+                             r + 1 == RANKS);
+        }
+        assert_true(with.trace.step_ps > without.trace.step_ps);
+        play_close(&with);
+        play_close(&without);
+    }
+}
+
+/* The published model, in stages and not: 671,026,419,200 parameters, and 11,609,... of the
+ * module's own; a pipeline's last stage has the embedding once more. */
+static void deepseek_v3_has_its_parameters_and_the_modules(void **state)
+{
+    (void)state;
+    static const char *const meshes[] = {
+        "{\"ep\": [\"node\", \"gpu\"]}",
+        "{\"pp\": [\"node:4\"], \"ep\": [\"node:2\", \"gpu\"]}",
+    };
+    static const struct play_options lower_only = {.lower_only = true, .engine = "fast"};
+    struct model model;
+    case_ok(model_read_name_or_path(case_arena, "deepseek-v3", "", "", &model, &case_error));
+    struct model_counts const counts = model_count(&model);
+    uint64_t const experts =
+        (counts.experts_layer) * (counts.expert_layers + 1); /* Split over ep; the rest is not. */
+    for (uint32_t m = 0; m < 2; m++) {
+        char text[TEXT_BYTES];
+        struct play play;
+        uint64_t const ep = m == 0 ? 64 : 16, copy = m == 0 ? 0 : UINT64_C(129280) * 7168;
+        int const length = snprintf(
+            text, TEXT_BYTES,
+            "{\"podsim\": 1, \"title\": \"mtp\", \"machine\": {\"chip\": \"h100-sxm\", \"nodes\": "
+            "8}, \"mesh\": %s, \"workload\": {\"kind\": \"train_step\", \"model\": "
+            "\"deepseek-v3\", \"batch_tokens\": 1048576, \"sequence_length\": 4096, "
+            "\"accumulate\": "
+            "4%s}}",
+            meshes[m], m == 0 ? "" : ", \"layout\": \"Et*15|t*16|t*16|t*14mL\"");
+        assert_true(length > 0 && length < TEXT_BYTES);
+        play_run(&play, text, &lower_only);
+        uint64_t held = 0;
+        for (uint32_t r = 0; r < play.program.role_count; r++)
+            held += play.program.roles[r].resident_bytes[PROGRAM_MEMORY_PARAMETERS];
+        assert_int_equal(counts.total, UINT64_C(671026419200));
+        assert_int_equal(held,
+                         2 * (counts.total + counts.predictors + copy - experts + experts / ep));
+        play_close(&play);
+    }
+}
+
+static void what_cannot_be_predicted_is_refused(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *mesh, *more, *where, *words;
+        enum status status;
+    } rows[] = {
+        {"{\"cp\": [\"node\"], \"ep\": [\"gpu\"]}", "", "/mesh/cp", "MLA", STATUS_UNSUPPORTED},
+        {"{\"pp\": [\"node\"], \"ep\": [\"gpu\"]}", ", \"layout\": \"Et|tt|tt|tL\"",
+         "/workload/layout", "0 modules for multi-token prediction", STATUS_INVALID},
+        {"{\"pp\": [\"node\"], \"ep\": [\"gpu\"]}", ", \"layout\": \"Et|tt|tt|tmmL\"",
+         "/workload/layout", "2 modules", STATUS_INVALID},
+        {"{\"pp\": [\"node\"], \"ep\": [\"gpu\"]}",
+         ", \"mtp\": false, \"layout\": \"Et|tt|tt|tmL\"", "/workload/layout", "trains 0",
+         STATUS_INVALID},
+        {"{\"pp\": [\"node\"], \"ep\": [\"gpu\"]}", ", \"layout\": \"Ett|tt|ttm|L\"",
+         "/workload/layout", "on the head's stage", STATUS_UNSUPPORTED},
+        {"{\"pp\": [\"node\"], \"ep\": [\"gpu\"]}", ", \"layout\": \"Ett|tt|t|mtL\"",
+         "/workload/layout", "on the head's stage", STATUS_UNSUPPORTED},
+        {"{\"pp\": [\"node\"], \"ep\": [\"gpu\"]}",
+         ", \"schedule\": \"zb-v\", \"layout\": \"E|t|t|t|t|t|t|mL\"", "/workload/mtp", "zb-v",
+         STATUS_UNSUPPORTED},
+        {"{\"pp\": [\"node\"], \"ep\": [\"gpu:4\"], \"fsdp\": [\"gpu:2\"]}",
+         ", \"regather\": \"step\", \"layout\": \"Ett|tt|t|tmL\"", "/workload/mtp", "regather",
+         STATUS_UNSUPPORTED},
+        {"{\"dp\": [\"node\"], \"ep\": [\"gpu\"]}", ", \"offload\": \"optimizer\"",
+         "/workload/offload", "multi-token", STATUS_UNSUPPORTED},
+    };
+    for (uint32_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        char text[TEXT_BYTES];
+        struct play play;
+        int const length = snprintf(
+            text, TEXT_BYTES,
+            "{\"podsim\": 1, \"title\": \"mtp\", \"machine\": {\"chip\": \"h100-sxm\", \"nodes\": "
+            "4}, \"mesh\": %s, \"workload\": {\"kind\": \"train_step\", \"model\": \"%s\", "
+            "\"batch_tokens\": 131072, \"sequence_length\": 1024, \"accumulate\": 4%s}}",
+            rows[i].mesh, models[0], rows[i].more);
+        assert_true(length > 0 && length < TEXT_BYTES);
+        case_refused(play_try(&play, text, NULL, &case_error), rows[i].status, rows[i].where,
+                     rows[i].words);
+        play_close(&play);
+    }
+}
+
+int main(void)
+{
+    static const struct CMUnitTest tests[] = {
+        cmocka_unit_test(all_ranks_together_do_what_the_formulas_count),
+        cmocka_unit_test(it_is_the_same_however_it_is_played),
+        cmocka_unit_test(only_the_ends_send_more),
+        cmocka_unit_test_setup_teardown(deepseek_v3_has_its_parameters_and_the_modules,
+                                        case_arena_up, case_arena_down),
+        cmocka_unit_test(what_cannot_be_predicted_is_refused),
+    };
+    return cmocka_run_group_tests_name("predictors", tests, NULL, NULL);
+}

@@ -45,13 +45,24 @@ struct form {
     double wired;  /* Through the busiest port all in all; 0: as many. */
 };
 
+/* Each message is all of a piece, or half of it. */
+static struct form spanning_form(enum spanning_part part, double n)
+{
+    double const far = floor(n / 2);
+    if (part == SPANNING_LINE) return (struct form){n - 1, (n - 1) * n / 2, false, n / 2};
+    if (part == SPANNING_NEAR_LINE) return (struct form){far, far * n, false, n};
+    /* What is by the root is reached sooner than what is farthest from it, but on a ring of 3. */
+    double const depth = part == SPANNING_CLOSE || far == 1 ? 1 : 0;
+    return (struct form){depth, depth * n / 2, false, 0};
+}
+
 static struct form neighbour_form(const struct primitive *primitive, double n)
 {
     bool const both = primitive->ring && primitive->lane_count == 2;
     double const depth = both ? floor(n / 2) : n - 1;
+    enum spanning_part const part = spanning_part(primitive);
     if (primitive->kind == COLLECTIVE_PERMUTE) return (struct form){1, 1, false, 0};
-    if (spanning_is_line(primitive)) return (struct form){n - 1, (n - 1) * n / 2, false, n / 2};
-    if (spanning_is_close(primitive)) return (struct form){1, n / 2, false, 0};
+    if (part != SPANNING_NONE) return spanning_form(part, n);
     if (primitive->kind == COLLECTIVE_BROADCAST || primitive->kind == COLLECTIVE_REDUCE)
         return (struct form){n - 1, n - 1, false, n / 2}; /* Halves, all the way round. */
     if (primitive->kind != COLLECTIVE_ALL_TO_ALL)
@@ -443,7 +454,9 @@ void collective_estimate(const struct machine *machine, const struct plan *plan,
         cost[i] = cost_of(&estimator, &plan->item[i]);
         struct chain const chain = chain_to(plan, cost, i);
         for (uint32_t wire = 0; wire < WAYS; wire++) {
-            if (spanning_is_close(plan->item[i].primitive)) continue; /* Over links of its own. */
+            enum spanning_part const part = spanning_part(plan->item[i].primitive);
+            if (part == SPANNING_CLOSE || part == SPANNING_NEAR_CLOSE)
+                continue; /* Over links of its own. */
             if (plan->item[i].off_root == 0) root_s[wire] += cost[i].wire_s[wire];
             if (plan->item[i].at_root == 0) other_s[wire] += cost[i].wire_s[wire];
         }

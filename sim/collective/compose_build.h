@@ -14,6 +14,9 @@
 #include "sim/collective/portions.h"
 #include "sim/collective/shares.h"
 
+/* Of one rank, of a rooted kind, in an order: around a root little is folded. */
+enum { ROOTED_MESSAGES_MAX = 4096 };
+
 /* What is being built, and from what. */
 struct build {
     struct arena *arena;

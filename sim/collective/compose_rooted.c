@@ -129,7 +129,7 @@ struct messages {
 static uint32_t pieces_allowed(uint64_t wanted, const struct messages *messages)
 {
     uint64_t const each = messages->root > messages->other ? messages->root : messages->other;
-    uint64_t const by_rank = PIECES_MESSAGES_MAX / each, by_all = ALL_MESSAGES_MAX / messages->all;
+    uint64_t const by_rank = ROOTED_MESSAGES_MAX / each, by_all = ALL_MESSAGES_MAX / messages->all;
     uint64_t const most = by_rank < by_all ? by_rank : by_all;
     if (wanted > most) wanted = most;
     return wanted < 1 ? 1 : (uint32_t)wanted;

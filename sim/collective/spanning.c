@@ -74,6 +74,64 @@ static struct primitive_step to_step(uint32_t size, uint32_t lane, uint32_t posi
     return step_after(size, to_arrivals(size, lane, position));
 }
 
+/* --- The same by the shorter way: both halves one way round, as far as it is no longer --- */
+
+/* Links from position 0 to the farthest that a lane which leads away from it reaches. */
+static uint32_t reach(uint32_t size, uint32_t lane)
+{
+    return lane == 0 ? size / 2 : (size - 1) / 2;
+}
+
+static struct primitive_move whole_move(uint32_t size, uint32_t lane, uint32_t position,
+                                        uint32_t step, uint32_t move)
+{
+    (void)size;
+    (void)lane;
+    (void)position;
+    (void)step;
+    return (struct primitive_move){
+        .source = primitive_any, .destination = move, .halves = PRIMITIVE_HALVES};
+}
+
+static struct primitive_step whole_step_after(uint32_t size, uint32_t arrivals)
+{
+    return (struct primitive_step){.units = 2 * size, .arrivals = arrivals, .move_count = size};
+}
+
+static uint32_t near_from_sends(uint32_t size, uint32_t lane, uint32_t position)
+{
+    return links_from(size, lane, position) < reach(size, lane) ? 1 : 0;
+}
+
+static uint32_t near_from_arrivals(uint32_t size, uint32_t lane, uint32_t position)
+{
+    return position > 0 && links_from(size, lane, position) <= reach(size, lane) ? 1 : 0;
+}
+
+static struct primitive_step near_from_step(uint32_t size, uint32_t lane, uint32_t position,
+                                            uint32_t step)
+{
+    (void)step;
+    return whole_step_after(size, near_from_arrivals(size, lane, position));
+}
+
+static uint32_t near_to_sends(uint32_t size, uint32_t lane, uint32_t position)
+{
+    return near_from_arrivals(size, 1 - lane, position);
+}
+
+static uint32_t near_to_arrivals(uint32_t size, uint32_t lane, uint32_t position)
+{
+    return near_from_sends(size, 1 - lane, position);
+}
+
+static struct primitive_step near_to_step(uint32_t size, uint32_t lane, uint32_t position,
+                                          uint32_t step)
+{
+    (void)step;
+    return whole_step_after(size, near_to_arrivals(size, lane, position));
+}
+
 /* --- The link that closes a ring: to position 0, or from it --- */
 
 static uint32_t closes(uint32_t size, uint32_t lane, uint32_t position)
@@ -102,10 +160,8 @@ static struct primitive_step close_step(uint32_t size, uint32_t lane, uint32_t p
     return step_after(size, 0);
 }
 
-enum part { LINE, CLOSE, PARTS };
-
 /* Not of the catalogue: by itself a closing link is no collective. */
-static const struct primitive parts[2][PARTS] = {
+static const struct primitive parts[2][SPANNING_NONE] = {
     {
         {
             .name = "broadcast_tree_line",
@@ -120,6 +176,28 @@ static const struct primitive parts[2][PARTS] = {
         },
         {
             .name = "broadcast_tree_close",
+            .kind = COLLECTIVE_BROADCAST,
+            .family = PRIMITIVE_RING,
+            .ring = true,
+            .lane_count = 2,
+            .send_count = closes,
+            .arrival_count = begins,
+            .step = close_step,
+            .move = move_of,
+        },
+        {
+            .name = "broadcast_tree_near_line",
+            .kind = COLLECTIVE_BROADCAST,
+            .family = PRIMITIVE_RING,
+            .ring = true,
+            .lane_count = 2,
+            .send_count = near_from_sends,
+            .arrival_count = near_from_arrivals,
+            .step = near_from_step,
+            .move = whole_move,
+        },
+        {
+            .name = "broadcast_tree_near_close",
             .kind = COLLECTIVE_BROADCAST,
             .family = PRIMITIVE_RING,
             .ring = true,
@@ -153,17 +231,37 @@ static const struct primitive parts[2][PARTS] = {
             .step = close_step,
             .move = move_of,
         },
+        {
+            .name = "reduce_tree_near_line",
+            .kind = COLLECTIVE_REDUCE,
+            .family = PRIMITIVE_RING,
+            .ring = true,
+            .lane_count = 2,
+            .send_count = near_to_sends,
+            .arrival_count = near_to_arrivals,
+            .step = near_to_step,
+            .move = whole_move,
+        },
+        {
+            .name = "reduce_tree_near_close",
+            .kind = COLLECTIVE_REDUCE,
+            .family = PRIMITIVE_RING,
+            .ring = true,
+            .lane_count = 2,
+            .send_count = begins,
+            .arrival_count = follows,
+            .step = close_step,
+            .move = move_of,
+        },
     },
 };
 
-bool spanning_is_line(const struct primitive *primitive)
+enum spanning_part spanning_part(const struct primitive *primitive)
 {
-    return primitive == &parts[0][LINE] || primitive == &parts[1][LINE];
-}
-
-bool spanning_is_close(const struct primitive *primitive)
-{
-    return primitive == &parts[0][CLOSE] || primitive == &parts[1][CLOSE];
+    for (uint32_t part = 0; part < SPANNING_NONE; part++)
+        if (primitive == &parts[0][part] || primitive == &parts[1][part])
+            return (enum spanning_part)part;
+    return SPANNING_NONE;
 }
 
 bool spanning_applies(const struct choice *choice, const struct group *group,
@@ -187,7 +285,7 @@ static uint8_t bits_of(const struct chain *chain, uint32_t begin, uint32_t end)
 }
 
 static enum status part_add(const struct build *build, uint32_t order, const struct chain *chain,
-                            enum part part, uint32_t level, uint8_t *after)
+                            enum spanning_part part, uint32_t level, uint8_t *after)
 {
     struct plan *plan = build->plan;
     STATUS_TRY(
@@ -196,7 +294,7 @@ static enum status part_add(const struct build *build, uint32_t order, const str
     /* Each carries all of a piece: its chunk is what ranks hold that stand alike along its axis. */
     for (uint32_t i = level + 1; i < chain->count; i++)
         item->unit_bytes *= plan->group.dimension[chain->dimension[i]].size;
-    if (part == CLOSE) {
+    if (part == SPANNING_CLOSE || part == SPANNING_NEAR_CLOSE) {
         item->off_root = bits_of(chain, 1, chain->count);
         return STATUS_OK;
     }
@@ -205,35 +303,60 @@ static enum status part_add(const struct build *build, uint32_t order, const str
     return STATUS_OK;
 }
 
+/* How the array is cut, and what a link could carry until the last piece has come everywhere. */
+struct cut {
+    uint64_t pieces;
+    units_wide bytes;
+};
+
+/* With P pieces a tree of h links in series takes (1 + (h-1)/P) times what its part takes a link,
+ * and what a rank's part of a piece is rounded up by, and h hops: the least of it all, up to the
+ * limits. `near`: by trees that go the shorter ways, half as many, each with twice as much. */
+static struct cut cut_of(const struct build *build, bool near)
+{
+    const struct plan_request *request = build->request;
+    const struct group *group = &request->group;
+    uint64_t const rank_count = group_rank_count(group), orders = group->dimension_count;
+    uint64_t const halves = 2 * orders * rank_count, trees = near ? orders : 2 * orders;
+    uint64_t const by_rank = ROOTED_MESSAGES_MAX / trees;
+    uint64_t const by_all = SPANNING_MESSAGES_MAX / (trees * rank_count);
+    uint64_t const most = by_all < by_rank ? by_all : by_rank, given = request->piece_count;
+    uint64_t series = near ? 0 : 1, hop_bytes = 0;
+    for (uint32_t d = 0; d < group->dimension_count; d++) {
+        uint64_t const hop = request->hop_bytes[d] == 0 ? 65536 : request->hop_bytes[d];
+        series += near ? group->dimension[d].size / 2 : group->dimension[d].size - 1;
+        if (hop > hop_bytes) hop_bytes = hop;
+    }
+    struct cut best = {1, 0};
+    for (uint64_t count = given == 0 ? 1 : given; count <= (given == 0 ? most : given); count++) {
+        uint64_t const part = units_ceil_divide(request->size_bytes, halves * count);
+        units_wide const bytes = (units_wide)part * rank_count * (near ? 2 : 1);
+        units_wide const cost = bytes * (count + series - 1) + series * hop_bytes;
+        if (best.bytes > 0 && cost >= best.bytes) continue;
+        best = (struct cut){count, cost};
+    }
+    return best;
+}
+
+static bool is_near(const struct build *build)
+{
+    return cut_of(build, true).bytes < cut_of(build, false).bytes;
+}
+
 enum status spanning_add(const struct build *build, uint32_t order, const struct chain *chain,
                          uint8_t *after)
 {
     bool const reduces = build->plan->kind == COLLECTIVE_REDUCE;
-    if (reduces) STATUS_TRY(part_add(build, order, chain, CLOSE, 0, after));
+    bool const near = is_near(build);
+    enum spanning_part const line = near ? SPANNING_NEAR_LINE : SPANNING_LINE;
+    enum spanning_part const close = near ? SPANNING_NEAR_CLOSE : SPANNING_CLOSE;
+    if (reduces) STATUS_TRY(part_add(build, order, chain, close, 0, after));
     for (uint32_t i = 0; i < chain->count; i++)
-        STATUS_TRY(part_add(build, order, chain, LINE, reduces ? chain->count - 1 - i : i, after));
-    return reduces ? STATUS_OK : part_add(build, order, chain, CLOSE, 0, after);
+        STATUS_TRY(part_add(build, order, chain, line, reduces ? chain->count - 1 - i : i, after));
+    return reduces ? STATUS_OK : part_add(build, order, chain, close, 0, after);
 }
 
-/* With P pieces a tree of h links in series takes (1 + (h-1)/P) times what its part takes a link,
- * and what a rank's part of a piece is rounded up by: the least of it all, up to the limits. */
 uint32_t spanning_pieces(const struct build *build)
 {
-    const struct group *group = &build->plan->group;
-    uint64_t const rank_count = group_rank_count(group), orders = group->dimension_count;
-    uint64_t const halves = 2 * orders * rank_count;
-    uint64_t const by_rank = PIECES_MESSAGES_MAX / (2 * orders);
-    uint64_t const by_all = SPANNING_MESSAGES_MAX / halves;
-    uint64_t const most = by_all < by_rank ? by_all : by_rank;
-    uint64_t series = 0, best = 1;
-    units_wide least = 0;
-    for (uint32_t d = 0; d < group->dimension_count; d++) series += group->dimension[d].size - 1;
-    for (uint64_t count = 1; count <= most; count++) {
-        uint64_t const part = units_ceil_divide(build->request->size_bytes, halves * count);
-        units_wide const cost = (units_wide)part * (count + series);
-        if (count > 1 && cost >= least) continue;
-        least = cost;
-        best = count;
-    }
-    return (uint32_t)best;
+    return (uint32_t)cut_of(build, is_near(build)).pieces;
 }

@@ -14,6 +14,10 @@
  * root's, but the root's own. So the array leaves the root once, by all its links at once, and
  * takes as long as it takes the links of one rank, besides the way of the last piece.
  *
+ * Its way is long, all lengths less one. A small array goes by one tree for each order of axes
+ * instead, which goes up and down every line to the half of it, as the two together have no link in
+ * common either: a tree's part is twice as long, and its way the shortest there is.
+ *
  * Source: of edge-disjoint spanning trees for one-to-all broadcast, Johnsson and Ho, "Optimum
  * broadcasting and personalized communication in hypercubes", IEEE Transactions on Computers 38(9),
  * 1989; the trees here are for tori.
@@ -42,8 +46,16 @@ enum status spanning_add(const struct build *build, uint32_t order, const struct
                          uint8_t *after);
 uint32_t spanning_pieces(const struct build *build);
 
-/* Items of a tree: where a piece takes one hop after the other, and where it takes the last one. */
-bool spanning_is_line(const struct primitive *primitive);
-bool spanning_is_close(const struct primitive *primitive);
+/* Items of a tree: where a piece takes one hop after the other, all round or the shorter way, and
+ * where it takes the last one. */
+enum spanning_part {
+    SPANNING_LINE,
+    SPANNING_CLOSE,
+    SPANNING_NEAR_LINE,
+    SPANNING_NEAR_CLOSE,
+    SPANNING_NONE, /* Not of such a tree. */
+};
+
+enum spanning_part spanning_part(const struct primitive *primitive);
 
 #endif

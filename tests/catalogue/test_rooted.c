@@ -140,20 +140,27 @@ static uint32_t trees_over(const struct plan *plan, uint32_t dimension, uint32_t
 }
 
 /* No link is crossed twice, each rank but the root is reached by every tree once, and the root
- * sends the array once, by all its links alike. */
+ * sends the array by all its links alike. With the shorter ways there are half as many trees, which
+ * reach a rank that stands where the root does along their first axis from both sides. */
 static void trees_share_no_link(void **state)
 {
     (void)state;
-    for (uint32_t k = 0; k < 4; k++) {
+    for (uint32_t k = 0; k < 8; k++) {
         enum collective_kind const kind = kinds[k % 2];
         struct group group = torus;
-        group.dimension_count = k < 2 ? 3 : 2;
-        uint32_t const root = k < 2 ? 29 : 6; /* 2, 1, 2 and 1, 2. */
-        struct plan_request const request = request_of(&group, kind, "hierarchical", root);
+        bool const near = k / 2 % 2 == 1;
+        group.dimension_count = k < 4 ? 3 : 2;
+        uint32_t const root = k < 4 ? 29 : 6; /* 2, 1, 2 and 1, 2. */
+        struct plan_request request = request_of(&group, kind, "hierarchical", root);
+        request.hop_bytes[0] = near ? UINT64_C(1) << 40 : 0;
         struct plan const plan = case_plan(&request);
-        uint32_t const trees = 2 * group.dimension_count;
+        case_ok(plan_check(&plan, &case_error));
+        uint32_t const links = 2 * group.dimension_count;
+        uint32_t const trees = near ? group.dimension_count : links;
         uint32_t const ranks = (uint32_t)group_rank_count(&group);
-        uint32_t all = 0;
+        uint32_t all = 0, beside = 0;
+        for (uint32_t d = 0; near && d < group.dimension_count; d++)
+            beside += ranks / group.dimension[d].size - 1;
         for (uint32_t r = 0; r < ranks; r++) {
             uint32_t at[GROUP_DIMENSIONS_MAX] = {0}, rest = r, out = 0;
             for (uint32_t d = group.dimension_count; d-- > 0; rest /= group.dimension[d].size)
@@ -163,11 +170,12 @@ static void trees_share_no_link(void **state)
                     assert_in_range(trees_over(&plan, d, way, at), 0, 1);
                     out += trees_over(&plan, d, way, at);
                 }
-            if (r == root) assert_int_equal(out, kind == COLLECTIVE_BROADCAST ? trees : 0);
-            if (r != root && kind == COLLECTIVE_REDUCE) assert_int_equal(out, trees);
+            if (r == root) assert_int_equal(out, kind == COLLECTIVE_BROADCAST ? links : 0);
+            if (r != root && kind == COLLECTIVE_REDUCE && !near) assert_int_equal(out, trees);
+            if (r != root && kind == COLLECTIVE_REDUCE) assert_in_range(out, trees, links);
             all += out;
         }
-        assert_int_equal(all, trees * (ranks - 1));
+        assert_int_equal(all, trees * (ranks - 1) + beside);
     }
 }
 

@@ -17,7 +17,7 @@ struct schedule_lane {
 struct schedule_played {
     struct schedule_lane *lane; /* [rank] */
     int64_t makespan;
-    int64_t bubble_makespan; /* Less the work of the rank that has least. * */
+    int64_t bubble_makespan; /* Less the work of the rank that has least. */
     int64_t bubble_per_rank; /* Worst rank: last - first - work. */
 };
 

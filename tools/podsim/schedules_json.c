@@ -3,17 +3,14 @@
 
 #include "sim/base/text.h"
 #include "sim/base/units.h"
+#include "tools/podsim/formula.h"
 #include "tools/podsim/json_put.h"
 #include "tools/podsim/schedules.h"
 
 static void put_formula(struct json_writer *json, const struct schedules_row *row)
 {
-    if (row->form == NULL) return;
-    put_text(json, "formula_text", row->formula.text);
+    formula_put(json, &row->formula, schedules_units(row, row->formula.bubble_ticks));
     if (row->formula.measure == SCHEDULE_NO_FORMULA) return;
-    put_real(json, "formula", schedules_units(row, row->formula.bubble_ticks));
-    put_text(json, "formula_of",
-             row->formula.measure == SCHEDULE_PER_RANK ? "bubble_per_stage" : "bubble_makespan");
     if (row->formula.holds != NULL) put_text(json, "formula_holds", row->formula.holds);
     json_write_key(json, "formula_is_exact");
     json_write_boolean(json, row->formula.exact && row->request.times.hop == 0);

@@ -3,6 +3,7 @@
 
 #include "sim/base/arena.h"
 #include "sim/base/units.h"
+#include "tools/podsim/formula.h"
 #include "tools/podsim/schedules.h"
 #include "tools/podsim/shell.h"
 
@@ -30,9 +31,7 @@ double schedules_peak_most(const struct schedules *schedules, const struct sched
 
 double schedules_measured(const struct schedules_row *row)
 {
-    return schedules_units(row, row->formula.measure == SCHEDULE_PER_RANK
-                                    ? row->played.bubble_per_rank
-                                    : row->played.bubble_makespan);
+    return schedules_units(row, formula_measured(&row->formula, &row->played));
 }
 
 static struct schedule_times times_of(const struct schedules *schedules, uint32_t chunks)

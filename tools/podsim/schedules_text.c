@@ -77,7 +77,7 @@ static void write_row(const struct schedules *schedules, const struct schedules_
     table_right(text, COLUMN_BUBBLE, figure(bubble).text);
     table_right(text, COLUMN_SHARE, table_percent(bubble, makespan).text);
     table_right(text, COLUMN_STAGE, figure(schedules_units(row, row->played.bubble_per_rank)).text);
-    bool const has_formula = row->form != NULL && row->formula.measure != SCHEDULE_NO_FORMULA;
+    bool const has_formula = row->formula.measure != SCHEDULE_NO_FORMULA;
     table_right(text, COLUMN_FORMULA,
                 has_formula ? figure(schedules_units(row, row->formula.bubble_ticks)).text : "-");
     int64_t const hops = row->played.makespan - row->without_hops.makespan;
@@ -95,7 +95,7 @@ static void write_note(const struct schedules_row *row, struct text *text)
         table_wrap(text, 2, sentence);
         return;
     }
-    if (row->form == NULL || row->formula.measure == SCHEDULE_NO_FORMULA) return;
+    if (row->formula.measure == SCHEDULE_NO_FORMULA) return;
     double const published = schedules_units(row, row->formula.bubble_ticks);
     double const measured = schedules_measured(row);
     if (fabs(published - measured) < 1e-9) return;

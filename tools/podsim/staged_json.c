@@ -1,6 +1,7 @@
 /* The rows of `podsim pipeline FILE` as JSON. Times are seconds. */
 #include "sim/base/text.h"
 #include "sim/base/units.h"
+#include "tools/podsim/formula.h"
 #include "tools/podsim/json_put.h"
 #include "tools/podsim/staged.h"
 
@@ -18,14 +19,10 @@ static void put_times(struct json_writer *json, const struct staged_row *row)
 
 static void put_formula(struct json_writer *json, const struct staged_row *row)
 {
-    bool const per_rank = row->formula.measure == SCHEDULE_PER_RANK;
-    if (row->form == NULL) return;
-    put_text(json, "formula_text", row->formula.text);
+    formula_put(json, &row->formula, units_seconds(row->formula.bubble_ticks));
     if (row->formula.measure == SCHEDULE_NO_FORMULA) return;
-    put_real(json, "formula", units_seconds(row->formula.bubble_ticks));
-    put_text(json, "formula_of", per_rank ? "bubble_per_stage" : "bubble_makespan");
     put_real(json, "bubble_with_equal_times",
-             units_seconds(per_rank ? row->equal.bubble_per_rank : row->equal.bubble_makespan));
+             units_seconds(formula_measured(&row->formula, &row->equal)));
 }
 
 /* One array a figure, by rank. */

@@ -4,6 +4,7 @@
 #include "sim/base/text.h"
 #include "sim/base/units.h"
 #include "sim/report/table.h"
+#include "tools/podsim/formula.h"
 #include "tools/podsim/lanes.h"
 #include "tools/podsim/staged.h"
 
@@ -116,7 +117,7 @@ static void write_row(const struct staged_row *row, bool colour, bool best, stru
     table_colour(text, colour && !row->fits, TABLE_PLAIN);
     table_right(text, COLUMN_PARAMETERS, parameters_text(parameters).text);
     table_right(text, COLUMN_SENT, table_bytes((double)sent).text);
-    bool const has_formula = row->form != NULL && row->formula.measure != SCHEDULE_NO_FORMULA;
+    bool const has_formula = row->formula.measure != SCHEDULE_NO_FORMULA;
     table_right(text, COLUMN_FORMULA,
                 has_formula ? table_duration(row->formula.bubble_ticks).text : "-");
     text_add(text, "\n");
@@ -132,10 +133,10 @@ static void write_note(const struct staged_row *row, struct text *text)
         table_wrap(text, 2, sentence);
         return;
     }
-    if (row->form == NULL || row->formula.measure == SCHEDULE_NO_FORMULA) return;
+    if (row->formula.measure == SCHEDULE_NO_FORMULA) return;
     bool const per_rank = row->formula.measure == SCHEDULE_PER_RANK;
-    int64_t const measured = per_rank ? staged_bubble_per_rank_ps(row) : staged_bubble_ps(row);
-    int64_t const equal = per_rank ? row->equal.bubble_per_rank : row->equal.bubble_makespan;
+    int64_t const measured_ps = per_rank ? staged_bubble_per_rank_ps(row) : staged_bubble_ps(row);
+    int64_t const equal_ps = formula_measured(&row->formula, &row->equal);
     uint32_t const chunks = row->schedule.chunk_count;
     int64_t most_ps = 0, least_ps = INT64_MAX;
     for (uint32_t r = 0; r < row->schedule.rank_count; r++) {
@@ -152,8 +153,8 @@ static void write_note(const struct staged_row *row, struct text *text)
         table_duration(row->times.forward * chunks).text,
         table_duration(row->times.input * chunks).text,
         table_duration(row->times.weight * chunks).text,
-        table_duration(row->formula.bubble_ticks).text, table_duration(equal).text,
-        table_duration(measured).text, per_rank ? " (per stage)" : "",
+        table_duration(row->formula.bubble_ticks).text, table_duration(equal_ps).text,
+        table_duration(measured_ps).text, per_rank ? " (per stage)" : "",
         table_duration(least_ps).text, table_duration(most_ps).text,
         table_seconds(shares_of(row).waiting_s).text);
     table_wrap(text, 2, sentence);

@@ -1,0 +1,19 @@
+/*
+ * formula.h: the published bubble of a schedule, beside the one that came out.
+ */
+#ifndef TOOLS_PODSIM_FORMULA_H
+#define TOOLS_PODSIM_FORMULA_H
+
+#include "sim/schedule/schedule_play.h"
+
+struct json_writer;
+
+/* The bubble that a formula is held against. */
+int64_t formula_measured(const struct schedule_formula *formula,
+                         const struct schedule_played *played);
+
+/* Members of a row: the formula as it is published; and, if it gives a figure, that, in the unit
+ * of the rows, and which bubble it is of. Nothing of a schedule that came from a file. */
+void formula_put(struct json_writer *json, const struct schedule_formula *formula, double bubble);
+
+#endif

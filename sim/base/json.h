@@ -104,4 +104,13 @@ void json_write_unsigned(struct json_writer *writer, uint64_t value);
 void json_write_real(struct json_writer *writer, double value);
 void json_write_boolean(struct json_writer *writer, bool value);
 
+/* A key, and what json_write_... writes: a member of an object, or the beginning of one. */
+void json_put_object(struct json_writer *writer, const char *key);
+void json_put_array(struct json_writer *writer, const char *key);
+void json_put_string(struct json_writer *writer, const char *key, const char *text);
+void json_put_integer(struct json_writer *writer, const char *key, int64_t value);
+void json_put_unsigned(struct json_writer *writer, const char *key, uint64_t value);
+void json_put_real(struct json_writer *writer, const char *key, double value);
+void json_put_boolean(struct json_writer *writer, const char *key, bool value);
+
 #endif

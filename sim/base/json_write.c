@@ -151,3 +151,45 @@ void json_write_boolean(struct json_writer *writer, bool value)
     write_separator(writer);
     text_add(writer->text, value ? "true" : "false");
 }
+
+void json_put_object(struct json_writer *writer, const char *key)
+{
+    json_write_key(writer, key);
+    json_write_object(writer);
+}
+
+void json_put_array(struct json_writer *writer, const char *key)
+{
+    json_write_key(writer, key);
+    json_write_array(writer);
+}
+
+void json_put_string(struct json_writer *writer, const char *key, const char *text)
+{
+    json_write_key(writer, key);
+    json_write_string(writer, text);
+}
+
+void json_put_integer(struct json_writer *writer, const char *key, int64_t value)
+{
+    json_write_key(writer, key);
+    json_write_integer(writer, value);
+}
+
+void json_put_unsigned(struct json_writer *writer, const char *key, uint64_t value)
+{
+    json_write_key(writer, key);
+    json_write_unsigned(writer, value);
+}
+
+void json_put_real(struct json_writer *writer, const char *key, double value)
+{
+    json_write_key(writer, key);
+    json_write_real(writer, value);
+}
+
+void json_put_boolean(struct json_writer *writer, const char *key, bool value)
+{
+    json_write_key(writer, key);
+    json_write_boolean(writer, value);
+}

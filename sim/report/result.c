@@ -12,48 +12,18 @@
 /* Rows of a table stand on one line each. */
 enum { FLAT_DEPTH = 3 };
 
-static void put_string(struct json_writer *json, const char *key, const char *value)
-{
-    json_write_key(json, key);
-    json_write_string(json, value);
-}
-
-static void put_real(struct json_writer *json, const char *key, double value)
-{
-    json_write_key(json, key);
-    json_write_real(json, value);
-}
-
-static void put_unsigned(struct json_writer *json, const char *key, uint64_t value)
-{
-    json_write_key(json, key);
-    json_write_unsigned(json, value);
-}
-
-static void open_object(struct json_writer *json, const char *key)
-{
-    json_write_key(json, key);
-    json_write_object(json);
-}
-
-static void open_array(struct json_writer *json, const char *key)
-{
-    json_write_key(json, key);
-    json_write_array(json);
-}
-
 static void write_groups(struct json_writer *json, const struct roofline *roofline)
 {
-    open_array(json, "groups");
+    json_put_array(json, "groups");
     for (uint32_t i = 0; i < roofline->group_count; i++) {
         const struct roofline_group *group = &roofline->group[i];
         json_write_object(json);
-        put_string(json, "axis", group->name);
-        put_unsigned(json, "ranks", group->rank_count);
-        put_unsigned(json, "count", group->count);
-        put_real(json, "sent_bytes", group->sent_bytes);
-        put_real(json, "time_s", group->time_s);
-        put_real(json, "hops_s", group->hops_total_s);
+        json_put_string(json, "axis", group->name);
+        json_put_unsigned(json, "ranks", group->rank_count);
+        json_put_unsigned(json, "count", group->count);
+        json_put_real(json, "sent_bytes", group->sent_bytes);
+        json_put_real(json, "time_s", group->time_s);
+        json_put_real(json, "hops_s", group->hops_total_s);
         json_write_object_end(json);
     }
     json_write_array_end(json);
@@ -61,15 +31,15 @@ static void write_groups(struct json_writer *json, const struct roofline *roofli
 
 static void write_beside(struct json_writer *json, const struct roofline *roofline)
 {
-    open_array(json, "tp_beside");
+    json_put_array(json, "tp_beside");
     for (uint32_t i = 0; i < roofline->beside_count; i++) {
         const struct roofline_beside *beside = &roofline->beside[i];
         json_write_object(json);
-        put_string(json, "name", beside->name);
-        put_unsigned(json, "count", beside->count);
-        put_real(json, "width", beside->width);
-        put_real(json, "link_s", beside->link_s);
-        put_real(json, "math_s", beside->math_s);
+        json_put_string(json, "name", beside->name);
+        json_put_unsigned(json, "count", beside->count);
+        json_put_real(json, "width", beside->width);
+        json_put_real(json, "link_s", beside->link_s);
+        json_put_real(json, "math_s", beside->math_s);
         json_write_object_end(json);
     }
     json_write_array_end(json);
@@ -77,14 +47,14 @@ static void write_beside(struct json_writer *json, const struct roofline *roofli
 
 static void put_rule(struct json_writer *json, const char *key, double value)
 {
-    if (value > 0) put_real(json, key, value);
+    if (value > 0) json_put_real(json, key, value);
 }
 
 static void write_rules(struct json_writer *json, const struct roofline_rules *rules)
 {
-    open_object(json, "rules");
-    put_real(json, "flop_per_byte", rules->alpha);
-    put_real(json, "tokens_per_chip", rules->tokens_per_chip);
+    json_put_object(json, "rules");
+    json_put_real(json, "flop_per_byte", rules->alpha);
+    json_put_real(json, "tokens_per_chip", rules->tokens_per_chip);
     put_rule(json, "fsdp_critical_tokens", rules->fsdp_critical_tokens);
     put_rule(json, "fsdp_exact_tokens", rules->fsdp_exact_tokens);
     put_rule(json, "fsdp_crossing_tokens", rules->fsdp_crossing_tokens);
@@ -109,29 +79,29 @@ static void write_roofline_object(struct json_writer *json, const struct report_
 {
     const struct roofline *roofline = input->roofline;
     json_write_object(json);
-    put_real(json, "math_s", roofline->math_s);
-    put_real(json, "vector_s", roofline->vector_s);
-    put_real(json, "hbm_s", roofline->hbm_s);
-    open_object(json, "ici_s");
+    json_put_real(json, "math_s", roofline->math_s);
+    json_put_real(json, "vector_s", roofline->vector_s);
+    json_put_real(json, "hbm_s", roofline->hbm_s);
+    json_put_object(json, "ici_s");
     for (uint32_t i = 0; i < input->machine->axis_count; i++)
-        put_real(json, machine_axis_name(input->machine, i), roofline->ici_s[i]);
+        json_put_real(json, machine_axis_name(input->machine, i), roofline->ici_s[i]);
     json_write_object_end(json);
-    put_real(json, "host_s", roofline->host_s);
-    put_real(json, "latency_s", roofline->latency_s);
-    put_real(json, "lower_s", roofline->lower_s);
-    put_real(json, "upper_s", roofline->upper_s);
-    put_real(json, "critical_s", roofline->critical_s);
-    put_real(json, "tp_excess_s", roofline->tp_excess_s);
-    put_string(json, "bound_by", roofline->bound_by);
-    put_real(json, "ideal_s", roofline->ideal_s);
-    put_real(json, "useful_flop", roofline->useful_flop);
-    put_real(json, "useful_attention_flop", roofline->useful_attention_flop);
-    put_real(json, "executed_flop", roofline->executed_flop);
-    put_real(json, "padded_flop", roofline->padded_flop);
-    put_real(json, "recomputed_flop", roofline->recomputed_flop);
-    put_real(json, "flash_flop", roofline->flash_flop);
-    put_real(json, "duplicated_flop", roofline->duplicated_flop);
-    put_real(json, "memory_bytes", roofline->memory_bytes);
+    json_put_real(json, "host_s", roofline->host_s);
+    json_put_real(json, "latency_s", roofline->latency_s);
+    json_put_real(json, "lower_s", roofline->lower_s);
+    json_put_real(json, "upper_s", roofline->upper_s);
+    json_put_real(json, "critical_s", roofline->critical_s);
+    json_put_real(json, "tp_excess_s", roofline->tp_excess_s);
+    json_put_string(json, "bound_by", roofline->bound_by);
+    json_put_real(json, "ideal_s", roofline->ideal_s);
+    json_put_real(json, "useful_flop", roofline->useful_flop);
+    json_put_real(json, "useful_attention_flop", roofline->useful_attention_flop);
+    json_put_real(json, "executed_flop", roofline->executed_flop);
+    json_put_real(json, "padded_flop", roofline->padded_flop);
+    json_put_real(json, "recomputed_flop", roofline->recomputed_flop);
+    json_put_real(json, "flash_flop", roofline->flash_flop);
+    json_put_real(json, "duplicated_flop", roofline->duplicated_flop);
+    json_put_real(json, "memory_bytes", roofline->memory_bytes);
     write_groups(json, roofline);
     write_beside(json, roofline);
     write_rules(json, &roofline->rules);
@@ -143,11 +113,11 @@ static void write_experts(struct json_writer *json, const struct report_input *i
 {
     const struct workload_counts *counts = &input->roofline->counts;
     if (counts->rows_assigned == 0) return;
-    open_object(json, "experts");
-    put_real(json, "assignments", counts->rows_assigned);
-    put_real(json, "dropped", counts->rows_dropped);
-    put_real(json, "dropped_fraction", counts->rows_dropped / counts->rows_assigned);
-    put_real(json, "uneven_flop", counts->matmul_uneven * input->machine->chip_count);
+    json_put_object(json, "experts");
+    json_put_real(json, "assignments", counts->rows_assigned);
+    json_put_real(json, "dropped", counts->rows_dropped);
+    json_put_real(json, "dropped_fraction", counts->rows_dropped / counts->rows_assigned);
+    json_put_real(json, "uneven_flop", counts->matmul_uneven * input->machine->chip_count);
     json_write_object_end(json);
 }
 
@@ -157,65 +127,64 @@ static void write_head(struct json_writer *json, const struct report_input *inpu
     const struct trace *trace = input->trace;
     char digest[17];
     (void)snprintf(digest, sizeof digest, "%016" PRIx64, trace->digest);
-    put_unsigned(json, "podsim", 1);
-    put_string(json, "title", input->title);
-    if (input->question[0] != '\0') put_string(json, "question", input->question);
-    put_string(json, "digest", digest);
-    json_write_key(json, "step_time_ps");
-    json_write_integer(json, trace->step_ps);
-    put_real(json, "step_time_s", facts->step_s);
-    put_unsigned(json, "chips", trace->chips);
-    put_unsigned(json, "chips_replayed", trace->chips_replayed);
+    json_put_unsigned(json, "podsim", 1);
+    json_put_string(json, "title", input->title);
+    if (input->question[0] != '\0') json_put_string(json, "question", input->question);
+    json_put_string(json, "digest", digest);
+    json_put_integer(json, "step_time_ps", trace->step_ps);
+    json_put_real(json, "step_time_s", facts->step_s);
+    json_put_unsigned(json, "chips", trace->chips);
+    json_put_unsigned(json, "chips_replayed", trace->chips_replayed);
     if (trace->early_chips > 0) {
-        put_unsigned(json, "early_chips", trace->early_chips);
-        put_real(json, "early_until_s", units_seconds(trace->early_ps));
+        json_put_unsigned(json, "early_chips", trace->early_chips);
+        json_put_real(json, "early_until_s", units_seconds(trace->early_ps));
     }
-    open_array(json, "folded_axes");
+    json_put_array(json, "folded_axes");
     for (uint32_t i = 0; i < input->machine->axis_count; i++) {
         json_write_object(json);
-        put_string(json, "axis", machine_axis_name(input->machine, i));
-        put_unsigned(json, "length", input->machine->shape[i]);
-        put_unsigned(json, "period", input->fold[i].period);
-        put_string(json, "reason", input->fold[i].reason);
+        json_put_string(json, "axis", machine_axis_name(input->machine, i));
+        json_put_unsigned(json, "length", input->machine->shape[i]);
+        json_put_unsigned(json, "period", input->fold[i].period);
+        json_put_string(json, "reason", input->fold[i].reason);
         json_write_object_end(json);
     }
     json_write_array_end(json);
-    put_unsigned(json, "events", trace->events);
-    put_unsigned(json, "transfers", trace->transfers);
-    put_unsigned(json, "bound_checks", trace->bound_checks);
-    put_unsigned(json, "tokens", input->program->tokens);
-    put_real(json, "tokens_per_s", facts->tokens_per_s);
-    put_real(json, "mfu", facts->mfu);
-    put_real(json, "mfu_attention", facts->mfu_attention);
-    put_real(json, "hfu", facts->hfu);
-    put_string(json, "bound_by", facts->bound_by);
-    if (facts->bound_axis != NULL) put_string(json, "bound_axis", facts->bound_axis);
+    json_put_unsigned(json, "events", trace->events);
+    json_put_unsigned(json, "transfers", trace->transfers);
+    json_put_unsigned(json, "bound_checks", trace->bound_checks);
+    json_put_unsigned(json, "tokens", input->program->tokens);
+    json_put_real(json, "tokens_per_s", facts->tokens_per_s);
+    json_put_real(json, "mfu", facts->mfu);
+    json_put_real(json, "mfu_attention", facts->mfu_attention);
+    json_put_real(json, "hfu", facts->hfu);
+    json_put_string(json, "bound_by", facts->bound_by);
+    if (facts->bound_axis != NULL) json_put_string(json, "bound_axis", facts->bound_axis);
     write_experts(json, input);
     if (input->wall_s > 0) {
-        put_real(json, "wall_s", input->wall_s);
-        put_real(json, "events_per_s", (double)trace->events / input->wall_s);
-        put_real(json, "transfers_per_s", (double)trace->transfers / input->wall_s);
+        json_put_real(json, "wall_s", input->wall_s);
+        json_put_real(json, "events_per_s", (double)trace->events / input->wall_s);
+        json_put_real(json, "transfers_per_s", (double)trace->transfers / input->wall_s);
     }
 }
 
 static void write_phases(struct json_writer *json, const struct report_input *input,
                          const struct facts *facts)
 {
-    open_array(json, "phases");
+    json_put_array(json, "phases");
     for (uint32_t i = 0; i < facts->phase_count; i++) {
         const struct facts_phase *phase = &facts->phase[i];
         json_write_object(json);
-        put_string(json, "name", phase->name);
-        put_real(json, "begin_s", phase->begin_s);
-        put_real(json, "end_s", phase->end_s);
-        put_real(json, "compute_s", phase->compute_s);
-        put_real(json, "exposed_communication_s", phase->exposed_s);
-        put_real(json, "idle_s", phase->idle_s);
-        open_object(json, "ici_s");
+        json_put_string(json, "name", phase->name);
+        json_put_real(json, "begin_s", phase->begin_s);
+        json_put_real(json, "end_s", phase->end_s);
+        json_put_real(json, "compute_s", phase->compute_s);
+        json_put_real(json, "exposed_communication_s", phase->exposed_s);
+        json_put_real(json, "idle_s", phase->idle_s);
+        json_put_object(json, "ici_s");
         for (uint32_t a = 0; a < input->machine->axis_count; a++)
-            put_real(json, machine_axis_name(input->machine, a), phase->ici_s[a]);
+            json_put_real(json, machine_axis_name(input->machine, a), phase->ici_s[a]);
         json_write_object_end(json);
-        put_string(json, "bound_by", phase->bound_by);
+        json_put_string(json, "bound_by", phase->bound_by);
         json_write_object_end(json);
     }
     json_write_array_end(json);
@@ -227,33 +196,33 @@ static enum status write_collectives(struct arena *arena, struct json_writer *js
     uint32_t *index;
     uint32_t count;
     STATUS_TRY(facts_collectives(arena, facts, &index, &count, reterr));
-    open_array(json, "collectives");
+    json_put_array(json, "collectives");
     for (uint32_t i = 0; i < count; i++) {
         const struct facts_class *row = &facts->classes[index[i]];
         json_write_object(json);
-        put_string(json, "name", row->name);
-        put_string(json, "kind", row->kind);
-        put_string(json, "axis", row->axis);
-        put_string(json, "machine_axes", row->machine_axes);
-        put_unsigned(json, "ranks", row->rank_count);
-        put_string(json, "algorithm", row->algorithm);
-        put_unsigned(json, "bytes", (uint64_t)(row->bytes + 0.5));
-        put_unsigned(json, "count", row->count);
-        put_real(json, "time_s", row->time_s);
-        put_real(json, "exposed_s", row->exposed_s);
-        put_real(json, "busbw_bytes_per_s", row->busbw_bytes_per_s);
+        json_put_string(json, "name", row->name);
+        json_put_string(json, "kind", row->kind);
+        json_put_string(json, "axis", row->axis);
+        json_put_string(json, "machine_axes", row->machine_axes);
+        json_put_unsigned(json, "ranks", row->rank_count);
+        json_put_string(json, "algorithm", row->algorithm);
+        json_put_unsigned(json, "bytes", (uint64_t)(row->bytes + 0.5));
+        json_put_unsigned(json, "count", row->count);
+        json_put_real(json, "time_s", row->time_s);
+        json_put_real(json, "exposed_s", row->exposed_s);
+        json_put_real(json, "busbw_bytes_per_s", row->busbw_bytes_per_s);
         json_write_object_end(json);
     }
     json_write_array_end(json);
-    open_array(json, "compute");
+    json_put_array(json, "compute");
     for (uint32_t i = 0; i < facts->class_count; i++) {
         const struct facts_class *row = &facts->classes[i];
         if (row->collective || row->receives) continue;
         json_write_object(json);
-        put_string(json, "name", row->name);
-        put_unsigned(json, "count", row->count);
-        put_real(json, "time_s", row->time_s);
-        put_real(json, "math_s", row->math_s);
+        json_put_string(json, "name", row->name);
+        json_put_unsigned(json, "count", row->count);
+        json_put_real(json, "time_s", row->time_s);
+        json_put_real(json, "math_s", row->math_s);
         json_write_object_end(json);
     }
     json_write_array_end(json);
@@ -273,31 +242,31 @@ static void write_servers(struct json_writer *json, const struct report_input *i
 #undef X
     };
     const struct trace *trace = input->trace;
-    open_array(json, "links");
+    json_put_array(json, "links");
     for (uint32_t port = 0; port < MACHINE_PORTS_MAX; port++) {
         const struct trace_link *link = &trace->link[port];
         if (link->link_count == 0) continue;
         json_write_object(json);
         if (port < MACHINE_GRID_PORTS) {
-            put_string(json, "axis", machine_axis_name(input->machine, port / 2));
-            put_string(json, "direction", port % 2 == 0 ? "+" : "-");
+            json_put_string(json, "axis", machine_axis_name(input->machine, port / 2));
+            json_put_string(json, "direction", port % 2 == 0 ? "+" : "-");
         } else {
-            put_string(json, "cable", machine_port_name(input->machine, port));
+            json_put_string(json, "cable", machine_port_name(input->machine, port));
         }
-        put_unsigned(json, "bytes", link->bytes);
-        put_real(json, "busy_fraction", of_step(trace, link->busy_ps));
-        put_real(json, "mean_bytes", (double)link->sum_bytes / (double)link->link_count);
-        put_real(json, "queued_s", units_seconds(link->queued_ps));
+        json_put_unsigned(json, "bytes", link->bytes);
+        json_put_real(json, "busy_fraction", of_step(trace, link->busy_ps));
+        json_put_real(json, "mean_bytes", (double)link->sum_bytes / (double)link->link_count);
+        json_put_real(json, "queued_s", units_seconds(link->queued_ps));
         json_write_object_end(json);
     }
     json_write_array_end(json);
-    open_array(json, "queues");
+    json_put_array(json, "queues");
     for (uint32_t i = 0; i < TRACE_QUEUE_COUNT; i++) {
         json_write_object(json);
-        put_string(json, "name", queues[i]);
-        put_real(json, "busy_fraction", of_step(trace, trace->queue_busy_ps[i]));
+        json_put_string(json, "name", queues[i]);
+        json_put_real(json, "busy_fraction", of_step(trace, trace->queue_busy_ps[i]));
         if (i == TRACE_QUEUE_HBM)
-            put_real(json, "collectives_fraction", of_step(trace, trace->dma_ps));
+            json_put_real(json, "collectives_fraction", of_step(trace, trace->dma_ps));
         json_write_object_end(json);
     }
     json_write_array_end(json);
@@ -315,21 +284,21 @@ static void put_memory(struct json_writer *json, uint32_t memory, uint64_t bytes
     (void)snprintf(key, sizeof key, "%s", names[memory]);
     for (char *c = key; *c != '\0'; c++)
         if (*c == ' ') *c = '_';
-    put_unsigned(json, key, bytes);
+    json_put_unsigned(json, key, bytes);
 }
 
 static void write_memory(struct json_writer *json, const struct report_input *input)
 {
     const struct trace *trace = input->trace;
-    open_object(json, "memory");
-    put_unsigned(json, "capacity_bytes", input->machine->chip.hbm_capacity_bytes);
-    put_unsigned(json, "peak_bytes", trace->memory_peak_bytes);
-    put_real(json, "peak_at_s", units_seconds(trace->memory_peak_at_ps));
-    open_object(json, "parts");
+    json_put_object(json, "memory");
+    json_put_unsigned(json, "capacity_bytes", input->machine->chip.hbm_capacity_bytes);
+    json_put_unsigned(json, "peak_bytes", trace->memory_peak_bytes);
+    json_put_real(json, "peak_at_s", units_seconds(trace->memory_peak_at_ps));
+    json_put_object(json, "parts");
     for (uint32_t i = 0; i < PROGRAM_MEMORY_COUNT; i++)
         put_memory(json, i, trace->memory_at_peak_bytes[i]);
     json_write_object_end(json);
-    open_object(json, "parts_peak");
+    json_put_object(json, "parts_peak");
     for (uint32_t i = 0; i < PROGRAM_MEMORY_COUNT; i++)
         put_memory(json, i, trace->memory_each_peak_bytes[i]);
     json_write_object_end(json);
@@ -341,22 +310,22 @@ static void write_ranks(struct json_writer *json, const struct report_input *inp
 {
     const struct trace *trace = input->trace;
     if (input->program->role_count == 1) return;
-    put_unsigned(json, "reported_rank", facts_role(input, trace->reported_chip));
-    open_array(json, "pipeline_ranks");
+    json_put_unsigned(json, "reported_rank", facts_role(input, trace->reported_chip));
+    json_put_array(json, "pipeline_ranks");
     for (uint32_t i = 0; i < trace->role_count; i++) {
         const struct trace_role *role = &trace->roles[i];
         json_write_object(json);
-        put_unsigned(json, "rank", i);
-        put_unsigned(json, "chip", role->chip);
-        put_real(json, "begin_s", units_seconds(role->first_begin_ps));
-        put_real(json, "end_s", units_seconds(role->last_end_ps));
-        put_real(json, "compute_s", units_seconds(role->compute_ps));
-        put_real(json, "exposed_communication_s", units_seconds(role->exposed_ps));
-        put_real(json, "waiting_s", units_seconds(role->waiting_ps));
-        put_real(json, "bubble_s", units_seconds(role->bubble_ps));
-        put_unsigned(json, "sent_bytes", role->sent_bytes);
-        put_unsigned(json, "memory_peak_bytes", role->memory_peak_bytes);
-        open_object(json, "parts");
+        json_put_unsigned(json, "rank", i);
+        json_put_unsigned(json, "chip", role->chip);
+        json_put_real(json, "begin_s", units_seconds(role->first_begin_ps));
+        json_put_real(json, "end_s", units_seconds(role->last_end_ps));
+        json_put_real(json, "compute_s", units_seconds(role->compute_ps));
+        json_put_real(json, "exposed_communication_s", units_seconds(role->exposed_ps));
+        json_put_real(json, "waiting_s", units_seconds(role->waiting_ps));
+        json_put_real(json, "bubble_s", units_seconds(role->bubble_ps));
+        json_put_unsigned(json, "sent_bytes", role->sent_bytes);
+        json_put_unsigned(json, "memory_peak_bytes", role->memory_peak_bytes);
+        json_put_object(json, "parts");
         for (uint32_t m = 0; m < PROGRAM_MEMORY_COUNT; m++)
             put_memory(json, m, role->memory_at_peak_bytes[m]);
         json_write_object_end(json);
@@ -367,15 +336,15 @@ static void write_ranks(struct json_writer *json, const struct report_input *inp
 
 static void write_notes(struct json_writer *json, const struct notes *notes)
 {
-    open_array(json, "above_lower");
+    json_put_array(json, "above_lower");
     for (uint32_t i = 0; i < notes->part_count; i++) {
         json_write_object(json);
-        put_string(json, "name", notes->part[i].name);
-        put_real(json, "seconds", notes->part[i].seconds);
+        json_put_string(json, "name", notes->part[i].name);
+        json_put_real(json, "seconds", notes->part[i].seconds);
         json_write_object_end(json);
     }
     json_write_array_end(json);
-    open_array(json, "notes");
+    json_put_array(json, "notes");
     for (uint32_t i = 0; i < notes->count; i++) json_write_string(json, notes->text[i]);
     json_write_array_end(json);
 }
@@ -394,13 +363,13 @@ enum status result_write(struct arena *arena, const struct report_input *input, 
     write_head(&json, input, &facts);
     json_write_key(&json, "roofline");
     write_roofline_object(&json, input);
-    open_object(&json, "breakdown");
-    put_real(&json, "compute_s", facts.compute_s);
-    put_real(&json, "exposed_communication_s", facts.exposed_s);
-    put_real(&json, "idle_s", facts.idle_s);
+    json_put_object(&json, "breakdown");
+    json_put_real(&json, "compute_s", facts.compute_s);
+    json_put_real(&json, "exposed_communication_s", facts.exposed_s);
+    json_put_real(&json, "idle_s", facts.idle_s);
     if (input->program->role_count > 1) {
-        put_real(&json, "waiting_s", facts.waiting_s);
-        put_real(&json, "bubble_s", facts.bubble_s);
+        json_put_real(&json, "waiting_s", facts.waiting_s);
+        json_put_real(&json, "bubble_s", facts.bubble_s);
     }
     json_write_object_end(&json);
     write_ranks(&json, input);
@@ -419,9 +388,9 @@ void result_write_roofline(const struct report_input *input, struct text *text)
     json_write_start(&json, text);
     json.flat = FLAT_DEPTH;
     json_write_object(&json);
-    put_unsigned(&json, "podsim", 1);
-    put_string(&json, "title", input->title);
-    put_unsigned(&json, "chips", input->machine->chip_count);
+    json_put_unsigned(&json, "podsim", 1);
+    json_put_string(&json, "title", input->title);
+    json_put_unsigned(&json, "chips", input->machine->chip_count);
     json_write_key(&json, "roofline");
     write_roofline_object(&json, input);
     json_write_object_end(&json);

@@ -106,14 +106,13 @@ enum status scenario_network_read(struct json *object, struct machine_network_pl
 
 static void write_policy(struct json_writer *writer, uint8_t policy)
 {
-    json_write_key(writer, "policy");
-    json_write_string(writer, level_policy_name((enum level_policy)(policy == 0 ? 0 : policy - 1)));
+    json_put_string(writer, "policy",
+                    level_policy_name((enum level_policy)(policy == 0 ? 0 : policy - 1)));
 }
 
 static void write_sharp(struct json_writer *writer, enum machine_sharp sharp)
 {
-    json_write_key(writer, "sharp");
-    json_write_string(writer, sharp_names[sharp]);
+    json_put_string(writer, "sharp", sharp_names[sharp]);
 }
 
 static void write_latency(struct json_writer *writer, const char *key, int64_t latency_ps)
@@ -128,31 +127,26 @@ static void write_latency(struct json_writer *writer, const char *key, int64_t l
 /* What the chip or the level above decides is left out, as a shape is that the product decides. */
 void scenario_network_write(struct json_writer *writer, const struct machine_network_plan *plan)
 {
-    json_write_key(writer, "network");
-    json_write_object(writer);
+    json_put_object(writer, "network");
     write_policy(writer, plan->policy);
     write_sharp(writer, plan->sharp);
     write_latency(writer, "cable_latency", plan->cable_latency_ps);
     write_latency(writer, "switch_latency", plan->switch_latency_ps);
     if (plan->switch_ports != 0) {
-        json_write_key(writer, "switch_ports");
-        json_write_unsigned(writer, plan->switch_ports);
+        json_put_unsigned(writer, "switch_ports", plan->switch_ports);
     }
-    json_write_key(writer, "nvlink");
-    json_write_object(writer);
+    json_put_object(writer, "nvlink");
     write_policy(writer, plan->nvlink_policy);
     write_sharp(writer, plan->nvlink_sharp);
     write_latency(writer, "latency", plan->nvlink_latency_ps);
     json_write_object_end(writer);
     for (uint32_t tier = 0; tier < MACHINE_TIER_COUNT; tier++) {
         const struct machine_tier_plan *own = &plan->tier[tier];
-        json_write_key(writer, tier_names[tier]);
-        json_write_object(writer);
+        json_put_object(writer, tier_names[tier]);
         if (own->policy != 0) write_policy(writer, own->policy);
-        json_write_key(writer, "oversubscription");
-        json_write_real(writer, own->oversubscription_ppm == 0
-                                    ? 1
-                                    : (double)own->oversubscription_ppm / PPM_ONE);
+        json_put_real(writer, "oversubscription",
+                      own->oversubscription_ppm == 0 ? 1
+                                                     : (double)own->oversubscription_ppm / PPM_ONE);
         json_write_object_end(writer);
     }
     json_write_object_end(writer);

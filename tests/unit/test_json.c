@@ -357,21 +357,17 @@ static void writing_is_laid_out_and_escaped(void **state)
     json_write_start(&writer, &text);
     writer.flat = 2;
     json_write_object(&writer);
-    json_write_key(&writer, "a\"\\\n");
-    json_write_string(&writer, "·\x01\xff");
-    json_write_key(&writer, "list");
-    json_write_array(&writer);
+    json_put_string(&writer, "a\"\\\n", "·\x01\xff");
+    json_put_array(&writer, "list");
     json_write_integer(&writer, INT64_MIN);
     json_write_unsigned(&writer, UINT64_MAX);
     json_write_object(&writer);
-    json_write_key(&writer, "t");
-    json_write_boolean(&writer, true);
+    json_put_boolean(&writer, "t", true);
     json_write_object_end(&writer);
     json_write_array(&writer);
     json_write_array_end(&writer);
     json_write_array_end(&writer);
-    json_write_key(&writer, "last");
-    json_write_object(&writer);
+    json_put_object(&writer, "last");
     json_write_object_end(&writer);
     json_write_object_end(&writer);
     assert_string_equal(text.bytes, "{\n  \"a\\\"\\\\\\u000a\": \"·\\u0001\xef\xbf\xbd\",\n"

@@ -89,41 +89,23 @@ void bench_print(const struct bench *bench, struct text *text)
                  bench->rows[i].unit);
 }
 
-static void write_count(struct json_writer *writer, const char *key, uint64_t count)
-{
-    json_write_key(writer, key);
-    json_write_unsigned(writer, count);
-}
-
-static void write_figure(struct json_writer *writer, const char *key, double figure)
-{
-    json_write_key(writer, key);
-    json_write_real(writer, figure);
-}
-
-static void write_name(struct json_writer *writer, const char *key, const char *name)
-{
-    json_write_key(writer, key);
-    json_write_string(writer, name);
-}
-
 void bench_write_json(const struct bench *bench, struct json_writer *writer)
 {
     json_write_array(writer);
     for (uint32_t i = 0; i < bench->row_count; i++) {
         const struct bench_result *row = &bench->rows[i];
         json_write_object(writer);
-        write_name(writer, "name", row->name);
-        write_name(writer, "title", row->title);
-        write_name(writer, "unit", row->unit);
-        write_figure(writer, "per_s", rate_per_s(&row->best));
-        write_figure(writer, "event_ns", event_ns(&row->best));
-        write_figure(writer, "wall_s", row->best.wall_s);
-        write_count(writer, "count", row->best.count);
-        write_count(writer, "events", row->best.event_count);
-        write_count(writer, "entries", row->best.entry_count);
-        write_count(writer, "chips", row->best.chip_count);
-        write_count(writer, "reserved_bytes", row->best.reserved_bytes);
+        json_put_string(writer, "name", row->name);
+        json_put_string(writer, "title", row->title);
+        json_put_string(writer, "unit", row->unit);
+        json_put_real(writer, "per_s", rate_per_s(&row->best));
+        json_put_real(writer, "event_ns", event_ns(&row->best));
+        json_put_real(writer, "wall_s", row->best.wall_s);
+        json_put_unsigned(writer, "count", row->best.count);
+        json_put_unsigned(writer, "events", row->best.event_count);
+        json_put_unsigned(writer, "entries", row->best.entry_count);
+        json_put_unsigned(writer, "chips", row->best.chip_count);
+        json_put_unsigned(writer, "reserved_bytes", row->best.reserved_bytes);
         json_write_object_end(writer);
     }
     json_write_array_end(writer);

@@ -53,22 +53,14 @@ static void write_steps(const struct bench_step *steps, uint32_t count, struct t
 static void write_step(const struct bench_step *step, struct json_writer *writer)
 {
     json_write_object(writer);
-    json_write_key(writer, "name");
-    json_write_string(writer, step->name);
-    json_write_key(writer, "chips");
-    json_write_unsigned(writer, step->chips);
-    json_write_key(writer, "chips_replayed");
-    json_write_unsigned(writer, step->chips_replayed);
-    json_write_key(writer, "events");
-    json_write_unsigned(writer, step->events);
-    json_write_key(writer, "transfers");
-    json_write_unsigned(writer, step->transfers);
-    json_write_key(writer, "wall_s");
-    json_write_real(writer, step->wall_s);
-    json_write_key(writer, "replay_s");
-    json_write_real(writer, step->replay_s);
-    json_write_key(writer, "peak_bytes");
-    json_write_unsigned(writer, step->peak_bytes);
+    json_put_string(writer, "name", step->name);
+    json_put_unsigned(writer, "chips", step->chips);
+    json_put_unsigned(writer, "chips_replayed", step->chips_replayed);
+    json_put_unsigned(writer, "events", step->events);
+    json_put_unsigned(writer, "transfers", step->transfers);
+    json_put_real(writer, "wall_s", step->wall_s);
+    json_put_real(writer, "replay_s", step->replay_s);
+    json_put_unsigned(writer, "peak_bytes", step->peak_bytes);
     json_write_object_end(writer);
 }
 
@@ -77,10 +69,8 @@ static void write_json(const struct measurements *measured, struct text *text)
     struct json_writer writer;
     json_write_start(&writer, text);
     json_write_object(&writer);
-    json_write_key(&writer, "podsim");
-    json_write_integer(&writer, 1);
-    json_write_key(&writer, "steps");
-    json_write_array(&writer);
+    json_put_integer(&writer, "podsim", 1);
+    json_put_array(&writer, "steps");
     for (uint32_t i = 0; i < measured->step_count; i++) write_step(&measured->step[i], &writer);
     json_write_array_end(&writer);
     json_write_key(&writer, "engine");

@@ -116,43 +116,29 @@ void collective_write_ragged(const struct row *row, struct text *text)
                  (unsigned long long)row->farthest_bytes);
 }
 
-static void put_count(struct json_writer *json, const char *key, uint64_t value)
-{
-    json_write_key(json, key);
-    json_write_unsigned(json, value);
-}
-
-static void put_real(struct json_writer *json, const char *key, double value)
-{
-    json_write_key(json, key);
-    json_write_real(json, value);
-}
-
 void collective_put_ragged(const struct row *row, struct json_writer *json)
 {
     const struct plan_ragged *ragged = &row->question->ragged;
     if (ragged->expert_count == 0) return;
     struct row_factors const factors = row_factors(row);
-    json_write_key(json, "ragged");
-    json_write_object(json);
-    put_count(json, "experts", ragged->expert_count);
-    put_count(json, "top_k", ragged->top_k);
-    put_count(json, "token_bytes", ragged->token_bytes);
-    put_count(json, "tokens", row->size_bytes / ragged->token_bytes);
-    put_count(json, "seed", ragged->seed);
-    put_real(json, "skew", (double)ragged->skew_ppm / PPM_ONE);
-    put_count(json, "sent_bytes", row->load.sent_bytes);
-    put_count(json, "sent_least_bytes", row->load.sent_least_bytes);
-    put_count(json, "sent_most_bytes", row->load.sent_most_bytes);
-    put_count(json, "received_least_bytes", row->load.received_least_bytes);
-    put_count(json, "received_most_bytes", row->load.received_most_bytes);
+    json_put_object(json, "ragged");
+    json_put_unsigned(json, "experts", ragged->expert_count);
+    json_put_unsigned(json, "top_k", ragged->top_k);
+    json_put_unsigned(json, "token_bytes", ragged->token_bytes);
+    json_put_unsigned(json, "tokens", row->size_bytes / ragged->token_bytes);
+    json_put_unsigned(json, "seed", ragged->seed);
+    json_put_real(json, "skew", (double)ragged->skew_ppm / PPM_ONE);
+    json_put_unsigned(json, "sent_bytes", row->load.sent_bytes);
+    json_put_unsigned(json, "sent_least_bytes", row->load.sent_least_bytes);
+    json_put_unsigned(json, "sent_most_bytes", row->load.sent_most_bytes);
+    json_put_unsigned(json, "received_least_bytes", row->load.received_least_bytes);
+    json_put_unsigned(json, "received_most_bytes", row->load.received_most_bytes);
     if (row->farthest_axis != NULL) {
-        json_write_key(json, "between_axis");
-        json_write_string(json, row->farthest_axis);
-        put_count(json, "between_bytes", row->farthest_bytes);
+        json_put_string(json, "between_axis", row->farthest_axis);
+        json_put_unsigned(json, "between_bytes", row->farthest_bytes);
     }
-    put_real(json, "factor", factors.drawn);
-    put_real(json, "factor_distinct", factors.distinct);
-    put_real(json, "factor_independent", factors.independent);
+    json_put_real(json, "factor", factors.drawn);
+    json_put_real(json, "factor_distinct", factors.distinct);
+    json_put_real(json, "factor_independent", factors.independent);
     json_write_object_end(json);
 }

@@ -2,7 +2,7 @@
 
 #include <stddef.h>
 
-#include "tools/podsim/json_put.h"
+#include "sim/base/json.h"
 
 int64_t formula_measured(const struct schedule_formula *formula,
                          const struct schedule_played *played)
@@ -14,9 +14,9 @@ int64_t formula_measured(const struct schedule_formula *formula,
 void formula_put(struct json_writer *json, const struct schedule_formula *formula, double bubble)
 {
     if (formula->text == NULL) return;
-    put_text(json, "formula_text", formula->text);
+    json_put_string(json, "formula_text", formula->text);
     if (formula->measure == SCHEDULE_NO_FORMULA) return;
-    put_real(json, "formula", bubble);
-    put_text(json, "formula_of",
-             formula->measure == SCHEDULE_PER_RANK ? "bubble_per_stage" : "bubble_makespan");
+    json_put_real(json, "formula", bubble);
+    json_put_string(json, "formula_of",
+                    formula->measure == SCHEDULE_PER_RANK ? "bubble_per_stage" : "bubble_makespan");
 }

@@ -1,19 +1,18 @@
 /* The rows of `podsim pipeline FILE` as JSON. Times are seconds. */
+#include "sim/base/json.h"
 #include "sim/base/text.h"
 #include "sim/base/units.h"
 #include "tools/podsim/formula.h"
-#include "tools/podsim/json_put.h"
 #include "tools/podsim/staged.h"
 
 static void put_times(struct json_writer *json, const struct staged_row *row)
 {
     uint32_t const chunks = row->schedule.chunk_count;
-    json_write_key(json, "times");
-    json_write_object(json);
-    put_real(json, "F", units_seconds(row->times.forward * chunks));
-    put_real(json, "I", units_seconds(row->times.input * chunks));
-    put_real(json, "W", units_seconds(row->times.weight * chunks));
-    if (row->times.pair > 0) put_real(json, "O", units_seconds(row->times.pair * chunks));
+    json_put_object(json, "times");
+    json_put_real(json, "F", units_seconds(row->times.forward * chunks));
+    json_put_real(json, "I", units_seconds(row->times.input * chunks));
+    json_put_real(json, "W", units_seconds(row->times.weight * chunks));
+    if (row->times.pair > 0) json_put_real(json, "O", units_seconds(row->times.pair * chunks));
     json_write_object_end(json);
 }
 
@@ -21,8 +20,8 @@ static void put_formula(struct json_writer *json, const struct staged_row *row)
 {
     formula_put(json, &row->formula, units_seconds(row->formula.bubble_ticks));
     if (row->formula.measure == SCHEDULE_NO_FORMULA) return;
-    put_real(json, "bubble_with_equal_times",
-             units_seconds(formula_measured(&row->formula, &row->equal)));
+    json_put_real(json, "bubble_with_equal_times",
+                  units_seconds(formula_measured(&row->formula, &row->equal)));
 }
 
 /* One array a figure, by rank. */
@@ -52,8 +51,7 @@ static void put_ranks(struct json_writer *json, const struct staged_row *row)
                                                "gathered_weight_bytes",
                                                "peak_gathered_weights"};
     for (uint32_t figure = 0; figure < FIGURES; figure++) {
-        json_write_key(json, names[figure]);
-        json_write_array(json);
+        json_put_array(json, names[figure]);
         for (uint32_t r = 0; r < row->schedule.rank_count; r++) {
             const struct trace_role *role = &row->role[r];
             double const values[FIGURES] = {
@@ -78,25 +76,24 @@ static void put_row(struct json_writer *json, const struct staged *staged,
                     const struct staged_row *row)
 {
     json_write_object(json);
-    put_text(json, "schedule", row->name);
-    put_count(json, "stages", staged->rank_count);
-    put_count(json, "microbatches", row->microbatch_count);
-    put_count(json, "chunks", row->chunk_count);
+    json_put_string(json, "schedule", row->name);
+    json_put_unsigned(json, "stages", staged->rank_count);
+    json_put_unsigned(json, "microbatches", row->microbatch_count);
+    json_put_unsigned(json, "chunks", row->chunk_count);
     if (row->refused.status != STATUS_OK) {
-        put_text(json, "refused", row->refused.message);
+        json_put_string(json, "refused", row->refused.message);
         json_write_object_end(json);
         return;
     }
-    put_real(json, "step", units_seconds(row->step_ps));
-    put_real(json, "makespan", units_seconds(row->span_ps));
-    put_real(json, "bubble_makespan", units_seconds(staged_bubble_ps(row)));
-    put_real(json, "bubble_per_stage", units_seconds(staged_bubble_per_rank_ps(row)));
-    put_real(json, "mfu", row->mfu);
-    put_real(json, "tokens_per_s", row->tokens_per_s);
-    json_write_key(json, "fits");
-    json_write_boolean(json, row->fits);
-    put_real(json, "exposed_weights", units_seconds(row->weights_exposed_ps));
-    put_count(json, "chips_replayed", row->chips_replayed);
+    json_put_real(json, "step", units_seconds(row->step_ps));
+    json_put_real(json, "makespan", units_seconds(row->span_ps));
+    json_put_real(json, "bubble_makespan", units_seconds(staged_bubble_ps(row)));
+    json_put_real(json, "bubble_per_stage", units_seconds(staged_bubble_per_rank_ps(row)));
+    json_put_real(json, "mfu", row->mfu);
+    json_put_real(json, "tokens_per_s", row->tokens_per_s);
+    json_put_boolean(json, "fits", row->fits);
+    json_put_real(json, "exposed_weights", units_seconds(row->weights_exposed_ps));
+    json_put_unsigned(json, "chips_replayed", row->chips_replayed);
     put_times(json, row);
     put_formula(json, row);
     put_ranks(json, row);
@@ -108,14 +105,12 @@ void staged_write_json(const struct staged *staged, struct text *text)
     struct json_writer json;
     json_write_start(&json, text);
     json_write_object(&json);
-    put_count(&json, "podsim", 1);
-    put_text(&json, "kind", "pipeline");
-    put_text(&json, "title", staged->title);
-    put_text(&json, "units", "seconds");
-    json_write_key(&json, "complete");
-    json_write_boolean(&json, staged->done_count == staged->row_count);
-    json_write_key(&json, "rows");
-    json_write_array(&json);
+    json_put_unsigned(&json, "podsim", 1);
+    json_put_string(&json, "kind", "pipeline");
+    json_put_string(&json, "title", staged->title);
+    json_put_string(&json, "units", "seconds");
+    json_put_boolean(&json, "complete", staged->done_count == staged->row_count);
+    json_put_array(&json, "rows");
     for (uint32_t i = 0; i < staged->done_count; i++) put_row(&json, staged, &staged->row[i]);
     json_write_array_end(&json);
     json_write_object_end(&json);

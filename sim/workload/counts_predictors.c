@@ -33,9 +33,8 @@ static void count_compute(const struct letters *x, struct workload_counts *count
     bytes += 2 * 4 * x->shard * x->a + 5 * x->logits * x->a + 3 * x->full * x->a +
              2 * x->vocabulary * x->w + 2 * x->vocabulary * x->g;
     counts->hbm_bytes += times * bytes;
-    /* A copy of the embedding's gradient begins at zero, as the embedding's own does. */
-    if (local->twin_reads && x->adds == 0)
-        counts->hbm_bytes += x->microbatches * x->vocabulary * x->g;
+    /* In other passes than the embedding's own, its gradient begins at zero as there. */
+    if (local->pp > 1 && x->adds == 0) counts->hbm_bytes += x->microbatches * x->vocabulary * x->g;
     counts->compute_count += times * (8 + 7 + 2 * again) + local->twin_reads;
 }
 
@@ -53,6 +52,16 @@ static void count_traffic(const struct letters *x, struct workload_counts *count
         shards->gather_bytes +=
             (double)modules * (2 * (double)local->predictor_elements + x->vocabulary) * x->w;
         shards->gather_count += 3 * modules;
+    }
+    /* An embedding that both ends use is reduced by the passes of each, unless once for all. */
+    bool const shared = local->pp > 1 && local->ends_meet;
+    if (shared && local->shards > 1) {
+        counts->role[local->shard_role].scatter_bytes += x->microbatches * x->vocabulary * x->g;
+        counts->role[local->shard_role].scatter_count += plan->accumulate;
+    }
+    if (shared && local->replicas > 1 && !local->reduce_last) {
+        counts->role[MESH_DP].scatter_bytes += x->microbatches * x->vocabulary * x->g;
+        counts->role[MESH_DP].scatter_count += plan->accumulate;
     }
     if (local->tp == 1) return;
     tp->gather_count += modules * (3 + again) + turns;

@@ -336,7 +336,8 @@ static void vectors_build(struct local *local)
     local->position_elements = vector_share(local, model->positions * local->width);
     local->vocabulary_elements = local->vocabulary * local->width;
     local->tied = model->tied && local->pp == 1;
-    local->twin_reads = workload_predictors(local->plan) != 0 && local->pp > 1;
+    local->ends_meet = workload_ends_meet(local->plan, local->pp);
+    local->twin_reads = workload_predictors(local->plan) != 0 && !local->ends_meet;
     local->twins = (model->tied && local->pp > 1) || local->twin_reads;
 }
 

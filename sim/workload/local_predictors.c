@@ -44,6 +44,10 @@ enum status local_predictors_build(struct local *local, struct error *reterr)
                          "weights (\"regather\", or a schedule file that says when); \"mtp\": "
                          "false trains %s without",
                          local->plan->model.name);
+    if (local->ends_meet && local->pp > 1 && local->plan->accumulate == 1)
+        return error_set(reterr, STATUS_UNSUPPORTED, "/workload/accumulate",
+                         "multi-token prediction is not modelled in one microbatch where the first "
+                         "and the last stage share an embedding on one rank; from 2 on it is");
     STATUS_TRY(local_divide(local->width, local->tp, "/mesh/tp", "the model's width D",
                             "ranks of tp", &columns, reterr));
     local->predictor_elements = 2 * local->width * columns + 3 * local->norm_elements;

@@ -87,7 +87,8 @@ struct lower {
                              available; LOWER_NONE: it comes from earlier slots. */
     uint32_t received;    /* The RECEIVE that its input comes by, or LOWER_NONE. */
     enum lower_half half; /* Of a backward template, */
-    bool last_microbatch; /* and whether gradients are reduced after it. */
+    bool last_microbatch; /* and whether gradients are reduced after it; */
+    bool last_lookup;     /* of an embedding that both ends of a pipeline use, the same. */
     enum lower_weights keeping;
     bool gathers_since; /* Gathers wait for what the block says, not for the slots before. */
     uint32_t weights[LOCAL_PLACE_COUNT]; /* The gather that a place's matrices wait for. */

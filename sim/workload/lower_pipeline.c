@@ -83,20 +83,33 @@ struct passing {
     struct units units;
     struct pipeline_messages messages;
     uint32_t count; /* Slots. */
-    bool last;
+    bool last, last_lookup;
     bool holds[UNIT_COUNT]; /* Weights that are there. */
     uint32_t since_slot;
 };
+
+static bool pass_adds(const struct schedule_pass *pass)
+{
+    return pass->kind == SCHEDULE_BACKWARD || pass->kind == SCHEDULE_WEIGHT;
+}
 
 /* Whether no later pass of the rank adds to the same stage's gradients. */
 static bool pass_is_last(const struct schedule_rank *list, uint32_t index)
 {
     const struct schedule_pass *pass = &list->pass[index];
-    if (pass->kind != SCHEDULE_BACKWARD && pass->kind != SCHEDULE_WEIGHT) return false;
-    for (uint32_t i = index + 1; i < list->count; i++) {
-        const struct schedule_pass *later = &list->pass[i];
-        bool const adds = later->kind == SCHEDULE_BACKWARD || later->kind == SCHEDULE_WEIGHT;
-        if (adds && later->stage == pass->stage) return false;
+    if (!pass_adds(pass)) return false;
+    for (uint32_t i = index + 1; i < list->count; i++)
+        if (pass_adds(&list->pass[i]) && list->pass[i].stage == pass->stage) return false;
+    return true;
+}
+
+/* The same of an embedding that the first and the last stage both look up. */
+static bool lookup_is_last(const struct pipeline *pipeline, uint32_t index)
+{
+    uint32_t const last = pipeline->schedule.stage_count - 1;
+    for (uint32_t i = index + 1; i < pipeline->list->count; i++) {
+        const struct schedule_pass *later = &pipeline->list->pass[i];
+        if (pass_adds(later) && (later->stage == 0 || later->stage == last)) return false;
     }
     return true;
 }
@@ -162,6 +175,11 @@ static struct passing passing_of(struct pipeline *pipeline, uint32_t rank, uint3
         .last =
             last && !pipeline_is_forward(pass->kind) && !reduces_apart(pipeline->list, pass->stage),
     };
+    bool const shares =
+        pipeline->lower->local->predictors != 0 && !pipeline->lower->local->twin_reads;
+    passing.last_lookup = passing.last;
+    if (shares && !pipeline_is_forward(pass->kind))
+        passing.last_lookup = !pipeline->differs || lookup_is_last(pipeline, index);
     bool const hands_on = passing.messages.receive != WAY_NONE || passing.messages.send != WAY_NONE;
     passing.count = passing.units.count == 0 && hands_on ? 1 : passing.units.count;
     weights_take(pipeline, &passing);
@@ -179,6 +197,7 @@ static struct pipeline_part part_at(const struct pipeline *pipeline, const struc
     struct pipeline_part part = {.unit = UNIT_NOTHING,
                                  .kind = passing->pass->kind,
                                  .last = passing->last,
+                                 .last_lookup = passing->last_lookup,
                                  .receives = place == 0 && passing->messages.receive != WAY_NONE,
                                  .send = ends ? (uint8_t)passing->messages.send : WAY_NONE};
     part.around = part.send != WAY_NONE && passing->messages.around;
@@ -316,8 +335,9 @@ static void units_add(struct pipeline *pipeline, const struct stage *stage,
     static const enum pipeline_unit order[] = {UNIT_HEAD, UNIT_EMBEDDING, UNIT_PREDICTOR,
                                                UNIT_EXPERTS, UNIT_LAYER};
     uint32_t const dense = stages_dense_layers(stage, pipeline->dense_layers);
-    /* Modules have a copy of the embedding. */
-    uint32_t const counts[] = {[UNIT_EMBEDDING] = stage->embedding || stage->predictors != 0,
+    /* Modules may have a copy of the embedding. */
+    bool const copied = stage->predictors != 0 && pipeline->lower->local->twin_reads;
+    uint32_t const counts[] = {[UNIT_EMBEDDING] = stage->embedding || copied,
                                [UNIT_PREDICTOR] = stage->predictors,
                                [UNIT_LAYER] = dense,
                                [UNIT_EXPERTS] = stage->layer_count - dense,

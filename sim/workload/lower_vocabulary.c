@@ -9,7 +9,8 @@
  * The head is not recomputed: its backward pass follows at once, with weights and logits still
  * there. Gradients of one matrix that is used several times, tied or looked up and multiplied by
  * modules that predict further tokens too, are summed on the chip and reduced once, after the last
- * use of the backward pass.
+ * use of the backward pass. Where two stages of a rank share an embedding, each pass reduces as it
+ * would by itself: what is accumulated whole, once.
  */
 #include "sim/workload/lower.h"
 #include "sim/workload/vector.h"
@@ -111,6 +112,12 @@ static struct work rows_work(const struct lower *lower, bool opens)
     };
 }
 
+/* Whether modules look up what the first stage, of other passes on the same rank, does too. */
+static bool shares_embedding(const struct local *local)
+{
+    return local->predictors != 0 && local->pp > 1 && local->ends_meet;
+}
+
 /* `source` LOWER_NONE: the running gradient. */
 static uint32_t lookup_backward(struct lower *lower, const struct use *use, uint32_t source)
 {
@@ -136,14 +143,17 @@ static uint32_t lookup_backward(struct lower *lower, const struct use *use, uint
     lower_take(lower, begin, PROGRAM_MEMORY_BUFFERS, full_bytes);
     lower_give(lower, op, PROGRAM_MEMORY_BUFFERS, full_bytes);
     if (use->opens) lower_gradient_take(lower, op, unit.elements);
+    bool const last = lower->last_microbatch;
+    if (shares_embedding(local)) lower->last_microbatch = lower->last_lookup;
     if (use->closes) lower_unit_reduce(lower, &unit, op);
+    lower->last_microbatch = last;
     return op;
 }
 
 void lower_embedding_backward(struct lower *lower, const struct lower_behind *update)
 {
     const struct local *local = lower->local;
-    bool const again = local->tied || (local->predictors != 0 && !local->twin_reads);
+    bool const again = local->tied || (local->predictors != 0 && local->pp == 1);
     struct use const use = {.prefix = "", .opens = !again, .closes = true};
     (void)lookup_backward(lower, &use, LOWER_NONE);
     lower_update_behind(lower, update);
@@ -153,7 +163,7 @@ uint32_t lower_predictor_lookup_backward(struct lower *lower, struct lower_place
                                          uint32_t source)
 {
     struct use const use = {
-        .prefix = "mtp.", .opens = place.last, .closes = place.first && lower->local->twin_reads};
+        .prefix = "mtp.", .opens = place.last, .closes = place.first && lower->local->pp > 1};
     return lookup_backward(lower, &use, source);
 }
 

@@ -33,7 +33,8 @@ struct pipeline_part {
     bool receives;            /* Its input comes as a message. */
     bool since;               /* Gathers wait for what the block says. */
     bool around;              /* It is sent from the last rank to the first, or back. */
-    bool last;                /* Gradients are reduced. */
+    bool last;                /* Gradients are reduced; */
+    bool last_lookup;         /* of an embedding that both ends use, the same. */
     struct lower_place place; /* Of a module that predicts further tokens. */
 };
 

@@ -27,9 +27,9 @@ enum status pipeline_schedule_check(const struct local *local, const struct sche
     if (local->twin_reads)
         return error_set(reterr, STATUS_UNSUPPORTED, "/workload/mtp",
                          "multi-token prediction needs the embedding on the last stage too, which "
-                         "is modelled where the first and the last stage lie on the first and last "
-                         "rank, as in 1f1b, interleaved or looped-bfs, but not as in %s; \"mtp\": "
-                         "false trains %s without",
+                         "is modelled where the first and the last stage share a rank, as in "
+                         "dualpipev, or lie on the first and the last one, as in 1f1b, but not as "
+                         "in %s; \"mtp\": false trains %s without",
                          schedule->name, local->plan->model.name);
     return error_set(reterr, STATUS_UNSUPPORTED, "/workload/schedule",
                      "%s ties its embedding to its head, which is modelled where they lie on the "

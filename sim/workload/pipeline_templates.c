@@ -98,6 +98,7 @@ static void part_emit(struct pipeline *pipeline, const struct pipeline_part *par
     lower->layer = layer_of(lower, (enum pipeline_unit)part->unit);
     lower->half = halves[part->kind];
     lower->last_microbatch = part->last;
+    lower->last_lookup = part->last_lookup;
     lower->keeping = (enum lower_weights)part->keeping;
     lower->gathers_since = part->since;
     lower->received = part->receives ? received : LOWER_NONE;
@@ -125,8 +126,8 @@ static bool variants_equal(const struct pipeline_variant *a, const struct pipeli
         if (one->unit != other->unit || one->kind != other->kind || one->send != other->send ||
             one->keeping != other->keeping || one->receives != other->receives ||
             one->since != other->since || one->around != other->around ||
-            one->last != other->last || one->place.first != other->place.first ||
-            one->place.last != other->place.last)
+            one->last != other->last || one->last_lookup != other->last_lookup ||
+            one->place.first != other->place.first || one->place.last != other->place.last)
             return false;
     }
     return true;

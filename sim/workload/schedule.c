@@ -98,3 +98,19 @@ enum status workload_schedule(struct arena *arena, const struct workload_plan *p
                      "copy and the same bubble",
                      ret_schedule->name);
 }
+
+bool workload_ends_meet(const struct workload_plan *plan, uint32_t ranks)
+{
+    const struct schedule *given = plan->schedule_given;
+    const struct schedule_form *form = NULL;
+    uint32_t chunks = 0;
+    struct error unused;
+    if (ranks == 1) return true;
+    if (given != NULL)
+        return given->copy_count == 1 &&
+               given->rank_of[0] == given->rank_of[given->stage_count - 1];
+    if (plan->schedule == NULL ||
+        schedule_form_parse(plan->schedule, where, &form, &chunks, &unused) != STATUS_OK)
+        return false; /* "1f1b"; or it is refused where it is built. */
+    return form->from_both_ends;
+}

@@ -103,6 +103,9 @@ enum status workload_schedule(struct arena *arena, const struct workload_plan *p
                               const struct mesh *mesh, struct schedule *ret_schedule,
                               struct error *reterr);
 
+/* Whether that schedule lays the first and the last stage on the same one of so many ranks. */
+bool workload_ends_meet(const struct workload_plan *plan, uint32_t ranks);
+
 /* The listing of one layer, forward and backward, in the book's notation (chapter 5): every step
  * with its shardings, collectives and remarks. Returned in the arena. */
 enum status workload_listing(struct arena *arena, const struct workload_plan *plan,

@@ -48,8 +48,12 @@ static const struct schedule_case schedules[] = {
     {"interleaved:2", "E|t|t|t|t|t|t|%sL"},
     {"looped-bfs:2", "E|t|t|t|t|t||t%sL"},
     {"zb-h1", "Et|t|t|ttt%sL"},
+    {"zb-v", "E|t|t|t|t|t|t|%sL"},
+    {"dualpipev", "E|t|t|t|t|t||t%sL"},
+    {"v-half", "Et|t|t|t|t|t||%sL"},
 };
-enum { SCHEDULES = sizeof schedules / sizeof *schedules };
+/* From the sixth on, both ends lie on the first rank. */
+enum { SCHEDULES = sizeof schedules / sizeof *schedules, APART = 5 };
 
 struct step {
     uint32_t place, schedule, modules, accumulate;
@@ -80,9 +84,25 @@ static void text_write(char text[TEXT_BYTES], const struct step *step)
     assert_true(length > 0 && length < TEXT_BYTES);
 }
 
+enum { GROUP_FSDP, GROUP_TP, GROUP_REPLICAS, GROUPS }; /* The last: who holds the same weights. */
+
+/* By the name of a stream; GROUPS: of another. */
+static uint32_t group_of(const char *stream)
+{
+    static const char *const names[] = {"gather fsdp", "reduce fsdp", "gather tp", "reduce tp",
+                                        "sum tp"};
+    static const char *const others[] = {"gather experts", "reduce experts", "dispatch", "combine",
+                                         "kv"};
+    for (uint32_t i = 0; i < sizeof names / sizeof *names; i++)
+        if (strcmp(stream, names[i]) == 0) return i < 2 ? GROUP_FSDP : GROUP_TP;
+    for (uint32_t i = 0; i < sizeof others / sizeof *others; i++)
+        if (strncmp(stream, others[i], strlen(others[i])) == 0) return GROUPS;
+    return GROUP_REPLICAS;
+}
+
 struct sums {
     double matmul_flop, vector_flop, hbm_bytes, useful_flop, compute_count;
-    double bytes[2][COLLECTIVE_KIND_COUNT]; /* Of the weights' streams and over tp. */
+    double bytes[GROUPS][COLLECTIVE_KIND_COUNT];
     double resident[PROGRAM_MEMORY_COUNT];
 };
 
@@ -91,11 +111,9 @@ static void op_sum(const struct program *program, const struct program_op *op, d
 {
     const char *stream = program->stream[op->stream].name;
     if (op->kind == PROGRAM_OP_COLLECTIVE) {
-        bool const shards =
-            strcmp(stream, "gather fsdp") == 0 || strcmp(stream, "reduce fsdp") == 0;
-        bool const tp = strcmp(stream, "gather tp") == 0 || strcmp(stream, "reduce tp") == 0;
         const struct plan *plan = &program->plans[op->index];
-        if (shards || tp) sums->bytes[tp][plan->kind] += times * (double)plan->size_bytes;
+        uint32_t const group = group_of(stream);
+        if (group < GROUPS) sums->bytes[group][plan->kind] += times * (double)plan->size_bytes;
     }
     if (op->kind != PROGRAM_OP_COMPUTE) return;
     const struct work *work = &program->works[op->index];
@@ -140,7 +158,7 @@ static void all_ranks_together_do_what_the_formulas_count(void **state)
             struct step const step = {p,
                                       k % SCHEDULES,
                                       1 + k % 2,
-                                      k % 4 < 3 ? 4 : 8,
+                                      k % 4 < 3 && k % SCHEDULES < APART ? 4 : 8,
                                       remats[k % 3],
                                       k % 7 < 3 ? "" : ", \"backward_order\": \"dx_first\"",
                                       false};
@@ -152,7 +170,7 @@ static void all_ranks_together_do_what_the_formulas_count(void **state)
             workload_count(&play.scenario.workload, &play.machine, &play.mesh, &counts);
             struct sums const sums = sums_of(&play.program);
             double const ranks = p < STAGED ? RANKS : 1;
-            bool const halves = p < STAGED && step.schedule == 4; /* Of a router's gradients. */
+            bool const halves = p < STAGED && step.schedule >= 4; /* Of a router's gradients. */
             case_near(counts.matmul_flop * ranks, sums.matmul_flop, 1e-12);
             case_near(counts.matmul_useful * ranks, sums.useful_flop, 1e-9);
             case_near(counts.vector_flop * ranks, sums.vector_flop, 1e-9);
@@ -165,9 +183,11 @@ static void all_ranks_together_do_what_the_formulas_count(void **state)
             case_near(counts.optimizer_bytes * ranks, sums.resident[PROGRAM_MEMORY_OPTIMIZER],
                       1e-9);
             case_near(counts.gradient_bytes * ranks, sums.resident[PROGRAM_MEMORY_GRADIENTS], 1e-9);
-            const struct workload_traffic *traffic[2] = {&counts.role[MESH_FSDP],
-                                                         &counts.role[MESH_TP]};
-            for (uint32_t t = 0; t < 2; t++) {
+            const struct workload_traffic *traffic[GROUPS] = {
+                &counts.role[MESH_FSDP], &counts.role[MESH_TP], &counts.role[MESH_DP]};
+            for (uint32_t t = 0; t < GROUPS; t++) {
+                case_near(traffic[t]->all_reduce_bytes * ranks,
+                          sums.bytes[t][COLLECTIVE_ALL_REDUCE], 1e-9);
                 case_near(traffic[t]->gather_bytes * ranks, sums.bytes[t][COLLECTIVE_ALL_GATHER],
                           1e-9);
                 case_near(traffic[t]->scatter_bytes * ranks,
@@ -185,7 +205,8 @@ static void it_is_the_same_however_it_is_played(void **state)
     uint32_t walked = 0;
     for (uint32_t p = 0; p < PLACES; p++)
         for (uint32_t s = 0; s < (p < STAGED ? (uint32_t)SCHEDULES : 2); s++) {
-            struct step const step = {p, s, 1 + s % 2, 4, p % 2 == 0 ? "none" : "block", "", false};
+            struct step const step = {
+                p, s, 1 + s % 2, s < APART ? 4 : 8, p % 2 == 0 ? "none" : "block", "", false};
             char text[TEXT_BYTES];
             struct play folded, whole, slow;
             if (thin_skips(&walked)) continue;
@@ -211,7 +232,7 @@ static void it_is_the_same_however_it_is_played(void **state)
 }
 
 /* Each rank sends the activations and gradients that it sent without; the first and the last one
- * also their gradients of the embedding, which lies on both. */
+ * also their gradients of the embedding, if it lies on both. */
 static void only_the_ends_send_more(void **state)
 {
     (void)state;
@@ -227,12 +248,14 @@ static void only_the_ends_send_more(void **state)
         /* 8192 x 512 over two ranks of tp, two bytes each. */
         uint64_t const gradients = UINT64_C(2) * 8192 * 512 / 2;
         for (uint32_t r = 0; r < RANKS; r++) {
-            uint64_t const more = r == 0 || r + 1 == RANKS ? gradients : 0;
+            bool const end = r == 0 || r + 1 == RANKS;
+            uint64_t const more = end && s < APART ? gradients : 0;
+            uint32_t const has = s < APART ? RANKS - 1 : 0;
             assert_int_equal(with.trace.roles[r].sent_bytes,
                              without.trace.roles[r].sent_bytes + more);
             assert_int_equal(with.program.roles[r].resident_bytes[PROGRAM_MEMORY_PARAMETERS] >
                                  without.program.roles[r].resident_bytes[PROGRAM_MEMORY_PARAMETERS],
-                             r + 1 == RANKS);
+                             r == has);
         }
         assert_true(with.trace.step_ps > without.trace.step_ps);
         play_close(&with);
@@ -299,8 +322,8 @@ static void what_cannot_be_predicted_is_refused(void **state)
         {"{\"pp\": [\"node\"], \"ep\": [\"gpu\"]}", ", \"layout\": \"Ett|tt|t|mtL\"",
          "/workload/layout", "on the head's stage", STATUS_UNSUPPORTED},
         {"{\"pp\": [\"node\"], \"ep\": [\"gpu\"]}",
-         ", \"schedule\": \"zb-v\", \"layout\": \"E|t|t|t|t|t|t|mL\"", "/workload/mtp", "zb-v",
-         STATUS_UNSUPPORTED},
+         ", \"schedule\": \"zb-v\", \"accumulate\": 1, \"layout\": \"E|t|t|t|t|t|t|mL\"",
+         "/workload/accumulate", "one microbatch", STATUS_UNSUPPORTED},
         {"{\"pp\": [\"node\"], \"ep\": [\"gpu:4\"], \"fsdp\": [\"gpu:2\"]}",
          ", \"regather\": \"step\", \"layout\": \"Ett|tt|t|tmL\"", "/workload/mtp", "regather",
          STATUS_UNSUPPORTED},
@@ -314,8 +337,9 @@ static void what_cannot_be_predicted_is_refused(void **state)
             text, TEXT_BYTES,
             "{\"podsim\": 1, \"title\": \"mtp\", \"machine\": {\"chip\": \"h100-sxm\", \"nodes\": "
             "4}, \"mesh\": %s, \"workload\": {\"kind\": \"train_step\", \"model\": \"%s\", "
-            "\"batch_tokens\": 131072, \"sequence_length\": 1024, \"accumulate\": 4%s}}",
-            rows[i].mesh, models[0], rows[i].more);
+            "\"batch_tokens\": 131072, \"sequence_length\": 1024%s%s}}",
+            rows[i].mesh, models[0],
+            strstr(rows[i].more, "accumulate") != NULL ? "" : ", \"accumulate\": 4", rows[i].more);
         assert_true(length > 0 && length < TEXT_BYTES);
         case_refused(play_try(&play, text, NULL, &case_error), rows[i].status, rows[i].where,
                      rows[i].words);

@@ -99,6 +99,9 @@ enum status sizes_read(const char *begin, const char *end, const char *factor, c
         return error_set(reterr, STATUS_INVALID, "-i",
                          "sizes grow by a factor or by a step; -f is given too");
     if (factor != NULL) STATUS_TRY(factor_read(factor, &sizes.factor, reterr));
+    if (step != NULL && step[0] == '0' && step[1] == '\0')
+        return error_set(reterr, STATUS_INVALID, "-i",
+                         "steps of no bytes come to no end; the least is 1");
     if (step != NULL) STATUS_TRY(sizes_parse(step, "-i", &sizes.step_bytes, reterr));
     if (sizes.begin_bytes > sizes.end_bytes)
         return error_set(reterr, STATUS_INVALID, "-b",

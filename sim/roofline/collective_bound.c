@@ -5,6 +5,7 @@
 
 #include "sim/base/units.h"
 #include "sim/roofline/collective_cuts.h"
+#include "sim/roofline/unlike.h"
 
 /* The fastest hop of an axis. */
 static double hop_s(const struct machine *machine, uint32_t axis)
@@ -104,17 +105,25 @@ static double latency_s(const struct machine *machine, const struct group *group
     return (unknown ? nearest : farthest) + units_seconds(machine->chip.message_overhead_ps);
 }
 
-/* The rank with the most to read and write: what it holds is read, what it has not is written. */
+/* What each rank reads and writes: what it holds is read, what it has not is written. The slowest
+ * chip is in one of the groups; but nobody knows whether it is a root, or one that a permute leaves
+ * out. */
 static double hbm_s(const struct machine *machine, const struct group *group,
                     const struct collective_query *query)
 {
     double const v = (double)query->array_bytes, n = (double)group_rank_count(group);
+    double const rate = (double)machine->chip.hbm_bytes_per_s;
+    double math = 1, slowest = 1;
+    unlike_slowest_chip(machine, &math, &slowest);
+    double const fastest = unlike_fastest_hbm(machine);
+    enum collective_kind const kind = query->kind;
     double bytes = v;
-    if (query->kind == COLLECTIVE_ALL_REDUCE) bytes = v * (2 * n - 1) / n;
-    if (query->kind == COLLECTIVE_ALL_TO_ALL) bytes = 2 * v * (n - 1) / (n * n);
-    if (query->kind == COLLECTIVE_GATHER || query->kind == COLLECTIVE_SCATTER)
-        bytes = v * (n - 1) / n;
-    return bytes / (double)machine->chip.hbm_bytes_per_s;
+    if (kind == COLLECTIVE_PERMUTE) return v / (rate * fastest);
+    if (kind == COLLECTIVE_GATHER || kind == COLLECTIVE_SCATTER)
+        return fmax(v * (n - 1) / n / (rate * fastest), v / n / (rate * slowest));
+    if (kind == COLLECTIVE_ALL_REDUCE) bytes = v * (2 * n - 1) / n;
+    if (kind == COLLECTIVE_ALL_TO_ALL) bytes = 2 * v * (n - 1) / (n * n);
+    return bytes / (rate * slowest);
 }
 
 void collective_bound(const struct machine *machine, const struct group *group,

@@ -20,6 +20,18 @@ void unlike_slowest_chip(const struct machine *machine, double *ret_math, double
     *ret_hbm = (double)hbm / PPM_ONE;
 }
 
+double unlike_fastest_hbm(const struct machine *machine)
+{
+    uint32_t fastest = machine->chip_override_count > 0 ? 0 : PPM_ONE;
+    for (uint32_t chip = 0; machine->chip_override_count > 0 && chip < machine->chip_count;
+         chip++) {
+        uint32_t math, hbm;
+        machine_chip_ppm(machine, chip, &math, &hbm);
+        if (hbm > fastest) fastest = hbm;
+    }
+    return (double)fastest / PPM_ONE;
+}
+
 void unlike_work_shares(const struct machine *machine, const struct mesh *mesh, double *ret_math,
                         double *ret_hbm)
 {

@@ -12,6 +12,9 @@
 /* The shares of the rates of the chips that compute and that load slowest. */
 void unlike_slowest_chip(const struct machine *machine, double *ret_math, double *ret_hbm);
 
+/* The share of the rate of the chip that loads fastest. */
+double unlike_fastest_hbm(const struct machine *machine);
+
 /* What the mean chip's work takes at least. All chips that hold the same layers have the same work,
  * so the slowest of them sets the pace: without stages that is the slowest of all. Stages differ,
  * and the slow ones may have fewer layers: all of the work by all of their rates. */

@@ -350,6 +350,28 @@ static void a_permute_takes_the_way_it_names(void **state)
     case_near(bound.time_s, 0.6e-6, 1e-9);
 }
 
+/* Behind links that are fast enough, memory binds, and of all chips the slowest. */
+static void the_slowest_memory_binds(void **state)
+{
+    (void)state;
+    enum { GPUS = 8 };
+    static struct machine_chip_override chips[1] = {
+        {.at = {3, 0, machine_any, machine_any}, .math_ppm = PPM_ONE, .hbm_ppm = PPM_ONE / 100}};
+    double const v = 1 << 30, slow = 33.5e9;
+    struct machine machine = h100(1);
+    machine.chips = chips;
+    machine.chip_override_count = 1;
+    struct collective_bound bound =
+        bound_of(&machine, group_of(GPUS, 1), COLLECTIVE_ALL_GATHER, 1 << 30, false);
+    case_near(bound.time_s, v / slow, 1e-9);
+    assert_string_equal(bound.bound_by, "hbm");
+    bound = bound_of(&machine, group_of(GPUS, 1), COLLECTIVE_ALL_REDUCE, 1 << 30, false);
+    case_near(bound.time_s, v * 15 / 8 / slow, 1e-9);
+    /* Whether the slow one is a root is not looked at: at least it has its own share. */
+    bound = bound_of(&machine, group_of(GPUS, 1), COLLECTIVE_GATHER, 1 << 30, false);
+    case_near(bound.time_s, v / GPUS / slow, 1e-9);
+}
+
 static void a_group_of_one_needs_no_time(void **state)
 {
     (void)state;
@@ -373,6 +395,7 @@ int main(void)
         cmocka_unit_test(grids_are_bound_by_their_links),
         cmocka_unit_test(slices_are_bound_by_the_cards_of_their_hosts),
         cmocka_unit_test(a_permute_takes_the_way_it_names),
+        cmocka_unit_test(the_slowest_memory_binds),
         cmocka_unit_test(a_group_of_one_needs_no_time),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -251,20 +251,28 @@ static void write_merged(const struct collective_study *study, struct text *text
                  study->merged_count);
 }
 
-/* Lines that were taken, but for their channels. */
-static void write_channels(const struct collective_study *study, struct text *text)
+/* Lines that were taken, but for their channels or their protocol. */
+static void write_unheeded(const struct collective_study *study, struct text *text)
 {
     const struct tuner *tuner = study->asked.row.tuner;
     for (uint32_t r = 0; tuner != NULL && r < tuner->rule_count; r++) {
         const struct tuner_rule *rule = &tuner->rules[r];
-        bool taken = false;
-        for (uint32_t i = 0; i < study->row_count; i++)
-            taken = taken || study->rows[i].tuner_line == rule->line;
-        if (!taken || rule->channel_count == -1) continue;
-        text_add(text,
-                 "# tuner: line %u of %s asks for %lld channels; channels are not modelled, all "
-                 "cables are used\n",
-                 rule->line, tuner->path, (long long)rule->channel_count);
+        bool taken = false, otherwise = false;
+        for (uint32_t i = 0; i < study->row_count; i++) {
+            if (study->rows[i].tuner_line != rule->line) continue;
+            taken = true;
+            otherwise = otherwise || study->rows[i].protocol != rule->protocol;
+        }
+        if (taken && rule->channel_count != -1)
+            text_add(text,
+                     "# tuner: line %u of %s asks for %lld channels; channels are not modelled, "
+                     "all cables are used\n",
+                     rule->line, tuner->path, (long long)rule->channel_count);
+        if (otherwise)
+            text_add(text,
+                     "# tuner: line %u of %s asks for %s; none is played: NCCL's protocols are of "
+                     "GPUs in the\n# measured profile, or of what --protocol names\n",
+                     rule->line, tuner->path, protocol_name(rule->protocol));
     }
 }
 
@@ -314,7 +322,7 @@ void collective_write_table(const struct collective_study *study, struct text *t
     write_beaten(study, text);
     write_left_out(study, text);
     write_merged(study, text);
-    write_channels(study, text);
+    write_unheeded(study, text);
     write_idle_tuner(study, text);
     if (study->run_count < study->run_count_max)
         text_add(text, "# interrupted: %u of %u runs\n", study->run_count, study->run_count_max);

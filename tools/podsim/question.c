@@ -111,6 +111,11 @@ static enum status protocol_read(const struct options *options, struct question 
     question->row.protocols = choose_by_protocols(&question->machine);
     if (text == NULL || strcmp(text, "auto") == 0) return STATUS_OK;
     STATUS_TRY(protocol_find(text, "--protocol", &question->row.protocol, reterr));
+    struct protocol_use const use = {.machine = &question->machine, .group = &question->row.group};
+    const char *refusal = protocol_refusal(&use, question->row.protocol);
+    if (refusal != NULL)
+        return error_set(reterr, STATUS_UNSUPPORTED, "--protocol", "%s %s",
+                         protocol_name(question->row.protocol), refusal);
     question->row.protocols = question->row.protocol != PROTOCOL_NONE;
     return STATUS_OK;
 }

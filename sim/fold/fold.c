@@ -4,130 +4,7 @@
 
 #include "sim/base/arena.h"
 #include "sim/base/units.h"
-
-/* The whole machine's classes, before folding: what a translation must map onto itself. */
-struct oddities {
-    uint16_t *chip_class; /* [chip]; NULL: none is odd. */
-    uint8_t *link_class;  /* [chip · ports + port]; NULL: none is odd. */
-};
-
-static uint16_t chip_class_find(struct fold *fold, const struct machine_chip_override *odd)
-{
-    for (uint32_t i = 0; i < fold->chip_class_count; i++) {
-        const struct fold_chip_class *known = &fold->chip_classes[i];
-        if (known->math_ppm == odd->math_ppm && known->hbm_ppm == odd->hbm_ppm) return (uint16_t)i;
-    }
-    SIM_ASSERT(fold->chip_class_count < FOLD_CHIP_CLASSES_MAX);
-    fold->chip_classes[fold->chip_class_count] =
-        (struct fold_chip_class){.math_ppm = odd->math_ppm, .hbm_ppm = odd->hbm_ppm};
-    return (uint16_t)fold->chip_class_count++;
-}
-
-static enum status link_class_find(struct fold *fold, const struct machine_link_override *odd,
-                                   uint8_t *ret_class, struct error *reterr)
-{
-    struct fold_link_class const wanted = {
-        .bytes_per_s = odd->bytes_per_s ? odd->bytes_per_s : fold->link_classes[0].bytes_per_s,
-        .latency_ps = odd->latency_ps ? odd->latency_ps : fold->link_classes[0].latency_ps,
-    };
-    for (uint32_t i = 0; i < fold->link_class_count; i++) {
-        const struct fold_link_class *known = &fold->link_classes[i];
-        if (known->bytes_per_s == wanted.bytes_per_s && known->latency_ps == wanted.latency_ps) {
-            *ret_class = (uint8_t)i;
-            return STATUS_OK;
-        }
-    }
-    if (fold->link_class_count == FOLD_LINK_CLASSES_MAX) {
-        return error_set(reterr, STATUS_LIMIT, "/machine/links",
-                         "more than %d different kinds of links", FOLD_LINK_CLASSES_MAX);
-    }
-    fold->link_classes[fold->link_class_count] = wanted;
-    *ret_class = (uint8_t)fold->link_class_count++;
-    return STATUS_OK;
-}
-
-/* Gives a class to every chip that the pattern covers; a later pattern overrides an earlier one. */
-static void chip_class_paint(const struct machine *machine, const struct machine_chip_override *odd,
-                             uint16_t kind, uint16_t *chip_class)
-{
-    uint32_t first[MACHINE_AXES_MAX], last[MACHINE_AXES_MAX];
-    for (uint32_t axis = 0; axis < MACHINE_AXES_MAX; axis++) {
-        bool const any = axis >= machine->axis_count || odd->at[axis] == machine_any;
-        first[axis] = any ? 0 : odd->at[axis];
-        last[axis] = any ? machine->shape[axis] - 1 : odd->at[axis];
-    }
-    uint32_t at[MACHINE_AXES_MAX];
-    memcpy(at, first, sizeof at);
-    for (uint32_t axis = 0; axis < MACHINE_AXES_MAX;) {
-        chip_class[machine_chip_at(machine, at)] = kind;
-        for (axis = 0; axis < MACHINE_AXES_MAX && at[axis]++ == last[axis]; axis++)
-            at[axis] = first[axis];
-    }
-}
-
-static enum status oddities_find(struct arena *arena, const struct machine *machine,
-                                 struct fold *fold, struct oddities *odd, struct error *reterr)
-{
-    if (machine->chip_override_count > 0) {
-        void *memory = NULL;
-        STATUS_TRY(arena_try(arena, machine->chip_count, sizeof *odd->chip_class, &memory, reterr));
-        odd->chip_class = memory;
-        for (uint32_t i = 0; i < machine->chip_override_count; i++) {
-            uint16_t const kind = chip_class_find(fold, &machine->chips[i]);
-            chip_class_paint(machine, &machine->chips[i], kind, odd->chip_class);
-        }
-    }
-    if (machine->link_override_count > 0) {
-        void *memory = NULL;
-        STATUS_TRY(arena_try(arena, (uint64_t)machine->chip_count * MACHINE_PORTS_MAX, 1, &memory,
-                             reterr));
-        odd->link_class = memory;
-        for (uint32_t i = 0; i < machine->link_override_count; i++) {
-            const struct machine_link_override *link = &machine->links[i];
-            uint8_t kind = 0;
-            STATUS_TRY(link_class_find(fold, link, &kind, reterr));
-            uint32_t const port = machine_port_between(machine, link->from, link->to);
-            SIM_ASSERT(port < MACHINE_PORTS_MAX);
-            odd->link_class[(uint64_t)machine_chip_at(machine, link->from) * MACHINE_PORTS_MAX +
-                            port] = kind;
-        }
-    }
-    return STATUS_OK;
-}
-
-/* Whether a shift by `period` along an axis maps the odd chips and links onto themselves. */
-static bool oddities_repeat(const struct machine *machine, const struct oddities *odd,
-                            uint32_t axis, uint32_t period)
-{
-    if (odd->chip_class == NULL && odd->link_class == NULL) return true;
-    for (uint32_t chip = 0; chip < machine->chip_count; chip++) {
-        uint32_t at[MACHINE_AXES_MAX];
-        machine_coordinates(machine, chip, at);
-        at[axis] = (at[axis] + period) % machine->shape[axis];
-        uint32_t const image = machine_chip_at(machine, at);
-        if (odd->chip_class != NULL && odd->chip_class[chip] != odd->chip_class[image])
-            return false;
-        if (odd->link_class == NULL) continue;
-        for (uint32_t port = 0; port < MACHINE_PORTS_MAX; port++) {
-            if (odd->link_class[(uint64_t)chip * MACHINE_PORTS_MAX + port] !=
-                odd->link_class[(uint64_t)image * MACHINE_PORTS_MAX + port])
-                return false;
-        }
-    }
-    return true;
-}
-
-/* What is folded: a machine for a program, or for some of its plans. */
-struct part {
-    const struct machine *machine;
-    const struct program *program;
-    const bool *left_out; /* [plan]; NULL: none is. */
-};
-
-static bool is_left_out(const struct part *part, uint32_t plan)
-{
-    return part->left_out != NULL && part->left_out[plan];
-}
+#include "sim/fold/part.h"
 
 static bool item_covers(const struct plan_item *item, uint32_t dimension)
 {
@@ -156,10 +33,8 @@ uint32_t fold_antipode_axis(const struct machine *machine, const struct plan *pl
     return axis;
 }
 
-/* The period that an item allows along an axis: members of a ring, and of a group on a level, are
- * mostly alike, members of a line are not, so a line repeats only after its whole extent. */
-static uint32_t item_period(const struct machine *machine, const struct plan *plan,
-                            const struct plan_item *item, uint32_t axis)
+uint32_t fold_item_period(const struct machine *machine, const struct plan *plan,
+                          const struct plan_item *item, uint32_t axis)
 {
     for (uint32_t d = 0; d < plan->group.dimension_count; d++) {
         const struct group_dimension *dimension = &plan->group.dimension[d];
@@ -175,12 +50,12 @@ static uint32_t item_period(const struct machine *machine, const struct plan *pl
     return 1;
 }
 
-static uint32_t groups_period(const struct part *part, uint32_t axis)
+static uint32_t groups_period(const struct fold_part *part, uint32_t axis)
 {
     uint32_t period = 1;
     for (uint32_t i = 0; i < part->program->plan_count; i++) {
         const struct plan *plan = &part->program->plans[i];
-        if (is_left_out(part, i)) continue;
+        if (fold_part_leaves_out(part, i)) continue;
         for (uint32_t d = 0; d < plan->group.dimension_count; d++) {
             const struct group_dimension *dimension = &plan->group.dimension[d];
             if (dimension->axis == axis && !dimension->ring && !dimension->switched)
@@ -188,14 +63,13 @@ static uint32_t groups_period(const struct part *part, uint32_t axis)
         }
         for (uint32_t item = 0; item < plan->item_count; item++)
             period = units_common_multiple(
-                period, item_period(part->machine, plan, &plan->item[item], axis));
+                period, fold_item_period(part->machine, plan, &plan->item[item], axis));
     }
     return period;
 }
 
-/* The tiers of a level up to the lowest one whose units hold whole groups. */
-static uint32_t tiers_below(const struct machine *machine, const struct level *level,
-                            const struct group *group)
+uint32_t fold_tiers_below(const struct machine *machine, const struct level *level,
+                          const struct group *group)
 {
     for (uint32_t tier = 0; tier < level->tier_count; tier++) {
         bool holds = true;
@@ -211,19 +85,20 @@ static uint32_t tiers_below(const struct machine *machine, const struct level *l
 
 /* The tiers of each level that messages may use: of those up to the level of any axis that a group
  * spans. How high they climb is asked where plans are left out; else all tiers of a level count. */
-static void tiers_used(const struct part *part, uint32_t ret_count[LEVELS_MAX])
+static void tiers_used(const struct fold_part *part, uint32_t ret_count[LEVELS_MAX])
 {
     const struct machine *machine = part->machine;
     for (uint32_t index = 0; index < LEVELS_MAX; index++) ret_count[index] = 0;
     for (uint32_t i = 0; i < part->program->plan_count; i++) {
         const struct group *group = &part->program->plans[i].group;
-        if (is_left_out(part, i)) continue;
+        if (fold_part_leaves_out(part, i)) continue;
         for (uint32_t d = 0; d < group->dimension_count; d++) {
             uint32_t const highest = machine->axis_level[group->dimension[d].axis];
             for (uint32_t index = 0; highest != LEVEL_NONE && index <= highest; index++) {
                 const struct level *level = &machine->level[index];
-                uint32_t const count =
-                    part->left_out == NULL ? level->tier_count : tiers_below(machine, level, group);
+                uint32_t const count = part->left_out == NULL
+                                           ? level->tier_count
+                                           : fold_tiers_below(machine, level, group);
                 ret_count[index] = count > ret_count[index] ? count : ret_count[index];
             }
         }
@@ -251,11 +126,11 @@ static uint32_t levels_period(const struct machine *machine, const uint32_t used
 }
 
 /* A shift that tells units apart has to take whole groups to groups, or be one within each. */
-static uint32_t blocks_period(const struct part *part, uint32_t axis, uint32_t period)
+static uint32_t blocks_period(const struct fold_part *part, uint32_t axis, uint32_t period)
 {
     for (uint32_t i = 0; i < part->program->plan_count; i++) {
         const struct group *group = &part->program->plans[i].group;
-        if (is_left_out(part, i)) continue;
+        if (fold_part_leaves_out(part, i)) continue;
         for (uint32_t d = 0; d < group->dimension_count; d++) {
             const struct group_dimension *dimension = &group->dimension[d];
             uint32_t const extent = dimension->size * dimension->stride;
@@ -286,8 +161,14 @@ static uint32_t roles_extent(const struct machine *machine, const struct program
     return program->role_count * program->role_stride;
 }
 
-static void axis_fold(const struct part *part, const struct oddities *odd, uint32_t axis,
-                      struct fold *fold)
+/* Pipeline ranks along an axis; 1: they do not lie there. */
+static uint32_t roles_count(const struct program *program, uint32_t axis)
+{
+    return program->role_count > 1 && program->role_axis == axis ? program->role_count : 1;
+}
+
+static void axis_period(const struct fold_part *part, const struct fold_oddities *odd,
+                        uint32_t axis, struct fold *fold)
 {
     const struct machine *machine = part->machine;
     const struct program *program = part->program;
@@ -332,7 +213,7 @@ static void axis_fold(const struct part *part, const struct oddities *odd, uint3
                                  ? "not folded: one group of unlike members spans it"
                                  : "folded to the period of its smaller groups";
     for (uint32_t period = allowed; period <= length; period += allowed) {
-        if (length % period != 0 || !oddities_repeat(machine, odd, axis, period)) continue;
+        if (length % period != 0 || !fold_oddities_repeat(machine, odd, axis, period)) continue;
         fold->period[axis] = period;
         if (period == allowed) return;
         fold->reason[axis] = period == length ? "not folded: an overridden chip or link breaks it"
@@ -341,9 +222,36 @@ static void axis_fold(const struct part *part, const struct oddities *odd, uint3
     }
 }
 
+/* A period is a run of digits, from the lowest on. */
+static void runs_set(struct fold *fold, uint32_t axis)
+{
+    fold->run_count[axis] = fold->period[axis] > 1 ? 1 : 0;
+    fold->run[axis][0] = (struct fold_run){.stride = 1, .size = fold->period[axis]};
+}
+
+static void axis_fold(const struct fold_part *part, const struct fold_oddities *odd, uint32_t axis,
+                      struct fold *fold)
+{
+    struct fold_run run[FOLD_RUNS_MAX];
+    uint32_t run_count = 0, kept = 1;
+    axis_period(part, odd, axis, fold);
+    runs_set(fold, axis);
+    if (!fold_digits(part, axis, run, &run_count)) return;
+    for (uint32_t i = 0; i < run_count; i++) kept *= run[i].size;
+    if (kept >= fold->period[axis]) return;
+    fold->period[axis] = kept;
+    memcpy(fold->run[axis], run, run_count * sizeof *run);
+    fold->run_count[axis] = run_count;
+    fold->reason[axis] = kept == 1 ? "folded: every chip along it is alike"
+                         : kept == roles_count(part->program, axis)
+                             ? "folded to its pipeline ranks: chips of one are alike"
+                             : "folded along its groups that are alike";
+}
+
 /* Classes of the replayed chips, out of those of the whole machine. */
 static enum status classes_fold(struct arena *arena, const struct machine *machine,
-                                const struct oddities *odd, struct fold *fold, struct error *reterr)
+                                const struct fold_oddities *odd, struct fold *fold,
+                                struct error *reterr)
 {
     void *chips = NULL, *links = NULL;
     STATUS_TRY(arena_try(arena, fold->chip_count, sizeof(uint16_t), &chips, reterr));
@@ -363,7 +271,8 @@ static enum status classes_fold(struct arena *arena, const struct machine *machi
 }
 
 /* The machine folded for a part alone, out of what all parts have in common. */
-static void part_fold(const struct part *part, const struct oddities *odd, struct fold *fold)
+static void part_fold(const struct fold_part *part, const struct fold_oddities *odd,
+                      struct fold *fold)
 {
     fold->chip_count = 1;
     for (uint32_t axis = 0; axis < fold->axis_count; axis++) {
@@ -372,17 +281,32 @@ static void part_fold(const struct part *part, const struct oddities *odd, struc
     }
 }
 
-/* Trees keep sums of who is replayed, and are not asked how another fold would keep them. */
-static bool is_tree(const struct plan *plan)
+bool fold_is_tree(const struct plan *plan)
 {
     for (uint32_t i = 0; i < plan->item_count; i++)
         if (plan->item[i].primitive->network != PRIMITIVE_NETWORK_NONE) return true;
     return false;
 }
 
+/* Whether what one fold replays for a chip tells what the other does. */
+static bool runs_hold(const struct fold *fold, const struct fold *other, uint32_t axis)
+{
+    for (uint32_t i = 0; i < other->run_count[axis]; i++) {
+        const struct fold_run *wanted = &other->run[axis][i];
+        bool held = false;
+        for (uint32_t k = 0; k < fold->run_count[axis]; k++) {
+            const struct fold_run *run = &fold->run[axis][k];
+            held = held || (wanted->stride % run->stride == 0 &&
+                            run->stride * run->size % (wanted->stride * wanted->size) == 0);
+        }
+        if (!held) return false;
+    }
+    return true;
+}
+
 /* The fold of pipelines before the first plan that tells more of them apart than their ranks. */
 static enum status early_build(struct arena *arena, const struct machine *machine,
-                               const struct program *program, const struct oddities *odd,
+                               const struct program *program, const struct fold_oddities *odd,
                                struct fold *fold, struct error *reterr)
 {
     void *early = NULL, *late = NULL, *alone = NULL;
@@ -391,19 +315,19 @@ static enum status early_build(struct arena *arena, const struct machine *machin
     STATUS_TRY(arena_try(arena, program->plan_count, sizeof(bool), &alone, reterr));
     bool *is_late = late, *left_out = alone;
     memset(left_out, true, program->plan_count * sizeof *left_out);
-    struct part const one = {machine, program, left_out}, all = {machine, program, is_late};
+    struct fold_part const one = {machine, program, left_out}, all = {machine, program, is_late};
     struct fold least = *fold, trial = *fold;
     part_fold(&one, odd, &least);
     for (uint32_t i = 0; i < program->plan_count; i++) {
         left_out[i] = false;
         part_fold(&one, odd, &trial);
-        is_late[i] = trial.chip_count > least.chip_count || is_tree(&program->plans[i]);
+        is_late[i] = trial.chip_count > least.chip_count || fold_is_tree(&program->plans[i]);
         left_out[i] = true;
     }
     part_fold(&all, odd, &trial);
     trial.late = is_late;
     for (uint32_t axis = 0; axis < fold->axis_count; axis++)
-        if (fold->period[axis] % trial.period[axis] != 0) return STATUS_OK;
+        if (!runs_hold(fold, &trial, axis)) return STATUS_OK;
     if (trial.chip_count == fold->chip_count) return STATUS_OK;
     fold->early = memcpy(early, &trial, sizeof trial);
     return STATUS_OK;
@@ -423,17 +347,18 @@ enum status fold_build(struct arena *arena, const struct machine *machine,
     fold.link_classes[0] = (struct fold_link_class){.bytes_per_s = machine->chip.ici_bytes_per_s,
                                                     .latency_ps = machine->chip.hop_latency_ps};
     fold.link_class_count = 1;
-    struct oddities odd = {0};
-    STATUS_TRY(oddities_find(arena, machine, &fold, &odd, reterr));
+    struct fold_oddities odd = {0};
+    STATUS_TRY(fold_oddities_find(arena, machine, &fold, &odd, reterr));
     /* Between chips at least 1 ps must pass, or a fold could not order what touches what. */
     bool timeless = false;
     for (uint32_t i = 0; machine->grid_axis_count > 0 && i < fold.link_class_count; i++)
         timeless = timeless || fold.link_classes[i].latency_ps <= 0;
-    struct part const whole = {machine, program, NULL};
+    struct fold_part const whole = {machine, program, NULL};
     for (uint32_t axis = 0; axis < MACHINE_AXES_MAX; axis++) {
         fold.shape[axis] = machine->shape[axis];
         fold.period[axis] = machine->shape[axis];
         if (axis >= machine->axis_count) continue;
+        runs_set(&fold, axis);
         if (full) {
             fold.reason[axis] = "not folded: a full run was asked for";
         } else if (timeless) {
@@ -451,10 +376,32 @@ enum status fold_build(struct arena *arena, const struct machine *machine,
     return STATUS_OK;
 }
 
+uint32_t fold_along(const struct fold *fold, uint32_t axis, uint32_t at)
+{
+    uint32_t replayed = 0, unit = 1;
+    for (uint32_t i = 0; i < fold->run_count[axis]; i++) {
+        const struct fold_run *run = &fold->run[axis][i];
+        replayed += at / run->stride % run->size * unit;
+        unit *= run->size;
+    }
+    return replayed;
+}
+
+uint32_t fold_lowest(const struct fold *fold, uint32_t axis, uint32_t replayed)
+{
+    uint32_t at = 0;
+    for (uint32_t i = 0; i < fold->run_count[axis]; i++) {
+        const struct fold_run *run = &fold->run[axis][i];
+        at += replayed % run->size * run->stride;
+        replayed /= run->size;
+    }
+    return at;
+}
+
 void fold_coordinates(const struct fold *fold, uint32_t replayed, uint32_t ret_at[MACHINE_AXES_MAX])
 {
     for (uint32_t axis = MACHINE_AXES_MAX; axis-- > 0;) {
-        ret_at[axis] = replayed % fold->period[axis];
+        ret_at[axis] = fold_lowest(fold, axis, replayed % fold->period[axis]);
         replayed /= fold->period[axis];
     }
 }
@@ -471,7 +418,7 @@ static uint32_t replayed_at(const struct fold *fold, const uint32_t at[MACHINE_A
 {
     uint32_t replayed = 0;
     for (uint32_t axis = 0; axis < MACHINE_AXES_MAX; axis++)
-        replayed = replayed * fold->period[axis] + at[axis] % fold->period[axis];
+        replayed = replayed * fold->period[axis] + fold_along(fold, axis, at[axis]);
     return replayed;
 }
 

@@ -3,7 +3,8 @@
  * period that divides its length, the smallest shift that maps wraparound, overrides and groups
  * onto themselves, and units of the levels in use onto units. Only one chip for each residue is
  * replayed; a link that leaves the replayed box comes back on its other side. Groups keep their
- * true size.
+ * true size. Along an axis on a level, where no link leads to a neighbour, any part of a coordinate
+ * may be folded, whatever lies around it (fold_digits.c).
  *
  * What is odd about the machine (overridden chips and links) is resolved here into small classes,
  * so that nobody behind it has to search overrides.
@@ -22,6 +23,7 @@ struct arena;
 
 enum {
     FOLD_CHIP_CLASSES_MAX = MACHINE_OVERRIDES_MAX + 1,
+    FOLD_RUNS_MAX = 4,
     FOLD_LINK_CLASSES_MAX = 64, /* A message on its route names the slowest in six bits. */
 };
 
@@ -35,10 +37,22 @@ struct fold_link_class {
     int64_t latency_ps; /* Per hop, without the overhead of a message. */
 };
 
+/* A part of a coordinate: at / stride % size. */
+struct fold_run {
+    uint32_t stride;
+    uint32_t size;
+};
+
 struct fold {
     uint32_t axis_count;
-    uint32_t shape[MACHINE_AXES_MAX];     /* Of the machine; 1 beyond axis_count. */
-    uint32_t period[MACHINE_AXES_MAX];    /* 1: fully folded; equal to the shape: not at all. */
+    uint32_t shape[MACHINE_AXES_MAX]; /* Of the machine; 1 beyond axis_count. */
+    /* Replayed along the axis. 1: fully folded; equal to the shape: not at all; else mostly a
+     * period, */
+    uint32_t period[MACHINE_AXES_MAX];
+    /* and always the product of the parts of a coordinate that tell chips apart, the fastest first:
+     * one of stride 1 where it is a period, none if it is 1. */
+    struct fold_run run[MACHINE_AXES_MAX][FOLD_RUNS_MAX];
+    uint32_t run_count[MACHINE_AXES_MAX];
     const char *reason[MACHINE_AXES_MAX]; /* Why the period is what it is. */
     uint32_t chip_count;                  /* Replayed: the product of the periods. */
 
@@ -73,6 +87,11 @@ bool fold_axis_has_antipodes(const struct machine *machine, const struct plan *p
  * sender stands at an odd place on it. */
 uint32_t fold_antipode_axis(const struct machine *machine, const struct plan *plan,
                             const struct plan_item *item, uint32_t axis);
+
+/* What is replayed for a coordinate of an axis: its number among `period`; */
+uint32_t fold_along(const struct fold *fold, uint32_t axis, uint32_t at);
+/* and the lowest coordinate of those that it stands for. */
+uint32_t fold_lowest(const struct fold *fold, uint32_t axis, uint32_t replayed);
 
 /* Coordinates of a replayed chip, which are those of the machine's chip it stands for (the one
  * with the lowest coordinates). */

@@ -124,19 +124,26 @@ uint32_t level_period(const struct machine *machine, const struct level *level, 
     return level_period_below(machine, level, level->tier_count, axis);
 }
 
+uint32_t level_tier_period(const struct machine *machine, const struct level *level, uint32_t tier,
+                           uint32_t axis)
+{
+    uint32_t const length = machine->shape[axis];
+    if (scatters(&level->tier[tier], length)) return length;
+    /* Its cables belong to the units below. Where these are several along the axis, it also decides
+     * how far a message has to climb. */
+    uint32_t const below = box_length(level, (int32_t)tier - 1, axis);
+    bool const tells_apart = below < length && level->tier[tier].box[axis] > below;
+    if (below > 1 && (tells_apart || level_tier_queues(level, tier)))
+        return level_shift(1, below, length);
+    return 1;
+}
+
 uint32_t level_period_below(const struct machine *machine, const struct level *level,
                             uint32_t tier_count, uint32_t axis)
 {
-    uint32_t const length = machine->shape[axis];
     uint32_t period = 1;
-    for (uint32_t tier = 0; tier < tier_count; tier++) {
-        if (scatters(&level->tier[tier], length)) return length;
-        /* Its cables belong to the units below. Where these are several along the axis, it also
-         * decides how far a message has to climb. */
-        uint32_t const below = box_length(level, (int32_t)tier - 1, axis);
-        bool const tells_apart = below < length && level->tier[tier].box[axis] > below;
-        if (below > 1 && (tells_apart || level_tier_queues(level, tier)))
-            period = level_shift(period, below, length);
-    }
+    for (uint32_t tier = 0; tier < tier_count; tier++)
+        period = level_shift(period, level_tier_period(machine, level, tier, axis),
+                             machine->shape[axis]);
     return period;
 }

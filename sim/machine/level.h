@@ -115,6 +115,10 @@ uint32_t level_hash_cable(uint64_t source, uint64_t target, uint32_t tier, uint3
  * hash of a flow's ends knows no symmetry. Divides the axis, or is all of it. */
 uint32_t level_period(const struct machine *machine, const struct level *level, uint32_t axis);
 
+/* What one tier alone asks of it. */
+uint32_t level_tier_period(const struct machine *machine, const struct level *level, uint32_t tier,
+                           uint32_t axis);
+
 /* The same where no message climbs higher than the lowest `tier_count` tiers. */
 uint32_t level_period_below(const struct machine *machine, const struct level *level,
                             uint32_t tier_count, uint32_t axis);

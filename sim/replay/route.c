@@ -25,28 +25,41 @@ static enum status places_build(struct arena *arena, const struct replay *replay
         uint32_t const length = replay->machine->shape[axis];
         STATUS_TRY(table_take(arena, length, &routes->chip[axis], reterr));
         for (uint32_t at = 0; at < length; at++)
-            routes->chip[axis][at] = at % fold->period[axis] * stride;
+            routes->chip[axis][at] = fold_along(fold, axis, at) * stride;
         stride *= fold->period[axis];
         if (axis < routes->grid_axes && replay->machine->wrap[axis]) routes->length[axis] = length;
     }
     return STATUS_OK;
 }
 
-/* The tables of one axis. Units that a fold maps onto each other share a number; where a unit is
- * longer than the fold's period all that is replayed lies in one. */
+/* How many coordinates of a unit below a tier are replayed: what is kept of those up to its length.
+ */
+static uint32_t replayed_below(const struct fold *fold, uint32_t axis, uint32_t below)
+{
+    uint32_t kept = 1;
+    for (uint32_t i = 0; i < fold->run_count[axis]; i++) {
+        const struct fold_run *run = &fold->run[axis][i];
+        if (run->stride >= below) continue;
+        kept *= run->stride * run->size > below ? below / run->stride : run->size;
+    }
+    return kept;
+}
+
+/* The tables of one axis. Units that a fold maps onto each other share a number. */
 static enum status axis_build(struct arena *arena, const struct replay *replay, uint32_t index,
                               uint32_t t, uint32_t axis, struct error *reterr)
 {
     struct level_links *links = &replay->routes->level[index];
     struct tier_links *tier = &links->tier[t];
     const struct level *level = links->level;
-    uint32_t const length = replay->machine->shape[axis], period = replay->fold->period[axis];
+    const struct fold *fold = replay->fold;
+    uint32_t const length = replay->machine->shape[axis];
     uint32_t const below = level_box_length(replay->machine, level, (int32_t)t - 1, axis);
     uint32_t const own = level_box_length(replay->machine, level, (int32_t)t, axis);
     uint32_t const outer = below;
     uint32_t const inner =
         t < 2 ? 1 : level_box_length(replay->machine, level, (int32_t)t - 2, axis);
-    bool const apart = period % below == 0 || period == length;
+    uint32_t const kept = replayed_below(fold, axis, below);
     uint32_t rails = 1;
     for (uint32_t later = axis + 1; later < MACHINE_AXES_MAX; later++) {
         uint32_t const around = level_box_length(replay->machine, level, (int32_t)t - 1, later);
@@ -58,12 +71,12 @@ static enum status axis_build(struct arena *arena, const struct replay *replay, 
     STATUS_TRY(table_take(arena, length, &tier->rail[axis], reterr));
     STATUS_TRY(table_take(arena, length, &tier->unit_at[axis], reterr));
     for (uint32_t at = 0; at < length; at++) {
-        tier->below[axis][at] = apart ? at % period / below * tier->unit_count : 0;
+        tier->below[axis][at] = fold_along(fold, axis, at) / kept * tier->unit_count;
         tier->rail[axis][at] = at % outer / inner * rails;
         tier->unit_at[axis][at] = at / own;
     }
-    if (!apart) tier->whole *= below / period;
-    tier->unit_count *= apart ? (period + below - 1) / below : 1;
+    tier->whole *= below / kept;
+    tier->unit_count *= (fold->period[axis] + kept - 1) / kept;
     return STATUS_OK;
 }
 

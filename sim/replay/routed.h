@@ -23,8 +23,9 @@
  *       is its discriminator. Senders that agree there are displaced alike as chips of the torus,
  *       and a way depends on that alone (route_twisted.c), never on the sender's place: it is the
  *       other's, shifted, as above.
- *   on a level    A shift of the senders that maps units onto units (a multiple of each queueing
- *       tier's boxes) takes links to other links. What is left is to tell apart senders within such
+ *   on a level    A shift of the senders that maps units onto units and groups onto groups (a
+ *       multiple of each queueing tier's boxes, and of the group's extent unless one divides the
+ *       other) takes links to other links. What is left is to tell apart senders within such
  *       a shift: the discriminator is the sender's place in the box of that shift. Chips below a
  *       switch (every cable is one chip's) have a box of 1, so their discriminator is 0 and they
  *       share entries of the queue.

@@ -75,6 +75,9 @@ static uint32_t tie_period(const struct replay *replay, const struct lane_table 
             if (links->tier[t].queues && box > 1) period = level_shift(period, box, length);
         }
     }
+    /* A shift has to take groups to groups too, or displacements that go around one do not. */
+    uint32_t const extent = routed->extent[axis];
+    if (extent % period != 0 && period % extent != 0) period = level_shift(period, extent, length);
     return period;
 }
 

@@ -1,0 +1,110 @@
+/* Chips and links of the machine that are not like the others. */
+#include <string.h>
+
+#include "sim/base/arena.h"
+#include "sim/fold/part.h"
+
+static uint16_t chip_class_find(struct fold *fold, const struct machine_chip_override *odd)
+{
+    for (uint32_t i = 0; i < fold->chip_class_count; i++) {
+        const struct fold_chip_class *known = &fold->chip_classes[i];
+        if (known->math_ppm == odd->math_ppm && known->hbm_ppm == odd->hbm_ppm) return (uint16_t)i;
+    }
+    SIM_ASSERT(fold->chip_class_count < FOLD_CHIP_CLASSES_MAX);
+    fold->chip_classes[fold->chip_class_count] =
+        (struct fold_chip_class){.math_ppm = odd->math_ppm, .hbm_ppm = odd->hbm_ppm};
+    return (uint16_t)fold->chip_class_count++;
+}
+
+static enum status link_class_find(struct fold *fold, const struct machine_link_override *odd,
+                                   uint8_t *ret_class, struct error *reterr)
+{
+    struct fold_link_class const wanted = {
+        .bytes_per_s = odd->bytes_per_s ? odd->bytes_per_s : fold->link_classes[0].bytes_per_s,
+        .latency_ps = odd->latency_ps ? odd->latency_ps : fold->link_classes[0].latency_ps,
+    };
+    for (uint32_t i = 0; i < fold->link_class_count; i++) {
+        const struct fold_link_class *known = &fold->link_classes[i];
+        if (known->bytes_per_s == wanted.bytes_per_s && known->latency_ps == wanted.latency_ps) {
+            *ret_class = (uint8_t)i;
+            return STATUS_OK;
+        }
+    }
+    if (fold->link_class_count == FOLD_LINK_CLASSES_MAX) {
+        return error_set(reterr, STATUS_LIMIT, "/machine/links",
+                         "more than %d different kinds of links", FOLD_LINK_CLASSES_MAX);
+    }
+    fold->link_classes[fold->link_class_count] = wanted;
+    *ret_class = (uint8_t)fold->link_class_count++;
+    return STATUS_OK;
+}
+
+/* Gives a class to every chip that the pattern covers; a later pattern overrides an earlier one. */
+static void chip_class_paint(const struct machine *machine, const struct machine_chip_override *odd,
+                             uint16_t kind, uint16_t *chip_class)
+{
+    uint32_t first[MACHINE_AXES_MAX], last[MACHINE_AXES_MAX];
+    for (uint32_t axis = 0; axis < MACHINE_AXES_MAX; axis++) {
+        bool const any = axis >= machine->axis_count || odd->at[axis] == machine_any;
+        first[axis] = any ? 0 : odd->at[axis];
+        last[axis] = any ? machine->shape[axis] - 1 : odd->at[axis];
+    }
+    uint32_t at[MACHINE_AXES_MAX];
+    memcpy(at, first, sizeof at);
+    for (uint32_t axis = 0; axis < MACHINE_AXES_MAX;) {
+        chip_class[machine_chip_at(machine, at)] = kind;
+        for (axis = 0; axis < MACHINE_AXES_MAX && at[axis]++ == last[axis]; axis++)
+            at[axis] = first[axis];
+    }
+}
+
+enum status fold_oddities_find(struct arena *arena, const struct machine *machine,
+                               struct fold *fold, struct fold_oddities *odd, struct error *reterr)
+{
+    if (machine->chip_override_count > 0) {
+        void *memory = NULL;
+        STATUS_TRY(arena_try(arena, machine->chip_count, sizeof *odd->chip_class, &memory, reterr));
+        odd->chip_class = memory;
+        for (uint32_t i = 0; i < machine->chip_override_count; i++) {
+            uint16_t const kind = chip_class_find(fold, &machine->chips[i]);
+            chip_class_paint(machine, &machine->chips[i], kind, odd->chip_class);
+        }
+    }
+    if (machine->link_override_count > 0) {
+        void *memory = NULL;
+        STATUS_TRY(arena_try(arena, (uint64_t)machine->chip_count * MACHINE_PORTS_MAX, 1, &memory,
+                             reterr));
+        odd->link_class = memory;
+        for (uint32_t i = 0; i < machine->link_override_count; i++) {
+            const struct machine_link_override *link = &machine->links[i];
+            uint8_t kind = 0;
+            STATUS_TRY(link_class_find(fold, link, &kind, reterr));
+            uint32_t const port = machine_port_between(machine, link->from, link->to);
+            SIM_ASSERT(port < MACHINE_PORTS_MAX);
+            odd->link_class[(uint64_t)machine_chip_at(machine, link->from) * MACHINE_PORTS_MAX +
+                            port] = kind;
+        }
+    }
+    return STATUS_OK;
+}
+
+bool fold_oddities_repeat(const struct machine *machine, const struct fold_oddities *odd,
+                          uint32_t axis, uint32_t period)
+{
+    if (odd->chip_class == NULL && odd->link_class == NULL) return true;
+    for (uint32_t chip = 0; chip < machine->chip_count; chip++) {
+        uint32_t at[MACHINE_AXES_MAX];
+        machine_coordinates(machine, chip, at);
+        at[axis] = (at[axis] + period) % machine->shape[axis];
+        uint32_t const image = machine_chip_at(machine, at);
+        if (odd->chip_class != NULL && odd->chip_class[chip] != odd->chip_class[image])
+            return false;
+        if (odd->link_class == NULL) continue;
+        for (uint32_t port = 0; port < MACHINE_PORTS_MAX; port++) {
+            if (odd->link_class[(uint64_t)chip * MACHINE_PORTS_MAX + port] !=
+                odd->link_class[(uint64_t)image * MACHINE_PORTS_MAX + port])
+                return false;
+        }
+    }
+    return true;
+}

@@ -1,16 +1,27 @@
 /*
- * early.h: pipelines that are alike until reductions between them tell them apart, replayed as one
- * until then.
+ * early.h: pipelines that do the same until a reduction between them tells them apart, replayed as
+ * one until then.
  *
- * A fold may name an early fold of fewer chips, and the plans that end it (fold.h). Then two
- * replays are set up: the early one plays until a rank comes near to such a plan, and all that it
- * knows is copied to every chip that its chips stand for: counters, queues, events under way. Up to
- * there no event of the whole run can tell those chips apart: their messages meet in units of the
- * switches that hold a whole group, and ties between messages that meet are decided by where in
- * such a unit they come from. So the whole run goes on as if it had played from the beginning, with
- * its digest, which counts what the early run plays once for each of them.
+ * What is played. A fold keeps apart whatever any plan of the step tells apart, and a reduction at
+ * its end may so tell apart pipelines that were alike until then. So fold_build() folds the program
+ * once more, as it would be without such plans, the late ones: to fewer chips, each of which stands
+ * for several of the whole run's, its images. Two replays are set up. The early one plays that fold
+ * until a rank comes near to a late plan; then all that it knows becomes the whole one's, and that
+ * goes on.
  *
- * Should a late plan begin before its time has been seen to come, all is played from the beginning.
+ * Why that is exact. A fold changes no instant of the program that it was made for (fold.h), and
+ * until a late plan begins the step is the program without late plans. So when the early run stops,
+ * each chip of the whole run would be in the state of the one that stands for it: counters, clocks,
+ * links and inboxes (state_copy()). The events that wait for a chip would wait for each of its
+ * images, under the same keys but for the discriminator, which says where a sender stands
+ * (routed.h): the image's place is put for the chip's (order_of_image()). And whatever was counted,
+ * each image has done: sums are multiplied, and the digest, whose records name the chip, takes a
+ * record for each image while it is played (early_digest_add()). Trees keep sums by who is
+ * replayed, which could not be copied so; their plans are late.
+ *
+ * Where it stops. Before the slots in which a late op may begin by its needs (late_slots_find()).
+ * Were that wrong, nothing would be: a late op that begins in the early run is seen, that run is
+ * dropped, and all is played from the start (early_op_begin(), early_holds()).
  */
 #ifndef SIM_REPLAY_EARLY_H
 #define SIM_REPLAY_EARLY_H

@@ -2,34 +2,13 @@
  * AllGather after Bruck: in step k a rank sends what it holds, its own chunk and those behind it,
  * to the rank 2^k before it. Any number of ranks.
  */
-#include "sim/collective/collective.h"
-
-static uint32_t log2_up(uint32_t size)
-{
-    uint32_t log = 0;
-    while ((UINT64_C(1) << log) < size) log++;
-    return log;
-}
-
-/* Chunks that go in the step over a distance of 2^k. */
-static uint32_t chunk_count(uint32_t size, uint32_t k)
-{
-    uint32_t const distance = UINT32_C(1) << k;
-    return distance < size - distance ? distance : size - distance;
-}
-
-static uint32_t message_count(uint32_t size, uint32_t lane, uint32_t position)
-{
-    (void)lane;
-    (void)position;
-    return log2_up(size);
-}
+#include "workloads/collectives/patterns.h"
 
 static struct primitive_step step_of(uint32_t size, uint32_t lane, uint32_t position, uint32_t step)
 {
     (void)lane;
     (void)position;
-    uint32_t const count = chunk_count(size, step);
+    uint32_t const count = bruck_chunks(size, step);
     return (struct primitive_step){.units = 2 * count,
                                    .arrivals = step,
                                    .move_count = count,
@@ -59,8 +38,8 @@ const struct primitive primitive_all_gather_bruck = {
     .translates = true,
     .ordered = true,
     .routed = true,
-    .send_count = message_count,
-    .arrival_count = message_count,
+    .send_count = count_log2_each,
+    .arrival_count = count_log2_each,
     .step = step_of,
     .move = move_of,
 };

@@ -3,14 +3,7 @@
  * each step all ranks send to the same displacement, so that every port has one message in and one
  * out.
  */
-#include "sim/collective/collective.h"
-
-static uint32_t message_count(uint32_t size, uint32_t lane, uint32_t position)
-{
-    (void)lane;
-    (void)position;
-    return size - 1;
-}
+#include "workloads/collectives/patterns.h"
 
 static struct primitive_step step_of(uint32_t size, uint32_t lane, uint32_t position, uint32_t step)
 {
@@ -18,17 +11,6 @@ static struct primitive_step step_of(uint32_t size, uint32_t lane, uint32_t posi
     (void)lane;
     (void)position;
     return (struct primitive_step){.units = 2, .move_count = 1, .peer = step + 1, .slot = step};
-}
-
-static struct primitive_move move_of(uint32_t size, uint32_t lane, uint32_t position, uint32_t step,
-                                     uint32_t move)
-{
-    (void)size;
-    (void)lane;
-    (void)step;
-    (void)move;
-    return (struct primitive_move){
-        .source = position, .destination = primitive_any, .halves = PRIMITIVE_HALVES};
 }
 
 const struct primitive primitive_all_gather_direct = {
@@ -43,8 +25,8 @@ const struct primitive primitive_all_gather_direct = {
     .routed = true,
     .translates = true,
     .digits = true,
-    .send_count = message_count,
-    .arrival_count = message_count,
+    .send_count = count_others_each,
+    .arrival_count = count_others_each,
     .step = step_of,
-    .move = move_of,
+    .move = move_own_chunk,
 };

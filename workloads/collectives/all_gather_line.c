@@ -3,18 +3,7 @@
  * passing on what comes. The link at an end carries all chunks but one, so both directions of a
  * link help no more than one: a line takes twice as long as a ring.
  */
-#include "sim/collective/collective.h"
-
-static uint32_t arrival_count(uint32_t size, uint32_t lane, uint32_t position)
-{
-    return lane == 0 ? position : size - 1 - position;
-}
-
-static uint32_t send_count(uint32_t size, uint32_t lane, uint32_t position)
-{
-    bool const is_end = position == (lane == 0 ? size - 1 : 0);
-    return is_end ? 0 : arrival_count(size, lane, position) + 1;
-}
+#include "workloads/collectives/patterns.h"
 
 static struct primitive_step step_of(uint32_t size, uint32_t lane, uint32_t position, uint32_t step)
 {
@@ -45,8 +34,8 @@ const struct primitive primitive_all_gather_line = {
     .family = PRIMITIVE_LINE,
     .ring = false,
     .lane_count = 2,
-    .send_count = send_count,
-    .arrival_count = arrival_count,
+    .send_count = count_passed_on_line,
+    .arrival_count = count_before_on_line,
     .step = step_of,
     .move = move_of,
 };

@@ -2,28 +2,7 @@
  * AllGather by recursive doubling: partners at distance 1, 2, 4, ... exchange all that they have
  * collected so far.
  */
-#include "sim/collective/collective.h"
-
-#include <stddef.h>
-
-static const char *refuses(uint32_t size)
-{
-    return (size & (size - 1)) == 0 ? NULL : "needs a power of two";
-}
-
-static uint32_t log2_up(uint32_t size)
-{
-    uint32_t log = 0;
-    while ((UINT64_C(1) << log) < size) log++;
-    return log;
-}
-
-static uint32_t message_count(uint32_t size, uint32_t lane, uint32_t position)
-{
-    (void)lane;
-    (void)position;
-    return log2_up(size);
-}
+#include "workloads/collectives/patterns.h"
 
 static struct primitive_step step_of(uint32_t size, uint32_t lane, uint32_t position, uint32_t step)
 {
@@ -58,10 +37,10 @@ const struct primitive primitive_all_gather_recursive = {
     .lane_count = 1,
     .partners = true,
     .ordered = true,
-    .refuses = refuses,
+    .refuses = refuses_but_powers_of_two,
     .routed = true,
-    .send_count = message_count,
-    .arrival_count = message_count,
+    .send_count = count_log2_each,
+    .arrival_count = count_log2_each,
     .step = step_of,
     .move = move_of,
 };

@@ -3,18 +3,11 @@
  * received in the step before; after half the ring every chunk has been everywhere. On an even ring
  * the antipodal chunk would come from both sides, so each side brings one half of it.
  */
-#include "sim/collective/collective.h"
+#include "workloads/collectives/patterns.h"
 
 static bool is_half(uint32_t size, uint32_t step)
 {
     return size % 2 == 0 && step == size / 2 - 1;
-}
-
-static uint32_t message_count(uint32_t size, uint32_t lane, uint32_t position)
-{
-    (void)lane;
-    (void)position;
-    return size / 2;
 }
 
 static struct primitive_step step_of(uint32_t size, uint32_t lane, uint32_t position, uint32_t step)
@@ -47,8 +40,8 @@ const struct primitive primitive_all_gather_ring = {
     .family = PRIMITIVE_RING,
     .ring = true,
     .lane_count = 2,
-    .send_count = message_count,
-    .arrival_count = message_count,
+    .send_count = count_half_each,
+    .arrival_count = count_half_each,
     .step = step_of,
     .move = move_of,
 };

@@ -2,14 +2,7 @@
  * AllGather on a ring, one way: in each step a rank passes on to its higher neighbour the chunk
  * that it received in the step before. Half the links are idle; it is here to be compared with.
  */
-#include "sim/collective/collective.h"
-
-static uint32_t message_count(uint32_t size, uint32_t lane, uint32_t position)
-{
-    (void)lane;
-    (void)position;
-    return size - 1;
-}
+#include "workloads/collectives/patterns.h"
 
 static struct primitive_step step_of(uint32_t size, uint32_t lane, uint32_t position, uint32_t step)
 {
@@ -25,7 +18,7 @@ static struct primitive_move move_of(uint32_t size, uint32_t lane, uint32_t posi
     (void)lane;
     (void)move;
     return (struct primitive_move){
-        .source = (position + size - step) % size,
+        .source = ring_chunk(size, position, step),
         .destination = primitive_any,
         .halves = PRIMITIVE_HALVES,
     };
@@ -41,8 +34,8 @@ const struct primitive primitive_all_gather_ring_one_way = {
     .family = PRIMITIVE_RING_ONE_WAY,
     .ring = true,
     .lane_count = 1,
-    .send_count = message_count,
-    .arrival_count = message_count,
+    .send_count = count_others_each,
+    .arrival_count = count_others_each,
     .step = step_of,
     .move = move_of,
 };

@@ -2,14 +2,7 @@
  * AllGather on a ring through switches, one way round: each rank passes on to the next one what it
  * got in the step before.
  */
-#include "sim/collective/collective.h"
-
-static uint32_t message_count(uint32_t size, uint32_t lane, uint32_t position)
-{
-    (void)lane;
-    (void)position;
-    return size - 1;
-}
+#include "workloads/collectives/patterns.h"
 
 static struct primitive_step step_of(uint32_t size, uint32_t lane, uint32_t position, uint32_t step)
 {
@@ -25,7 +18,7 @@ static struct primitive_move move_of(uint32_t size, uint32_t lane, uint32_t posi
 {
     (void)lane;
     (void)move;
-    return (struct primitive_move){.source = (position + size - step) % size,
+    return (struct primitive_move){.source = ring_chunk(size, position, step),
                                    .destination = primitive_any,
                                    .halves = PRIMITIVE_HALVES};
 }
@@ -40,8 +33,8 @@ const struct primitive primitive_all_gather_ring_routed = {
     .lane_count = 1,
     .translates = true,
     .routed = true,
-    .send_count = message_count,
-    .arrival_count = message_count,
+    .send_count = count_others_each,
+    .arrival_count = count_others_each,
     .step = step_of,
     .move = move_of,
 };

@@ -1,22 +1,7 @@
 /*
  * AllGather with multicast: every rank sends its chunk once, and switches copy it to all others.
  */
-#include "sim/collective/collective.h"
-
-static uint32_t send_count(uint32_t size, uint32_t lane, uint32_t position)
-{
-    (void)size;
-    (void)lane;
-    (void)position;
-    return 1;
-}
-
-static uint32_t arrival_count(uint32_t size, uint32_t lane, uint32_t position)
-{
-    (void)lane;
-    (void)position;
-    return size - 1;
-}
+#include "workloads/collectives/patterns.h"
 
 static struct primitive_step step_of(uint32_t size, uint32_t lane, uint32_t position, uint32_t step)
 {
@@ -25,17 +10,6 @@ static struct primitive_step step_of(uint32_t size, uint32_t lane, uint32_t posi
     (void)position;
     (void)step;
     return (struct primitive_step){.units = 2, .move_count = 1, .peer = primitive_any};
-}
-
-static struct primitive_move move_of(uint32_t size, uint32_t lane, uint32_t position, uint32_t step,
-                                     uint32_t move)
-{
-    (void)size;
-    (void)lane;
-    (void)step;
-    (void)move;
-    return (struct primitive_move){
-        .source = position, .destination = primitive_any, .halves = PRIMITIVE_HALVES};
 }
 
 const struct primitive primitive_all_gather_sharp = {
@@ -50,8 +24,8 @@ const struct primitive primitive_all_gather_sharp = {
     .translates = true,
     .digits = true,
     .network = PRIMITIVE_NETWORK_MULTICAST,
-    .send_count = send_count,
-    .arrival_count = arrival_count,
+    .send_count = count_one_each,
+    .arrival_count = count_others_each,
     .step = step_of,
-    .move = move_of,
+    .move = move_own_chunk,
 };

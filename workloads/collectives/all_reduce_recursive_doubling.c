@@ -3,28 +3,7 @@
  * whole array. As few messages in series as there can be, for arrays so small that bytes do not
  * count.
  */
-#include "sim/collective/collective.h"
-
-#include <stddef.h>
-
-static const char *refuses(uint32_t size)
-{
-    return (size & (size - 1)) == 0 ? NULL : "needs a power of two";
-}
-
-static uint32_t log2_up(uint32_t size)
-{
-    uint32_t log = 0;
-    while ((UINT64_C(1) << log) < size) log++;
-    return log;
-}
-
-static uint32_t message_count(uint32_t size, uint32_t lane, uint32_t position)
-{
-    (void)lane;
-    (void)position;
-    return log2_up(size);
-}
+#include "workloads/collectives/patterns.h"
 
 static struct primitive_step step_of(uint32_t size, uint32_t lane, uint32_t position, uint32_t step)
 {
@@ -34,17 +13,6 @@ static struct primitive_step step_of(uint32_t size, uint32_t lane, uint32_t posi
                                    .move_count = size,
                                    .peer = position ^ UINT32_C(1) << step,
                                    .slot = step};
-}
-
-static struct primitive_move move_of(uint32_t size, uint32_t lane, uint32_t position, uint32_t step,
-                                     uint32_t move)
-{
-    (void)size;
-    (void)lane;
-    (void)position;
-    (void)step;
-    return (struct primitive_move){
-        .source = primitive_any, .destination = move, .halves = PRIMITIVE_HALVES};
 }
 
 const struct primitive primitive_all_reduce_recursive_doubling = {
@@ -57,10 +25,10 @@ const struct primitive primitive_all_reduce_recursive_doubling = {
     .lane_count = 1,
     .partners = true,
     .ordered = true,
-    .refuses = refuses,
+    .refuses = refuses_but_powers_of_two,
     .routed = true,
-    .send_count = message_count,
-    .arrival_count = message_count,
+    .send_count = count_log2_each,
+    .arrival_count = count_log2_each,
     .step = step_of,
-    .move = move_of,
+    .move = move_array,
 };

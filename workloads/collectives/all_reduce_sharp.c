@@ -2,15 +2,7 @@
  * AllReduce in the network: every rank sends its array up once, switches add them, and the sum
  * comes down to all.
  */
-#include "sim/collective/collective.h"
-
-static uint32_t message_count(uint32_t size, uint32_t lane, uint32_t position)
-{
-    (void)size;
-    (void)lane;
-    (void)position;
-    return 1;
-}
+#include "workloads/collectives/patterns.h"
 
 static struct primitive_step step_of(uint32_t size, uint32_t lane, uint32_t position, uint32_t step)
 {
@@ -42,8 +34,8 @@ const struct primitive primitive_all_reduce_sharp = {
     .translates = true,
     .digits = true,
     .network = PRIMITIVE_NETWORK_ALL_REDUCE,
-    .send_count = message_count,
-    .arrival_count = message_count,
+    .send_count = count_one_each,
+    .arrival_count = count_one_each,
     .step = step_of,
     .move = move_of,
 };

@@ -2,14 +2,7 @@
  * AllToAll after Bruck: in step k everything whose way has bit k goes ahead by 2^k ranks, bundled
  * in one message. Bytes travel several times, messages are few.
  */
-#include "sim/collective/collective.h"
-
-static uint32_t log2_up(uint32_t size)
-{
-    uint32_t log = 0;
-    while ((UINT64_C(1) << log) < size) log++;
-    return log;
-}
+#include "workloads/collectives/patterns.h"
 
 /* The index-th displacement that has bit k. */
 static uint32_t displacement(uint32_t k, uint32_t index)
@@ -22,13 +15,6 @@ static uint32_t bundle(uint32_t size, uint32_t k)
 {
     uint32_t const rest = size & ((UINT32_C(2) << k) - 1), bit = UINT32_C(1) << k;
     return (size >> (k + 1) << k) + (rest > bit ? rest - bit : 0);
-}
-
-static uint32_t message_count(uint32_t size, uint32_t lane, uint32_t position)
-{
-    (void)lane;
-    (void)position;
-    return log2_up(size);
 }
 
 static struct primitive_step step_of(uint32_t size, uint32_t lane, uint32_t position, uint32_t step)
@@ -66,8 +52,8 @@ const struct primitive primitive_all_to_all_bruck = {
     .translates = true,
     .ordered = true,
     .routed = true,
-    .send_count = message_count,
-    .arrival_count = message_count,
+    .send_count = count_log2_each,
+    .arrival_count = count_log2_each,
     .step = step_of,
     .move = move_of,
 };

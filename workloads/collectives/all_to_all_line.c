@@ -2,28 +2,11 @@
  * AllToAll on a line: each rank sends towards either end one bundle with all it has for the ranks
  * on that side; each rank on the way takes out its chunk and passes on the rest.
  */
-#include "sim/collective/collective.h"
-
-static uint32_t arrival_count(uint32_t size, uint32_t lane, uint32_t position)
-{
-    return lane == 0 ? position : size - 1 - position;
-}
-
-/* The ranks that lie further on. */
-static uint32_t onwards_count(uint32_t size, uint32_t lane, uint32_t position)
-{
-    return lane == 0 ? size - 1 - position : position;
-}
-
-static uint32_t send_count(uint32_t size, uint32_t lane, uint32_t position)
-{
-    bool const is_end = onwards_count(size, lane, position) == 0;
-    return is_end ? 0 : arrival_count(size, lane, position) + 1;
-}
+#include "workloads/collectives/patterns.h"
 
 static struct primitive_step step_of(uint32_t size, uint32_t lane, uint32_t position, uint32_t step)
 {
-    uint32_t const count = onwards_count(size, lane, position);
+    uint32_t const count = count_behind_on_line(size, lane, position);
     return (struct primitive_step){.units = 2 * count, .arrivals = step, .move_count = count};
 }
 
@@ -48,8 +31,8 @@ const struct primitive primitive_all_to_all_line = {
     .family = PRIMITIVE_LINE,
     .ring = false,
     .lane_count = 2,
-    .send_count = send_count,
-    .arrival_count = arrival_count,
+    .send_count = count_passed_on_line,
+    .arrival_count = count_before_on_line,
     .step = step_of,
     .move = move_of,
 };

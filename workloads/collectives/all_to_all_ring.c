@@ -3,14 +3,7 @@
  * ranks of that side; each rank on the way takes out its chunk and passes on the rest. On an even
  * ring the antipodal chunk goes half each way.
  */
-#include "sim/collective/collective.h"
-
-static uint32_t message_count(uint32_t size, uint32_t lane, uint32_t position)
-{
-    (void)lane;
-    (void)position;
-    return size / 2;
-}
+#include "workloads/collectives/patterns.h"
 
 /* The bundle still has chunks for the ranks that are step+1 to size/2 away from its origin. */
 static struct primitive_step step_of(uint32_t size, uint32_t lane, uint32_t position, uint32_t step)
@@ -45,8 +38,8 @@ const struct primitive primitive_all_to_all_ring = {
     .family = PRIMITIVE_RING,
     .ring = true,
     .lane_count = 2,
-    .send_count = message_count,
-    .arrival_count = message_count,
+    .send_count = count_half_each,
+    .arrival_count = count_half_each,
     .step = step_of,
     .move = move_of,
 };

@@ -3,14 +3,7 @@
  * higher neighbour; each rank on the way takes out its chunk and passes on the rest. Half the links
  * are idle; it is here to be compared with.
  */
-#include "sim/collective/collective.h"
-
-static uint32_t message_count(uint32_t size, uint32_t lane, uint32_t position)
-{
-    (void)lane;
-    (void)position;
-    return size - 1;
-}
+#include "workloads/collectives/patterns.h"
 
 /* The bundle still has chunks for the ranks that are step+1 to size-1 away from its origin. */
 static struct primitive_step step_of(uint32_t size, uint32_t lane, uint32_t position, uint32_t step)
@@ -26,7 +19,7 @@ static struct primitive_move move_of(uint32_t size, uint32_t lane, uint32_t posi
 {
     (void)lane;
     return (struct primitive_move){
-        .source = (position + size - step) % size,
+        .source = ring_chunk(size, position, step),
         .destination = (position + move + 1) % size,
         .halves = PRIMITIVE_HALVES,
     };
@@ -42,8 +35,8 @@ const struct primitive primitive_all_to_all_ring_one_way = {
     .family = PRIMITIVE_RING_ONE_WAY,
     .ring = true,
     .lane_count = 1,
-    .send_count = message_count,
-    .arrival_count = message_count,
+    .send_count = count_others_each,
+    .arrival_count = count_others_each,
     .step = step_of,
     .move = move_of,
 };

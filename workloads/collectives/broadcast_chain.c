@@ -1,18 +1,12 @@
 /*
  * Broadcast along a chain from the root on: each rank passes on chunk after chunk.
  */
-#include "sim/collective/collective.h"
+#include "workloads/collectives/patterns.h"
 
 static uint32_t send_count(uint32_t size, uint32_t lane, uint32_t position)
 {
     (void)lane;
     return position + 1 < size ? size : 0;
-}
-
-static uint32_t arrival_count(uint32_t size, uint32_t lane, uint32_t position)
-{
-    (void)lane;
-    return position > 0 ? size : 0;
 }
 
 static struct primitive_step step_of(uint32_t size, uint32_t lane, uint32_t position, uint32_t step)
@@ -46,7 +40,7 @@ const struct primitive primitive_broadcast_chain = {
     .lane_count = 1,
     .routed = true,
     .send_count = send_count,
-    .arrival_count = arrival_count,
+    .arrival_count = count_chunks_of_others,
     .step = step_of,
     .move = move_of,
 };

@@ -2,17 +2,12 @@
  * Broadcast round a ring, both ways: one half of each chunk goes up from the root to all others,
  * the other half down, chunk after chunk.
  */
+#include "workloads/collectives/patterns.h"
 #include "workloads/collectives/root_ring.h"
 
 static uint32_t send_count(uint32_t size, uint32_t lane, uint32_t position)
 {
     return root_ring_from(size, lane, position) + 1 < size ? size : 0;
-}
-
-static uint32_t arrival_count(uint32_t size, uint32_t lane, uint32_t position)
-{
-    (void)lane;
-    return position > 0 ? size : 0;
 }
 
 static struct primitive_step step_of(uint32_t size, uint32_t lane, uint32_t position, uint32_t step)
@@ -46,7 +41,7 @@ const struct primitive primitive_broadcast_ring = {
     .ring = true,
     .lane_count = 2,
     .send_count = send_count,
-    .arrival_count = arrival_count,
+    .arrival_count = count_chunks_of_others,
     .step = step_of,
     .move = move_of,
 };

@@ -1,21 +1,7 @@
 /*
  * Broadcast with multicast: the root sends the array once, and switches copy it to all others.
  */
-#include "sim/collective/collective.h"
-
-static uint32_t send_count(uint32_t size, uint32_t lane, uint32_t position)
-{
-    (void)size;
-    (void)lane;
-    return position == 0 ? 1 : 0;
-}
-
-static uint32_t arrival_count(uint32_t size, uint32_t lane, uint32_t position)
-{
-    (void)size;
-    (void)lane;
-    return position > 0 ? 1 : 0;
-}
+#include "workloads/collectives/patterns.h"
 
 static struct primitive_step step_of(uint32_t size, uint32_t lane, uint32_t position, uint32_t step)
 {
@@ -23,17 +9,6 @@ static struct primitive_step step_of(uint32_t size, uint32_t lane, uint32_t posi
     (void)position;
     (void)step;
     return (struct primitive_step){.units = 2 * size, .move_count = size, .peer = primitive_any};
-}
-
-static struct primitive_move move_of(uint32_t size, uint32_t lane, uint32_t position, uint32_t step,
-                                     uint32_t move)
-{
-    (void)size;
-    (void)lane;
-    (void)position;
-    (void)step;
-    return (struct primitive_move){
-        .source = primitive_any, .destination = move, .halves = PRIMITIVE_HALVES};
 }
 
 const struct primitive primitive_broadcast_sharp = {
@@ -46,8 +21,8 @@ const struct primitive primitive_broadcast_sharp = {
     .lane_count = 1,
     .network = PRIMITIVE_NETWORK_MULTICAST,
     .routed = true,
-    .send_count = send_count,
-    .arrival_count = arrival_count,
+    .send_count = count_one_of_root,
+    .arrival_count = count_one_of_others,
     .step = step_of,
-    .move = move_of,
+    .move = move_array,
 };

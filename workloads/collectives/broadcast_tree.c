@@ -2,21 +2,8 @@
  * Broadcast along a binomial tree: whoever has the array sends it across the largest half that
  * lacks it, then across the next.
  */
-#include "sim/collective/collective.h"
+#include "workloads/collectives/patterns.h"
 #include "workloads/collectives/trees.h"
-
-static uint32_t send_count(uint32_t size, uint32_t lane, uint32_t position)
-{
-    (void)lane;
-    return binomial_children(size, position);
-}
-
-static uint32_t arrival_count(uint32_t size, uint32_t lane, uint32_t position)
-{
-    (void)size;
-    (void)lane;
-    return position > 0 ? 1 : 0;
-}
 
 static struct primitive_step step_of(uint32_t size, uint32_t lane, uint32_t position, uint32_t step)
 {
@@ -28,17 +15,6 @@ static struct primitive_step step_of(uint32_t size, uint32_t lane, uint32_t posi
                                    .peer = position + (UINT32_C(1) << child)};
 }
 
-static struct primitive_move move_of(uint32_t size, uint32_t lane, uint32_t position, uint32_t step,
-                                     uint32_t move)
-{
-    (void)size;
-    (void)lane;
-    (void)position;
-    (void)step;
-    return (struct primitive_move){
-        .source = primitive_any, .destination = move, .halves = PRIMITIVE_HALVES};
-}
-
 const struct primitive primitive_broadcast_tree = {
     .name = "broadcast_tree",
     .help = "down a binomial tree: V·ceil(log2 N)/w and as many latencies",
@@ -48,8 +24,8 @@ const struct primitive primitive_broadcast_tree = {
     .family = PRIMITIVE_TREE,
     .lane_count = 1,
     .routed = true,
-    .send_count = send_count,
-    .arrival_count = arrival_count,
+    .send_count = count_children_binomial,
+    .arrival_count = count_one_of_others,
     .step = step_of,
-    .move = move_of,
+    .move = move_array,
 };

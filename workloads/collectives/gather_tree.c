@@ -1,21 +1,8 @@
 /*
  * Gather along a binomial tree: whoever has all of its part of the tree sends it to its parent.
  */
-#include "sim/collective/collective.h"
+#include "workloads/collectives/patterns.h"
 #include "workloads/collectives/trees.h"
-
-static uint32_t send_count(uint32_t size, uint32_t lane, uint32_t position)
-{
-    (void)size;
-    (void)lane;
-    return position > 0 ? 1 : 0;
-}
-
-static uint32_t arrival_count(uint32_t size, uint32_t lane, uint32_t position)
-{
-    (void)lane;
-    return binomial_children(size, position);
-}
 
 static struct primitive_step step_of(uint32_t size, uint32_t lane, uint32_t position, uint32_t step)
 {
@@ -48,8 +35,8 @@ const struct primitive primitive_gather_tree = {
     .family = PRIMITIVE_TREE,
     .lane_count = 1,
     .routed = true,
-    .send_count = send_count,
-    .arrival_count = arrival_count,
+    .send_count = count_one_of_others,
+    .arrival_count = count_children_binomial,
     .step = step_of,
     .move = move_of,
 };

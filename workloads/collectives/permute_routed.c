@@ -2,15 +2,7 @@
  * Permute through switches: every rank sends one message; the plan says by how many members it is
  * displaced. Here, where there is no plan, by one.
  */
-#include "sim/collective/collective.h"
-
-static uint32_t message_count(uint32_t size, uint32_t lane, uint32_t position)
-{
-    (void)size;
-    (void)lane;
-    (void)position;
-    return 1;
-}
+#include "workloads/collectives/patterns.h"
 
 static struct primitive_step step_of(uint32_t size, uint32_t lane, uint32_t position, uint32_t step)
 {
@@ -43,8 +35,8 @@ const struct primitive primitive_permute_routed = {
     .routed = true,
     .translates = true,
     .digits = true,
-    .send_count = message_count,
-    .arrival_count = message_count,
+    .send_count = count_one_each,
+    .arrival_count = count_one_each,
     .step = step_of,
     .move = move_of,
 };

@@ -1,13 +1,7 @@
 /*
  * Reduce along a chain towards the root: each rank adds its part of chunk after chunk.
  */
-#include "sim/collective/collective.h"
-
-static uint32_t send_count(uint32_t size, uint32_t lane, uint32_t position)
-{
-    (void)lane;
-    return position > 0 ? size : 0;
-}
+#include "workloads/collectives/patterns.h"
 
 static uint32_t arrival_count(uint32_t size, uint32_t lane, uint32_t position)
 {
@@ -46,7 +40,7 @@ const struct primitive primitive_reduce_chain = {
     .family = PRIMITIVE_CHAIN,
     .lane_count = 1,
     .routed = true,
-    .send_count = send_count,
+    .send_count = count_chunks_of_others,
     .arrival_count = arrival_count,
     .step = step_of,
     .move = move_of,

@@ -2,17 +2,12 @@
  * Reduce round a ring, both ways: the sum of one half of each chunk comes to the root from below,
  * that of the other from above, and each rank adds its part on the way.
  */
+#include "workloads/collectives/patterns.h"
 #include "workloads/collectives/root_ring.h"
 
 static bool is_farthest(uint32_t size, uint32_t lane, uint32_t position)
 {
     return root_ring_to(size, lane, position) + 1 == size;
-}
-
-static uint32_t send_count(uint32_t size, uint32_t lane, uint32_t position)
-{
-    (void)lane;
-    return position > 0 ? size : 0;
 }
 
 static uint32_t arrival_count(uint32_t size, uint32_t lane, uint32_t position)
@@ -49,7 +44,7 @@ const struct primitive primitive_reduce_ring = {
     .family = PRIMITIVE_RING,
     .ring = true,
     .lane_count = 2,
-    .send_count = send_count,
+    .send_count = count_chunks_of_others,
     .arrival_count = arrival_count,
     .step = step_of,
     .move = move_of,

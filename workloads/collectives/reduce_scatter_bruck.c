@@ -2,28 +2,7 @@
  * ReduceScatter as Bruck's AllGather reversed: sums for the ranks from 2^k ahead on go to the rank
  * 2^k ahead, the farthest first. Any number of ranks.
  */
-#include "sim/collective/collective.h"
-
-static uint32_t log2_up(uint32_t size)
-{
-    uint32_t log = 0;
-    while ((UINT64_C(1) << log) < size) log++;
-    return log;
-}
-
-/* Chunks that go in the step over a distance of 2^k. */
-static uint32_t chunk_count(uint32_t size, uint32_t k)
-{
-    uint32_t const distance = UINT32_C(1) << k;
-    return distance < size - distance ? distance : size - distance;
-}
-
-static uint32_t message_count(uint32_t size, uint32_t lane, uint32_t position)
-{
-    (void)lane;
-    (void)position;
-    return log2_up(size);
-}
+#include "workloads/collectives/patterns.h"
 
 static uint32_t chunk_at(uint32_t size, uint32_t position, uint32_t index)
 {
@@ -40,7 +19,7 @@ static struct primitive_step step_of(uint32_t size, uint32_t lane, uint32_t posi
     (void)lane;
     (void)position;
     uint32_t const k = log2_up(size) - 1 - step;
-    uint32_t const distance = UINT32_C(1) << k, count = chunk_count(size, k);
+    uint32_t const distance = UINT32_C(1) << k, count = bruck_chunks(size, k);
     return (struct primitive_step){.units = 2 * count,
                                    .arrivals = step,
                                    .chunks = size - distance,
@@ -71,8 +50,8 @@ const struct primitive primitive_reduce_scatter_bruck = {
     .translates = true,
     .ordered = true,
     .routed = true,
-    .send_count = message_count,
-    .arrival_count = message_count,
+    .send_count = count_log2_each,
+    .arrival_count = count_log2_each,
     .step = step_of,
     .move = move_of,
     .chunk_at = chunk_at,

@@ -3,19 +3,7 @@
  * ends up with; the receiver adds the parts as they come. All send to the same displacement in a
  * step.
  */
-#include "sim/collective/collective.h"
-
-static uint32_t message_count(uint32_t size, uint32_t lane, uint32_t position)
-{
-    (void)lane;
-    (void)position;
-    return size - 1;
-}
-
-static uint32_t chunk_at(uint32_t size, uint32_t position, uint32_t index)
-{
-    return (position + index + 1) % size;
-}
+#include "workloads/collectives/patterns.h"
 
 static struct primitive_step step_of(uint32_t size, uint32_t lane, uint32_t position, uint32_t step)
 {
@@ -32,7 +20,7 @@ static struct primitive_move move_of(uint32_t size, uint32_t lane, uint32_t posi
     (void)lane;
     (void)move;
     return (struct primitive_move){.source = primitive_any,
-                                   .destination = chunk_at(size, position, step),
+                                   .destination = next_sum(size, position, step),
                                    .halves = PRIMITIVE_HALVES};
 }
 
@@ -48,9 +36,9 @@ const struct primitive primitive_reduce_scatter_direct = {
     .routed = true,
     .translates = true,
     .digits = true,
-    .send_count = message_count,
-    .arrival_count = message_count,
+    .send_count = count_others_each,
+    .arrival_count = count_others_each,
     .step = step_of,
     .move = move_of,
-    .chunk_at = chunk_at,
+    .chunk_at = next_sum,
 };

@@ -2,25 +2,20 @@
  * ReduceScatter on a line: partial sums start at both ends, those for the farthest ranks first;
  * every rank on the way adds its own. The AllGather on a line backwards.
  */
-#include "sim/collective/collective.h"
-
-static uint32_t send_count(uint32_t size, uint32_t lane, uint32_t position)
-{
-    return lane == 0 ? size - 1 - position : position;
-}
+#include "workloads/collectives/patterns.h"
 
 /* The last one that arrives is the rank's own. */
 static uint32_t arrival_count(uint32_t size, uint32_t lane, uint32_t position)
 {
     bool const is_start = position == (lane == 0 ? 0 : size - 1);
-    return is_start ? 0 : send_count(size, lane, position) + 1;
+    return is_start ? 0 : count_behind_on_line(size, lane, position) + 1;
 }
 
 /* Chunks come from the two ends in turn, the higher first, until one side runs out; its own last.
  * This is where the `rank`-th of a lane stands in that order. */
 static uint32_t chunk_index(uint32_t size, uint32_t lane, uint32_t position, uint32_t rank)
 {
-    uint32_t const others = send_count(size, 1 - lane, position);
+    uint32_t const others = count_behind_on_line(size, 1 - lane, position);
     uint32_t const others_before = rank + lane;
     return rank + (others_before < others ? others_before : others);
 }
@@ -68,7 +63,7 @@ const struct primitive primitive_reduce_scatter_line = {
     .family = PRIMITIVE_LINE,
     .ring = false,
     .lane_count = 2,
-    .send_count = send_count,
+    .send_count = count_behind_on_line,
     .arrival_count = arrival_count,
     .step = step_of,
     .move = move_of,

@@ -2,34 +2,13 @@
  * ReduceScatter by recursive halving: partners at half the distance each time exchange the half of
  * what they still sum that the other one's side ends up with.
  */
-#include "sim/collective/collective.h"
-
-#include <stddef.h>
-
-static const char *refuses(uint32_t size)
-{
-    return (size & (size - 1)) == 0 ? NULL : "needs a power of two";
-}
-
-static uint32_t log2_up(uint32_t size)
-{
-    uint32_t log = 0;
-    while ((UINT64_C(1) << log) < size) log++;
-    return log;
-}
+#include "workloads/collectives/patterns.h"
 
 /* The first chunk of what goes to the partner of a step. */
 static uint32_t first(uint32_t size, uint32_t position, uint32_t step)
 {
     uint32_t const distance = size >> (step + 1);
     return (position ^ distance) / distance * distance;
-}
-
-static uint32_t message_count(uint32_t size, uint32_t lane, uint32_t position)
-{
-    (void)lane;
-    (void)position;
-    return log2_up(size);
 }
 
 static uint32_t chunk_at(uint32_t size, uint32_t position, uint32_t index)
@@ -71,10 +50,10 @@ const struct primitive primitive_reduce_scatter_recursive = {
     .lane_count = 1,
     .partners = true,
     .ordered = true,
-    .refuses = refuses,
+    .refuses = refuses_but_powers_of_two,
     .routed = true,
-    .send_count = message_count,
-    .arrival_count = message_count,
+    .send_count = count_log2_each,
+    .arrival_count = count_log2_each,
     .step = step_of,
     .move = move_of,
     .chunk_at = chunk_at,

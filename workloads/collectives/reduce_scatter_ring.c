@@ -3,18 +3,11 @@
  * farthest away leaves first and every rank on its way adds its own; on an even ring the antipodal
  * rank's sum comes half from each side.
  */
-#include "sim/collective/collective.h"
+#include "workloads/collectives/patterns.h"
 
 static bool is_half(uint32_t size, uint32_t step)
 {
     return size % 2 == 0 && step == 0;
-}
-
-static uint32_t message_count(uint32_t size, uint32_t lane, uint32_t position)
-{
-    (void)lane;
-    (void)position;
-    return size / 2;
 }
 
 static struct primitive_step step_of(uint32_t size, uint32_t lane, uint32_t position, uint32_t step)
@@ -64,8 +57,8 @@ const struct primitive primitive_reduce_scatter_ring = {
     .family = PRIMITIVE_RING,
     .ring = true,
     .lane_count = 2,
-    .send_count = message_count,
-    .arrival_count = message_count,
+    .send_count = count_half_each,
+    .arrival_count = count_half_each,
     .step = step_of,
     .move = move_of,
     .chunk_at = chunk_at,

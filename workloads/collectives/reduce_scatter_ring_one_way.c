@@ -2,14 +2,7 @@
  * ReduceScatter on a ring, one way: the partial sum for the lower neighbour, farthest along the
  * ring, leaves first; every rank on its way adds its own.
  */
-#include "sim/collective/collective.h"
-
-static uint32_t message_count(uint32_t size, uint32_t lane, uint32_t position)
-{
-    (void)lane;
-    (void)position;
-    return size - 1;
-}
+#include "workloads/collectives/patterns.h"
 
 static struct primitive_step step_of(uint32_t size, uint32_t lane, uint32_t position, uint32_t step)
 {
@@ -20,11 +13,6 @@ static struct primitive_step step_of(uint32_t size, uint32_t lane, uint32_t posi
         .units = 2, .arrivals = step, .chunks = step + 1, .move_count = 1};
 }
 
-static uint32_t chunk_at(uint32_t size, uint32_t position, uint32_t index)
-{
-    return (position + size - 1 - index) % size;
-}
-
 static struct primitive_move move_of(uint32_t size, uint32_t lane, uint32_t position, uint32_t step,
                                      uint32_t move)
 {
@@ -32,7 +20,7 @@ static struct primitive_move move_of(uint32_t size, uint32_t lane, uint32_t posi
     (void)move;
     return (struct primitive_move){
         .source = primitive_any,
-        .destination = chunk_at(size, position, step),
+        .destination = ring_sum(size, position, step),
         .halves = PRIMITIVE_HALVES,
     };
 }
@@ -47,9 +35,9 @@ const struct primitive primitive_reduce_scatter_ring_one_way = {
     .family = PRIMITIVE_RING_ONE_WAY,
     .ring = true,
     .lane_count = 1,
-    .send_count = message_count,
-    .arrival_count = message_count,
+    .send_count = count_others_each,
+    .arrival_count = count_others_each,
     .step = step_of,
     .move = move_of,
-    .chunk_at = chunk_at,
+    .chunk_at = ring_sum,
 };

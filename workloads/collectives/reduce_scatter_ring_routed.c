@@ -2,19 +2,7 @@
  * ReduceScatter on a ring through switches, one way round: the sum for a rank begins behind it and
  * goes all the way round, each rank adding its part.
  */
-#include "sim/collective/collective.h"
-
-static uint32_t message_count(uint32_t size, uint32_t lane, uint32_t position)
-{
-    (void)lane;
-    (void)position;
-    return size - 1;
-}
-
-static uint32_t chunk_at(uint32_t size, uint32_t position, uint32_t index)
-{
-    return (position + size - 1 - index) % size;
-}
+#include "workloads/collectives/patterns.h"
 
 static struct primitive_step step_of(uint32_t size, uint32_t lane, uint32_t position, uint32_t step)
 {
@@ -31,7 +19,7 @@ static struct primitive_move move_of(uint32_t size, uint32_t lane, uint32_t posi
     (void)lane;
     (void)move;
     return (struct primitive_move){.source = primitive_any,
-                                   .destination = chunk_at(size, position, step),
+                                   .destination = ring_sum(size, position, step),
                                    .halves = PRIMITIVE_HALVES};
 }
 
@@ -45,9 +33,9 @@ const struct primitive primitive_reduce_scatter_ring_routed = {
     .lane_count = 1,
     .translates = true,
     .routed = true,
-    .send_count = message_count,
-    .arrival_count = message_count,
+    .send_count = count_others_each,
+    .arrival_count = count_others_each,
     .step = step_of,
     .move = move_of,
-    .chunk_at = chunk_at,
+    .chunk_at = ring_sum,
 };

@@ -2,27 +2,7 @@
  * ReduceScatter in the network: every rank sends its parts towards the others, switches add those
  * for one receiver, and one sum comes down to it, which it adds its own part to.
  */
-#include "sim/collective/collective.h"
-
-static uint32_t send_count(uint32_t size, uint32_t lane, uint32_t position)
-{
-    (void)lane;
-    (void)position;
-    return size - 1;
-}
-
-static uint32_t arrival_count(uint32_t size, uint32_t lane, uint32_t position)
-{
-    (void)size;
-    (void)lane;
-    (void)position;
-    return 1;
-}
-
-static uint32_t chunk_at(uint32_t size, uint32_t position, uint32_t index)
-{
-    return (position + index + 1) % size;
-}
+#include "workloads/collectives/patterns.h"
 
 static struct primitive_step step_of(uint32_t size, uint32_t lane, uint32_t position, uint32_t step)
 {
@@ -39,7 +19,7 @@ static struct primitive_move move_of(uint32_t size, uint32_t lane, uint32_t posi
     (void)lane;
     (void)move;
     return (struct primitive_move){.source = primitive_any,
-                                   .destination = chunk_at(size, position, step),
+                                   .destination = next_sum(size, position, step),
                                    .halves = PRIMITIVE_HALVES};
 }
 
@@ -55,9 +35,9 @@ const struct primitive primitive_reduce_scatter_sharp = {
     .translates = true,
     .digits = true,
     .network = PRIMITIVE_NETWORK_REDUCE,
-    .send_count = send_count,
-    .arrival_count = arrival_count,
+    .send_count = count_others_each,
+    .arrival_count = count_one_each,
     .step = step_of,
     .move = move_of,
-    .chunk_at = chunk_at,
+    .chunk_at = next_sum,
 };

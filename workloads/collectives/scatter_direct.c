@@ -1,20 +1,7 @@
 /*
  * Scatter straight from the root.
  */
-#include "sim/collective/collective.h"
-
-static uint32_t send_count(uint32_t size, uint32_t lane, uint32_t position)
-{
-    (void)lane;
-    return position == 0 ? size - 1 : 0;
-}
-
-static uint32_t arrival_count(uint32_t size, uint32_t lane, uint32_t position)
-{
-    (void)size;
-    (void)lane;
-    return position > 0 ? 1 : 0;
-}
+#include "workloads/collectives/patterns.h"
 
 static struct primitive_step step_of(uint32_t size, uint32_t lane, uint32_t position, uint32_t step)
 {
@@ -44,8 +31,8 @@ const struct primitive primitive_scatter_direct = {
     .family = PRIMITIVE_DIRECT,
     .lane_count = 1,
     .routed = true,
-    .send_count = send_count,
-    .arrival_count = arrival_count,
+    .send_count = count_others_of_root,
+    .arrival_count = count_one_of_others,
     .step = step_of,
     .move = move_of,
 };

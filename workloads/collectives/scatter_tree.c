@@ -2,21 +2,8 @@
  * Scatter along a binomial tree: whoever has what its part of the tree ends up with sends each
  * child's share, the largest first.
  */
-#include "sim/collective/collective.h"
+#include "workloads/collectives/patterns.h"
 #include "workloads/collectives/trees.h"
-
-static uint32_t send_count(uint32_t size, uint32_t lane, uint32_t position)
-{
-    (void)lane;
-    return binomial_children(size, position);
-}
-
-static uint32_t arrival_count(uint32_t size, uint32_t lane, uint32_t position)
-{
-    (void)size;
-    (void)lane;
-    return position > 0 ? 1 : 0;
-}
 
 static struct primitive_step step_of(uint32_t size, uint32_t lane, uint32_t position, uint32_t step)
 {
@@ -46,8 +33,8 @@ const struct primitive primitive_scatter_tree = {
     .family = PRIMITIVE_TREE,
     .lane_count = 1,
     .routed = true,
-    .send_count = send_count,
-    .arrival_count = arrival_count,
+    .send_count = count_children_binomial,
+    .arrival_count = count_one_of_others,
     .step = step_of,
     .move = move_of,
 };

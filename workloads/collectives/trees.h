@@ -33,6 +33,13 @@ static inline uint32_t binomial_children(uint32_t size, uint32_t position)
     return count;
 }
 
+/* One message of a position for each of its children. */
+static inline uint32_t count_children_binomial(uint32_t size, uint32_t lane, uint32_t position)
+{
+    (void)lane;
+    return binomial_children(size, position);
+}
+
 /* Positions that a position holds, itself included. */
 static inline uint32_t binomial_held(uint32_t size, uint32_t position)
 {

@@ -1,0 +1,148 @@
+/*
+ * patterns.h: what many primitives do alike: how many messages a position sends or gets, and which
+ * chunks are in one. The root is position 0.
+ */
+#ifndef WORKLOADS_COLLECTIVES_PATTERNS_H
+#define WORKLOADS_COLLECTIVES_PATTERNS_H
+
+#include <stddef.h>
+
+#include "sim/collective/collective.h"
+
+static inline uint32_t log2_up(uint32_t size)
+{
+    uint32_t log = 0;
+    while ((UINT64_C(1) << log) < size) log++;
+    return log;
+}
+
+static inline const char *refuses_but_powers_of_two(uint32_t size)
+{
+    return (size & (size - 1)) == 0 ? NULL : "needs a power of two";
+}
+
+/* Messages of each position. */
+static inline uint32_t count_one_each(uint32_t size, uint32_t lane, uint32_t position)
+{
+    (void)size;
+    (void)lane;
+    (void)position;
+    return 1;
+}
+
+static inline uint32_t count_others_each(uint32_t size, uint32_t lane, uint32_t position)
+{
+    (void)lane;
+    (void)position;
+    return size - 1;
+}
+
+static inline uint32_t count_half_each(uint32_t size, uint32_t lane, uint32_t position)
+{
+    (void)lane;
+    (void)position;
+    return size / 2;
+}
+
+static inline uint32_t count_log2_each(uint32_t size, uint32_t lane, uint32_t position)
+{
+    (void)lane;
+    (void)position;
+    return log2_up(size);
+}
+
+/* Messages of the root alone, or of all others. */
+static inline uint32_t count_one_of_root(uint32_t size, uint32_t lane, uint32_t position)
+{
+    (void)size;
+    (void)lane;
+    return position == 0 ? 1 : 0;
+}
+
+static inline uint32_t count_others_of_root(uint32_t size, uint32_t lane, uint32_t position)
+{
+    (void)lane;
+    return position == 0 ? size - 1 : 0;
+}
+
+static inline uint32_t count_one_of_others(uint32_t size, uint32_t lane, uint32_t position)
+{
+    (void)size;
+    (void)lane;
+    return position > 0 ? 1 : 0;
+}
+
+static inline uint32_t count_chunks_of_others(uint32_t size, uint32_t lane, uint32_t position)
+{
+    (void)lane;
+    return position > 0 ? size : 0;
+}
+
+/* Positions of a line before one, as its lane goes, and behind it. */
+static inline uint32_t count_before_on_line(uint32_t size, uint32_t lane, uint32_t position)
+{
+    return lane == 0 ? position : size - 1 - position;
+}
+
+static inline uint32_t count_behind_on_line(uint32_t size, uint32_t lane, uint32_t position)
+{
+    return lane == 0 ? size - 1 - position : position;
+}
+
+/* What a position of a line passes on: what comes from before it, and its own. */
+static inline uint32_t count_passed_on_line(uint32_t size, uint32_t lane, uint32_t position)
+{
+    bool const is_end = count_behind_on_line(size, lane, position) == 0;
+    return is_end ? 0 : count_before_on_line(size, lane, position) + 1;
+}
+
+/* The chunk that has come so many steps round a ring that goes one way. */
+static inline uint32_t ring_chunk(uint32_t size, uint32_t position, uint32_t step)
+{
+    return (position + size - step) % size;
+}
+
+/* The sum that leaves as the `index`-th where sums go round so: that for the farthest first. */
+static inline uint32_t ring_sum(uint32_t size, uint32_t position, uint32_t index)
+{
+    return (position + size - 1 - index) % size;
+}
+
+/* Chunks for the others, the next one's first. */
+static inline uint32_t next_sum(uint32_t size, uint32_t position, uint32_t index)
+{
+    return (position + index + 1) % size;
+}
+
+/* Chunks that Bruck's k-th message carries. */
+static inline uint32_t bruck_chunks(uint32_t size, uint32_t k)
+{
+    uint32_t const distance = UINT32_C(1) << k;
+    return distance < size - distance ? distance : size - distance;
+}
+
+/* The own chunk, for all. */
+static inline struct primitive_move move_own_chunk(uint32_t size, uint32_t lane, uint32_t position,
+                                                   uint32_t step, uint32_t move)
+{
+    (void)size;
+    (void)lane;
+    (void)step;
+    (void)move;
+    return (struct primitive_move){
+        .source = position, .destination = primitive_any, .halves = PRIMITIVE_HALVES};
+}
+
+/* All chunks of an array, or of its sum. */
+static inline struct primitive_move move_array(uint32_t size, uint32_t lane, uint32_t position,
+                                               uint32_t step, uint32_t move)
+{
+    (void)size;
+    (void)lane;
+    (void)position;
+    (void)step;
+    return (struct primitive_move){
+        .source = primitive_any, .destination = move, .halves = PRIMITIVE_HALVES};
+}
+
+#endif

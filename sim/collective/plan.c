@@ -95,7 +95,8 @@ enum status plan_build(struct arena *arena, const struct plan_request *request, 
     } else if (plan.kind == COLLECTIVE_PERMUTE) {
         plan.algorithm = "shift";
         STATUS_TRY(choice_make(request, where, &choice, reterr));
-        memcpy(plan.offset, request->offset, sizeof plan.offset);
+        if (!request->mirrors) memcpy(plan.offset, request->offset, sizeof plan.offset);
+        plan.mirrors = request->mirrors;
         STATUS_TRY(plan_permute_build(arena, where, &plan, reterr));
     } else if (plan.group.dimension_count > 0) {
         STATUS_TRY(choice_make(request, where, &choice, reterr));

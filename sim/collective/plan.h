@@ -124,7 +124,8 @@ struct plan {
         size_bytes; /* V: the whole gathered (unreduced, exchanged) array; permute: a message. */
     int32_t offset[GROUP_DIMENSIONS_MAX]; /* Permute: the displacement in members. */
     uint32_t peer;                        /* Permute through switches: the same as a position. */
-    uint32_t root;                        /* Of the rooted kinds: its rank, */
+    bool mirrors;  /* Permute: instead, from each member to the one as far from the other end. */
+    uint32_t root; /* Of the rooted kinds: its rank, */
     uint32_t root_digit[GROUP_DIMENSIONS_MAX]; /* and its member number along each dimension. */
     uint32_t element_bits;                     /* Of what is added; 0: sixteen. plan_elements() */
     struct plan_protocol protocol;
@@ -164,8 +165,9 @@ struct plan_request {
                              it wants; over several dimensions as many or fewer, which become
                              the pieces, and none if the array is too small to be cut. */
     int32_t offset[GROUP_DIMENSIONS_MAX]; /* Permute only. */
-    uint32_t root;                        /* Rooted kinds only. */
-    uint32_t element_bits;                /* Of what is added: what adders count. 0: sixteen. */
+    bool mirrors;  /* Permute only, along one dimension of an even size; the offset is ignored. */
+    uint32_t root; /* Rooted kinds only. */
+    uint32_t element_bits; /* Of what is added: what adders count. 0: sixteen. */
     /* Bytes that a link of each dimension carries while a message crosses one hop of it, and how
      * fast the links are beside each other; what pieces and shares are chosen by. 0: 65,536, and
      * all alike. plan_request_links() fills them. */

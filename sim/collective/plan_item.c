@@ -113,7 +113,7 @@ struct primitive_step plan_step(const struct plan *plan, const struct plan_item 
 {
     if (plan->script != NULL) return script_message(plan->script, lane, position, step);
     struct primitive_step content = item->primitive->step(item->size, lane, position, step);
-    if (item->primitive->kind == COLLECTIVE_PERMUTE) content.peer = plan->peer;
+    if (item->primitive->kind == COLLECTIVE_PERMUTE && !plan->mirrors) content.peer = plan->peer;
     return content;
 }
 

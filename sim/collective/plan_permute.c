@@ -80,12 +80,80 @@ static enum status routed_build(struct arena *arena, const char *where, struct p
     return STATUS_OK;
 }
 
+static uint32_t one_message(uint32_t size, uint32_t lane, uint32_t position)
+{
+    (void)size;
+    (void)lane;
+    (void)position;
+    return 1;
+}
+
+static struct primitive_step mirror_step(uint32_t size, uint32_t lane, uint32_t position,
+                                         uint32_t step)
+{
+    (void)lane;
+    (void)step;
+    return (struct primitive_step){.units = 2, .move_count = 1, .peer = size - 1 - position};
+}
+
+static struct primitive_move mirror_move(uint32_t size, uint32_t lane, uint32_t position,
+                                         uint32_t step, uint32_t move)
+{
+    (void)lane;
+    (void)step;
+    (void)move;
+    return (struct primitive_move){
+        .source = position, .destination = size - 1 - position, .halves = PRIMITIVE_HALVES};
+}
+
+/* Not in the catalogue: nobody asks for it but pipelines of two copies. */
+static const struct primitive mirror = {
+    .name = "permute_mirror",
+    .help = "every rank sends one message to the one as far from the other end",
+    .source = "github.com/deepseek-ai/DualPipe: ranks i and p-1-i hold the same two stages",
+    .kind = COLLECTIVE_PERMUTE,
+    .family = PRIMITIVE_SHIFT,
+    .lane_count = 1,
+    .routed = true,
+    .send_count = one_message,
+    .arrival_count = one_message,
+    .step = mirror_step,
+    .move = mirror_move,
+};
+
+/* Each pair is as far apart as it is: messages name their receivers, on grids too. */
+static enum status mirror_build(struct arena *arena, const char *where, struct plan *plan,
+                                struct error *reterr)
+{
+    const struct group_dimension *dimension = &plan->group.dimension[0];
+    void *memory = NULL;
+    if (plan->group.dimension_count != 1 || dimension->size % 2 != 0)
+        return error_set(reterr, STATUS_UNSUPPORTED, where,
+                         "ranks are mirrored along one axis, of which they are an even number");
+    STATUS_TRY(arena_try(arena, dimension->size, sizeof(uint32_t), &memory, reterr));
+    uint32_t *ones = memory;
+    for (uint32_t r = 0; r < dimension->size; r++) ones[r] = 1;
+    plan->item[0] = (struct plan_item){
+        .primitive = &mirror,
+        .after = PLAN_NO_ITEM,
+        .turn = PLAN_NO_ITEM,
+        .last = true,
+        .size = dimension->size,
+        .unit_bytes = units_ceil_divide(plan->size_bytes, 2),
+        .piece_count = 1,
+    };
+    plan->lane[0] = (struct plan_lane){.send_count = ones, .arrival_count = ones};
+    plan->item_count = plan->lane_count = plan->order_count = 1;
+    return STATUS_OK;
+}
+
 enum status plan_permute_build(struct arena *arena, const char *where, struct plan *plan,
                                struct error *reterr)
 {
     const struct group *group = &plan->group;
     struct plan_lane lane = {0};
     uint32_t lines = 0, counted = 0;
+    if (plan->mirrors) return mirror_build(arena, where, plan, reterr);
     if (crosses_switches(plan)) return routed_build(arena, where, plan, reterr);
     for (uint32_t d = 0; d < group->dimension_count; d++) {
         const struct group_dimension *dimension = &group->dimension[d];

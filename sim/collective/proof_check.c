@@ -5,6 +5,14 @@
 #include "sim/collective/script.h"
 #include "sim/machine/machine.h"
 
+/* Where a permute leads to along a dimension, before it is taken round. */
+static int64_t target(const struct plan *plan, const struct proof *proof, uint32_t rank, uint32_t d)
+{
+    int64_t const own = proof->digit[rank][d];
+    if (plan->mirrors) return (int64_t)plan->group.dimension[d].size - 1 - own;
+    return own + plan->offset[d];
+}
+
 /* A permute is proved by its legs alone: everybody who has a target sends to it, and only they. */
 static enum status permute_check(struct arena *arena, const struct plan *plan, const char *where,
                                  struct error *reterr)
@@ -18,14 +26,16 @@ static enum status permute_check(struct arena *arena, const struct plan *plan, c
         for (uint32_t d = 0; d < plan->group.dimension_count; d++) {
             const struct group_dimension *dimension = &plan->group.dimension[d];
             int64_t const size = dimension->size;
-            int64_t const at = (int64_t)proof.digit[r][d] + plan->offset[d];
+            int64_t const at = target(plan, &proof, r, d);
             exists = exists && (dimension->ring || dimension->switched || (at >= 0 && at < size));
             to = to * dimension->size + (uint32_t)((at % size + size) % size);
         }
         bool reaches = true;
         if (plan->item[0].primitive->routed) {
             uint32_t end[MACHINE_AXES_MAX];
-            plan_item_peer(plan, &plan->item[0], proof.at[r], plan->peer, end);
+            uint32_t const position = proof.position[0][r];
+            uint32_t const peer = plan_step(plan, &plan->item[0], 0, position, 0).peer;
+            plan_item_peer(plan, &plan->item[0], proof.at[r], peer, end);
             receiver = proof_rank(&proof, end);
         } else {
             reaches = proof_legs(&proof, r, lane, &receiver);

@@ -19,7 +19,9 @@ static uint32_t receiver_of(const struct replay *replay, const struct lane_table
         const struct plan *plan = lane->plan->plan;
         const struct place *from = &replay->routes->places[chip];
         struct place to;
-        plan_item_peer(plan, lane->item, from->at, plan->peer, to.at);
+        uint32_t const position = plan_item_position(plan, lane->item, from->at);
+        uint32_t const peer = plan_step(plan, lane->item, lane->lane, position, 0).peer;
+        plan_item_peer(plan, lane->item, from->at, peer, to.at);
         return route_chip(replay->routes, &to);
     }
     for (uint32_t leg = 0; leg < lane->leg_count; leg++)

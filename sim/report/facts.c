@@ -103,6 +103,20 @@ static void add_collective(const struct report_input *input, struct arena *arena
     row->busbw_bytes_per_s = bus_factor(plan, (double)row->rank_count);
 }
 
+/* Places along a dimension between who sends a message and who gets it. */
+static int64_t send_members(const struct report_input *input, const struct plan *plan, uint32_t d)
+{
+    const struct group_dimension *dimension = &plan->group.dimension[d];
+    int64_t members = plan->offset[d];
+    if (plan->mirrors)
+        members = (int64_t)dimension->size - 1 -
+                  2 * (int64_t)facts_role(input, input->trace->reported_chip);
+    if (members < 0) members = -members;
+    return plan->mirrors && dimension->ring && 2 * members > dimension->size
+               ? dimension->size - members
+               : members;
+}
+
 /* How far one message goes, were nothing else on its way. */
 static double send_hop_s(const struct report_input *input, const struct plan *plan)
 {
@@ -110,7 +124,7 @@ static double send_hop_s(const struct report_input *input, const struct plan *pl
     double total = units_seconds(chip->message_overhead_ps);
     for (uint32_t i = 0; i < plan->group.dimension_count; i++) {
         const struct group_dimension *dimension = &plan->group.dimension[i];
-        int64_t const members = plan->offset[i] < 0 ? -plan->offset[i] : plan->offset[i];
+        int64_t const members = send_members(input, plan, i);
         if (members == 0) continue;
         total += dimension->switched
                      ? units_seconds(wire_level_latency_ps(input->machine, dimension))

@@ -96,6 +96,16 @@ static inline uint32_t schedule_rank_of(const struct schedule *schedule, uint32_
     return schedule->rank_of[copy * schedule->stage_count + stage];
 }
 
+/* Whether the rank holds the stage, of either copy. */
+static inline bool schedule_rank_holds(const struct schedule *schedule, uint32_t rank,
+                                       uint32_t stage)
+{
+    bool holds = false;
+    for (uint32_t copy = 0; copy < schedule->copy_count; copy++)
+        holds = holds || schedule->rank_of[copy * schedule->stage_count + stage] == rank;
+    return holds;
+}
+
 /* Durations in ticks. What a pass of one chunk takes, whatever its stage. */
 struct schedule_times {
     int64_t forward;

@@ -181,7 +181,7 @@ static void count_vector(const struct letters *x, struct workload_counts *counts
         layer += rope + VECTOR_ROW_DOT * x->attended + VECTOR_SOFTMAX_BACKWARD * x->scores;
         rest = x->shard * (VECTOR_NORM + VECTOR_NORM_BACKWARD + 1) + VECTOR_LOSS * x->logits;
     }
-    counts->vector_flop = x->twins / local->state_shards +
+    counts->vector_flop = x->twins / local->state_shards + counts_summed_elements(x) +
                           x->microbatches * (x->dense * mlp + x->layers * layer + rest) +
                           VECTOR_ADAM * counts_state_elements(x);
 }
@@ -220,6 +220,7 @@ static void count_hbm(const struct letters *x, struct workload_counts *counts)
         rest = embedding + head;
     }
     counts->hbm_bytes = 3 * x->twins / local->state_shards * x->g +
+                        3 * counts_summed_elements(x) * x->g +
                         x->microbatches * (x->dense * mlp + x->layers * layer + rest) +
                         counts_state_elements(x) * (x->g + 4 * x->o + 2 * x->w);
 }
@@ -235,7 +236,7 @@ static void count_ops(const struct letters *x, struct workload_counts *counts)
     double const again = x->again > 0 ? forward : x->attention_again > 0 ? between : 0;
     double const updates = x->layers + (llama ? 2 - x->local->tied : 0);
     counts->compute_count =
-        (x->twins > 0 ? 2 : 0) + updates +
+        (x->twins > 0 ? 2 : 0) + (x->local->copies > 1 ? 4 : 1) * updates +
         x->microbatches * (x->layers * (forward + backward + again) + (llama ? 8 : 0));
     if (x->sparse == 0) return;
     /* Of what is counted for an MLP: a norm, two matmuls; backwards a norm and four. */
@@ -249,7 +250,7 @@ static void count_replicas(const struct letters *x, double elements, uint64_t un
 {
     const struct local *local = x->local;
     const struct workload_plan *plan = local->plan;
-    uint64_t const times = local->reduce_last ? 1 : plan->accumulate;
+    uint64_t const times = local->reduce_last ? local->copies : plan->accumulate;
     if (plan->zero == 0) {
         traffic->all_reduce_bytes += (double)times * elements / local->shards * x->g;
         traffic->all_reduce_count += times * units;
@@ -257,8 +258,8 @@ static void count_replicas(const struct letters *x, double elements, uint64_t un
     }
     traffic->scatter_bytes += (double)times * elements * x->g;
     traffic->scatter_count += times * units;
-    traffic->gather_bytes += elements * x->w;
-    traffic->gather_count += units;
+    traffic->gather_bytes += local->copies * elements * x->w;
+    traffic->gather_count += local->copies * units;
 }
 
 /* Weights gathered and gradients reduced, as one op a unit. */
@@ -287,10 +288,10 @@ static void count_weights(const struct letters *x, struct workload_counts *count
     if (local->shards > 1 && local->reduce_once) {
         /* At least once: how often more depends on the order of passes. */
         struct workload_traffic *traffic = &counts->role[local->shard_role];
-        traffic->gather_bytes += (x->step_elements + experts) * x->w;
-        traffic->gather_count += units + of_experts + owned;
-        traffic->scatter_bytes += (x->step_elements + experts) * x->g;
-        traffic->scatter_count += units + of_experts + owned;
+        traffic->gather_bytes += local->copies * (x->step_elements + experts) * x->w;
+        traffic->gather_count += local->copies * (units + of_experts + owned);
+        traffic->scatter_bytes += local->copies * (x->step_elements + experts) * x->g;
+        traffic->scatter_count += local->copies * (units + of_experts + owned);
     } else if (local->shards > 1) {
         struct workload_traffic *traffic = &counts->role[local->shard_role];
         /* Tied, the one matrix is gathered for the lookup and for the head. */
@@ -331,7 +332,7 @@ static void count_activations(const struct letters *x, struct workload_counts *c
         counts->tp_critical_count = tp->gather_count + tp->scatter_count;
     }
     if (local->partial_ranks > 1) {
-        uint64_t const times = local->gradient_shards == 1 ? 1 : plan->accumulate;
+        uint64_t const times = local->gradient_shards == 1 ? local->copies : plan->accumulate;
         counts->kv.all_reduce_count = times * layers;
         counts->kv.all_reduce_bytes =
             (double)counts->kv.all_reduce_count * (double)local->partial_elements * x->g;
@@ -481,10 +482,10 @@ void workload_count(const struct workload_plan *plan, const struct machine *mach
     counts_experts(&x, &counts);
     double const experts = x.sparse * x.expert_elements;
     uint32_t const expert_shards = local_gradient_shards(&local, experts > 0);
-    counts.parameter_bytes = (x.step_elements + experts) / local.shards * x.w;
+    counts.parameter_bytes = local.copies * (x.step_elements + experts) / local.shards * x.w;
     counts.optimizer_bytes = 2 * counts_state_elements(&x) * x.o;
     counts.gradient_bytes =
-        (x.step_elements / local.gradient_shards + experts / expert_shards) * x.g;
+        local.copies * (x.step_elements / local.gradient_shards + experts / expert_shards) * x.g;
     counts.activation_bytes += saved_bytes(&x);
     double const gathered = x.sparse > 0 ? x.sparse_elements + x.expert_elements : x.layer_elements;
     counts.gathered_bytes = local.shards > 1 ? gathered * x.w : 0;

@@ -58,12 +58,18 @@ static inline uint64_t counts_attention_units(const struct letters *x)
     return local_is_latent(x->local) ? 5 : 4;
 }
 
-/* Elements whose optimizer state lies on this chip. */
+/* Elements whose optimizer state lies on this chip: those of each copy of the model. */
 static inline double counts_state_elements(const struct letters *x)
 {
     double const experts = x->sparse * x->expert_elements;
-    return x->step_elements / x->local->state_shards +
-           (experts > 0 ? experts / x->local->experts.state_shards : 0);
+    return x->local->copies * (x->step_elements / x->local->state_shards +
+                               (experts > 0 ? experts / x->local->experts.state_shards : 0));
+}
+
+/* Elements of them whose gradients are added to those of another copy. */
+static inline double counts_summed_elements(const struct letters *x)
+{
+    return x->local->copies > 1 ? counts_state_elements(x) : 0;
 }
 
 #endif

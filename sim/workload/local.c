@@ -88,6 +88,7 @@ static enum status ranks_build(struct local *local, struct error *reterr)
     local->replica_name = replica_name(mesh);
     local->tp = mesh->axis[MESH_TP].size;
     local->pp = mesh->axis[MESH_PP].size;
+    local->copies = workload_copies(plan, local->pp);
     local->cp = mesh->axis[MESH_CP].size;
     local->data = copies * fsdp;
     local->shard_role = plan->zero == 3 ? MESH_DP : MESH_FSDP;

@@ -59,6 +59,7 @@ struct local {
 
     uint32_t tp;
     uint32_t pp;               /* Ranks that the layers are split over. */
+    uint32_t copies;           /* Of the model on them: 2 where each stage lies on two ranks. */
     uint32_t cp;               /* Ranks that each sequence is split over. */
     uint32_t data;             /* Ranks that split the batch's tokens: X·Z. */
     uint32_t shards;           /* Ranks that parameters are split over: X, or 1. */

@@ -45,8 +45,10 @@ static void streams_add(struct lower *lower)
         [LOWER_HOME_SEQUENCE] = {local_rings(local), "home ", "sequence"},
         [LOWER_SEND_NEXT] = {local->pp > 1, "send ", "next"},
         [LOWER_SEND_PREVIOUS] = {local->pp > 1, "send ", "previous"},
+        [LOWER_SEND_COPY] = {local->copies > 1, "send ", "copy"},
         [LOWER_RECEIVE_PREVIOUS] = {local->pp > 1, "receive ", "previous"},
         [LOWER_RECEIVE_NEXT] = {local->pp > 1, "receive ", "next"},
+        [LOWER_RECEIVE_COPY] = {local->copies > 1, "receive ", "copy"},
         [LOWER_STORE_ACTIVATIONS] = {local_offloads_activations(local), "store ", "activations"},
         [LOWER_LOAD_ACTIVATIONS] = {local_offloads_activations(local), "load ", "activations"},
         [LOWER_LOAD_OPTIMIZER] = {local_offloads_optimizer(local), "load ", "optimizer"},
@@ -72,6 +74,8 @@ static void streams_add(struct lower *lower)
     if (local->pp == 1) return;
     program->stream[lower->stream[LOWER_SEND_NEXT]].inbox = lower->stream[LOWER_RECEIVE_PREVIOUS];
     program->stream[lower->stream[LOWER_SEND_PREVIOUS]].inbox = lower->stream[LOWER_RECEIVE_NEXT];
+    if (local->copies > 1)
+        program->stream[lower->stream[LOWER_SEND_COPY]].inbox = lower->stream[LOWER_RECEIVE_COPY];
 }
 
 void lower_begin(struct lower *lower, struct arena *arena, const struct local *local,
@@ -210,7 +214,7 @@ static bool requests_equal(const struct plan_request *a, const struct plan_reque
            memcmp(a->exchange_bytes, b->exchange_bytes, sizeof a->exchange_bytes) == 0 &&
            a->kind == b->kind && a->size_bytes == b->size_bytes &&
            a->element_bits == b->element_bits && groups_equal(&a->group, &b->group) &&
-           a->chunk_count == b->chunk_count &&
+           a->chunk_count == b->chunk_count && a->mirrors == b->mirrors &&
            memcmp(a->offset, b->offset, sizeof a->offset) == 0 &&
            (a->algorithm == b->algorithm || (a->algorithm != NULL && b->algorithm != NULL &&
                                              strcmp(a->algorithm, b->algorithm) == 0));

@@ -47,7 +47,7 @@ static enum pipeline_unit unit_at(const struct units *units, bool forward, uint3
     return layer < units->dense ? UNIT_LAYER : UNIT_EXPERTS;
 }
 
-static void block_add(struct pipeline *pipeline, const struct program_block *block)
+void pipeline_block_add(struct pipeline *pipeline, const struct program_block *block)
 {
     struct program_block *former =
         pipeline->block_count == 0 ? NULL : &pipeline->block[pipeline->block_count - 1];
@@ -56,6 +56,7 @@ static void block_add(struct pipeline *pipeline, const struct program_block *blo
     if (former != NULL && former->template_index == block->template_index &&
         former->pass == block->pass && former->layer_first >= 0 && block->layer_first >= 0 &&
         former->phase == block->phase && former->since_slot == block->since_slot &&
+        former->arrivals == block->arrivals &&
         former->layer_first + former->layer_step * (int32_t)former->repeat == block->layer_first) {
         former->repeat += block->repeat;
         return;
@@ -88,28 +89,13 @@ struct passing {
     uint32_t since_slot;
 };
 
-static bool pass_adds(const struct schedule_pass *pass)
-{
-    return pass->kind == SCHEDULE_BACKWARD || pass->kind == SCHEDULE_WEIGHT;
-}
-
-/* Whether no later pass of the rank adds to the same stage's gradients. */
-static bool pass_is_last(const struct schedule_rank *list, uint32_t index)
-{
-    const struct schedule_pass *pass = &list->pass[index];
-    if (!pass_adds(pass)) return false;
-    for (uint32_t i = index + 1; i < list->count; i++)
-        if (pass_adds(&list->pass[i]) && list->pass[i].stage == pass->stage) return false;
-    return true;
-}
-
 /* The same of an embedding that the first and the last stage both look up. */
 static bool lookup_is_last(const struct pipeline *pipeline, uint32_t index)
 {
     uint32_t const last = pipeline->schedule.stage_count - 1;
     for (uint32_t i = index + 1; i < pipeline->list->count; i++) {
         const struct schedule_pass *later = &pipeline->list->pass[i];
-        if (pass_adds(later) && (later->stage == 0 || later->stage == last)) return false;
+        if (pipeline_pass_adds(later) && (later->stage == 0 || later->stage == last)) return false;
     }
     return true;
 }
@@ -167,7 +153,7 @@ static uint64_t weights_give(struct pipeline *pipeline, uint32_t before)
 static struct passing passing_of(struct pipeline *pipeline, uint32_t rank, uint32_t index)
 {
     const struct schedule_pass *pass = &pipeline->list->pass[index];
-    bool const last = pass_is_last(pipeline->list, index) || !pipeline->differs;
+    bool const last = pipeline_pass_is_last(pipeline->list, index) || !pipeline->differs;
     struct passing passing = {
         .pass = pass,
         .units = units_of(pipeline, pass),
@@ -258,7 +244,7 @@ static void slot_add(struct pipeline *pipeline, const struct slot *slot,
         .arrivals = slot->variant.receive == WAY_NONE ? 0 : arrivals,
         .since_slot = slot->since,
     };
-    block_add(pipeline, &block);
+    pipeline_block_add(pipeline, &block);
 }
 
 /* The slots of a pass from a place on. */
@@ -327,56 +313,6 @@ static void pass_add(struct pipeline *pipeline, uint32_t rank, uint32_t index)
     places_add(pipeline, &passing, index, 0, index + 1);
 }
 
-/* So many slots of a stage for each of its units, from the head down: a template each. */
-static void units_add(struct pipeline *pipeline, const struct stage *stage,
-                      const uint16_t templates[UNIT_COUNT], enum program_phase phase,
-                      uint32_t microbatch)
-{
-    static const enum pipeline_unit order[] = {UNIT_HEAD, UNIT_EMBEDDING, UNIT_PREDICTOR,
-                                               UNIT_EXPERTS, UNIT_LAYER};
-    uint32_t const dense = stages_dense_layers(stage, pipeline->dense_layers);
-    /* Modules may have a copy of the embedding. */
-    bool const copied = stage->predictors != 0 && pipeline->lower->local->twin_reads;
-    uint32_t const counts[] = {[UNIT_EMBEDDING] = stage->embedding || copied,
-                               [UNIT_PREDICTOR] = stage->predictors,
-                               [UNIT_LAYER] = dense,
-                               [UNIT_EXPERTS] = stage->layer_count - dense,
-                               [UNIT_HEAD] = stage->head};
-    uint32_t const ends[] = {[UNIT_LAYER] = dense, [UNIT_EXPERTS] = stage->layer_count};
-    for (uint32_t i = 0; i < sizeof order / sizeof *order; i++) {
-        enum pipeline_unit const unit = order[i];
-        bool const is_layer = unit == UNIT_LAYER || unit == UNIT_EXPERTS;
-        if (counts[unit] == 0 || templates[unit] == PROGRAM_NONE) continue;
-        struct program_block const block = {
-            .template_index = templates[unit],
-            .phase = phase,
-            .name = pipeline_unit_name(unit),
-            .repeat = counts[unit],
-            .layer_first = is_layer ? (int32_t)(stage->layer_first + ends[unit] - 1) : -1,
-            .layer_step = is_layer ? -1 : 0,
-            .microbatch = microbatch,
-        };
-        block_add(pipeline, &block);
-    }
-}
-
-/* Gathers that are asked for, and reductions, before a pass. */
-static void actions_add(struct pipeline *pipeline, uint32_t before)
-{
-    const struct schedule_rank *list = pipeline->list;
-    for (; pipeline->action_next < list->action_count &&
-           list->action[pipeline->action_next].before == before;
-         pipeline->action_next++) {
-        const struct schedule_action *action = &list->action[pipeline->action_next];
-        if (action->act == SCHEDULE_UNSHARD)
-            pipeline->hold[action->stage] =
-                (struct pipeline_hold){.held = true, .since_slot = pipeline->slot_count};
-        else if (action->act == SCHEDULE_REDUCE)
-            units_add(pipeline, &pipeline->stages.stage[action->stage], pipeline->reduce,
-                      PROGRAM_PHASE_BACKWARD, list->pass[before - 1].microbatch);
-    }
-}
-
 static enum status role_add(struct pipeline *pipeline, uint32_t rank, struct program_role *role,
                             struct error *reterr)
 {
@@ -387,7 +323,7 @@ static enum status role_add(struct pipeline *pipeline, uint32_t rank, struct pro
     uint64_t most = PIPELINE_TWINS;
     void *memory = NULL;
     for (uint32_t s = 0; s < schedule->stage_count; s++) {
-        if (schedule->rank_of[s] != rank) continue;
+        if (!schedule_rank_holds(schedule, rank, s)) continue;
         const struct stage *stage = &pipeline->stages.stage[s];
         uint32_t const dense = stages_dense_layers(stage, pipeline->dense_layers);
         holding.layers[LOCAL_DENSE] += dense;
@@ -395,8 +331,9 @@ static enum status role_add(struct pipeline *pipeline, uint32_t rank, struct pro
         holding.predictors += stage->predictors;
         holding.embedding = holding.embedding || stage->embedding || stage->predictors != 0;
         holding.head = holding.head || stage->head;
-        /* Updates; reductions; and a gather behind each of them that waits otherwise. */
-        most += 2 * UNIT_COUNT + 2 * ((uint64_t)stage->layer_count + UNIT_COUNT);
+        /* Updates, and what goes to another copy; reductions, and what comes from there; and a
+         * gather behind each of them that waits otherwise. */
+        most += 3 * UNIT_COUNT + 3 * ((uint64_t)stage->layer_count + UNIT_COUNT);
     }
     most += (uint64_t)list->count * (BLOCKS_A_PASS + lower->local->predictors);
     STATUS_TRY(arena_try(lower->arena, most, sizeof *pipeline->block, &memory, reterr));
@@ -406,25 +343,29 @@ static enum status role_add(struct pipeline *pipeline, uint32_t rank, struct pro
     pipeline->slot_count = 0;
     pipeline->action_next = 0;
     pipeline->release_next = 0;
+    pipeline->sent_count = 0;
     pipeline->list = list;
     for (uint32_t i = 0; i < list->count; i++) {
-        actions_add(pipeline, i);
+        pipeline_actions_add(pipeline, i);
+        pipeline_copies_send(pipeline, i);
         if (list->pass[i].paired)
             pair_add(pipeline, rank, i++);
         else
             pass_add(pipeline, rank, i);
     }
-    actions_add(pipeline, list->count);
+    pipeline_actions_add(pipeline, list->count);
+    pipeline_copies_send(pipeline, list->count);
+    pipeline_copies_sum(pipeline);
     for (uint32_t i = 0; lower->local->twins && i < PIPELINE_TWINS; i++) {
         struct program_block twin =
             lower_twin_block(schedule, i == 1, pipeline->twin[i], pipeline->twin_message[i]);
         if (lower->local->twin_reads) twin.name = "tied embedding";
-        if (rank == (i == 1 ? schedule->rank_count - 1 : 0)) block_add(pipeline, &twin);
+        if (rank == (i == 1 ? schedule->rank_count - 1 : 0)) pipeline_block_add(pipeline, &twin);
     }
     for (uint32_t s = schedule->stage_count; s-- > 0;)
-        if (schedule->rank_of[s] == rank)
-            units_add(pipeline, &pipeline->stages.stage[s], pipeline->update, PROGRAM_PHASE_UPDATE,
-                      schedule->microbatch_count - 1);
+        if (schedule_rank_holds(schedule, rank, s))
+            pipeline_units_add(pipeline, &pipeline->stages.stage[s], pipeline->update,
+                               PROGRAM_PHASE_UPDATE, schedule->microbatch_count - 1, NULL);
     role->block = pipeline->block;
     role->block_count = pipeline->block_count;
     lower_resident(lower->local, &holding, role->resident_bytes);
@@ -447,6 +388,9 @@ static enum status pipeline_build(struct pipeline *pipeline, struct error *reter
     STATUS_TRY(arena_try(lower->arena, pipeline->schedule.stage_count, sizeof *pipeline->hold,
                          &memory, reterr));
     pipeline->hold = memory;
+    STATUS_TRY(arena_try(lower->arena, pipeline->schedule.stage_count, sizeof *pipeline->sent_stage,
+                         &memory, reterr));
+    pipeline->sent_stage = memory;
     STATUS_TRY(pipeline_messages_number(pipeline, reterr));
     bool const kv_last = local->partial_ranks > 1 && local->gradient_shards == 1;
     pipeline->differs = local->plan->accumulate > 1 && (local->reduce_last || kv_last);

@@ -66,9 +66,11 @@ struct pipeline {
     uint32_t variant_count;
     uint32_t *number[2]; /* [stage · microbatches + microbatch]: the message that a forward (0) or
                             backward pass (1) sends is that of its sender's stream, from 1. */
-    uint16_t update[UNIT_COUNT];   /* Templates, by unit, or PROGRAM_NONE: nothing to update, */
-    uint16_t reduce[UNIT_COUNT];   /* or to reduce. */
-    uint16_t twin[PIPELINE_TWINS]; /* Of the first stage, and of the last, */
+    uint16_t update[UNIT_COUNT];     /* Templates, by unit, or PROGRAM_NONE: nothing to update, */
+    uint16_t reduce[UNIT_COUNT];     /* or to reduce; */
+    uint16_t send_copy[UNIT_COUNT];  /* of two copies, what goes to the other's rank, */
+    uint16_t sum_copies[UNIT_COUNT]; /* and is added up with what comes from there. */
+    uint16_t twin[PIPELINE_TWINS];   /* Of the first stage, and of the last, */
     uint32_t twin_message[PIPELINE_TWINS]; /* which comes as the message of this number. */
     bool differs;                          /* Only the last microbatch reduces gradients. */
 
@@ -80,6 +82,8 @@ struct pipeline {
     uint32_t slot_count;
     uint32_t action_next;       /* Of the list: gathers and reductions. */
     uint32_t release_next;      /* Of the list: what is given back. */
+    uint32_t *sent_stage;       /* Stages whose gradients have gone to the other copy's rank, in */
+    uint32_t sent_count;        /* that order, and how many. */
     struct pipeline_hold *hold; /* [stage] */
 };
 
@@ -90,6 +94,29 @@ static inline bool pipeline_is_forward(uint32_t kind)
 
 /* As they are shown: "embedding", "layer"; of UNIT_NOTHING "stage". */
 const char *pipeline_unit_name(enum pipeline_unit unit);
+
+static inline bool pipeline_pass_adds(const struct schedule_pass *pass)
+{
+    return pass->kind == SCHEDULE_BACKWARD || pass->kind == SCHEDULE_WEIGHT;
+}
+
+/* A block of the role under construction; it is joined to the one before where that goes on. */
+void pipeline_block_add(struct pipeline *pipeline, const struct program_block *block);
+
+/* Between and behind the passes (pipeline_units.c). Whether no later pass of the rank adds to the
+ * same stage's gradients. */
+bool pipeline_pass_is_last(const struct schedule_rank *list, uint32_t index);
+/* So many slots of a stage for each of its units, from the head down: a template each. They wait
+ * for a message more each, beginning with the one behind `arrivals`, if that is not NULL. */
+void pipeline_units_add(struct pipeline *pipeline, const struct stage *stage,
+                        const uint16_t templates[UNIT_COUNT], enum program_phase phase,
+                        uint32_t microbatch, uint32_t *arrivals);
+/* Gathers that are asked for, and reductions, before a pass. */
+void pipeline_actions_add(struct pipeline *pipeline, uint32_t before);
+/* The gradients of stages to which no pass from here on adds go to the other copy's rank; and those
+ * that come from there, in the same order, are added up. */
+void pipeline_copies_send(struct pipeline *pipeline, uint32_t before);
+void pipeline_copies_sum(struct pipeline *pipeline);
 
 /* Messages (pipeline_messages.c). Those of each rank are numbered in the order of its list. */
 enum status pipeline_messages_number(struct pipeline *pipeline, struct error *reterr);
@@ -139,5 +166,10 @@ enum status pipeline_schedule_check(const struct local *local, const struct sche
 uint16_t lower_twin(struct lower *lower, const struct schedule *schedule, bool head);
 struct program_block lower_twin_block(const struct schedule *schedule, bool head,
                                       uint16_t template_index, uint64_t arrivals);
+
+/* Two copies of a model (lower_copies.c): a template in which the gradients of units go to the rank
+ * that holds the same stages; and one in which that rank's come and are added to one's own. */
+uint16_t lower_copy_send(struct lower *lower, const struct lower_behind *of);
+uint16_t lower_copy_sum(struct lower *lower, const struct lower_behind *of);
 
 #endif

@@ -21,7 +21,7 @@ enum status pipeline_schedule_check(const struct local *local, const struct sche
                                     struct error *reterr)
 {
     uint32_t const last = schedule->stage_count - 1;
-    bool const ends = schedule_rank_of(schedule, 0, 0) == 0 &&
+    bool const ends = schedule->copy_count == 1 && schedule_rank_of(schedule, 0, 0) == 0 &&
                       schedule_rank_of(schedule, last, 0) == schedule->rank_count - 1;
     if (!local->twins || ends) return STATUS_OK;
     if (local->twin_reads)

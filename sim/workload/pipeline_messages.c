@@ -13,11 +13,14 @@ static int64_t stage_beside(const struct pipeline *pipeline, const struct schedu
 }
 
 /* How a message goes from one rank to another. Of two ranks each is the next and the previous:
- * activations go to the next, gradients to the previous. */
+ * activations go to the next, gradients to the previous; but two copies go both ways, and never
+ * around. */
 static enum pipeline_way way_between(const struct pipeline *pipeline, uint32_t from, uint32_t to,
                                      bool forward)
 {
     uint32_t const ranks = pipeline->schedule.rank_count;
+    if (pipeline->schedule.copy_count > 1)
+        return from + 1 == to ? WAY_NEXT : from == to + 1 ? WAY_PREVIOUS : WAY_NONE;
     bool const next = (from + 1) % ranks == to, previous = (to + 1) % ranks == from;
     if (next && (forward || !previous)) return WAY_NEXT;
     return previous ? WAY_PREVIOUS : WAY_NONE;

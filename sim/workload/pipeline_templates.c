@@ -216,6 +216,7 @@ void pipeline_rests_build(struct pipeline *pipeline)
     struct local_unit of_predictor[LOWER_PREDICTOR_UNITS_MAX];
     static const enum pipeline_unit order[] = {UNIT_LAYER, UNIT_EXPERTS, UNIT_EMBEDDING, UNIT_HEAD};
     pipeline->update[UNIT_PREDICTOR] = pipeline->reduce[UNIT_PREDICTOR] = PROGRAM_NONE;
+    pipeline->send_copy[UNIT_PREDICTOR] = pipeline->sum_copies[UNIT_PREDICTOR] = PROGRAM_NONE;
     if (local->predictors != 0) {
         struct lower_behind const behind = {
             .name = "update mtp",
@@ -231,6 +232,7 @@ void pipeline_rests_build(struct pipeline *pipeline)
         const struct local_layer *layer = layer_of(lower, unit);
         pipeline->update[unit] = PROGRAM_NONE;
         pipeline->reduce[unit] = PROGRAM_NONE;
+        pipeline->send_copy[unit] = pipeline->sum_copies[unit] = PROGRAM_NONE;
         if (is_layer ? layer->count == 0 : !local_is_llama(local)) continue;
         struct lower_behind const behind = {
             .name = lower_format(lower, "update %s", pipeline_unit_name(unit)),
@@ -240,6 +242,12 @@ void pipeline_rests_build(struct pipeline *pipeline)
         pipeline->update[unit] = lower_update(lower, &behind);
         if (pipeline->schedule.has_reductions)
             pipeline->reduce[unit] = reduce_template(lower, unit, is_layer ? NULL : end);
+        if (local->copies == 1) continue;
+        struct lower_behind const copied = {.name = pipeline_unit_name(unit),
+                                            .units = behind.units,
+                                            .unit_count = behind.unit_count};
+        pipeline->send_copy[unit] = lower_copy_send(lower, &copied);
+        pipeline->sum_copies[unit] = lower_copy_sum(lower, &copied);
     }
     if (!local->twins) return;
     pipeline->twin[0] = lower_twin(lower, &pipeline->schedule, /* head= */ false);

@@ -91,12 +91,20 @@ enum status workload_schedule(struct arena *arena, const struct workload_plan *p
         STATUS_TRY(schedule_form_parse(name, where, &form, &request.chunk_count, reterr));
         STATUS_TRY(schedule_build(arena, form, &request, where, ret_schedule, reterr));
     }
-    if (ret_schedule->copy_count == 1) return gathers_add(arena, plan, ret_schedule, reterr);
-    return error_set(reterr, STATUS_UNSUPPORTED, where,
-                     "%s holds two copies of the model, whose gradients would have to be added "
-                     "between ranks; that is not modelled with real ops; \"dualpipev\" has one "
-                     "copy and the same bubble",
-                     ret_schedule->name);
+    return gathers_add(arena, plan, ret_schedule, reterr);
+}
+
+uint32_t workload_copies(const struct workload_plan *plan, uint32_t ranks)
+{
+    const struct schedule_form *form = NULL;
+    uint32_t chunks = 0;
+    struct error unused;
+    if (ranks == 1) return 1;
+    if (plan->schedule_given != NULL) return plan->schedule_given->copy_count;
+    if (plan->schedule == NULL ||
+        schedule_form_parse(plan->schedule, where, &form, &chunks, &unused) != STATUS_OK)
+        return 1; /* Refused where it is built. */
+    return form->copies;
 }
 
 bool workload_ends_meet(const struct workload_plan *plan, uint32_t ranks)

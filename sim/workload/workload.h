@@ -106,6 +106,9 @@ enum status workload_schedule(struct arena *arena, const struct workload_plan *p
 /* Whether that schedule lays the first and the last stage on the same one of so many ranks. */
 bool workload_ends_meet(const struct workload_plan *plan, uint32_t ranks);
 
+/* Copies of the model that its schedule lays over so many ranks of pp: 1, or 2. */
+uint32_t workload_copies(const struct workload_plan *plan, uint32_t ranks);
+
 /* The listing of one layer, forward and backward, in the book's notation (chapter 5): every step
  * with its shardings, collectives and remarks. Returned in the arena. */
 enum status workload_listing(struct arena *arena, const struct workload_plan *plan,

@@ -231,6 +231,40 @@ static void a_permute_that_reaches_nobody_is_refused(void **state)
     is_refused(request, STATUS_UNSUPPORTED, "two axes without wraparound");
 }
 
+/* On grids, lines and switches alike: who is as far from the other end names its receiver. */
+static void a_mirror_joins_members_as_far_from_either_end(void **state)
+{
+    (void)state;
+    for (uint32_t size = 2; size <= 16; size++)
+        for (uint32_t form = 0; form < 3; form++) {
+            struct group const group = {{{0, size, 2, form == 1, form == 2, "x"}}, 1};
+            struct plan_request const request = {
+                .kind = COLLECTIVE_PERMUTE, .group = group, .size_bytes = 1000, .mirrors = true};
+            if (size % 2 != 0) {
+                is_refused(request, STATUS_UNSUPPORTED, "an even number");
+                continue;
+            }
+            struct plan const plan = case_plan(&request);
+            case_ok(plan_check(&plan, &case_error));
+            assert_int_equal(plan_item_shift(&plan, &plan.item[0], 0), size);
+            for (uint32_t r = 0; r < size; r++) {
+                uint32_t const at[MACHINE_AXES_MAX] = {2 * r + 1}, own[GROUP_DIMENSIONS_MAX] = {r};
+                uint32_t to[MACHINE_AXES_MAX];
+                uint32_t const peer = plan_step(&plan, &plan.item[0], 0, r, 0).peer;
+                plan_item_peer(&plan, &plan.item[0], at, peer, to);
+                assert_int_equal(to[0], 2 * (size - 1 - r) + 1);
+                assert_int_equal(plan_sent_bytes(&plan, 0, own), 1000);
+            }
+            struct plan bad = plan;
+            bad.mirrors = false;
+            bad.peer = 1;
+            assert_int_not_equal(plan_check(&bad, &case_error), STATUS_OK);
+        }
+    struct plan_request const both = {
+        .kind = COLLECTIVE_PERMUTE, .group = torus34, .size_bytes = 1000, .mirrors = true};
+    is_refused(both, STATUS_UNSUPPORTED, "along one axis");
+}
+
 /* Canaries: plans as they are built, each with one mistake. */
 static void is_caught(const struct plan *plan, const char *reason)
 {
@@ -313,6 +347,7 @@ int main(void)
         cmocka_unit_test(chunks_say_how_others_may_go_along),
         cmocka_unit_test(a_permute_takes_the_shortest_way_and_every_hop),
         cmocka_unit_test(a_permute_that_reaches_nobody_is_refused),
+        cmocka_unit_test(a_mirror_joins_members_as_far_from_either_end),
         cmocka_unit_test(broken_plans_are_caught),
         cmocka_unit_test(broken_reductions_are_caught),
     };

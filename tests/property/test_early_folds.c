@@ -83,6 +83,10 @@ static const struct {
     {slices, "{\"tp\": [\"y\", \"z\"], \"pp\": [\"x\"], \"dp\": [\"slice\"]}", "1f1b",
      ", \"zero\": 1", 4},
     {h100_64, "{\"tp\": [\"gpu\"], \"pp\": [\"node:4\"], \"fsdp\": [\"node:16\"]}", "1f1b", "", 0},
+    {h100_64, in_node, "dualpipe", ", \"zero\": 1", 4},
+    {hashed, in_node, "dualpipe", "", 4},
+    {slices, "{\"tp\": [\"y\", \"z\"], \"pp\": [\"x\"], \"dp\": [\"slice\"]}", "dualpipe",
+     ", \"zero\": 1", 4},
 };
 
 static void what_goes_on_from_fewer_is_the_same(void **state)
@@ -115,7 +119,7 @@ static void what_goes_on_from_fewer_is_what_the_whole_machine_does(void **state)
     (void)state;
     static const struct play_options full = {.full = true};
     static const struct play_options reference = {.engine = "reference"};
-    for (uint32_t i = 0; i < 7; i += 3) {
+    for (uint32_t i = 0; i < sizeof rows / sizeof *rows; i += 3) {
         char text[TEXT_BYTES];
         struct play folded, whole, slow;
         scenario_write(text, rows[i].machine, rows[i].mesh, rows[i].schedule, rows[i].more);

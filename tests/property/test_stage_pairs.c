@@ -1,7 +1,7 @@
 /*
- * Passes that overlap op by op, as DualPipeV's pairs do: the same work and traffic as one after the
- * other, nothing left in memory, shorter where collectives stand between the ops, and equal however
- * it is played.
+ * Passes that overlap op by op, as DualPipe's pairs do and DualPipeV's: the same work and traffic
+ * as one after the other, nothing left in memory, shorter where collectives stand between the ops,
+ * and equal however it is played.
  */
 #include <stdio.h>
 #include <string.h>
@@ -17,44 +17,62 @@ static const struct {
     const char *machine, *mesh, *model;
     uint32_t ranks; /* Of data. */
     const char *more;
+    const char *schedule;
     /* A pair gives both its results at its end: where little is waited for, and microbatches are
      * few, what comes later outweighs what is saved. */
     bool step_is_shorter;
 } rows[] = {
     {/* tp in the node */ "\"chip\": \"h100-sxm\", \"nodes\": 4",
-     "{\"pp\": [\"node\"], \"tp\": [\"gpu\"]}", "\"llama-3-8b\"", 1, "", true},
+     "{\"pp\": [\"node\"], \"tp\": [\"gpu\"]}", "\"llama-3-8b\"", 1, "", "dualpipev", true},
     {/* tp with fsdp */ "\"chip\": \"h100-sxm\", \"nodes\": 4",
      "{\"pp\": [\"node\"], \"tp\": [\"gpu:4\"], \"fsdp\": [\"gpu:2\"]}", "\"llama-3-8b\"", 2, "",
-     true},
+     "dualpipev", true},
     {/* tp with fsdp, gathered once */ "\"chip\": \"h100-sxm\", \"nodes\": 4",
      "{\"pp\": [\"node\"], \"tp\": [\"gpu:4\"], \"fsdp\": [\"gpu:2\"]}", "\"llama-3-8b\"", 2,
-     ", \"regather\": \"step\"", true},
+     ", \"regather\": \"step\"", "dualpipev", true},
     {/* tp with dp, block remat */ "\"chip\": \"h100-sxm\", \"nodes\": 4",
      "{\"pp\": [\"node\"], \"tp\": [\"gpu:4\"], \"dp\": [\"gpu:2\"]}", "\"llama-3-8b\"", 2,
-     ", \"remat\": \"block\", \"zero\": 1", true},
+     ", \"remat\": \"block\", \"zero\": 1", "dualpipev", true},
     {/* tp on rings */ "\"chip\": \"tpu-v5p\", \"shape\": \"4x4x4\"",
-     "{\"pp\": [\"x\"], \"tp\": [\"y\"], \"dp\": [\"z\"]}", "\"llama-3-8b\"", 4, "", true},
+     "{\"pp\": [\"x\"], \"tp\": [\"y\"], \"dp\": [\"z\"]}", "\"llama-3-8b\"", 4, "", "dualpipev",
+     true},
     {/* a sequence over cp */ "\"chip\": \"h100-sxm\", \"nodes\": 4",
      "{\"pp\": [\"node\"], \"cp\": [\"gpu\"]}", "\"llama-3-8b\"", 1,
-     ", \"attention\": \"causal\", \"context\": \"all_gather\"", true},
+     ", \"attention\": \"causal\", \"context\": \"all_gather\"", "dualpipev", true},
     {/* experts over ep */ "\"chip\": \"h100-sxm\", \"nodes\": 4",
-     "{\"pp\": [\"node\"], \"ep\": [\"gpu\"]}", "\"mixtral-8x7b\"", 8, "", false},
+     "{\"pp\": [\"node\"], \"ep\": [\"gpu\"]}", "\"mixtral-8x7b\"", 8, "", "dualpipev", false},
     {/* stages of unlike size */ "\"chip\": \"h100-sxm\", \"nodes\": 4",
      "{\"pp\": [\"node\"], \"tp\": [\"gpu\"]}", "\"llama-3-8b\"", 1,
-     ", \"layout\": \"Et*2|t*5|t*4|t*4|t*6|t*4|t*4|t*3L\"", true},
+     ", \"layout\": \"Et*2|t*5|t*4|t*4|t*6|t*4|t*4|t*3L\"", "dualpipev", true},
+    {/* two copies, tp in the node */ "\"chip\": \"h100-sxm\", \"nodes\": 4",
+     "{\"pp\": [\"node\"], \"tp\": [\"gpu\"]}", "\"llama-3-8b\"", 1, "", "dualpipe", true},
+    {/* the same with fsdp */ "\"chip\": \"h100-sxm\", \"nodes\": 4",
+     "{\"pp\": [\"node\"], \"tp\": [\"gpu:4\"], \"fsdp\": [\"gpu:2\"]}", "\"llama-3-8b\"", 2, "",
+     "dualpipe", true},
+    {/* the same, gathered once */ "\"chip\": \"h100-sxm\", \"nodes\": 4",
+     "{\"pp\": [\"node\"], \"tp\": [\"gpu:4\"], \"fsdp\": [\"gpu:2\"]}", "\"llama-3-8b\"", 2,
+     ", \"regather\": \"step\"", "dualpipe", true},
+    {/* two copies on rings */ "\"chip\": \"tpu-v5p\", \"shape\": \"4x4x4\"",
+     "{\"pp\": [\"x\"], \"tp\": [\"y\"], \"dp\": [\"z\"]}", "\"llama-3-8b\"", 4, ", \"zero\": 1",
+     "dualpipe", true},
+    {/* two copies with experts over ep */ "\"chip\": \"h100-sxm\", \"nodes\": 4",
+     "{\"pp\": [\"node\"], \"ep\": [\"gpu\"]}", "\"mixtral-8x7b\"", 8, "", "dualpipe", false},
+    {/* two copies of unlike stages */ "\"chip\": \"h100-sxm\", \"nodes\": 4",
+     "{\"pp\": [\"node\"], \"tp\": [\"gpu\"]}", "\"llama-3-8b\"", 1,
+     ", \"layout\": \"Et*6|t*10|t*9|t*7L\"", "dualpipe", true},
 };
 enum { ROWS = sizeof rows / sizeof *rows };
 
 static void scenario_write(char text[TEXT_BYTES], uint32_t row, uint32_t microbatches)
 {
-    int const length =
-        snprintf(text, TEXT_BYTES,
-                 "{\"podsim\": 1, \"title\": \"pairs\", \"machine\": {%s, \"profile\": \"ideal\"}, "
-                 "\"mesh\": %s, \"workload\": {\"kind\": \"train_step\", \"model\": %s, "
-                 "\"batch_tokens\": %u, \"sequence_length\": 2048, \"accumulate\": %u, "
-                 "\"schedule\": \"dualpipev\", \"allow_oversubscription\": true%s}}",
-                 rows[row].machine, rows[row].mesh, rows[row].model,
-                 2048 * rows[row].ranks * microbatches, microbatches, rows[row].more);
+    int const length = snprintf(
+        text, TEXT_BYTES,
+        "{\"podsim\": 1, \"title\": \"pairs\", \"machine\": {%s, \"profile\": \"ideal\"}, "
+        "\"mesh\": %s, \"workload\": {\"kind\": \"train_step\", \"model\": %s, "
+        "\"batch_tokens\": %u, \"sequence_length\": 2048, \"accumulate\": %u, "
+        "\"schedule\": \"%s\", \"allow_oversubscription\": true%s}}",
+        rows[row].machine, rows[row].mesh, rows[row].model, 2048 * rows[row].ranks * microbatches,
+        microbatches, rows[row].schedule, rows[row].more);
     assert_true(length > 0 && length < TEXT_BYTES);
 }
 

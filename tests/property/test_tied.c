@@ -230,7 +230,7 @@ static void the_formulas_count_what_all_ranks_do(void **state)
 static void both_on_one_rank_are_refused(void **state)
 {
     (void)state;
-    static const char *const names[] = {"zb-v", "v-half", "v-min", "dualpipev"};
+    static const char *const names[] = {"zb-v", "v-half", "v-min", "dualpipev", "dualpipe"};
     for (uint32_t n = 0; n < sizeof names / sizeof *names; n++) {
         char text[TEXT_BYTES];
         struct play play;

@@ -19,6 +19,7 @@ struct json_writer;
 extern const char *const scenario_remat_names[];
 extern const char *const scenario_regather_names[];
 extern const char *const scenario_attention_names[];
+extern const char *const scenario_kernel_names[];
 extern const char *const scenario_gather_names[];
 extern const char *const scenario_backward_names[];
 extern const char *const scenario_activations_names[];

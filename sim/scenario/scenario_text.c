@@ -147,6 +147,8 @@ static void write_workload(struct json_writer *writer, const struct workload_pla
     json_put_unsigned(writer, "zero", plan->zero);
     json_put_unsigned(writer, "accumulate", plan->accumulate);
     json_put_string(writer, "attention", scenario_attention_names[plan->attention]);
+    if (plan->attention_kernel != WORKLOAD_KERNEL_FLASH)
+        json_put_string(writer, "attention_kernel", scenario_kernel_names[plan->attention_kernel]);
     json_put_object(writer, "formats");
     json_put_string(writer, "weights", format_name(plan->formats.weights));
     json_put_string(writer, "activations", format_name(plan->formats.activations));

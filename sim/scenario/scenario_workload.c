@@ -19,6 +19,7 @@ static const double capacity_most = 4000, routing_least = 0.001; /* But for 0. *
 const char *const scenario_regather_names[] = {"microbatch", "step", "stage", NULL};
 const char *const scenario_remat_names[] = {"none", "big_matmuls", "block", NULL};
 const char *const scenario_attention_names[] = {"full", "causal", NULL};
+const char *const scenario_kernel_names[] = {"flash", "unfused", "unfused_dropout", NULL};
 const char *const scenario_gather_names[] = {"block", "tensor", "layer", NULL};
 const char *const scenario_backward_names[] = {"dw_first", "dx_first", NULL};
 const char *const scenario_activations_names[] = {"model", "tokens", NULL};
@@ -105,11 +106,14 @@ static enum status policies_read(struct json *object, struct workload_plan *plan
     uint32_t activations = WORKLOAD_ACTIVATIONS_MODEL, offload = WORKLOAD_OFFLOAD_NONE;
     uint32_t context = WORKLOAD_CONTEXT_RING, order = WORKLOAD_CONTEXT_ZIGZAG;
     uint32_t regather = WORKLOAD_REGATHER_MICROBATCH;
+    uint32_t kernel = WORKLOAD_KERNEL_FLASH;
     bool mtp = true;
     plan->accumulate = 1;
     STATUS_TRY(scenario_take_choice(object, "remat", scenario_remat_names, &remat, reterr));
     STATUS_TRY(
         scenario_take_choice(object, "attention", scenario_attention_names, &attention, reterr));
+    STATUS_TRY(
+        scenario_take_choice(object, "attention_kernel", scenario_kernel_names, &kernel, reterr));
     STATUS_TRY(scenario_take_choice(object, "gather", scenario_gather_names, &gather, reterr));
     STATUS_TRY(
         scenario_take_choice(object, "backward_order", scenario_backward_names, &backward, reterr));
@@ -132,6 +136,7 @@ static enum status policies_read(struct json *object, struct workload_plan *plan
                                   reterr));
     plan->remat = (enum workload_remat)remat;
     plan->attention = (enum workload_attention)attention;
+    plan->attention_kernel = (enum workload_kernel)kernel;
     plan->gather = (enum workload_gather)gather;
     plan->backward_order = (enum workload_backward)backward;
     plan->activations = (enum workload_activations)activations;
@@ -171,6 +176,7 @@ enum status scenario_workload_read(struct arena *arena, struct json *object,
                                         "zero",
                                         "accumulate",
                                         "attention",
+                                        "attention_kernel",
                                         "formats",
                                         "gather",
                                         "activations",

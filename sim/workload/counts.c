@@ -48,7 +48,9 @@ static struct letters letters_of(const struct local *local, const struct machine
         double const pairs = (double)local->key_pairs;
         x.scores = x.rows * (causal ? pairs / 2 : keys) * (double)local->heads;
         x.useful_scores = x.rows * (causal ? (keys + 1) / 2 : keys) * (double)local->heads;
-        x.statistics = 4 * x.rows * (double)local->heads;
+        x.unfused = local_is_unfused(local);
+        x.drops = plan->attention_kernel == WORKLOAD_KERNEL_DROPOUT;
+        x.statistics = x.unfused > 0 ? 0 : 4 * x.rows * (double)local->heads;
         x.ring_steps = local_rings(local) ? local->cp - 1.0 : 0;
         x.attention_in = x.attention_tmp / x.rows * (double)local->width;
         x.attention_out = x.attended / x.rows * (double)local->width;
@@ -115,11 +117,12 @@ static void count_matmuls(const struct letters *x, struct workload_counts *count
     double const values = 2 * x->scores * (double)local->value_width;
     double const useful_dots =
         2 * x->useful_scores * (double)(local->head_width + local->value_width);
-    double const all_dots = (4 + x->attention_again) * dots + (3 + x->attention_again) * values;
+    double const all_dots =
+        (4 - x->unfused + x->attention_again) * dots + (3 + x->attention_again) * values;
     counts->matmul_flop = x->microbatches * (x->dense * passes * mlp +
                                              x->layers * (passes * layer + all_dots) + 3 * head);
 
-    counts->matmul_flash = x->microbatches * x->layers * dots;
+    counts->matmul_flash = x->microbatches * x->layers * (1 - x->unfused) * dots;
     counts->matmul_waiting = x->microbatches * x->layers * 3 * (dots + values - useful_dots);
 
     double const columns =
@@ -151,7 +154,7 @@ static void count_padded(const struct letters *x, struct workload_counts *counts
             local_is_latent(local) ? local->latent_columns : local->qkv_columns;
         pad_attention = counts_padded_matmul(x, rows, width, columns) +
                         counts_padded_matmul(x, rows, local->heads * value, width);
-        pad_dots = (2 + x->attention_again) * padded_scores(x, key, false) +
+        pad_dots = (2 - x->unfused + x->attention_again) * padded_scores(x, key, false) +
                    (1 + x->attention_again) * padded_scores(x, value, true) +
                    padded_scores(x, value, false) + 2 * padded_scores(x, key, true) +
                    padded_scores(x, value, true);
@@ -178,7 +181,9 @@ static void count_vector(const struct letters *x, struct workload_counts *counts
         double const rope = VECTOR_ROPE * turned;
         layer += 2 * x->shard * (forwards * VECTOR_NORM + VECTOR_NORM_BACKWARD);
         layer += forwards * (rope + VECTOR_SOFTMAX * x->scores);
-        layer += rope + VECTOR_ROW_DOT * x->attended + VECTOR_SOFTMAX_BACKWARD * x->scores;
+        layer += rope + (1 - x->unfused) * VECTOR_ROW_DOT * x->attended +
+                 VECTOR_SOFTMAX_BACKWARD * x->scores;
+        layer += (forwards + 1) * x->drops * VECTOR_DROPOUT * x->scores;
         rest = x->shard * (VECTOR_NORM + VECTOR_NORM_BACKWARD + 1) + VECTOR_LOSS * x->logits;
     }
     counts->vector_flop = x->twins / local->state_shards + counts_summed_elements(x) +
@@ -210,6 +215,9 @@ static void count_hbm(const struct letters *x, struct workload_counts *counts)
                  projection_bytes(x, x->attention_out, x->attended);
         layer += forwards * ((x->q + x->attended + x->kv) * x->a + x->statistics);
         layer += 2 * (x->q + x->attended + x->kv) * x->a + x->statistics;
+        /* S and P each written and read, dP, P, dS thrice; dropout reads and writes, and a mask. */
+        layer += x->unfused * (4 * forwards + 7) * x->scores * x->a;
+        layer += x->drops * (forwards + 1) * x->scores * (2 * x->a + 1);
         layer += x->ring_steps * (forwards * (x->q * x->a + summed) + 3 * x->q * x->a + summed);
         double const embedding = x->shard * x->w + x->full * x->a + x->shard * x->a +
                                  2 * x->shard * x->g +
@@ -232,7 +240,9 @@ static void count_hbm(const struct letters *x, struct workload_counts *counts)
 static void count_ops(const struct letters *x, struct workload_counts *counts)
 {
     bool const llama = local_is_llama(x->local);
-    double const forward = llama ? 7 : 2, backward = llama ? 11 : 4, between = llama ? 3 : 0;
+    double const more = 2 * x->unfused + x->drops, back = 4 * x->unfused + x->drops;
+    double const forward = llama ? 7 + more : 2, backward = llama ? 11 + back : 4;
+    double const between = llama ? 3 + more : 0;
     double const again = x->again > 0 ? forward : x->attention_again > 0 ? between : 0;
     double const updates = x->layers + (llama ? 2 - x->local->tied : 0);
     counts->compute_count =
@@ -376,6 +386,7 @@ static double saved_bytes(const struct letters *x)
         return x->dense * (x->shard + x->full + x->tmp) * x->a +
                x->layers *
                    ((x->shard + x->full + x->attention_tmp + x->attended) * x->a + x->statistics +
+                    x->scores * (x->unfused * x->a + x->drops * (x->a + 1)) +
                     (double)(local->kv_kept_elements + local->mid_kept_elements) * x->a);
     case WORKLOAD_REMAT_BIG_MATMULS:
         return (x->dense * (x->shard + x->tmp) +
@@ -385,28 +396,6 @@ static double saved_bytes(const struct letters *x)
         break;
     }
     return x->layers * x->shard * x->a;
-}
-
-/* What is kept in the host's memory goes there and comes back once a step, or a microbatch. */
-static void count_offload(const struct letters *x, struct workload_counts *counts)
-{
-    const struct local *local = x->local;
-    const struct workload_plan *plan = local->plan;
-    bool const llama = local_is_llama(local);
-    uint64_t const layers = plan->model.layers;
-    if (local_offloads_optimizer(local)) {
-        double const share = x->layer_elements / (x->step_elements > 0 ? x->step_elements : 1);
-        counts->host_moment_bytes = counts->optimizer_bytes;
-        counts->host_count += 2 * (layers + (llama ? UINT64_C(2) - local->tied : 0));
-        counts->optimizer_bytes *= share;
-        if (plan->accumulate == 1) counts->gradient_bytes *= share;
-    }
-    if (local_offloads_activations(local)) {
-        double const moved = counts->activation_bytes / x->layers * (x->layers - 1);
-        counts->host_activation_bytes = x->microbatches * moved;
-        counts->host_count += 2 * plan->accumulate * (layers - 1);
-        counts->activation_bytes *= 2 / x->layers;
-    }
 }
 
 static void traffic_divide(struct workload_traffic *traffic, uint32_t ranks)
@@ -489,7 +478,7 @@ void workload_count(const struct workload_plan *plan, const struct machine *mach
     counts.activation_bytes += saved_bytes(&x);
     double const gathered = x.sparse > 0 ? x.sparse_elements + x.expert_elements : x.layer_elements;
     counts.gathered_bytes = local.shards > 1 ? gathered * x.w : 0;
-    count_offload(&x, &counts);
+    counts_offload(&x, &counts);
     stages_divide(&counts, local.pp);
     *ret_counts = counts;
 }

@@ -24,6 +24,7 @@ struct letters {
     double latent_up;               /* Matrices that take latents up to the heads. */
     double useful_scores;           /* Of the mean rank. */
     double statistics;              /* Bytes. */
+    double unfused, drops;          /* 1: scores lie in HBM; 1: with dropout. */
     double ring_steps;              /* Parts of attention after the first. */
     double gated;
     double vocabulary, logits;
@@ -44,6 +45,9 @@ void counts_experts(const struct letters *x, struct workload_counts *counts);
 /* Units of weights of a layer that has experts, and those of them that are the experts'. */
 uint64_t counts_sparse_units(const struct letters *x);
 uint64_t counts_expert_units(const struct letters *x);
+
+/* Of what is kept in the host's memory (counts_offload.c), after all of the chip's memory. */
+void counts_offload(const struct letters *x, struct workload_counts *counts);
 
 /* Of latent attention (counts_latent.c): the same. Without it nothing. */
 void counts_latent_letters(struct letters *x);

@@ -10,6 +10,7 @@ enum {
     BITS = 62,              /* Two more would wrap; sums of a few such numbers stay exact. */
     BITS_OF_ELEMENT = 512,  /* The widest format has 32; an op moves at most 16 such arrays. */
     BYTES_OF_ELEMENT = 4,   /* Of the widest format. */
+    BYTES_OF_SCORE = 9,     /* Before dropout, after it, and a mask. */
     PRODUCTS_OF_SCORES = 5, /* In flash attention's backward pass. */
 };
 
@@ -63,10 +64,13 @@ enum status limits_sizes_check(const struct local *local, struct error *reterr)
     uint64_t crossing = 0;
     for (uint32_t d = 0; d < GROUP_DIMENSIONS_MAX; d++)
         if (experts->crossing[d] > crossing) crossing = experts->crossing[d];
+    uint64_t const saved = local_is_unfused(local) ? BYTES_OF_SCORE * model->layers : 0;
     const struct {
         const char *what;
         uint64_t factor[FACTORS];
     } table[] = {
+        {"the bytes of attention's scores",
+         {local->queries, local->keys, local->heads * local->sequences, saved}},
         {"the FLOP of an MLP's matmul", {2, rows, width, mlp}},
         {"the FLOP of attention's projections", {2, rows, width, qkv}},
         {"the FLOP of the head", {2, rows, width, vocabulary}},

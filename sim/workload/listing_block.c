@@ -330,8 +330,9 @@ void listing_attention_forward(struct listing *listing, const struct layout_bloc
     in_forward(listing, layout);
     sequence_forward_add(listing);
     listing_step(listing, &layout->out.left, formats_of(listing)->activations,
-                 "flash: no T x S array in HBM", "%s = Attention(Q, K, V)",
-                 sharding_text(mesh, &layout->out.left, text));
+                 local_is_unfused(local) ? "unfused: T x S arrays in HBM"
+                                         : "flash: no T x S array in HBM",
+                 "%s = Attention(Q, K, V)", sharding_text(mesh, &layout->out.left, text));
     if (local_turns(local))
         listing_step(listing, NULL, 0, "on critical path",
                      "A of this rank's tokens, all heads = AllToAll(A)");

@@ -360,6 +360,7 @@ enum status local_build(const struct workload_plan *plan, const struct machine *
         vectors_build(&local);
         STATUS_TRY(local_predictors_build(&local, reterr));
     }
+    STATUS_TRY(local_scores_check(&local, reterr));
     if (model_has_experts(&plan->model)) STATUS_TRY(local_experts_build(&local, reterr));
     STATUS_TRY(limits_sizes_check(&local, reterr));
     local_units_build(&local);

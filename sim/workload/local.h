@@ -152,6 +152,20 @@ static inline bool local_is_latent(const struct local *local)
     return local->plan->model.latent.kv_rank != 0;
 }
 
+/* Attention without fusing (local_scores.c): what is not modelled beside it. */
+enum status local_scores_check(const struct local *local, struct error *reterr);
+
+/* Whether scores lie in HBM, and how many of a layer: the whole square. */
+static inline bool local_is_unfused(const struct local *local)
+{
+    return local->plan->attention_kernel != WORKLOAD_KERNEL_FLASH;
+}
+
+static inline uint64_t local_score_count(const struct local *local)
+{
+    return local->attention_queries * local->keys * local->attention_heads * local->sequences;
+}
+
 /* Modules that predict further tokens: what they are not modelled beside, and their weights. */
 enum status local_predictors_check(const struct local *local, struct error *reterr);
 enum status local_predictors_build(struct local *local, struct error *reterr);

@@ -204,7 +204,8 @@ enum lower_tensor {
     LOWER_LATENT, /* the same normed, */
     LOWER_QKV,    /* and Q, K and V of all of the chip's heads. */
     LOWER_KV,     /* Keys and values of the other ranks of the sequence. */
-    LOWER_MID,    /* What attention gives, with the softmax's row statistics. */
+    LOWER_SCORES, /* Unfused, what the softmax gives, with what dropout makes of it and its mask. */
+    LOWER_MID,    /* What attention gives; of flash with the softmax's row statistics. */
     LOWER_TENSOR_COUNT,
 };
 /* Elements of what the in-projection gives, and of what the out-projection multiplies. */
@@ -220,6 +221,10 @@ void lower_tensor_take(struct lower *lower, const struct lower_block *block,
 void lower_tensor_give(struct lower *lower, const struct lower_block *block,
                        enum lower_tensor tensor, uint32_t op);
 
+/* After the last op of the forward pass that reads it, unless it is kept for the backward pass. */
+void lower_tensor_drop(struct lower *lower, const struct lower_block *block,
+                       enum lower_tensor tensor, enum lower_pass pass, uint32_t op);
+
 /* The norm before a block with the residual sum, and its backward. */
 uint32_t lower_norm(struct lower *lower, const char *name);
 uint32_t lower_norm_backward(struct lower *lower, const char *name);
@@ -230,6 +235,11 @@ uint32_t lower_attention_forward(struct lower *lower, const struct lower_block *
 /* Returns the op after which dQ, dK and dV are there. `d_middle` gives the middle's gradient. */
 uint32_t lower_attention_backward(struct lower *lower, const struct lower_block *block,
                                   uint32_t d_middle);
+
+/* The same without fusing (lower_scores.c). */
+uint32_t lower_scores_forward(struct lower *lower, const struct lower_block *block,
+                              enum lower_pass pass);
+uint32_t lower_scores_backward(struct lower *lower, const struct lower_block *block);
 
 /* Latent attention between the in-projection and the attention (lower_latent.c). Returns the op
  * that gives Q, K and V; */

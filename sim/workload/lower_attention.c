@@ -1,6 +1,7 @@
 /*
- * Attention between the projections: flash, so no T x S array in HBM (the book, chapter 4,
- * appendix A): Q, K, V are read once, the result is written once with one fp32 a row and head.
+ * Attention between the projections: flash, unless attention_kernel says otherwise, so no T x S
+ * array in HBM (the book, chapter 4, appendix A): Q, K, V are read once, the result is written once
+ * with one fp32 a row and head.
  *
  * What ranks that share a sequence exchange for it stands in lower_context.c. Where no
  * context_order says otherwise, such ranks hold causal queries from both ends, so that all have the
@@ -97,6 +98,7 @@ uint32_t lower_attention_forward(struct lower *lower, const struct lower_block *
                                  enum lower_pass pass, uint32_t after)
 {
     const struct local *local = lower->local;
+    if (local_is_unfused(local)) return lower_scores_forward(lower, block, pass);
     struct work_matmul const score = scores(local, local->key_pairs);
     struct lower_keys const keys = lower_keys_forward(lower, block, pass, after);
     struct work work = {
@@ -122,6 +124,7 @@ uint32_t lower_attention_backward(struct lower *lower, const struct lower_block 
                                   uint32_t d_middle)
 {
     const struct local *local = lower->local;
+    if (local_is_unfused(local)) return lower_scores_backward(lower, block);
     struct work_matmul const score = scores(local, local->key_pairs);
     struct work_matmul const weight = weighted(score, local->head_width);
     struct work_matmul const value = weighted(score, local->value_width);

@@ -60,14 +60,6 @@ uint32_t lower_blocks(const struct local *local, struct lower_block ret_blocks[2
     return 2;
 }
 
-/* Gives back what no backward pass will read, after the last op of the forward pass that does. */
-static void tensor_drop(struct lower *lower, const struct lower_block *block,
-                        enum lower_tensor tensor, enum lower_pass pass, uint32_t op)
-{
-    if (pass == LOWER_RECOMPUTE || lower_tensor_saved(lower->local, block, tensor)) return;
-    lower_tensor_give(lower, block, tensor, op);
-}
-
 static const char *op_name(struct lower *lower, const struct lower_block *block, const char *name,
                            enum lower_pass pass)
 {
@@ -176,7 +168,7 @@ static uint32_t in_forward(struct lower *lower, const struct lower_block *block,
     lower_tensor_take(lower, block, LOWER_X, pass, begin);
     lower_tensor_take(lower, block, LOWER_IN, pass, gather != LOWER_NONE ? gather : begin);
     lower_tensor_take(lower, block, LOWER_TMP, pass, matmul);
-    tensor_drop(lower, block, LOWER_IN, pass, matmul);
+    lower_tensor_drop(lower, block, LOWER_IN, pass, matmul);
     return matmul;
 }
 
@@ -205,12 +197,12 @@ static void out_forward(struct lower *lower, const struct lower_block *block,
 
     lower_take(lower, matmul, PROGRAM_MEMORY_BUFFERS, full_bytes);
     lower_give(lower, lower->output, PROGRAM_MEMORY_BUFFERS, full_bytes);
-    tensor_drop(lower, block, LOWER_X, pass, lower->output);
-    tensor_drop(lower, block, LOWER_TMP, pass, matmul);
-    tensor_drop(lower, block, LOWER_LATENT, pass, matmul);
-    tensor_drop(lower, block, LOWER_QKV, pass, matmul);
-    tensor_drop(lower, block, LOWER_MID, pass, matmul);
-    tensor_drop(lower, block, LOWER_KV, pass, matmul);
+    lower_tensor_drop(lower, block, LOWER_X, pass, lower->output);
+    lower_tensor_drop(lower, block, LOWER_TMP, pass, matmul);
+    lower_tensor_drop(lower, block, LOWER_LATENT, pass, matmul);
+    lower_tensor_drop(lower, block, LOWER_QKV, pass, matmul);
+    lower_tensor_drop(lower, block, LOWER_MID, pass, matmul);
+    lower_tensor_drop(lower, block, LOWER_KV, pass, matmul);
 }
 
 void lower_block_forward(struct lower *lower, const struct lower_block *block, enum lower_pass pass)

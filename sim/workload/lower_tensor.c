@@ -14,6 +14,15 @@ uint64_t lower_mid_elements(const struct local *local, const struct lower_block 
     return block->attention ? local->rows * block->out_inner : lower_tmp_elements(local, block);
 }
 
+static uint64_t scores_bytes(const struct local *local)
+{
+    uint64_t const bytes = format_bytes(local->plan->formats.activations, local_score_count(local));
+    if (!local_is_unfused(local)) return 0;
+    return local->plan->attention_kernel == WORKLOAD_KERNEL_DROPOUT
+               ? 2 * bytes + local_score_count(local)
+               : bytes;
+}
+
 uint64_t lower_tensor_bytes(const struct local *local, const struct lower_block *block,
                             enum lower_tensor tensor)
 {
@@ -31,10 +40,14 @@ uint64_t lower_tensor_bytes(const struct local *local, const struct lower_block 
         return block->latent ? format_bytes(format, local->rows * local->qkv_columns) : 0;
     case LOWER_KV:
         return block->attention ? format_bytes(format, local->kv_kept_elements) : 0;
+    case LOWER_SCORES:
+        return block->attention ? scores_bytes(local) : 0;
     case LOWER_MID: /* One fp32 a row and head: the logarithm of the softmax's sum. */
         return block->attention ? format_bytes(format, lower_mid_elements(local, block)) +
                                       format_bytes(format, local->mid_kept_elements) +
-                                      format_bytes(FORMAT_FP32, local->rows * local->heads)
+                                      (local_is_unfused(local)
+                                           ? 0
+                                           : format_bytes(FORMAT_FP32, local->rows * local->heads))
                                 : 0;
     case LOWER_TENSOR_COUNT:
         break;
@@ -93,4 +106,11 @@ void lower_tensor_give(struct lower *lower, const struct lower_block *block,
     if (!tensor_used(lower, block, tensor)) return;
     lower_give(lower, op, tensor_memory(lower, block, tensor),
                lower_tensor_bytes(lower->local, block, tensor));
+}
+
+void lower_tensor_drop(struct lower *lower, const struct lower_block *block,
+                       enum lower_tensor tensor, enum lower_pass pass, uint32_t op)
+{
+    if (pass == LOWER_RECOMPUTE || lower_tensor_saved(lower->local, block, tensor)) return;
+    lower_tensor_give(lower, block, tensor, op);
 }

@@ -18,6 +18,7 @@ enum {
     VECTOR_SOFTMAX = 5,             /* scale, max, subtract, exp, sum; per score */
     VECTOR_SOFTMAX_BACKWARD = 5,    /* scale, subtract, exp again; dP - row sum, · P; per score */
     VECTOR_ROW_DOT = 2,             /* dO·O, the row sum that flash attention's backward needs */
+    VECTOR_DROPOUT = 3,             /* a number drawn, compare, scale; per score, each way */
     VECTOR_ROUTE = 5,               /* max, subtract, exp, sum, divide; per expert, and a comparison
                                        for each of the k that are taken */
     VECTOR_ROUTE_BACKWARD = 3,      /* p·dp, its sum, the difference; per expert */

@@ -20,6 +20,8 @@ struct schedule;
 
 enum workload_remat { WORKLOAD_REMAT_NONE, WORKLOAD_REMAT_BIG_MATMULS, WORKLOAD_REMAT_BLOCK };
 enum workload_attention { WORKLOAD_ATTENTION_FULL, WORKLOAD_ATTENTION_CAUSAL };
+/* Whether scores lie in HBM between kernels of their own, with a mask for each that drops out. */
+enum workload_kernel { WORKLOAD_KERNEL_FLASH, WORKLOAD_KERNEL_UNFUSED, WORKLOAD_KERNEL_DROPOUT };
 enum workload_gather { WORKLOAD_GATHER_BLOCK, WORKLOAD_GATHER_TENSOR, WORKLOAD_GATHER_LAYER };
 enum workload_backward { WORKLOAD_BACKWARD_DW_FIRST, WORKLOAD_BACKWARD_DX_FIRST };
 enum workload_activations { WORKLOAD_ACTIVATIONS_MODEL, WORKLOAD_ACTIVATIONS_TOKENS };
@@ -61,6 +63,7 @@ struct workload_plan {
     uint32_t zero;       /* 0 to 3, for `dp`. */
     uint32_t accumulate; /* Microbatches a step; at least 1. */
     enum workload_attention attention;
+    enum workload_kernel attention_kernel;
     struct workload_formats formats;
     enum workload_gather gather;
     enum workload_backward backward_order;

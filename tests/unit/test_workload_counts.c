@@ -268,6 +268,32 @@ static void formulas_and_programs_agree(void **state)
     }
 }
 
+/* Scores in HBM, with dropout and without: the sums of their kernels, and what they save. */
+static void formulas_and_programs_agree_on_unfused_attention(void **state)
+{
+    (void)state;
+    for (size_t p = 0; p < sizeof places / sizeof *places; p++)
+        for (uint32_t variant = 0; places[p].llama && variant < 36; variant++) {
+            struct workload_case made;
+            char name[96];
+            (void)snprintf(name, sizeof name, "unfused, place %zu, variant %u", p, variant);
+            assert_int_equal(case_build(&made, &case_llama_70b, places[p].shape, places[p].dp,
+                                        places[p].fsdp, places[p].tp),
+                             STATUS_OK);
+            made.plan.batch_tokens = places[p].batch_tokens;
+            vary(&made, variant);
+            made.plan.sequence_length = 512;
+            made.plan.attention = WORKLOAD_ATTENTION_FULL;
+            made.plan.attention_kernel =
+                variant % 5 < 2 ? WORKLOAD_KERNEL_UNFUSED : WORKLOAD_KERNEL_DROPOUT;
+            compare(name, &made);
+            struct case_sums const sums = case_sum(&made.program, "");
+            for (uint32_t m = 0; m < PROGRAM_MEMORY_COUNT; m++)
+                if (sums.effects[m] != 0) fail_msg("%s: memory %u is not given back", name, m);
+            case_free(&made);
+        }
+}
+
 static const struct model small_experts = {.kind = MODEL_LLAMA,
                                            .name = "experts",
                                            .layers = 5,
@@ -455,6 +481,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(formulas_and_programs_agree),
         cmocka_unit_test(formulas_and_programs_agree_on_shared_sequences),
+        cmocka_unit_test(formulas_and_programs_agree_on_unfused_attention),
         cmocka_unit_test(formulas_and_programs_agree_on_experts),
         cmocka_unit_test(formulas_and_programs_agree_on_latent_attention),
         cmocka_unit_test(formulas_and_programs_agree_on_what_is_offloaded),

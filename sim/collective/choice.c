@@ -11,6 +11,7 @@
 enum { NAME_SIZE = PLAN_ALGORITHM_SIZE };
 
 static const char flat_prefix[] = "flat-";
+static const char mixed_name[] = "ring+line";
 
 const char *plan_flat_base(const char *algorithm)
 {
@@ -226,12 +227,37 @@ static bool name_all(struct chooser *chooser, const char *name)
     return choose_all(chooser);
 }
 
+/* Whether some axes of the grid close into rings and others do not, so that `auto` plays each by
+ * what it is. From and to a root all ranks are taken together, or their boxes by axis. */
+static bool is_mixed(const struct plan_request *request, const struct levels *levels)
+{
+    uint32_t rings = 0;
+    for (uint32_t i = 0; i < levels->grid_count; i++)
+        rings += request->group.dimension[levels->grid[i]].ring;
+    return rings > 0 && rings < levels->grid_count && !collective_is_rooted(request->kind) &&
+           request->kind != COLLECTIVE_PERMUTE;
+}
+
+/* What comes behind "ring+line" in the name of a grid whose axes differ; else NULL. */
+static const char *mixed_end(const struct chooser *chooser, const char *text)
+{
+    size_t const length = sizeof mixed_name - 1;
+    if (!is_mixed(chooser->request, &chooser->choice.levels)) return NULL;
+    if (strncmp(text, mixed_name, length) != 0) return NULL;
+    return text[length] == '\0' || text[length] == '+' ? text + length : NULL;
+}
+
 /* "A+B", the innermost level first. `parts` is where the names are kept. */
 static bool name_levels(struct chooser *chooser, const char *text, char parts[][NAME_SIZE])
 {
     const struct levels *levels = &chooser->choice.levels;
     uint32_t const count = level_count(levels);
     uint32_t used = 0;
+    const char *mixed = mixed_end(chooser, text);
+    if (mixed != NULL) {
+        memcpy(parts[used++], "auto", sizeof "auto");
+        text = *mixed == '\0' ? NULL : mixed + 1;
+    }
     for (; text != NULL; used++) {
         const char *end = strchr(text, '+');
         size_t const length = end == NULL ? strlen(text) : (size_t)(end - text);
@@ -367,6 +393,7 @@ struct plan_algorithms plan_algorithm_names(enum collective_kind asked)
     if (asked != COLLECTIVE_PERMUTE) name_add(&all, "", "hierarchical");
     if (asked == COLLECTIVE_BROADCAST || asked == COLLECTIVE_REDUCE)
         name_add(&all, "", "scatter-gather");
+    if (levels) name_add(&all, "", mixed_name);
     for (uint32_t i = 0; i < primitive_count; i++) {
         enum collective_kind const kind = primitive_table[i]->kind;
         bool const part = asked == COLLECTIVE_ALL_REDUCE &&

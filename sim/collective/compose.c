@@ -233,23 +233,36 @@ static void turns_set(struct plan *plan)
     }
 }
 
-/* What the items on a level are called: "ring+line" where the axes of a grid differ. */
-static const char *level_name(const struct build *build, const uint8_t *dimension, uint32_t count)
+/* What plays a dimension: the first of its items, for an AllReduce may gather otherwise than it
+ * adds. NULL: nothing does. */
+static const char *dimension_name(const struct build *build, uint32_t dimension)
 {
     const struct plan *plan = build->plan;
+    const struct primitive *whole = build->choice->whole[dimension];
+    for (uint32_t i = 0; i < plan->item_count; i++) {
+        if (plan->item[i].dimension != dimension || plan->item[i].flat) continue;
+        return primitive_algorithm(whole != NULL ? whole : plan->item[i].primitive);
+    }
+    return NULL;
+}
+
+/* What the items on a level are called: "ring+line" where `auto` has the axes of a grid differ.
+ * `ret_asked`: where something else does, only the name that was asked for says it all. */
+static const char *level_name(const struct build *build, const uint8_t *dimension, uint32_t count,
+                              bool *ret_asked)
+{
     const char *name = NULL;
-    for (uint32_t i = 0; i < plan->item_count; i++)
-        for (uint32_t d = 0; d < count; d++) {
-            if (plan->item[i].dimension != dimension[d] || plan->item[i].flat) continue;
-            const char *other = primitive_algorithm(plan->item[i].primitive);
-            if (build->choice->whole[dimension[d]] != NULL)
-                return primitive_algorithm(build->choice->whole[dimension[d]]);
-            if (name != NULL && strcmp(name, other) != 0 && plan->item[i].primitive->routed)
-                continue; /* A reduction of one sort and a gather of another: the former's. */
-            if (name != NULL && strcmp(name, other) != 0) return "ring+line";
-            name = other;
-        }
-    return name;
+    bool alike = true, mixed = true;
+    for (uint32_t d = 0; d < count; d++) {
+        const char *other = dimension_name(build, dimension[d]);
+        if (other == NULL) continue;
+        mixed = mixed && (strcmp(other, "ring") == 0 || strcmp(other, "line") == 0);
+        alike = alike && (name == NULL || strcmp(name, other) == 0);
+        name = other;
+    }
+    if (alike) return name;
+    *ret_asked = *ret_asked || !mixed;
+    return "ring+line";
 }
 
 /* The name for a report: what would build this plan again. */
@@ -269,11 +282,12 @@ static enum status name_set(const struct build *build)
         name = arena_format(build->arena, "%s%s", rooted ? "" : "flat-",
                             primitive_algorithm(plan->item[0].primitive));
     } else {
-        bool alike = true;
-        if (levels->grid_count > 0) name = level_name(build, levels->grid, levels->grid_count);
+        bool alike = true, asked = false;
+        if (levels->grid_count > 0)
+            name = level_name(build, levels->grid, levels->grid_count, &asked);
         const char *joined = name;
         for (uint32_t i = levels->outer_count; i-- > 0;) {
-            const char *other = level_name(build, &levels->outer[i], 1);
+            const char *other = level_name(build, &levels->outer[i], 1, &asked);
             if (name == NULL) {
                 name = joined = other;
                 continue;
@@ -283,6 +297,7 @@ static enum status name_set(const struct build *build)
             if (joined == NULL) break;
         }
         if (!alike) name = joined;
+        if (asked) name = arena_format(build->arena, "%s", build->request->algorithm);
     }
     plan->algorithm = name;
     if (name == NULL)

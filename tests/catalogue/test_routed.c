@@ -1,6 +1,7 @@
 /* Routed primitives and plans on switches: proved on sets; canaries that must be refused. */
 #include <string.h>
 
+#include "sim/choose/choose.h"
 #include "sim/collective/collective.h"
 #include "sim/collective/plan.h"
 #include "tests/support/case.h"
@@ -22,6 +23,19 @@ static struct plan_request request_of(const struct group *group, enum collective
                                  .reduces = {true, true, true, true}};
 }
 
+/* The name that a plan goes by is one that builds it. */
+static enum status build_again(struct arena *arena, const struct plan_request *request,
+                               const struct plan *plan, struct error *reterr)
+{
+    struct plan_request named = *request;
+    struct plan again;
+    named.algorithm = plan->algorithm;
+    enum status const status = plan_build(arena, &named, "/named", &again, reterr);
+    if (status != STATUS_OK) return status;
+    if (choose_is_same(plan, &again)) return STATUS_OK;
+    return error_set(reterr, STATUS_INVALID, "/named", "\"%s\" is another plan", plan->algorithm);
+}
+
 static void prove(const struct plan_request *request)
 {
     struct error error = {0};
@@ -29,6 +43,7 @@ static void prove(const struct plan_request *request)
     struct arena *arena = arena_create(0);
     enum status status = plan_build(arena, request, "/test", &plan, &error);
     if (status == STATUS_OK) status = plan_check(&plan, &error);
+    if (status == STATUS_OK) status = build_again(arena, request, &plan, &error);
     if (status != STATUS_OK) {
         print_error("%s, %s: %s\n", error.where, request->algorithm, error.message);
         for (uint32_t d = 0; d < request->group.dimension_count; d++)
@@ -99,6 +114,10 @@ static void every_algorithm_on_a_grid_of_slices_is_proved(void **state)
     (void)state;
     static const struct group groups[] = {
         {{{0, 4, 1, true, false, "x"}, {3, 2, 1, false, true, "slice"}}, 2},
+        {{{0, 3, 1, false, false, "x"},
+          {1, 4, 1, true, false, "y"},
+          {3, 4, 1, false, true, "slice"}},
+         3},
         {{{0, 3, 1, false, false, "x"}, {3, 5, 1, false, true, "slice"}}, 2},
         {{{0, 4, 1, true, false, "x"},
           {1, 4, 1, true, false, "y"},

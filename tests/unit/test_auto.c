@@ -120,14 +120,37 @@ static void test_played_is_said(void **state)
 {
     (void)state;
     struct machine const machine = case_machine("tpu-v5e:8x16");
-    struct row_question const question = question_of(&machine, OPERATION_ALL_REDUCE);
+    struct row_question const question = question_of(&machine, OPERATION_ALL_TO_ALL);
     const struct row_choice *choice = NULL;
     case_ok(row_choose(case_arena, &question, UINT64_C(1) << 30, NULL, "", &choice, &case_error));
     const struct choose_candidate *candidate = choice->ranking->candidate;
-    assert_string_equal(candidate[0].algorithm, "line");
+    assert_string_equal(candidate[0].algorithm, "ring+line");
     assert_true(candidate[0].estimate.time_s > candidate[1].estimate.time_s);
     assert_int_equal(candidate[0].played_ps, played_ps(&question, choice));
     assert_true(candidate[1].played_ps > candidate[0].played_ps);
+}
+
+/* An axis that closes beside one that does not: each is played as what it is. */
+static void test_each_axis_is_what_it_is(void **state)
+{
+    (void)state;
+    static const enum operation operations[] = {OPERATION_ALL_GATHER, OPERATION_REDUCE_SCATTER,
+                                                OPERATION_ALL_REDUCE};
+    static const char *const machines[] = {"tpu-v5e:8x16", "tpu-v6e:8x16"};
+    for (size_t m = 0; m < sizeof machines / sizeof *machines; m++) {
+        struct machine const machine = case_machine(machines[m]);
+        for (size_t i = 0; i < sizeof operations / sizeof *operations; i++) {
+            struct row_question const question = question_of(&machine, operations[i]);
+            const struct row_choice *choice = NULL;
+            case_ok(row_choose(case_arena, &question, UINT64_C(1) << 30, NULL, "", &choice,
+                               &case_error));
+            assert_string_equal(choice->candidate.algorithm, "ring+line");
+            int64_t const taken = played_ps(&question, choice);
+            case_ok(row_choose(case_arena, &question, UINT64_C(1) << 30, "line", "", &choice,
+                               &case_error));
+            assert_true(played_ps(&question, choice) > taken);
+        }
+    }
 }
 
 int main(void)
@@ -137,6 +160,8 @@ int main(void)
                                         case_arena_down),
         cmocka_unit_test_setup_teardown(test_adders_count, case_arena_up, case_arena_down),
         cmocka_unit_test_setup_teardown(test_played_is_said, case_arena_up, case_arena_down),
+        cmocka_unit_test_setup_teardown(test_each_axis_is_what_it_is, case_arena_up,
+                                        case_arena_down),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

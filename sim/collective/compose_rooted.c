@@ -15,7 +15,12 @@
 #include "sim/base/units.h"
 #include "sim/collective/compose_build.h"
 
-enum { ALL_MESSAGES_MAX = 1 << 24 };
+/* Of all ranks together; fewer where every piece brings little. */
+enum { ALL_MESSAGES_MAX = 1 << 24, SPREAD_MESSAGES_MAX = 1 << 22 };
+
+/* Along axes that are alike a gather's orders keep all of the root's links busy, and its parts come
+ * in one after the other whatever the pieces: more of these than a few only add up their ways. */
+enum { ALIKE_PIECES_MAX = 4 };
 
 /* Bits: the dimensions of a chain from one place in it to before another. */
 static uint8_t dimensions_of(const struct chain *chain, uint32_t begin, uint32_t end)
@@ -124,14 +129,29 @@ struct messages {
     uint64_t all;         /* of all ranks, in all orders. */
 };
 
-/* As many pieces as pay, but no rank sends more than so many messages in an order; nor do all send
- * so many that playing them takes minutes. */
-static uint32_t pieces_allowed(uint64_t wanted, const struct messages *messages)
+static bool axes_are_alike(const struct group *group)
 {
+    for (uint32_t d = 1; d < group->dimension_count; d++)
+        if (group->dimension[d].size != group->dimension[0].size) return false;
+    return true;
+}
+
+/* As many pieces as pay, but no rank sends more than so many messages in an order; nor do all send
+ * so many that playing them takes minutes, or seconds for what a grid gains by them. */
+static uint32_t pieces_allowed(const struct build *build, uint64_t wanted,
+                               const struct messages *messages)
+{
+    enum collective_kind const kind = build->plan->kind;
+    bool const spread = (kind == COLLECTIVE_GATHER || kind == COLLECTIVE_SCATTER) &&
+                        build->choice->levels.outer_count == 0;
     uint64_t const each = messages->root > messages->other ? messages->root : messages->other;
-    uint64_t const by_rank = ROOTED_MESSAGES_MAX / each, by_all = ALL_MESSAGES_MAX / messages->all;
+    uint64_t const all = spread ? SPREAD_MESSAGES_MAX : ALL_MESSAGES_MAX;
+    uint64_t const by_rank = ROOTED_MESSAGES_MAX / each, by_all = all / messages->all;
     uint64_t const most = by_rank < by_all ? by_rank : by_all;
     if (wanted > most) wanted = most;
+    if (spread && kind == COLLECTIVE_GATHER && axes_are_alike(&build->request->group) &&
+        wanted > ALIKE_PIECES_MAX)
+        wanted = ALIKE_PIECES_MAX;
     return wanted < 1 ? 1 : (uint32_t)wanted;
 }
 
@@ -176,7 +196,7 @@ uint32_t rooted_pieces(const struct build *build)
         }
         array_bytes /= group->dimension[d].size;
     }
-    return pieces_allowed(pieces_wanted(each, count), &messages);
+    return pieces_allowed(build, pieces_wanted(each, count), &messages);
 }
 
 const char *rooted_name(const struct build *build)

@@ -59,6 +59,8 @@ struct lane_state {    /* 32 bytes: two to a cache line. */
     uint32_t arrivals; /* and to arrive. */
     bool waiting;      /* An EVENT_LANE_READY is under way. */
     bool finished;
+    bool alone_before; /* Nothing of the items that the lane waits for comes to this chip, */
+    bool alone_behind; /* and it sends nothing in those that wait for the lane. */
 };
 
 struct link_state {

@@ -190,7 +190,8 @@ void transport_lane_try(struct replay *replay, struct lane_table *lane, uint32_t
             return;
         }
         bool const may_wait = number == 0 || lane->waits_by_step;
-        if (lane->before_count > 0 && may_wait && !predecessors_arrived(lane, chip, piece, number))
+        if (lane->before_count > 0 && may_wait && !state->alone_before &&
+            !predecessors_arrived(lane, chip, piece, number))
             return;
         if (lane->reduces && lane->first && !operand_ready(replay, lane, chip, piece, step->chunks))
             return;
@@ -308,7 +309,7 @@ static inline void message_land(struct replay *replay, struct lane_table *lane, 
     uint32_t const parts = lane_absorb(replay, lane, chip, units);
     if (parts > 0) streams_progress(replay, lane->stream, chip, parts, now_ps);
     transport_lane_try(replay, lane, chip, now_ps);
-    if (lane->behind_count > 0 &&
+    if (lane->behind_count > 0 && !state->alone_behind &&
         state->counted % lane->arrival_count[position_of(lane, chip)] == 0)
         transport_followers_try(replay, lane, chip, now_ps);
     if (state->finished) transport_check_end(replay, lane->stream, chip, now_ps);
@@ -335,6 +336,26 @@ void transport_arrive(struct replay *replay, uint64_t order, const uint32_t *chi
     }
 }
 
+/* Around a root most chips have a part in one item of an order only: it need not ask the others. */
+static void rooted_begin(const struct plan_table *plan, uint32_t chip)
+{
+    for (uint32_t i = 0; i < plan->lane_count; i++) {
+        const struct lane_table *lane = &plan->lane[i];
+        struct lane_state *own = &lane->states[chip];
+        own->alone_before = own->alone_behind = true;
+        for (uint32_t r = 0; r < lane->before_count; r++)
+            for (uint32_t j = 0; j < lane->before[r].count; j++) {
+                const struct lane_table *other = &plan->lane[lane->before[r].first + j];
+                if (other->arrival_count[position_of(other, chip)] > 0) own->alone_before = false;
+            }
+        for (uint32_t r = 0; r < lane->behind_count; r++)
+            for (uint32_t j = 0; j < lane->behind[r].count; j++) {
+                const struct lane_table *other = &plan->lane[lane->behind[r].first + j];
+                if (other->send_count[position_of(other, chip)] > 0) own->alone_behind = false;
+            }
+    }
+}
+
 void transport_begin(struct replay *replay, uint32_t stream, uint32_t chip, int64_t now_ps)
 {
     const struct plan_table *plan = &replay->plans[*running_at(replay, stream, chip)];
@@ -349,10 +370,11 @@ void transport_begin(struct replay *replay, uint32_t stream, uint32_t chip, int6
         own->arrivals = lane->posts ? 0 : lane->arrival_count[position] * lane->piece_count;
         own->sent = 0;
         own->counted = 0;
-        own->finished = false;
+        own->finished = own->alone_before = own->alone_behind = false;
         if (begin_ps > 0 && own->sends > 0 && own->free_ps < now_ps + begin_ps)
             own->free_ps = now_ps + begin_ps;
     }
+    if (collective_is_rooted(plan->plan->kind)) rooted_begin(plan, chip);
     for (uint32_t i = 0; i < plan->lane_count; i++) {
         const struct lane_table *lane = &plan->lane[i];
         struct lane_state *own = &lane->states[chip];

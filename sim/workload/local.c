@@ -6,6 +6,7 @@
 #include "sim/schedule/schedule.h"
 #include "sim/workload/limits.h"
 #include "sim/workload/nearest.h"
+#include "sim/workload/stages.h"
 
 enum { LAYERS_MAX = 30000 }; /* A need names a slot by a 16-bit offset, at most layers + 2 back. */
 
@@ -337,7 +338,10 @@ static void vectors_build(struct local *local)
     local->position_elements = vector_share(local, model->positions * local->width);
     local->vocabulary_elements = local->vocabulary * local->width;
     local->tied = model->tied && local->pp == 1;
-    local->ends_meet = workload_ends_meet(local->plan, local->pp);
+    local->predictors_apart =
+        workload_predictors(local->plan) != 0 && stages_predictors_apart(local->plan->layout);
+    local->ends_meet =
+        workload_ends_meet(local->plan, local->pp) && (local->pp == 1 || !local->predictors_apart);
     local->twin_reads = workload_predictors(local->plan) != 0 && !local->ends_meet;
     local->twins = (model->tied && local->pp > 1) || local->twin_reads;
 }

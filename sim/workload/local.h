@@ -119,6 +119,7 @@ struct local {
     uint64_t mlp_vectors;         /* The same of its MLP. */
     uint64_t predictors;          /* Modules that predict further tokens (local_predictors.c), */
     uint64_t predictor_elements;  /* and of each what is neither its layer nor shared. */
+    bool predictors_apart;        /* They lie on another stage than the head. */
     bool tied;                    /* Embedding and head are one array here. */
     bool ends_meet;               /* The first and the last stage lie on one rank. */
     bool twins;      /* One matrix lies on the first and on the last stage: tied ones, */

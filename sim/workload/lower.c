@@ -46,9 +46,13 @@ static void streams_add(struct lower *lower)
         [LOWER_SEND_NEXT] = {local->pp > 1, "send ", "next"},
         [LOWER_SEND_PREVIOUS] = {local->pp > 1, "send ", "previous"},
         [LOWER_SEND_COPY] = {local->copies > 1, "send ", "copy"},
+        [LOWER_SEND_TWIN] = {local->predictors_apart, "send ", "mtp"},
+        [LOWER_SEND_FIRST] = {local->predictors_apart, "send ", "first"},
         [LOWER_RECEIVE_PREVIOUS] = {local->pp > 1, "receive ", "previous"},
         [LOWER_RECEIVE_NEXT] = {local->pp > 1, "receive ", "next"},
         [LOWER_RECEIVE_COPY] = {local->copies > 1, "receive ", "copy"},
+        [LOWER_RECEIVE_TWIN] = {local->predictors_apart, "receive ", "mtp"},
+        [LOWER_RECEIVE_FIRST] = {local->predictors_apart, "receive ", "first"},
         [LOWER_STORE_ACTIVATIONS] = {local_offloads_activations(local), "store ", "activations"},
         [LOWER_LOAD_ACTIVATIONS] = {local_offloads_activations(local), "load ", "activations"},
         [LOWER_LOAD_OPTIMIZER] = {local_offloads_optimizer(local), "load ", "optimizer"},
@@ -76,6 +80,9 @@ static void streams_add(struct lower *lower)
     program->stream[lower->stream[LOWER_SEND_PREVIOUS]].inbox = lower->stream[LOWER_RECEIVE_NEXT];
     if (local->copies > 1)
         program->stream[lower->stream[LOWER_SEND_COPY]].inbox = lower->stream[LOWER_RECEIVE_COPY];
+    if (!local->predictors_apart) return;
+    program->stream[lower->stream[LOWER_SEND_TWIN]].inbox = lower->stream[LOWER_RECEIVE_FIRST];
+    program->stream[lower->stream[LOWER_SEND_FIRST]].inbox = lower->stream[LOWER_RECEIVE_TWIN];
 }
 
 void lower_begin(struct lower *lower, struct arena *arena, const struct local *local,

@@ -44,10 +44,14 @@ enum lower_stream {
     LOWER_HOME_SEQUENCE, /* Sums of dK and dV that have gone round. */
     LOWER_SEND_NEXT,     /* Messages between pipeline stages, by rank along pp. */
     LOWER_SEND_PREVIOUS,
-    LOWER_SEND_COPY, /* To the rank that holds the same stages. */
+    LOWER_SEND_COPY,  /* To the rank that holds the same stages. */
+    LOWER_SEND_TWIN,  /* From the first rank to one between that holds the embedding, */
+    LOWER_SEND_FIRST, /* and back. */
     LOWER_RECEIVE_PREVIOUS,
     LOWER_RECEIVE_NEXT,
     LOWER_RECEIVE_COPY,
+    LOWER_RECEIVE_TWIN,
+    LOWER_RECEIVE_FIRST,
     LOWER_STORE_ACTIVATIONS,
     LOWER_LOAD_ACTIVATIONS,
     LOWER_LOAD_OPTIMIZER,

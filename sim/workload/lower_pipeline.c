@@ -25,8 +25,8 @@ static struct units units_of(const struct pipeline *pipeline, const struct sched
                           .embedding = embedding,
                           .head = stage->head,
                           .dense = stages_dense_layers(stage, pipeline->dense_layers),
-                          .count =
-                              stage->layer_count + stage->predictors + embedding + stage->head};
+                          .count = stage->layer_count + stage->predictors + stage->predictor_heads +
+                                   embedding + stage->head};
 }
 
 /* The unit that a pass plays at a place; `ret_layer` is its layer, or which of the modules it is,
@@ -40,8 +40,9 @@ static enum pipeline_unit unit_at(const struct units *units, bool forward, uint3
     if (units->head && at + 1 == units->count) return UNIT_HEAD;
     uint32_t const layer = at - units->embedding;
     if (layer >= units->stage->layer_count) {
+        /* A stage has modules, or only heads of some. */
         *ret_layer = (int32_t)(layer - units->stage->layer_count);
-        return UNIT_PREDICTOR;
+        return units->stage->predictors != 0 ? UNIT_PREDICTOR : UNIT_PREDICTOR_HEAD;
     }
     *ret_layer = (int32_t)(units->stage->layer_first + layer);
     return layer < units->dense ? UNIT_LAYER : UNIT_EXPERTS;
@@ -185,13 +186,14 @@ static struct pipeline_part part_at(const struct pipeline *pipeline, const struc
                                  .last = passing->last,
                                  .last_lookup = passing->last_lookup,
                                  .receives = place == 0 && passing->messages.receive != WAY_NONE,
-                                 .send = ends ? (uint8_t)passing->messages.send : WAY_NONE};
+                                 .send = ends ? (uint8_t)passing->messages.send : WAY_NONE,
+                                 .arrays = ends ? (uint8_t)passing->messages.arrays : 0};
     part.around = part.send != WAY_NONE && passing->messages.around;
     *ret_layer = -1;
     *ret_since = 0;
     if (passing->units.count > 0)
         part.unit = (uint8_t)unit_at(&passing->units, forward, place, ret_layer);
-    if (part.unit == UNIT_PREDICTOR)
+    if (part.unit == UNIT_PREDICTOR || part.unit == UNIT_PREDICTOR_HEAD)
         part.place = lower_place_at(pipeline->lower->local, (uint64_t)*ret_layer);
     if (pipeline->lower->local->shards == 1 || part.unit == UNIT_NOTHING) return part;
     if (keeps_weights(pipeline)) {
@@ -360,7 +362,7 @@ static enum status role_add(struct pipeline *pipeline, uint32_t rank, struct pro
         struct program_block twin =
             lower_twin_block(schedule, i == 1, pipeline->twin[i], pipeline->twin_message[i]);
         if (lower->local->twin_reads) twin.name = "tied embedding";
-        if (rank == (i == 1 ? schedule->rank_count - 1 : 0)) pipeline_block_add(pipeline, &twin);
+        if (rank == (i == 1 ? pipeline->twin_rank : 0)) pipeline_block_add(pipeline, &twin);
     }
     for (uint32_t s = schedule->stage_count; s-- > 0;)
         if (schedule_rank_holds(schedule, rank, s))
@@ -370,6 +372,15 @@ static enum status role_add(struct pipeline *pipeline, uint32_t rank, struct pro
     role->block_count = pipeline->block_count;
     lower_resident(lower->local, &holding, role->resident_bytes);
     return STATUS_OK;
+}
+
+/* The rank of the last stage, or of the one whose modules look up the embedding. */
+static uint32_t twin_rank_of(const struct pipeline *pipeline)
+{
+    uint32_t stage = pipeline->schedule.stage_count - 1;
+    for (uint32_t s = 0; s < pipeline->schedule.stage_count; s++)
+        if (pipeline->stages.stage[s].predictors != 0) stage = s;
+    return schedule_rank_of(&pipeline->schedule, stage, 0);
 }
 
 static enum status pipeline_build(struct pipeline *pipeline, struct error *reterr)
@@ -382,7 +393,6 @@ static enum status pipeline_build(struct pipeline *pipeline, struct error *reter
     STATUS_TRY(pipeline_check(local, reterr));
     STATUS_TRY(
         workload_schedule(lower->arena, local->plan, local->mesh, &pipeline->schedule, reterr));
-    STATUS_TRY(pipeline_schedule_check(local, &pipeline->schedule, reterr));
     STATUS_TRY(stages_build(lower->arena, local->plan, pipeline->schedule.stage_count,
                             &pipeline->stages, reterr));
     STATUS_TRY(arena_try(lower->arena, pipeline->schedule.stage_count, sizeof *pipeline->hold,
@@ -391,6 +401,8 @@ static enum status pipeline_build(struct pipeline *pipeline, struct error *reter
     STATUS_TRY(arena_try(lower->arena, pipeline->schedule.stage_count, sizeof *pipeline->sent_stage,
                          &memory, reterr));
     pipeline->sent_stage = memory;
+    pipeline->twin_rank = twin_rank_of(pipeline);
+    STATUS_TRY(pipeline_schedule_check(local, &pipeline->schedule, pipeline->twin_rank, reterr));
     STATUS_TRY(pipeline_messages_number(pipeline, reterr));
     bool const kv_last = local->partial_ranks > 1 && local->gradient_shards == 1;
     pipeline->differs = local->plan->accumulate > 1 && (local->reduce_last || kv_last);

@@ -3,7 +3,8 @@
  * projection; a layer; norm, head and loss. Those of the forward pass come before the model's own
  * head, as in Megatron, where all losses end the forward pass, and so behind it in the backward
  * pass: the gradient of the model's last layer is the sum of both, and so it is from module to
- * module.
+ * module. A pipeline may have its modules on a stage before the head's: then norm, head and loss
+ * are slots of that stage, to which go what all modules and the model's last layer give.
  *
  * The projection is W_mtp[2D, D_Y], whose inputs are gathered over tp, as Megatron's is: what comes
  * out is [B_X, D_Y], as between blocks. Where that is split by tokens, it is gathered once more and
@@ -246,7 +247,7 @@ void lower_predictor_forward(struct lower *lower, struct lower_place place)
     lower->layer = &lower->local->layer[local_last_kind(lower->local)];
     join_forward(lower);
     lower_layer_forward(lower, /* top= */ true);
-    lower_predictor_head_forward(lower, place);
+    if (!lower->local->predictors_apart) lower_predictor_head_forward(lower, place);
 }
 
 void lower_predictor_backward(struct lower *lower, struct lower_place place)
@@ -254,7 +255,7 @@ void lower_predictor_backward(struct lower *lower, struct lower_place place)
     static const struct lower_behind no_update = {0};
     struct local_unit const unit = own_unit(lower->local);
     lower->layer = &lower->local->layer[local_last_kind(lower->local)];
-    lower_predictor_head_backward(lower, place);
+    if (!lower->local->predictors_apart) lower_predictor_head_backward(lower, place);
     lower_layer_backward(lower, /* top= */ true, &no_update);
     uint32_t const weights = lower_has_input(lower) ? lower_unit_gather(lower, &unit) : LOWER_NONE;
     join_backward(lower, place, weights);

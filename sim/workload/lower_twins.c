@@ -6,7 +6,8 @@
  * a message later.
  *
  * The last rank is the one before the first, around: such messages go where gradients go to the
- * rank before, and activations to the next, and are the last of their streams.
+ * rank before, and activations to the next, and are the last of their streams. A rank between them,
+ * where modules have a stage of their own, is no neighbour and has streams of its own.
  */
 #include "sim/workload/pipeline.h"
 
@@ -33,15 +34,20 @@ struct program_block lower_twin_block(const struct schedule *schedule, bool head
                                   .arrivals = arrivals};
 }
 
-uint16_t lower_twin(struct lower *lower, const struct schedule *schedule, bool head)
+uint16_t lower_twin(struct lower *lower, uint32_t other, bool head)
 {
     const struct local *local = lower->local;
-    int32_t const apart = (int32_t)schedule->rank_count - 1;
+    int32_t const apart = (int32_t)other;
     uint64_t const elements = units_ceil_divide(local->vocabulary_elements, local->state_shards);
     uint64_t const bytes = lower_gradient_bytes(lower, elements);
     struct plan_request const request = {.kind = COLLECTIVE_PERMUTE,
                                          .group = local->mesh->axis[MESH_PP].group,
                                          .offset = {head ? -apart : apart}};
+    bool const own = local->predictors_apart;
+    enum lower_stream const send_streams[] = {own ? LOWER_SEND_TWIN : LOWER_SEND_PREVIOUS,
+                                              own ? LOWER_SEND_FIRST : LOWER_SEND_NEXT};
+    enum lower_stream const streams[] = {own ? LOWER_RECEIVE_TWIN : LOWER_RECEIVE_PREVIOUS,
+                                         own ? LOWER_RECEIVE_FIRST : LOWER_RECEIVE_NEXT};
     lower_template_begin(lower, "tied gradients");
     uint32_t const plan =
         lower_plan_request(lower, &request, elements, local->plan->formats.gradients);
@@ -49,16 +55,14 @@ uint16_t lower_twin(struct lower *lower, const struct schedule *schedule, bool h
     struct program_op const send = {.name = "send tied gradients",
                                     .class_name = "send tied gradients",
                                     .kind = PROGRAM_OP_SEND,
-                                    .stream =
-                                        lower->stream[head ? LOWER_SEND_NEXT : LOWER_SEND_PREVIOUS],
+                                    .stream = lower->stream[send_streams[head]],
                                     .parts = 1,
                                     .index = (uint16_t)plan};
-    struct program_op const receive = {
-        .name = "receive tied gradients",
-        .class_name = "receive tied gradients",
-        .kind = PROGRAM_OP_RECEIVE,
-        .stream = lower->stream[head ? LOWER_RECEIVE_NEXT : LOWER_RECEIVE_PREVIOUS],
-        .parts = 1};
+    struct program_op const receive = {.name = "receive tied gradients",
+                                       .class_name = "receive tied gradients",
+                                       .kind = PROGRAM_OP_RECEIVE,
+                                       .stream = lower->stream[streams[head]],
+                                       .parts = 1};
     struct work const work = {
         .math_format = local->plan->formats.gradients,
         .vector_flop = elements,

@@ -196,16 +196,17 @@ static struct use head_use(const struct local *local, bool forward)
                         .gives = forward ? !keeps : alone,
                         .opens = true,
                         .closes = alone && !local->tied,
-                        .takes_input = alone};
+                        .takes_input = alone || local->predictors_apart};
 }
 
-static struct use predictor_head_use(struct lower_place place, bool forward)
+static struct use predictor_head_use(const struct local *local, struct lower_place place,
+                                     bool forward)
 {
     return (struct use){.prefix = "mtp.",
                         .gathers = forward && place.first,
                         .gives = !forward && place.first,
                         .closes = place.first,
-                        .takes_input = place.last};
+                        .takes_input = place.last || local->predictors_apart};
 }
 
 static void head_forward(struct lower *lower, const struct use *use)
@@ -333,12 +334,12 @@ void lower_head_backward(struct lower *lower)
 
 void lower_predictor_head_forward(struct lower *lower, struct lower_place place)
 {
-    struct use const use = predictor_head_use(place, /* forward= */ true);
+    struct use const use = predictor_head_use(lower->local, place, /* forward= */ true);
     head_forward(lower, &use);
 }
 
 void lower_predictor_head_backward(struct lower *lower, struct lower_place place)
 {
-    struct use const use = predictor_head_use(place, /* forward= */ false);
+    struct use const use = predictor_head_use(lower->local, place, /* forward= */ false);
     head_backward(lower, &use);
 }

@@ -16,6 +16,7 @@ enum pipeline_unit {
     UNIT_LAYER,   /* With one MLP; */
     UNIT_EXPERTS, /* one with experts. */
     UNIT_PREDICTOR,
+    UNIT_PREDICTOR_HEAD, /* Of one on another stage. */
     UNIT_HEAD,
     UNIT_NOTHING,
     UNIT_COUNT,
@@ -32,6 +33,7 @@ struct pipeline_part {
     uint8_t keeping;          /* enum lower_weights */
     bool receives;            /* Its input comes as a message. */
     bool since;               /* Gathers wait for what the block says. */
+    uint8_t arrays;           /* What is sent: of [B_X, D] between blocks, as many. */
     bool around;              /* It is sent from the last rank to the first, or back. */
     bool last;                /* Gradients are reduced; */
     bool last_lookup;         /* of an embedding that both ends use, the same. */
@@ -70,7 +72,8 @@ struct pipeline {
     uint16_t reduce[UNIT_COUNT];     /* or to reduce; */
     uint16_t send_copy[UNIT_COUNT];  /* of two copies, what goes to the other's rank, */
     uint16_t sum_copies[UNIT_COUNT]; /* and is added up with what comes from there. */
-    uint16_t twin[PIPELINE_TWINS];   /* Of the first stage, and of the last, */
+    uint32_t twin_rank;              /* Which shares a matrix with the first. */
+    uint16_t twin[PIPELINE_TWINS];   /* Of the first stage, and of that rank's, */
     uint32_t twin_message[PIPELINE_TWINS]; /* which comes as the message of this number. */
     bool differs;                          /* Only the last microbatch reduces gradients. */
 
@@ -124,11 +127,13 @@ struct pipeline_messages {
     enum pipeline_way receive, send;
     bool around;       /* Sent from the last rank to the first, or back. */
     uint64_t arrivals; /* How many must have come. */
+    uint32_t arrays;   /* Of what is sent: the model's, and of each module before its head. */
 };
 struct pipeline_messages pipeline_messages_of(const struct pipeline *pipeline, uint32_t rank,
                                               const struct schedule_pass *pass);
 /* One rank's message of what a data rank's tokens are, sharded as it is between blocks. */
-uint32_t pipeline_send_plan(struct pipeline *pipeline, enum pipeline_way way, bool around);
+uint32_t pipeline_send_plan(struct pipeline *pipeline, enum pipeline_way way, bool around,
+                            uint32_t arrays);
 
 /* Templates (pipeline_templates.c). */
 uint16_t pipeline_template(struct pipeline *pipeline, const struct pipeline_variant *variant);
@@ -155,15 +160,15 @@ void lower_resident(const struct local *local, const struct lower_holding *holdi
                     uint64_t resident_bytes[PROGRAM_MEMORY_COUNT]);
 
 /* Refused (pipeline_check.c): what no pipeline can have; a schedule that puts both ends of a model
- * that ties them on one rank. */
+ * that ties them on one rank, or elsewhere than the first and `twin_rank`. */
 enum status pipeline_check(const struct local *local, struct error *reterr);
 enum status pipeline_schedule_check(const struct local *local, const struct schedule *schedule,
-                                    struct error *reterr);
+                                    uint32_t twin_rank, struct error *reterr);
 
 /* A tied matrix on both ends of a pipeline (lower_twins.c): a template in which an end's gradient
  * goes to the other, that one's comes, and they are added up; and the block that plays it before
  * all updates, which is when the other end waits for it, and has got so many messages. */
-uint16_t lower_twin(struct lower *lower, const struct schedule *schedule, bool head);
+uint16_t lower_twin(struct lower *lower, uint32_t other, bool head);
 struct program_block lower_twin_block(const struct schedule *schedule, bool head,
                                       uint16_t template_index, uint64_t arrivals);
 

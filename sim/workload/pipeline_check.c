@@ -18,19 +18,20 @@ enum status pipeline_check(const struct local *local, struct error *reterr)
 }
 
 enum status pipeline_schedule_check(const struct local *local, const struct schedule *schedule,
-                                    struct error *reterr)
+                                    uint32_t twin_rank, struct error *reterr)
 {
-    uint32_t const last = schedule->stage_count - 1;
-    bool const ends = schedule->copy_count == 1 && schedule_rank_of(schedule, 0, 0) == 0 &&
-                      schedule_rank_of(schedule, last, 0) == schedule->rank_count - 1;
-    if (!local->twins || ends) return STATUS_OK;
+    bool const last = twin_rank == schedule->rank_count - 1;
+    bool const ends = schedule_rank_of(schedule, 0, 0) == 0 && schedule->copy_count == 1;
+    if (!local->twins || (ends && (last || (local->twin_reads && twin_rank != 0))))
+        return STATUS_OK;
     if (local->twin_reads)
-        return error_set(reterr, STATUS_UNSUPPORTED, "/workload/mtp",
-                         "multi-token prediction needs the embedding on the last stage too, which "
-                         "is modelled where the first and the last stage share a rank, as in "
-                         "dualpipev, or lie on the first and the last one, as in 1f1b, but not as "
-                         "in %s; \"mtp\": false trains %s without",
-                         schedule->name, local->plan->model.name);
+        return error_set(
+            reterr, STATUS_UNSUPPORTED, "/workload/mtp",
+            "multi-token prediction needs the embedding on its own stage too, which is "
+            "modelled beside 1f1b, interleaved, looped-bfs and others with the first "
+            "stage on the first rank and \"m\" on another; and where \"m\" and \"L\" "
+            "share that rank, as in dualpipev; \"mtp\": false trains %s without",
+            local->plan->model.name);
     return error_set(reterr, STATUS_UNSUPPORTED, "/workload/schedule",
                      "%s ties its embedding to its head, which is modelled where they lie on the "
                      "first and last rank, as in 1f1b, interleaved or looped-bfs, but not as "

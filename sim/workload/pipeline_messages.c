@@ -41,6 +41,16 @@ static bool pass_sends(const struct pipeline *pipeline, const struct schedule_pa
     return *ret_way != WAY_NONE;
 }
 
+/* Behind a stage with modules goes what each of them gives, to the head, and comes its gradient. */
+static uint32_t arrays_between(const struct pipeline *pipeline, int64_t stage, int64_t behind)
+{
+    int64_t const before = stage < behind ? stage : behind;
+    uint32_t arrays = 1;
+    if (behind < 0 || !pipeline->lower->local->predictors_apart) return arrays;
+    for (int64_t s = 0; s <= before; s++) arrays += pipeline->stages.stage[s].predictors;
+    return arrays;
+}
+
 static uint32_t *number_at(const struct pipeline *pipeline, bool forward, int64_t stage,
                            uint32_t microbatch)
 {
@@ -76,6 +86,9 @@ enum status pipeline_messages_number(struct pipeline *pipeline, struct error *re
         if (rank == 0) pipeline->twin_message[1] = sent[WAY_PREVIOUS] + 1;
         if (rank + 1 == schedule->rank_count) pipeline->twin_message[0] = sent[WAY_NEXT] + 1;
     }
+    /* On streams of their own. */
+    if (pipeline->lower->local->predictors_apart)
+        pipeline->twin_message[0] = pipeline->twin_message[1] = 1;
     return STATUS_OK;
 }
 
@@ -85,6 +98,7 @@ struct pipeline_messages pipeline_messages_of(const struct pipeline *pipeline, u
     struct pipeline_messages messages = {0};
     int64_t const before = stage_beside(pipeline, pass, false);
     (void)pass_sends(pipeline, pass, rank, &messages.send, &messages.around);
+    messages.arrays = arrays_between(pipeline, pass->stage, stage_beside(pipeline, pass, true));
     if (before < 0) return messages;
     uint32_t const from = schedule_rank_of(&pipeline->schedule, (uint32_t)before, pass->microbatch);
     struct schedule_pass const giver = {
@@ -99,13 +113,14 @@ struct pipeline_messages pipeline_messages_of(const struct pipeline *pipeline, u
     return messages;
 }
 
-uint32_t pipeline_send_plan(struct pipeline *pipeline, enum pipeline_way way, bool around)
+uint32_t pipeline_send_plan(struct pipeline *pipeline, enum pipeline_way way, bool around,
+                            uint32_t arrays)
 {
     const struct local *local = pipeline->lower->local;
     int32_t const step = around ? -((int32_t)pipeline->schedule.rank_count - 1) : 1;
     struct plan_request const request = {.kind = COLLECTIVE_PERMUTE,
                                          .group = local->mesh->axis[MESH_PP].group,
                                          .offset = {way == WAY_NEXT ? step : -step}};
-    return lower_plan_request(pipeline->lower, &request, local->block_shard,
+    return lower_plan_request(pipeline->lower, &request, arrays * local->block_shard,
                               local->plan->formats.activations);
 }

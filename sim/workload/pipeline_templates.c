@@ -4,7 +4,8 @@
 
 const char *pipeline_unit_name(enum pipeline_unit unit)
 {
-    static const char *const names[] = {"embedding", "layer", "layer", "mtp", "head", "stage"};
+    static const char *const names[] = {"embedding", "layer", "layer", "mtp",
+                                        "mtp head",  "head",  "stage"};
     return names[unit];
 }
 
@@ -33,7 +34,7 @@ static void send_add(struct pipeline *pipeline, const struct pipeline_part *part
     bool const next = way == WAY_NEXT;
     const char *name = pipeline_is_forward(part->kind) ? "send activations" : "send gradients";
     if (way == WAY_NONE) return;
-    uint32_t const plan = pipeline_send_plan(pipeline, way, part->around);
+    uint32_t const plan = pipeline_send_plan(pipeline, way, part->around, part->arrays);
     if (plan == LOWER_NONE) return;
     uint32_t const op = lower_op_add(
         lower,
@@ -44,7 +45,7 @@ static void send_add(struct pipeline *pipeline, const struct pipeline_part *part
                             .parts = 1,
                             .index = (uint16_t)plan});
     lower_need_output(lower, op);
-    uint64_t const bytes = lower_activation_bytes(lower, lower->local->block_shard);
+    uint64_t const bytes = lower_activation_bytes(lower, part->arrays * lower->local->block_shard);
     lower_take(lower, op, PROGRAM_MEMORY_BUFFERS, bytes);
     lower_give(lower, op, PROGRAM_MEMORY_BUFFERS, bytes);
 }
@@ -72,6 +73,12 @@ static void unit_emit(struct lower *lower, const struct pipeline_part *part)
             lower_predictor_forward(lower, part->place);
         else
             lower_predictor_backward(lower, part->place);
+        break;
+    case UNIT_PREDICTOR_HEAD:
+        if (forward)
+            lower_predictor_head_forward(lower, part->place);
+        else
+            lower_predictor_head_backward(lower, part->place);
         break;
     case UNIT_HEAD:
         if (forward)
@@ -126,8 +133,9 @@ static bool variants_equal(const struct pipeline_variant *a, const struct pipeli
         if (one->unit != other->unit || one->kind != other->kind || one->send != other->send ||
             one->keeping != other->keeping || one->receives != other->receives ||
             one->since != other->since || one->around != other->around ||
-            one->last != other->last || one->last_lookup != other->last_lookup ||
-            one->place.first != other->place.first || one->place.last != other->place.last)
+            one->arrays != other->arrays || one->last != other->last ||
+            one->last_lookup != other->last_lookup || one->place.first != other->place.first ||
+            one->place.last != other->place.last)
             return false;
     }
     return true;
@@ -215,8 +223,10 @@ void pipeline_rests_build(struct pipeline *pipeline)
     struct local_unit const head = lower_head_unit(local), embedding = lower_embedding_unit(local);
     struct local_unit of_predictor[LOWER_PREDICTOR_UNITS_MAX];
     static const enum pipeline_unit order[] = {UNIT_LAYER, UNIT_EXPERTS, UNIT_EMBEDDING, UNIT_HEAD};
-    pipeline->update[UNIT_PREDICTOR] = pipeline->reduce[UNIT_PREDICTOR] = PROGRAM_NONE;
-    pipeline->send_copy[UNIT_PREDICTOR] = pipeline->sum_copies[UNIT_PREDICTOR] = PROGRAM_NONE;
+    for (uint32_t u = 0; u < UNIT_COUNT; u++) {
+        pipeline->update[u] = pipeline->reduce[u] = PROGRAM_NONE;
+        pipeline->send_copy[u] = pipeline->sum_copies[u] = PROGRAM_NONE;
+    }
     if (local->predictors != 0) {
         struct lower_behind const behind = {
             .name = "update mtp",
@@ -230,9 +240,6 @@ void pipeline_rests_build(struct pipeline *pipeline)
         bool const is_layer = unit == UNIT_LAYER || unit == UNIT_EXPERTS;
         const struct local_unit *end = unit == UNIT_HEAD ? &head : &embedding;
         const struct local_layer *layer = layer_of(lower, unit);
-        pipeline->update[unit] = PROGRAM_NONE;
-        pipeline->reduce[unit] = PROGRAM_NONE;
-        pipeline->send_copy[unit] = pipeline->sum_copies[unit] = PROGRAM_NONE;
         if (is_layer ? layer->count == 0 : !local_is_llama(local)) continue;
         struct lower_behind const behind = {
             .name = lower_format(lower, "update %s", pipeline_unit_name(unit)),
@@ -250,6 +257,6 @@ void pipeline_rests_build(struct pipeline *pipeline)
         pipeline->sum_copies[unit] = lower_copy_sum(lower, &copied);
     }
     if (!local->twins) return;
-    pipeline->twin[0] = lower_twin(lower, &pipeline->schedule, /* head= */ false);
-    pipeline->twin[1] = lower_twin(lower, &pipeline->schedule, /* head= */ true);
+    pipeline->twin[0] = lower_twin(lower, pipeline->twin_rank, /* head= */ false);
+    pipeline->twin[1] = lower_twin(lower, pipeline->twin_rank, /* head= */ true);
 }

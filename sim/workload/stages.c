@@ -82,17 +82,18 @@ static enum status layout_expand(struct layout_text *layout, struct error *reter
     return in_group ? layout_bad(layout, "\"(\" is not closed", reterr) : STATUS_OK;
 }
 
-/* Modules come behind all layers, on the stage of the head. */
+/* Modules come behind all layers, on one stage. */
 static enum status predictors_check(const struct layout_text *layout,
                                     const struct workload_plan *plan, struct error *reterr)
 {
     uint64_t const wanted = workload_predictors(plan);
     uint64_t count = 0;
-    bool apart = false;
+    bool border = false, split = false;
     for (uint32_t i = 0; i < layout->count; i++) {
         char const c = layout->plain[i];
+        border = border || (count > 0 && c == '|');
+        split = split || (count > 0 && c == 't') || (border && c == 'm');
         count += c == 'm';
-        apart = apart || (count > 0 && (c == 't' || c == '|'));
     }
     if (count != wanted)
         return error_set(reterr, STATUS_INVALID, place_of_layout,
@@ -100,10 +101,10 @@ static enum status predictors_check(const struct layout_text *layout,
                          "%llu%s",
                          (unsigned long long)count, (unsigned long long)wanted,
                          count > wanted ? "" : "; they stand before \"L\"");
-    if (!apart) return STATUS_OK;
+    if (!split) return STATUS_OK;
     return error_set(reterr, STATUS_UNSUPPORTED, place_of_layout,
-                     "modules for multi-token prediction (\"m\") are modelled on the head's stage, "
-                     "between its last \"t\" and \"L\"");
+                     "modules for multi-token prediction (\"m\") are modelled on one stage, behind "
+                     "all layers (\"t\")");
 }
 
 static enum status plain_check(const struct layout_text *layout, const struct workload_plan *plan,
@@ -145,6 +146,7 @@ static enum status layout_read(struct arena *arena, const struct workload_plan *
     struct layout_text layout = {.text = plan->layout, .plain = memory};
     STATUS_TRY(layout_expand(&layout, reterr));
     STATUS_TRY(plain_check(&layout, plan, stages->count, reterr));
+    bool const apart = stages_predictors_apart(plan->layout);
     uint32_t layer = 0, s = 0;
     for (uint32_t i = 0; i < layout.count; i++) {
         struct stage *stage = &stages->stage[s];
@@ -153,6 +155,7 @@ static enum status layout_read(struct arena *arena, const struct workload_plan *
         if (c == 'E') stage->embedding = true;
         if (c == 'L') stage->head = true;
         stage->predictors += c == 'm';
+        if (c == 'L' && apart) stage->predictor_heads = (uint32_t)workload_predictors(plan);
         if (c != 't') continue;
         stage->layer_count++;
         layer++;
@@ -213,6 +216,12 @@ enum status stages_build(struct arena *arena, const struct workload_plan *plan, 
         layer += ret_stages->stage[s].layer_count;
     }
     return STATUS_OK;
+}
+
+bool stages_predictors_apart(const char *layout)
+{
+    const char *last = layout == NULL ? NULL : strrchr(layout, 'm');
+    return last != NULL && strchr(last, '|') != NULL;
 }
 
 uint32_t stages_dense_layers(const struct stage *stage, uint64_t dense)

@@ -16,7 +16,8 @@ struct arena;
 struct stage {
     uint32_t layer_first;
     uint32_t layer_count;
-    uint32_t predictors; /* Modules that predict further tokens (MTP), on the head's stage. */
+    uint32_t predictors;      /* Modules that predict further tokens (MTP), */
+    uint32_t predictor_heads; /* and heads of those on another stage. */
     bool embedding, head;
 };
 
@@ -35,10 +36,13 @@ struct stages {
  * layout such modules are beside the last stage's layers.
  *
  * Errors: STATUS_INVALID with the rule and the nearest counts that fit, or the place in the layout
- * ("/workload/layout", character); STATUS_UNSUPPORTED for "m" on another stage than "L".
+ * ("/workload/layout", character); STATUS_UNSUPPORTED for "m" on several stages.
  */
 enum status stages_build(struct arena *arena, const struct workload_plan *plan, uint32_t count,
                          struct stages *ret_stages, struct error *reterr);
+
+/* Whether a layout, which may be NULL, puts them on another stage than the head. */
+bool stages_predictors_apart(const char *layout);
 
 /* How many layers of a stage are among the model's first `dense` ones; they come first in it. */
 uint32_t stages_dense_layers(const struct stage *stage, uint64_t dense);

@@ -41,19 +41,24 @@ enum { PLACES = sizeof places / sizeof *places, STAGED = 4 };
 
 struct schedule_case {
     const char *name, *layout; /* "%s" for the modules. */
+    uint32_t rank;             /* Which has them: not the first, that has the embedding itself. */
+    bool apart;                /* The head is on the next stage, of the next rank. */
 };
 static const struct schedule_case schedules[] = {
-    {"1f1b", "Ett|tt|t|t%sL"},
-    {"gpipe", "Et|tt|ttt|%sL"},
-    {"interleaved:2", "E|t|t|t|t|t|t|%sL"},
-    {"looped-bfs:2", "E|t|t|t|t|t||t%sL"},
-    {"zb-h1", "Et|t|t|ttt%sL"},
-    {"zb-v", "E|t|t|t|t|t|t|%sL"},
-    {"dualpipev", "E|t|t|t|t|t||t%sL"},
-    {"v-half", "Et|t|t|t|t|t||%sL"},
+    {"1f1b", "Ett|tt|t|t%sL", 3, false},
+    {"gpipe", "Et|tt|ttt|%sL", 3, false},
+    {"interleaved:2", "E|t|t|t|t|t|t|%sL", 3, false},
+    {"looped-bfs:2", "E|t|t|t|t|t||t%sL", 3, false},
+    {"1f1b", "Ett|ttt|t%s|L", 2, true},
+    {"interleaved:2", "E|t|t|t|t|tt|%s|L", 2, true},
+    {"zb-h1", "Et|t|t|ttt%sL", 3, false},
+    {"zb-v", "E|t|t|t|t|t|t|%sL", 0, false},
+    {"dualpipev", "E|t|t|t|t|t||t%sL", 0, false},
+    {"v-half", "Et|t|t|t|t|t||%sL", 0, false},
+    {"dualpipev", "E|t|t|t|t|t|t%s|L", 1, true},
 };
-/* From the sixth on, both ends lie on the first rank. */
-enum { SCHEDULES = sizeof schedules / sizeof *schedules, APART = 5 };
+/* Passes are halved from the seventh on; the eighth has two ends on a rank. */
+enum { SCHEDULES = sizeof schedules / sizeof *schedules, HALVES = 6, BENT = 7 };
 
 struct step {
     uint32_t place, schedule, modules, accumulate;
@@ -154,11 +159,11 @@ static void all_ranks_together_do_what_the_formulas_count(void **state)
     static const char *const remats[] = {"none", "big_matmuls", "block"};
     static const struct play_options lower_only = {.lower_only = true, .engine = "fast"};
     for (uint32_t p = 0; p < PLACES; p++)
-        for (uint32_t k = 0; k < SCHEDULES * 6; k++) {
+        for (uint32_t k = 0; k < SCHEDULES * 4; k++) {
             struct step const step = {p,
                                       k % SCHEDULES,
                                       1 + k % 2,
-                                      k % 4 < 3 && k % SCHEDULES < APART ? 4 : 8,
+                                      k % 4 < 3 && k % SCHEDULES < BENT ? 4 : 8,
                                       remats[k % 3],
                                       k % 7 < 3 ? "" : ", \"backward_order\": \"dx_first\"",
                                       false};
@@ -170,7 +175,8 @@ static void all_ranks_together_do_what_the_formulas_count(void **state)
             workload_count(&play.scenario.workload, &play.machine, &play.mesh, &counts);
             struct sums const sums = sums_of(&play.program);
             double const ranks = p < STAGED ? RANKS : 1;
-            bool const halves = p < STAGED && step.schedule >= 4; /* Of a router's gradients. */
+            bool const halves =
+                p < STAGED && step.schedule >= HALVES; /* Of a router's gradients. */
             case_near(counts.matmul_flop * ranks, sums.matmul_flop, 1e-12);
             case_near(counts.matmul_useful * ranks, sums.useful_flop, 1e-9);
             case_near(counts.vector_flop * ranks, sums.vector_flop, 1e-9);
@@ -206,7 +212,7 @@ static void it_is_the_same_however_it_is_played(void **state)
     for (uint32_t p = 0; p < PLACES; p++)
         for (uint32_t s = 0; s < (p < STAGED ? (uint32_t)SCHEDULES : 2); s++) {
             struct step const step = {
-                p, s, 1 + s % 2, s < APART ? 4 : 8, p % 2 == 0 ? "none" : "block", "", false};
+                p, s, 1 + s % 2, s < BENT ? 4 : 8, p % 2 == 0 ? "none" : "block", "", false};
             char text[TEXT_BYTES];
             struct play folded, whole, slow;
             if (thin_skips(&walked)) continue;
@@ -231,9 +237,16 @@ static void it_is_the_same_however_it_is_played(void **state)
         }
 }
 
-/* Each rank sends the activations and gradients that it sent without; the first and the last one
- * also their gradients of the embedding, if it lies on both. */
-static void only_the_ends_send_more(void **state)
+/* Stages of a bent schedule lie on ranks up and down. */
+static uint32_t head_rank(uint32_t schedule)
+{
+    return schedule < BENT ? RANKS - 1 : 0;
+}
+
+/* Each rank sends the activations and gradients that it sent without; to a head on another stage
+ * also what each module gives, and back its gradient. The first rank and that with the modules send
+ * their gradients of the embedding, if it lies on both. */
+static void ranks_send_what_it_takes(void **state)
 {
     (void)state;
     for (uint32_t s = 0; s < SCHEDULES; s++) {
@@ -247,10 +260,13 @@ static void only_the_ends_send_more(void **state)
         play_run(&without, text, NULL);
         /* 8192 x 512 over two ranks of tp, two bytes each. */
         uint64_t const gradients = UINT64_C(2) * 8192 * 512 / 2;
+        uint64_t const array = UINT64_C(2) * 262144 / 8 / 4 * 512 / 2;
         for (uint32_t r = 0; r < RANKS; r++) {
-            bool const end = r == 0 || r + 1 == RANKS;
-            uint64_t const more = end && s < APART ? gradients : 0;
-            uint32_t const has = s < APART ? RANKS - 1 : 0;
+            uint32_t const has = schedules[s].rank;
+            bool const end = has != 0 && (r == 0 || r == has);
+            bool const beside = schedules[s].apart && (r == has || r == head_rank(s));
+            uint64_t const more =
+                (end ? gradients : 0) + (beside ? UINT64_C(8) * step.modules * array : 0);
             assert_int_equal(with.trace.roles[r].sent_bytes,
                              without.trace.roles[r].sent_bytes + more);
             assert_int_equal(with.program.roles[r].resident_bytes[PROGRAM_MEMORY_PARAMETERS] >
@@ -317,10 +333,13 @@ static void what_cannot_be_predicted_is_refused(void **state)
         {"{\"pp\": [\"node\"], \"ep\": [\"gpu\"]}",
          ", \"mtp\": false, \"layout\": \"Et|tt|tt|tmL\"", "/workload/layout", "trains 0",
          STATUS_INVALID},
-        {"{\"pp\": [\"node\"], \"ep\": [\"gpu\"]}", ", \"layout\": \"Ett|tt|ttm|L\"",
-         "/workload/layout", "on the head's stage", STATUS_UNSUPPORTED},
+        {"{\"pp\": [\"node\"], \"ep\": [\"gpu\"]}", ", \"layout\": \"Ett|tt|tm|tL\"",
+         "/workload/layout", "behind all layers", STATUS_UNSUPPORTED},
         {"{\"pp\": [\"node\"], \"ep\": [\"gpu\"]}", ", \"layout\": \"Ett|tt|t|mtL\"",
-         "/workload/layout", "on the head's stage", STATUS_UNSUPPORTED},
+         "/workload/layout", "behind all layers", STATUS_UNSUPPORTED},
+        {"{\"pp\": [\"node\"], \"ep\": [\"gpu\"]}",
+         ", \"schedule\": \"interleaved:2\", \"layout\": \"E|tt|tt|tt|m|||L\"", "/workload/mtp",
+         "on the first rank and \"m\" on another", STATUS_UNSUPPORTED},
         {"{\"pp\": [\"node\"], \"ep\": [\"gpu\"]}",
          ", \"schedule\": \"zb-v\", \"accumulate\": 1, \"layout\": \"E|t|t|t|t|t|t|mL\"",
          "/workload/accumulate", "one microbatch", STATUS_UNSUPPORTED},
@@ -352,7 +371,7 @@ int main(void)
     static const struct CMUnitTest tests[] = {
         cmocka_unit_test(all_ranks_together_do_what_the_formulas_count),
         cmocka_unit_test(it_is_the_same_however_it_is_played),
-        cmocka_unit_test(only_the_ends_send_more),
+        cmocka_unit_test(ranks_send_what_it_takes),
         cmocka_unit_test_setup_teardown(deepseek_v3_has_its_parameters_and_the_modules,
                                         case_arena_up, case_arena_down),
         cmocka_unit_test(what_cannot_be_predicted_is_refused),

@@ -292,6 +292,37 @@ static void the_last_gradients_take_their_time(void **state)
     play_close(&play);
 }
 
+static void what_two_copies_cannot_be_is_refused(void **state)
+{
+    (void)state;
+    static const struct {
+        uint32_t ranks, microbatches;
+        const char *words;
+    } rows[] = {
+        {3, 12, "an even number of ranks; the nearest to 3 are 2 and 4"},
+        {4, 6, "at least twice the ranks; the nearest to 6 is 8"},
+        {4, 9, "an even number of microbatches, at least twice the ranks; the nearest to 9 is 10"},
+    };
+    static const struct place predicts = {"\"chip\": \"h100-sxm\", \"nodes\": 4",
+                                          "{\"pp\": [\"node\"], \"ep\": [\"gpu\"]}",
+                                          "\"deepseek-v3\"",
+                                          ", \"layout\": \"E(t*15|)*3t*16mL\"",
+                                          4,
+                                          8};
+    char text[TEXT_BYTES];
+    struct play play;
+    for (uint32_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        mlp_write(text, rows[i].ranks, true, rows[i].microbatches);
+        case_refused(play_try(&play, text, NULL, &case_error), STATUS_INVALID, "/workload/schedule",
+                     rows[i].words);
+        play_close(&play);
+    }
+    text_write(text, &predicts, 8);
+    case_refused(play_try(&play, text, NULL, &case_error), STATUS_UNSUPPORTED, "/workload/mtp",
+                 "not as in dualpipe");
+    play_close(&play);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -299,6 +330,7 @@ int main(void)
         cmocka_unit_test(both_ranks_have_the_sums_before_they_update),
         cmocka_unit_test(bytes_cross_the_links_between),
         cmocka_unit_test(the_last_gradients_take_their_time),
+        cmocka_unit_test(what_two_copies_cannot_be_is_refused),
     };
     return cmocka_run_group_tests_name("copies", tests, NULL, NULL);
 }

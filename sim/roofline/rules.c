@@ -82,6 +82,8 @@ void rules_evaluate(const struct workload_plan *plan, const struct machine *mach
      */
     double const tp_ranks = mesh->axis[MESH_TP].size;
     double const model_ranks = tp_ranks * mesh->axis[MESH_PP].size;
+    /* Of each copy that a pipeline has of it, once a step. */
+    double const copies = workload_copies(plan, mesh->axis[MESH_PP].size);
     if (fsdp != NULL) {
         double const microbatches = plan->accumulate; /* Each gathers the weights again. */
         rules->fsdp_critical_tokens =
@@ -92,15 +94,15 @@ void rules_evaluate(const struct workload_plan *plan, const struct machine *mach
     }
     if (dp != NULL) {
         double const gradient = format_bits(plan->formats.gradients) / two_bytes;
-        rules->dp_critical_tokens =
-            gradient * rules->alpha / (dp->axes * model_ranks * mesh->axis[MESH_FSDP].size);
+        rules->dp_critical_tokens = copies * gradient * rules->alpha /
+                                    (dp->axes * model_ranks * mesh->axis[MESH_FSDP].size);
         rules->dp_exact_tokens = rules->dp_critical_tokens * dp->finite_share;
     }
     if (experts != NULL) {
         const struct model_experts *model = &plan->model.experts;
         double const gradient = format_bits(plan->formats.gradients) / two_bytes;
         double const ranks = model_ranks * mesh->axis[MESH_FSDP].size * mesh->axis[MESH_EP].size;
-        rules->experts_critical_tokens = gradient * rules->alpha * (double)model->count /
+        rules->experts_critical_tokens = copies * gradient * rules->alpha * (double)model->count /
                                          (double)model->top_k / (experts->axes * ranks);
         rules->experts_exact_tokens = rules->experts_critical_tokens * experts->finite_share;
     }

@@ -292,6 +292,26 @@ static void the_last_gradients_take_their_time(void **state)
     play_close(&play);
 }
 
+/* The book's rule for dp weighs what a chip reduces: both stages' gradients, of either copy. */
+static void copies_are_reduced_each(void **state)
+{
+    (void)state;
+    static const struct scenario_setting plain = {.text = "/workload/schedule=\"1f1b\""};
+    static const struct play_options lower = {.lower_only = true};
+    static const struct play_options once = {
+        .lower_only = true, .settings = &plain, .setting_count = 1};
+    char text[TEXT_BYTES];
+    struct play two, one;
+    text_write(text, &places[5], 8);
+    play_run(&two, text, &lower);
+    play_run(&one, text, &once);
+    assert_true(one.roofline.rules.dp_critical_tokens > 0);
+    case_near(two.roofline.rules.dp_critical_tokens, 2 * one.roofline.rules.dp_critical_tokens,
+              1e-12);
+    play_close(&two);
+    play_close(&one);
+}
+
 static void what_two_copies_cannot_be_is_refused(void **state)
 {
     (void)state;
@@ -319,7 +339,7 @@ static void what_two_copies_cannot_be_is_refused(void **state)
     }
     text_write(text, &predicts, 8);
     case_refused(play_try(&play, text, NULL, &case_error), STATUS_UNSUPPORTED, "/workload/mtp",
-                 "not as in dualpipe");
+                 "as in dualpipev; ");
     play_close(&play);
 }
 
@@ -330,6 +350,7 @@ int main(void)
         cmocka_unit_test(both_ranks_have_the_sums_before_they_update),
         cmocka_unit_test(bytes_cross_the_links_between),
         cmocka_unit_test(the_last_gradients_take_their_time),
+        cmocka_unit_test(copies_are_reduced_each),
         cmocka_unit_test(what_two_copies_cannot_be_is_refused),
     };
     return cmocka_run_group_tests_name("copies", tests, NULL, NULL);

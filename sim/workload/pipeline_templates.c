@@ -214,6 +214,17 @@ static uint16_t reduce_template(struct lower *lower, enum pipeline_unit unit,
     return lower->op_count == 0 ? (uint16_t)PROGRAM_NONE : lower_template_end(lower);
 }
 
+/* Of two copies, what goes between their ranks of what is updated as one. */
+static void copies_build(struct pipeline *pipeline, enum pipeline_unit unit,
+                         const struct lower_behind *update)
+{
+    struct lower_behind const copied = {
+        .name = pipeline_unit_name(unit), .units = update->units, .unit_count = update->unit_count};
+    if (pipeline->lower->local->copies == 1) return;
+    pipeline->send_copy[unit] = lower_copy_send(pipeline->lower, &copied);
+    pipeline->sum_copies[unit] = lower_copy_sum(pipeline->lower, &copied);
+}
+
 /* Updates come once all gradients of a rank are reduced: as Megatron's optimizer does, and unlike a
  * step without stages, where each layer is updated as soon as its own are. */
 void pipeline_rests_build(struct pipeline *pipeline)
@@ -234,6 +245,7 @@ void pipeline_rests_build(struct pipeline *pipeline)
             .unit_count = lower_predictor_units(local, of_predictor),
         };
         pipeline->update[UNIT_PREDICTOR] = lower_update(lower, &behind);
+        copies_build(pipeline, UNIT_PREDICTOR, &behind);
     }
     for (uint32_t i = 0; i < sizeof order / sizeof *order; i++) {
         enum pipeline_unit const unit = order[i];
@@ -249,12 +261,7 @@ void pipeline_rests_build(struct pipeline *pipeline)
         pipeline->update[unit] = lower_update(lower, &behind);
         if (pipeline->schedule.has_reductions)
             pipeline->reduce[unit] = reduce_template(lower, unit, is_layer ? NULL : end);
-        if (local->copies == 1) continue;
-        struct lower_behind const copied = {.name = pipeline_unit_name(unit),
-                                            .units = behind.units,
-                                            .unit_count = behind.unit_count};
-        pipeline->send_copy[unit] = lower_copy_send(lower, &copied);
-        pipeline->sum_copies[unit] = lower_copy_sum(lower, &copied);
+        copies_build(pipeline, unit, &behind);
     }
     if (!local->twins) return;
     pipeline->twin[0] = lower_twin(lower, pipeline->twin_rank, /* head= */ false);

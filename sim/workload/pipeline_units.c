@@ -63,6 +63,19 @@ void pipeline_actions_add(struct pipeline *pipeline, uint32_t before)
     }
 }
 
+/* A stage whose gradients go to the other copy's rank, as the how many-th. An embedding that both
+ * ends look up goes with the later of them. */
+static struct stage stage_sent(const struct pipeline *pipeline, uint32_t index)
+{
+    uint32_t const number = pipeline->sent_stage[index], last = pipeline->schedule.stage_count - 1;
+    struct stage stage = pipeline->stages.stage[number];
+    if (pipeline->lower->local->predictors == 0 || (number != 0 && number != last)) return stage;
+    stage.embedding = false;
+    for (uint32_t k = 0; k < index; k++)
+        if (pipeline->sent_stage[k] == last - number) stage.embedding = true;
+    return stage;
+}
+
 void pipeline_copies_send(struct pipeline *pipeline, uint32_t before)
 {
     const struct schedule_rank *list = pipeline->list;
@@ -74,16 +87,18 @@ void pipeline_copies_send(struct pipeline *pipeline, uint32_t before)
             sent = sent || pipeline->sent_stage[k] == stage;
         if (sent) continue;
         pipeline->sent_stage[pipeline->sent_count++] = stage;
-        pipeline_units_add(pipeline, &pipeline->stages.stage[stage], pipeline->send_copy,
-                           PROGRAM_PHASE_BACKWARD, list->pass[i].microbatch, NULL);
+        struct stage const made = stage_sent(pipeline, pipeline->sent_count - 1);
+        pipeline_units_add(pipeline, &made, pipeline->send_copy, PROGRAM_PHASE_BACKWARD,
+                           list->pass[i].microbatch, NULL);
     }
 }
 
 void pipeline_copies_sum(struct pipeline *pipeline)
 {
     uint32_t arrivals = 0;
-    for (uint32_t i = 0; i < pipeline->sent_count; i++)
-        pipeline_units_add(pipeline, &pipeline->stages.stage[pipeline->sent_stage[i]],
-                           pipeline->sum_copies, PROGRAM_PHASE_UPDATE,
+    for (uint32_t i = 0; i < pipeline->sent_count; i++) {
+        struct stage const sent = stage_sent(pipeline, i);
+        pipeline_units_add(pipeline, &sent, pipeline->sum_copies, PROGRAM_PHASE_UPDATE,
                            pipeline->schedule.microbatch_count - 1, &arrivals);
+    }
 }

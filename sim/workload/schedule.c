@@ -114,11 +114,14 @@ bool workload_ends_meet(const struct workload_plan *plan, uint32_t ranks)
     uint32_t chunks = 0;
     struct error unused;
     if (ranks == 1) return true;
-    if (given != NULL)
-        return given->copy_count == 1 &&
-               given->rank_of[0] == given->rank_of[given->stage_count - 1];
+    if (given != NULL) {
+        const uint16_t *last = &given->rank_of[given->stage_count - 1];
+        if (given->copy_count == 1) return given->rank_of[0] == *last;
+        return given->rank_of[0] == last[given->stage_count] &&
+               given->rank_of[given->stage_count] == *last;
+    }
     if (plan->schedule == NULL ||
         schedule_form_parse(plan->schedule, where, &form, &chunks, &unused) != STATUS_OK)
         return false; /* "1f1b"; or it is refused where it is built. */
-    return form->from_both_ends;
+    return form->from_both_ends || form->copies == 2;
 }

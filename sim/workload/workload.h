@@ -106,7 +106,8 @@ enum status workload_schedule(struct arena *arena, const struct workload_plan *p
                               const struct mesh *mesh, struct schedule *ret_schedule,
                               struct error *reterr);
 
-/* Whether that schedule lays the first and the last stage on the same one of so many ranks. */
+/* Whether that schedule lays the first and the last stage, of either copy, on the same one of so
+ * many ranks. */
 bool workload_ends_meet(const struct workload_plan *plan, uint32_t ranks);
 
 /* Copies of the model that its schedule lays over so many ranks of pp: 1, or 2. */

@@ -56,9 +56,10 @@ static const struct schedule_case schedules[] = {
     {"dualpipev", "E|t|t|t|t|t||t%sL", 0, false},
     {"v-half", "Et|t|t|t|t|t||%sL", 0, false},
     {"dualpipev", "E|t|t|t|t|t|t%s|L", 1, true},
+    {"dualpipe", "Ett|tt|t|t%sL", 0, false},
 };
 /* Passes are halved from the seventh on; the eighth has two ends on a rank. */
-enum { SCHEDULES = sizeof schedules / sizeof *schedules, HALVES = 6, BENT = 7 };
+enum { SCHEDULES = sizeof schedules / sizeof *schedules, HALVES = 6, BENT = 7, COPIES = 11 };
 
 struct step {
     uint32_t place, schedule, modules, accumulate;
@@ -244,7 +245,8 @@ static uint32_t head_rank(uint32_t schedule)
 }
 
 /* Each rank sends the activations and gradients that it sent without; to a head on another stage
- * also what each module gives, and back its gradient. The first rank and that with the modules send
+ * also what each module gives, and back its gradient. Ranks of two copies send each other all
+ * gradients. The first rank and that with the modules send
  * their gradients of the embedding, if it lies on both. */
 static void ranks_send_what_it_takes(void **state)
 {
@@ -265,13 +267,16 @@ static void ranks_send_what_it_takes(void **state)
             uint32_t const has = schedules[s].rank;
             bool const end = has != 0 && (r == 0 || r == has);
             bool const beside = schedules[s].apart && (r == has || r == head_rank(s));
-            uint64_t const more =
-                (end ? gradients : 0) + (beside ? UINT64_C(8) * step.modules * array : 0);
+            bool const holds = s == COPIES ? r == 0 || r + 1 == RANKS : r == has;
+            uint64_t const held =
+                with.program.roles[r].resident_bytes[PROGRAM_MEMORY_PARAMETERS] -
+                without.program.roles[r].resident_bytes[PROGRAM_MEMORY_PARAMETERS];
+            /* Gradients have as many bytes as parameters. */
+            uint64_t const more = (end ? gradients : 0) + (s == COPIES ? held : 0) +
+                                  (beside ? UINT64_C(8) * step.modules * array : 0);
             assert_int_equal(with.trace.roles[r].sent_bytes,
                              without.trace.roles[r].sent_bytes + more);
-            assert_int_equal(with.program.roles[r].resident_bytes[PROGRAM_MEMORY_PARAMETERS] >
-                                 without.program.roles[r].resident_bytes[PROGRAM_MEMORY_PARAMETERS],
-                             r == has);
+            assert_int_equal(held != 0, holds);
         }
         assert_true(with.trace.step_ps > without.trace.step_ps);
         play_close(&with);
@@ -279,8 +284,67 @@ static void ranks_send_what_it_takes(void **state)
     }
 }
 
-/* The published model, in stages and not: 671,026,419,200 parameters, and 11,609,... of the
- * module's own; a pipeline's last stage has the embedding once more. */
+/* Slots of a role that have an op of which this is part of the name: how many, and the last. */
+struct found {
+    uint32_t count;
+    uint32_t last_slot;
+};
+
+static struct found slots_find(const struct program *program, const struct program_role *role,
+                               const char *words)
+{
+    struct found found = {0};
+    for (uint32_t b = 0; b < role->block_count; b++) {
+        const struct program_block *block = &role->block[b];
+        const struct program_template *template = &program->templates[block->template_index];
+        bool has = false;
+        for (uint32_t i = 0; i < template->op_count; i++)
+            has = has || strstr(template->op[i].name, words) != NULL;
+        if (!has) continue;
+        found.count += block->repeat;
+        found.last_slot = block->slot_first + block->repeat - 1;
+    }
+    return found;
+}
+
+/* Where gradients are accumulated whole, a rank reduces the embedding's once, behind all that adds
+ * to it, and gives it to another rank behind that. */
+static void embeddings_are_reduced_when_they_are_whole(void **state)
+{
+    (void)state;
+    for (uint32_t s = 0; s < SCHEDULES; s++) {
+        static const struct play_options lower_only = {.lower_only = true, .engine = "fast"};
+        struct step const step = {2, s, 2, 8, "none", "", false};
+        char text[TEXT_BYTES];
+        struct play play;
+        text_write(text, &step);
+        play_run(&play, text, &lower_only);
+        uint32_t holders = 0;
+        for (uint32_t r = 0; r < RANKS; r++) {
+            const struct program_role *role = &play.program.roles[r];
+            struct found const adds = slots_find(&play.program, role, "embedding.dW");
+            struct found const sums = slots_find(&play.program, role, "ReduceScatter dW_embedding");
+            struct found const twin = slots_find(&play.program, role, "tied gradients.sum");
+            if (adds.count == 0) continue;
+            holders++;
+            assert_int_equal(sums.count, 1);
+            assert_true(sums.last_slot >= adds.last_slot);
+            assert_int_equal(twin.count, schedules[s].rank != 0);
+            assert_true(twin.count == 0 || twin.last_slot > sums.last_slot);
+            for (uint32_t b = 0; b < role->block_count; b++) {
+                const struct program_block *block = &role->block[b];
+                const char *name = play.program.templates[block->template_index].name;
+                if (strcmp(name, "send embedding") == 0)
+                    assert_true(block->slot_first > sums.last_slot);
+            }
+        }
+        assert_int_equal(holders, schedules[s].rank != 0 || s == COPIES ? 2 : 1);
+        play_close(&play);
+    }
+}
+
+/* The published model, in stages and not: 671,026,419,200 parameters, and the module's own; a
+ * pipeline's last stage has the embedding once more. */
 static void deepseek_v3_has_its_parameters_and_the_modules(void **state)
 {
     (void)state;
@@ -372,6 +436,7 @@ int main(void)
         cmocka_unit_test(all_ranks_together_do_what_the_formulas_count),
         cmocka_unit_test(it_is_the_same_however_it_is_played),
         cmocka_unit_test(ranks_send_what_it_takes),
+        cmocka_unit_test(embeddings_are_reduced_when_they_are_whole),
         cmocka_unit_test_setup_teardown(deepseek_v3_has_its_parameters_and_the_modules,
                                         case_arena_up, case_arena_down),
         cmocka_unit_test(what_cannot_be_predicted_is_refused),

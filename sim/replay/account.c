@@ -275,6 +275,7 @@ static void role_times(struct replay *replay, uint32_t chip, int64_t step_ps,
     role->chip = fold_machine_chip(replay->fold, replay->machine, chip);
     role->first_begin_ps = self->first_begin_ps == TIME_PS_NEVER ? 0 : self->first_begin_ps;
     role->last_end_ps = self->last_end_ps;
+    role->exposed_before_ps = self->exposed_first_ps;
     for (uint32_t phase = 0; phase < PROGRAM_PHASE_COUNT; phase++) {
         const struct breakdown *breakdown = &replay->breakdowns[phase_index(replay, phase, chip)];
         role->phase[phase].compute_ps = breakdown->compute_ps;

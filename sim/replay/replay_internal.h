@@ -189,7 +189,8 @@ struct chip_state {
     int64_t part_dma_ps;    /* HBM time that DMA had been served when the part began. */
     int64_t account_ps;     /* Up to here the breakdown is written. */
     int64_t first_begin_ps; /* Of compute before the update; TIME_PS_NEVER: none yet. */
-    int64_t last_end_ps, exposed_ps, exposed_last_ps; /* Exposed in all, and to last_end_ps. */
+    int64_t last_end_ps, exposed_ps, exposed_last_ps; /* Exposed in all, and to last_end_ps, */
+    int64_t exposed_first_ps;                         /* and to first_begin_ps. */
     uint32_t running;    /* Streams with a collective or a copy under way, as bits. */
     uint16_t chip_class; /* Of the fold. */
     uint16_t role;

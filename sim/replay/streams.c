@@ -132,8 +132,10 @@ static void op_begin(struct replay *replay, uint32_t stream, uint32_t chip,
     account_op_effects(replay, op, false, chip, now_ps);
     if (stream == PROGRAM_COMPUTE) {
         self->block_phase = needs->phase;
-        if (needs->phase != PROGRAM_PHASE_UPDATE && now_ps < self->first_begin_ps)
+        if (needs->phase != PROGRAM_PHASE_UPDATE && now_ps < self->first_begin_ps) {
             self->first_begin_ps = now_ps;
+            self->exposed_first_ps = self->exposed_ps;
+        }
         compute_begin_part(replay, chip, now_ps);
         return;
     }

@@ -95,7 +95,8 @@ struct trace_role {
     int64_t first_begin_ps; /* Of compute before the update, */
     int64_t last_end_ps;    /* and its end; both 0 if it has none. */
     int64_t compute_ps;
-    int64_t exposed_ps; /* Only collectives and copies running. */
+    int64_t exposed_ps;        /* Only collectives and copies running; */
+    int64_t exposed_before_ps; /* of it, before first_begin_ps. */
     struct {
         int64_t compute_ps, exposed_ps;
     } phase[TRACE_PHASES_MAX]; /* Of these, by enum program_phase; behind last_end_ps: update. */

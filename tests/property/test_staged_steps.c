@@ -199,6 +199,40 @@ static void split_passes_compute_what_whole_ones_do(void **state)
     }
 }
 
+/* Between its first pass and the end of its last a rank works, waits for collectives, or neither:
+ * what it has waited for before, its first weights, is told apart. */
+static void a_rank_s_work_lies_between_its_first_and_its_last_pass(void **state)
+{
+    (void)state;
+    static const char *const names[] = {"1f1b", "zb-h1", "interleaved:2", "dualpipev"};
+    static const char *const keeps[] = {"microbatch", "step", "stage"};
+    for (uint32_t n = 0; n < 4; n++)
+        for (uint32_t k = 0; k < 3; k++) {
+            char text[TEXT_BYTES], more[40];
+            struct play play;
+            int64_t before_ps = 0;
+            (void)snprintf(more, sizeof more, ", \"regather\": \"%s\"", keeps[k]);
+            mlp_write(text, "\"chip\": \"h100-sxm\", \"nodes\": 4",
+                      "{\"pp\": [\"node\"], \"fsdp\": [\"gpu\"]}", names[n], 8, 4096, more);
+            play_run(&play, text, NULL);
+            for (uint32_t r = 0; r < 4; r++) {
+                const struct trace_role *role = &play.trace.roles[r];
+                int64_t work_ps = -role->exposed_before_ps;
+                for (uint32_t phase = 0; phase < PROGRAM_PHASE_COUNT; phase++)
+                    if (phase != PROGRAM_PHASE_UPDATE)
+                        work_ps += role->phase[phase].compute_ps + role->phase[phase].exposed_ps;
+                assert_true(role->exposed_before_ps >= 0);
+                assert_true(role->exposed_before_ps <= role->first_begin_ps);
+                assert_true(work_ps <= role->last_end_ps - role->first_begin_ps);
+                assert_true(work_ps >=
+                            role->compute_ps - role->phase[PROGRAM_PHASE_UPDATE].compute_ps);
+                before_ps += role->exposed_before_ps;
+            }
+            assert_true(before_ps > 0);
+            play_close(&play);
+        }
+}
+
 /* With TP, FSDP and DP beside the stages, on grids, through NVLink and between nodes. */
 static void it_is_the_same_however_it_is_played(void **state)
 {
@@ -443,6 +477,7 @@ int main(void)
         cmocka_unit_test(memory_and_traffic_are_as_announced),
         cmocka_unit_test(split_passes_compute_what_whole_ones_do),
         cmocka_unit_test(what_comes_behind_the_last_pass_is_of_the_update),
+        cmocka_unit_test(a_rank_s_work_lies_between_its_first_and_its_last_pass),
         cmocka_unit_test(it_is_the_same_however_it_is_played),
         cmocka_unit_test(all_ranks_together_do_what_the_formulas_count),
         cmocka_unit_test(empty_stages_wait_for_their_messages),

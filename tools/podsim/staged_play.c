@@ -43,7 +43,9 @@ int64_t staged_bubble_per_rank_ps(const struct staged_row *row)
     int64_t most_ps = 0;
     for (uint32_t r = 0; r < row->schedule.rank_count; r++) {
         const struct trace_role *role = &row->role[r];
-        int64_t const idle_ps = role->last_end_ps - role->first_begin_ps - staged_work_ps(role);
+        /* What a rank waits for before its first pass is not of the time from there on. */
+        int64_t const work_ps = staged_work_ps(role) - role->exposed_before_ps;
+        int64_t const idle_ps = role->last_end_ps - role->first_begin_ps - work_ps;
         most_ps = idle_ps > most_ps ? idle_ps : most_ps;
     }
     return most_ps;

@@ -122,8 +122,8 @@ struct local {
     bool predictors_apart;        /* They lie on another stage than the head. */
     bool tied;                    /* Embedding and head are one array here. */
     bool ends_meet;               /* The first and the last stage lie on one rank. */
-    bool twins;      /* One matrix lies on the first and on the last stage: tied ones, */
-    bool twin_reads; /* or the embedding, which modules of the last stage look up too. */
+    bool twins;      /* One matrix lies on the first stage and on a later one: tied ones, */
+    bool twin_reads; /* or the embedding, which modules that predict look up too. */
 };
 
 /* Sequences that ranks of cp share, and what each of them attends with (local_context.c). Without

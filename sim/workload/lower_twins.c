@@ -1,6 +1,6 @@
 /*
- * An embedding that is tied to the head, or that modules of the last stage look up too, lies on the
- * first and on the last pipeline stage. Each has a gradient of its own: once they are reduced over
+ * An embedding that is tied to the head, or that modules of a later stage look up too, lies on the
+ * first and on that stage. Each has a gradient of its own: once they are reduced over
  * the data ranks, the two stages give them to one another and both update by the sum, so that the
  * copies stay equal. Two ranks that add up by an AllReduce would send as many bytes, by halves and
  * a message later.

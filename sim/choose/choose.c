@@ -104,7 +104,7 @@ static bool is_of_nccl(enum collective_kind kind, const char *algorithm)
 {
     static const char *const exchanges[] = {"direct", "flat-direct", "auto", NULL};
     static const char *const sums[] = {"ring", "double-tree", "sharp", NULL};
-    static const char *const spreads[] = {"ring", "chain", "sharp", "hierarchical", NULL};
+    static const char *const spreads[] = {"ring", "chain", "hierarchical", NULL};
     static const char *const others[] = {"ring", "chain", "sharp", NULL};
     bool const spread = kind == COLLECTIVE_BROADCAST || kind == COLLECTIVE_REDUCE;
     bool const exchange = kind == COLLECTIVE_ALL_TO_ALL || kind == COLLECTIVE_GATHER ||

@@ -11,7 +11,7 @@
 enum { NAME_SIZE = PLAN_ALGORITHM_SIZE };
 
 static const char flat_prefix[] = "flat-";
-static const char mixed_name[] = "ring+line";
+const char choice_mixed_name[] = "ring+line";
 
 const char *plan_flat_base(const char *algorithm)
 {
@@ -49,11 +49,6 @@ struct levels levels_of(const struct group *group)
         levels.outer[place] = (uint8_t)d;
     }
     return levels;
-}
-
-static uint32_t level_count(const struct levels *levels)
-{
-    return levels->outer_count + (levels->grid_count > 0);
 }
 
 static bool refuse(struct chooser *chooser, const char *format, ...)
@@ -204,7 +199,8 @@ static bool choose_by_axis(struct chooser *chooser)
                      d, &choice->gather[d]);
         chooser->strict = strict;
     }
-    return chooser->used = true;
+    chooser->used = chooser->used || strict;
+    return true;
 }
 
 static bool choose_all(struct chooser *chooser)
@@ -241,9 +237,9 @@ static bool is_mixed(const struct plan_request *request, const struct levels *le
 /* What comes behind "ring+line" in the name of a grid whose axes differ; else NULL. */
 static const char *mixed_end(const struct chooser *chooser, const char *text)
 {
-    size_t const length = sizeof mixed_name - 1;
+    size_t const length = sizeof choice_mixed_name - 1;
     if (!is_mixed(chooser->request, &chooser->choice.levels)) return NULL;
-    if (strncmp(text, mixed_name, length) != 0) return NULL;
+    if (strncmp(text, choice_mixed_name, length) != 0) return NULL;
     return text[length] == '\0' || text[length] == '+' ? text + length : NULL;
 }
 
@@ -251,7 +247,7 @@ static const char *mixed_end(const struct chooser *chooser, const char *text)
 static bool name_levels(struct chooser *chooser, const char *text, char parts[][NAME_SIZE])
 {
     const struct levels *levels = &chooser->choice.levels;
-    uint32_t const count = level_count(levels);
+    uint32_t const count = levels_count(levels);
     uint32_t used = 0;
     const char *mixed = mixed_end(chooser, text);
     if (mixed != NULL) {
@@ -299,7 +295,7 @@ static bool scatter_gather(struct chooser *chooser)
 static bool chains_ragged(struct chooser *chooser, const char *name, const struct primitive *direct,
                           char parts[][NAME_SIZE])
 {
-    if (level_count(&chooser->choice.levels) < 2) return false;
+    if (levels_count(&chooser->choice.levels) < 2) return false;
     if (strcmp(name, "hierarchical") == 0 || strcmp(name, "direct") == 0) return true;
     if (strchr(name, '+') == NULL || !name_levels(chooser, name, parts)) return false;
     for (uint32_t d = 0; d < chooser->request->group.dimension_count; d++)
@@ -325,6 +321,17 @@ static bool choose_ragged(struct chooser *chooser, const char *name, bool automa
     return chooser->used = true;
 }
 
+/* Whether a rooted kind's name asks for switches that copy or add, and not all levels have them. */
+static bool is_of_some_levels(const struct chooser *chooser, const char *name)
+{
+    enum collective_kind const kind = chooser->request->kind;
+    const struct primitive *primitive =
+        name != NULL && collective_is_rooted(kind) ? primitive_find(kind, name, true) : NULL;
+    for (uint32_t d = 0; primitive != NULL && d < chooser->request->group.dimension_count; d++)
+        if (!network_serves(chooser, primitive, d)) return true;
+    return false;
+}
+
 /* Whether a name means something that can run; else why not. `known`: some primitive has it. */
 static bool resolve(struct chooser *chooser, const char *name, char parts[][NAME_SIZE],
                     bool *ret_known)
@@ -333,7 +340,7 @@ static bool resolve(struct chooser *chooser, const char *name, char parts[][NAME
     enum collective_kind const kind = chooser->request->kind;
     struct choice *choice = &chooser->choice;
     bool const automatic = name == NULL || strcmp(name, "auto") == 0;
-    bool const several = level_count(&choice->levels) > 1;
+    bool const several = levels_count(&choice->levels) > 1;
     bool const hierarchical = !automatic && strcmp(name, "hierarchical") == 0;
     bool const grid = choice->levels.outer_count == 0;
     *ret_known = true;
@@ -346,6 +353,8 @@ static bool resolve(struct chooser *chooser, const char *name, char parts[][NAME
     choice->by_axis = (rooted && hierarchical) || choice->named;
     bool const spread = kind == COLLECTIVE_BROADCAST || kind == COLLECTIVE_REDUCE;
     if (!automatic && spread && strcmp(name, "scatter-gather") == 0) return scatter_gather(chooser);
+    if (several && !choice->by_axis && is_of_some_levels(chooser, name))
+        choice->by_axis = choice->named = true;
     choice->flat = rooted && group->dimension_count > 1 && !choice->by_axis;
     if (automatic && kind == COLLECTIVE_ALL_TO_ALL && !grid && group->dimension_count > 1)
         choice->flat = chooser->request->exchange_bytes[0] == 0;
@@ -366,63 +375,15 @@ static bool resolve(struct chooser *chooser, const char *name, char parts[][NAME
     return done && chooser->used;
 }
 
-static bool is_possible(const struct plan_request *request, const char *name)
+bool choice_find(const struct plan_request *request, const char *name, struct choice *ret_choice)
 {
     char parts[GROUP_DIMENSIONS_MAX][NAME_SIZE];
     struct chooser chooser = {.request = request};
     chooser.choice.levels = levels_of(&request->group);
     bool known = false;
-    return resolve(&chooser, name, parts, &known);
-}
-
-static void name_add(struct plan_algorithms *names, const char *prefix, const char *name)
-{
-    char text[NAME_SIZE];
-    (void)snprintf(text, sizeof text, "%s%s", prefix, name);
-    for (uint32_t i = 0; i < names->count; i++)
-        if (strcmp(names->name[i], text) == 0) return;
-    SIM_ASSERT(names->count < PLAN_ALGORITHMS_MAX);
-    memcpy(names->name[names->count++], text, sizeof text);
-}
-
-struct plan_algorithms plan_algorithm_names(enum collective_kind asked)
-{
-    struct plan_algorithms all = {.count = 0};
-    name_add(&all, "", "auto");
-    bool const levels = !collective_is_rooted(asked) && asked != COLLECTIVE_PERMUTE;
-    if (asked != COLLECTIVE_PERMUTE) name_add(&all, "", "hierarchical");
-    if (asked == COLLECTIVE_BROADCAST || asked == COLLECTIVE_REDUCE)
-        name_add(&all, "", "scatter-gather");
-    if (levels) name_add(&all, "", mixed_name);
-    for (uint32_t i = 0; i < primitive_count; i++) {
-        enum collective_kind const kind = primitive_table[i]->kind;
-        bool const part = asked == COLLECTIVE_ALL_REDUCE &&
-                          (kind == COLLECTIVE_REDUCE_SCATTER || kind == COLLECTIVE_ALL_GATHER);
-        if (kind != asked && !part) continue;
-        name_add(&all, "", primitive_algorithm(primitive_table[i]));
-        if (primitive_table[i]->routed && levels)
-            name_add(&all, flat_prefix, primitive_algorithm(primitive_table[i]));
-    }
-    return all;
-}
-
-struct plan_algorithms plan_algorithms(const struct plan_request *request)
-{
-    struct plan_algorithms const all = plan_algorithm_names(request->kind);
-    struct plan_algorithms names = {.count = 0};
-    for (uint32_t i = 0; i < all.count; i++)
-        if (is_possible(request, all.name[i])) name_add(&names, "", all.name[i]);
-    return names;
-}
-
-/* "auto, line, ring": what can be chosen. */
-static void list_write(const struct plan_algorithms *names, char *ret_text, size_t size)
-{
-    size_t used = 0;
-    ret_text[0] = '\0';
-    for (uint32_t i = 0; i < names->count && used + NAME_SIZE + 3 < size; i++)
-        used += (size_t)snprintf(ret_text + used, size - used, "%s%s", i == 0 ? "" : ", ",
-                                 names->name[i]);
+    bool const done = resolve(&chooser, name, parts, &known);
+    *ret_choice = chooser.choice;
+    return done;
 }
 
 enum status choice_make(const struct plan_request *request, const char *where,
@@ -436,9 +397,8 @@ enum status choice_make(const struct plan_request *request, const char *where,
         *ret_choice = chooser.choice;
         return STATUS_OK;
     }
-    struct plan_algorithms const names = plan_algorithms(request);
     char list[320];
-    list_write(&names, list, sizeof list);
+    choice_list(request, list, sizeof list);
     if (known && chooser.reason[0] != '\0')
         return error_set(reterr, STATUS_UNSUPPORTED, where, "%s; these can run here: %s",
                          chooser.reason, list);

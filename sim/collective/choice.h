@@ -42,6 +42,20 @@ struct choice {
 
 struct levels levels_of(const struct group *group);
 
+/* How many levels: the grid is one. */
+static inline uint32_t levels_count(const struct levels *levels)
+{
+    return levels->outer_count + (levels->grid_count > 0);
+}
+
+extern const char choice_mixed_name[]; /* Of a grid whose axes differ, each played by what it is. */
+
+/* What a name means on the group; false if nothing that can run. */
+bool choice_find(const struct plan_request *request, const char *name, struct choice *ret_choice);
+
+/* choice_names.c: "auto, line, ring": the names without "+" that can run on the group. */
+void choice_list(const struct plan_request *request, char *ret_text, size_t size);
+
 /* Refuses an algorithm that cannot run on the group, with the reason and those that can. */
 enum status choice_make(const struct plan_request *request, const char *where,
                         struct choice *ret_choice, struct error *reterr);

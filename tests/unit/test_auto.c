@@ -83,6 +83,41 @@ static void test_nobody_named_is_faster(void **state)
     }
 }
 
+/* From and to a root over nodes: each level has its own way, the node's switches copy or add. */
+static void test_levels_of_a_root(void **state)
+{
+    (void)state;
+    static const char *const machines[] = {"gb200-nvl72:nodes=2", "h100-sxm:nodes=4",
+                                           "h100-sxm:nodes=16,policy=hash"};
+    static const enum operation operations[] = {OPERATION_BROADCAST, OPERATION_REDUCE};
+    static const uint64_t sizes[] = {1 << 16, 1 << 18, 1 << 23};
+    for (size_t m = 0; m < sizeof machines / sizeof *machines; m++) {
+        struct machine const machine = case_machine(machines[m]);
+        for (size_t i = 0; i < sizeof operations / sizeof *operations; i++) {
+            struct row_question const question = question_of(&machine, operations[i]);
+            for (size_t s = 0; s < sizeof sizes / sizeof *sizes; s++) {
+                const struct row_choice *choice = NULL, *other = NULL;
+                case_ok(
+                    row_choose(case_arena, &question, sizes[s], "auto", "", &choice, &case_error));
+                assert_non_null(strstr(choice->candidate.algorithm, "sharp+"));
+                int64_t const taken = played_ps(&question, choice);
+                const struct choose_ranking *ranking = choice->ranking;
+                for (uint32_t c = 1; c < ranking->count; c++) {
+                    const struct choose_candidate *candidate = &ranking->candidate[c];
+                    if (candidate->estimate.time_s > 4 * ranking->candidate[0].estimate.time_s)
+                        continue; /* Far too slow to be worth a play. */
+                    case_ok(row_choose_other(case_arena, &question, sizes[s], candidate, "", &other,
+                                             &case_error));
+                    if ((double)taken > 1.02 * (double)played_ps(&question, other))
+                        fail_msg("%s, %s of %llu: %s is slower than %s", machines[m],
+                                 operation_name(operations[i]), (unsigned long long)sizes[s],
+                                 choice->candidate.algorithm, candidate->algorithm);
+                }
+            }
+        }
+    }
+}
+
 /* With few bits an element the adders are slower than the wires; estimates know by how much. */
 static void test_adders_count(void **state)
 {
@@ -158,6 +193,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(test_nobody_named_is_faster, case_arena_up,
                                         case_arena_down),
+        cmocka_unit_test_setup_teardown(test_levels_of_a_root, case_arena_up, case_arena_down),
         cmocka_unit_test_setup_teardown(test_adders_count, case_arena_up, case_arena_down),
         cmocka_unit_test_setup_teardown(test_played_is_said, case_arena_up, case_arena_down),
         cmocka_unit_test_setup_teardown(test_each_axis_is_what_it_is, case_arena_up,

@@ -60,12 +60,7 @@ static uint32_t levels_period(const struct machine *machine, uint32_t used, uint
     uint32_t const length = machine->shape[axis];
     for (uint32_t index = 0; index < used; index++) {
         const struct level *level = &machine->level[index];
-        period = units_common_multiple(period, level_period(machine, level, axis));
-        for (uint32_t tier = 0; tier < level->tier_count; tier++) {
-            uint32_t const box = level->tier[tier].box[axis];
-            if (box < length && period % box != 0 && box % period != 0)
-                period = units_common_multiple(period, box);
-        }
+        period = level_period_join(machine, level, level->tier_count, axis, period);
     }
     return length % period == 0 ? period : length;
 }

@@ -112,15 +112,8 @@ static uint32_t levels_period(const struct machine *machine, const uint32_t used
 {
     uint32_t const length = machine->shape[axis];
     for (uint32_t index = 0; index < LEVELS_MAX; index++) {
-        const struct level *level = &machine->level[index];
         if (used[index] == 0) continue;
-        period =
-            units_common_multiple(period, level_period_below(machine, level, used[index], axis));
-        for (uint32_t tier = 0; tier < level->tier_count; tier++) {
-            uint32_t const box = level->tier[tier].box[axis];
-            if (box < length && period % box != 0 && box % period != 0)
-                period = units_common_multiple(period, box);
-        }
+        period = level_period_join(machine, &machine->level[index], used[index], axis, period);
     }
     return length % period == 0 ? period : length;
 }

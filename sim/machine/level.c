@@ -119,11 +119,6 @@ uint32_t level_shift(uint32_t period, uint32_t box, uint32_t length)
     return shift < length && length % shift == 0 ? shift : length;
 }
 
-uint32_t level_period(const struct machine *machine, const struct level *level, uint32_t axis)
-{
-    return level_period_below(machine, level, level->tier_count, axis);
-}
-
 uint32_t level_tier_period(const struct machine *machine, const struct level *level, uint32_t tier,
                            uint32_t axis)
 {
@@ -138,12 +133,24 @@ uint32_t level_tier_period(const struct machine *machine, const struct level *le
     return 1;
 }
 
-uint32_t level_period_below(const struct machine *machine, const struct level *level,
-                            uint32_t tier_count, uint32_t axis)
+uint32_t level_period(const struct machine *machine, const struct level *level, uint32_t tier_count,
+                      uint32_t axis)
 {
     uint32_t period = 1;
     for (uint32_t tier = 0; tier < tier_count; tier++)
         period = level_shift(period, level_tier_period(machine, level, tier, axis),
                              machine->shape[axis]);
+    return period;
+}
+
+uint32_t level_period_join(const struct machine *machine, const struct level *level,
+                           uint32_t tier_count, uint32_t axis, uint32_t period)
+{
+    period = units_common_multiple(period, level_period(machine, level, tier_count, axis));
+    for (uint32_t tier = 0; tier < level->tier_count; tier++) {
+        uint32_t const box = level->tier[tier].box[axis];
+        if (box < machine->shape[axis] && period % box != 0 && box % period != 0)
+            period = units_common_multiple(period, box);
+    }
     return period;
 }

@@ -112,15 +112,17 @@ uint32_t level_hash_cable(uint64_t source, uint64_t target, uint32_t tier, uint3
 
 /* The shift along an axis that a translation must be a multiple of so that it maps the units which
  * can be told apart by latency or by queues onto themselves, and the cables of flows onto cables: a
- * hash of a flow's ends knows no symmetry. Divides the axis, or is all of it. */
-uint32_t level_period(const struct machine *machine, const struct level *level, uint32_t axis);
+ * hash of a flow's ends knows no symmetry. Divides the axis, or is all of it. No message climbs
+ * higher than the lowest `tier_count` tiers. */
+uint32_t level_period(const struct machine *machine, const struct level *level, uint32_t tier_count,
+                      uint32_t axis);
 
 /* What one tier alone asks of it. */
 uint32_t level_tier_period(const struct machine *machine, const struct level *level, uint32_t tier,
                            uint32_t axis);
 
-/* The same where no message climbs higher than the lowest `tier_count` tiers. */
-uint32_t level_period_below(const struct machine *machine, const struct level *level,
-                            uint32_t tier_count, uint32_t axis);
+/* A multiple of a period that is one of the level's too, and that no unit overlaps in part. */
+uint32_t level_period_join(const struct machine *machine, const struct level *level,
+                           uint32_t tier_count, uint32_t axis, uint32_t period);
 
 #endif

@@ -349,6 +349,11 @@ static bool translates(const struct machine *machine, const struct level *level,
     return true;
 }
 
+static uint32_t period_of(const struct machine *machine, const struct level *level, uint32_t axis)
+{
+    return level_period(machine, level, level->tier_count, axis);
+}
+
 static void a_period_maps_units_onto_units(void **state)
 {
     (void)state;
@@ -371,7 +376,7 @@ static void a_period_maps_units_onto_units(void **state)
         struct machine const machine = case_machine(rows[i].text);
         const struct level *level = &machine.level[rows[i].level];
         uint32_t const axis = rows[i].axis, length = machine.shape[axis];
-        uint32_t const period = level_period(&machine, level, axis);
+        uint32_t const period = period_of(&machine, level, axis);
         if (period != rows[i].period) fail_msg("%s axis %u: period %u", rows[i].text, axis, period);
         assert_true(translates(&machine, level, axis, period % length));
         for (uint32_t shift = 1; shift < period; shift++)
@@ -379,20 +384,20 @@ static void a_period_maps_units_onto_units(void **state)
     }
     /* A hash of a flow's ends knows no symmetry; positions keep theirs if they share evenly. */
     struct machine const hashed = case_machine("h100-sxm:nodes=64,policy=hash");
-    assert_int_equal(level_period(&hashed, &hashed.level[1], 0), 8);
-    assert_int_equal(level_period(&hashed, &hashed.level[1], 1), 64);
-    assert_int_equal(level_period(&hashed, &hashed.level[0], 0), 1);
+    assert_int_equal(period_of(&hashed, &hashed.level[1], 0), 8);
+    assert_int_equal(period_of(&hashed, &hashed.level[1], 1), 64);
+    assert_int_equal(period_of(&hashed, &hashed.level[0], 0), 1);
     struct machine const railed = case_machine("h100-sxm:nodes=64,policy=rail");
-    assert_int_equal(level_period(&railed, &railed.level[1], 0), 1);
-    assert_int_equal(level_period(&railed, &railed.level[1], 1), 32);
+    assert_int_equal(period_of(&railed, &railed.level[1], 0), 1);
+    assert_int_equal(period_of(&railed, &railed.level[1], 1), 32);
     struct machine const uneven = case_machine("h100-sxm:gpus=20,nvlink.policy=rail");
-    assert_int_equal(level_period(&uneven, &uneven.level[0], 0), 20);
+    assert_int_equal(period_of(&uneven, &uneven.level[0], 0), 20);
     /* A host's NIC queues, so chips of one host cannot be folded onto each other. */
     struct machine const slices = case_machine("tpu-v5p:4x4x8,slices=4");
-    assert_int_equal(level_period(&slices, &slices.level[0], 0), 2);
-    assert_int_equal(level_period(&slices, &slices.level[0], 1), 2);
-    assert_int_equal(level_period(&slices, &slices.level[0], 2), 1);
-    assert_int_equal(level_period(&slices, &slices.level[0], 3), 1);
+    assert_int_equal(period_of(&slices, &slices.level[0], 0), 2);
+    assert_int_equal(period_of(&slices, &slices.level[0], 1), 2);
+    assert_int_equal(period_of(&slices, &slices.level[0], 2), 1);
+    assert_int_equal(period_of(&slices, &slices.level[0], 3), 1);
 }
 
 static void tiers_queue_where_they_are_thinner_or_not_spread(void **state)

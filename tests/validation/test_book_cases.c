@@ -20,6 +20,7 @@
 #include "sim/base/arena.h"
 #include "sim/base/text.h"
 #include "tests/validation/case_ids.h"
+#include "tests/validation/document.h"
 
 enum { OUTCOMES_MAX = 4096, CASES_MAX = 1024 };
 
@@ -191,35 +192,6 @@ static void add_document(struct text *text)
     case_markdown(text, run.outcome, run.count);
 }
 
-static bool is_current(const struct text *text, const char *path)
-{
-    FILE *file = fopen(path, "rb");
-    if (file == NULL) return false;
-    bool same = true;
-    for (uint64_t i = 0; same && i < text->size_bytes; i++)
-        same = fgetc(file) == (unsigned char)text->bytes[i];
-    same = same && fgetc(file) == EOF;
-    (void)fclose(file);
-    return same;
-}
-
-static int document(const char *mode, const char *path)
-{
-    struct text text = {0};
-    struct error error = {0};
-    int failed = 0;
-    add_document(&text);
-    if (strcmp(mode, "--markdown") == 0)
-        failed = text_write_file(&text, path, &error) != STATUS_OK;
-    else
-        failed = !is_current(&text, path);
-    if (failed)
-        (void)fprintf(stderr, "%s: %s\n", path,
-                      *error.message ? error.message : "not up to date: write it with --markdown");
-    text_free(&text);
-    return failed;
-}
-
 int main(int argc, char **argv)
 {
     const char *ids = NULL, *mode = NULL, *path = NULL;
@@ -249,7 +221,11 @@ int main(int argc, char **argv)
     text_free(&text);
     int failed = counts.cases[CASE_WRONG] != 0 || run.count == 0;
     if (ids != NULL) failed |= case_ids_compare(run.arena, ids, run.outcome, run.count) != 0;
-    if (mode != NULL) failed |= document(mode, path);
+    if (mode != NULL) {
+        text = (struct text){0};
+        add_document(&text);
+        failed |= document_end(&text, mode, path);
+    }
     arena_destroy(run.arena);
     return failed;
 }

@@ -18,6 +18,7 @@
 #include "sim/measure/measure.h"
 #include "sim/measure/measure_group.h"
 #include "sim/measure/row.h"
+#include "tests/validation/document.h"
 #include "tests/validation/measured_rows.h"
 
 enum { ROWS_MAX = 256 };
@@ -207,33 +208,13 @@ static void add_document(struct text *text)
     add_nodes(text);
 }
 
-static bool is_current(const struct text *text, const char *path)
-{
-    FILE *file = fopen(path, "rb");
-    if (file == NULL) return false;
-    bool same = true;
-    for (uint64_t i = 0; same && i < text->size_bytes; i++)
-        same = fgetc(file) == (unsigned char)text->bytes[i];
-    same = same && fgetc(file) == EOF;
-    (void)fclose(file);
-    return same;
-}
-
 int main(int argc, char **argv)
 {
     struct text text = {0};
-    struct error error = {0};
+    if (argc != 1 && argc != 3) {
+        (void)fprintf(stderr, "test_measured_collectives [--markdown FILE | --check FILE]\n");
+        return 2;
+    }
     add_document(&text);
-    int failed = text.failed;
-    if (argc == 3 && strcmp(argv[1], "--markdown") == 0)
-        failed |= text_write_file(&text, argv[2], &error) != STATUS_OK;
-    else if (argc == 3 && strcmp(argv[1], "--check") == 0)
-        failed |= !is_current(&text, argv[2]);
-    else
-        (void)fwrite(text.bytes, 1, text.size_bytes, stdout);
-    if (failed)
-        (void)fprintf(stderr, "%s: %s\n", argc == 3 ? argv[2] : "",
-                      *error.message ? error.message : "not up to date: write it with --markdown");
-    text_free(&text);
-    return failed;
+    return document_end(&text, argc == 3 ? argv[1] : NULL, argc == 3 ? argv[2] : NULL);
 }

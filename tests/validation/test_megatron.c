@@ -20,6 +20,7 @@
 #include "sim/replay/replay.h"
 #include "sim/scenario/scenario.h"
 #include "tests/support/thin.h"
+#include "tests/validation/document.h"
 
 enum { PATH_BYTES = 512, SETTING_BYTES = 64, CHANGES = 3 };
 
@@ -256,45 +257,19 @@ static void add_some(struct text *text, const char *folder)
     add_rates(text, played, SOME);
 }
 
-/* Whether the file is that text, or has it as a part. */
-static bool is_current(const struct text *text, const char *path, bool whole)
-{
-    struct text have = {0};
-    FILE *file = fopen(path, "rb");
-    if (file == NULL) return false;
-    for (int byte = fgetc(file); byte != EOF; byte = fgetc(file))
-        text_add_bytes(&have, &(char){(char)byte}, 1);
-    (void)fclose(file);
-    bool const same = !have.failed && strstr(have.bytes, text->bytes) != NULL &&
-                      (!whole || have.size_bytes == text->size_bytes);
-    text_free(&have);
-    return same;
-}
-
 int main(int argc, char **argv)
 {
     struct text text = {0};
-    struct error error = {0};
     bool const named = argc == 4;
     if (argc != 2 && !named) {
         (void)fprintf(stderr, "test_megatron [--markdown FILE | --check FILE] SCENARIOS\n");
         return 2;
     }
-    bool const checks = named && strcmp(argv[1], "--check") == 0, whole = THIN == 1 || !checks;
-    if (whole)
-        add_document(&text, argv[argc - 1]);
-    else
+    bool const some = named && strcmp(argv[1], "--check") == 0 && THIN != 1;
+    if (some)
         add_some(&text, argv[argc - 1]);
-    int failed = text.failed;
-    if (named && strcmp(argv[1], "--markdown") == 0)
-        failed |= text_write_file(&text, argv[2], &error) != STATUS_OK;
-    else if (checks)
-        failed |= !is_current(&text, argv[2], whole);
     else
-        (void)fwrite(text.bytes, 1, text.size_bytes, stdout);
-    if (failed)
-        (void)fprintf(stderr, "%s: %s\n", named ? argv[2] : "",
-                      *error.message ? error.message : "not up to date: write it with --markdown");
-    text_free(&text);
-    return failed;
+        add_document(&text, argv[argc - 1]);
+    const char *mode = named ? argv[1] : NULL;
+    return document_end(&text, some ? "--contains" : mode, named ? argv[2] : NULL);
 }

@@ -376,6 +376,10 @@ static struct cost links_cost(const struct estimator *estimator, const struct pl
         cost.wire_s[wire_of(estimator, item->dimension)] =
             cost.serial_s * (form.wired > 0 ? form.wired / form.chunks : 1);
     }
+    double const counted = (double)plan_item_unit_bytes(item) * estimator->wire;
+    cost.serial_s = fmax(cost.serial_s, rehearsal.byte_s * counted);
+    for (uint32_t wire = 0; wire < WAYS; wire++)
+        cost.wire_s[wire] = fmax(cost.wire_s[wire], rehearsal.wire_byte_s[wire] * counted);
     for (uint32_t wire = 0; wire < WAYS; wire++) cost.next_s = fmax(cost.next_s, cost.wire_s[wire]);
     if (goes_back_and_forth(primitive)) {
         cost.next_latency_s = cost.latency_s;

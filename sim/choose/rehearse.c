@@ -5,9 +5,10 @@
 
 #include "sim/base/arena.h"
 #include "sim/base/units.h"
+#include "sim/choose/crowd.h"
 #include "sim/choose/ways.h"
 
-enum { MESSAGES_MAX = 1 << 15, HOPS_MAX = 1 << 20, SLOT_WORDS_MAX = 1 << 20 };
+enum { CHIPS_MAX = 1 << 13, MESSAGES_MAX = 1 << 15, HOPS_MAX = 1 << 20, SLOT_WORDS_MAX = 1 << 20 };
 
 /* Bytes of a unit with which latencies do not count. */
 static const double many_bytes = 1e9;
@@ -299,7 +300,8 @@ static bool rehearse_anew(const struct machine *machine, const struct plan *plan
     if (arena == NULL) return false;
     struct ways ways;
     struct play play = {.ways = &ways, .plan = plan, .item = item};
-    bool const done = ways_build(arena, machine, plan, item, &ways) && play_build(arena, &play);
+    bool const done =
+        ways_build(arena, machine, plan, item, CHIPS_MAX, &ways) && play_build(arena, &play);
     if (done) play_all(&play, ret);
     arena_destroy(arena);
     return done;
@@ -318,6 +320,7 @@ bool rehearse(const struct machine *machine, const struct plan *plan, const stru
         key.off_root = item->off_root;
     }
     memcpy(key.message_ps, plan->protocol.message_ps, sizeof key.message_ps);
+    *ret = (struct rehearsal){.latency_s = 0};
     if (!is_rehearsed(plan, item)) return false;
     for (uint32_t i = 0; known != NULL && i < known->count; i++) {
         const struct rehearsal_entry *entry = &known->entry[i];
@@ -331,6 +334,7 @@ bool rehearse(const struct machine *machine, const struct plan *plan, const stru
         return entry->played;
     }
     key.played = rehearse_anew(machine, plan, item, &key.rehearsal);
+    if (!key.played) (void)crowd_count(machine, plan, item, &key.rehearsal);
     *ret = key.rehearsal;
     if (known != NULL && known->count < REHEARSALS_MAX) known->entry[known->count++] = key;
     return key.played;

@@ -49,7 +49,8 @@ struct rehearsals {
 };
 
 /* False where an item is not routed, is the switches' work, or has too many messages for an
- * estimate. `known` may be NULL. */
+ * estimate; then, where cables are hashed and messages can be counted, the times of a byte alone
+ * are filled, and else all is zero. `known` may be NULL. */
 bool rehearse(const struct machine *machine, const struct plan *plan, const struct plan_item *item,
               struct rehearsals *known, struct rehearsal *ret_rehearsal);
 

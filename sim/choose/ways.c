@@ -6,8 +6,6 @@
 #include "sim/base/arena.h"
 #include "sim/base/units.h"
 
-enum { CHIPS_MAX = 1 << 13 };
-
 /* The dimension of the item along an axis, or NULL. */
 static const struct group_dimension *dimension_on(const struct plan *plan,
                                                   const struct plan_item *item, uint32_t axis,
@@ -142,11 +140,11 @@ static bool grid_build(struct arena *arena, struct ways *ways)
 }
 
 bool ways_build(struct arena *arena, const struct machine *machine, const struct plan *plan,
-                const struct plan_item *item, struct ways *ret_ways)
+                const struct plan_item *item, uint32_t chips_max, struct ways *ret_ways)
 {
     struct ways ways = ways_begin(machine, plan, item);
     for (uint32_t axis = 0; axis < MACHINE_AXES_MAX; axis++) {
-        if (ways.period[axis] > CHIPS_MAX / ways.chip_count) return false;
+        if (ways.period[axis] > chips_max / ways.chip_count) return false;
         ways.chip_count *= ways.period[axis];
     }
     ways.at = arena_take(arena, ways.chip_count, sizeof *ways.at);

@@ -50,9 +50,9 @@ struct way_link {
                          has beside its links. */
 };
 
-/* False where there are too many chips. */
+/* False where there are more chips than `chips_max`. */
 bool ways_build(struct arena *arena, const struct machine *machine, const struct plan *plan,
-                const struct plan_item *item, struct ways *ret_ways);
+                const struct plan_item *item, uint32_t chips_max, struct ways *ret_ways);
 
 /* Messages of a whole plan, over the chips that stand for all. */
 uint64_t ways_message_count(const struct machine *machine, const struct plan *plan);

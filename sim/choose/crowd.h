@@ -1,0 +1,19 @@
+/*
+ * crowd.h: what an item with too many messages to rehearse takes where flows keep the cables that a
+ * hash names: how many messages of each step want the fullest cable of a way.
+ */
+#ifndef SIM_CHOOSE_CROWD_H
+#define SIM_CHOOSE_CROWD_H
+
+#include <stdbool.h>
+
+#include "sim/choose/rehearse.h"
+#include "sim/collective/plan.h"
+#include "sim/machine/machine.h"
+
+/* Fills the times of a byte, byte_s and wire_byte_s; false where no flow is hashed, where ranks do
+ * not all send as often, or where there are too many messages even to count. */
+bool crowd_count(const struct machine *machine, const struct plan *plan,
+                 const struct plan_item *item, struct rehearsal *ret);
+
+#endif

@@ -52,8 +52,9 @@ bool choose_is_same(const struct plan *plan, const struct plan *other)
     for (uint32_t i = 0; i < plan->item_count; i++) {
         const struct plan_item *a = &plan->item[i], *b = &other->item[i];
         if (a->primitive != b->primitive || a->dimension != b->dimension || a->after != b->after ||
-            a->turn != b->turn || a->order != b->order || a->flat != b->flat ||
-            a->unit_bytes != b->unit_bytes || a->piece_count != b->piece_count)
+            a->turn != b->turn || a->turn_lead != b->turn_lead || a->order != b->order ||
+            a->flat != b->flat || a->unit_bytes != b->unit_bytes ||
+            a->piece_count != b->piece_count)
             return false;
     }
     return true;

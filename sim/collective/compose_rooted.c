@@ -22,6 +22,11 @@ enum { ALL_MESSAGES_MAX = 1 << 24, SPREAD_MESSAGES_MAX = 1 << 22 };
  * in one after the other whatever the pieces: more of these than a few only add up their ways. */
 enum { ALIKE_PIECES_MAX = 4 };
 
+/* How many pieces a reduction's boxes may be ahead of the chains that another order runs over the
+ * same links. With fewer a small array's chains wait for boxes, with more the boxes take too much
+ * of the links from a large one's (docs/collectives.md). */
+enum { TURN_LEAD = 4 };
+
 /* Bits: the dimensions of a chain from one place in it to before another. */
 static uint8_t dimensions_of(const struct chain *chain, uint32_t begin, uint32_t end)
 {
@@ -70,6 +75,34 @@ enum status rooted_add(const struct build *build, uint32_t order, const struct c
     for (uint32_t level = 1; kind == COLLECTIVE_BROADCAST && level < chain->count; level++)
         STATUS_TRY(others_add(build, order, chain, level, after));
     return STATUS_OK;
+}
+
+/* The chain on a dimension in which most ranks take part, of another order than this. */
+static uint8_t chain_beside(const struct plan *plan, const struct plan_item *item)
+{
+    uint8_t best = PLAN_NO_ITEM;
+    for (uint32_t i = 0; i < plan->item_count; i++) {
+        const struct plan_item *at = &plan->item[i];
+        if (at->dimension != item->dimension || at->order == item->order) continue;
+        if (at->primitive->kind != COLLECTIVE_REDUCE) continue;
+        if (best == PLAN_NO_ITEM || __builtin_popcount((uint32_t)at->at_root) <
+                                        __builtin_popcount((uint32_t)plan->item[best].at_root))
+            best = (uint8_t)i;
+    }
+    return best;
+}
+
+/* What boxes add up the chains of the same order wait for; but it would all be added up first, for
+ * nobody holds it up, while the chains of other orders had to share the links with it, and those of
+ * the root were idle: a third more for 4 GiB on a line of 8 by a ring of 16. */
+void rooted_turns_set(struct plan *plan)
+{
+    for (uint32_t i = 0; i < plan->item_count; i++) {
+        struct plan_item *item = &plan->item[i];
+        if (item->primitive->kind != COLLECTIVE_REDUCE_SCATTER) continue;
+        item->turn = chain_beside(plan, item);
+        item->turn_lead = TURN_LEAD;
+    }
 }
 
 /* In a piece, of the position that sends most. */

@@ -48,15 +48,17 @@ struct plan_leg {
 struct plan_item {
     const struct primitive *primitive;
     uint8_t dimension;
-    uint8_t after; /* An earlier item of which this one continues the data, or PLAN_NO_ITEM:
-                      piece p begins when piece p of `after`, and of what that continues, has
-                      arrived on this rank. */
-    uint8_t turn;  /* An item on the same dimension that goes first, or PLAN_NO_ITEM: piece p
-                      also waits until piece p of `turn` has fully arrived on this rank. Small
-                      chunks before large ones: or each would hold up what waits for it. */
-    uint8_t order; /* Which share it belongs to. */
-    bool last;     /* Of its order: its completion completes a piece of the share. */
-    bool flat;     /* Routed: over all dimensions of the group taken together. */
+    uint8_t after;     /* An earlier item of which this one continues the data, or PLAN_NO_ITEM:
+                          piece p begins when piece p of `after`, and of what that continues, has
+                          arrived on this rank. */
+    uint8_t turn;      /* An item on the same dimension that goes first, or PLAN_NO_ITEM: piece p
+                          also waits until piece p of `turn` has fully arrived on this rank. Small
+                          chunks before large ones: or each would hold up what waits for it. */
+    uint8_t turn_lead; /* So many pieces it may be ahead of `turn`: piece p waits for piece
+                          p - turn_lead of it, if there is one. */
+    uint8_t order;     /* Which share it belongs to. */
+    bool last;         /* Of its order: its completion completes a piece of the share. */
+    bool flat;         /* Routed: over all dimensions of the group taken together. */
     bool cyclic;   /* Flat: its primitive translates, but not digit by digit: peers are displaced
                       with carries. */
     uint32_t size; /* Positions: of the dimension, or of all of them where it is flat. */

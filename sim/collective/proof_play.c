@@ -320,7 +320,8 @@ static enum status player_step(struct play *play, uint32_t rank, uint32_t lane_i
     message.content.units =
         plan_step_units(plan, item, &message.content, play->proof.at[rank], message.piece);
     if (!has_come(play, &message)) return STATUS_OK;
-    if (item->turn != PLAN_NO_ITEM && !is_complete(play, rank, item->turn, message.piece))
+    if (item->turn != PLAN_NO_ITEM && message.piece >= item->turn_lead &&
+        !is_complete(play, rank, item->turn, message.piece - item->turn_lead))
         return STATUS_OK;
     bool ready = false;
     STATUS_TRY(wait_check(play, &message, &ready));

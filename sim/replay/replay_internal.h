@@ -42,6 +42,7 @@ struct message_cost {
 struct lane_range {
     uint8_t first;
     uint8_t count;
+    uint8_t lead;         /* So many pieces those that wait may be ahead. */
     uint16_t portions;    /* Of the item's pieces. */
     const uint32_t *wait; /* What of a piece is waited for (plan_item.wait); NULL: all. */
 };

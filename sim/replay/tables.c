@@ -266,12 +266,13 @@ static enum status positions_build(struct arena *arena, struct replay *replay,
     return STATUS_OK;
 }
 
-static void range_add(const struct plan *plan, uint32_t item, const uint32_t *wait,
+static void range_add(const struct plan *plan, uint32_t item, const uint32_t *wait, uint8_t lead,
                       struct lane_range *ranges, uint8_t *count)
 {
     SIM_ASSERT(*count < LANE_RANGES_MAX);
     ranges[(*count)++] =
-        (struct lane_range){.first = plan->item[item].lane_first,
+        (struct lane_range){.lead = lead,
+                            .first = plan->item[item].lane_first,
                             .count = (uint8_t)plan->item[item].primitive->lane_count,
                             .portions = (uint16_t)plan_item_portions(&plan->item[item]),
                             .wait = wait};
@@ -293,11 +294,13 @@ static void waits_build(const struct plan *plan, uint32_t index, struct lane_tab
     table->waits_by_step = item->wait != NULL && item->portion_end == NULL;
     for (uint32_t other = 0; other < plan->item_count; other++) {
         const struct plan_item *at = &plan->item[other];
-        if (continues(plan, index, other) || item->turn == other)
-            range_add(plan, other, item->after == other ? item->wait : NULL, table->before,
+        if (continues(plan, index, other))
+            range_add(plan, other, item->after == other ? item->wait : NULL, 0, table->before,
                       &table->before_count);
+        else if (item->turn == other)
+            range_add(plan, other, NULL, item->turn_lead, table->before, &table->before_count);
         if (continues(plan, other, index) || at->turn == index)
-            range_add(plan, other, NULL, table->behind, &table->behind_count);
+            range_add(plan, other, NULL, 0, table->behind, &table->behind_count);
         if (at->after == index && at->wait != NULL && at->portion_end != NULL)
             table->led_by_message = true;
     }

@@ -59,9 +59,11 @@ int64_t transport_dma_served_ps(struct replay *replay, uint32_t chip, int64_t no
 static bool predecessors_arrived(const struct lane_table *lane, uint32_t chip, uint32_t portion,
                                  uint32_t number)
 {
-    uint32_t const piece = portion / lane->portions;
     for (uint32_t r = 0; r < lane->before_count; r++) {
         const struct lane_range *range = &lane->before[r];
+        uint32_t piece = portion / lane->portions;
+        if (piece < range->lead) continue;
+        piece -= range->lead;
         for (uint32_t i = range->first; i < range->first + (uint32_t)range->count; i++) {
             const struct lane_table *before = &lane->plan->lane[i];
             uint32_t const each = before->arrival_count[position_of(before, chip)];

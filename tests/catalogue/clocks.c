@@ -106,7 +106,9 @@ static void lane_try(struct clocks *clocks, uint32_t rank, uint32_t index, int64
     if (state->sending || sends == 0 || state->piece == item->piece_count) return;
     if (item->after != PLAN_NO_ITEM && !is_complete(clocks, rank, item->after, state->piece))
         return;
-    if (item->turn != PLAN_NO_ITEM && !is_complete(clocks, rank, item->turn, state->piece)) return;
+    if (item->turn != PLAN_NO_ITEM && state->piece >= item->turn_lead &&
+        !is_complete(clocks, rank, item->turn, state->piece - item->turn_lead))
+        return;
     struct primitive_step const step = item->primitive->step(
         plan->group.dimension[item->dimension].size, lane->lane, position, state->step);
     if (state->arrived < state->piece * lane->arrival_count[position] + step.arrivals) return;

@@ -58,6 +58,29 @@ static void names_a_level_are_proved(void **state)
     }
 }
 
+/* Boxes add up no more than a few pieces ahead of the chains of other orders. */
+static void boxes_wait_for_chains_beside_them(void **state)
+{
+    (void)state;
+    struct plan_request request = request_of(&slices, COLLECTIVE_REDUCE, "hierarchical", 5);
+    uint32_t count = 0;
+    request.piece_count = 7;
+    struct plan plan = case_plan(&request);
+    case_ok(plan_check(&plan, &case_error));
+    for (uint32_t i = 0; i < plan.item_count; i++) {
+        struct plan_item *item = &plan.item[i];
+        if (item->turn == PLAN_NO_ITEM) continue;
+        assert_int_equal(plan.item[item->turn].dimension, item->dimension);
+        assert_int_not_equal(plan.item[item->turn].order, item->order);
+        assert_int_equal(plan.item[item->turn].primitive->kind, COLLECTIVE_REDUCE);
+        assert_int_equal(item->turn_lead, 4);
+        item->turn_lead = 0;
+        count++;
+    }
+    assert_int_equal(count, 4);
+    case_refused(plan_check(&plan, &case_error), STATUS_STUCK, NULL, "waits for ever");
+}
+
 static void what_a_level_lacks_is_refused(void **state)
 {
     (void)state;
@@ -237,6 +260,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(names_a_level_are_proved),
+        cmocka_unit_test(boxes_wait_for_chains_beside_them),
         cmocka_unit_test(what_a_level_lacks_is_refused),
         cmocka_unit_test(only_those_concerned_send),
         cmocka_unit_test(a_root_uses_all_its_links_alike),

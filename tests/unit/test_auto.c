@@ -209,6 +209,26 @@ static void test_each_axis_is_what_it_is(void **state)
     }
 }
 
+/* Of a reduction on a grid what one order adds up beside the chains of another holds these up no
+ * more for large arrays, whose messages dwarf their way, than for small ones. */
+static void test_a_reduction_keeps_its_rate(void **state)
+{
+    (void)state;
+    static const char *const machines[] = {"tpu-v5e:8x16", "tpu-v5p:4x4x4,slices=2"};
+    for (size_t m = 0; m < sizeof machines / sizeof *machines; m++) {
+        struct machine const machine = case_machine(machines[m]);
+        struct row_question const question = question_of(&machine, OPERATION_REDUCE);
+        int64_t time_ps[2];
+        for (uint32_t i = 0; i < 2; i++) {
+            const struct row_choice *choice = NULL;
+            case_ok(row_choose(case_arena, &question, UINT64_C(1) << (30 + 2 * i), "hierarchical",
+                               "", &choice, &case_error));
+            time_ps[i] = played_ps(&question, choice);
+        }
+        assert_true(time_ps[1] * 100 < time_ps[0] * 402);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -218,6 +238,8 @@ int main(void)
         cmocka_unit_test_setup_teardown(test_adders_count, case_arena_up, case_arena_down),
         cmocka_unit_test_setup_teardown(test_crowded_cables_count, case_arena_up, case_arena_down),
         cmocka_unit_test_setup_teardown(test_played_is_said, case_arena_up, case_arena_down),
+        cmocka_unit_test_setup_teardown(test_a_reduction_keeps_its_rate, case_arena_up,
+                                        case_arena_down),
         cmocka_unit_test_setup_teardown(test_each_axis_is_what_it_is, case_arena_up,
                                         case_arena_down),
     };

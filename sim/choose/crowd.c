@@ -5,6 +5,7 @@
 
 #include "sim/base/arena.h"
 #include "sim/choose/ways.h"
+#include "sim/roofline/wire.h"
 
 enum { CHIPS_MAX = 1 << 16, MESSAGES_MAX = 1 << 20 };
 
@@ -129,4 +130,17 @@ bool crowd_count(const struct machine *machine, const struct plan *plan,
     if (done) steps_count(&crowd, ret);
     arena_destroy(arena);
     return done;
+}
+
+double crowd_network_rate(const struct machine *machine, uint32_t axis)
+{
+    const struct level *level = &machine->level[machine->axis_level[axis]];
+    double least = wire_level_rate(machine, axis);
+    for (uint32_t tier = 0; tier < level->tier_count; tier++) {
+        const struct level_tier *at = &level->tier[tier];
+        if (at->policy == LEVEL_HASH && at->multicasts)
+            least = fmin(least, (double)at->cable_bytes_per_s /
+                                    level_box_chips(machine, level, (int32_t)tier - 1));
+    }
+    return least;
 }

@@ -16,4 +16,9 @@
 bool crowd_count(const struct machine *machine, const struct plan *plan,
                  const struct plan_item *item, struct rehearsal *ret);
 
+/* What a chip has of a level, one way, for what its switches copy or add: where a hash names
+ * cables, all of that from or to one unit goes by one, since its ends are the unit's whoever sent
+ * it. */
+double crowd_network_rate(const struct machine *machine, uint32_t axis);
+
 #endif

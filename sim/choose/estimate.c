@@ -4,6 +4,7 @@
 #include <stddef.h>
 
 #include "sim/base/units.h"
+#include "sim/choose/crowd.h"
 #include "sim/choose/odd.h"
 #include "sim/choose/rehearse.h"
 #include "sim/collective/ragged.h"
@@ -142,6 +143,8 @@ static double rate_of(const struct estimator *estimator, const struct plan_item 
     const struct group_dimension *at = &estimator->plan->group.dimension[dimension];
     if (machine->axis_level[at->axis] == LEVEL_NONE)
         return odd_grid_rate(machine, estimator->plan, item, dimension) / at->stride;
+    if (item != NULL && item->primitive->network != PRIMITIVE_NETWORK_NONE)
+        return crowd_network_rate(machine, at->axis);
     return wire_level_rate(machine, at->axis);
 }
 

@@ -171,6 +171,24 @@ static void test_crowded_cables_count(void **state)
     }
 }
 
+/* What switches copy goes by one cable of a hashed bundle; it is not taken for a whole port. */
+static void test_copies_keep_one_cable(void **state)
+{
+    (void)state;
+    struct machine const machine = case_machine("h100-sxm:nodes=4,nvlink.policy=hash");
+    struct row_question const question = question_of(&machine, OPERATION_ALL_GATHER);
+    const struct row_choice *choice = NULL;
+    case_ok(row_choose(case_arena, &question, 1 << 28, "auto", "", &choice, &case_error));
+    assert_null(strstr(choice->candidate.algorithm, "sharp"));
+    case_ok(row_choose(case_arena, &question, 1 << 28, "sharp", "", &choice, &case_error));
+    struct plan plan;
+    struct collective_estimate estimate;
+    case_ok(plan_build(case_arena, &choice->request, "", &plan, &case_error));
+    collective_estimate(&machine, &plan, NULL, &estimate);
+    double const taken = (double)played_ps(&question, choice);
+    assert_true(fabs(estimate.time_s * 1e12 - taken) < 0.1 * taken);
+}
+
 /* The first by estimate is not the fastest here, and the ranking says what was played. */
 static void test_played_is_said(void **state)
 {
@@ -237,6 +255,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(test_levels_of_a_root, case_arena_up, case_arena_down),
         cmocka_unit_test_setup_teardown(test_adders_count, case_arena_up, case_arena_down),
         cmocka_unit_test_setup_teardown(test_crowded_cables_count, case_arena_up, case_arena_down),
+        cmocka_unit_test_setup_teardown(test_copies_keep_one_cable, case_arena_up, case_arena_down),
         cmocka_unit_test_setup_teardown(test_played_is_said, case_arena_up, case_arena_down),
         cmocka_unit_test_setup_teardown(test_a_reduction_keeps_its_rate, case_arena_up,
                                         case_arena_down),

@@ -43,17 +43,17 @@ static void message_open(const struct replay *replay, struct lane_table *lane, u
     ret_message->antipode = 0;
     ret_message->ways = NULL;
     ret_message->step = NULL;
-    if (routed->steps == NULL) return;
+    if (routed->guide == ROUTED_BY_POSITION) return;
     uint32_t const each = lane->send_count[0];
     uint32_t const piece = ret_message->number < each ? 0 : ret_message->number / each;
     uint32_t const step = ret_message->number - piece * each;
     ret_message->step = &routed->steps[step];
-    if (routed->ways != NULL)
+    if (routed->guide == ROUTED_BY_WAY)
         ret_message->ways = &routed->ways[(uint64_t)step * routed->way_hops * replay->chip_count];
     ret_message->slot = piece * lane->arrival_count[0] + ret_message->step->slot;
     ret_message->cost =
         routed_cost_of(replay, lane, ret_message->step->units * portion_size(lane, piece));
-    if (routed->together)
+    if (routed->guide == ROUTED_BY_TURNS)
         ret_message->leg = route_leg(replay->routes, &ret_message->step->by, ret_message->hop,
                                      ret_message->step->antipode);
 }
@@ -115,7 +115,7 @@ static inline void message_address(const struct replay *replay, struct lane_tabl
 {
     const struct routed_lane *routed = lane->routed;
     message->from = replay->routes->places[sender];
-    if (routed->steps == NULL) {
+    if (routed->guide == ROUTED_BY_POSITION) {
         message_look_up(replay, lane, sender, message);
         course_choose(replay, routed, message);
         return;
@@ -162,7 +162,7 @@ static inline const struct route_link *message_find(struct replay *replay, struc
                                                     struct route_link *scratch)
 {
     if (message->ways != NULL) return &way_at(replay, lane, sender, message, message->hop)->at;
-    if (lane->routed->together) {
+    if (lane->routed->guide == ROUTED_BY_TURNS) {
         message->from = replay->routes->places[sender];
         route_leg_find(replay, &message->leg, &message->from, &message->step->by, scratch);
         return scratch;
@@ -293,7 +293,7 @@ static void passed_count(struct replay *replay, struct lane_table *lane, uint32_
 int64_t routed_send(struct replay *replay, struct lane_table *lane, uint32_t chip, int64_t now_ps)
 {
     const struct routed_lane *routed = lane->routed;
-    if (routed->tree != NULL) return tree_send(replay, lane, chip, now_ps);
+    if (routed->guide == ROUTED_BY_TREE) return tree_send(replay, lane, chip, now_ps);
     uint32_t const epoch = stream_at(replay, lane->stream, chip)->epoch;
     uint64_t order = routed_order(lane, EVENT_ARRIVE, epoch) | (uint64_t)lane->states[chip].sent
                                                                    << routed->tie_bits;
@@ -314,7 +314,7 @@ void routed_hop(struct replay *replay, uint64_t order, const uint32_t *chips, ui
 {
     struct lane_table *lane = routed_lane_of(replay, order);
     const struct routed_lane *routed = lane->routed;
-    if (routed->tree != NULL) {
+    if (routed->guide == ROUTED_BY_TREE) {
         tree_hop(replay, lane, order, chips, count, now_ps);
         return;
     }
@@ -336,7 +336,7 @@ static inline uint32_t message_receive(struct replay *replay, struct lane_table 
                                        uint64_t order, uint32_t payload,
                                        struct routed_message *message)
 {
-    if (lane->routed->tree != NULL) {
+    if (lane->routed->guide == ROUTED_BY_TREE) {
         tree_message(replay, lane, order, payload, message);
         return payload;
     }
@@ -347,7 +347,7 @@ static inline uint32_t message_receive(struct replay *replay, struct lane_table 
 static int64_t own_ps(struct replay *replay, struct lane_table *lane, uint32_t sender,
                       const struct routed_message *message)
 {
-    if (lane->routed->tree != NULL) return tree_pace_ps(lane, message->cost);
+    if (lane->routed->guide == ROUTED_BY_TREE) return tree_pace_ps(lane, message->cost);
     return slowest_ps(replay, lane, sender, message, message->hop);
 }
 
@@ -356,7 +356,7 @@ void routed_arrive(struct replay *replay, uint64_t order, const uint32_t *chips,
 {
     struct lane_table *lane = routed_lane_of(replay, order);
     struct routed_message message;
-    if (lane->routed->tree == NULL) message_open(replay, lane, order, &message);
+    if (lane->routed->guide != ROUTED_BY_TREE) message_open(replay, lane, order, &message);
     for (uint32_t i = 0; i < count; i++) {
         uint32_t const chip = message_receive(replay, lane, order, chips[i], &message);
         digest_add(replay, now_ps, order, chips[i]);
@@ -376,7 +376,7 @@ void routed_land(struct replay *replay, uint64_t order, const uint32_t *chips, u
 {
     struct lane_table *lane = routed_lane_of(replay, order);
     struct routed_message message;
-    if (lane->routed->tree == NULL) message_open(replay, lane, order, &message);
+    if (lane->routed->guide != ROUTED_BY_TREE) message_open(replay, lane, order, &message);
     for (uint32_t i = 0; i < count; i++) {
         uint32_t const chip = message_receive(replay, lane, order, chips[i], &message);
         routed_message_land(replay, lane, chip, &message, now_ps);

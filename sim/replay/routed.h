@@ -79,32 +79,39 @@ struct routed_way {
 
 struct tree;
 
+/* How the messages of a lane find their ways. */
+enum routed_guide {
+    ROUTED_BY_POSITION, /* Positions differ: a message's step is asked for at each link anew. */
+    ROUTED_BY_STEP,     /* They are alike: `steps` say how far each message goes. */
+    ROUTED_BY_WAY,      /* So, and there are few places to come to: `ways` remember them. */
+    ROUTED_BY_TURNS,    /* So, over links all alike: messages of a number take the same turns. */
+    ROUTED_BY_TREE,     /* Switches copy or add messages: `tree`. */
+};
+
 struct routed_lane {
-    struct tree *tree;   /* Of messages that switches copy or add; else NULL. */
+    enum routed_guide guide;
+    struct tree *tree;
     uint32_t tree_units; /* Of each of them. */
     const struct plan *plan;
     const struct plan_item *item;
     uint32_t axes;       /* Of the machine, that the item spans; as bits. */
     bool switched;       /* Some of them is served by a level. */
-    bool together;       /* All messages of a number take the same turns, over links all alike. */
     bool twisted;        /* Ways of several axes over links around twisted ones. */
-    bool translates;     /* Senders of a message number are displaced alike. */
-    bool prefix;         /* Arrivals are counted in the order of their slots. */
     uint8_t tie_bits;    /* Of the order key: the discriminator, */
     uint8_t number_bits; /* above it the number, above that the hop. */
     uint8_t parity;      /* Axes on which antipodal messages alternate by source; bits. */
     uint8_t parity_by[MACHINE_AXES_MAX]; /* Else: the axis whose displacement decides. */
-    const struct routed_step *steps;     /* [number]; NULL: positions differ. */
-    struct routed_way *ways;             /* [step][hop][sender]; NULL: none remembered. */
+    const struct routed_step *steps;     /* [number] */
+    struct routed_way *ways;             /* [step][hop][sender] */
     uint32_t way_hops;
     uint32_t extent[MACHINE_AXES_MAX]; /* Size · stride. */
     uint32_t stride[MACHINE_AXES_MAX];
-    uint32_t *end[MACHINE_AXES_MAX];     /* [coordinate]: where its extent ends. */
-    uint32_t *tie[MACHINE_AXES_MAX];     /* [coordinate]: what it adds to the discriminator. */
-    uint32_t words;                      /* Of a row of slots. */
-    uint64_t *slots;                     /* [chip][epoch row][word] */
-    uint32_t *early;                     /* [chip][epoch row]: messages that came for it, */
-    uint32_t *early_units;               /* and their units. */
+    uint32_t *end[MACHINE_AXES_MAX]; /* [coordinate]: where its extent ends. */
+    uint32_t *tie[MACHINE_AXES_MAX]; /* [coordinate]: what it adds to the discriminator. */
+    uint32_t words;                  /* Of a row of slots. */
+    uint64_t *slots;       /* [chip][epoch row][word]; NULL: arrivals count in whichever order. */
+    uint32_t *early;       /* [chip][epoch row]: messages that came for it, */
+    uint32_t *early_units; /* and their units. */
     int64_t overhead_ps[1 + LEVELS_MAX]; /* Of a message: over the grid, by level 0... */
     struct routed_cost costs[ROUTED_COSTS];
 };

@@ -50,7 +50,7 @@ static void absorb(struct replay *replay, const struct lane_table *lane, uint32_
                    const struct routed_message *message)
 {
     struct lane_state *state = &lane->states[chip];
-    if (!lane->routed->prefix) {
+    if (lane->routed->slots == NULL) {
         state->counted++;
     } else if (message->slot == state->counted) {
         state->counted++;
@@ -96,7 +96,7 @@ void routed_message_land(struct replay *replay, struct lane_table *lane, uint32_
         return;
     }
     if (ahead > 0) {
-        if (routed->prefix) slot_put(lane, chip, message);
+        if (routed->slots != NULL) slot_put(lane, chip, message);
         uint64_t const row = (uint64_t)chip * EPOCHS_AHEAD + message->epoch % EPOCHS_AHEAD;
         routed->early[row]++;
         routed->early_units[row] += message->cost->units;
@@ -129,7 +129,7 @@ uint32_t routed_begin(struct replay *replay, const struct lane_table *lane, uint
     routed->early[row] = 0;
     routed->early_units[row] = 0;
     if (count == 0) return 0;
-    if (routed->prefix)
+    if (routed->slots != NULL)
         lane->states[chip].early = count;
     else
         lane->states[chip].counted = count;
@@ -140,7 +140,7 @@ uint32_t routed_begin(struct replay *replay, const struct lane_table *lane, uint
 void routed_end(struct replay *replay, const struct lane_table *lane, uint32_t chip)
 {
     const struct routed_lane *routed = lane->routed;
-    if (!routed->prefix) return;
+    if (routed->slots == NULL) return;
     uint32_t const row = stream_at(replay, lane->stream, chip)->epoch % EPOCHS_AHEAD;
     memset(&routed->slots[((uint64_t)chip * EPOCHS_AHEAD + row) * routed->words], 0,
            routed->words * sizeof *routed->slots);

@@ -62,11 +62,14 @@ static uint32_t tie_period(const struct replay *replay, const struct lane_table 
 {
     const struct routed_lane *routed = lane->routed;
     uint32_t const length = replay->machine->shape[axis];
+    /* Senders of a message number are displaced alike. */
+    bool const translates = lane->primitive->translates && !lane->item->cyclic &&
+                            routed->plan->ragged_units == NULL && routed->plan->script == NULL;
     uint32_t period = 1;
     bool const closes = routed->extent[axis] == replay->routes->length[axis];
-    if (routed->axes >> axis & 1 && routed->twisted && !(routed->translates && closes))
+    if (routed->axes >> axis & 1 && routed->twisted && !(translates && closes))
         period = routed->extent[axis];
-    else if (routed->axes >> axis & 1 && !routed->translates)
+    else if (routed->axes >> axis & 1 && !translates)
         period = shift_of(routed, axis);
     for (uint32_t index = 0; index < replay->routes->level_count && routed->switched; index++) {
         const struct level_links *links = &replay->routes->level[index];
@@ -143,8 +146,20 @@ static enum status steps_build(struct arena *arena, const struct replay *replay,
                 own->antipode |= (uint8_t)(1u << axis);
         }
     }
+    routed->guide = ROUTED_BY_STEP;
     routed->steps = steps;
     return STATUS_OK;
+}
+
+/* Whether all messages of a number take the same turns: round whole axes, over links all alike. */
+static bool turns_together(const struct replay *replay, const struct routed_lane *routed)
+{
+    bool together = !routed->switched && routed->parity == 0 && !routed->twisted &&
+                    replay->fold->link_class == NULL;
+    for (uint32_t axis = 0; axis < MACHINE_AXES_MAX; axis++)
+        together = together && (routed->extent[axis] == 1 ||
+                                routed->extent[axis] == replay->routes->length[axis]);
+    return together;
 }
 
 /* Room for the places that messages come to, where positions are alike and they are few. */
@@ -154,9 +169,10 @@ static enum status ways_build(struct arena *arena, const struct replay *replay,
     struct routed_lane *routed = lane->routed;
     uint32_t const hops = route_links_most(replay, routed->axes);
     uint64_t const count = (uint64_t)lane->send_count[0] * hops * replay->chip_count;
-    if (routed->steps == NULL || routed->together || count > ROUTED_WAYS_MAX) return STATUS_OK;
+    if (routed->guide != ROUTED_BY_STEP || count > ROUTED_WAYS_MAX) return STATUS_OK;
     void *memory = NULL;
     STATUS_TRY(arena_try(arena, count, sizeof *routed->ways, &memory, reterr));
+    routed->guide = ROUTED_BY_WAY;
     routed->ways = memory;
     routed->way_hops = hops;
     return STATUS_OK;
@@ -170,13 +186,12 @@ static enum status inbox_build(struct arena *arena, const struct replay *replay,
     uint64_t const rows = (uint64_t)replay->chip_count * EPOCHS_AHEAD;
     bool const pieces =
         lane->piece_count > 1 && (lane->waits || lane->behind_count > 0 || plan->part_count > 1);
-    routed->prefix = lane->primitive->ordered || pieces || lane->led_by_message;
     void *memory = NULL;
     STATUS_TRY(arena_try(arena, rows, sizeof *routed->early, &memory, reterr));
     routed->early = memory;
     STATUS_TRY(arena_try(arena, rows, sizeof *routed->early_units, &memory, reterr));
     routed->early_units = memory;
-    if (!routed->prefix) return STATUS_OK;
+    if (!lane->primitive->ordered && !pieces && !lane->led_by_message) return STATUS_OK;
     uint64_t const slots =
         (uint64_t)most(lane->arrival_count, positions_of(lane)) * lane->piece_count;
     routed->words = (uint32_t)((slots + 63) / 64);
@@ -240,8 +255,6 @@ enum status routed_build(struct arena *arena, struct replay *replay, const struc
     struct routed_lane *routed = lane->routed = memory;
     routed->plan = plan;
     routed->item = lane->item;
-    routed->translates = lane->primitive->translates && !lane->item->cyclic &&
-                         plan->ragged_units == NULL && plan->script == NULL;
     for (uint32_t axis = 0; axis < MACHINE_AXES_MAX; axis++)
         routed->extent[axis] = routed->stride[axis] = 1;
     for (uint32_t d = 0; d < plan->group.dimension_count; d++) {
@@ -264,16 +277,14 @@ enum status routed_build(struct arena *arena, struct replay *replay, const struc
     parity_build(replay, routed);
     if (lane->primitive->network != PRIMITIVE_NETWORK_NONE) {
         STATUS_TRY(tree_build(arena, replay, lane, reterr));
+        routed->guide = ROUTED_BY_TREE;
         ties *= lane->size; /* How far it is to the receiver or the source. */
     }
     lane->waits = any_step_waits(plan, lane);
-    if (lane->ring && routed->tree == NULL) STATUS_TRY(steps_build(arena, replay, lane, reterr));
-    bool closed = routed->steps != NULL && !routed->switched && routed->parity == 0 &&
-                  !routed->twisted && replay->fold->link_class == NULL;
-    for (uint32_t axis = 0; axis < MACHINE_AXES_MAX; axis++)
-        closed = closed && (routed->extent[axis] == 1 ||
-                            routed->extent[axis] == replay->routes->length[axis]);
-    routed->together = closed;
+    if (lane->ring && routed->guide != ROUTED_BY_TREE)
+        STATUS_TRY(steps_build(arena, replay, lane, reterr));
+    if (routed->guide == ROUTED_BY_STEP && turns_together(replay, routed))
+        routed->guide = ROUTED_BY_TURNS;
     STATUS_TRY(ways_build(arena, replay, lane, reterr));
     for (uint32_t i = 0; i < ROUTED_COSTS; i++) {
         STATUS_TRY(arena_try(arena, replay->routes->kind_count, sizeof(int64_t), &memory, reterr));
@@ -286,6 +297,6 @@ enum status routed_build(struct arena *arena, struct replay *replay, const struc
 uint64_t routed_bound(const struct lane_table *lane)
 {
     uint64_t const sends = (uint64_t)most(lane->send_count, positions_of(lane)) * lane->piece_count;
-    if (lane->routed->tree != NULL) return tree_bound(lane);
+    if (lane->routed->guide == ROUTED_BY_TREE) return tree_bound(lane);
     return 2 * sends + 2;
 }

@@ -32,7 +32,7 @@ print_digests() {
         *megatron-529.6b* | *megatron-1008b*) continue ;;
         *deepseek-v3-h800-2048*)
             set -- "$@" --set /machine/nodes=64 --set '/mesh/pp=["node:4"]' \
-                --set '/workload/layout="Et*8|(t*8|)*6t*5L"' --set /workload/accumulate=8 \
+                --set '/workload/layout="Et*8|(t*8|)*6t*5mL"' --set /workload/accumulate=8 \
                 --set /workload/batch_tokens=4194304
             ;;
         esac

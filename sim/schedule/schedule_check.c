@@ -6,7 +6,6 @@
 #include "sim/schedule/schedule_play.h"
 
 /* Bits of what a stage has done of a microbatch. */
-enum { PLACE_BYTES = 48 };
 enum { DONE_FORWARD = 1, DONE_INPUT = 2, DONE_WEIGHT = 4, DONE_ALL = 7 };
 
 const char *schedule_pass_text(const struct schedule_pass *pass,
@@ -38,15 +37,14 @@ static const char *pass_check(const struct schedule *schedule, uint32_t rank,
     return NULL;
 }
 
-/* "rank 3, pass 7", or where it stands in the file that it came from. */
-static const char *place_text(const struct schedule *schedule, uint32_t rank, uint32_t index,
-                              char buffer[PLACE_BYTES])
+const char *schedule_place_text(const struct schedule *schedule, uint32_t rank, uint32_t index,
+                                char buffer[SCHEDULE_PLACE_BYTES])
 {
     const uint32_t *cell = schedule->rank[rank].cell;
     if (cell != NULL)
-        (void)snprintf(buffer, PLACE_BYTES, "line %u, cell %u", rank + 1, cell[index] + 1);
+        (void)snprintf(buffer, SCHEDULE_PLACE_BYTES, "line %u, cell %u", rank + 1, cell[index] + 1);
     else
-        (void)snprintf(buffer, PLACE_BYTES, "rank %u, pass %u", rank, index);
+        (void)snprintf(buffer, SCHEDULE_PLACE_BYTES, "rank %u, pass %u", rank, index);
     return buffer;
 }
 
@@ -54,15 +52,15 @@ static enum status rank_check(const struct schedule *schedule, uint32_t rank, ui
                               const char *where, struct error *reterr)
 {
     const struct schedule_rank *list = &schedule->rank[rank];
-    char text[SCHEDULE_PASS_TEXT_BYTES], place[PLACE_BYTES];
+    char text[SCHEDULE_PASS_TEXT_BYTES], place[SCHEDULE_PLACE_BYTES];
     for (uint32_t i = 0; i < list->count; i++) {
         const struct schedule_pass *pass = &list->pass[i];
         const char *reason = NULL;
         if (pass->kind >= SCHEDULE_KIND_COUNT || pass->stage >= schedule->stage_count ||
             pass->microbatch >= schedule->microbatch_count)
-            return error_set(reterr, STATUS_INVALID, where,
-                             "%s: there is no stage %u or no microbatch %u",
-                             place_text(schedule, rank, i, place), pass->stage, pass->microbatch);
+            return error_set(
+                reterr, STATUS_INVALID, where, "%s: there is no stage %u or no microbatch %u",
+                schedule_place_text(schedule, rank, i, place), pass->stage, pass->microbatch);
         uint8_t *of = &done[(uint64_t)pass->stage * schedule->microbatch_count + pass->microbatch];
         reason = pass_check(schedule, rank, pass, *of);
         /* A pair begins at once, so that neither may need the other. */
@@ -74,8 +72,8 @@ static enum status rank_check(const struct schedule *schedule, uint32_t rank, ui
             reason = "only a forward pass and a backward pass of another microbatch overlap";
         if (reason != NULL)
             return error_set(reterr, STATUS_INVALID, where, "%s, %s: %s",
-                             place_text(schedule, rank, i, place), schedule_pass_text(pass, text),
-                             reason);
+                             schedule_place_text(schedule, rank, i, place),
+                             schedule_pass_text(pass, text), reason);
         switch ((enum schedule_kind)pass->kind) {
         case SCHEDULE_FORWARD:
             *of |= DONE_FORWARD;

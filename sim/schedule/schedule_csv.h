@@ -22,8 +22,9 @@ enum schedule_dialect {
 enum { SCHEDULE_CSV_BYTES_MAX = 256 << 20 };
 
 /* Either dialect. Errors: STATUS_INVALID with line, cell and reason: a stage on two ranks, a pass
- * twice or missing, out of order, letters of older files ("BW"); sends that nobody receives;
- * STATUS_STUCK with the circle; STATUS_LIMIT. `name` is kept. */
+ * twice or missing, out of order, letters of older files ("BW"); messages that do
+ * not fit the passes (schedule_messages.h); STATUS_STUCK with the circle; STATUS_LIMIT. `name` is
+ * kept. */
 enum status schedule_csv_read(struct arena *arena, const char *text, uint64_t size_bytes,
                               const char *name, struct schedule *ret_schedule,
                               struct error *reterr);

@@ -4,6 +4,7 @@
 #include "sim/base/arena.h"
 #include "sim/schedule/schedule_check.h"
 #include "sim/schedule/schedule_csv.h"
+#include "sim/schedule/schedule_messages.h"
 #include "sim/schedule/schedule_traffic.h"
 
 enum { SHOWN_BYTES = 40, STAGE_NOWHERE = 0xffff, CELLS_LOOKED_UP = 1 << 22 };
@@ -23,11 +24,6 @@ static const struct word {
 };
 enum { WORD_COUNT = sizeof words / sizeof *words };
 
-/* Sends less receives of a stage's microbatch must come out even, by direction. */
-struct message_count {
-    uint32_t sends, receives;
-};
-
 struct reader {
     struct arena *arena;
     const char *name;
@@ -39,7 +35,7 @@ struct reader {
     struct schedule_action *action;
     uint32_t *action_cells;
     uint32_t action_count;
-    uint64_t messages[4]; /* SEND_F, SEND_B, RECV_F, RECV_B: how many. */
+    struct schedule_messages *messages; /* [line] */
 };
 
 static enum status refuse(const struct reader *reader, const char *at, const char *end,
@@ -54,16 +50,25 @@ static enum status refuse(const struct reader *reader, const char *at, const cha
                      reader->line + 1, reader->cell + 1, shown, reason);
 }
 
-static bool number_read(const char **at, const char *end, uint32_t most, uint32_t *ret_number)
+/* A number at `at`, which then lies behind it, of what a cell `needs`. */
+static enum status number_read(const struct reader *reader, const char *begin, const char *end,
+                               const char *needs, uint32_t most, const char **at,
+                               uint32_t *ret_number)
 {
     const char *c = *at;
+    char reason[80];
     uint64_t number = 0;
-    while (c < end && *c >= '0' && *c <= '9' && number <= most)
-        number = number * 10 + (uint64_t)(*c++ - '0');
-    if (c == *at || number > most) return false;
+    for (; c < end && *c >= '0' && *c <= '9' && number <= most; c++)
+        number = number * 10 + (uint64_t)(*c - '0');
+    if (c == *at) return refuse(reader, begin, end, needs);
+    if (number > most) {
+        (void)snprintf(reason, sizeof reason, "the number of its %s is more than the limit of %u",
+                       *at == begin ? "stage" : "microbatch", most);
+        return refuse(reader, begin, end, reason);
+    }
     *at = c;
     *ret_number = (uint32_t)number;
-    return true;
+    return STATUS_OK;
 }
 
 static enum status pass_take(struct reader *reader, const char *begin, const char *end,
@@ -94,14 +99,26 @@ static void action_take(struct reader *reader, enum schedule_act act, uint32_t s
     if (act == SCHEDULE_REDUCE) reader->schedule->has_reductions = true;
 }
 
+/* The words behind those stand in the order of enum schedule_message_kind. */
+static void message_take(struct reader *reader, enum schedule_message_kind kind, uint32_t stage,
+                         uint32_t microbatch)
+{
+    struct schedule_messages *messages = &reader->messages[reader->line];
+    messages->message[messages->count++] = (struct schedule_message){.microbatch = microbatch,
+                                                                     .cell = reader->cell,
+                                                                     .before = reader->list.count,
+                                                                     .stage = (uint16_t)stage,
+                                                                     .kind = (uint8_t)kind};
+}
+
 /* One action, without brackets. */
 static enum status action_read(struct reader *reader, const char *begin, const char *end,
                                bool must_be_pass)
 {
     const char *at = begin;
     uint32_t stage = 0, microbatch = 0;
-    if (!number_read(&at, end, SCHEDULE_STAGES_MAX - 1, &stage))
-        return refuse(reader, begin, end, "does not begin with the number of a stage");
+    STATUS_TRY(number_read(reader, begin, end, "does not begin with the number of a stage",
+                           SCHEDULE_STAGES_MAX - 1, &at, &stage));
     if (end - at >= 2 && memcmp(at, "BW", 2) == 0)
         return refuse(
             reader, begin, end,
@@ -112,14 +129,16 @@ static enum status action_read(struct reader *reader, const char *begin, const c
         size_t const length = strlen(word->text);
         if ((size_t)(end - at) < length || memcmp(at, word->text, length) != 0) continue;
         at += length;
-        if (word->has_microbatch &&
-            !number_read(&at, end, SCHEDULE_MICROBATCHES_MAX - 1, &microbatch))
-            return refuse(reader, begin, end, "needs the number of a microbatch at its end");
+        if (word->has_microbatch)
+            STATUS_TRY(number_read(reader, begin, end,
+                                   "needs the number of a microbatch at its end",
+                                   SCHEDULE_MICROBATCHES_MAX - 1, &at, &microbatch));
         if (at != end) return refuse(reader, begin, end, "has something behind its action");
         if (word->is_pass) return pass_take(reader, begin, end, word->kind, stage, microbatch);
         if (must_be_pass) break;
         if (word->has_microbatch)
-            reader->messages[i - 3]++;
+            message_take(reader, (enum schedule_message_kind)(i - SCHEDULE_REDUCE - 1), stage,
+                         microbatch);
         else
             action_take(reader, (enum schedule_act)i, stage);
         return STATUS_OK;
@@ -155,9 +174,12 @@ static enum status cell_read(struct reader *reader, const char *begin, const cha
 
 static enum status line_read(struct reader *reader, const char *begin, const char *end)
 {
-    uint32_t cells = 1;
+    uint32_t cells = 1, messages = 0;
     void *memory = NULL;
-    for (const char *c = begin; c < end; c++) cells += *c == ',';
+    for (const char *c = begin; c < end; c++) {
+        cells += *c == ',';
+        messages += *c == '_'; /* Of "SEND_F0"; others have one as well. */
+    }
     /* A cell is two passes at most. */
     STATUS_TRY(arena_try(reader->arena, 2 * (uint64_t)cells, sizeof *reader->list.pass, &memory,
                          reader->reterr));
@@ -171,6 +193,11 @@ static enum status line_read(struct reader *reader, const char *begin, const cha
     STATUS_TRY(arena_try(reader->arena, cells, sizeof *reader->action, &memory, reader->reterr));
     reader->action = memory;
     reader->action_count = 0;
+    if (messages > 0) {
+        STATUS_TRY(arena_try(reader->arena, messages, sizeof(struct schedule_message), &memory,
+                             reader->reterr));
+        reader->messages[reader->line].message = memory;
+    }
     reader->cell = 0;
     for (const char *at = begin;; reader->cell++) {
         const char *comma = memchr(at, ',', (size_t)(end - at));
@@ -215,13 +242,8 @@ static enum status whole_check(struct reader *reader)
         most = count > most ? count : most;
     }
     reader->schedule->chunk_count = most;
-    if (reader->messages[0] != reader->messages[2] || reader->messages[1] != reader->messages[3])
-        return error_set(
-            reader->reterr, STATUS_INVALID, reader->name,
-            "%llu SEND_F for %llu RECV_F, %llu SEND_B for %llu RECV_B",
-            (unsigned long long)reader->messages[0], (unsigned long long)reader->messages[2],
-            (unsigned long long)reader->messages[1], (unsigned long long)reader->messages[3]);
     STATUS_TRY(schedule_check(schedule, reader->name, reader->reterr));
+    STATUS_TRY(schedule_messages_check(schedule, reader->messages, reader->name, reader->reterr));
     return schedule_traffic_check(schedule, reader->name, reader->reterr);
 }
 
@@ -248,6 +270,8 @@ enum status schedule_csv_read(struct arena *arena, const char *text, uint64_t si
         memset(memory, 0xff, SCHEDULE_STAGES_MAX * sizeof *ret_schedule->rank_of);
     struct reader reader = {
         .arena = arena, .name = name, .reterr = reterr, .schedule = ret_schedule};
+    STATUS_TRY(arena_try(arena, lines, sizeof *reader.messages, &memory, reterr));
+    reader.messages = memory;
     for (; reader.line < lines; reader.line++) {
         const char *newline = memchr(at, '\n', (size_t)(end - at));
         STATUS_TRY(line_read(&reader, at, newline == NULL ? end : newline));

@@ -8,7 +8,8 @@
 #include "sim/base/units.h"
 #include "sim/schedule/schedule_check.h"
 
-enum { CYCLE_TEXT_BYTES = 640 };
+/* Of the circle, and of one rank of it at most. */
+enum { CYCLE_TEXT_BYTES = 640, CYCLE_STEP_BYTES = 128 };
 
 struct play {
     const struct schedule *schedule;
@@ -162,13 +163,21 @@ static enum status stuck(const struct play *play, const char *where, struct erro
         char own[SCHEDULE_PASS_TEXT_BYTES], awaited[SCHEDULE_PASS_TEXT_BYTES];
         struct schedule_pass other = missing(play, rank);
         if (other.kind == SCHEDULE_INPUT) other.kind = SCHEDULE_BACKWARD;
-        const struct schedule_pass *at = &play->schedule->rank[rank].pass[play->next[rank]];
-        int const more = snprintf(text + length, sizeof text - length, "%srank %u at %s for %s",
-                                  length == 0 ? "" : ", ", rank, schedule_pass_text(at, own),
-                                  schedule_pass_text(&other, awaited));
+        const struct schedule_rank *list = &play->schedule->rank[rank];
+        uint32_t const at = play->next[rank];
+        char place[SCHEDULE_PLACE_BYTES];
+        int const more =
+            list->cell == NULL
+                ? snprintf(text + length, sizeof text - length, "%srank %u at %s for %s",
+                           length == 0 ? "" : ", ", rank, schedule_pass_text(&list->pass[at], own),
+                           schedule_pass_text(&other, awaited))
+                : snprintf(text + length, sizeof text - length, "%srank %u at %s (%s) for %s",
+                           length == 0 ? "" : ", ", rank, schedule_pass_text(&list->pass[at], own),
+                           schedule_place_text(play->schedule, rank, at, place),
+                           schedule_pass_text(&other, awaited));
         length += more > 0 ? (size_t)more : 0;
         rank = schedule_rank_of(play->schedule, other.stage, other.microbatch);
-    } while (rank != first && length < sizeof text - 64);
+    } while (rank != first && length < sizeof text - CYCLE_STEP_BYTES);
     return error_set(reterr, STATUS_STUCK, where, "ranks wait for each other: %s%s", text,
                      rank != first ? ", ..." : "");
 }

@@ -114,13 +114,38 @@ static void what_is_wrong_is_said_with_line_and_cell(void **state)
         {"0F0,B0\n", "line 1, cell 2, \"B0\": does not begin with the number of a stage"},
         {"0F0,0B0x\n", "something behind"},
         {"0F0,0G0\n", "line 1, cell 2, \"0G0\": no action"},
-        {"0F0,99999F0\n", "does not begin with the number of a stage"},
-        {"0F0,0F99999999\n", "needs the number of a microbatch"},
+        {"0F0,32768F0\n",
+         "line 1, cell 2, \"32768F0\": the number of its stage is more than the limit of 32767"},
+        {"99999999999999999999F0\n", "cell 1, \"99999999999999999999F0\": the number of its stage"},
+        {"0F0,0F1048576\n", "line 1, cell 2, \"0F1048576\": the number of its microbatch is more "
+                            "than the limit of 1048575"},
         {"(0F0;0B0)OVERLAP_F_B\n", "line 1, cell 1, 0F0: only a forward pass and a backward pass"},
         {"(0F0,0B0\n", "two passes overlap as in"},
         {"(0F0;0SEND_F0)OVERLAP_F_B\n", "only passes overlap"},
-        {"0F0,0SEND_F0,0B0\n1F0,1B0\n", "1 SEND_F for 0 RECV_F"},
-        {"0F0,0B0,0F1,0B1\n1F0,1F1,1B0,1B1\n", "rank 0 at 0B0 for 1B0, rank 1 at 1F1 for 0F1"},
+        {"0F0,0B0,0F1,0B1\n1F0,,1F1,1B0,1B1\n",
+         "rank 0 at 0B0 (line 1, cell 2) for 1B0, rank 1 at 1F1 (line 2, cell 3) for 0F1"},
+        {"0F0,0SEND_F0,0B0\n1F0,1B0\n", "line 1, cell 2, 0SEND_F0: line 2 has no 1RECV_F0 for it"},
+        {"0F0,0B0\n1F0,1B0,1SEND_B0\n", "line 2, cell 3, 1SEND_B0: line 1 has no 0RECV_B0 for it"},
+        {"0F0,0RECV_B0,0B0\n1F0,1B0\n", "line 1, cell 2, 0RECV_B0: line 2 has no 1SEND_B0 for it"},
+        {"0F0,0SEND_F7,0RECV_B9,0B0\n1RECV_F3,1F0,1B0,1SEND_B5\n",
+         "line 1, cell 2, 0SEND_F7: no line has a pass of microbatch 7"},
+        {"0F0,3SEND_F0,0B0\n1F0,1B0\n", "line 1, cell 2, 3SEND_F0: no line has a pass of stage 3"},
+        {"0F0,0SEND_B0,0RECV_F0,0B0\n1RECV_B0,1F0,1B0,1SEND_F0\n",
+         "line 1, cell 2, 0SEND_B0: stage 0 is the first and has none to send to"},
+        {"0RECV_F0,0F0,0B0\n", "0RECV_F0: stage 0 is the first and has none to receive from"},
+        {"0F0,0SEND_F0,0B0\n", "0SEND_F0: stage 0 is the last and has none to send to"},
+        {"0F0,0RECV_B0,0B0\n", "0RECV_B0: stage 0 is the last and has none to receive from"},
+        {"1SEND_F0,0F0,0B0\n1F0,1B0,0RECV_F0\n", "line 1, cell 1, 1SEND_F0: stage 1 is in line 2"},
+        {"0SEND_F0,0F0,0B0\n1RECV_F0,1F0,1B0\n",
+         "line 1, cell 1, 0SEND_F0: 0F0, whose result it sends, comes later"},
+        {"0F0,0SEND_F0,0B0\n1F0,1RECV_F0,1B0\n",
+         "line 2, cell 2, 1RECV_F0: 1F0, which needs it, comes before it"},
+        {"0F0,0SEND_F0,0SEND_F0,0B0\n1RECV_F0,1F0,1B0\n",
+         "line 1, cell 3, 0SEND_F0: comes for the second time"},
+        {"0F0,0SEND_F0,1F0,1B0,0B0\n",
+         "line 1, cell 2, 0SEND_F0: stage 1 is in this line too, and a rank sends itself nothing"},
+        {"0F0,0SEND_F0,0B0\n1RECV_F0,1F0,1B0\n",
+         "line 1, cell 3, 0B0: needs a 0RECV_B0 before it, and a 1SEND_B0 in line 2"},
     };
     for (uint32_t i = 0; i < sizeof rows / sizeof *rows; i++) {
         struct arena *arena = arena_create(0);
@@ -136,12 +161,79 @@ static void what_is_wrong_is_said_with_line_and_cell(void **state)
     }
 }
 
+/* Whether a file is read; its refusal has line and cell. */
+static bool is_read(const struct text *text)
+{
+    struct arena *arena = arena_create(0);
+    struct schedule schedule;
+    struct error error = {0};
+    bool const read = schedule_csv_read(arena, text->bytes, text->size_bytes, "file.csv", &schedule,
+                                        &error) == STATUS_OK;
+    if (!read &&
+        (strstr(error.message, "line ") == NULL || strstr(error.message, ", cell ") == NULL))
+        fail_msg("%s", error.message);
+    arena_destroy(arena);
+    return read;
+}
+
+/* Takes each message out of the file, or has it twice. */
+static uint32_t each_message_is_missed(const struct text *text)
+{
+    uint32_t messages = 0;
+    for (const char *cell = text->bytes; cell != NULL && *cell != '\0';) {
+        const char *next = strpbrk(cell, ",\n");
+        size_t const length = (size_t)(next - cell);
+        size_t const before = (size_t)(cell - text->bytes);
+        char word[64] = "";
+        assert_true(length < sizeof word);
+        memcpy(word, cell, length);
+        if (strstr(word, "SEND") != NULL || strstr(word, "RECV") != NULL) {
+            struct text without = {0}, twice = {0};
+            text_add_bytes(&without, text->bytes, before);
+            text_add(&without, "%s", next);
+            text_add_bytes(&twice, text->bytes, before);
+            text_add(&twice, "%s,%s", word, cell);
+            if (is_read(&without) || is_read(&twice)) fail_msg("%s", word);
+            messages++;
+            text_free(&without);
+            text_free(&twice);
+        }
+        cell = next + 1;
+    }
+    return messages;
+}
+
+static void no_message_may_be_missing_or_twice(void **state)
+{
+    (void)state;
+    for (uint32_t i = 0; i < schedule_form_count; i++) {
+        struct arena *arena = arena_create(0);
+        struct schedule const schedule = built(arena, schedule_form_table[i]);
+        struct error error = {0};
+        struct text text = {0};
+        if (schedule.copy_count == 1) {
+            assert_int_equal(
+                schedule_csv_write(arena, &schedule, SCHEDULE_COMPUTE_COMMS, &text, &error),
+                STATUS_OK);
+            assert_true(is_read(&text));
+            /* Forth and back, at each step between ranks of each microbatch, both ends. */
+            uint32_t steps = 0;
+            for (uint32_t s = 1; s < schedule.stage_count; s++)
+                steps += schedule.rank_of[s] != schedule.rank_of[s - 1];
+            assert_int_equal(each_message_is_missed(&text), 4 * 8 * steps);
+        }
+        text_free(&text);
+        arena_destroy(arena);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(schedules_come_back_as_they_were),
         cmocka_unit_test(the_text_is_pytorchs),
         cmocka_unit_test(what_is_wrong_is_said_with_line_and_cell),
+        cmocka_unit_test(no_message_may_be_missing_or_twice),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

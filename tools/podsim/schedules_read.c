@@ -98,6 +98,10 @@ static enum status times_read(struct schedules *schedules, struct error *reterr)
         if (*end == '\0') break;
         at = end;
     }
+    if ((given >> 4 & 1) != 0 && schedules->pair == 0)
+        return error_set(reterr, STATUS_INVALID, "--times",
+                         "O=0: a forward and a backward pass together take some time; left out, it "
+                         "is F+I+W");
     if (schedules->forward == 0 || schedules->input + schedules->weight == 0)
         return error_set(reterr, STATUS_INVALID, "--times", "a pass that takes no time: F and I+W");
     return STATUS_OK;
@@ -161,6 +165,24 @@ static enum status files_read(struct schedules *schedules, struct error *reterr)
     return STATUS_OK;
 }
 
+/* What only a scenario, or only one of the schedules, looks at. */
+static enum status needless_check(const struct schedules *schedules, struct error *reterr)
+{
+    static const char *const of_files[] = {"--set", "--full"};
+    bool automatic = false;
+    for (uint32_t i = 0; i < sizeof of_files / sizeof *of_files; i++)
+        if (options_has(schedules->options, of_files[i]))
+            return error_set(reterr, STATUS_INVALID, of_files[i],
+                             "it is for a scenario: podsim pipeline FILE");
+    for (uint32_t i = 0; i < schedules->row_count; i++)
+        automatic = automatic || (schedules->row[i].form != NULL &&
+                                  strcmp(schedules->row[i].form->name, "auto") == 0);
+    if (options_has(schedules->options, "--memory") && !automatic)
+        return error_set(reterr, STATUS_INVALID, "--memory",
+                         "only auto heeds it; add it to --schedules");
+    return STATUS_OK;
+}
+
 enum status schedules_read(struct schedules *schedules, struct error *reterr)
 {
     const struct options *options = schedules->options;
@@ -189,5 +211,6 @@ enum status schedules_read(struct schedules *schedules, struct error *reterr)
     STATUS_TRY(times_read(schedules, reterr));
     if (!only_files) STATUS_TRY(microbatches_read(schedules, reterr));
     STATUS_TRY(forms_read(schedules, reterr));
+    STATUS_TRY(needless_check(schedules, reterr));
     return files_read(schedules, reterr);
 }

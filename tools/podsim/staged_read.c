@@ -9,12 +9,28 @@
 
 static enum status options_check(const struct options *options, struct error *reterr)
 {
-    static const char *const others[] = {"--stages", "--times", "--weight-memory", "--memory"};
-    for (uint32_t i = 0; i < sizeof others / sizeof *others; i++)
-        if (options_has(options, others[i]))
-            return error_set(reterr, STATUS_INVALID, others[i],
+    static const char *const own[] = {"--stages", "--times"};
+    static const char *const given[] = {"--weight-memory", "--memory"};
+    static const char key[] = "/workload/schedule=";
+    const char *setting = NULL;
+    for (uint32_t i = 0; i < sizeof own / sizeof *own; i++)
+        if (options_has(options, own[i]))
+            return error_set(reterr, STATUS_INVALID, own[i],
                              "%s says that itself; leave the option out, or the file",
                              options->operand[0]);
+    for (uint32_t i = 0; i < sizeof given / sizeof *given; i++)
+        if (options_has(options, given[i]))
+            return error_set(reterr, STATUS_INVALID, given[i],
+                             "it is for given times; chips of %s hold what they hold",
+                             options->operand[0]);
+    for (uint32_t i = 0; (setting = options_value_at(options, "--set", i)) != NULL; i++)
+        if (strncmp(setting, key, sizeof key - 1) == 0)
+            return error_set(reterr, STATUS_INVALID, "--set",
+                             "each row has a schedule of its own; name them with --schedules");
+    if (options_has(options, "--microbatches") && options_has(options, "--csv") &&
+        !options_has(options, "--schedules"))
+        return error_set(reterr, STATUS_INVALID, "--microbatches",
+                         "a schedule's file says so itself; leave it out, or add --schedules");
     return STATUS_OK;
 }
 

@@ -147,6 +147,16 @@ static enum status policies_read(struct json *object, struct workload_plan *plan
     return STATUS_OK;
 }
 
+/* Modules that are asked for by name are there. */
+static enum status predictors_check(struct json *member, const struct workload_plan *plan,
+                                    struct error *reterr)
+{
+    if (member == NULL || plan->without_predictors || plan->model.predictors != 0) return STATUS_OK;
+    return error_set(reterr, STATUS_INVALID, json_where(member),
+                     "%s has no modules for multi-token prediction that a step could train",
+                     plan->model.name);
+}
+
 /* A share of routers' work, which only a model with experts has. */
 static enum status routing_read(struct json *member, double most, const struct workload_plan *plan,
                                 uint32_t *ret_ppm, struct error *reterr)
@@ -207,6 +217,7 @@ enum status scenario_workload_read(struct arena *arena, struct json *object,
     struct json *capacity = json_take(object, "capacity_factor");
     STATUS_TRY(json_end(object, known, reterr));
     STATUS_TRY(model_read(arena, model, base_folder, &plan.model, reterr));
+    STATUS_TRY(predictors_check(json_take(object, "mtp"), &plan, reterr));
     STATUS_TRY(tokens_read(object, &plan, reterr));
     STATUS_TRY(routing_read(skew, 1, &plan, &plan.routing_skew_ppm, reterr));
     STATUS_TRY(routing_read(capacity, capacity_most, &plan, &plan.capacity_ppm, reterr));

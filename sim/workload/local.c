@@ -117,7 +117,20 @@ static enum status ranks_build(struct local *local, struct error *reterr)
     return STATUS_OK;
 }
 
-/* Mesh axes that this model or this version has no use for. */
+/* How ranks of cp share sequences, of a mesh without any. */
+static enum status unshared_check(const struct local *local, struct error *reterr)
+{
+    static const char reason[] = "the mesh has no cp whose ranks could share a sequence";
+    if (local->mesh->present[MESH_CP]) return STATUS_OK;
+    if (local->plan->context != WORKLOAD_CONTEXT_RING)
+        return error_set(reterr, STATUS_INVALID, "/workload/context", "%s", reason);
+    if (local->plan->context_order != WORKLOAD_CONTEXT_ZIGZAG)
+        return error_set(reterr, STATUS_INVALID, "/workload/context_order", "%s", reason);
+    return STATUS_OK;
+}
+
+/* Mesh axes that this model or this version has no use for, and policies of axes that are not
+ * there. */
 static enum status roles_check(const struct local *local, struct error *reterr)
 {
     const struct mesh *mesh = local->mesh;
@@ -129,6 +142,7 @@ static enum status roles_check(const struct local *local, struct error *reterr)
                          "%s has no attention, so no sequences that cp could split; dp splits "
                          "its tokens",
                          local->plan->model.name);
+    STATUS_TRY(unshared_check(local, reterr));
     if (mesh->axis[MESH_PP].size > 1) return STATUS_OK;
     bool const one = mesh->present[MESH_PP]; /* Which 1f1b, the default, is right for. */
     if (local->plan->regather != WORKLOAD_REGATHER_MICROBATCH)

@@ -283,7 +283,7 @@ const struct model_family model_families[] = {
      read_qwen3_moe, NULL},
     {"deepseek_v3", NAMES("DeepseekV3ForCausalLM", "DeepseekV3Model"), false,
      NAMES("n_routed_experts", "num_routed_experts", "q_lora_rank", "kv_lora_rank",
-           "num_nextn_predict_layers"),
+           "num_nextn_predict_layers", "n_group", "topk_group"),
      read_deepseek, NULL},
     {"gpt_oss", NAMES("GptOssForCausalLM", "GptOssModel"), false,
      NAMES("num_local_experts", "attention_bias", "layer_types"), read_gpt_oss, NULL},

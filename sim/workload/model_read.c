@@ -14,7 +14,7 @@
 extern const struct embed_file model_files[];
 extern const unsigned model_files_count;
 
-enum { MODEL_NAMES_MAX = 64 };
+enum { MODEL_NAMES_MAX = 64, FAMILIES_TEXT_BYTES = 128 };
 
 const char *model_name_at(uint32_t index)
 {
@@ -44,6 +44,23 @@ static bool knows(const char *const *keys, const char *key)
     return false;
 }
 
+/* A feature that other families may have. */
+static enum status refuse_feature(struct json *value, const char *key, const char *what,
+                                  const struct model_family *family, struct error *reterr)
+{
+    char having[FAMILIES_TEXT_BYTES] = "";
+    for (uint32_t i = 0; model_families[i].type != NULL; i++) {
+        size_t const length = strlen(having);
+        if (knows(model_families[i].keys, key))
+            (void)snprintf(having + length, sizeof having - length, "%s%s",
+                           length == 0 ? "" : " and ", model_families[i].type);
+    }
+    if (having[0] == '\0') return model_refuse(value, what, reterr);
+    return error_set(reterr, STATUS_UNSUPPORTED, json_where(value),
+                     "%s is not modelled in models of type %s; it is in those of %s", what,
+                     family->type, having);
+}
+
 /* Keys that, when set, mean a computation that the lowering does not have, or not in models of this
  * type. */
 static enum status refuse_features(struct json *document, const struct model_family *family,
@@ -52,27 +69,30 @@ static enum status refuse_features(struct json *document, const struct model_fam
     static const struct {
         const char *key;
         const char *what;
+        int64_t unused; /* No experts or further layers; a single group, which limits nothing. */
     } features[] = {
-        {"text_config", "a multimodal model"},
-        {"num_local_experts", "a mixture of experts"},
-        {"num_experts", "a mixture of experts"},
-        {"n_routed_experts", "a mixture of experts"},
-        {"num_routed_experts", "a mixture of experts"},
-        {"q_lora_rank", "latent attention (MLA)"},
-        {"kv_lora_rank", "latent attention (MLA)"},
-        {"num_nextn_predict_layers", "multi-token prediction"},
-        {"quantization_config", "a quantised model (set formats in the workload instead)"},
-        {"attn_logit_softcapping", "attention with capped logits"},
+        {"text_config", "a multimodal model", 0},
+        {"num_local_experts", "a mixture of experts", 0},
+        {"num_experts", "a mixture of experts", 0},
+        {"n_routed_experts", "a mixture of experts", 0},
+        {"num_routed_experts", "a mixture of experts", 0},
+        {"n_group", "routing to few groups of experts", 1},
+        {"topk_group", "routing to few groups of experts", 1},
+        {"q_lora_rank", "latent attention (MLA)", 0},
+        {"kv_lora_rank", "latent attention (MLA)", 0},
+        {"num_nextn_predict_layers", "multi-token prediction", 0},
+        {"quantization_config", "a quantised model (set formats in the workload instead)", 0},
+        {"attn_logit_softcapping", "attention with capped logits", 0},
     };
     for (uint32_t i = 0; i < sizeof features / sizeof features[0]; i++) {
         struct json *value = model_take_set(document, features[i].key);
         int64_t count = 0;
-        struct error ignored = {0};
         if (value == NULL || knows(family->keys, features[i].key)) continue;
-        if (json_kind(value) == JSON_INTEGER &&
-            json_as_integer(value, 0, 0, &count, &ignored) == STATUS_OK)
-            continue; /* 0 experts, 0 extra layers. */
-        return model_refuse(value, features[i].what, reterr);
+        if (json_kind(value) == JSON_INTEGER) {
+            STATUS_TRY(json_as_integer(value, 0, INT64_MAX, &count, reterr));
+            if (count <= features[i].unused) continue;
+        }
+        STATUS_TRY(refuse_feature(value, features[i].key, features[i].what, family, reterr));
     }
     static const char *const biases[] = {"attention_bias", "mlp_bias", "qkv_bias"};
     for (uint32_t i = 0; i < sizeof biases / sizeof biases[0]; i++) {

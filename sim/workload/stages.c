@@ -96,11 +96,11 @@ static enum status predictors_check(const struct layout_text *layout,
         count += c == 'm';
     }
     if (count != wanted)
-        return error_set(reterr, STATUS_INVALID, place_of_layout,
-                         "%llu modules for multi-token prediction (\"m\"), where the step trains "
-                         "%llu%s",
-                         (unsigned long long)count, (unsigned long long)wanted,
-                         count > wanted ? "" : "; they stand before \"L\"");
+        return error_set(
+            reterr, STATUS_INVALID, place_of_layout,
+            "%llu modules for multi-token prediction (\"m\"), where the step trains %llu%s",
+            (unsigned long long)count, (unsigned long long)wanted,
+            count > wanted ? "" : "; they stand before \"L\", and \"mtp\": false leaves them out");
     if (!split) return STATUS_OK;
     return error_set(reterr, STATUS_UNSUPPORTED, place_of_layout,
                      "modules for multi-token prediction (\"m\") are modelled on one stage, behind "

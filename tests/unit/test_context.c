@@ -125,12 +125,31 @@ static void the_last_rank_has_nearly_twice_the_mean(void **state)
         }
 }
 
+static void a_mesh_without_cp_has_no_sequences_to_share(void **state)
+{
+    (void)state;
+    static const char reason[] = "the mesh has no cp whose ranks could share a sequence";
+    for (uint32_t way = 1; way < 3; way++) {
+        build("16x4x4", NULL, "x y z", NULL);
+        made.plan.context = (enum workload_context)way;
+        refused(STATUS_INVALID, "/workload/context", reason);
+    }
+    build("16x4x4", NULL, "x y z", NULL);
+    made.plan.context_order = WORKLOAD_CONTEXT_CONTIGUOUS;
+    refused(STATUS_INVALID, "/workload/context_order", reason);
+    build("16x4x4", NULL, "x y z", NULL);
+    made.plan.batch_tokens = 1 << 22;
+    assert_int_equal(case_lower(&made), STATUS_OK);
+    case_free(&made);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(what_does_not_divide_is_refused_with_what_would),
         cmocka_unit_test(a_ring_needs_an_axis_that_closes),
         cmocka_unit_test(a_bare_mlp_has_no_sequences),
+        cmocka_unit_test(a_mesh_without_cp_has_no_sequences_to_share),
         cmocka_unit_test(the_last_rank_has_nearly_twice_the_mean),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

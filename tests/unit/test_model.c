@@ -278,6 +278,17 @@ static void what_experts_cannot_be_is_refused(void **state)
         {qwen, "\"mlp_only_layers\": [1],", "/mlp_only_layers/0", "behind"},
         {qwen, "\"mlp_only_layers\": [0, 1],", "", "none of the 2 layers"},
         {qwen, "\"mlp_only_layers\": [0],", NULL, NULL},
+        {qwen, "\"n_group\": 4, \"topk_group\": 2,", "/n_group",
+         "routing to few groups of experts is not modelled in models of type qwen3_moe; it is in "
+         "those of deepseek_v3"},
+        {qwen, "\"topk_group\": 2,", "/topk_group", "those of deepseek_v3"},
+        {qwen, "\"n_group\": 1, \"topk_group\": 1,", NULL, NULL},
+        {qwen, "\"num_nextn_predict_layers\": 1,", "/num_nextn_predict_layers",
+         "multi-token prediction is not modelled in models of type qwen3_moe; it is in those of "
+         "deepseek_v3"},
+        {qwen, "\"num_nextn_predict_layers\": -1,", "/num_nextn_predict_layers",
+         "-1 is below the minimum 0"},
+        {qwen, "\"num_nextn_predict_layers\": 0,", NULL, NULL},
         {deepseek, "\"num_experts_per_tok\": 2,", NULL, NULL},
         {deepseek, "\"num_experts_per_tok\": 2, \"moe_layer_freq\": 2,", "/moe_layer_freq",
          "by turns"},
@@ -310,7 +321,9 @@ static void what_is_not_modelled_is_refused_by_its_name(void **state)
     static const struct {
         const char *more, *where, *words;
     } bad[] = {
-        {"\"num_local_experts\": 8,", "/num_local_experts", "mixture of experts"},
+        {"\"num_local_experts\": 8,", "/num_local_experts",
+         "a mixture of experts is not modelled in models of type llama; it is in those of mixtral "
+         "and gpt_oss"},
         {"\"n_routed_experts\": 256,", "/n_routed_experts", "mixture of experts"},
         {"\"kv_lora_rank\": 512,", "/kv_lora_rank", "MLA"},
         {"\"sliding_window\": 4096,", "/sliding_window", "sliding-window"},

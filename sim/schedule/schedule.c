@@ -5,6 +5,7 @@
 
 #include "sim/base/arena.h"
 #include "sim/base/name.h"
+#include "sim/base/units.h"
 #include "sim/schedule/schedule_check.h"
 
 #define SCHEDULE(name) extern const struct schedule_form schedule_form_##name;
@@ -139,6 +140,23 @@ static void places_fill(const struct schedule_form *form, struct schedule *sched
     }
 }
 
+enum status schedule_times_check(const struct schedule_times *times, uint64_t passes,
+                                 const char *where, struct error *reterr)
+{
+    const int64_t each[] = {times->forward, times->input, times->weight,
+                            times->pair,    times->hop,   times->backward};
+    units_wide sum = 0;
+    for (uint32_t i = 0; i < sizeof each / sizeof *each; i++) {
+        if (each[i] < 0)
+            return error_set(reterr, STATUS_INVALID, where, "a duration is less than nothing");
+        sum += (uint64_t)each[i];
+    }
+    if (sum * passes > (units_wide)TIME_PS_END)
+        return error_set(reterr, STATUS_LIMIT, where, "the durations of %llu passes are too long",
+                         (unsigned long long)passes);
+    return STATUS_OK;
+}
+
 enum status schedule_build(struct arena *arena, const struct schedule_form *form,
                            const struct schedule_request *asked, const char *where,
                            struct schedule *ret_schedule, struct error *reterr)
@@ -147,6 +165,8 @@ enum status schedule_build(struct arena *arena, const struct schedule_form *form
     if (request.chunk_count == 0) request.chunk_count = form->chunks == 0 ? 2 : form->chunks;
     STATUS_TRY(sizes_check(form, &request, where, reterr));
     uint32_t const p = request.rank_count, m = request.microbatch_count;
+    STATUS_TRY(schedule_times_check(&request.times, (uint64_t)3 * p * m * request.chunk_count,
+                                    where, reterr));
     void *memory = NULL;
     *ret_schedule = (struct schedule){
         .name = form->chunks == 0 ? arena_format(arena, "%s:%u", form->name, request.chunk_count)

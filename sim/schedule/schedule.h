@@ -188,6 +188,11 @@ enum status schedule_form_parse(const char *text, const char *where,
                                 const struct schedule_form **ret_form, uint32_t *ret_chunks,
                                 struct error *reterr);
 
+/* No instant of so many passes, nor a form's formula, can overflow: each pass adds at most one of
+ * each duration to the longest way. */
+enum status schedule_times_check(const struct schedule_times *times, uint64_t passes,
+                                 const char *where, struct error *reterr);
+
 /* Builds and checks (schedule_check.h). Errors: STATUS_INVALID with the rule and the nearest counts
  * that fit, STATUS_LIMIT, STATUS_NO_MEMORY. */
 enum status schedule_build(struct arena *arena, const struct schedule_form *form,

@@ -208,32 +208,14 @@ static enum status play_open(struct arena *arena, struct play *play, struct erro
     return STATUS_OK;
 }
 
-/* No instant can overflow: each pass adds at most one of each duration to the longest way. */
-static enum status times_check(const struct schedule *schedule, const struct schedule_times *times,
-                               const char *where, struct error *reterr)
-{
-    uint64_t passes = 0;
-    for (uint32_t r = 0; r < schedule->rank_count; r++) passes += schedule->rank[r].count;
-    const int64_t each[] = {times->forward, times->input, times->weight,
-                            times->pair,    times->hop,   times->backward};
-    units_wide sum = 0;
-    for (uint32_t i = 0; i < sizeof each / sizeof *each; i++) {
-        if (each[i] < 0)
-            return error_set(reterr, STATUS_INVALID, where, "a duration is less than nothing");
-        sum += (uint64_t)each[i];
-    }
-    if (sum * passes > (units_wide)TIME_PS_END)
-        return error_set(reterr, STATUS_LIMIT, where, "the durations of %llu passes are too long",
-                         (unsigned long long)passes);
-    return STATUS_OK;
-}
-
 enum status schedule_play(struct arena *arena, const struct schedule *schedule,
                           const struct schedule_times *times, const char *where,
                           struct schedule_played *ret_played, struct error *reterr)
 {
     struct play play = {.schedule = schedule, .times = times};
-    STATUS_TRY(times_check(schedule, times, where, reterr));
+    uint64_t passes = 0;
+    for (uint32_t r = 0; r < schedule->rank_count; r++) passes += schedule->rank[r].count;
+    STATUS_TRY(schedule_times_check(times, passes, where, reterr));
     STATUS_TRY(play_open(arena, &play, reterr));
     for (uint32_t r = schedule->rank_count; r-- > 0;) play.stack[play.stack_count++] = r;
     while (play.stack_count > 0) rank_play(&play, play.stack[--play.stack_count]);

@@ -137,17 +137,9 @@ static void weights_take(struct pipeline *pipeline, struct passing *passing)
 /* Bytes of the stages that are given up before a pass. */
 static uint64_t weights_give(struct pipeline *pipeline, uint32_t before)
 {
-    const struct schedule_rank *list = pipeline->list;
-    uint64_t bytes = 0;
-    if (!keeps_weights(pipeline)) return 0;
-    for (; pipeline->release_next < list->action_count &&
-           list->action[pipeline->release_next].before <= before;
-         pipeline->release_next++) {
-        const struct schedule_action *action = &list->action[pipeline->release_next];
-        if (action->act != SCHEDULE_RESHARD) continue;
-        bytes += pipeline->hold[action->stage].bytes;
-        pipeline->hold[action->stage] = (struct pipeline_hold){0};
-    }
+    pipeline_weights_release(pipeline, before);
+    uint64_t const bytes = pipeline->released_bytes;
+    pipeline->released_bytes = 0;
     return bytes;
 }
 
@@ -345,6 +337,7 @@ static enum status role_add(struct pipeline *pipeline, uint32_t rank, struct pro
     pipeline->slot_count = 0;
     pipeline->action_next = 0;
     pipeline->release_next = 0;
+    pipeline->released_bytes = 0;
     pipeline->sent_count = 0;
     pipeline->list = list;
     for (uint32_t i = 0; i < list->count; i++) {

@@ -160,101 +160,34 @@ static struct primitive_step close_step(uint32_t size, uint32_t lane, uint32_t p
     return step_after(size, 0);
 }
 
+/* Of a ring's two ways, each a lane. */
+#define PART(part_name, part_kind, sends, arrivals, part_step, part_move)                          \
+    {                                                                                              \
+        .name = part_name, .kind = part_kind, .family = PRIMITIVE_RING, .ring = true,              \
+        .lane_count = 2, .send_count = sends, .arrival_count = arrivals, .step = part_step,        \
+        .move = part_move,                                                                         \
+    }
+
 /* Not of the catalogue: by itself a closing link is no collective. */
 static const struct primitive parts[2][SPANNING_NONE] = {
     {
-        {
-            .name = "broadcast_tree_line",
-            .kind = COLLECTIVE_BROADCAST,
-            .family = PRIMITIVE_RING,
-            .ring = true,
-            .lane_count = 2,
-            .send_count = from_sends,
-            .arrival_count = from_arrivals,
-            .step = from_step,
-            .move = move_of,
-        },
-        {
-            .name = "broadcast_tree_close",
-            .kind = COLLECTIVE_BROADCAST,
-            .family = PRIMITIVE_RING,
-            .ring = true,
-            .lane_count = 2,
-            .send_count = closes,
-            .arrival_count = begins,
-            .step = close_step,
-            .move = move_of,
-        },
-        {
-            .name = "broadcast_tree_near_line",
-            .kind = COLLECTIVE_BROADCAST,
-            .family = PRIMITIVE_RING,
-            .ring = true,
-            .lane_count = 2,
-            .send_count = near_from_sends,
-            .arrival_count = near_from_arrivals,
-            .step = near_from_step,
-            .move = whole_move,
-        },
-        {
-            .name = "broadcast_tree_near_close",
-            .kind = COLLECTIVE_BROADCAST,
-            .family = PRIMITIVE_RING,
-            .ring = true,
-            .lane_count = 2,
-            .send_count = closes,
-            .arrival_count = begins,
-            .step = close_step,
-            .move = move_of,
-        },
+        PART("broadcast_tree_line", COLLECTIVE_BROADCAST, from_sends, from_arrivals, from_step,
+             move_of),
+        PART("broadcast_tree_close", COLLECTIVE_BROADCAST, closes, begins, close_step, move_of),
+        PART("broadcast_tree_near_line", COLLECTIVE_BROADCAST, near_from_sends, near_from_arrivals,
+             near_from_step, whole_move),
+        PART("broadcast_tree_near_close", COLLECTIVE_BROADCAST, closes, begins, close_step,
+             move_of),
     },
     {
-        {
-            .name = "reduce_tree_line",
-            .kind = COLLECTIVE_REDUCE,
-            .family = PRIMITIVE_RING,
-            .ring = true,
-            .lane_count = 2,
-            .send_count = to_sends,
-            .arrival_count = to_arrivals,
-            .step = to_step,
-            .move = move_of,
-        },
-        {
-            .name = "reduce_tree_close",
-            .kind = COLLECTIVE_REDUCE,
-            .family = PRIMITIVE_RING,
-            .ring = true,
-            .lane_count = 2,
-            .send_count = begins,
-            .arrival_count = follows,
-            .step = close_step,
-            .move = move_of,
-        },
-        {
-            .name = "reduce_tree_near_line",
-            .kind = COLLECTIVE_REDUCE,
-            .family = PRIMITIVE_RING,
-            .ring = true,
-            .lane_count = 2,
-            .send_count = near_to_sends,
-            .arrival_count = near_to_arrivals,
-            .step = near_to_step,
-            .move = whole_move,
-        },
-        {
-            .name = "reduce_tree_near_close",
-            .kind = COLLECTIVE_REDUCE,
-            .family = PRIMITIVE_RING,
-            .ring = true,
-            .lane_count = 2,
-            .send_count = begins,
-            .arrival_count = follows,
-            .step = close_step,
-            .move = move_of,
-        },
+        PART("reduce_tree_line", COLLECTIVE_REDUCE, to_sends, to_arrivals, to_step, move_of),
+        PART("reduce_tree_close", COLLECTIVE_REDUCE, begins, follows, close_step, move_of),
+        PART("reduce_tree_near_line", COLLECTIVE_REDUCE, near_to_sends, near_to_arrivals,
+             near_to_step, whole_move),
+        PART("reduce_tree_near_close", COLLECTIVE_REDUCE, begins, follows, close_step, move_of),
     },
 };
+#undef PART
 
 enum spanning_part spanning_part(const struct primitive *primitive)
 {

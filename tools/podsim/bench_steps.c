@@ -13,7 +13,7 @@
 #include <uv.h>
 
 #include "sim/base/arena.h"
-#include "tools/podsim/pipeline.h"
+#include "tools/podsim/chain.h"
 #include "tools/podsim/scenarios.h"
 
 /* The bare MLP on a slice: dimensions that 8, 16, 20 and 28 chips can share, so that the same
@@ -58,13 +58,12 @@ struct report {
     struct error error;
 };
 
-static enum status source_of(uint32_t index, struct pipeline_source *ret_source,
-                             struct error *reterr)
+static enum status source_of(uint32_t index, struct chain_source *ret_source, struct error *reterr)
 {
-    *ret_source = (struct pipeline_source){.path = steps[index].name,
-                                           .text = slice_text,
-                                           .text_bytes = sizeof slice_text - 1,
-                                           .full = steps[index].full};
+    *ret_source = (struct chain_source){.path = steps[index].name,
+                                        .text = slice_text,
+                                        .text_bytes = sizeof slice_text - 1,
+                                        .full = steps[index].full};
     for (uint32_t i = 0; steps[index].settings[i] != NULL; i++)
         ret_source->settings[ret_source->setting_count++].text = steps[index].settings[i];
     if (steps[index].scenario == NULL) return STATUS_OK;
@@ -79,18 +78,18 @@ static enum status source_of(uint32_t index, struct pipeline_source *ret_source,
 
 static enum status play(uint32_t index, struct bench_step *ret_step, struct error *reterr)
 {
-    static struct pipeline_source source;
-    static struct pipeline pipeline;
+    static struct chain_source source;
+    static struct chain chain;
     STATUS_TRY(source_of(index, &source, reterr));
-    STATUS_TRY(pipeline_build(&pipeline, &source, PIPELINE_PROGRAM, reterr));
+    STATUS_TRY(chain_build(&chain, &source, CHAIN_PROGRAM, reterr));
     uint64_t const begin_ns = uv_hrtime();
-    STATUS_TRY(pipeline_replay(&pipeline, &source, &(struct replay_options){0}, reterr));
+    STATUS_TRY(chain_replay(&chain, &source, &(struct replay_options){0}, reterr));
     ret_step->replay_s = (double)(uv_hrtime() - begin_ns) * 1e-9;
-    ret_step->chips = pipeline.trace.chips;
-    ret_step->chips_replayed = pipeline.trace.chips_replayed;
-    ret_step->events = pipeline.trace.events;
-    ret_step->transfers = pipeline.trace.transfers;
-    ret_step->digest = pipeline.trace.digest;
+    ret_step->chips = chain.trace.chips;
+    ret_step->chips_replayed = chain.trace.chips_replayed;
+    ret_step->events = chain.trace.events;
+    ret_step->transfers = chain.trace.transfers;
+    ret_step->digest = chain.trace.digest;
     struct rusage usage;
     if (getrusage(RUSAGE_SELF, &usage) == 0)
         ret_step->peak_bytes = (uint64_t)usage.ru_maxrss * 1024;

@@ -2,9 +2,9 @@
  * cmd_check.c: whether files are scenarios. Form only: whether it fits the memory is the run's.
  */
 #include "sim/base/text.h"
+#include "tools/podsim/chain.h"
 #include "tools/podsim/command.h"
 #include "tools/podsim/output.h"
-#include "tools/podsim/pipeline.h"
 
 static const struct option check_options[] = {
     {"--set", "/POINTER=VALUE", "change a key of every scenario; may be repeated", true},
@@ -13,19 +13,19 @@ static const struct option check_options[] = {
 
 static int check(const struct options *options)
 {
-    static struct pipeline_source source;
+    static struct chain_source source;
     int exit_status = EXIT_DONE;
     for (uint32_t i = 0; i < options->operand_count; i++) {
         struct error error = {0};
-        struct pipeline pipeline;
-        pipeline_source_read(options, options->operand[i], &source);
+        struct chain chain;
+        chain_source_read(options, options->operand[i], &source);
         struct text text = {0};
-        enum status status = pipeline_build(&pipeline, &source, PIPELINE_PROGRAM, &error);
+        enum status status = chain_build(&chain, &source, CHAIN_PROGRAM, &error);
         text_add(&text, "%s: ok\n", options->operand[i]);
         if (status == STATUS_OK) status = output_print(&text, false, &error);
         if (status != STATUS_OK) exit_status = command_fail(options->operand[i], &error);
         text_free(&text);
-        pipeline_close(&pipeline);
+        chain_close(&chain);
     }
     return exit_status;
 }

@@ -16,15 +16,14 @@ static const struct option roofline_options[] = {
     {0},
 };
 
-static enum status print(const struct options *options, struct pipeline *pipeline,
-                         struct error *reterr)
+static enum status print(const struct options *options, struct chain *chain, struct error *reterr)
 {
     static struct output json;
     struct report_input input;
     struct text text = {0}, result = {0};
     const char *const path = options_value(options, "--json");
     bool const to_stdout = path != NULL && strcmp(path, "-") == 0;
-    report_from_pipeline(pipeline, &input);
+    report_from_chain(chain, &input);
     report_roofline_write(&input, report_in_colour(to_stdout ? 2 : 1), &text);
     if (path != NULL) result_write_roofline(&input, &result);
     enum status status = output_distinct(path, to_stdout ? NULL : "-", reterr);
@@ -40,13 +39,13 @@ static enum status print(const struct options *options, struct pipeline *pipelin
 
 static int roofline(const struct options *options)
 {
-    static struct pipeline_source source;
+    static struct chain_source source;
     struct error error = {0};
-    struct pipeline pipeline = {0};
-    pipeline_source_read(options, options->operand[0], &source);
-    enum status status = pipeline_build(&pipeline, &source, PIPELINE_PROGRAM, &error);
-    if (status == STATUS_OK) status = print(options, &pipeline, &error);
-    pipeline_close(&pipeline);
+    struct chain chain = {0};
+    chain_source_read(options, options->operand[0], &source);
+    enum status status = chain_build(&chain, &source, CHAIN_PROGRAM, &error);
+    if (status == STATUS_OK) status = print(options, &chain, &error);
+    chain_close(&chain);
     return status == STATUS_OK ? EXIT_DONE : command_fail(options->operand[0], &error);
 }
 

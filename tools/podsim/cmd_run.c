@@ -10,9 +10,9 @@
 #include "sim/report/result.h"
 #include "sim/report/summary.h"
 #include "sim/report/timeline.h"
+#include "tools/podsim/chain.h"
 #include "tools/podsim/command.h"
 #include "tools/podsim/output.h"
-#include "tools/podsim/pipeline.h"
 #include "tools/podsim/report.h"
 #include "tools/podsim/shell.h"
 #include "tools/podsim/trace_chips.h"
@@ -33,8 +33,8 @@ static const struct option run_options[] = {
 struct run {
     const struct options *options;
     const char *path;
-    struct pipeline_source source;
-    struct pipeline pipeline;
+    struct chain_source source;
+    struct chain chain;
     struct report_input input;
     struct trace_chips shown;
     struct output json;
@@ -67,10 +67,10 @@ static bool watch(void *owner, const struct replay_progress *progress)
 
 static enum status replay(struct run *run, struct error *reterr)
 {
-    struct pipeline *pipeline = &run->pipeline;
+    struct chain *chain = &run->chain;
     bool const record = run->trace.path != NULL;
     const char *const list = options_value(run->options, "--trace-chips");
-    STATUS_TRY(trace_chips_read(list, &pipeline->machine, &run->shown, reterr));
+    STATUS_TRY(trace_chips_read(list, &chain->machine, &run->shown, reterr));
     struct replay_options const options = {
         .shown_chips = run->shown.chip,
         .shown_count = run->shown.count,
@@ -79,14 +79,14 @@ static enum status replay(struct run *run, struct error *reterr)
         .watch_owner = run,
     };
     uint64_t const begin_ns = uv_hrtime();
-    STATUS_TRY(pipeline_replay(pipeline, &run->source, &options, reterr));
+    STATUS_TRY(chain_replay(chain, &run->source, &options, reterr));
     run->wall_s = (double)(uv_hrtime() - begin_ns) * 1e-9;
     return STATUS_OK;
 }
 
 static enum status refuse_oversubscription(struct run *run, struct error *reterr)
 {
-    if (run->pipeline.scenario.workload.allow_oversubscription || summary_fits(&run->input))
+    if (run->chain.scenario.workload.allow_oversubscription || summary_fits(&run->input))
         return STATUS_OK;
     summary_write_memory(&run->input, &run->reason);
     return error_set(reterr, STATUS_LIMIT, "",
@@ -97,20 +97,20 @@ static enum status refuse_oversubscription(struct run *run, struct error *reterr
 /* Everything up to complete texts; nothing is written yet. */
 static enum status work_texts(struct run *run, struct error *reterr)
 {
-    struct pipeline *pipeline = &run->pipeline;
+    struct chain *chain = &run->chain;
     bool const colour = summary_in_colour(run);
-    STATUS_TRY(pipeline_build(pipeline, &run->source, PIPELINE_PROGRAM, reterr));
+    STATUS_TRY(chain_build(chain, &run->source, CHAIN_PROGRAM, reterr));
     STATUS_TRY(shell_check(run->shell, reterr));
     STATUS_TRY(replay(run, reterr));
     STATUS_TRY(shell_check(run->shell, reterr));
-    report_from_pipeline(pipeline, &run->input);
+    report_from_chain(chain, &run->input);
     if (options_has(run->options, "--timing")) run->input.wall_s = run->wall_s;
     STATUS_TRY(refuse_oversubscription(run, reterr));
-    STATUS_TRY(summary_write(pipeline->arena, &run->input, colour, &run->summary, reterr));
+    STATUS_TRY(summary_write(chain->arena, &run->input, colour, &run->summary, reterr));
     if (run->json.path != NULL)
-        STATUS_TRY(result_write(pipeline->arena, &run->input, &run->result, reterr));
+        STATUS_TRY(result_write(chain->arena, &run->input, &run->result, reterr));
     if (run->trace.path != NULL)
-        STATUS_TRY(timeline_write(pipeline->arena, &run->input, &run->timeline, reterr));
+        STATUS_TRY(timeline_write(chain->arena, &run->input, &run->timeline, reterr));
     return shell_check(run->shell, reterr);
 }
 
@@ -167,7 +167,7 @@ static int run(const struct options *options)
     struct error error = {0};
     run.options = options;
     run.path = options->operand[0];
-    pipeline_source_read(options, run.path, &run.source);
+    chain_source_read(options, run.path, &run.source);
     add_engine(&run);
     enum status status = open_outputs(&run, &error);
     if (status == STATUS_OK) status = shell_run(work, &run, "step", &error);
@@ -178,7 +178,7 @@ static int run(const struct options *options)
     text_free(&run.reason);
     text_free(&run.result);
     text_free(&run.timeline);
-    pipeline_close(&run.pipeline);
+    chain_close(&run.chain);
     return exit_status;
 }
 

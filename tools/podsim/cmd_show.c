@@ -8,9 +8,9 @@
 #include "sim/base/name.h"
 #include "sim/base/text.h"
 #include "sim/report/machine_svg.h"
+#include "tools/podsim/chain.h"
 #include "tools/podsim/command.h"
 #include "tools/podsim/output.h"
-#include "tools/podsim/pipeline.h"
 #include "tools/podsim/show_text.h"
 
 static const struct option show_options[] = {
@@ -22,17 +22,16 @@ static const struct option show_options[] = {
 
 static const struct {
     const char *name;
-    enum pipeline_stage stage;
+    enum chain_stage stage;
 } stages[] = {
-    {"scenario", PIPELINE_SCENARIO},
-    {"machine", PIPELINE_MACHINE},
-    {"mesh", PIPELINE_MESH},
-    {"program", PIPELINE_PROGRAM},
+    {"scenario", CHAIN_SCENARIO},
+    {"machine", CHAIN_MACHINE},
+    {"mesh", CHAIN_MESH},
+    {"program", CHAIN_PROGRAM},
 };
 enum { STAGE_COUNT = sizeof stages / sizeof *stages };
 
-static enum status stage_find(const char *name, enum pipeline_stage *ret_stage,
-                              struct error *reterr)
+static enum status stage_find(const char *name, enum chain_stage *ret_stage, struct error *reterr)
 {
     const char *names[STAGE_COUNT + 1] = {0};
     for (uint32_t i = 0; i < STAGE_COUNT; i++) {
@@ -45,25 +44,25 @@ static enum status stage_find(const char *name, enum pipeline_stage *ret_stage,
                      name_nearest(name, names));
 }
 
-static enum status stage_text(struct pipeline *pipeline, enum pipeline_stage stage,
-                              struct text *text, struct error *reterr)
+static enum status stage_text(struct chain *chain, enum chain_stage stage, struct text *text,
+                              struct error *reterr)
 {
     const char *listing = NULL;
     switch (stage) {
-    case PIPELINE_SCENARIO:
-        text_add(text, "%s", scenario_text(pipeline->arena, &pipeline->scenario));
+    case CHAIN_SCENARIO:
+        text_add(text, "%s", scenario_text(chain->arena, &chain->scenario));
         return STATUS_OK;
-    case PIPELINE_MACHINE: /* Printed by machine_print(). */
+    case CHAIN_MACHINE: /* Printed by machine_print(). */
         break;
-    case PIPELINE_MESH:
-        show_mesh(&pipeline->machine, &pipeline->mesh, text);
+    case CHAIN_MESH:
+        show_mesh(&chain->machine, &chain->mesh, text);
         return STATUS_OK;
-    case PIPELINE_PROGRAM:
+    case CHAIN_PROGRAM:
         break;
     }
-    SIM_ASSERT(stage == PIPELINE_PROGRAM);
-    STATUS_TRY(workload_listing(pipeline->arena, &pipeline->scenario.workload, &pipeline->machine,
-                                &pipeline->mesh, &listing, reterr));
+    SIM_ASSERT(stage == CHAIN_PROGRAM);
+    STATUS_TRY(workload_listing(chain->arena, &chain->scenario.workload, &chain->machine,
+                                &chain->mesh, &listing, reterr));
     text_add(text, "%s", listing);
     return STATUS_OK;
 }
@@ -122,27 +121,27 @@ static int show_spec(const struct options *options, const char *spec)
 
 static int show_file(const struct options *options)
 {
-    static struct pipeline_source source;
+    static struct chain_source source;
     const char *svg = options_value(options, "--svg");
     struct error error = {0};
-    struct pipeline pipeline = {0};
+    struct chain chain = {0};
     struct text text = {0};
-    enum pipeline_stage stage = PIPELINE_SCENARIO;
+    enum chain_stage stage = CHAIN_SCENARIO;
     enum status status = stage_find(options->operand[0], &stage, &error);
-    if (status == STATUS_OK && svg != NULL && stage != PIPELINE_MACHINE)
+    if (status == STATUS_OK && svg != NULL && stage != CHAIN_MACHINE)
         status = error_set(&error, STATUS_INVALID, "--svg", "only a machine is drawn");
     if (status == STATUS_OK) {
-        pipeline_source_read(options, options->operand[1], &source);
-        status = pipeline_build(&pipeline, &source, stage, &error);
+        chain_source_read(options, options->operand[1], &source);
+        status = chain_build(&chain, &source, stage, &error);
     }
-    if (status == STATUS_OK && stage == PIPELINE_MACHINE) {
-        status = machine_print(&pipeline.machine, svg, options->operand[1], &error);
+    if (status == STATUS_OK && stage == CHAIN_MACHINE) {
+        status = machine_print(&chain.machine, svg, options->operand[1], &error);
     } else {
-        if (status == STATUS_OK) status = stage_text(&pipeline, stage, &text, &error);
+        if (status == STATUS_OK) status = stage_text(&chain, stage, &text, &error);
         if (status == STATUS_OK) status = output_print(&text, false, &error);
     }
     text_free(&text);
-    pipeline_close(&pipeline);
+    chain_close(&chain);
     return status == STATUS_OK ? EXIT_DONE : command_fail(options->operand[1], &error);
 }
 

@@ -4,23 +4,23 @@
 
 #include <uv.h>
 
-void report_from_pipeline(const struct pipeline *pipeline, struct report_input *ret_input)
+void report_from_chain(const struct chain *chain, struct report_input *ret_input)
 {
-    bool const replayed = pipeline->trace.chips != 0;
+    bool const replayed = chain->trace.chips != 0;
     *ret_input = (struct report_input){
-        .title = pipeline->scenario.title,
-        .question = pipeline->scenario.question,
-        .machine = &pipeline->machine,
-        .mesh = &pipeline->mesh,
-        .workload = &pipeline->scenario.workload,
-        .roofline = &pipeline->roofline,
-        .program = replayed ? &pipeline->program : NULL,
-        .trace = replayed ? &pipeline->trace : NULL,
+        .title = chain->scenario.title,
+        .question = chain->scenario.question,
+        .machine = &chain->machine,
+        .mesh = &chain->mesh,
+        .workload = &chain->scenario.workload,
+        .roofline = &chain->roofline,
+        .program = replayed ? &chain->program : NULL,
+        .trace = replayed ? &chain->trace : NULL,
     };
-    for (uint32_t axis = 0; replayed && axis < pipeline->fold.axis_count; axis++)
+    for (uint32_t axis = 0; replayed && axis < chain->fold.axis_count; axis++)
         ret_input->fold[axis] = (struct report_fold){
-            .period = pipeline->fold.period[axis],
-            .reason = pipeline->fold.reason[axis],
+            .period = chain->fold.period[axis],
+            .reason = chain->fold.reason[axis],
         };
 }
 

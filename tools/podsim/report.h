@@ -7,10 +7,10 @@
 #include <stdbool.h>
 
 #include "sim/report/report.h"
-#include "tools/podsim/pipeline.h"
+#include "tools/podsim/chain.h"
 
-/* Borrows from the pipeline. Program, trace and fold are left out if it was not replayed. */
-void report_from_pipeline(const struct pipeline *pipeline, struct report_input *ret_input);
+/* Borrows from the chain. Program, trace and fold are left out if it was not replayed. */
+void report_from_chain(const struct chain *chain, struct report_input *ret_input);
 
 /* Whether what is printed to this file descriptor may be coloured: a terminal, and NO_COLOR
  * (no-color.org) is not set. */

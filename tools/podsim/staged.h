@@ -7,8 +7,8 @@
 
 #include "sim/schedule/schedule_play.h"
 #include "sim/trace/trace.h"
+#include "tools/podsim/chain.h"
 #include "tools/podsim/options.h"
-#include "tools/podsim/pipeline.h"
 
 struct arena;
 struct shell;
@@ -57,7 +57,7 @@ struct staged_row {
 struct staged {
     const struct options *options;
     struct arena *arena;
-    struct pipeline_source source;
+    struct chain_source source;
     const char *title;
     uint32_t rank_count, default_microbatches;
     uint64_t chip_count;

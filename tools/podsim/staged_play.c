@@ -14,7 +14,7 @@ enum { SETTING_BYTES = 96 };
 struct playing {
     struct staged *staged;
     struct staged_row *row;
-    struct pipeline pipeline;
+    struct chain chain;
     char setting[2][SETTING_BYTES];
     uint32_t chips[TRACE_SHOWN_MAX];
 };
@@ -70,12 +70,12 @@ static bool watch(void *owner, const struct replay_progress *progress)
 /* A chip of each rank: the first. */
 static uint32_t chips_of_ranks(struct playing *playing)
 {
-    const struct program *program = &playing->pipeline.program;
+    const struct program *program = &playing->chain.program;
     uint32_t count = 0;
     for (uint32_t r = 0; r < program->role_count && count < TRACE_SHOWN_MAX; r++) {
         uint32_t at[MACHINE_AXES_MAX] = {0};
         at[program->role_axis] = r * program->role_stride;
-        playing->chips[count++] = machine_chip_at(&playing->pipeline.machine, at);
+        playing->chips[count++] = machine_chip_at(&playing->chain.machine, at);
     }
     return count;
 }
@@ -84,7 +84,7 @@ static enum status replay(struct playing *playing, struct error *reterr)
 {
     struct staged *staged = playing->staged;
     struct staged_row *row = playing->row;
-    struct pipeline_source source = staged->source;
+    struct chain_source source = staged->source;
     source.schedule = row->given;
     (void)snprintf(playing->setting[0], SETTING_BYTES, "/workload/accumulate=%u",
                    row->microbatch_count);
@@ -93,7 +93,7 @@ static enum status replay(struct playing *playing, struct error *reterr)
         (void)snprintf(playing->setting[1], SETTING_BYTES, "/workload/schedule=\"%s\"", row->name);
         source.settings[source.setting_count++].text = playing->setting[1];
     }
-    STATUS_TRY(pipeline_build(&playing->pipeline, &source, PIPELINE_PROGRAM, reterr));
+    STATUS_TRY(chain_build(&playing->chain, &source, CHAIN_PROGRAM, reterr));
     struct replay_options const options = {
         .shown_chips = playing->chips,
         .shown_count = staged->draws ? chips_of_ranks(playing) : 0,
@@ -101,7 +101,7 @@ static enum status replay(struct playing *playing, struct error *reterr)
         .watch = watch,
         .watch_owner = playing,
     };
-    return pipeline_replay(&playing->pipeline, &source, &options, reterr);
+    return chain_replay(&playing->chain, &source, &options, reterr);
 }
 
 /* Passes by kind, but those that were played as pairs; returns how many pairs. */
@@ -164,34 +164,34 @@ static enum status results_take(struct playing *playing, struct error *reterr)
 {
     struct staged *staged = playing->staged;
     struct staged_row *row = playing->row;
-    const struct pipeline *pipeline = &playing->pipeline;
-    const struct trace *trace = &pipeline->trace;
+    const struct chain *chain = &playing->chain;
+    const struct trace *trace = &chain->trace;
     uint32_t const ranks = trace->role_count;
     void *memory = NULL;
-    STATUS_TRY(workload_schedule(staged->arena, &pipeline->scenario.workload, &pipeline->mesh,
+    STATUS_TRY(workload_schedule(staged->arena, &chain->scenario.workload, &chain->mesh,
                                  &row->schedule, reterr));
     STATUS_TRY(arena_try(staged->arena, ranks, sizeof *row->role, &memory, reterr));
     row->role = memory;
     memcpy(row->role, trace->roles, ranks * sizeof *row->role);
     STATUS_TRY(arena_try(staged->arena, ranks, sizeof *row->parameter_count, &memory, reterr));
     row->parameter_count = memory;
-    uint32_t const bits = format_bits(pipeline->scenario.workload.formats.weights);
+    uint32_t const bits = format_bits(chain->scenario.workload.formats.weights);
     for (uint32_t r = 0; r < ranks; r++) {
-        const struct program_role *role = &pipeline->program.roles[r];
+        const struct program_role *role = &chain->program.roles[r];
         row->parameter_count[r] = role->resident_bytes[PROGRAM_MEMORY_PARAMETERS] * 8 / bits;
         if (row->role[r].last_end_ps > row->span_ps) row->span_ps = row->role[r].last_end_ps;
         if (row->role[r].memory_peak_bytes > row->role[row->fullest].memory_peak_bytes)
             row->fullest = r;
     }
     double const step_s = units_seconds(trace->step_ps);
-    double const peak = (double)trace->chips * pipeline->roofline.peak_flop_per_s * step_s;
+    double const peak = (double)trace->chips * chain->roofline.peak_flop_per_s * step_s;
     row->step_ps = trace->step_ps;
-    row->mfu = (pipeline->program.useful_flop + pipeline->program.useful_attention_flop) / peak;
-    row->tokens_per_s = (double)pipeline->program.tokens / step_s;
+    row->mfu = (chain->program.useful_flop + chain->program.useful_attention_flop) / peak;
+    row->tokens_per_s = (double)chain->program.tokens / step_s;
     row->chips_replayed = trace->chips_replayed;
     row->fits = staged_peak_bytes(row) <= staged->hbm_bytes;
-    STATUS_TRY(staged_weights_take(staged, row, &pipeline->program, trace, reterr));
-    times_measure(row, &pipeline->program, trace);
+    STATUS_TRY(staged_weights_take(staged, row, &chain->program, trace, reterr));
+    times_measure(row, &chain->program, trace);
     struct schedule_request const request = {.rank_count = ranks,
                                              .microbatch_count = row->microbatch_count,
                                              .chunk_count = row->schedule.chunk_count,
@@ -206,8 +206,8 @@ static enum status spans_take(struct playing *playing, struct error *reterr)
 {
     struct staged *staged = playing->staged;
     struct staged_row *row = playing->row;
-    const struct program *program = &playing->pipeline.program;
-    const struct trace *trace = &playing->pipeline.trace;
+    const struct program *program = &playing->chain.program;
+    const struct trace *trace = &playing->chain.trace;
     void *memory = NULL;
     STATUS_TRY(
         arena_try(staged->arena, trace->role_count, sizeof *row->played.lane, &memory, reterr));
@@ -243,7 +243,7 @@ static enum status curve_take(struct playing *playing, struct error *reterr)
 {
     struct staged *staged = playing->staged;
     struct staged_row *row = playing->row;
-    const struct trace *trace = &playing->pipeline.trace;
+    const struct trace *trace = &playing->chain.trace;
     uint32_t const chip = trace->shown_recorded[row->fullest];
     uint64_t held[TRACE_MEMORY_MAX] = {0}, sum = 0, count = 0;
     void *memory = NULL;
@@ -274,7 +274,7 @@ static enum status row_play(struct staged *staged, struct staged_row *row, struc
     bool const draws = staged->draws && staged->rank_count <= TRACE_SHOWN_MAX;
     if (status == STATUS_OK && draws) status = spans_take(&playing, reterr);
     if (status == STATUS_OK && draws) status = curve_take(&playing, reterr);
-    pipeline_close(&playing.pipeline);
+    chain_close(&playing.chain);
     return status;
 }
 

@@ -37,14 +37,14 @@ static enum status options_check(const struct options *options, struct error *re
 /* What the rows have in common; the scenario is built again for each. */
 static enum status scenario_look(struct staged *staged, struct error *reterr)
 {
-    struct pipeline pipeline;
-    enum status status = pipeline_build(&pipeline, &staged->source, PIPELINE_MESH, reterr);
+    struct chain chain;
+    enum status status = chain_build(&chain, &staged->source, CHAIN_MESH, reterr);
     if (status == STATUS_OK) {
-        const struct scenario *scenario = &pipeline.scenario;
-        staged->rank_count = pipeline.mesh.axis[MESH_PP].size;
+        const struct scenario *scenario = &chain.scenario;
+        staged->rank_count = chain.mesh.axis[MESH_PP].size;
         staged->default_microbatches = scenario->workload.accumulate;
-        staged->chip_count = pipeline.machine.chip_count;
-        staged->hbm_bytes = pipeline.machine.chip.hbm_capacity_bytes;
+        staged->chip_count = chain.machine.chip_count;
+        staged->hbm_bytes = chain.machine.chip.hbm_capacity_bytes;
         staged->title = arena_text(staged->arena, scenario->title);
         if (staged->title == NULL)
             status = error_set(reterr, STATUS_NO_MEMORY, "", "there is no memory");
@@ -52,9 +52,9 @@ static enum status scenario_look(struct staged *staged, struct error *reterr)
             status = error_set(reterr, STATUS_INVALID, "/mesh",
                                "has no pp: name the axis of the machine that the stages lie on, "
                                "such as \"pp\": \"%s:2\"",
-                               machine_axis_name(&pipeline.machine, 0));
+                               machine_axis_name(&chain.machine, 0));
     }
-    pipeline_close(&pipeline);
+    chain_close(&chain);
     return status;
 }
 
@@ -120,7 +120,7 @@ enum status staged_read(struct staged *staged, struct error *reterr)
     const struct options *options = staged->options;
     const char *microbatches = options_value(options, "--microbatches");
     STATUS_TRY(options_check(options, reterr));
-    pipeline_source_read(options, options->operand[0], &staged->source);
+    chain_source_read(options, options->operand[0], &staged->source);
     STATUS_TRY(scenario_look(staged, reterr));
     if (microbatches != NULL)
         STATUS_TRY(lists_counts(microbatches, "--microbatches", SCHEDULE_MICROBATCHES_MAX,

@@ -69,6 +69,7 @@ static void operands_check(const struct program *program, const struct program_t
  * the last rank back over all of it. */
 static void displacements_check(const struct plan *plan, const struct plan *other)
 {
+    SIM_ASSERT(plan->mirrors == other->mirrors);
     for (uint32_t d = 0; d < plan->group.dimension_count; d++)
         SIM_ASSERT((plan->offset[d] - other->offset[d]) % (int32_t)plan->group.dimension[d].size ==
                    0);
@@ -203,9 +204,8 @@ static bool needs_met(const struct play *play, const struct program_op *op,
 {
     for (uint32_t n = 0; n < op->need_count; n++) {
         const struct program_need *need = &op->need[n];
-        int64_t const slot = need->slot == PROGRAM_SLOT_SINCE
-                                 ? (int64_t)play->role->block[cursor->block].since_slot
-                                 : (int64_t)cursor->slot + need->slot;
+        int64_t const slot =
+            program_need_slot(need, &play->role->block[cursor->block], cursor->slot);
         if (slot < 0) continue;
         uint64_t const count = program_slot_start(play->role, play->program, need->stream, slot) +
                                need->part + (uint64_t)need->per_part * cursor->part;

@@ -197,6 +197,14 @@ void program_seal(struct arena *arena, struct program *program);
 uint64_t program_slot_start(const struct program_role *role, const struct program *program,
                             uint32_t stream, int64_t slot);
 
+/* The slot that a need of an op in slot `own` of a block speaks of; it may lie before the first. */
+static inline int64_t program_need_slot(const struct program_need *need,
+                                        const struct program_block *block, uint32_t own)
+{
+    return need->slot == PROGRAM_SLOT_SINCE ? (int64_t)block->since_slot
+                                            : (int64_t)own + need->slot;
+}
+
 /* The block that a slot belongs to. */
 const struct program_block *program_slot_block(const struct program_role *role, uint32_t slot);
 

@@ -14,23 +14,26 @@ struct spread {
     bool too_late;   /* A late plan has begun. */
 };
 
-static bool op_has_plan(const struct program_op *op)
+static bool op_is_late(const struct replay *early, const struct program_op *op)
 {
-    return op->kind == PROGRAM_OP_COLLECTIVE || op->kind == PROGRAM_OP_SEND;
+    bool const has_plan = op->kind == PROGRAM_OP_COLLECTIVE || op->kind == PROGRAM_OP_SEND;
+    return has_plan && early->fold->late[op->index];
 }
 
-/* The slots that the late ops of a template wait for the compute stream in, relative to its own;
- * INT32_MAX: it has none. */
-static int32_t late_after(const struct replay *early, const struct program_template *template)
+/* The first slot of the compute stream that late ops of a block's first slot wait for; INT64_MAX:
+ * it has none. */
+static int64_t late_after(const struct replay *early, const struct program_block *block)
 {
-    int32_t after = INT32_MAX;
+    const struct program_template *template = &early->program->templates[block->template_index];
+    int64_t after = INT64_MAX;
     for (uint32_t i = 0; i < template->op_count; i++) {
         const struct program_op *op = &template->op[i];
-        if (!op_has_plan(op) || !early->fold->late[op->index]) continue;
-        after = after < 0 ? after : 0;
-        for (uint32_t need = 0; need < op->need_count; need++)
-            if (op->need[need].stream == PROGRAM_COMPUTE && op->need[need].slot < after)
-                after = op->need[need].slot;
+        if (!op_is_late(early, op)) continue;
+        after = after < block->slot_first ? after : block->slot_first;
+        for (uint32_t n = 0; n < op->need_count; n++) {
+            int64_t const slot = program_need_slot(&op->need[n], block, block->slot_first);
+            if (op->need[n].stream == PROGRAM_COMPUTE && slot < after) after = slot;
+        }
     }
     return after;
 }
@@ -42,12 +45,8 @@ static void late_slots_find(struct replay *early)
     for (uint32_t r = 0; r < early->program->role_count; r++) {
         struct role_table *table = &early->roles[r];
         for (uint32_t b = 0; b < table->role->block_count; b++) {
-            const struct program_block *block = &table->role->block[b];
-            int32_t const after =
-                late_after(early, &early->program->templates[block->template_index]);
-            if (after == INT32_MAX) continue;
-            int64_t const slot = (int64_t)block->slot_first + after - 1;
-            if (slot < table->late_slot) table->late_slot = slot < 0 ? 0 : (uint32_t)slot;
+            int64_t const before = late_after(early, &table->role->block[b]) - 1;
+            if (before < table->late_slot) table->late_slot = before < 0 ? 0 : (uint32_t)before;
         }
     }
 }
@@ -82,7 +81,7 @@ enum status early_prepare(struct arena *arena, struct replay *early, struct repl
 
 void early_op_begin(struct replay *early, const struct program_op *op)
 {
-    if (!op_has_plan(op) || !early->fold->late[op->index]) return;
+    if (!op_is_late(early, op)) return;
     early->spread->too_late = true;
     engine_pause(early->engine);
 }
@@ -192,22 +191,10 @@ static void tier_copy(const struct replay *early, struct replay *whole, uint32_t
 static void state_copy(const struct replay *early, struct replay *whole)
 {
     const struct spread *spread = early->spread;
-    uint64_t const streams = whole->stream_count, phases = PROGRAM_PHASE_COUNT;
-    rows_copy(spread, 1, early->chips, whole->chips, sizeof *whole->chips);
-    rows_copy(spread, streams, early->streams, whole->streams, sizeof *whole->streams);
-    rows_copy(spread, streams, early->running, whole->running, sizeof *whole->running);
-    rows_copy(spread, 1, early->dma_ps, whole->dma_ps, sizeof *whole->dma_ps);
-    rows_copy(spread, 1, early->vector_ps, whole->vector_ps, sizeof *whole->vector_ps);
-    rows_copy(spread, whole->lane_count, early->lanes, whole->lanes, sizeof *whole->lanes);
-    rows_copy(spread, whole->port_count, early->links, whole->links, sizeof *whole->links);
-    if (whole->waits != NULL)
-        rows_copy(spread, whole->port_count, early->waits, whole->waits, sizeof *whole->waits);
-    rows_copy(spread, phases, early->breakdowns, whole->breakdowns, sizeof *whole->breakdowns);
-    rows_copy(spread, phases, early->spans, whole->spans, sizeof *whole->spans);
-    rows_copy(spread, whole->program->class_count, early->classes, whole->classes,
-              sizeof *whole->classes);
-    rows_copy(spread, 1, early->memories, whole->memories, sizeof *whole->memories);
-    rows_copy(spread, 1, early->finished_ps, whole->finished_ps, sizeof *whole->finished_ps);
+    const struct replay *replay = whole;
+#define X(array, rows) rows_copy(spread, rows, early->array, whole->array, sizeof *whole->array);
+    REPLAY_STATE_TABLE(X)
+#undef X
     mail_copy(early, whole);
     inboxes_copy(early, whole);
     for (uint32_t index = 0; index < whole->routes->level_count; index++)

@@ -30,7 +30,9 @@ static uint32_t receiver_of(const struct replay *replay, const struct lane_table
     return chip;
 }
 
-/* All plans of a stream have the same senders and receivers. */
+/* A chip gets the messages of a stream from one sender, whatever plan they are of: program_seal()
+ * lets the plans of a stream differ in their sizes only, and a permute has one sender a receiver,
+ * also folded, as a fold maps who sends to whom onto itself. */
 static void senders_find(struct replay *replay)
 {
     struct mail *mail = replay->mail;
@@ -41,7 +43,9 @@ static void senders_find(struct replay *replay)
         for (uint32_t chip = 0; chip < replay->chip_count; chip++) {
             if (lane->send_count[position_of(lane, chip)] == 0) continue;
             uint32_t const to = receiver_of(replay, lane, chip);
-            mail->sender[index_of(replay, plan->stream, to)] = chip;
+            uint32_t *sender = &mail->sender[index_of(replay, plan->stream, to)];
+            SIM_ASSERT(*sender == UINT32_MAX || *sender == chip);
+            *sender = chip;
         }
     }
 }

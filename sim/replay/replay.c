@@ -96,59 +96,17 @@ static bool watch(void *owner, int64_t now_ps, uint64_t event_count)
 
 static enum status state_build(struct arena *arena, struct replay *replay, struct error *reterr)
 {
-    uint64_t const chips = replay->chip_count;
     const struct program *program = replay->program;
-    enum {
-        CHIPS,
-        STREAMS,
-        RUNNING,
-        DMA,
-        VECTOR,
-        LANES,
-        LINKS,
-        WAITS,
-        BREAKDOWNS,
-        SPANS,
-        CLASSES,
-        MEMORIES,
-        FINISHED,
-        ARRAYS
-    };
-    const struct {
-        uint64_t count, size_bytes;
-    } sizes[ARRAYS] = {
-        [CHIPS] = {chips, sizeof *replay->chips},
-        [STREAMS] = {chips * replay->stream_count, sizeof *replay->streams},
-        [RUNNING] = {chips * replay->stream_count, sizeof *replay->running},
-        [DMA] = {chips, sizeof *replay->dma_ps},
-        [VECTOR] = {chips, sizeof *replay->vector_ps},
-        [LANES] = {chips * replay->lane_count, sizeof *replay->lanes},
-        [LINKS] = {chips * replay->port_count, sizeof *replay->links},
-        [WAITS] = {replay->options->count_waits ? chips * replay->port_count : 0,
-                   sizeof *replay->waits},
-        [BREAKDOWNS] = {chips * PROGRAM_PHASE_COUNT, sizeof *replay->breakdowns},
-        [SPANS] = {chips * PROGRAM_PHASE_COUNT, sizeof *replay->spans},
-        [CLASSES] = {chips * program->class_count, sizeof *replay->classes},
-        [MEMORIES] = {chips, sizeof *replay->memories},
-        [FINISHED] = {chips, sizeof *replay->finished_ps},
-    };
-    void *array[ARRAYS];
-    for (uint32_t i = 0; i < ARRAYS; i++)
-        STATUS_TRY(arena_try(arena, sizes[i].count, sizes[i].size_bytes, &array[i], reterr));
-    replay->chips = array[CHIPS];
-    replay->streams = array[STREAMS];
-    replay->running = array[RUNNING];
-    replay->dma_ps = array[DMA];
-    replay->vector_ps = array[VECTOR];
-    memset(replay->running, 0xff, chips * replay->stream_count * sizeof *replay->running);
-    replay->lanes = array[LANES];
-    replay->links = array[LINKS];
-    replay->waits = replay->options->count_waits ? array[WAITS] : NULL;
-    replay->breakdowns = array[BREAKDOWNS];
-    replay->spans = array[SPANS];
-    replay->classes = array[CLASSES];
-    replay->memories = array[MEMORIES];
-    replay->finished_ps = array[FINISHED];
+    uint64_t const stream_rows = (uint64_t)replay->stream_count * replay->chip_count;
+    void *memory = NULL;
+#define X(array, rows)                                                                             \
+    STATUS_TRY(arena_try(arena, (uint64_t)(rows)*replay->chip_count, sizeof *replay->array,        \
+                         &memory, reterr));                                                        \
+    replay->array = memory;
+    REPLAY_STATE_TABLE(X)
+#undef X
+    memset(replay->running, 0xff, stream_rows * sizeof *replay->running);
+    if (!replay->options->count_waits) replay->waits = NULL;
     for (uint32_t chip = 0; chip < replay->chip_count; chip++) {
         if (replay->fold->chip_class != NULL)
             replay->chips[chip].chip_class = replay->fold->chip_class[chip];
@@ -160,7 +118,7 @@ static enum status state_build(struct arena *arena, struct replay *replay, struc
         replay->chips[chip].role = (uint16_t)role;
         replay->compute_parts_total += program->roles[role].stream_total[PROGRAM_COMPUTE];
     }
-    for (uint64_t i = 0; i < chips * replay->stream_count; i++) {
+    for (uint64_t i = 0; i < stream_rows; i++) {
         replay->streams[i].wake_done = UINT32_MAX;
         replay->streams[i].wake_begun = UINT32_MAX;
     }

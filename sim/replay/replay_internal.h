@@ -316,6 +316,24 @@ struct replay {
     struct error refusal;                 /* What a handler could not do: the run ends with it. */
 };
 
+/* The arrays of state, and how many rows over chips each has: what is taken at the start, and what
+ * an early fold hands on (early.c). Beside them stand mail, what has come to routed lanes, and
+ * links of levels. */
+#define REPLAY_STATE_TABLE(X)                                                                      \
+    X(chips, 1)                                                                                    \
+    X(streams, replay->stream_count)                                                               \
+    X(running, replay->stream_count)                                                               \
+    X(dma_ps, 1)                                                                                   \
+    X(vector_ps, 1)                                                                                \
+    X(lanes, replay->lane_count)                                                                   \
+    X(links, replay->port_count)                                                                   \
+    X(waits, replay->options->count_waits ? replay->port_count : 0)                                \
+    X(breakdowns, PROGRAM_PHASE_COUNT)                                                             \
+    X(spans, PROGRAM_PHASE_COUNT)                                                                  \
+    X(classes, replay->program->class_count)                                                       \
+    X(memories, 1)                                                                                 \
+    X(finished_ps, 1)
+
 /* The engine's channel of an event: what a batch shares, besides its instant. */
 static inline uint32_t channel_of(const struct replay *replay, enum replay_event event,
                                   uint32_t lane_or_stream)

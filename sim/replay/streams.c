@@ -46,8 +46,7 @@ void streams_needs_fill(const struct replay *replay, const struct role_table *ro
                                  .op = op};
     for (uint32_t i = 0; i < op->need_count; i++) {
         const struct program_need *need = &op->need[i];
-        int64_t const slot = need->slot == PROGRAM_SLOT_SINCE ? (int64_t)block->since_slot
-                                                              : (int64_t)state->slot + need->slot;
+        int64_t const slot = program_need_slot(need, block, state->slot);
         if (slot < 0) continue; /* Before the first slot nothing is needed: 0 parts. */
         cache->count[i] = slot_start(replay, role, need->stream, slot) + need->part;
         cache->per_part[i] = need->per_part;

@@ -136,11 +136,54 @@ static void what_goes_on_from_fewer_is_what_the_whole_machine_does(void **state)
     }
 }
 
+/* Needs of compute in an op's own slot, as ones that name the slot. */
+static uint32_t needs_name_their_slot(struct program *program)
+{
+    uint32_t named = 0;
+    for (uint32_t r = 0; r < program->role_count; r++)
+        for (uint32_t b = 0; b < program->roles[r].block_count; b++) {
+            struct program_block *block = &program->roles[r].block[b];
+            assert_int_equal(block->repeat, 1);
+            block->since_slot = block->slot_first;
+        }
+    for (uint32_t t = 0; t < program->template_count; t++)
+        for (uint32_t i = 0; i < program->templates[t].op_count; i++) {
+            struct program_op *op = &program->templates[t].op[i];
+            for (uint32_t n = 0; n < op->need_count; n++) {
+                struct program_need *need = &op->need[n];
+                if (need->stream != PROGRAM_COMPUTE || need->slot != 0) continue;
+                need->slot = PROGRAM_SLOT_SINCE;
+                named += op->kind == PROGRAM_OP_COLLECTIVE;
+            }
+        }
+    return named;
+}
+
+/* One layer a stage, so that no block has several slots. */
+static void how_a_slot_is_named_changes_nothing(void **state)
+{
+    (void)state;
+    char text[TEXT_BYTES];
+    struct play play;
+    struct trace before, after;
+    scenario_write(text, h100_64, in_node, "interleaved:4", ", \"zero\": 1");
+    play_run(&play, text, NULL);
+    early_run(&play, &before);
+    assert_int_equal(before.early_chips, 4);
+    assert_true(needs_name_their_slot(&play.program) > 0);
+    early_run(&play, &after);
+    assert_int_equal(after.early_chips, before.early_chips);
+    assert_int_equal(after.early_ps, before.early_ps);
+    assert_int_equal(after.digest, before.digest);
+    play_close(&play);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(what_goes_on_from_fewer_is_the_same),
         cmocka_unit_test(what_goes_on_from_fewer_is_what_the_whole_machine_does),
+        cmocka_unit_test(how_a_slot_is_named_changes_nothing),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -21,57 +21,34 @@ static uint64_t shared_elements(const struct lower *lower, const struct lower_be
     return elements;
 }
 
-/* Reductions of the rank's own gradients, and all that they were computed by. */
-static void own_need(struct lower *lower, uint32_t op)
+static struct lower_exchange exchange_of(const struct lower *lower, const struct lower_behind *of)
 {
-    static const enum lower_stream streams[] = {
-        LOWER_COMPUTE, LOWER_REDUCE_WEIGHTS, LOWER_REDUCE_DP, LOWER_REDUCE_EXPERTS, LOWER_SUM_KV};
-    for (uint32_t i = 0; i < sizeof streams / sizeof *streams; i++)
-        lower_need_before(lower, op, streams[i]);
+    return (struct lower_exchange){.send = "send copy's gradients",
+                                   .receive = "receive copy's gradients",
+                                   .sum = "copy's gradients.sum",
+                                   .send_stream = LOWER_SEND_COPY,
+                                   .receive_stream = LOWER_RECEIVE_COPY,
+                                   .layers = true,
+                                   .elements = shared_elements(lower, of)};
 }
 
 uint16_t lower_copy_send(struct lower *lower, const struct lower_behind *of)
 {
-    const struct local *local = lower->local;
-    struct plan_request const request = {
-        .kind = COLLECTIVE_PERMUTE, .group = local->mesh->axis[MESH_PP].group, .mirrors = true};
+    struct plan_request const request = {.kind = COLLECTIVE_PERMUTE,
+                                         .group = lower->local->mesh->axis[MESH_PP].group,
+                                         .mirrors = true};
+    struct lower_exchange const exchange = exchange_of(lower, of);
+    if (lower->status != STATUS_OK) return 0;
     lower_template_begin(lower, lower_format(lower, "send %s", of->name));
-    uint32_t const plan = lower_plan_request(lower, &request, shared_elements(lower, of),
-                                             local->plan->formats.gradients);
-    if (plan == LOWER_NONE) return 0;
-    own_need(lower, lower_op_add(lower, (struct program_op){
-                                            .name = "send copy's gradients",
-                                            .class_name = "send copy's gradients",
-                                            .kind = PROGRAM_OP_SEND,
-                                            .stream = lower->stream[LOWER_SEND_COPY],
-                                            .parts = 1,
-                                            .index = (uint16_t)plan,
-                                        }));
+    lower_exchange_send(lower, &exchange, &request);
     return lower_template_end(lower);
 }
 
 uint16_t lower_copy_sum(struct lower *lower, const struct lower_behind *of)
 {
-    uint64_t const elements = shared_elements(lower, of);
-    uint64_t const bytes = lower_gradient_bytes(lower, elements);
-    struct work const work = {
-        .math_format = lower->local->plan->formats.gradients,
-        .vector_flop = elements,
-        .hbm_read_bytes = 2 * bytes,
-        .hbm_write_bytes = bytes,
-    };
+    struct lower_exchange const exchange = exchange_of(lower, of);
     if (lower->status != STATUS_OK) return 0;
     lower_template_begin(lower, lower_format(lower, "sum %s", of->name));
-    uint32_t const received =
-        lower_op_add(lower, (struct program_op){.name = "receive copy's gradients",
-                                                .class_name = "receive copy's gradients",
-                                                .kind = PROGRAM_OP_RECEIVE,
-                                                .stream = lower->stream[LOWER_RECEIVE_COPY],
-                                                .parts = 1});
-    own_need(lower, received);
-    uint32_t const sum = lower_compute(lower, "copy's gradients.sum", &work, 1);
-    lower_need_done(lower, sum, received);
-    lower_take(lower, received, PROGRAM_MEMORY_BUFFERS, bytes);
-    lower_give(lower, sum, PROGRAM_MEMORY_BUFFERS, bytes);
+    lower_exchange_sum(lower, &exchange);
     return lower_template_end(lower);
 }

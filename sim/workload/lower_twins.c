@@ -13,15 +13,6 @@
 
 #include "sim/base/units.h"
 
-/* Reductions of a rank's gradients, and all that they were computed by. */
-static void own_need(struct lower *lower, uint32_t op)
-{
-    static const enum lower_stream streams[] = {LOWER_COMPUTE, LOWER_REDUCE_WEIGHTS,
-                                                LOWER_REDUCE_DP};
-    for (uint32_t i = 0; i < sizeof streams / sizeof *streams; i++)
-        lower_need_before(lower, op, streams[i]);
-}
-
 struct program_block lower_twin_block(const struct schedule *schedule, bool head,
                                       uint16_t template_index, uint64_t arrivals)
 {
@@ -39,7 +30,6 @@ uint16_t lower_twin(struct lower *lower, uint32_t other, bool head)
     const struct local *local = lower->local;
     int32_t const apart = (int32_t)other;
     uint64_t const elements = units_ceil_divide(local->vocabulary_elements, local->state_shards);
-    uint64_t const bytes = lower_gradient_bytes(lower, elements);
     struct plan_request const request = {.kind = COLLECTIVE_PERMUTE,
                                          .group = local->mesh->axis[MESH_PP].group,
                                          .offset = {head ? -apart : apart}};
@@ -48,33 +38,15 @@ uint16_t lower_twin(struct lower *lower, uint32_t other, bool head)
                                               own ? LOWER_SEND_FIRST : LOWER_SEND_NEXT};
     enum lower_stream const streams[] = {own ? LOWER_RECEIVE_TWIN : LOWER_RECEIVE_PREVIOUS,
                                          own ? LOWER_RECEIVE_FIRST : LOWER_RECEIVE_NEXT};
+    struct lower_exchange const exchange = {.send = "send tied gradients",
+                                            .receive = "receive tied gradients",
+                                            .sum = "tied gradients.sum",
+                                            .send_stream = send_streams[head],
+                                            .receive_stream = streams[head],
+                                            .elements = elements};
+    if (lower->status != STATUS_OK) return 0;
     lower_template_begin(lower, "tied gradients");
-    uint32_t const plan =
-        lower_plan_request(lower, &request, elements, local->plan->formats.gradients);
-    if (plan == LOWER_NONE) return 0;
-    struct program_op const send = {.name = "send tied gradients",
-                                    .class_name = "send tied gradients",
-                                    .kind = PROGRAM_OP_SEND,
-                                    .stream = lower->stream[send_streams[head]],
-                                    .parts = 1,
-                                    .index = (uint16_t)plan};
-    struct program_op const receive = {.name = "receive tied gradients",
-                                       .class_name = "receive tied gradients",
-                                       .kind = PROGRAM_OP_RECEIVE,
-                                       .stream = lower->stream[streams[head]],
-                                       .parts = 1};
-    struct work const work = {
-        .math_format = local->plan->formats.gradients,
-        .vector_flop = elements,
-        .hbm_read_bytes = 2 * bytes,
-        .hbm_write_bytes = bytes,
-    };
-    own_need(lower, lower_op_add(lower, send));
-    uint32_t const received = lower_op_add(lower, receive);
-    own_need(lower, received);
-    uint32_t const sum = lower_compute(lower, "tied gradients.sum", &work, 1);
-    lower_need_done(lower, sum, received);
-    lower_take(lower, received, PROGRAM_MEMORY_BUFFERS, bytes);
-    lower_give(lower, sum, PROGRAM_MEMORY_BUFFERS, bytes);
+    lower_exchange_send(lower, &exchange, &request);
+    lower_exchange_sum(lower, &exchange);
     return lower_template_end(lower);
 }

@@ -170,6 +170,20 @@ enum status pipeline_check(const struct local *local, struct error *reterr);
 enum status pipeline_schedule_check(const struct local *local, const struct schedule *schedule,
                                     uint32_t twin_rank, struct error *reterr);
 
+/* Gradients that two ranks of pp give to one another, each to add the other's to its own, once its
+ * own are reduced over the data ranks (lower_exchange.c). */
+struct lower_exchange {
+    const char *send, *receive, *sum; /* Ops. */
+    enum lower_stream send_stream, receive_stream;
+    bool layers; /* Gradients of layers, or else of the vocabulary only, which fewer streams reduce.
+                  */
+    uint64_t elements;
+};
+/* Ops of the template under construction. The request is of the message, less its size. */
+void lower_exchange_send(struct lower *lower, const struct lower_exchange *exchange,
+                         const struct plan_request *request);
+void lower_exchange_sum(struct lower *lower, const struct lower_exchange *exchange);
+
 /* A tied matrix on both ends of a pipeline (lower_twins.c): a template in which an end's gradient
  * goes to the other, that one's comes, and they are added up; and the block that plays it before
  * all updates, which is when the other end waits for it, and has got so many messages. */

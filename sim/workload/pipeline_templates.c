@@ -35,7 +35,7 @@ static void send_add(struct pipeline *pipeline, const struct pipeline_part *part
     const char *name = pipeline_is_forward(part->kind) ? "send activations" : "send gradients";
     if (way == WAY_NONE) return;
     uint32_t const plan = pipeline_send_plan(pipeline, way, part->around, part->arrays);
-    if (plan == LOWER_NONE) return;
+    if (lower->status != STATUS_OK) return;
     uint32_t const op = lower_op_add(
         lower,
         (struct program_op){.name = name,

@@ -247,7 +247,7 @@ uint64_t schedule_peak_ppm(const struct schedule *schedule, uint32_t rank, uint3
             held -= PPM_ONE;
             break;
         case SCHEDULE_INPUT:
-            held -= PPM_ONE - kept_ppm;
+            held = held + kept_ppm - PPM_ONE;
             break;
         case SCHEDULE_WEIGHT:
             held -= kept_ppm;

@@ -28,8 +28,8 @@ enum status schedule_play(struct arena *arena, const struct schedule *schedule,
                           struct schedule_played *ret_played, struct error *reterr);
 
 /* The most activations that a rank holds at once: a forward pass takes a chunk's when it begins;
- * a backward or weight pass gives them back when it ends, an input gradient all but `kept_ppm`.
- * In millionths of a chunk. */
+ * a backward or weight pass gives them back when it ends, an input gradient all but `kept_ppm`,
+ * which is above a million where gradients stay with them. In millionths of a chunk. */
 uint64_t schedule_peak_ppm(const struct schedule *schedule, uint32_t rank, uint32_t kept_ppm);
 
 #endif

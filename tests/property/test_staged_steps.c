@@ -141,13 +141,28 @@ static void pairs_end_no_later_than_as_one(void **state)
     play_close(&play);
 }
 
+/* Borders of a rank's stages with other ranks', of all copies. */
+static uint64_t borders_of(const struct schedule *schedule, uint32_t rank)
+{
+    uint64_t borders = 0;
+    for (uint32_t i = 0; i < schedule->copy_count * schedule->stage_count; i++) {
+        uint32_t const stage = i % schedule->stage_count;
+        if (schedule->rank_of[i] != rank) continue;
+        borders += stage > 0 && schedule->rank_of[i - 1] != rank;
+        borders += stage + 1 < schedule->stage_count && schedule->rank_of[i + 1] != rank;
+    }
+    return borders;
+}
+
 /* The bare MLP saves its input and what is between its matmuls: 2·(D + F) bytes a token and layer;
- * of a pass that is split, the gradients of both stay until the weight gradient. */
+ * of a pass that is split, the gradients of both stay until the weight gradient, with what was
+ * saved: twice as much. */
 static void memory_and_traffic_are_as_announced(void **state)
 {
     (void)state;
-    static const char *const names[] = {"gpipe", "1f1b", "interleaved:2", "looped-bfs:2",
-                                        "dualpipe"};
+    static const char *const names[] = {"gpipe",    "1f1b",  "interleaved:2", "looped-bfs:2",
+                                        "dualpipe", "zb-h1", "zb-h2",         "zb-v",
+                                        "v-half",   "v-min"};
     for (uint32_t n = 0; n < sizeof names / sizeof *names; n++) {
         char text[TEXT_BYTES];
         struct play play;
@@ -159,16 +174,13 @@ static void memory_and_traffic_are_as_announced(void **state)
         uint64_t const message_bytes = UINT64_C(2) * WIDTH * ROWS;
         for (uint32_t r = 0; r < 4; r++) {
             const struct trace_role *role = &play.trace.roles[r];
-            uint64_t const ppm = schedule_peak_ppm(&schedule, r, 0);
+            uint64_t const ppm = schedule_peak_ppm(&schedule, r, 2 * PPM_ONE);
             uint64_t const held = role->memory_each_peak_bytes[PROGRAM_MEMORY_ACTIVATIONS];
             uint64_t const whole = UINT64_C(2) * WIDTH * WIDE * LAYERS / 4; /* Of one stage. */
             uint64_t const copies = schedule.copy_count;
             assert_int_equal(held, ppm / PPM_ONE * chunk_bytes);
             if (copies > 1) assert_int_equal(ppm, 5 * PPM_ONE); /* p + 1, on every rank. */
-            uint64_t sends = 0; /* Borders of this rank's stages with other ranks'. */
-            for (uint32_t s = 0; s < schedule.stage_count; s++)
-                if (schedule_rank_holds(&schedule, r, s))
-                    sends += (uint64_t)(s > 0) + (s + 1 < schedule.stage_count);
+            uint64_t const sends = borders_of(&schedule, r);
             uint64_t const gradients = copies == 1 ? 0 : copies * whole * 2;
             assert_int_equal(role->sent_bytes, sends * 8 / copies * message_bytes + gradients);
             assert_int_equal(play.program.roles[r].resident_bytes[PROGRAM_MEMORY_PARAMETERS],

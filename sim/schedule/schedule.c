@@ -157,6 +157,12 @@ enum status schedule_times_check(const struct schedule_times *times, uint64_t pa
     return STATUS_OK;
 }
 
+enum status schedule_watch_check(const struct schedule_watch *watch, struct error *reterr)
+{
+    if (watch == NULL || !watch->stops(watch->owner)) return STATUS_OK;
+    return error_set(reterr, STATUS_INTERRUPTED, "", "interrupted");
+}
+
 enum status schedule_build(struct arena *arena, const struct schedule_form *form,
                            const struct schedule_request *asked, const char *where,
                            struct schedule *ret_schedule, struct error *reterr)
@@ -168,7 +174,7 @@ enum status schedule_build(struct arena *arena, const struct schedule_form *form
     STATUS_TRY(schedule_times_check(&request.times, (uint64_t)3 * p * m * request.chunk_count,
                                     where, reterr));
     void *memory = NULL;
-    *ret_schedule = (struct schedule){
+    struct schedule schedule = {
         .name = form->chunks == 0 ? arena_format(arena, "%s:%u", form->name, request.chunk_count)
                                   : form->name,
         .rank_count = p,
@@ -177,25 +183,27 @@ enum status schedule_build(struct arena *arena, const struct schedule_form *form
         .chunk_count = request.chunk_count,
         .copy_count = form->copies,
     };
-    if (ret_schedule->name == NULL)
+    if (schedule.name == NULL)
         return error_set(reterr, STATUS_NO_MEMORY, where, "no memory for a name");
-    STATUS_TRY(arena_try(arena, (uint64_t)form->copies * ret_schedule->stage_count,
-                         sizeof *ret_schedule->rank_of, &memory, reterr));
-    ret_schedule->rank_of = memory;
-    places_fill(form, ret_schedule);
-    STATUS_TRY(arena_try(arena, p, sizeof *ret_schedule->rank, &memory, reterr));
-    ret_schedule->rank = memory;
+    STATUS_TRY(arena_try(arena, (uint64_t)form->copies * schedule.stage_count,
+                         sizeof *schedule.rank_of, &memory, reterr));
+    schedule.rank_of = memory;
+    places_fill(form, &schedule);
+    STATUS_TRY(arena_try(arena, p, sizeof *schedule.rank, &memory, reterr));
+    schedule.rank = memory;
     STATUS_TRY(arena_try(arena, p, sizeof(struct schedule_list), &memory, reterr));
     struct schedule_list *lists = memory;
     for (uint32_t r = 0; r < p; r++) {
         uint32_t const capacity = 3 * m * request.chunk_count;
+        STATUS_TRY(schedule_watch_check(request.watch, reterr));
         STATUS_TRY(arena_try(arena, capacity, sizeof *lists->pass, &memory, reterr));
         lists[r] = (struct schedule_list){memory, 0, capacity, m};
         if (form->list != NULL) form->list(&request, r, &lists[r]);
     }
     if (form->list_all != NULL) STATUS_TRY(form->list_all(arena, &request, lists, reterr));
     for (uint32_t r = 0; r < p; r++)
-        ret_schedule->rank[r] =
-            (struct schedule_rank){.pass = lists[r].pass, .count = lists[r].count};
-    return schedule_check(ret_schedule, where, reterr);
+        schedule.rank[r] = (struct schedule_rank){.pass = lists[r].pass, .count = lists[r].count};
+    STATUS_TRY(schedule_check(&schedule, request.watch, where, reterr));
+    *ret_schedule = schedule;
+    return STATUS_OK;
 }

@@ -116,6 +116,15 @@ struct schedule_times {
     int64_t backward; /* Of a whole backward pass; 0: as long as both gradients. */
 };
 
+/* Whether long work should stop, asked between its steps. */
+struct schedule_watch {
+    bool (*stops)(void *owner);
+    void *owner;
+};
+
+/* STATUS_INTERRUPTED if it should; NULL: never. */
+enum status schedule_watch_check(const struct schedule_watch *watch, struct error *reterr);
+
 /* What a schedule is built for. */
 struct schedule_request {
     uint32_t rank_count;
@@ -123,6 +132,7 @@ struct schedule_request {
     uint32_t chunk_count;        /* 0: the form's own. */
     struct schedule_times times; /* Those that fill bubbles themselves go by them. */
     uint32_t held_max;           /* "auto": chunks' activations a rank may hold; 0: as 1F1B. */
+    const struct schedule_watch *watch;
 };
 
 /* The passes of one rank as they are listed. */
@@ -194,7 +204,7 @@ enum status schedule_times_check(const struct schedule_times *times, uint64_t pa
                                  const char *where, struct error *reterr);
 
 /* Builds and checks (schedule_check.h). Errors: STATUS_INVALID with the rule and the nearest counts
- * that fit, STATUS_LIMIT, STATUS_NO_MEMORY. */
+ * that fit, STATUS_LIMIT, STATUS_NO_MEMORY, STATUS_INTERRUPTED. */
 enum status schedule_build(struct arena *arena, const struct schedule_form *form,
                            const struct schedule_request *request, const char *where,
                            struct schedule *ret_schedule, struct error *reterr);

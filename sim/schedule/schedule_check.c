@@ -112,7 +112,8 @@ static enum status all_check(const struct schedule *schedule, const uint8_t *don
     return STATUS_OK;
 }
 
-enum status schedule_check(const struct schedule *schedule, const char *where, struct error *reterr)
+enum status schedule_check(const struct schedule *schedule, const struct schedule_watch *watch,
+                           const char *where, struct error *reterr)
 {
     static const struct schedule_times units = {.forward = 1, .input = 1, .weight = 1};
     void *memory = NULL;
@@ -120,12 +121,14 @@ enum status schedule_check(const struct schedule *schedule, const char *where, s
     if (arena == NULL) return error_set(reterr, STATUS_NO_MEMORY, where, "no memory for the check");
     enum status status = arena_try(
         arena, (uint64_t)schedule->stage_count * schedule->microbatch_count, 1, &memory, reterr);
-    for (uint32_t r = 0; status == STATUS_OK && r < schedule->rank_count; r++)
-        status = rank_check(schedule, r, memory, where, reterr);
+    for (uint32_t r = 0; status == STATUS_OK && r < schedule->rank_count; r++) {
+        status = schedule_watch_check(watch, reterr);
+        if (status == STATUS_OK) status = rank_check(schedule, r, memory, where, reterr);
+    }
     if (status == STATUS_OK) status = all_check(schedule, memory, where, reterr);
     struct schedule_played unused;
     if (status == STATUS_OK)
-        status = schedule_play(arena, schedule, &units, where, &unused, reterr);
+        status = schedule_play(arena, schedule, &units, watch, where, &unused, reterr);
     arena_destroy(arena);
     return status;
 }

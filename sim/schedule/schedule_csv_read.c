@@ -242,7 +242,7 @@ static enum status whole_check(struct reader *reader)
         most = count > most ? count : most;
     }
     reader->schedule->chunk_count = most;
-    STATUS_TRY(schedule_check(schedule, reader->name, reader->reterr));
+    STATUS_TRY(schedule_check(schedule, NULL, reader->name, reader->reterr));
     STATUS_TRY(schedule_messages_check(schedule, reader->messages, reader->name, reader->reterr));
     return schedule_traffic_check(schedule, reader->name, reader->reterr);
 }

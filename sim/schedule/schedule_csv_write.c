@@ -116,7 +116,7 @@ enum status schedule_csv_write(struct arena *arena, const struct schedule *sched
     comms.unsharded = memory;
     for (uint32_t s = 0; s < schedule->stage_count; s++) comms.left[s] = schedule->microbatch_count;
     struct schedule_played played;
-    STATUS_TRY(schedule_play(arena, schedule, &slots, schedule->name, &played, reterr));
+    STATUS_TRY(schedule_play(arena, schedule, &slots, NULL, schedule->name, &played, reterr));
     for (uint32_t r = 0; r < schedule->rank_count; r++)
         if (dialect == SCHEDULE_COMPUTE_ONLY)
             line_alone(&schedule->rank[r], &played.lane[r], text);

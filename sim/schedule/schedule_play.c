@@ -209,8 +209,9 @@ static enum status play_open(struct arena *arena, struct play *play, struct erro
 }
 
 enum status schedule_play(struct arena *arena, const struct schedule *schedule,
-                          const struct schedule_times *times, const char *where,
-                          struct schedule_played *ret_played, struct error *reterr)
+                          const struct schedule_times *times, const struct schedule_watch *watch,
+                          const char *where, struct schedule_played *ret_played,
+                          struct error *reterr)
 {
     struct play play = {.schedule = schedule, .times = times};
     uint64_t passes = 0;
@@ -218,7 +219,10 @@ enum status schedule_play(struct arena *arena, const struct schedule *schedule,
     STATUS_TRY(schedule_times_check(times, passes, where, reterr));
     STATUS_TRY(play_open(arena, &play, reterr));
     for (uint32_t r = schedule->rank_count; r-- > 0;) play.stack[play.stack_count++] = r;
-    while (play.stack_count > 0) rank_play(&play, play.stack[--play.stack_count]);
+    while (play.stack_count > 0) {
+        STATUS_TRY(schedule_watch_check(watch, reterr));
+        rank_play(&play, play.stack[--play.stack_count]);
+    }
     struct schedule_played played = {.lane = play.lane};
     int64_t least_work = INT64_MAX;
     for (uint32_t r = 0; r < schedule->rank_count; r++) {

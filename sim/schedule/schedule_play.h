@@ -22,10 +22,11 @@ struct schedule_played {
 };
 
 /* Errors: STATUS_STUCK names the cycle of passes that wait for each other; STATUS_LIMIT if times
- * add up beyond 2^62. */
+ * add up beyond 2^62; STATUS_INTERRUPTED. */
 enum status schedule_play(struct arena *arena, const struct schedule *schedule,
-                          const struct schedule_times *times, const char *where,
-                          struct schedule_played *ret_played, struct error *reterr);
+                          const struct schedule_times *times, const struct schedule_watch *watch,
+                          const char *where, struct schedule_played *ret_played,
+                          struct error *reterr);
 
 /* The most activations that a rank holds at once: a forward pass takes a chunk's when it begins;
  * a backward or weight pass gives them back when it ends, an input gradient all but `kept_ppm`,

@@ -141,7 +141,8 @@ static void draw(struct vshape *shape, uint32_t rank, uint32_t from, uint32_t fi
  * stay as they are. */
 enum phase { WARM_UP, STEADY, COOL_DOWN };
 
-static enum status draw_together(struct arena *arena, struct vshape *shape, bool with_weights,
+static enum status draw_together(struct arena *arena, struct vshape *shape,
+                                 const struct schedule_watch *watch, bool with_weights,
                                  struct error *reterr)
 {
     void *memory = NULL;
@@ -153,7 +154,8 @@ static enum status draw_together(struct arena *arena, struct vshape *shape, bool
     uint32_t *input_count = memory;
     bool last_began = false;
     enum phase phase = WARM_UP;
-    for (uint32_t s = 0; s < shape->slot_count; s++)
+    for (uint32_t s = 0; s < shape->slot_count; s++) {
+        STATUS_TRY(schedule_watch_check(watch, reterr));
         for (uint32_t r = 0; r < shape->rank_count; r++) {
             struct cell const cell = *cell_at(shape, r, s);
             if (cell.sort == EMPTY) continue;
@@ -168,6 +170,7 @@ static enum status draw_together(struct arena *arena, struct vshape *shape, bool
             if (sort == INPUT_DOWN || sort == INPUT_UP)
                 own[input_count[r]++] = *slot_of(shape, sort, r, cell.number);
         }
+    }
     return STATUS_OK;
 }
 
@@ -208,10 +211,10 @@ enum status vshape_list(struct arena *arena, const struct schedule_request *requ
     STATUS_TRY(shape_open(arena, request, block, &shape, reterr));
     weights_put(&shape);
     held_count(&shape);
-    STATUS_TRY(draw_together(arena, &shape, true, reterr));
+    STATUS_TRY(draw_together(arena, &shape, request->watch, true, reterr));
     /* Input gradients of the end may have the slots of weight gradients, which can wait. */
     weights_clear(&shape);
-    STATUS_TRY(draw_together(arena, &shape, false, reterr));
+    STATUS_TRY(draw_together(arena, &shape, request->watch, false, reterr));
     weights_put(&shape);
     for (uint32_t r = 0; r < shape.rank_count; r++) rank_list(&shape, r, &lists[r]);
     return STATUS_OK;

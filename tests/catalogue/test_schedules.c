@@ -56,7 +56,7 @@ static struct played play(struct arena *arena, const char *name, uint32_t ranks,
     played.request = request_of(ranks, microbatches, chunks, times);
     if (schedule_build(arena, played.form, &played.request, name, &played.schedule, &error) !=
             STATUS_OK ||
-        schedule_play(arena, &played.schedule, &played.request.times, name, &played.result,
+        schedule_play(arena, &played.schedule, &played.request.times, NULL, name, &played.result,
                       &error) != STATUS_OK)
         fail_msg("%s: %s", name, error.message);
     return played;
@@ -135,7 +135,7 @@ static void published_bubbles_are_met_where_they_hold(void **state)
                                                     &played.schedule, &error),
                                      STATUS_OK);
                     assert_int_equal(schedule_play(arena, &played.schedule, &played.request.times,
-                                                   form->name, &played.result, &error),
+                                                   NULL, form->name, &played.result, &error),
                                      STATUS_OK);
                     struct schedule_formula const formula = form->formula(&played.request);
                     int64_t const bubble = formula.measure == SCHEDULE_MAKESPAN
@@ -294,7 +294,7 @@ static void the_list_scheduler_fills_bubbles(void **state)
 static void is_caught(struct schedule *schedule, const char *words)
 {
     struct error error = {0};
-    assert_int_not_equal(schedule_check(schedule, "/test", &error), STATUS_OK);
+    assert_int_not_equal(schedule_check(schedule, NULL, "/test", &error), STATUS_OK);
     if (strstr(error.message, words) == NULL) print_error("%s\n", error.message);
     assert_non_null(strstr(error.message, words));
 }
@@ -381,6 +381,48 @@ static void what_cannot_be_is_refused_with_the_nearest(void **state)
     arena_destroy(arena);
 }
 
+struct patience {
+    uint32_t asked, most;
+};
+
+static bool is_at_an_end(void *owner)
+{
+    struct patience *patience = owner;
+    return ++patience->asked > patience->most;
+}
+
+/* Whatever is reached when it stops, what was there stays; asked to go on, it does. */
+static void building_stops_when_asked(void **state)
+{
+    (void)state;
+    static const struct times times = {100, 130, 70, 10, 0};
+    static const char untouched[] = "as it was";
+    for (uint32_t i = 0; i < schedule_form_count; i++) {
+        const struct schedule_form *form = schedule_form_table[i];
+        struct patience patience = {.most = UINT32_MAX};
+        struct schedule_watch const watch = {is_at_an_end, &patience};
+        struct arena *arena = arena_create(0);
+        struct schedule schedule = {.name = untouched};
+        struct error error = {0};
+        struct schedule_request request =
+            request_of(8, 64, form->chunks == 0 ? 2 : form->chunks, &times);
+        request.watch = &watch;
+        assert_int_equal(schedule_build(arena, form, &request, "", &schedule, &error), STATUS_OK);
+        uint32_t const asked = patience.asked;
+        assert_true(asked >= 24);
+        schedule = (struct schedule){.name = untouched};
+        for (uint32_t k = 0; k < 16; k++) {
+            patience = (struct patience){.most = (uint32_t)((uint64_t)asked * k / 16)};
+            assert_int_equal(schedule_build(arena, form, &request, "", &schedule, &error),
+                             STATUS_INTERRUPTED);
+            assert_int_equal(patience.asked, patience.most + 1);
+            assert_ptr_equal(schedule.name, untouched);
+            assert_int_equal(schedule.rank_count, 0);
+        }
+        arena_destroy(arena);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -393,6 +435,7 @@ int main(void)
         cmocka_unit_test(the_list_scheduler_is_as_good_as_its_peers),
         cmocka_unit_test(broken_schedules_are_caught),
         cmocka_unit_test(what_cannot_be_is_refused_with_the_nearest),
+        cmocka_unit_test(building_stops_when_asked),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

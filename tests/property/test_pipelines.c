@@ -145,7 +145,7 @@ static void compare(const char *text, const struct schedule_request *request,
                                          .hop = hop_ps};
     for (uint32_t rank = 0; rank < schedule.rank_count; rank++)
         rank_fill(&stages, &numbers, rank, work);
-    case_ok(schedule_play(case_arena, &schedule, &times, "/test", &played, &case_error));
+    case_ok(schedule_play(case_arena, &schedule, &times, NULL, "/test", &played, &case_error));
     struct trace const folded = stages_run(&stages, false), full = stages_run(&stages, true);
     assert_int_equal(folded.step_ps, full.step_ps);
     assert_in_range(full.step_ps, played.makespan, played.makespan + spare_ps * most);

@@ -85,7 +85,7 @@ static int64_t abstract_of(const struct spent *spent, const char *name, uint32_t
                   .hop = hop_ps},
     };
     case_ok(schedule_build(arena, form, &request, "/", &schedule, &case_error));
-    case_ok(schedule_play(arena, &schedule, &request.times, "/", &played, &case_error));
+    case_ok(schedule_play(arena, &schedule, &request.times, NULL, "/", &played, &case_error));
     int64_t const formula = form->formula(&request).bubble_ticks;
     if (ret_formula != NULL) *ret_formula = formula;
     arena_destroy(arena);

@@ -111,7 +111,7 @@ static void ranks_end_when_the_schedule_says_so(void **state)
             struct schedule const schedule = schedule_of(&play);
             unpair(&schedule); /* Nothing stands between their ops to overlap with. */
             struct schedule_times const times = times_of(&play, &schedule);
-            case_ok(schedule_play(play.arena, &schedule, &times, "/", &played, &case_error));
+            case_ok(schedule_play(play.arena, &schedule, &times, NULL, "/", &played, &case_error));
             for (uint32_t r = 0; r < 4; r++) {
                 assert_int_equal(play.trace.roles[r].last_end_ps, played.lane[r].last);
                 assert_int_equal(play.trace.roles[r].first_begin_ps, played.lane[r].first);
@@ -132,7 +132,7 @@ static void pairs_end_no_later_than_as_one(void **state)
     play_run(&play, text, NULL);
     struct schedule const schedule = schedule_of(&play);
     struct schedule_times const times = times_of(&play, &schedule);
-    case_ok(schedule_play(play.arena, &schedule, &times, "/", &played, &case_error));
+    case_ok(schedule_play(play.arena, &schedule, &times, NULL, "/", &played, &case_error));
     int64_t last_ps = 0;
     for (uint32_t r = 0; r < 4; r++)
         if (play.trace.roles[r].last_end_ps > last_ps) last_ps = play.trace.roles[r].last_end_ps;

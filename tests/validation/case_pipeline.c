@@ -34,7 +34,8 @@ static struct case_value schedule(const struct case_row *row)
                                   &request.chunk_count, &error),
               &error);
     row_check(row, schedule_build(row->arena, form, &request, "/schedule", &built, &error), &error);
-    row_check(row, schedule_play(row->arena, &built, &request.times, "/schedule", &played, &error),
+    row_check(row,
+              schedule_play(row->arena, &built, &request.times, NULL, "/schedule", &played, &error),
               &error);
     const char *what = row_text(row, "what");
     if (strcmp(what, "makespan") == 0) return value_number((double)played.makespan / TICKS);

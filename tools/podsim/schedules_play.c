@@ -45,25 +45,32 @@ static struct schedule_times times_of(const struct schedules *schedules, uint32_
     };
 }
 
-static enum status row_play(struct schedules *schedules, struct schedules_row *row,
-                            struct error *reterr)
+static bool stops(void *owner)
 {
-    struct schedule_request *request = &row->request;
-    struct schedule_times without;
-    request->times = times_of(schedules, request->chunk_count);
-    without = request->times;
+    struct error unused;
+    return shell_check(owner, &unused) != STATUS_OK;
+}
+
+static enum status row_play(struct schedules *schedules, struct schedules_row *row,
+                            struct shell *shell, struct error *reterr)
+{
+    struct schedule_watch const watch = {.stops = stops, .owner = shell};
+    row->request.times = times_of(schedules, row->request.chunk_count);
+    row->ticks_per_unit = (double)SCHEDULES_UNIT * row->request.chunk_count;
+    struct schedule_request request = row->request;
+    struct schedule_times without = request.times;
+    request.watch = &watch;
     without.hop = 0;
-    row->ticks_per_unit = (double)SCHEDULES_UNIT * request->chunk_count;
     if (row->form != NULL) {
-        STATUS_TRY(schedule_build(schedules->arena, row->form, request, "--schedules",
+        STATUS_TRY(schedule_build(schedules->arena, row->form, &request, "--schedules",
                                   &row->schedule, reterr));
-        row->formula = row->form->formula(request);
+        row->formula = row->form->formula(&request);
     }
     row->name = row->schedule.name;
-    STATUS_TRY(schedule_play(schedules->arena, &row->schedule, &without, row->name,
+    STATUS_TRY(schedule_play(schedules->arena, &row->schedule, &without, &watch, row->name,
                              &row->without_hops, reterr));
-    return schedule_play(schedules->arena, &row->schedule, &request->times, row->name, &row->played,
-                         reterr);
+    return schedule_play(schedules->arena, &row->schedule, &request.times, &watch, row->name,
+                         &row->played, reterr);
 }
 
 enum status schedules_play(struct schedules *schedules, struct shell *shell, struct error *reterr)
@@ -73,7 +80,7 @@ enum status schedules_play(struct schedules *schedules, struct shell *shell, str
     uint64_t passes = 0;
     for (uint32_t i = 0; i < schedules->row_count; i++) {
         struct schedules_row *row = &schedules->row[i];
-        enum status status = row_play(schedules, row, &row->refused);
+        enum status status = row_play(schedules, row, shell, &row->refused);
         bool const may_pass_over = all && row->form != NULL && status == STATUS_INVALID;
         if (may_pass_over)
             row->name = row->form->name;

@@ -197,7 +197,7 @@ static enum status results_take(struct playing *playing, struct error *reterr)
                                              .chunk_count = row->schedule.chunk_count,
                                              .times = row->times};
     if (row->form != NULL) row->formula = row->form->formula(&request);
-    return schedule_play(staged->arena, &row->schedule, &row->times, row->name, &row->equal,
+    return schedule_play(staged->arena, &row->schedule, &row->times, NULL, row->name, &row->equal,
                          reterr);
 }
 

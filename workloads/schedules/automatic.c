@@ -4,10 +4,9 @@
  * weight gradient may delay what is about to come are tried. Beside these stand the orders between
  * ZB-H1 and ZB-H2 that memory allows, which look further ahead; the shortest schedule is taken.
  */
-#include <string.h>
-
 #include "sim/base/arena.h"
 #include "sim/schedule/ramp.h"
+#include "sim/schedule/schedule_play.h"
 
 /* What is tried. */
 struct policy {
@@ -16,7 +15,7 @@ struct policy {
     bool saves_memory;  /* Weight gradients come before forward passes. */
 };
 
-enum { HALVES = 2, NEVER_SHIFT = 62 };
+enum { HALVES = 2, NEVER_SHIFT = 62, DECISIONS_A_LOOK = 1024 };
 static const int64_t never = INT64_C(1) << NEVER_SHIFT;
 
 struct rank_state {
@@ -32,8 +31,40 @@ struct greedy {
     struct rank_state *rank;
     int64_t *forward_end; /* [rank][microbatch]; `never`: not begun. */
     int64_t *input_end;
+    uint32_t *queue; /* A heap of the ranks that decide at an instant, the next at its top. */
+    uint32_t queue_count;
     struct schedule_list *lists;
 };
+
+/* Ranks that decide at the same instant do so in their order. */
+static bool is_before(const struct greedy *greedy, uint32_t rank, uint32_t other)
+{
+    int64_t const at = greedy->rank[rank].at, other_at = greedy->rank[other].at;
+    return at < other_at || (at == other_at && rank < other);
+}
+
+static void queue_add(struct greedy *greedy, uint32_t rank)
+{
+    uint32_t *queue = greedy->queue, place = greedy->queue_count++;
+    for (; place > 0 && is_before(greedy, rank, queue[(place - 1) / 2]); place = (place - 1) / 2)
+        queue[place] = queue[(place - 1) / 2];
+    queue[place] = rank;
+}
+
+static uint32_t queue_take(struct greedy *greedy)
+{
+    uint32_t *queue = greedy->queue, place = 0;
+    uint32_t const first = queue[0], last = queue[--greedy->queue_count];
+    for (uint32_t below = 1; below < greedy->queue_count; below = 2 * place + 1) {
+        if (below + 1 < greedy->queue_count && is_before(greedy, queue[below + 1], queue[below]))
+            below++;
+        if (!is_before(greedy, queue[below], last)) break;
+        queue[place] = queue[below];
+        place = below;
+    }
+    queue[place] = last;
+    return first;
+}
 
 static int64_t *end_of(const struct greedy *greedy, int64_t *ends, uint32_t rank, uint32_t b)
 {
@@ -83,6 +114,7 @@ static void wake(struct greedy *greedy, uint32_t rank, int64_t at)
     struct rank_state *state = &greedy->rank[rank];
     if (state->at < never) return;
     state->at = state->end > at ? state->end : at;
+    queue_add(greedy, rank);
 }
 
 static void begin(struct greedy *greedy, uint32_t rank, enum schedule_kind kind)
@@ -117,8 +149,8 @@ static void begin(struct greedy *greedy, uint32_t rank, enum schedule_kind kind)
     state->at = state->end;
 }
 
-/* Lists all ranks; returns the longest time from a rank's first pass to its last. */
-static int64_t greedy_run(struct greedy *greedy)
+/* Lists all ranks; `ret_longest` is the longest time from a rank's first pass to its last. */
+static enum status greedy_run(struct greedy *greedy, int64_t *ret_longest, struct error *reterr)
 {
     uint32_t const p = greedy->request->rank_count, m = greedy->request->microbatch_count;
     for (uint32_t r = 0; r < p; r++) {
@@ -127,26 +159,27 @@ static int64_t greedy_run(struct greedy *greedy)
     }
     for (uint64_t i = 0; i < (uint64_t)p * m; i++)
         greedy->forward_end[i] = greedy->input_end[i] = never;
-    for (;;) {
-        uint32_t rank = 0;
-        for (uint32_t r = 1; r < p; r++)
-            if (greedy->rank[r].at < greedy->rank[rank].at) rank = r;
+    queue_add(greedy, 0);
+    for (uint64_t i = 1; greedy->queue_count > 0; i++) {
+        uint32_t const rank = queue_take(greedy);
         struct rank_state *state = &greedy->rank[rank];
-        if (state->at == never) break;
         int64_t next = never;
         enum schedule_kind const kind = decide(greedy, rank, &next);
         if (kind == SCHEDULE_KIND_COUNT)
             state->at = next; /* `never`: until another wakes it. */
         else
             begin(greedy, rank, kind);
+        if (state->at < never) queue_add(greedy, rank);
+        if (i % DECISIONS_A_LOOK == 0)
+            STATUS_TRY(schedule_watch_check(greedy->request->watch, reterr));
     }
-    int64_t longest = 0;
+    *ret_longest = 0;
     for (uint32_t r = 0; r < p; r++) {
-        const struct rank_state *state = &greedy->rank[r];
-        SIM_ASSERT(state->weight == m);
-        if (state->end - state->begin > longest) longest = state->end - state->begin;
+        int64_t const span = greedy->rank[r].end - greedy->rank[r].begin;
+        SIM_ASSERT(greedy->rank[r].weight == m);
+        *ret_longest = span > *ret_longest ? span : *ret_longest;
     }
-    return longest;
+    return STATUS_OK;
 }
 
 /* Orders between ZB-H1 (0) and ZB-H2 (one less than the ranks): so many microbatches more under way
@@ -163,74 +196,57 @@ static void between_list(struct greedy *greedy, uint32_t more)
     }
 }
 
-/* Begins the next pass of a rank's list if what it needs has begun. */
-static bool listed_begin(struct greedy *greedy, uint32_t rank)
-{
-    struct rank_state *state = &greedy->rank[rank];
-    const struct schedule_request *request = greedy->request;
-    uint32_t const next = state->forward + state->input + state->weight;
-    if (next == greedy->lists[rank].count) return false;
-    const struct schedule_pass *pass = &greedy->lists[rank].pass[next];
-    int64_t ready = 0, work = request->times.weight;
-    if (pass->kind == SCHEDULE_FORWARD) {
-        if (rank > 0) ready = *end_of(greedy, greedy->forward_end, rank - 1, pass->microbatch);
-        work = request->times.forward;
-    } else if (pass->kind == SCHEDULE_INPUT) {
-        if (rank + 1 < request->rank_count)
-            ready = *end_of(greedy, greedy->input_end, rank + 1, pass->microbatch);
-        work = request->times.input;
-    }
-    if (ready == never) return false;
-    if (ready > 0) ready += request->times.hop;
-    int64_t const at = state->end > ready ? state->end : ready;
-    if (next == 0) state->begin = at;
-    state->end = at + work;
-    state->forward += pass->kind == SCHEDULE_FORWARD;
-    state->input += pass->kind == SCHEDULE_INPUT;
-    state->weight += pass->kind == SCHEDULE_WEIGHT;
-    if (pass->kind == SCHEDULE_FORWARD)
-        *end_of(greedy, greedy->forward_end, rank, pass->microbatch) = state->end;
-    if (pass->kind == SCHEDULE_INPUT)
-        *end_of(greedy, greedy->input_end, rank, pass->microbatch) = state->end;
-    return true;
-}
-
-/* Plays lists that stand; returns the same as greedy_run(). */
-static int64_t listed_run(struct greedy *greedy)
-{
-    uint32_t const p = greedy->request->rank_count, m = greedy->request->microbatch_count;
-    memset(greedy->rank, 0, p * sizeof *greedy->rank);
-    for (uint64_t i = 0; i < (uint64_t)p * m; i++)
-        greedy->forward_end[i] = greedy->input_end[i] = never;
-    for (bool moved = true; moved;) {
-        moved = false;
-        for (uint32_t r = 0; r < p; r++)
-            while (listed_begin(greedy, r)) moved = true;
-    }
-    int64_t longest = 0;
-    for (uint32_t r = 0; r < p; r++) {
-        int64_t const span = greedy->rank[r].end - greedy->rank[r].begin;
-        SIM_ASSERT(greedy->rank[r].weight == m);
-        longest = span > longest ? span : longest;
-    }
-    return longest;
-}
-
-/* The best of the orders that memory allows; returns whether one is shorter than `shortest`. */
-static bool between_find(struct greedy *greedy, int64_t shortest, uint32_t *ret_more)
+/* The same of lists that stand. */
+static enum status listed_play(struct schedule *schedule, const struct greedy *greedy,
+                               int64_t *ret_longest, struct error *reterr)
 {
     const struct schedule_request *request = greedy->request;
-    bool found = false;
-    for (uint32_t more = 0;
-         more < request->rank_count && request->rank_count + more <= request->held_max; more++) {
+    struct schedule_played played;
+    struct arena *arena = arena_create(0);
+    if (arena == NULL) return error_set(reterr, STATUS_NO_MEMORY, "", "no memory for a trial");
+    for (uint32_t r = 0; r < request->rank_count; r++)
+        schedule->rank[r] =
+            (struct schedule_rank){.pass = greedy->lists[r].pass, .count = greedy->lists[r].count};
+    enum status const status = schedule_play(arena, schedule, &request->times, request->watch,
+                                             schedule->name, &played, reterr);
+    *ret_longest = 0;
+    for (uint32_t r = 0; status == STATUS_OK && r < request->rank_count; r++) {
+        int64_t const span = played.lane[r].last - played.lane[r].first;
+        *ret_longest = span > *ret_longest ? span : *ret_longest;
+    }
+    arena_destroy(arena);
+    return status;
+}
+
+/* The best of the orders that memory allows; `ret_found`: one is shorter than `shortest`. */
+static enum status between_find(struct arena *arena, struct greedy *greedy, int64_t shortest,
+                                uint32_t *ret_more, bool *ret_found, struct error *reterr)
+{
+    const struct schedule_request *request = greedy->request;
+    uint32_t const p = request->rank_count;
+    struct schedule schedule = {.name = "auto",
+                                .rank_count = p,
+                                .stage_count = p,
+                                .microbatch_count = request->microbatch_count,
+                                .chunk_count = 1,
+                                .copy_count = 1};
+    void *memory = NULL;
+    STATUS_TRY(arena_try(arena, p, sizeof *schedule.rank_of, &memory, reterr));
+    schedule.rank_of = memory;
+    for (uint32_t r = 0; r < p; r++) schedule.rank_of[r] = (uint16_t)r;
+    STATUS_TRY(arena_try(arena, p, sizeof *schedule.rank, &memory, reterr));
+    schedule.rank = memory;
+    *ret_found = false;
+    for (uint32_t more = 0; more < p && p + more <= request->held_max; more++) {
+        int64_t longest = 0;
         between_list(greedy, more);
-        int64_t const longest = listed_run(greedy);
+        STATUS_TRY(listed_play(&schedule, greedy, &longest, reterr));
         if (longest >= shortest) continue;
         shortest = longest;
         *ret_more = more;
-        found = true;
+        *ret_found = true;
     }
-    return found;
+    return STATUS_OK;
 }
 
 static enum status list_all(struct arena *arena, const struct schedule_request *asked,
@@ -243,27 +259,30 @@ static enum status list_all(struct arena *arena, const struct schedule_request *
     void *memory = NULL;
     STATUS_TRY(arena_try(arena, request.rank_count, sizeof *greedy.rank, &memory, reterr));
     greedy.rank = memory;
+    STATUS_TRY(arena_try(arena, request.rank_count, sizeof *greedy.queue, &memory, reterr));
+    greedy.queue = memory;
     STATUS_TRY(arena_try(arena, cells, sizeof *greedy.forward_end, &memory, reterr));
     greedy.forward_end = memory;
     STATUS_TRY(arena_try(arena, cells, sizeof *greedy.input_end, &memory, reterr));
     greedy.input_end = memory;
-    int64_t shortest = never;
+    int64_t shortest = never, longest = 0;
     struct policy best = {false, false, false};
     for (uint32_t i = 0; i < 8; i++) {
         greedy.policy = (struct policy){(i & 1) != 0, (i & 2) != 0, (i & 4) != 0};
-        int64_t const longest = greedy_run(&greedy);
+        STATUS_TRY(greedy_run(&greedy, &longest, reterr));
         if (longest >= shortest) continue;
         shortest = longest;
         best = greedy.policy;
     }
     uint32_t more = 0;
-    if (between_find(&greedy, shortest, &more)) {
+    bool found = false;
+    STATUS_TRY(between_find(arena, &greedy, shortest, &more, &found, reterr));
+    if (found) {
         between_list(&greedy, more);
         return STATUS_OK;
     }
     greedy.policy = best;
-    (void)greedy_run(&greedy);
-    return STATUS_OK;
+    return greedy_run(&greedy, &longest, reterr);
 }
 
 static struct schedule_formula formula(const struct schedule_request *request)

@@ -42,6 +42,19 @@ void account_until(struct replay *replay, uint32_t chip, int64_t now_ps)
     }
 }
 
+void account_pass(struct replay *replay, uint32_t pass, uint32_t chip)
+{
+    struct role_table *role = &replay->roles[replay->chips[chip].role];
+    int64_t until_ps = 0;
+    if (role->pass_ps == NULL || role->pass_chip != chip) return;
+    for (uint32_t phase = 0; phase < PROGRAM_PHASE_UPDATE; phase++) {
+        const struct breakdown *breakdown = &replay->breakdowns[phase_index(replay, phase, chip)];
+        until_ps += breakdown->compute_ps + breakdown->exposed_ps;
+    }
+    role->pass_ps[pass] += until_ps - role->pass_until_ps;
+    role->pass_until_ps = until_ps;
+}
+
 void account_class(struct replay *replay, const struct program_op *op, uint32_t chip,
                    int64_t begin_ps, int64_t end_ps)
 {
@@ -313,8 +326,13 @@ static enum status role_results(struct arena *arena, struct replay *replay, stru
         if (*at == UINT32_MAX || replay->finished_ps[chip] > replay->finished_ps[*at]) *at = chip;
         role_memory(&replay->memories[chip], &trace->roles[role]);
     }
-    for (uint32_t role = 0; role < count; role++)
+    for (uint32_t role = 0; role < count; role++) {
+        const struct role_table *table = &replay->roles[role];
         role_times(replay, chip_of[role], trace->step_ps, &trace->roles[role]);
+        if (table->pass_ps == NULL) continue;
+        trace->roles[role].pass_ps = table->pass_ps + 1;
+        trace->roles[role].pass_count = table->pass_count - 1;
+    }
     return STATUS_OK;
 }
 

@@ -188,6 +188,18 @@ static void tier_copy(const struct replay *early, struct replay *whole, uint32_t
     }
 }
 
+static void passes_copy(const struct replay *early, struct replay *whole)
+{
+    for (uint32_t r = 0; r < whole->program->role_count; r++) {
+        const struct role_table *from = &early->roles[r];
+        struct role_table *to = &whole->roles[r];
+        if (from->pass_ps == NULL) continue;
+        SIM_ASSERT(early->spread->early[to->pass_chip] == from->pass_chip);
+        memcpy(to->pass_ps, from->pass_ps, from->pass_count * sizeof *to->pass_ps);
+        to->pass_until_ps = from->pass_until_ps;
+    }
+}
+
 static void state_copy(const struct replay *early, struct replay *whole)
 {
     const struct spread *spread = early->spread;
@@ -195,6 +207,7 @@ static void state_copy(const struct replay *early, struct replay *whole)
 #define X(array, rows) rows_copy(spread, rows, early->array, whole->array, sizeof *whole->array);
     REPLAY_STATE_TABLE(X)
 #undef X
+    passes_copy(early, whole);
     mail_copy(early, whole);
     inboxes_copy(early, whole);
     for (uint32_t index = 0; index < whole->routes->level_count; index++)

@@ -116,6 +116,8 @@ static enum status state_build(struct arena *arena, struct replay *replay, struc
         fold_coordinates(replay->fold, chip, at);
         uint32_t const role = program_role_at(program, at);
         replay->chips[chip].role = (uint16_t)role;
+        struct role_table *table = &replay->roles[role];
+        table->pass_chip = table->pass_chip < chip ? table->pass_chip : chip;
         replay->compute_parts_total += program->roles[role].stream_total[PROGRAM_COMPUTE];
     }
     for (uint64_t i = 0; i < stream_rows; i++) {

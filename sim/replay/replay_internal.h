@@ -236,6 +236,7 @@ struct need_cache {
     uint16_t position;
     bool filled;
     uint8_t phase; /* enum program_phase */
+    uint32_t pass; /* Of the block. */
     const struct program_op *op;
     uint32_t count[PROGRAM_NEEDS_MAX];
     uint32_t per_part[PROGRAM_NEEDS_MAX];
@@ -251,6 +252,10 @@ struct role_table {
     uint32_t *slot_block;    /* [slot]; NULL: blocks are few, and searched. */
     uint32_t late_slot;      /* Where an early fold is left; UINT32_MAX: it is none. */
     struct need_cache (*needs)[NEED_CACHES]; /* [stream] */
+    int64_t *pass_ps;      /* [pass, from 1]: of the first chip; [0]: of no pass. NULL: none. */
+    int64_t pass_until_ps; /* All that these add up to. */
+    uint32_t pass_count;   /* With [0]. */
+    uint32_t pass_chip;    /* The first. */
 };
 
 struct replay {
@@ -454,6 +459,8 @@ void account_op_effects(struct replay *replay, const struct program_op *op, bool
                         uint32_t chip, int64_t now_ps);
 void account_class(struct replay *replay, const struct program_op *op, uint32_t chip,
                    int64_t begin_ps, int64_t end_ps);
+/* An op of compute before the update ends. */
+void account_pass(struct replay *replay, uint32_t pass, uint32_t chip);
 void account_resident(struct replay *replay, uint32_t chip);
 void account_record(struct replay *replay, const struct trace_record *record);
 enum status account_results(struct arena *arena, struct replay *replay, struct trace *ret_trace,

@@ -42,6 +42,7 @@ void streams_needs_fill(const struct replay *replay, const struct role_table *ro
                                  .position = state->position,
                                  .filled = true,
                                  .phase = (uint8_t)block->phase,
+                                 .pass = block->pass,
                                  .arrivals = (uint32_t)block->arrivals,
                                  .op = op};
     for (uint32_t i = 0; i < op->need_count; i++) {
@@ -173,6 +174,7 @@ static void op_end(struct replay *replay, uint32_t stream, uint32_t chip,
         self->last_end_ps = now_ps;
         self->exposed_last_ps = self->exposed_ps;
         self->last_phase = needs->phase;
+        account_pass(replay, needs->pass, chip);
     }
     state->phase = STREAM_WAITS;
     state->position++;

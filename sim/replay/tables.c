@@ -61,6 +61,7 @@ static enum status role_build(struct arena *arena, const struct replay *replay, 
     void *memory = NULL;
     table->role = role;
     table->late_slot = UINT32_MAX;
+    table->pass_chip = UINT32_MAX;
     STATUS_TRY(arena_try(arena, role->slot_count, sizeof *table->slot_template, &memory, reterr));
     table->slot_template = memory;
     if (role->block_count > BLOCKS_SEARCHED_MAX) {
@@ -69,8 +70,10 @@ static enum status role_build(struct arena *arena, const struct replay *replay, 
     }
     STATUS_TRY(arena_try(arena, program->stream_count, sizeof *table->needs, &memory, reterr));
     table->needs = memory;
+    uint32_t passes = 0;
     for (uint32_t b = 0; b < role->block_count; b++) {
         const struct program_block *block = &role->block[b];
+        passes = block->pass > passes ? block->pass : passes;
         if (block->arrivals >= UINT32_MAX / 2)
             return error_set(reterr, STATUS_LIMIT, "/workload",
                              "%llu messages are more than a run can count",
@@ -86,6 +89,11 @@ static enum status role_build(struct arena *arena, const struct replay *replay, 
                              "%llu parts on stream %s are more than a run can count",
                              (unsigned long long)role->stream_total[stream],
                              program->stream[stream].name);
+    if (passes > 0) {
+        STATUS_TRY(arena_try(arena, passes + 1u, sizeof *table->pass_ps, &memory, reterr));
+        table->pass_ps = memory;
+        table->pass_count = passes + 1;
+    }
     return STATUS_OK;
 }
 

@@ -100,7 +100,11 @@ struct trace_role {
     struct {
         int64_t compute_ps, exposed_ps;
     } phase[TRACE_PHASES_MAX]; /* Of these, by enum program_phase; behind last_end_ps: update. */
-    int64_t idle_ps;           /* Of it: */
+    /* Of the rank's first chip, [pass of its list]: compute, and collectives waited for since the
+     * pass before; NULL: it has no passes. */
+    int64_t *pass_ps;
+    uint32_t pass_count;
+    int64_t idle_ps;    /* Of it: */
     int64_t waiting_ps; /* what it waited for was on its way, or its own message had not left; */
     int64_t bubble_ps;  /* the rest. */
     uint64_t sent_bytes;

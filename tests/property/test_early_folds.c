@@ -39,6 +39,10 @@ static void same(const struct trace *one, const struct trace *other)
         assert_int_equal(one->roles[r].waiting_ps, other->roles[r].waiting_ps);
         assert_int_equal(one->roles[r].bubble_ps, other->roles[r].bubble_ps);
         assert_int_equal(one->roles[r].sent_bytes, other->roles[r].sent_bytes);
+        assert_int_equal(one->roles[r].pass_count, other->roles[r].pass_count);
+        assert_true(one->roles[r].pass_count >= 16);
+        assert_memory_equal(one->roles[r].pass_ps, other->roles[r].pass_ps,
+                            one->roles[r].pass_count * sizeof *one->roles[r].pass_ps);
     }
 }
 

@@ -302,6 +302,42 @@ static void a_message_contends_with_a_gather(void **state)
     scene_close(&scene);
 }
 
+/* Two works a pass, of which that of rank 1 is longer; the first gather holds up the first pass. */
+static void a_pass_takes_its_ops_and_the_collectives_it_waits_for(void **state)
+{
+    (void)state;
+    struct scene scene;
+    open_grid(&scene, 2, 4, true);
+    struct group_dimension x = scene_dimension(&scene, 0);
+    struct group const y = scene_group(&scene, false, true, false);
+    struct stages stages;
+    stages_open(&stages, case_arena, &scene.machine, &x, megabyte, 64);
+    uint32_t const works[2] = {stages_work(&stages, small_flop), stages_work(&stages, megabyte)};
+    uint32_t const gather = stages_gather(&stages, &y, 100 * megabyte);
+    for (uint32_t rank = 0; rank < 2; rank++) stages_play(&stages, rank, gather);
+    for (uint32_t rank = 0; rank < 2; rank++)
+        for (uint32_t pass = 1; pass <= 3; pass++)
+            for (uint32_t i = 0; i < 2; i++) {
+                struct program_role *role = &stages.role[rank];
+                stages_compute(&stages, rank, works[pass == 2 || rank == 1 ? i : 1]);
+                role->block[role->block_count - 1].pass = pass;
+            }
+    struct trace const folded = stages_run(&stages, false), full = stages_run(&stages, true);
+    int64_t const long_ps = stages_work_ps(&stages, works[0]);
+    int64_t const short_ps = stages_work_ps(&stages, works[1]);
+    for (uint32_t rank = 0; rank < 2; rank++) {
+        const struct trace_role *role = &folded.roles[rank];
+        assert_int_equal(role->pass_count, 3);
+        for (uint32_t pass = 0; pass < 3; pass++) {
+            int64_t const first_ps = pass == 1 || rank == 1 ? long_ps : short_ps;
+            assert_int_equal(role->pass_ps[pass], first_ps + short_ps);
+            assert_int_equal(role->pass_ps[pass], full.roles[rank].pass_ps[pass]);
+        }
+    }
+    assert_int_equal(full.chips_replayed, 8);
+    scene_close(&scene);
+}
+
 static void a_message_that_never_comes_is_an_error(void **state)
 {
     (void)state;
@@ -356,6 +392,7 @@ int main(void)
         cmocka_unit_test(a_slow_chip_delays_its_own_pipeline),
         cmocka_unit_test(over_the_network_of_a_data_center),
         cmocka_unit_test(a_message_contends_with_a_gather),
+        cmocka_unit_test(a_pass_takes_its_ops_and_the_collectives_it_waits_for),
         cmocka_unit_test(a_message_that_never_comes_is_an_error),
         cmocka_unit_test(a_circle_is_an_error),
     };

@@ -7,6 +7,7 @@
 #include "sim/workload/workload.h"
 #include "tools/podsim/shell.h"
 #include "tools/podsim/staged.h"
+#include "tools/podsim/staged_times.h"
 
 enum { SETTING_BYTES = 96 };
 
@@ -104,62 +105,6 @@ static enum status replay(struct playing *playing, struct error *reterr)
     return chain_replay(&playing->chain, &source, &options, reterr);
 }
 
-/* Passes by kind, but those that were played as pairs; returns how many pairs. */
-static uint64_t passes_count(const struct staged_row *row, const struct program *program,
-                             uint64_t passes[SCHEDULE_KIND_COUNT])
-{
-    uint64_t pairs = 0;
-    for (uint32_t r = 0; r < row->schedule.rank_count; r++) {
-        const struct schedule_rank *list = &row->schedule.rank[r];
-        const struct program_role *role = &program->roles[r];
-        uint32_t paired = 0; /* The last pass that was, from 1. */
-        for (uint32_t i = 0; i < list->count; i++) passes[list->pass[i].kind]++;
-        for (uint32_t b = 0; b < role->block_count; b++) {
-            const struct program_block *block = &role->block[b];
-            if (block->phase != PROGRAM_PHASE_PAIR || block->pass == paired) continue;
-            paired = block->pass;
-            passes[SCHEDULE_FORWARD]--;
-            passes[SCHEDULE_BACKWARD]--;
-            pairs++;
-        }
-    }
-    return pairs;
-}
-
-static int64_t mean(int64_t sum_ps, uint64_t count)
-{
-    return count == 0 ? 0 : sum_ps / (int64_t)count;
-}
-
-/* Mean times of a chunk's pass: what a rank spent on them, over ranks and passes. */
-static void times_measure(struct staged_row *row, const struct program *program,
-                          const struct trace *trace)
-{
-    uint64_t passes[SCHEDULE_KIND_COUNT] = {0};
-    int64_t spent_ps[PROGRAM_PHASE_COUNT] = {0};
-    uint64_t const pairs = passes_count(row, program, passes);
-    for (uint32_t r = 0; r < row->schedule.rank_count; r++)
-        for (uint32_t phase = 0; phase < PROGRAM_PHASE_COUNT; phase++)
-            spent_ps[phase] +=
-                trace->roles[r].phase[phase].compute_ps + trace->roles[r].phase[phase].exposed_ps;
-    uint64_t const whole = passes[SCHEDULE_BACKWARD], halves = passes[SCHEDULE_INPUT];
-    int64_t const backward_ps = spent_ps[PROGRAM_PHASE_BACKWARD];
-    row->times = (struct schedule_times){
-        .forward = mean(spent_ps[PROGRAM_PHASE_FORWARD], passes[SCHEDULE_FORWARD]),
-        .weight = mean(spent_ps[PROGRAM_PHASE_WEIGHT], passes[SCHEDULE_WEIGHT]),
-        .pair = mean(spent_ps[PROGRAM_PHASE_PAIR], pairs)};
-    if (passes[SCHEDULE_WEIGHT] == 0) {
-        /* Where no pass is split, what it would be split into is not known: halves. */
-        int64_t const whole_ps = mean(backward_ps, whole);
-        row->times.input = whole_ps / 2;
-        row->times.weight = whole_ps - row->times.input;
-        return;
-    }
-    /* Of passes of both kinds, as at the end of some schedules, a whole one is both halves. */
-    int64_t const input_ps = mean(backward_ps - (int64_t)whole * row->times.weight, whole + halves);
-    row->times.input = input_ps > 0 ? input_ps : 0; /* Stages may be very unlike. */
-}
-
 static enum status results_take(struct playing *playing, struct error *reterr)
 {
     struct staged *staged = playing->staged;
@@ -179,6 +124,7 @@ static enum status results_take(struct playing *playing, struct error *reterr)
     for (uint32_t r = 0; r < ranks; r++) {
         const struct program_role *role = &chain->program.roles[r];
         row->parameter_count[r] = role->resident_bytes[PROGRAM_MEMORY_PARAMETERS] * 8 / bits;
+        row->role[r].pass_ps = NULL; /* The chain's, which is closed. */
         if (row->role[r].last_end_ps > row->span_ps) row->span_ps = row->role[r].last_end_ps;
         if (row->role[r].memory_peak_bytes > row->role[row->fullest].memory_peak_bytes)
             row->fullest = r;
@@ -191,7 +137,8 @@ static enum status results_take(struct playing *playing, struct error *reterr)
     row->chips_replayed = trace->chips_replayed;
     row->fits = staged_peak_bytes(row) <= staged->hbm_bytes;
     STATUS_TRY(staged_weights_take(staged, row, &chain->program, trace, reterr));
-    times_measure(row, &chain->program, trace);
+    STATUS_TRY(
+        staged_times_measure(staged->arena, &row->schedule, trace->roles, &row->times, reterr));
     struct schedule_request const request = {.rank_count = ranks,
                                              .microbatch_count = row->microbatch_count,
                                              .chunk_count = row->schedule.chunk_count,

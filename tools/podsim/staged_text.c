@@ -144,15 +144,19 @@ static void write_note(const struct staged_row *row, struct text *text)
         most_ps = work_ps > most_ps ? work_ps : most_ps;
         least_ps = work_ps < least_ps ? work_ps : least_ps;
     }
+    char pair[TABLE_FIGURE_BYTES + 4] = "";
+    if (row->times.pair > 0)
+        (void)snprintf(pair, sizeof pair, ", O %s", table_duration(row->times.pair * chunks).text);
     (void)snprintf(
         sentence, sizeof sentence,
-        "- %s, %u microbatches: %s with F %s, I %s, W %s of a mean rank is %s; the same order with "
+        "- %s, %u microbatches: %s with F %s, I %s, W %s%s of a mean rank is %s; the same order "
+        "with "
         "these times and nothing else has %s; played with real ops %s%s: ranks have from %s to %s "
         "of work, and wait %s for transfers",
         row->name, row->microbatch_count, row->formula.text,
         table_duration(row->times.forward * chunks).text,
         table_duration(row->times.input * chunks).text,
-        table_duration(row->times.weight * chunks).text,
+        table_duration(row->times.weight * chunks).text, pair,
         table_duration(row->formula.bubble_ticks).text, table_duration(equal_ps).text,
         table_duration(measured_ps).text, per_rank ? " (per stage)" : "",
         table_duration(least_ps).text, table_duration(most_ps).text,

@@ -22,6 +22,8 @@ struct work_matmul {
 
 struct work {
     struct work_matmul matmul[WORK_MATMULS_MAX];
+    uint64_t masked_rows; /* Multiplied beside the rows of each of them, for nothing: what a mask
+                             hides of the tiles that it cuts. They are padding. */
     uint32_t matmul_count;
     enum format math_format;  /* Decides the MXU's rate. */
     uint64_t vector_flop;     /* On the VPU, beside the MXU. */

@@ -8,6 +8,7 @@
 #include "sim/base/quantity.h"
 #include "sim/base/units.h"
 #include "sim/report/notes_host.h"
+#include "sim/report/notes_model.h"
 #include "sim/report/notes_odd.h"
 #include "sim/report/notes_parts.h"
 #include "sim/report/table.h"
@@ -280,48 +281,6 @@ static void note_flop(struct arena *arena, const struct report_input *input, str
                   percent(roofline->flash_flop, executed));
 }
 
-/* Routers that prefer experts, and room that these have. */
-static void note_experts(struct arena *arena, const struct report_input *input, struct notes *notes)
-{
-    const struct workload_plan *plan = input->workload;
-    const struct workload_counts *counts = &input->roofline->counts;
-    double const uneven = counts->matmul_uneven * (double)input->machine->chip_count;
-    double const share = percent(uneven, input->roofline->executed_flop);
-    if (plan->capacity_ppm != 0)
-        notes_add(arena, notes,
-                  "experts have room for %g times their even rows: %.0f of %.0f tokens' "
-                  "assignments are dropped (%.2f%%), which MFU does not count; rows that stay "
-                  "empty are %.1f%% of the executed FLOP, which HFU counts",
-                  (double)plan->capacity_ppm / PPM_ONE, counts->rows_dropped, counts->rows_assigned,
-                  percent(counts->rows_dropped, counts->rows_assigned), share);
-    else if (uneven > 0)
-        notes_add(arena, notes,
-                  "routing_skew %g: the most loaded rank of ep is waited for at the combine, so "
-                  "every rank is charged the rows that it has: %.1f%% of the executed FLOP are "
-                  "more than the ranks' own, and HFU counts them",
-                  (double)plan->routing_skew_ppm / PPM_ONE, share);
-}
-
-/* What a step trains beside the model. */
-static void note_predictors(struct arena *arena, const struct report_input *input,
-                            struct notes *notes)
-{
-    const struct model *model = &input->workload->model;
-    struct model_counts const counts = model_count(model);
-    uint64_t const modules = workload_predictors(input->workload);
-    char text[4][QUANTITY_TEXT_BYTES];
-    if (modules == 0) return;
-    notes_add(
-        arena, notes,
-        "multi-token prediction: %llu module%s of %s parameters beside the model's %s; MFU counts "
-        "both, 6 FLOP a token for %s and %s active ones, the head for each prediction",
-        (unsigned long long)modules, modules == 1 ? "" : "s",
-        quantity_text_count(text[0], (double)counts.predictors / (double)modules),
-        quantity_text_count(text[1], (double)counts.total),
-        quantity_text_count(text[2], (double)counts.active),
-        quantity_text_count(text[3], (double)counts.predictors_active));
-}
-
 /* By its definition MFU counts all parameters, whatever is done with them. */
 static void note_mfu(struct arena *arena, const struct report_input *input,
                      const struct facts *facts, struct notes *notes)
@@ -474,8 +433,7 @@ enum status notes_build(struct arena *arena, const struct report_input *input,
     note_latency(arena, input, facts, ret_notes);
     note_lines(arena, input, ret_notes);
     note_flop(arena, input, ret_notes);
-    note_experts(arena, input, ret_notes);
-    note_predictors(arena, input, ret_notes);
+    notes_model_build(arena, input, ret_notes);
     note_mfu(arena, input, facts, ret_notes);
     note_hbm(arena, input, facts, ret_notes);
     note_update(arena, facts, ret_notes);

@@ -61,7 +61,8 @@ static uint64_t padded_flop(const struct chip *chip, const struct work *work)
     for (uint32_t i = 0; i < work->matmul_count; i++) {
         const struct work_matmul *matmul = &work->matmul[i];
         uint64_t product = 2;
-        product = saturate_multiply(product, pad(matmul->rows, COMPUTE_ROW_MULTIPLE));
+        product =
+            saturate_multiply(product, pad(matmul->rows + work->masked_rows, COMPUTE_ROW_MULTIPLE));
         product = saturate_multiply(product, pad(matmul->inner, chip->mxu_rows));
         product = saturate_multiply(product, pad(matmul->columns, chip->mxu_columns));
         flop = saturate_add(flop, saturate_multiply(product, matmul->count));

@@ -20,7 +20,11 @@ static void tp_widths(const struct workload_plan *plan, const struct mesh *mesh,
     double const kv = (double)model->kv_heads > ranks ? (double)model->kv_heads : ranks;
     double const head_width = (double)model->head_width;
     double const causal = plan->attention == WORKLOAD_ATTENTION_CAUSAL ? 0.5 : 1;
-    double const dots = causal * (double)plan->sequence_length * (double)model->heads * head_width;
+    double const windowed =
+        (double)model_window_layers(model, plan->sequence_length) / (double)model->layers;
+    double const keys =
+        causal * (1 - windowed) * (double)plan->sequence_length + windowed * (double)model->window;
+    double const dots = keys * (double)model->heads * head_width;
     rules->tp_attention_width = ((double)model->heads + kv) * head_width + dots / width;
     if (model->latent.kv_rank == 0) return;
     double const values = (double)model_value_width(model) / head_width;

@@ -42,12 +42,9 @@ static struct letters letters_of(const struct local *local, const struct machine
         x.attended = x.rows * (double)local->heads * value;
         x.qkv = x.rows * (double)local->qkv_columns;
         x.attention_tmp = local_is_latent(local) ? x.rows * (double)local->latent_columns : x.qkv;
-        double const keys = (double)local->keys;
-        x.kv = (double)local->sequences * keys * (double)local->attention_kv_heads * (head + value);
-        bool const causal = plan->attention == WORKLOAD_ATTENTION_CAUSAL;
-        double const pairs = (double)local->key_pairs;
-        x.scores = x.rows * (causal ? pairs / 2 : keys) * (double)local->heads;
-        x.useful_scores = x.rows * (causal ? (keys + 1) / 2 : keys) * (double)local->heads;
+        x.kv = (double)local->sequences * (double)local->keys * (double)local->attention_kv_heads *
+               (head + value);
+        counts_scores_letters(&x);
         x.unfused = local_is_unfused(local);
         x.drops = plan->attention_kernel == WORKLOAD_KERNEL_DROPOUT;
         x.statistics = x.unfused > 0 ? 0 : 4 * x.rows * (double)local->heads;
@@ -87,22 +84,6 @@ double counts_padded_matmul(const struct letters *x, uint64_t rows, uint64_t inn
     return 2 * padded(rows, 8) * padded(inner, chip->mxu_rows) * padded(columns, chip->mxu_columns);
 }
 
-/* The scores of all heads and sequences, with and without the causal half; see
- * lower_attention.c for how the half is laid out. */
-static double padded_scores(const struct letters *x, uint64_t width, bool weighted)
-{
-    const struct local *local = x->local;
-    uint64_t rows = local->attention_queries;
-    uint64_t columns = local->keys;
-    if (local->plan->attention == WORKLOAD_ATTENTION_CAUSAL) {
-        columns = rows % 2 == 0 ? local->key_pairs : (local->key_pairs + 1) / 2;
-        rows = rows % 2 == 0 ? rows / 2 : rows;
-    }
-    double const one = weighted ? counts_padded_matmul(x, rows, columns, width)
-                                : counts_padded_matmul(x, rows, width, columns);
-    return one * (double)(local->attention_heads * local->sequences);
-}
-
 /* Each weight is multiplied forward, for dW, for dX, and once more where it is repeated. */
 static void count_matmuls(const struct letters *x, struct workload_counts *counts)
 {
@@ -113,17 +94,17 @@ static void count_matmuls(const struct letters *x, struct workload_counts *count
     double const layer = 2 * x->rows * (x->attention_in + x->attention_out);
     double const head = 2 * x->rows * x->vocabulary;
     /* Scores and their gradients' products are as wide as K, the others as V. */
-    double const dots = 2 * x->scores * (double)local->head_width;
-    double const values = 2 * x->scores * (double)local->value_width;
+    double const dots = 2 * x->all_scores * (double)local->head_width;
+    double const values = 2 * x->all_scores * (double)local->value_width;
     double const useful_dots =
-        2 * x->useful_scores * (double)(local->head_width + local->value_width);
+        2 * x->all_useful_scores * (double)(local->head_width + local->value_width);
     double const all_dots =
         (4 - x->unfused + x->attention_again) * dots + (3 + x->attention_again) * values;
-    counts->matmul_flop = x->microbatches * (x->dense * passes * mlp +
-                                             x->layers * (passes * layer + all_dots) + 3 * head);
+    counts->matmul_flop = x->microbatches * (x->dense * passes * mlp + x->layers * passes * layer +
+                                             all_dots + 3 * head);
 
-    counts->matmul_flash = x->microbatches * x->layers * (1 - x->unfused) * dots;
-    counts->matmul_waiting = x->microbatches * x->layers * 3 * (dots + values - useful_dots);
+    counts->matmul_flash = x->microbatches * (1 - x->unfused) * dots;
+    counts->matmul_waiting = x->microbatches * 3 * (dots + values - useful_dots);
 
     double const columns =
         (double)(local_is_latent(local)
@@ -132,9 +113,8 @@ static void count_matmuls(const struct letters *x, struct workload_counts *count
     double const mlp_width = x->dense * (double)(model->matrices * model->mlp_width);
     double const useful_width = mlp_width + x->layers * columns;
     double const useful = 2 * x->rows * (double)local->width / local->tp;
-    counts->matmul_useful =
-        x->microbatches * (3 * useful * useful_width + x->layers * 3 * useful_dots +
-                           3 * useful * (double)model->vocabulary);
+    counts->matmul_useful = x->microbatches * (3 * useful * useful_width + 3 * useful_dots +
+                                               3 * useful * (double)model->vocabulary);
 }
 
 static void count_padded(const struct letters *x, struct workload_counts *counts)
@@ -154,15 +134,15 @@ static void count_padded(const struct letters *x, struct workload_counts *counts
             local_is_latent(local) ? local->latent_columns : local->qkv_columns;
         pad_attention = counts_padded_matmul(x, rows, width, columns) +
                         counts_padded_matmul(x, rows, local->heads * value, width);
-        pad_dots = (2 - x->unfused + x->attention_again) * padded_scores(x, key, false) +
-                   (1 + x->attention_again) * padded_scores(x, value, true) +
-                   padded_scores(x, value, false) + 2 * padded_scores(x, key, true) +
-                   padded_scores(x, value, true);
+        pad_dots = (2 - x->unfused + x->attention_again) * counts_padded_scores(x, key, false) +
+                   (1 + x->attention_again) * counts_padded_scores(x, value, true) +
+                   counts_padded_scores(x, value, false) + 2 * counts_padded_scores(x, key, true) +
+                   counts_padded_scores(x, value, true);
         pad_head = 3 * counts_padded_matmul(x, rows, width, local->vocabulary);
     }
     counts->padded_flop =
         x->microbatches *
-        (x->dense * passes * pad + x->layers * (passes * pad_attention + pad_dots) + pad_head);
+        (x->dense * passes * pad + x->layers * passes * pad_attention + pad_dots + pad_head);
 }
 
 static void count_vector(const struct letters *x, struct workload_counts *counts)
@@ -180,11 +160,11 @@ static void count_vector(const struct letters *x, struct workload_counts *counts
                                                                 : x->q + (x->qkv - x->q) / 2;
         double const rope = VECTOR_ROPE * turned;
         layer += 2 * x->shard * (forwards * VECTOR_NORM + VECTOR_NORM_BACKWARD);
-        layer += forwards * (rope + VECTOR_SOFTMAX * x->scores);
-        layer += rope + (1 - x->unfused) * VECTOR_ROW_DOT * x->attended +
-                 VECTOR_SOFTMAX_BACKWARD * x->scores;
-        layer += (forwards + 1) * x->drops * VECTOR_DROPOUT * x->scores;
-        rest = x->shard * (VECTOR_NORM + VECTOR_NORM_BACKWARD + 1) + VECTOR_LOSS * x->logits;
+        layer += forwards * rope;
+        layer += rope + (1 - x->unfused) * VECTOR_ROW_DOT * x->attended;
+        rest = (forwards * VECTOR_SOFTMAX + VECTOR_SOFTMAX_BACKWARD) * x->all_scores;
+        rest += (forwards + 1) * x->drops * VECTOR_DROPOUT * x->all_scores;
+        rest += x->shard * (VECTOR_NORM + VECTOR_NORM_BACKWARD + 1) + VECTOR_LOSS * x->logits;
     }
     counts->vector_flop = x->twins / local->state_shards + counts_summed_elements(x) +
                           x->microbatches * (x->dense * mlp + x->layers * layer + rest) +
@@ -461,12 +441,9 @@ void workload_count(const struct workload_plan *plan, const struct machine *mach
     uint64_t const active = model.active + (local.predictors != 0 ? model.predictors_active : 0);
     counts.useful_flop = 6 * (double)active * tokens;
     if (local_is_llama(&local)) {
-        double const length = (double)plan->sequence_length;
-        bool const causal = plan->attention == WORKLOAD_ATTENTION_CAUSAL;
-        counts.useful_attention_flop =
-            model_layers_attention_flop(&plan->model, plan->model.layers + local.predictors,
-                                        plan->batch_tokens, plan->sequence_length) *
-            (causal ? (length + 1) / (2 * length) : 1);
+        double const widths = (double)(local.head_width + local.value_width);
+        double const ways = (double)plan->batch_tokens / x.rows * local.tp;
+        counts.useful_attention_flop = 6 * x.all_useful_scores * widths * ways;
     }
     counts_experts(&x, &counts);
     double const experts = x.sparse * x.expert_elements;

@@ -22,7 +22,9 @@ struct letters {
     double q, qkv, kv, scores, attention_in, attention_out;      /* Of attention. */
     double attended, attention_tmp; /* What attention gives, and its in-projection. */
     double latent_up;               /* Matrices that take latents up to the heads. */
-    double useful_scores;           /* Of the mean rank. */
+    double all_scores;              /* Of all layers, which differ where some have a window, */
+    double all_useful_scores;       /* and of the mean rank. */
+    double windowed;                /* Layers that have one. */
     double statistics;              /* Bytes. */
     double unfused, drops;          /* 1: scores lie in HBM; 1: with dropout. */
     double ring_steps;              /* Parts of attention after the first. */
@@ -38,6 +40,10 @@ struct letters {
 
 double counts_padded_matmul(const struct letters *x, uint64_t rows, uint64_t inner,
                             uint64_t columns);
+
+/* Scores (counts_scores.c): their letters; and their products in all layers, with shapes padded. */
+void counts_scores_letters(struct letters *x);
+double counts_padded_scores(const struct letters *x, uint64_t width, bool weighted);
 
 /* Of experts (counts_experts.c): their letters, and what they add to everything. */
 void counts_experts_letters(struct letters *x);

@@ -325,13 +325,18 @@ void listing_attention_forward(struct listing *listing, const struct layout_bloc
 {
     const struct local *local = listing->local;
     const struct sharding_mesh *mesh = &local->axes;
-    char text[SHARDING_TEXT_BYTES];
+    char text[SHARDING_TEXT_BYTES], remark[REMARK_BYTES] = "unfused: T x S arrays in HBM";
     norm_add(listing, layout);
     in_forward(listing, layout);
     sequence_forward_add(listing);
-    listing_step(listing, &layout->out.left, formats_of(listing)->activations,
-                 local_is_unfused(local) ? "unfused: T x S arrays in HBM"
-                                         : "flash: no T x S array in HBM",
+    if (!local_is_unfused(local))
+        (void)snprintf(remark, sizeof remark, "flash: no T x S array in HBM");
+    if (local->window_layers != 0)
+        (void)snprintf(remark, sizeof remark, "flash; in %llu of %llu layers to %llu keys at most",
+                       (unsigned long long)local->window_layers,
+                       (unsigned long long)local->plan->model.layers,
+                       (unsigned long long)local->plan->model.window);
+    listing_step(listing, &layout->out.left, formats_of(listing)->activations, remark,
                  "%s = Attention(Q, K, V)", sharding_text(mesh, &layout->out.left, text));
     if (local_turns(local))
         listing_step(listing, NULL, 0, "on critical path",

@@ -253,12 +253,6 @@ static enum status model_check(const struct local *local, struct error *reterr)
     }
     STATUS_TRY(local_latent_check(local, reterr));
     STATUS_TRY(local_predictors_check(local, reterr));
-    if (model->window_layers != 0 && model->window < local->plan->sequence_length) {
-        return error_set(reterr, STATUS_UNSUPPORTED, "/workload/sequence_length",
-                         "layers that attend to a window of %llu keys are not modelled beside "
-                         "others that attend to all; sequences of %llu tokens, which fit, are",
-                         (unsigned long long)model->window, (unsigned long long)model->window);
-    }
     if (model->kind == MODEL_MLP && local->plan->attention != WORKLOAD_ATTENTION_FULL) {
         return error_set(reterr, STATUS_INVALID, "/workload/attention",
                          "the bare MLP has no attention that could be causal");
@@ -374,7 +368,9 @@ enum status local_build(const struct workload_plan *plan, const struct machine *
     if (local_is_llama(&local)) {
         STATUS_TRY(heads_build(&local, reterr));
         STATUS_TRY(sequences_build(&local, reterr));
+        STATUS_TRY(local_window_check(&local, reterr));
         local_attention_build(&local);
+        local_window_build(&local);
         vectors_build(&local);
         STATUS_TRY(local_predictors_build(&local, reterr));
     }

@@ -99,6 +99,8 @@ struct local {
     uint64_t sequences;         /* Of a microbatch on one rank, whole or in part. */
     uint64_t queries;           /* Of one sequence on one rank. */
     uint64_t keys;              /* T */
+    uint64_t window_layers;     /* Whose queries have fewer keys than that: model.window. */
+    uint64_t window_turns;      /* Layers that differ in this from the one before. */
     uint64_t key_pairs;         /* Causal: keys of the first query and of the last one together. */
     uint64_t attention_queries; /* Of a sequence, and heads, as one rank attends with them: as */
     uint64_t attention_heads;   /* above, or all queries with some heads. */
@@ -165,6 +167,17 @@ static inline bool local_is_unfused(const struct local *local)
 static inline uint64_t local_score_count(const struct local *local)
 {
     return local->attention_queries * local->keys * local->attention_heads * local->sequences;
+}
+
+/* Layers that attend to a window of keys (local_window.c), and rows of scores as wide as `columns`
+ * that a kernel multiplies beside `rows` in tiles that the window's edges cut. */
+enum status local_window_check(const struct local *local, struct error *reterr);
+void local_window_build(struct local *local);
+uint64_t local_window_masked_rows(const struct local *local, uint64_t rows, uint64_t columns);
+
+static inline bool local_layer_is_windowed(const struct local *local, uint64_t layer)
+{
+    return local->window_layers != 0 && model_layer_is_windowed(&local->plan->model, layer);
 }
 
 /* Modules that predict further tokens: what they are not modelled beside, and their weights. */

@@ -122,6 +122,7 @@ void lower_pass_begin(struct lower *lower)
     lower->output = LOWER_NONE;
     lower->received = LOWER_NONE;
     lower->half = LOWER_WHOLE;
+    lower->windowed = false;
     lower->last_microbatch = true;
     lower->last_lookup = true;
     lower->keeping = LOWER_GATHERS;

@@ -85,6 +85,7 @@ struct lower {
 
     /* The template under construction. */
     const struct local_layer *layer; /* Of a layer: which kind. */
+    bool windowed;                   /* Its attention is to a window. */
     const char *template_name;
     struct program_op op[LOWER_OPS_MAX];
     uint32_t op_count;

@@ -26,6 +26,27 @@ static struct work_matmul scores(const struct local *local, uint64_t pairs)
                                 local->attention_heads * local->sequences};
 }
 
+/* The same in a window of w keys, itself among them. Causal: query i has i keys, but w at most,
+ * w·(2T - w + 1)/2 in all, which is 2T - w + 1 rows of w/2 columns exactly. */
+static struct work_matmul window_scores(const struct local *local)
+{
+    uint64_t const window = local->plan->model.window;
+    struct work_matmul matmul = {local->attention_queries, local->head_width, window,
+                                 local->attention_heads * local->sequences};
+    if (local->plan->attention != WORKLOAD_ATTENTION_CAUSAL) return matmul;
+    matmul.rows = 2 * local->keys - window + 1;
+    if (window % 2 == 0)
+        matmul.columns /= 2;
+    else
+        matmul.rows /= 2;
+    return matmul;
+}
+
+static struct work_matmul layer_scores(const struct lower *lower, uint64_t pairs)
+{
+    return lower->windowed ? window_scores(lower->local) : scores(lower->local, pairs);
+}
+
 /* The same with the scores as the operand: rows x columns times columns x the width of Q and K, or
  * of V. */
 static struct work_matmul weighted(struct work_matmul of, uint64_t width)
@@ -39,10 +60,18 @@ static struct work_matmul scored(struct work_matmul of, uint64_t width)
     return (struct work_matmul){of.rows, width, of.columns, of.count};
 }
 
-/* FLOP of the two forward products as the mean rank has them. */
-static uint64_t useful_flop(const struct local *local)
+static uint64_t masked_rows(const struct lower *lower, const struct work_matmul *score)
 {
-    struct work_matmul const score = scores(local, local->keys + 1);
+    bool const causal = lower->local->plan->attention == WORKLOAD_ATTENTION_CAUSAL;
+    if (!lower->windowed || !causal) return 0;
+    return local_window_masked_rows(lower->local, score->rows, score->columns);
+}
+
+/* FLOP of the two forward products as the mean rank has them. */
+static uint64_t useful_flop(const struct lower *lower)
+{
+    const struct local *local = lower->local;
+    struct work_matmul const score = layer_scores(lower, local->keys + 1);
     struct work const work = {.matmul = {score, weighted(score, local->value_width)},
                               .matmul_count = 2};
     return work_matmul_flop(&work);
@@ -99,11 +128,12 @@ uint32_t lower_attention_forward(struct lower *lower, const struct lower_block *
 {
     const struct local *local = lower->local;
     if (local_is_unfused(local)) return lower_scores_forward(lower, block, pass);
-    struct work_matmul const score = scores(local, local->key_pairs);
+    struct work_matmul const score = layer_scores(lower, local->key_pairs);
     struct lower_keys const keys = lower_keys_forward(lower, block, pass, after);
     struct work work = {
         .matmul = {score, weighted(score, local->value_width)},
         .matmul_count = 2,
+        .masked_rows = masked_rows(lower, &score),
         .math_format = local->plan->formats.activations,
         .vector_flop = rope_flop(local) + VECTOR_SOFTMAX * score.rows * score.columns * score.count,
         .hbm_read_bytes =
@@ -112,7 +142,7 @@ uint32_t lower_attention_forward(struct lower *lower, const struct lower_block *
         .hbm_write_bytes = lower_activation_bytes(lower, output_elements(local)) +
                            statistics_bytes(local) + summed_bytes(local),
     };
-    if (pass == LOWER_FORWARD) work.useful_flop = useful_flop(local);
+    if (pass == LOWER_FORWARD) work.useful_flop = useful_flop(lower);
     uint32_t const op =
         lower_compute(lower, pass == LOWER_FORWARD ? "attention.flash" : "attention.flash again",
                       &work, keys.parts);
@@ -125,7 +155,7 @@ uint32_t lower_attention_backward(struct lower *lower, const struct lower_block 
 {
     const struct local *local = lower->local;
     if (local_is_unfused(local)) return lower_scores_backward(lower, block);
-    struct work_matmul const score = scores(local, local->key_pairs);
+    struct work_matmul const score = layer_scores(lower, local->key_pairs);
     struct work_matmul const weight = weighted(score, local->head_width);
     struct work_matmul const value = weighted(score, local->value_width);
     uint64_t const query_bytes = lower_activation_bytes(lower, query_elements(local));
@@ -136,13 +166,14 @@ uint32_t lower_attention_backward(struct lower *lower, const struct lower_block 
     struct work const work = {
         .matmul = {score, scored(score, local->value_width), weight, value, weight},
         .matmul_count = 5,
+        .masked_rows = masked_rows(lower, &score),
         .math_format = local->plan->formats.activations,
         .vector_flop = rope_flop(local) + VECTOR_ROW_DOT * output_elements(local) +
                        VECTOR_SOFTMAX_BACKWARD * score.rows * score.columns * score.count,
         .hbm_read_bytes = query_bytes + 2 * output_bytes + key_bytes + statistics_bytes(local) +
                           again_bytes(lower, 3), /* Q, A, dA */
         .hbm_write_bytes = query_bytes + key_bytes + summed_bytes(local),
-        .useful_flop = 2 * useful_flop(local),
+        .useful_flop = 2 * useful_flop(lower),
     };
     uint32_t const op = lower_compute(lower, "attention.dFlash", &work, keys.parts);
     uint64_t const rows = local->rows;

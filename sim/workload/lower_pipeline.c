@@ -185,6 +185,8 @@ static struct pipeline_part part_at(const struct pipeline *pipeline, const struc
     *ret_since = 0;
     if (passing->units.count > 0)
         part.unit = (uint8_t)unit_at(&passing->units, forward, place, ret_layer);
+    if (part.unit == UNIT_LAYER || part.unit == UNIT_EXPERTS)
+        part.windowed = local_layer_is_windowed(pipeline->lower->local, (uint64_t)*ret_layer);
     if (part.unit == UNIT_PREDICTOR || part.unit == UNIT_PREDICTOR_HEAD)
         part.place = lower_place_at(pipeline->lower->local, (uint64_t)*ret_layer);
     if (pipeline->lower->local->shards == 1 || part.unit == UNIT_NOTHING) return part;
@@ -314,7 +316,7 @@ static enum status role_add(struct pipeline *pipeline, uint32_t rank, struct pro
     const struct schedule *schedule = &pipeline->schedule;
     const struct schedule_rank *list = &schedule->rank[rank];
     struct lower_holding holding = {.layers = {0}};
-    uint64_t most = PIPELINE_TWINS;
+    uint64_t most = PIPELINE_TWINS, layers = 0; /* Of the stage that has most. */
     void *memory = NULL;
     for (uint32_t s = 0; s < schedule->stage_count; s++) {
         if (!schedule_rank_holds(schedule, rank, s)) continue;
@@ -322,6 +324,7 @@ static enum status role_add(struct pipeline *pipeline, uint32_t rank, struct pro
         uint32_t const dense = stages_dense_layers(stage, pipeline->dense_layers);
         holding.layers[LOCAL_DENSE] += dense;
         holding.layers[LOCAL_EXPERTS] += stage->layer_count - dense;
+        if (stage->layer_count > layers) layers = stage->layer_count;
         holding.predictors += stage->predictors;
         holding.embedding = holding.embedding || stage->embedding || stage->predictors != 0;
         holding.head = holding.head || stage->head;
@@ -329,7 +332,9 @@ static enum status role_add(struct pipeline *pipeline, uint32_t rank, struct pro
          * gather behind each of them that waits otherwise. */
         most += 3 * UNIT_COUNT + 3 * ((uint64_t)stage->layer_count + UNIT_COUNT);
     }
-    most += (uint64_t)list->count * (BLOCKS_A_PASS + lower->local->predictors);
+    uint64_t const turns =
+        lower->local->window_turns < layers ? lower->local->window_turns : layers;
+    most += (uint64_t)list->count * (BLOCKS_A_PASS + lower->local->predictors + turns);
     STATUS_TRY(arena_try(lower->arena, most, sizeof *pipeline->block, &memory, reterr));
     pipeline->block = memory;
     pipeline->block_count = 0;

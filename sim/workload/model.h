@@ -6,6 +6,7 @@
 #define SIM_WORKLOAD_MODEL_H
 
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 
 #include "sim/base/status.h"
@@ -56,8 +57,9 @@ struct model {
     uint64_t norm_biases;       /* Of a channel of a norm, beside its one weight: 0 or 1. */
     uint64_t positions;         /* Rows that are added to the embedding by position; 0: Q and K are
                                    turned by position instead. */
-    uint64_t window;            /* Keys that a query of `window_layers` layers has at most. */
-    uint64_t window_layers;     /* 0: attention is over all keys everywhere. */
+    uint64_t window;            /* Keys that a query of a windowed layer has at most, its own
+                                   among them. */
+    const bool *windowed;       /* [layer]; NULL: none is. */
     uint64_t predictors;        /* Layers behind the last that predict further tokens (MTP). */
     struct model_experts experts;
     struct model_latent latent;
@@ -89,6 +91,11 @@ static inline bool model_has_experts(const struct model *model)
     return model->experts.count != 0;
 }
 
+static inline bool model_layer_is_windowed(const struct model *model, uint64_t layer)
+{
+    return model->windowed != NULL && model->windowed[layer];
+}
+
 /* The first so many layers have one MLP. */
 static inline uint64_t model_dense_layers(const struct model *model)
 {
@@ -108,10 +115,14 @@ static inline uint64_t model_latent_columns(const struct model *model)
 
 struct model_counts model_count(const struct model *model);
 
+/* How many layers' windows are shorter than sequences of `length`. */
+uint64_t model_window_layers(const struct model *model, uint64_t length);
+
 /* FLOP of one training step's attention dot products over `tokens` in sequences of `length`:
- * 12·B·T·S·N·H·L, the full rectangle (book, 4.2.2), of so many layers. */
-double model_layers_attention_flop(const struct model *model, uint64_t layers, uint64_t tokens,
-                                   uint64_t length);
-double model_attention_flop(const struct model *model, uint64_t tokens, uint64_t length);
+ * 12·B·T·S·N·H·L, the full rectangle (book, 4.2.2); causal, of each query's own keys only. A
+ * windowed layer's queries have `window` keys, causal the first ones fewer. Modules that predict
+ * further tokens have a layer each, which is not windowed. */
+double model_attention_flop(const struct model *model, uint64_t predictors, uint64_t tokens,
+                            uint64_t length, bool causal);
 
 #endif

@@ -162,6 +162,12 @@ static enum status read_groups(struct json *document, struct model *model, struc
     STATUS_TRY(model_take_count(document, "n_group", experts_max, 0, &experts->groups, reterr));
     STATUS_TRY(model_take_count(document, "topk_group", experts_max, experts->groups,
                                 &experts->top_groups, reterr));
+    struct json *top = model_take_set(document, "topk_group");
+    if (experts->groups == 0 && top != NULL)
+        return error_set(reterr, STATUS_INVALID, json_where(top),
+                         "a token's experts are in the best %llu groups, and n_group does not say "
+                         "of how many; without both a token goes to any",
+                         (unsigned long long)experts->top_groups);
     if (experts->groups == 0) return STATUS_OK;
     if (experts->count % experts->groups != 0)
         return error_set(reterr, STATUS_INVALID, where_of(document, "n_group"),
@@ -213,29 +219,6 @@ static enum status read_deepseek(struct json *document, struct model *model, str
     return check_experts(document, model, reterr);
 }
 
-/* Layers whose queries see a window of keys only. */
-static enum status read_window(struct json *document, struct model *model, struct error *reterr)
-{
-    struct json *types = NULL;
-    STATUS_TRY(model_take_list(document, "layer_types", &types, reterr));
-    if (model_take_set(document, "sliding_window") == NULL || types == NULL) return STATUS_OK;
-    STATUS_TRY(
-        model_need_count(document, "sliding_window", INT64_C(1) << 34, &model->window, reterr));
-    for (uint32_t i = 0; i < json_count(types); i++) {
-        const char *type = NULL;
-        STATUS_TRY(json_as_string(json_at(types, i), &type, reterr));
-        if (strcmp(type, "sliding_attention") == 0) {
-            model->window_layers++;
-        } else if (strcmp(type, "full_attention") != 0) {
-            return model_refuse(json_at(types, i), "such attention", reterr);
-        }
-    }
-    if (json_count(types) != model->layers)
-        return error_set(reterr, STATUS_INVALID, json_where(types), "%u types for %llu layers",
-                         json_count(types), (unsigned long long)model->layers);
-    return STATUS_OK;
-}
-
 /* Biases everywhere, and a sink for each head beside its keys. */
 static enum status read_gpt_oss(struct json *document, struct model *model, struct error *reterr)
 {
@@ -247,7 +230,6 @@ static enum status read_gpt_oss(struct json *document, struct model *model, stru
                                                                            : "experts_per_token";
     STATUS_TRY(model_need_count(document, top_k, experts_max, &experts->top_k, reterr));
     STATUS_TRY(model_take_flag(document, "attention_bias", true, &biased, reterr));
-    STATUS_TRY(read_window(document, model, reterr));
     experts->width = model->mlp_width;
     experts->biased = experts->router_biased = true;
     uint64_t const biases = (model->heads + 2 * model->kv_heads) * model->head_width + model->width;
@@ -272,21 +254,26 @@ static const struct model_keys gpt2_keys = {"n_layer", "n_embd", "n_head", "n_in
 
 #define NAMES(...) ((const char *const[]){__VA_ARGS__, NULL})
 
+#define NO_WINDOWS MODEL_WINDOWS_NONE, 0
+
 const struct model_family model_families[] = {
-    {"llama", NAMES("LlamaForCausalLM", "LLaMAForCausalLM", "LlamaModel"), false, NULL, NULL, NULL},
-    {"mistral", NAMES("MistralForCausalLM", "MistralModel"), false, NULL, NULL, NULL},
-    {"gemma", NAMES("GemmaForCausalLM", "GemmaModel"), true, NULL, NULL, NULL},
-    {"qwen3", NAMES("Qwen3ForCausalLM", "Qwen3Model"), false, NULL, read_qwen3, NULL},
+    {"llama", NAMES("LlamaForCausalLM", "LLaMAForCausalLM", "LlamaModel"), false, NULL, NULL, NULL,
+     NO_WINDOWS},
+    {"mistral", NAMES("MistralForCausalLM", "MistralModel"), false, NULL, NULL, NULL,
+     MODEL_WINDOWS_ALL, 4096},
+    {"gemma", NAMES("GemmaForCausalLM", "GemmaModel"), true, NULL, NULL, NULL, NO_WINDOWS},
+    {"qwen3", NAMES("Qwen3ForCausalLM", "Qwen3Model"), false, NULL, read_qwen3, NULL,
+     MODEL_WINDOWS_ABOVE, 4096},
     {"mixtral", NAMES("MixtralForCausalLM", "MixtralModel"), false, NAMES("num_local_experts"),
-     read_mixtral, NULL},
+     read_mixtral, NULL, MODEL_WINDOWS_ALL, 0},
     {"qwen3_moe", NAMES("Qwen3MoeForCausalLM", "Qwen3MoeModel"), false, NAMES("num_experts"),
-     read_qwen3_moe, NULL},
+     read_qwen3_moe, NULL, MODEL_WINDOWS_USED, 4096},
     {"deepseek_v3", NAMES("DeepseekV3ForCausalLM", "DeepseekV3Model"), false,
      NAMES("n_routed_experts", "num_routed_experts", "q_lora_rank", "kv_lora_rank",
            "num_nextn_predict_layers", "n_group", "topk_group"),
-     read_deepseek, NULL},
+     read_deepseek, NULL, NO_WINDOWS},
     {"gpt_oss", NAMES("GptOssForCausalLM", "GptOssModel"), false,
-     NAMES("num_local_experts", "attention_bias", "layer_types"), read_gpt_oss, NULL},
-    {"gpt2", NAMES("GPT2LMHeadModel", "GPT2Model"), true, NULL, read_gpt2, &gpt2_keys},
-    {NULL, NULL, false, NULL, NULL, NULL},
+     NAMES("num_local_experts", "attention_bias"), read_gpt_oss, NULL, MODEL_WINDOWS_TURNS, 128},
+    {"gpt2", NAMES("GPT2LMHeadModel", "GPT2Model"), true, NULL, read_gpt2, &gpt2_keys, NO_WINDOWS},
+    {NULL, NULL, false, NULL, NULL, NULL, NO_WINDOWS},
 };

@@ -104,24 +104,6 @@ static enum status refuse_features(struct json *document, const struct model_fam
     return STATUS_OK;
 }
 
-/* `sliding_window` may be set and yet be switched off. */
-static enum status refuse_local_attention(struct json *document, struct error *reterr)
-{
-    bool used = true;
-    STATUS_TRY(model_take_flag(document, "use_sliding_window", true, &used, reterr));
-    struct json *window = model_take_set(document, "sliding_window");
-    if (window != NULL && used) return model_refuse(window, "sliding-window attention", reterr);
-    struct json *types = NULL;
-    STATUS_TRY(model_take_list(document, "layer_types", &types, reterr));
-    for (uint32_t i = 0; types != NULL && i < json_count(types); i++) {
-        const char *type = NULL;
-        STATUS_TRY(json_as_string(json_at(types, i), &type, reterr));
-        if (strcmp(type, "full_attention") != 0)
-            return model_refuse(types, "attention that differs by layer", reterr);
-    }
-    return STATUS_OK;
-}
-
 static enum status read_family(struct json *document, const struct model_family **ret_family,
                                struct error *reterr)
 {
@@ -237,8 +219,8 @@ enum status model_read_config(struct arena *arena, struct json *document, const 
     STATUS_TRY(refuse_features(document, family, reterr));
     STATUS_TRY(check_architectures(document, family, reterr));
     STATUS_TRY(check_activation(document, family, reterr));
-    if (!knows(family->keys, "layer_types")) STATUS_TRY(refuse_local_attention(document, reterr));
     STATUS_TRY(read_dimensions(document, family->names, &model, reterr));
+    STATUS_TRY(model_read_windows(arena, document, family, &model, reterr));
     STATUS_TRY(model_take_flag(document, "tie_word_embeddings", family->tied, &model.tied, reterr));
     if (family->read != NULL) STATUS_TRY(family->read(document, &model, reterr));
     model.name = arena_text(arena, name);

@@ -11,6 +11,7 @@
 #include "sim/base/status.h"
 #include "sim/workload/model.h"
 
+struct arena;
 struct json;
 
 /* Bounds under which no count below 2^64 overflows: 3·D·F·L is below 2^56. */
@@ -28,6 +29,16 @@ struct model_keys {
     const char *layers, *width, *heads, *mlp_width, *activation;
 };
 
+/* Which layers attend to a window of keys, as transformers reads it. */
+enum model_windows {
+    MODEL_WINDOWS_NONE,  /* What says so is refused. */
+    MODEL_WINDOWS_ALL,   /* All, where `sliding_window` is a number. */
+    MODEL_WINDOWS_USED,  /* All, where `use_sliding_window` is set besides. */
+    MODEL_WINDOWS_ABOVE, /* Then those above the first `max_window_layers`, or what `layer_types`
+                            says. */
+    MODEL_WINDOWS_TURNS, /* Every other one from the first on, or what `layer_types` says. */
+};
+
 /* Models of one `model_type`. */
 struct model_family {
     const char *type;
@@ -36,6 +47,8 @@ struct model_family {
     const char *const *keys; /* Features that `read` reads; of others they are refused. */
     enum status (*read)(struct json *document, struct model *model, struct error *reterr);
     const struct model_keys *names; /* NULL: a llama's. */
+    enum model_windows windows;
+    uint64_t window; /* Where the config does not say; 0: none. */
 };
 
 extern const struct model_family model_families[]; /* Ended by a NULL type. */
@@ -48,6 +61,10 @@ enum status model_take_count(struct json *document, const char *key, int64_t mos
                              uint64_t otherwise, uint64_t *ret_count, struct error *reterr);
 enum status model_take_flag(struct json *document, const char *key, bool otherwise, bool *ret_flag,
                             struct error *reterr);
+/* Sets `window` and `windowed` (model_window.c); the model's layers are known. */
+enum status model_read_windows(struct arena *arena, struct json *document,
+                               const struct model_family *family, struct model *model,
+                               struct error *reterr);
 /* NULL if it says nothing; refused if it is no list. */
 enum status model_take_list(struct json *document, const char *key, struct json **ret_list,
                             struct error *reterr);

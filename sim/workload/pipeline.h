@@ -31,6 +31,7 @@ struct pipeline_part {
     uint8_t kind;             /* enum schedule_kind */
     uint8_t send;             /* enum pipeline_way */
     uint8_t keeping;          /* enum lower_weights */
+    bool windowed;            /* A layer that attends to a window. */
     bool receives;            /* Its input comes as a message. */
     bool since;               /* Gathers wait for what the block says. */
     uint8_t arrays;           /* What is sent: of [B_X, D] between blocks, as many. */
@@ -163,6 +164,9 @@ struct lower_holding {
 /* Their parameters, moments and accumulated gradients: there from the first to the last instant. */
 void lower_resident(const struct local *local, const struct lower_holding *holding,
                     uint64_t resident_bytes[PROGRAM_MEMORY_COUNT]);
+
+/* Tokens and useful FLOP of the whole step (lower_totals.c, as the above). */
+void lower_totals(const struct local *local, struct program *program);
 
 /* Refused (pipeline_check.c): what no pipeline can have; a schedule that puts both ends of a model
  * that ties them on one rank, or elsewhere than the first and `twin_rank`. */

@@ -103,6 +103,7 @@ static void part_emit(struct pipeline *pipeline, const struct pipeline_part *par
     static const enum lower_half halves[] = {LOWER_WHOLE, LOWER_WHOLE, LOWER_INPUT, LOWER_WEIGHT};
     struct lower *lower = pipeline->lower;
     lower->layer = layer_of(lower, (enum pipeline_unit)part->unit);
+    lower->windowed = part->windowed;
     lower->half = halves[part->kind];
     lower->last_microbatch = part->last;
     lower->last_lookup = part->last_lookup;
@@ -130,7 +131,8 @@ static bool variants_equal(const struct pipeline_variant *a, const struct pipeli
         return false;
     for (uint32_t i = 0; i < a->part_count; i++) {
         const struct pipeline_part *one = &a->part[i], *other = &b->part[i];
-        if (one->unit != other->unit || one->kind != other->kind || one->send != other->send ||
+        if (one->unit != other->unit || one->windowed != other->windowed ||
+            one->kind != other->kind || one->send != other->send ||
             one->keeping != other->keeping || one->receives != other->receives ||
             one->since != other->since || one->around != other->around ||
             one->arrays != other->arrays || one->last != other->last ||

@@ -31,9 +31,13 @@ static struct schedule_times times_of(const struct workload_plan *plan)
                                    : model->mlp_width;
     units_wide const weights = (units_wide)(model->matrices * model->width) * mlp_width + attention;
     bool const causal = plan->attention == WORKLOAD_ATTENTION_CAUSAL;
+    /* Of a mean layer, where some have a window. */
+    uint64_t const windowed = model_window_layers(model, plan->sequence_length);
+    uint64_t const keys = ((model->layers - windowed) * plan->sequence_length / (causal ? 2 : 1) +
+                           windowed * model->window) /
+                          model->layers;
     units_wide const dots =
-        (units_wide)(model->heads * (model->head_width + model_value_width(model)) / 2) *
-        plan->sequence_length / (causal ? 2 : 1);
+        (units_wide)(model->heads * (model->head_width + model_value_width(model)) / 2) * keys;
     /* Only their ratios count; sums over all microbatches stay far below the end of integers. */
     uint32_t shift = 0;
     while ((weights + 5 * dots) >> shift > TICKS_MAX) shift++;

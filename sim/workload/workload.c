@@ -69,21 +69,28 @@ void lower_layer_backward(struct lower *lower, bool top, const struct lower_behi
     lower_update_behind(lower, update);
 }
 
-static uint16_t layer_forward(struct lower *lower, bool top)
+/* What templates of layers differ in. */
+struct layer_variant {
+    bool top, windowed;
+};
+
+static uint16_t layer_forward(struct lower *lower, struct layer_variant variant)
 {
-    kind_set(lower, top);
+    kind_set(lower, variant.top);
     lower_template_begin(lower, "layer forward");
-    lower_layer_forward(lower, top);
+    lower->windowed = variant.windowed;
+    lower_layer_forward(lower, variant.top);
     return lower_template_end(lower);
 }
 
-static uint16_t layer_backward(struct lower *lower, bool last_microbatch, bool top,
-                               const struct lower_behind *update)
+static uint16_t layer_backward(struct lower *lower, bool last_microbatch,
+                               struct layer_variant variant, const struct lower_behind *update)
 {
-    kind_set(lower, top);
+    kind_set(lower, variant.top);
     lower_template_begin(lower, "layer backward");
     lower->last_microbatch = last_microbatch;
-    lower_layer_backward(lower, top, update);
+    lower->windowed = variant.windowed;
+    lower_layer_backward(lower, variant.top, update);
     return lower_template_end(lower);
 }
 
@@ -126,11 +133,17 @@ static uint32_t place_index(struct lower_place place)
     return place.first + 2u * place.last;
 }
 
-/* The templates of a step, and the list of blocks under construction. [top]: of the last layers,
- * where they are unlike the others: the last one if something is offloaded, those with experts. */
+/* [top][windowed]. Top are the last layers, where they are unlike the others: the last one if
+ * something is offloaded, those with experts. Only what some layer is, or top or not the same. */
+struct layer_templates {
+    uint16_t of[2][2];
+};
+
+/* The templates of a step, and the list of blocks under construction. */
 struct step {
-    uint16_t embedding_forward, layer_forward[2], head_forward;
-    uint16_t head_backward[2], layer_backward[2][2], embedding_backward[2]; /* [last microbatch] */
+    uint16_t embedding_forward, head_forward;
+    struct layer_templates layer_forward, layer_backward[2]; /* [last microbatch] */
+    uint16_t head_backward[2], embedding_backward[2];        /* [last microbatch] */
     uint16_t predictor_forward[PLACES], predictor_backward[2][PLACES];
     struct program_block *block;
     uint32_t block_count;
@@ -164,26 +177,49 @@ static void block_add(struct step *step, uint16_t template_index, enum program_p
                                                               .microbatch = microbatch};
 }
 
-/* All layers, of which the top ones have a template of their own if they are unlike the others. */
-static void layers_add(const struct lower *lower, struct step *step, const uint16_t templates[2],
-                       enum program_phase phase, uint32_t microbatch)
+/* Of the model's layers, from the first. */
+static struct layer_variant variant_at(const struct local *local, uint64_t layer)
+{
+    uint64_t const tops = is_mixed(local) ? local->layer[LOCAL_EXPERTS].count : 1;
+    return (struct layer_variant){layer + tops >= local->plan->model.layers,
+                                  local_layer_is_windowed(local, layer)};
+}
+
+static uint16_t layer_template(const struct local *local, const struct layer_templates *templates,
+                               uint64_t layer)
+{
+    struct layer_variant const variant = variant_at(local, layer);
+    return templates->of[variant.top][variant.windowed];
+}
+
+static bool has_variant(const struct local *local, struct layer_variant variant)
+{
+    for (uint64_t layer = 0; layer < local->plan->model.layers; layer++) {
+        struct layer_variant const at = variant_at(local, layer);
+        if (at.top == variant.top && at.windowed == variant.windowed) return true;
+    }
+    return false;
+}
+
+/* All layers: those behind one another that are played alike are a block. */
+static void layers_add(const struct lower *lower, struct step *step,
+                       const struct layer_templates *templates, enum program_phase phase,
+                       uint32_t microbatch)
 {
     int32_t const layers = (int32_t)lower->local->plan->model.layers;
     bool const up = phase == PROGRAM_PHASE_FORWARD;
-    int32_t const tops =
-        is_mixed(lower->local) ? (int32_t)lower->local->layer[LOCAL_EXPERTS].count : 1;
-    int32_t const apart = templates[0] != templates[1] ? tops : 0;
-    for (int32_t part = 0; part < 2; part++) {
-        bool const top = (part == 0) != up;
-        int32_t const count = top ? apart : layers - apart;
-        if (count == 0) continue;
-        block_add(step, templates[top], phase, "layer", microbatch);
-        struct program_block *block = &step->block[step->block_count - 1];
-        block->repeat = (uint32_t)count;
-        block->layer_first = up    ? (top ? layers - apart : 0)
-                             : top ? layers - 1
-                                   : layers - 1 - apart;
-        block->layer_step = up ? 1 : -1;
+    uint32_t const first = step->block_count;
+    for (int32_t i = 0; i < layers; i++) {
+        int32_t const layer = up ? i : layers - 1 - i;
+        uint16_t const template_index = layer_template(lower->local, templates, (uint64_t)layer);
+        if (step->block_count > first &&
+            step->block[step->block_count - 1].template_index == template_index) {
+            step->block[step->block_count - 1].repeat++;
+            continue;
+        }
+        block_add(step, template_index, phase, "layer", microbatch);
+        step->block[step->block_count - 1].layer_first = layer;
+        step->block[step->block_count - 1].layer_step = up ? 1 : -1;
     }
 }
 
@@ -205,11 +241,12 @@ static void behind_build(const struct lower *lower, const struct step *step, str
                                                 .unit_count = 1,
                                                 .backward = step->head_backward[1],
                                                 .slots = 1};
-    behind->of_layer = (struct lower_behind){.name = "update layer",
-                                             .units = lower->layer->unit,
-                                             .unit_count = lower->layer->unit_count,
-                                             .backward = step->layer_backward[1][1],
-                                             .slots = 1};
+    behind->of_layer = (struct lower_behind){
+        .name = "update layer",
+        .units = lower->layer->unit,
+        .unit_count = lower->layer->unit_count,
+        .backward = layer_template(local, &step->layer_backward[1], local->plan->model.layers - 1),
+        .slots = 1};
 }
 
 /* The last layer is unlike the others where something is offloaded, and experts are unlike MLPs. */
@@ -219,18 +256,41 @@ static void layers_backward_build(struct lower *lower, struct step *step, bool l
     bool const updates = last && local_offloads_optimizer(local);
     bool const apart = is_mixed(local) || (local->plan->model.layers > 1 &&
                                            (updates || local_offloads_activations(local)));
+    struct layer_templates *templates = &step->layer_backward[last];
     struct behind behind;
+    for (uint32_t windowed = 0; windowed < 2; windowed++) {
+        struct layer_variant const top = {true, windowed}, below = {false, windowed};
+        behind_build(lower, step, &behind);
+        if (has_variant(local, top) || (!apart && has_variant(local, below)))
+            templates->of[1][windowed] =
+                layer_backward(lower, last, top, last ? &behind.of_head : &behind.nothing);
+        templates->of[0][windowed] = templates->of[1][windowed];
+    }
     behind_build(lower, step, &behind);
-    step->layer_backward[last][1] =
-        layer_backward(lower, last, /* top= */ true, last ? &behind.of_head : &behind.nothing);
-    behind_build(lower, step, &behind);
-    step->layer_backward[last][0] = step->layer_backward[last][1];
-    if (apart)
-        step->layer_backward[last][0] = layer_backward(lower, last, /* top= */ false,
-                                                       last ? &behind.of_layer : &behind.nothing);
+    for (uint32_t windowed = 0; windowed < 2; windowed++) {
+        struct layer_variant const below = {false, windowed};
+        if (apart && has_variant(local, below))
+            templates->of[0][windowed] =
+                layer_backward(lower, last, below, last ? &behind.of_layer : &behind.nothing);
+    }
     if (!local_is_llama(local)) return;
     step->embedding_backward[last] =
         embedding_backward(lower, last, last ? &behind.of_layer : &behind.nothing);
+}
+
+static void layers_forward_build(struct lower *lower, struct step *step)
+{
+    const struct local *local = lower->local;
+    bool const apart = is_mixed(local) || local_offloads_activations(local);
+    struct layer_templates *templates = &step->layer_forward;
+    for (uint32_t windowed = 0; windowed < 2; windowed++) {
+        struct layer_variant const top = {true, windowed}, below = {false, windowed};
+        if (has_variant(local, below) || (!apart && has_variant(local, top)))
+            templates->of[0][windowed] = layer_forward(lower, below);
+        templates->of[1][windowed] = templates->of[0][windowed];
+        if (apart && has_variant(local, top))
+            templates->of[1][windowed] = layer_forward(lower, top);
+    }
 }
 
 /* Templates of the backward pass differ in the last microbatch if only that one reduces, or
@@ -243,10 +303,7 @@ static void templates_build(struct lower *lower, struct step *step)
     bool const differs = local->plan->accumulate > 1 &&
                          (local->reduce_last || kv_last || local_offloads_optimizer(local));
     if (llama) step->embedding_forward = embedding_forward(lower);
-    step->layer_forward[0] = layer_forward(lower, /* top= */ false);
-    step->layer_forward[1] = step->layer_forward[0];
-    if (is_mixed(local) || local_offloads_activations(local))
-        step->layer_forward[1] = layer_forward(lower, /* top= */ true);
+    layers_forward_build(lower, step);
     predictors_build(lower, step->predictor_forward, /* forward= */ true, true);
     if (llama) step->head_forward = head_forward(lower);
     for (uint32_t last = differs ? 0 : 1; last < 2; last++) {
@@ -256,8 +313,7 @@ static void templates_build(struct lower *lower, struct step *step)
     }
     if (differs) return;
     step->head_backward[0] = step->head_backward[1];
-    step->layer_backward[0][0] = step->layer_backward[1][0];
-    step->layer_backward[0][1] = step->layer_backward[1][1];
+    step->layer_backward[0] = step->layer_backward[1];
     step->embedding_backward[0] = step->embedding_backward[1];
     memcpy(step->predictor_backward[0], step->predictor_backward[1],
            sizeof step->predictor_backward[0]);
@@ -284,12 +340,12 @@ static void microbatch_add(const struct lower *lower, struct step *step, uint32_
     enum program_phase const forward = PROGRAM_PHASE_FORWARD;
     enum program_phase const backward = PROGRAM_PHASE_BACKWARD;
     if (llama) block_add(step, step->embedding_forward, forward, "embedding", microbatch);
-    layers_add(lower, step, step->layer_forward, forward, microbatch);
+    layers_add(lower, step, &step->layer_forward, forward, microbatch);
     predictors_add(lower, step, step->predictor_forward, forward, microbatch);
     if (llama) block_add(step, step->head_forward, forward, "head", microbatch);
     if (llama) block_add(step, step->head_backward[last], backward, "head", microbatch);
     predictors_add(lower, step, step->predictor_backward[last], backward, microbatch);
-    layers_add(lower, step, step->layer_backward[last], backward, microbatch);
+    layers_add(lower, step, &step->layer_backward[last], backward, microbatch);
     if (llama) block_add(step, step->embedding_backward[last], backward, "embedding", microbatch);
 }
 
@@ -301,12 +357,13 @@ static void update_rest_add(struct lower *lower, struct step *step)
     uint32_t const microbatch = local->plan->accumulate - 1;
     struct local_unit const unit = lower_embedding_unit(local);
     bool const llama = local_is_llama(local);
-    struct lower_behind const rest = {.name = llama ? "update embedding" : "update layer",
-                                      .units = llama ? &unit : lower->layer->unit,
-                                      .unit_count = llama ? 1 : lower->layer->unit_count,
-                                      .backward = llama ? step->embedding_backward[1]
-                                                        : step->layer_backward[1][0],
-                                      .slots = 1};
+    struct lower_behind const rest = {
+        .name = llama ? "update embedding" : "update layer",
+        .units = llama ? &unit : lower->layer->unit,
+        .unit_count = llama ? 1 : lower->layer->unit_count,
+        .backward = llama ? step->embedding_backward[1]
+                          : layer_template(local, &step->layer_backward[1], 0),
+        .slots = 1};
     block_add(step, lower_update(lower, &rest), PROGRAM_PHASE_UPDATE, llama ? "embedding" : "layer",
               microbatch);
     if (llama) return;
@@ -355,89 +412,23 @@ static void update_add(struct lower *lower, struct step *step)
         struct lower_behind const of = {"update head", &head, 1, head_reduces(local, step), back};
         block_add(step, lower_update(lower, &of), PROGRAM_PHASE_UPDATE, "head", microbatch);
     }
-    uint16_t layer[2];
+    struct layer_templates layer;
     for (uint32_t top = 0; top < 2; top++) {
+        /* The first layer, and the last. */
+        uint64_t const at = top ? local->plan->model.layers - 1 : 0;
         kind_set(lower, top);
         struct lower_behind const of = {"update layer", lower->layer->unit,
-                                        lower->layer->unit_count, step->layer_backward[1][top],
-                                        back};
-        layer[top] = top && !is_mixed(local) ? layer[0] : lower_update(lower, &of);
+                                        lower->layer->unit_count,
+                                        layer_template(local, &step->layer_backward[1], at), back};
+        layer.of[top][0] = top && !is_mixed(local) ? layer.of[0][0] : lower_update(lower, &of);
+        layer.of[top][1] = layer.of[top][0];
     }
-    layers_add(lower, step, layer, PROGRAM_PHASE_UPDATE, microbatch);
+    layers_add(lower, step, &layer, PROGRAM_PHASE_UPDATE, microbatch);
     if (llama) {
         struct lower_behind const last = {"update embedding", &embedding, 1,
                                           step->embedding_backward[1], back};
         block_add(step, lower_update(lower, &last), PROGRAM_PHASE_UPDATE, "embedding", microbatch);
     }
-}
-
-/* Shares are rounded up for each unit, as they are when it is gathered. */
-static void units_resident(const struct local *local, const struct local_unit *units,
-                           uint32_t count, uint64_t times, uint64_t resident[PROGRAM_MEMORY_COUNT])
-{
-    const struct workload_formats *formats = &local->plan->formats;
-    for (uint32_t u = 0; u < count; u++) {
-        bool const experts = units[u].experts;
-        uint64_t const elements = units[u].elements;
-        uint64_t const kept = units_ceil_divide(elements, local->shards);
-        uint64_t const state = units_ceil_divide(elements, local_state_shards(local, experts));
-        uint64_t const gradients =
-            units_ceil_divide(elements, local_gradient_shards(local, experts));
-        resident[PROGRAM_MEMORY_PARAMETERS] += times * format_bytes(formats->weights, kept);
-        if (!local_offloads_optimizer(local))
-            resident[PROGRAM_MEMORY_OPTIMIZER] +=
-                times * 2 * format_bytes(formats->optimizer, state);
-        if (local->gradients_resident) {
-            resident[PROGRAM_MEMORY_GRADIENTS] +=
-                times * format_bytes(formats->gradients, gradients);
-        }
-    }
-}
-
-void lower_resident(const struct local *local, const struct lower_holding *holding,
-                    uint64_t resident_bytes[PROGRAM_MEMORY_COUNT])
-{
-    struct local_unit units[2], of_predictor[LOWER_PREDICTOR_UNITS_MAX];
-    uint32_t count = 0;
-    if (holding->predictors != 0)
-        units_resident(local, of_predictor, lower_predictor_units(local, of_predictor),
-                       holding->predictors, resident_bytes);
-    for (uint32_t k = 0; k < LOCAL_KINDS; k++)
-        units_resident(local, local->layer[k].unit, local->layer[k].unit_count, holding->layers[k],
-                       resident_bytes);
-    if (holding->embedding) units[count++] = lower_embedding_unit(local);
-    if (holding->head && !local->tied) units[count++] = lower_head_unit(local);
-    units_resident(local, units, count, 1, resident_bytes);
-}
-
-/* Of what routers ask of experts, what these have no room for, in FLOP of a step. */
-static double dropped_flop(const struct local *local)
-{
-    const struct model *model = &local->plan->model;
-    const struct local_experts *experts = &local->experts;
-    if (experts->dropped == 0) return 0;
-    double const rows = (double)local_layer_count(local, LOCAL_EXPERTS) *
-                        (double)local->plan->batch_tokens * (double)experts->dropped /
-                        (double)(local->rows * experts->ranks);
-    return 6 * rows * (double)(model->matrices * model->experts.width * model->width);
-}
-
-static void totals_set(const struct local *local, struct program *program)
-{
-    const struct workload_plan *plan = local->plan;
-    const struct model *model = &plan->model;
-    struct model_counts const counts = model_count(model);
-    program->tokens = plan->batch_tokens;
-    bool const predicts = local->predictors != 0;
-    uint64_t const active = counts.active + (predicts ? counts.predictors_active : 0);
-    program->useful_flop = 6 * (double)active * (double)plan->batch_tokens;
-    program->useful_flop -= dropped_flop(local);
-    if (model->kind != MODEL_LLAMA) return;
-    double const rectangle = model_layers_attention_flop(model, model->layers + local->predictors,
-                                                         plan->batch_tokens, plan->sequence_length);
-    double const length = (double)plan->sequence_length;
-    bool const causal = plan->attention == WORKLOAD_ATTENTION_CAUSAL;
-    program->useful_attention_flop = causal ? rectangle * (length + 1) / (2 * length) : rectangle;
 }
 
 /* All ranks have the same work. */
@@ -448,7 +439,8 @@ static enum status single_role(struct lower *lower, struct error *reterr)
     void *memory = NULL;
     bool const llama = local_is_llama(local);
     uint64_t const blocks =
-        local->plan->accumulate * (BLOCKS_MAX_A_MICROBATCH + 2 * local->predictors) +
+        local->plan->accumulate *
+            (BLOCKS_MAX_A_MICROBATCH + 2 * (local->predictors + local->window_turns)) +
         BLOCKS_OF_THE_UPDATE + local->predictors;
     STATUS_TRY(arena_try(lower->arena, 1, sizeof *lower->program->roles, &memory, reterr));
     struct program_role *role = lower->program->roles = memory;
@@ -489,7 +481,7 @@ enum status workload_lower(struct arena *arena, const struct workload_plan *plan
     else if (lower->status == STATUS_OK)
         lower->status = single_role(lower, reterr);
     if (lower->status != STATUS_OK) return lower->status;
-    totals_set(local, &program);
+    lower_totals(local, &program);
     program_seal(arena, &program);
     *ret_program = program;
     return STATUS_OK;

@@ -109,7 +109,7 @@ static void what_experts_cannot_do_is_refused(void **state)
     shared.latent = (struct model_latent){768, 256, 64, 64};
     narrow.experts.width = 1020;
     window.window = 128;
-    window.window_layers = 1;
+    window.windowed = (const bool[2]){[1] = true};
     dense.experts = (struct model_experts){0};
     grouped.experts.groups = 16;
     grouped.experts.top_groups = 4;
@@ -126,7 +126,9 @@ static void what_experts_cannot_do_is_refused(void **state)
     refused(&tied, 2, MESH_EP, none, "/workload/mtp", "one matrix");
     refused(&split, 2, MESH_CP, none, "/workload/mtp", "share sequences");
     refused(&shared, 2, MESH_CP, none, "/mesh/cp", "MLA");
-    refused(&window, 2, MESH_EP, none, "/workload/sequence_length", "window of 128");
+    refused(&window, 2, MESH_CP, none, "/workload/context",
+            "window of 128 keys are modelled beside cp where each rank attends to whole sequences "
+            "(\"ulysses\"), or where sequences have 128 tokens or fewer");
     refused(&dense, 2, MESH_EP, none, "/mesh/ep", "no experts");
     refused(&grouped, 6, MESH_EP, none, "/mesh/ep", "groups");
 }

@@ -154,6 +154,11 @@ enum status list_model(struct arena *arena, const char *name, struct text *text,
                  "\nThe module that predicts a further token is beside the total; it uses the "
                  "model's own\nembedding and head, which a published checkpoint has once "
                  "more.\n");
+    uint64_t const windowed = model_window_layers(&model, UINT64_MAX);
+    if (windowed != 0)
+        text_add(text, "\n%llu of %llu layers attend to a window of %llu keys.\n",
+                 (unsigned long long)windowed, (unsigned long long)model.layers,
+                 (unsigned long long)model.window);
     if (model.tied) text_add(text, "\nEmbedding and head are one matrix.\n");
     uint32_t size_bytes = 0;
     const char *const json = model_json(name, &size_bytes);

@@ -1,0 +1,68 @@
+/* Scores of attention: how many there are, and how many a kernel multiplies for them; see
+ * lower_attention.c for the ops. */
+#include <math.h>
+
+#include "sim/workload/counts_parts.h"
+
+void counts_scores_letters(struct letters *x)
+{
+    const struct local *local = x->local;
+    bool const causal = local->plan->attention == WORKLOAD_ATTENTION_CAUSAL;
+    double const keys = (double)local->keys, pairs = (double)local->key_pairs;
+    double const queries = x->rows * (double)local->heads;
+    double const window = (double)local->plan->model.window;
+    double const useful = queries * (causal ? (keys + 1) / 2 : keys);
+    /* Causal, the first w of T queries have w·(w + 1)/2 keys, the others w each. */
+    double const in_window = causal ? window - window * (window - 1) / 2 / keys : window;
+    x->scores = queries * (causal ? pairs / 2 : keys);
+    x->windowed = (double)local->window_layers;
+    x->all_scores = (x->layers - x->windowed) * x->scores + x->windowed * queries * in_window;
+    x->all_useful_scores = (x->layers - x->windowed) * useful + x->windowed * queries * in_window;
+}
+
+/* The scores of all heads and sequences, with and without the causal half; see
+ * lower_attention.c for how the half is laid out. */
+static double padded_whole_scores(const struct letters *x, uint64_t width, bool weighted)
+{
+    const struct local *local = x->local;
+    uint64_t rows = local->attention_queries;
+    uint64_t columns = local->keys;
+    if (local->plan->attention == WORKLOAD_ATTENTION_CAUSAL) {
+        columns = rows % 2 == 0 ? local->key_pairs : (local->key_pairs + 1) / 2;
+        rows = rows % 2 == 0 ? rows / 2 : rows;
+    }
+    double const one = weighted ? counts_padded_matmul(x, rows, columns, width)
+                                : counts_padded_matmul(x, rows, width, columns);
+    return one * (double)(local->attention_heads * local->sequences);
+}
+
+/* The same of a layer with a window: a block of queries, as many as a tile has rows of the MXU,
+ * meets the tile on the diagonal and those before it that the window reaches into. */
+static double padded_window_scores(const struct letters *x, uint64_t width, bool weighted)
+{
+    const struct local *local = x->local;
+    double const edge = x->machine->chip.mxu_columns;
+    uint64_t const window = local->plan->model.window;
+    uint64_t rows = local->attention_queries, columns = window;
+    if (local->plan->attention == WORKLOAD_ATTENTION_CAUSAL) {
+        double const blocks = ceil((double)local->keys / edge);
+        double const reach = fmin(ceil(((double)window - 1) / edge), blocks - 1);
+        double const tiles = (reach + 1) * blocks - reach * (reach + 1) / 2;
+        columns = window % 2 == 0 ? window / 2 : window;
+        double const own =
+            (2 * (double)local->keys - (double)window + 1) * (double)window / 2 / (double)columns;
+        double const wide = edge * ceil((double)columns / edge);
+        rows = (uint64_t)fmax(own, ceil(tiles * edge * edge / wide));
+    }
+    double const one = weighted ? counts_padded_matmul(x, rows, columns, width)
+                                : counts_padded_matmul(x, rows, width, columns);
+    return one * (double)(local->attention_heads * local->sequences);
+}
+
+/* Of all layers. */
+double counts_padded_scores(const struct letters *x, uint64_t width, bool weighted)
+{
+    double flop = (x->layers - x->windowed) * padded_whole_scores(x, width, weighted);
+    if (x->windowed > 0) flop += x->windowed * padded_window_scores(x, width, weighted);
+    return flop;
+}

@@ -1,0 +1,52 @@
+/*
+ * Layers that attend to a window of keys: which they are in this step, and what is not modelled
+ * beside them. Where sequences fit the window such a layer is as any other.
+ */
+#include "sim/base/units.h"
+#include "sim/workload/local.h"
+
+enum status local_window_check(const struct local *local, struct error *reterr)
+{
+    const struct workload_plan *plan = local->plan;
+    unsigned long long const window = plan->model.window;
+    if (model_window_layers(&plan->model, plan->sequence_length) == 0) return STATUS_OK;
+    if (local_is_unfused(local))
+        return error_set(reterr, STATUS_UNSUPPORTED, "/workload/attention_kernel",
+                         "layers that attend to a window of %llu keys are modelled with \"flash\" "
+                         "only, unless sequences have as many tokens or fewer",
+                         window);
+    if (local->sequence_parts == 1 || local_turns(local)) return STATUS_OK;
+    if (local->cp > 1)
+        return error_set(reterr, STATUS_UNSUPPORTED, "/workload/context",
+                         "layers that attend to a window of %llu keys are modelled beside cp where "
+                         "each rank attends to whole sequences (\"ulysses\"), or where sequences "
+                         "have %llu tokens or fewer",
+                         window, window);
+    return error_set(reterr, STATUS_UNSUPPORTED, "/workload/batch_tokens",
+                     "%u ranks share each sequence, which is not modelled beside layers that "
+                     "attend to a window of %llu keys; %llu tokens a microbatch give each rank a "
+                     "sequence",
+                     local->sequence_parts, window,
+                     (unsigned long long)(local->keys * local->data));
+}
+
+void local_window_build(struct local *local)
+{
+    const struct model *model = &local->plan->model;
+    local->window_layers = model_window_layers(model, local->plan->sequence_length);
+    for (uint64_t layer = 1; layer < model->layers && local->window_layers != 0; layer++)
+        local->window_turns +=
+            model_layer_is_windowed(model, layer) != model_layer_is_windowed(model, layer - 1);
+}
+
+uint64_t local_window_masked_rows(const struct local *local, uint64_t rows, uint64_t columns)
+{
+    uint64_t const edge = local->machine->chip.mxu_columns;
+    uint64_t const blocks = units_ceil_divide(local->keys, edge);
+    uint64_t before = units_ceil_divide(local->plan->model.window - 1, edge);
+    if (before >= blocks) before = blocks - 1;
+    units_wide const tiles = (units_wide)(before + 1) * (2 * blocks - before) / 2;
+    uint64_t const wide = units_round_up(columns, edge);
+    uint64_t const all = (uint64_t)((tiles * edge * edge + wide - 1) / wide);
+    return all > rows ? all - rows : 0;
+}

@@ -1,0 +1,102 @@
+/*
+ * Layers whose queries see a window of keys only: transformers' `sliding_window`, of which a
+ * query's own key is one (its mask lets a key through that lies less than so many before the
+ * query).
+ */
+#include <stddef.h>
+#include <string.h>
+
+#include "sim/base/arena.h"
+#include "sim/base/json.h"
+#include "sim/workload/model_read_parts.h"
+
+static const int64_t window_max = INT64_C(1) << 34;
+static const uint64_t qwen_full_layers = 28; /* `max_window_layers` where it is left out. */
+
+/* The window, or 0. Of models that have none, what says otherwise is refused. */
+static enum status read_window(struct json *document, const struct model_family *family,
+                               uint64_t *ret_window, struct error *reterr)
+{
+    struct json *value = json_take(document, "sliding_window");
+    bool const asks =
+        family->windows == MODEL_WINDOWS_USED || family->windows == MODEL_WINDOWS_ABOVE;
+    bool used = !asks;
+    *ret_window = family->window;
+    STATUS_TRY(model_take_flag(document, "use_sliding_window", used, &used, reterr));
+    if (value != NULL) *ret_window = 0;
+    if (model_take_set(document, "sliding_window") != NULL)
+        STATUS_TRY(model_need_count(document, "sliding_window", window_max, ret_window, reterr));
+    if (!used) *ret_window = 0;
+    if (*ret_window != 0 && family->windows == MODEL_WINDOWS_NONE)
+        return error_set(reterr, STATUS_UNSUPPORTED, json_where(value),
+                         "sliding-window attention is not modelled in models of type %s; it is in "
+                         "those of mistral, mixtral, qwen3, qwen3_moe and gpt_oss",
+                         family->type);
+    return STATUS_OK;
+}
+
+/* What the family says where no list does. */
+static bool is_windowed(enum model_windows windows, uint64_t full_layers, uint64_t layer)
+{
+    if (windows == MODEL_WINDOWS_ABOVE) return layer >= full_layers;
+    if (windows == MODEL_WINDOWS_TURNS) return layer % 2 == 0;
+    return windows != MODEL_WINDOWS_NONE;
+}
+
+/* One of `layer_types`. Where a family takes no list, it may still say what is so. */
+static enum status read_type(struct json *value, const struct model_family *family, uint64_t window,
+                             bool *windowed, struct error *reterr)
+{
+    bool const listed =
+        family->windows == MODEL_WINDOWS_ABOVE || family->windows == MODEL_WINDOWS_TURNS;
+    const char *type = NULL;
+    STATUS_TRY(json_as_string(value, &type, reterr));
+    bool const slides = strcmp(type, "sliding_attention") == 0;
+    if (!slides && strcmp(type, "full_attention") != 0)
+        return error_set(reterr, STATUS_UNSUPPORTED, json_where(value),
+                         "\"%.40s\" is not modelled; \"sliding_attention\" and \"full_attention\" "
+                         "are",
+                         type);
+    if (!listed && slides != (*windowed && window != 0))
+        return error_set(reterr, STATUS_UNSUPPORTED, json_where(value),
+                         "attention that differs by layer is not modelled in models of type %s; "
+                         "it is in those of qwen3 and gpt_oss",
+                         family->type);
+    if (slides && window == 0)
+        return error_set(reterr, STATUS_INVALID, json_where(value),
+                         "the layer attends to a window, and sliding_window gives it no size, or "
+                         "use_sliding_window does not switch it on");
+    *windowed = slides;
+    return STATUS_OK;
+}
+
+enum status model_read_windows(struct arena *arena, struct json *document,
+                               const struct model_family *family, struct model *model,
+                               struct error *reterr)
+{
+    uint64_t full_layers = qwen_full_layers;
+    struct json *types = NULL, *full = NULL;
+    void *memory = NULL;
+    int64_t count = 0;
+    STATUS_TRY(read_window(document, family, &model->window, reterr));
+    STATUS_TRY(model_take_list(document, "layer_types", &types, reterr));
+    if (family->windows == MODEL_WINDOWS_ABOVE)
+        full = model_take_set(document, "max_window_layers");
+    if (full != NULL) {
+        STATUS_TRY(json_as_integer(full, 0, layers_max, &count, reterr));
+        full_layers = (uint64_t)count;
+    }
+    if (types != NULL && json_count(types) != model->layers)
+        return error_set(reterr, STATUS_INVALID, json_where(types), "%u types for %llu layers",
+                         json_count(types), (unsigned long long)model->layers);
+    if (model->window == 0 && types == NULL) return STATUS_OK;
+    STATUS_TRY(arena_try(arena, model->layers, sizeof *model->windowed, &memory, reterr));
+    bool *windowed = memory;
+    for (uint32_t i = 0; i < model->layers; i++) {
+        windowed[i] = is_windowed(family->windows, full_layers, i);
+        if (types != NULL)
+            STATUS_TRY(read_type(json_at(types, i), family, model->window, &windowed[i], reterr));
+    }
+    if (model->window != 0) model->windowed = windowed;
+    return STATUS_OK;
+}

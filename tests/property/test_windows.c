@@ -1,0 +1,226 @@
+/*
+ * Models of which some layers attend to a window of keys, in steps: every query of such a layer
+ * meets as many keys as one counts by hand, all ranks together do what the closed formulas count,
+ * and however a step is played, instants are the same.
+ */
+#include <stdio.h>
+#include <string.h>
+
+#include "sim/base/units.h"
+#include "sim/resource/compute.h"
+#include "sim/workload/counts.h"
+#include "sim/workload/model_read.h"
+#include "tests/support/case.h"
+#include "tests/support/play.h"
+#include "tests/support/thin.h"
+
+enum { TEXT_BYTES = 1400, RANKS = 4, TOKENS = 262144 };
+
+/* A small gpt-oss, windows of 128 in layers 0, 2, 4 and 6 of 7; and one of 200 keys in layers 0, 1,
+ * 3 and 6, of a Qwen3's shape without experts. */
+static const char *const models[] = {"tests/property/windows.json",
+                                     "tests/property/windows-dense.json"};
+
+struct place {
+    const char *machine, *mesh, *more;
+    bool experts, staged; /* Four ranks of pp. */
+};
+
+static const struct place places[] = {
+    {"\"chip\": \"h100-sxm\", \"nodes\": 4",
+     "{\"pp\": [\"node\"], \"ep\": [\"gpu:4\"], \"tp\": [\"gpu:2\"]}", "", true, true},
+    {"\"chip\": \"h100-sxm\", \"nodes\": 8",
+     "{\"pp\": [\"node:4\"], \"fsdp\": [\"node:2\"], \"ep\": [\"gpu\"]}", "", true, true},
+    {"\"chip\": \"tpu-v5p\", \"shape\": \"4x4x4\"",
+     "{\"pp\": [\"x\"], \"dp\": [\"y\"], \"tp\": [\"z\"]}", ", \"zero\": 1", false, true},
+    {"\"chip\": \"h100-sxm\", \"nodes\": 4", "{\"dp\": [\"node\"], \"ep\": [\"gpu\"]}",
+     ", \"zero\": 2", true, false},
+    {"\"chip\": \"tpu-v5p\", \"shape\": \"4x4x4\"", "{\"fsdp\": [\"x\", \"y\"], \"tp\": [\"z\"]}",
+     ", \"activations\": \"tokens\"", false, false},
+    {"\"chip\": \"h100-sxm\", \"nodes\": 4",
+     "{\"fsdp\": [\"node\"], \"cp\": [\"gpu:4\"], "
+     "\"tp\": [\"gpu:2\"]}",
+     ", \"context\": \"ulysses\"", false, false},
+    {"\"chip\": \"tpu-v5p\", \"shape\": \"4x4x4\"", "{\"fsdp\": [\"x\", \"y\", \"z\"]}",
+     ", \"offload\": \"both\"", false, false},
+};
+enum { PLACES = sizeof places / sizeof *places };
+
+/* Stages that are unlike: of one kind, of two or three layers, without any. */
+struct schedule_case {
+    const char *name, *layout;
+};
+static const struct schedule_case schedules[] = {
+    {"1f1b", "Ett|tt|t|ttL"},
+    {"gpipe", "Et|t|ttt|ttL"},
+    {"interleaved:2", "E|t|t|tt|t|t|t|L"},
+    {"zb-h1", "Etttt|t|t|tL"},
+    {"dualpipev", "E|t|t|t|t|tt||tL"},
+    {"dualpipe", "Ett|tt|tt|tL"},
+};
+enum { SCHEDULES = sizeof schedules / sizeof *schedules, HALVES = 3 };
+
+struct step {
+    uint32_t place, schedule, sequence_length;
+    const char *remat, *attention;
+};
+
+static void text_write(char text[TEXT_BYTES], const struct step *step)
+{
+    const struct place *place = &places[step->place];
+    char staged[192] = "";
+    if (place->staged)
+        (void)snprintf(staged, sizeof staged, ", \"schedule\": \"%s\", \"layout\": \"%s\"",
+                       schedules[step->schedule].name, schedules[step->schedule].layout);
+    int const length = snprintf(
+        text, TEXT_BYTES,
+        "{\"podsim\": 1, \"title\": \"windows\", \"machine\": {%s, \"profile\": \"ideal\"}, "
+        "\"mesh\": %s, \"workload\": {\"kind\": \"train_step\", \"model\": \"%s\", "
+        "\"batch_tokens\": %u, \"sequence_length\": %u, \"accumulate\": %u, \"remat\": \"%s\", "
+        "\"attention\": \"%s\"%s%s}}",
+        place->machine, place->mesh, models[!place->experts], TOKENS, step->sequence_length,
+        place->staged ? 8 : 2, step->remat, step->attention, staged, place->more);
+    assert_true(length > 0 && length < TEXT_BYTES);
+}
+
+struct sums {
+    double matmul_flop, padded_flop, vector_flop, hbm_bytes, useful_flop, compute_count;
+    double attention_flop; /* Useful, of the dot products. */
+};
+
+static struct sums sums_of(const struct play *play)
+{
+    const struct program *program = &play->program;
+    struct sums sums = {0};
+    for (uint32_t r = 0; r < program->role_count; r++)
+        for (uint32_t b = 0; b < program->roles[r].block_count; b++) {
+            const struct program_block *block = &program->roles[r].block[b];
+            const struct program_template *template = &program->templates[block->template_index];
+            for (uint32_t i = 0; i < template->op_count; i++) {
+                const struct program_op *op = &template->op[i];
+                const struct work *work = &program->works[op->index];
+                double const times = block->repeat;
+                if (op->kind != PROGRAM_OP_COMPUTE) continue;
+                bool const flash = strstr(op->name, "lash") != NULL;
+                sums.compute_count += times;
+                sums.matmul_flop += times * (double)work_matmul_flop(work);
+                sums.padded_flop +=
+                    times *
+                    (double)compute_time(&play->machine.chip, work, PPM_ONE, PPM_ONE).padded_flop;
+                sums.vector_flop += times * (double)work->vector_flop;
+                sums.hbm_bytes += times * (double)(work->hbm_read_bytes + work->hbm_write_bytes);
+                sums.useful_flop += times * (double)work->useful_flop;
+                if (flash) sums.attention_flop += times * (double)work->useful_flop;
+            }
+        }
+    return sums;
+}
+
+/* Of all layers of a model, over one sequence: query by query. */
+static uint64_t keys_counted(const struct model *model, uint64_t length, bool causal)
+{
+    uint64_t keys = 0;
+    for (uint64_t layer = 0; layer < model->layers; layer++)
+        for (uint64_t query = 0; query < length; query++) {
+            uint64_t met = causal ? query + 1 : length;
+            if (model_layer_is_windowed(model, layer) && met > model->window) met = model->window;
+            keys += met;
+        }
+    return keys;
+}
+
+static void all_ranks_together_do_what_one_counts(void **state)
+{
+    (void)state;
+    static const char *const remats[] = {"none", "big_matmuls", "block"};
+    static const uint32_t lengths[] = {512, 1024, 2048};
+    static const struct play_options lower_only = {.lower_only = true, .engine = "fast"};
+    for (uint32_t p = 0; p < PLACES; p++)
+        for (uint32_t k = 0; k < (places[p].staged ? SCHEDULES * 6u : 6u); k++) {
+            bool const causal = k % 4 != 3;
+            struct step const step = {p, k % SCHEDULES, lengths[k / 2 % 3], remats[k % 3],
+                                      causal ? "causal" : "full"};
+            char text[TEXT_BYTES];
+            struct play play;
+            struct workload_counts counts;
+            text_write(text, &step);
+            play_run(&play, text, &lower_only);
+            const struct workload_plan *plan = &play.scenario.workload;
+            workload_count(plan, &play.machine, &play.mesh, &counts);
+            struct sums const sums = sums_of(&play);
+            bool const halves = places[p].staged && step.schedule >= HALVES;
+            double const ranks = places[p].staged ? RANKS : 1;
+            case_near(counts.matmul_flop * ranks, sums.matmul_flop, 1e-12);
+            case_near(counts.padded_flop * ranks, sums.padded_flop, 1e-9);
+            case_near(counts.matmul_useful * ranks, sums.useful_flop, 1e-9);
+            case_near(counts.vector_flop * ranks, sums.vector_flop, 1e-7);
+            case_near(counts.hbm_bytes * ranks, sums.hbm_bytes, halves ? 3e-3 : 1e-7);
+            case_near(counts.compute_count * ranks, sums.compute_count, halves ? 0.06 : 1e-12);
+            /* Two products of N heads and H columns forward, twice as many backward. */
+            double const keys = (double)keys_counted(&plan->model, plan->sequence_length, causal) *
+                                ((double)plan->batch_tokens / (double)plan->sequence_length);
+            double const flop = keys * 3 * 2 * 2 * 8 * 64;
+            case_near(counts.useful_attention_flop, flop, 1e-12);
+            case_near(play.program.useful_attention_flop, flop, 1e-12);
+            case_near(sums.attention_flop * play.machine.chip_count / ranks, flop, 1e-12);
+            play_close(&play);
+        }
+}
+
+/* Of gpt-oss-120b with 4,096 tokens: (128·4096 - 128·127/2)·4·64·64 FLOP forward for each sequence
+ * in 18 of 36 layers, 4096·4097/2·4·64·64 in the others. */
+static void gpt_oss_is_as_by_hand(void **state)
+{
+    (void)state;
+    struct model model;
+    case_ok(model_read_name_or_path(case_arena, "gpt-oss-120b", NULL, "", &model, &case_error));
+    assert_int_equal(model_window_layers(&model, 4096), 18);
+    assert_int_equal(model_window_layers(&model, 128), 0);
+    double const forward = 18 * (8456765440.0 + 137472507904.0);
+    assert_true(model_attention_flop(&model, 0, 4096, 4096, true) == 3 * forward);
+    /* Tokens beyond a window add a window's keys each. */
+    double const longer = model_attention_flop(&model, 0, 4097, 4097, true);
+    case_near(longer - 3 * forward, 3.0 * 18 * (128 + 4097) * 16384, 1e-9);
+}
+
+static void it_is_the_same_however_it_is_played(void **state)
+{
+    (void)state;
+    static const struct play_options full = {.full = true, .engine = "fast"};
+    static const struct play_options reference = {.full = true, .engine = "reference"};
+    uint32_t walked = 0;
+    for (uint32_t p = 0; p < PLACES; p++)
+        for (uint32_t s = 0; s < (places[p].staged ? SCHEDULES : 1u); s++) {
+            struct step const step = {p, s, 1024, s % 2 == 0 ? "none" : "block", "causal"};
+            char text[TEXT_BYTES];
+            struct play folded, whole, slow;
+            if (thin_skips(&walked)) continue;
+            text_write(text, &step);
+            play_run(&folded, text, NULL);
+            play_run(&whole, text, &full);
+            play_run(&slow, text, &reference);
+            assert_int_equal(whole.trace.digest, slow.trace.digest);
+            assert_int_equal(folded.trace.step_ps, whole.trace.step_ps);
+            assert_true(folded.roofline.lower_s * 1e12 <=
+                        (double)folded.trace.step_ps * (1 + 1e-9));
+            for (uint32_t r = 0; r < whole.trace.role_count; r++) {
+                assert_int_equal(folded.trace.roles[r].last_end_ps,
+                                 whole.trace.roles[r].last_end_ps);
+                assert_int_equal(folded.trace.roles[r].memory_peak_bytes,
+                                 whole.trace.roles[r].memory_peak_bytes);
+            }
+            play_close(&folded);
+            play_close(&whole);
+            play_close(&slow);
+        }
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(all_ranks_together_do_what_one_counts),
+        cmocka_unit_test_setup_teardown(gpt_oss_is_as_by_hand, case_arena_up, case_arena_down),
+        cmocka_unit_test(it_is_the_same_however_it_is_played),
+    };
+    return cmocka_run_group_tests_name("windows", tests, NULL, NULL);
+}

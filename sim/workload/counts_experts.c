@@ -8,7 +8,8 @@ struct expert_letters {
     double in, out;                 /* Matrices of a projection, as if each row met one expert's. */
     double weights_in, weights_out; /* All of the chip's experts. */
     double shared_in, shared_out;
-    double sorted, copies, part; /* Rows of D: as experts read them; as they come; on one of tp. */
+    double sorted, arrivals,
+        part; /* Rows of D: as experts read them; as they come; on one of tp. */
     double tmp, shared_tmp;
     double assigned;       /* Rows, not rounded up. */
     double logits, router; /* Elements of the router's result and of its matrix. */
@@ -35,7 +36,7 @@ static struct expert_letters letters_of(const struct letters *x)
     e.shared_in = (double)model->shared * e.in;
     e.shared_out = (double)model->shared * e.out;
     e.sorted = (double)experts->all * width;
-    e.copies = (double)experts->copies * width;
+    e.arrivals = (double)experts->arrivals * width;
     e.part = (double)experts->sent * width / tp;
     e.tmp = (double)experts->all * columns * (1 + x->gated);
     e.shared_tmp = x->rows * (double)model->shared * columns * (1 + x->gated);
@@ -145,7 +146,8 @@ static void count_hbm(const struct letters *x, const struct expert_letters *e,
     bytes += 2 * x->shard * x->a + e->router * x->w + 4 * 4 * e->logits +
              e->router * x->g * (1 + x->adds);
     /* Sorted and summed, both ways, and sorted once more where rows are not kept. */
-    bytes += (2 * forwards + 2 + (x->attention_again - x->again)) * (e->copies + e->sorted) * x->a;
+    bytes +=
+        (2 * forwards + 2 + (x->attention_again - x->again)) * (e->arrivals + e->sorted) * x->a;
     bytes += (forwards + 1) * (e->part + (1 + e->shared) * x->shard) * x->a + x->shard * x->a;
     counts->hbm_bytes += x->microbatches * x->sparse * bytes;
 }
@@ -176,10 +178,11 @@ static void count_traffic(const struct letters *x, const struct expert_letters *
     uint64_t const out_scattered = layers * shared * (times + 1);
     uint64_t const sums = e->sums > 0 ? layers * times : 0;
     tp->gather_count += rows_gathered + in_gathered;
-    tp->gather_bytes += ((double)rows_gathered * e->copies + (double)in_gathered * x->full) * x->a;
+    tp->gather_bytes +=
+        ((double)rows_gathered * e->arrivals + (double)in_gathered * x->full) * x->a;
     tp->scatter_count += rows_scattered + out_scattered;
     tp->scatter_bytes +=
-        ((double)rows_scattered * e->copies + (double)out_scattered * x->full) * x->a;
+        ((double)rows_scattered * e->arrivals + (double)out_scattered * x->full) * x->a;
     tp->all_reduce_count += sums;
     tp->all_reduce_bytes += (double)sums * 4 * e->logits;
     counts->tp_critical_count +=

@@ -83,7 +83,7 @@ enum status limits_sizes_check(const struct local *local, struct error *reterr)
         {"the FLOP of a layer's experts",
          {2, experts->all, width, model->matrices * experts->columns}},
         {"the bits of a layer's experts' rows",
-         {BITS_OF_ELEMENT, experts->all + experts->copies,
+         {BITS_OF_ELEMENT, experts->all + experts->arrivals,
           width + model->matrices * experts->columns}},
         {"the bits that experts' ranks exchange", {BITS_OF_ELEMENT, crossing, width}},
         {"the bytes of the activations", {2 * BYTES_OF_ELEMENT, rows, kept, layers}},

@@ -10,7 +10,7 @@ static void way_there_add(struct listing *listing, const char *what, const char 
     if (experts->ranks > 1)
         listing_step(listing, NULL, 0, "on critical path: once to each rank that has an expert",
                      "%s = AllToAll(%s) over the %u ranks of ep: %llu tokens come", rows, what,
-                     experts->ranks, (unsigned long long)experts->copies);
+                     experts->ranks, (unsigned long long)experts->arrivals);
     if (listing->local->tp > 1)
         listing_step(listing, NULL, 0, "on critical path", "%s = AllGather_Y(%s)", rows, rows);
 }

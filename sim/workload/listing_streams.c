@@ -10,6 +10,10 @@ static void need_add(struct text *text, const struct program *program,
                      const struct program_need *need)
 {
     text_add(text, "%s", program->stream[need->stream].name);
+    if (need->slot == PROGRAM_SLOT_SINCE) {
+        text_add(text, " of all slots before it is asked for");
+        return;
+    }
     if (need->slot != 0) text_add(text, "[%d]", need->slot);
     if (need->begun) text_add(text, " begun");
     if (need->slot == 0 && need->part == 0 && need->per_part == 0) {

@@ -81,7 +81,7 @@ static enum status ranks_build(struct local *local, struct error *reterr)
     const struct workload_plan *plan = local->plan;
     const struct mesh *mesh = local->mesh;
     uint32_t const fsdp = mesh->axis[MESH_FSDP].size;
-    uint32_t const copies =
+    uint32_t const replicas =
         mesh->axis[MESH_DP].size * mesh->axis[MESH_EP].size * mesh->axis[MESH_CP].size;
     STATUS_TRY(zero_check(local, reterr));
     STATUS_TRY(mesh_union(mesh, local->machine, 1u << MESH_DP | 1u << MESH_EP | 1u << MESH_CP,
@@ -91,10 +91,10 @@ static enum status ranks_build(struct local *local, struct error *reterr)
     local->pp = mesh->axis[MESH_PP].size;
     local->copies = workload_copies(plan, local->pp);
     local->cp = mesh->axis[MESH_CP].size;
-    local->data = copies * fsdp;
+    local->data = replicas * fsdp;
     local->shard_role = plan->zero == 3 ? MESH_DP : MESH_FSDP;
-    local->shards = plan->zero == 3 ? copies : fsdp;
-    local->replicas = plan->zero == 3 ? 1 : copies;
+    local->shards = plan->zero == 3 ? replicas : fsdp;
+    local->replicas = plan->zero == 3 ? 1 : replicas;
     local->state_shards = plan->zero == 0 ? local->shards : local->data;
     local->gradient_shards = plan->zero >= 2 ? local->data : local->shards;
     local->gradients_resident = plan->accumulate > 1;
@@ -110,8 +110,8 @@ static enum status ranks_build(struct local *local, struct error *reterr)
         if (plan->accumulate > 1) local->gradient_shards = 1;
     }
 
-    bool const beside = copies > 1 && fsdp > 1;
-    local->axis_z = beside ? letter_add(local, 'Z', copies) : 0;
+    bool const beside = replicas > 1 && fsdp > 1;
+    local->axis_z = beside ? letter_add(local, 'Z', replicas) : 0;
     local->axis_x = letter_add(local, 'X', beside ? fsdp : local->data);
     local->axis_y = letter_add(local, 'Y', local->tp);
     return STATUS_OK;

@@ -8,7 +8,7 @@
 
 /* Tokens that cross each dimension of the ep group, from the outermost level in: those of all ranks
  * that share a rank's place in the levels inside, for each unit that the dimension leads to. On
- * the grid there are no units between, and each rank gets its own copies. */
+ * the grid there are no units between, and each rank gets its own. */
 static enum status crossing_build(struct local *local, struct error *reterr)
 {
     const struct group *group = &local->mesh->axis[MESH_EP].group;
@@ -96,9 +96,9 @@ static enum status loads_build(struct local *local, struct error *reterr)
     STATUS_TRY(routing_load_draw(group, &experts->drawn, local->rows, capacity, &load, reterr));
     if (capacity == 0) experts->rows = units_ceil_divide(load.rows_most, experts->count);
     experts->dropped = load.dropped;
-    experts->copies = load.came_most;
-    experts->sent = load.copies_most;
-    experts->exchanged = load.copies;
+    experts->arrivals = load.came_most;
+    experts->sent = load.sent_most;
+    experts->exchanged = load.sent;
     crossing_drawn(group, &load, experts);
     return STATUS_OK;
 }
@@ -166,9 +166,9 @@ enum status local_experts_build(struct local *local, struct error *reterr)
     experts->shared_columns = model->shared * experts->columns;
     uint64_t const tokens = local->rows * experts->ranks;
     experts->rows = units_ceil_divide(tokens * model->top_k, model->count);
-    experts->copies = experts->ranks * routing_hits(model, experts->count, local->rows);
-    experts->sent = experts->copies;
-    experts->exchanged = experts->ranks * experts->copies;
+    experts->arrivals = experts->ranks * routing_hits(model, experts->count, local->rows);
+    experts->sent = experts->arrivals;
+    experts->exchanged = experts->ranks * experts->arrivals;
     experts->gate_rows = by_tokens ? local->rows / local->tp : local->rows;
     experts->router_rows = experts->gate_rows;
     experts->router_inner = by_tokens ? local->width : local->width / local->tp;

@@ -26,10 +26,10 @@ struct local_experts {
     uint64_t all;            /* count · rows */
     uint64_t columns;        /* F / tp, of an expert; */
     uint64_t shared_columns; /* of the shared ones together. */
-    uint64_t copies; /* Tokens that come to a rank: once each, however many of its experts want it.
-                        where routing is drawn, to the rank that gets most. */
-    uint64_t sent;   /* Copies of a rank's tokens: as many, but where routing is drawn. */
-    uint64_t exchanged;       /* Of all ranks. */
+    uint64_t arrivals;  /* Tokens that come to a rank: once each, however many of its experts want
+                           it; where routing is drawn, to the rank that gets most. */
+    uint64_t sent;      /* Arrivals of one rank's tokens: as many, but where routing is drawn. */
+    uint64_t exchanged; /* Of all ranks. */
     struct plan_ragged drawn; /* No experts: routing is not drawn. But for a token's bytes. */
     uint64_t crossing[GROUP_DIMENSIONS_MAX]; /* Of the exchange: V of a dimension, in tokens. */
     /* The router's matmul: rows times columns of In, and where it is a part of D, sums over tp. */

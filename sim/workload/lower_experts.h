@@ -51,14 +51,14 @@ static inline bool experts_gather_in(const struct local *local)
 const char *experts_name(struct lower *lower, const char *name, enum lower_pass pass);
 
 /* Elements of the rows that come to a chip, whole and as they travel. */
-static inline uint64_t experts_copies(const struct lower *lower)
+static inline uint64_t experts_arrivals(const struct lower *lower)
 {
-    return experts_of(lower)->copies * lower->local->width;
+    return experts_of(lower)->arrivals * lower->local->width;
 }
 
-static inline uint64_t experts_copies_shard(const struct lower *lower)
+static inline uint64_t experts_arrivals_shard(const struct lower *lower)
 {
-    return experts_copies(lower) / lower->local->tp;
+    return experts_arrivals(lower) / lower->local->tp;
 }
 
 /* The same of those that come back to where their tokens are, as they travel. */

@@ -173,15 +173,15 @@ uint64_t experts_weights(const struct lower *lower, bool shared, bool out)
 uint32_t experts_dispatch(struct lower *lower, const char *what, const char *sort_name,
                           uint32_t source)
 {
-    uint64_t const copies = lower_activation_bytes(lower, experts_copies(lower));
-    uint64_t const shard = lower_activation_bytes(lower, experts_copies_shard(lower));
+    uint64_t const arrivals = lower_activation_bytes(lower, experts_arrivals(lower));
+    uint64_t const shard = lower_activation_bytes(lower, experts_arrivals_shard(lower));
     uint32_t const exchange = experts_exchange(lower, what, /* spreads= */ true);
     lower_need_done(lower, exchange, source);
-    uint32_t const gather = experts_tp(lower, COLLECTIVE_ALL_GATHER,
-                                       lower_format(lower, "moe.%s", what), experts_copies(lower));
+    uint32_t const gather = experts_tp(
+        lower, COLLECTIVE_ALL_GATHER, lower_format(lower, "moe.%s", what), experts_arrivals(lower));
     lower_need_done(lower, gather, exchange != LOWER_NONE ? exchange : source);
     uint32_t const sort =
-        experts_vector(lower, sort_name, 0, experts_copies(lower), experts_sorted(lower));
+        experts_vector(lower, sort_name, 0, experts_arrivals(lower), experts_sorted(lower));
     lower_need_done(lower, sort,
                     gather != LOWER_NONE     ? gather
                     : exchange != LOWER_NONE ? exchange
@@ -191,28 +191,29 @@ uint32_t experts_dispatch(struct lower *lower, const char *what, const char *sor
         lower_give(lower, gather != LOWER_NONE ? gather : sort, PROGRAM_MEMORY_BUFFERS, shard);
     }
     if (gather != LOWER_NONE) {
-        lower_take(lower, gather, PROGRAM_MEMORY_BUFFERS, copies);
-        lower_give(lower, sort, PROGRAM_MEMORY_BUFFERS, copies);
+        lower_take(lower, gather, PROGRAM_MEMORY_BUFFERS, arrivals);
+        lower_give(lower, sort, PROGRAM_MEMORY_BUFFERS, arrivals);
     }
     return sort;
 }
 
 uint32_t experts_combine(struct lower *lower, const char *what, const char *sum_name)
 {
-    uint64_t const copies = lower_activation_bytes(lower, experts_copies(lower));
-    uint64_t const shard = lower_activation_bytes(lower, experts_copies_shard(lower));
+    uint64_t const arrivals = lower_activation_bytes(lower, experts_arrivals(lower));
+    uint64_t const shard = lower_activation_bytes(lower, experts_arrivals_shard(lower));
     uint32_t const sum = experts_vector(lower, sum_name, experts_sorted(lower),
-                                        experts_sorted(lower), experts_copies(lower));
-    uint32_t const scatter = experts_tp(lower, COLLECTIVE_REDUCE_SCATTER,
-                                        lower_format(lower, "moe.%s", what), experts_copies(lower));
+                                        experts_sorted(lower), experts_arrivals(lower));
+    uint32_t const scatter =
+        experts_tp(lower, COLLECTIVE_REDUCE_SCATTER, lower_format(lower, "moe.%s", what),
+                   experts_arrivals(lower));
     lower_need_done(lower, scatter, sum);
     uint32_t const exchange = experts_exchange(lower, what, /* spreads= */ false);
     uint32_t const sent = scatter != LOWER_NONE ? scatter : sum;
     lower_need_done(lower, exchange, sent);
     uint32_t const last = exchange != LOWER_NONE ? exchange : sent;
-    lower_take(lower, sum, PROGRAM_MEMORY_BUFFERS, copies);
+    lower_take(lower, sum, PROGRAM_MEMORY_BUFFERS, arrivals);
     lower_give(lower, sent != sum || exchange == LOWER_NONE ? sent : exchange,
-               PROGRAM_MEMORY_BUFFERS, copies);
+               PROGRAM_MEMORY_BUFFERS, arrivals);
     if (scatter != LOWER_NONE && exchange != LOWER_NONE) {
         lower_take(lower, scatter, PROGRAM_MEMORY_BUFFERS, shard);
         lower_give(lower, exchange, PROGRAM_MEMORY_BUFFERS, shard);

@@ -1,17 +1,16 @@
 /*
  * An embedding that is tied to the head, or that modules of a later stage look up too, lies on the
- * first and on that stage. Each has a gradient of its own: once they are reduced over
- * the data ranks, the two stages give them to one another and both update by the sum, so that the
- * copies stay equal. Two ranks that add up by an AllReduce would send as many bytes, by halves and
- * a message later.
+ * first and on that stage. Each has a gradient of its own: once they are reduced over the data
+ * ranks, the two stages give them to one another and both update by the sum, so that the two stay
+ * equal. Two ranks that add up by an AllReduce would send as many bytes, by halves and a message
+ * later.
  *
  * The last rank is the one before the first, around: such messages go where gradients go to the
  * rank before, and activations to the next, and are the last of their streams. A rank between them,
  * where modules have a stage of their own, is no neighbour and has streams of its own.
  */
-#include "sim/workload/pipeline.h"
-
 #include "sim/base/units.h"
+#include "sim/workload/pipeline.h"
 
 struct program_block lower_twin_block(const struct schedule *schedule, bool head,
                                       uint16_t template_index, uint64_t arrivals)

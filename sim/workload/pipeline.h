@@ -149,7 +149,7 @@ void pipeline_ops_mix(struct lower *lower, uint32_t first, uint32_t second);
 /* Reductions without a pass, and updates. */
 void pipeline_rests_build(struct pipeline *pipeline);
 /* Bytes that the gathered weights of a unit take. */
-uint64_t pipeline_gathered_bytes(struct pipeline *pipeline, enum pipeline_unit unit);
+uint64_t pipeline_gathered_bytes(const struct pipeline *pipeline, enum pipeline_unit unit);
 
 /* Fills templates and roles: role r is rank r of pp. Failures go to lower->status. */
 void lower_pipeline(struct lower *lower);

@@ -185,22 +185,19 @@ uint16_t pipeline_template(struct pipeline *pipeline, const struct pipeline_vari
     return template_index;
 }
 
-uint64_t pipeline_gathered_bytes(struct pipeline *pipeline, enum pipeline_unit unit)
+uint64_t pipeline_gathered_bytes(const struct pipeline *pipeline, enum pipeline_unit unit)
 {
-    struct pipeline_variant const variant = {.part = {{.unit = (uint8_t)unit,
-                                                       .kind = SCHEDULE_FORWARD,
-                                                       .keeping = LOWER_TAKES,
-                                                       .since = true}},
-                                             .part_count = 1};
-    uint16_t const template_index = pipeline_template(pipeline, &variant);
-    if (pipeline->lower->status != STATUS_OK) return 0;
-    const struct program_template *template = &pipeline->lower->program->templates[template_index];
-    int64_t bytes = 0;
-    for (uint32_t i = 0; i < template->op_count; i++)
-        for (uint32_t e = 0; e < template->op[i].effect_count; e++)
-            if (template->op[i].effect[e].memory == PROGRAM_MEMORY_GATHERED)
-                bytes += template->op[i].effect[e].bytes;
-    return (uint64_t)bytes;
+    const struct lower *lower = pipeline->lower;
+    const struct local_layer *layer = layer_of(lower, unit);
+    struct local_unit const ends[] = {[UNIT_EMBEDDING] = lower_embedding_unit(lower->local),
+                                      [UNIT_HEAD] = lower_head_unit(lower->local)};
+    uint64_t bytes = 0;
+    if (unit == UNIT_EMBEDDING || unit == UNIT_HEAD)
+        return lower_weight_bytes(lower, ends[unit].elements);
+    SIM_ASSERT(unit == UNIT_LAYER || unit == UNIT_EXPERTS);
+    for (uint32_t u = 0; u < layer->unit_count; u++)
+        bytes += lower_weight_bytes(lower, layer->unit[u].elements);
+    return bytes;
 }
 
 /* The reductions of a unit as a slot of their own; PROGRAM_NONE if there are none. */

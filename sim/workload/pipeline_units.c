@@ -18,9 +18,9 @@ void pipeline_units_add(struct pipeline *pipeline, const struct stage *stage,
     static const enum pipeline_unit order[] = {UNIT_HEAD, UNIT_EMBEDDING, UNIT_PREDICTOR,
                                                UNIT_EXPERTS, UNIT_LAYER};
     uint32_t const dense = stages_dense_layers(stage, pipeline->dense_layers);
-    /* Modules may have a copy of the embedding. */
-    bool const copied = stage->predictors != 0 && pipeline->lower->local->twin_reads;
-    uint32_t const counts[] = {[UNIT_EMBEDDING] = stage->embedding || copied,
+    /* Modules may have an embedding of their own. */
+    bool const own_embedding = stage->predictors != 0 && pipeline->lower->local->twin_reads;
+    uint32_t const counts[] = {[UNIT_EMBEDDING] = stage->embedding || own_embedding,
                                [UNIT_PREDICTOR] = stage->predictors,
                                [UNIT_LAYER] = dense,
                                [UNIT_EXPERTS] = stage->layer_count - dense,

@@ -54,18 +54,18 @@ static void rank_count(struct tally *tally, uint32_t source, uint64_t tokens)
 {
     struct routing_load *load = &tally->load;
     uint32_t wanted[RAGGED_TOP_K_MAX];
-    uint64_t copies = 0;
+    uint64_t sent = 0;
     for (uint64_t token = 0; token < tokens; token++) {
         uint32_t const count = ragged_draw_next(&tally->draw, wanted);
-        copies += count;
+        sent += count;
         for (uint32_t i = 0; i < count; i++) tally->came[wanted[i]]++;
         for (uint32_t k = 0; k < tally->draw.top_k; k++) tally->expert[tally->draw.token[k]]++;
         for (uint32_t i = 0; i < tally->group->dimension_count; i++)
             load->crossing[tally->digit[i].dimension] +=
                 units_count(&tally->digit[i], source, wanted, count);
     }
-    load->copies += copies;
-    if (copies > load->copies_most) load->copies_most = copies;
+    load->sent += sent;
+    if (sent > load->sent_most) load->sent_most = sent;
 }
 
 static void loads_find(struct tally *tally, uint64_t capacity)

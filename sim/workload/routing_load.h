@@ -14,10 +14,10 @@
 struct routing_load {
     uint64_t kept; /* Assignments that experts compute, of all ranks, */
     uint64_t dropped;
-    uint64_t rows_most;   /* and of the rank that has most. */
-    uint64_t came_most;   /* Tokens that come to a rank, its own among them; */
-    uint64_t copies_most; /* copies of one rank's tokens, as many as there are ranks for each. */
-    uint64_t copies;      /* Of all ranks. */
+    uint64_t rows_most; /* and of the rank that has most. */
+    uint64_t came_most; /* Tokens that come to a rank, its own among them; */
+    uint64_t sent_most; /* tokens of one rank, each as often as there are ranks that it goes to. */
+    uint64_t sent;      /* Of all ranks. */
     uint64_t crossing[GROUP_DIMENSIONS_MAX]; /* Sent on along a dimension, by all ranks. */
 };
 

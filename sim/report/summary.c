@@ -191,15 +191,35 @@ bool summary_fits(const struct report_input *input)
     return input->trace->memory_peak_bytes <= input->machine->chip.hbm_capacity_bytes;
 }
 
-void summary_write_memory(const struct report_input *input, struct text *text)
+void summary_write_memory_parts(const struct report_input *input,
+                                const uint64_t bytes[PROGRAM_MEMORY_COUNT], uint64_t total_bytes,
+                                struct text *text)
 {
     static const char *const names[] = {
 #define X(name, text) text,
         PROGRAM_MEMORY_TABLE(X)
 #undef X
     };
+    uint64_t const capacity_bytes = input->machine->chip.hbm_capacity_bytes;
+    double const capacity = (double)capacity_bytes;
+    for (uint32_t i = 0; i < PROGRAM_MEMORY_COUNT; i++) {
+        if (bytes[i] == 0) continue;
+        text_add(text, "  %s", names[i]);
+        table_right(text, 32, table_bytes((double)bytes[i]).text);
+        table_right(text, 41, table_percent((double)bytes[i], capacity).text);
+        table_bar(text, (double)bytes[i], capacity, BAR_COLUMNS);
+        text_add(text, "\n");
+    }
+    text_add(text, "  in all");
+    table_right(text, 32, table_bytes((double)total_bytes).text);
+    table_right(text, 41, table_percent((double)total_bytes, capacity).text);
+    text_add(text, "  of %s HBM%s\n", table_bytes(capacity).text,
+             total_bytes <= capacity_bytes ? "" : ": it does not fit");
+}
+
+void summary_write_memory(const struct report_input *input, struct text *text)
+{
     const struct trace *trace = input->trace;
-    double const capacity = (double)input->machine->chip.hbm_capacity_bytes;
     char slot[96], name[32];
     uint32_t const role = facts_role(input, trace->memory_peak_chip);
     program_slot_name(&input->program->roles[role], trace->memory_peak_slot, slot, sizeof slot);
@@ -207,20 +227,7 @@ void summary_write_memory(const struct report_input *input, struct text *text)
     text_add(text, "memory of a chip%s%s at its peak, %s into the step (%s)\n",
              name[0] != '\0' ? " of " : "", name, table_duration(trace->memory_peak_at_ps).text,
              slot);
-    for (uint32_t i = 0; i < PROGRAM_MEMORY_COUNT; i++) {
-        double const bytes = (double)trace->memory_at_peak_bytes[i];
-        if (bytes == 0) continue;
-        text_add(text, "  %s", names[i]);
-        table_right(text, 32, table_bytes(bytes).text);
-        table_right(text, 41, table_percent(bytes, capacity).text);
-        table_bar(text, bytes, capacity, BAR_COLUMNS);
-        text_add(text, "\n");
-    }
-    text_add(text, "  in all");
-    table_right(text, 32, table_bytes((double)trace->memory_peak_bytes).text);
-    table_right(text, 41, table_percent((double)trace->memory_peak_bytes, capacity).text);
-    text_add(text, "  of %s HBM%s\n", table_bytes(capacity).text,
-             summary_fits(input) ? "" : ": it does not fit");
+    summary_write_memory_parts(input, trace->memory_at_peak_bytes, trace->memory_peak_bytes, text);
 }
 
 static void write_servers(const struct report_input *input, const struct facts *facts,

@@ -7,6 +7,7 @@
 #include <uv.h>
 
 #include "sim/base/text.h"
+#include "sim/report/least_memory.h"
 #include "sim/report/result.h"
 #include "sim/report/summary.h"
 #include "sim/report/timeline.h"
@@ -84,14 +85,33 @@ static enum status replay(struct run *run, struct error *reterr)
     return STATUS_OK;
 }
 
-static enum status refuse_oversubscription(struct run *run, struct error *reterr)
+static enum status oversubscribed(struct error *reterr)
+{
+    return error_set(reterr, STATUS_LIMIT, "",
+                     "the step does not fit the memory of a chip; "
+                     "\"allow_oversubscription\": true in the workload plays it all the same");
+}
+
+/* What is hopeless is known at once; the rest when it has been played. */
+static enum status refuse_before(struct run *run, struct error *reterr)
+{
+    const struct chain *chain = &run->chain;
+    struct least_memory least;
+    STATUS_TRY(least_memory_of(chain->arena, &chain->program, &least, reterr));
+    struct report_input const input = {.machine = &chain->machine, .program = &chain->program};
+    if (chain->scenario.workload.allow_oversubscription ||
+        least.total_bytes <= chain->machine.chip.hbm_capacity_bytes)
+        return STATUS_OK;
+    least_memory_write(&input, &least, &run->reason);
+    return oversubscribed(reterr);
+}
+
+static enum status refuse_behind(struct run *run, struct error *reterr)
 {
     if (run->chain.scenario.workload.allow_oversubscription || summary_fits(&run->input))
         return STATUS_OK;
     summary_write_memory(&run->input, &run->reason);
-    return error_set(reterr, STATUS_LIMIT, "",
-                     "the step does not fit the memory of a chip; "
-                     "\"allow_oversubscription\": true in the workload plays it all the same");
+    return oversubscribed(reterr);
 }
 
 /* Everything up to complete texts; nothing is written yet. */
@@ -100,12 +120,13 @@ static enum status work_texts(struct run *run, struct error *reterr)
     struct chain *chain = &run->chain;
     bool const colour = summary_in_colour(run);
     STATUS_TRY(chain_build(chain, &run->source, CHAIN_PROGRAM, reterr));
+    STATUS_TRY(refuse_before(run, reterr));
     STATUS_TRY(shell_check(run->shell, reterr));
     STATUS_TRY(replay(run, reterr));
     STATUS_TRY(shell_check(run->shell, reterr));
     report_from_chain(chain, &run->input);
     if (options_has(run->options, "--timing")) run->input.wall_s = run->wall_s;
-    STATUS_TRY(refuse_oversubscription(run, reterr));
+    STATUS_TRY(refuse_behind(run, reterr));
     STATUS_TRY(summary_write(chain->arena, &run->input, colour, &run->summary, reterr));
     if (run->json.path != NULL)
         STATUS_TRY(result_write(chain->arena, &run->input, &run->result, reterr));
@@ -191,7 +212,8 @@ const struct command command_run = {
         "Builds machine, mesh and program, folds what is symmetric, plays the step through the\n"
         "queues of chips and links, and prints one screen: the step, what bounds it, what is\n"
         "exposed, the memory it needs, the roofline beside it and each reason for a difference.\n"
-        "A step that does not fit the memory ends with a table of what needs how much.\n"
+        "A step that does not fit the memory ends with a table of what needs how much: before it "
+        "is\nplayed if what it holds at least is too much already.\n"
         "\n"
         "  podsim run scenarios/train/llama3-8b-fsdp-v5e-16x16.json\n"
         "  podsim run FILE --set /workload/batch_tokens=8388608 --set /run/prefetch_layers=2\n"

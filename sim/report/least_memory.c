@@ -1,0 +1,159 @@
+#include "sim/report/least_memory.h"
+
+#include <string.h>
+
+#include "sim/base/arena.h"
+#include "sim/base/text.h"
+#include "sim/report/summary.h"
+
+/* What has been taken and not given back. */
+struct holding {
+    int64_t bytes[PROGRAM_MEMORY_COUNT];
+    int64_t total_bytes;
+};
+
+/* One slot of a template: what it changes, and its highest point on the way. */
+struct slot_course {
+    struct holding change, highest;
+};
+
+/* Whether the op of compute waits until another of its slot has begun, or is done. */
+static bool waits_for(const struct program_op *compute, const struct program_op *other, bool done)
+{
+    for (uint32_t n = 0; n < compute->need_count; n++) {
+        const struct program_need *need = &compute->need[n];
+        if (need->stream != other->stream || need->slot != 0) continue;
+        if (done ? !need->begun && need->part >= other->part_first + other->parts
+                 : need->part > other->part_first)
+            return true;
+    }
+    return false;
+}
+
+/* The first op of compute by which an effect of an op has come about; NULL: that is not known. */
+static const struct program_op *effect_seen_by(const struct program_template *template,
+                                               const struct program_op *op,
+                                               const struct program_effect *effect)
+{
+    if (op->stream == PROGRAM_COMPUTE) return op;
+    for (uint32_t i = 0; i < template->op_count && effect->bytes > 0; i++)
+        if (template->op[i].stream == PROGRAM_COMPUTE &&
+            waits_for(&template->op[i], op, effect->at_end))
+            return &template->op[i];
+    return NULL;
+}
+
+/* Kinds of memory of which all effects are known, as bits. */
+static uint32_t kinds_known(const struct program *program)
+{
+    uint32_t bits = (1u << PROGRAM_MEMORY_COUNT) - 1;
+    for (uint32_t t = 0; t < program->template_count; t++) {
+        const struct program_template *template = &program->templates[t];
+        for (uint32_t i = 0; i < template->op_count; i++)
+            for (uint32_t e = 0; e < template->op[i].effect_count; e++) {
+                const struct program_effect *effect = &template->op[i].effect[e];
+                if (effect_seen_by(template, &template->op[i], effect) == NULL)
+                    bits &= ~(1u << effect->memory);
+            }
+    }
+    return bits;
+}
+
+static void effect_add(struct holding *holding, const struct program_effect *effect)
+{
+    holding->bytes[effect->memory] += effect->bytes;
+    holding->total_bytes += effect->bytes;
+}
+
+/* What is known to have come about when an op of compute begins, or else when it ends. */
+static void effects_add(struct holding *holding, const struct program_template *template,
+                        const struct program_op *compute, bool at_end, uint32_t kinds)
+{
+    for (uint32_t i = 0; i < template->op_count; i++) {
+        const struct program_op *op = &template->op[i];
+        for (uint32_t e = 0; e < op->effect_count; e++) {
+            const struct program_effect *effect = &op->effect[e];
+            bool const ends = op == compute && effect->at_end;
+            if ((kinds >> effect->memory & 1) != 0 && ends == at_end &&
+                effect_seen_by(template, op, effect) == compute)
+                effect_add(holding, effect);
+        }
+    }
+}
+
+static struct slot_course course_of(const struct program_template *template, uint32_t kinds)
+{
+    struct slot_course course = {.change = {.total_bytes = 0}};
+    for (uint32_t i = 0; i < template->op_count; i++) {
+        if (template->op[i].stream != PROGRAM_COMPUTE) continue;
+        for (uint32_t at_end = 0; at_end < 2; at_end++) {
+            effects_add(&course.change, template, &template->op[i], at_end != 0, kinds);
+            if (course.change.total_bytes > course.highest.total_bytes)
+                course.highest = course.change;
+        }
+    }
+    return course;
+}
+
+static struct holding holding_sum(const struct holding *one, const struct holding *other,
+                                  int64_t times)
+{
+    struct holding sum = {.total_bytes = one->total_bytes + times * other->total_bytes};
+    for (uint32_t kind = 0; kind < PROGRAM_MEMORY_COUNT; kind++)
+        sum.bytes[kind] = one->bytes[kind] + times * other->bytes[kind];
+    return sum;
+}
+
+static struct holding role_highest(const struct program_role *role,
+                                   const struct slot_course *courses)
+{
+    struct holding held = {.total_bytes = 0}, highest;
+    for (uint32_t kind = 0; kind < PROGRAM_MEMORY_COUNT; kind++) {
+        held.bytes[kind] = (int64_t)role->resident_bytes[kind];
+        held.total_bytes += held.bytes[kind];
+    }
+    highest = held;
+    for (uint32_t b = 0; b < role->block_count; b++) {
+        const struct program_block *block = &role->block[b];
+        const struct slot_course *course = &courses[block->template_index];
+        /* Slots that take more than they give are highest in the last of them. */
+        int64_t const before = course->change.total_bytes > 0 ? block->repeat - 1 : 0;
+        struct holding const start = holding_sum(&held, &course->change, before);
+        struct holding const high = holding_sum(&start, &course->highest, 1);
+        if (high.total_bytes > highest.total_bytes) highest = high;
+        held = holding_sum(&held, &course->change, block->repeat);
+    }
+    return highest;
+}
+
+enum status least_memory_of(struct arena *arena, const struct program *program,
+                            struct least_memory *ret_least, struct error *reterr)
+{
+    struct least_memory least = {.role = 0};
+    uint32_t const kinds = kinds_known(program);
+    void *memory = NULL;
+    STATUS_TRY(
+        arena_try(arena, program->template_count, sizeof(struct slot_course), &memory, reterr));
+    struct slot_course *courses = memory;
+    for (uint32_t t = 0; t < program->template_count; t++)
+        courses[t] = course_of(&program->templates[t], kinds);
+    for (uint32_t r = 0; r < program->role_count; r++) {
+        struct holding const highest = role_highest(&program->roles[r], courses);
+        if ((uint64_t)highest.total_bytes <= least.total_bytes) continue;
+        least.role = r;
+        least.total_bytes = (uint64_t)highest.total_bytes;
+        memcpy(least.bytes, highest.bytes, sizeof least.bytes);
+    }
+    *ret_least = least;
+    return STATUS_OK;
+}
+
+void least_memory_write(const struct report_input *input, const struct least_memory *least,
+                        struct text *text)
+{
+    char name[32];
+    program_role_name(input->program, least->role, name, sizeof name);
+    text_add(text, "memory of a chip%s%s, what it holds at least (nothing was played)\n",
+             name[0] != '\0' ? " of " : "", name);
+    summary_write_memory_parts(input, least->bytes, least->total_bytes, text);
+}

@@ -1,0 +1,32 @@
+/*
+ * least_memory.h: what a step holds at least, known before it is played.
+ *
+ * Ops of the compute stream follow each other in the order of the program, so what they take and
+ * give back of memory is known without their instants; and what others have taken is known where
+ * one of them waits for it. Kinds of memory that others give back (offloading), or take long before
+ * anything waits, count only as far as they are there from the start.
+ */
+#ifndef SIM_REPORT_LEAST_MEMORY_H
+#define SIM_REPORT_LEAST_MEMORY_H
+
+#include "sim/base/status.h"
+#include "sim/report/report.h"
+
+struct arena;
+struct text;
+
+/* Of the role that holds most. */
+struct least_memory {
+    uint32_t role;
+    uint64_t bytes[PROGRAM_MEMORY_COUNT]; /* At the highest point. */
+    uint64_t total_bytes;
+};
+
+enum status least_memory_of(struct arena *arena, const struct program *program,
+                            struct least_memory *ret_least, struct error *reterr);
+
+/* As summary_write_memory(). */
+void least_memory_write(const struct report_input *input, const struct least_memory *least,
+                        struct text *text);
+
+#endif

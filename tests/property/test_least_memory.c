@@ -1,0 +1,59 @@
+/* What a step holds at least is known before it is played, and never more than it holds. */
+#include "sim/report/least_memory.h"
+#include "tests/support/case.h"
+#include "tests/support/play.h"
+
+/* Scenarios with a setting each, and how much of the peak is known at least. */
+static const struct {
+    const char *path, *setting;
+    uint32_t percent;
+} rows[] = {
+    {"scenarios/pipeline/llama3-8b-pp4-h100-32.json", "/workload/schedule=1f1b", 95},
+    {"scenarios/pipeline/llama3-8b-pp4-h100-32.json", "/workload/schedule=gpipe", 75},
+    {"scenarios/pipeline/llama3-8b-pp4-h100-32.json", "/workload/schedule=interleaved:4", 95},
+    {"scenarios/pipeline/llama3-8b-pp4-h100-32.json", "/workload/schedule=zb-v", 95},
+    {"scenarios/pipeline/llama3-8b-pp4-h100-32.json", "/workload/schedule=dualpipe", 95},
+    {"scenarios/pipeline/llama3-8b-pp4-h100-32.json", "/workload/remat=block", 95},
+    {"scenarios/pipeline/llama3-8b-pp4-fsdp-h100-32.json", "/workload/schedule=zb-h1", 75},
+    {"scenarios/pipeline/llama3-8b-pp4-h100-a100-32.json", "/workload/schedule=1f1b", 95},
+    {"scenarios/megatron/megatron-3.6b-a100-64.json", "/title=a", 65},
+    {"scenarios/train/llama3-8b-fsdp-v5e-16x16.json", "/title=a", 45},
+    {"scenarios/train/llama3-70b-fsdp-tp-v5p-16x16x16.json", "/title=a", 55},
+    {"scenarios/gpu/llama3-70b-fsdp-offload-h100-8.json", "/title=a", 75},
+    {"scenarios/train/llama3-8b-fsdp-offload-v5e-2x4.json", "/title=a", 40},
+    {"scenarios/moe/qwen3-30b-a3b-ep32-h100-32.json", "/title=a", 80},
+    {"scenarios/moe/mixtral-8x7b-dp-ep8-h100-32.json", "/title=a", 85},
+    {"scenarios/context/llama3-8b-ring-v5p-16x4x4.json", "/title=a", 75},
+};
+
+static void what_is_known_before_is_never_more_than_what_is_held(void **state)
+{
+    (void)state;
+    for (uint32_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        struct scenario_setting const settings[] = {
+            {.text = rows[i].setting}, {.text = "/workload/allow_oversubscription=true"}};
+        struct play_options const options = {.settings = settings, .setting_count = 2};
+        struct play play;
+        play_run_file(&play, rows[i].path, &options);
+        struct least_memory least;
+        case_ok(least_memory_of(play.arena, &play.program, &least, &case_error));
+        const struct trace_role *role = &play.trace.roles[least.role];
+        uint64_t sum = 0;
+        assert_true(least.total_bytes <= role->memory_peak_bytes);
+        for (uint32_t kind = 0; kind < PROGRAM_MEMORY_COUNT; kind++) {
+            assert_true(least.bytes[kind] <= role->memory_each_peak_bytes[kind]);
+            sum += least.bytes[kind];
+        }
+        assert_int_equal(sum, least.total_bytes);
+        assert_true(100 * least.total_bytes >= rows[i].percent * play.trace.memory_peak_bytes);
+        play_close(&play);
+    }
+}
+
+int main(void)
+{
+    static const struct CMUnitTest tests[] = {
+        cmocka_unit_test(what_is_known_before_is_never_more_than_what_is_held),
+    };
+    return cmocka_run_group_tests_name("least memory", tests, NULL, NULL);
+}

@@ -44,7 +44,7 @@ static enum status document_read(struct arena *arena, struct json *document,
     STATUS_TRY(scenario_workload_read(arena, workload, base_folder, &scenario.workload, reterr));
     for (uint32_t i = 0; i < scenario.mesh.axis_count; i++)
         if (scenario.mesh.axis[i].role == MESH_PP && scenario.workload.schedule == NULL)
-            scenario.workload.schedule = "1f1b";
+            scenario.workload.schedule = WORKLOAD_SCHEDULE_DEFAULT;
     STATUS_TRY(scenario_run_read(run, &scenario.run, &scenario.workload, reterr));
     *ret_scenario = scenario;
     return STATUS_OK;

@@ -42,6 +42,17 @@ const char *schedule_kind_name(enum schedule_kind kind)
     return names[kind];
 }
 
+const char *schedule_act_word(enum schedule_act act)
+{
+    static const char *const words[] = {
+#define X(name, word) word,
+        SCHEDULE_ACT_TABLE(X)
+#undef X
+    };
+    SIM_ASSERT((uint32_t)act < SCHEDULE_ACT_COUNT);
+    return words[act];
+}
+
 void schedule_add(struct schedule_list *list, enum schedule_kind kind, uint32_t stage,
                   uint32_t microbatch)
 {

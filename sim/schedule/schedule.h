@@ -54,11 +54,19 @@ struct schedule_pass {
 };
 
 /* What a rank does with the weights and gradients of a stage between its passes. */
+#define SCHEDULE_ACT_TABLE(X)                                                                      \
+    X(UNSHARD, "UNSHARD")    /* Gathers the weights. */                                            \
+    X(RESHARD, "RESHARD")    /* Gives back what is gathered. */                                    \
+    X(REDUCE, "REDUCE_GRAD") /* Reduces the gradients. */
+
 enum schedule_act {
-    SCHEDULE_UNSHARD, /* Gathers the weights. */
-    SCHEDULE_RESHARD, /* Gives back what is gathered. */
-    SCHEDULE_REDUCE,  /* Reduces the gradients. */
+#define X(name, word) SCHEDULE_##name,
+    SCHEDULE_ACT_TABLE(X)
+#undef X
+        SCHEDULE_ACT_COUNT,
 };
+
+const char *schedule_act_word(enum schedule_act act); /* "UNSHARD" */
 
 struct schedule_action {
     uint32_t before; /* The pass of the list that it stands before; the count: behind the last. */

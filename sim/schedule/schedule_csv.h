@@ -21,15 +21,19 @@ enum schedule_dialect {
 
 enum { SCHEDULE_CSV_BYTES_MAX = 256 << 20 };
 
-/* Either dialect. Errors: STATUS_INVALID with line, cell and reason: a stage on two ranks, a pass
- * twice or missing, out of order, letters of older files ("BW"); messages that do
- * not fit the passes (schedule_messages.h); STATUS_STUCK with the circle; STATUS_LIMIT. `name` is
- * kept. */
+#define SCHEDULE_CSV_OVERLAP "OVERLAP_F_B"
+
+/* Either dialect; a cell may be in quotation marks. Errors: STATUS_INVALID with line, cell and
+ * reason: a stage on two ranks, a pass twice or missing, out of order, letters of older files
+ * ("BW"); messages that do not fit the passes (schedule_messages.h); STATUS_STUCK with the circle;
+ * STATUS_LIMIT. `name` is kept. */
 enum status schedule_csv_read(struct arena *arena, const char *text, uint64_t size_bytes,
                               const char *name, struct schedule *ret_schedule,
                               struct error *reterr);
 
-/* Writes one. Errors: STATUS_UNSUPPORTED for two copies of a model: a stage lies on one rank. */
+/* Writes one; gathers and reductions are those of the schedule, or, if it has none, PyTorch's
+ * (schedule_gather_ahead()). Errors: STATUS_UNSUPPORTED for two copies of a model: a stage lies on
+ * one rank. */
 enum status schedule_csv_write(struct arena *arena, const struct schedule *schedule,
                                enum schedule_dialect dialect, struct text *text,
                                struct error *reterr);

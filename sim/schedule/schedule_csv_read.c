@@ -9,20 +9,34 @@
 
 enum { SHOWN_BYTES = 40, STAGE_NOWHERE = 0xffff, CELLS_LOOKED_UP = 1 << 22 };
 
-/* What a cell may say; the longer of two that begin alike comes first. */
+/* What a cell may say behind the number of its stage. */
+enum word_sort { WORD_PASS, WORD_ACTION, WORD_MESSAGE };
+
 static const struct word {
     const char *text;
-    bool has_microbatch, is_pass;
-    enum schedule_kind kind;
+    enum word_sort sort;
+    uint32_t value; /* Of the enumeration of its sort. */
 } words[] = {
-    {"UNSHARD", false, false, 0},         {"RESHARD", false, false, 0},
-    {"REDUCE_GRAD", false, false, 0},     {"SEND_F", true, false, 0},
-    {"SEND_B", true, false, 0},           {"RECV_F", true, false, 0},
-    {"RECV_B", true, false, 0},           {"F", true, true, SCHEDULE_FORWARD},
-    {"B", true, true, SCHEDULE_BACKWARD}, {"I", true, true, SCHEDULE_INPUT},
-    {"W", true, true, SCHEDULE_WEIGHT},
+#define X(name, letter, text) {letter, WORD_PASS, SCHEDULE_##name},
+    SCHEDULE_KIND_TABLE(X)
+#undef X
+#define X(name, word) {word, WORD_ACTION, SCHEDULE_##name},
+        SCHEDULE_ACT_TABLE(X)
+#undef X
+#define X(name, word) {word, WORD_MESSAGE, SCHEDULE_##name},
+            SCHEDULE_MESSAGE_TABLE(X)
+#undef X
 };
 enum { WORD_COUNT = sizeof words / sizeof *words };
+
+static const char no_word[] = "no action; these are"
+#define X(name, letter, text) " " letter
+    SCHEDULE_KIND_TABLE(X)
+#undef X
+#define X(name, word) " " word
+        SCHEDULE_ACT_TABLE(X) SCHEDULE_MESSAGE_TABLE(X)
+#undef X
+    ;
 
 struct reader {
     struct arena *arena;
@@ -56,6 +70,7 @@ static enum status number_read(const struct reader *reader, const char *begin, c
                                uint32_t *ret_number)
 {
     const char *c = *at;
+    const char *const of = *at == begin ? "stage" : "microbatch";
     char reason[80];
     uint64_t number = 0;
     for (; c < end && *c >= '0' && *c <= '9' && number <= most; c++)
@@ -63,7 +78,11 @@ static enum status number_read(const struct reader *reader, const char *begin, c
     if (c == *at) return refuse(reader, begin, end, needs);
     if (number > most) {
         (void)snprintf(reason, sizeof reason, "the number of its %s is more than the limit of %u",
-                       *at == begin ? "stage" : "microbatch", most);
+                       of, most);
+        return refuse(reader, begin, end, reason);
+    }
+    if (**at == '0' && c - *at > 1) {
+        (void)snprintf(reason, sizeof reason, "the number of its %s begins with a needless 0", of);
         return refuse(reader, begin, end, reason);
     }
     *at = c;
@@ -89,7 +108,6 @@ static enum status pass_take(struct reader *reader, const char *begin, const cha
     return STATUS_OK;
 }
 
-/* The first words stand in the order of enum schedule_act. */
 static void action_take(struct reader *reader, enum schedule_act act, uint32_t stage)
 {
     reader->action_cells[reader->action_count] = reader->cell;
@@ -99,7 +117,6 @@ static void action_take(struct reader *reader, enum schedule_act act, uint32_t s
     if (act == SCHEDULE_REDUCE) reader->schedule->has_reductions = true;
 }
 
-/* The words behind those stand in the order of enum schedule_message_kind. */
 static void message_take(struct reader *reader, enum schedule_message_kind kind, uint32_t stage,
                          uint32_t microbatch)
 {
@@ -129,30 +146,28 @@ static enum status action_read(struct reader *reader, const char *begin, const c
         size_t const length = strlen(word->text);
         if ((size_t)(end - at) < length || memcmp(at, word->text, length) != 0) continue;
         at += length;
-        if (word->has_microbatch)
+        if (word->sort != WORD_ACTION)
             STATUS_TRY(number_read(reader, begin, end,
                                    "needs the number of a microbatch at its end",
                                    SCHEDULE_MICROBATCHES_MAX - 1, &at, &microbatch));
         if (at != end) return refuse(reader, begin, end, "has something behind its action");
-        if (word->is_pass) return pass_take(reader, begin, end, word->kind, stage, microbatch);
+        if (word->sort == WORD_PASS)
+            return pass_take(reader, begin, end, (enum schedule_kind)word->value, stage,
+                             microbatch);
         if (must_be_pass) break;
-        if (word->has_microbatch)
-            message_take(reader, (enum schedule_message_kind)(i - SCHEDULE_REDUCE - 1), stage,
-                         microbatch);
+        if (word->sort == WORD_ACTION)
+            action_take(reader, (enum schedule_act)word->value, stage);
         else
-            action_take(reader, (enum schedule_act)i, stage);
+            message_take(reader, (enum schedule_message_kind)word->value, stage, microbatch);
         return STATUS_OK;
     }
-    return refuse(reader, begin, end,
-                  must_be_pass ? "only passes overlap"
-                               : "no action; these are F, B, I, W, UNSHARD, RESHARD, REDUCE_GRAD, "
-                                 "SEND_F, RECV_F, SEND_B and RECV_B");
+    return refuse(reader, begin, end, must_be_pass ? "only passes overlap" : no_word);
 }
 
 /* "(0F2;3B0)OVERLAP_F_B" */
 static enum status overlap_read(struct reader *reader, const char *begin, const char *end)
 {
-    static const char tail[] = ")OVERLAP_F_B";
+    static const char tail[] = ")" SCHEDULE_CSV_OVERLAP;
     size_t const length = sizeof tail - 1;
     const char *middle = memchr(begin, ';', (size_t)(end - begin));
     if (middle == NULL || (size_t)(end - begin) < length + 2 ||
@@ -163,41 +178,77 @@ static enum status overlap_read(struct reader *reader, const char *begin, const 
     return action_read(reader, middle + 1, end - length, true);
 }
 
+static bool is_blank(char c)
+{
+    return c == ' ' || c == '\t' || c == '\r';
+}
+
+static void blanks_trim(const char **begin, const char **end)
+{
+    while (*begin < *end && is_blank(**begin)) (*begin)++;
+    while (*begin < *end && is_blank((*end)[-1])) (*end)--;
+}
+
 static enum status cell_read(struct reader *reader, const char *begin, const char *end)
 {
-    while (begin < end && (*begin == ' ' || *begin == '\t')) begin++;
-    while (begin < end && (end[-1] == ' ' || end[-1] == '\t' || end[-1] == '\r')) end--;
+    blanks_trim(&begin, &end);
+    if (end - begin >= 2 && *begin == '"' && end[-1] == '"') {
+        begin++;
+        end--;
+        blanks_trim(&begin, &end);
+    }
     if (begin == end) return STATUS_OK;
     return *begin == '(' ? overlap_read(reader, begin, end)
                          : action_read(reader, begin, end, false);
 }
 
-static enum status line_read(struct reader *reader, const char *begin, const char *end)
+/* What of a text may need memory, at most: idle slots do not, however many there are. */
+struct contents {
+    uint64_t cells, pairs, messages;
+};
+
+static struct contents contents_of(const char *begin, const char *end)
 {
-    uint32_t cells = 1, messages = 0;
-    void *memory = NULL;
+    struct contents contents = {0};
+    bool is_filled = false;
     for (const char *c = begin; c < end; c++) {
-        cells += *c == ',';
-        messages += *c == '_'; /* Of "SEND_F0"; others have one as well. */
+        bool const ends = *c == ',' || *c == '\n';
+        contents.cells += !ends && !is_filled && !is_blank(*c);
+        is_filled = !ends && (is_filled || !is_blank(*c));
+        contents.pairs += *c == ';';
+        contents.messages += *c == '_'; /* Of "SEND_F0"; others have one as well. */
     }
-    /* A cell is two passes at most. */
-    STATUS_TRY(arena_try(reader->arena, 2 * (uint64_t)cells, sizeof *reader->list.pass, &memory,
-                         reader->reterr));
-    reader->list = (struct schedule_list){memory, 0, 2 * cells, SCHEDULE_MICROBATCHES_MAX};
-    STATUS_TRY(arena_try(reader->arena, 2 * (uint64_t)cells, sizeof *reader->cells, &memory,
-                         reader->reterr));
-    reader->cells = memory;
+    return contents;
+}
+
+/* Makes room for what a line has. */
+static enum status line_open(struct reader *reader, const char *begin, const char *end)
+{
+    struct contents const contents = contents_of(begin, end);
+    uint64_t const passes = contents.cells + contents.pairs;
+    void *memory = NULL;
     STATUS_TRY(
-        arena_try(reader->arena, cells, sizeof *reader->action_cells, &memory, reader->reterr));
+        arena_try(reader->arena, passes, sizeof *reader->list.pass, &memory, reader->reterr));
+    reader->list = (struct schedule_list){memory, 0, (uint32_t)passes, SCHEDULE_MICROBATCHES_MAX};
+    STATUS_TRY(arena_try(reader->arena, passes, sizeof *reader->cells, &memory, reader->reterr));
+    reader->cells = memory;
+    STATUS_TRY(arena_try(reader->arena, contents.cells, sizeof *reader->action_cells, &memory,
+                         reader->reterr));
     reader->action_cells = memory;
-    STATUS_TRY(arena_try(reader->arena, cells, sizeof *reader->action, &memory, reader->reterr));
+    STATUS_TRY(
+        arena_try(reader->arena, contents.cells, sizeof *reader->action, &memory, reader->reterr));
     reader->action = memory;
     reader->action_count = 0;
-    if (messages > 0) {
-        STATUS_TRY(arena_try(reader->arena, messages, sizeof(struct schedule_message), &memory,
-                             reader->reterr));
-        reader->messages[reader->line].message = memory;
-    }
+    if (contents.messages == 0) return STATUS_OK;
+    STATUS_TRY(arena_try(reader->arena, contents.messages, sizeof(struct schedule_message), &memory,
+                         reader->reterr));
+    reader->messages[reader->line].message = memory;
+    return STATUS_OK;
+}
+
+static enum status line_read(struct reader *reader, const char *begin, const char *end)
+{
+    STATUS_TRY(line_open(reader, begin, end));
     reader->cell = 0;
     for (const char *at = begin;; reader->cell++) {
         const char *comma = memchr(at, ',', (size_t)(end - at));
@@ -218,9 +269,9 @@ static enum status line_read(struct reader *reader, const char *begin, const cha
     return STATUS_OK;
 }
 
-static enum status whole_check(struct reader *reader)
+static enum status whole_check(const struct reader *reader)
 {
-    const struct schedule *schedule = reader->schedule;
+    struct schedule *schedule = reader->schedule;
     uint32_t most = 0;
     for (uint32_t s = 0; s < schedule->stage_count; s++)
         if (schedule->rank_of[s] == STAGE_NOWHERE)
@@ -241,7 +292,7 @@ static enum status whole_check(struct reader *reader)
         for (uint32_t s = 0; s < schedule->stage_count; s++) count += schedule->rank_of[s] == r;
         most = count > most ? count : most;
     }
-    reader->schedule->chunk_count = most;
+    schedule->chunk_count = most;
     STATUS_TRY(schedule_check(schedule, NULL, reader->name, reader->reterr));
     STATUS_TRY(schedule_messages_check(schedule, reader->messages, reader->name, reader->reterr));
     return schedule_traffic_check(schedule, reader->name, reader->reterr);
@@ -261,15 +312,16 @@ enum status schedule_csv_read(struct arena *arena, const char *text, uint64_t si
     if (++lines > SCHEDULE_RANKS_MAX)
         return error_set(reterr, STATUS_LIMIT, name, "%u lines are more than %d ranks", lines,
                          SCHEDULE_RANKS_MAX);
-    *ret_schedule = (struct schedule){.name = name, .rank_count = lines, .copy_count = 1};
-    STATUS_TRY(arena_try(arena, lines, sizeof *ret_schedule->rank, &memory, reterr));
-    ret_schedule->rank = memory;
-    STATUS_TRY(
-        arena_try(arena, SCHEDULE_STAGES_MAX, sizeof *ret_schedule->rank_of, &memory, reterr));
-    ret_schedule->rank_of =
-        memset(memory, 0xff, SCHEDULE_STAGES_MAX * sizeof *ret_schedule->rank_of);
-    struct reader reader = {
-        .arena = arena, .name = name, .reterr = reterr, .schedule = ret_schedule};
+    struct contents const contents = contents_of(at, end);
+    if (contents.cells + contents.pairs > SCHEDULE_PASSES_MAX)
+        return error_set(reterr, STATUS_LIMIT, name, "%llu cells are more than %d passes",
+                         (unsigned long long)contents.cells, SCHEDULE_PASSES_MAX);
+    struct schedule schedule = {.name = name, .rank_count = lines, .copy_count = 1};
+    STATUS_TRY(arena_try(arena, lines, sizeof *schedule.rank, &memory, reterr));
+    schedule.rank = memory;
+    STATUS_TRY(arena_try(arena, SCHEDULE_STAGES_MAX, sizeof *schedule.rank_of, &memory, reterr));
+    schedule.rank_of = memset(memory, 0xff, SCHEDULE_STAGES_MAX * sizeof *schedule.rank_of);
+    struct reader reader = {.arena = arena, .name = name, .reterr = reterr, .schedule = &schedule};
     STATUS_TRY(arena_try(arena, lines, sizeof *reader.messages, &memory, reterr));
     reader.messages = memory;
     for (; reader.line < lines; reader.line++) {
@@ -277,5 +329,7 @@ enum status schedule_csv_read(struct arena *arena, const char *text, uint64_t si
         STATUS_TRY(line_read(&reader, at, newline == NULL ? end : newline));
         at = newline == NULL ? end : newline + 1;
     }
-    return whole_check(&reader);
+    STATUS_TRY(whole_check(&reader));
+    *ret_schedule = schedule;
+    return STATUS_OK;
 }

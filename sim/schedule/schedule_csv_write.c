@@ -2,7 +2,9 @@
 #include "sim/base/text.h"
 #include "sim/schedule/schedule_check.h"
 #include "sim/schedule/schedule_csv.h"
+#include "sim/schedule/schedule_messages.h"
 #include "sim/schedule/schedule_play.h"
+#include "sim/schedule/schedule_traffic.h"
 
 static void add_pass(const struct schedule_pass *pass, struct text *text)
 {
@@ -21,7 +23,7 @@ static uint32_t add_action(const struct schedule_pass *pass, struct text *text)
     add_pass(pass, text);
     text_add(text, ";");
     add_pass(pass + 1, text);
-    text_add(text, ")OVERLAP_F_B");
+    text_add(text, ")" SCHEDULE_CSV_OVERLAP);
     return 2;
 }
 
@@ -39,13 +41,6 @@ static void line_alone(const struct schedule_rank *rank, const struct schedule_l
     text_add(text, "\n");
 }
 
-struct comms {
-    const struct schedule *schedule;
-    uint32_t *left;  /* [stage]: backward passes, or weight gradients, still to come. */
-    bool *unsharded; /* [stage] */
-    struct text *text;
-};
-
 static bool elsewhere(const struct schedule *schedule, const struct schedule_pass *pass, int step)
 {
     int64_t const other = (int64_t)pass->stage + step;
@@ -54,73 +49,79 @@ static bool elsewhere(const struct schedule *schedule, const struct schedule_pas
            schedule_rank_of(schedule, pass->stage, pass->microbatch);
 }
 
-static void add_message(const struct comms *comms, const struct schedule_pass *pass,
-                        const char *word)
+static void add_message(const struct schedule *schedule, const struct schedule_pass *pass, int step,
+                        enum schedule_message_kind kind, struct text *text)
 {
-    text_add(comms->text, "%u%s%u,", pass->stage, word, pass->microbatch);
+    if (!elsewhere(schedule, pass, step)) return;
+    text_add(text, "%u%s%u,", pass->stage, schedule_message_word(kind), pass->microbatch);
 }
 
-/* What a pass needs before it: its weights, and what comes from other ranks. */
-static void add_before(struct comms *comms, const struct schedule_pass *pass)
+/* What comes from other ranks for a pass, and what they get of it. */
+static void add_receives(const struct schedule *schedule, const struct schedule_pass *pass,
+                         struct text *text)
 {
-    bool const back = pass->kind == SCHEDULE_BACKWARD || pass->kind == SCHEDULE_INPUT;
-    if (!comms->unsharded[pass->stage]) text_add(comms->text, "%uUNSHARD,", pass->stage);
-    comms->unsharded[pass->stage] = true;
-    if (pass->kind == SCHEDULE_FORWARD && elsewhere(comms->schedule, pass, -1))
-        add_message(comms, pass, "RECV_F");
-    if (back && elsewhere(comms->schedule, pass, 1)) add_message(comms, pass, "RECV_B");
+    if (pass->kind == SCHEDULE_FORWARD)
+        add_message(schedule, pass, -1, SCHEDULE_RECEIVE_FORWARD, text);
+    else if (pass->kind != SCHEDULE_WEIGHT)
+        add_message(schedule, pass, 1, SCHEDULE_RECEIVE_BACKWARD, text);
 }
 
-static void add_after(struct comms *comms, const struct schedule_pass *pass)
+static void add_sends(const struct schedule *schedule, const struct schedule_pass *pass,
+                      struct text *text)
 {
-    bool const back = pass->kind == SCHEDULE_BACKWARD || pass->kind == SCHEDULE_INPUT;
-    if (pass->kind == SCHEDULE_FORWARD && elsewhere(comms->schedule, pass, 1))
-        add_message(comms, pass, "SEND_F");
-    if (back && elsewhere(comms->schedule, pass, -1)) add_message(comms, pass, "SEND_B");
-    if (pass->kind != SCHEDULE_BACKWARD && pass->kind != SCHEDULE_WEIGHT) return;
-    if (--comms->left[pass->stage] > 0) return;
-    text_add(comms->text, "%uRESHARD,%uREDUCE_GRAD,", pass->stage, pass->stage);
-    comms->unsharded[pass->stage] = false;
+    if (pass->kind == SCHEDULE_FORWARD)
+        add_message(schedule, pass, 1, SCHEDULE_SEND_FORWARD, text);
+    else if (pass->kind != SCHEDULE_WEIGHT)
+        add_message(schedule, pass, -1, SCHEDULE_SEND_BACKWARD, text);
 }
 
-static void line_with_comms(struct comms *comms, const struct schedule_rank *rank)
+static void line_with_comms(const struct schedule *schedule, const struct schedule_rank *rank,
+                            struct text *text)
 {
-    for (uint32_t i = 0; i < rank->count;) {
+    uint32_t next = 0;
+    for (uint32_t i = 0;;) {
+        for (; next < rank->action_count && rank->action[next].before == i; next++)
+            text_add(text, "%u%s,", rank->action[next].stage,
+                     schedule_act_word((enum schedule_act)rank->action[next].act));
+        if (i == rank->count) break;
         uint32_t const count = rank->pass[i].paired ? 2 : 1;
-        for (uint32_t k = 0; k < count; k++) add_before(comms, &rank->pass[i + k]);
-        (void)add_action(&rank->pass[i], comms->text);
-        text_add(comms->text, ",");
-        for (uint32_t k = 0; k < count; k++) add_after(comms, &rank->pass[i + k]);
+        for (uint32_t k = 0; k < count; k++) add_receives(schedule, &rank->pass[i + k], text);
+        (void)add_action(&rank->pass[i], text);
+        text_add(text, ",");
+        for (uint32_t k = 0; k < count; k++) add_sends(schedule, &rank->pass[i + k], text);
         i += count;
     }
-    if (comms->text->size_bytes > 0 && !comms->text->failed) {
-        comms->text->bytes[comms->text->size_bytes - 1] = '\n'; /* The last comma. */
+    if (text->size_bytes > 0 && !text->failed) {
+        text->bytes[text->size_bytes - 1] = '\n'; /* The last comma. */
     }
+}
+
+/* Idle slots are told from a play in which every action takes one. */
+static enum status lines_alone(struct arena *arena, const struct schedule *schedule,
+                               struct text *text, struct error *reterr)
+{
+    static const struct schedule_times slots = {
+        .forward = 1, .input = 1, .weight = 1, .pair = 1, .backward = 1};
+    struct schedule_played played;
+    STATUS_TRY(schedule_play(arena, schedule, &slots, NULL, schedule->name, &played, reterr));
+    for (uint32_t r = 0; r < schedule->rank_count; r++)
+        line_alone(&schedule->rank[r], &played.lane[r], text);
+    return STATUS_OK;
 }
 
 enum status schedule_csv_write(struct arena *arena, const struct schedule *schedule,
                                enum schedule_dialect dialect, struct text *text,
                                struct error *reterr)
 {
-    static const struct schedule_times slots = {
-        .forward = 1, .input = 1, .weight = 1, .pair = 1, .backward = 1};
     if (schedule->copy_count > 1)
         return error_set(reterr, STATUS_UNSUPPORTED, schedule->name,
                          "a stage of two copies lies on two ranks, which these files cannot say; "
                          "\"dualpipev\" is the same with one copy");
-    void *memory = NULL;
-    struct comms comms = {.schedule = schedule, .text = text};
-    STATUS_TRY(arena_try(arena, schedule->stage_count, sizeof *comms.left, &memory, reterr));
-    comms.left = memory;
-    STATUS_TRY(arena_try(arena, schedule->stage_count, sizeof *comms.unsharded, &memory, reterr));
-    comms.unsharded = memory;
-    for (uint32_t s = 0; s < schedule->stage_count; s++) comms.left[s] = schedule->microbatch_count;
-    struct schedule_played played;
-    STATUS_TRY(schedule_play(arena, schedule, &slots, NULL, schedule->name, &played, reterr));
+    if (dialect == SCHEDULE_COMPUTE_ONLY) return lines_alone(arena, schedule, text, reterr);
+    struct schedule gathering = *schedule;
+    if (!schedule->has_gathers && !schedule->has_reductions)
+        STATUS_TRY(schedule_gather_ahead(arena, &gathering, SCHEDULE_STAGES_KEPT, reterr));
     for (uint32_t r = 0; r < schedule->rank_count; r++)
-        if (dialect == SCHEDULE_COMPUTE_ONLY)
-            line_alone(&schedule->rank[r], &played.lane[r], text);
-        else
-            line_with_comms(&comms, &schedule->rank[r]);
+        line_with_comms(&gathering, &gathering.rank[r], text);
     return STATUS_OK;
 }

@@ -22,7 +22,16 @@ struct check {
     struct error *reterr;
 };
 
-static const char *const words[] = {"SEND_F", "SEND_B", "RECV_F", "RECV_B"};
+const char *schedule_message_word(enum schedule_message_kind kind)
+{
+    static const char *const words[] = {
+#define X(name, word) word,
+        SCHEDULE_MESSAGE_TABLE(X)
+#undef X
+    };
+    SIM_ASSERT((uint32_t)kind < SCHEDULE_MESSAGE_KIND_COUNT);
+    return words[kind];
+}
 
 static bool is_send(enum schedule_message_kind kind)
 {
@@ -70,7 +79,8 @@ static enum status refuse(const struct check *check, uint32_t rank,
                           const struct schedule_message *message, const char *reason)
 {
     return error_set(check->reterr, STATUS_INVALID, check->where, "line %u, cell %u, %u%s%u: %s",
-                     rank + 1, message->cell + 1, message->stage, words[message->kind],
+                     rank + 1, message->cell + 1, message->stage,
+                     schedule_message_word((enum schedule_message_kind)message->kind),
                      message->microbatch, reason);
 }
 
@@ -140,7 +150,7 @@ static enum status answers_check(const struct check *check, uint32_t rank)
         SIM_ASSERT(found);
         if ((part_of(check, other, message->microbatch)->seen >> answer & 1) != 0) continue;
         (void)snprintf(reason, sizeof reason, "line %u has no %u%s%u for it",
-                       check->schedule->rank_of[other] + 1u, other, words[answer],
+                       check->schedule->rank_of[other] + 1u, other, schedule_message_word(answer),
                        message->microbatch);
         return refuse(check, rank, message, reason);
     }
@@ -166,9 +176,9 @@ static enum status passes_check(const struct check *check, uint32_t rank)
                          "%s, %s: needs a %u%s%u before it, and a %u%s%u in line %u, as others of "
                          "this file have",
                          schedule_place_text(schedule, rank, i, place),
-                         schedule_pass_text(pass, text), pass->stage, words[kind], pass->microbatch,
-                         other, words[answer_kind(kind)], pass->microbatch,
-                         schedule->rank_of[other] + 1u);
+                         schedule_pass_text(pass, text), pass->stage, schedule_message_word(kind),
+                         pass->microbatch, other, schedule_message_word(answer_kind(kind)),
+                         pass->microbatch, schedule->rank_of[other] + 1u);
     }
     return STATUS_OK;
 }

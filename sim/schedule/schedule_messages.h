@@ -1,20 +1,28 @@
 /*
  * schedule_messages.h: sends and receives as a schedule's file lists them. Passes alone say what
- * goes from rank to rank and when, so messages are not kept: they are held to the passes.
+ * goes from rank to rank and when, so messages are not kept: they are held to the passes. Neither
+ * end blocks its rank; a pass waits for what it needs, wherever the receive stands before it.
  */
 #ifndef SIM_SCHEDULE_SCHEDULE_MESSAGES_H
 #define SIM_SCHEDULE_SCHEDULE_MESSAGES_H
 
 #include "sim/schedule/schedule.h"
 
-/* F: results, to the stage behind; B: gradients, to the stage before. */
+/* Results go to the stage behind, gradients to the stage before. */
+#define SCHEDULE_MESSAGE_TABLE(X)                                                                  \
+    X(SEND_FORWARD, "SEND_F")                                                                      \
+    X(SEND_BACKWARD, "SEND_B")                                                                     \
+    X(RECEIVE_FORWARD, "RECV_F")                                                                   \
+    X(RECEIVE_BACKWARD, "RECV_B")
+
 enum schedule_message_kind {
-    SCHEDULE_SEND_FORWARD,
-    SCHEDULE_SEND_BACKWARD,
-    SCHEDULE_RECEIVE_FORWARD,
-    SCHEDULE_RECEIVE_BACKWARD,
-    SCHEDULE_MESSAGE_KIND_COUNT,
+#define X(name, word) SCHEDULE_##name,
+    SCHEDULE_MESSAGE_TABLE(X)
+#undef X
+        SCHEDULE_MESSAGE_KIND_COUNT,
 };
+
+const char *schedule_message_word(enum schedule_message_kind kind); /* "SEND_F" */
 
 struct schedule_message {
     uint32_t microbatch;

@@ -11,8 +11,10 @@
  * runs backward, and one that comes next. */
 enum { SCHEDULE_STAGES_KEPT = 3 };
 
-/* Every stage is gathered at the start, in the order of first passes, and given up behind its last
- * pass. Gradients are reduced with it. */
+/* Of a schedule that does not gather yet, which gets lists of ranks of its own.
+ *
+ * Every stage is gathered at the start, in the order of first passes, and given up behind its last
+ * pass. Gradients are reduced with it, unless actions of the schedule say when; so below. */
 enum status schedule_gather_once(struct arena *arena, struct schedule *schedule,
                                  struct error *reterr);
 

@@ -144,12 +144,12 @@ static enum status roles_check(const struct local *local, struct error *reterr)
                          local->plan->model.name);
     STATUS_TRY(unshared_check(local, reterr));
     if (mesh->axis[MESH_PP].size > 1) return STATUS_OK;
-    bool const one = mesh->present[MESH_PP]; /* Which 1f1b, the default, is right for. */
+    bool const one = mesh->present[MESH_PP]; /* Which the default is right for. */
     if (local->plan->regather != WORKLOAD_REGATHER_MICROBATCH)
         return error_set(reterr, STATUS_INVALID, "/workload/regather",
                          "the mesh has no pp; without stages each microbatch gathers");
-    bool const plain =
-        one && local->plan->schedule != NULL && strcmp(local->plan->schedule, "1f1b") == 0;
+    bool const plain = one && local->plan->schedule != NULL &&
+                       strcmp(local->plan->schedule, WORKLOAD_SCHEDULE_DEFAULT) == 0;
     if ((local->plan->schedule != NULL && !plain) || local->plan->schedule_given != NULL)
         return error_set(reterr, STATUS_INVALID, "/workload/schedule",
                          "the mesh has no pp whose stages it could schedule");

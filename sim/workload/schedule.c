@@ -1,8 +1,6 @@
 /* The schedule of a training step's pipeline. */
 #include "sim/schedule/schedule.h"
 
-#include <string.h>
-
 #include "sim/base/arena.h"
 #include "sim/base/units.h"
 #include "sim/schedule/schedule_traffic.h"
@@ -67,16 +65,18 @@ static enum status given_check(const struct workload_plan *plan, uint32_t ranks,
 static enum status gathers_add(struct arena *arena, const struct workload_plan *plan,
                                struct schedule *schedule, struct error *reterr)
 {
-    void *memory = NULL;
-    if (schedule->has_gathers || schedule->has_reductions) return STATUS_OK;
-    if (plan->regather == WORKLOAD_REGATHER_MICROBATCH) return STATUS_OK;
-    /* Of a file, whose own lists stay as they are. */
-    STATUS_TRY(arena_try(arena, schedule->rank_count, sizeof *schedule->rank, &memory, reterr));
-    memcpy(memory, schedule->rank, schedule->rank_count * sizeof *schedule->rank);
-    schedule->rank = memory;
+    if (schedule->has_gathers || plan->regather == WORKLOAD_REGATHER_MICROBATCH) return STATUS_OK;
     if (plan->regather == WORKLOAD_REGATHER_STEP)
         return schedule_gather_once(arena, schedule, reterr);
     return schedule_gather_ahead(arena, schedule, SCHEDULE_STAGES_KEPT, reterr);
+}
+
+/* The plan's, by its name in the catalogue. */
+static enum status form_of(const struct workload_plan *plan, const struct schedule_form **ret_form,
+                           uint32_t *ret_chunks, struct error *reterr)
+{
+    const char *name = plan->schedule == NULL ? WORKLOAD_SCHEDULE_DEFAULT : plan->schedule;
+    return schedule_form_parse(name, where, ret_form, ret_chunks, reterr);
 }
 
 enum status workload_schedule(struct arena *arena, const struct workload_plan *plan,
@@ -91,8 +91,7 @@ enum status workload_schedule(struct arena *arena, const struct workload_plan *p
         STATUS_TRY(given_check(plan, request.rank_count, reterr));
         *ret_schedule = *plan->schedule_given;
     } else {
-        const char *name = plan->schedule == NULL ? "1f1b" : plan->schedule;
-        STATUS_TRY(schedule_form_parse(name, where, &form, &request.chunk_count, reterr));
+        STATUS_TRY(form_of(plan, &form, &request.chunk_count, reterr));
         STATUS_TRY(schedule_build(arena, form, &request, where, ret_schedule, reterr));
     }
     return gathers_add(arena, plan, ret_schedule, reterr);
@@ -105,9 +104,7 @@ uint32_t workload_copies(const struct workload_plan *plan, uint32_t ranks)
     struct error unused;
     if (ranks == 1) return 1;
     if (plan->schedule_given != NULL) return plan->schedule_given->copy_count;
-    if (plan->schedule == NULL ||
-        schedule_form_parse(plan->schedule, where, &form, &chunks, &unused) != STATUS_OK)
-        return 1; /* Refused where it is built. */
+    if (form_of(plan, &form, &chunks, &unused) != STATUS_OK) return 1; /* Refused where built. */
     return form->copies;
 }
 
@@ -124,8 +121,6 @@ bool workload_ends_meet(const struct workload_plan *plan, uint32_t ranks)
         return given->rank_of[0] == last[given->stage_count] &&
                given->rank_of[given->stage_count] == *last;
     }
-    if (plan->schedule == NULL ||
-        schedule_form_parse(plan->schedule, where, &form, &chunks, &unused) != STATUS_OK)
-        return false; /* "1f1b"; or it is refused where it is built. */
+    if (form_of(plan, &form, &chunks, &unused) != STATUS_OK) return false; /* As above. */
     return form->from_both_ends || form->copies == 2;
 }

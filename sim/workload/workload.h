@@ -54,6 +54,8 @@ struct workload_formats {
     enum format optimizer; /* Each of Adam's two moments. */
 };
 
+#define WORKLOAD_SCHEDULE_DEFAULT "1f1b"
+
 /* As a scenario says it: the workload and, from `run`, the policies that shape the program. */
 struct workload_plan {
     struct model model;
@@ -76,8 +78,8 @@ struct workload_plan {
     uint64_t seed;             /* Of what is drawn. */
     bool allow_oversubscription;
 
-    /* Where the mesh has pp: the pipeline's schedule by its name in the catalogue, "1f1b" if NULL;
-     * or one that was read from a file, which goes before. `accumulate` microbatches. */
+    /* Where the mesh has pp: the pipeline's schedule by its name in the catalogue, the default if
+     * NULL; or one that was read from a file, which goes before. `accumulate` microbatches. */
     const char *schedule;
     const struct schedule *schedule_given;
     const char *layout;              /* Which stage has what (stages.h); NULL: alike. */

@@ -152,27 +152,57 @@ static struct schedule schedule_read(struct arena *arena, const char *text)
 static void a_file_is_the_policy_it_says(void **state)
 {
     (void)state;
+    static const char *const names[] = {"1f1b",  "interleaved:2", "interleaved:4", "looped-bfs:4",
+                                        "zb-h1", "zb-v",          "dualpipev"};
+    static const char *const policies[] = {"step", "stage"};
+    for (uint32_t n = 0; n < sizeof names / sizeof *names; n++)
+        for (uint32_t p = 0; p < 2; p++) {
+            char text[TEXT_BYTES];
+            struct play kept, file;
+            struct text csv = {0};
+            mlp_write(text, names[n], policies[p], 8, "");
+            play_run(&kept, text, NULL);
+            struct schedule plain;
+            case_ok(workload_schedule(kept.arena, &kept.scenario.workload, &kept.mesh, &plain,
+                                      &case_error));
+            case_ok(
+                schedule_csv_write(kept.arena, &plain, SCHEDULE_COMPUTE_COMMS, &csv, &case_error));
+            struct schedule const given = schedule_read(kept.arena, csv.bytes);
+            struct play_options const options = {.schedule = &given};
+            mlp_write(text, "1f1b", "microbatch", 8, "");
+            play_run(&file, text, &options);
+            assert_int_equal(file.trace.step_ps, kept.trace.step_ps);
+            assert_int_equal(axis_bytes(&file, 1), axis_bytes(&kept, 1));
+            for (uint32_t r = 0; r < RANKS; r++)
+                assert_int_equal(file.trace.roles[r].memory_peak_bytes,
+                                 kept.trace.roles[r].memory_peak_bytes);
+            text_free(&csv);
+            play_close(&kept);
+            play_close(&file);
+        }
+}
+
+/* One that has no policy is written as PyTorch would gather. */
+static void a_file_without_a_policy_gathers_as_pytorch(void **state)
+{
+    (void)state;
     char text[TEXT_BYTES];
-    struct play stage, file;
-    struct text csv = {0};
-    mlp_write(text, "1f1b", "stage", 8, "");
-    play_run(&stage, text, NULL);
-    struct schedule plain;
-    case_ok(
-        workload_schedule(stage.arena, &stage.scenario.workload, &stage.mesh, &plain, &case_error));
-    case_ok(schedule_csv_write(stage.arena, &plain, SCHEDULE_COMPUTE_COMMS, &csv, &case_error));
-    struct schedule const given = schedule_read(stage.arena, csv.bytes);
-    struct play_options const options = {.schedule = &given};
-    mlp_write(text, "1f1b", "microbatch", 8, "");
-    play_run(&file, text, &options);
-    assert_int_equal(file.trace.step_ps, stage.trace.step_ps);
-    assert_int_equal(axis_bytes(&file, 1), axis_bytes(&stage, 1));
-    for (uint32_t r = 0; r < RANKS; r++)
-        assert_int_equal(file.trace.roles[r].memory_peak_bytes,
-                         stage.trace.roles[r].memory_peak_bytes);
-    text_free(&csv);
-    play_close(&stage);
-    play_close(&file);
+    struct text csv[2] = {{0}, {0}};
+    for (uint32_t i = 0; i < 2; i++) {
+        struct play play;
+        struct schedule schedule;
+        mlp_write(text, "interleaved:4", i == 0 ? "microbatch" : "stage", 8, "");
+        play_run(&play, text, NULL);
+        case_ok(workload_schedule(play.arena, &play.scenario.workload, &play.mesh, &schedule,
+                                  &case_error));
+        assert_true(schedule.has_gathers == (i == 1));
+        case_ok(schedule_csv_write(play.arena, &schedule, SCHEDULE_COMPUTE_COMMS, &csv[i],
+                                   &case_error));
+        play_close(&play);
+    }
+    assert_string_equal(csv[0].bytes, csv[1].bytes);
+    text_free(&csv[0]);
+    text_free(&csv[1]);
 }
 
 /* What a file says of rank 0's gathers, between passes of 1F1B with two microbatches. */
@@ -225,6 +255,42 @@ static void what_a_file_gathers_travels(void **state)
                              folded.trace.roles[r].memory_peak_bytes);
         play_close(&folded);
         play_close(&whole);
+        arena_destroy(arena);
+    }
+}
+
+/* A file that says only when gradients are reduced leaves gathers to the scenario: as if it said
+ * those as well. */
+static void reductions_alone_leave_gathers_to_the_scenario(void **state)
+{
+    (void)state;
+    static const char *const policies[] = {"step", "stage"};
+    char alone[TEXT_BYTES], whole[TEXT_BYTES], text[TEXT_BYTES];
+    int alone_length = 0, whole_length = 0;
+    for (uint32_t r = 0; r < RANKS; r++) {
+        alone_length += snprintf(alone + alone_length, TEXT_BYTES - (size_t)alone_length,
+                                 "%uF0,%uB0,%uF1,%uB1,%uREDUCE_GRAD\n", r, r, r, r, r);
+        whole_length += snprintf(whole + whole_length, TEXT_BYTES - (size_t)whole_length,
+                                 "%uUNSHARD,%uF0,%uB0,%uF1,%uB1,%uREDUCE_GRAD,%uRESHARD\n", r, r, r,
+                                 r, r, r, r);
+    }
+    for (uint32_t i = 0; i < sizeof policies / sizeof *policies; i++) {
+        struct arena *arena = arena_create(0);
+        struct schedule const one = schedule_read(arena, alone),
+                              other = schedule_read(arena, whole);
+        struct play_options const options[] = {{.schedule = &one}, {.schedule = &other}};
+        struct play play[2];
+        mlp_write(text, "1f1b", policies[i], 2, "");
+        play_run(&play[0], text, &options[0]);
+        mlp_write(text, "1f1b", "microbatch", 2, "");
+        play_run(&play[1], text, &options[1]);
+        assert_int_equal(moved_of(&play[0], 0).gathers, LAYERS / RANKS);
+        assert_int_equal(play[0].trace.digest, play[1].trace.digest);
+        for (uint32_t r = 0; r < RANKS; r++)
+            assert_int_equal(play[0].trace.roles[r].memory_peak_bytes,
+                             play[1].trace.roles[r].memory_peak_bytes);
+        play_close(&play[0]);
+        play_close(&play[1]);
         arena_destroy(arena);
     }
 }
@@ -311,7 +377,9 @@ int main(void)
         cmocka_unit_test(each_microbatch_moves_what_a_step_does),
         cmocka_unit_test(breadth_first_gathers_least),
         cmocka_unit_test(a_file_is_the_policy_it_says),
+        cmocka_unit_test(a_file_without_a_policy_gathers_as_pytorch),
         cmocka_unit_test(what_a_file_gathers_travels),
+        cmocka_unit_test(reductions_alone_leave_gathers_to_the_scenario),
         cmocka_unit_test(files_that_gather_wrongly_are_refused),
         cmocka_unit_test(a_gather_behind_an_idle_slot_begins),
         cmocka_unit_test(policies_are_the_same_however_they_are_played),

@@ -249,6 +249,14 @@ static void note_flop(struct arena *arena, const struct report_input *input, str
         notes_add(arena, notes,
                   "padding to the MXU's %u and to 8 token rows adds %.1f%% to the matmuls' time",
                   input->machine->chip.mxu_rows, percent(padding, executed));
+    const struct workload_formats *formats = &input->workload->formats;
+    if (formats->matmuls != formats->activations)
+        notes_add(arena, notes,
+                  "linear layers multiply in %s, whose peak MFU and HFU are of; %.1f%% of the "
+                  "executed FLOP are attention's products, routers and the head, in %s",
+                  format_name(formats->matmuls),
+                  100 - percent(roofline->counts.linear_flop, roofline->counts.matmul_flop),
+                  format_name(formats->activations));
     if (roofline->duplicated_flop > 0)
         notes_add(arena, notes,
                   "%llu KV heads on %u tp ranks: each is held by %u neighbours, and %.2f%% of the "

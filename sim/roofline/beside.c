@@ -80,7 +80,7 @@ void beside_evaluate(const struct workload_plan *plan, const struct machine *mac
         double const beside_s =
             sequence->algorithm == NULL
                 ? 0
-                : products * roofline->counts.matmul_flash / roofline->math_flop_per_s;
+                : products * roofline->counts.matmul_flash / roofline->other_flop_per_s;
         double const excess = sequence->time_s + sequence->hops_total_s - beside_s;
         if (excess > 0) critical += excess;
     }

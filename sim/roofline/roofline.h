@@ -107,8 +107,10 @@ struct roofline {
     double flash_flop;            /* Of the executed: scores again, in flash's backward pass. */
     double duplicated_flop;       /* Of the executed: KV heads held by several tp ranks. */
     double ideal_s;               /* Useful FLOP at peak: MFU 1. */
-    double math_flop_per_s;       /* One chip, effective, in the format the matmuls use. */
-    double peak_flop_per_s;       /* Of the data sheet. */
+    double math_flop_per_s;       /* One chip, effective, in the format of linear layers. */
+    double other_flop_per_s;      /* In that of attention's products, router and head. */
+    double mean_flop_per_s;       /* Of all padded FLOP, one after another. */
+    double peak_flop_per_s;       /* Of the data sheet, in the format of linear layers. */
 
     struct roofline_group group[ROOFLINE_GROUPS_MAX]; /* Those that communicate. */
     uint32_t group_count;

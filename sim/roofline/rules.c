@@ -48,7 +48,7 @@ static void ring_rule(const struct workload_plan *plan, const struct machine *ma
                                        : (double)machine->chip.ici_bytes_per_s / ring->stride;
     double const kv = (double)plan->model.kv_heads > tp ? (double)plan->model.kv_heads : tp;
     double const bytes = format_bits(plan->formats.activations) / 8.0;
-    roofline->rules.ring_tokens = roofline->math_flop_per_s / rate * bytes / 2 * kv /
+    roofline->rules.ring_tokens = roofline->other_flop_per_s / rate * bytes / 2 * kv /
                                   (double)plan->model.heads * (halved ? 2 : 1);
     roofline->rules.ring_rank_tokens = (double)plan->sequence_length / mesh->axis[MESH_CP].size;
 }

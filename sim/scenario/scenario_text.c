@@ -135,6 +135,20 @@ static bool mesh_has(const struct mesh_plan *mesh, enum mesh_role role)
     return false;
 }
 
+static void write_formats(struct json_writer *writer, const struct workload_formats *formats)
+{
+    json_put_object(writer, "formats");
+    json_put_string(writer, "weights", format_name(formats->weights));
+    json_put_string(writer, "activations", format_name(formats->activations));
+    json_put_string(writer, "gradients", format_name(formats->gradients));
+    json_put_string(writer, "optimizer", format_name(formats->optimizer));
+    if (formats->matmuls != formats->activations)
+        json_put_string(writer, "matmuls", format_name(formats->matmuls));
+    if (formats->dispatch != formats->activations)
+        json_put_string(writer, "dispatch", format_name(formats->dispatch));
+    json_write_object_end(writer);
+}
+
 static void write_workload(struct json_writer *writer, const struct workload_plan *plan,
                            const struct mesh_plan *mesh)
 {
@@ -149,12 +163,7 @@ static void write_workload(struct json_writer *writer, const struct workload_pla
     json_put_string(writer, "attention", scenario_attention_names[plan->attention]);
     if (plan->attention_kernel != WORKLOAD_KERNEL_FLASH)
         json_put_string(writer, "attention_kernel", scenario_kernel_names[plan->attention_kernel]);
-    json_put_object(writer, "formats");
-    json_put_string(writer, "weights", format_name(plan->formats.weights));
-    json_put_string(writer, "activations", format_name(plan->formats.activations));
-    json_put_string(writer, "gradients", format_name(plan->formats.gradients));
-    json_put_string(writer, "optimizer", format_name(plan->formats.optimizer));
-    json_write_object_end(writer);
+    write_formats(writer, &plan->formats);
     json_put_string(writer, "gather", scenario_gather_names[plan->gather]);
     json_put_string(writer, "backward_order", scenario_backward_names[plan->backward_order]);
     json_put_string(writer, "activations", scenario_activations_names[plan->activations]);

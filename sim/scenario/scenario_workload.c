@@ -31,17 +31,22 @@ const char *const scenario_engine_names[] = {"fast", "reference", NULL};
 static enum status formats_read(struct json *object, struct workload_formats *ret_formats,
                                 struct error *reterr)
 {
-    static const char *const known[] = {"weights", "activations", "gradients", "optimizer", NULL};
+    enum { ACTIVATIONS = 1, FIRST_LIKE_ACTIVATIONS = 4 };
+    static const char *const known[] = {"weights", "activations", "gradients", "optimizer",
+                                        "matmuls", "dispatch",    NULL};
     static const char *const names[] = {
 #define X(name, text, nccl, bits) text,
         FORMAT_TABLE(X)
 #undef X
             NULL};
-    uint32_t formats[] = {FORMAT_BF16, FORMAT_BF16, FORMAT_BF16, FORMAT_FP32};
+    uint32_t formats[] = {FORMAT_BF16, FORMAT_BF16, FORMAT_BF16,
+                          FORMAT_FP32, FORMAT_BF16, FORMAT_BF16};
     if (object != NULL) {
         STATUS_TRY(json_as_object(object, reterr));
-        for (uint32_t i = 0; known[i] != NULL; i++)
+        for (uint32_t i = 0; known[i] != NULL; i++) {
+            if (i >= FIRST_LIKE_ACTIVATIONS) formats[i] = formats[ACTIVATIONS];
             STATUS_TRY(scenario_take_choice(object, known[i], names, &formats[i], reterr));
+        }
         STATUS_TRY(json_end(object, known, reterr));
     }
     *ret_formats = (struct workload_formats){
@@ -49,6 +54,8 @@ static enum status formats_read(struct json *object, struct workload_formats *re
         .activations = (enum format)formats[1],
         .gradients = (enum format)formats[2],
         .optimizer = (enum format)formats[3],
+        .matmuls = (enum format)formats[4],
+        .dispatch = (enum format)formats[5],
     };
     return STATUS_OK;
 }

@@ -21,6 +21,9 @@ static struct letters letters_of(const struct local *local, const struct machine
     x.attention_again = plan->remat != WORKLOAD_REMAT_NONE;
     x.adds = plan->accumulate > 1 && local->gradient_shards == 1;
     x.a = bytes_of(plan->formats.activations);
+    x.m = bytes_of(plan->formats.matmuls);
+    x.d = bytes_of(plan->formats.dispatch);
+    x.normed = bytes_of(local_normed_format(local));
     x.w = bytes_of(plan->formats.weights);
     x.g = bytes_of(plan->formats.gradients);
     x.o = bytes_of(plan->formats.optimizer);
@@ -102,7 +105,7 @@ static void count_matmuls(const struct letters *x, struct workload_counts *count
         (4 - x->unfused + x->attention_again) * dots + (3 + x->attention_again) * values;
     counts->matmul_flop = x->microbatches * (x->dense * passes * mlp + x->layers * passes * layer +
                                              all_dots + 3 * head);
-
+    counts->linear_flop = x->microbatches * passes * (x->dense * mlp + x->layers * layer);
     counts->matmul_flash = x->microbatches * (1 - x->unfused) * dots;
     counts->matmul_waiting = x->microbatches * 3 * (dots + values - useful_dots);
 
@@ -143,6 +146,16 @@ static void count_padded(const struct letters *x, struct workload_counts *counts
     counts->padded_flop =
         x->microbatches *
         (x->dense * passes * pad + x->layers * passes * pad_attention + pad_dots + pad_head);
+    counts->padded_linear_flop =
+        x->microbatches * passes * (x->dense * pad + x->layers * pad_attention);
+}
+
+void counts_linear(struct workload_counts *counts, double flop, double padded_flop)
+{
+    counts->matmul_flop += flop;
+    counts->linear_flop += flop;
+    counts->padded_flop += padded_flop;
+    counts->padded_linear_flop += padded_flop;
 }
 
 static void count_vector(const struct letters *x, struct workload_counts *counts)
@@ -169,48 +182,6 @@ static void count_vector(const struct letters *x, struct workload_counts *counts
     counts->vector_flop = x->twins / local->state_shards + counts_summed_elements(x) +
                           x->microbatches * (x->dense * mlp + x->layers * layer + rest) +
                           VECTOR_ADAM * counts_state_elements(x);
-}
-
-/* A projection forward, its dW and its dX: `side` is what it has beside the full [B_X, D]. */
-static double projection_bytes(const struct letters *x, double weights, double side)
-{
-    double const forward = (x->full + side) * x->a + weights * x->w;
-    double const d_weight = (x->full + side) * x->a + weights * x->g * (1 + x->adds);
-    return forward * (2 + x->again) + d_weight;
-}
-
-static void count_hbm(const struct letters *x, struct workload_counts *counts)
-{
-    const struct local *local = x->local;
-    bool const tied = local->tied;
-    double const mlp = projection_bytes(x, x->in_weights, x->tmp) +
-                       projection_bytes(x, x->out_weights, x->mid) + x->gated * x->mid * x->a;
-    double layer = 0;
-    double rest = 0;
-    if (local_is_llama(local)) {
-        double const forwards = 1 + x->attention_again;
-        double const summed = 2 * (4 * x->q + x->statistics); /* fp32, written and read. */
-        layer += 2 * 4 * x->shard * x->a * (forwards + 1);
-        layer += projection_bytes(x, x->attention_in, x->attention_tmp) +
-                 projection_bytes(x, x->attention_out, x->attended);
-        layer += forwards * ((x->q + x->attended + x->kv) * x->a + x->statistics);
-        layer += 2 * (x->q + x->attended + x->kv) * x->a + x->statistics;
-        /* S and P each written and read, dP, P, dS thrice; dropout reads and writes, and a mask. */
-        layer += x->unfused * (4 * forwards + 7) * x->scores * x->a;
-        layer += x->drops * (forwards + 1) * x->scores * (2 * x->a + 1);
-        layer += x->ring_steps * (forwards * (x->q * x->a + summed) + 3 * x->q * x->a + summed);
-        double const embedding = x->shard * x->w + x->full * x->a + x->shard * x->a +
-                                 2 * x->shard * x->g +
-                                 (tied || x->adds > 0 ? 0 : x->vocabulary * x->g) +
-                                 (double)local->position_elements * (x->w + x->g * (1 + x->adds));
-        double const head = 2 * 4 * x->shard * x->a + 5 * x->logits * x->a + 3 * x->full * x->a +
-                            2 * x->vocabulary * x->w + x->vocabulary * x->g * (1 + x->adds);
-        rest = embedding + head;
-    }
-    counts->hbm_bytes = 3 * x->twins / local->state_shards * x->g +
-                        3 * counts_summed_elements(x) * x->g +
-                        x->microbatches * (x->dense * mlp + x->layers * layer + rest) +
-                        counts_state_elements(x) * (x->g + 4 * x->o + 2 * x->w);
 }
 
 /* A layer of the bare MLP has two projections, each forward, dW and dX. A llama's also has two
@@ -362,16 +333,15 @@ static double saved_bytes(const struct letters *x)
     bool const llama = local_is_llama(local);
     switch (local->plan->remat) {
     case WORKLOAD_REMAT_NONE:
-        if (!llama) return x->layers * (x->full + x->tmp) * x->a;
-        return x->dense * (x->shard + x->full + x->tmp) * x->a +
+        if (!llama) return x->layers * (x->full * x->a + x->tmp * x->m);
+        return x->dense * (x->shard * x->a + x->full * x->normed + x->tmp * x->m) +
                x->layers *
-                   ((x->shard + x->full + x->attention_tmp + x->attended) * x->a + x->statistics +
-                    x->scores * (x->unfused * x->a + x->drops * (x->a + 1)) +
+                   ((x->shard + x->attention_tmp + x->attended) * x->a + x->full * x->normed +
+                    x->statistics + x->scores * (x->unfused * x->a + x->drops * (x->a + 1)) +
                     (double)(local->kv_kept_elements + local->mid_kept_elements) * x->a);
     case WORKLOAD_REMAT_BIG_MATMULS:
-        return (x->dense * (x->shard + x->tmp) +
-                x->layers * (llama * x->shard + x->attention_tmp)) *
-               x->a;
+        return x->dense * (x->shard * x->a + x->tmp * x->m) +
+               x->layers * (llama * x->shard + x->attention_tmp) * x->a;
     case WORKLOAD_REMAT_BLOCK:
         break;
     }
@@ -401,7 +371,8 @@ static void stages_divide(struct workload_counts *counts, uint32_t ranks)
         &counts->hbm_bytes,        &counts->compute_count,     &counts->matmul_useful,
         &counts->matmul_flash,     &counts->host_moment_bytes, &counts->host_activation_bytes,
         &counts->parameter_bytes,  &counts->optimizer_bytes,   &counts->gradient_bytes,
-        &counts->activation_bytes, &counts->matmul_waiting,    &counts->matmul_uneven};
+        &counts->activation_bytes, &counts->matmul_waiting,    &counts->matmul_uneven,
+        &counts->linear_flop,      &counts->padded_linear_flop};
     if (ranks == 1) return;
     for (uint32_t i = 0; i < sizeof shares / sizeof *shares; i++) *shares[i] /= ranks;
     for (uint32_t r = 0; r < MESH_ROLE_COUNT; r++) traffic_divide(&counts->role[r], ranks);
@@ -428,7 +399,7 @@ void workload_count(const struct workload_plan *plan, const struct machine *mach
     count_matmuls(&x, &counts);
     count_padded(&x, &counts);
     count_vector(&x, &counts);
-    count_hbm(&x, &counts);
+    counts_hbm(&x, &counts);
     count_ops(&x, &counts);
     count_weights(&x, &counts);
     count_activations(&x, &counts);

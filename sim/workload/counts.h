@@ -37,14 +37,16 @@ struct workload_traffic {
 
 struct workload_counts {
     /* Compute ops of one chip, a step; recomputation and duplicated KV heads included. */
-    double matmul_flop;   /* Executed. */
-    double padded_flop;   /* The same with shapes padded: token rows to 8, the rest to the MXU. */
-    double vector_flop;   /* VPU */
-    double hbm_bytes;     /* Operands read once, results written once. */
-    double compute_count; /* Ops. */
-    double matmul_useful; /* Of matmul_flop: neither recomputed nor duplicated. */
-    double matmul_flash;  /* Of matmul_flop: scores that flash attention's backward pass computes
-                             again, with any remat. */
+    double matmul_flop; /* Executed. */
+    double padded_flop; /* The same with shapes padded: token rows to 8, the rest to the MXU. */
+    double linear_flop; /* Of matmul_flop: of linear layers, in the format of `matmuls`; */
+    double padded_linear_flop; /* and padded. */
+    double vector_flop;        /* VPU */
+    double hbm_bytes;          /* Operands read once, results written once. */
+    double compute_count;      /* Ops. */
+    double matmul_useful;      /* Of matmul_flop: neither recomputed nor duplicated. */
+    double matmul_flash; /* Of matmul_flop: scores that flash attention's backward pass computes
+                            again, with any remat. */
 
     double matmul_waiting; /* Of matmul_flop: what the rank of cp that has most has above the mean,
                               while the others wait for it. */

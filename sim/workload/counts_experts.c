@@ -17,6 +17,7 @@ struct expert_letters {
     double shared;  /* 1: there are shared experts; */
     double gathers; /* 1: and they gather In over tp. */
     double sums;    /* 1: logits are summed over tp. */
+    double casts;   /* 1: what travels to experts is a copy in a format of its own. */
 };
 
 static struct expert_letters letters_of(const struct letters *x)
@@ -46,6 +47,7 @@ static struct expert_letters letters_of(const struct letters *x)
     e.adds = local->plan->accumulate > 1 && experts->gradient_shards == 1;
     e.gathers = e.shared > 0 && local->tp > 1;
     e.sums = local->tp > 1 && !by_tokens;
+    e.casts = local->plan->formats.dispatch != local->plan->formats.activations;
     return e;
 }
 
@@ -91,20 +93,22 @@ static void count_matmuls(const struct letters *x, const struct expert_letters *
     double const all = (double)experts->all;
     if (local_experts_drawn(local) || local->plan->capacity_ppm != 0)
         counts->matmul_uneven = times * 3 * 2 * (all - e->assigned) * (e->in + e->out);
-    counts->matmul_flop += times * passes * (2 * all * (e->in + e->out) + shared + router);
+    counts->matmul_flop += times * passes * router;
     counts->matmul_useful += times * 3 * (2 * e->assigned * (e->in + e->out) + shared + router);
     double const pads =
         (double)experts->count *
-            ((1 + x->gated) *
-                 counts_padded_matmul(x, experts->rows, local->width, experts->columns) +
-             counts_padded_matmul(x, experts->rows, experts->columns, local->width)) +
-        counts_padded_matmul(x, experts->router_rows, experts->router_inner, model->count);
+        ((1 + x->gated) * counts_padded_matmul(x, experts->rows, local->width, experts->columns) +
+         counts_padded_matmul(x, experts->rows, experts->columns, local->width));
     double shared_pads = 0;
     if (e->shared > 0)
         shared_pads = (1 + x->gated) * counts_padded_matmul(x, local->rows, local->width,
                                                             experts->shared_columns) +
                       counts_padded_matmul(x, local->rows, experts->shared_columns, local->width);
-    counts->padded_flop += times * passes * (pads + shared_pads);
+    counts->padded_flop +=
+        times * passes *
+        counts_padded_matmul(x, experts->router_rows, experts->router_inner, model->count);
+    counts_linear(counts, times * passes * (2 * all * (e->in + e->out) + shared),
+                  times * passes * (pads + shared_pads));
 }
 
 static void count_vector(const struct letters *x, const struct expert_letters *e,
@@ -124,30 +128,33 @@ static void count_vector(const struct letters *x, const struct expert_letters *e
     counts->vector_flop += times * flop;
 }
 
-/* A projection forward, its dW and its dX, as of an MLP. */
-static double projection_bytes(const struct letters *x, double adds, double weights, double sides)
+/* Both projections: experts read rows that are sorted for them, and so gradients of what they give;
+ * shared experts read the block's own. */
+static double projections_bytes(const struct letters *x, double adds, const double weights[2],
+                                double rows, double rows_bytes, double tmp)
 {
-    return (sides * x->a + weights * x->w) * (2 + x->again) + sides * x->a +
-           weights * x->g * (1 + adds);
+    struct counts_side const in = {rows, rows_bytes, x->a}, between = {tmp, x->m, x->m};
+    struct counts_side const out = {rows, x->a, rows_bytes};
+    return counts_projection_bytes(x, weights[0], adds, in, between) +
+           counts_projection_bytes(x, weights[1], adds, between, out) + x->gated * tmp * x->m;
 }
 
 static void count_hbm(const struct letters *x, const struct expert_letters *e,
                       struct workload_counts *counts)
 {
     double const forwards = 1 + x->again;
-    double bytes = projection_bytes(x, e->adds, e->weights_in, e->sorted + e->tmp) +
-                   projection_bytes(x, e->adds, e->weights_out, e->sorted + e->tmp) +
-                   x->gated * e->tmp * x->a;
-    if (e->shared > 0)
-        bytes += projection_bytes(x, x->adds, e->shared_in, x->full + e->shared_tmp) +
-                 projection_bytes(x, x->adds, e->shared_out, x->full + e->shared_tmp) +
-                 x->gated * e->shared_tmp * x->a;
+    double const weights[2] = {e->weights_in, e->weights_out};
+    double const shared[2] = {e->shared_in, e->shared_out};
+    double bytes = projections_bytes(x, e->adds, weights, e->sorted, x->m, e->tmp);
+    if (e->shared > 0) bytes += projections_bytes(x, x->adds, shared, x->full, x->a, e->shared_tmp);
     bytes += forwards * (x->shard * x->a + e->router * x->w + 3 * 4 * e->logits);
     bytes += 2 * x->shard * x->a + e->router * x->w + 4 * 4 * e->logits +
              e->router * x->g * (1 + x->adds);
     /* Sorted and summed, both ways, and sorted once more where rows are not kept. */
-    bytes +=
-        (2 * forwards + 2 + (x->attention_again - x->again)) * (e->arrivals + e->sorted) * x->a;
+    double const sorts = forwards + 1 + (x->attention_again - x->again);
+    bytes += sorts * (e->arrivals * x->d + e->sorted * x->m);
+    bytes += (forwards + 1) * (e->arrivals + e->sorted) * x->a;
+    bytes += sorts * e->casts * x->shard * (x->a + x->d);
     bytes += (forwards + 1) * (e->part + (1 + e->shared) * x->shard) * x->a + x->shard * x->a;
     counts->hbm_bytes += x->microbatches * x->sparse * bytes;
 }
@@ -161,13 +168,13 @@ static void count_traffic(const struct letters *x, const struct expert_letters *
     uint64_t const block = x->again > 0, big = x->attention_again > 0 && !block;
     if (experts->ranks > 1) {
         struct workload_traffic *exchange = &counts->role[MESH_EP];
-        double const token = (double)local->width / local->tp * x->a;
-        exchange->all_to_all_count = layers * (4 + 2 * block + big);
-        exchange->all_to_all_bytes =
-            (double)exchange->all_to_all_count * (double)experts->exchanged * token;
+        double const part = (double)local->width / local->tp; /* Of a token. */
+        uint64_t const there = layers * (2 + block + big), back = layers * (2 + block);
+        double const bytes = part * ((double)there * x->d + (double)back * x->a);
+        exchange->all_to_all_count = there + back;
+        exchange->all_to_all_bytes = (double)experts->exchanged * bytes;
         for (uint32_t d = 0; d < GROUP_DIMENSIONS_MAX; d++)
-            exchange->crossing_bytes[d] =
-                (double)exchange->all_to_all_count * (double)experts->crossing[d] * token;
+            exchange->crossing_bytes[d] = (double)experts->crossing[d] * bytes;
     }
     if (local->tp == 1) return;
     struct workload_traffic *tp = &counts->role[MESH_TP];
@@ -179,7 +186,7 @@ static void count_traffic(const struct letters *x, const struct expert_letters *
     uint64_t const sums = e->sums > 0 ? layers * times : 0;
     tp->gather_count += rows_gathered + in_gathered;
     tp->gather_bytes +=
-        ((double)rows_gathered * e->arrivals + (double)in_gathered * x->full) * x->a;
+        (double)rows_gathered * e->arrivals * x->d + (double)in_gathered * x->full * x->a;
     tp->scatter_count += rows_scattered + out_scattered;
     tp->scatter_bytes +=
         ((double)rows_scattered * e->arrivals + (double)out_scattered * x->full) * x->a;
@@ -213,9 +220,11 @@ void counts_experts(const struct letters *x, struct workload_counts *counts)
     count_dropped(x, &e, counts);
     double const forward = 8 + 2 * e.shared, backward = 10 + 4 * e.shared;
     double const again = x->again > 0 ? forward : x->attention_again > 0 ? 2 : 0;
-    counts->compute_count += x->microbatches * x->sparse * (forward + backward + again);
+    double const casts = e.casts * (2 + x->attention_again);
+    counts->compute_count += x->microbatches * x->sparse * (forward + backward + again + casts);
     if (x->again > 0) return;
-    double kept = (x->shard + e.tmp + e.shared_tmp) * x->a + 4 * e.logits;
-    if (x->attention_again == 0) kept += (e.sorted + (e.gathers > 0 ? x->full : x->shard)) * x->a;
+    double kept = x->shard * x->a + (e.tmp + e.shared_tmp) * x->m + 4 * e.logits;
+    if (x->attention_again == 0)
+        kept += e.sorted * x->m + (e.gathers > 0 ? x->full : x->shard) * x->a;
     counts->activation_bytes += x->sparse * kept;
 }

@@ -24,16 +24,18 @@ void counts_latent(const struct letters *x, struct workload_counts *counts)
         counts_padded_matmul(x, local->rows, latent->query_rank, local->heads * local->head_width) +
         counts_padded_matmul(x, local->rows, latent->kv_rank,
                              local->heads * (latent->plain + local->value_width));
-    counts->matmul_flop += times * (forwards + 2) * product;
+    counts_linear(counts, times * (forwards + 2) * product, times * (forwards + 2) * pads);
     counts->matmul_useful += times * 3 * product;
-    counts->padded_flop += times * (forwards + 2) * pads;
     double const sums = x->rows * (double)(local->heads * latent->rope);
     counts->vector_flop +=
         times * ((forwards * VECTOR_NORM_ALONE + VECTOR_NORM_ALONE_BACKWARD) * normed + sums);
-    double const up = (x->attention_tmp + x->qkv) * x->a + x->latent_up * x->w;
-    double const d_weight = (normed + x->qkv) * x->a + x->latent_up * x->g * (1 + x->adds);
-    counts->hbm_bytes +=
-        times * ((forwards + 1) * up + d_weight + (2 * forwards + 3) * normed * x->a);
+    /* Beside the normed latents, K's turned columns are read where they lie. */
+    double const input = (x->attention_tmp + x->qkv) * x->a + x->latent_up * x->w;
+    double const up = input + normed * (x->m - x->a);
+    double const d_weight = normed * x->m + x->qkv * x->a + x->latent_up * x->g * (1 + x->adds);
+    double const norms = forwards * normed * (x->a + x->m) + 3 * normed * x->a;
+    counts->hbm_bytes += times * (forwards * up + input + d_weight + norms);
     counts->compute_count += times * (2 * forwards + 3);
-    if (x->attention_again == 0) counts->activation_bytes += x->layers * (normed + x->qkv) * x->a;
+    if (x->attention_again == 0)
+        counts->activation_bytes += x->layers * (normed * x->m + x->qkv * x->a);
 }

@@ -17,7 +17,9 @@ struct letters {
     double again;                /* 1: block remat repeats the forward pass. */
     double attention_again; /* 1: so does big_matmuls with the attention between the matmuls. */
     double adds;            /* 1: dW reads the accumulator that it is added to. */
-    double a, w, g, o;      /* Bytes of an element: activations, weights, gradients, moments. */
+    double a, w, g, o;      /* Bytes of an element: activations, weights, gradients, moments; */
+    double m, d;            /* what only matmuls read, what travels to experts; */
+    double normed;          /* what a norm gives to them. */
     double rows, full, shard, tmp, mid, in_weights, out_weights; /* Of the MLP. */
     double q, qkv, kv, scores, attention_in, attention_out;      /* Of attention. */
     double attended, attention_tmp; /* What attention gives, and its in-projection. */
@@ -44,6 +46,19 @@ double counts_padded_matmul(const struct letters *x, uint64_t rows, uint64_t inn
 /* Scores (counts_scores.c): their letters; and their products in all layers, with shapes padded. */
 void counts_scores_letters(struct letters *x);
 double counts_padded_scores(const struct letters *x, uint64_t width, bool weighted);
+
+/* Operand and result of a projection: elements, and bytes of one in the forward pass and of its
+ * gradient. */
+struct counts_side {
+    double elements, bytes, gradient_bytes;
+};
+/* A projection's operands and results forward, for its dW and for its dX. `adds` as in letters. */
+double counts_projection_bytes(const struct letters *x, double weights, double adds,
+                               struct counts_side in, struct counts_side out);
+/* All of it, but for experts, latent attention's own, and modules that predict further tokens. */
+void counts_hbm(const struct letters *x, struct workload_counts *counts);
+/* Matmuls of linear layers, padded or not, are in their own format. */
+void counts_linear(struct workload_counts *counts, double flop, double padded_flop);
 
 /* Of experts (counts_experts.c): their letters, and what they add to everything. */
 void counts_experts_letters(struct letters *x);

@@ -12,22 +12,23 @@ static void count_compute(const struct letters *x, struct workload_counts *count
     double const project = 3 * 2 * x->rows * matrix;
     double const again = x->attention_again; /* The norms, and the gather behind them. */
     uint64_t const width = local->width;
-    counts->matmul_flop += times * (project + 3 * 2 * x->rows * x->vocabulary);
+    counts_linear(counts, times * project,
+                  times * 3 * counts_padded_matmul(x, local->rows, 2 * width, width / local->tp));
+    counts->matmul_flop += times * 3 * 2 * x->rows * x->vocabulary;
     counts->matmul_useful +=
         times * (project + 3 * 2 * x->rows * (double)width * (double)local->plan->model.vocabulary /
                                local->tp);
-    counts->padded_flop += times * 3 *
-                           (counts_padded_matmul(x, local->rows, 2 * width, width / local->tp) +
-                            counts_padded_matmul(x, local->rows, width, local->vocabulary));
+    counts->padded_flop +=
+        times * 3 * counts_padded_matmul(x, local->rows, width, local->vocabulary);
 
     double flop = 2 * (1 + again) * VECTOR_NORM_ALONE + VECTOR_NORM_ALONE_BACKWARD;
     flop += VECTOR_NORM_BACKWARD;                   /* Of the hidden state. */
     flop += VECTOR_NORM + VECTOR_NORM_BACKWARD + 1; /* Of head and lookup. */
     counts->vector_flop += times * (flop * x->shard + VECTOR_LOSS * x->logits);
 
-    double bytes = (2 * 2 * (1 + again) + 3 + 4) * x->shard * x->a;
-    bytes +=
-        3 * (2 * x->full + x->shard) * x->a + 2 * matrix * x->w + matrix * x->g * (1 + x->adds);
+    double bytes = (2 * (1 + again) * (x->a + x->normed) + (3 + 4) * x->a) * x->shard;
+    bytes += 2 * 2 * x->full * x->normed + (2 * x->full + 3 * x->shard) * x->a;
+    bytes += 2 * matrix * x->w + matrix * x->g * (1 + x->adds);
     bytes += x->shard * x->w + x->full * x->a + x->shard * x->a + 2 * x->shard * x->g;
     /* The head's gradient is added to the one before it. */
     bytes += 2 * 4 * x->shard * x->a + 5 * x->logits * x->a + 3 * x->full * x->a +
@@ -78,5 +79,5 @@ void counts_predictors(const struct letters *x, struct workload_counts *counts)
     count_compute(x, counts);
     count_traffic(x, counts);
     double const pair = x->attention_again > 0 ? 0 : 2 * x->full;
-    counts->activation_bytes += x->predictors * (2 * x->shard + pair) * x->a;
+    counts->activation_bytes += x->predictors * (2 * x->shard * x->a + pair * x->normed);
 }

@@ -14,10 +14,9 @@ enum {
     PRODUCTS_OF_SCORES = 5, /* In flash attention's backward pass. */
 };
 
-enum status limits_format_check(const struct local *local, struct error *reterr)
+static enum status rate_check(const struct chip *chip, enum format format, const char *where,
+                              struct error *reterr)
 {
-    const struct chip *chip = &local->machine->chip;
-    enum format const format = local->plan->formats.activations;
     char names[96] = "";
     if (chip->math_flop_per_s[format] != 0) return STATUS_OK;
     for (uint32_t f = 0; f < FORMAT_COUNT; f++) {
@@ -26,9 +25,21 @@ enum status limits_format_check(const struct local *local, struct error *reterr)
         (void)snprintf(names + used, sizeof names - used, "%s%s", used == 0 ? "" : ", ",
                        format_name((enum format)f));
     }
-    return error_set(reterr, STATUS_UNSUPPORTED, "/workload/formats/activations",
+    return error_set(reterr, STATUS_UNSUPPORTED, where,
                      "%s has no rate for matmuls in %s; it has rates for %s", chip->title,
                      format_name(format), names);
+}
+
+enum status limits_format_check(const struct local *local, struct error *reterr)
+{
+    const struct workload_formats *formats = &local->plan->formats;
+    const struct chip *chip = &local->machine->chip;
+    STATUS_TRY(rate_check(chip, formats->activations, "/workload/formats/activations", reterr));
+    STATUS_TRY(rate_check(chip, formats->matmuls, "/workload/formats/matmuls", reterr));
+    if (formats->dispatch != formats->activations && local->mesh->axis[MESH_EP].size == 1)
+        return error_set(reterr, STATUS_INVALID, "/workload/formats/dispatch",
+                         "no tokens travel to experts: the mesh has no ep of two ranks or more");
+    return STATUS_OK;
 }
 
 /* Whether the product is below 2^62; factors that are left out are 0 and count for nothing. */

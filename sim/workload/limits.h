@@ -8,7 +8,8 @@
 #include "sim/base/status.h"
 #include "sim/workload/local.h"
 
-/* Matmuls are in the format of the activations: the chip must have a rate for it. */
+/* The chip must have a rate for matmuls of linear layers and for all others; and what is said of
+ * tokens on their way to experts needs some that go there. */
 enum status limits_format_check(const struct local *local, struct error *reterr);
 
 /* FLOP and bytes of an op, a chip's memory: all below 2^62. Once all sizes of `local` are known,

@@ -144,6 +144,11 @@ static void heading_add(struct text *text, const struct local *local)
                  quantity_text_bytes(
                      bytes, (double)format_bytes(plan->formats.weights, layer->unit[u].elements)));
     }
+    if (plan->formats.matmuls != plan->formats.activations)
+        text_add(text,
+                 "  linear layers multiply in %s, which is also what only they read; the rest "
+                 "is in %s\n",
+                 format_name(plan->formats.matmuls), format_name(plan->formats.activations));
     if (local_offloads_optimizer(local))
         text_add(text, "  the moments lie in the host's memory: each layer is updated one slot "
                        "behind its backward pass\n");

@@ -14,6 +14,17 @@ static const struct workload_formats *formats_of(const struct listing *listing)
     return &listing->local->plan->formats;
 }
 
+static bool is_attention(const struct layout_block *layout)
+{
+    return layout->in_count == LAYOUT_IN_MAX;
+}
+
+/* What lies between a block's projections, as they read it. */
+static enum format between_format(const struct listing *listing, const struct layout_block *layout)
+{
+    return is_attention(layout) ? formats_of(listing)->activations : formats_of(listing)->matmuls;
+}
+
 static void weight_gather(struct listing *listing, const struct layout_matrix *matrix,
                           uint32_t axes, bool backward)
 {
@@ -27,7 +38,7 @@ static void weight_gather(struct listing *listing, const struct layout_matrix *m
 /* Where a block's gathered In stands in the forward pass, for the remark on its reuse. */
 static uint32_t *in_step(struct listing *listing, const struct layout_block *layout)
 {
-    return &listing->in_step[layout->in_count == LAYOUT_IN_MAX];
+    return &listing->in_step[is_attention(layout)];
 }
 
 /* In as it comes to the block, gathered where the product wants it whole. */
@@ -50,7 +61,7 @@ static void in_forward(struct listing *listing, const struct layout_block *layou
             (void)snprintf(remark, sizeof remark, "can throw away %s now",
                            sharding_text(&listing->local->axes, &in->forward.right, weight));
         }
-        (void)listing_product(listing, &in->forward, format,
+        (void)listing_product(listing, &in->forward, between_format(listing, layout),
                               tp_only ? "not sharded along contracting, so no comms" : remark, "");
     }
 }
@@ -71,7 +82,7 @@ static void norm_add(struct listing *listing, const struct layout_block *layout)
     char texts[2][SHARDING_TEXT_BYTES];
     if (!local_is_llama(listing->local)) return;
     (void)snprintf(x.name, sizeof x.name, "X");
-    listing_step(listing, in, formats_of(listing)->activations,
+    listing_step(listing, in, local_normed_format(listing->local),
                  listing->local->tp > 1 ? "its row sums travel with the AllGather" : "",
                  "%s = Norm(%s)", sharding_text(mesh, in, texts[0]),
                  sharding_text(mesh, &x, texts[1]));
@@ -129,7 +140,7 @@ static void d_out_add(struct listing *listing, const struct layout_block *layout
     char text[SHARDING_TEXT_BYTES];
     listing_step(listing, NULL, 0, "", "%s = %s",
                  sharding_text(&listing->local->axes, &d_out, text),
-                 layout->in_count == LAYOUT_IN_MAX ? "dX" : "...");
+                 is_attention(layout) ? "dX" : "...");
     (void)listing_gather(listing, &d_out, layout->out.d_weight.gather_right,
                          formats_of(listing)->activations, "on critical path");
 }
@@ -185,7 +196,7 @@ static void d_tmp_add(struct listing *listing, const struct layout_block *layout
             gathered && out->d_left.gather_right != 0 ? " and " : "",
             out->d_left.gather_right != 0 ? sharding_text(mesh, &out->d_left.right, weight) : "");
     }
-    (void)listing_product(listing, &out->d_left, formats_of(listing)->activations, remark, "");
+    (void)listing_product(listing, &out->d_left, between_format(listing, layout), remark, "");
 }
 
 static void out_backward(struct listing *listing, const struct layout_block *layout)
@@ -248,7 +259,7 @@ static void d_in_weights_add(struct listing *listing, const struct layout_block 
         struct sharding_product unreduced = in->d_weight;
         unreduced.scatter = unreduced.all_reduce = 0;
         (void)listing_product(listing, &unreduced, formats_of(listing)->gradients, "", "");
-        bool const shared = layout->in_count == LAYOUT_IN_MAX && i > 0;
+        bool const shared = is_attention(layout) && i > 0;
         if (shared && listing->local->kv_holders > 1) kv_sum_add(listing, in);
         (void)listing_reduce(listing, &in->d_weight, formats_of(listing)->gradients,
                              "not on critical path, can be done async");

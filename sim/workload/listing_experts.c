@@ -7,6 +7,10 @@
 static void way_there_add(struct listing *listing, const char *what, const char *rows)
 {
     const struct local_experts *experts = &listing->local->experts;
+    const struct workload_formats *formats = &listing->local->plan->formats;
+    if (formats->dispatch != formats->activations)
+        listing_step(listing, NULL, 0, "the copy that travels", "%s in %s = %s", what,
+                     format_name(formats->dispatch), what);
     if (experts->ranks > 1)
         listing_step(listing, NULL, 0, "on critical path: once to each rank that has an expert",
                      "%s = AllToAll(%s) over the %u ranks of ep: %llu tokens come", rows, what,

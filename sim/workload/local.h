@@ -200,6 +200,13 @@ static inline bool local_offloads_optimizer(const struct local *local)
            local->plan->offload == WORKLOAD_OFFLOAD_BOTH;
 }
 
+/* What a norm gives to a linear layer: over tp it travels. */
+static inline enum format local_normed_format(const struct local *local)
+{
+    const struct workload_formats *formats = &local->plan->formats;
+    return local->tp > 1 ? formats->activations : formats->matmuls;
+}
+
 /* Of all layers but the last. */
 static inline bool local_offloads_activations(const struct local *local)
 {

@@ -151,6 +151,8 @@ void lower_give(struct lower *lower, uint32_t op, enum program_memory memory, ui
 
 /* Bytes in the workload's formats. */
 uint64_t lower_activation_bytes(const struct lower *lower, uint64_t elements);
+uint64_t lower_matmul_bytes(const struct lower *lower, uint64_t elements);
+uint64_t lower_dispatch_bytes(const struct lower *lower, uint64_t elements);
 uint64_t lower_weight_bytes(const struct lower *lower, uint64_t elements);
 uint64_t lower_gradient_bytes(const struct lower *lower, uint64_t elements);
 
@@ -193,6 +195,23 @@ struct lower_block {
 };
 
 uint32_t lower_blocks(const struct local *local, struct lower_block ret_blocks[2]);
+
+/* In as the in-projection reads it: the residual stream itself where no norm is between. */
+static inline enum format lower_in_format(const struct local *local,
+                                          const struct lower_block *block)
+{
+    return block->norm ? local_normed_format(local) : local->plan->formats.activations;
+}
+
+/* What lies between an MLP's matmuls, forward and backward, only these read; attention's products
+ * stand between its projections. */
+static inline enum format lower_between_format(const struct local *local,
+                                               const struct lower_block *block)
+{
+    const struct workload_formats *formats = &local->plan->formats;
+    return block->attention ? formats->activations : formats->matmuls;
+}
+
 void lower_block_forward(struct lower *lower, const struct lower_block *block,
                          enum lower_pass pass);
 void lower_block_backward(struct lower *lower, const struct lower_block *block);
@@ -230,8 +249,8 @@ void lower_tensor_give(struct lower *lower, const struct lower_block *block,
 void lower_tensor_drop(struct lower *lower, const struct lower_block *block,
                        enum lower_tensor tensor, enum lower_pass pass, uint32_t op);
 
-/* The norm before a block with the residual sum, and its backward. */
-uint32_t lower_norm(struct lower *lower, const char *name);
+/* The norm before a block with the residual sum, and its backward; the result in a format. */
+uint32_t lower_norm(struct lower *lower, const char *name, enum format normed);
 uint32_t lower_norm_backward(struct lower *lower, const char *name);
 
 /* Returns the op that gives the block's middle, or LOWER_NONE. `after` gives Q, K and V. */

@@ -2,6 +2,10 @@
  * A block: [norm,] AllGather In, in-projection, [attention,] out-projection, ReduceScatter Out, and
  * its backward pass. Matmuls are as large as one chip's part, rows are tokens.
  *
+ * Each array lies in HBM in one format. What only matmuls read is written in theirs; what travels,
+ * and what norms and attention read too, in that of the activations, which matmuls convert as they
+ * read it, as they do weights.
+ *
  * A norm lies on the shard [B_X, D_Y]; the sum of squares of a row, one number a token and chip,
  * travels with the AllGather that follows and is not counted.
  */
@@ -67,14 +71,15 @@ static const char *op_name(struct lower *lower, const struct lower_block *block,
                         pass == LOWER_RECOMPUTE ? " again" : "");
 }
 
-uint32_t lower_norm(struct lower *lower, const char *name)
+uint32_t lower_norm(struct lower *lower, const char *name, enum format normed)
 {
     uint64_t const shard = lower->local->block_shard;
     struct work const work = {
         .math_format = lower->local->plan->formats.activations,
         .vector_flop = VECTOR_NORM * shard,
-        .hbm_read_bytes = 2 * lower_activation_bytes(lower, shard),  /* x, and what is added */
-        .hbm_write_bytes = 2 * lower_activation_bytes(lower, shard), /* the sum, and its norm */
+        .hbm_read_bytes = 2 * lower_activation_bytes(lower, shard), /* x, and what is added */
+        .hbm_write_bytes =                                          /* the sum, and its norm */
+        lower_activation_bytes(lower, shard) + format_bytes(normed, shard),
     };
     return lower_compute(lower, name, &work, 1);
 }
@@ -96,7 +101,7 @@ static struct work projection(const struct lower *lower, const struct lower_bloc
                               bool useful)
 {
     const struct local *local = lower->local;
-    struct work work = {.math_format = local->plan->formats.activations, .matmul_count = 1};
+    struct work work = {.math_format = local->plan->formats.matmuls, .matmul_count = 1};
     if (out) {
         work.matmul[0] = (struct work_matmul){local->rows, block->out_inner, local->width, 1};
         if (useful) work.useful_flop = work_matmul_flop(&work);
@@ -114,6 +119,24 @@ static uint64_t projection_elements(const struct local *local, const struct lowe
                                     bool out)
 {
     return local->width * (out ? block->out_inner : block->in_columns * block->in_count);
+}
+
+/* In as it is read; what lies between the projections; what the out-projection multiplies. */
+static uint64_t in_bytes(const struct lower *lower, const struct lower_block *block)
+{
+    return format_bytes(lower_in_format(lower->local, block), lower->local->block_full);
+}
+
+static uint64_t tmp_bytes_of(const struct lower *lower, const struct lower_block *block)
+{
+    return format_bytes(lower_between_format(lower->local, block),
+                        lower_tmp_elements(lower->local, block));
+}
+
+static uint64_t mid_bytes_of(const struct lower *lower, const struct lower_block *block)
+{
+    return format_bytes(lower_between_format(lower->local, block),
+                        lower_mid_elements(lower->local, block));
 }
 
 static void bytes_set(struct work *work, uint64_t read_bytes, uint64_t write_bytes)
@@ -145,7 +168,8 @@ static uint32_t in_forward(struct lower *lower, const struct lower_block *block,
     bool const useful = pass == LOWER_FORWARD;
     uint32_t norm = LOWER_NONE;
     if (block->norm) {
-        norm = lower_norm(lower, op_name(lower, block, "norm", pass));
+        norm =
+            lower_norm(lower, op_name(lower, block, "norm", pass), lower_in_format(local, block));
         lower_need_output(lower, norm);
     }
     uint32_t const plan = tp_plan(lower, COLLECTIVE_ALL_GATHER, layout->in[0].forward.gather_left);
@@ -154,9 +178,9 @@ static uint32_t in_forward(struct lower *lower, const struct lower_block *block,
     lower_need_done(lower, gather, norm);
     struct work work = projection(lower, block, false, useful);
     bytes_set(&work,
-              lower_activation_bytes(lower, local->block_full) +
+              in_bytes(lower, block) +
                   lower_weight_bytes(lower, projection_elements(local, block, false)),
-              lower_activation_bytes(lower, lower_tmp_elements(local, block)));
+              tmp_bytes_of(lower, block));
     uint32_t const matmul = lower_compute(lower, op_name(lower, block, block->name_in, pass), &work,
                                           lower_plan_chunks(lower, plan));
     lower_need_chunks(lower, matmul, gather);
@@ -181,7 +205,7 @@ static void out_forward(struct lower *lower, const struct lower_block *block,
     uint32_t const plan = tp_plan(lower, COLLECTIVE_REDUCE_SCATTER, layout->out.forward.scatter);
     struct work work = projection(lower, block, true, pass == LOWER_FORWARD);
     bytes_set(&work,
-              lower_activation_bytes(lower, lower_mid_elements(local, block)) +
+              mid_bytes_of(lower, block) +
                   lower_weight_bytes(lower, projection_elements(local, block, true)),
               full_bytes);
     if (block->gated) work.vector_flop = VECTOR_GATE * local->rows * block->out_inner;
@@ -221,7 +245,7 @@ static uint32_t out_weight(struct lower *lower, const struct lower_block *block,
 {
     const struct local *local = lower->local;
     uint64_t const full_bytes = lower_activation_bytes(lower, local->block_full);
-    uint64_t const mid_bytes = lower_activation_bytes(lower, lower_mid_elements(local, block));
+    uint64_t const mid_bytes = mid_bytes_of(lower, block);
     uint64_t const gradient_bytes =
         lower_gradient_bytes(lower, projection_elements(local, block, true));
     struct work work = projection(lower, block, true, true);
@@ -237,7 +261,7 @@ static uint32_t out_input(struct lower *lower, const struct lower_block *block, 
 {
     const struct local *local = lower->local;
     uint64_t const full_bytes = lower_activation_bytes(lower, local->block_full);
-    uint64_t const mid_bytes = lower_activation_bytes(lower, lower_mid_elements(local, block));
+    uint64_t const mid_bytes = mid_bytes_of(lower, block);
     uint64_t const weights = projection_elements(local, block, true);
     struct work work = projection(lower, block, true, true);
     bytes_set(&work,
@@ -262,7 +286,7 @@ static void out_input_done(struct lower *lower, const struct lower_block *block,
     lower_weights_release(lower, op, block->out, true);
     /* The gradient that attention's own backward pass reads is of no use to dW. */
     lower_take(lower, op, block->attention ? PROGRAM_MEMORY_BUFFERS : lower_kept_memory(lower),
-               lower_activation_bytes(lower, lower_mid_elements(lower->local, block)));
+               mid_bytes_of(lower, block));
 }
 
 /* Backward of the out-projection: dOut gathered, dW_out and dTmp in the order that is asked for.
@@ -310,12 +334,13 @@ static uint32_t out_backward(struct lower *lower, const struct lower_block *bloc
 static uint32_t in_weight(struct lower *lower, const struct lower_block *block, uint32_t regather)
 {
     const struct local *local = lower->local;
-    uint64_t const full_bytes = lower_activation_bytes(lower, local->block_full);
-    uint64_t const tmp_bytes = lower_activation_bytes(lower, lower_tmp_elements(local, block));
+    uint64_t const tmp_bytes = tmp_bytes_of(lower, block);
     uint64_t const gradient_bytes =
         lower_gradient_bytes(lower, projection_elements(local, block, false));
     struct work work = projection(lower, block, false, true);
-    bytes_set(&work, full_bytes + tmp_bytes + (lower_gradient_adds(lower) ? gradient_bytes : 0),
+    bytes_set(&work,
+              in_bytes(lower, block) + tmp_bytes +
+                  (lower_gradient_adds(lower) ? gradient_bytes : 0),
               gradient_bytes);
     uint32_t const op =
         lower_compute(lower, op_name(lower, block, block->name_grad_in, LOWER_FORWARD), &work, 1);
@@ -332,7 +357,7 @@ static uint32_t in_input(struct lower *lower, const struct lower_block *block,
 {
     const struct local *local = lower->local;
     uint64_t const full_bytes = lower_activation_bytes(lower, local->block_full);
-    uint64_t const tmp_bytes = lower_activation_bytes(lower, lower_tmp_elements(local, block));
+    uint64_t const tmp_bytes = tmp_bytes_of(lower, block);
     uint64_t const weights = projection_elements(local, block, false);
     uint32_t const plan = tp_plan(lower, COLLECTIVE_REDUCE_SCATTER, layout->in[0].d_left.scatter);
     struct work work = projection(lower, block, false, true);
@@ -353,8 +378,7 @@ static uint32_t in_input(struct lower *lower, const struct lower_block *block,
 /* What ends with the block's last matmul: attention's Q, K and V are of no use to dW_QKV. */
 static void in_give(struct lower *lower, const struct lower_block *block, uint32_t last)
 {
-    uint64_t const tmp_bytes =
-        lower_activation_bytes(lower, lower_tmp_elements(lower->local, block));
+    uint64_t const tmp_bytes = tmp_bytes_of(lower, block);
     bool const tmp_ends = block->attention ? lower_has_input(lower) : lower_has_weight(lower);
     if (lower_has_weight(lower)) lower_give(lower, last, lower_kept_memory(lower), tmp_bytes);
     if (tmp_ends) lower_tensor_give(lower, block, LOWER_TMP, last);
@@ -388,7 +412,9 @@ static uint32_t in_again(struct lower *lower, const struct lower_block *block,
 {
     if (lower->local->plan->remat != WORKLOAD_REMAT_BIG_MATMULS) return LOWER_NONE;
     uint32_t norm = LOWER_NONE;
-    if (block->norm) norm = lower_norm(lower, op_name(lower, block, "norm", LOWER_RECOMPUTE));
+    if (block->norm)
+        norm = lower_norm(lower, op_name(lower, block, "norm", LOWER_RECOMPUTE),
+                          lower_in_format(lower->local, block));
     uint32_t const plan = tp_plan(lower, COLLECTIVE_ALL_GATHER, layout->in[0].d_weight.gather_left);
     uint32_t const gather = lower_collective(
         lower, LOWER_GATHER_TP, lower_format(lower, "%sIn", block->prefix), "tp", plan);

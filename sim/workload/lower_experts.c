@@ -8,7 +8,8 @@
 static uint32_t in_forward(struct lower *lower, enum lower_pass pass, uint32_t *ret_in)
 {
     const struct local *local = lower->local;
-    uint32_t const norm = lower_norm(lower, experts_name(lower, "moe.norm", pass));
+    uint32_t const norm =
+        lower_norm(lower, experts_name(lower, "moe.norm", pass), local->plan->formats.activations);
     lower_need_output(lower, norm);
     uint32_t gather = LOWER_NONE;
     if (experts_gather_in(local))
@@ -68,7 +69,7 @@ static uint32_t shared_forward(struct lower *lower, enum lower_pass pass, uint32
     bool const useful = pass == LOWER_FORWARD;
     if (local->experts.shared_columns == 0) return LOWER_NONE;
     uint64_t const full_bytes = lower_activation_bytes(lower, local->block_full);
-    uint64_t const tmp_bytes = lower_activation_bytes(lower, experts_tmp(local, true));
+    uint64_t const tmp_bytes = lower_matmul_bytes(lower, experts_tmp(local, true));
     struct work first = experts_matmul(lower, true, false, useful);
     first.hbm_read_bytes =
         full_bytes + lower_weight_bytes(lower, experts_weights(lower, true, false));
@@ -104,8 +105,9 @@ static void matmuls_forward(struct lower *lower, enum lower_pass pass)
     const struct local *local = lower->local;
     const struct local_experts *experts = &local->experts;
     bool const useful = pass == LOWER_FORWARD;
-    uint64_t const rows_bytes = lower_activation_bytes(lower, experts_sorted(lower));
-    uint64_t const tmp_bytes = lower_activation_bytes(lower, experts_tmp(local, false));
+    uint64_t const rows_bytes = lower_matmul_bytes(lower, experts_sorted(lower));
+    uint64_t const out_bytes = lower_activation_bytes(lower, experts_sorted(lower));
+    uint64_t const tmp_bytes = lower_matmul_bytes(lower, experts_tmp(local, false));
     struct work first = experts_matmul(lower, false, false, useful);
     first.hbm_read_bytes =
         rows_bytes + lower_weight_bytes(lower, experts_weights(lower, false, false));
@@ -113,7 +115,7 @@ static void matmuls_forward(struct lower *lower, enum lower_pass pass)
     struct work second = experts_matmul(lower, false, true, useful);
     second.hbm_read_bytes =
         tmp_bytes + lower_weight_bytes(lower, experts_weights(lower, false, true));
-    second.hbm_write_bytes = rows_bytes;
+    second.hbm_write_bytes = out_bytes;
     /* And the router's weight of a row. */
     second.vector_flop =
         (local->mlp_in_count == 2 ? VECTOR_GATE + 1 : 1) * experts->all * experts->columns;
@@ -129,7 +131,7 @@ static void matmuls_forward(struct lower *lower, enum lower_pass pass)
         lower_weights_release(lower, out, LOCAL_MLP_OUT, false);
     }
     experts_drop(lower, EXPERTS_TMP, pass, out);
-    lower_take(lower, out, PROGRAM_MEMORY_BUFFERS, rows_bytes);
+    lower_take(lower, out, PROGRAM_MEMORY_BUFFERS, out_bytes);
 }
 
 void lower_experts_forward(struct lower *lower, enum lower_pass pass)
@@ -139,9 +141,10 @@ void lower_experts_forward(struct lower *lower, enum lower_pass pass)
     uint32_t in = LOWER_NONE;
     (void)in_forward(lower, pass, &in);
     uint32_t const route = router_forward(lower, pass);
+    uint32_t const cast = experts_cast(lower, experts_name(lower, "moe.Cast", pass), route);
     uint32_t const others = shared_forward(lower, pass, in);
     uint32_t const sort =
-        experts_dispatch(lower, "rows", experts_name(lower, "moe.Sort", pass), route);
+        experts_dispatch(lower, "rows", experts_name(lower, "moe.Sort", pass), cast);
     experts_take(lower, EXPERTS_ROWS, pass, sort);
     matmuls_forward(lower, pass);
     uint32_t const sum_first = lower->op_count;
@@ -151,7 +154,8 @@ void lower_experts_forward(struct lower *lower, enum lower_pass pass)
     uint64_t const shard = local->block_shard, came = experts_sent_shard(lower);
     uint32_t const merge =
         experts_vector(lower, experts_name(lower, "moe.Merge", pass), came + (shared ? shard : 0),
-                       came + (shared ? shard : 0), shard);
+                       lower_activation_bytes(lower, came + (shared ? shard : 0)),
+                       lower_activation_bytes(lower, shard));
     lower_need_done(lower, merge, back);
     lower_need_done(lower, merge, others);
     lower_give(lower, merge, PROGRAM_MEMORY_BUFFERS, lower_activation_bytes(lower, came));

@@ -9,6 +9,10 @@
  * needs nothing that was not there for theirs.
  *
  * Shared experts are an MLP of the rank's own tokens, computed while others travel.
+ *
+ * In is read by router and shared experts and sent, so it lies in the format of the activations. A
+ * copy in that of the dispatch, if another, is what travels to the experts; there the sort writes
+ * rows as matmuls read them. What comes back travels in the format of the activations.
  */
 #ifndef SIM_WORKLOAD_LOWER_EXPERTS_H
 #define SIM_WORKLOAD_LOWER_EXPERTS_H
@@ -72,13 +76,13 @@ static inline uint64_t experts_sorted(const struct lower *lower)
     return experts_of(lower)->all * lower->local->width;
 }
 
-/* An op of the VPU and HBM only, in elements of activations. */
-uint32_t experts_vector(struct lower *lower, const char *name, uint64_t flop, uint64_t read,
-                        uint64_t written);
+/* An op of the VPU and HBM only. */
+uint32_t experts_vector(struct lower *lower, const char *name, uint64_t flop, uint64_t read_bytes,
+                        uint64_t write_bytes);
 
 /* AllToAll over ep, or LOWER_NONE. `spreads`: to the experts; else back from them. */
 uint32_t experts_exchange(struct lower *lower, const char *what, bool spreads);
-/* A collective over tp that moves so many elements in all, or LOWER_NONE. */
+/* A collective of activations over tp that moves so many elements in all, or LOWER_NONE. */
 uint32_t experts_tp(struct lower *lower, enum collective_kind kind, const char *what,
                     uint64_t elements);
 
@@ -93,6 +97,8 @@ uint64_t experts_tmp(const struct local *local, bool shared);
  * Returns the op after which they are there, which waits for `source`. */
 uint32_t experts_dispatch(struct lower *lower, const char *what, const char *sort_name,
                           uint32_t source);
+/* Before that, the copy that travels, if it has a format of its own; else returns `source`. */
+uint32_t experts_cast(struct lower *lower, const char *name, uint32_t source);
 /* The way back: rows are summed on their chip, and travel to where their tokens are. Returns the op
  * after which they are there. */
 uint32_t experts_combine(struct lower *lower, const char *what, const char *sum_name);

@@ -12,6 +12,13 @@ static uint64_t adds_bytes(const struct lower *lower, bool shared, uint64_t byte
     return adds ? bytes : 0;
 }
 
+/* The experts' rows, sorted for them, and the gradients of what they give; the shared ones' In and
+ * dOut are those of the block. */
+static uint64_t rows_bytes_of(const struct lower *lower, bool shared, uint64_t elements)
+{
+    return shared ? lower_activation_bytes(lower, elements) : lower_matmul_bytes(lower, elements);
+}
+
 /* dW of a projection, which reads its input and the gradient of its output. */
 static uint32_t weight_op(struct lower *lower, bool shared, bool out, uint64_t rows_elements)
 {
@@ -24,8 +31,8 @@ static uint32_t weight_op(struct lower *lower, bool shared, bool out, uint64_t r
     uint64_t const gradient = lower_gradient_bytes(lower, experts_weights(lower, shared, out));
     uint64_t const tmp = experts_tmp(local, shared);
     struct work work = experts_matmul(lower, shared, out, true);
-    work.hbm_read_bytes =
-        lower_activation_bytes(lower, rows_elements + tmp) + adds_bytes(lower, shared, gradient);
+    work.hbm_read_bytes = rows_bytes_of(lower, shared, rows_elements) +
+                          lower_matmul_bytes(lower, tmp) + adds_bytes(lower, shared, gradient);
     work.hbm_write_bytes = gradient;
     if (out) /* What was multiplied with W_out is computed again from Gate and Up. */
         work.vector_flop =
@@ -49,12 +56,12 @@ static uint32_t input_op(struct lower *lower, bool shared, bool out, uint64_t ro
                                           : LOCAL_MLP_IN;
     bool const gated = local->mlp_in_count == 2;
     uint64_t const tmp = experts_tmp(local, shared);
-    uint64_t const tmp_bytes = lower_activation_bytes(lower, tmp);
-    uint64_t const rows_bytes = lower_activation_bytes(lower, rows_elements);
+    uint64_t const tmp_bytes = lower_matmul_bytes(lower, tmp);
+    uint64_t const rows_bytes = rows_bytes_of(lower, shared, rows_elements);
     struct work work = experts_matmul(lower, shared, out, true);
     uint64_t const weights = lower_weight_bytes(lower, experts_weights(lower, shared, out));
     work.hbm_read_bytes = weights + (out ? rows_bytes + (gated ? tmp_bytes : 0) : tmp_bytes);
-    work.hbm_write_bytes = out ? tmp_bytes : rows_bytes;
+    work.hbm_write_bytes = out ? tmp_bytes : lower_activation_bytes(lower, rows_elements);
     if (out) /* And the gradient of the router's weight: a dot product a row. */
         work.vector_flop =
             (uint64_t)((shared ? 0 : VECTOR_ROW_DOT + 1) + (gated ? VECTOR_GATE_BACKWARD : 0)) *
@@ -90,14 +97,15 @@ static uint32_t rows_again(struct lower *lower, uint32_t *ret_in)
     *ret_in = LOWER_NONE;
     if (local->plan->remat != WORKLOAD_REMAT_BIG_MATMULS || !lower_has_weight(lower))
         return LOWER_NONE;
-    uint32_t const norm = lower_norm(lower, "moe.norm again");
+    uint32_t const norm = lower_norm(lower, "moe.norm again", local->plan->formats.activations);
     uint32_t gather = LOWER_NONE;
     if (experts_gather_in(local))
         gather = experts_tp(lower, COLLECTIVE_ALL_GATHER, "moe.In", local->block_full);
     lower_need_done(lower, gather, norm);
     *ret_in = gather != LOWER_NONE ? gather : norm;
     experts_take(lower, EXPERTS_IN, LOWER_RECOMPUTE, *ret_in);
-    uint32_t const sort = experts_dispatch(lower, "rows", "moe.Sort again", norm);
+    uint32_t const cast = experts_cast(lower, "moe.Cast again", norm);
+    uint32_t const sort = experts_dispatch(lower, "rows", "moe.Sort again", cast);
     experts_take(lower, EXPERTS_ROWS, LOWER_RECOMPUTE, sort);
     return sort;
 }
@@ -118,7 +126,7 @@ static uint32_t shared_backward(struct lower *lower, uint32_t in)
     const struct local *local = lower->local;
     enum program_memory const kept = lower_kept_memory(lower);
     uint64_t const full_bytes = lower_activation_bytes(lower, local->block_full);
-    uint64_t const tmp_bytes = lower_activation_bytes(lower, experts_tmp(local, true));
+    uint64_t const tmp_bytes = lower_matmul_bytes(lower, experts_tmp(local, true));
     uint32_t d_tmp = LOWER_NONE, d_in = LOWER_NONE;
     if (local->experts.shared_columns == 0) return LOWER_NONE;
     uint32_t const gather = shared_gather(lower);
@@ -143,8 +151,8 @@ static void matmuls_backward(struct lower *lower, uint32_t sorted, uint32_t agai
 {
     const struct local *local = lower->local;
     enum program_memory const kept = lower_kept_memory(lower);
-    uint64_t const rows_bytes = lower_activation_bytes(lower, experts_sorted(lower));
-    uint64_t const tmp_bytes = lower_activation_bytes(lower, experts_tmp(local, false));
+    uint64_t const rows_bytes = lower_matmul_bytes(lower, experts_sorted(lower));
+    uint64_t const tmp_bytes = lower_matmul_bytes(lower, experts_tmp(local, false));
     uint32_t d_tmp = LOWER_NONE, d_in = LOWER_NONE;
     lower_take(lower, sorted, kept, rows_bytes);
     (void)projection_backward(lower, false, true, experts_sorted(lower), LOWER_NONE, &d_tmp);
@@ -152,7 +160,8 @@ static void matmuls_backward(struct lower *lower, uint32_t sorted, uint32_t agai
     uint32_t const first =
         projection_backward(lower, false, false, experts_sorted(lower), again, &d_in);
     if (lower_has_weight(lower)) lower_give(lower, first, kept, rows_bytes); /* dOut */
-    lower_take(lower, d_in, PROGRAM_MEMORY_BUFFERS, rows_bytes);
+    lower_take(lower, d_in, PROGRAM_MEMORY_BUFFERS,
+               lower_activation_bytes(lower, experts_sorted(lower)));
 }
 
 /* The gradient of the router's logits. Returns the op. */
@@ -223,7 +232,7 @@ static uint32_t router_backward(struct lower *lower)
 static void tensors_give(struct lower *lower, uint32_t op)
 {
     lower_give(lower, op, lower_kept_memory(lower),
-               lower_activation_bytes(lower, experts_tmp(lower->local, false))); /* dTmp */
+               lower_matmul_bytes(lower, experts_tmp(lower->local, false))); /* dTmp */
     experts_give(lower, EXPERTS_ROWS, op);
     experts_give(lower, EXPERTS_TMP, op);
 }
@@ -233,7 +242,7 @@ static void shared_give(struct lower *lower, uint32_t op)
 {
     if (lower->local->experts.shared_columns == 0) return;
     lower_give(lower, op, lower_kept_memory(lower),
-               lower_activation_bytes(lower, experts_tmp(lower->local, true)));
+               lower_matmul_bytes(lower, experts_tmp(lower->local, true)));
     experts_give(lower, EXPERTS_SHARED_TMP, op);
 }
 
@@ -260,7 +269,8 @@ void lower_experts_backward(struct lower *lower)
     }
     uint32_t const again = rows_again(lower, &in);
     uint32_t const sort_first = lower->op_count;
-    uint32_t const sorted = experts_dispatch(lower, "dOutputs", "moe.dSum", lower->output);
+    uint32_t const cast = experts_cast(lower, "moe.dCast", lower->output);
+    uint32_t const sorted = experts_dispatch(lower, "dOutputs", "moe.dSum", cast);
     if (lower->output == LOWER_NONE) lower_need_output(lower, sort_first);
     uint32_t const others = shared_backward(lower, in);
     matmuls_backward(lower, sorted, again);
@@ -273,7 +283,9 @@ void lower_experts_backward(struct lower *lower)
     (void)router_backward(lower);
     uint64_t const shard = local->block_shard, came = experts_sent_shard(lower);
     uint64_t const read = came + shard + (shared ? shard : 0);
-    uint32_t const merge = experts_vector(lower, "moe.dMerge", read, read, shard);
+    uint32_t const merge =
+        experts_vector(lower, "moe.dMerge", read, lower_activation_bytes(lower, read),
+                       lower_activation_bytes(lower, shard));
     lower_need_done(lower, merge, back);
     lower_need_done(lower, merge, others);
     lower_give(lower, merge, PROGRAM_MEMORY_BUFFERS,

@@ -14,6 +14,7 @@ uint64_t experts_tmp(const struct local *local, bool shared)
 uint64_t experts_tensor_bytes(const struct local *local, enum experts_tensor tensor)
 {
     enum format const format = local->plan->formats.activations;
+    enum format const matmuls = local->plan->formats.matmuls;
     switch (tensor) {
     case EXPERTS_X:
         return format_bytes(format, local->block_shard);
@@ -24,11 +25,11 @@ uint64_t experts_tensor_bytes(const struct local *local, enum experts_tensor ten
         return format_bytes(FORMAT_FP32,
                             local->experts.gate_rows * local->plan->model.experts.count);
     case EXPERTS_ROWS:
-        return format_bytes(format, local->experts.all * local->width);
+        return format_bytes(matmuls, local->experts.all * local->width);
     case EXPERTS_TMP:
-        return format_bytes(format, experts_tmp(local, false));
+        return format_bytes(matmuls, experts_tmp(local, false));
     case EXPERTS_SHARED_TMP:
-        return format_bytes(format, experts_tmp(local, true));
+        return format_bytes(matmuls, experts_tmp(local, true));
     case EXPERTS_TENSOR_COUNT:
         break;
     }
@@ -83,16 +84,22 @@ const char *experts_name(struct lower *lower, const char *name, enum lower_pass 
     return pass == LOWER_RECOMPUTE ? lower_format(lower, "%s again", name) : name;
 }
 
-uint32_t experts_vector(struct lower *lower, const char *name, uint64_t flop, uint64_t read,
-                        uint64_t written)
+uint32_t experts_vector(struct lower *lower, const char *name, uint64_t flop, uint64_t read_bytes,
+                        uint64_t write_bytes)
 {
     struct work const work = {
         .math_format = lower->local->plan->formats.activations,
         .vector_flop = flop,
-        .hbm_read_bytes = lower_activation_bytes(lower, read),
-        .hbm_write_bytes = lower_activation_bytes(lower, written),
+        .hbm_read_bytes = read_bytes,
+        .hbm_write_bytes = write_bytes,
     };
     return lower_compute(lower, name, &work, 1);
+}
+
+static enum format exchange_format(const struct local *local, bool spreads)
+{
+    const struct workload_formats *formats = &local->plan->formats;
+    return spreads ? formats->dispatch : formats->activations;
 }
 
 /* What each rank really has for each other, once to each unit of a level on the way. */
@@ -100,14 +107,14 @@ static uint32_t drawn_plan(struct lower *lower, const struct plan_request *excha
 {
     const struct local *local = lower->local;
     uint64_t const part = local->width / local->tp;
+    enum format const format = exchange_format(local, exchange->spreads);
     struct plan_request request = *exchange;
     bool const automatic = request.algorithm == NULL || strcmp(request.algorithm, "auto") == 0;
     if (automatic && request.group.dimension_count > 1) request.algorithm = "hierarchical";
     request.ragged = local->experts.drawn;
-    request.ragged.token_bytes = lower_activation_bytes(lower, part);
+    request.ragged.token_bytes = format_bytes(format, part);
     request.ragged.returns = !exchange->spreads;
-    return lower_plan_request(lower, &request, local->experts.ranks * local->rows * part,
-                              local->plan->formats.activations);
+    return lower_plan_request(lower, &request, local->experts.ranks * local->rows * part, format);
 }
 
 static uint32_t exchange_plan(struct lower *lower, bool spreads)
@@ -115,6 +122,7 @@ static uint32_t exchange_plan(struct lower *lower, bool spreads)
     const struct local *local = lower->local;
     const struct local_experts *experts = &local->experts;
     uint64_t const part = local->width / local->tp; /* Of a token. */
+    enum format const format = exchange_format(local, spreads);
     struct plan_request request = {
         .kind = COLLECTIVE_ALL_TO_ALL,
         .algorithm = local->plan->algorithm,
@@ -123,9 +131,8 @@ static uint32_t exchange_plan(struct lower *lower, bool spreads)
     };
     if (experts->drawn.expert_count != 0) return drawn_plan(lower, &request);
     for (uint32_t d = 0; d < request.group.dimension_count; d++)
-        request.exchange_bytes[d] = lower_activation_bytes(lower, experts->crossing[d] * part);
-    return lower_plan_request(lower, &request, experts->exchanged * part,
-                              local->plan->formats.activations);
+        request.exchange_bytes[d] = format_bytes(format, experts->crossing[d] * part);
+    return lower_plan_request(lower, &request, experts->exchanged * part, format);
 }
 
 uint32_t experts_exchange(struct lower *lower, const char *what, bool spreads)
@@ -134,14 +141,20 @@ uint32_t experts_exchange(struct lower *lower, const char *what, bool spreads)
                             exchange_plan(lower, spreads));
 }
 
+static uint32_t over_tp(struct lower *lower, enum collective_kind kind, const char *what,
+                        uint64_t elements, enum format format)
+{
+    const struct local *local = lower->local;
+    uint32_t const plan =
+        lower_plan(lower, kind, &local->mesh->axis[MESH_TP].group, elements, format, false);
+    return lower_collective(
+        lower, kind == COLLECTIVE_ALL_GATHER ? LOWER_GATHER_TP : LOWER_REDUCE_TP, what, "tp", plan);
+}
+
 uint32_t experts_tp(struct lower *lower, enum collective_kind kind, const char *what,
                     uint64_t elements)
 {
-    const struct local *local = lower->local;
-    uint32_t const plan = lower_plan(lower, kind, &local->mesh->axis[MESH_TP].group, elements,
-                                     local->plan->formats.activations, false);
-    return lower_collective(
-        lower, kind == COLLECTIVE_ALL_GATHER ? LOWER_GATHER_TP : LOWER_REDUCE_TP, what, "tp", plan);
+    return over_tp(lower, kind, what, elements, lower->local->plan->formats.activations);
 }
 
 struct work experts_matmul(const struct lower *lower, bool shared, bool out, bool useful)
@@ -153,7 +166,7 @@ struct work experts_matmul(const struct lower *lower, bool shared, bool out, boo
     uint64_t const count =
         (shared ? 1 : experts->count) * (out ? UINT64_C(1) : local->mlp_in_count);
     uint64_t const assigned = shared ? local->rows : experts->kept;
-    struct work work = {.math_format = local->plan->formats.activations, .matmul_count = 1};
+    struct work work = {.math_format = local->plan->formats.matmuls, .matmul_count = 1};
     work.matmul[0] = out ? (struct work_matmul){rows, columns, local->width, count}
                          : (struct work_matmul){rows, local->width, columns, count};
     if (useful)
@@ -170,22 +183,43 @@ uint64_t experts_weights(const struct lower *lower, bool shared, bool out)
     return local->width * columns * (out ? UINT64_C(1) : local->mlp_in_count);
 }
 
+static bool casts(const struct local *local)
+{
+    return local->plan->formats.dispatch != local->plan->formats.activations;
+}
+
+uint32_t experts_cast(struct lower *lower, const char *name, uint32_t source)
+{
+    uint64_t const shard = lower->local->block_shard;
+    if (!casts(lower->local)) return source;
+    uint32_t const cast = experts_vector(lower, name, 0, lower_activation_bytes(lower, shard),
+                                         lower_dispatch_bytes(lower, shard));
+    lower_need_done(lower, cast, source);
+    lower_take(lower, cast, PROGRAM_MEMORY_BUFFERS, lower_dispatch_bytes(lower, shard));
+    return cast;
+}
+
 uint32_t experts_dispatch(struct lower *lower, const char *what, const char *sort_name,
                           uint32_t source)
 {
-    uint64_t const arrivals = lower_activation_bytes(lower, experts_arrivals(lower));
-    uint64_t const shard = lower_activation_bytes(lower, experts_arrivals_shard(lower));
+    enum format const format = lower->local->plan->formats.dispatch;
+    uint64_t const arrivals = lower_dispatch_bytes(lower, experts_arrivals(lower));
+    uint64_t const shard = lower_dispatch_bytes(lower, experts_arrivals_shard(lower));
     uint32_t const exchange = experts_exchange(lower, what, /* spreads= */ true);
     lower_need_done(lower, exchange, source);
-    uint32_t const gather = experts_tp(
-        lower, COLLECTIVE_ALL_GATHER, lower_format(lower, "moe.%s", what), experts_arrivals(lower));
+    uint32_t const gather =
+        over_tp(lower, COLLECTIVE_ALL_GATHER, lower_format(lower, "moe.%s", what),
+                experts_arrivals(lower), format);
     lower_need_done(lower, gather, exchange != LOWER_NONE ? exchange : source);
-    uint32_t const sort =
-        experts_vector(lower, sort_name, 0, experts_arrivals(lower), experts_sorted(lower));
+    uint32_t const sort = experts_vector(lower, sort_name, 0, arrivals,
+                                         lower_matmul_bytes(lower, experts_sorted(lower)));
     lower_need_done(lower, sort,
                     gather != LOWER_NONE     ? gather
                     : exchange != LOWER_NONE ? exchange
                                              : source);
+    if (casts(lower->local))
+        lower_give(lower, exchange, PROGRAM_MEMORY_BUFFERS,
+                   lower_dispatch_bytes(lower, lower->local->block_shard));
     if (exchange != LOWER_NONE) {
         lower_take(lower, exchange, PROGRAM_MEMORY_BUFFERS, shard);
         lower_give(lower, gather != LOWER_NONE ? gather : sort, PROGRAM_MEMORY_BUFFERS, shard);
@@ -201,8 +235,9 @@ uint32_t experts_combine(struct lower *lower, const char *what, const char *sum_
 {
     uint64_t const arrivals = lower_activation_bytes(lower, experts_arrivals(lower));
     uint64_t const shard = lower_activation_bytes(lower, experts_arrivals_shard(lower));
-    uint32_t const sum = experts_vector(lower, sum_name, experts_sorted(lower),
-                                        experts_sorted(lower), experts_arrivals(lower));
+    uint32_t const sum =
+        experts_vector(lower, sum_name, experts_sorted(lower),
+                       lower_activation_bytes(lower, experts_sorted(lower)), arrivals);
     uint32_t const scatter =
         experts_tp(lower, COLLECTIVE_REDUCE_SCATTER, lower_format(lower, "moe.%s", what),
                    experts_arrivals(lower));

@@ -16,9 +16,17 @@
 #include "sim/workload/lower.h"
 #include "sim/workload/vector.h"
 
-static uint64_t normed_bytes(const struct lower *lower)
+static uint64_t normed_elements(const struct lower *lower)
 {
-    return lower_activation_bytes(lower, lower->local->rows * lower->local->latent_normed);
+    return lower->local->rows * lower->local->latent_normed;
+}
+
+/* What the projections up read, of which the turned columns of K lie where they came. */
+static uint64_t up_input_bytes(const struct lower *lower)
+{
+    uint64_t const turned = lower->local->latent_columns - lower->local->latent_normed;
+    return lower_matmul_bytes(lower, normed_elements(lower)) +
+           lower_activation_bytes(lower, lower->local->rows * turned);
 }
 
 static uint64_t latent_bytes(const struct lower *lower)
@@ -41,7 +49,7 @@ static struct work up(const struct lower *lower, bool useful)
                    {local->rows, latent->kv_rank,
                     local->heads * (latent->plain + local->value_width), 1}},
         .matmul_count = 2,
-        .math_format = local->plan->formats.activations,
+        .math_format = local->plan->formats.matmuls,
     };
     if (useful) work.useful_flop = work_matmul_flop(&work);
     return work;
@@ -64,15 +72,15 @@ uint32_t lower_latent_forward(struct lower *lower, const struct lower_block *blo
     struct work const norm_work = {
         .math_format = local->plan->formats.activations,
         .vector_flop = VECTOR_NORM_ALONE * local->rows * local->latent_normed,
-        .hbm_read_bytes = normed_bytes(lower),
-        .hbm_write_bytes = normed_bytes(lower),
+        .hbm_read_bytes = lower_activation_bytes(lower, normed_elements(lower)),
+        .hbm_write_bytes = lower_matmul_bytes(lower, normed_elements(lower)),
     };
     uint32_t const norm = lower_compute(
         lower, name_of(pass, "attention.LatentNorm", "attention.LatentNorm again"), &norm_work, 1);
     lower_need_done(lower, norm, after);
     lower_tensor_take(lower, block, LOWER_LATENT, pass, norm);
     struct work work = up(lower, pass == LOWER_FORWARD);
-    work.hbm_read_bytes = latent_bytes(lower) + lower_weight_bytes(lower, up_elements(lower));
+    work.hbm_read_bytes = up_input_bytes(lower) + lower_weight_bytes(lower, up_elements(lower));
     work.hbm_write_bytes = heads_bytes(lower);
     uint32_t const op =
         lower_compute(lower, name_of(pass, "attention.Up", "attention.Up again"), &work, 1);
@@ -87,7 +95,7 @@ static uint32_t up_weight(struct lower *lower, const struct lower_block *block)
 {
     uint64_t const gradient_bytes = lower_gradient_bytes(lower, up_elements(lower));
     struct work work = up(lower, true);
-    work.hbm_read_bytes = normed_bytes(lower) + heads_bytes(lower) +
+    work.hbm_read_bytes = lower_matmul_bytes(lower, normed_elements(lower)) + heads_bytes(lower) +
                           (lower_gradient_adds(lower) ? gradient_bytes : 0);
     work.hbm_write_bytes = gradient_bytes;
     uint32_t const op = lower_compute(lower, "attention.dW_up", &work, 1);
@@ -120,8 +128,8 @@ static uint32_t norm_backward(struct lower *lower)
     struct work const work = {
         .math_format = local->plan->formats.activations,
         .vector_flop = VECTOR_NORM_ALONE_BACKWARD * local->rows * local->latent_normed,
-        .hbm_read_bytes = 2 * normed_bytes(lower),
-        .hbm_write_bytes = normed_bytes(lower),
+        .hbm_read_bytes = 2 * lower_activation_bytes(lower, normed_elements(lower)),
+        .hbm_write_bytes = lower_activation_bytes(lower, normed_elements(lower)),
     };
     return lower_compute(lower, "attention.dLatentNorm", &work, 1);
 }

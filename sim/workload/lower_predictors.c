@@ -47,8 +47,14 @@ static uint64_t shard_bytes(const struct lower *lower)
     return lower_activation_bytes(lower, lower->local->block_shard);
 }
 
-/* Of both inputs, normed, side by side: [B_X, 2D]. */
+/* Of both inputs, normed, side by side: [B_X, 2D]; */
 static uint64_t pair_bytes(const struct lower *lower)
+{
+    return format_bytes(local_normed_format(lower->local), 2 * lower->local->block_full);
+}
+
+/* of their gradients. */
+static uint64_t d_pair_bytes(const struct lower *lower)
 {
     return lower_activation_bytes(lower, 2 * lower->local->block_full);
 }
@@ -68,7 +74,8 @@ static uint32_t norm_alone(struct lower *lower, const char *name)
         .math_format = lower->local->plan->formats.activations,
         .vector_flop = VECTOR_NORM_ALONE * lower->local->block_shard,
         .hbm_read_bytes = shard_bytes(lower),
-        .hbm_write_bytes = shard_bytes(lower),
+        .hbm_write_bytes =
+            format_bytes(local_normed_format(lower->local), lower->local->block_shard),
     };
     return lower_compute(lower, name, &work, 1);
 }
@@ -80,7 +87,7 @@ static struct work projection(const struct lower *lower)
     struct work work = {
         .matmul = {{local->rows, 2 * local->width, local->width / local->tp, 1}},
         .matmul_count = 1,
-        .math_format = local->plan->formats.activations,
+        .math_format = local->plan->formats.matmuls,
     };
     work.useful_flop = work_matmul_flop(&work);
     return work;
@@ -174,7 +181,7 @@ static uint32_t project_input(struct lower *lower, uint32_t d_out, uint32_t weig
     const struct local *local = lower->local;
     struct work work = projection(lower);
     work.hbm_read_bytes = shard_bytes(lower) + lower_weight_bytes(lower, matrix_elements(local));
-    work.hbm_write_bytes = pair_bytes(lower);
+    work.hbm_write_bytes = d_pair_bytes(lower);
     uint32_t const op = lower_compute(lower, "mtp.dIn", &work, 1);
     lower_need_done(lower, op, d_out);
     lower_need_done(lower, op, weights);
@@ -185,8 +192,8 @@ static uint32_t project_input(struct lower *lower, uint32_t d_out, uint32_t weig
                                      2 * local->block_full);
     lower_need_done(lower, scatter, op);
     lower->output = scatter != LOWER_NONE ? scatter : op;
-    lower_take(lower, op, PROGRAM_MEMORY_BUFFERS, pair_bytes(lower));
-    lower_give(lower, lower->output, PROGRAM_MEMORY_BUFFERS, pair_bytes(lower));
+    lower_take(lower, op, PROGRAM_MEMORY_BUFFERS, d_pair_bytes(lower));
+    lower_give(lower, lower->output, PROGRAM_MEMORY_BUFFERS, d_pair_bytes(lower));
     return op;
 }
 

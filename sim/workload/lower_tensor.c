@@ -31,11 +31,15 @@ uint64_t lower_tensor_bytes(const struct local *local, const struct lower_block 
     case LOWER_X:
         return format_bytes(format, local->block_shard);
     case LOWER_IN: /* Without norm and tp it is the input itself. */
-        return block->norm || local->tp > 1 ? format_bytes(format, local->block_full) : 0;
+        return block->norm || local->tp > 1
+                   ? format_bytes(lower_in_format(local, block), local->block_full)
+                   : 0;
     case LOWER_TMP:
-        return format_bytes(format, lower_tmp_elements(local, block));
+        return format_bytes(lower_between_format(local, block), lower_tmp_elements(local, block));
     case LOWER_LATENT:
-        return block->latent ? format_bytes(format, local->rows * local->latent_normed) : 0;
+        return block->latent
+                   ? format_bytes(local->plan->formats.matmuls, local->rows * local->latent_normed)
+                   : 0;
     case LOWER_QKV:
         return block->latent ? format_bytes(format, local->rows * local->qkv_columns) : 0;
     case LOWER_KV:

@@ -217,7 +217,8 @@ static void head_forward(struct lower *lower, const struct use *use)
     uint64_t const logits = local->rows * local->vocabulary;
     uint64_t const logit_bytes = lower_activation_bytes(lower, logits);
     uint32_t const weights = use->gathers ? lower_unit_gather(lower, &unit) : LOWER_NONE;
-    uint32_t const norm = lower_norm(lower, lower_format(lower, "%shead.norm", use->prefix));
+    uint32_t const norm = lower_norm(lower, lower_format(lower, "%shead.norm", use->prefix),
+                                     local->plan->formats.activations);
     lower_need_output(lower, norm);
     uint32_t const plan = tp_plan(lower, COLLECTIVE_ALL_GATHER, true);
     uint32_t const gather = lower_collective(

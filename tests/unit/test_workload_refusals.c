@@ -24,6 +24,15 @@ static void refused(enum status status, const char *where, const char *part)
     case_free(&made);
 }
 
+/* Nothing goes to experts where there are none, or all on one rank. */
+static void a_format_of_what_does_not_travel_is_refused(void **state)
+{
+    (void)state;
+    build(&case_llama_70b, "16", NULL, "x", NULL);
+    made.plan.formats.dispatch = FORMAT_INT8;
+    refused(STATUS_INVALID, "/workload/formats/dispatch", "no tokens travel to experts");
+}
+
 static void what_does_not_divide_or_is_not_modelled_is_refused(void **state)
 {
     (void)state;
@@ -124,9 +133,12 @@ static void a_format_without_a_rate_is_refused_and_no_other(void **state)
     (void)state;
     static const char *const chips[] = {"tpu-v3", "tpu-v4p", "tpu-v5p", "tpu-v5e", "tpu-v6e"};
     uint32_t refusals = 0;
-    for (uint32_t i = 0; i < sizeof chips / sizeof *chips * FORMAT_COUNT * 4; i++) {
-        enum format const format = (enum format)(i / 4 % FORMAT_COUNT);
-        const char *chip = chips[i / 4 / FORMAT_COUNT];
+    enum { PLACES = 5, PLACES_WITH_RATE = 2 };
+    static const char *const where[PLACES_WITH_RATE] = {"/workload/formats/activations",
+                                                        "/workload/formats/matmuls"};
+    for (uint32_t i = 0; i < sizeof chips / sizeof *chips * FORMAT_COUNT * PLACES; i++) {
+        enum format const format = (enum format)(i / PLACES % FORMAT_COUNT);
+        const char *chip = chips[i / PLACES / FORMAT_COUNT];
         struct machine_plan const own = {.chip = chip,
                                          .shape = "16",
                                          .profile = "ideal",
@@ -134,15 +146,18 @@ static void a_format_without_a_rate_is_refused_and_no_other(void **state)
                                          .wrap = {-1, -1, -1}};
         build(&case_llama_70b, "16", NULL, "x", NULL);
         assert_int_equal(machine_build(made.arena, &own, &made.machine, &made.error), STATUS_OK);
-        enum format *const places[] = {&made.plan.formats.activations, &made.plan.formats.weights,
-                                       &made.plan.formats.gradients, &made.plan.formats.optimizer};
-        *places[i % 4] = format;
+        enum format *const places[PLACES] = {
+            &made.plan.formats.activations, &made.plan.formats.matmuls, &made.plan.formats.weights,
+            &made.plan.formats.gradients, &made.plan.formats.optimizer};
+        made.plan.formats.dispatch = i % PLACES == 0 ? format : FORMAT_BF16;
+        *places[i % PLACES] = format;
         enum status const status = case_lower(&made);
         bool const rate = made.machine.chip.math_flop_per_s[format] != 0;
-        assert_int_equal(status, i % 4 != 0 || rate ? STATUS_OK : STATUS_UNSUPPORTED);
+        assert_int_equal(status,
+                         i % PLACES >= PLACES_WITH_RATE || rate ? STATUS_OK : STATUS_UNSUPPORTED);
         if (status != STATUS_OK) {
             refusals++;
-            assert_string_equal(made.error.where, "/workload/formats/activations");
+            assert_string_equal(made.error.where, where[i % PLACES]);
             assert_non_null(strstr(made.error.message, made.machine.chip.title));
             assert_non_null(strstr(made.error.message, format_name(format)));
             assert_non_null(strstr(made.error.message, "it has rates for bf16, fp32"));
@@ -156,7 +171,7 @@ static void a_format_without_a_rate_is_refused_and_no_other(void **state)
         case_free(&made);
     }
     /* fp16 and fp4 nowhere, fp8 on v6e, int4 from v5 on. */
-    assert_int_equal(refusals, 5 + 5 + 4 + 2);
+    assert_int_equal(refusals, PLACES_WITH_RATE * (5 + 5 + 4 + 2));
 }
 
 static void same(double summed, double counted)
@@ -220,6 +235,7 @@ static void what_would_wrap_is_refused(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_format_of_what_does_not_travel_is_refused),
         cmocka_unit_test(what_does_not_divide_or_is_not_modelled_is_refused),
         cmocka_unit_test(a_vocabulary_that_tp_does_not_divide_is_refused),
         cmocka_unit_test(advice_for_the_batch_is_good_advice),

@@ -1,0 +1,71 @@
+/* Bytes that the ops of a step read and write, but for those that experts, latents and modules
+ * which predict further tokens have beside the rest. */
+#include "sim/workload/counts_parts.h"
+
+double counts_projection_bytes(const struct letters *x, double weights, double adds,
+                               struct counts_side in, struct counts_side out)
+{
+    double const in_bytes = in.elements * in.bytes, out_bytes = out.elements * out.bytes;
+    double const d_in = in.elements * in.gradient_bytes;
+    double const d_out = out.elements * out.gradient_bytes;
+    double const forward = in_bytes + out_bytes + weights * x->w;
+    double const d_weight = in_bytes + d_out + weights * x->g * (1 + adds);
+    return forward * (1 + x->again) + d_weight + d_in + d_out + weights * x->w;
+}
+
+/* Of an MLP: between its matmuls lies what only these read. */
+static double mlp_bytes(const struct letters *x)
+{
+    bool const norm = local_is_llama(x->local);
+    struct counts_side const in = {x->full, norm ? x->normed : x->a, x->a};
+    struct counts_side const tmp = {x->tmp, x->m, x->m}, mid = {x->mid, x->m, x->m};
+    struct counts_side const out = {x->full, x->a, x->a};
+    return counts_projection_bytes(x, x->in_weights, x->adds, in, tmp) +
+           counts_projection_bytes(x, x->out_weights, x->adds, mid, out) + x->gated * x->mid * x->m;
+}
+
+/* Of attention's: its own products stand between them. */
+static double projections_bytes(const struct letters *x)
+{
+    struct counts_side const in = {x->full, x->normed, x->a};
+    struct counts_side const tmp = {x->attention_tmp, x->a, x->a};
+    struct counts_side const attended = {x->attended, x->a, x->a}, out = {x->full, x->a, x->a};
+    return counts_projection_bytes(x, x->attention_in, x->adds, in, tmp) +
+           counts_projection_bytes(x, x->attention_out, x->adds, attended, out);
+}
+
+void counts_hbm(const struct letters *x, struct workload_counts *counts)
+{
+    const struct local *local = x->local;
+    bool const tied = local->tied;
+    double mlp = mlp_bytes(x);
+    double layer = 0;
+    double sparse = 0;
+    double rest = 0;
+    if (local_is_llama(local)) {
+        double const forwards = 1 + x->attention_again;
+        double const summed = 2 * (4 * x->q + x->statistics); /* fp32, written and read. */
+        /* A norm before each block: four arrays each way, of which one is its result. */
+        double const norm = x->shard * (forwards * (3 * x->a + x->normed) + 4 * x->a);
+        layer += norm + projections_bytes(x);
+        mlp += norm;
+        sparse = 4 * x->shard * x->a * (forwards + 1);
+        layer += forwards * ((x->q + x->attended + x->kv) * x->a + x->statistics);
+        layer += 2 * (x->q + x->attended + x->kv) * x->a + x->statistics;
+        /* S and P each written and read, dP, P, dS thrice; dropout reads and writes, and a mask. */
+        layer += x->unfused * (4 * forwards + 7) * x->scores * x->a;
+        layer += x->drops * (forwards + 1) * x->scores * (2 * x->a + 1);
+        layer += x->ring_steps * (forwards * (x->q * x->a + summed) + 3 * x->q * x->a + summed);
+        double const embedding = x->shard * x->w + x->full * x->a + x->shard * x->a +
+                                 2 * x->shard * x->g +
+                                 (tied || x->adds > 0 ? 0 : x->vocabulary * x->g) +
+                                 (double)local->position_elements * (x->w + x->g * (1 + x->adds));
+        double const head = 2 * 4 * x->shard * x->a + 5 * x->logits * x->a + 3 * x->full * x->a +
+                            2 * x->vocabulary * x->w + x->vocabulary * x->g * (1 + x->adds);
+        rest = embedding + head;
+    }
+    counts->hbm_bytes =
+        3 * x->twins / local->state_shards * x->g + 3 * counts_summed_elements(x) * x->g +
+        x->microbatches * (x->dense * mlp + x->sparse * sparse + x->layers * layer + rest) +
+        counts_state_elements(x) * (x->g + 4 * x->o + 2 * x->w);
+}

@@ -1,0 +1,207 @@
+/*
+ * counts_case.h: counts by closed formulas beside the sums over a lowered program, for tests of
+ * workload_count().
+ */
+#ifndef TESTS_UNIT_COUNTS_CASE_H
+#define TESTS_UNIT_COUNTS_CASE_H
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+
+#include <cmocka.h>
+
+#include "sim/base/units.h"
+#include "sim/resource/compute.h"
+#include "sim/workload/counts.h"
+#include "tests/unit/workload_case.h"
+
+static inline void near(const char *name, const char *what, double counted, double summed)
+{
+    double const difference = counted > summed ? counted - summed : summed - counted;
+    if (difference > 1e-6 * (counted > 1 ? counted : 1)) {
+        fail_msg("%s: %s is %.9g by formula and %.9g in the program", name, what, counted, summed);
+    }
+}
+
+static inline double padded_flop(const struct workload_case *made)
+{
+    double flop = 0;
+    for (uint32_t t = 0; t < made->program.template_count; t++) {
+        const struct program_template *template = &made->program.templates[t];
+        for (uint32_t i = 0; i < template->op_count; i++) {
+            if (template->op[i].kind != PROGRAM_OP_COMPUTE) continue;
+            const struct work *work = &made->program.works[template->op[i].index];
+            flop += (double)case_repeats(&made->program, t) *
+                    (double)compute_time(&made->machine.chip, work, PPM_ONE, PPM_ONE).padded_flop;
+        }
+    }
+    return flop;
+}
+
+/* Of the matmuls in a format that only linear layers have, padded or not. */
+static inline double linear_flop(const struct workload_case *made, bool padded)
+{
+    double flop = 0;
+    for (uint32_t t = 0; t < made->program.template_count; t++)
+        for (uint32_t i = 0; i < made->program.templates[t].op_count; i++) {
+            const struct program_op *op = &made->program.templates[t].op[i];
+            if (op->kind != PROGRAM_OP_COMPUTE) continue;
+            const struct work *work = &made->program.works[op->index];
+            if (work->math_format != made->plan.formats.matmuls) continue;
+            flop +=
+                (double)case_repeats(&made->program, t) *
+                (double)(padded
+                             ? compute_time(&made->machine.chip, work, PPM_ONE, PPM_ONE).padded_flop
+                             : work_matmul_flop(work));
+        }
+    return flop;
+}
+
+static inline double compute_ops(const struct workload_case *made)
+{
+    double count = 0;
+    for (uint32_t t = 0; t < made->program.template_count; t++)
+        for (uint32_t i = 0; i < made->program.templates[t].op_count; i++)
+            if (made->program.templates[t].op[i].kind == PROGRAM_OP_COMPUTE)
+                count += (double)case_repeats(&made->program, t);
+    return count;
+}
+
+static inline double saved_bytes(const struct program *program)
+{
+    double bytes = 0;
+    for (uint32_t t = 0; t < program->template_count; t++) {
+        for (uint32_t i = 0; i < program->templates[t].op_count; i++) {
+            const struct program_op *op = &program->templates[t].op[i];
+            for (uint32_t e = 0; e < op->effect_count; e++) {
+                bool const taken = op->effect[e].bytes > 0;
+                if (!taken || op->effect[e].memory != PROGRAM_MEMORY_ACTIVATIONS) continue;
+                bytes += (double)case_repeats(program, t) * (double)op->effect[e].bytes;
+            }
+        }
+    }
+    return bytes;
+}
+
+static inline void traffic_near(const char *name, const struct workload_case *made,
+                                const char *group, const struct workload_traffic *traffic)
+{
+    struct case_sums const sums = case_sum(&made->program, group);
+    near(name, group, traffic->gather_bytes, sums.bytes[COLLECTIVE_ALL_GATHER]);
+    near(name, group, traffic->scatter_bytes, sums.bytes[COLLECTIVE_REDUCE_SCATTER]);
+    near(name, group, traffic->all_reduce_bytes, sums.bytes[COLLECTIVE_ALL_REDUCE]);
+    assert_int_equal(traffic->gather_count, sums.collectives[COLLECTIVE_ALL_GATHER]);
+    assert_int_equal(traffic->scatter_count, sums.collectives[COLLECTIVE_REDUCE_SCATTER]);
+    near(name, group, traffic->all_to_all_bytes, sums.bytes[COLLECTIVE_ALL_TO_ALL]);
+    near(name, group, traffic->permute_bytes, sums.bytes[COLLECTIVE_PERMUTE]);
+    assert_int_equal(traffic->all_reduce_count, sums.collectives[COLLECTIVE_ALL_REDUCE]);
+    assert_int_equal(traffic->all_to_all_count, sums.collectives[COLLECTIVE_ALL_TO_ALL]);
+    assert_int_equal(traffic->permute_count, sums.collectives[COLLECTIVE_PERMUTE]);
+}
+
+/* Gradients go over all ranks that hold the same parameters. */
+static const char *replicas(const struct workload_case *made)
+{
+    static const char *const names[] = {"dp", "dp",    "ep",    "dp,ep",
+                                        "cp", "dp,cp", "ep,cp", "dp,ep,cp"};
+    const struct mesh_axis *axis = made->mesh.axis;
+    return names[(axis[MESH_DP].size > 1) + 2 * (axis[MESH_EP].size > 1) +
+                 4 * (axis[MESH_CP].size > 1)];
+}
+
+/* Streams are called by the ranks that they join: what tokens do over ep is beside gradients that
+ * are reduced over ep alone. */
+static inline void traffics_near(const char *name, const struct workload_case *made,
+                                 const struct workload_counts *counts)
+{
+    struct workload_traffic role[MESH_ROLE_COUNT];
+    const char *gradients = replicas(made);
+    memcpy(role, counts->role, sizeof role);
+    if (strcmp(gradients, "ep") == 0) {
+        role[MESH_DP].all_to_all_bytes = role[MESH_EP].all_to_all_bytes;
+        role[MESH_DP].all_to_all_count = role[MESH_EP].all_to_all_count;
+    } else {
+        traffic_near(name, made, "ep", &role[MESH_EP]);
+    }
+    traffic_near(name, made, gradients, &role[MESH_DP]);
+    traffic_near(name, made, "experts", &counts->experts);
+    traffic_near(name, made, "tp", &role[MESH_TP]);
+    traffic_near(name, made, "fsdp", &role[MESH_FSDP]);
+}
+
+static inline void compare(const char *name, struct workload_case *made)
+{
+    struct workload_counts counts;
+    if (case_lower(made) != STATUS_OK) fail_msg("%s: %s", name, made->error.message);
+    workload_count(&made->plan, &made->machine, &made->mesh, &counts);
+    struct case_sums const sums = case_sum(&made->program, "");
+    near(name, "matmul FLOP", counts.matmul_flop, sums.matmul_flop);
+    near(name, "useful FLOP", counts.matmul_useful, sums.useful_flop);
+    bool const rounded = made->plan.model.experts.count != 0; /* An expert's rows. */
+    if (!rounded && made->plan.remat == WORKLOAD_REMAT_NONE && made->mesh.axis[MESH_TP].size <= 8)
+        near(name, "scores again", counts.matmul_flash + counts.matmul_waiting,
+             sums.matmul_flop - sums.useful_flop);
+    near(name, "padded FLOP", counts.padded_flop, padded_flop(made));
+    if (made->plan.formats.matmuls != made->plan.formats.activations) {
+        near(name, "linear FLOP", counts.linear_flop, linear_flop(made, false));
+        near(name, "padded linear FLOP", counts.padded_linear_flop, linear_flop(made, true));
+    }
+    near(name, "vector FLOP", counts.vector_flop, sums.vector_flop);
+    near(name, "HBM bytes", counts.hbm_bytes, sums.hbm_bytes);
+    near(name, "compute ops", counts.compute_count, compute_ops(made));
+    near(name, "saved activations", counts.activation_bytes * made->plan.accumulate,
+         saved_bytes(&made->program));
+    const uint64_t *resident = made->program.roles[0].resident_bytes;
+    near(name, "parameters", counts.parameter_bytes, (double)resident[PROGRAM_MEMORY_PARAMETERS]);
+    near(name, "moments", counts.optimizer_bytes, (double)resident[PROGRAM_MEMORY_OPTIMIZER]);
+    if (made->plan.accumulate > 1) {
+        near(name, "gradients", counts.gradient_bytes, (double)resident[PROGRAM_MEMORY_GRADIENTS]);
+    }
+    near(name, "6PT", counts.useful_flop, made->program.useful_flop);
+    near(name, "attention", counts.useful_attention_flop, made->program.useful_attention_flop);
+    traffics_near(name, made, &counts);
+    traffic_near(name, made, "kv", &counts.kv);
+    traffic_near(name, made, "sequence", &counts.sequence);
+    for (uint32_t m = 0; m < PROGRAM_MEMORY_COUNT; m++) {
+        if (sums.effects[m] != 0) fail_msg("%s: memory %u is not given back", name, m);
+    }
+}
+
+/* Other formats than the activations' for linear layers, and for tokens that travel to experts. */
+static inline void formats_vary(struct workload_case *made, uint32_t variant)
+{
+    static const enum format narrow[] = {FORMAT_BF16, FORMAT_INT8, FORMAT_INT4};
+    struct workload_formats *formats = &made->plan.formats;
+    bool const gpu = made->machine.grid_axis_count == 0;
+    formats->matmuls = narrow[variant % 3];
+    if (gpu && formats->matmuls == FORMAT_INT4) formats->matmuls = FORMAT_FP8;
+    if (made->mesh.axis[MESH_EP].size > 1) formats->dispatch = narrow[variant / 3 % 2];
+}
+
+/* Five bits choose the rest: all 32 for each place and ZeRO stage would be much the same. */
+static inline void vary(struct workload_case *made, uint32_t variant)
+{
+    struct workload_plan *plan = &made->plan;
+    formats_vary(made, variant / 3 + variant % 2);
+    plan->model.layers = 5;
+    plan->remat = (enum workload_remat)(variant % 3);
+    plan->gather = (enum workload_gather)(variant / 3 % 3);
+    plan->accumulate = 1 + variant % 2;
+    plan->collective_matmul = variant / 2 % 2;
+    plan->backward_order = (enum workload_backward)(variant / 4 % 2);
+    if (variant / 8 % 2 == 0) return;
+    plan->activations = WORKLOAD_ACTIVATIONS_TOKENS;
+    if (plan->model.kind == MODEL_LLAMA) plan->attention = WORKLOAD_ATTENTION_CAUSAL;
+    plan->model.tied = plan->model.kind == MODEL_LLAMA;
+    plan->model.matrices = plan->model.kind == MODEL_LLAMA ? 2 : 3;
+    if (plan->model.kind != MODEL_LLAMA) return;
+    plan->model.positions = 4096; /* As a GPT has it, with biases. */
+    plan->model.norm_biases = 1;
+    plan->model.attention_vectors = 4 * plan->model.width;
+    plan->model.mlp_vectors = plan->model.mlp_width + plan->model.width;
+}
+
+#endif

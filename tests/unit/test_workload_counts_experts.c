@@ -1,0 +1,163 @@
+/* Counts by closed formulas against the sums over lowered programs, of layers with experts: routing
+ * that is even or drawn, latent attention, modules that predict further tokens. */
+#include "sim/collective/ragged.h"
+#include "tests/unit/counts_case.h"
+
+static const struct model small_experts = {.kind = MODEL_LLAMA,
+                                           .name = "experts",
+                                           .layers = 5,
+                                           .width = 2048,
+                                           .mlp_width = 8192,
+                                           .matrices = 3,
+                                           .heads = 16,
+                                           .kv_heads = 8,
+                                           .head_width = 128,
+                                           .vocabulary = 32768,
+                                           .experts = {64, 6, 1024, 0, 0, 0, 0, false, false}};
+
+/* What an exchange that is drawn sends along each dimension, so often. */
+static void exchange_add(const struct plan *plan, double times, double sent[GROUP_DIMENSIONS_MAX])
+{
+    for (uint32_t i = 0; plan->ragged_units != NULL && i < plan->item_count; i++)
+        sent[plan->item[i].dimension] +=
+            times * (double)ragged_item_load(plan, &plan->item[i]).sent_bytes;
+}
+
+/* The same by the tally and in the plans, over the step. */
+static void exchanges_near(const char *name, const struct workload_case *made)
+{
+    struct workload_counts counts;
+    double sent[GROUP_DIMENSIONS_MAX] = {0};
+    workload_count(&made->plan, &made->machine, &made->mesh, &counts);
+    const struct workload_traffic *traffic = &counts.role[MESH_EP];
+    for (uint32_t t = 0; t < made->program.template_count; t++)
+        for (uint32_t i = 0; i < made->program.templates[t].op_count; i++) {
+            const struct program_op *op = &made->program.templates[t].op[i];
+            if (op->kind != PROGRAM_OP_COLLECTIVE) continue;
+            exchange_add(&made->program.plans[op->index], (double)case_repeats(&made->program, t),
+                         sent);
+        }
+    /* As V each sum is rounded down to a token. */
+    double const token = (double)format_bytes(FORMAT_BF16, made->plan.model.width);
+    double const slack = (double)traffic->all_to_all_count * (token + 1);
+    for (uint32_t d = 0; made->plan.routing_skew_ppm != 0 && d < traffic->group.dimension_count;
+         d++) {
+        double const size = traffic->group.dimension[d].size;
+        double const counted = traffic->crossing_bytes[d] * (size - 1) / size;
+        if (counted > sent[d] + slack || counted < sent[d] - slack || sent[d] <= 0)
+            fail_msg("%s: %.9g bytes sent along a dimension by formula and %.9g in the plans", name,
+                     counted, sent[d]);
+    }
+}
+
+/* GPU nodes and a torus; ep in a node, across nodes and over both, beside dp, fsdp and tp. */
+static void formulas_and_programs_agree_on_experts(void **state)
+{
+    static const struct {
+        uint32_t nodes; /* Of 8 H100; 0: a 4x4 torus. */
+        const char *parts[MESH_ROLE_COUNT];
+    } rows[] = {
+        {1, {[MESH_EP] = "gpu"}},
+        {2, {[MESH_EP] = "node gpu"}},
+        {4, {[MESH_DP] = "node", [MESH_EP] = "gpu"}},
+        {4, {[MESH_FSDP] = "node", [MESH_EP] = "gpu"}},
+        {4, {[MESH_EP] = "node", [MESH_TP] = "gpu"}},
+        {4, {[MESH_FSDP] = "node", [MESH_TP] = "gpu"}},
+        {4, {[MESH_DP] = "node:2", [MESH_EP] = "node:2", [MESH_TP] = "gpu"}},
+        {0, {[MESH_EP] = "x y"}},
+        {0, {[MESH_FSDP] = "x", [MESH_EP] = "y"}},
+    };
+    (void)state;
+    for (size_t r = 0; r < sizeof rows / sizeof *rows; r++)
+        for (uint32_t variant = 0; variant < 72; variant++) {
+            struct workload_case made;
+            char name[96];
+            bool const gpus = rows[r].nodes != 0;
+            struct machine_plan const machine = {.chip = gpus ? "h100-sxm" : "tpu-v5p",
+                                                 .nodes = rows[r].nodes,
+                                                 .shape = gpus ? NULL : "4x4",
+                                                 .profile = "ideal",
+                                                 .unrealisable = !gpus,
+                                                 .wrap = {-1, -1, -1}};
+            (void)snprintf(name, sizeof name, "experts %zu, variant %u", r, variant);
+            if (case_build_on(&made, &small_experts, &machine, rows[r].parts) != STATUS_OK)
+                fail_msg("%s: %s", name, made.error.message);
+            bool const replicated = rows[r].parts[MESH_FSDP] == NULL;
+            made.plan.zero = replicated ? variant % 3 : 0;
+            vary(&made, variant / 2);
+            made.plan.model.experts.shared = variant % 3;
+            made.plan.model.experts.dense_layers = variant % 4;
+            made.plan.model.experts.biased = made.plan.model.experts.router_biased = variant % 5;
+            made.plan.model.attention_vectors = 512;
+            made.plan.capacity_ppm = variant % 7 == 0 ? 1100000 : variant % 11 == 0 ? 700000 : 0;
+            if (gpus && variant % 5 < 2) {
+                made.plan.batch_tokens = 1 << 15; /* Each of them is drawn. */
+                made.plan.sequence_length = 512;
+                made.plan.routing_skew_ppm = variant % 5 == 0 ? 400000 : 1000000;
+                made.plan.seed = variant;
+            }
+            compare(name, &made);
+            exchanges_near(name, &made);
+            case_free(&made);
+        }
+}
+
+/* DeepSeek's layers, smaller: what is split over tp, and what all of its ranks do alike; with as
+ * many as three modules that predict further tokens. */
+static void formulas_and_programs_agree_on_latent_attention(void **state)
+{
+    static const struct {
+        uint32_t nodes; /* Of 8 H100; 0: a 4x4 torus. */
+        const char *parts[MESH_ROLE_COUNT];
+    } rows[] = {
+        {1, {[MESH_EP] = "gpu"}},
+        {1, {[MESH_TP] = "gpu"}},
+        {4, {[MESH_DP] = "node", [MESH_EP] = "gpu"}},
+        {4, {[MESH_FSDP] = "node", [MESH_EP] = "gpu"}},
+        {4, {[MESH_EP] = "node", [MESH_TP] = "gpu"}},
+        {4, {[MESH_FSDP] = "node", [MESH_TP] = "gpu"}},
+        {4, {[MESH_DP] = "node:2", [MESH_EP] = "node:2", [MESH_TP] = "gpu"}},
+        {0, {[MESH_FSDP] = "x", [MESH_TP] = "y"}},
+    };
+    (void)state;
+    for (size_t r = 0; r < sizeof rows / sizeof *rows; r++)
+        for (uint32_t variant = 0; variant < 72; variant++) {
+            struct workload_case made;
+            char name[96];
+            bool const gpus = rows[r].nodes != 0;
+            struct machine_plan const machine = {.chip = gpus ? "h100-sxm" : "tpu-v5p",
+                                                 .nodes = rows[r].nodes,
+                                                 .shape = gpus ? NULL : "4x4",
+                                                 .profile = "ideal",
+                                                 .unrealisable = !gpus,
+                                                 .wrap = {-1, -1, -1}};
+            (void)snprintf(name, sizeof name, "latent attention %zu, variant %u", r, variant);
+            if (case_build_on(&made, &small_experts, &machine, rows[r].parts) != STATUS_OK)
+                fail_msg("%s: %s", name, made.error.message);
+            bool const replicated =
+                rows[r].parts[MESH_DP] != NULL || rows[r].parts[MESH_EP] != NULL;
+            made.plan.zero = replicated && rows[r].parts[MESH_FSDP] == NULL ? variant % 3 : 0;
+            vary(&made, variant / 2);
+            struct model *model = &made.plan.model;
+            model->latent = (struct model_latent){768, 256, 128, 64};
+            model->head_width = 192;
+            model->value_width = 128;
+            model->kv_heads = model->heads;
+            model->experts.shared = variant % 2;
+            model->experts.dense_layers = variant % 4;
+            if (variant % 3 != 0) model->tied = false;
+            if (!model->tied) model->predictors = variant % 4;
+            if (model->predictors != 0) model->positions = 0;
+            compare(name, &made);
+            case_free(&made);
+        }
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(formulas_and_programs_agree_on_experts),
+        cmocka_unit_test(formulas_and_programs_agree_on_latent_attention),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -150,7 +150,7 @@ static bool has_digits(const struct fold_part *part, uint32_t axis)
         if (box > 1 && box < machine->shape[axis]) return false;
     }
     for (uint32_t i = 0; i < program->plan_count; i++)
-        if (fold_is_tree(&program->plans[i])) return false;
+        if (!fold_part_leaves_out(part, i) && fold_is_tree(&program->plans[i])) return false;
     return true;
 }
 

@@ -69,10 +69,14 @@ static const char hashed[] = "\"chip\": \"h100-sxm\", \"nodes\": 64, \"network\"
                              "{\"oversubscription\": 4, \"policy\": \"hash\"}}";
 static const char thin[] = "\"chip\": \"h100-sxm\", \"nodes\": 64, \"network\": {\"leaf\": "
                            "{\"oversubscription\": 4}}";
+static const char adding[] =
+    "\"chip\": \"h100-sxm\", \"nodes\": 64, \"network\": {\"sharp\": \"on\"}";
 static const char slices[] = "\"chip\": \"tpu-v5p\", \"shape\": \"4x4x4\", \"slices\": 4";
 static const char in_node[] = "{\"tp\": [\"gpu\"], \"pp\": [\"node:4\"], \"dp\": [\"node:16\"]}";
+static const char in_switches[] = "}, \"run\": {\"algorithm\": \"sharp\"";
 
-/* Pipelines of 4 in the same leaf, and between them; over DCN, of ranks in a slice. */
+/* Pipelines of 4 in the same leaf, and between them; over DCN, of ranks in a slice; with
+ * gradients that switches add: until then only a digit of a node's number tells ranks apart. */
 static const struct {
     const char *machine, *mesh, *schedule, *more;
     uint64_t early_chips; /* 0: all are told apart from the start on. */
@@ -88,6 +92,7 @@ static const struct {
      ", \"zero\": 1", 4},
     {h100_64, "{\"tp\": [\"gpu\"], \"pp\": [\"node:4\"], \"fsdp\": [\"node:16\"]}", "1f1b", "", 0},
     {h100_64, in_node, "dualpipe", ", \"zero\": 1", 4},
+    {adding, "{\"dp\": [\"gpu\", \"node:16\"], \"pp\": [\"node:4\"]}", "1f1b", in_switches, 4},
     {hashed, in_node, "dualpipe", "", 4},
     {slices, "{\"tp\": [\"y\", \"z\"], \"pp\": [\"x\"], \"dp\": [\"slice\"]}", "dualpipe",
      ", \"zero\": 1", 4},

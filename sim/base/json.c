@@ -201,6 +201,16 @@ static enum status set_value(struct json *node, uint32_t depth, const char *valu
     return STATUS_OK;
 }
 
+static void remove_member(struct json *member)
+{
+    struct json *const object = member->parent;
+    struct json *before = NULL, **link = &object->value.first;
+    for (; *link != member; link = &before->next) before = *link;
+    *link = member->next;
+    if (object->last == member) object->last = before;
+    object->count--;
+}
+
 enum status json_set(struct json *document, const char *setting, struct error *reterr)
 {
     const char *equals = strchr(setting, '=');
@@ -228,5 +238,11 @@ enum status json_set(struct json *document, const char *setting, struct error *r
         STATUS_TRY(step_into(node, key, &node, reterr));
         from = end;
     }
-    return set_value(node, depth, equals + 1, reterr);
+    bool const was_there = !node->made;
+    STATUS_TRY(set_value(node, depth, equals + 1, reterr));
+    node->made = false;
+    struct json *const holder = node->parent;
+    if (node->kind == NODE_NULL && was_there && holder != NULL && holder->kind == NODE_OBJECT)
+        remove_member(node);
+    return STATUS_OK;
 }

@@ -41,7 +41,8 @@ void json_free(struct json *document);
 /* Applies "/pointer=value": the value is JSON if it parses, else a string; what begins like a JSON
  * object, array or string must be one, and a number must not be too large. Objects on the way are
  * made where they are missing (whether the key is known is found when the document is read), or
- * arrays where the next step is 0; the element behind an array's last is added to it. */
+ * arrays where the next step is 0; the element behind an array's last is added to it. null takes a
+ * member that is there away (RFC 7396); one that is not stays to be refused. */
 enum status json_set(struct json *document, const char *setting, struct error *reterr);
 
 enum json_kind json_kind(const struct json *json);

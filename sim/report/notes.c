@@ -233,10 +233,12 @@ static void note_latency(struct arena *arena, const struct report_input *input,
 {
     double const latency = input->roofline->latency_s;
     if (latency < hidden_share / 5 * facts->step_s) return;
+    int64_t const hop_ps = input->machine->chip.hop_latency_ps;
+    struct table_figure const hop = table_duration(hop_ps);
     notes_add(arena, notes,
               "hops of %s on the critical path add up to %s (%.1f%% of the step): no bandwidth "
               "shortens them, larger or fewer collectives do",
-              table_duration(input->machine->chip.hop_latency_ps).text, table_seconds(latency).text,
+              hop_ps > 0 ? hop.text : "links and switches", table_seconds(latency).text,
               percent(latency, facts->step_s));
 }
 

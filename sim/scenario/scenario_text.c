@@ -176,9 +176,11 @@ static void write_workload(struct json_writer *writer, const struct workload_pla
         json_put_real(writer, "routing_skew", (double)plan->routing_skew_ppm / PPM_ONE);
         json_put_real(writer, "capacity_factor", (double)plan->capacity_ppm / PPM_ONE);
     }
-    if (plan->schedule != NULL) json_put_string(writer, "schedule", plan->schedule);
+    if (mesh_has(mesh, MESH_PP))
+        json_put_string(writer, "schedule",
+                        plan->schedule == NULL ? WORKLOAD_SCHEDULE_DEFAULT : plan->schedule);
     if (plan->layout != NULL) json_put_string(writer, "layout", plan->layout);
-    if (plan->regather != WORKLOAD_REGATHER_MICROBATCH)
+    if (mesh_has(mesh, MESH_PP) && (mesh_has(mesh, MESH_FSDP) || plan->zero == 3))
         json_put_string(writer, "regather", scenario_regather_names[plan->regather]);
     if (plan->model.predictors != 0 || plan->without_predictors)
         json_put_boolean(writer, "mtp", !plan->without_predictors);

@@ -122,8 +122,9 @@ static enum status plain_check(const struct layout_text *layout, const struct wo
     }
     if (borders + 1 != count)
         return error_set(reterr, STATUS_INVALID, place_of_layout,
-                         "%llu stages, where the schedule has %u", (unsigned long long)borders + 1,
-                         count);
+                         "%llu stages, where the schedule has %u; without a layout (--set "
+                         "/workload/layout=null) layers lie evenly",
+                         (unsigned long long)borders + 1, count);
     if (layers != model->layers)
         return error_set(reterr, STATUS_INVALID, place_of_layout,
                          "%llu layers, where the model has %llu", (unsigned long long)layers,

@@ -227,6 +227,31 @@ static void settings_change_add_and_replace(void **state)
     assert_int_equal(json_count(json), 8);
 }
 
+static void null_takes_away_what_is_there(void **state)
+{
+    (void)state;
+    struct json *json = parse("{\"a\": {\"b\": 1, \"c\": 2, \"d\": 3}, \"l\": [1]}");
+    set(json, "/a/c=null");
+    set(json, "/a/d=null");
+    set(json, "/a/e=5");
+    struct json *const a = json_take(json, "a");
+    assert_int_equal(json_count(a), 2);
+    assert_string_equal(json_key_at(a, 0), "b");
+    assert_string_equal(json_key_at(a, 1), "e");
+    set(json, "/a/b=null");
+    set(json, "/a/e=null");
+    assert_int_equal(json_count(a), 0);
+    assert_null(json_key_at(a, 0));
+    set(json, "/a/f=6");
+    assert_string_equal(json_key_at(a, 0), "f");
+    set(json, "/a/g=null"); /* Was not there: stays, to be refused as any other. */
+    assert_int_equal(json_count(a), 2);
+    set(json, "/l/0=null");
+    assert_int_equal(json_count(json_take(json, "l")), 1);
+    set(json, "/a=null");
+    assert_int_equal(json_count(json), 1);
+}
+
 static void settings_add_elements_behind_the_last(void **state)
 {
     (void)state;
@@ -419,6 +444,7 @@ int main(void)
         cmocka_unit_test(values_know_their_place),
         cmocka_unit_test(typed_values_refuse_other_kinds_and_ranges),
         cmocka_unit_test(choices_and_quantities_say_what_is_near),
+        cmocka_unit_test(null_takes_away_what_is_there),
         cmocka_unit_test(settings_add_elements_behind_the_last),
         cmocka_unit_test(errors_do_not_command_the_terminal),
         cmocka_unit_test(no_key_is_ignored),

@@ -134,12 +134,38 @@ static void weights_take(struct pipeline *pipeline, struct passing *passing)
     }
 }
 
+/* Slots of a pass: a stage that has nothing in it hands on what it gets, if that is for others. */
+static uint32_t slots_of(const struct units *units, const struct pipeline_messages *messages)
+{
+    bool const hands_on = messages->receive != WAY_NONE || messages->send != WAY_NONE;
+    return units->count == 0 && hands_on ? 1 : units->count;
+}
+
+/* The next pass of the rank that has slots, or its end. */
+static uint32_t slots_next(const struct pipeline *pipeline, uint32_t rank, uint32_t index)
+{
+    for (; index < pipeline->list->count; index++) {
+        const struct schedule_pass *pass = &pipeline->list->pass[index];
+        struct units const units = units_of(pipeline, pass);
+        struct pipeline_messages const messages = pipeline_messages_of(pipeline, rank, pass);
+        if (slots_of(&units, &messages) != 0) break;
+    }
+    return index;
+}
+
 /* Bytes of the stages that are given up before a pass. */
 static uint64_t weights_give(struct pipeline *pipeline, uint32_t before)
 {
-    pipeline_weights_release(pipeline, before);
-    uint64_t const bytes = pipeline->released_bytes;
-    pipeline->released_bytes = 0;
+    const struct schedule_rank *list = pipeline->list;
+    uint64_t bytes = 0;
+    for (; pipeline->give_next < list->action_count &&
+           list->action[pipeline->give_next].before <= before;
+         pipeline->give_next++) {
+        const struct schedule_action *action = &list->action[pipeline->give_next];
+        if (action->act != SCHEDULE_RESHARD) continue;
+        bytes += pipeline->hold[action->stage].bytes;
+        pipeline->hold[action->stage].bytes = 0;
+    }
     return bytes;
 }
 
@@ -159,8 +185,7 @@ static struct passing passing_of(struct pipeline *pipeline, uint32_t rank, uint3
     passing.last_lookup = passing.last;
     if (shares && !pipeline_is_forward(pass->kind))
         passing.last_lookup = !pipeline->differs || lookup_is_last(pipeline, index);
-    bool const hands_on = passing.messages.receive != WAY_NONE || passing.messages.send != WAY_NONE;
-    passing.count = passing.units.count == 0 && hands_on ? 1 : passing.units.count;
+    passing.count = slots_of(&passing.units, &passing.messages);
     weights_take(pipeline, &passing);
     return passing;
 }
@@ -243,7 +268,7 @@ static void slot_add(struct pipeline *pipeline, const struct slot *slot,
     pipeline_block_add(pipeline, &block);
 }
 
-/* The slots of a pass from a place on. */
+/* The slots of a pass from a place on. The last gives back what is given up before `before`. */
 static void places_add(struct pipeline *pipeline, const struct passing *passing, uint32_t index,
                        uint32_t from, uint32_t before)
 {
@@ -283,9 +308,10 @@ static void pair_add(struct pipeline *pipeline, uint32_t rank, uint32_t index)
     uint64_t const arrivals = one.messages.arrivals > other.messages.arrivals
                                   ? one.messages.arrivals
                                   : other.messages.arrivals;
+    uint32_t const before = slots_next(pipeline, rank, index + 2);
     if (!passes_mix(pipeline, &one, &other)) {
-        places_add(pipeline, &one, index, 0, index);
-        places_add(pipeline, &other, index + 1, 0, index + 2);
+        places_add(pipeline, &one, index, 0, other.count == 0 ? before : index);
+        places_add(pipeline, &other, index + 1, 0, before);
         return;
     }
     for (uint32_t place = 0; place < shared; place++) {
@@ -296,17 +322,17 @@ static void pair_add(struct pipeline *pipeline, uint32_t rank, uint32_t index)
             slot.variant.receive =
                 one.messages.receive != WAY_NONE ? one.messages.receive : other.messages.receive;
         if (place + 1 == one.count && place + 1 == other.count)
-            slot.variant.given_bytes = weights_give(pipeline, index + 2);
+            slot.variant.given_bytes = weights_give(pipeline, before);
         slot_add(pipeline, &slot, &one, index + 1, arrivals);
     }
-    places_add(pipeline, &one, index, shared, index + 2);
-    places_add(pipeline, &other, index + 1, shared, index + 2);
+    places_add(pipeline, &one, index, shared, before);
+    places_add(pipeline, &other, index + 1, shared, before);
 }
 
 static void pass_add(struct pipeline *pipeline, uint32_t rank, uint32_t index)
 {
     struct passing const passing = passing_of(pipeline, rank, index);
-    places_add(pipeline, &passing, index, 0, index + 1);
+    places_add(pipeline, &passing, index, 0, slots_next(pipeline, rank, index + 1));
 }
 
 static enum status role_add(struct pipeline *pipeline, uint32_t rank, struct program_role *role,
@@ -341,8 +367,7 @@ static enum status role_add(struct pipeline *pipeline, uint32_t rank, struct pro
     pipeline->block_capacity = most;
     pipeline->slot_count = 0;
     pipeline->action_next = 0;
-    pipeline->release_next = 0;
-    pipeline->released_bytes = 0;
+    pipeline->give_next = 0;
     pipeline->sent_count = 0;
     pipeline->list = list;
     for (uint32_t i = 0; i < list->count; i++) {

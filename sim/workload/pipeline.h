@@ -85,8 +85,7 @@ struct pipeline {
     uint32_t block_count;
     uint32_t slot_count;
     uint32_t action_next;       /* Of the list: gathers and reductions. */
-    uint32_t release_next;      /* Of the list: what is given back. */
-    uint64_t released_bytes;    /* Not yet given back by a slot. */
+    uint32_t give_next;         /* Of the list: what is given back. */
     uint32_t *sent_stage;       /* Stages whose gradients have gone to the other copy's rank, in */
     uint32_t sent_count;        /* that order, and how many. */
     struct pipeline_hold *hold; /* [stage] */
@@ -107,10 +106,6 @@ static inline bool pipeline_pass_adds(const struct schedule_pass *pass)
 
 /* A block of the role under construction; it is joined to the one before where that goes on. */
 void pipeline_block_add(struct pipeline *pipeline, const struct program_block *block);
-
-/* Stages that the list gives up before a pass hold nothing any more; the next slot gives their
- * bytes back. */
-void pipeline_weights_release(struct pipeline *pipeline, uint32_t before);
 
 /* Between and behind the passes (pipeline_units.c). Whether no later pass of the rank adds to the
  * same stage's gradients. */

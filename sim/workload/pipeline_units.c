@@ -47,24 +47,9 @@ void pipeline_units_add(struct pipeline *pipeline, const struct stage *stage,
     }
 }
 
-void pipeline_weights_release(struct pipeline *pipeline, uint32_t before)
-{
-    const struct schedule_rank *list = pipeline->list;
-    for (; pipeline->release_next < list->action_count &&
-           list->action[pipeline->release_next].before <= before;
-         pipeline->release_next++) {
-        const struct schedule_action *action = &list->action[pipeline->release_next];
-        if (action->act != SCHEDULE_RESHARD) continue;
-        pipeline->released_bytes += pipeline->hold[action->stage].bytes;
-        pipeline->hold[action->stage] = (struct pipeline_hold){0};
-    }
-}
-
 void pipeline_actions_add(struct pipeline *pipeline, uint32_t before)
 {
     const struct schedule_rank *list = pipeline->list;
-    /* A pass without ops had no slot behind which to release. */
-    pipeline_weights_release(pipeline, before);
     for (; pipeline->action_next < list->action_count &&
            list->action[pipeline->action_next].before == before;
          pipeline->action_next++) {
@@ -72,6 +57,8 @@ void pipeline_actions_add(struct pipeline *pipeline, uint32_t before)
         if (action->act == SCHEDULE_UNSHARD)
             pipeline->hold[action->stage] =
                 (struct pipeline_hold){.held = true, .since_slot = pipeline->slot_count};
+        else if (action->act == SCHEDULE_RESHARD)
+            pipeline->hold[action->stage].held = false;
         else if (action->act == SCHEDULE_REDUCE)
             pipeline_units_add(pipeline, &pipeline->stages.stage[action->stage], pipeline->reduce,
                                PROGRAM_PHASE_BACKWARD, list->pass[before - 1].microbatch, NULL);

@@ -295,6 +295,42 @@ static void reductions_alone_leave_gathers_to_the_scenario(void **state)
     }
 }
 
+/* Weights that are given up behind a pass without ops are given back with the last that has some,
+ * before they are gathered again. */
+static void a_pass_without_ops_gives_up_weights(void **state)
+{
+    (void)state;
+    /* Stage 1 has no layers: only its weight gradients send and receive nothing. */
+    static const char layout[] = ", \"layout\": \"t*8||t*8|t*8|t*8\"";
+    static const char others[] = "2UNSHARD,2F0,2F1,2I0,2I1,2W0,2W1\n"
+                                 "3UNSHARD,3F0,3F1,3I0,3I1,3W0,3W1\n"
+                                 "4UNSHARD,4F0,4F1,4I0,4I1,4W0,4W1\n";
+    static const char *const lines[] = {
+        "0UNSHARD,1UNSHARD,0F0,1F0,0F1,1F1,1I0,0I0,1I1,0I1,0RESHARD,0UNSHARD,1W0,1W1,0W0,0W1,"
+        "0RESHARD",
+        "0UNSHARD,1UNSHARD,0F0,1F0,0F1,1F1,1I0,0I0,1I1,0I1,1W0,0RESHARD,0UNSHARD,0W0,1W1,0W1,"
+        "0RESHARD",
+        "0UNSHARD,1UNSHARD,0F0,1F0,0F1,1F1,1I0,0I0,1I1,0I1,1W0,1W1,0RESHARD,1RESHARD,0UNSHARD,0W0,"
+        "0W1,0RESHARD",
+    };
+    uint64_t const layer_bytes = UINT64_C(2) * 2 * WIDTH * WIDE;
+    for (uint32_t i = 0; i < sizeof lines / sizeof *lines; i++) {
+        char text[TEXT_BYTES], csv[TEXT_BYTES];
+        struct play play;
+        struct arena *arena = arena_create(0);
+        (void)snprintf(csv, sizeof csv, "%s\n%s", lines[i], others);
+        struct schedule const given = schedule_read(arena, csv);
+        struct play_options const options = {.schedule = &given};
+        mlp_write(text, "1f1b", "microbatch", 2, layout);
+        play_run(&play, text, &options);
+        assert_int_equal(moved_of(&play, 0).gathers, 2 * 8);
+        assert_int_equal(play.trace.roles[0].memory_each_peak_bytes[PROGRAM_MEMORY_GATHERED],
+                         8 * layer_bytes);
+        play_close(&play);
+        arena_destroy(arena);
+    }
+}
+
 static void files_that_gather_wrongly_are_refused(void **state)
 {
     (void)state;
@@ -380,6 +416,7 @@ int main(void)
         cmocka_unit_test(a_file_without_a_policy_gathers_as_pytorch),
         cmocka_unit_test(what_a_file_gathers_travels),
         cmocka_unit_test(reductions_alone_leave_gathers_to_the_scenario),
+        cmocka_unit_test(a_pass_without_ops_gives_up_weights),
         cmocka_unit_test(files_that_gather_wrongly_are_refused),
         cmocka_unit_test(a_gather_behind_an_idle_slot_begins),
         cmocka_unit_test(policies_are_the_same_however_they_are_played),

@@ -2,6 +2,7 @@
 
 #include <stdlib.h>
 #include <string.h>
+#include <strings.h>
 
 #include "sim/base/arena.h"
 #include "sim/base/name.h"
@@ -71,12 +72,18 @@ void schedule_add_pair(struct schedule_list *list, uint32_t forward_stage,
     schedule_add(list, SCHEDULE_BACKWARD, backward_stage, backward_microbatch);
 }
 
-static const struct schedule_form *form_find(const char *name, size_t length)
+static bool is_called(const char *name, const char *text, size_t length)
 {
-    for (uint32_t i = 0; i < schedule_form_count; i++)
-        if (strlen(schedule_form_table[i]->name) == length &&
-            strncmp(schedule_form_table[i]->name, name, length) == 0)
-            return schedule_form_table[i];
+    return name != NULL && strlen(name) == length && strncasecmp(name, text, length) == 0;
+}
+
+static const struct schedule_form *form_find(const char *text, size_t length)
+{
+    for (uint32_t i = 0; i < schedule_form_count; i++) {
+        const struct schedule_form *const form = schedule_form_table[i];
+        if (is_called(form->name, text, length) || is_called(form->pytorch, text, length))
+            return form;
+    }
     return NULL;
 }
 

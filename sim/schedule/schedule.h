@@ -180,7 +180,8 @@ struct schedule_peak {
 
 /* A way to schedule. */
 struct schedule_form {
-    const char *name; /* As on the command line: "zb-h1". */
+    const char *name;    /* As on the command line: "zb-h1". */
+    const char *pytorch; /* As torch.distributed.pipelining names it, if otherwise; or NULL. */
     const char *help;
     const char *source;
     uint32_t chunks;     /* Of a rank; 0: as asked, at least 2. */
@@ -200,8 +201,8 @@ struct schedule_form {
 extern const struct schedule_form *const schedule_form_table[];
 extern const uint32_t schedule_form_count;
 
-/* "zb-h1", "interleaved:4" to a form and its chunks. Errors: STATUS_NOT_FOUND with the nearest
- * name, STATUS_INVALID. */
+/* "zb-h1", "interleaved:4", "ZBVZeroBubble" to a form and its chunks, in any case. Errors:
+ * STATUS_NOT_FOUND with the nearest name, STATUS_INVALID. */
 enum status schedule_form_parse(const char *text, const char *where,
                                 const struct schedule_form **ret_form, uint32_t *ret_chunks,
                                 struct error *reterr);

@@ -348,6 +348,7 @@ static void what_cannot_be_is_refused_with_the_nearest(void **state)
         {"interleaved:2", "nearest counts are 8 and 10", 4, 9},
         {"dualpipe", "nearest to 3 are 2 and 4", 3, 12},
         {"dualpipe", "nearest to 7 is 8", 4, 7},
+        {"dualpipe", "nearest to 11 are 10 and 12", 4, 11},
         {"dualpipev", "nearest is 8", 4, 5},
         {"1f1b", "not between 1 and", 0, 5},
         {"gpipe", "not between 1 and", 5, 0},

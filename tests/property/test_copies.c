@@ -331,7 +331,8 @@ static void what_two_copies_cannot_be_is_refused(void **state)
     } rows[] = {
         {3, 12, "an even number of ranks; the nearest to 3 are 2 and 4"},
         {4, 6, "at least twice the ranks; the nearest to 6 is 8"},
-        {4, 9, "an even number of microbatches, at least twice the ranks; the nearest to 9 is 10"},
+        {4, 9,
+         "an even number of microbatches, at least twice the ranks; the nearest to 9 are 8 and 10"},
     };
     char text[TEXT_BYTES];
     struct play play;

@@ -47,6 +47,7 @@ enum status list_schedule(struct arena *arena, const char *name, struct text *te
         text_add(text, "\nweights  %s\nsource   %s\n",
                  form->copies == 1 ? "one copy of the model" : "two copies of the model",
                  form->source);
+        if (form->pytorch != NULL) text_add(text, "PyTorch  %s\n", form->pytorch);
         return STATUS_OK;
     }
     return error_set(reterr, STATUS_NOT_FOUND, name, "no such schedule; the nearest is %s",

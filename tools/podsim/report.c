@@ -1,6 +1,7 @@
 #include "tools/podsim/report.h"
 
 #include <stdlib.h>
+#include <string.h>
 
 #include <uv.h>
 
@@ -26,6 +27,8 @@ void report_from_chain(const struct chain *chain, struct report_input *ret_input
 
 bool report_in_colour(int descriptor)
 {
-    const char *const refused = getenv("NO_COLOR");
-    return uv_guess_handle(descriptor) == UV_TTY && (refused == NULL || refused[0] == '\0');
+    const char *const refused = getenv("NO_COLOR"), *const terminal = getenv("TERM");
+    if (refused != NULL && refused[0] != '\0') return false;
+    if (terminal != NULL && strcmp(terminal, "dumb") == 0) return false;
+    return uv_guess_handle(descriptor) == UV_TTY;
 }

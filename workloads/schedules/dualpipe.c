@@ -18,11 +18,16 @@ static const char *refuses(const struct schedule_request *request, char *buffer,
         (void)snprintf(buffer, buffer_bytes,
                        "it needs an even number of ranks; the nearest to %u are %u and %u", p,
                        p - 1, p + 1);
-    else
+    else if (m <= 2 * p)
         (void)snprintf(buffer, buffer_bytes,
                        "it needs an even number of microbatches, at least twice the ranks; the "
                        "nearest to %u is %u",
-                       m, m < 2 * p ? 2 * p : m + 1);
+                       m, 2 * p);
+    else
+        (void)snprintf(buffer, buffer_bytes,
+                       "it needs an even number of microbatches, at least twice the ranks; the "
+                       "nearest to %u are %u and %u",
+                       m, m - 1, m + 1);
     return buffer;
 }
 

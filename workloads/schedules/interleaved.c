@@ -86,6 +86,7 @@ static struct schedule_peak peak(const struct schedule_request *request, uint32_
 
 const struct schedule_form schedule_form_interleaved = {
     .name = "interleaved",
+    .pytorch = "Interleaved1F1B",
     .help = "1F1B over v stages a rank (interleaved:2): a bubble v times smaller, v times the hops",
     .source = "Narayanan et al. (arXiv 2104.04473); rounds and warm-up as PyTorch's "
               "ScheduleInterleaved1F1B",

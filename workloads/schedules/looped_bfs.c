@@ -35,6 +35,7 @@ static struct schedule_peak peak(const struct schedule_request *request, uint32_
 
 const struct schedule_form schedule_form_looped_bfs = {
     .name = "looped-bfs",
+    .pytorch = "LoopedBFS",
     .help = "v stages a rank, each for all microbatches in a row: fewest gathers of weights",
     .source = "Lamy-Poirier, Breadth-First Pipeline Parallelism (arXiv 2211.05953)",
     .copies = 1,

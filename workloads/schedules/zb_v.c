@@ -85,6 +85,7 @@ static struct schedule_peak peak(const struct schedule_request *request, uint32_
 
 const struct schedule_form schedule_form_zb_v = {
     .name = "zb-v",
+    .pytorch = "ZBVZeroBubble",
     .help = "two stages a rank in a V, split passes: no bubble if F = I = W, at 1F1B's memory",
     .source = "Qi et al. (arXiv 2401.10241), section 6; PyTorch's ScheduleZBVZeroBubble",
     .chunks = 2,

@@ -58,22 +58,27 @@ static enum status drawn_check(const struct local *local, struct error *reterr)
         return error_set(reterr, STATUS_UNSUPPORTED, where,
                          "a skew is not modelled where a token's experts are in few groups of "
                          "them");
-    for (uint32_t d = 0; d < group->dimension_count; d++)
-        if (!group->dimension[d].switched)
-            return error_set(reterr, STATUS_UNSUPPORTED, where,
-                             "a skew is modelled where switches join the ranks of ep; %s is an "
-                             "axis of a grid",
-                             group->dimension[d].name);
+    uint32_t switched = 0;
+    for (uint32_t d = 0; d < group->dimension_count; d++) switched += group->dimension[d].switched;
+    if (switched == group->dimension_count) return STATUS_OK;
+    if (switched > 0)
+        return error_set(reterr, STATUS_UNSUPPORTED, where,
+                         "a skew is modelled where switches alone or links of a grid alone join "
+                         "the ranks of ep, and here both do");
+    if (machine_is_twisted(local->machine))
+        return error_set(reterr, STATUS_UNSUPPORTED, where,
+                         "a skew is modelled on tori that are not twisted");
     return STATUS_OK;
 }
 
-/* Sent along a dimension, as V of an exchange of which every rank has as much. */
+/* As V of an exchange of which every rank has as much: on switches, of what is sent along. */
 static void crossing_drawn(const struct group *group, const struct routing_load *load,
                            struct local_experts *experts)
 {
     for (uint32_t d = 0; d < group->dimension_count; d++) {
         uint64_t const size = group->dimension[d].size;
-        experts->crossing[d] = load->crossing[d] * size / (size - 1);
+        bool const sent = group->dimension[d].switched;
+        experts->crossing[d] = sent ? load->crossing[d] * size / (size - 1) : load->crossing[d];
     }
 }
 

@@ -110,7 +110,8 @@ static uint32_t drawn_plan(struct lower *lower, const struct plan_request *excha
     enum format const format = exchange_format(local, exchange->spreads);
     struct plan_request request = *exchange;
     bool const automatic = request.algorithm == NULL || strcmp(request.algorithm, "auto") == 0;
-    if (automatic && request.group.dimension_count > 1) request.algorithm = "hierarchical";
+    bool const levels = request.group.dimension_count > 1 && request.group.dimension[0].switched;
+    if (automatic && levels) request.algorithm = "hierarchical";
     request.ragged = local->experts.drawn;
     request.ragged.token_bytes = format_bytes(format, part);
     request.ragged.returns = !exchange->spreads;

@@ -15,6 +15,8 @@ struct tally {
     uint64_t *expert; /* Assignments to each. */
     uint64_t *came;   /* [rank] */
     uint32_t ranks;
+    bool grid;
+    uint64_t sent_on; /* Copies for other ranks. */
     struct routing_load load;
 };
 
@@ -50,6 +52,43 @@ static uint32_t units_count(const struct digit *digit, uint32_t source, const ui
     return found;
 }
 
+/* Steps that a copy has to take along a dimension; of a line, whether it crosses the middle. */
+static uint32_t steps_count(const struct group *group, uint32_t dimension, uint32_t source,
+                            uint32_t receiver)
+{
+    const struct group_dimension *along = &group->dimension[dimension];
+    uint32_t const from = group_digit(group, source, dimension);
+    uint32_t const to = group_digit(group, receiver, dimension);
+    uint32_t const apart = from < to ? to - from : from - to;
+    if (!along->ring) return (from < along->size / 2) != (to < along->size / 2);
+    return apart < along->size - apart ? apart : along->size - apart;
+}
+
+static void grid_count(struct tally *tally, uint32_t source, const uint32_t *wanted, uint32_t count)
+{
+    for (uint32_t d = 0; d < tally->group->dimension_count; d++)
+        for (uint32_t i = 0; i < count; i++)
+            tally->load.crossing[d] += steps_count(tally->group, d, source, wanted[i]);
+    for (uint32_t i = 0; i < count; i++) tally->sent_on += wanted[i] != source;
+}
+
+/* Of an even exchange of V a ring of n has V·(n·n/4)/n steps to take, the square rounded down to
+ * even parts; and the middle of a line is crossed by V·2·(n·n/4)/(n·n). */
+static void grid_find(struct tally *tally)
+{
+    const struct group *group = tally->group;
+    struct routing_load *load = &tally->load;
+    uint64_t least = tally->sent_on * tally->ranks / (tally->ranks - 1);
+    for (uint32_t d = 0; d < group->dimension_count; d++) {
+        const struct group_dimension *along = &group->dimension[d];
+        uint64_t const size = along->size, quarter = size * size / 4;
+        uint64_t const even = along->ring ? load->crossing[d] * size / quarter
+                                          : load->crossing[d] * size * size / (2 * quarter);
+        if (even < least) least = even;
+    }
+    for (uint32_t d = 0; d < group->dimension_count; d++) load->crossing[d] = least;
+}
+
 static void rank_count(struct tally *tally, uint32_t source, uint64_t tokens)
 {
     struct routing_load *load = &tally->load;
@@ -60,7 +99,8 @@ static void rank_count(struct tally *tally, uint32_t source, uint64_t tokens)
         sent += count;
         for (uint32_t i = 0; i < count; i++) tally->came[wanted[i]]++;
         for (uint32_t k = 0; k < tally->draw.top_k; k++) tally->expert[tally->draw.token[k]]++;
-        for (uint32_t i = 0; i < tally->group->dimension_count; i++)
+        if (tally->grid) grid_count(tally, source, wanted, count);
+        for (uint32_t i = 0; !tally->grid && i < tally->group->dimension_count; i++)
             load->crossing[tally->digit[i].dimension] +=
                 units_count(&tally->digit[i], source, wanted, count);
     }
@@ -112,9 +152,11 @@ enum status routing_load_draw(const struct group *group, const struct plan_ragge
     struct arena *arena = arena_create(0);
     if (arena == NULL)
         return error_set(reterr, STATUS_NO_MEMORY, "", "no memory to draw where tokens go");
+    tally.grid = tally.ranks > 1 && !group->dimension[0].switched;
     digits_fill(&tally);
     enum status const status = tally_draw(arena, &tally, ragged, tokens, reterr);
     if (status == STATUS_OK) loads_find(&tally, capacity);
+    if (status == STATUS_OK && tally.grid) grid_find(&tally);
     arena_destroy(arena);
     *ret_load = tally.load;
     return status;

@@ -42,9 +42,14 @@ static void exchanges_near(const char *name, const struct workload_case *made)
     double const slack = (double)traffic->all_to_all_count * (token + 1);
     for (uint32_t d = 0; made->plan.routing_skew_ppm != 0 && d < traffic->group.dimension_count;
          d++) {
-        double const size = traffic->group.dimension[d].size;
+        /* On a grid all is sent at once, and the bound is a little below. */
+        bool const grid = !traffic->group.dimension[d].switched;
+        double const size =
+            grid ? (double)group_rank_count(&traffic->group) : traffic->group.dimension[d].size;
         double const counted = traffic->crossing_bytes[d] * (size - 1) / size;
-        if (counted > sent[d] + slack || counted < sent[d] - slack || sent[d] <= 0)
+        if (grid) sent[d] = sent[0];
+        double const less = grid ? slack + sent[d] / 10 : slack;
+        if (counted > sent[d] + slack || counted < sent[d] - less || sent[d] <= 0)
             fail_msg("%s: %.9g bytes sent along a dimension by formula and %.9g in the plans", name,
                      counted, sent[d]);
     }
@@ -90,7 +95,7 @@ static void formulas_and_programs_agree_on_experts(void **state)
             made.plan.model.experts.biased = made.plan.model.experts.router_biased = variant % 5;
             made.plan.model.attention_vectors = 512;
             made.plan.capacity_ppm = variant % 7 == 0 ? 1100000 : variant % 11 == 0 ? 700000 : 0;
-            if (gpus && variant % 5 < 2) {
+            if (variant % (gpus ? 5 : 20) < 2) {
                 made.plan.batch_tokens = 1 << 15; /* Each of them is drawn. */
                 made.plan.sequence_length = 512;
                 made.plan.routing_skew_ppm = variant % 5 == 0 ? 400000 : 1000000;

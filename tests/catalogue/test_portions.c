@@ -76,7 +76,7 @@ static void every_cut_of_every_shape_is_proved(void **state)
                     assert_true(prove(&request) >= (portions + 1) / 2);
                     plans++;
                 }
-    assert_true(plans > 500 / THIN);
+    assert_true(plans > 500 / thin());
 }
 
 static void every_algorithm_inside_a_node_is_proved(void **state)

@@ -109,7 +109,7 @@ static void every_schedule_is_proved(void **state)
                 }
                 arena_destroy(arena);
             }
-    assert_true(built > 11000 / THIN && refused > 1000 / THIN);
+    assert_true(built > 11000 / thin() && refused > 1000 / thin());
 }
 
 static void published_bubbles_are_met_where_they_hold(void **state)

@@ -1,28 +1,48 @@
 /*
- * Tests that walk through very many combinations take every THIN-th one with sanitizers, which look
- * for slips of memory and are five times as slow; the optimised builds take them all.
+ * Tests that walk through very many combinations, or draw them, may take every n-th only: what the
+ * environment variable PODSIM_TEST_THIN says, else every fifth with sanitizers, which look for
+ * slips of memory and are five times as slow, and else all. tools/test says what each build takes;
+ * one of them always takes all.
  */
 #ifndef PODSIM_TESTS_SUPPORT_THIN_H
 #define PODSIM_TESTS_SUPPORT_THIN_H
 
 #include <stdbool.h>
 #include <stdint.h>
+#include <stdlib.h>
+
+enum { THIN_MOST = 20 }; /* A test of fewer would prove next to nothing. */
 
 #if defined(__has_feature)
 #if __has_feature(address_sanitizer)
-#define THIN 5
+#define THIN_UNASKED 5
 #endif
 #elif defined(__SANITIZE_ADDRESS__)
-#define THIN 5
+#define THIN_UNASKED 5
 #endif
-#ifndef THIN
-#define THIN 1
+#ifndef THIN_UNASKED
+#define THIN_UNASKED 1
 #endif
 
-/* Whether a combination is left out; `*count` is the walk's own, from 0. */
+/* One of how many is taken. */
+static inline uint32_t thin(void)
+{
+    const char *const asked = getenv("PODSIM_TEST_THIN");
+    if (asked == NULL || *asked == '\0') return THIN_UNASKED;
+    unsigned long const count = strtoul(asked, NULL, 10);
+    if (count < 1 || count > THIN_MOST) abort();
+    return (uint32_t)count;
+}
+
+/*
+ * Whether a combination is left out; `*count` is the walk's own, from 0, and the first is always
+ * taken. Counts are scattered (by the golden section of 2^32), so that what is taken does not keep
+ * step with the loops of the walk, and one of 7 takes others than one of 8.
+ */
 static inline bool thin_skips(uint32_t *count)
 {
-    return (*count)++ % THIN != 0;
+    uint32_t const scattered = (*count)++ * UINT32_C(2654435769);
+    return (scattered >> 8) % thin() != 0;
 }
 
 #endif

@@ -5,6 +5,7 @@
 #include "sim/measure/measure.h"
 #include "sim/measure/row.h"
 #include "tests/support/case.h"
+#include "tests/support/thin.h"
 
 static struct row_question question_of(const struct machine *machine, enum operation operation)
 {
@@ -57,12 +58,14 @@ static void test_nobody_named_is_faster(void **state)
     static const enum operation operations[] = {OPERATION_ALL_GATHER, OPERATION_REDUCE_SCATTER,
                                                 OPERATION_ALL_REDUCE, OPERATION_ALL_TO_ALL};
     static const uint64_t sizes[] = {1 << 18, 1 << 28};
+    uint32_t walked = 0;
     for (size_t m = 0; m < sizeof machines / sizeof *machines; m++) {
         struct machine const machine = case_machine(machines[m]);
         for (size_t i = 0; i < sizeof operations / sizeof *operations; i++) {
             struct row_question const question = question_of(&machine, operations[i]);
             for (size_t s = 0; s < sizeof sizes / sizeof *sizes; s++) {
                 const struct row_choice *choice = NULL;
+                if (thin_skips(&walked)) continue;
                 case_ok(
                     row_choose(case_arena, &question, sizes[s], "auto", "", &choice, &case_error));
                 int64_t const taken = played_ps(&question, choice);
@@ -91,12 +94,14 @@ static void test_levels_of_a_root(void **state)
                                            "h100-sxm:nodes=16,policy=hash"};
     static const enum operation operations[] = {OPERATION_BROADCAST, OPERATION_REDUCE};
     static const uint64_t sizes[] = {1 << 16, 1 << 18, 1 << 23};
+    uint32_t walked = 0;
     for (size_t m = 0; m < sizeof machines / sizeof *machines; m++) {
         struct machine const machine = case_machine(machines[m]);
         for (size_t i = 0; i < sizeof operations / sizeof *operations; i++) {
             struct row_question const question = question_of(&machine, operations[i]);
             for (size_t s = 0; s < sizeof sizes / sizeof *sizes; s++) {
                 const struct row_choice *choice = NULL, *other = NULL;
+                if (thin_skips(&walked)) continue;
                 case_ok(
                     row_choose(case_arena, &question, sizes[s], "auto", "", &choice, &case_error));
                 assert_non_null(strstr(choice->candidate.algorithm, "sharp+"));

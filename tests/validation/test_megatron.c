@@ -265,7 +265,7 @@ int main(int argc, char **argv)
         (void)fprintf(stderr, "test_megatron [--markdown FILE | --check FILE] SCENARIOS\n");
         return 2;
     }
-    bool const some = named && strcmp(argv[1], "--check") == 0 && THIN != 1;
+    bool const some = named && strcmp(argv[1], "--check") == 0 && thin() != 1;
     if (some)
         add_some(&text, argv[argc - 1]);
     else

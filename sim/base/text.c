@@ -55,12 +55,25 @@ void text_add_bytes(struct text *text, const void *bytes, uint64_t size_bytes)
     text->bytes[text->size_bytes] = '\0';
 }
 
+uint32_t text_column(const struct text *text)
+{
+    uint64_t i = text->size_bytes;
+    uint32_t column = 0;
+    bool escaped = false;
+    while (i > 0 && text->bytes[i - 1] != '\n') i--;
+    for (; i < text->size_bytes; i++) {
+        unsigned char const c = (unsigned char)text->bytes[i];
+        if (c == 0x1b) escaped = true;
+        /* Characters, not bytes: names and units may hold "·" or "µ". */
+        if (!escaped) column += (c & 0xc0) != 0x80;
+        if (c == 'm') escaped = false;
+    }
+    return column;
+}
+
 void text_pad(struct text *text, uint32_t column)
 {
-    /* Characters, not bytes: names and units may hold "·" or "µ". */
-    uint32_t at = 0;
-    for (uint64_t i = text->size_bytes; i > 0 && text->bytes[i - 1] != '\n'; i--)
-        at += ((unsigned char)text->bytes[i - 1] & 0xc0) != 0x80;
+    uint32_t at = text_column(text);
     do {
         text_add_bytes(text, " ", 1);
         at++;

@@ -18,6 +18,8 @@ struct text {
 
 void text_add(struct text *text, const char *format, ...) __attribute__((format(printf, 2, 3)));
 void text_add_bytes(struct text *text, const void *bytes, uint64_t size_bytes);
+/* Where the current line has come to. Colours ("\x1b[32m") take no column. */
+uint32_t text_column(const struct text *text);
 /* Spaces until `column` is reached on the current line; at least one if it is already passed. */
 void text_pad(struct text *text, uint32_t column);
 void text_free(struct text *text);

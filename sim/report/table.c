@@ -71,7 +71,7 @@ struct table_figure table_count(uint64_t count)
     return figure;
 }
 
-static uint32_t columns_of(const char *string)
+uint32_t table_columns(const char *string)
 {
     uint32_t columns = 0;
     for (; *string != '\0'; string++) columns += ((unsigned char)*string & 0xc0) != 0x80;
@@ -80,7 +80,7 @@ static uint32_t columns_of(const char *string)
 
 void table_right(struct text *text, uint32_t column, const char *figure)
 {
-    uint32_t const width = columns_of(figure);
+    uint32_t const width = table_columns(figure);
     text_pad(text, column > width ? column - width : 0);
     text_add(text, "%s", figure);
 }
@@ -97,15 +97,6 @@ void table_bar(struct text *text, double part, double whole, uint32_t width)
     text_add(text, "%s", eighths[cells % 8]);
 }
 
-/* Columns from the start of the last line. */
-static uint32_t column_at(const struct text *text)
-{
-    uint32_t at = 0;
-    for (uint64_t i = text->size_bytes; i > 0 && text->bytes[i - 1] != '\n'; i--)
-        at += ((unsigned char)text->bytes[i - 1] & 0xc0) != 0x80;
-    return at;
-}
-
 void table_wrap(struct text *text, uint32_t indent, const char *sentence)
 {
     bool first = true;
@@ -113,7 +104,7 @@ void table_wrap(struct text *text, uint32_t indent, const char *sentence)
         size_t const length = strcspn(sentence, " ");
         uint32_t width = 0;
         for (size_t i = 0; i < length; i++) width += ((unsigned char)sentence[i] & 0xc0) != 0x80;
-        if (!first && column_at(text) + 1 + width > TABLE_COLUMNS) {
+        if (!first && text_column(text) + 1 + width > TABLE_COLUMNS) {
             text_add(text, "\n%*s", (int)indent, "");
             first = true;
         }

@@ -25,6 +25,9 @@ struct table_figure table_rate(double bytes_per_s);
 struct table_figure table_percent(double part, double whole); /* "12.3%" */
 struct table_figure table_count(uint64_t count);              /* "4,194,304" */
 
+/* That a string takes. */
+uint32_t table_columns(const char *string);
+
 /* Right aligned so that the figure ends at `column`. */
 void table_right(struct text *text, uint32_t column, const char *figure);
 
@@ -36,7 +39,7 @@ void table_wrap(struct text *text, uint32_t indent, const char *sentence);
 
 enum table_colour { TABLE_BOLD, TABLE_DIM, TABLE_GREEN, TABLE_YELLOW, TABLE_RED, TABLE_PLAIN };
 
-/* Nothing unless `colour`. Between a pad and the text it colours, since it takes no column. */
+/* Nothing unless `colour`. */
 void table_colour(struct text *text, bool colour, enum table_colour which);
 
 /* Title, machine, mesh and workload: the first lines of a screen. */

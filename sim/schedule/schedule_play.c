@@ -224,7 +224,7 @@ enum status schedule_play(struct arena *arena, const struct schedule *schedule,
         rank_play(&play, play.stack[--play.stack_count]);
     }
     struct schedule_played played = {.lane = play.lane};
-    int64_t least_work = INT64_MAX;
+    int64_t least_work = INT64_MAX, most_work = 0;
     for (uint32_t r = 0; r < schedule->rank_count; r++) {
         const struct schedule_lane *lane = &play.lane[r];
         if (play.next[r] < schedule->rank[r].count) return stuck(&play, where, reterr);
@@ -232,34 +232,39 @@ enum status schedule_play(struct arena *arena, const struct schedule *schedule,
         if (lane->last > played.makespan) played.makespan = lane->last;
         if (bubble > played.bubble_per_rank) played.bubble_per_rank = bubble;
         if (lane->work < least_work) least_work = lane->work;
+        if (lane->work > most_work) most_work = lane->work;
     }
     played.bubble_makespan = played.makespan - least_work;
+    played.bubble_busiest = played.makespan - most_work;
     *ret_played = played;
     return STATUS_OK;
+}
+
+int64_t schedule_pass_change_ppm(enum schedule_kind kind, uint32_t kept_ppm)
+{
+    switch (kind) {
+    case SCHEDULE_FORWARD:
+        return PPM_ONE;
+    case SCHEDULE_BACKWARD:
+        return -(int64_t)PPM_ONE;
+    case SCHEDULE_INPUT:
+        return (int64_t)kept_ppm - (int64_t)PPM_ONE;
+    case SCHEDULE_WEIGHT:
+        return -(int64_t)kept_ppm;
+    case SCHEDULE_KIND_COUNT:
+        break;
+    }
+    SIM_ASSERT(false);
+    return 0;
 }
 
 uint64_t schedule_peak_ppm(const struct schedule *schedule, uint32_t rank, uint32_t kept_ppm)
 {
     const struct schedule_rank *list = &schedule->rank[rank];
-    uint64_t held = 0, most = 0;
+    int64_t held = 0, most = 0;
     for (uint32_t i = 0; i < list->count; i++) {
-        switch ((enum schedule_kind)list->pass[i].kind) {
-        case SCHEDULE_FORWARD:
-            held += PPM_ONE;
-            break;
-        case SCHEDULE_BACKWARD:
-            held -= PPM_ONE;
-            break;
-        case SCHEDULE_INPUT:
-            held = held + kept_ppm - PPM_ONE;
-            break;
-        case SCHEDULE_WEIGHT:
-            held -= kept_ppm;
-            break;
-        case SCHEDULE_KIND_COUNT:
-            break;
-        }
+        held += schedule_pass_change_ppm((enum schedule_kind)list->pass[i].kind, kept_ppm);
         most = held > most ? held : most;
     }
-    return most;
+    return (uint64_t)most;
 }

@@ -18,6 +18,7 @@ struct schedule_played {
     struct schedule_lane *lane; /* [rank] */
     int64_t makespan;
     int64_t bubble_makespan; /* Less the work of the rank that has least. */
+    int64_t bubble_busiest;  /* Less the work of the rank that has most. */
     int64_t bubble_per_rank; /* Worst rank: last - first - work. */
 };
 
@@ -28,9 +29,12 @@ enum status schedule_play(struct arena *arena, const struct schedule *schedule,
                           const char *where, struct schedule_played *ret_played,
                           struct error *reterr);
 
-/* The most activations that a rank holds at once: a forward pass takes a chunk's when it begins;
- * a backward or weight pass gives them back when it ends, an input gradient all but `kept_ppm`,
- * which is above a million where gradients stay with them. In millionths of a chunk. */
+/* By how much a pass changes what its rank holds of activations, in millionths of a chunk's: a
+ * forward pass takes them when it begins; a backward or weight pass gives them back when it ends,
+ * an input gradient all but `kept_ppm`. */
+int64_t schedule_pass_change_ppm(enum schedule_kind kind, uint32_t kept_ppm);
+
+/* The most that a rank holds at once. */
 uint64_t schedule_peak_ppm(const struct schedule *schedule, uint32_t rank, uint32_t kept_ppm);
 
 #endif

@@ -75,6 +75,19 @@ static void columns_count_characters_of_the_line(void **state)
     text_free(&text);
 }
 
+static void colours_take_no_column(void **state)
+{
+    (void)state;
+    struct text text = {0};
+    text_add(&text, "above\n\x1b[32mname\x1b[0m");
+    assert_int_equal(text_column(&text), 4);
+    text_pad(&text, 7);
+    text_add(&text, "\x1b[1m|");
+    assert_string_equal(text.bytes, "above\n\x1b[32mname\x1b[0m   \x1b[1m|");
+    assert_int_equal(text_column(&text), 8);
+    text_free(&text);
+}
+
 static void a_file_is_written_and_replaced(void **state)
 {
     (void)state;
@@ -178,6 +191,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(it_grows_and_stays_ended),
         cmocka_unit_test(columns_count_characters_of_the_line),
+        cmocka_unit_test(colours_take_no_column),
         cmocka_unit_test(a_file_is_written_and_replaced),
         cmocka_unit_test(a_link_stays_a_link),
         cmocka_unit_test(what_cannot_be_written_is_said_and_leaves_nothing),

@@ -17,6 +17,7 @@ void formula_put(struct json_writer *json, const struct schedule_formula *formul
     json_put_string(json, "formula_text", formula->text);
     if (formula->measure == SCHEDULE_NO_FORMULA) return;
     json_put_real(json, "formula", bubble);
+    if (formula->holds != NULL) json_put_string(json, "formula_holds", formula->holds);
     json_put_string(json, "formula_of",
                     formula->measure == SCHEDULE_PER_RANK ? "bubble_per_stage" : "bubble_makespan");
 }

@@ -53,17 +53,6 @@ static enum status decimal_read(const char *text, const char *end, const char *w
     return STATUS_OK;
 }
 
-static enum status microbatches_read(struct schedules *schedules, struct error *reterr)
-{
-    const char *text = options_value(schedules->options, "--microbatches");
-    if (text != NULL)
-        return lists_counts(text, "--microbatches", SCHEDULE_MICROBATCHES_MAX,
-                            schedules->microbatches, SCHEDULES_COUNTS_MAX, &schedules->count,
-                            reterr);
-    schedules->microbatches[schedules->count++] = 4 * schedules->stages;
-    return STATUS_OK;
-}
-
 /* "F=1,I=1.3,W=0.7,hop=0.1" */
 static enum status times_read(struct schedules *schedules, struct error *reterr)
 {
@@ -75,7 +64,7 @@ static enum status times_read(struct schedules *schedules, struct error *reterr)
                  {"W", &schedules->weight},
                  {"hop", &schedules->hop},
                  {"O", &schedules->pair}};
-    const char *at = options_value(schedules->options, "--times");
+    const char *at = options_value(schedules->of->options, "--times");
     uint32_t given = 0;
     schedules->forward = schedules->input = schedules->weight = SCHEDULES_UNIT;
     for (; at != NULL; at++) {
@@ -107,100 +96,46 @@ static enum status times_read(struct schedules *schedules, struct error *reterr)
     return STATUS_OK;
 }
 
-static enum status row_add(struct schedules *schedules, struct schedules_row **ret_row,
-                           struct error *reterr)
-{
-    if (schedules->row_count == SCHEDULES_ROWS_MAX)
-        return error_set(reterr, STATUS_LIMIT, "--schedules", "more than %d rows",
-                         SCHEDULES_ROWS_MAX);
-    *ret_row = &schedules->row[schedules->row_count++];
-    return STATUS_OK;
-}
-
-static enum status form_add(struct schedules *schedules, const struct schedule_form *form,
-                            uint32_t chunks, struct error *reterr)
-{
-    for (uint32_t i = 0; i < schedules->count; i++) {
-        struct schedules_row *row = NULL;
-        STATUS_TRY(row_add(schedules, &row, reterr));
-        row->form = form;
-        row->request = (struct schedule_request){
-            .rank_count = schedules->stages,
-            .microbatch_count = schedules->microbatches[i],
-            .chunk_count = chunks,
-            .held_max = schedules->held_max,
-        };
-    }
-    return STATUS_OK;
-}
-
-static enum status forms_read(struct schedules *schedules, struct error *reterr)
-{
-    const char *text = options_value(schedules->options, "--schedules");
-    struct lists_forms forms;
-    if (text == NULL && options_has(schedules->options, "--csv")) return STATUS_OK;
-    STATUS_TRY(lists_forms(schedules->arena, text, "--schedules", &forms, reterr));
-    for (uint32_t i = 0; i < forms.count; i++)
-        STATUS_TRY(form_add(schedules, forms.form[i].form, forms.form[i].chunk_count, reterr));
-    return STATUS_OK;
-}
-
-/* Files say themselves how many ranks and microbatches there are. */
-static enum status files_read(struct schedules *schedules, struct error *reterr)
-{
-    const char *path = NULL;
-    for (uint32_t i = 0; (path = options_value_at(schedules->options, "--csv", i)) != NULL; i++) {
-        struct schedules_row *row = NULL;
-        char *text = NULL;
-        uint64_t size_bytes = 0;
-        STATUS_TRY(row_add(schedules, &row, reterr));
-        STATUS_TRY(
-            input_load(schedules->arena, path, SCHEDULE_CSV_BYTES_MAX, &text, &size_bytes, reterr));
-        STATUS_TRY(
-            schedule_csv_read(schedules->arena, text, size_bytes, path, &row->schedule, reterr));
-        row->request.rank_count = row->schedule.rank_count;
-        row->request.microbatch_count = row->schedule.microbatch_count;
-        row->request.chunk_count = row->schedule.chunk_count;
-    }
-    return STATUS_OK;
-}
-
 /* What only a scenario, or only one of the schedules, looks at. */
-static enum status needless_check(const struct schedules *schedules, struct error *reterr)
+static enum status needless_check(const struct comparison *comparison, struct error *reterr)
 {
     static const char *const of_files[] = {"--set", "--full"};
     bool automatic = false;
     for (uint32_t i = 0; i < sizeof of_files / sizeof *of_files; i++)
-        if (options_has(schedules->options, of_files[i]))
+        if (options_has(comparison->options, of_files[i]))
             return error_set(reterr, STATUS_INVALID, of_files[i],
                              "it is for a scenario: podsim pipeline FILE");
-    for (uint32_t i = 0; i < schedules->row_count; i++)
-        automatic = automatic || (schedules->row[i].form != NULL &&
-                                  strcmp(schedules->row[i].form->name, "auto") == 0);
-    if (options_has(schedules->options, "--memory") && !automatic)
+    for (uint32_t i = 0; i < comparison->row_count; i++)
+        automatic = automatic || (comparison->row[i].form != NULL &&
+                                  strcmp(comparison->row[i].form->name, "auto") == 0);
+    if (options_has(comparison->options, "--memory") && !automatic)
         return error_set(reterr, STATUS_INVALID, "--memory",
                          "only auto heeds it; add it to --schedules");
     return STATUS_OK;
 }
 
-enum status schedules_read(struct schedules *schedules, struct error *reterr)
+enum status schedules_read(struct comparison *comparison, struct error *reterr)
 {
-    const struct options *options = schedules->options;
+    const struct options *options = comparison->options;
     const char *stages = options_value(options, "--stages");
     const char *kept = options_value(options, "--weight-memory");
-    const char *memory = options_value(options, "--memory");
+    const char *memory_text = options_value(options, "--memory");
     int64_t parts = SCHEDULES_UNIT / 2;
     bool const only_files = options_has(options, "--csv") && !options_has(options, "--schedules");
+    void *memory = NULL;
+    STATUS_TRY(arena_try(comparison->arena, 1, sizeof(struct schedules), &memory, reterr));
+    struct schedules *schedules = comparison->owner = memory;
+    schedules->of = comparison;
     if (stages == NULL && !only_files)
         return error_set(reterr, STATUS_INVALID, "--stages", "say how many ranks: --stages 8");
     if (stages != NULL)
         STATUS_TRY(lists_count(stages, stages + strlen(stages), "--stages", SCHEDULE_RANKS_MAX,
-                               &schedules->stages, reterr));
+                               &comparison->rank_count, reterr));
     if (only_files && (stages != NULL || options_has(options, "--microbatches")))
         return error_set(reterr, STATUS_INVALID, stages != NULL ? "--stages" : "--microbatches",
                          "a file says so itself; leave it out, or add --schedules");
-    if (memory != NULL)
-        STATUS_TRY(lists_count(memory, memory + strlen(memory), "--memory",
+    if (memory_text != NULL)
+        STATUS_TRY(lists_count(memory_text, memory_text + strlen(memory_text), "--memory",
                                SCHEDULE_MICROBATCHES_MAX, &schedules->held_max, reterr));
     if (kept != NULL)
         STATUS_TRY(decimal_read(kept, kept + strlen(kept), "--weight-memory", &parts, reterr));
@@ -209,8 +144,6 @@ enum status schedules_read(struct schedules *schedules, struct error *reterr)
                          kept);
     schedules->kept_ppm = (uint32_t)(parts / (SCHEDULES_UNIT / PPM_ONE));
     STATUS_TRY(times_read(schedules, reterr));
-    if (!only_files) STATUS_TRY(microbatches_read(schedules, reterr));
-    STATUS_TRY(forms_read(schedules, reterr));
-    STATUS_TRY(needless_check(schedules, reterr));
-    return files_read(schedules, reterr);
+    STATUS_TRY(comparison_read_rows(comparison, 4 * comparison->rank_count, reterr));
+    return needless_check(comparison, reterr);
 }

@@ -5,39 +5,22 @@
 #include "tools/podsim/lanes_svg.h"
 #include "tools/podsim/schedules.h"
 
-/* What a pass changes, in millionths of a chunk's activations. */
-static int64_t change_ppm(const struct schedules *schedules, enum schedule_kind kind)
-{
-    switch (kind) {
-    case SCHEDULE_FORWARD:
-        return PPM_ONE;
-    case SCHEDULE_BACKWARD:
-        return -(int64_t)PPM_ONE;
-    case SCHEDULE_INPUT:
-        return (int64_t)schedules->kept_ppm - (int64_t)PPM_ONE;
-    case SCHEDULE_WEIGHT:
-        return -(int64_t)schedules->kept_ppm;
-    case SCHEDULE_KIND_COUNT:
-        break;
-    }
-    return 0;
-}
-
 /* What the rank holds of its activations, pass by pass; the highest decides the scale. */
 static enum status curve_fill(const struct schedules *schedules, const struct schedules_row *row,
                               uint32_t rank, double most, struct lanes_picture *picture,
                               struct error *reterr)
 {
-    const struct schedule_rank *list = &row->schedule.rank[rank];
+    const struct schedule_rank *list = &row->of->schedule.rank[rank];
     const struct schedule_lane *lane = &row->played.lane[rank];
-    double const unit = (double)PPM_ONE * row->schedule.chunk_count * most;
+    double const unit = (double)PPM_ONE * row->of->schedule.chunk_count * most;
     int64_t held_ppm = 0;
     void *at = NULL, *share = NULL;
-    STATUS_TRY(arena_try(schedules->arena, list->count, sizeof(double), &at, reterr));
-    STATUS_TRY(arena_try(schedules->arena, list->count, sizeof(double), &share, reterr));
+    STATUS_TRY(arena_try(schedules->of->arena, list->count, sizeof(double), &at, reterr));
+    STATUS_TRY(arena_try(schedules->of->arena, list->count, sizeof(double), &share, reterr));
     for (uint32_t i = 0; i < list->count; i++) {
         bool const begins = list->pass[i].kind == SCHEDULE_FORWARD;
-        held_ppm += change_ppm(schedules, (enum schedule_kind)list->pass[i].kind);
+        held_ppm +=
+            schedule_pass_change_ppm((enum schedule_kind)list->pass[i].kind, schedules->kept_ppm);
         ((double *)at)[i] = (double)(begins ? lane->begin[i] : lane->end[i]);
         ((double *)share)[i] = (double)held_ppm / unit;
     }
@@ -51,21 +34,21 @@ static enum status draw_row(const struct schedules *schedules, const struct sche
                             double scale, double *top, struct text *text, struct error *reterr)
 {
     uint32_t fullest = 0;
-    for (uint32_t r = 0; r < row->schedule.rank_count; r++)
+    for (uint32_t r = 0; r < row->of->schedule.rank_count; r++)
         if (schedules_peak(schedules, row, r) > schedules_peak(schedules, row, fullest))
             fullest = r;
     double const peak = schedules_peak(schedules, row, fullest);
     struct lanes_picture picture = {
-        .name = row->form == NULL ? "from a file" : row->name,
-        .caption =
-            arena_format(schedules->arena, "%u microbatches: %.6g, of which %.6g bubble; %.4g held",
-                         row->request.microbatch_count, schedules_units(row, row->played.makespan),
-                         schedules_units(row, row->played.bubble_makespan), peak),
-        .schedule = &row->schedule,
+        .name = row->of->form == NULL ? "from a file" : row->of->name,
+        .caption = arena_format(
+            schedules->of->arena, "%u microbatches: %.6g, of which %.6g bubble; %.4g held",
+            row->of->microbatch_count, schedules_units(row, row->played.makespan),
+            schedules_units(row, row->played.bubble_makespan), peak),
+        .schedule = &row->of->schedule,
         .played = &row->played,
         .scale = scale / row->ticks_per_unit,
-        .curve_caption =
-            arena_format(schedules->arena, "rank %u holds up to %.4g microbatches", fullest, peak),
+        .curve_caption = arena_format(schedules->of->arena, "rank %u holds up to %.4g microbatches",
+                                      fullest, peak),
     };
     if (picture.caption == NULL || picture.curve_caption == NULL)
         return error_set(reterr, STATUS_NO_MEMORY, "--svg", "there is no memory for a caption");
@@ -74,33 +57,34 @@ static enum status draw_row(const struct schedules *schedules, const struct sche
     return STATUS_OK;
 }
 
-enum status schedules_write_svg(const struct schedules *schedules, struct text *text,
+enum status schedules_write_svg(const struct comparison *comparison, struct text *text,
                                 struct error *reterr)
 {
+    const struct schedules *schedules = comparison->owner;
     double longest = 0, height = lanes_svg_head_height(), top = height;
     uint64_t passes = 0;
-    for (uint32_t i = 0; i < schedules->done_count; i++) {
+    for (uint32_t i = 0; i < comparison->done_count; i++) {
         const struct schedules_row *row = &schedules->row[i];
-        if (row->refused.status != STATUS_OK) continue;
+        if (comparison->row[i].refused.status != STATUS_OK) continue;
         double const makespan = schedules_units(row, row->played.makespan);
         longest = makespan > longest ? makespan : longest;
-        for (uint32_t r = 0; r < row->schedule.rank_count; r++)
-            passes += row->schedule.rank[r].count;
-        height += lanes_svg_height(row->schedule.rank_count);
+        for (uint32_t r = 0; r < row->of->schedule.rank_count; r++)
+            passes += row->of->schedule.rank[r].count;
+        height += lanes_svg_height(row->of->schedule.rank_count);
     }
     if (passes > LANES_SVG_PASSES_MAX)
         return error_set(reterr, STATUS_LIMIT, "--svg",
                          "%llu passes are too many for a picture (%d); name fewer schedules",
                          (unsigned long long)passes, LANES_SVG_PASSES_MAX);
     const char *subtitle = arena_format(
-        schedules->arena, "F %.9g, I %.9g, W %.9g, a hop %.9g",
+        schedules->of->arena, "F %.9g, I %.9g, W %.9g, a hop %.9g",
         (double)schedules->forward / SCHEDULES_UNIT, (double)schedules->input / SCHEDULES_UNIT,
         (double)schedules->weight / SCHEDULES_UNIT, (double)schedules->hop / SCHEDULES_UNIT);
     if (subtitle == NULL)
         return error_set(reterr, STATUS_NO_MEMORY, "--svg", "there is no memory for a title");
     lanes_svg_begin("Pipeline schedules", subtitle, height, text);
-    for (uint32_t i = 0; i < schedules->done_count; i++)
-        if (schedules->row[i].refused.status == STATUS_OK)
+    for (uint32_t i = 0; i < comparison->done_count; i++)
+        if (comparison->row[i].refused.status == STATUS_OK)
             STATUS_TRY(draw_row(schedules, &schedules->row[i], lanes_svg_width() / longest, &top,
                                 text, reterr));
     lanes_svg_end(text);

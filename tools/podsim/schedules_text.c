@@ -40,7 +40,7 @@ static double whole(int64_t parts)
     return (double)parts / SCHEDULES_UNIT;
 }
 
-static void write_head(const struct schedules *schedules, struct text *text)
+static void write_head(const struct schedules *schedules, uint32_t wider, struct text *text)
 {
     static const struct {
         uint32_t column;
@@ -54,106 +54,116 @@ static void write_head(const struct schedules *schedules, struct text *text)
              figure(whole(schedules->weight)).text, figure(whole(schedules->hop)).text);
     if (schedules->pair > 0) text_add(text, ", a pair %s", figure(whole(schedules->pair)).text);
     text_add(text, "\n");
-    if (schedules->done_count < schedules->row_count)
-        text_add(text, "interrupted: %u of %u rows\n", schedules->done_count, schedules->row_count);
+    comparison_write_interrupted(schedules->of, text);
     text_add(text, "\nschedule");
     for (uint32_t i = 0; i < sizeof heads / sizeof *heads; i++)
-        table_right(text, heads[i].column, heads[i].name);
+        table_right(text, heads[i].column + wider, heads[i].name);
     text_add(text, "\n");
 }
 
 static void write_row(const struct schedules *schedules, const struct schedules_row *row,
-                      bool colour, bool best, struct text *text)
+                      uint32_t wider, bool colour, bool best, struct text *text)
 {
     char copies[16];
     double const bubble = schedules_units(row, row->played.bubble_makespan);
     double const makespan = schedules_units(row, row->played.makespan);
     if (best) table_colour(text, colour, TABLE_GREEN);
-    text_add(text, "%s", row->name);
+    text_add(text, "%s", row->of->name);
     if (best) table_colour(text, colour, TABLE_PLAIN);
-    (void)snprintf(copies, sizeof copies, "%ux", row->schedule.copy_count);
-    table_right(text, COLUMN_CHUNKS, table_count(row->schedule.chunk_count).text);
-    table_right(text, COLUMN_MAKESPAN, figure(makespan).text);
-    table_right(text, COLUMN_BUBBLE, figure(bubble).text);
-    table_right(text, COLUMN_SHARE, table_percent(bubble, makespan).text);
-    table_right(text, COLUMN_STAGE, figure(schedules_units(row, row->played.bubble_per_rank)).text);
-    bool const has_formula = row->formula.measure != SCHEDULE_NO_FORMULA;
-    table_right(text, COLUMN_FORMULA,
-                has_formula ? figure(schedules_units(row, row->formula.bubble_ticks)).text : "-");
+    (void)snprintf(copies, sizeof copies, "%ux", row->of->schedule.copy_count);
+    table_right(text, wider + COLUMN_CHUNKS, table_count(row->of->schedule.chunk_count).text);
+    table_right(text, wider + COLUMN_MAKESPAN, figure(makespan).text);
+    table_right(text, wider + COLUMN_BUBBLE, figure(bubble).text);
+    table_right(text, wider + COLUMN_SHARE, table_percent(bubble, makespan).text);
+    table_right(text, wider + COLUMN_STAGE,
+                figure(schedules_units(row, row->played.bubble_per_rank)).text);
+    bool const has_formula = row->of->formula.measure != SCHEDULE_NO_FORMULA;
+    table_right(text, wider + COLUMN_FORMULA,
+                has_formula ? figure(schedules_units(row, row->of->formula.bubble_ticks)).text
+                            : "-");
     int64_t const hops = row->played.makespan - row->without_hops.makespan;
-    table_right(text, COLUMN_HOPS, figure(schedules_units(row, hops)).text);
-    table_right(text, COLUMN_PEAK, figure(schedules_peak_most(schedules, row)).text);
-    table_right(text, COLUMN_COPIES, copies);
+    table_right(text, wider + COLUMN_HOPS, figure(schedules_units(row, hops)).text);
+    table_right(text, wider + COLUMN_PEAK, figure(schedules_peak_most(schedules, row)).text);
+    table_right(text, wider + COLUMN_COPIES, copies);
     text_add(text, "\n");
 }
 
 static void write_note(const struct schedules_row *row, struct text *text)
 {
     char sentence[1200];
-    if (row->refused.status != STATUS_OK) {
-        (void)snprintf(sentence, sizeof sentence, "- not played: %s", row->refused.message);
-        table_wrap(text, 2, sentence);
-        return;
-    }
-    if (row->formula.measure == SCHEDULE_NO_FORMULA) return;
-    double const published = schedules_units(row, row->formula.bubble_ticks);
+    if (row->of->formula.measure == SCHEDULE_NO_FORMULA) return;
+    double const published = schedules_units(row, row->of->formula.bubble_ticks);
     double const measured = schedules_measured(row);
     if (fabs(published - measured) < 1e-9) return;
     const char *const which =
-        row->formula.measure == SCHEDULE_PER_RANK ? "bubble per stage" : "bubble";
-    if (!row->formula.exact)
+        row->of->formula.measure == SCHEDULE_PER_RANK ? "bubble per stage" : "bubble";
+    if (!row->of->formula.exact)
         (void)snprintf(sentence, sizeof sentence,
-                       "- %s: %s = %s is published for %s; played, the %s is %s", row->name,
-                       row->formula.text, figure(published).text, row->formula.holds, which,
+                       "- %s: %s = %s is published for %s; played, the %s is %s", row->of->name,
+                       row->of->formula.text, figure(published).text, row->of->formula.holds, which,
                        figure(measured).text);
     else
         (void)snprintf(sentence, sizeof sentence,
-                       "- %s: %s = %s knows no hops; with them the %s is %s", row->name,
-                       row->formula.text, figure(published).text, which, figure(measured).text);
+                       "- %s: %s = %s knows no hops; with them the %s is %s", row->of->name,
+                       row->of->formula.text, figure(published).text, which, figure(measured).text);
     table_wrap(text, 2, sentence);
 }
 
-/* Held: activations of the worst rank, of its whole share of a microbatch. */
-void schedules_write_text(const struct schedules *schedules, bool colour, struct text *text)
+/* Rows of as many ranks and microbatches stand together. */
+static bool are_together(const struct comparison_row *one, const struct comparison_row *other)
 {
-    uint32_t ranks = 0, microbatches = 0;
-    write_head(schedules, text);
-    for (uint32_t i = 0; i < schedules->done_count; i++) {
-        const struct schedules_row *row = &schedules->row[i];
-        bool seen = false, best = true;
-        if (row->refused.status != STATUS_OK) continue;
-        for (uint32_t k = 0; k < i; k++)
-            seen = seen ||
-                   (schedules->row[k].refused.status == STATUS_OK &&
-                    schedules->row[k].request.microbatch_count == row->request.microbatch_count &&
-                    schedules->row[k].request.rank_count == row->request.rank_count);
-        if (seen) continue; /* Shown with the first of as many. */
-        ranks = row->request.rank_count;
-        microbatches = row->request.microbatch_count;
-        text_add(text, "%u ranks, %u microbatches\n", ranks, microbatches);
-        int64_t least = INT64_MAX;
-        for (uint32_t pass = 0; pass < 2; pass++)
-            for (uint32_t k = i; k < schedules->done_count; k++) {
-                const struct schedules_row *other = &schedules->row[k];
-                if (other->refused.status != STATUS_OK || other->request.rank_count != ranks ||
-                    other->request.microbatch_count != microbatches)
-                    continue;
-                /* Ticks differ with the chunks; a common measure of both is theirs. */
-                int64_t const common = (int64_t)llround(
-                    schedules_units(other, other->played.makespan) * (double)SCHEDULES_UNIT);
-                if (pass == 0) {
-                    least = common < least ? common : least;
-                    continue;
-                }
-                best = common == least;
-                write_row(schedules, other, colour, best, text);
-            }
+    return one->refused.status == STATUS_OK && other->refused.status == STATUS_OK &&
+           one->rank_count == other->rank_count && one->microbatch_count == other->microbatch_count;
+}
+
+/* Ticks differ with the chunks; a common measure of all rows is parts of a unit. */
+static int64_t makespan_parts(const struct schedules_row *row)
+{
+    return llround(schedules_units(row, row->played.makespan) * (double)SCHEDULES_UNIT);
+}
+
+/* Those that stand together with a row, which is the first of them. */
+static void write_group(const struct schedules *schedules, uint32_t first, uint32_t wider,
+                        bool colour, struct text *text)
+{
+    const struct comparison_row *rows = schedules->of->row;
+    int64_t least = INT64_MAX;
+    text_add(text, "%u ranks, %u microbatches\n", rows[first].rank_count,
+             rows[first].microbatch_count);
+    for (uint32_t i = first; i < schedules->of->done_count; i++)
+        if (are_together(&rows[first], &rows[i]) && makespan_parts(&schedules->row[i]) < least)
+            least = makespan_parts(&schedules->row[i]);
+    for (uint32_t i = first; i < schedules->of->done_count; i++)
+        if (are_together(&rows[first], &rows[i]))
+            write_row(schedules, &schedules->row[i], wider, colour,
+                      makespan_parts(&schedules->row[i]) == least, text);
+}
+
+static uint32_t chunks_columns(const struct comparison_row *row)
+{
+    return table_columns(table_count(row->chunk_count).text);
+}
+
+/* Held: activations of the worst rank, of its whole share of a microbatch. */
+void schedules_write_text(const struct comparison *comparison, bool colour, struct text *text)
+{
+    const struct schedules *schedules = comparison->owner;
+    uint32_t const wider = comparison_widening(comparison, COLUMN_CHUNKS, chunks_columns);
+    write_head(schedules, wider, text);
+    for (uint32_t i = 0; i < comparison->done_count; i++) {
+        uint32_t first = 0;
+        while (first < i && !are_together(&comparison->row[first], &comparison->row[i])) first++;
+        if (first == i && comparison->row[i].refused.status == STATUS_OK)
+            write_group(schedules, i, wider, colour, text);
     }
     text_add(text,
-             "\nbubble: makespan less a rank's work; per stage: from a rank's first pass to its "
-             "last, less its work\nheld: activations of the fullest rank, in its whole shares of a "
-             "microbatch; weights: copies of the model\n");
-    for (uint32_t i = 0; i < schedules->done_count; i++) write_note(&schedules->row[i], text);
-    if (schedules->row_count == 1 && schedules->done_count == 1)
-        lanes_write(&schedules->row[0].schedule, &schedules->row[0].played, colour, text);
+             "\nbubble: makespan less a rank's work, of the rank with least; per stage: of the "
+             "worst rank, from its first\npass to its last, less its work; held: activations of "
+             "the fullest rank, in its whole shares of a\nmicrobatch; weights: copies of the "
+             "model\n");
+    for (uint32_t i = 0; i < comparison->done_count; i++)
+        if (!comparison_write_refused(&comparison->row[i], text))
+            write_note(&schedules->row[i], text);
+    if (comparison->row_count == 1 && comparison->done_count == 1)
+        lanes_write(&comparison->row[0].schedule, &schedules->row[0].played, colour, text);
 }

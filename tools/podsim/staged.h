@@ -8,13 +8,11 @@
 #include "sim/schedule/schedule_play.h"
 #include "sim/trace/trace.h"
 #include "tools/podsim/chain.h"
-#include "tools/podsim/options.h"
+#include "tools/podsim/comparison.h"
 
 struct arena;
 struct shell;
 struct text;
-
-enum { STAGED_ROWS_MAX = 256, STAGED_COUNTS_MAX = 32 };
 
 /* What a rank holds over time: the memory of one chip. */
 struct staged_curve {
@@ -23,19 +21,20 @@ struct staged_curve {
     uint32_t count;
 };
 
-/* One schedule with one number of microbatches. */
-struct staged_row {
-    const char *name;
-    const struct schedule_form *form; /* NULL: from a file. */
-    const struct schedule *given;     /* From a file. */
-    uint32_t chunk_count;
-    uint32_t microbatch_count;
-    struct error refused; /* STATUS_OK: it was played. */
+/* As struct schedule_played has them: the span less the work of the rank with least, and with most;
+ * the worst rank's time from its first pass to the end of its last, less its work from there on. */
+struct staged_bubbles {
+    int64_t makespan_ps, busiest_ps, per_rank_ps;
+};
 
-    struct schedule schedule;
+/* Beside what all rows have. */
+struct staged_row {
+    struct comparison_row *of;
     int64_t step_ps;
     int64_t span_ps; /* From the start to the end of the last pass: the step less its update. */
     struct trace_role *role;
+    struct staged_bubbles bubble;
+    double *activations;        /* [rank]: the most held, in its whole shares of a microbatch. */
     uint64_t *parameter_count;  /* [rank]: stored on one chip of it. */
     uint64_t *gathered_bytes;   /* [rank]: weights that one chip of it gathers in a step. */
     int64_t weights_exposed_ps; /* Of the chip that ends last: waiting for its weights' gathers and
@@ -47,54 +46,47 @@ struct staged_row {
 
     /* What a pass of a chunk took, a mean over ranks: compute and exposed collectives. */
     struct schedule_times times;
-    struct schedule_formula formula; /* With these, in ps. */
-    struct schedule_played equal;    /* The same order of passes, with these and nothing else. */
-    struct schedule_played played;   /* What really began and ended when; empty unless drawn. */
-    struct staged_curve curve;       /* Of `fullest`; empty unless drawn. */
-    uint32_t fullest;                /* The rank whose chips hold most. */
+    struct schedule_played equal;  /* The same order of passes, with these and nothing else. */
+    struct schedule_played played; /* What really began and ended when; empty unless drawn. */
+    struct staged_curve curve;     /* Of `fullest`; empty unless drawn. */
+    uint32_t fullest;              /* The rank whose chips hold most. */
 };
 
 struct staged {
-    const struct options *options;
-    struct arena *arena;
+    struct comparison *of;
     struct chain_source source;
     const char *title;
-    uint32_t rank_count, default_microbatches;
+    uint32_t default_microbatches;
     uint64_t chip_count;
     uint64_t hbm_bytes;
-    uint32_t microbatches[STAGED_COUNTS_MAX];
-    uint32_t count; /* Of those. */
-    struct staged_row row[STAGED_ROWS_MAX];
-    uint32_t row_count, done_count;
+    struct staged_row row[COMPARISON_ROWS_MAX];
     bool draws;
-    struct shell *shell;
 };
 
-/* Reads the scenario and the lists. */
-enum status staged_read(struct staged *staged, struct error *reterr);
-/* Plays the rows that are left; one that was asked for by name and cannot be is an error, of "all"
- * it is passed over. */
-enum status staged_play(struct staged *staged, struct shell *shell, struct error *reterr);
+extern const struct comparison_way staged_way;
 
-/* Both definitions of the bubble, in ps: the span less the work of the busiest rank; and the worst
- * rank's time from its first pass to the end of its last, less its work. */
-int64_t staged_bubble_ps(const struct staged_row *row);
-int64_t staged_bubble_per_rank_ps(const struct staged_row *row);
+/* What the way does, file by file. */
+enum status staged_read(struct comparison *comparison, struct error *reterr);
+enum status staged_play(struct comparison *comparison, uint32_t row, struct error *reterr);
+void staged_write_text(const struct comparison *comparison, bool colour, struct text *text);
+void staged_write_json(const struct comparison *comparison, struct text *text);
+enum status staged_write_svg(const struct comparison *comparison, struct text *text,
+                             struct error *reterr);
+
 /* Compute and exposed collectives of a rank, without its update. */
 int64_t staged_work_ps(const struct trace_role *role);
 /* The most of any rank. */
 uint64_t staged_peak_bytes(const struct staged_row *row);
 
+/* What ranks hold of activations (staged_activations.c): behind the schedule and the roles. */
+enum status staged_activations_take(struct arena *arena, struct staged_row *row,
+                                    const struct program *program, struct error *reterr);
+
 /* Weights that are gathered, and what they cost (staged_weights.c). */
-enum status staged_weights_take(struct staged *staged, struct staged_row *row,
+enum status staged_weights_take(struct arena *arena, struct staged_row *row,
                                 const struct program *program, const struct trace *trace,
                                 struct error *reterr);
-/* A table of it on a terminal; nothing if no weights are gathered. */
-void staged_weights_write(const struct staged *staged, struct text *text);
-
-void staged_write_text(const struct staged *staged, bool colour, struct text *text);
-void staged_write_json(const struct staged *staged, struct text *text);
-/* Errors: STATUS_LIMIT if there is too much to draw. */
-enum status staged_write_svg(const struct staged *staged, struct text *text, struct error *reterr);
+/* A table of it on a terminal, by so many columns wider; nothing if no weights are gathered. */
+void staged_weights_write(const struct staged *staged, uint32_t wider, struct text *text);
 
 #endif

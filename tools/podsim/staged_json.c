@@ -7,7 +7,7 @@
 
 static void put_times(struct json_writer *json, const struct staged_row *row)
 {
-    uint32_t const chunks = row->schedule.chunk_count;
+    uint32_t const chunks = row->of->schedule.chunk_count;
     json_put_object(json, "times");
     json_put_real(json, "F", units_seconds(row->times.forward * chunks));
     json_put_real(json, "I", units_seconds(row->times.input * chunks));
@@ -18,17 +18,21 @@ static void put_times(struct json_writer *json, const struct staged_row *row)
 
 static void put_formula(struct json_writer *json, const struct staged_row *row)
 {
-    formula_put(json, &row->formula, units_seconds(row->formula.bubble_ticks));
-    if (row->formula.measure == SCHEDULE_NO_FORMULA) return;
+    formula_put(json, &row->of->formula, units_seconds(row->of->formula.bubble_ticks));
+    if (row->of->formula.measure == SCHEDULE_NO_FORMULA) return;
     json_put_real(json, "bubble_with_equal_times",
-                  units_seconds(formula_measured(&row->formula, &row->equal)));
+                  units_seconds(formula_measured(&row->of->formula, &row->equal)));
 }
 
 /* One array a figure, by rank. */
 static void put_ranks(struct json_writer *json, const struct staged_row *row)
 {
     enum {
+        SHARE,
         WORK,
+        IDLE,
+        UPDATE,
+        OPTIMIZER,
         BUBBLE,
         WAITING,
         EXPOSED,
@@ -40,11 +44,15 @@ static void put_ranks(struct json_writer *json, const struct staged_row *row)
         HELD,
         FIGURES
     };
-    static const char *const names[FIGURES] = {"work",
+    static const char *const names[FIGURES] = {"peak_activations",
+                                               "work",
+                                               "idle",
+                                               "update",
+                                               "optimizer",
                                                "idle_bubble",
                                                "idle_waiting_for_transfer",
                                                "exposed_collectives",
-                                               "peak_activations",
+                                               "peak_activations_bytes",
                                                "peak_memory_bytes",
                                                "parameters",
                                                "sent_bytes",
@@ -52,10 +60,16 @@ static void put_ranks(struct json_writer *json, const struct staged_row *row)
                                                "peak_gathered_weights"};
     for (uint32_t figure = 0; figure < FIGURES; figure++) {
         json_put_array(json, names[figure]);
-        for (uint32_t r = 0; r < row->schedule.rank_count; r++) {
+        for (uint32_t r = 0; r < row->of->schedule.rank_count; r++) {
             const struct trace_role *role = &row->role[r];
+            int64_t const update_ps = role->phase[PROGRAM_PHASE_UPDATE].compute_ps +
+                                      role->phase[PROGRAM_PHASE_UPDATE].exposed_ps;
             double const values[FIGURES] = {
+                [SHARE] = row->activations[r],
                 [WORK] = units_seconds(staged_work_ps(role)),
+                [IDLE] = units_seconds(row->span_ps - staged_work_ps(role)),
+                [UPDATE] = units_seconds(update_ps),
+                [OPTIMIZER] = units_seconds(role->phase[PROGRAM_PHASE_UPDATE].compute_ps),
                 [BUBBLE] = units_seconds(role->bubble_ps),
                 [WAITING] = units_seconds(role->waiting_ps),
                 [EXPOSED] = units_seconds(role->exposed_ps),
@@ -72,23 +86,13 @@ static void put_ranks(struct json_writer *json, const struct staged_row *row)
     }
 }
 
-static void put_row(struct json_writer *json, const struct staged *staged,
-                    const struct staged_row *row)
+static void put_row(struct json_writer *json, const struct staged_row *row)
 {
-    json_write_object(json);
-    json_put_string(json, "schedule", row->name);
-    json_put_unsigned(json, "stages", staged->rank_count);
-    json_put_unsigned(json, "microbatches", row->microbatch_count);
-    json_put_unsigned(json, "chunks", row->chunk_count);
-    if (row->refused.status != STATUS_OK) {
-        json_put_string(json, "refused", row->refused.message);
-        json_write_object_end(json);
-        return;
-    }
     json_put_real(json, "step", units_seconds(row->step_ps));
     json_put_real(json, "makespan", units_seconds(row->span_ps));
-    json_put_real(json, "bubble_makespan", units_seconds(staged_bubble_ps(row)));
-    json_put_real(json, "bubble_per_stage", units_seconds(staged_bubble_per_rank_ps(row)));
+    json_put_real(json, "bubble_makespan", units_seconds(row->bubble.makespan_ps));
+    json_put_real(json, "bubble_busiest", units_seconds(row->bubble.busiest_ps));
+    json_put_real(json, "bubble_per_stage", units_seconds(row->bubble.per_rank_ps));
     json_put_real(json, "mfu", row->mfu);
     json_put_real(json, "tokens_per_s", row->tokens_per_s);
     json_put_boolean(json, "fits", row->fits);
@@ -97,11 +101,11 @@ static void put_row(struct json_writer *json, const struct staged *staged,
     put_times(json, row);
     put_formula(json, row);
     put_ranks(json, row);
-    json_write_object_end(json);
 }
 
-void staged_write_json(const struct staged *staged, struct text *text)
+void staged_write_json(const struct comparison *comparison, struct text *text)
 {
+    const struct staged *staged = comparison->owner;
     struct json_writer json;
     json_write_start(&json, text);
     json_write_object(&json);
@@ -109,9 +113,13 @@ void staged_write_json(const struct staged *staged, struct text *text)
     json_put_string(&json, "kind", "pipeline");
     json_put_string(&json, "title", staged->title);
     json_put_string(&json, "units", "seconds");
-    json_put_boolean(&json, "complete", staged->done_count == staged->row_count);
+    comparison_put_complete(comparison, &json);
     json_put_array(&json, "rows");
-    for (uint32_t i = 0; i < staged->done_count; i++) put_row(&json, staged, &staged->row[i]);
+    for (uint32_t i = 0; i < comparison->done_count; i++) {
+        json_write_object(&json);
+        if (comparison_put_row(&comparison->row[i], &json)) put_row(&json, &staged->row[i]);
+        json_write_object_end(&json);
+    }
     json_write_array_end(&json);
     json_write_object_end(&json);
 }

@@ -29,33 +29,29 @@ int64_t staged_work_ps(const struct trace_role *role)
     return work_ps;
 }
 
-int64_t staged_bubble_ps(const struct staged_row *row)
+static struct staged_bubbles bubbles_of(const struct staged_row *row)
 {
-    int64_t most_ps = 0;
-    for (uint32_t r = 0; r < row->schedule.rank_count; r++) {
-        int64_t const work_ps = staged_work_ps(&row->role[r]);
-        most_ps = work_ps > most_ps ? work_ps : most_ps;
-    }
-    return row->span_ps - most_ps;
-}
-
-int64_t staged_bubble_per_rank_ps(const struct staged_row *row)
-{
-    int64_t most_ps = 0;
-    for (uint32_t r = 0; r < row->schedule.rank_count; r++) {
+    int64_t least_ps = INT64_MAX, most_ps = 0;
+    struct staged_bubbles bubble = {0};
+    for (uint32_t r = 0; r < row->of->rank_count; r++) {
         const struct trace_role *role = &row->role[r];
+        int64_t const work_ps = staged_work_ps(role);
         /* What a rank waits for before its first pass is not of the time from there on. */
-        int64_t const work_ps = staged_work_ps(role) - role->exposed_before_ps;
-        int64_t const idle_ps = role->last_end_ps - role->first_begin_ps - work_ps;
-        most_ps = idle_ps > most_ps ? idle_ps : most_ps;
+        int64_t const idle_ps =
+            role->last_end_ps - role->first_begin_ps - (work_ps - role->exposed_before_ps);
+        least_ps = work_ps < least_ps ? work_ps : least_ps;
+        most_ps = work_ps > most_ps ? work_ps : most_ps;
+        if (idle_ps > bubble.per_rank_ps) bubble.per_rank_ps = idle_ps;
     }
-    return most_ps;
+    bubble.makespan_ps = row->span_ps - least_ps;
+    bubble.busiest_ps = row->span_ps - most_ps;
+    return bubble;
 }
 
 uint64_t staged_peak_bytes(const struct staged_row *row)
 {
     uint64_t most = 0;
-    for (uint32_t r = 0; r < row->schedule.rank_count; r++)
+    for (uint32_t r = 0; r < row->of->schedule.rank_count; r++)
         most = row->role[r].memory_peak_bytes > most ? row->role[r].memory_peak_bytes : most;
     return most;
 }
@@ -64,8 +60,8 @@ static bool watch(void *owner, const struct replay_progress *progress)
 {
     const struct playing *playing = owner;
     const struct staged *staged = playing->staged;
-    double const share = (staged->done_count + progress->share) / staged->row_count;
-    return shell_progress(staged->shell, share, progress->events);
+    double const share = (staged->of->done_count + progress->share) / staged->of->row_count;
+    return shell_progress(staged->of->shell, share, progress->events);
 }
 
 /* A chip of each rank: the first. */
@@ -86,12 +82,13 @@ static enum status replay(struct playing *playing, struct error *reterr)
     struct staged *staged = playing->staged;
     struct staged_row *row = playing->row;
     struct chain_source source = staged->source;
-    source.schedule = row->given;
+    source.schedule = row->of->given;
     (void)snprintf(playing->setting[0], SETTING_BYTES, "/workload/accumulate=%u",
-                   row->microbatch_count);
+                   row->of->microbatch_count);
     source.settings[source.setting_count++].text = playing->setting[0];
-    if (row->given == NULL) {
-        (void)snprintf(playing->setting[1], SETTING_BYTES, "/workload/schedule=\"%s\"", row->name);
+    if (row->of->given == NULL) {
+        (void)snprintf(playing->setting[1], SETTING_BYTES, "/workload/schedule=\"%s\"",
+                       row->of->name);
         source.settings[source.setting_count++].text = playing->setting[1];
     }
     STATUS_TRY(chain_build(&playing->chain, &source, CHAIN_PROGRAM, reterr));
@@ -113,12 +110,12 @@ static enum status results_take(struct playing *playing, struct error *reterr)
     const struct trace *trace = &chain->trace;
     uint32_t const ranks = trace->role_count;
     void *memory = NULL;
-    STATUS_TRY(workload_schedule(staged->arena, &chain->scenario.workload, &chain->mesh,
-                                 &row->schedule, reterr));
-    STATUS_TRY(arena_try(staged->arena, ranks, sizeof *row->role, &memory, reterr));
+    STATUS_TRY(workload_schedule(staged->of->arena, &chain->scenario.workload, &chain->mesh,
+                                 &row->of->schedule, reterr));
+    STATUS_TRY(arena_try(staged->of->arena, ranks, sizeof *row->role, &memory, reterr));
     row->role = memory;
     memcpy(row->role, trace->roles, ranks * sizeof *row->role);
-    STATUS_TRY(arena_try(staged->arena, ranks, sizeof *row->parameter_count, &memory, reterr));
+    STATUS_TRY(arena_try(staged->of->arena, ranks, sizeof *row->parameter_count, &memory, reterr));
     row->parameter_count = memory;
     uint32_t const bits = format_bits(chain->scenario.workload.formats.weights);
     for (uint32_t r = 0; r < ranks; r++) {
@@ -135,17 +132,20 @@ static enum status results_take(struct playing *playing, struct error *reterr)
     row->mfu = (chain->program.useful_flop + chain->program.useful_attention_flop) / peak;
     row->tokens_per_s = (double)chain->program.tokens / step_s;
     row->chips_replayed = trace->chips_replayed;
+    row->bubble = bubbles_of(row);
+    staged->of->events = trace->events;
+    STATUS_TRY(staged_activations_take(staged->of->arena, row, &chain->program, reterr));
     row->fits = staged_peak_bytes(row) <= staged->hbm_bytes;
-    STATUS_TRY(staged_weights_take(staged, row, &chain->program, trace, reterr));
-    STATUS_TRY(
-        staged_times_measure(staged->arena, &row->schedule, trace->roles, &row->times, reterr));
+    STATUS_TRY(staged_weights_take(staged->of->arena, row, &chain->program, trace, reterr));
+    STATUS_TRY(staged_times_measure(staged->of->arena, &row->of->schedule, trace->roles,
+                                    &row->times, reterr));
     struct schedule_request const request = {.rank_count = ranks,
-                                             .microbatch_count = row->microbatch_count,
-                                             .chunk_count = row->schedule.chunk_count,
+                                             .microbatch_count = row->of->microbatch_count,
+                                             .chunk_count = row->of->schedule.chunk_count,
                                              .times = row->times};
-    if (row->form != NULL) row->formula = row->form->formula(&request);
-    return schedule_play(staged->arena, &row->schedule, &row->times, NULL, row->name, &row->equal,
-                         reterr);
+    if (row->of->form != NULL) row->of->formula = row->of->form->formula(&request);
+    return schedule_play(staged->of->arena, &row->of->schedule, &row->times, NULL, row->of->name,
+                         &row->equal, reterr);
 }
 
 /* When passes began and ended, out of the records of one chip a rank. */
@@ -157,13 +157,13 @@ static enum status spans_take(struct playing *playing, struct error *reterr)
     const struct trace *trace = &playing->chain.trace;
     void *memory = NULL;
     STATUS_TRY(
-        arena_try(staged->arena, trace->role_count, sizeof *row->played.lane, &memory, reterr));
+        arena_try(staged->of->arena, trace->role_count, sizeof *row->played.lane, &memory, reterr));
     row->played = (struct schedule_played){.lane = memory, .makespan = row->span_ps};
     for (uint32_t r = 0; r < trace->role_count; r++) {
-        uint32_t const count = row->schedule.rank[r].count;
-        STATUS_TRY(arena_try(staged->arena, count, sizeof(int64_t), &memory, reterr));
+        uint32_t const count = row->of->schedule.rank[r].count;
+        STATUS_TRY(arena_try(staged->of->arena, count, sizeof(int64_t), &memory, reterr));
         row->played.lane[r].begin = memory;
-        STATUS_TRY(arena_try(staged->arena, count, sizeof(int64_t), &memory, reterr));
+        STATUS_TRY(arena_try(staged->of->arena, count, sizeof(int64_t), &memory, reterr));
         row->played.lane[r].end = memory;
     }
     for (uint64_t i = 0; i < trace->record_count; i++) {
@@ -196,9 +196,9 @@ static enum status curve_take(struct playing *playing, struct error *reterr)
     void *memory = NULL;
     for (uint64_t i = 0; i < trace->record_count; i++)
         count += trace->record[i].kind == TRACE_MEMORY && trace->record[i].chip == chip;
-    STATUS_TRY(arena_try(staged->arena, count, sizeof *row->curve.at_ps, &memory, reterr));
+    STATUS_TRY(arena_try(staged->of->arena, count, sizeof *row->curve.at_ps, &memory, reterr));
     row->curve.at_ps = memory;
-    STATUS_TRY(arena_try(staged->arena, count, sizeof *row->curve.bytes, &memory, reterr));
+    STATUS_TRY(arena_try(staged->of->arena, count, sizeof *row->curve.bytes, &memory, reterr));
     row->curve.bytes = memory;
     for (uint64_t i = 0; i < trace->record_count; i++) {
         const struct trace_record *record = &trace->record[i];
@@ -213,34 +213,24 @@ static enum status curve_take(struct playing *playing, struct error *reterr)
     return STATUS_OK;
 }
 
-static enum status row_play(struct staged *staged, struct staged_row *row, struct error *reterr)
+enum status staged_play(struct comparison *comparison, uint32_t index, struct error *reterr)
 {
+    struct staged *staged = comparison->owner;
+    struct staged_row *row = &staged->row[index];
     struct playing playing = {.staged = staged, .row = row};
+    row->of = &comparison->row[index];
     enum status status = replay(&playing, reterr);
     if (status == STATUS_OK) status = results_take(&playing, reterr);
-    bool const draws = staged->draws && staged->rank_count <= TRACE_SHOWN_MAX;
-    if (status == STATUS_OK && draws) status = spans_take(&playing, reterr);
-    if (status == STATUS_OK && draws) status = curve_take(&playing, reterr);
+    if (status == STATUS_OK && staged->draws) status = spans_take(&playing, reterr);
+    if (status == STATUS_OK && staged->draws) status = curve_take(&playing, reterr);
     chain_close(&playing.chain);
     return status;
 }
 
-enum status staged_play(struct staged *staged, struct shell *shell, struct error *reterr)
-{
-    const char *asked = options_value(staged->options, "--schedules");
-    bool const all = asked == NULL || strcmp(asked, "all") == 0;
-    staged->shell = shell;
-    for (uint32_t i = 0; i < staged->row_count; i++) {
-        struct staged_row *row = &staged->row[i];
-        enum status const status = row_play(staged, row, &row->refused);
-        if (status == STATUS_INTERRUPTED) return status;
-        bool const may_pass_over =
-            all && row->form != NULL && (status == STATUS_INVALID || status == STATUS_UNSUPPORTED);
-        if (status != STATUS_OK && !may_pass_over) {
-            *reterr = row->refused;
-            return status;
-        }
-        staged->done_count = i + 1;
-    }
-    return STATUS_OK;
-}
+const struct comparison_way staged_way = {
+    .read = staged_read,
+    .play = staged_play,
+    .write_text = staged_write_text,
+    .write_json = staged_write_json,
+    .write_svg = staged_write_svg,
+};

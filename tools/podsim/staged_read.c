@@ -2,9 +2,6 @@
 #include <string.h>
 
 #include "sim/base/arena.h"
-#include "sim/schedule/schedule_csv.h"
-#include "tools/podsim/input.h"
-#include "tools/podsim/lists.h"
 #include "tools/podsim/staged.h"
 
 static enum status options_check(const struct options *options, struct error *reterr)
@@ -41,14 +38,14 @@ static enum status scenario_look(struct staged *staged, struct error *reterr)
     enum status status = chain_build(&chain, &staged->source, CHAIN_MESH, reterr);
     if (status == STATUS_OK) {
         const struct scenario *scenario = &chain.scenario;
-        staged->rank_count = chain.mesh.axis[MESH_PP].size;
+        staged->of->rank_count = chain.mesh.axis[MESH_PP].size;
         staged->default_microbatches = scenario->workload.accumulate;
         staged->chip_count = chain.machine.chip_count;
         staged->hbm_bytes = chain.machine.chip.hbm_capacity_bytes;
-        staged->title = arena_text(staged->arena, scenario->title);
+        staged->title = arena_text(staged->of->arena, scenario->title);
         if (staged->title == NULL)
             status = error_set(reterr, STATUS_NO_MEMORY, "", "there is no memory");
-        else if (staged->rank_count < 2)
+        else if (staged->of->rank_count < 2)
             status = error_set(reterr, STATUS_INVALID, "/mesh",
                                "has no pp: name the axis of the machine that the stages lie on, "
                                "such as \"pp\": \"%s:2\"",
@@ -58,81 +55,34 @@ static enum status scenario_look(struct staged *staged, struct error *reterr)
     return status;
 }
 
-static enum status row_add(struct staged *staged, struct staged_row **ret_row, struct error *reterr)
+/* Files of other ranks are not of this pipeline. */
+static enum status ranks_check(const struct comparison *comparison, struct error *reterr)
 {
-    if (staged->row_count == STAGED_ROWS_MAX)
-        return error_set(reterr, STATUS_LIMIT, "--schedules", "more than %d rows", STAGED_ROWS_MAX);
-    *ret_row = &staged->row[staged->row_count++];
+    for (uint32_t i = 0; i < comparison->row_count; i++)
+        if (comparison->row[i].rank_count != comparison->rank_count)
+            return error_set(reterr, STATUS_INVALID, comparison->row[i].name,
+                             "%u ranks, where the scenario's mesh has %u of pp",
+                             comparison->row[i].rank_count, comparison->rank_count);
     return STATUS_OK;
 }
 
-static enum status forms_read(struct staged *staged, struct error *reterr)
+enum status staged_read(struct comparison *comparison, struct error *reterr)
 {
-    const char *text = options_value(staged->options, "--schedules");
-    struct lists_forms forms;
-    if (text == NULL && options_has(staged->options, "--csv")) return STATUS_OK;
-    STATUS_TRY(lists_forms(staged->arena, text, "--schedules", &forms, reterr));
-    for (uint32_t i = 0; i < forms.count; i++) {
-        for (uint32_t k = 0; k < staged->count; k++) {
-            struct staged_row *row = NULL;
-            STATUS_TRY(row_add(staged, &row, reterr));
-            row->form = forms.form[i].form;
-            row->chunk_count = forms.form[i].chunk_count;
-            row->microbatch_count = staged->microbatches[k];
-            row->name = row->form->chunks != 0 ? row->form->name
-                                               : arena_format(staged->arena, "%s:%u",
-                                                              row->form->name, row->chunk_count);
-            if (row->name == NULL)
-                return error_set(reterr, STATUS_NO_MEMORY, "--schedules", "there is no memory");
-        }
-    }
-    return STATUS_OK;
-}
-
-static enum status files_read(struct staged *staged, struct error *reterr)
-{
-    const char *path = NULL;
-    for (uint32_t i = 0; (path = options_value_at(staged->options, "--csv", i)) != NULL; i++) {
-        struct staged_row *row = NULL;
-        char *text = NULL;
-        uint64_t size_bytes = 0;
-        void *memory = NULL;
-        STATUS_TRY(row_add(staged, &row, reterr));
-        STATUS_TRY(
-            input_load(staged->arena, path, SCHEDULE_CSV_BYTES_MAX, &text, &size_bytes, reterr));
-        STATUS_TRY(arena_try(staged->arena, 1, sizeof(struct schedule), &memory, reterr));
-        struct schedule *given = memory;
-        STATUS_TRY(schedule_csv_read(staged->arena, text, size_bytes, path, given, reterr));
-        if (given->rank_count != staged->rank_count)
-            return error_set(reterr, STATUS_INVALID, path,
-                             "%u ranks, where the scenario's mesh has %u of pp", given->rank_count,
-                             staged->rank_count);
-        row->given = given;
-        row->name = given->name;
-        row->chunk_count = given->chunk_count;
-        row->microbatch_count = given->microbatch_count;
-    }
-    return STATUS_OK;
-}
-
-enum status staged_read(struct staged *staged, struct error *reterr)
-{
-    const struct options *options = staged->options;
-    const char *microbatches = options_value(options, "--microbatches");
+    const struct options *options = comparison->options;
+    void *memory = NULL;
+    STATUS_TRY(arena_try(comparison->arena, 1, sizeof(struct staged), &memory, reterr));
+    struct staged *staged = comparison->owner = memory;
+    staged->of = comparison;
     STATUS_TRY(options_check(options, reterr));
     chain_source_read(options, options->operand[0], &staged->source);
     STATUS_TRY(scenario_look(staged, reterr));
-    if (microbatches != NULL)
-        STATUS_TRY(lists_counts(microbatches, "--microbatches", SCHEDULE_MICROBATCHES_MAX,
-                                staged->microbatches, STAGED_COUNTS_MAX, &staged->count, reterr));
-    else
-        staged->microbatches[staged->count++] = staged->default_microbatches;
-    STATUS_TRY(forms_read(staged, reterr));
-    STATUS_TRY(files_read(staged, reterr));
-    if (options_has(options, "--svg") && staged->rank_count > TRACE_SHOWN_MAX)
+    STATUS_TRY(comparison_read_rows(comparison, staged->default_microbatches, reterr));
+    STATUS_TRY(ranks_check(comparison, reterr));
+    uint32_t const ranks = comparison->rank_count;
+    if (options_has(options, "--svg") && ranks > TRACE_SHOWN_MAX)
         return error_set(reterr, STATUS_LIMIT, "--svg", "%u ranks are too many for a picture (%d)",
-                         staged->rank_count, TRACE_SHOWN_MAX);
-    staged->draws = staged->rank_count <= TRACE_SHOWN_MAX &&
-                    (options_has(options, "--svg") || staged->row_count == 1);
+                         ranks, TRACE_SHOWN_MAX);
+    staged->draws =
+        ranks <= TRACE_SHOWN_MAX && (options_has(options, "--svg") || comparison->row_count == 1);
     return STATUS_OK;
 }

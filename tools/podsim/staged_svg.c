@@ -11,8 +11,8 @@ static enum status curve_fill(const struct staged *staged, const struct staged_r
 {
     double const most = (double)row->role[row->fullest].memory_peak_bytes;
     void *at = NULL, *share = NULL;
-    STATUS_TRY(arena_try(staged->arena, row->curve.count, sizeof(double), &at, reterr));
-    STATUS_TRY(arena_try(staged->arena, row->curve.count, sizeof(double), &share, reterr));
+    STATUS_TRY(arena_try(staged->of->arena, row->curve.count, sizeof(double), &at, reterr));
+    STATUS_TRY(arena_try(staged->of->arena, row->curve.count, sizeof(double), &share, reterr));
     for (uint32_t i = 0; i < row->curve.count; i++) {
         ((double *)at)[i] = (double)row->curve.at_ps[i];
         ((double *)share)[i] = (double)row->curve.bytes[i] / most;
@@ -27,16 +27,16 @@ static enum status draw_row(const struct staged *staged, const struct staged_row
                             double *top, struct text *text, struct error *reterr)
 {
     struct lanes_picture picture = {
-        .name = row->name,
-        .caption = arena_format(staged->arena, "%u microbatches: a step of %s, MFU %s; bubble %s",
-                                row->microbatch_count, table_duration(row->step_ps).text,
-                                table_percent(row->mfu, 1).text,
-                                table_duration(staged_bubble_ps(row)).text),
-        .schedule = &row->schedule,
+        .name = row->of->name,
+        .caption = arena_format(
+            staged->of->arena, "%u microbatches: a step of %s, MFU %s; bubble %s",
+            row->of->microbatch_count, table_duration(row->step_ps).text,
+            table_percent(row->mfu, 1).text, table_duration(row->bubble.makespan_ps).text),
+        .schedule = &row->of->schedule,
         .played = &row->played,
         .scale = scale,
         .curve_caption =
-            arena_format(staged->arena, "a chip of rank %u holds up to %s", row->fullest,
+            arena_format(staged->of->arena, "a chip of rank %u holds up to %s", row->fullest,
                          table_bytes((double)row->role[row->fullest].memory_peak_bytes).text),
     };
     if (picture.caption == NULL || picture.curve_caption == NULL)
@@ -46,29 +46,31 @@ static enum status draw_row(const struct staged *staged, const struct staged_row
     return STATUS_OK;
 }
 
-enum status staged_write_svg(const struct staged *staged, struct text *text, struct error *reterr)
+enum status staged_write_svg(const struct comparison *comparison, struct text *text,
+                             struct error *reterr)
 {
+    const struct staged *staged = comparison->owner;
     double height = lanes_svg_head_height(), top = height;
     int64_t longest_ps = 1;
     uint64_t passes = 0;
-    for (uint32_t i = 0; i < staged->done_count; i++) {
+    for (uint32_t i = 0; i < comparison->done_count; i++) {
         const struct staged_row *row = &staged->row[i];
-        if (row->refused.status != STATUS_OK) continue;
+        if (row->of->refused.status != STATUS_OK) continue;
         longest_ps = row->step_ps > longest_ps ? row->step_ps : longest_ps;
-        for (uint32_t r = 0; r < row->schedule.rank_count; r++)
-            passes += row->schedule.rank[r].count;
-        height += lanes_svg_height(row->schedule.rank_count);
+        for (uint32_t r = 0; r < row->of->schedule.rank_count; r++)
+            passes += row->of->schedule.rank[r].count;
+        height += lanes_svg_height(row->of->schedule.rank_count);
     }
-    if (staged->rank_count > TRACE_SHOWN_MAX)
+    if (comparison->rank_count > TRACE_SHOWN_MAX)
         return error_set(reterr, STATUS_LIMIT, "--svg", "%u ranks are too many for a picture (%d)",
-                         staged->rank_count, TRACE_SHOWN_MAX);
+                         comparison->rank_count, TRACE_SHOWN_MAX);
     if (passes > LANES_SVG_PASSES_MAX)
         return error_set(reterr, STATUS_LIMIT, "--svg",
                          "%llu passes are too many for a picture (%d); name fewer schedules",
                          (unsigned long long)passes, LANES_SVG_PASSES_MAX);
     lanes_svg_begin(staged->title, "", height, text);
-    for (uint32_t i = 0; i < staged->done_count; i++)
-        if (staged->row[i].refused.status == STATUS_OK)
+    for (uint32_t i = 0; i < comparison->done_count; i++)
+        if (comparison->row[i].refused.status == STATUS_OK)
             STATUS_TRY(draw_row(staged, &staged->row[i], lanes_svg_width() / (double)longest_ps,
                                 &top, text, reterr));
     lanes_svg_end(text);

@@ -13,15 +13,16 @@ enum {
     COLUMN_STEP = 32,
     COLUMN_MFU = 39,
     COLUMN_BUBBLE = 50,
-    COLUMN_PER_STAGE = 61,
-    COLUMN_SHARE_BUBBLE = 69,
-    COLUMN_SHARE_TRANSFER = 77,
-    COLUMN_SHARE_EXPOSED = 85,
-    COLUMN_ACTIVATIONS = 95,
-    COLUMN_MEMORY = 105,
-    COLUMN_PARAMETERS = 113,
-    COLUMN_SENT = 123,
-    COLUMN_FORMULA = 133,
+    COLUMN_BUSIEST = 61,
+    COLUMN_PER_STAGE = 72,
+    COLUMN_SHARE_BUBBLE = 80,
+    COLUMN_SHARE_TRANSFER = 88,
+    COLUMN_SHARE_EXPOSED = 96,
+    COLUMN_ACTIVATIONS = 106,
+    COLUMN_MEMORY = 116,
+    COLUMN_PARAMETERS = 124,
+    COLUMN_SENT = 134,
+    COLUMN_FORMULA = 144,
     SENTENCE_BYTES = 1200,
     MEGA = 1000000,
     GIGA = 1000000000,
@@ -35,7 +36,7 @@ struct shares {
 static struct shares shares_of(const struct staged_row *row)
 {
     struct shares shares = {0};
-    uint32_t const ranks = row->schedule.rank_count;
+    uint32_t const ranks = row->of->schedule.rank_count;
     for (uint32_t r = 0; r < ranks; r++) {
         shares.bubble_s += units_seconds(row->role[r].bubble_ps) / ranks;
         shares.waiting_s += units_seconds(row->role[r].waiting_ps) / ranks;
@@ -44,7 +45,7 @@ static struct shares shares_of(const struct staged_row *row)
     return shares;
 }
 
-static void write_head(const struct staged *staged, struct text *text)
+static void write_head(const struct staged *staged, uint32_t wider, struct text *text)
 {
     static const struct {
         uint32_t column;
@@ -53,6 +54,7 @@ static void write_head(const struct staged *staged, struct text *text)
                  {COLUMN_STEP, "", "step"},
                  {COLUMN_MFU, "", "MFU"},
                  {COLUMN_BUBBLE, "", "bubble"},
+                 {COLUMN_BUSIEST, "of the", "busiest"},
                  {COLUMN_PER_STAGE, "", "per stage"},
                  {COLUMN_SHARE_BUBBLE, "idle:", "bubble"},
                  {COLUMN_SHARE_TRANSFER, "trans-", "fer"},
@@ -62,16 +64,15 @@ static void write_head(const struct staged *staged, struct text *text)
                  {COLUMN_PARAMETERS, "para-", "meters"},
                  {COLUMN_SENT, "sent a", "rank"},
                  {COLUMN_FORMULA, "bubble by", "formula"}};
-    text_add(text, "%s\n%u ranks of pp on %llu chips\n", staged->title, staged->rank_count,
+    text_add(text, "%s\n%u ranks of pp on %llu chips\n", staged->title, staged->of->rank_count,
              (unsigned long long)staged->chip_count);
-    if (staged->done_count < staged->row_count)
-        text_add(text, "interrupted: %u of %u rows\n", staged->done_count, staged->row_count);
+    comparison_write_interrupted(staged->of, text);
     text_add(text, "\n");
     for (uint32_t i = 0; i < sizeof heads / sizeof *heads; i++)
-        table_right(text, heads[i].column, heads[i].above);
+        table_right(text, wider + heads[i].column, heads[i].above);
     text_add(text, "\nschedule");
     for (uint32_t i = 0; i < sizeof heads / sizeof *heads; i++)
-        table_right(text, heads[i].column, heads[i].name);
+        table_right(text, wider + heads[i].column, heads[i].name);
     text_add(text, "\n");
 }
 
@@ -85,12 +86,13 @@ static struct table_figure parameters_text(uint64_t count)
     return figure;
 }
 
-static void write_row(const struct staged_row *row, bool colour, bool best, struct text *text)
+static void write_row(const struct staged_row *row, uint32_t wider, bool colour, bool best,
+                      struct text *text)
 {
     struct shares const shares = shares_of(row);
     double const step_s = units_seconds(row->step_ps);
     uint64_t activations = 0, sent = 0, parameters = 0;
-    for (uint32_t r = 0; r < row->schedule.rank_count; r++) {
+    for (uint32_t r = 0; r < row->of->schedule.rank_count; r++) {
         if (row->parameter_count[r] > parameters) parameters = row->parameter_count[r];
         const struct trace_role *role = &row->role[r];
         uint64_t const held = role->memory_each_peak_bytes[PROGRAM_MEMORY_ACTIVATIONS];
@@ -98,28 +100,29 @@ static void write_row(const struct staged_row *row, bool colour, bool best, stru
         sent = role->sent_bytes > sent ? role->sent_bytes : sent;
     }
     if (best) table_colour(text, colour, TABLE_GREEN);
-    text_add(text, "%s", row->name);
+    text_add(text, "%s", row->of->name);
     if (best) table_colour(text, colour, TABLE_PLAIN);
-    table_right(text, COLUMN_MICROBATCHES, table_count(row->microbatch_count).text);
-    table_right(text, COLUMN_STEP, table_seconds(step_s).text);
-    table_right(text, COLUMN_MFU, table_percent(row->mfu, 1).text);
-    table_right(text, COLUMN_BUBBLE, table_duration(staged_bubble_ps(row)).text);
-    table_right(text, COLUMN_PER_STAGE, table_duration(staged_bubble_per_rank_ps(row)).text);
-    table_right(text, COLUMN_SHARE_BUBBLE, table_percent(shares.bubble_s, step_s).text);
-    table_right(text, COLUMN_SHARE_TRANSFER, table_percent(shares.waiting_s, step_s).text);
-    table_right(text, COLUMN_SHARE_EXPOSED, table_percent(shares.exposed_s, step_s).text);
-    table_right(text, COLUMN_ACTIVATIONS, table_bytes((double)activations).text);
+    table_right(text, wider + COLUMN_MICROBATCHES, table_count(row->of->microbatch_count).text);
+    table_right(text, wider + COLUMN_STEP, table_seconds(step_s).text);
+    table_right(text, wider + COLUMN_MFU, table_percent(row->mfu, 1).text);
+    table_right(text, wider + COLUMN_BUBBLE, table_duration(row->bubble.makespan_ps).text);
+    table_right(text, wider + COLUMN_BUSIEST, table_duration(row->bubble.busiest_ps).text);
+    table_right(text, wider + COLUMN_PER_STAGE, table_duration(row->bubble.per_rank_ps).text);
+    table_right(text, wider + COLUMN_SHARE_BUBBLE, table_percent(shares.bubble_s, step_s).text);
+    table_right(text, wider + COLUMN_SHARE_TRANSFER, table_percent(shares.waiting_s, step_s).text);
+    table_right(text, wider + COLUMN_SHARE_EXPOSED, table_percent(shares.exposed_s, step_s).text);
+    table_right(text, wider + COLUMN_ACTIVATIONS, table_bytes((double)activations).text);
     table_colour(text, colour && !row->fits, TABLE_RED);
     char memory[TABLE_FIGURE_BYTES + 2];
     (void)snprintf(memory, sizeof memory, "%s%s", table_bytes((double)staged_peak_bytes(row)).text,
                    row->fits ? "" : "!");
-    table_right(text, COLUMN_MEMORY, memory);
+    table_right(text, wider + COLUMN_MEMORY, memory);
     table_colour(text, colour && !row->fits, TABLE_PLAIN);
-    table_right(text, COLUMN_PARAMETERS, parameters_text(parameters).text);
-    table_right(text, COLUMN_SENT, table_bytes((double)sent).text);
-    bool const has_formula = row->formula.measure != SCHEDULE_NO_FORMULA;
-    table_right(text, COLUMN_FORMULA,
-                has_formula ? table_duration(row->formula.bubble_ticks).text : "-");
+    table_right(text, wider + COLUMN_PARAMETERS, parameters_text(parameters).text);
+    table_right(text, wider + COLUMN_SENT, table_bytes((double)sent).text);
+    bool const has_formula = row->of->formula.measure != SCHEDULE_NO_FORMULA;
+    table_right(text, wider + COLUMN_FORMULA,
+                has_formula ? table_duration(row->of->formula.bubble_ticks).text : "-");
     text_add(text, "\n");
 }
 
@@ -127,23 +130,24 @@ static void write_row(const struct staged_row *row, bool colour, bool best, stru
 static void write_note(const struct staged_row *row, struct text *text)
 {
     char sentence[SENTENCE_BYTES];
-    if (row->refused.status != STATUS_OK) {
-        (void)snprintf(sentence, sizeof sentence, "- %s, %u microbatches, not played: %s",
-                       row->name, row->microbatch_count, row->refused.message);
-        table_wrap(text, 2, sentence);
-        return;
-    }
-    if (row->formula.measure == SCHEDULE_NO_FORMULA) return;
-    bool const per_rank = row->formula.measure == SCHEDULE_PER_RANK;
-    int64_t const measured_ps = per_rank ? staged_bubble_per_rank_ps(row) : staged_bubble_ps(row);
-    int64_t const equal_ps = formula_measured(&row->formula, &row->equal);
-    uint32_t const chunks = row->schedule.chunk_count;
+    if (row->of->formula.measure == SCHEDULE_NO_FORMULA) return;
+    bool const per_rank = row->of->formula.measure == SCHEDULE_PER_RANK;
+    int64_t const equal_ps = formula_measured(&row->of->formula, &row->equal);
+    uint32_t const chunks = row->of->schedule.chunk_count;
     int64_t most_ps = 0, least_ps = INT64_MAX;
-    for (uint32_t r = 0; r < row->schedule.rank_count; r++) {
+    for (uint32_t r = 0; r < row->of->schedule.rank_count; r++) {
         int64_t const work_ps = staged_work_ps(&row->role[r]);
         most_ps = work_ps > most_ps ? work_ps : most_ps;
         least_ps = work_ps < least_ps ? work_ps : least_ps;
     }
+    char measured[3 * TABLE_FIGURE_BYTES];
+    if (per_rank)
+        (void)snprintf(measured, sizeof measured, "%s (per stage)",
+                       table_duration(row->bubble.per_rank_ps).text);
+    else
+        (void)snprintf(measured, sizeof measured, "%s, of the busiest rank %s",
+                       table_duration(row->bubble.makespan_ps).text,
+                       table_duration(row->bubble.busiest_ps).text);
     char pair[TABLE_FIGURE_BYTES + 4] = "";
     if (row->times.pair > 0)
         (void)snprintf(pair, sizeof pair, ", O %s", table_duration(row->times.pair * chunks).text);
@@ -151,14 +155,13 @@ static void write_note(const struct staged_row *row, struct text *text)
         sentence, sizeof sentence,
         "- %s, %u microbatches: %s with F %s, I %s, W %s%s of a mean rank is %s; the same order "
         "with "
-        "these times and nothing else has %s; played with real ops %s%s: ranks have from %s to %s "
-        "of work, and wait %s for transfers",
-        row->name, row->microbatch_count, row->formula.text,
+        "these times and nothing else has %s; played with real ops %s: ranks have from %s to %s of "
+        "work, and wait %s for transfers",
+        row->of->name, row->of->microbatch_count, row->of->formula.text,
         table_duration(row->times.forward * chunks).text,
         table_duration(row->times.input * chunks).text,
         table_duration(row->times.weight * chunks).text, pair,
-        table_duration(row->formula.bubble_ticks).text, table_duration(equal_ps).text,
-        table_duration(measured_ps).text, per_rank ? " (per stage)" : "",
+        table_duration(row->of->formula.bubble_ticks).text, table_duration(equal_ps).text, measured,
         table_duration(least_ps).text, table_duration(most_ps).text,
         table_seconds(shares_of(row).waiting_s).text);
     table_wrap(text, 2, sentence);
@@ -168,9 +171,10 @@ static void write_legend(const struct staged *staged, struct text *text)
 {
     text_add(text, "\n");
     table_wrap(text, 2,
-               "bubble: from the start to the last pass, less the work of the busiest rank; per "
-               "stage: the worst rank's time from its first to its last pass, less its work; work "
-               "is compute with the collectives it waits for until then, without the update");
+               "bubble: from the start to the last pass, less the work of the rank with least, and "
+               "of the busiest; per stage: the worst rank's time from its first to its last pass, "
+               "less its work; work is compute with the collectives it waits for until then, "
+               "without the update");
     table_wrap(text, 2,
                "idle: shares of the step, a mean over ranks: nothing to do, waiting for an "
                "activation or gradient on its way, waiting for collectives");
@@ -178,8 +182,8 @@ static void write_legend(const struct staged *staged, struct text *text)
                "activations, memory: of the fullest chip, saved for the backward pass and in all; "
                "parameters: stored on a chip of the rank with most; sent: what the busiest chip "
                "gives to other stages in a step");
-    for (uint32_t i = 0; i < staged->done_count; i++)
-        if (staged->row[i].refused.status == STATUS_OK && !staged->row[i].fits) {
+    for (uint32_t i = 0; i < staged->of->done_count; i++)
+        if (staged->of->row[i].refused.status == STATUS_OK && !staged->row[i].fits) {
             text_add(text, "!: more than the %s of a chip\n",
                      table_bytes((double)staged->hbm_bytes).text);
             return;
@@ -195,7 +199,7 @@ static void write_ranks(const struct staged_row *row, struct text *text)
     text_add(text, "\n rank");
     for (uint32_t i = 0; i < FIGURES; i++) table_right(text, FIRST + WIDTH * i, heads[i]);
     text_add(text, "\n");
-    for (uint32_t r = 0; r < row->schedule.rank_count; r++) {
+    for (uint32_t r = 0; r < row->of->schedule.rank_count; r++) {
         const struct trace_role *role = &row->role[r];
         uint64_t const held = role->memory_each_peak_bytes[PROGRAM_MEMORY_ACTIVATIONS];
         struct table_figure const figures[FIGURES] = {table_duration(staged_work_ps(role)),
@@ -213,22 +217,32 @@ static void write_ranks(const struct staged_row *row, struct text *text)
     }
 }
 
-void staged_write_text(const struct staged *staged, bool colour, struct text *text)
+static uint32_t microbatches_columns(const struct comparison_row *row)
 {
+    return table_columns(table_count(row->microbatch_count).text);
+}
+
+void staged_write_text(const struct comparison *comparison, bool colour, struct text *text)
+{
+    const struct staged *staged = comparison->owner;
+    const struct comparison_row *rows = comparison->row;
+    uint32_t const wider =
+        comparison_widening(comparison, COLUMN_MICROBATCHES, microbatches_columns);
     int64_t least_ps = INT64_MAX;
-    write_head(staged, text);
-    for (uint32_t i = 0; i < staged->done_count; i++)
-        if (staged->row[i].refused.status == STATUS_OK && staged->row[i].step_ps < least_ps)
+    write_head(staged, wider, text);
+    for (uint32_t i = 0; i < comparison->done_count; i++)
+        if (rows[i].refused.status == STATUS_OK && staged->row[i].step_ps < least_ps)
             least_ps = staged->row[i].step_ps;
-    for (uint32_t i = 0; i < staged->done_count; i++)
-        if (staged->row[i].refused.status == STATUS_OK)
-            write_row(&staged->row[i], colour, staged->row[i].step_ps == least_ps, text);
-    staged_weights_write(staged, text);
+    for (uint32_t i = 0; i < comparison->done_count; i++)
+        if (rows[i].refused.status == STATUS_OK)
+            write_row(&staged->row[i], wider, colour, staged->row[i].step_ps == least_ps, text);
+    staged_weights_write(staged, wider, text);
     write_legend(staged, text);
     text_add(text, "\n");
-    for (uint32_t i = 0; i < staged->done_count; i++) write_note(&staged->row[i], text);
-    if (staged->row_count != 1 || staged->done_count != 1) return;
+    for (uint32_t i = 0; i < comparison->done_count; i++)
+        if (!comparison_write_refused(&rows[i], text)) write_note(&staged->row[i], text);
+    if (comparison->row_count != 1 || comparison->done_count != 1) return;
     write_ranks(&staged->row[0], text);
     if (staged->row[0].played.lane != NULL)
-        lanes_write(&staged->row[0].schedule, &staged->row[0].played, colour, text);
+        lanes_write(&rows[0].schedule, &staged->row[0].played, colour, text);
 }

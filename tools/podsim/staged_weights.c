@@ -37,13 +37,13 @@ static const char *axis_name(const struct program *program)
     return NULL;
 }
 
-enum status staged_weights_take(struct staged *staged, struct staged_row *row,
+enum status staged_weights_take(struct arena *arena, struct staged_row *row,
                                 const struct program *program, const struct trace *trace,
                                 struct error *reterr)
 {
     void *memory = NULL;
     const char *axis = axis_name(program);
-    STATUS_TRY(arena_try(staged->arena, program->role_count, sizeof(uint64_t), &memory, reterr));
+    STATUS_TRY(arena_try(arena, program->role_count, sizeof(uint64_t), &memory, reterr));
     row->gathered_bytes = memory;
     for (uint32_t r = 0; r < program->role_count; r++)
         for (uint32_t b = 0; b < program->roles[r].block_count; b++) {
@@ -59,46 +59,46 @@ enum status staged_weights_take(struct staged *staged, struct staged_row *row,
     return STATUS_OK;
 }
 
-static void write_row(const struct staged_row *row, struct text *text)
+static void write_row(const struct staged_row *row, uint32_t wider, struct text *text)
 {
     uint64_t gathered = 0, held = 0;
-    for (uint32_t r = 0; r < row->schedule.rank_count; r++) {
+    for (uint32_t r = 0; r < row->of->schedule.rank_count; r++) {
         uint64_t const of = row->role[r].memory_each_peak_bytes[PROGRAM_MEMORY_GATHERED];
         held = of > held ? of : held;
         gathered = row->gathered_bytes[r] > gathered ? row->gathered_bytes[r] : gathered;
     }
-    text_add(text, "%s", row->name);
-    table_right(text, COLUMN_MICROBATCHES, table_count(row->microbatch_count).text);
-    table_right(text, COLUMN_GATHERED, table_bytes((double)gathered).text);
-    table_right(text, COLUMN_HELD, table_bytes((double)held).text);
-    table_right(text, COLUMN_EXPOSED, table_duration(row->weights_exposed_ps).text);
+    text_add(text, "%s", row->of->name);
+    table_right(text, wider + COLUMN_MICROBATCHES, table_count(row->of->microbatch_count).text);
+    table_right(text, wider + COLUMN_GATHERED, table_bytes((double)gathered).text);
+    table_right(text, wider + COLUMN_HELD, table_bytes((double)held).text);
+    table_right(text, wider + COLUMN_EXPOSED, table_duration(row->weights_exposed_ps).text);
     text_add(text, "\n");
 }
 
 static bool row_gathers(const struct staged_row *row)
 {
     bool gathers = false;
-    if (row->refused.status != STATUS_OK) return false;
-    for (uint32_t r = 0; r < row->schedule.rank_count; r++)
+    for (uint32_t r = 0; r < row->of->schedule.rank_count; r++)
         gathers = gathers || row->gathered_bytes[r] > 0;
     return gathers;
 }
 
-void staged_weights_write(const struct staged *staged, struct text *text)
+void staged_weights_write(const struct staged *staged, uint32_t wider, struct text *text)
 {
     bool any = false;
-    for (uint32_t i = 0; i < staged->done_count; i++) {
-        if (!row_gathers(&staged->row[i])) continue;
+    for (uint32_t i = 0; i < staged->of->done_count; i++) {
+        if (staged->of->row[i].refused.status != STATUS_OK || !row_gathers(&staged->row[i]))
+            continue;
         if (!any) {
             text_add(text, "\nweights");
-            table_right(text, COLUMN_MICROBATCHES, "batches");
-            table_right(text, COLUMN_GATHERED, "a chip gathers");
-            table_right(text, COLUMN_HELD, "held at most");
-            table_right(text, COLUMN_EXPOSED, "waited for");
+            table_right(text, wider + COLUMN_MICROBATCHES, "batches");
+            table_right(text, wider + COLUMN_GATHERED, "a chip gathers");
+            table_right(text, wider + COLUMN_HELD, "held at most");
+            table_right(text, wider + COLUMN_EXPOSED, "waited for");
             text_add(text, "\n");
         }
         any = true;
-        write_row(&staged->row[i], text);
+        write_row(&staged->row[i], wider, text);
     }
     if (any)
         table_wrap(text, 2,

@@ -1,0 +1,203 @@
+#include "tools/podsim/comparison.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "sim/base/arena.h"
+#include "sim/base/json.h"
+#include "sim/base/text.h"
+#include "sim/report/table.h"
+#include "sim/schedule/schedule_csv.h"
+#include "tools/podsim/input.h"
+#include "tools/podsim/lists.h"
+#include "tools/podsim/shell.h"
+
+enum { SENTENCE_BYTES = 1400 };
+
+/* A row that is not there yet; NULL: it is. */
+static enum status row_add(struct comparison *comparison, const char *name, uint32_t microbatches,
+                           struct comparison_row **ret_row, struct error *reterr)
+{
+    *ret_row = NULL;
+    for (uint32_t i = 0; i < comparison->row_count; i++) {
+        const struct comparison_row *row = &comparison->row[i];
+        if (strcmp(row->name, name) == 0 &&
+            (row->form == NULL || row->microbatch_count == microbatches))
+            return STATUS_OK;
+    }
+    if (comparison->row_count == COMPARISON_ROWS_MAX)
+        return error_set(reterr, STATUS_LIMIT, "--schedules", "more than %d rows",
+                         COMPARISON_ROWS_MAX);
+    struct comparison_row *row = &comparison->row[comparison->row_count++];
+    row->name = name;
+    row->microbatch_count = microbatches;
+    *ret_row = row;
+    return STATUS_OK;
+}
+
+static enum status form_read(struct comparison *comparison, const struct lists_form *form,
+                             struct error *reterr)
+{
+    const char *name = form->form->chunks != 0 ? form->form->name
+                                               : arena_format(comparison->arena, "%s:%u",
+                                                              form->form->name, form->chunk_count);
+    if (name == NULL)
+        return error_set(reterr, STATUS_NO_MEMORY, "--schedules", "there is no memory");
+    for (uint32_t k = 0; k < comparison->count; k++) {
+        struct comparison_row *row = NULL;
+        STATUS_TRY(row_add(comparison, name, comparison->microbatches[k], &row, reterr));
+        if (row == NULL) continue;
+        row->form = form->form;
+        row->chunk_count = form->chunk_count;
+        row->rank_count = comparison->rank_count;
+    }
+    return STATUS_OK;
+}
+
+static enum status file_read(struct comparison *comparison, const char *path, struct error *reterr)
+{
+    char *text = NULL;
+    uint64_t size_bytes = 0;
+    void *memory = NULL;
+    struct comparison_row *row = NULL;
+    STATUS_TRY(row_add(comparison, path, 0, &row, reterr));
+    if (row == NULL) return STATUS_OK;
+    STATUS_TRY(
+        input_load(comparison->arena, path, SCHEDULE_CSV_BYTES_MAX, &text, &size_bytes, reterr));
+    STATUS_TRY(arena_try(comparison->arena, 1, sizeof(struct schedule), &memory, reterr));
+    struct schedule *given = memory;
+    STATUS_TRY(schedule_csv_read(comparison->arena, text, size_bytes, path, given, reterr));
+    row->given = given;
+    row->name = given->name;
+    row->rank_count = given->rank_count;
+    row->chunk_count = given->chunk_count;
+    row->microbatch_count = given->microbatch_count;
+    return STATUS_OK;
+}
+
+enum status comparison_read_rows(struct comparison *comparison, uint32_t microbatches,
+                                 struct error *reterr)
+{
+    const struct options *options = comparison->options;
+    const char *counts = options_value(options, "--microbatches");
+    const char *names = options_value(options, "--schedules"), *path = NULL;
+    bool const only_files = names == NULL && options_has(options, "--csv");
+    struct lists_forms forms;
+    if (counts != NULL)
+        STATUS_TRY(lists_counts(counts, "--microbatches", SCHEDULE_MICROBATCHES_MAX,
+                                comparison->microbatches, COMPARISON_COUNTS_MAX, &comparison->count,
+                                reterr));
+    else
+        comparison->microbatches[comparison->count++] = microbatches;
+    if (!only_files) {
+        STATUS_TRY(lists_forms(comparison->arena, names, "--schedules", &forms, reterr));
+        for (uint32_t i = 0; i < forms.count; i++)
+            STATUS_TRY(form_read(comparison, &forms.form[i], reterr));
+    }
+    for (uint32_t i = 0; (path = options_value_at(options, "--csv", i)) != NULL; i++)
+        STATUS_TRY(file_read(comparison, path, reterr));
+    return STATUS_OK;
+}
+
+/* Of all that are known, those that cannot be. */
+static bool may_pass_over(const struct comparison *comparison, const struct comparison_row *row)
+{
+    const char *asked = options_value(comparison->options, "--schedules");
+    bool const all = asked == NULL || strcmp(asked, "all") == 0;
+    return all && row->form != NULL &&
+           (row->refused.status == STATUS_INVALID || row->refused.status == STATUS_UNSUPPORTED);
+}
+
+/* What the first row that failed says; among several rows, which it is. */
+static enum status failure(const struct comparison *comparison, const struct comparison_row *row,
+                           struct error *reterr)
+{
+    if (comparison->row_count > 1 && row->form != NULL)
+        return error_set(reterr, row->refused.status, row->refused.where,
+                         "%s with %u microbatches: %s", row->name, row->microbatch_count,
+                         row->refused.message);
+    *reterr = row->refused;
+    return reterr->status;
+}
+
+enum status comparison_play(void *owner, struct shell *shell, struct error *reterr)
+{
+    struct comparison *comparison = owner;
+    const struct comparison_row *failed = NULL;
+    comparison->shell = shell;
+    for (uint32_t i = 0; i < comparison->row_count; i++) {
+        struct comparison_row *row = &comparison->row[i];
+        enum status const status = comparison->way->play(comparison, i, &row->refused);
+        if (status == STATUS_INTERRUPTED) {
+            *reterr = row->refused;
+            return status;
+        }
+        comparison->done_count = i + 1;
+        if (status != STATUS_OK && !may_pass_over(comparison, row)) {
+            comparison->failed_count++;
+            if (failed == NULL) failed = row;
+        }
+        double const share = (double)(i + 1) / comparison->row_count;
+        (void)shell_progress(shell, share, comparison->events);
+        STATUS_TRY(shell_check(shell, reterr));
+    }
+    if (failed == NULL && comparison_played(comparison) == 0) failed = &comparison->row[0];
+    return failed == NULL ? STATUS_OK : failure(comparison, failed, reterr);
+}
+
+uint32_t comparison_played(const struct comparison *comparison)
+{
+    uint32_t played = 0;
+    for (uint32_t i = 0; i < comparison->done_count; i++)
+        played += comparison->row[i].refused.status == STATUS_OK;
+    return played;
+}
+
+uint32_t comparison_widening(const struct comparison *comparison, uint32_t column,
+                             uint32_t (*figure)(const struct comparison_row *row))
+{
+    uint32_t widest = column;
+    for (uint32_t i = 0; i < comparison->done_count; i++) {
+        const struct comparison_row *row = &comparison->row[i];
+        uint32_t const width = table_columns(row->name) + 1 + figure(row);
+        if (row->refused.status == STATUS_OK && width > widest) widest = width;
+    }
+    return widest - column;
+}
+
+void comparison_put_complete(const struct comparison *comparison, struct json_writer *json)
+{
+    json_put_boolean(json, "complete",
+                     comparison->done_count == comparison->row_count &&
+                         comparison->failed_count == 0);
+}
+
+bool comparison_put_row(const struct comparison_row *row, struct json_writer *json)
+{
+    json_put_string(json, "schedule", row->name);
+    json_put_unsigned(json, "stages", row->rank_count);
+    json_put_unsigned(json, "microbatches", row->microbatch_count);
+    json_put_unsigned(json, "chunks", row->chunk_count);
+    if (row->refused.status != STATUS_OK)
+        json_put_string(json, "refused", row->refused.message);
+    else
+        json_put_unsigned(json, "copies", row->schedule.copy_count);
+    return row->refused.status == STATUS_OK;
+}
+
+void comparison_write_interrupted(const struct comparison *comparison, struct text *text)
+{
+    if (comparison->done_count < comparison->row_count)
+        text_add(text, "interrupted: %u of %u rows\n", comparison->done_count,
+                 comparison->row_count);
+}
+
+bool comparison_write_refused(const struct comparison_row *row, struct text *text)
+{
+    char sentence[SENTENCE_BYTES];
+    if (row->refused.status == STATUS_OK) return false;
+    (void)snprintf(sentence, sizeof sentence, "- %s, %u microbatches, not played: %s", row->name,
+                   row->microbatch_count, row->refused.message);
+    table_wrap(text, 2, sentence);
+    return true;
+}

@@ -1,0 +1,89 @@
+/*
+ * comparison.h: `podsim pipeline`: schedules side by side. What those with given times
+ * (schedules.h) and those of a scenario's own pipeline (staged.h) have in common: which rows there
+ * are, how they follow each other, and what every row says of itself.
+ */
+#ifndef TOOLS_PODSIM_COMPARISON_H
+#define TOOLS_PODSIM_COMPARISON_H
+
+#include <stdbool.h>
+
+#include "sim/schedule/schedule.h"
+#include "tools/podsim/options.h"
+
+struct arena;
+struct json_writer;
+struct shell;
+struct text;
+
+enum { COMPARISON_ROWS_MAX = 512, COMPARISON_COUNTS_MAX = 32 };
+
+/* One schedule with one number of microbatches. */
+struct comparison_row {
+    const char *name;                 /* "interleaved:2"; of a file its path. */
+    const struct schedule_form *form; /* NULL: from a file. */
+    const struct schedule *given;     /* From a file. */
+    uint32_t rank_count, chunk_count, microbatch_count;
+    struct error refused; /* STATUS_OK: it was played. */
+
+    struct schedule schedule;
+    struct schedule_formula formula;
+};
+
+struct comparison;
+
+/* How rows come about and are shown; a table of the two ways there are. */
+struct comparison_way {
+    enum status (*read)(struct comparison *comparison, struct error *reterr);
+    enum status (*play)(struct comparison *comparison, uint32_t row, struct error *reterr);
+    void (*write_text)(const struct comparison *comparison, bool colour, struct text *text);
+    void (*write_json)(const struct comparison *comparison, struct text *text);
+    /* Errors: STATUS_LIMIT if there is too much to draw. */
+    enum status (*write_svg)(const struct comparison *comparison, struct text *text,
+                             struct error *reterr);
+};
+
+struct comparison {
+    const struct comparison_way *way;
+    void *owner; /* The way's own: struct schedules, struct staged. */
+    const struct options *options;
+    struct arena *arena;
+    struct shell *shell; /* While it is played. */
+    uint64_t events;     /* For the line of progress. */
+    uint32_t rank_count; /* Of schedules by name. */
+    uint32_t microbatches[COMPARISON_COUNTS_MAX];
+    uint32_t count; /* Of those. */
+    struct comparison_row row[COMPARISON_ROWS_MAX];
+    uint32_t row_count; /* All that are asked for. */
+    uint32_t done_count;
+    uint32_t failed_count; /* Of those done: they were asked for by name and cannot be. */
+};
+
+/* The rows: each schedule that is asked for by name with each number of microbatches, or else with
+ * `microbatches`, and those in files. What is named twice is one row. */
+enum status comparison_read_rows(struct comparison *comparison, uint32_t microbatches,
+                                 struct error *reterr);
+
+/* Plays all rows, one after the other. One that cannot be does not keep the others from it; of
+ * "all" it is passed over, else, or if nothing could be played, its error is returned behind the
+ * last. The work of a shell. */
+enum status comparison_play(void *owner, struct shell *shell, struct error *reterr);
+
+/* Rows that were played. */
+uint32_t comparison_played(const struct comparison *comparison);
+
+/* How many columns a table is to be wider, with a name and a figure up to `column`; `figure` gives
+ * the widths of those of a row. */
+uint32_t comparison_widening(const struct comparison *comparison, uint32_t column,
+                             uint32_t (*figure)(const struct comparison_row *row));
+
+/* Whether there are all rows; and of a row who it is. Returns false, and says why, if it was not
+ * played. */
+void comparison_put_complete(const struct comparison *comparison, struct json_writer *json);
+bool comparison_put_row(const struct comparison_row *row, struct json_writer *json);
+/* "interrupted: 3 of 5 rows", if it was. */
+void comparison_write_interrupted(const struct comparison *comparison, struct text *text);
+/* A line about a row that was not played. Returns false if it was. */
+bool comparison_write_refused(const struct comparison_row *row, struct text *text);
+
+#endif

@@ -76,7 +76,7 @@ void beside_evaluate(const struct workload_plan *plan, const struct machine *mac
     const struct roofline_group *sequence = roofline_group_find(roofline, "sequence");
     if (sequence != NULL) {
         /* A ring hides behind attention to what came before. */
-        double const products = 7 + 2 * (plan->remat != WORKLOAD_REMAT_NONE);
+        double const products = 7 + 2 * (plan->remat >= WORKLOAD_REMAT_BIG_MATMULS);
         double const beside_s =
             sequence->algorithm == NULL
                 ? 0

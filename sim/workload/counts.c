@@ -18,7 +18,8 @@ static struct letters letters_of(const struct local *local, const struct machine
     x.predictors = (double)local->predictors;
     x.microbatches = plan->accumulate;
     x.again = plan->remat == WORKLOAD_REMAT_BLOCK;
-    x.attention_again = plan->remat != WORKLOAD_REMAT_NONE;
+    x.attention_again = plan->remat >= WORKLOAD_REMAT_BIG_MATMULS;
+    x.norms_again = plan->remat != WORKLOAD_REMAT_NONE;
     x.adds = plan->accumulate > 1 && local->gradient_shards == 1;
     x.a = bytes_of(plan->formats.activations);
     x.m = bytes_of(plan->formats.matmuls);
@@ -172,7 +173,7 @@ static void count_vector(const struct letters *x, struct workload_counts *counts
                               : local_is_latent(local)          ? x->rows * latent
                                                                 : x->q + (x->qkv - x->q) / 2;
         double const rope = VECTOR_ROPE * turned;
-        layer += 2 * x->shard * (forwards * VECTOR_NORM + VECTOR_NORM_BACKWARD);
+        layer += 2 * x->shard * ((1 + x->norms_again) * VECTOR_NORM + VECTOR_NORM_BACKWARD);
         layer += forwards * rope;
         layer += rope + (1 - x->unfused) * VECTOR_ROW_DOT * x->attended;
         rest = (forwards * VECTOR_SOFTMAX + VECTOR_SOFTMAX_BACKWARD) * x->all_scores;
@@ -187,21 +188,21 @@ static void count_vector(const struct letters *x, struct workload_counts *counts
 /* A layer of the bare MLP has two projections, each forward, dW and dX. A llama's also has two
  * norms each way, and flash attention each way; before and behind the layers are the embedding and
  * its gradient, and the head's norm each way, logits, loss, dW and dIn. big_matmuls repeats what
- * lies between the matmuls: the norms and flash attention. */
+ * lies between the matmuls: the norms and flash attention; `norms` only these. */
 static void count_ops(const struct letters *x, struct workload_counts *counts)
 {
     bool const llama = local_is_llama(x->local);
     double const more = 2 * x->unfused + x->drops, back = 4 * x->unfused + x->drops;
     double const forward = llama ? 7 + more : 2, backward = llama ? 11 + back : 4;
-    double const between = llama ? 3 + more : 0;
-    double const again = x->again > 0 ? forward : x->attention_again > 0 ? between : 0;
+    double const between = llama ? 2 * x->norms_again + x->attention_again * (1 + more) : 0;
+    double const again = x->again > 0 ? forward : between;
     double const updates = x->layers + (llama ? 2 - x->local->tied : 0);
     counts->compute_count =
         (x->twins > 0 ? 2 : 0) + (x->local->copies > 1 ? 4 : 1) * updates +
         x->microbatches * (x->layers * (forward + backward + again) + (llama ? 8 : 0));
     if (x->sparse == 0) return;
     /* Of what is counted for an MLP: a norm, two matmuls; backwards a norm and four. */
-    double const instead = 3 + 5 + (x->again > 0 ? 3.0 : x->attention_again > 0 ? 1.0 : 0.0);
+    double const instead = 3 + 5 + (x->again > 0 ? 3.0 : x->norms_again);
     counts->compute_count -= x->microbatches * x->sparse * instead;
 }
 
@@ -282,7 +283,8 @@ static void count_activations(const struct letters *x, struct workload_counts *c
     uint64_t const blocks = layers * llama + local_layer_count(local, LOCAL_DENSE);
     uint64_t const ends =
         llama ? UINT64_C(2) : 0; /* Embedding and head: one of each kind a pass. */
-    uint64_t const gathers = 2 + (plan->remat != WORKLOAD_REMAT_NONE);
+    bool const in_again = llama ? x->norms_again > 0 : x->attention_again > 0;
+    uint64_t const gathers = UINT64_C(2) + in_again;
     uint64_t const scatters = 2 + (plan->remat == WORKLOAD_REMAT_BLOCK);
     struct workload_traffic *tp = &counts->role[MESH_TP];
     if (local->tp > 1) {
@@ -309,7 +311,7 @@ static void count_sequences(const struct letters *x, struct workload_counts *cou
     if (local->sequence_parts == 1) return;
     struct workload_traffic *traffic = &counts->sequence;
     uint64_t const layers = plan->accumulate * plan->model.layers;
-    uint64_t const forwards = UINT64_C(1) + (plan->remat != WORKLOAD_REMAT_NONE);
+    uint64_t const forwards = UINT64_C(1) + (x->attention_again > 0);
     if (local_turns(local)) {
         double const turned = 2 * (x->q * local->cp + x->kv / 2 * local->cp) * x->a;
         traffic->all_to_all_count = 4 * layers * (forwards + 1);
@@ -331,13 +333,15 @@ static double saved_bytes(const struct letters *x)
 {
     const struct local *local = x->local;
     bool const llama = local_is_llama(local);
+    double const normed = (1 - x->norms_again) * x->full * x->normed;
     switch (local->plan->remat) {
     case WORKLOAD_REMAT_NONE:
+    case WORKLOAD_REMAT_NORMS:
         if (!llama) return x->layers * (x->full * x->a + x->tmp * x->m);
-        return x->dense * (x->shard * x->a + x->full * x->normed + x->tmp * x->m) +
+        return x->dense * (x->shard * x->a + normed + x->tmp * x->m) +
                x->layers *
-                   ((x->shard + x->attention_tmp + x->attended) * x->a + x->full * x->normed +
-                    x->statistics + x->scores * (x->unfused * x->a + x->drops * (x->a + 1)) +
+                   ((x->shard + x->attention_tmp + x->attended) * x->a + normed + x->statistics +
+                    x->scores * (x->unfused * x->a + x->drops * (x->a + 1)) +
                     (double)(local->kv_kept_elements + local->mid_kept_elements) * x->a);
     case WORKLOAD_REMAT_BIG_MATMULS:
         return x->dense * (x->shard * x->a + x->tmp * x->m) +

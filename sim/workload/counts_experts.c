@@ -179,9 +179,10 @@ static void count_traffic(const struct letters *x, const struct expert_letters *
     if (local->tp == 1) return;
     struct workload_traffic *tp = &counts->role[MESH_TP];
     uint64_t const shared = e->shared > 0, times = 1 + block;
+    uint64_t const again = x->norms_again > 0 && !block; /* In alone. */
     uint64_t const rows_gathered = layers * (times + 1 + big);
     uint64_t const rows_scattered = layers * (times + 1);
-    uint64_t const in_gathered = layers * shared * (times + 1 + big);
+    uint64_t const in_gathered = layers * shared * (times + 1 + again);
     uint64_t const out_scattered = layers * shared * (times + 1);
     uint64_t const sums = e->sums > 0 ? layers * times : 0;
     tp->gather_count += rows_gathered + in_gathered;
@@ -219,12 +220,12 @@ void counts_experts(const struct letters *x, struct workload_counts *counts)
     count_traffic(x, &e, counts);
     count_dropped(x, &e, counts);
     double const forward = 8 + 2 * e.shared, backward = 10 + 4 * e.shared;
-    double const again = x->again > 0 ? forward : x->attention_again > 0 ? 2 : 0;
+    double const again = x->again > 0 ? forward : x->norms_again + x->attention_again;
     double const casts = e.casts * (2 + x->attention_again);
     counts->compute_count += x->microbatches * x->sparse * (forward + backward + again + casts);
     if (x->again > 0) return;
     double kept = x->shard * x->a + (e.tmp + e.shared_tmp) * x->m + 4 * e.logits;
-    if (x->attention_again == 0)
-        kept += e.sorted * x->m + (e.gathers > 0 ? x->full : x->shard) * x->a;
+    if (x->attention_again == 0) kept += e.sorted * x->m;
+    if (x->norms_again == 0) kept += (e.gathers > 0 ? x->full : x->shard) * x->a;
     counts->activation_bytes += x->sparse * kept;
 }

@@ -46,10 +46,11 @@ void counts_hbm(const struct letters *x, struct workload_counts *counts)
         double const forwards = 1 + x->attention_again;
         double const summed = 2 * (4 * x->q + x->statistics); /* fp32, written and read. */
         /* A norm before each block: four arrays each way, of which one is its result. */
-        double const norm = x->shard * (forwards * (3 * x->a + x->normed) + 4 * x->a);
+        double const normed = 1 + x->norms_again;
+        double const norm = x->shard * (normed * (3 * x->a + x->normed) + 4 * x->a);
         layer += norm + projections_bytes(x);
         mlp += norm;
-        sparse = 4 * x->shard * x->a * (forwards + 1);
+        sparse = 4 * x->shard * x->a * (normed + 1);
         layer += forwards * ((x->q + x->attended + x->kv) * x->a + x->statistics);
         layer += 2 * (x->q + x->attended + x->kv) * x->a + x->statistics;
         /* S and P each written and read, dP, P, dS thrice; dropout reads and writes, and a mask. */

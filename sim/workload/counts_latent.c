@@ -17,7 +17,7 @@ void counts_latent(const struct letters *x, struct workload_counts *counts)
     const struct local *local = x->local;
     const struct model_latent *latent = &local->plan->model.latent;
     if (!local_is_latent(local)) return;
-    double const times = x->microbatches * x->layers, forwards = 1 + x->attention_again;
+    double const times = x->microbatches * x->layers, forwards = 1 + x->norms_again;
     double const normed = x->rows * (double)local->latent_normed;
     double const product = 2 * x->rows * x->latent_up;
     double const pads =
@@ -36,6 +36,6 @@ void counts_latent(const struct letters *x, struct workload_counts *counts)
     double const norms = forwards * normed * (x->a + x->m) + 3 * normed * x->a;
     counts->hbm_bytes += times * (forwards * up + input + d_weight + norms);
     counts->compute_count += times * (2 * forwards + 3);
-    if (x->attention_again == 0)
+    if (x->norms_again == 0)
         counts->activation_bytes += x->layers * (normed * x->m + x->qkv * x->a);
 }

@@ -15,7 +15,8 @@ struct letters {
     double predictors;           /* the modules. */
     double dense, sparse;        /* Layers that have an MLP, and experts in its place. */
     double again;                /* 1: block remat repeats the forward pass. */
-    double attention_again; /* 1: so does big_matmuls with the attention between the matmuls. */
+    double attention_again; /* 1: so does big_matmuls with the attention between the matmuls; */
+    double norms_again;     /* 1: and these and `norms` with the norms and the latents. */
     double adds;            /* 1: dW reads the accumulator that it is added to. */
     double a, w, g, o;      /* Bytes of an element: activations, weights, gradients, moments; */
     double m, d;            /* what only matmuls read, what travels to experts; */

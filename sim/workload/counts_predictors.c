@@ -10,7 +10,7 @@ static void count_compute(const struct letters *x, struct workload_counts *count
     double const times = x->microbatches * x->predictors;
     double const matrix = 2 * (double)local->width * (double)local->width / local->tp;
     double const project = 3 * 2 * x->rows * matrix;
-    double const again = x->attention_again; /* The norms, and the gather behind them. */
+    double const again = x->norms_again; /* The norms, and the gather behind them. */
     uint64_t const width = local->width;
     counts_linear(counts, times * project,
                   times * 3 * counts_padded_matmul(x, local->rows, 2 * width, width / local->tp));
@@ -44,7 +44,7 @@ static void count_traffic(const struct letters *x, struct workload_counts *count
     const struct local *local = x->local;
     const struct workload_plan *plan = local->plan;
     uint64_t const modules = plan->accumulate * local->predictors;
-    uint64_t const again = x->attention_again > 0;
+    uint64_t const again = x->norms_again > 0;
     uint64_t const turns = plan->activations == WORKLOAD_ACTIVATIONS_TOKENS ? 2 * modules : 0;
     struct workload_traffic *tp = &counts->role[MESH_TP];
     if (local->shards > 1) {
@@ -78,6 +78,6 @@ void counts_predictors(const struct letters *x, struct workload_counts *counts)
     if (x->predictors == 0) return;
     count_compute(x, counts);
     count_traffic(x, counts);
-    double const pair = x->attention_again > 0 ? 0 : 2 * x->full;
+    double const pair = x->norms_again > 0 ? 0 : 2 * x->full;
     counts->activation_bytes += x->predictors * (2 * x->shard * x->a + pair * x->normed);
 }

@@ -157,17 +157,21 @@ static void sharing_remark(struct listing *listing, const struct layout_block *l
 {
     char sharing[REMARK_BYTES - 32];
     uint32_t const step = *in_step(listing, layout);
-    switch (listing->local->plan->remat) {
+    enum workload_remat remat = listing->local->plan->remat;
+    if (remat == WORKLOAD_REMAT_NORMS && !local_is_llama(listing->local))
+        remat = WORKLOAD_REMAT_NONE;
+    switch (remat) {
     case WORKLOAD_REMAT_NONE:
         (void)snprintf(sharing, sizeof sharing,
                        "this can be skipped by sharing with (%u) from the forward pass, and is",
                        step);
         break;
+    case WORKLOAD_REMAT_NORMS:
     case WORKLOAD_REMAT_BIG_MATMULS:
         (void)snprintf(sharing, sizeof sharing,
                        "this could be skipped by sharing with (%u) from the forward pass, but "
-                       "big_matmuls does not keep it",
-                       step);
+                       "%s does not keep it",
+                       step, remat == WORKLOAD_REMAT_NORMS ? "norms" : "big_matmuls");
         break;
     case WORKLOAD_REMAT_BLOCK:
         (void)snprintf(sharing, sizeof sharing,

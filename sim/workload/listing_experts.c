@@ -87,6 +87,8 @@ void listing_experts_backward(struct listing *listing)
     const struct local_experts *experts = &listing->local->experts;
     if (listing->local->plan->remat == WORKLOAD_REMAT_BIG_MATMULS)
         listing_step(listing, NULL, 0, "not kept by big_matmuls", "In, Rows, Sorted again");
+    if (listing->local->plan->remat == WORKLOAD_REMAT_NORMS)
+        listing_step(listing, NULL, 0, "not kept by norms", "In again");
     way_there_add(listing, "dX", "dRows");
     if (experts->shared_columns != 0)
         listing_step(listing, NULL, 0, "while gradients travel", "dW_shared, dIn of Shared");

@@ -59,8 +59,9 @@ static void reduce_add(struct listing *listing, const char *name)
 void listing_latent_backward(struct listing *listing)
 {
     const struct local *local = listing->local;
-    if (local->plan->remat == WORKLOAD_REMAT_BIG_MATMULS) {
-        up_add(listing);
+    enum workload_remat const remat = local->plan->remat;
+    if (remat == WORKLOAD_REMAT_NORMS || remat == WORKLOAD_REMAT_BIG_MATMULS) up_add(listing);
+    if (remat == WORKLOAD_REMAT_BIG_MATMULS) {
         listing_step(listing, NULL, 0, "not kept by big_matmuls, as Q, K and V are not",
                      "A = Attention(Q, K, V) again");
     }

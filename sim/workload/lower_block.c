@@ -406,11 +406,15 @@ static void in_backward(struct lower *lower, const struct lower_block *block,
     lower_tensor_give(lower, block, LOWER_X, norm);
 }
 
-/* With big_matmuls, In is computed again from the block's input: the norm and the AllGather. */
+/* With big_matmuls, In is computed again from the block's input: the norm and the AllGather; with
+ * norms, where there is one. */
 static uint32_t in_again(struct lower *lower, const struct lower_block *block,
                          const struct layout_block *layout)
 {
-    if (lower->local->plan->remat != WORKLOAD_REMAT_BIG_MATMULS) return LOWER_NONE;
+    enum workload_remat const remat = lower->local->plan->remat;
+    bool const again =
+        remat == WORKLOAD_REMAT_BIG_MATMULS || (remat == WORKLOAD_REMAT_NORMS && block->norm);
+    if (!again) return LOWER_NONE;
     uint32_t norm = LOWER_NONE;
     if (block->norm)
         norm = lower_norm(lower, op_name(lower, block, "norm", LOWER_RECOMPUTE),
@@ -432,10 +436,11 @@ void lower_block_backward(struct lower *lower, const struct lower_block *block)
 {
     struct layout_block layout;
     layout_of(lower, block, &layout);
+    enum workload_remat const remat = lower->local->plan->remat;
     bool const reads = lower_has_input(lower);
-    bool const again =
-        reads && block->attention && lower->local->plan->remat == WORKLOAD_REMAT_BIG_MATMULS;
-    uint32_t const heads = again && block->latent
+    bool const again = reads && block->attention && remat == WORKLOAD_REMAT_BIG_MATMULS;
+    bool const up_again = reads && (again || remat == WORKLOAD_REMAT_NORMS);
+    uint32_t const heads = up_again && block->latent
                                ? lower_latent_forward(lower, block, LOWER_RECOMPUTE, LOWER_NONE)
                                : LOWER_NONE;
     uint32_t const middle =

@@ -90,13 +90,15 @@ static uint32_t projection_backward(struct lower *lower, bool shared, bool out,
     return first;
 }
 
-/* With big_matmuls the rows are not kept: they are normed and sent once more. */
+/* With norms, In is not kept; with big_matmuls the rows neither: they are sent once more. Returns
+ * the op that gives these, or LOWER_NONE; `ret_in`: the one that gives In. */
 static uint32_t rows_again(struct lower *lower, uint32_t *ret_in)
 {
     const struct local *local = lower->local;
+    enum workload_remat const remat = local->plan->remat;
+    bool const again = remat == WORKLOAD_REMAT_NORMS || remat == WORKLOAD_REMAT_BIG_MATMULS;
     *ret_in = LOWER_NONE;
-    if (local->plan->remat != WORKLOAD_REMAT_BIG_MATMULS || !lower_has_weight(lower))
-        return LOWER_NONE;
+    if (!again || !lower_has_weight(lower)) return LOWER_NONE;
     uint32_t const norm = lower_norm(lower, "moe.norm again", local->plan->formats.activations);
     uint32_t gather = LOWER_NONE;
     if (experts_gather_in(local))
@@ -104,6 +106,7 @@ static uint32_t rows_again(struct lower *lower, uint32_t *ret_in)
     lower_need_done(lower, gather, norm);
     *ret_in = gather != LOWER_NONE ? gather : norm;
     experts_take(lower, EXPERTS_IN, LOWER_RECOMPUTE, *ret_in);
+    if (remat == WORKLOAD_REMAT_NORMS) return LOWER_NONE;
     uint32_t const cast = experts_cast(lower, "moe.Cast again", norm);
     uint32_t const sort = experts_dispatch(lower, "rows", "moe.Sort again", cast);
     experts_take(lower, EXPERTS_ROWS, LOWER_RECOMPUTE, sort);

@@ -38,6 +38,7 @@ uint64_t experts_tensor_bytes(const struct local *local, enum experts_tensor ten
 
 /*
  * none: all that the backward pass reads.
+ * norms: the same without In.
  * big_matmuls: the outputs of the matmuls; tokens are sent to their experts once more.
  * block: nothing: the layer's input is attention's.
  */
@@ -46,6 +47,8 @@ bool experts_tensor_saved(const struct local *local, enum experts_tensor tensor)
     switch (local->plan->remat) {
     case WORKLOAD_REMAT_NONE:
         return true;
+    case WORKLOAD_REMAT_NORMS:
+        return tensor != EXPERTS_IN;
     case WORKLOAD_REMAT_BIG_MATMULS:
         return tensor != EXPERTS_IN && tensor != EXPERTS_ROWS;
     case WORKLOAD_REMAT_BLOCK:

@@ -62,6 +62,8 @@ uint64_t lower_tensor_bytes(const struct local *local, const struct lower_block 
 /*
  * none: all that the backward pass reads. In the bare MLP over tp, the gathered In holds its
  *   shard as well.
+ * norms: the same without what norms give, and of latent attention without Q, K and V, which come
+ *   again from the latents.
  * big_matmuls: the outputs of the layer's seven matmuls. Q, K, V, Gate and Up as they are; O and
  *   Out as the inputs of the two blocks, which are the running sum after them. Of latent attention
  *   the latents, from which Q, K and V come again: they are many times as large.
@@ -70,7 +72,11 @@ uint64_t lower_tensor_bytes(const struct local *local, const struct lower_block 
 bool lower_tensor_saved(const struct local *local, const struct lower_block *block,
                         enum lower_tensor tensor)
 {
+    bool const by_norms = tensor == LOWER_IN || tensor == LOWER_LATENT || tensor == LOWER_QKV;
     switch (local->plan->remat) {
+    case WORKLOAD_REMAT_NORMS:
+        if (block->norm && by_norms) return false;
+        return tensor != LOWER_X || block->norm || local->tp == 1;
     case WORKLOAD_REMAT_NONE:
         return tensor != LOWER_X || block->norm || local->tp == 1;
     case WORKLOAD_REMAT_BIG_MATMULS:

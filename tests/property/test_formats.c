@@ -27,10 +27,12 @@ static const struct {
     {"\"nodes\": 2", "{\"ep\": [\"node\", \"gpu\"]}", ""},
     {"\"nodes\": 4", "{\"dp\": [\"node\"], \"ep\": [\"gpu\"]}", ", \"remat\": \"big_matmuls\""},
     {"\"nodes\": 4", "{\"ep\": [\"node\"], \"tp\": [\"gpu\"]}", ", \"remat\": \"block\""},
+    {"\"nodes\": 4", "{\"fsdp\": [\"node\"], \"ep\": [\"gpu\"]}", ", \"remat\": \"norms\""},
     {"\"nodes\": 4", "{\"pp\": [\"node:2\"], \"dp\": [\"node:2\"], \"ep\": [\"gpu\"]}",
      ", \"accumulate\": 4, \"schedule\": \"zb-h1\", \"remat\": \"big_matmuls\""},
     {"\"nodes\": 2", "{\"pp\": [\"node\"], \"ep\": [\"gpu\"]}",
-     ", \"accumulate\": 4, \"schedule\": \"dualpipev\", \"layout\": \"Et|tt|t|ttmL\""},
+     ", \"accumulate\": 4, \"schedule\": \"dualpipev\", \"layout\": \"Et|tt|t|ttmL\", \"remat\": "
+     "\"norms\""},
 };
 enum { PLACES = sizeof places / sizeof *places };
 

@@ -358,11 +358,11 @@ static struct sums sums_of(const struct program *program)
 static void all_ranks_together_do_what_the_formulas_count(void **state)
 {
     (void)state;
-    static const char *const remats[] = {"none", "big_matmuls", "block"};
+    static const char *const remats[] = {"none", "norms", "big_matmuls", "block"};
     static const char *const names[] = {"1f1b", "interleaved:2", "zb-h1", "zb-v", "dualpipe"};
     static const struct play_options lower_only = {.lower_only = true, .engine = "fast"};
     for (uint32_t l = 0; l < sizeof layers / sizeof *layers; l++)
-        for (uint32_t k = 0; k < 15; k++) {
+        for (uint32_t k = 0; k < 20; k++) {
             char text[TEXT_BYTES];
             struct play play;
             struct workload_counts counts;
@@ -372,15 +372,15 @@ static void all_ranks_together_do_what_the_formulas_count(void **state)
                 "{\"kind\": \"train_step\", \"model\": \"%s\", \"batch_tokens\": "
                 "524288, \"sequence_length\": 4096, \"accumulate\": 8, \"remat\": \"%s\", "
                 "\"schedule\": \"%s\"%s}}",
-                layers[l], layer_models[l], remats[k % 3], names[k / 3],
-                strcmp(layer_models[l], "deepseek-v3") == 0 ? deepseek_more(k / 3 % 2 == 1) : "");
+                layers[l], layer_models[l], remats[k % 4], names[k / 4],
+                strcmp(layer_models[l], "deepseek-v3") == 0 ? deepseek_more(k / 4 % 2 == 1) : "");
             assert_true(length > 0 && length < TEXT_BYTES);
             play_run(&play, text, &lower_only);
             workload_count(&play.scenario.workload, &play.machine, &play.mesh, &counts);
             struct sums const sums = sums_of(&play.program);
             /* A router's two gradients are one op in a whole pass, and two in its halves, which
              * both read the gradient of its logits. */
-            bool const halves = k / 3 >= 2 && model_has_experts(&play.scenario.workload.model);
+            bool const halves = k / 4 >= 2 && model_has_experts(&play.scenario.workload.model);
             case_near(counts.matmul_flop * 4, sums.matmul_flop, 1e-12);
             case_near(counts.vector_flop * 4, sums.vector_flop, 1e-9);
             case_near(counts.hbm_bytes * 4, sums.hbm_bytes, halves ? 1e-3 : 1e-9);

@@ -304,7 +304,7 @@ static void remat_saves_what_the_book_counts(void **state)
     struct model square = case_llama_70b; /* F = D and K = N, so that all seven are alike. */
     square.kv_heads = square.heads;
     square.mlp_width = square.width;
-    static const uint64_t tensors[] = {0, 7, 1};
+    static const uint64_t tensors[] = {0, 0, 7, 1};
     for (uint32_t remat = WORKLOAD_REMAT_BIG_MATMULS; remat <= WORKLOAD_REMAT_BLOCK; remat++) {
         build(&square, "16", NULL, "x", NULL);
         made.plan.remat = (enum workload_remat)remat;

@@ -62,15 +62,21 @@ static void build(struct workload_case *made, const struct model *model, enum me
     made->plan.formats.matmuls = FORMAT_FP8;
 }
 
-/* The op of that name, of the first template that has it. */
-static const struct program_op *op_named(const struct program *program, const char *name)
+/* The op of that name, of the first template that has it, or NULL. */
+static const struct program_op *op_find(const struct program *program, const char *name)
 {
     for (uint32_t t = 0; t < program->template_count; t++)
         for (uint32_t i = 0; i < program->templates[t].op_count; i++)
             if (strcmp(program->templates[t].op[i].name, name) == 0)
                 return &program->templates[t].op[i];
-    fail_msg("no op is called %s", name);
     return NULL;
+}
+
+static const struct program_op *op_named(const struct program *program, const char *name)
+{
+    const struct program_op *op = op_find(program, name);
+    if (op == NULL) fail_msg("no op is called %s", name);
+    return op;
 }
 
 static const struct work *work_named(const struct program *program, const char *name)
@@ -248,12 +254,45 @@ static void what_travels_over_tp_stays_as_it_is(void **state)
     case_free(&made);
 }
 
+/* As DeepSeek-V3 was trained: norms and projections up come again, and nothing else does. */
+static void remat_norms_repeats_norms_and_latents_alone(void **state)
+{
+    static const char *const repeated[] = {"attention.norm again", "attention.LatentNorm again",
+                                           "attention.Up again", "mlp.norm again",
+                                           "moe.norm again"};
+    struct workload_case made;
+    uint32_t again = 0, sent = 0;
+    (void)state;
+    build(&made, &small, MESH_EP);
+    made.plan.remat = WORKLOAD_REMAT_NORMS;
+    made.plan.formats.dispatch = FORMAT_FP8;
+    assert_int_equal(case_lower(&made), STATUS_OK);
+    for (uint32_t i = 0; i < sizeof repeated / sizeof *repeated; i++)
+        assert_non_null(op_find(&made.program, repeated[i]));
+    for (uint32_t t = 0; t < made.program.template_count; t++)
+        for (uint32_t i = 0; i < made.program.templates[t].op_count; i++) {
+            const char *name = made.program.templates[t].op[i].name;
+            const char *end = strstr(name, " again");
+            sent += strcmp(name, "AllToAll rows") == 0;
+            if (end == NULL) continue;
+            bool found = false;
+            for (uint32_t r = 0; r < sizeof repeated / sizeof *repeated; r++)
+                found = found || strcmp(name, repeated[r]) == 0;
+            if (!found) fail_msg("%s", name);
+            again++;
+        }
+    assert_int_equal(again, 4 + 4); /* Of the layer with an MLP, and of that with experts. */
+    assert_int_equal(sent, 1);
+    case_free(&made);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(ops_read_write_and_multiply_in_their_formats),
         cmocka_unit_test(tokens_go_to_experts_in_a_format_of_their_own),
         cmocka_unit_test(what_travels_over_tp_stays_as_it_is),
+        cmocka_unit_test(remat_norms_repeats_norms_and_latents_alone),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -92,10 +92,10 @@ static const struct {
      ", \"zero\": 1", 4},
     {h100_64, "{\"tp\": [\"gpu\"], \"pp\": [\"node:4\"], \"fsdp\": [\"node:16\"]}", "1f1b", "", 0},
     {h100_64, in_node, "dualpipe", ", \"zero\": 1", 4},
-    {adding, "{\"dp\": [\"gpu\", \"node:16\"], \"pp\": [\"node:4\"]}", "1f1b", in_switches, 4},
     {hashed, in_node, "dualpipe", "", 4},
     {slices, "{\"tp\": [\"y\", \"z\"], \"pp\": [\"x\"], \"dp\": [\"slice\"]}", "dualpipe",
      ", \"zero\": 1", 4},
+    {adding, "{\"dp\": [\"gpu\", \"node:16\"], \"pp\": [\"node:4\"]}", "1f1b", in_switches, 4},
 };
 
 static void what_goes_on_from_fewer_is_the_same(void **state)

@@ -87,6 +87,7 @@ static void write_roofline_object(struct json_writer *json, const struct report_
         json_put_real(json, machine_axis_name(input->machine, i), roofline->ici_s[i]);
     json_write_object_end(json);
     json_put_real(json, "host_s", roofline->host_s);
+    if (roofline->stages_s > 0) json_put_real(json, "stages_s", roofline->stages_s);
     json_put_real(json, "latency_s", roofline->latency_s);
     json_put_real(json, "lower_s", roofline->lower_s);
     json_put_real(json, "upper_s", roofline->upper_s);

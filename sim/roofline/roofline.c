@@ -8,6 +8,7 @@
 #include "sim/roofline/collective_bound.h"
 #include "sim/roofline/host_bound.h"
 #include "sim/roofline/rules.h"
+#include "sim/roofline/stages.h"
 #include "sim/roofline/unlike.h"
 #include "sim/roofline/wire.h"
 
@@ -351,11 +352,11 @@ static void communication(const struct workload_plan *plan, const struct machine
     for (uint32_t i = 0; i < MESH_ROLE_COUNT; i++) traffic[3 + i] = &counts->role[i];
     for (uint32_t i = 0; i < machine->axis_count; i++)
         roofline->ici_s[i] = axis_busy_s(plan, machine, traffic, i);
+    stages_evaluate(machine, counts, roofline);
     add_group(plan, machine, "kv", &counts->kv, roofline);
     add_group(plan, machine, "sequence", &counts->sequence, roofline);
     add_group(plan, machine, "experts", &counts->experts, roofline);
     roofline->hbm_collectives_s = hbm_bytes / (double)machine->chip.hbm_bytes_per_s;
-
     const struct roofline_group *tp = roofline_group_find(roofline, "tp");
     const struct roofline_group *fsdp = roofline_group_find(roofline, "fsdp");
     if (tp != NULL) roofline->latency_s += tp->hop_s * (double)counts->tp_critical_count;
@@ -380,7 +381,7 @@ static double upper(const struct workload_plan *plan, const struct machine *mach
         total += gather_s(&of, machine, &group->group, group->gather_bytes, ODD_SLOWEST) +
                  group->exchange_s + passes * group_hop_s(&of, machine, &group->group, true);
     }
-    return total + 2 * roofline->host_s +
+    return total + 2 * roofline->host_s + roofline->stages_s +
            (double)roofline->counts.host_count * units_seconds(machine->host.latency_ps);
 }
 

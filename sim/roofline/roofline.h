@@ -84,6 +84,8 @@ struct roofline {
      * group over several axes keeps all of them busy equally long where it can; beside one that has
      * to take longer, an axis counts for what cannot go another way. */
     double ici_s[MACHINE_AXES_MAX];
+    double stages_s;  /* Of it on pp's axis: messages between stages, over the links of the two
+                         neighbours that exchange most, or the cables of a rank amid others. */
     double host_s;    /* Bytes over the link to the host, the busier way, shared evenly. */
     double latency_s; /* Hops of the collectives on the critical path, had they no bytes. */
     double lower_s;   /* The largest of math_s, vector_s, hbm_s, ici_s and host_s: a bound of any

@@ -41,6 +41,19 @@ double wire_level_rate(const struct machine *machine, uint32_t axis)
     return least;
 }
 
+/* A unit that is no longer than the way to the next member has no two in a row. */
+double wire_step_rate(const struct machine *machine, const struct group_dimension *dimension)
+{
+    const struct level *level = level_of(machine, dimension->axis);
+    double least = INFINITY;
+    for (uint32_t tier = 0; tier < level->tier_count; tier++) {
+        uint32_t const below = level_box_length(machine, level, (int32_t)tier - 1, dimension->axis);
+        if (below > dimension->stride) break;
+        least = fmin(least, tier_rate(machine, level, tier));
+    }
+    return least;
+}
+
 int64_t wire_level_latency_ps(const struct machine *machine,
                               const struct group_dimension *dimension)
 {

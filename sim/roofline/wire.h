@@ -22,6 +22,10 @@ double wire_level_rate(const struct machine *machine, uint32_t axis);
  * the array, a bound from below for any algorithm; wire_level_rate() is from above. */
 double wire_dimension_rate(const struct machine *machine, const struct group_dimension *dimension);
 
+/* The same for a message from each member to the next, all at once: of the cables that all of
+ * these must take. */
+double wire_step_rate(const struct machine *machine, const struct group_dimension *dimension);
+
 /* Up to where all of the dimension's members meet, and down again. */
 int64_t wire_level_latency_ps(const struct machine *machine,
                               const struct group_dimension *dimension);

@@ -432,5 +432,6 @@ void workload_count(const struct workload_plan *plan, const struct machine *mach
     counts.gathered_bytes = local.shards > 1 ? gathered * x.w : 0;
     counts_offload(&x, &counts);
     stages_divide(&counts, local.pp);
+    counts.stage_bytes = x.microbatches * workload_borders(plan, local.pp) * x.shard * x.a;
     *ret_counts = counts;
 }

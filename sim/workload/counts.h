@@ -67,6 +67,11 @@ struct workload_counts {
     struct workload_traffic sequence; /* Ranks that share a sequence. */
     uint64_t tp_critical_count;       /* tp collectives that the compute stream waits for. */
 
+    /* Messages between two neighbours of a pipeline, a step, one way: [B_X, D_Y] each, at the pair
+     * that has most. Not those of one model's copies, of a tied matrix, and of modules that lie
+     * between the layers and their heads. */
+    double stage_bytes;
+
     /* Copies between one chip and its host, a step: as many bytes each way. */
     double host_moment_bytes;     /* Of the optimizer, */
     double host_activation_bytes; /* and what layers save. */

@@ -97,6 +97,34 @@ enum status workload_schedule(struct arena *arena, const struct workload_plan *p
     return gathers_add(arena, plan, ret_schedule, reterr);
 }
 
+/* Of a file, which may lay stages anywhere. */
+static uint32_t given_borders(const struct schedule *given)
+{
+    uint32_t most = 0;
+    for (uint32_t rank = 0; rank + 1 < given->rank_count; rank++) {
+        uint32_t borders = 0;
+        for (uint32_t s = 0; s + 1 < given->stage_count; s++) {
+            uint32_t const one = given->rank_of[s], other = given->rank_of[s + 1];
+            borders += (one == rank && other == rank + 1) || (one == rank + 1 && other == rank);
+        }
+        most = borders > most ? borders : most;
+    }
+    return most;
+}
+
+uint32_t workload_borders(const struct workload_plan *plan, uint32_t ranks)
+{
+    const struct schedule_form *form = NULL;
+    uint32_t chunks = 0;
+    struct error unused;
+    if (ranks == 1) return 0;
+    if (plan->schedule_given != NULL) return given_borders(plan->schedule_given);
+    if (plan->schedule == NULL ||
+        schedule_form_parse(plan->schedule, where, &form, &chunks, &unused) != STATUS_OK)
+        return 1;  /* "1f1b"; or it is refused where it is built. */
+    return chunks; /* Round the ranks, or down and up again: as many as a rank has stages. */
+}
+
 uint32_t workload_copies(const struct workload_plan *plan, uint32_t ranks)
 {
     const struct schedule_form *form = NULL;

@@ -119,6 +119,10 @@ enum status workload_schedule(struct arena *arena, const struct workload_plan *p
  * many ranks. */
 bool workload_ends_meet(const struct workload_plan *plan, uint32_t ranks);
 
+/* Borders of stages between two neighbours of so many ranks of pp, at the pair that has most: each
+ * microbatch crosses so many one way, as an activation or as a gradient. 0: there is one rank. */
+uint32_t workload_borders(const struct workload_plan *plan, uint32_t ranks);
+
 /* Copies of the model that its schedule lays over so many ranks of pp: 1, or 2. */
 uint32_t workload_copies(const struct workload_plan *plan, uint32_t ranks);
 

@@ -1,0 +1,16 @@
+/*
+ * stages.h: how long messages between pipeline stages take at least, in closed form: bytes that two
+ * neighbours exchange over the rate of what is between them, whatever the order of passes.
+ */
+#ifndef SIM_ROOFLINE_STAGES_H
+#define SIM_ROOFLINE_STAGES_H
+
+#include "sim/machine/machine.h"
+#include "sim/roofline/roofline.h"
+#include "sim/workload/counts.h"
+
+/* Fills `stages_s`; the axis that they lie on is busy for at least so long. */
+void stages_evaluate(const struct machine *machine, const struct workload_counts *counts,
+                     struct roofline *roofline);
+
+#endif

@@ -410,7 +410,7 @@ static double permute_s(const struct estimator *estimator, double *ret_alpha_s)
     const struct plan *plan = estimator->plan;
     double slowest = INFINITY, grid = 0, level = 0;
     for (uint32_t d = 0; d < plan->group.dimension_count; d++) {
-        int32_t const offset = plan->offset[d];
+        int32_t const offset = plan->permute.offset[d];
         if (offset == 0) continue;
         slowest = fmin(slowest, rate_of(estimator, NULL, d));
         if (plan->group.dimension[d].switched)

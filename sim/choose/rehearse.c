@@ -312,7 +312,7 @@ bool rehearse(const struct machine *machine, const struct plan *plan, const stru
 {
     struct rehearsal_entry key = {.group = plan->group,
                                   .primitive = item->primitive,
-                                  .root = plan->root,
+                                  .root = plan->rooted.root,
                                   .dimension = item->dimension,
                                   .flat = item->flat};
     if (machine->link_override_count > 0) { /* Then it matters where who takes part stands. */

@@ -68,10 +68,11 @@ static void flat_fill(struct plan *plan)
     for (uint32_t i = 0; i < levels.grid_count; i++) plan->flat_dimension[count++] = levels.grid[i];
 }
 
-static void root_fill(struct plan *plan)
+static void root_fill(struct plan *plan, uint32_t root)
 {
+    plan->rooted.root = root;
     for (uint32_t d = 0; d < plan->group.dimension_count; d++)
-        plan->root_digit[d] = group_digit(&plan->group, plan->root, d);
+        plan->rooted.digit[d] = group_digit(&plan->group, root, d);
 }
 
 enum status plan_build(struct arena *arena, const struct plan_request *request, const char *where,
@@ -83,20 +84,20 @@ enum status plan_build(struct arena *arena, const struct plan_request *request, 
         .algorithm = "none",
         .group = request->group,
         .size_bytes = request->size_bytes,
-        .root = request->root,
         .element_bits = request->element_bits,
         .protocol = request->protocol,
     };
     struct choice choice;
     flat_fill(&plan);
-    root_fill(&plan);
+    if (collective_is_rooted(plan.kind)) root_fill(&plan, request->root);
     if (request->script != NULL) {
         STATUS_TRY(script_compose(request->script, request, where, &plan, reterr));
     } else if (plan.kind == COLLECTIVE_PERMUTE) {
         plan.algorithm = "shift";
         STATUS_TRY(choice_make(request, where, &choice, reterr));
-        if (!request->mirrors) memcpy(plan.offset, request->offset, sizeof plan.offset);
-        plan.mirrors = request->mirrors;
+        if (!request->mirrors)
+            memcpy(plan.permute.offset, request->offset, sizeof plan.permute.offset);
+        plan.permute.mirrors = request->mirrors;
         STATUS_TRY(plan_permute_build(arena, where, &plan, reterr));
     } else if (plan.group.dimension_count > 0) {
         STATUS_TRY(choice_make(request, where, &choice, reterr));

@@ -124,18 +124,23 @@ struct plan {
     struct group group;
     uint64_t
         size_bytes; /* V: the whole gathered (unreduced, exchanged) array; permute: a message. */
-    int32_t offset[GROUP_DIMENSIONS_MAX]; /* Permute: the displacement in members. */
-    uint32_t peer;                        /* Permute through switches: the same as a position. */
-    bool mirrors;  /* Permute: instead, from each member to the one as far from the other end. */
-    uint32_t root; /* Of the rooted kinds: its rank, */
-    uint32_t root_digit[GROUP_DIMENSIONS_MAX]; /* and its member number along each dimension. */
-    uint32_t element_bits;                     /* Of what is added; 0: sixteen. plan_elements() */
-    struct plan_protocol protocol;
-    struct plan_ragged ragged;
+    /* Of one kind of plans each, and all zero in others. */
+    struct plan_permute {
+        int32_t offset[GROUP_DIMENSIONS_MAX]; /* The displacement in members, */
+        uint32_t peer;                        /* and, through switches, as a position. */
+        bool mirrors; /* Instead, from each member to the one as far from the other end. */
+    } permute;
+    struct plan_rooted {
+        uint32_t root;                        /* Its rank, */
+        uint32_t digit[GROUP_DIMENSIONS_MAX]; /* and its member number along each dimension. */
+    } rooted;
+    struct plan_ragged ragged;    /* AllToAll. */
     const uint32_t *ragged_units; /* Halves of tokens that ranks have for each other, however they
                                      come there: [source · ranks + destination], by plan_rank();
                                      NULL: not ragged. */
-    const struct script *script;  /* What its one item plays instead of a primitive's steps. */
+    uint32_t element_bits;        /* Of what is added; 0: sixteen. plan_elements() */
+    struct plan_protocol protocol;
+    const struct script *script; /* What its one item plays instead of a primitive's steps. */
 
     uint8_t flat_dimension[GROUP_DIMENSIONS_MAX]; /* The digits of flat items' positions, the
                                                      slowest first: the outermost level's. */

@@ -74,7 +74,8 @@ static int64_t permute_ps(const struct plan *plan, uint64_t bytes_per_s, int64_t
 {
     int64_t hops = 0;
     for (uint32_t d = 0; d < plan->group.dimension_count; d++) {
-        int64_t const members = plan->offset[d] < 0 ? -plan->offset[d] : plan->offset[d];
+        int64_t const members =
+            plan->permute.offset[d] < 0 ? -plan->permute.offset[d] : plan->permute.offset[d];
         hops += members * plan->group.dimension[d].stride;
     }
     return hops == 0 ? 0 : units_duration_ps(plan->size_bytes, bytes_per_s) + hops * hop_ps;

@@ -10,7 +10,7 @@
 /* The root's member number along a dimension; 0 for items that do not depend on it. */
 static inline uint32_t root_digit(const struct plan *plan, bool rooted, uint32_t dimension)
 {
-    return rooted ? plan->root_digit[dimension] : 0;
+    return rooted ? plan->rooted.digit[dimension] : 0;
 }
 
 /* As group_position(), where mostly nothing is to be divided: members are neighbours, and one group
@@ -45,7 +45,7 @@ static bool stands_at_root(const struct plan *plan, uint32_t dimensions, const u
     for (; dimensions != 0; dimensions &= dimensions - 1) {
         uint32_t const d = (uint32_t)__builtin_ctz(dimensions);
         const struct group_dimension *dimension = &plan->group.dimension[d];
-        if (digit_of(dimension, at[dimension->axis]) != plan->root_digit[d]) return false;
+        if (digit_of(dimension, at[dimension->axis]) != plan->rooted.digit[d]) return false;
     }
     return true;
 }
@@ -113,7 +113,8 @@ struct primitive_step plan_step(const struct plan *plan, const struct plan_item 
 {
     if (plan->script != NULL) return script_message(plan->script, lane, position, step);
     struct primitive_step content = item->primitive->step(item->size, lane, position, step);
-    if (item->primitive->kind == COLLECTIVE_PERMUTE && !plan->mirrors) content.peer = plan->peer;
+    if (item->primitive->kind == COLLECTIVE_PERMUTE && !plan->permute.mirrors)
+        content.peer = plan->permute.peer;
     return content;
 }
 

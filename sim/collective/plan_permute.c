@@ -37,7 +37,7 @@ static bool crosses_switches(const struct plan *plan)
 {
     for (uint32_t d = 0; d < plan->group.dimension_count; d++)
         if (plan->group.dimension[d].switched &&
-            plan->offset[d] % (int64_t)plan->group.dimension[d].size != 0)
+            plan->permute.offset[d] % (int64_t)plan->group.dimension[d].size != 0)
             return true;
     return false;
 }
@@ -54,16 +54,17 @@ static enum status routed_build(struct arena *arena, const char *where, struct p
     for (uint32_t d = 0; d < group->dimension_count; d++) {
         const struct group_dimension *dimension = &group->dimension[d];
         int64_t const size = dimension->size;
-        if (!dimension->ring && !dimension->switched && plan->offset[d] != 0)
+        if (!dimension->ring && !dimension->switched && plan->permute.offset[d] != 0)
             return error_set(reterr, STATUS_UNSUPPORTED, where,
                              "a permute through switches and along %s, which has no wraparound, "
                              "at once; do one after the other",
                              dimension->name);
-        plan->offset[d] = (int32_t)((plan->offset[d] % size + size) % size);
+        plan->permute.offset[d] = (int32_t)((plan->permute.offset[d] % size + size) % size);
     }
     for (uint32_t i = 0; i < group->dimension_count; i++) {
         uint32_t const d = plan->flat_dimension[i];
-        plan->peer = plan->peer * group->dimension[d].size + (uint32_t)plan->offset[d];
+        plan->permute.peer =
+            plan->permute.peer * group->dimension[d].size + (uint32_t)plan->permute.offset[d];
     }
     plan->item[0] = (struct plan_item){
         .primitive = primitive_find(COLLECTIVE_PERMUTE, plan->algorithm, true),
@@ -153,14 +154,14 @@ enum status plan_permute_build(struct arena *arena, const char *where, struct pl
     const struct group *group = &plan->group;
     struct plan_lane lane = {0};
     uint32_t lines = 0, counted = 0;
-    if (plan->mirrors) return mirror_build(arena, where, plan, reterr);
+    if (plan->permute.mirrors) return mirror_build(arena, where, plan, reterr);
     if (crosses_switches(plan)) return routed_build(arena, where, plan, reterr);
     for (uint32_t d = 0; d < group->dimension_count; d++) {
         const struct group_dimension *dimension = &group->dimension[d];
         if (dimension->switched) continue; /* A whole number of turns. */
-        int64_t const distance = way(dimension, plan->offset[d]);
+        int64_t const distance = way(dimension, plan->permute.offset[d]);
         int64_t const members = distance < 0 ? -distance : distance;
-        plan->offset[d] = (int32_t)distance;
+        plan->permute.offset[d] = (int32_t)distance;
         if (members == 0) continue;
         if (members >= dimension->size)
             return error_set(reterr, STATUS_INVALID, where,
@@ -181,8 +182,8 @@ enum status plan_permute_build(struct arena *arena, const char *where, struct pl
         };
     }
     if (lane.leg_count == 0) return STATUS_OK;
-    STATUS_TRY(
-        counts_fill(arena, &group->dimension[counted], plan->offset[counted], &lane, reterr));
+    STATUS_TRY(counts_fill(arena, &group->dimension[counted], plan->permute.offset[counted], &lane,
+                           reterr));
     plan->item[0] = (struct plan_item){
         .primitive = primitive_find(COLLECTIVE_PERMUTE, plan->algorithm, false),
         .dimension = (uint8_t)counted,

@@ -9,8 +9,8 @@
 static int64_t target(const struct plan *plan, const struct proof *proof, uint32_t rank, uint32_t d)
 {
     int64_t const own = proof->digit[rank][d];
-    if (plan->mirrors) return (int64_t)plan->group.dimension[d].size - 1 - own;
-    return own + plan->offset[d];
+    if (plan->permute.mirrors) return (int64_t)plan->group.dimension[d].size - 1 - own;
+    return own + plan->permute.offset[d];
 }
 
 /* A permute is proved by its legs alone: everybody who has a target sends to it, and only they. */
@@ -87,7 +87,7 @@ enum status primitive_check(const struct primitive *primitive, uint32_t size, st
                   .piece_count = 1}},
         .item_count = 1,
         .lane_count = primitive->lane_count,
-        .peer = 1,
+        .permute.peer = 1,
         .order_count = 1,
     };
     for (uint32_t l = 0; l < primitive->lane_count; l++) {

@@ -13,7 +13,7 @@ static uint64_t begin_who(const struct proof *proof, uint32_t rank, uint32_t chu
         return rank == chunk ? proof->all : 0;
     case COLLECTIVE_BROADCAST:
     case COLLECTIVE_SCATTER:
-        return rank == proof->plan->root ? proof->all : 0;
+        return rank == proof->plan->rooted.root ? proof->all : 0;
     case COLLECTIVE_REDUCE_SCATTER:
     case COLLECTIVE_ALL_REDUCE:
     case COLLECTIVE_REDUCE:
@@ -33,7 +33,7 @@ static bool is_wanted(const struct proof *proof, uint32_t rank, uint32_t chunk)
         return rank == chunk;
     case COLLECTIVE_REDUCE:
     case COLLECTIVE_GATHER:
-        return rank == proof->plan->root;
+        return rank == proof->plan->rooted.root;
     case COLLECTIVE_ALL_GATHER:
     case COLLECTIVE_ALL_REDUCE:
     case COLLECTIVE_BROADCAST:

@@ -221,10 +221,10 @@ static struct collective_bound bound_of(const struct row_question *question,
         .array_bytes = ragged ? 0 : plan->size_bytes,
         .in_network = is_in_network(plan),
         .element_bits = plan_element_bits(plan),
-        .root = plan->root,
+        .root = plan->rooted.root,
     };
     struct collective_bound bound;
-    for (uint32_t d = 0; d < GROUP_DIMENSIONS_MAX; d++) query.offset[d] = plan->offset[d];
+    for (uint32_t d = 0; d < GROUP_DIMENSIONS_MAX; d++) query.offset[d] = plan->permute.offset[d];
     collective_bound(question->machine, &question->group, &query, &bound);
     if (!ragged) return bound;
     double const latency_s = bound.latency_s;

@@ -69,9 +69,10 @@ static void operands_check(const struct program *program, const struct program_t
  * the last rank back over all of it. */
 static void displacements_check(const struct plan *plan, const struct plan *other)
 {
-    SIM_ASSERT(plan->mirrors == other->mirrors);
+    SIM_ASSERT(plan->permute.mirrors == other->permute.mirrors);
     for (uint32_t d = 0; d < plan->group.dimension_count; d++)
-        SIM_ASSERT((plan->offset[d] - other->offset[d]) % (int32_t)plan->group.dimension[d].size ==
+        SIM_ASSERT((plan->permute.offset[d] - other->permute.offset[d]) %
+                       (int32_t)plan->group.dimension[d].size ==
                    0);
 }
 

@@ -107,12 +107,12 @@ static void add_collective(const struct report_input *input, struct arena *arena
 static int64_t send_members(const struct report_input *input, const struct plan *plan, uint32_t d)
 {
     const struct group_dimension *dimension = &plan->group.dimension[d];
-    int64_t members = plan->offset[d];
-    if (plan->mirrors)
+    int64_t members = plan->permute.offset[d];
+    if (plan->permute.mirrors)
         members = (int64_t)dimension->size - 1 -
                   2 * (int64_t)facts_role(input, input->trace->reported_chip);
     if (members < 0) members = -members;
-    return plan->mirrors && dimension->ring && 2 * members > dimension->size
+    return plan->permute.mirrors && dimension->ring && 2 * members > dimension->size
                ? dimension->size - members
                : members;
 }

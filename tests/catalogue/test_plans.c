@@ -256,8 +256,8 @@ static void a_mirror_joins_members_as_far_from_either_end(void **state)
                 assert_int_equal(plan_sent_bytes(&plan, 0, own), 1000);
             }
             struct plan bad = plan;
-            bad.mirrors = false;
-            bad.peer = 1;
+            bad.permute.mirrors = false;
+            bad.permute.peer = 1;
             assert_int_not_equal(plan_check(&bad, &case_error), STATUS_OK);
         }
     struct plan_request const both = {

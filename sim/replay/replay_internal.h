@@ -236,13 +236,13 @@ struct need_cache {
     uint16_t position;
     bool filled;
     uint8_t phase; /* enum program_phase */
-    uint32_t pass; /* Of the block. */
     const struct program_op *op;
     uint32_t count[PROGRAM_NEEDS_MAX];
     uint32_t per_part[PROGRAM_NEEDS_MAX];
     uint32_t operand_first; /* Parts of the compute stream before the operand's op, */
     uint32_t operand_parts; /* and of it. */
     uint32_t arrivals;      /* Of a RECEIVE: messages that it waits for. */
+    uint32_t pass;          /* Of the block. */
 };
 
 /* What chips of a role have in common. */

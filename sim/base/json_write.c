@@ -122,6 +122,8 @@ void json_write_unsigned(struct json_writer *writer, uint64_t value)
     text_add(writer->text, "%llu", (unsigned long long)value);
 }
 
+static const double plain_below = 1e15;
+
 void json_write_real(struct json_writer *writer, double value)
 {
     SIM_ASSERT(isfinite(value));
@@ -130,6 +132,8 @@ void json_write_real(struct json_writer *writer, double value)
         (void)snprintf(digits, sizeof digits, "%.*g", precision, value);
         if (strtod(digits, NULL) == value) break;
     }
+    if (fabs(value) < plain_below && trunc(value) == value)
+        (void)snprintf(digits, sizeof digits, "%.0f", value); /* 30, not 3e+01. */
     /* Whatever the locale puts for the point, in however many bytes, is a point. */
     char plain[64];
     uint32_t length = 0;

@@ -80,12 +80,13 @@ struct schedule_formula dual_formula(const struct schedule_request *request, uin
     const struct schedule_times *t = &request->times;
     int64_t const back = t->input + t->weight;
     int64_t const pair = t->pair == 0 ? t->forward + back : t->pair;
-    bool const exact = t->forward == t->input && t->input == t->weight;
+    bool const exact = t->forward == t->input && t->input == t->weight && pair >= 2 * t->forward &&
+                       pair <= 3 * t->forward;
     return (struct schedule_formula){
         .measure = SCHEDULE_MAKESPAN,
         .bubble_ticks = ((int64_t)ends - 1) * (pair + back - 3 * t->weight),
         .exact = exact,
         .text = text,
-        .holds = "F = I = W",
+        .holds = "F = I = W and O from 2F to 3F",
     };
 }

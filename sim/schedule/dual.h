@@ -31,7 +31,8 @@ struct dual_counts {
 
 void dual_list(struct dual *dual, const struct dual_counts *counts);
 
-/* (ends-1)(O+B-3W), O a pair's time or F+B; exact where F = I = W. */
+/* (ends-1)(O+B-3W), O a pair's time or F+B; exact where F = I = W and 2F <= O <= 3F:
+ * a longer pair than its passes in a row delays what follows on other ranks. */
 struct schedule_formula dual_formula(const struct schedule_request *request, uint32_t ends,
                                      const char *text);
 

@@ -91,6 +91,12 @@ static enum status times_read(struct schedules *schedules, struct error *reterr)
         return error_set(reterr, STATUS_INVALID, "--times",
                          "O=0: a forward and a backward pass together take some time; left out, it "
                          "is F+I+W");
+    int64_t const backward = schedules->input + schedules->weight;
+    if (schedules->pair != 0 &&
+        (schedules->pair < schedules->forward || schedules->pair < backward))
+        return error_set(reterr, STATUS_INVALID, "--times",
+                         "O: two passes side by side take at least what the longer takes alone, F "
+                         "or I+W");
     if (schedules->forward == 0 || schedules->input + schedules->weight == 0)
         return error_set(reterr, STATUS_INVALID, "--times", "a pass that takes no time: F and I+W");
     return STATUS_OK;

@@ -39,7 +39,8 @@ struct staged_row {
     uint64_t *gathered_bytes;   /* [rank]: weights that one chip of it gathers in a step. */
     int64_t weights_exposed_ps; /* Of the chip that ends last: waiting for its weights' gathers and
                                    its gradients' reductions over the same ranks. */
-    double mfu;                 /* With attention. */
+    double mfu;                 /* As podsim run has them: of 6 FLOP a parameter and token, */
+    double mfu_attention;       /* and with attention. */
     double tokens_per_s;
     bool fits;
     uint64_t chips_replayed;

@@ -94,6 +94,7 @@ static void put_row(struct json_writer *json, const struct staged_row *row)
     json_put_real(json, "bubble_busiest", units_seconds(row->bubble.busiest_ps));
     json_put_real(json, "bubble_per_stage", units_seconds(row->bubble.per_rank_ps));
     json_put_real(json, "mfu", row->mfu);
+    json_put_real(json, "mfu_attention", row->mfu_attention);
     json_put_real(json, "tokens_per_s", row->tokens_per_s);
     json_put_boolean(json, "fits", row->fits);
     json_put_real(json, "exposed_weights", units_seconds(row->weights_exposed_ps));

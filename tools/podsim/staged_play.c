@@ -129,7 +129,8 @@ static enum status results_take(struct playing *playing, struct error *reterr)
     double const step_s = units_seconds(trace->step_ps);
     double const peak = (double)trace->chips * chain->roofline.peak_flop_per_s * step_s;
     row->step_ps = trace->step_ps;
-    row->mfu = (chain->program.useful_flop + chain->program.useful_attention_flop) / peak;
+    row->mfu = chain->program.useful_flop / peak;
+    row->mfu_attention = (chain->program.useful_flop + chain->program.useful_attention_flop) / peak;
     row->tokens_per_s = (double)chain->program.tokens / step_s;
     row->chips_replayed = trace->chips_replayed;
     row->bubble = bubbles_of(row);

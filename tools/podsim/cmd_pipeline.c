@@ -94,7 +94,8 @@ static enum status write_results(const struct comparison *comparison, struct out
     const struct comparison_way *way = comparison->way;
     bool const to_stdout = outputs->json.path != NULL && strcmp(outputs->json.path, "-") == 0;
     enum status status = STATUS_OK;
-    way->write_text(comparison, report_in_colour(to_stdout ? 2 : 1), &text);
+    struct report_terminal const terminal = report_terminal(to_stdout ? 2 : 1);
+    way->write_text(comparison, &terminal, &text);
     way->write_json(comparison, &json);
     if (outputs->svg.path != NULL) status = way->write_svg(comparison, &svg, reterr);
     if (status == STATUS_OK) status = output_write(&outputs->json, &json, reterr);

@@ -13,6 +13,7 @@
 
 struct arena;
 struct json_writer;
+struct report_terminal;
 struct shell;
 struct text;
 
@@ -36,7 +37,8 @@ struct comparison;
 struct comparison_way {
     enum status (*read)(struct comparison *comparison, struct error *reterr);
     enum status (*play)(struct comparison *comparison, uint32_t row, struct error *reterr);
-    void (*write_text)(const struct comparison *comparison, bool colour, struct text *text);
+    void (*write_text)(const struct comparison *comparison, const struct report_terminal *terminal,
+                       struct text *text);
     void (*write_json)(const struct comparison *comparison, struct text *text);
     /* Errors: STATUS_LIMIT if there is too much to draw. */
     enum status (*write_svg)(const struct comparison *comparison, struct text *text,

@@ -3,6 +3,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include <sys/ioctl.h>
+
 #include <uv.h>
 
 void report_from_chain(const struct chain *chain, struct report_input *ret_input)
@@ -31,4 +33,14 @@ bool report_in_colour(int descriptor)
     if (refused != NULL && refused[0] != '\0') return false;
     if (terminal != NULL && strcmp(terminal, "dumb") == 0) return false;
     return uv_guess_handle(descriptor) == UV_TTY;
+}
+
+struct report_terminal report_terminal(int descriptor)
+{
+    struct report_terminal terminal = {.colour = report_in_colour(descriptor), .columns = 94};
+    struct winsize size = {0};
+    if (uv_guess_handle(descriptor) == UV_TTY && ioctl(descriptor, TIOCGWINSZ, &size) == 0 &&
+        size.ws_col > 0)
+        terminal.columns = size.ws_col;
+    return terminal;
 }

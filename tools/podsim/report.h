@@ -5,6 +5,7 @@
 #define TOOLS_PODSIM_REPORT_H
 
 #include <stdbool.h>
+#include <stdint.h>
 
 #include "sim/report/report.h"
 #include "tools/podsim/chain.h"
@@ -13,7 +14,15 @@
 void report_from_chain(const struct chain *chain, struct report_input *ret_input);
 
 /* Whether what is printed to this file descriptor may be coloured: a terminal, and NO_COLOR
- * (no-color.org) is not set. */
+ * (no-color.org) is not set, nor is it a dumb one. */
 bool report_in_colour(int descriptor);
+
+/* What text may look like there. */
+struct report_terminal {
+    bool colour;
+    uint32_t columns; /* 94 where the output is no terminal. */
+};
+
+struct report_terminal report_terminal(int descriptor);
 
 #endif

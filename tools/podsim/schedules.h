@@ -33,7 +33,8 @@ extern const struct comparison_way schedules_way;
 /* What the way does, file by file. */
 enum status schedules_read(struct comparison *comparison, struct error *reterr);
 enum status schedules_play(struct comparison *comparison, uint32_t row, struct error *reterr);
-void schedules_write_text(const struct comparison *comparison, bool colour, struct text *text);
+void schedules_write_text(const struct comparison *comparison,
+                          const struct report_terminal *terminal, struct text *text);
 void schedules_write_json(const struct comparison *comparison, struct text *text);
 enum status schedules_write_svg(const struct comparison *comparison, struct text *text,
                                 struct error *reterr);

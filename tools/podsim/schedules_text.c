@@ -6,6 +6,7 @@
 #include "sim/base/units.h"
 #include "sim/report/table.h"
 #include "tools/podsim/lanes.h"
+#include "tools/podsim/report.h"
 #include "tools/podsim/schedules.h"
 
 enum {
@@ -145,7 +146,8 @@ static uint32_t chunks_columns(const struct comparison_row *row)
 }
 
 /* Held: activations of the worst rank, of its whole share of a microbatch. */
-void schedules_write_text(const struct comparison *comparison, bool colour, struct text *text)
+void schedules_write_text(const struct comparison *comparison,
+                          const struct report_terminal *terminal, struct text *text)
 {
     const struct schedules *schedules = comparison->owner;
     uint32_t const wider = comparison_widening(comparison, COLUMN_CHUNKS, chunks_columns);
@@ -154,7 +156,7 @@ void schedules_write_text(const struct comparison *comparison, bool colour, stru
         uint32_t first = 0;
         while (first < i && !are_together(&comparison->row[first], &comparison->row[i])) first++;
         if (first == i && comparison->row[i].refused.status == STATUS_OK)
-            write_group(schedules, i, wider, colour, text);
+            write_group(schedules, i, wider, terminal->colour, text);
     }
     text_add(text,
              "\nbubble: makespan less a rank's work, of the rank with least; per stage: of the "
@@ -165,5 +167,5 @@ void schedules_write_text(const struct comparison *comparison, bool colour, stru
         if (!comparison_write_refused(&comparison->row[i], text))
             write_note(&schedules->row[i], text);
     if (comparison->row_count == 1 && comparison->done_count == 1)
-        lanes_write(&comparison->row[0].schedule, &schedules->row[0].played, colour, text);
+        lanes_write(&comparison->row[0].schedule, &schedules->row[0].played, terminal, text);
 }

@@ -69,7 +69,8 @@ extern const struct comparison_way staged_way;
 /* What the way does, file by file. */
 enum status staged_read(struct comparison *comparison, struct error *reterr);
 enum status staged_play(struct comparison *comparison, uint32_t row, struct error *reterr);
-void staged_write_text(const struct comparison *comparison, bool colour, struct text *text);
+void staged_write_text(const struct comparison *comparison, const struct report_terminal *terminal,
+                       struct text *text);
 void staged_write_json(const struct comparison *comparison, struct text *text);
 enum status staged_write_svg(const struct comparison *comparison, struct text *text,
                              struct error *reterr);

@@ -66,6 +66,9 @@ static enum status ranks_check(const struct comparison *comparison, struct error
     return STATUS_OK;
 }
 
+/* Lanes of text need every op's instants, half a megabyte a microbatch; a picture is asked for. */
+static const uint32_t drawn_max = 256;
+
 enum status staged_read(struct comparison *comparison, struct error *reterr)
 {
     const struct options *options = comparison->options;
@@ -82,7 +85,8 @@ enum status staged_read(struct comparison *comparison, struct error *reterr)
     if (options_has(options, "--svg") && ranks > TRACE_SHOWN_MAX)
         return error_set(reterr, STATUS_LIMIT, "--svg", "%u ranks are too many for a picture (%d)",
                          ranks, TRACE_SHOWN_MAX);
-    staged->draws =
-        ranks <= TRACE_SHOWN_MAX && (options_has(options, "--svg") || comparison->row_count == 1);
+    bool const alone =
+        comparison->row_count == 1 && comparison->row[0].microbatch_count <= drawn_max;
+    staged->draws = ranks <= TRACE_SHOWN_MAX && (options_has(options, "--svg") || alone);
     return STATUS_OK;
 }

@@ -6,6 +6,7 @@
 #include "sim/report/table.h"
 #include "tools/podsim/formula.h"
 #include "tools/podsim/lanes.h"
+#include "tools/podsim/report.h"
 #include "tools/podsim/staged.h"
 
 enum {
@@ -222,7 +223,8 @@ static uint32_t microbatches_columns(const struct comparison_row *row)
     return table_columns(table_count(row->microbatch_count).text);
 }
 
-void staged_write_text(const struct comparison *comparison, bool colour, struct text *text)
+void staged_write_text(const struct comparison *comparison, const struct report_terminal *terminal,
+                       struct text *text)
 {
     const struct staged *staged = comparison->owner;
     const struct comparison_row *rows = comparison->row;
@@ -235,7 +237,8 @@ void staged_write_text(const struct comparison *comparison, bool colour, struct 
             least_ps = staged->row[i].step_ps;
     for (uint32_t i = 0; i < comparison->done_count; i++)
         if (rows[i].refused.status == STATUS_OK)
-            write_row(&staged->row[i], wider, colour, staged->row[i].step_ps == least_ps, text);
+            write_row(&staged->row[i], wider, terminal->colour, staged->row[i].step_ps == least_ps,
+                      text);
     staged_weights_write(staged, wider, text);
     write_legend(staged, text);
     text_add(text, "\n");
@@ -244,5 +247,7 @@ void staged_write_text(const struct comparison *comparison, bool colour, struct 
     if (comparison->row_count != 1 || comparison->done_count != 1) return;
     write_ranks(&staged->row[0], text);
     if (staged->row[0].played.lane != NULL)
-        lanes_write(&rows[0].schedule, &staged->row[0].played, colour, text);
+        lanes_write(&rows[0].schedule, &staged->row[0].played, terminal, text);
+    else
+        text_add(text, "\nso many ranks or microbatches are not drawn as text; see --svg\n");
 }

@@ -60,6 +60,10 @@ static enum status file_read(struct comparison *comparison, const char *path, st
     uint64_t size_bytes = 0;
     void *memory = NULL;
     struct comparison_row *row = NULL;
+    for (const char *c = path; *c != '\0'; c++) /* Rows are called by their file, on a terminal. */
+        if ((unsigned char)*c < 0x20 || *c == 0x7f)
+            return error_set(reterr, STATUS_INVALID, path,
+                             "a file whose name has control characters; rename it");
     STATUS_TRY(row_add(comparison, path, 0, &row, reterr));
     if (row == NULL) return STATUS_OK;
     STATUS_TRY(

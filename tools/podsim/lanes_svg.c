@@ -11,6 +11,7 @@ enum {
     TITLE = 26,
     CURVE = 48,
     BELOW = 34,
+    DIGIT = 6,
 };
 
 static const char *const colours[] = {"#7aa6f0", "#8fce9a", "#6cc5c1", "#f3b562"};
@@ -43,6 +44,17 @@ static void add_escaped(struct text *text, const char *plain)
     }
 }
 
+void lanes_legend_add(struct lanes_legend *legend, const struct schedule *schedule)
+{
+    legend->has_chunks = legend->has_chunks || schedule->chunk_count > 1;
+    for (uint32_t r = 0; r < schedule->rank_count; r++)
+        for (uint32_t i = 0; i < schedule->rank[r].count; i++) {
+            const struct schedule_pass *pass = &schedule->rank[r].pass[i];
+            legend->has_kind[pass->kind] = true;
+            legend->has_pairs = legend->has_pairs || pass->paired;
+        }
+}
+
 static void draw_curve(const struct lanes_picture *picture, double top, struct text *text)
 {
     text_add(text, "<path fill=\"#ddd\" stroke=\"#888\" d=\"M%d %.1f", LEFT, top + CURVE);
@@ -60,14 +72,16 @@ static void draw_pass(const struct lanes_picture *picture, uint32_t rank, uint32
     const struct schedule_lane *lane = &picture->played->lane[rank];
     double const x = LEFT + picture->scale * (double)lane->begin[index];
     double const width = picture->scale * (double)(lane->end[index] - lane->begin[index]);
-    /* Odd chunks are darker, so that the ways down and up can be told apart. */
-    bool const dark = pass->stage / schedule->rank_count % 2 == 1;
+    /* Odd chunks are paler, so that the ways down and up can be told apart. */
+    bool const pale = pass->stage / schedule->rank_count % 2 == 1;
     text_add(text,
              "<rect x=\"%.2f\" y=\"%.1f\" width=\"%.2f\" height=\"%.1f\" fill=\"%s\"%s "
              "stroke=\"#fff\" stroke-width=\"0.5\"><title>%u%s%u</title></rect>\n",
-             x, y, width, height, colours[pass->kind], dark ? " opacity=\"0.7\"" : "", pass->stage,
+             x, y, width, height, colours[pass->kind], pale ? " opacity=\"0.7\"" : "", pass->stage,
              schedule_kind_letter((enum schedule_kind)pass->kind), pass->microbatch);
-    if (width >= 9)
+    uint32_t digits = 1;
+    for (uint32_t m = pass->microbatch; m > 9; m /= 10) digits++;
+    if (width >= DIGIT * digits + 3)
         text_add(text, "<text x=\"%.1f\" y=\"%.1f\" text-anchor=\"middle\">%u</text>\n",
                  x + width / 2, y + height / 2 + 3.5, pass->microbatch);
 }
@@ -98,10 +112,14 @@ double lanes_svg_draw(const struct lanes_picture *picture, double top, struct te
     draw_curve(picture, top, text);
     text_add(text, "<text x=\"%d\" y=\"%.1f\">%s</text>\n", LEFT, top + CURVE + 14,
              picture->curve_caption);
+    text_add(text, "<text x=\"%.1f\" y=\"%.1f\" text-anchor=\"end\">%s</text>\n",
+             LEFT + picture->scale * (double)picture->played->makespan, top + CURVE + 14,
+             picture->end_caption);
     return top + CURVE + BELOW;
 }
 
-void lanes_svg_begin(const char *title, const char *subtitle, double height, struct text *text)
+void lanes_svg_begin(const char *title, const char *subtitle, double height,
+                     const struct lanes_legend *legend, struct text *text)
 {
     text_add(text,
              "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 %d %.0f\" width=\"%d\" "
@@ -114,12 +132,18 @@ void lanes_svg_begin(const char *title, const char *subtitle, double height, str
     text_add(text, "<tspan dx=\"20\" font-size=\"12\" font-weight=\"normal\">");
     add_escaped(text, subtitle);
     text_add(text, "</tspan></text>\n");
-    for (uint32_t i = 0; i < SCHEDULE_KIND_COUNT; i++)
+    uint32_t at = LEFT;
+    for (uint32_t i = 0; i < SCHEDULE_KIND_COUNT; i++) {
+        if (!legend->has_kind[i]) continue;
         text_add(text,
                  "<rect x=\"%u\" y=\"36\" width=\"14\" height=\"14\" fill=\"%s\"/>\n"
                  "<text x=\"%u\" y=\"47\" font-size=\"12\">%s</text>\n",
-                 LEFT + 150 * i, colours[i], LEFT + 20 + 150 * i,
-                 schedule_kind_name((enum schedule_kind)i));
+                 at, colours[i], at + 20, schedule_kind_name((enum schedule_kind)i));
+        at += 150;
+    }
+    text_add(text, "<text x=\"%u\" y=\"47\" font-size=\"12\">%s%s</text>\n", at,
+             legend->has_chunks ? "paler: every second stage of a rank" : "",
+             legend->has_pairs ? "; one above the other: a pair, side by side" : "");
 }
 
 void lanes_svg_end(struct text *text)

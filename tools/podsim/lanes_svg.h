@@ -5,6 +5,8 @@
 #ifndef TOOLS_PODSIM_LANES_SVG_H
 #define TOOLS_PODSIM_LANES_SVG_H
 
+#include <stdbool.h>
+
 #include "sim/schedule/schedule_play.h"
 
 struct text;
@@ -20,7 +22,16 @@ struct lanes_picture {
     const double *curve_at, *curve_share;
     uint32_t curve_count;
     const char *curve_caption;
+    const char *end_caption; /* The makespan. */
 };
+
+/* What the pictures of a document have. */
+struct lanes_legend {
+    bool has_kind[SCHEDULE_KIND_COUNT];
+    bool has_chunks, has_pairs;
+};
+
+void lanes_legend_add(struct lanes_legend *legend, const struct schedule *schedule);
 
 /* Pixels that a makespan of the longest may take. */
 double lanes_svg_width(void);
@@ -30,7 +41,8 @@ double lanes_svg_head_height(void);
 
 /* The document's beginning with title and legend; then each picture below the last, which returns
  * where the next begins; then the end. */
-void lanes_svg_begin(const char *title, const char *subtitle, double height, struct text *text);
+void lanes_svg_begin(const char *title, const char *subtitle, double height,
+                     const struct lanes_legend *legend, struct text *text);
 double lanes_svg_draw(const struct lanes_picture *picture, double top, struct text *text);
 void lanes_svg_end(struct text *text);
 

@@ -50,7 +50,9 @@ static enum status draw_row(const struct schedules *schedules, const struct sche
         .curve_caption = arena_format(schedules->of->arena, "rank %u holds up to %.4g microbatches",
                                       fullest, peak),
     };
-    if (picture.caption == NULL || picture.curve_caption == NULL)
+    picture.end_caption =
+        arena_format(schedules->of->arena, "%.6g", schedules_units(row, row->played.makespan));
+    if (picture.caption == NULL || picture.curve_caption == NULL || picture.end_caption == NULL)
         return error_set(reterr, STATUS_NO_MEMORY, "--svg", "there is no memory for a caption");
     STATUS_TRY(curve_fill(schedules, row, fullest, peak, &picture, reterr));
     *top = lanes_svg_draw(&picture, *top, text);
@@ -63,6 +65,7 @@ enum status schedules_write_svg(const struct comparison *comparison, struct text
     const struct schedules *schedules = comparison->owner;
     double longest = 0, height = lanes_svg_head_height(), top = height;
     uint64_t passes = 0;
+    struct lanes_legend legend = {.has_chunks = false};
     for (uint32_t i = 0; i < comparison->done_count; i++) {
         const struct schedules_row *row = &schedules->row[i];
         if (comparison->row[i].refused.status != STATUS_OK) continue;
@@ -71,6 +74,7 @@ enum status schedules_write_svg(const struct comparison *comparison, struct text
         for (uint32_t r = 0; r < row->of->schedule.rank_count; r++)
             passes += row->of->schedule.rank[r].count;
         height += lanes_svg_height(row->of->schedule.rank_count);
+        lanes_legend_add(&legend, &row->of->schedule);
     }
     if (passes > LANES_SVG_PASSES_MAX)
         return error_set(reterr, STATUS_LIMIT, "--svg",
@@ -82,7 +86,7 @@ enum status schedules_write_svg(const struct comparison *comparison, struct text
         (double)schedules->weight / SCHEDULES_UNIT, (double)schedules->hop / SCHEDULES_UNIT);
     if (subtitle == NULL)
         return error_set(reterr, STATUS_NO_MEMORY, "--svg", "there is no memory for a title");
-    lanes_svg_begin("Pipeline schedules", subtitle, height, text);
+    lanes_svg_begin("Pipeline schedules", subtitle, height, &legend, text);
     for (uint32_t i = 0; i < comparison->done_count; i++)
         if (comparison->row[i].refused.status == STATUS_OK)
             STATUS_TRY(draw_row(schedules, &schedules->row[i], lanes_svg_width() / longest, &top,

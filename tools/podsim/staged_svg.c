@@ -39,7 +39,9 @@ static enum status draw_row(const struct staged *staged, const struct staged_row
             arena_format(staged->of->arena, "a chip of rank %u holds up to %s", row->fullest,
                          table_bytes((double)row->role[row->fullest].memory_peak_bytes).text),
     };
-    if (picture.caption == NULL || picture.curve_caption == NULL)
+    picture.end_caption =
+        arena_format(staged->of->arena, "%s", table_duration(row->played.makespan).text);
+    if (picture.caption == NULL || picture.curve_caption == NULL || picture.end_caption == NULL)
         return error_set(reterr, STATUS_NO_MEMORY, "--svg", "there is no memory for a caption");
     STATUS_TRY(curve_fill(staged, row, &picture, reterr));
     *top = lanes_svg_draw(&picture, *top, text);
@@ -53,6 +55,7 @@ enum status staged_write_svg(const struct comparison *comparison, struct text *t
     double height = lanes_svg_head_height(), top = height;
     int64_t longest_ps = 1;
     uint64_t passes = 0;
+    struct lanes_legend legend = {.has_chunks = false};
     for (uint32_t i = 0; i < comparison->done_count; i++) {
         const struct staged_row *row = &staged->row[i];
         if (row->of->refused.status != STATUS_OK) continue;
@@ -60,6 +63,7 @@ enum status staged_write_svg(const struct comparison *comparison, struct text *t
         for (uint32_t r = 0; r < row->of->schedule.rank_count; r++)
             passes += row->of->schedule.rank[r].count;
         height += lanes_svg_height(row->of->schedule.rank_count);
+        lanes_legend_add(&legend, &row->of->schedule);
     }
     if (comparison->rank_count > TRACE_SHOWN_MAX)
         return error_set(reterr, STATUS_LIMIT, "--svg", "%u ranks are too many for a picture (%d)",
@@ -68,7 +72,7 @@ enum status staged_write_svg(const struct comparison *comparison, struct text *t
         return error_set(reterr, STATUS_LIMIT, "--svg",
                          "%llu passes are too many for a picture (%d); name fewer schedules",
                          (unsigned long long)passes, LANES_SVG_PASSES_MAX);
-    lanes_svg_begin(staged->title, "", height, text);
+    lanes_svg_begin(staged->title, "", height, &legend, text);
     for (uint32_t i = 0; i < comparison->done_count; i++)
         if (comparison->row[i].refused.status == STATUS_OK)
             STATUS_TRY(draw_row(staged, &staged->row[i], lanes_svg_width() / (double)longest_ps,

@@ -27,12 +27,12 @@ static int64_t played_ps(const struct row_question *question, const struct row_c
     return measured.time_ps[0];
 }
 
-/* The fastest of the first few that run by a ranking. */
+/* The fastest of the first few that run by a ranking; of its first that is known. */
 static int64_t best_ps(const struct row_question *question, uint64_t size_bytes,
-                       const struct choose_ranking *ranking)
+                       const struct choose_ranking *ranking, int64_t first_ps)
 {
-    int64_t best = INT64_MAX;
-    for (uint32_t i = 0; i < ranking->count && i <= ROW_RUNNERS_MAX; i++) {
+    int64_t best = first_ps;
+    for (uint32_t i = 1; i < ranking->count && i <= ROW_RUNNERS_MAX; i++) {
         const struct row_choice *other = NULL;
         case_ok(row_choose_other(case_arena, question, size_bytes, &ranking->candidate[i], "",
                                  &other, &case_error));
@@ -69,7 +69,7 @@ static void test_nobody_named_is_faster(void **state)
                 case_ok(
                     row_choose(case_arena, &question, sizes[s], "auto", "", &choice, &case_error));
                 int64_t const taken = played_ps(&question, choice);
-                int64_t const best = best_ps(&question, sizes[s], choice->ranking);
+                int64_t const best = best_ps(&question, sizes[s], choice->ranking, taken);
                 double const estimate_ps = choice->candidate.estimate.time_s * 1e12;
                 if ((double)taken > 1.03 * (double)best)
                     fail_msg("%s, %s of %llu: %s takes %lld ps, one that it names %lld",
@@ -109,8 +109,9 @@ static void test_levels_of_a_root(void **state)
                 const struct choose_ranking *ranking = choice->ranking;
                 for (uint32_t c = 1; c < ranking->count; c++) {
                     const struct choose_candidate *candidate = &ranking->candidate[c];
-                    if (candidate->estimate.time_s > 4 * ranking->candidate[0].estimate.time_s)
-                        continue; /* Far too slow to be worth a play. */
+                    /* Too slow to be worth a play, however far estimates may be off. */
+                    if (candidate->estimate.time_s > 2 * ranking->candidate[0].estimate.time_s)
+                        continue;
                     case_ok(row_choose_other(case_arena, &question, sizes[s], candidate, "", &other,
                                              &case_error));
                     if ((double)taken > 1.02 * (double)played_ps(&question, other))

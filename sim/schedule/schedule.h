@@ -16,6 +16,7 @@
 #define SIM_SCHEDULE_SCHEDULE_H
 
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 
 #include "sim/base/status.h"
@@ -77,6 +78,7 @@ struct schedule_action {
 struct schedule_rank {
     struct schedule_pass *pass;
     uint32_t count;
+    uint32_t chunk_count; /* Stages that it holds, of one copy. */
     const uint32_t *cell; /* [pass]: where it stands in its line of a file; NULL: not from one. */
     struct schedule_action *action; /* In order; none: each pass gathers for itself, and gradients
                                        are reduced with the last of a stage. */
@@ -89,7 +91,7 @@ struct schedule {
     uint32_t rank_count;
     uint32_t stage_count;
     uint32_t microbatch_count;
-    uint32_t chunk_count; /* Stages of a rank, of one copy. */
+    uint32_t chunk_count; /* Stages of a rank, of one copy; in a file, of the rank with most. */
     uint32_t copy_count;  /* 1, or 2: the first half of the microbatches takes copy 0. */
     bool has_gathers;     /* Actions say when weights are gathered, */
     bool has_reductions;  /* and, of some stages, when gradients are reduced. */
@@ -122,7 +124,16 @@ struct schedule_times {
     int64_t pair;     /* Of an overlapped forward and backward pass; 0: as long as both. */
     int64_t hop;      /* Between ranks, pure latency. */
     int64_t backward; /* Of a whole backward pass; 0: as long as both gradients. */
+    const struct schedule_times *of_rank; /* [rank]: where ranks are unlike, theirs, none of them
+                                             longer than those above; NULL: all have those. */
 };
+
+/* A rank's own; the hop is that of all. */
+static inline const struct schedule_times *schedule_times_of(const struct schedule_times *times,
+                                                             uint32_t rank)
+{
+    return times->of_rank == NULL ? times : &times->of_rank[rank];
+}
 
 /* Whether long work should stop, asked between its steps. */
 struct schedule_watch {
@@ -138,7 +149,7 @@ struct schedule_request {
     uint32_t rank_count;
     uint32_t microbatch_count;
     uint32_t chunk_count;        /* 0: the form's own. */
-    struct schedule_times times; /* Those that fill bubbles themselves go by them. */
+    struct schedule_times times; /* Only those that heed times go by them, and formulas. */
     uint32_t held_max;           /* "auto": chunks' activations a rank may hold; 0: as 1F1B. */
     const struct schedule_watch *watch;
 };
@@ -186,6 +197,7 @@ struct schedule_form {
     const char *source;
     uint32_t chunks;     /* Of a rank; 0: as asked, at least 2. */
     uint32_t copies;     /* Of the model; 1 or 2. */
+    bool heeds_times;    /* Its order depends on them. */
     bool from_both_ends; /* Rank r holds stage r and, from the other end, stage 2p-1-r. */
     /* Why it cannot be, with the rule and the nearest counts, in `buffer`; NULL if it can. */
     const char *(*refuses)(const struct schedule_request *request, char *buffer,

@@ -290,6 +290,7 @@ static enum status whole_check(const struct reader *reader)
     for (uint32_t r = 0; r < schedule->rank_count; r++) {
         uint32_t count = 0;
         for (uint32_t s = 0; s < schedule->stage_count; s++) count += schedule->rank_of[s] == r;
+        schedule->rank[r].chunk_count = count;
         most = count > most ? count : most;
     }
     schedule->chunk_count = most;

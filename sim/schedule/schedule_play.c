@@ -106,6 +106,7 @@ static void pass_end(struct play *play, const struct schedule_pass *pass, int64_
 static void rank_play(struct play *play, uint32_t rank)
 {
     const struct schedule_rank *list = &play->schedule->rank[rank];
+    const struct schedule_times *times = schedule_times_of(play->times, rank);
     struct schedule_lane *lane = &play->lane[rank];
     uint32_t at = play->next[rank];
     while (at < list->count) {
@@ -116,10 +117,10 @@ static void rank_play(struct play *play, uint32_t rank)
             int64_t const ready = ready_ticks(play, &list->pass[at + i]);
             known = known && ready >= 0;
             begin = ready > begin ? ready : begin;
-            work += duration_ticks(play->times, (enum schedule_kind)list->pass[at + i].kind);
+            work += duration_ticks(times, (enum schedule_kind)list->pass[at + i].kind);
         }
         if (!known) break;
-        if (count == 2 && play->times->pair > 0) work = play->times->pair;
+        if (count == 2 && times->pair > 0) work = times->pair;
         if (at == 0) lane->first = begin;
         lane->last = begin + work;
         lane->work += work;

@@ -414,8 +414,8 @@ static enum status pipeline_build(struct pipeline *pipeline, struct error *reter
     const struct mesh_axis *axis = &local->mesh->axis[MESH_PP];
     void *memory = NULL;
     STATUS_TRY(pipeline_check(local, reterr));
-    STATUS_TRY(
-        workload_schedule(lower->arena, local->plan, local->mesh, &pipeline->schedule, reterr));
+    STATUS_TRY(workload_schedule(lower->arena, local->plan, local->machine, local->mesh,
+                                 &pipeline->schedule, reterr));
     STATUS_TRY(stages_build(lower->arena, local->plan, pipeline->schedule.stage_count,
                             &pipeline->stages, reterr));
     STATUS_TRY(arena_try(lower->arena, pipeline->schedule.stage_count, sizeof *pipeline->hold,
@@ -434,8 +434,10 @@ static enum status pipeline_build(struct pipeline *pipeline, struct error *reter
     STATUS_TRY(
         arena_try(lower->arena, program->role_count, sizeof *program->roles, &memory, reterr));
     program->roles = memory;
-    for (uint32_t rank = 0; rank < program->role_count; rank++)
+    for (uint32_t rank = 0; rank < program->role_count; rank++) {
+        STATUS_TRY(schedule_watch_check(local->plan->watch, reterr));
         STATUS_TRY(role_add(pipeline, rank, &program->roles[rank], reterr));
+    }
     for (uint32_t i = 0; i < axis->part_count; i++) {
         if (axis->part[i].size == 1) continue;
         program->role_axis = (uint8_t)axis->part[i].axis;

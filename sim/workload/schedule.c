@@ -2,49 +2,11 @@
 #include "sim/schedule/schedule.h"
 
 #include "sim/base/arena.h"
-#include "sim/base/units.h"
 #include "sim/schedule/schedule_traffic.h"
-#include "sim/workload/local.h"
+#include "sim/workload/schedule_times.h"
 #include "sim/workload/workload.h"
 
-enum { TICKS_MAX = 1 << 30 }; /* A pass that is only compared with others. */
-
 static const char where[] = "/workload/schedule";
-
-/*
- * For schedules that fill bubbles by themselves: what the passes of a layer take, in FLOP, as
- * matmuls alone. Forward and each gradient multiply every weight once for every token; attention's
- * dot products are two forward, and five (with the scores again) for the input gradient.
- */
-static struct schedule_times times_of(const struct workload_plan *plan)
-{
-    const struct model *model = &plan->model;
-    units_wide const attention =
-        model->latent.kv_rank != 0
-            ? model_count(model).attention_layer
-            : (units_wide)(2 * model->width) * (model->heads + model->kv_heads) * model->head_width;
-    const struct model_experts *experts = &model->experts;
-    uint64_t const mlp_width = model_has_experts(model)
-                                   ? (experts->top_k + experts->shared) * experts->width
-                                   : model->mlp_width;
-    units_wide const weights = (units_wide)(model->matrices * model->width) * mlp_width + attention;
-    bool const causal = plan->attention == WORKLOAD_ATTENTION_CAUSAL;
-    /* Of a mean layer, where some have a window. */
-    uint64_t const windowed = model_window_layers(model, plan->sequence_length);
-    uint64_t const keys = ((model->layers - windowed) * plan->sequence_length / (causal ? 2 : 1) +
-                           windowed * model->window) /
-                          model->layers;
-    units_wide const dots =
-        (units_wide)(model->heads * (model->head_width + model_value_width(model)) / 2) * keys;
-    /* Only their ratios count; sums over all microbatches stay far below the end of integers. */
-    uint32_t shift = 0;
-    while ((weights + 5 * dots) >> shift > TICKS_MAX) shift++;
-    return (struct schedule_times){
-        .forward = (int64_t)((weights + 2 * dots) >> shift),
-        .input = (int64_t)((weights + 5 * dots) >> shift),
-        .weight = (int64_t)(weights >> shift),
-    };
-}
 
 static enum status given_check(const struct workload_plan *plan, uint32_t ranks,
                                struct error *reterr)
@@ -80,18 +42,21 @@ static enum status form_of(const struct workload_plan *plan, const struct schedu
 }
 
 enum status workload_schedule(struct arena *arena, const struct workload_plan *plan,
-                              const struct mesh *mesh, struct schedule *ret_schedule,
-                              struct error *reterr)
+                              const struct machine *machine, const struct mesh *mesh,
+                              struct schedule *ret_schedule, struct error *reterr)
 {
     const struct schedule_form *form = NULL;
     struct schedule_request request = {.rank_count = mesh->axis[MESH_PP].size,
                                        .microbatch_count = plan->accumulate,
-                                       .times = times_of(plan)};
+                                       .held_max = plan->schedule_held_max,
+                                       .watch = plan->watch};
     if (plan->schedule_given != NULL) {
         STATUS_TRY(given_check(plan, request.rank_count, reterr));
         *ret_schedule = *plan->schedule_given;
     } else {
         STATUS_TRY(form_of(plan, &form, &request.chunk_count, reterr));
+        if (form->heeds_times)
+            STATUS_TRY(schedule_times_estimate(arena, plan, machine, mesh, &request.times, reterr));
         STATUS_TRY(schedule_build(arena, form, &request, where, ret_schedule, reterr));
     }
     return gathers_add(arena, plan, ret_schedule, reterr);

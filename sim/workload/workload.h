@@ -17,6 +17,7 @@
 
 struct arena;
 struct schedule;
+struct schedule_watch;
 
 enum workload_remat {
     WORKLOAD_REMAT_NONE,
@@ -89,9 +90,11 @@ struct workload_plan {
      * NULL; or one that was read from a file, which goes before. `accumulate` microbatches. */
     const char *schedule;
     const struct schedule *schedule_given;
-    const char *layout;              /* Which stage has what (stages.h); NULL: alike. */
-    enum workload_regather regather; /* Unless the file says itself when. */
-    bool without_predictors;         /* Layers that predict further tokens (MTP) are left out. */
+    uint32_t schedule_held_max;         /* "auto": microbatches a rank may hold; 0: as 1F1B. */
+    const struct schedule_watch *watch; /* While it is built and lowered; NULL: nobody waits. */
+    const char *layout;                 /* Which stage has what (stages.h); NULL: alike. */
+    enum workload_regather regather;    /* Unless the file says itself when. */
+    bool without_predictors;            /* Layers that predict further tokens (MTP) are left out. */
 
     uint32_t prefetch_layers;
     bool collective_matmul;
@@ -112,8 +115,8 @@ enum status workload_lower(struct arena *arena, const struct workload_plan *plan
 /* The schedule of the ranks of pp, as workload_lower() builds it. A program's role is a rank, and
  * program_block.pass counts the passes of its list from 1. */
 enum status workload_schedule(struct arena *arena, const struct workload_plan *plan,
-                              const struct mesh *mesh, struct schedule *ret_schedule,
-                              struct error *reterr);
+                              const struct machine *machine, const struct mesh *mesh,
+                              struct schedule *ret_schedule, struct error *reterr);
 
 /* Whether that schedule lays the first and the last stage, of either copy, on the same one of so
  * many ranks. */

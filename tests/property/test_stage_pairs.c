@@ -83,7 +83,8 @@ static struct schedule unpaired(struct arena *arena, const char *text)
     struct play play;
     struct schedule schedule;
     play_run(&play, text, &only);
-    case_ok(workload_schedule(arena, &play.scenario.workload, &play.mesh, &schedule, &case_error));
+    case_ok(workload_schedule(arena, &play.scenario.workload, &play.machine, &play.mesh, &schedule,
+                              &case_error));
     for (uint32_t r = 0; r < schedule.rank_count; r++)
         for (uint32_t i = 0; i < schedule.rank[r].count; i++)
             schedule.rank[r].pass[i].paired = false;

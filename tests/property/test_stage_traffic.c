@@ -163,8 +163,8 @@ static void a_file_is_the_policy_it_says(void **state)
             mlp_write(text, names[n], policies[p], 8, "");
             play_run(&kept, text, NULL);
             struct schedule plain;
-            case_ok(workload_schedule(kept.arena, &kept.scenario.workload, &kept.mesh, &plain,
-                                      &case_error));
+            case_ok(workload_schedule(kept.arena, &kept.scenario.workload, &kept.machine,
+                                      &kept.mesh, &plain, &case_error));
             case_ok(
                 schedule_csv_write(kept.arena, &plain, SCHEDULE_COMPUTE_COMMS, &csv, &case_error));
             struct schedule const given = schedule_read(kept.arena, csv.bytes);
@@ -193,8 +193,8 @@ static void a_file_without_a_policy_gathers_as_pytorch(void **state)
         struct schedule schedule;
         mlp_write(text, "interleaved:4", i == 0 ? "microbatch" : "stage", 8, "");
         play_run(&play, text, NULL);
-        case_ok(workload_schedule(play.arena, &play.scenario.workload, &play.mesh, &schedule,
-                                  &case_error));
+        case_ok(workload_schedule(play.arena, &play.scenario.workload, &play.machine, &play.mesh,
+                                  &schedule, &case_error));
         assert_true(schedule.has_gathers == (i == 1));
         case_ok(schedule_csv_write(play.arena, &schedule, SCHEDULE_COMPUTE_COMMS, &csv[i],
                                    &case_error));

@@ -39,8 +39,8 @@ static void mlp_write(char text[TEXT_BYTES], const char *machine, const char *me
 static struct schedule schedule_of(struct play *play)
 {
     struct schedule schedule;
-    case_ok(workload_schedule(play->arena, &play->scenario.workload, &play->mesh, &schedule,
-                              &case_error));
+    case_ok(workload_schedule(play->arena, &play->scenario.workload, &play->machine, &play->mesh,
+                              &schedule, &case_error));
     return schedule;
 }
 

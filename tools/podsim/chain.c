@@ -30,6 +30,8 @@ enum status chain_build(struct chain *chain, const struct chain_source *source,
         return error_set(reterr, STATUS_NO_MEMORY, "", "there is no memory to begin with");
     STATUS_TRY(scenario_build(chain, source, reterr));
     if (source->schedule != NULL) scenario->workload.schedule_given = source->schedule;
+    scenario->workload.schedule_held_max = source->schedule_held_max;
+    scenario->workload.watch = source->watch;
     if (stage < CHAIN_MACHINE) return STATUS_OK;
     STATUS_TRY(machine_build(chain->arena, &scenario->machine, &chain->machine, reterr));
     if (stage < CHAIN_MESH) return STATUS_OK;

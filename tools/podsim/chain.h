@@ -30,7 +30,9 @@ struct chain_source {
     const char *text; /* NULL: read from `path`; else a built-in scenario of that name. */
     uint64_t text_bytes;
     bool full;
-    const struct schedule *schedule; /* Of its pipeline, out of a file; NULL: as it says. */
+    const struct schedule *schedule;    /* Of its pipeline, out of a file; NULL: as it says. */
+    uint32_t schedule_held_max;         /* Of a pipeline's ranks; see struct workload_plan. */
+    const struct schedule_watch *watch; /* While it is built; NULL: nobody waits. */
     struct scenario_setting settings[CHAIN_SETTINGS_MAX];
     uint32_t setting_count;
 };

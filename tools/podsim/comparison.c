@@ -103,6 +103,24 @@ enum status comparison_read_rows(struct comparison *comparison, uint32_t microba
     return STATUS_OK;
 }
 
+enum status comparison_read_memory(const struct comparison *comparison, uint32_t *ret_held_max,
+                                   struct error *reterr)
+{
+    const char *text = options_value(comparison->options, "--memory");
+    bool is_heeded = false;
+    *ret_held_max = 0;
+    if (text == NULL) return STATUS_OK;
+    STATUS_TRY(lists_count(text, text + strlen(text), "--memory", SCHEDULE_MICROBATCHES_MAX,
+                           ret_held_max, reterr));
+    for (uint32_t i = 0; i < comparison->row_count; i++)
+        is_heeded =
+            is_heeded || (comparison->row[i].form != NULL && comparison->row[i].form->heeds_times);
+    if (!is_heeded)
+        return error_set(reterr, STATUS_INVALID, "--memory",
+                         "only auto heeds it; add it to --schedules");
+    return STATUS_OK;
+}
+
 /* Of all that are known, those that cannot be. */
 static bool may_pass_over(const struct comparison *comparison, const struct comparison_row *row)
 {

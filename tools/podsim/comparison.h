@@ -66,6 +66,10 @@ struct comparison {
 enum status comparison_read_rows(struct comparison *comparison, uint32_t microbatches,
                                  struct error *reterr);
 
+/* --memory, behind the rows: what "auto" may hold, in microbatches; 0: nothing is said. */
+enum status comparison_read_memory(const struct comparison *comparison, uint32_t *ret_held_max,
+                                   struct error *reterr);
+
 /* Plays all rows, one after the other. One that cannot be does not keep the others from it; of
  * "all" it is passed over, else, or if nothing could be played, its error is returned behind the
  * last. The work of a shell. */

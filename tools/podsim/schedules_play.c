@@ -1,6 +1,7 @@
 /* Plays the rows of `podsim pipeline`. */
 #include <stddef.h>
 
+#include "sim/base/arena.h"
 #include "sim/base/units.h"
 #include "tools/podsim/formula.h"
 #include "tools/podsim/schedules.h"
@@ -15,7 +16,7 @@ double schedules_peak(const struct schedules *schedules, const struct schedules_
                       uint32_t rank)
 {
     uint64_t const ppm = schedule_peak_ppm(&row->of->schedule, rank, schedules->kept_ppm);
-    return (double)ppm / PPM_ONE / row->of->schedule.chunk_count;
+    return (double)ppm / PPM_ONE / row->of->schedule.rank[rank].chunk_count;
 }
 
 double schedules_peak_most(const struct schedules *schedules, const struct schedules_row *row)
@@ -33,21 +34,63 @@ double schedules_measured(const struct schedules_row *row)
     return schedules_units(row, formula_measured(&row->of->formula, &row->played));
 }
 
-static struct schedule_times times_of(const struct schedules *schedules, uint32_t chunks)
+/* Of passes that are so many ticks long for each part of a unit, a hop `parts`. */
+static struct schedule_times times_of(const struct schedules *schedules, int64_t ticks,
+                                      int64_t parts)
 {
     return (struct schedule_times){
-        .forward = schedules->forward,
-        .input = schedules->input,
-        .weight = schedules->weight,
-        .pair = schedules->pair,
-        .hop = schedules->hop * chunks,
+        .forward = schedules->forward * ticks,
+        .input = schedules->input * ticks,
+        .weight = schedules->weight * ticks,
+        .pair = schedules->pair * ticks,
+        .hop = schedules->hop * parts,
     };
 }
 
-static bool stops(void *owner)
+static uint64_t common_divisor(uint64_t a, uint64_t b)
 {
-    struct error unused;
-    return shell_check(owner, &unused) != STATUS_OK;
+    while (b != 0) {
+        uint64_t const rest = a % b;
+        a = b;
+        b = rest;
+    }
+    return a;
+}
+
+/* Ranks of a file may hold unlike numbers of stages: a tick is a part of a unit divided by what all
+ * of these divide, and a rank's passes take its whole share divided by its own. */
+static enum status times_given(const struct schedules *schedules, const struct schedule *given,
+                               struct schedule_times *ret_times, uint64_t *ret_parts,
+                               struct error *reterr)
+{
+    const int64_t each[] = {schedules->forward, schedules->input, schedules->weight,
+                            schedules->pair, schedules->hop};
+    uint64_t parts = 1, fewest = given->chunk_count;
+    int64_t longest = 1;
+    void *memory = NULL;
+    for (uint32_t i = 0; i < sizeof each / sizeof *each; i++)
+        longest = each[i] > longest ? each[i] : longest;
+    for (uint32_t r = 0; r < given->rank_count; r++) {
+        uint32_t const chunks = given->rank[r].chunk_count;
+        uint64_t const new_factor = chunks / common_divisor(parts, chunks);
+        fewest = chunks < fewest ? chunks : fewest;
+        if (parts > (uint64_t)(INT64_MAX / longest) / new_factor)
+            return error_set(reterr, STATUS_LIMIT, given->name,
+                             "its ranks hold too many unlike numbers of stages to divide such long "
+                             "times exactly by all of them");
+        parts *= new_factor;
+    }
+    *ret_parts = parts;
+    *ret_times = times_of(schedules, (int64_t)(parts / fewest), (int64_t)parts);
+    if (fewest == given->chunk_count) return STATUS_OK;
+    STATUS_TRY(
+        arena_try(schedules->of->arena, given->rank_count, sizeof *ret_times, &memory, reterr));
+    struct schedule_times *of_rank = memory;
+    for (uint32_t r = 0; r < given->rank_count; r++)
+        of_rank[r] =
+            times_of(schedules, (int64_t)(parts / given->rank[r].chunk_count), (int64_t)parts);
+    ret_times->of_rank = of_rank;
+    return STATUS_OK;
 }
 
 enum status schedules_play(struct comparison *comparison, uint32_t index, struct error *reterr)
@@ -55,17 +98,20 @@ enum status schedules_play(struct comparison *comparison, uint32_t index, struct
     struct schedules *schedules = comparison->owner;
     struct schedules_row *row = &schedules->row[index];
     struct comparison_row *of = &comparison->row[index];
-    struct schedule_watch const watch = {.stops = stops, .owner = comparison->shell};
-    struct schedule_request const request = {.rank_count = of->rank_count,
-                                             .microbatch_count = of->microbatch_count,
-                                             .chunk_count = of->chunk_count,
-                                             .times = times_of(schedules, of->chunk_count),
-                                             .held_max = schedules->held_max,
-                                             .watch = &watch};
+    struct schedule_watch const watch = {.stops = shell_stops, .owner = comparison->shell};
+    uint64_t parts = of->chunk_count;
+    struct schedule_request request = {.rank_count = of->rank_count,
+                                       .microbatch_count = of->microbatch_count,
+                                       .chunk_count = of->chunk_count,
+                                       .times = times_of(schedules, 1, of->chunk_count),
+                                       .held_max = schedules->held_max,
+                                       .watch = &watch};
+    if (of->given != NULL)
+        STATUS_TRY(times_given(schedules, of->given, &request.times, &parts, reterr));
     struct schedule_times without = request.times;
     without.hop = 0;
     row->of = of;
-    row->ticks_per_unit = (double)SCHEDULES_UNIT * of->chunk_count;
+    row->ticks_per_unit = (double)SCHEDULES_UNIT * (double)parts;
     if (of->form != NULL) {
         STATUS_TRY(schedule_build(comparison->arena, of->form, &request, "--schedules",
                                   &of->schedule, reterr));

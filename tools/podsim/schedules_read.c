@@ -15,7 +15,7 @@ const struct option schedules_options[] = {
     {"--schedules", "LIST", "names with commas between, or all (all)", false},
     {"--csv", "FILE", "a schedule in PyTorch's CSV, beside them or alone; - is stdin", true},
     {"--weight-memory", "SHARE", "without FILE: of a pass's activations until W (0.5)", false},
-    {"--memory", "N", "without FILE, auto: microbatches a rank may hold", false},
+    {"--memory", "N", "auto: microbatches a rank may hold", false},
     {"--svg", "FILE", "draw them", false},
     {"--csv-out", "FOLDER", "write each as PyTorch's CSV", false},
     {"--dialect", "NAME", "of those: compute_only or compute_comms (compute_only)", false},
@@ -102,21 +102,14 @@ static enum status times_read(struct schedules *schedules, struct error *reterr)
     return STATUS_OK;
 }
 
-/* What only a scenario, or only one of the schedules, looks at. */
+/* What only a scenario looks at. */
 static enum status needless_check(const struct comparison *comparison, struct error *reterr)
 {
     static const char *const of_files[] = {"--set", "--full"};
-    bool automatic = false;
     for (uint32_t i = 0; i < sizeof of_files / sizeof *of_files; i++)
         if (options_has(comparison->options, of_files[i]))
             return error_set(reterr, STATUS_INVALID, of_files[i],
                              "it is for a scenario: podsim pipeline FILE");
-    for (uint32_t i = 0; i < comparison->row_count; i++)
-        automatic = automatic || (comparison->row[i].form != NULL &&
-                                  strcmp(comparison->row[i].form->name, "auto") == 0);
-    if (options_has(comparison->options, "--memory") && !automatic)
-        return error_set(reterr, STATUS_INVALID, "--memory",
-                         "only auto heeds it; add it to --schedules");
     return STATUS_OK;
 }
 
@@ -125,7 +118,6 @@ enum status schedules_read(struct comparison *comparison, struct error *reterr)
     const struct options *options = comparison->options;
     const char *stages = options_value(options, "--stages");
     const char *kept = options_value(options, "--weight-memory");
-    const char *memory_text = options_value(options, "--memory");
     int64_t parts = SCHEDULES_UNIT / 2;
     bool const only_files = options_has(options, "--csv") && !options_has(options, "--schedules");
     void *memory = NULL;
@@ -140,9 +132,6 @@ enum status schedules_read(struct comparison *comparison, struct error *reterr)
     if (only_files && (stages != NULL || options_has(options, "--microbatches")))
         return error_set(reterr, STATUS_INVALID, stages != NULL ? "--stages" : "--microbatches",
                          "a file says so itself; leave it out, or add --schedules");
-    if (memory_text != NULL)
-        STATUS_TRY(lists_count(memory_text, memory_text + strlen(memory_text), "--memory",
-                               SCHEDULE_MICROBATCHES_MAX, &schedules->held_max, reterr));
     if (kept != NULL)
         STATUS_TRY(decimal_read(kept, kept + strlen(kept), "--weight-memory", &parts, reterr));
     if (parts > SCHEDULES_UNIT)
@@ -151,5 +140,6 @@ enum status schedules_read(struct comparison *comparison, struct error *reterr)
     schedules->kept_ppm = (uint32_t)(parts / (SCHEDULES_UNIT / PPM_ONE));
     STATUS_TRY(times_read(schedules, reterr));
     STATUS_TRY(comparison_read_rows(comparison, 4 * comparison->rank_count, reterr));
+    STATUS_TRY(comparison_read_memory(comparison, &schedules->held_max, reterr));
     return needless_check(comparison, reterr);
 }

@@ -45,6 +45,11 @@ enum status shell_check(struct shell *shell, struct error *reterr)
     return error_set(reterr, STATUS_INTERRUPTED, "", "interrupted");
 }
 
+bool shell_stops(void *shell)
+{
+    return is_stopped(shell);
+}
+
 bool shell_progress(struct shell *shell, double share, uint64_t events)
 {
     atomic_store_explicit(&shell->share, (uint64_t)(share * share_whole), memory_order_relaxed);

@@ -16,6 +16,7 @@ struct playing {
     struct staged *staged;
     struct staged_row *row;
     struct chain chain;
+    struct schedule_watch watch; /* While it is built. */
     char setting[2][SETTING_BYTES];
     uint32_t chips[TRACE_SHOWN_MAX];
 };
@@ -83,6 +84,7 @@ static enum status replay(struct playing *playing, struct error *reterr)
     struct staged_row *row = playing->row;
     struct chain_source source = staged->source;
     source.schedule = row->of->given;
+    source.watch = &playing->watch;
     (void)snprintf(playing->setting[0], SETTING_BYTES, "/workload/accumulate=%u",
                    row->of->microbatch_count);
     source.settings[source.setting_count++].text = playing->setting[0];
@@ -110,8 +112,8 @@ static enum status results_take(struct playing *playing, struct error *reterr)
     const struct trace *trace = &chain->trace;
     uint32_t const ranks = trace->role_count;
     void *memory = NULL;
-    STATUS_TRY(workload_schedule(staged->of->arena, &chain->scenario.workload, &chain->mesh,
-                                 &row->of->schedule, reterr));
+    STATUS_TRY(workload_schedule(staged->of->arena, &chain->scenario.workload, &chain->machine,
+                                 &chain->mesh, &row->of->schedule, reterr));
     STATUS_TRY(arena_try(staged->of->arena, ranks, sizeof *row->role, &memory, reterr));
     row->role = memory;
     memcpy(row->role, trace->roles, ranks * sizeof *row->role);
@@ -145,8 +147,8 @@ static enum status results_take(struct playing *playing, struct error *reterr)
                                              .chunk_count = row->of->schedule.chunk_count,
                                              .times = row->times};
     if (row->of->form != NULL) row->of->formula = row->of->form->formula(&request);
-    return schedule_play(staged->of->arena, &row->of->schedule, &row->times, NULL, row->of->name,
-                         &row->equal, reterr);
+    return schedule_play(staged->of->arena, &row->of->schedule, &row->times, &playing->watch,
+                         row->of->name, &row->equal, reterr);
 }
 
 /* When passes began and ended, out of the records of one chip a rank. */
@@ -218,7 +220,11 @@ enum status staged_play(struct comparison *comparison, uint32_t index, struct er
 {
     struct staged *staged = comparison->owner;
     struct staged_row *row = &staged->row[index];
-    struct playing playing = {.staged = staged, .row = row};
+    struct playing playing = {
+        .staged = staged,
+        .row = row,
+        .watch = {.stops = shell_stops, .owner = comparison->shell},
+    };
     row->of = &comparison->row[index];
     enum status status = replay(&playing, reterr);
     if (status == STATUS_OK) status = results_take(&playing, reterr);

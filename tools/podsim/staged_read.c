@@ -7,7 +7,6 @@
 static enum status options_check(const struct options *options, struct error *reterr)
 {
     static const char *const own[] = {"--stages", "--times"};
-    static const char *const given[] = {"--weight-memory", "--memory"};
     static const char key[] = "/workload/schedule=";
     const char *setting = NULL;
     for (uint32_t i = 0; i < sizeof own / sizeof *own; i++)
@@ -15,11 +14,10 @@ static enum status options_check(const struct options *options, struct error *re
             return error_set(reterr, STATUS_INVALID, own[i],
                              "%s says that itself; leave the option out, or the file",
                              options->operand[0]);
-    for (uint32_t i = 0; i < sizeof given / sizeof *given; i++)
-        if (options_has(options, given[i]))
-            return error_set(reterr, STATUS_INVALID, given[i],
-                             "it is for given times; chips of %s hold what they hold",
-                             options->operand[0]);
+    if (options_has(options, "--weight-memory"))
+        return error_set(reterr, STATUS_INVALID, "--weight-memory",
+                         "it is for given times; chips of %s hold what they hold",
+                         options->operand[0]);
     for (uint32_t i = 0; (setting = options_value_at(options, "--set", i)) != NULL; i++)
         if (strncmp(setting, key, sizeof key - 1) == 0)
             return error_set(reterr, STATUS_INVALID, "--set",
@@ -81,6 +79,7 @@ enum status staged_read(struct comparison *comparison, struct error *reterr)
     STATUS_TRY(scenario_look(staged, reterr));
     STATUS_TRY(comparison_read_rows(comparison, staged->default_microbatches, reterr));
     STATUS_TRY(ranks_check(comparison, reterr));
+    STATUS_TRY(comparison_read_memory(comparison, &staged->source.schedule_held_max, reterr));
     uint32_t const ranks = comparison->rank_count;
     if (options_has(options, "--svg") && ranks > TRACE_SHOWN_MAX)
         return error_set(reterr, STATUS_LIMIT, "--svg", "%u ranks are too many for a picture (%d)",

@@ -66,6 +66,11 @@ static uint32_t queue_take(struct greedy *greedy)
     return first;
 }
 
+static const struct schedule_times *times_of(const struct greedy *greedy, uint32_t rank)
+{
+    return schedule_times_of(&greedy->request->times, rank);
+}
+
 static int64_t *end_of(const struct greedy *greedy, int64_t *ends, uint32_t rank, uint32_t b)
 {
     return &ends[(uint64_t)rank * greedy->request->microbatch_count + b];
@@ -104,7 +109,7 @@ static enum schedule_kind decide(const struct greedy *greedy, uint32_t rank, int
     if (input <= state->at) return SCHEDULE_INPUT;
     if (policy->saves_memory && owes && state->forward > state->input + 1) return SCHEDULE_WEIGHT;
     if (forward <= state->at) return SCHEDULE_FORWARD;
-    bool const fits = *ret_next - state->at >= greedy->request->times.weight;
+    bool const fits = *ret_next - state->at >= times_of(greedy, rank)->weight;
     if (owes && (fits || !policy->fits_only)) return SCHEDULE_WEIGHT;
     return SCHEDULE_KIND_COUNT;
 }
@@ -120,7 +125,8 @@ static void wake(struct greedy *greedy, uint32_t rank, int64_t at)
 static void begin(struct greedy *greedy, uint32_t rank, enum schedule_kind kind)
 {
     struct rank_state *state = &greedy->rank[rank];
-    const struct schedule_times *times = &greedy->request->times;
+    const struct schedule_times *times = times_of(greedy, rank);
+    int64_t const hop = greedy->request->times.hop;
     if (state->forward == 0) state->begin = state->at;
     switch (kind) {
     case SCHEDULE_FORWARD:
@@ -128,14 +134,14 @@ static void begin(struct greedy *greedy, uint32_t rank, enum schedule_kind kind)
         state->held_halves += HALVES;
         *end_of(greedy, greedy->forward_end, rank, state->forward) = state->end;
         schedule_add(&greedy->lists[rank], kind, rank, state->forward++);
-        if (rank + 1 < greedy->request->rank_count) wake(greedy, rank + 1, state->end + times->hop);
+        if (rank + 1 < greedy->request->rank_count) wake(greedy, rank + 1, state->end + hop);
         break;
     case SCHEDULE_INPUT:
         state->end = state->at + times->input;
         state->held_halves--;
         *end_of(greedy, greedy->input_end, rank, state->input) = state->end;
         schedule_add(&greedy->lists[rank], kind, rank, state->input++);
-        if (rank > 0) wake(greedy, rank - 1, state->end + times->hop);
+        if (rank > 0) wake(greedy, rank - 1, state->end + hop);
         break;
     case SCHEDULE_WEIGHT:
         state->end = state->at + times->weight;
@@ -309,6 +315,7 @@ const struct schedule_form schedule_form_automatic = {
         "after the heuristic of Qi et al., Zero Bubble Pipeline Parallelism (arXiv 2401.10241)",
     .chunks = 1,
     .copies = 1,
+    .heeds_times = true,
     .list_all = list_all,
     .formula = formula,
     .peak = peak,

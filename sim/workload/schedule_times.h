@@ -1,0 +1,19 @@
+/*
+ * schedule_times.h: what a schedule is told of a step before it is played. Internal to
+ * sim/workload.
+ */
+#ifndef SIM_WORKLOAD_SCHEDULE_TIMES_H
+#define SIM_WORKLOAD_SCHEDULE_TIMES_H
+
+#include "sim/schedule/schedule.h"
+#include "sim/workload/workload.h"
+
+struct arena;
+
+/* In picoseconds, for stages of one chunk a rank: a pass of each, and the longest hop between
+ * neighbours. Errors: those of stages_build(). */
+enum status schedule_times_estimate(struct arena *arena, const struct workload_plan *plan,
+                                    const struct machine *machine, const struct mesh *mesh,
+                                    struct schedule_times *ret_times, struct error *reterr);
+
+#endif

@@ -1,0 +1,114 @@
+/* What a schedule that heeds times is told of a step: by hand, from rates and shapes. */
+#include "sim/base/units.h"
+#include "sim/schedule/schedule.h"
+#include "sim/workload/schedule_times.h"
+#include "tests/support/case.h"
+#include "tests/unit/workload_case.h"
+
+static struct schedule_times times_of(struct workload_case *made)
+{
+    struct schedule_times times = {0};
+    case_ok(schedule_times_estimate(made->arena, &made->plan, &made->machine, &made->mesh, &times,
+                                    &case_error));
+    return times;
+}
+
+/* Two matrices of 8192 x 32768 a layer, two layers a rank, 2^20 tokens over 4 microbatches and 16
+ * chips; messages over one link of the grid. */
+static void test_ranks_of_a_grid(void **state)
+{
+    (void)state;
+    struct workload_case made;
+    const char *const parts[MESH_ROLE_COUNT] = {[MESH_PP] = "x", [MESH_FSDP] = "y z"};
+    case_ok(case_build_roles(&made, &case_mlp, "4x4x4", parts));
+    made.plan.accumulate = 4;
+    struct schedule_times const times = times_of(&made);
+    const struct chip *chip = &made.machine.chip;
+    double const tokens = (double)(1 << 20) / 4 / 16, weights = 2.0 * 2 * 8192 * 32768 * 2;
+    double const pass_ps = weights * tokens / (double)chip->math_flop_per_s[FORMAT_BF16] * 1e12;
+    double const wire_ps = tokens * 8192 * 2 / (double)chip->ici_bytes_per_s * 1e12;
+    case_near((double)times.forward, pass_ps, 1e-9);
+    case_near((double)times.input, pass_ps, 1e-9);
+    case_near((double)times.weight, pass_ps, 1e-9);
+    case_near((double)times.hop,
+              wire_ps + (double)(chip->hop_latency_ps + chip->message_overhead_ps), 1e-9);
+    made.plan.remat = WORKLOAD_REMAT_BLOCK;
+    case_near((double)times_of(&made).input, 2 * pass_ps, 1e-9);
+    case_free(&made);
+}
+
+/* The last rank has the head as well, one node is slow, and blocks are gathered over a node. */
+static void test_unlike_ranks_over_switches(void **state)
+{
+    (void)state;
+    struct machine_chip_override const slow = {
+        .at = {machine_any, 1}, .math_ppm = 500000, .hbm_ppm = PPM_ONE};
+    struct machine_plan const machine = {.chip = "h100-sxm",
+                                         .profile = "ideal",
+                                         .nodes = 4,
+                                         .wrap = {-1, -1, -1},
+                                         .chips = &slow,
+                                         .chip_count = 1};
+    const char *const parts[MESH_ROLE_COUNT] = {[MESH_PP] = "node", [MESH_TP] = "gpu"};
+    struct workload_case made;
+    case_ok(case_build_on(&made, &case_llama_70b, &machine, parts));
+    made.plan.accumulate = 16;
+    made.plan.attention = WORKLOAD_ATTENTION_CAUSAL;
+    struct schedule_times const times = times_of(&made);
+    const struct chip *chip = &made.machine.chip;
+    const struct chip_network *network = &chip->network;
+    double const rate = (double)chip->math_flop_per_s[FORMAT_BF16] / 1e12;
+    double const tokens = (double)(1 << 20) / 16 / 8, head = 2.0 * 8192 * 128256;
+    double const layer = 2.0 * 8192 * (3 * 28672 + 2 * 8192 + 2 * 1024);
+    double const dots = 2.0 * 64 * 128 * 2048; /* One of two products; half of the keys. */
+    double const nvlink = (double)(network->nvlink_count * network->nvlink_bytes_per_s) / 1e12;
+    double const waits_ps = 20 * 4.0 * tokens * 8192 * 2 * 7 / nvlink;
+    for (uint32_t r = 0; r < 4; r++) {
+        double const own = rate * (r == 1 ? 0.5 : 1), beside = r == 3 ? head : 0;
+        const struct schedule_times *rank = schedule_times_of(&times, r);
+        case_near((double)rank->forward,
+                  tokens * (20 * (layer + 2 * dots) + beside) / own + waits_ps, 1e-6);
+        case_near((double)rank->input, tokens * (20 * (layer + 5 * dots) + beside) / own + waits_ps,
+                  1e-6);
+        case_near((double)rank->weight, tokens * (20 * layer + beside) / own, 1e-6);
+        assert_true(rank->forward <= times.forward && rank->input <= times.input);
+    }
+    /* Up to the leaf that all four nodes hang on, and down. */
+    double const wire_ps = tokens * 8192 * 2 / (double)network->nic_bytes_per_s * 1e12;
+    assert_true((double)times.hop > wire_ps && (double)times.hop < wire_ps + 1e7);
+    case_free(&made);
+}
+
+/* The watch that is handed to a step is asked while its schedule is built. */
+static bool stop(void *owner)
+{
+    (*(uint32_t *)owner)++;
+    return true;
+}
+
+static void test_a_watch_stops_it(void **state)
+{
+    (void)state;
+    struct workload_case made;
+    uint32_t asked = 0;
+    struct schedule_watch const watch = {.stops = stop, .owner = &asked};
+    const char *const parts[MESH_ROLE_COUNT] = {[MESH_PP] = "x", [MESH_FSDP] = "y z"};
+    case_ok(case_build_roles(&made, &case_mlp, "4x4x4", parts));
+    made.plan.accumulate = 4;
+    made.plan.schedule = "auto";
+    made.plan.watch = &watch;
+    assert_int_equal(case_lower(&made), STATUS_INTERRUPTED);
+    assert_int_equal(made.error.status, STATUS_INTERRUPTED);
+    assert_int_equal(asked, 1);
+    case_free(&made);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_ranks_of_a_grid),
+        cmocka_unit_test(test_unlike_ranks_over_switches),
+        cmocka_unit_test(test_a_watch_stops_it),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -30,6 +30,7 @@ struct digits {
 static bool bound_add(struct digits *digits, uint32_t bound)
 {
     uint32_t i = digits->count;
+    SIM_ASSERT(bound > 0 && bound <= digits->bound[i]); /* The axis itself. */
     while (digits->bound[i] > bound) i--;
     if (digits->bound[i] == bound) return true;
     if (bound % digits->bound[i] != 0 || digits->bound[i + 1] % bound != 0 ||

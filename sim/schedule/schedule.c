@@ -67,6 +67,7 @@ void schedule_add_pair(struct schedule_list *list, uint32_t forward_stage,
                        uint32_t forward_microbatch, uint32_t backward_stage,
                        uint32_t backward_microbatch)
 {
+    SIM_ASSERT(forward_microbatch < list->microbatch_count);
     schedule_add(list, SCHEDULE_FORWARD, forward_stage, forward_microbatch);
     list->pass[list->count - 1].paired = true;
     schedule_add(list, SCHEDULE_BACKWARD, backward_stage, backward_microbatch);

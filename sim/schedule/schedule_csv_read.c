@@ -218,6 +218,7 @@ static struct contents contents_of(const char *begin, const char *end)
         contents.pairs += *c == ';';
         contents.messages += *c == '_'; /* Of "SEND_F0"; others have one as well. */
     }
+    if (contents.messages > contents.cells) contents.messages = contents.cells;
     return contents;
 }
 

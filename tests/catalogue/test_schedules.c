@@ -269,6 +269,8 @@ static void the_list_scheduler_is_as_good_as_its_peers(void **state)
         struct played const peer = play(arena, "zb-h1", ranks, microbatches, &times);
         struct played const filled = play(arena, "auto", ranks, microbatches, &times);
         assert_true(filled.result.bubble_per_rank <= peer.result.bubble_per_rank);
+        if (filled.result.bubble_per_rank == peer.result.bubble_per_rank)
+            assert_true(filled.result.makespan <= peer.result.makespan);
         for (uint32_t r = 0; r < ranks; r++)
             assert_true(schedule_peak_ppm(&filled.schedule, r, HALF_PPM) <=
                         (uint64_t)ranks * PPM_ONE);

@@ -137,6 +137,9 @@ enum status schedules_read(struct comparison *comparison, struct error *reterr)
     if (parts > SCHEDULES_UNIT)
         return error_set(reterr, STATUS_INVALID, "--weight-memory", "%s is more than all (1)",
                          kept);
+    if (parts % (SCHEDULES_UNIT / PPM_ONE) != 0)
+        return error_set(reterr, STATUS_INVALID, "--weight-memory", "%s has more than six decimals",
+                         kept);
     schedules->kept_ppm = (uint32_t)(parts / (SCHEDULES_UNIT / PPM_ONE));
     STATUS_TRY(times_read(schedules, reterr));
     STATUS_TRY(comparison_read_rows(comparison, 4 * comparison->rank_count, reterr));

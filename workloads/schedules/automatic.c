@@ -1,8 +1,9 @@
 /*
- * The automatic list scheduler: at each instant a free rank begins an input gradient that is ready,
- * else a forward pass if its memory allows, else a weight gradient; a few ways to decide when a
- * weight gradient may delay what is about to come are tried. Beside these stand the orders between
- * ZB-H1 and ZB-H2 that memory allows, which look further ahead; the shortest schedule is taken.
+ * The automatic list scheduler: a rank that decides begins an input gradient that is ready, else a
+ * forward pass if its memory allows, else a weight gradient, else waits for what is known to come
+ * first; a few ways to decide when a weight gradient may delay what is about to come are tried.
+ * Beside these stand the orders between ZB-H1 and ZB-H2 that memory allows, which look further
+ * ahead; the shortest schedule is taken.
  */
 #include "sim/base/arena.h"
 #include "sim/schedule/ramp.h"
@@ -24,6 +25,25 @@ struct rank_state {
     int64_t at;                      /* When it decides next; `never`: it waits for others. */
     int64_t begin, end;
 };
+
+/* How long a schedule is: first from a rank's first pass to its last, of the rank where that is
+ * longest, for optimizers of other ranks may begin before; then to the last pass of all. */
+struct length {
+    int64_t span, makespan;
+};
+
+static const struct length endless = {INT64_MAX, INT64_MAX};
+
+static bool is_shorter(struct length one, struct length other)
+{
+    return one.span < other.span || (one.span == other.span && one.makespan < other.makespan);
+}
+
+static void length_take(struct length *length, int64_t begin, int64_t end)
+{
+    length->span = end - begin > length->span ? end - begin : length->span;
+    length->makespan = end > length->makespan ? end : length->makespan;
+}
 
 struct greedy {
     const struct schedule_request *request;
@@ -155,8 +175,9 @@ static void begin(struct greedy *greedy, uint32_t rank, enum schedule_kind kind)
     state->at = state->end;
 }
 
-/* Lists all ranks; `ret_longest` is the longest time from a rank's first pass to its last. */
-static enum status greedy_run(struct greedy *greedy, int64_t *ret_longest, struct error *reterr)
+/* Lists all ranks. */
+static enum status greedy_run(struct greedy *greedy, struct length *ret_length,
+                              struct error *reterr)
 {
     uint32_t const p = greedy->request->rank_count, m = greedy->request->microbatch_count;
     for (uint32_t r = 0; r < p; r++) {
@@ -179,11 +200,10 @@ static enum status greedy_run(struct greedy *greedy, int64_t *ret_longest, struc
         if (i % DECISIONS_A_LOOK == 0)
             STATUS_TRY(schedule_watch_check(greedy->request->watch, reterr));
     }
-    *ret_longest = 0;
+    *ret_length = (struct length){0, 0};
     for (uint32_t r = 0; r < p; r++) {
-        int64_t const span = greedy->rank[r].end - greedy->rank[r].begin;
         SIM_ASSERT(greedy->rank[r].weight == m);
-        *ret_longest = span > *ret_longest ? span : *ret_longest;
+        length_take(ret_length, greedy->rank[r].begin, greedy->rank[r].end);
     }
     return STATUS_OK;
 }
@@ -204,7 +224,7 @@ static void between_list(struct greedy *greedy, uint32_t more)
 
 /* The same of lists that stand. */
 static enum status listed_play(struct schedule *schedule, const struct greedy *greedy,
-                               int64_t *ret_longest, struct error *reterr)
+                               struct length *ret_length, struct error *reterr)
 {
     const struct schedule_request *request = greedy->request;
     struct schedule_played played;
@@ -215,17 +235,15 @@ static enum status listed_play(struct schedule *schedule, const struct greedy *g
             (struct schedule_rank){.pass = greedy->lists[r].pass, .count = greedy->lists[r].count};
     enum status const status = schedule_play(arena, schedule, &request->times, request->watch,
                                              schedule->name, &played, reterr);
-    *ret_longest = 0;
-    for (uint32_t r = 0; status == STATUS_OK && r < request->rank_count; r++) {
-        int64_t const span = played.lane[r].last - played.lane[r].first;
-        *ret_longest = span > *ret_longest ? span : *ret_longest;
-    }
+    *ret_length = (struct length){0, 0};
+    for (uint32_t r = 0; status == STATUS_OK && r < request->rank_count; r++)
+        length_take(ret_length, played.lane[r].first, played.lane[r].last);
     arena_destroy(arena);
     return status;
 }
 
 /* The best of the orders that memory allows; `ret_found`: one is shorter than `shortest`. */
-static enum status between_find(struct arena *arena, struct greedy *greedy, int64_t shortest,
+static enum status between_find(struct arena *arena, struct greedy *greedy, struct length shortest,
                                 uint32_t *ret_more, bool *ret_found, struct error *reterr)
 {
     const struct schedule_request *request = greedy->request;
@@ -244,11 +262,11 @@ static enum status between_find(struct arena *arena, struct greedy *greedy, int6
     schedule.rank = memory;
     *ret_found = false;
     for (uint32_t more = 0; more < p && p + more <= request->held_max; more++) {
-        int64_t longest = 0;
+        struct length length = {0, 0};
         between_list(greedy, more);
-        STATUS_TRY(listed_play(&schedule, greedy, &longest, reterr));
-        if (longest >= shortest) continue;
-        shortest = longest;
+        STATUS_TRY(listed_play(&schedule, greedy, &length, reterr));
+        if (!is_shorter(length, shortest)) continue;
+        shortest = length;
         *ret_more = more;
         *ret_found = true;
     }
@@ -271,13 +289,13 @@ static enum status list_all(struct arena *arena, const struct schedule_request *
     greedy.forward_end = memory;
     STATUS_TRY(arena_try(arena, cells, sizeof *greedy.input_end, &memory, reterr));
     greedy.input_end = memory;
-    int64_t shortest = never, longest = 0;
+    struct length shortest = endless, length = {0, 0};
     struct policy best = {false, false, false};
     for (uint32_t i = 0; i < 8; i++) {
         greedy.policy = (struct policy){(i & 1) != 0, (i & 2) != 0, (i & 4) != 0};
-        STATUS_TRY(greedy_run(&greedy, &longest, reterr));
-        if (longest >= shortest) continue;
-        shortest = longest;
+        STATUS_TRY(greedy_run(&greedy, &length, reterr));
+        if (!is_shorter(length, shortest)) continue;
+        shortest = length;
         best = greedy.policy;
     }
     uint32_t more = 0;
@@ -288,7 +306,7 @@ static enum status list_all(struct arena *arena, const struct schedule_request *
         return STATUS_OK;
     }
     greedy.policy = best;
-    return greedy_run(&greedy, &longest, reterr);
+    return greedy_run(&greedy, &length, reterr);
 }
 
 static struct schedule_formula formula(const struct schedule_request *request)

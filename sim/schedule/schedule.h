@@ -151,6 +151,7 @@ struct schedule_request {
     uint32_t chunk_count;        /* 0: the form's own. */
     struct schedule_times times; /* Only those that heed times go by them, and formulas. */
     uint32_t held_max;           /* "auto": chunks' activations a rank may hold; 0: as 1F1B. */
+    uint32_t kept_ppm;           /* "auto": of these, what an input gradient leaves. */
     const struct schedule_watch *watch;
 };
 

@@ -2,6 +2,7 @@
 #include "sim/schedule/schedule.h"
 
 #include "sim/base/arena.h"
+#include "sim/base/units.h"
 #include "sim/schedule/schedule_traffic.h"
 #include "sim/workload/schedule_times.h"
 #include "sim/workload/workload.h"
@@ -49,6 +50,7 @@ enum status workload_schedule(struct arena *arena, const struct workload_plan *p
     struct schedule_request request = {.rank_count = mesh->axis[MESH_PP].size,
                                        .microbatch_count = plan->accumulate,
                                        .held_max = plan->schedule_held_max,
+                                       .kept_ppm = PPM_ONE / 2,
                                        .watch = plan->watch};
     if (plan->schedule_given != NULL) {
         STATUS_TRY(given_check(plan, request.rank_count, reterr));

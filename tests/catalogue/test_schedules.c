@@ -30,6 +30,7 @@ static struct schedule_request request_of(uint32_t ranks, uint32_t microbatches,
         .rank_count = ranks,
         .microbatch_count = microbatches,
         .chunk_count = chunks,
+        .kept_ppm = HALF_PPM,
         .times = {.forward = times->forward,
                   .input = times->input,
                   .weight = times->weight,
@@ -278,6 +279,31 @@ static void the_list_scheduler_is_as_good_as_its_peers(void **state)
     }
 }
 
+/* Whatever an input gradient leaves to the weight gradient. */
+static void the_list_scheduler_keeps_to_its_memory(void **state)
+{
+    (void)state;
+    uint64_t chance = 12;
+    static const struct times times = {100, 130, 70, 10, 0};
+    for (uint32_t i = 0; i < 60; i++) {
+        uint32_t const ranks = 2 + (uint32_t)(case_random(&chance) % 9);
+        struct schedule_request request = request_of(ranks, 4 * ranks, 1, &times);
+        request.kept_ppm = (uint32_t)(case_random(&chance) % 5) * (PPM_ONE / 4);
+        request.held_max = 1 + (uint32_t)(case_random(&chance) % (2 * ranks));
+        const struct schedule_form *form = NULL;
+        struct schedule schedule;
+        struct error error = {0};
+        uint32_t chunks = 0;
+        struct arena *arena = arena_create(0);
+        assert_int_equal(schedule_form_parse("auto", "", &form, &chunks, &error), STATUS_OK);
+        assert_int_equal(schedule_build(arena, form, &request, "", &schedule, &error), STATUS_OK);
+        for (uint32_t r = 0; r < ranks; r++)
+            assert_true(schedule_peak_ppm(&schedule, r, request.kept_ppm) <=
+                        (uint64_t)request.held_max * PPM_ONE);
+        arena_destroy(arena);
+    }
+}
+
 /* It is never worse than 1F1B, and fills what weight gradients can fill. */
 static void the_list_scheduler_fills_bubbles(void **state)
 {
@@ -436,6 +462,7 @@ int main(void)
         cmocka_unit_test(counter_examples_come_out),
         cmocka_unit_test(zero_bubble_schedules_follow_their_true_forms),
         cmocka_unit_test(hops_reorder_the_ranking),
+        cmocka_unit_test(the_list_scheduler_keeps_to_its_memory),
         cmocka_unit_test(the_list_scheduler_fills_bubbles),
         cmocka_unit_test(the_list_scheduler_is_as_good_as_its_peers),
         cmocka_unit_test(broken_schedules_are_caught),

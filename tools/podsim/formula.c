@@ -13,9 +13,11 @@ int64_t formula_measured(const struct schedule_formula *formula,
 
 void formula_put(struct json_writer *json, const struct schedule_formula *formula, double bubble)
 {
-    if (formula->text == NULL) return;
-    json_put_string(json, "formula_text", formula->text);
-    if (formula->measure == SCHEDULE_NO_FORMULA) return;
+    if (formula->text != NULL) json_put_string(json, "formula_text", formula->text);
+    if (formula->measure == SCHEDULE_NO_FORMULA) {
+        json_put_null(json, "formula");
+        return;
+    }
     json_put_real(json, "formula", bubble);
     if (formula->holds != NULL) json_put_string(json, "formula_holds", formula->holds);
     json_put_string(json, "formula_of",

@@ -105,6 +105,7 @@ enum status schedules_play(struct comparison *comparison, uint32_t index, struct
                                        .chunk_count = of->chunk_count,
                                        .times = times_of(schedules, 1, of->chunk_count),
                                        .held_max = schedules->held_max,
+                                       .kept_ppm = schedules->kept_ppm,
                                        .watch = &watch};
     if (of->given != NULL)
         STATUS_TRY(times_given(schedules, of->given, &request.times, &parts, reterr));

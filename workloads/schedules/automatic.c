@@ -6,6 +6,7 @@
  * ahead; the shortest schedule is taken.
  */
 #include "sim/base/arena.h"
+#include "sim/base/units.h"
 #include "sim/schedule/ramp.h"
 #include "sim/schedule/schedule_play.h"
 
@@ -16,12 +17,12 @@ struct policy {
     bool saves_memory;  /* Weight gradients come before forward passes. */
 };
 
-enum { HALVES = 2, NEVER_SHIFT = 62, DECISIONS_A_LOOK = 1024 };
+enum { NEVER_SHIFT = 62, DECISIONS_A_LOOK = 1024 };
 static const int64_t never = INT64_C(1) << NEVER_SHIFT;
 
 struct rank_state {
     uint32_t forward, input, weight; /* Done, or begun. */
-    uint32_t held_halves;            /* Of a microbatch's activations. */
+    int64_t held_ppm;                /* Of microbatches' activations. */
     int64_t at;                      /* When it decides next; `never`: it waits for others. */
     int64_t begin, end;
 };
@@ -100,9 +101,9 @@ static int64_t *end_of(const struct greedy *greedy, int64_t *ends, uint32_t rank
 static int64_t forward_ready(const struct greedy *greedy, uint32_t rank)
 {
     const struct rank_state *state = &greedy->rank[rank];
-    uint32_t const most = greedy->request->held_max;
+    int64_t const most_ppm = (int64_t)greedy->request->held_max * PPM_ONE;
     if (state->forward == greedy->request->microbatch_count ||
-        state->held_halves + HALVES > HALVES * most)
+        state->held_ppm + (int64_t)PPM_ONE > most_ppm)
         return never;
     if (rank == 0) return 0;
     int64_t const end = *end_of(greedy, greedy->forward_end, rank - 1, state->forward);
@@ -148,24 +149,22 @@ static void begin(struct greedy *greedy, uint32_t rank, enum schedule_kind kind)
     const struct schedule_times *times = times_of(greedy, rank);
     int64_t const hop = greedy->request->times.hop;
     if (state->forward == 0) state->begin = state->at;
+    state->held_ppm += schedule_pass_change_ppm(kind, greedy->request->kept_ppm);
     switch (kind) {
     case SCHEDULE_FORWARD:
         state->end = state->at + times->forward;
-        state->held_halves += HALVES;
         *end_of(greedy, greedy->forward_end, rank, state->forward) = state->end;
         schedule_add(&greedy->lists[rank], kind, rank, state->forward++);
         if (rank + 1 < greedy->request->rank_count) wake(greedy, rank + 1, state->end + hop);
         break;
     case SCHEDULE_INPUT:
         state->end = state->at + times->input;
-        state->held_halves--;
         *end_of(greedy, greedy->input_end, rank, state->input) = state->end;
         schedule_add(&greedy->lists[rank], kind, rank, state->input++);
         if (rank > 0) wake(greedy, rank - 1, state->end + hop);
         break;
     case SCHEDULE_WEIGHT:
         state->end = state->at + times->weight;
-        state->held_halves--;
         schedule_add(&greedy->lists[rank], kind, rank, state->weight++);
         break;
     case SCHEDULE_BACKWARD:
@@ -236,8 +235,12 @@ static enum status listed_play(struct schedule *schedule, const struct greedy *g
     enum status const status = schedule_play(arena, schedule, &request->times, request->watch,
                                              schedule->name, &played, reterr);
     *ret_length = (struct length){0, 0};
-    for (uint32_t r = 0; status == STATUS_OK && r < request->rank_count; r++)
+    for (uint32_t r = 0; status == STATUS_OK && r < request->rank_count; r++) {
         length_take(ret_length, played.lane[r].first, played.lane[r].last);
+        if (schedule_peak_ppm(schedule, r, request->kept_ppm) >
+            (uint64_t)request->held_max * PPM_ONE)
+            *ret_length = endless; /* Memory does not allow it. */
+    }
     arena_destroy(arena);
     return status;
 }

@@ -112,6 +112,7 @@ void json_put_string(struct json_writer *writer, const char *key, const char *te
 void json_put_integer(struct json_writer *writer, const char *key, int64_t value);
 void json_put_unsigned(struct json_writer *writer, const char *key, uint64_t value);
 void json_put_real(struct json_writer *writer, const char *key, double value);
+void json_put_null(struct json_writer *writer, const char *key);
 void json_put_boolean(struct json_writer *writer, const char *key, bool value);
 
 #endif

@@ -192,6 +192,13 @@ void json_put_real(struct json_writer *writer, const char *key, double value)
     json_write_real(writer, value);
 }
 
+void json_put_null(struct json_writer *writer, const char *key)
+{
+    json_write_key(writer, key);
+    write_separator(writer);
+    text_add(writer->text, "null");
+}
+
 void json_put_boolean(struct json_writer *writer, const char *key, bool value)
 {
     json_write_key(writer, key);

@@ -30,10 +30,13 @@ static const char *pass_check(const struct schedule *schedule, uint32_t rank,
                                     [SCHEDULE_WEIGHT] = DONE_WEIGHT};
     if (schedule_rank_of(schedule, pass->stage, pass->microbatch) != rank)
         return "the stage lies on another rank";
-    if ((done & makes[pass->kind]) != 0) return "it has been done";
+    bool const is_half = pass->kind == SCHEDULE_INPUT || pass->kind == SCHEDULE_WEIGHT;
+    if ((done & makes[pass->kind]) != 0)
+        return is_half ? "it has been done (B is both gradients; I and W are one each)"
+                       : "it has been done";
     if ((done & needs[pass->kind]) != needs[pass->kind])
-        return pass->kind == SCHEDULE_WEIGHT ? "its input gradient comes later"
-                                             : "its forward pass comes later";
+        return pass->kind == SCHEDULE_WEIGHT ? "its input gradient is not before it"
+                                             : "its forward pass is not before it";
     return NULL;
 }
 

@@ -354,7 +354,7 @@ static void broken_schedules_are_caught(void **state)
     is_caught(&played.schedule, "2F0: it has been done");
     rank->pass[1].microbatch = 1;
     rank->pass[0].kind = SCHEDULE_INPUT;
-    is_caught(&played.schedule, "its forward pass comes later");
+    is_caught(&played.schedule, "its forward pass is not before it");
     rank->pass[0].kind = SCHEDULE_FORWARD;
     rank->pass[0].paired = true;
     is_caught(&played.schedule, "overlap");

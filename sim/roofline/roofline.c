@@ -7,6 +7,7 @@
 #include "sim/roofline/beside.h"
 #include "sim/roofline/collective_bound.h"
 #include "sim/roofline/host_bound.h"
+#include "sim/roofline/roofline_bounds.h"
 #include "sim/roofline/rules.h"
 #include "sim/roofline/stages.h"
 #include "sim/roofline/unlike.h"
@@ -364,52 +365,13 @@ static void communication(const struct workload_plan *plan, const struct machine
     if (fsdp != NULL) roofline->latency_s += 2 * fsdp->hop_s;
 }
 
-/* Everything after everything else, on the slowest links, with the profile's overheads. */
-static double upper(const struct workload_plan *plan, const struct machine *machine,
-                    const struct mesh *mesh, const struct roofline *roofline)
+double roofline_group_slow_s(const struct workload_plan *plan, const struct machine *machine,
+                             const struct roofline_group *group)
 {
-    double math_share, hbm_share, slowest_math, slowest_hbm;
-    unlike_work_shares(machine, mesh, &math_share, &hbm_share);
-    unlike_slowest_chip(machine, &slowest_math, &slowest_hbm);
-    double total = (roofline->math_s + roofline->vector_s) * (math_share / slowest_math) +
-                   roofline->hbm_s * (hbm_share / slowest_hbm) +
-                   roofline->counts.compute_count * units_seconds(machine->chip.op_overhead_ps);
-    for (uint32_t i = 0; i < roofline->group_count; i++) {
-        const struct roofline_group *group = &roofline->group[i];
-        double const passes = group->hop_s > 0 ? group->hops_total_s / group->hop_s : 0;
-        struct workload_plan const of = played(plan, group->algorithm);
-        total += gather_s(&of, machine, &group->group, group->gather_bytes, ODD_SLOWEST) +
-                 group->exchange_s + passes * group_hop_s(&of, machine, &group->group, true);
-    }
-    return total + 2 * roofline->host_s + roofline->stages_s +
-           (double)roofline->counts.host_count * units_seconds(machine->host.latency_ps);
-}
-
-static void bound(const struct workload_plan *plan, const struct machine *machine,
-                  const struct mesh *mesh, struct roofline *roofline)
-{
-    roofline->bound_by = "mxu";
-    roofline->bound_axis = -1;
-    roofline->lower_s = roofline->math_s;
-    if (roofline->vector_s > roofline->lower_s) {
-        roofline->bound_by = "vpu";
-        roofline->lower_s = roofline->vector_s;
-    }
-    if (roofline->hbm_s > roofline->lower_s) {
-        roofline->bound_by = "hbm";
-        roofline->lower_s = roofline->hbm_s;
-    }
-    if (roofline->host_s > roofline->lower_s) {
-        roofline->bound_by = "host";
-        roofline->lower_s = roofline->host_s;
-    }
-    for (uint32_t i = 0; i < machine->axis_count; i++) {
-        if (roofline->ici_s[i] <= roofline->lower_s) continue;
-        roofline->bound_by = wire_name(machine, i);
-        roofline->bound_axis = (int32_t)i;
-        roofline->lower_s = roofline->ici_s[i];
-    }
-    roofline->upper_s = upper(plan, machine, mesh, roofline);
+    double const passes = group->hop_s > 0 ? group->hops_total_s / group->hop_s : 0;
+    struct workload_plan const of = played(plan, group->algorithm);
+    return gather_s(&of, machine, &group->group, group->gather_bytes, ODD_SLOWEST) +
+           group->exchange_s + passes * group_hop_s(&of, machine, &group->group, true);
 }
 
 /* Each KV head lies whole on tp/K chips, and latent attention's projections down on all of tp: what
@@ -486,7 +448,7 @@ void roofline_from_counts(const struct workload_plan *plan, const struct machine
     roofline.memory_bytes = counts->parameter_bytes + counts->optimizer_bytes +
                             counts->gradient_bytes + counts->activation_bytes +
                             counts->gathered_bytes;
-    bound(plan, machine, mesh, &roofline);
+    roofline_bound(plan, machine, mesh, &roofline);
     rules_evaluate(plan, machine, mesh, &roofline);
     beside_evaluate(plan, machine, mesh, &roofline);
     *ret_roofline = roofline;

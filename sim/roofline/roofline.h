@@ -92,7 +92,8 @@ struct roofline {
                          schedule. */
     double upper_s; /* Nothing overlaps: math_s + vector_s + hbm_s + each group's bytes and hops, on
                        the slowest links, with the overheads of the ops, and copies to and from the
-                       host. A sum of parts: where groups share links a step may exceed it. */
+                       host; of a pipeline that of all its ranks, and every message between stages.
+                       A sum of parts: where groups share links a step may exceed it. */
     /* An estimate, not a bound: math_s, what the tp collectives need beyond the matmuls beside them
      * (without collective matmul, all they need), the gathers of split sequences, and latency_s; at
      * least lower_s. */

@@ -1,17 +1,17 @@
 #include "sim/roofline/stages.h"
 
+#include "sim/base/units.h"
 #include "sim/roofline/unlike.h"
 #include "sim/roofline/wire.h"
 
-/* Neighbours on the grid have a link each way, which strided pipelines share. On a level what goes
- * forward and what goes back leave a rank by the same cables, unless it is the first or the last.
- */
+/* Neighbours on the grid have a link each way, which strided pipelines share. On a level all that
+ * a rank sends, forward and back, leaves it by the same cables. */
 static double neighbours_s(const struct machine *machine, const struct group_dimension *dimension,
-                           double bytes)
+                           const struct workload_counts *counts)
 {
-    uint32_t const ways = dimension->size > 2 ? 2 : 1;
-    if (dimension->switched) return ways * bytes / wire_step_rate(machine, dimension);
-    return dimension->stride * bytes / unlike_fastest_link(machine, dimension->axis, NULL);
+    if (dimension->switched) return counts->stage_sent_bytes / wire_step_rate(machine, dimension);
+    return dimension->stride * counts->stage_bytes /
+           unlike_fastest_link(machine, dimension->axis, NULL);
 }
 
 void stages_evaluate(const struct machine *machine, const struct workload_counts *counts,
@@ -22,6 +22,19 @@ void stages_evaluate(const struct machine *machine, const struct workload_counts
     SIM_ASSERT(group->dimension_count == 1); /* Or workload_lower() refuses it. */
     const struct group_dimension *dimension = &group->dimension[0];
     double *busy_s = &roofline->ici_s[dimension->axis];
-    roofline->stages_s = neighbours_s(machine, dimension, counts->stage_bytes);
+    roofline->stages_s = neighbours_s(machine, dimension, counts);
     if (roofline->stages_s > *busy_s) *busy_s = roofline->stages_s;
+}
+
+double stages_slow_s(const struct machine *machine, const struct workload_counts *counts)
+{
+    if (counts->stage_way_count == 0) return 0;
+    const struct group_dimension *dimension = &counts->role[MESH_PP].group.dimension[0];
+    int64_t const way_ps =
+        dimension->switched ? wire_level_latency_ps(machine, dimension)
+                            : dimension->stride * unlike_longest_hop_ps(machine, dimension->axis);
+    double const links = dimension->switched ? 1 : dimension->stride;
+    double const rate = unlike_slowest_link(machine, dimension->axis, NULL);
+    return counts->stage_way_bytes * links / rate +
+           counts->stage_way_count * units_seconds(way_ps + machine->chip.message_overhead_ps);
 }

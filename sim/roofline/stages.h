@@ -1,6 +1,7 @@
 /*
  * stages.h: how long messages between pipeline stages take at least, in closed form: bytes that two
- * neighbours exchange over the rate of what is between them, whatever the order of passes.
+ * neighbours exchange, or that a rank sends, over the rate of what is between them, whatever the
+ * order of passes; and how long if none is sent beside another.
  */
 #ifndef SIM_ROOFLINE_STAGES_H
 #define SIM_ROOFLINE_STAGES_H
@@ -12,5 +13,8 @@
 /* Fills `stages_s`; the axis that they lie on is busy for at least so long. */
 void stages_evaluate(const struct machine *machine, const struct workload_counts *counts,
                      struct roofline *roofline);
+
+/* All messages one after another, on the slowest links. */
+double stages_slow_s(const struct machine *machine, const struct workload_counts *counts);
 
 #endif

@@ -352,6 +352,12 @@ static double saved_bytes(const struct letters *x)
     return x->layers * x->shard * x->a;
 }
 
+/* Up: a rank that has any collective has a whole one. */
+static void count_divide(uint64_t *count, uint32_t ranks)
+{
+    *count = (*count + ranks - 1) / ranks;
+}
+
 static void traffic_divide(struct workload_traffic *traffic, uint32_t ranks)
 {
     traffic->gather_bytes /= ranks;
@@ -360,11 +366,11 @@ static void traffic_divide(struct workload_traffic *traffic, uint32_t ranks)
     traffic->all_to_all_bytes /= ranks;
     traffic->permute_bytes /= ranks;
     for (uint32_t d = 0; d < GROUP_DIMENSIONS_MAX; d++) traffic->crossing_bytes[d] /= ranks;
-    traffic->gather_count /= ranks;
-    traffic->scatter_count /= ranks;
-    traffic->all_reduce_count /= ranks;
-    traffic->all_to_all_count /= ranks;
-    traffic->permute_count /= ranks;
+    count_divide(&traffic->gather_count, ranks);
+    count_divide(&traffic->scatter_count, ranks);
+    count_divide(&traffic->all_reduce_count, ranks);
+    count_divide(&traffic->all_to_all_count, ranks);
+    count_divide(&traffic->permute_count, ranks);
 }
 
 /* All that a chip would do if there were no stages, divided among so many. */
@@ -384,6 +390,18 @@ static void stages_divide(struct workload_counts *counts, uint32_t ranks)
     traffic_divide(&counts->kv, ranks);
     traffic_divide(&counts->sequence, ranks);
     counts->tp_critical_count /= ranks;
+}
+
+static void count_messages(const struct letters *x, struct workload_counts *counts)
+{
+    const struct local *local = x->local;
+    struct workload_borders const borders = workload_borders(local->plan, local->pp);
+    double const messages = x->microbatches / local->copies;
+    double const bytes = x->shard * x->a;
+    counts->stage_bytes = messages * borders.pair * bytes;
+    counts->stage_sent_bytes = messages * borders.rank * bytes;
+    counts->stage_way_count = 2 * messages * borders.way;
+    counts->stage_way_bytes = counts->stage_way_count * bytes;
 }
 
 void workload_count(const struct workload_plan *plan, const struct machine *machine,
@@ -432,6 +450,6 @@ void workload_count(const struct workload_plan *plan, const struct machine *mach
     counts.gathered_bytes = local.shards > 1 ? gathered * x.w : 0;
     counts_offload(&x, &counts);
     stages_divide(&counts, local.pp);
-    counts.stage_bytes = x.microbatches * workload_borders(plan, local.pp) * x.shard * x.a;
+    count_messages(&x, &counts);
     *ret_counts = counts;
 }

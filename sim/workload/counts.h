@@ -71,6 +71,11 @@ struct workload_counts {
      * that has most. Not those of one model's copies, of a tied matrix, and of modules that lie
      * between the layers and their heads. */
     double stage_bytes;
+    double
+        stage_sent_bytes;   /* The same, that one rank sends to all others, at the one with most. */
+    double stage_way_count; /* Of all ranks and both ways, each from neighbour to neighbour; no
+                               fewer than there are. */
+    double stage_way_bytes;
 
     /* Copies between one chip and its host, a step: as many bytes each way. */
     double host_moment_bytes;     /* Of the optimizer, */

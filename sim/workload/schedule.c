@@ -65,31 +65,44 @@ enum status workload_schedule(struct arena *arena, const struct workload_plan *p
 }
 
 /* Of a file, which may lay stages anywhere. */
-static uint32_t given_borders(const struct schedule *given)
+static struct workload_borders given_borders(const struct schedule *given)
 {
-    uint32_t most = 0;
-    for (uint32_t rank = 0; rank + 1 < given->rank_count; rank++) {
-        uint32_t borders = 0;
-        for (uint32_t s = 0; s + 1 < given->stage_count; s++) {
-            uint32_t const one = given->rank_of[s], other = given->rank_of[s + 1];
-            borders += (one == rank && other == rank + 1) || (one == rank + 1 && other == rank);
-        }
-        most = borders > most ? borders : most;
+    uint32_t pair[SCHEDULE_RANKS_MAX] = {0}, rank[SCHEDULE_RANKS_MAX] = {0};
+    struct workload_borders most = {0};
+    for (uint32_t i = 0; i + 1 < given->copy_count * given->stage_count; i++) {
+        uint32_t const one = given->rank_of[i], other = given->rank_of[i + 1];
+        uint32_t const low = one < other ? one : other;
+        uint32_t const apart = one + other - 2 * low;
+        if (apart == 0 || (i + 1) % given->stage_count == 0) continue; /* None; the copy's last. */
+        pair[low] += apart == 1;
+        rank[one]++;
+        rank[other]++;
+        most.way += apart;
+    }
+    for (uint32_t r = 0; r < given->rank_count; r++) {
+        most.pair = pair[r] > most.pair ? pair[r] : most.pair;
+        most.rank = rank[r] > most.rank ? rank[r] : most.rank;
     }
     return most;
 }
 
-uint32_t workload_borders(const struct workload_plan *plan, uint32_t ranks)
+/* Of the catalogue: round the ranks, or down and up again, as many to either side as a rank has
+ * stages; from the last rank of a line to the first it is farthest. */
+struct workload_borders workload_borders(const struct workload_plan *plan, uint32_t ranks)
 {
     const struct schedule_form *form = NULL;
     uint32_t chunks = 0;
     struct error unused;
-    if (ranks == 1) return 0;
+    if (ranks == 1) return (struct workload_borders){0};
     if (plan->schedule_given != NULL) return given_borders(plan->schedule_given);
-    if (plan->schedule == NULL ||
-        schedule_form_parse(plan->schedule, where, &form, &chunks, &unused) != STATUS_OK)
-        return 1;  /* "1f1b"; or it is refused where it is built. */
-    return chunks; /* Round the ranks, or down and up again: as many as a rank has stages. */
+    if (form_of(plan, &form, &chunks, &unused) != STATUS_OK)
+        return (struct workload_borders){0}; /* Refused where built. */
+    uint32_t const pair = chunks * form->copies;
+    return (struct workload_borders){
+        .pair = pair,
+        .rank = ranks > 2 ? 2 * pair : pair,
+        .way = (2 * chunks - 1) * form->copies * (ranks - 1),
+    };
 }
 
 uint32_t workload_copies(const struct workload_plan *plan, uint32_t ranks)

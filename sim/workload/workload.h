@@ -122,9 +122,16 @@ enum status workload_schedule(struct arena *arena, const struct workload_plan *p
  * many ranks. */
 bool workload_ends_meet(const struct workload_plan *plan, uint32_t ranks);
 
-/* Borders of stages between two neighbours of so many ranks of pp, at the pair that has most: each
- * microbatch crosses so many one way, as an activation or as a gradient. 0: there is one rank. */
-uint32_t workload_borders(const struct workload_plan *plan, uint32_t ranks);
+/* Borders between stages on different ranks of pp, of all copies of the model: each microbatch of a
+ * copy crosses its borders once as an activation, and back as a gradient. */
+struct workload_borders {
+    uint32_t pair; /* Of two neighbours, at the pair that has most. */
+    uint32_t rank; /* Of one rank with all others, at the one that has most. */
+    uint32_t way;  /* Of all, each as many times as it is from neighbour to neighbour: at most. */
+};
+
+/* Over so many ranks; all 0: there is one. */
+struct workload_borders workload_borders(const struct workload_plan *plan, uint32_t ranks);
 
 /* Copies of the model that its schedule lays over so many ranks of pp: 1, or 2. */
 uint32_t workload_copies(const struct workload_plan *plan, uint32_t ranks);

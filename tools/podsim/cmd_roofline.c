@@ -55,8 +55,9 @@ const struct command command_roofline = {
     .summary = "the bounds by closed forms, without a run",
     .help =
         "What each resource needs for the step if nothing waited for anything else: the largest\n"
-        "is a lower bound, the sum an upper one; and the book's rules with the scenario's\n"
-        "numbers. `podsim run` shows where the step comes to lie between them.\n"
+        "is a lower bound, the sum, of a pipeline that of all its ranks in turn, an upper one;\n"
+        "and the book's rules with the scenario's numbers. `podsim run` shows where the step\n"
+        "comes to lie between them.\n"
         "\n"
         "  podsim roofline scenarios/train/llama3-70b-fsdp-tp-v5p-16x16x16.json\n",
     .operands_min = 1,

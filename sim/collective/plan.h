@@ -20,6 +20,7 @@
 #include <stdint.h>
 
 #include "sim/base/status.h"
+#include "sim/base/watch.h"
 #include "sim/collective/collective.h"
 #include "sim/collective/group.h"
 #include "sim/machine/level.h"
@@ -190,6 +191,7 @@ struct plan_request {
         portion_count; /* The same, of pieces that can be cut into portions; 1: they are not. */
     struct plan_protocol protocol;
     struct plan_ragged ragged;
+    const struct watch *watch;   /* While tokens are drawn; NULL: nobody waits. */
     const struct script *script; /* Replaces `algorithm`. */
     /* AllToAll only, of tokens that go to several ranks but once to each unit of a level on the
      * way: V of each dimension, as many tokens as cross it. `spreads`: from the outermost in, the

@@ -17,12 +17,25 @@
 #ifndef SIM_COLLECTIVE_RAGGED_H
 #define SIM_COLLECTIVE_RAGGED_H
 
+#include <stdbool.h>
+#include <stdint.h>
+
 #include "sim/base/status.h"
 #include "sim/collective/plan.h"
 
 struct arena;
 
 enum { RAGGED_TOP_K_MAX = 64, RAGGED_EXPERTS_MAX = 65536, RAGGED_RANKS_MAX = 4096 };
+
+/* Choices of experts of all tokens together that users may ask for: above, drawing takes minutes.
+ * And tokens after which whoever draws asks whether to stop. */
+enum { RAGGED_CHOICES_MAX = 1 << 26, RAGGED_WATCH_TOKENS = 1 << 14 };
+
+/* Whether so many tokens of each rank are no more than RAGGED_CHOICES_MAX. */
+static inline bool ragged_choices_fit(uint64_t tokens, uint64_t ranks, uint32_t top_k)
+{
+    return tokens <= RAGGED_CHOICES_MAX / ranks / top_k;
+}
 
 /* Refuses what cannot be drawn; `where` is the place of the request. */
 enum status ragged_check(const struct plan_request *request, const char *where,

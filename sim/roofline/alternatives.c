@@ -87,6 +87,7 @@ enum status alternatives_build(struct arena *arena, const struct workload_plan *
         if (try_mesh(arena, plan, machine, mesh, bits, &ret_alternatives[count])) count++;
     }
     *ret_count = count;
+    STATUS_TRY(watch_check(plan->watch, reterr)); /* Who was interrupted tried too few. */
     if (arena_take(arena, 1, 1) == NULL)
         return error_set(reterr, STATUS_NO_MEMORY, "", "no memory for the alternative meshes");
     return STATUS_OK;

@@ -176,12 +176,6 @@ enum status schedule_times_check(const struct schedule_times *times, uint64_t pa
     return STATUS_OK;
 }
 
-enum status schedule_watch_check(const struct schedule_watch *watch, struct error *reterr)
-{
-    if (watch == NULL || !watch->stops(watch->owner)) return STATUS_OK;
-    return error_set(reterr, STATUS_INTERRUPTED, "", "interrupted");
-}
-
 enum status schedule_build(struct arena *arena, const struct schedule_form *form,
                            const struct schedule_request *asked, const char *where,
                            struct schedule *ret_schedule, struct error *reterr)
@@ -214,7 +208,7 @@ enum status schedule_build(struct arena *arena, const struct schedule_form *form
     struct schedule_list *lists = memory;
     for (uint32_t r = 0; r < p; r++) {
         uint32_t const capacity = 3 * m * request.chunk_count;
-        STATUS_TRY(schedule_watch_check(request.watch, reterr));
+        STATUS_TRY(watch_check(request.watch, reterr));
         STATUS_TRY(arena_try(arena, capacity, sizeof *lists->pass, &memory, reterr));
         lists[r] = (struct schedule_list){memory, 0, capacity, m};
         if (form->list != NULL) form->list(&request, r, &lists[r]);

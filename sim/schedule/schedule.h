@@ -20,6 +20,7 @@
 #include <stdint.h>
 
 #include "sim/base/status.h"
+#include "sim/base/watch.h"
 
 struct arena;
 
@@ -135,15 +136,6 @@ static inline const struct schedule_times *schedule_times_of(const struct schedu
     return times->of_rank == NULL ? times : &times->of_rank[rank];
 }
 
-/* Whether long work should stop, asked between its steps. */
-struct schedule_watch {
-    bool (*stops)(void *owner);
-    void *owner;
-};
-
-/* STATUS_INTERRUPTED if it should; NULL: never. */
-enum status schedule_watch_check(const struct schedule_watch *watch, struct error *reterr);
-
 /* What a schedule is built for. */
 struct schedule_request {
     uint32_t rank_count;
@@ -152,7 +144,7 @@ struct schedule_request {
     struct schedule_times times; /* Only those that heed times go by them, and formulas. */
     uint32_t held_max;           /* "auto": chunks' activations a rank may hold; 0: as 1F1B. */
     uint32_t kept_ppm;           /* "auto": of these, what an input gradient leaves. */
-    const struct schedule_watch *watch;
+    const struct watch *watch;
 };
 
 /* The passes of one rank as they are listed. */

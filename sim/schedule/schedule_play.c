@@ -210,7 +210,7 @@ static enum status play_open(struct arena *arena, struct play *play, struct erro
 }
 
 enum status schedule_play(struct arena *arena, const struct schedule *schedule,
-                          const struct schedule_times *times, const struct schedule_watch *watch,
+                          const struct schedule_times *times, const struct watch *watch,
                           const char *where, struct schedule_played *ret_played,
                           struct error *reterr)
 {
@@ -221,7 +221,7 @@ enum status schedule_play(struct arena *arena, const struct schedule *schedule,
     STATUS_TRY(play_open(arena, &play, reterr));
     for (uint32_t r = schedule->rank_count; r-- > 0;) play.stack[play.stack_count++] = r;
     while (play.stack_count > 0) {
-        STATUS_TRY(schedule_watch_check(watch, reterr));
+        STATUS_TRY(watch_check(watch, reterr));
         rank_play(&play, play.stack[--play.stack_count]);
     }
     struct schedule_played played = {.lane = play.lane};

@@ -25,7 +25,7 @@ struct schedule_played {
 /* Errors: STATUS_STUCK names the cycle of passes that wait for each other; STATUS_LIMIT if times
  * add up beyond 2^62; STATUS_INTERRUPTED. */
 enum status schedule_play(struct arena *arena, const struct schedule *schedule,
-                          const struct schedule_times *times, const struct schedule_watch *watch,
+                          const struct schedule_times *times, const struct watch *watch,
                           const char *where, struct schedule_played *ret_played,
                           struct error *reterr);
 

@@ -142,8 +142,7 @@ static void draw(struct vshape *shape, uint32_t rank, uint32_t from, uint32_t fi
 enum phase { WARM_UP, STEADY, COOL_DOWN };
 
 static enum status draw_together(struct arena *arena, struct vshape *shape,
-                                 const struct schedule_watch *watch, bool with_weights,
-                                 struct error *reterr)
+                                 const struct watch *watch, bool with_weights, struct error *reterr)
 {
     void *memory = NULL;
     uint32_t const m = shape->microbatch_count;
@@ -155,7 +154,7 @@ static enum status draw_together(struct arena *arena, struct vshape *shape,
     bool last_began = false;
     enum phase phase = WARM_UP;
     for (uint32_t s = 0; s < shape->slot_count; s++) {
-        STATUS_TRY(schedule_watch_check(watch, reterr));
+        STATUS_TRY(watch_check(watch, reterr));
         for (uint32_t r = 0; r < shape->rank_count; r++) {
             struct cell const cell = *cell_at(shape, r, s);
             if (cell.sort == EMPTY) continue;

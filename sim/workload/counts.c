@@ -409,7 +409,9 @@ void workload_count(const struct workload_plan *plan, const struct machine *mach
 {
     struct local local;
     struct error error;
-    enum status const status = local_build(plan, machine, mesh, &local, &error);
+    struct workload_plan unwatched = *plan; /* It cannot say that it was interrupted. */
+    unwatched.watch = NULL;
+    enum status const status = local_build(&unwatched, machine, mesh, &local, &error);
     SIM_ASSERT(status == STATUS_OK);
     struct letters const x = letters_of(&local, machine);
     struct workload_counts counts = {0};

@@ -1,6 +1,9 @@
 #include "sim/workload/local_experts.h"
 
+#include <stdio.h>
+
 #include "sim/base/units.h"
+#include "sim/collective/ragged.h"
 #include "sim/workload/local.h"
 #include "sim/workload/nearest.h"
 #include "sim/workload/routing.h"
@@ -71,6 +74,26 @@ static enum status drawn_check(const struct local *local, struct error *reterr)
     return STATUS_OK;
 }
 
+/* One microbatch is drawn, and all draw alike. */
+static enum status choices_check(const struct local *local, struct error *reterr)
+{
+    const struct workload_plan *plan = local->plan;
+    uint64_t const ranks = local->experts.ranks, top_k = plan->model.experts.top_k;
+    if (ragged_choices_fit(local->rows, ranks, (uint32_t)top_k)) return STATUS_OK;
+    uint64_t const most = RAGGED_CHOICES_MAX / ranks / top_k * local->data * plan->accumulate;
+    uint64_t const fits = nearest_batch_below(local, most);
+    char batch[NEAREST_TEXT_BYTES] = "no batch_tokens of so long sequences fits";
+    if (fits != 0)
+        (void)snprintf(batch, sizeof batch, "the nearest batch_tokens that fits: %llu",
+                       (unsigned long long)fits);
+    return error_set(reterr, STATUS_LIMIT, "/workload/routing_skew",
+                     "%llu tokens of a microbatch on each of %llu ranks of ep choose %llu experts "
+                     "each, and all are drawn: more than 2^26 choices would take minutes; more "
+                     "microbatches (\"accumulate\") draw fewer, and %s",
+                     (unsigned long long)local->rows, (unsigned long long)ranks,
+                     (unsigned long long)top_k, batch);
+}
+
 /* As V of an exchange of which every rank has as much: on switches, of what is sent along. */
 static void crossing_drawn(const struct group *group, const struct routing_load *load,
                            struct local_experts *experts)
@@ -98,7 +121,13 @@ static enum status loads_build(struct local *local, struct error *reterr)
         .seed = local->plan->seed,
         .skew_ppm = local->plan->routing_skew_ppm,
     };
-    STATUS_TRY(routing_load_draw(group, &experts->drawn, local->rows, capacity, &load, reterr));
+    struct routing_request const request = {.group = group,
+                                            .ragged = &experts->drawn,
+                                            .tokens = local->rows,
+                                            .capacity = capacity,
+                                            .watch = local->plan->watch};
+    STATUS_TRY(choices_check(local, reterr));
+    STATUS_TRY(routing_load_draw(&request, local->plan->drawn, &load, reterr));
     if (capacity == 0) experts->rows = units_ceil_divide(load.rows_most, experts->count);
     experts->dropped = load.dropped;
     experts->arrivals = load.came_most;

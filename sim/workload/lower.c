@@ -235,6 +235,7 @@ uint32_t lower_plan_request(struct lower *lower, const struct plan_request *of, 
     struct plan_request request = *of;
     request.size_bytes = format_bytes(format, elements);
     request.element_bits = format_bits(format);
+    request.watch = lower->local->plan->watch;
     if (lower->status != STATUS_OK || request.group.dimension_count == 0) return LOWER_NONE;
     for (uint32_t p = 0; p < program->plan_count; p++)
         if (requests_equal(&lower->requests[p], &request)) return p;

@@ -435,7 +435,7 @@ static enum status pipeline_build(struct pipeline *pipeline, struct error *reter
         arena_try(lower->arena, program->role_count, sizeof *program->roles, &memory, reterr));
     program->roles = memory;
     for (uint32_t rank = 0; rank < program->role_count; rank++) {
-        STATUS_TRY(schedule_watch_check(local->plan->watch, reterr));
+        STATUS_TRY(watch_check(local->plan->watch, reterr));
         STATUS_TRY(role_add(pipeline, rank, &program->roles[rank], reterr));
     }
     for (uint32_t i = 0; i < axis->part_count; i++) {

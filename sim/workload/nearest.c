@@ -58,6 +58,18 @@ bool nearest_sequences_split(const struct local *local, uint64_t sequences)
            local->mesh->axis[role].size % parts == 0;
 }
 
+uint64_t nearest_batch_below(const struct local *local, uint64_t most)
+{
+    const struct workload_plan *plan = local->plan;
+    uint64_t const data = local->data / local->cp;
+    if (!local_is_llama(local)) return most - most % (plan->accumulate * data);
+    uint64_t const unit = plan->accumulate * plan->sequence_length;
+    uint64_t below = most / unit;
+    if (below >= data) below -= below % data;
+    while (below != 0 && !nearest_sequences_split(local, below)) below--;
+    return below * unit;
+}
+
 const char *nearest_batch(const struct local *local, char text[NEAREST_TEXT_BYTES])
 {
     const struct workload_plan *plan = local->plan;
@@ -66,9 +78,7 @@ const char *nearest_batch(const struct local *local, char text[NEAREST_TEXT_BYTE
         return nearest_multiples(plan->batch_tokens, plan->accumulate * data, text);
     uint64_t const unit = plan->accumulate * plan->sequence_length;
     uint64_t const sequences = plan->batch_tokens / unit;
-    uint64_t below = sequences >= data ? sequences - sequences % data : sequences;
-    uint64_t above = sequences >= data ? below + data : sequences + 1;
-    while (below != 0 && !nearest_sequences_split(local, below)) below--;
+    uint64_t above = sequences >= data ? sequences - sequences % data + data : sequences + 1;
     while (!nearest_sequences_split(local, above)) above++; /* `data` itself does. */
-    return both(below * unit, above * unit, text);
+    return both(nearest_batch_below(local, plan->batch_tokens), above * unit, text);
 }

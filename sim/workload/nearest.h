@@ -20,6 +20,9 @@ const char *nearest_tp(const struct local *local, char text[NEAREST_TEXT_BYTES])
 /* Values of batch_tokens that microbatches, sequences and data ranks split evenly. */
 const char *nearest_batch(const struct local *local, char text[NEAREST_TEXT_BYTES]);
 
+/* The greatest of them that is `most` or less; 0: there is none. */
+uint64_t nearest_batch_below(const struct local *local, uint64_t most);
+
 /* Whether the model's heads and KV heads can be split over so many ranks. */
 /* What does divide the amount, beside `by`. */
 const char *nearest_divisors(uint64_t amount, uint64_t by, char text[NEAREST_TEXT_BYTES]);

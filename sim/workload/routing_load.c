@@ -14,6 +14,7 @@ struct tally {
     struct ragged_draw draw;
     uint64_t *expert; /* Assignments to each. */
     uint64_t *came;   /* [rank] */
+    const struct watch *watch;
     uint32_t ranks;
     bool grid;
     uint64_t sent_on; /* Copies for other ranks. */
@@ -89,12 +90,15 @@ static void grid_find(struct tally *tally)
     for (uint32_t d = 0; d < group->dimension_count; d++) load->crossing[d] = least;
 }
 
-static void rank_count(struct tally *tally, uint32_t source, uint64_t tokens)
+static enum status rank_count(struct tally *tally, uint32_t source, uint64_t tokens,
+                              struct error *reterr)
 {
     struct routing_load *load = &tally->load;
     uint32_t wanted[RAGGED_TOP_K_MAX];
     uint64_t sent = 0;
     for (uint64_t token = 0; token < tokens; token++) {
+        if ((source * tokens + token) % RAGGED_WATCH_TOKENS == 0)
+            STATUS_TRY(watch_check(tally->watch, reterr));
         uint32_t const count = ragged_draw_next(&tally->draw, wanted);
         sent += count;
         for (uint32_t i = 0; i < count; i++) tally->came[wanted[i]]++;
@@ -106,6 +110,7 @@ static void rank_count(struct tally *tally, uint32_t source, uint64_t tokens)
     }
     load->sent += sent;
     if (sent > load->sent_most) load->sent_most = sent;
+    return STATUS_OK;
 }
 
 static void loads_find(struct tally *tally, uint64_t capacity)
@@ -135,29 +140,61 @@ static enum status tally_draw(struct arena *arena, struct tally *tally,
     tally->expert = experts;
     tally->came = came;
     STATUS_TRY(ragged_draw_begin(arena, ragged, tally->ranks, &tally->draw, reterr));
-    for (uint32_t rank = 0; rank < tally->ranks; rank++) rank_count(tally, rank, tokens);
+    for (uint32_t rank = 0; rank < tally->ranks; rank++)
+        STATUS_TRY(rank_count(tally, rank, tokens, reterr));
     return STATUS_OK;
 }
 
-enum status routing_load_draw(const struct group *group, const struct plan_ragged *ragged,
-                              uint64_t tokens, uint64_t capacity, struct routing_load *ret_load,
-                              struct error *reterr)
+static enum status load_draw(const struct routing_request *of, struct routing_load *ret_load,
+                             struct error *reterr)
 {
-    struct tally tally = {.group = group, .ranks = (uint32_t)group_rank_count(group)};
+    const struct group *group = of->group;
+    struct tally tally = {
+        .group = group, .watch = of->watch, .ranks = (uint32_t)group_rank_count(group)};
     struct plan_request const request = {.kind = COLLECTIVE_ALL_TO_ALL,
                                          .group = *group,
-                                         .size_bytes = tokens * tally.ranks * ragged->token_bytes,
-                                         .ragged = *ragged};
+                                         .size_bytes =
+                                             of->tokens * tally.ranks * of->ragged->token_bytes,
+                                         .ragged = *of->ragged};
     STATUS_TRY(ragged_check(&request, "/workload/routing_skew", reterr));
     struct arena *arena = arena_create(0);
     if (arena == NULL)
         return error_set(reterr, STATUS_NO_MEMORY, "", "no memory to draw where tokens go");
     tally.grid = tally.ranks > 1 && !group->dimension[0].switched;
     digits_fill(&tally);
-    enum status const status = tally_draw(arena, &tally, ragged, tokens, reterr);
-    if (status == STATUS_OK) loads_find(&tally, capacity);
+    enum status const status = tally_draw(arena, &tally, of->ragged, of->tokens, reterr);
+    if (status == STATUS_OK) loads_find(&tally, of->capacity);
     if (status == STATUS_OK && tally.grid) grid_find(&tally);
     arena_destroy(arena);
     *ret_load = tally.load;
     return status;
+}
+
+static bool is_drawn(const struct routing_drawn *drawn, const struct routing_request *request)
+{
+    const struct plan_ragged *a = &drawn->ragged, *b = request->ragged;
+    if (!drawn->filled || !group_equal(&drawn->group, request->group)) return false;
+    for (uint32_t d = 0; d < drawn->group.dimension_count; d++)
+        if (drawn->group.dimension[d].switched != request->group->dimension[d].switched)
+            return false;
+    return drawn->tokens == request->tokens && drawn->capacity == request->capacity &&
+           a->expert_count == b->expert_count && a->top_k == b->top_k &&
+           a->token_bytes == b->token_bytes && a->seed == b->seed && a->skew_ppm == b->skew_ppm;
+}
+
+enum status routing_load_draw(const struct routing_request *request, struct routing_drawn *drawn,
+                              struct routing_load *ret_load, struct error *reterr)
+{
+    if (drawn == NULL) return load_draw(request, ret_load, reterr);
+    if (!is_drawn(drawn, request)) {
+        drawn->filled = false;
+        STATUS_TRY(load_draw(request, &drawn->load, reterr));
+        drawn->filled = true;
+        drawn->group = *request->group;
+        drawn->ragged = *request->ragged;
+        drawn->tokens = request->tokens;
+        drawn->capacity = request->capacity;
+    }
+    *ret_load = drawn->load;
+    return STATUS_OK;
 }

@@ -5,9 +5,11 @@
 #ifndef SIM_WORKLOAD_ROUTING_LOAD_H
 #define SIM_WORKLOAD_ROUTING_LOAD_H
 
+#include <stdbool.h>
 #include <stdint.h>
 
 #include "sim/base/status.h"
+#include "sim/base/watch.h"
 #include "sim/collective/group.h"
 #include "sim/collective/plan.h"
 
@@ -25,10 +27,27 @@ struct routing_load {
     uint64_t crossing[GROUP_DIMENSIONS_MAX];
 };
 
-/* `tokens` of each rank of a group, on switches only or on a grid that is not twisted. An expert
- * computes `capacity` rows at most; 0: all. */
-enum status routing_load_draw(const struct group *group, const struct plan_ragged *ragged,
-                              uint64_t tokens, uint64_t capacity, struct routing_load *ret_load,
-                              struct error *reterr);
+/* What is drawn. */
+struct routing_request {
+    const struct group *group; /* On switches only, or on a grid that is not twisted. */
+    const struct plan_ragged *ragged;
+    uint64_t tokens;   /* Of each rank. */
+    uint64_t capacity; /* Rows that an expert computes at most; 0: all. */
+    const struct watch *watch;
+};
+
+/* What was drawn last, and for what: it takes a while, and several ask for the same. */
+struct routing_drawn {
+    bool filled;
+    struct group group;
+    struct plan_ragged ragged;
+    uint64_t tokens, capacity;
+    struct routing_load load;
+};
+
+/* STATUS_INTERRUPTED, or what cannot be drawn. `drawn`: looked at first, and filled; may be NULL.
+ */
+enum status routing_load_draw(const struct routing_request *request, struct routing_drawn *drawn,
+                              struct routing_load *ret_load, struct error *reterr);
 
 #endif

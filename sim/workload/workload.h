@@ -10,14 +10,15 @@
 
 #include "sim/base/format.h"
 #include "sim/base/status.h"
+#include "sim/base/watch.h"
 #include "sim/machine/machine.h"
 #include "sim/mesh/mesh.h"
 #include "sim/program/program.h"
 #include "sim/workload/model.h"
 
 struct arena;
+struct routing_drawn;
 struct schedule;
-struct schedule_watch;
 
 enum workload_remat {
     WORKLOAD_REMAT_NONE,
@@ -84,17 +85,19 @@ struct workload_plan {
     uint32_t routing_skew_ppm; /* Of routers; 0: every expert is as likely, and nothing is drawn. */
     uint32_t capacity_ppm;     /* An expert computes so many millionths of its even rows; 0: all. */
     uint64_t seed;             /* Of what is drawn. */
+    struct routing_drawn *drawn; /* Keeps what was drawn last, for the next one (routing_load.h);
+                                    NULL: everyone draws. */
     bool allow_oversubscription;
 
     /* Where the mesh has pp: the pipeline's schedule by its name in the catalogue, the default if
      * NULL; or one that was read from a file, which goes before. `accumulate` microbatches. */
     const char *schedule;
     const struct schedule *schedule_given;
-    uint32_t schedule_held_max;         /* "auto": microbatches a rank may hold; 0: as 1F1B. */
-    const struct schedule_watch *watch; /* While it is built and lowered; NULL: nobody waits. */
-    const char *layout;                 /* Which stage has what (stages.h); NULL: alike. */
-    enum workload_regather regather;    /* Unless the file says itself when. */
-    bool without_predictors;            /* Layers that predict further tokens (MTP) are left out. */
+    uint32_t schedule_held_max;      /* "auto": microbatches a rank may hold; 0: as 1F1B. */
+    const struct watch *watch;       /* While it is built and lowered; NULL: nobody waits. */
+    const char *layout;              /* Which stage has what (stages.h); NULL: alike. */
+    enum workload_regather regather; /* Unless the file says itself when. */
+    bool without_predictors;         /* Layers that predict further tokens (MTP) are left out. */
 
     uint32_t prefetch_layers;
     bool collective_matmul;

@@ -431,7 +431,7 @@ static void building_stops_when_asked(void **state)
     for (uint32_t i = 0; i < schedule_form_count; i++) {
         const struct schedule_form *form = schedule_form_table[i];
         struct patience patience = {.most = UINT32_MAX};
-        struct schedule_watch const watch = {is_at_an_end, &patience};
+        struct watch const watch = {is_at_an_end, &patience};
         struct arena *arena = arena_create(0);
         struct schedule schedule = {.name = untouched};
         struct error error = {0};

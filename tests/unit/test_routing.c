@@ -8,6 +8,7 @@
 #include <cmocka.h>
 
 #include "sim/workload/routing.h"
+#include "sim/workload/routing_load.h"
 #include "tests/unit/workload_case.h"
 
 /* Choices of k experts that a token may make, and those with one among the first `held`. */
@@ -133,12 +134,89 @@ static void what_experts_cannot_do_is_refused(void **state)
     refused(&grouped, 6, MESH_EP, none, "/mesh/ep", "groups");
 }
 
+/* Counts how often it is asked, and stops at one of these times. */
+struct patience {
+    uint32_t asked, stops_at;
+};
+
+static bool is_asked(void *owner)
+{
+    struct patience *patience = owner;
+    return ++patience->asked == patience->stops_at;
+}
+
+/* What is remembered is what would be drawn, and nothing else is taken for it. */
+static void the_same_is_drawn_once(void **state)
+{
+    (void)state;
+    static const struct group groups[] = {
+        {.dimension = {{.axis = 0, .size = 4, .stride = 1, .switched = true}},
+         .dimension_count = 1},
+        {.dimension = {{.axis = 0, .size = 8, .stride = 1, .switched = true}},
+         .dimension_count = 1},
+        {.dimension = {{.axis = 0, .size = 8, .stride = 1, .ring = true}}, .dimension_count = 1},
+        {.dimension = {{.axis = 0, .size = 8, .stride = 1}}, .dimension_count = 1},
+    };
+    static const struct plan_ragged ragged[] = {
+        {.expert_count = 16, .top_k = 2, .token_bytes = 1, .skew_ppm = 1000000},
+        {.expert_count = 16, .top_k = 2, .token_bytes = 1, .skew_ppm = 500000},
+        {.expert_count = 16, .top_k = 2, .token_bytes = 1, .skew_ppm = 500000, .seed = 7},
+        {.expert_count = 16, .top_k = 3, .token_bytes = 1, .skew_ppm = 500000, .seed = 7},
+        {.expert_count = 32, .top_k = 3, .token_bytes = 1, .skew_ppm = 500000, .seed = 7},
+    };
+    struct patience patience = {0};
+    struct watch const watch = {.stops = is_asked, .owner = &patience};
+    struct routing_drawn drawn = {0};
+    for (uint32_t turn = 0; turn < 4 * 5 * 2 * 2; turn++) {
+        struct routing_request const request = {.group = &groups[turn / 20],
+                                                .ragged = &ragged[turn / 4 % 5],
+                                                .tokens = 100 + turn / 2 % 2,
+                                                .capacity = turn % 2 * 20,
+                                                .watch = &watch};
+        struct routing_load alone = {0}, first = {0}, again = {0};
+        struct error error;
+        assert_int_equal(routing_load_draw(&request, NULL, &alone, &error), STATUS_OK);
+        patience.asked = 0;
+        assert_int_equal(routing_load_draw(&request, &drawn, &first, &error), STATUS_OK);
+        assert_int_equal(patience.asked, 1);
+        assert_int_equal(routing_load_draw(&request, &drawn, &again, &error), STATUS_OK);
+        assert_int_equal(patience.asked, 1);
+        assert_memory_equal(&alone, &first, sizeof alone);
+        assert_memory_equal(&alone, &again, sizeof alone);
+    }
+}
+
+static const char *const over_nodes[MESH_ROLE_COUNT] = {[MESH_EP] = "node", [MESH_TP] = "gpu"};
+
+/* Whether the loads of ranks or the exchange are drawn. Formulas, which cannot say so, go on. */
+static void drawing_is_interrupted(void **state)
+{
+    (void)state;
+    static const struct machine_plan machine = {
+        .chip = "h100-sxm", .nodes = 2, .profile = "ideal", .wrap = {-1, -1, -1}};
+    for (uint32_t at = 1; at <= 4; at++) {
+        struct patience patience = {.stops_at = at};
+        struct watch const watch = {.stops = is_asked, .owner = &patience};
+        struct workload_case made;
+        assert_int_equal(case_build_on(&made, &small, &machine, over_nodes), STATUS_OK);
+        made.plan.batch_tokens = 1 << 15;
+        made.plan.sequence_length = 512;
+        made.plan.routing_skew_ppm = 1000000;
+        made.plan.watch = &watch;
+        assert_int_equal(case_lower(&made), STATUS_INTERRUPTED);
+        assert_int_equal(patience.asked, at);
+        case_free(&made);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(hits_are_those_of_all_choices),
         cmocka_unit_test(a_limit_to_groups_keeps_tokens_on_fewer_nodes),
         cmocka_unit_test(what_experts_cannot_do_is_refused),
+        cmocka_unit_test(the_same_is_drawn_once),
+        cmocka_unit_test(drawing_is_interrupted),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -91,7 +91,7 @@ static void test_a_watch_stops_it(void **state)
     (void)state;
     struct workload_case made;
     uint32_t asked = 0;
-    struct schedule_watch const watch = {.stops = stop, .owner = &asked};
+    struct watch const watch = {.stops = stop, .owner = &asked};
     const char *const parts[MESH_ROLE_COUNT] = {[MESH_PP] = "x", [MESH_FSDP] = "y z"};
     case_ok(case_build_roles(&made, &case_mlp, "4x4x4", parts));
     made.plan.accumulate = 4;

@@ -32,6 +32,12 @@ enum status chain_build(struct chain *chain, const struct chain_source *source,
     if (source->schedule != NULL) scenario->workload.schedule_given = source->schedule;
     scenario->workload.schedule_held_max = source->schedule_held_max;
     scenario->workload.watch = source->watch;
+    scenario->workload.drawn = source->drawn;
+    if (source->drawn == NULL) {
+        void *memory = NULL;
+        STATUS_TRY(arena_try(chain->arena, 1, sizeof(struct routing_drawn), &memory, reterr));
+        scenario->workload.drawn = memory;
+    }
     if (stage < CHAIN_MACHINE) return STATUS_OK;
     STATUS_TRY(machine_build(chain->arena, &scenario->machine, &chain->machine, reterr));
     if (stage < CHAIN_MESH) return STATUS_OK;

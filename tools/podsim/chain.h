@@ -13,6 +13,7 @@
 #include "sim/roofline/roofline.h"
 #include "sim/scenario/scenario.h"
 #include "sim/trace/trace.h"
+#include "sim/workload/routing_load.h"
 #include "tools/podsim/options.h"
 
 enum { CHAIN_SETTINGS_MAX = OPTIONS_GIVEN_MAX + 1 };
@@ -30,9 +31,10 @@ struct chain_source {
     const char *text; /* NULL: read from `path`; else a built-in scenario of that name. */
     uint64_t text_bytes;
     bool full;
-    const struct schedule *schedule;    /* Of its pipeline, out of a file; NULL: as it says. */
-    uint32_t schedule_held_max;         /* Of a pipeline's ranks; see struct workload_plan. */
-    const struct schedule_watch *watch; /* While it is built; NULL: nobody waits. */
+    const struct schedule *schedule; /* Of its pipeline, out of a file; NULL: as it says. */
+    uint32_t schedule_held_max;      /* Of a pipeline's ranks; see struct workload_plan. */
+    const struct watch *watch;       /* While it is built; NULL: nobody waits. */
+    struct routing_drawn *drawn;     /* Of several chains, one after the other; NULL: of one. */
     struct scenario_setting settings[CHAIN_SETTINGS_MAX];
     uint32_t setting_count;
 };

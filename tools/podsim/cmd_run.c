@@ -36,7 +36,7 @@ struct run {
     const struct options *options;
     const char *path;
     struct chain_source source;
-    struct schedule_watch building; /* While the program is. */
+    struct watch building; /* While the program is. */
     struct chain chain;
     struct report_input input;
     struct trace_chips shown;
@@ -121,7 +121,7 @@ static enum status work_texts(struct run *run, struct error *reterr)
 {
     struct chain *chain = &run->chain;
     bool const colour = summary_in_colour(run);
-    run->building = (struct schedule_watch){.stops = shell_stops, .owner = run->shell};
+    run->building = (struct watch){.stops = shell_stops, .owner = run->shell};
     run->source.watch = &run->building;
     STATUS_TRY(chain_build(chain, &run->source, CHAIN_PROGRAM, reterr));
     STATUS_TRY(refuse_before(run, reterr));

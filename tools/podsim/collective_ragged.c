@@ -10,9 +10,6 @@
 
 static const uint64_t token_bytes_unasked = 8192;
 
-/* Choices of experts of all tokens together, which are drawn for each algorithm anew. */
-static const uint64_t draws_max = UINT64_C(1) << 26;
-
 /* "0.25", "1": millionths. */
 static enum status skew_read(const struct options *options, uint32_t *ret_ppm, struct error *reterr)
 {
@@ -53,7 +50,7 @@ static enum status parts_check(const struct collective_study *study, struct erro
     STATUS_TRY(ragged_check(&request, "-e", reterr));
     uint64_t const ranks = group_rank_count(&request.group);
     uint64_t const each = study->sizes.end_bytes / ragged->token_bytes;
-    if (each <= draws_max / ranks / ragged->top_k) return STATUS_OK;
+    if (ragged_choices_fit(each, ranks, ragged->top_k)) return STATUS_OK;
     return error_set(reterr, STATUS_LIMIT, "-e",
                      "%llu tokens on each of %llu ranks choose %u experts each, and all are drawn: "
                      "more than 2^26 choices would take minutes; larger tokens or fewer are played",

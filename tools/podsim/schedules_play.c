@@ -98,7 +98,7 @@ enum status schedules_play(struct comparison *comparison, uint32_t index, struct
     struct schedules *schedules = comparison->owner;
     struct schedules_row *row = &schedules->row[index];
     struct comparison_row *of = &comparison->row[index];
-    struct schedule_watch const watch = {.stops = shell_stops, .owner = comparison->shell};
+    struct watch const watch = {.stops = shell_stops, .owner = comparison->shell};
     uint64_t parts = of->chunk_count;
     struct schedule_request request = {.rank_count = of->rank_count,
                                        .microbatch_count = of->microbatch_count,

@@ -22,7 +22,7 @@ enum status shell_run(shell_work_fn *work, void *owner, const char *whole, struc
 
 /* For the work: refuses to go on if the user wants it to stop. */
 enum status shell_check(struct shell *shell, struct error *reterr);
-/* The same for what knows of no shell: a schedule_watch, whose owner is the shell. */
+/* The same for what knows of no shell: a struct watch, whose owner is the shell. */
 bool shell_stops(void *shell);
 /* For the work: how far it is, for the loop to show. Returns false if it should stop. */
 bool shell_progress(struct shell *shell, double share, uint64_t events);

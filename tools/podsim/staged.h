@@ -61,6 +61,7 @@ struct staged {
     uint64_t chip_count;
     uint64_t hbm_bytes;
     struct staged_row row[COMPARISON_ROWS_MAX];
+    struct routing_drawn drawn; /* Rows of as many microbatches route alike. */
     bool draws;
 };
 

@@ -16,7 +16,7 @@ struct playing {
     struct staged *staged;
     struct staged_row *row;
     struct chain chain;
-    struct schedule_watch watch; /* While it is built. */
+    struct watch watch; /* While it is built. */
     char setting[2][SETTING_BYTES];
     uint32_t chips[TRACE_SHOWN_MAX];
 };
@@ -85,6 +85,7 @@ static enum status replay(struct playing *playing, struct error *reterr)
     struct chain_source source = staged->source;
     source.schedule = row->of->given;
     source.watch = &playing->watch;
+    source.drawn = &staged->drawn;
     (void)snprintf(playing->setting[0], SETTING_BYTES, "/workload/accumulate=%u",
                    row->of->microbatch_count);
     source.settings[source.setting_count++].text = playing->setting[0];

@@ -196,8 +196,7 @@ static enum status greedy_run(struct greedy *greedy, struct length *ret_length,
         else
             begin(greedy, rank, kind);
         if (state->at < never) queue_add(greedy, rank);
-        if (i % DECISIONS_A_LOOK == 0)
-            STATUS_TRY(schedule_watch_check(greedy->request->watch, reterr));
+        if (i % DECISIONS_A_LOOK == 0) STATUS_TRY(watch_check(greedy->request->watch, reterr));
     }
     *ret_length = (struct length){0, 0};
     for (uint32_t r = 0; r < p; r++) {

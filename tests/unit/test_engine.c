@@ -282,7 +282,7 @@ static void a_run_that_ends_exactly_at_its_limit_is_whole(void **state)
     case_ok(engine_run(engine, &case_error));
 }
 
-struct watch {
+struct stopper {
     uint64_t calls;
     uint64_t events_last;
     uint64_t gap_max;
@@ -291,7 +291,7 @@ struct watch {
 
 static bool watch_count(void *owner, int64_t now_ps, uint64_t event_count)
 {
-    struct watch *watch = owner;
+    struct stopper *watch = owner;
     uint64_t const gap = event_count - watch->events_last;
     assert_true(now_ps >= 0);
     if (gap > watch->gap_max) watch->gap_max = gap;
@@ -304,7 +304,7 @@ static void the_watcher_is_called_often_and_stops_the_run(void **state)
     static const uint32_t chip_counts[] = {1, 4096};
     (void)state;
     for (uint32_t i = 0; i < 2; i++) {
-        struct watch watch = {.stop_at_call = 20};
+        struct stopper watch = {.stop_at_call = 20};
         struct arena *arena = arena_create(0);
         struct engine_options options = log_options(NULL, "fast");
         options.handler = endless_handle;

@@ -178,20 +178,27 @@ static struct group level_of(const struct group *group, uint32_t dimension)
     return level;
 }
 
-/* Tokens that go once to each unit of a level: each level has its own, and may be the bound. */
+/* Tokens that go once to each unit of a level: what crosses that of a dimension. */
+static double level_crossing_s(const struct machine *machine,
+                               const struct workload_traffic *traffic, uint32_t d)
+{
+    struct group const level = level_of(&traffic->group, d);
+    double const share = ranks_of(&level) / ranks_of(&traffic->group);
+    struct collective_query const query = {
+        .kind = COLLECTIVE_ALL_TO_ALL,
+        .array_bytes = (uint64_t)(traffic->crossing_bytes[d] * share),
+    };
+    struct collective_bound bound;
+    collective_bound(machine, &level, &query, &bound);
+    return bound.bytes_s;
+}
+
+/* Each level has its own, and may be the bound. */
 static double crossing_s(const struct machine *machine, const struct workload_traffic *traffic)
 {
     double most = 0;
-    for (uint32_t d = 0; d < traffic->group.dimension_count; d++) {
-        struct group const level = level_of(&traffic->group, d);
-        double const share = ranks_of(&level) / ranks_of(&traffic->group);
-        struct collective_query const query = {.kind = COLLECTIVE_ALL_TO_ALL,
-                                               .array_bytes =
-                                                   (uint64_t)(traffic->crossing_bytes[d] * share)};
-        struct collective_bound bound;
-        collective_bound(machine, &level, &query, &bound);
-        if (bound.bytes_s > most) most = bound.bytes_s;
-    }
+    for (uint32_t d = 0; d < traffic->group.dimension_count; d++)
+        most = fmax(most, level_crossing_s(machine, traffic, d));
     return most;
 }
 
@@ -291,9 +298,12 @@ static double axis_even_s(const struct workload_plan *as_said, const struct mach
         for (uint32_t i = 0; i < group->dimension_count; i++) {
             const struct group_dimension *dimension = &group->dimension[i];
             if (dimension->axis != axis) continue;
-            /* Over several axes an exchange may find other ways. */
-            double const exchanged =
-                group->dimension_count == 1 ? exchange_s(machine, traffic[t]) : 0;
+            /* Over several axes of a grid an exchange may find other ways; not past a level. */
+            bool const alone = group->dimension_count == 1;
+            bool const climbs = traffic[t]->crossing_bytes[0] != 0 && dimension->switched;
+            double const exchanged = alone    ? exchange_s(machine, traffic[t])
+                                     : climbs ? level_crossing_s(machine, traffic[t], i)
+                                              : 0;
             if (exchanged > lines) lines = exchanged;
             if (is_even(plan, dimension)) {
                 rings += dimension_busy_s(plan, machine, group, i, more + less, odd);

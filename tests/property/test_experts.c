@@ -38,6 +38,11 @@ static int64_t step_ps(const struct step *step)
     step_play(&play, step);
     int64_t const end_ps = play.trace.step_ps;
     assert_true(play.roofline.lower_s * 1e12 <= (double)end_ps * (1 + 1e-9));
+    /* What tokens take on switches is in the bound of one of their levels, over how many they go.
+     */
+    for (uint32_t g = 0; g < play.roofline.group_count; g++)
+        if (strcmp(play.roofline.group[g].name, "ep") == 0)
+            assert_true(play.roofline.lower_s >= play.roofline.group[g].exchange_s * (1 - 1e-9));
     play_close(&play);
     return end_ps;
 }

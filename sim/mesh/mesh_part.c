@@ -64,8 +64,9 @@ enum status mesh_part_parse(const char *text, const struct machine *machine, con
 
 uint32_t mesh_part_divisor(uint32_t length, uint32_t wanted)
 {
-    for (uint32_t step = 0; step < length; step++) {
-        if (wanted > step && length % (wanted - step) == 0) return wanted - step;
+    if (wanted >= length) return length;
+    for (uint32_t step = 0; step < wanted; step++) {
+        if (length % (wanted - step) == 0) return wanted - step;
         if (length % (wanted + step) == 0) return wanted + step;
     }
     return 1;

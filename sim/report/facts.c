@@ -5,6 +5,7 @@
 
 #include "sim/base/arena.h"
 #include "sim/base/units.h"
+#include "sim/collective/ragged.h"
 #include "sim/roofline/host_bound.h"
 #include "sim/roofline/wire.h"
 
@@ -87,11 +88,19 @@ static const char *last_word(const char *text)
     return space == NULL ? text : space + 1;
 }
 
+/* What is exchanged raggedly is as much as a dense exchange of so many bytes. */
+static double array_bytes(const struct plan *plan)
+{
+    double const ranks = (double)group_rank_count(&plan->group);
+    if (plan->ragged_units == NULL) return (double)plan->size_bytes;
+    return (double)ragged_load(plan).sent_bytes * ranks / (ranks - 1);
+}
+
 static void add_collective(const struct report_input *input, struct arena *arena,
                            const struct program_op *op, uint64_t slots, struct facts_class *row)
 {
     const struct plan *plan = &input->program->plans[op->index];
-    row->bytes += (double)plan->size_bytes * (double)slots;
+    row->bytes += array_bytes(plan) * (double)slots;
     if (row->kind != NULL) return;
     row->collective = true;
     row->kind = collective_kind_name(plan->kind);

@@ -137,21 +137,26 @@ static void write_ranks(const struct report_input *input, struct text *text)
 
 static void write_phases(const struct facts *facts, struct text *text)
 {
+    uint32_t wider = 0; /* For "forward and backward". */
+    for (uint32_t i = 0; i < facts->phase_count; i++) {
+        uint32_t const columns = table_columns(facts->phase[i].name);
+        if (columns > 18 && columns - 18 > wider) wider = columns - 18;
+    }
     text_add(text, "\nphase");
-    table_right(text, 26, "from");
-    table_right(text, 40, "to");
-    table_right(text, 54, "compute");
-    table_right(text, 68, "exposed");
-    table_right(text, 78, "idle");
+    table_right(text, wider + 26, "from");
+    table_right(text, wider + 40, "to");
+    table_right(text, wider + 54, "compute");
+    table_right(text, wider + 68, "exposed");
+    table_right(text, wider + 78, "idle");
     text_add(text, "  bound by\n");
     for (uint32_t i = 0; i < facts->phase_count; i++) {
         const struct facts_phase *phase = &facts->phase[i];
         text_add(text, "%s", phase->name);
-        table_right(text, 26, table_seconds(phase->begin_s).text);
-        table_right(text, 40, table_seconds(phase->end_s).text);
-        table_right(text, 54, table_seconds(phase->compute_s).text);
-        table_right(text, 68, table_seconds(phase->exposed_s).text);
-        table_right(text, 78, table_seconds(phase->idle_s).text);
+        table_right(text, wider + 26, table_seconds(phase->begin_s).text);
+        table_right(text, wider + 40, table_seconds(phase->end_s).text);
+        table_right(text, wider + 54, table_seconds(phase->compute_s).text);
+        table_right(text, wider + 68, table_seconds(phase->exposed_s).text);
+        table_right(text, wider + 78, table_seconds(phase->idle_s).text);
         text_add(text, "  %s\n", phase->bound_by);
     }
 }

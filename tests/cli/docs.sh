@@ -59,9 +59,10 @@ while [ -e "$work/$((count + 1)).sh" ]; do
         echo "$page: block $count fails:"
         cat "$work/$count.sh" "$work/err"
         failed=1
-    elif [ -e "$work/$count.text" ] && ! awk "$in_order" "$work/$count.text" "$work/out"; then
+    elif [ -e "$work/$count.text" ] &&
+        ! awk "$in_order" "$work/$count.text" "$work/out" > "$work/missing"; then
         echo "$page: block $count prints something else:"
-        cat "$work/$count.sh" "$work/out"
+        cat "$work/$count.sh" "$work/out" "$work/missing"
         failed=1
     fi
 done

@@ -121,7 +121,7 @@ struct roofline {
     uint32_t beside_count;
     struct roofline_rules rules;
     struct workload_counts counts;
-    double memory_bytes; /* Of one chip: state, saved activations and gathered weights at once. */
+    double memory_bytes; /* Of one chip: state, what is saved and one layer gathered, at once. */
 };
 
 void roofline_train_step(const struct workload_plan *plan, const struct machine *machine,

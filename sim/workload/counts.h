@@ -87,7 +87,8 @@ struct workload_counts {
     double parameter_bytes;
     double optimizer_bytes;
     double gradient_bytes;   /* All gradients at once, as they are kept for the update. */
-    double activation_bytes; /* Saved for the backward pass by remat, all layers, a microbatch. */
+    double activation_bytes; /* Saved for the backward pass by remat, all layers, a microbatch; in a
+                                pipeline of all microbatches that are held at once. */
     double gathered_bytes;   /* Weights of one layer, gathered: 0 if they always lie there whole. */
 };
 

@@ -228,6 +228,17 @@ static bool requests_equal(const struct plan_request *a, const struct plan_reque
                                              strcmp(a->algorithm, b->algorithm) == 0));
 }
 
+/* What can run here may be refused by the next collective of the step: say which is meant. */
+static void name_the_refused(const struct plan_request *request, struct error *error)
+{
+    struct error const why = *error;
+    (void)error_set(error, why.status, why.where,
+                    "%s over %u ranks: %.800s; the name is for every collective of the step, and "
+                    "\"auto\" finds one for each",
+                    collective_kind_name(request->kind),
+                    (unsigned)group_rank_count(&request->group), why.message);
+}
+
 uint32_t lower_plan_request(struct lower *lower, const struct plan_request *of, uint64_t elements,
                             enum format format)
 {
@@ -246,6 +257,7 @@ uint32_t lower_plan_request(struct lower *lower, const struct plan_request *of, 
             plan_request_links(lower->local->machine, &request);
     lower->status = plan_build(lower->arena, &request, "/run/algorithm",
                                &program->plans[program->plan_count], lower->error);
+    if (lower->status == STATUS_UNSUPPORTED) name_the_refused(&request, lower->error);
     if (lower->status != STATUS_OK) return LOWER_NONE;
     return program->plan_count++;
 }

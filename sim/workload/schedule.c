@@ -3,11 +3,15 @@
 
 #include "sim/base/arena.h"
 #include "sim/base/units.h"
+#include "sim/schedule/schedule_play.h"
 #include "sim/schedule/schedule_traffic.h"
 #include "sim/workload/schedule_times.h"
 #include "sim/workload/workload.h"
 
 static const char where[] = "/workload/schedule";
+
+/* What an input gradient leaves, before the layers are counted: as much as it gives back. */
+enum { KEPT_PPM = PPM_ONE / 2 };
 
 static enum status given_check(const struct workload_plan *plan, uint32_t ranks,
                                struct error *reterr)
@@ -50,7 +54,7 @@ enum status workload_schedule(struct arena *arena, const struct workload_plan *p
     struct schedule_request request = {.rank_count = mesh->axis[MESH_PP].size,
                                        .microbatch_count = plan->accumulate,
                                        .held_max = plan->schedule_held_max,
-                                       .kept_ppm = PPM_ONE / 2,
+                                       .kept_ppm = KEPT_PPM,
                                        .watch = plan->watch};
     if (plan->schedule_given != NULL) {
         STATUS_TRY(given_check(plan, request.rank_count, reterr));
@@ -103,6 +107,40 @@ struct workload_borders workload_borders(const struct workload_plan *plan, uint3
         .rank = ranks > 2 ? 2 * pair : pair,
         .way = (2 * chunks - 1) * form->copies * (ranks - 1),
     };
+}
+
+/* Of a file, by its lists. */
+static uint64_t given_held_ppm(const struct schedule *given)
+{
+    uint64_t most = 0;
+    for (uint32_t r = 0; r < given->rank_count; r++) {
+        uint32_t const chunks = given->rank[r].chunk_count;
+        uint64_t const held = schedule_peak_ppm(given, r, KEPT_PPM) / (chunks > 0 ? chunks : 1);
+        most = held > most ? held : most;
+    }
+    return most;
+}
+
+uint64_t workload_held_ppm(const struct workload_plan *plan, uint32_t ranks)
+{
+    const struct schedule_form *form = NULL;
+    struct schedule_request request = {.rank_count = ranks,
+                                       .microbatch_count = plan->accumulate,
+                                       .held_max = plan->schedule_held_max};
+    struct error unused;
+    char rule[512];
+    uint64_t most = 0;
+    if (ranks == 1) return PPM_ONE;
+    if (plan->schedule_given != NULL) return given_held_ppm(plan->schedule_given);
+    if (form_of(plan, &form, &request.chunk_count, &unused) != STATUS_OK ||
+        (form->refuses != NULL && form->refuses(&request, rule, sizeof rule) != NULL))
+        return PPM_ONE; /* Refused where built. */
+    for (uint32_t r = 0; r < ranks; r++) {
+        struct schedule_peak const peak = form->peak(&request, r);
+        uint64_t const held = (uint64_t)peak.whole * PPM_ONE + (uint64_t)peak.kept * KEPT_PPM;
+        most = held > most ? held : most;
+    }
+    return most / request.chunk_count;
 }
 
 uint32_t workload_copies(const struct workload_plan *plan, uint32_t ranks)

@@ -136,6 +136,10 @@ struct workload_borders {
 /* Over so many ranks; all 0: there is one. */
 struct workload_borders workload_borders(const struct workload_plan *plan, uint32_t ranks);
 
+/* Microbatches whose activations the rank holds that holds most, in millionths of its whole share,
+ * as the schedule announces or, of a file, by its lists. PPM_ONE: there is one rank. */
+uint64_t workload_held_ppm(const struct workload_plan *plan, uint32_t ranks);
+
 /* Copies of the model that its schedule lays over so many ranks of pp: 1, or 2. */
 uint32_t workload_copies(const struct workload_plan *plan, uint32_t ranks);
 

@@ -354,7 +354,7 @@ static struct sums sums_of(const struct program *program)
     return sums;
 }
 
-/* The rooflines count a mean rank by formulas that know nothing of schedules. */
+/* The rooflines count a mean rank by formulas of which only the memory knows a schedule. */
 static void all_ranks_together_do_what_the_formulas_count(void **state)
 {
     (void)state;

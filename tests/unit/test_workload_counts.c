@@ -1,5 +1,6 @@
 /* Counts by closed formulas against the sums over lowered programs: two ways to the same number,
  * for every combination of mesh, remat, gather, ZeRO stage, accumulation, order and formats. */
+#include "sim/schedule/schedule.h"
 #include "tests/unit/counts_case.h"
 
 struct place {
@@ -176,6 +177,43 @@ static void memory_is_ten_bytes_a_parameter(void **state)
     case_free(&made);
 }
 
+/* The same model, 16 microbatches over 4 ranks: by what the schedules are known to hold, and by the
+ * lists of those very orders where they are given as a file's. */
+static void memory_has_all_microbatches_that_are_held(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *schedule;
+        double held;
+    } rows[] = {
+        {"none", 1},   {"gpipe", 16},          {"1f1b", 4},          {"eager-1f1b", 7},
+        {"zb-h1", 4},  {"interleaved:2", 5.5}, {"looped-bfs:2", 16}, {"zb-v", 4},
+        {"v-half", 3}, {"v-min", 2},           {"dualpipe", 5},      {"dualpipev", 4.5},
+    };
+    struct workload_case made;
+    struct workload_counts counts;
+    const char *const parts[MESH_ROLE_COUNT] = {[MESH_PP] = "x", [MESH_FSDP] = "y z"};
+    assert_int_equal(case_build_roles(&made, &case_mlp, "4x4x4", parts), STATUS_OK);
+    made.plan.accumulate = 16;
+    made.plan.schedule = "none";
+    workload_count(&made.plan, &made.machine, &made.mesh, &counts);
+    double const one = counts.activation_bytes;
+    for (size_t r = 0; r < sizeof rows / sizeof *rows; r++) {
+        struct schedule built;
+        made.plan.schedule_given = NULL;
+        made.plan.schedule = rows[r].schedule;
+        assert_int_equal(workload_schedule(made.arena, &made.plan, &made.machine, &made.mesh,
+                                           &built, &made.error),
+                         STATUS_OK);
+        workload_count(&made.plan, &made.machine, &made.mesh, &counts);
+        near(rows[r].schedule, "announced", counts.activation_bytes, rows[r].held * one);
+        made.plan.schedule_given = &built;
+        workload_count(&made.plan, &made.machine, &made.mesh, &counts);
+        near(rows[r].schedule, "listed", counts.activation_bytes, rows[r].held * one);
+    }
+    case_free(&made);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -184,6 +222,7 @@ int main(void)
         cmocka_unit_test(formulas_and_programs_agree_on_unfused_attention),
         cmocka_unit_test(formulas_and_programs_agree_on_what_is_offloaded),
         cmocka_unit_test(memory_is_ten_bytes_a_parameter),
+        cmocka_unit_test(memory_has_all_microbatches_that_are_held),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -136,8 +136,8 @@ static enum status failure(const struct comparison *comparison, const struct com
 {
     if (comparison->row_count > 1 && row->form != NULL)
         return error_set(reterr, row->refused.status, row->refused.where,
-                         "%s with %u microbatches: %s", row->name, row->microbatch_count,
-                         row->refused.message);
+                         "%s with %u microbatch%s: %s", row->name, row->microbatch_count,
+                         row->microbatch_count == 1 ? "" : "es", row->refused.message);
     *reterr = row->refused;
     return reterr->status;
 }
@@ -218,8 +218,9 @@ bool comparison_write_refused(const struct comparison_row *row, struct text *tex
 {
     char sentence[SENTENCE_BYTES];
     if (row->refused.status == STATUS_OK) return false;
-    (void)snprintf(sentence, sizeof sentence, "- %s, %u microbatches, not played: %s", row->name,
-                   row->microbatch_count, row->refused.message);
+    (void)snprintf(sentence, sizeof sentence, "- %s, %u microbatch%s, not played: %s", row->name,
+                   row->microbatch_count, row->microbatch_count == 1 ? "" : "es",
+                   row->refused.message);
     table_wrap(text, 2, sentence);
     return true;
 }

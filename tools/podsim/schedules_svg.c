@@ -41,8 +41,9 @@ static enum status draw_row(const struct schedules *schedules, const struct sche
     struct lanes_picture picture = {
         .name = row->of->form == NULL ? "from a file" : row->of->name,
         .caption = arena_format(
-            schedules->of->arena, "%u microbatches: %.6g, of which %.6g bubble; %.4g held",
-            row->of->microbatch_count, schedules_units(row, row->played.makespan),
+            schedules->of->arena, "%u microbatch%s: %.6g, of which %.6g bubble; %.4g held",
+            row->of->microbatch_count, row->of->microbatch_count == 1 ? "" : "es",
+            schedules_units(row, row->played.makespan),
             schedules_units(row, row->played.bubble_makespan), peak),
         .schedule = &row->of->schedule,
         .played = &row->played,

@@ -129,8 +129,9 @@ static void write_group(const struct schedules *schedules, uint32_t first, uint3
 {
     const struct comparison_row *rows = schedules->of->row;
     int64_t least = INT64_MAX;
-    text_add(text, "%u ranks, %u microbatches\n", rows[first].rank_count,
-             rows[first].microbatch_count);
+    text_add(text, "%u rank%s, %u microbatch%s\n", rows[first].rank_count,
+             rows[first].rank_count == 1 ? "" : "s", rows[first].microbatch_count,
+             rows[first].microbatch_count == 1 ? "" : "es");
     for (uint32_t i = first; i < schedules->of->done_count; i++)
         if (are_together(&rows[first], &rows[i]) && makespan_parts(&schedules->row[i]) < least)
             least = makespan_parts(&schedules->row[i]);

@@ -28,10 +28,11 @@ static enum status draw_row(const struct staged *staged, const struct staged_row
 {
     struct lanes_picture picture = {
         .name = row->of->name,
-        .caption = arena_format(
-            staged->of->arena, "%u microbatches: a step of %s, MFU %s; bubble %s",
-            row->of->microbatch_count, table_duration(row->step_ps).text,
-            table_percent(row->mfu, 1).text, table_duration(row->bubble.makespan_ps).text),
+        .caption =
+            arena_format(staged->of->arena, "%u microbatch%s: a step of %s, MFU %s; bubble %s",
+                         row->of->microbatch_count, row->of->microbatch_count == 1 ? "" : "es",
+                         table_duration(row->step_ps).text, table_percent(row->mfu, 1).text,
+                         table_duration(row->bubble.makespan_ps).text),
         .schedule = &row->of->schedule,
         .played = &row->played,
         .scale = scale,

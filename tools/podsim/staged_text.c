@@ -154,12 +154,12 @@ static void write_note(const struct staged_row *row, struct text *text)
         (void)snprintf(pair, sizeof pair, ", O %s", table_duration(row->times.pair * chunks).text);
     (void)snprintf(
         sentence, sizeof sentence,
-        "- %s, %u microbatches: %s with F %s, I %s, W %s%s of a mean rank is %s; the same order "
+        "- %s, %u microbatch%s: %s with F %s, I %s, W %s%s of a mean rank is %s; the same order "
         "with "
         "these times and nothing else has %s; played with real ops %s: ranks have from %s to %s of "
         "work, and wait %s for transfers",
-        row->of->name, row->of->microbatch_count, row->of->formula.text,
-        table_duration(row->times.forward * chunks).text,
+        row->of->name, row->of->microbatch_count, row->of->microbatch_count == 1 ? "" : "es",
+        row->of->formula.text, table_duration(row->times.forward * chunks).text,
         table_duration(row->times.input * chunks).text,
         table_duration(row->times.weight * chunks).text, pair,
         table_duration(row->of->formula.bubble_ticks).text, table_duration(equal_ps).text, measured,

@@ -5,7 +5,7 @@
 
 #include "sim/base/units.h"
 #include "sim/roofline/beside.h"
-#include "sim/roofline/collective_bound.h"
+#include "sim/roofline/exchange.h"
 #include "sim/roofline/host_bound.h"
 #include "sim/roofline/roofline_bounds.h"
 #include "sim/roofline/rules.h"
@@ -53,13 +53,6 @@ static double dimension_links(const struct workload_plan *plan,
     return (is_ring_both_ways(plan, dimension) ? 2.0 : 1.0) / dimension->stride;
 }
 
-static double ranks_of(const struct group *group)
-{
-    double ranks = 1;
-    for (uint32_t i = 0; i < group->dimension_count; i++) ranks *= group->dimension[i].size;
-    return ranks;
-}
-
 /* Which links count where some are unlike the others. */
 enum odd_links {
     ODD_FASTEST,  /* A bound from below that holds wherever they are. */
@@ -96,7 +89,7 @@ static double gather_s(const struct workload_plan *plan, const struct machine *m
                        const struct group *group, double bytes, enum odd_links odd)
 {
     double rate[GROUP_DIMENSIONS_MAX], longest = 0;
-    double const ranks = ranks_of(group);
+    double const ranks = (double)group_rank_count(group);
     rates_of(plan, machine, group, odd, rate);
     for (uint32_t subset = 1; subset < 1u << group->dimension_count; subset++) {
         double together = 0, size = 1;
@@ -118,7 +111,7 @@ static double dimension_busy_s(const struct workload_plan *plan, const struct ma
                                enum odd_links odd)
 {
     double rate[GROUP_DIMENSIONS_MAX], together = 0;
-    double const ranks = ranks_of(group);
+    double const ranks = (double)group_rank_count(group);
     double const arriving = bytes * (ranks - 1) / ranks;
     double const whole = gather_s(plan, machine, group, bytes, odd);
     rates_of(plan, machine, group, odd, rate);
@@ -166,80 +159,6 @@ static double group_hop_s(const struct workload_plan *plan, const struct machine
     return total;
 }
 
-/* The part of a group that a dimension is of: by itself where switches serve it, else with all
- * others of the grid. */
-static struct group level_of(const struct group *group, uint32_t dimension)
-{
-    struct group level = {.dimension_count = 0};
-    for (uint32_t d = 0; d < group->dimension_count; d++)
-        if (d == dimension ||
-            (!group->dimension[d].switched && !group->dimension[dimension].switched))
-            level.dimension[level.dimension_count++] = group->dimension[d];
-    return level;
-}
-
-/* Tokens that go once to each unit of a level: what crosses that of a dimension. */
-static double level_crossing_s(const struct machine *machine,
-                               const struct workload_traffic *traffic, uint32_t d)
-{
-    struct group const level = level_of(&traffic->group, d);
-    double const share = ranks_of(&level) / ranks_of(&traffic->group);
-    struct collective_query const query = {
-        .kind = COLLECTIVE_ALL_TO_ALL,
-        .array_bytes = (uint64_t)(traffic->crossing_bytes[d] * share),
-    };
-    struct collective_bound bound;
-    collective_bound(machine, &level, &query, &bound);
-    return bound.bytes_s;
-}
-
-/* Each level has its own, and may be the bound. */
-static double crossing_s(const struct machine *machine, const struct workload_traffic *traffic)
-{
-    double most = 0;
-    for (uint32_t d = 0; d < traffic->group.dimension_count; d++)
-        most = fmax(most, level_crossing_s(machine, traffic, d));
-    return most;
-}
-
-/* Bytes that a rank sends in all AllToAlls, over all levels. */
-static double exchanged_bytes(const struct workload_traffic *traffic)
-{
-    double const ranks = ranks_of(&traffic->group);
-    double sum = 0;
-    if (traffic->crossing_bytes[0] == 0)
-        return traffic->all_to_all_bytes / ranks * (ranks - 1) / ranks;
-    for (uint32_t d = 0; d < traffic->group.dimension_count; d++) {
-        struct group const level = level_of(&traffic->group, d);
-        double const size = ranks_of(&level);
-        sum += traffic->crossing_bytes[d] / ranks * (size - 1) / size /
-               (traffic->group.dimension[d].switched ? 1 : level.dimension_count);
-    }
-    return sum;
-}
-
-/* AllToAlls and permutes by the book's bisection of the links that they cross. */
-static double exchange_s(const struct machine *machine, const struct workload_traffic *traffic)
-{
-    struct collective_query const queries[] = {
-        {.kind = COLLECTIVE_ALL_TO_ALL, .array_bytes = (uint64_t)traffic->all_to_all_bytes},
-        {.kind = COLLECTIVE_PERMUTE,
-         .array_bytes = (uint64_t)traffic->permute_bytes,
-         .offset = {1}},
-    };
-    double total = 0;
-    bool const crosses = traffic->crossing_bytes[0] != 0;
-    if (crosses) total += crossing_s(machine, traffic);
-    for (uint32_t i = 0; i < sizeof queries / sizeof *queries; i++) {
-        struct collective_bound bound;
-        if (queries[i].array_bytes == 0) continue;
-        if (crosses && queries[i].kind == COLLECTIVE_ALL_TO_ALL) continue;
-        collective_bound(machine, &traffic->group, &queries[i], &bound);
-        total += bound.bytes_s;
-    }
-    return total;
-}
-
 static void add_group(const struct workload_plan *as_said, const struct machine *machine,
                       const char *name, const struct workload_traffic *traffic,
                       struct roofline *roofline)
@@ -253,14 +172,14 @@ static void add_group(const struct workload_plan *as_said, const struct machine 
     struct roofline_group *group = &roofline->group[roofline->group_count++];
     group->name = name;
     group->group = traffic->group;
-    double const ranks = ranks_of(&traffic->group);
+    double const ranks = (double)group_rank_count(&traffic->group);
     group->rank_count = (uint64_t)ranks;
     group->count = count;
     group->algorithm = traffic->algorithm;
     group->gather_bytes =
         traffic->gather_bytes + traffic->scatter_bytes + 2 * traffic->all_reduce_bytes;
     group->array_bytes = group->gather_bytes + traffic->all_to_all_bytes + traffic->permute_bytes;
-    group->sent_bytes = group->gather_bytes * (ranks - 1) / ranks + exchanged_bytes(traffic) +
+    group->sent_bytes = group->gather_bytes * (ranks - 1) / ranks + exchange_sent_bytes(traffic) +
                         traffic->permute_bytes;
     group->exchange_s = exchange_s(machine, traffic);
     group->time_s =
@@ -298,12 +217,7 @@ static double axis_even_s(const struct workload_plan *as_said, const struct mach
         for (uint32_t i = 0; i < group->dimension_count; i++) {
             const struct group_dimension *dimension = &group->dimension[i];
             if (dimension->axis != axis) continue;
-            /* Over several axes of a grid an exchange may find other ways; not past a level. */
-            bool const alone = group->dimension_count == 1;
-            bool const climbs = traffic[t]->crossing_bytes[0] != 0 && dimension->switched;
-            double const exchanged = alone    ? exchange_s(machine, traffic[t])
-                                     : climbs ? level_crossing_s(machine, traffic[t], i)
-                                              : 0;
+            double const exchanged = exchange_axis_s(machine, traffic[t], i);
             if (exchanged > lines) lines = exchanged;
             if (is_even(plan, dimension)) {
                 rings += dimension_busy_s(plan, machine, group, i, more + less, odd);
@@ -335,7 +249,7 @@ static double axis_busy_s(const struct workload_plan *plan, const struct machine
 static double traffic_hbm_bytes(const struct workload_plan *plan, const struct machine *machine,
                                 const struct workload_traffic *traffic)
 {
-    double const ranks = ranks_of(&traffic->group);
+    double const ranks = (double)group_rank_count(&traffic->group);
     if (traffic->group.dimension_count == 0) return 0;
     double const moved = (ranks - 1) / ranks;
     bool even = true;
@@ -343,7 +257,7 @@ static double traffic_hbm_bytes(const struct workload_plan *plan, const struct m
         even = even &&
                (machine->chip_override_count == 0 || is_even(plan, &traffic->group.dimension[d]));
     double const sent = even ? moved : 1 / ranks;
-    double const exchanged = exchanged_bytes(traffic) + traffic->permute_bytes;
+    double const exchanged = exchange_sent_bytes(traffic) + traffic->permute_bytes;
     return 2 * exchanged + (traffic->gather_bytes + traffic->all_reduce_bytes) * (moved + sent) +
            (traffic->scatter_bytes + traffic->all_reduce_bytes) * (moved + 1 / ranks);
 }

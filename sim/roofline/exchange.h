@@ -1,0 +1,23 @@
+/*
+ * exchange.h: what AllToAlls and permutes of a step take of the links at least, whatever their
+ * ways.
+ */
+#ifndef SIM_ROOFLINE_EXCHANGE_H
+#define SIM_ROOFLINE_EXCHANGE_H
+
+#include "sim/machine/machine.h"
+#include "sim/workload/counts.h"
+
+/* Bytes that a rank sends in all AllToAlls, over all levels. */
+double exchange_sent_bytes(const struct workload_traffic *traffic);
+
+/* All AllToAlls and permutes, if they had the group's links for themselves: the bytes that cross a
+ * cut by what crosses it (collective_bound.h). */
+double exchange_s(const struct machine *machine, const struct workload_traffic *traffic);
+
+/* How long they keep the links of a dimension's axis busy at least, beside whatever else does. 0:
+ * nothing is known. */
+double exchange_axis_s(const struct machine *machine, const struct workload_traffic *traffic,
+                       uint32_t dimension);
+
+#endif

@@ -116,9 +116,18 @@ static void what_cannot_be_opened_is_an_error_at_once(void **state)
     assert_string_equal(error.message, "cannot be written: No such file or directory");
     assert_int_equal(output_open(&output, ".", NULL, &error), STATUS_IO);
     assert_string_equal(error.message, "cannot be written: Is a directory");
-    assert_int_equal(output_open(&output, "./input", "input", &error), STATUS_IO);
+    static const struct option known[] = {{"--csv", "FILE", "", true}, {"--set", "KEY", "", false}};
+    struct options options = {.operand = {"input"}, .operand_count = 1};
+    assert_int_equal(output_open(&output, "./input", &options, &error), STATUS_IO);
     assert_string_equal(error.message, "is the scenario itself");
-    assert_int_equal(output_open(&output, NULL, "input", &error), STATUS_OK);
+    options =
+        (struct options){.given = {{&known[1], "input"}, {&known[0], "input"}}, .given_count = 2};
+    assert_int_equal(output_open(&output, "./input", &options, &error), STATUS_IO);
+    assert_string_equal(error.message, "is what --csv names");
+    options.given_count = 1;
+    assert_int_equal(output_open(&output, "input", &options, &error), STATUS_OK);
+    output_abandon(&output);
+    assert_int_equal(output_open(&output, NULL, &options, &error), STATUS_OK);
     assert_int_equal(write_text("x"), STATUS_OK);
     assert_int_equal(output_finish(&output, &error), STATUS_OK);
     assert_int_equal(unlink("input"), 0);

@@ -89,7 +89,7 @@ static int bench(const struct options *options)
     bool const quick = options_has(options, "--quick");
     bool const to_stdout = path != NULL && strcmp(path, "-") == 0;
     enum status status = output_distinct(path, to_stdout ? NULL : "-", &error);
-    if (status == STATUS_OK) status = output_open(&json, path, NULL, &error);
+    if (status == STATUS_OK) status = output_open(&json, path, options, &error);
     if (status == STATUS_OK)
         status = bench_steps_run(quick, measured.step, &measured.step_count, &error);
     if (status == STATUS_OK)

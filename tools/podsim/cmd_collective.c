@@ -30,8 +30,8 @@ static enum status open_outputs(struct sweep *sweep, struct error *reterr)
     STATUS_TRY(output_distinct(json, csv, reterr));
     STATUS_TRY(output_distinct(json, table, reterr));
     STATUS_TRY(output_distinct(csv, table, reterr));
-    STATUS_TRY(output_open(&sweep->json, json, NULL, reterr));
-    return output_open(&sweep->csv, csv, NULL, reterr);
+    STATUS_TRY(output_open(&sweep->json, json, sweep->options, reterr));
+    return output_open(&sweep->csv, csv, sweep->options, reterr);
 }
 
 /* What was finished is written, of an interrupted sweep too. */

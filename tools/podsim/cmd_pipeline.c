@@ -40,8 +40,8 @@ static enum status open_outputs(const struct options *options, struct outputs *o
                            ? SCHEDULE_COMPUTE_COMMS
                            : SCHEDULE_COMPUTE_ONLY;
     STATUS_TRY(output_distinct(json, svg, reterr));
-    STATUS_TRY(output_open(&outputs->json, json, NULL, reterr));
-    return output_open(&outputs->svg, svg, NULL, reterr);
+    STATUS_TRY(output_open(&outputs->json, json, options, reterr));
+    return output_open(&outputs->svg, svg, options, reterr);
 }
 
 /* One file, under another name until it is whole. */
@@ -59,6 +59,7 @@ static enum status csv_write(const struct comparison *comparison, const struct c
                               row->microbatch_count);
     if (size < 0 || (size_t)size >= sizeof path)
         return error_set(reterr, STATUS_LIMIT, "--csv-out", "the name of the folder is too long");
+    STATUS_TRY(output_spares(path, comparison->options, reterr));
     enum status status =
         schedule_csv_write(comparison->arena, &row->schedule, dialect, &text, reterr);
     if (status == STATUS_OK) status = text_write_file(&text, path, reterr);

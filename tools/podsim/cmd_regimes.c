@@ -113,8 +113,8 @@ static enum status open_outputs(struct map *map, struct error *reterr)
     STATUS_TRY(output_distinct(json, svg, reterr));
     STATUS_TRY(output_distinct(json, to_stdout ? NULL : "-", reterr));
     STATUS_TRY(output_distinct(svg, to_stdout ? NULL : "-", reterr));
-    STATUS_TRY(output_open(&map->json, json, NULL, reterr));
-    return output_open(&map->svg, svg, NULL, reterr);
+    STATUS_TRY(output_open(&map->json, json, map->options, reterr));
+    return output_open(&map->svg, svg, map->options, reterr);
 }
 
 static enum status write_results(struct map *map, struct error *reterr)

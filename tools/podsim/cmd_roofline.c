@@ -27,7 +27,7 @@ static enum status print(const struct options *options, struct chain *chain, str
     report_roofline_write(&input, report_in_colour(to_stdout ? 2 : 1), &text);
     if (path != NULL) result_write_roofline(&input, &result);
     enum status status = output_distinct(path, to_stdout ? NULL : "-", reterr);
-    if (status == STATUS_OK) status = output_open(&json, path, options->operand[0], reterr);
+    if (status == STATUS_OK) status = output_open(&json, path, options, reterr);
     if (status == STATUS_OK) status = output_write(&json, &result, reterr);
     if (status == STATUS_OK) status = output_finish(&json, reterr);
     if (status == STATUS_OK) status = output_print(&text, to_stdout, reterr);

@@ -163,8 +163,8 @@ static enum status open_outputs(struct run *run, struct error *reterr)
     STATUS_TRY(output_distinct(trace, json, reterr));
     STATUS_TRY(output_distinct(trace, summary, reterr));
     STATUS_TRY(output_distinct(json, summary, reterr));
-    STATUS_TRY(output_open(&run->json, json, run->path, reterr));
-    return output_open(&run->trace, trace, run->path, reterr);
+    STATUS_TRY(output_open(&run->json, json, run->options, reterr));
+    return output_open(&run->trace, trace, run->options, reterr);
 }
 
 static void add_engine(struct run *run)

@@ -68,13 +68,14 @@ static enum status stage_text(struct chain *chain, enum chain_stage stage, struc
 }
 
 /* The drawing and the text of a machine, or the drawing alone where it takes standard output. */
-static enum status machine_print(const struct machine *machine, const char *svg, const char *input,
+static enum status machine_print(const struct machine *machine, const struct options *options,
                                  struct error *reterr)
 {
     struct output output = {.path = NULL};
     struct text drawing = {0}, text = {0};
+    const char *const svg = options_value(options, "--svg");
     bool const alone = svg != NULL && strcmp(svg, "-") == 0;
-    enum status status = output_open(&output, svg, input, reterr);
+    enum status status = output_open(&output, svg, options, reterr);
     if (status != STATUS_OK) return status;
     if (svg != NULL) {
         machine_svg(machine, &drawing);
@@ -92,14 +93,14 @@ static enum status machine_print(const struct machine *machine, const char *svg,
 }
 
 /* `show machine --machine SPEC`. */
-static enum status spec_print(struct arena *arena, const char *spec, const char *svg,
+static enum status spec_print(struct arena *arena, const char *spec, const struct options *options,
                               struct error *reterr)
 {
     struct machine_plan plan;
     struct machine machine;
     STATUS_TRY(scenario_machine_parse(arena, spec, "--machine", &plan, reterr));
     STATUS_TRY(machine_build(arena, &plan, &machine, reterr));
-    return machine_print(&machine, svg, spec, reterr);
+    return machine_print(&machine, options, reterr);
 }
 
 static int show_spec(const struct options *options, const char *spec)
@@ -114,7 +115,7 @@ static int show_spec(const struct options *options, const char *spec)
         status = error_set(&error, STATUS_INVALID, "--machine",
                            "shows a machine alone: podsim show machine --machine SPEC");
     else
-        status = spec_print(arena, spec, options_value(options, "--svg"), &error);
+        status = spec_print(arena, spec, options, &error);
     arena_destroy(arena);
     return status == STATUS_OK ? EXIT_DONE : command_fail(spec, &error);
 }
@@ -135,7 +136,7 @@ static int show_file(const struct options *options)
         status = chain_build(&chain, &source, stage, &error);
     }
     if (status == STATUS_OK && stage == CHAIN_MACHINE) {
-        status = machine_print(&chain.machine, svg, options->operand[1], &error);
+        status = machine_print(&chain.machine, options, &error);
     } else {
         if (status == STATUS_OK) status = stage_text(&chain, stage, &text, &error);
         if (status == STATUS_OK) status = output_print(&text, false, &error);

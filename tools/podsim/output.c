@@ -173,7 +173,32 @@ static enum status open_beside(struct output *output, bool exists, struct error 
     return open_temporary(output, reterr);
 }
 
-enum status output_open(struct output *output, const char *path, const char *input,
+static bool names_file(const char *path, const struct stat *file)
+{
+    struct stat other;
+    return stat(path, &other) == 0 && same_file(file, &other);
+}
+
+enum status output_spares(const char *path, const struct options *options, struct error *reterr)
+{
+    struct stat file;
+    if (options == NULL || stat(path, &file) != 0 || !S_ISREG(file.st_mode)) return STATUS_OK;
+    for (uint32_t i = 0; i < options->operand_count; i++)
+        if (names_file(options->operand[i], &file))
+            return error_set(reterr, STATUS_IO, path, "is the scenario itself");
+    for (uint32_t i = 0; i < options->given_count; i++) {
+        const struct option *option = options->given[i].option;
+        const char *const value = options->given[i].value;
+        bool const reads =
+            value != path && option->value != NULL &&
+            (strcmp(option->value, "FILE") == 0 || strcmp(option->value, "SPEC") == 0);
+        if (reads && names_file(value, &file))
+            return error_set(reterr, STATUS_IO, path, "is what %s names", option->name);
+    }
+    return STATUS_OK;
+}
+
+enum status output_open(struct output *output, const char *path, const struct options *options,
                         struct error *reterr)
 {
     *output = (struct output){.path = path};
@@ -182,11 +207,9 @@ enum status output_open(struct output *output, const char *path, const char *inp
         output->file = stdout;
         return STATUS_OK;
     }
-    struct stat status, input_status;
+    struct stat status;
     bool const exists = stat(path, &status) == 0;
-    if (exists && input != NULL && stat(input, &input_status) == 0 &&
-        same_file(&status, &input_status))
-        return error_set(reterr, STATUS_IO, path, "is the scenario itself");
+    STATUS_TRY(output_spares(path, options, reterr));
     if (exists && S_ISDIR(status.st_mode)) return fail(path, EISDIR, reterr);
     if (exists && is_stdout(&status)) { /* /dev/stdout: who redirected it keeps the file open. */
         output->path = "-";

@@ -10,6 +10,7 @@
 #include <stdio.h>
 
 #include "sim/base/status.h"
+#include "tools/podsim/options.h"
 
 struct text;
 
@@ -30,10 +31,14 @@ void output_prepare(void);
 /* Refuses two outputs (NULL: none; "-": standard output) that are one file by any names. */
 enum status output_distinct(const char *path, const char *other, struct error *reterr);
 
-/* `path` NULL does nothing; "-" is standard output. A path that names the file `input` (NULL:
- * none) is refused. */
-enum status output_open(struct output *output, const char *path, const char *input,
+/* `path` NULL does nothing; "-" is standard output. What the command line reads is not overwritten:
+ * a path is refused that names an operand, or the value of another option that takes a file.
+ * `options` NULL: nothing is read. */
+enum status output_open(struct output *output, const char *path, const struct options *options,
                         struct error *reterr);
+
+/* The same refusal, of a file that is written in another way. */
+enum status output_spares(const char *path, const struct options *options, struct error *reterr);
 
 /* Writes all of it, under the temporary name. */
 enum status output_write(struct output *output, const struct text *text, struct error *reterr);

@@ -1,8 +1,10 @@
 #include "sim/workload/stages.h"
 
+#include <stdio.h>
 #include <string.h>
 
 #include "sim/base/arena.h"
+#include "sim/schedule/schedule.h"
 
 enum { LAYOUT_CHARACTERS_MAX = 1 << 16, LAYOUT_REPEAT_MAX = 1 << 15 };
 
@@ -174,22 +176,54 @@ static bool stages_fit(const struct workload_plan *plan, uint32_t count, bool *r
     return plan->model.kind != MODEL_MLP && count >= 3 && (layers + 2) % count == 0;
 }
 
+/* The nearest counts of stages that fit below and above, at least two steps, each as so many units;
+ * "" if there are none. */
+static void nearest_write(const struct workload_plan *plan, uint32_t count, uint32_t step,
+                          uint32_t unit, char *text, size_t text_bytes)
+{
+    bool unused = false;
+    uint32_t const least = 2 * step, layers = (uint32_t)plan->model.layers;
+    uint32_t below = count - step, above = count + step;
+    while (below >= least && !stages_fit(plan, below, &unused)) below -= step;
+    while (above <= layers && !stages_fit(plan, above, &unused)) above += step;
+    if (below >= least && above <= layers)
+        (void)snprintf(text, text_bytes, "%u and %u", below / unit, above / unit);
+    else if (below >= least || above <= layers)
+        (void)snprintf(text, text_bytes, "%u", (below >= least ? below : above) / unit);
+    else
+        text[0] = '\0';
+}
+
+/* A schedule that takes any number of stages a rank may have another; else there may be other
+ * ranks. Nothing fits a file's but a layout. */
 static enum status uneven(const struct workload_plan *plan, uint32_t count, struct error *reterr)
 {
-    uint64_t const layers = plan->model.layers;
-    bool unused = false;
-    if (layers < count)
+    const char *const name = plan->schedule == NULL ? WORKLOAD_SCHEDULE_DEFAULT : plan->schedule;
+    const struct schedule_form *form = NULL;
+    uint32_t chunks = 1;
+    char nearest[64] = "", hint[128] = "";
+    if (plan->schedule_given == NULL) {
+        STATUS_TRY(schedule_form_parse(name, "/workload/schedule", &form, &chunks, reterr));
+        uint32_t const ranks = count / chunks;
+        if (form->chunks == 0) nearest_write(plan, count, ranks, 1, nearest, sizeof nearest);
+        if (nearest[0] != '\0')
+            (void)snprintf(hint, sizeof hint, "the nearest numbers of stages on %u ranks: %s; or ",
+                           ranks, nearest);
+        else
+            nearest_write(plan, count, chunks, chunks, nearest, sizeof nearest);
+        if (hint[0] == '\0' && nearest[0] != '\0')
+            (void)snprintf(hint, sizeof hint, "the nearest numbers of ranks of pp: %s; or ",
+                           nearest);
+    }
+    if (plan->model.layers < count)
         return error_set(reterr, STATUS_INVALID, "/workload/schedule",
-                         "%u stages are more than the model's %llu layers", count,
-                         (unsigned long long)layers);
-    uint32_t below = count, above = count; /* 1 fits always, and as many as there are layers. */
-    while (!stages_fit(plan, below, &unused)) below--;
-    while (!stages_fit(plan, above, &unused)) above++;
+                         "%u stages are more than the model's %llu layers; %ssay in \"layout\" "
+                         "which stage has what",
+                         count, (unsigned long long)plan->model.layers, hint);
     return error_set(reterr, STATUS_INVALID, "/workload/schedule",
                      "%llu layers cannot be split evenly over %u stages, nor with one less on the "
-                     "first and on the last; the nearest numbers of stages that fit: %u and %u; or "
-                     "say in \"layout\" which stage has what",
-                     (unsigned long long)layers, count, below, above);
+                     "first and on the last; %ssay in \"layout\" which stage has what",
+                     (unsigned long long)plan->model.layers, count, hint);
 }
 
 enum status stages_build(struct arena *arena, const struct workload_plan *plan, uint32_t count,

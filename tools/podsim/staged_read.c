@@ -45,8 +45,8 @@ static enum status scenario_look(struct staged *staged, struct error *reterr)
             status = error_set(reterr, STATUS_NO_MEMORY, "", "there is no memory");
         else if (staged->of->rank_count < 2)
             status = error_set(reterr, STATUS_INVALID, "/mesh",
-                               "has no pp: name the axis of the machine that the stages lie on, "
-                               "such as \"pp\": \"%s:2\"",
+                               "has no pp, or one of a single rank: name the axis of the machine "
+                               "that the stages lie on, such as \"pp\": [\"%s:2\"]",
                                machine_axis_name(&chain.machine, 0));
     }
     chain_close(&chain);

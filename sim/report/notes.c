@@ -13,6 +13,7 @@
 #include "sim/report/notes_parts.h"
 #include "sim/report/table.h"
 #include "sim/roofline/alternatives.h"
+#include "sim/roofline/rules.h"
 
 enum { NOTE_BYTES = 640 };
 
@@ -180,6 +181,7 @@ static void note_fsdp(struct arena *arena, const struct report_input *input,
     const struct roofline_group *fsdp = roofline_group_find(input->roofline, "fsdp");
     if (fsdp == NULL) return;
     const struct roofline_rules *rules = &input->roofline->rules;
+    struct rules_factors const factors = rules_factors(rules, input->mesh);
     struct axis_total const total = axis_total(facts, "fsdp");
     bool const odd_one = odd_reaches(odd, fsdp);
     bool const hidden = total.share_s < 2 * hidden_share * facts->step_s;
@@ -187,10 +189,11 @@ static void note_fsdp(struct arena *arena, const struct report_input *input,
     bool const step = rules->tokens_per_chip >= rules->fsdp_crossing_tokens;
     notes_add(
         arena, notes,
-        "fsdp over %llu needs (C/W)/M_X%s = %.0f tokens a chip (%.0f with (N-1)/N) to hide its "
+        "fsdp over %llu needs %s(C/W)/M_X%s%s = %.0f tokens a chip (%.0f with (N-1)/N) to hide its "
         "gathers behind the forward pass, and %.0f over the step with this model's FLOP and "
         "hops; there are %.0f: forward %s bound, the step %s bound%s",
-        (unsigned long long)fsdp->rank_count, input->mesh->axis[MESH_TP].size > 1 ? "/Y" : "",
+        (unsigned long long)fsdp->rank_count, factors.times_gathers,
+        input->mesh->axis[MESH_TP].size > 1 ? "/Y" : "", factors.over_stages,
         rules->fsdp_critical_tokens, rules->fsdp_exact_tokens, rules->fsdp_crossing_tokens,
         rules->tokens_per_chip, forward ? "compute" : "communication",
         step ? "compute" : "communication", odd_one ? ", but for the slow chip or link" : "");

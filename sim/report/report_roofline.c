@@ -7,6 +7,7 @@
 #include "sim/base/text.h"
 #include "sim/base/units.h"
 #include "sim/report/table.h"
+#include "sim/roofline/rules.h"
 #include "sim/roofline/wire.h"
 
 enum { BAR_COLUMNS = 34 };
@@ -137,14 +138,17 @@ static void write_rules(const struct report_input *input, struct text *text)
 {
     const struct roofline_rules *rules = &input->roofline->rules;
     const struct workload_plan *workload = input->workload;
+    struct rules_factors const factors = rules_factors(rules, input->mesh);
     text_add(text, "\nthe book's rules (C/W = %.0f FLOP a byte, %.0f tokens a chip)\n",
              rules->alpha, rules->tokens_per_chip);
     if (rules->fsdp_critical_tokens > 0)
         write_rule(text,
-                   "fsdp: (C/W)/M_X%s = %.0f tokens a chip; with (N-1)/N %.0f; with hops and this "
-                   "workload's FLOP %.0f: %s",
-                   rules->tp_critical_width > 0 ? "/Y" : "", rules->fsdp_critical_tokens,
-                   rules->fsdp_exact_tokens, rules->fsdp_crossing_tokens,
+                   "fsdp: %s(C/W)/M_X%s%s = %.0f tokens a chip; with (N-1)/N %.0f; with hops and "
+                   "this workload's "
+                   "FLOP %.0f: %s",
+                   factors.times_gathers, rules->tp_critical_width > 0 ? "/Y" : "",
+                   factors.over_stages, rules->fsdp_critical_tokens, rules->fsdp_exact_tokens,
+                   rules->fsdp_crossing_tokens,
                    verdict(rules->tokens_per_chip >= rules->fsdp_crossing_tokens));
     if (rules->dp_critical_tokens > 0)
         write_rule(text,
@@ -175,12 +179,15 @@ static void write_rules(const struct report_input *input, struct text *text)
                    rules->ring_tokens, rules->ring_rank_tokens,
                    rules->ring_rank_tokens >= rules->ring_tokens ? "hidden" : "exposed");
     if (rules->mixed_best_ranks > 0)
-        write_rule(text,
-                   "fsdp and tp together: X_opt = sqrt(B/F·M_X/M_Y·N) = %.1f data ranks (here %u); "
-                   "there, at least (C/W)^2/(M_X·M_Y·F) = %.0f tokens a chip are compute bound: %s",
-                   rules->mixed_best_ranks, input->mesh->axis[MESH_FSDP].size,
-                   rules->mixed_critical_tokens,
-                   verdict(rules->tokens_per_chip >= rules->mixed_critical_tokens));
+        write_rule(
+            text,
+            "fsdp and tp together: X_opt = sqrt(B/F·M_X/M_Y·N%s%s) = %.1f data ranks (here %u); "
+            "there, at least %s(C/W)^2/(M_X·M_Y·F)%s = %.0f tokens a chip are compute bound: "
+            "%s",
+            factors.over_stages, factors.over_gathers, rules->mixed_best_ranks,
+            input->mesh->axis[MESH_FSDP].size, factors.times_gathers, factors.over_stages,
+            rules->mixed_critical_tokens,
+            verdict(rules->tokens_per_chip >= rules->mixed_critical_tokens));
     if (rules->offload_optimizer_tokens > 0)
         write_rule(text,
                    "optimizer in the host's memory: hidden behind the backward pass from %.0f "

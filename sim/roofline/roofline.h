@@ -52,7 +52,9 @@ struct roofline_beside {
 struct roofline_rules {
     double alpha; /* C/W for two-byte numbers: FLOP/s over roofline_axis_bytes_per_s(). */
     double tokens_per_chip;
-    double fsdp_critical_tokens; /* alpha/(M_X·Y) tokens a chip: fewer are communication bound. */
+    uint32_t fsdp_gathers; /* m: forward passes of a step that gather their weights, at least. */
+    double fsdp_critical_tokens; /* m·alpha/(M_X·Y·P), P ranks of pp, tokens a chip: fewer are
+                                    communication bound. */
     double fsdp_exact_tokens;
     double fsdp_crossing_tokens;
     double dp_critical_tokens; /* alpha/(M_dp·X·Y): fewer leave a reduction of gradients exposed. */
@@ -64,8 +66,8 @@ struct roofline_rules {
     double tp_exact_width;
     double tp_mlp_width;          /* F·matrices/2: what the MLP has to offer against it. */
     double tp_attention_width;    /* (N+K)·H + T·N·H/D, K at least Y; 0 for a bare MLP. */
-    double mixed_best_ranks;      /* X_opt = sqrt(B/F·M_X/M_Y·N). */
-    double mixed_critical_tokens; /* alpha^2/(M_X·M_Y·F) tokens a chip. */
+    double mixed_best_ranks;      /* X_opt = sqrt(B/F·M_X/M_Y·N/m/P). */
+    double mixed_critical_tokens; /* m·alpha^2/(M_X·M_Y·F·P) tokens a chip. */
     double ring_tokens;      /* Tokens of a sequence on a rank of cp at which attention to a block
                                 of keys and values takes as long as to pass it on. */
     double ring_rank_tokens; /* Here. */

@@ -2,6 +2,7 @@
 
 #include <math.h>
 #include <stddef.h>
+#include <stdio.h>
 
 #include "sim/roofline/host_bound.h"
 #include "sim/roofline/wire.h"
@@ -68,6 +69,18 @@ static void offload_rules(const struct workload_plan *plan, const struct machine
                                            (layers - 1) / (forward_s / layers);
 }
 
+struct rules_factors rules_factors(const struct roofline_rules *rules, const struct mesh *mesh)
+{
+    struct rules_factors factors = {"", "", ""};
+    uint32_t const gathers = rules->fsdp_gathers, stages = mesh->axis[MESH_PP].size;
+    if (gathers > 1) {
+        (void)snprintf(factors.times_gathers, sizeof factors.times_gathers, "%u·", gathers);
+        (void)snprintf(factors.over_gathers, sizeof factors.over_gathers, "/%u", gathers);
+    }
+    if (stages > 1) (void)snprintf(factors.over_stages, sizeof factors.over_stages, "/%u", stages);
+    return factors;
+}
+
 void rules_evaluate(const struct workload_plan *plan, const struct machine *machine,
                     const struct mesh *mesh, struct roofline *roofline)
 {
@@ -88,10 +101,10 @@ void rules_evaluate(const struct workload_plan *plan, const struct machine *mach
     double const model_ranks = tp_ranks * mesh->axis[MESH_PP].size;
     /* Of each copy that a pipeline has of it, once a step. */
     double const copies = workload_copies(plan, mesh->axis[MESH_PP].size);
+    rules->fsdp_gathers = workload_gathers(plan, mesh->axis[MESH_PP].size);
     if (fsdp != NULL) {
-        double const microbatches = plan->accumulate; /* Each gathers the weights again. */
         rules->fsdp_critical_tokens =
-            microbatches * weight * rules->alpha / (fsdp->axes * model_ranks);
+            rules->fsdp_gathers * weight * rules->alpha / (fsdp->axes * model_ranks);
         rules->fsdp_exact_tokens = rules->fsdp_critical_tokens * fsdp->finite_share;
         rules->fsdp_crossing_tokens =
             rules->tokens_per_chip * (fsdp->time_s + fsdp->hops_total_s) / roofline->math_s;
@@ -118,9 +131,11 @@ void rules_evaluate(const struct workload_plan *plan, const struct machine *mach
     offload_rules(plan, machine, roofline, rules);
     ring_rule(plan, machine, mesh, roofline);
     if (fsdp != NULL && tp != NULL) {
-        double const batch = (double)plan->batch_tokens / plan->accumulate;
-        rules->mixed_best_ranks = sqrt(batch / rules->tp_mlp_width * fsdp->axes / tp->axes * chips);
-        rules->mixed_critical_tokens = plan->accumulate * rules->alpha * rules->alpha /
-                                       (fsdp->axes * tp->axes * rules->tp_mlp_width);
+        double const batch = (double)plan->batch_tokens / rules->fsdp_gathers;
+        double const stages = mesh->axis[MESH_PP].size;
+        rules->mixed_best_ranks =
+            sqrt(batch / rules->tp_mlp_width * fsdp->axes / tp->axes * chips / stages);
+        rules->mixed_critical_tokens = rules->fsdp_gathers * rules->alpha * rules->alpha /
+                                       (fsdp->axes * tp->axes * rules->tp_mlp_width * stages);
     }
 }

@@ -10,4 +10,14 @@
 void rules_evaluate(const struct workload_plan *plan, const struct machine *machine,
                     const struct mesh *mesh, struct roofline *roofline);
 
+/* What the rules' formulas have beside the book's letters, as they are written: "" where it is 1.
+ */
+struct rules_factors {
+    char times_gathers[16]; /* "32·": forward passes that gather their weights again. */
+    char over_gathers[16];  /* "/32" */
+    char over_stages[16];   /* "/4": ranks of pp. */
+};
+
+struct rules_factors rules_factors(const struct roofline_rules *rules, const struct mesh *mesh);
+
 #endif

@@ -143,6 +143,14 @@ uint64_t workload_held_ppm(const struct workload_plan *plan, uint32_t ranks)
     return most / request.chunk_count;
 }
 
+uint32_t workload_gathers(const struct workload_plan *plan, uint32_t ranks)
+{
+    const struct schedule *given = plan->schedule_given;
+    bool const once =
+        plan->regather != WORKLOAD_REGATHER_MICROBATCH || (given != NULL && given->has_gathers);
+    return ranks > 1 && once ? 1 : plan->accumulate;
+}
+
 uint32_t workload_copies(const struct workload_plan *plan, uint32_t ranks)
 {
     const struct schedule_form *form = NULL;

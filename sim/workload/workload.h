@@ -140,6 +140,10 @@ struct workload_borders workload_borders(const struct workload_plan *plan, uint3
  * as the schedule announces or, of a file, by its lists. PPM_ONE: there is one rank. */
 uint64_t workload_held_ppm(const struct workload_plan *plan, uint32_t ranks);
 
+/* Times a step that each forward pass' weights are gathered where they are sharded, at least: for
+ * each microbatch, or once where stages of a pipeline keep them. */
+uint32_t workload_gathers(const struct workload_plan *plan, uint32_t ranks);
+
 /* Copies of the model that its schedule lays over so many ranks of pp: 1, or 2. */
 uint32_t workload_copies(const struct workload_plan *plan, uint32_t ranks);
 

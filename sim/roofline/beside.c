@@ -41,10 +41,11 @@ void beside_evaluate(const struct workload_plan *plan, const struct machine *mac
                                             "attention.dIn"};
     static const char *const mlp[] = {"mlp.In", "mlp.Out", "mlp.dOut", "mlp.dIn"};
     const struct roofline_group *tp = roofline_group_find(roofline, "tp");
+    double const stages = mesh->axis[MESH_PP].size; /* Each has its share of the layers. */
     if (tp != NULL) {
         const struct model *model = &plan->model;
         double const tp_ranks = mesh->axis[MESH_TP].size;
-        double const data_ranks = machine->chip_count / tp_ranks;
+        double const data_ranks = machine->chip_count / tp_ranks / stages;
         uint64_t const layers = model->layers + workload_predictors(plan);
         struct layer layer = {.roofline = roofline, .count = layers * plan->accumulate};
         layer.rows = (double)plan->batch_tokens / plan->accumulate / data_ranks;
@@ -69,7 +70,7 @@ void beside_evaluate(const struct workload_plan *plan, const struct machine *mac
     for (uint32_t i = 0; i < roofline->beside_count; i++) {
         const struct roofline_beside *beside = &roofline->beside[i];
         double const excess = beside->link_s - beside->math_s;
-        if (excess > 0) roofline->tp_excess_s += excess * (double)beside->count;
+        if (excess > 0) roofline->tp_excess_s += excess * (double)beside->count / stages;
     }
     if (tp != NULL && !plan->collective_matmul) roofline->tp_excess_s = tp->time_s;
     double critical = roofline->math_s + roofline->tp_excess_s;
@@ -84,6 +85,9 @@ void beside_evaluate(const struct workload_plan *plan, const struct machine *mac
         double const excess = sequence->time_s + sequence->hops_total_s - beside_s;
         if (excess > 0) critical += excess;
     }
+    /* The experts' matmuls wait for their tokens, and what follows for what they give. */
+    const struct roofline_group *experts = roofline_group_find(roofline, "ep");
+    if (experts != NULL) critical += experts->exchange_s;
     roofline->critical_s = critical > roofline->lower_s ? critical : roofline->lower_s;
     roofline->critical_s += roofline->latency_s;
 }

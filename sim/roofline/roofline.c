@@ -284,7 +284,10 @@ static void communication(const struct workload_plan *plan, const struct machine
     roofline->hbm_collectives_s = hbm_bytes / (double)machine->chip.hbm_bytes_per_s;
     const struct roofline_group *tp = roofline_group_find(roofline, "tp");
     const struct roofline_group *fsdp = roofline_group_find(roofline, "fsdp");
+    const struct roofline_group *experts = roofline_group_find(roofline, "ep");
     if (tp != NULL) roofline->latency_s += tp->hop_s * (double)counts->tp_critical_count;
+    if (experts != NULL)
+        roofline->latency_s += experts->hop_s * (double)counts->role[MESH_EP].all_to_all_count;
     /* Nothing can hide the first gather's hops nor the last reduction's. */
     if (fsdp != NULL) roofline->latency_s += 2 * fsdp->hop_s;
 }

@@ -97,8 +97,8 @@ struct roofline {
                        host; of a pipeline that of all its ranks, and every message between stages.
                        A sum of parts: where groups share links a step may exceed it. */
     /* An estimate, not a bound: math_s, what the tp collectives need beyond the matmuls beside them
-     * (without collective matmul, all they need), the gathers of split sequences, and latency_s; at
-     * least lower_s. */
+     * (without collective matmul, all they need), the gathers of split sequences, what goes to
+     * experts and back, and latency_s; at least lower_s. */
     double critical_s;
     double tp_excess_s;   /* The second of these. */
     const char *bound_by; /* "mxu", "vpu", "hbm", "host", "ici", or a level: "NVLink", "DCN" */

@@ -140,12 +140,18 @@ static inline const struct schedule_times *schedule_times_of(const struct schedu
 struct schedule_request {
     uint32_t rank_count;
     uint32_t microbatch_count;
-    uint32_t chunk_count;        /* 0: the form's own. */
-    struct schedule_times times; /* Only those that heed times go by them, and formulas. */
-    uint32_t held_max;           /* "auto": chunks' activations a rank may hold; 0: as 1F1B. */
-    uint32_t kept_ppm;           /* "auto": of these, what an input gradient leaves. */
+    uint32_t chunk_count;         /* 0: the form's own. */
+    struct schedule_times times;  /* Only those that heed times go by them, and formulas. */
+    uint32_t held_max;            /* "auto": chunks' activations a rank may hold; 0: as 1F1B. */
+    uint32_t kept_ppm;            /* "auto": what an input gradient leaves, of one of these; */
+    const uint32_t *kept_of_rank; /* [rank]: where ranks are unlike; NULL: all have that. */
     const struct watch *watch;
 };
+
+static inline uint32_t schedule_kept_ppm(const struct schedule_request *request, uint32_t rank)
+{
+    return request->kept_of_rank == NULL ? request->kept_ppm : request->kept_of_rank[rank];
+}
 
 /* The passes of one rank as they are listed. */
 struct schedule_list {

@@ -61,7 +61,7 @@ static int64_t ready_ticks(const struct play *play, const struct schedule_pass *
     return end < 0 ? -1 : end + hop_ticks(play, other.stage, pass->stage, pass->microbatch);
 }
 
-static int64_t duration_ticks(const struct schedule_times *times, enum schedule_kind kind)
+int64_t schedule_pass_ticks(const struct schedule_times *times, enum schedule_kind kind)
 {
     switch (kind) {
     case SCHEDULE_FORWARD:
@@ -117,7 +117,7 @@ static void rank_play(struct play *play, uint32_t rank)
             int64_t const ready = ready_ticks(play, &list->pass[at + i]);
             known = known && ready >= 0;
             begin = ready > begin ? ready : begin;
-            work += duration_ticks(times, (enum schedule_kind)list->pass[at + i].kind);
+            work += schedule_pass_ticks(times, (enum schedule_kind)list->pass[at + i].kind);
         }
         if (!known) break;
         if (count == 2 && times->pair > 0) work = times->pair;

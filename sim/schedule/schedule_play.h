@@ -29,6 +29,9 @@ enum status schedule_play(struct arena *arena, const struct schedule *schedule,
                           const char *where, struct schedule_played *ret_played,
                           struct error *reterr);
 
+/* What a pass takes. */
+int64_t schedule_pass_ticks(const struct schedule_times *times, enum schedule_kind kind);
+
 /* By how much a pass changes what its rank holds of activations, in millionths of a chunk's: a
  * forward pass takes them when it begins; a backward or weight pass gives them back when it ends,
  * an input gradient all but `kept_ppm`. */

@@ -254,57 +254,7 @@ static void hops_reorder_the_ranking(void **state)
                 names[k], 8, 32, {100, 100, 100, rows[i].hop, 0}, rows[i].makespan[k], -1});
 }
 
-/* With hops and any durations it is as good as ZB-H1, which holds as much. */
-static void the_list_scheduler_is_as_good_as_its_peers(void **state)
-{
-    (void)state;
-    uint64_t chance = 11;
-    for (uint32_t i = 0; i < 60; i++) {
-        uint32_t const ranks = 2 + (uint32_t)(case_random(&chance) % 15);
-        uint32_t const microbatches = ranks + (uint32_t)(case_random(&chance) % 33);
-        struct times const times = {50 + (uint32_t)(case_random(&chance) % 101),
-                                    50 + (uint32_t)(case_random(&chance) % 101),
-                                    50 + (uint32_t)(case_random(&chance) % 101),
-                                    (uint32_t)(case_random(&chance) % 60), 0};
-        struct arena *arena = arena_create(0);
-        struct played const peer = play(arena, "zb-h1", ranks, microbatches, &times);
-        struct played const filled = play(arena, "auto", ranks, microbatches, &times);
-        assert_true(filled.result.bubble_per_rank <= peer.result.bubble_per_rank);
-        if (filled.result.bubble_per_rank == peer.result.bubble_per_rank)
-            assert_true(filled.result.makespan <= peer.result.makespan);
-        for (uint32_t r = 0; r < ranks; r++)
-            assert_true(schedule_peak_ppm(&filled.schedule, r, HALF_PPM) <=
-                        (uint64_t)ranks * PPM_ONE);
-        arena_destroy(arena);
-    }
-}
-
-/* Whatever an input gradient leaves to the weight gradient. */
-static void the_list_scheduler_keeps_to_its_memory(void **state)
-{
-    (void)state;
-    uint64_t chance = 12;
-    static const struct times times = {100, 130, 70, 10, 0};
-    for (uint32_t i = 0; i < 60; i++) {
-        uint32_t const ranks = 2 + (uint32_t)(case_random(&chance) % 9);
-        struct schedule_request request = request_of(ranks, 4 * ranks, 1, &times);
-        request.kept_ppm = (uint32_t)(case_random(&chance) % 5) * (PPM_ONE / 4);
-        request.held_max = 1 + (uint32_t)(case_random(&chance) % (2 * ranks));
-        const struct schedule_form *form = NULL;
-        struct schedule schedule;
-        struct error error = {0};
-        uint32_t chunks = 0;
-        struct arena *arena = arena_create(0);
-        assert_int_equal(schedule_form_parse("auto", "", &form, &chunks, &error), STATUS_OK);
-        assert_int_equal(schedule_build(arena, form, &request, "", &schedule, &error), STATUS_OK);
-        for (uint32_t r = 0; r < ranks; r++)
-            assert_true(schedule_peak_ppm(&schedule, r, request.kept_ppm) <=
-                        (uint64_t)request.held_max * PPM_ONE);
-        arena_destroy(arena);
-    }
-}
-
-/* It is never worse than 1F1B, and fills what weight gradients can fill. */
+/* The list scheduler is never worse than 1F1B, and fills what weight gradients can fill. */
 static void the_list_scheduler_fills_bubbles(void **state)
 {
     (void)state;
@@ -462,9 +412,7 @@ int main(void)
         cmocka_unit_test(counter_examples_come_out),
         cmocka_unit_test(zero_bubble_schedules_follow_their_true_forms),
         cmocka_unit_test(hops_reorder_the_ranking),
-        cmocka_unit_test(the_list_scheduler_keeps_to_its_memory),
         cmocka_unit_test(the_list_scheduler_fills_bubbles),
-        cmocka_unit_test(the_list_scheduler_is_as_good_as_its_peers),
         cmocka_unit_test(broken_schedules_are_caught),
         cmocka_unit_test(what_cannot_be_is_refused_with_the_nearest),
         cmocka_unit_test(building_stops_when_asked),

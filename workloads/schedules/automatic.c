@@ -2,8 +2,11 @@
  * The automatic list scheduler: a rank that decides begins an input gradient that is ready, else a
  * forward pass if its memory allows, else a weight gradient, else waits for what is known to come
  * first; a few ways to decide when a weight gradient may delay what is about to come are tried.
- * Beside these stand the orders between ZB-H1 and ZB-H2 that memory allows, which look further
- * ahead; the shortest schedule is taken.
+ * Beside these stand orders from 1F1B over ZB-H1 to ZB-H2 and GPipe, each as far as memory allows,
+ * which look further ahead; the shortest schedule is taken.
+ *
+ * An input gradient may leave more than it gives back. Where there is no room for that, and no
+ * weight gradient to make it, a backward pass is not split.
  */
 #include "sim/base/arena.h"
 #include "sim/base/units.h"
@@ -15,9 +18,10 @@ struct policy {
     bool forward_first; /* A forward pass that is ready goes before an input gradient. */
     bool fits_only;     /* A weight gradient begins only if it ends before the next arrival. */
     bool saves_memory;  /* Weight gradients come before forward passes. */
+    bool reserves;      /* Forward passes leave room for what an input gradient adds. */
 };
 
-enum { NEVER_SHIFT = 62, DECISIONS_A_LOOK = 1024 };
+enum { NEVER_SHIFT = 62, DECISIONS_A_LOOK = 1024, BETWEEN_TRIALS = 16 };
 static const int64_t never = INT64_C(1) << NEVER_SHIFT;
 
 struct rank_state {
@@ -97,13 +101,33 @@ static int64_t *end_of(const struct greedy *greedy, int64_t *ends, uint32_t rank
     return &ends[(uint64_t)rank * greedy->request->microbatch_count + b];
 }
 
+static int64_t most_ppm(const struct schedule_request *request)
+{
+    return (int64_t)request->held_max * PPM_ONE;
+}
+
+/* By how much an input gradient adds to what its rank holds. */
+static int64_t added_ppm(const struct schedule_request *request, uint32_t rank)
+{
+    int64_t const change_ppm =
+        schedule_pass_change_ppm(SCHEDULE_INPUT, schedule_kept_ppm(request, rank));
+    return change_ppm > 0 ? change_ppm : 0;
+}
+
+/* What is left of memory for forward passes; for one at least. */
+static int64_t room_ppm(const struct schedule_request *request, uint32_t rank, bool reserves)
+{
+    int64_t const room = most_ppm(request) - (reserves ? added_ppm(request, rank) : 0);
+    return room < (int64_t)PPM_ONE ? (int64_t)PPM_ONE : room;
+}
+
 /* When the next forward pass, or input gradient, of a rank could begin for what it needs. */
 static int64_t forward_ready(const struct greedy *greedy, uint32_t rank)
 {
     const struct rank_state *state = &greedy->rank[rank];
-    int64_t const most_ppm = (int64_t)greedy->request->held_max * PPM_ONE;
     if (state->forward == greedy->request->microbatch_count ||
-        state->held_ppm + (int64_t)PPM_ONE > most_ppm)
+        state->held_ppm + (int64_t)PPM_ONE >
+            room_ppm(greedy->request, rank, greedy->policy.reserves))
         return never;
     if (rank == 0) return 0;
     int64_t const end = *end_of(greedy, greedy->forward_end, rank - 1, state->forward);
@@ -127,7 +151,11 @@ static enum schedule_kind decide(const struct greedy *greedy, uint32_t rank, int
     bool const owes = state->weight < state->input;
     *ret_next = forward < input ? forward : input;
     if (policy->forward_first && forward <= state->at) return SCHEDULE_FORWARD;
-    if (input <= state->at) return SCHEDULE_INPUT;
+    if (input <= state->at) {
+        bool const fits =
+            state->held_ppm + added_ppm(greedy->request, rank) <= most_ppm(greedy->request);
+        return fits ? SCHEDULE_INPUT : owes ? SCHEDULE_WEIGHT : SCHEDULE_BACKWARD;
+    }
     if (policy->saves_memory && owes && state->forward > state->input + 1) return SCHEDULE_WEIGHT;
     if (forward <= state->at) return SCHEDULE_FORWARD;
     bool const fits = *ret_next - state->at >= times_of(greedy, rank)->weight;
@@ -149,7 +177,7 @@ static void begin(struct greedy *greedy, uint32_t rank, enum schedule_kind kind)
     const struct schedule_times *times = times_of(greedy, rank);
     int64_t const hop = greedy->request->times.hop;
     if (state->forward == 0) state->begin = state->at;
-    state->held_ppm += schedule_pass_change_ppm(kind, greedy->request->kept_ppm);
+    state->held_ppm += schedule_pass_change_ppm(kind, schedule_kept_ppm(greedy->request, rank));
     switch (kind) {
     case SCHEDULE_FORWARD:
         state->end = state->at + times->forward;
@@ -157,17 +185,18 @@ static void begin(struct greedy *greedy, uint32_t rank, enum schedule_kind kind)
         schedule_add(&greedy->lists[rank], kind, rank, state->forward++);
         if (rank + 1 < greedy->request->rank_count) wake(greedy, rank + 1, state->end + hop);
         break;
+    case SCHEDULE_BACKWARD:
     case SCHEDULE_INPUT:
-        state->end = state->at + times->input;
+        state->end = state->at + schedule_pass_ticks(times, kind);
         *end_of(greedy, greedy->input_end, rank, state->input) = state->end;
         schedule_add(&greedy->lists[rank], kind, rank, state->input++);
         if (rank > 0) wake(greedy, rank - 1, state->end + hop);
+        if (kind == SCHEDULE_BACKWARD) state->weight++;
         break;
     case SCHEDULE_WEIGHT:
         state->end = state->at + times->weight;
         schedule_add(&greedy->lists[rank], kind, rank, state->weight++);
         break;
-    case SCHEDULE_BACKWARD:
     case SCHEDULE_KIND_COUNT:
         SIM_ASSERT(false);
     }
@@ -206,72 +235,170 @@ static enum status greedy_run(struct greedy *greedy, struct length *ret_length,
     return STATUS_OK;
 }
 
-/* Orders between ZB-H1 (0) and ZB-H2 (one less than the ranks): so many microbatches more under way
- * on rank 0, and weight gradients so much later on the last. */
-static void between_list(struct greedy *greedy, uint32_t more)
+/* An order in which ranks begin one after the other, as far as memory allows. From ZB-H1 (more: 0)
+ * to ZB-H2 (one less than the ranks): so many microbatches more under way on rank 0, and weight
+ * gradients so much later on the last. */
+struct order {
+    uint32_t more;
+    bool soon;     /* Weight gradients come with their input gradients: from 1F1B to Eager 1F1B. */
+    bool all;      /* All microbatches are under way, as in GPipe. */
+    bool reserves; /* As a policy. */
+};
+
+/* Of one rank; no more than `most` microbatches are under way on it. */
+static void rank_order(const struct schedule_request *request, uint32_t rank,
+                       const struct order *order, uint32_t most, struct schedule_list *list)
 {
-    const struct schedule_request *request = greedy->request;
-    for (uint32_t r = 0; r < request->rank_count; r++) {
-        uint32_t const behind = request->rank_count - 1 - r;
-        uint32_t const most = 1 + behind + (more < behind ? more : behind);
-        greedy->lists[r].count = 0;
-        ramp_split_list(request, r, ramp_in_flight(request, most), r + (more < r ? more : r),
-                        &greedy->lists[r]);
+    uint32_t const behind = request->rank_count - 1 - rank, kept = schedule_kept_ppm(request, rank);
+    uint32_t const asked = order->all ? request->microbatch_count
+                                      : 1 + behind + (order->more < behind ? order->more : behind);
+    uint32_t const ahead = ramp_in_flight(request, asked < most ? asked : most);
+    uint32_t late = order->soon  ? 0
+                    : order->all ? request->microbatch_count
+                                 : rank + (order->more < rank ? order->more : rank);
+    int64_t const left_ppm =
+        most_ppm(request) - (int64_t)ahead * PPM_ONE - added_ppm(request, rank);
+    list->count = 0;
+    if (left_ppm < 0) {
+        ramp_list(request, rank, ahead, list);
+        return;
+    }
+    ramp_split_list(request, rank, ahead, late, list);
+    struct schedule_rank listed = {.pass = list->pass, .count = list->count};
+    struct schedule const alone = {.rank = &listed};
+    if ((int64_t)schedule_peak_ppm(&alone, 0, kept) <= most_ppm(request)) return;
+    late = (uint32_t)(left_ppm / kept); /* Less than before, or it had fitted. */
+    list->count = 0;
+    ramp_split_list(request, rank, ahead, late, list);
+}
+
+/* No rank has more under way than the one before it hands on before it waits. */
+static void order_list(struct greedy *greedy, const struct order *order)
+{
+    int64_t least_ppm = INT64_MAX;
+    for (uint32_t r = 0; r < greedy->request->rank_count; r++) {
+        int64_t const room = room_ppm(greedy->request, r, order->reserves);
+        least_ppm = room < least_ppm ? room : least_ppm;
+        rank_order(greedy->request, r, order, (uint32_t)(least_ppm / (int64_t)PPM_ONE),
+                   &greedy->lists[r]);
     }
 }
 
-/* The same of lists that stand. */
-static enum status listed_play(struct schedule *schedule, const struct greedy *greedy,
-                               struct length *ret_length, struct error *reterr)
+/* The orders that are tried, and the best of them. */
+struct search {
+    struct greedy *greedy;
+    struct schedule schedule;
+    struct order best;
+    struct length shortest;
+    bool found; /* One is shorter than what was there before. */
+};
+
+static enum status order_try(struct search *search, const struct order *order,
+                             struct length *ret_length, struct error *reterr)
 {
-    const struct schedule_request *request = greedy->request;
+    const struct schedule_request *request = search->greedy->request;
+    const struct schedule_list *lists = search->greedy->lists;
     struct schedule_played played;
     struct arena *arena = arena_create(0);
     if (arena == NULL) return error_set(reterr, STATUS_NO_MEMORY, "", "no memory for a trial");
+    order_list(search->greedy, order);
     for (uint32_t r = 0; r < request->rank_count; r++)
-        schedule->rank[r] =
-            (struct schedule_rank){.pass = greedy->lists[r].pass, .count = greedy->lists[r].count};
-    enum status const status = schedule_play(arena, schedule, &request->times, request->watch,
-                                             schedule->name, &played, reterr);
+        search->schedule.rank[r] =
+            (struct schedule_rank){.pass = lists[r].pass, .count = lists[r].count};
+    enum status const status = schedule_play(arena, &search->schedule, &request->times,
+                                             request->watch, "auto", &played, reterr);
     *ret_length = (struct length){0, 0};
-    for (uint32_t r = 0; status == STATUS_OK && r < request->rank_count; r++) {
+    for (uint32_t r = 0; status == STATUS_OK && r < request->rank_count; r++)
         length_take(ret_length, played.lane[r].first, played.lane[r].last);
-        if (schedule_peak_ppm(schedule, r, request->kept_ppm) >
-            (uint64_t)request->held_max * PPM_ONE)
-            *ret_length = endless; /* Memory does not allow it. */
-    }
     arena_destroy(arena);
-    return status;
+    if (status != STATUS_OK || !is_shorter(*ret_length, search->shortest)) return status;
+    search->shortest = *ret_length;
+    search->best = *order;
+    search->found = true;
+    return STATUS_OK;
 }
 
-/* The best of the orders that memory allows; `ret_found`: one is shorter than `shortest`. */
-static enum status between_find(struct arena *arena, struct greedy *greedy, struct length shortest,
-                                uint32_t *ret_more, bool *ret_found, struct error *reterr)
+/* Those from ZB-H1 to ZB-H2: a few, both ends among them, and then those beside the best, nearer
+ * and nearer to it. Beyond half of the microbatches they are no longer different. */
+static enum status between_try(struct search *search, bool reserves, struct error *reterr)
 {
-    const struct schedule_request *request = greedy->request;
-    uint32_t const p = request->rank_count;
-    struct schedule schedule = {.name = "auto",
-                                .rank_count = p,
-                                .stage_count = p,
-                                .microbatch_count = request->microbatch_count,
-                                .chunk_count = 1,
-                                .copy_count = 1};
-    void *memory = NULL;
-    STATUS_TRY(arena_try(arena, p, sizeof *schedule.rank_of, &memory, reterr));
-    schedule.rank_of = memory;
-    for (uint32_t r = 0; r < p; r++) schedule.rank_of[r] = (uint16_t)r;
-    STATUS_TRY(arena_try(arena, p, sizeof *schedule.rank, &memory, reterr));
-    schedule.rank = memory;
-    *ret_found = false;
-    for (uint32_t more = 0; more < p && p + more <= request->held_max; more++) {
-        struct length length = {0, 0};
-        between_list(greedy, more);
-        STATUS_TRY(listed_play(&schedule, greedy, &length, reterr));
+    const struct schedule_request *request = search->greedy->request;
+    uint32_t const last = request->rank_count - 1, half = (request->microbatch_count - 1) / 2;
+    uint32_t const most = last < half ? last : half;
+    uint32_t step = most / BETWEEN_TRIALS + 1;
+    struct order order = {.reserves = reserves};
+    struct length shortest = endless, length = {0, 0};
+    uint32_t best = 0;
+    for (uint32_t place = 0; place < most + step; place += step) {
+        order.more = place < most ? place : most;
+        STATUS_TRY(order_try(search, &order, &length, reterr));
         if (!is_shorter(length, shortest)) continue;
         shortest = length;
-        *ret_more = more;
-        *ret_found = true;
+        best = order.more;
     }
+    while (step > 1) {
+        uint32_t const middle = best;
+        step = (step + 1) / 2;
+        for (uint32_t side = 0; side < 2; side++) {
+            if (side == 0 ? middle < step : middle + step > most) continue;
+            order.more = side == 0 ? middle - step : middle + step;
+            STATUS_TRY(order_try(search, &order, &length, reterr));
+            if (!is_shorter(length, shortest)) continue;
+            shortest = length;
+            best = order.more;
+        }
+    }
+    return STATUS_OK;
+}
+
+static enum status search_open(struct arena *arena, struct greedy *greedy, struct search *search,
+                               struct error *reterr)
+{
+    uint32_t const p = greedy->request->rank_count;
+    void *memory = NULL;
+    search->greedy = greedy;
+    search->schedule = (struct schedule){.name = "auto",
+                                         .rank_count = p,
+                                         .stage_count = p,
+                                         .microbatch_count = greedy->request->microbatch_count,
+                                         .chunk_count = 1,
+                                         .copy_count = 1};
+    STATUS_TRY(arena_try(arena, p, sizeof *search->schedule.rank_of, &memory, reterr));
+    search->schedule.rank_of = memory;
+    for (uint32_t r = 0; r < p; r++) search->schedule.rank_of[r] = (uint16_t)r;
+    STATUS_TRY(arena_try(arena, p, sizeof *search->schedule.rank, &memory, reterr));
+    search->schedule.rank = memory;
+    return STATUS_OK;
+}
+
+/* Orders shorter than `shortest`, the best of them if there is one. With weight gradients at once
+ * they are never worse than 1F1B, Eager 1F1B and GPipe, which do not split. */
+static enum status orders_search(struct search *search, bool adds, struct error *reterr)
+{
+    struct order const soon[] = {{.soon = true},
+                                 {.soon = true, .more = search->greedy->request->rank_count},
+                                 {.soon = true, .all = true},
+                                 {.all = true}};
+    struct length unused;
+    for (uint32_t i = 0; i < sizeof soon / sizeof *soon; i++)
+        STATUS_TRY(order_try(search, &soon[i], &unused, reterr));
+    STATUS_TRY(between_try(search, /* reserves= */ false, reterr));
+    if (adds) STATUS_TRY(between_try(search, /* reserves= */ true, reterr));
+    return STATUS_OK;
+}
+
+static enum status greedy_open(struct arena *arena, struct greedy *greedy, struct error *reterr)
+{
+    uint64_t const p = greedy->request->rank_count, cells = p * greedy->request->microbatch_count;
+    void *memory = NULL;
+    STATUS_TRY(arena_try(arena, p, sizeof *greedy->rank, &memory, reterr));
+    greedy->rank = memory;
+    STATUS_TRY(arena_try(arena, p, sizeof *greedy->queue, &memory, reterr));
+    greedy->queue = memory;
+    STATUS_TRY(arena_try(arena, cells, sizeof *greedy->forward_end, &memory, reterr));
+    greedy->forward_end = memory;
+    STATUS_TRY(arena_try(arena, cells, sizeof *greedy->input_end, &memory, reterr));
+    greedy->input_end = memory;
     return STATUS_OK;
 }
 
@@ -281,30 +408,23 @@ static enum status list_all(struct arena *arena, const struct schedule_request *
     struct schedule_request request = *asked;
     if (request.held_max == 0) request.held_max = request.rank_count;
     struct greedy greedy = {.request = &request, .lists = lists};
-    uint64_t const cells = (uint64_t)request.rank_count * request.microbatch_count;
-    void *memory = NULL;
-    STATUS_TRY(arena_try(arena, request.rank_count, sizeof *greedy.rank, &memory, reterr));
-    greedy.rank = memory;
-    STATUS_TRY(arena_try(arena, request.rank_count, sizeof *greedy.queue, &memory, reterr));
-    greedy.queue = memory;
-    STATUS_TRY(arena_try(arena, cells, sizeof *greedy.forward_end, &memory, reterr));
-    greedy.forward_end = memory;
-    STATUS_TRY(arena_try(arena, cells, sizeof *greedy.input_end, &memory, reterr));
-    greedy.input_end = memory;
-    struct length shortest = endless, length = {0, 0};
-    struct policy best = {false, false, false};
-    for (uint32_t i = 0; i < 8; i++) {
-        greedy.policy = (struct policy){(i & 1) != 0, (i & 2) != 0, (i & 4) != 0};
+    struct search search = {.shortest = endless};
+    struct length length = {0, 0};
+    struct policy best = {false, false, false, false};
+    bool adds = false;
+    STATUS_TRY(greedy_open(arena, &greedy, reterr));
+    STATUS_TRY(search_open(arena, &greedy, &search, reterr));
+    for (uint32_t r = 0; r < request.rank_count; r++) adds = adds || added_ppm(&request, r) > 0;
+    for (uint32_t i = 0; i < (adds ? 16 : 8); i++) {
+        greedy.policy = (struct policy){(i & 1) != 0, (i & 2) != 0, (i & 4) != 0, (i & 8) != 0};
         STATUS_TRY(greedy_run(&greedy, &length, reterr));
-        if (!is_shorter(length, shortest)) continue;
-        shortest = length;
+        if (!is_shorter(length, search.shortest)) continue;
+        search.shortest = length;
         best = greedy.policy;
     }
-    uint32_t more = 0;
-    bool found = false;
-    STATUS_TRY(between_find(arena, &greedy, shortest, &more, &found, reterr));
-    if (found) {
-        between_list(&greedy, more);
+    STATUS_TRY(orders_search(&search, adds, reterr));
+    if (search.found) {
+        order_list(&greedy, &search.best);
         return STATUS_OK;
     }
     greedy.policy = best;
@@ -322,10 +442,12 @@ static struct schedule_formula formula(const struct schedule_request *request)
 
 static struct schedule_peak peak(const struct schedule_request *request, uint32_t rank)
 {
-    (void)rank;
     uint32_t const most = request->held_max == 0 ? request->rank_count : request->held_max;
-    return (struct schedule_peak){
-        most < request->microbatch_count ? most : request->microbatch_count, 0};
+    uint32_t const kept = schedule_kept_ppm(request, rank);
+    uint64_t const all =
+        kept <= PPM_ONE ? request->microbatch_count
+                        : units_ceil_divide((uint64_t)request->microbatch_count * kept, PPM_ONE);
+    return (struct schedule_peak){most < all ? most : (uint32_t)all, 0};
 }
 
 const struct schedule_form schedule_form_automatic = {

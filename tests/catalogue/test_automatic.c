@@ -1,0 +1,84 @@
+/*
+ * The list scheduler beside every schedule of one stage a rank, for drawn times, counts and
+ * memory.
+ */
+#include "sim/base/arena.h"
+#include "sim/base/units.h"
+#include "sim/schedule/schedule_play.h"
+#include "tests/support/case.h"
+
+extern const struct schedule_form schedule_form_automatic;
+
+/* The same request listed by another form; NULL if that cannot be, or holds more than it may. */
+static const char *peer_play(struct arena *arena, const struct schedule_form *form,
+                             const struct schedule_request *request, struct schedule *ret_schedule,
+                             struct schedule_played *ret_played)
+{
+    struct error error = {0};
+    if (form->chunks != 1 || form->copies != 1) return NULL;
+    if (schedule_build(arena, form, request, "", ret_schedule, &error) != STATUS_OK ||
+        schedule_play(arena, ret_schedule, &request->times, NULL, "", ret_played, &error) !=
+            STATUS_OK)
+        fail_msg("%s: %s", form->name, error.message);
+    for (uint32_t r = 0; r < request->rank_count; r++)
+        if (schedule_peak_ppm(ret_schedule, r, schedule_kept_ppm(request, r)) >
+            (uint64_t)request->held_max * PPM_ONE)
+            return NULL;
+    return form->name;
+}
+
+/* Whatever the times, the counts, the memory and what an input gradient leaves of it, which may be
+ * more than it gives back and unlike from rank to rank: it keeps to its memory, and nothing of one
+ * stage a rank that keeps to it too is shorter. */
+static void the_list_scheduler_is_never_worse(void **state)
+{
+    (void)state;
+    enum { RANKS_MAX = 16, CASES = 400 };
+    uint64_t chance = 12;
+    uint32_t peers = 0, kept_of_rank[RANKS_MAX];
+    for (uint32_t i = 0; i < CASES; i++) {
+        uint32_t const ranks = 1 + (uint32_t)(case_random(&chance) % RANKS_MAX);
+        uint32_t const microbatches = 1 + (uint32_t)(case_random(&chance) % 40);
+        struct schedule_request request = {
+            .rank_count = ranks,
+            .microbatch_count = microbatches,
+            .times = {.forward = (int64_t)(case_random(&chance) % 200),
+                      .input = (int64_t)(case_random(&chance) % 300),
+                      .weight = (int64_t)(case_random(&chance) % 200),
+                      .hop = (int64_t)(case_random(&chance) % 3 * 60)},
+            .held_max = 1 + (uint32_t)(case_random(&chance) % (2 * ranks + 4)),
+            .kept_ppm = (uint32_t)(case_random(&chance) % 10) * (PPM_ONE / 4),
+        };
+        for (uint32_t r = 0; r < ranks; r++)
+            kept_of_rank[r] = (uint32_t)(case_random(&chance) % (2 * PPM_ONE));
+        if (i % 4 == 0) request.kept_of_rank = kept_of_rank;
+        struct arena *arena = arena_create(0);
+        struct schedule filled, peer;
+        struct schedule_played best, played;
+        assert_non_null(peer_play(arena, &schedule_form_automatic, &request, &filled, &best));
+        for (uint32_t r = 0; r < ranks; r++)
+            assert_true(schedule_peak_ppm(&filled, r, schedule_kept_ppm(&request, r)) <=
+                        (uint64_t)schedule_form_automatic.peak(&request, r).whole * PPM_ONE);
+        for (uint32_t f = 0; f < schedule_form_count; f++) {
+            const char *name = peer_play(arena, schedule_form_table[f], &request, &peer, &played);
+            if (name == NULL) continue;
+            peers++;
+            if (best.bubble_per_rank > played.bubble_per_rank ||
+                (best.bubble_per_rank == played.bubble_per_rank && best.makespan > played.makespan))
+                fail_msg(
+                    "case %u: %s has a bubble of %lld and a makespan of %lld, not %lld and %lld", i,
+                    name, (long long)played.bubble_per_rank, (long long)played.makespan,
+                    (long long)best.bubble_per_rank, (long long)best.makespan);
+        }
+        arena_destroy(arena);
+    }
+    assert_true(peers > 2 * CASES);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(the_list_scheduler_is_never_worse),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

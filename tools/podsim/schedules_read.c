@@ -92,12 +92,13 @@ static enum status times_read(struct schedules *schedules, struct error *reterr)
                          "O=0: a forward and a backward pass together take some time; left out, it "
                          "is F+I+W");
     int64_t const backward = schedules->input + schedules->weight;
-    if (schedules->pair != 0 &&
-        (schedules->pair < schedules->forward || schedules->pair < backward))
+    int64_t const longer = schedules->forward > backward ? schedules->forward : backward;
+    if (schedules->pair != 0 && schedules->pair < longer)
         return error_set(reterr, STATUS_INVALID, "--times",
                          "O: two passes side by side take at least what the longer takes alone, F "
-                         "or I+W");
-    if (schedules->forward == 0 || schedules->input + schedules->weight == 0)
+                         "or I+W: the nearest is O=%.12g",
+                         (double)longer / SCHEDULES_UNIT);
+    if (schedules->forward == 0 || backward == 0)
         return error_set(reterr, STATUS_INVALID, "--times", "a pass that takes no time: F and I+W");
     return STATUS_OK;
 }

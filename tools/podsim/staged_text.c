@@ -8,6 +8,7 @@
 #include "tools/podsim/lanes.h"
 #include "tools/podsim/report.h"
 #include "tools/podsim/staged.h"
+#include "tools/podsim/staged_times.h"
 
 enum {
     COLUMN_MICROBATCHES = 21,
@@ -63,7 +64,7 @@ static void write_head(const struct staged *staged, uint32_t wider, struct text 
                  {COLUMN_ACTIVATIONS, "acti-", "vations"},
                  {COLUMN_MEMORY, "all", "memory"},
                  {COLUMN_PARAMETERS, "para-", "meters"},
-                 {COLUMN_SENT, "sent a", "rank"},
+                 {COLUMN_SENT, "sent a", "chip"},
                  {COLUMN_FORMULA, "bubble by", "formula"}};
     text_add(text, "%s\n%u ranks of pp on %llu chips\n", staged->title, staged->of->rank_count,
              (unsigned long long)staged->chip_count);
@@ -127,6 +128,25 @@ static void write_row(const struct staged_row *row, uint32_t wider, bool colour,
     text_add(text, "\n");
 }
 
+/* Of a whole backward pass nobody knows which part is which gradient's. */
+static void write_times(const struct staged_row *row, char *text, size_t text_bytes)
+{
+    const struct schedule_times *times = &row->times;
+    uint32_t const chunks = row->of->schedule.chunk_count;
+    char halves[3 * TABLE_FIGURE_BYTES], pair[TABLE_FIGURE_BYTES + 4] = "";
+    if (staged_times_split(&row->of->schedule))
+        (void)snprintf(halves, sizeof halves, "I %s, W %s",
+                       table_duration(times->input * chunks).text,
+                       table_duration(times->weight * chunks).text);
+    else
+        (void)snprintf(halves, sizeof halves, "B %s",
+                       table_duration((times->input + times->weight) * chunks).text);
+    if (times->pair > 0)
+        (void)snprintf(pair, sizeof pair, ", O %s", table_duration(times->pair * chunks).text);
+    (void)snprintf(text, text_bytes, "F %s, %s%s", table_duration(times->forward * chunks).text,
+                   halves, pair);
+}
+
 /* From the formula by way of the order played with equal times to what came out. */
 static void write_note(const struct staged_row *row, struct text *text)
 {
@@ -134,7 +154,7 @@ static void write_note(const struct staged_row *row, struct text *text)
     if (row->of->formula.measure == SCHEDULE_NO_FORMULA) return;
     bool const per_rank = row->of->formula.measure == SCHEDULE_PER_RANK;
     int64_t const equal_ps = formula_measured(&row->of->formula, &row->equal);
-    uint32_t const chunks = row->of->schedule.chunk_count;
+    const char *const holds = row->of->formula.exact ? NULL : row->of->formula.holds;
     int64_t most_ps = 0, least_ps = INT64_MAX;
     for (uint32_t r = 0; r < row->of->schedule.rank_count; r++) {
         int64_t const work_ps = staged_work_ps(&row->role[r]);
@@ -149,22 +169,18 @@ static void write_note(const struct staged_row *row, struct text *text)
         (void)snprintf(measured, sizeof measured, "%s, of the busiest rank %s",
                        table_duration(row->bubble.makespan_ps).text,
                        table_duration(row->bubble.busiest_ps).text);
-    char pair[TABLE_FIGURE_BYTES + 4] = "";
-    if (row->times.pair > 0)
-        (void)snprintf(pair, sizeof pair, ", O %s", table_duration(row->times.pair * chunks).text);
+    char times[5 * TABLE_FIGURE_BYTES];
+    write_times(row, times, sizeof times);
     (void)snprintf(
         sentence, sizeof sentence,
-        "- %s, %u microbatch%s: %s with F %s, I %s, W %s%s of a mean rank is %s; the same order "
-        "with "
-        "these times and nothing else has %s; played with real ops %s: ranks have from %s to %s of "
-        "work, and wait %s for transfers",
+        "- %s, %u microbatch%s: %s%s%s%s with %s of a mean rank is %s; the same order with these "
+        "times and nothing else has %s; played with real ops %s: ranks have from %s to %s of work, "
+        "and wait %s for transfers",
         row->of->name, row->of->microbatch_count, row->of->microbatch_count == 1 ? "" : "es",
-        row->of->formula.text, table_duration(row->times.forward * chunks).text,
-        table_duration(row->times.input * chunks).text,
-        table_duration(row->times.weight * chunks).text, pair,
-        table_duration(row->of->formula.bubble_ticks).text, table_duration(equal_ps).text, measured,
-        table_duration(least_ps).text, table_duration(most_ps).text,
-        table_seconds(shares_of(row).waiting_s).text);
+        row->of->formula.text, holds != NULL ? " (published for " : "", holds != NULL ? holds : "",
+        holds != NULL ? ")" : "", times, table_duration(row->of->formula.bubble_ticks).text,
+        table_duration(equal_ps).text, measured, table_duration(least_ps).text,
+        table_duration(most_ps).text, table_seconds(shares_of(row).waiting_s).text);
     table_wrap(text, 2, sentence);
 }
 

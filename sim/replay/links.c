@@ -1,32 +1,37 @@
 /* Messages on their routes: over several links they cut through, and each link is a queue. */
 #include "sim/replay/links.h"
 
-/* The port of the `hop`-th link of the route. */
-static uint32_t route_port(const struct lane_table *lane, uint32_t hop)
+#include "sim/replay/label.h"
+
+uint32_t route_port(const struct lane_table *lane, uint32_t hop)
 {
     uint32_t leg = 0;
     while (hop >= lane->leg[leg].hops) hop -= lane->leg[leg++].hops;
     return lane->leg[leg].port;
 }
 
-void link_record(struct replay *replay, const struct lane_table *lane, uint32_t chip, uint32_t port,
-                 int64_t begin_ps, int64_t end_ps, uint64_t bytes)
+void link_record(struct replay *replay, const struct lane_table *lane, const struct label *label,
+                 uint32_t chip, uint32_t port, int64_t begin_ps, int64_t end_ps, uint64_t bytes)
 {
-    /* What a SEND crosses may be a chip that is elsewhere in its step. */
-    bool const posts = lane->posts;
-    uint32_t const slot = stream_at(replay, lane->stream, chip)->slot;
-    struct trace_record record = {.begin_ps = begin_ps,
-                                  .end_ps = end_ps,
-                                  .bytes = bytes,
-                                  .chip = chip,
-                                  .slot = posts ? lane->plan->template_index
-                                                : role_at(replay, chip)->slot_template[slot],
-                                  .kind = TRACE_TRANSFER,
-                                  .stream = (uint8_t)lane->stream,
-                                  .lane = (uint16_t)lane->number,
-                                  .port = (uint16_t)port};
-    record.op = posts ? lane->plan->op : streams_op_index(replay, lane->stream, chip);
+    struct trace_record const record = {.begin_ps = begin_ps,
+                                        .end_ps = end_ps,
+                                        .bytes = bytes,
+                                        .chip = chip,
+                                        .slot = label->template_index,
+                                        .op = label->op,
+                                        .kind = TRACE_TRANSFER,
+                                        .stream = (uint8_t)lane->stream,
+                                        .lane = (uint16_t)lane->number,
+                                        .port = (uint16_t)port};
     account_record(replay, &record);
+}
+
+void link_hop_record(struct replay *replay, const struct lane_table *lane, uint32_t hop,
+                     uint32_t chip, uint32_t port, int64_t begin_ps, int64_t end_ps, uint64_t bytes)
+{
+    struct label const label = hop == 0 ? label_running(replay, lane->stream, chip)
+                                        : label_passing(replay, lane, chip, hop);
+    link_record(replay, lane, &label, chip, port, begin_ps, end_ps, bytes);
 }
 
 int64_t message_forward(struct replay *replay, const struct lane_table *lane, uint32_t chip,
@@ -39,8 +44,8 @@ int64_t message_forward(struct replay *replay, const struct lane_table *lane, ui
     uint32_t const next = replay->neighbour[(uint64_t)port * replay->chip_count + chip];
     SIM_ASSERT(next != UINT32_MAX);
     int64_t depart_ps = 0;
-    int64_t const start_ps = link_take(replay, link_at(replay, port, chip), lane, port, chip, cost,
-                                       now_ps, tail_ps, &depart_ps);
+    int64_t const start_ps = link_take(replay, link_at(replay, port, chip), lane, hop, port, chip,
+                                       cost, now_ps, tail_ps, &depart_ps);
     int64_t latency_ps = replay->fold->link_classes[kind].latency_ps;
     if (hop == 0) latency_ps += lane->overhead_ps;
     uint64_t const what = (uint64_t)lane->plan->index << ORDER_PLAN_SHIFT | units;

@@ -33,16 +33,25 @@ static inline const struct message_cost *cost_at(const struct lane_table *lane, 
     return &lane->cost[(uint64_t)kind * (lane->units_max + 1) + units];
 }
 
-/* links.c: the record of a message for a timeline. */
-void link_record(struct replay *replay, const struct lane_table *lane, uint32_t chip, uint32_t port,
-                 int64_t begin_ps, int64_t end_ps, uint64_t bytes);
+struct label;
 
-/* Puts a message on a link, first come, first served: it may begin now, and its tail may not leave
- * before `tail_ps`. Returns when it begins and, in `ret_depart_ps`, when its tail leaves. */
+/* links.c: the record of a message for a timeline; */
+void link_record(struct replay *replay, const struct lane_table *lane, const struct label *label,
+                 uint32_t chip, uint32_t port, int64_t begin_ps, int64_t end_ps, uint64_t bytes);
+/* of one on the `hop`-th link of its route; */
+void link_hop_record(struct replay *replay, const struct lane_table *lane, uint32_t hop,
+                     uint32_t chip, uint32_t port, int64_t begin_ps, int64_t end_ps,
+                     uint64_t bytes);
+/* and the port of that link. */
+uint32_t route_port(const struct lane_table *lane, uint32_t hop);
+
+/* Puts a message on the `hop`-th link of its route, first come, first served: it may begin now, and
+ * its tail may not leave before `tail_ps`. Returns when it begins and, in `ret_depart_ps`, when its
+ * tail leaves. */
 static inline int64_t link_take(struct replay *replay, struct link_state *link,
-                                const struct lane_table *lane, uint32_t port, uint32_t chip,
-                                const struct message_cost *cost, int64_t now_ps, int64_t tail_ps,
-                                int64_t *ret_depart_ps)
+                                const struct lane_table *lane, uint32_t hop, uint32_t port,
+                                uint32_t chip, const struct message_cost *cost, int64_t now_ps,
+                                int64_t tail_ps, int64_t *ret_depart_ps)
 {
     int64_t const start_ps = link->free_ps > now_ps ? link->free_ps : now_ps;
     int64_t depart_ps = start_ps + cost->link_ps;
@@ -61,7 +70,7 @@ static inline int64_t link_take(struct replay *replay, struct link_state *link,
     }
     replay->transfers++;
     if (replay->recording && replay->chips[chip].shown)
-        link_record(replay, lane, chip, port, start_ps, depart_ps, cost->bytes);
+        link_hop_record(replay, lane, hop, chip, port, start_ps, depart_ps, cost->bytes);
     *ret_depart_ps = depart_ps;
     return start_ps;
 }
@@ -80,7 +89,7 @@ static inline int64_t message_send(struct replay *replay, const struct lane_tabl
     if (lane->hop_count > 1 || replay->fold->link_class != NULL)
         return message_forward(replay, lane, chip, units, 0, 0, now_ps, tail_ps);
     int64_t depart_ps = 0;
-    (void)link_take(replay, &lane->links[chip], lane, lane->leg[0].port, chip,
+    (void)link_take(replay, &lane->links[chip], lane, 0, lane->leg[0].port, chip,
                     cost_at(lane, 0, units), now_ps, tail_ps, &depart_ps);
     engine_post(replay->engine, depart_ps + lane->latency_ps, lane->arrive_order | units,
                 channel_of(replay, EVENT_ARRIVE, lane->number), lane->neighbours[chip]);

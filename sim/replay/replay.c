@@ -7,6 +7,7 @@
 #include "sim/base/arena.h"
 #include "sim/replay/early.h"
 #include "sim/replay/host.h"
+#include "sim/replay/label.h"
 #include "sim/replay/mail.h"
 #include "sim/replay/routed.h"
 
@@ -304,7 +305,7 @@ static enum status replay_make(struct arena *arena, const struct replay_options 
     };
     STATUS_TRY(engine_create(arena, &engine, &replay->engine, reterr));
     shown_mark(replay);
-    return STATUS_OK;
+    return label_build(arena, replay, reterr);
 }
 
 static void begin(struct replay *replay)

@@ -11,6 +11,7 @@
  *   host.c       copies to and from the host
  *   mail.c       messages between ranks of different roles, who waits for them
  *   account.c    breakdown, memory, records
+ *   label.c      whose messages a timeline shows
  *   early.c      pipelines replayed as one for as long as they are alike
  *
  * State is kept as arrays over chips, [stream or lane or port][chip]: in a symmetric machine the
@@ -78,6 +79,7 @@ struct link_waits {
 };
 
 struct host_links;
+struct label_passing;
 struct mail;
 struct routes;
 struct routed_lane;
@@ -113,6 +115,8 @@ struct lane_table {
 
     const bool *awaited; /* [arrivals counted]: some lane behind may wait for so many; NULL: any. */
 
+    struct label_passing *passing; /* [hop - 1][chip]; NULL unless it is recorded on its way. */
+
     struct plan_table *plan;
     const struct plan_item *item;
     struct routed_lane *routed; /* NULL: its messages go to a neighbour, or on a fixed route. */
@@ -142,8 +146,7 @@ struct plan_table {
     uint32_t lane_count;
     uint32_t index; /* In replay.plans. */
     uint32_t stream;
-    uint16_t template_index; /* The first op that plays it on the stream. */
-    uint16_t op;
+    uint32_t *begun; /* [chip]: ops that play it; NULL unless some lane is recorded on its way. */
 };
 
 /* A compute op on one class of chips: 32 bytes. A span of time is cut into the op's parts as evenly

@@ -1,5 +1,6 @@
 #include "sim/replay/routed.h"
 #include "sim/replay/early.h"
+#include "sim/replay/label.h"
 
 #include "sim/replay/landing.h"
 #include "sim/replay/links.h"
@@ -196,8 +197,10 @@ static void message_record(struct replay *replay, struct lane_table *lane, uint3
         else if (at->last)
             chip = route_chip(replay->routes, &message->to);
     }
-    if (replay->chips[chip].shown)
-        link_record(replay, lane, chip, at->port, begin_ps, end_ps, message->cost->memory.bytes);
+    if (!replay->chips[chip].shown) return;
+    struct label const label = label_of_epoch(replay, lane->stream, sender, message->epoch);
+    link_record(replay, lane, &label, chip, at->port, begin_ps, end_ps,
+                message->cost->memory.bytes);
 }
 
 /* Puts a message on its next link, first come, first served, and posts what comes after it. A link

@@ -6,6 +6,7 @@
  */
 #include "sim/replay/early.h"
 #include "sim/replay/host.h"
+#include "sim/replay/label.h"
 #include "sim/replay/mail.h"
 
 static inline const struct stream_ops *
@@ -63,6 +64,7 @@ void streams_needs_fill(const struct replay *replay, const struct role_table *ro
 uint16_t streams_op_index(struct replay *replay, uint32_t stream, uint32_t chip)
 {
     const struct stream_state *state = stream_at(replay, stream, chip);
+    SIM_ASSERT(state->slot < role_at(replay, chip)->role->slot_count);
     return ops_at(replay, role_at(replay, chip), stream, state->slot)->op[state->position];
 }
 
@@ -157,6 +159,7 @@ static void op_begin(struct replay *replay, uint32_t stream, uint32_t chip,
     state->epoch = (uint8_t)((state->epoch + 1) % (1u << ORDER_EPOCH_BITS));
     *running_at(replay, stream, chip) =
         replay->plan_index[stream * replay->program->plan_count + op->index];
+    if (replay->recording) label_op_begin(replay, *running_at(replay, stream, chip), chip);
     transport_begin(replay, stream, chip, now_ps);
 }
 

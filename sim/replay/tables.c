@@ -383,11 +383,9 @@ static enum status lane_build(struct arena *arena, struct replay *replay, const 
 }
 
 static enum status plan_build_table(struct arena *arena, struct replay *replay, uint32_t index,
-                                    uint32_t template_index, uint16_t op, struct error *reterr)
+                                    const struct program_op *first, struct error *reterr)
 {
-    const struct program *program = replay->program;
-    const struct program_op *first = &program->templates[template_index].op[op];
-    const struct plan *plan = &program->plans[first->index];
+    const struct plan *plan = &replay->program->plans[first->index];
     struct plan_table *table = &replay->plans[index];
     void *memory = NULL;
     STATUS_TRY(arena_try(arena, plan->lane_count, sizeof *table->lane, &memory, reterr));
@@ -395,9 +393,7 @@ static enum status plan_build_table(struct arena *arena, struct replay *replay, 
                                  .lane = memory,
                                  .lane_count = plan->lane_count,
                                  .index = index,
-                                 .stream = first->stream,
-                                 .template_index = (uint16_t)template_index,
-                                 .op = op};
+                                 .stream = first->stream};
     for (uint32_t lane = 0; lane < plan->lane_count; lane++) {
         table->lane[lane].posts = first->kind == PROGRAM_OP_SEND;
         STATUS_TRY(lane_build(arena, replay, plan, lane, &table->lane[lane], reterr));
@@ -427,8 +423,7 @@ static enum status plans_build(struct arena *arena, struct replay *replay, struc
                                  "more than %u different collectives", replay->plan_count);
             }
             *known = (uint16_t)replay->plan_count;
-            STATUS_TRY(
-                plan_build_table(arena, replay, replay->plan_count++, t, (uint16_t)i, reterr));
+            STATUS_TRY(plan_build_table(arena, replay, replay->plan_count++, op, reterr));
         }
     }
     return STATUS_OK;

@@ -1,5 +1,6 @@
 #include "sim/replay/tree.h"
 
+#include "sim/replay/label.h"
 #include "sim/replay/landing.h"
 #include "sim/replay/links.h"
 
@@ -129,8 +130,11 @@ static int64_t cable_take(struct replay *replay, const struct lane_table *lane,
     }
     if (message->tier == 0 && replay->recording) {
         uint32_t const chip = route_chip(replay->routes, owner);
-        if (replay->chips[chip].shown)
-            link_record(replay, lane, chip, port, start_ps, depart_ps, message->cost->memory.bytes);
+        if (replay->chips[chip].shown) {
+            struct label const label = label_of_epoch(replay, lane->stream, chip, message->epoch);
+            link_record(replay, lane, &label, chip, port, start_ps, depart_ps,
+                        message->cost->memory.bytes);
+        }
     }
     int64_t const latency_ps = tree->level->level->tier[message->tier].latency_ps;
     *ret_depart_ps = depart_ps;

@@ -278,9 +278,12 @@ enum status scene_try(struct scene *scene, uint32_t repeat, bool full, bool reco
                       struct trace *ret_trace, struct error *reterr)
 {
     struct fold fold;
-    static const uint32_t shown[] = {0};
+    static const uint32_t first[] = {0};
     struct replay_options const options = {
-        .engine = scene->engine, .shown_chips = shown, .shown_count = 1, .record = record};
+        .engine = scene->engine,
+        .shown_chips = scene->shown != NULL ? scene->shown : first,
+        .shown_count = scene->shown != NULL ? scene->shown_count : 1,
+        .record = record};
     scene->block.repeat = repeat;
     program_seal(scene->arena, &scene->program);
     STATUS_TRY(fold_build(scene->arena, &scene->machine, &scene->program, full, &fold, reterr));

@@ -29,6 +29,8 @@ struct scene {
     struct program_block block;
     struct program_role role;
     const char *engine;
+    const uint32_t *shown; /* Chips to record; NULL: the first. */
+    uint32_t shown_count;
 };
 
 /* A chip of round numbers: 100 GB/s links, 1 us hops, 10 TB/s HBM, 1 PFLOP/s. */

@@ -12,8 +12,8 @@ struct json_writer;
 int64_t formula_measured(const struct schedule_formula *formula,
                          const struct schedule_played *played);
 
-/* Members of a row: the formula as it is published; and, if it gives a figure, that, in the unit
- * of the rows, and which bubble it is of. Nothing of a schedule that came from a file. */
+/* Members of a row: the formula as it is published, where it holds, which bubble it is of, and its
+ * figure in the unit of the rows; null where there is none, as of a schedule from a file. */
 void formula_put(struct json_writer *json, const struct schedule_formula *formula, double bubble);
 
 #endif

@@ -123,10 +123,9 @@ enum status schedule_form_parse(const char *text, const char *where,
     return STATUS_OK;
 }
 
-/* Checked before memory is taken. */
-static enum status sizes_check(const struct schedule_form *form,
-                               const struct schedule_request *request, const char *where,
-                               struct error *reterr)
+enum status schedule_request_check(const struct schedule_form *form,
+                                   const struct schedule_request *request, const char *where,
+                                   struct error *reterr)
 {
     uint64_t const stages = (uint64_t)request->rank_count * request->chunk_count;
     if (request->rank_count < 1 || request->rank_count > SCHEDULE_RANKS_MAX)
@@ -182,7 +181,7 @@ enum status schedule_build(struct arena *arena, const struct schedule_form *form
 {
     struct schedule_request request = *asked;
     if (request.chunk_count == 0) request.chunk_count = form->chunks == 0 ? 2 : form->chunks;
-    STATUS_TRY(sizes_check(form, &request, where, reterr));
+    STATUS_TRY(schedule_request_check(form, &request, where, reterr)); /* Before memory. */
     uint32_t const p = request.rank_count, m = request.microbatch_count;
     STATUS_TRY(schedule_times_check(&request.times, (uint64_t)3 * p * m * request.chunk_count,
                                     where, reterr));

@@ -223,6 +223,12 @@ enum status schedule_form_parse(const char *text, const char *where,
 enum status schedule_times_check(const struct schedule_times *times, uint64_t passes,
                                  const char *where, struct error *reterr);
 
+/* Whether there is such a schedule, of whatever times; `chunk_count` is not 0. Errors:
+ * STATUS_INVALID with the rule and the nearest counts that fit, STATUS_LIMIT. */
+enum status schedule_request_check(const struct schedule_form *form,
+                                   const struct schedule_request *request, const char *where,
+                                   struct error *reterr);
+
 /* Builds and checks (schedule_check.h). Errors: STATUS_INVALID with the rule and the nearest counts
  * that fit, STATUS_LIMIT, STATUS_NO_MEMORY, STATUS_INTERRUPTED. */
 enum status schedule_build(struct arena *arena, const struct schedule_form *form,

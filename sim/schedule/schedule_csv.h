@@ -31,9 +31,12 @@ enum status schedule_csv_read(struct arena *arena, const char *text, uint64_t si
                               const char *name, struct schedule *ret_schedule,
                               struct error *reterr);
 
+/* Whether a schedule of so many copies can be written. Errors: STATUS_UNSUPPORTED for two copies of
+ * a model: a stage lies on one rank. */
+enum status schedule_csv_check(const char *name, uint32_t copy_count, struct error *reterr);
+
 /* Writes one; gathers and reductions are those of the schedule, or, if it has none, PyTorch's
- * (schedule_gather_ahead()). Errors: STATUS_UNSUPPORTED for two copies of a model: a stage lies on
- * one rank. */
+ * (schedule_gather_ahead()). Errors: as schedule_csv_check(). */
 enum status schedule_csv_write(struct arena *arena, const struct schedule *schedule,
                                enum schedule_dialect dialect, struct text *text,
                                struct error *reterr);

@@ -109,14 +109,19 @@ static enum status lines_alone(struct arena *arena, const struct schedule *sched
     return STATUS_OK;
 }
 
+enum status schedule_csv_check(const char *name, uint32_t copy_count, struct error *reterr)
+{
+    if (copy_count == 1) return STATUS_OK;
+    return error_set(reterr, STATUS_UNSUPPORTED, name,
+                     "a stage of two copies lies on two ranks, which these files cannot say; "
+                     "\"dualpipev\" is the same with one copy");
+}
+
 enum status schedule_csv_write(struct arena *arena, const struct schedule *schedule,
                                enum schedule_dialect dialect, struct text *text,
                                struct error *reterr)
 {
-    if (schedule->copy_count > 1)
-        return error_set(reterr, STATUS_UNSUPPORTED, schedule->name,
-                         "a stage of two copies lies on two ranks, which these files cannot say; "
-                         "\"dualpipev\" is the same with one copy");
+    STATUS_TRY(schedule_csv_check(schedule->name, schedule->copy_count, reterr));
     if (dialect == SCHEDULE_COMPUTE_ONLY) return lines_alone(arena, schedule, text, reterr);
     struct schedule gathering = *schedule;
     if (!schedule->has_gathers && !schedule->has_reductions)

@@ -40,7 +40,6 @@ struct comparison_way {
     void (*write_text)(const struct comparison *comparison, const struct report_terminal *terminal,
                        struct text *text);
     void (*write_json)(const struct comparison *comparison, struct text *text);
-    /* Errors: STATUS_LIMIT if there is too much to draw. */
     enum status (*write_svg)(const struct comparison *comparison, struct text *text,
                              struct error *reterr);
 };
@@ -69,6 +68,10 @@ enum status comparison_read_rows(struct comparison *comparison, uint32_t microba
 /* --memory, behind the rows: what "auto" may hold, in microbatches; 0: nothing is said. */
 enum status comparison_read_memory(const struct comparison *comparison, uint32_t *ret_held_max,
                                    struct error *reterr);
+
+/* Behind the rows: whether a picture that is asked for can be drawn, should all of them be played.
+ * Errors: STATUS_LIMIT if they have too many passes, STATUS_NO_MEMORY. */
+enum status comparison_check_picture(const struct comparison *comparison, struct error *reterr);
 
 /* Plays all rows, one after the other. One that cannot be does not keep the others from it; of
  * "all" it is passed over, else, or if nothing could be played, its error is returned behind the

@@ -1,6 +1,6 @@
 #include "tools/podsim/lanes.h"
 
-#include <stddef.h>
+#include <stdbool.h>
 
 #include "sim/base/text.h"
 #include "sim/base/units.h"
@@ -15,39 +15,61 @@ struct lanes {
     uint32_t cells;
 };
 
-/* What a rank does at an instant; NULL: nothing. */
-static const struct schedule_pass *pass_at(const struct lanes *lanes, uint32_t rank,
-                                           int64_t at_ticks, uint32_t *index)
+/* Both passes of a pair begin and end together: its first pass, or the pass alone, that runs at an
+ * instant; the list's count: nothing does. */
+static uint32_t pass_at(const struct lanes *lanes, uint32_t rank, int64_t at_ticks, uint32_t *index)
 {
     const struct schedule_rank *list = &lanes->schedule->rank[rank];
     const struct schedule_lane *lane = &lanes->played->lane[rank];
     while (*index < list->count && lane->end[*index] <= at_ticks) ++*index;
-    return *index < list->count && lane->begin[*index] <= at_ticks ? &list->pass[*index] : NULL;
+    return *index < list->count && lane->begin[*index] <= at_ticks ? *index : list->count;
+}
+
+/* The middle of a cell. */
+static int64_t cell_ticks(const struct lanes *lanes, uint32_t cell)
+{
+    return (int64_t)((units_wide)(uint64_t)lanes->played->makespan * (2 * cell + 1) /
+                     (2 * lanes->cells));
+}
+
+static char pass_sign(const struct schedule_pass *pass)
+{
+    char const digit = (char)(pass->microbatch % 10);
+    if (pass->kind == SCHEDULE_WEIGHT) return '#';
+    return (char)((pass->kind == SCHEDULE_FORWARD ? '0' : 'a') + digit);
 }
 
 static void write_lane(const struct lanes *lanes, uint32_t rank, struct text *text)
 {
     static const char *const paints[] = {"\033[44m", "\033[42m", "\033[42m", "\033[43m"};
-    uint32_t index = 0;
+    const struct schedule_rank *list = &lanes->schedule->rank[rank];
+    const struct schedule_lane *lane = &lanes->played->lane[rank];
+    uint32_t index = 0, last = list->count, turn = 0; /* The cell of its pass. */
     text_add(text, "%5u ", rank);
     for (uint32_t c = 0; c < lanes->cells; c++) {
-        int64_t const at = (int64_t)((units_wide)(uint64_t)lanes->played->makespan * (2 * c + 1) /
-                                     (2 * lanes->cells));
-        const struct schedule_pass *pass = pass_at(lanes, rank, at, &index);
-        if (pass == NULL) {
+        uint32_t const at = pass_at(lanes, rank, cell_ticks(lanes, c), &index);
+        turn = at == last ? turn + 1 : 0;
+        last = at;
+        if (at == list->count) {
             text_add(text, ".");
             continue;
         }
-        char const digit = (char)(pass->microbatch % 10);
-        char cell = (char)('0' + digit);
-        if (pass->kind == SCHEDULE_BACKWARD || pass->kind == SCHEDULE_INPUT)
-            cell = (char)('a' + digit);
-        if (pass->kind == SCHEDULE_WEIGHT) cell = '#';
+        bool const paired = list->pass[at].paired;
+        bool const has_one_cell = turn == 0 && lane->end[at] <= cell_ticks(lanes, c + 1);
+        const struct schedule_pass *pass = &list->pass[at + (paired ? turn % 2 : 0)];
         if (lanes->colour) text_add(text, "%s\033[30m", paints[pass->kind]);
-        text_add(text, "%c", cell);
+        text_add(text, "%c", paired && has_one_cell ? '&' : pass_sign(pass));
         if (lanes->colour) text_add(text, "\033[0m");
     }
     text_add(text, "\n");
+}
+
+static bool has_pairs(const struct schedule *schedule)
+{
+    for (uint32_t r = 0; r < schedule->rank_count; r++)
+        for (uint32_t i = 0; i < schedule->rank[r].count; i++)
+            if (schedule->rank[r].pass[i].paired) return true;
+    return false;
 }
 
 void lanes_write(const struct schedule *schedule, const struct schedule_played *played,
@@ -63,6 +85,10 @@ void lanes_write(const struct schedule *schedule, const struct schedule_played *
     text_add(text, "\n rank\n");
     for (uint32_t r = 0; r < ranks && r < LANES_MAX; r++) write_lane(&of, r, text);
     if (ranks > LANES_MAX) text_add(text, "  ... %u more ranks\n", ranks - LANES_MAX);
-    text_add(text, "digits: forward, letters: backward or input gradient, of microbatch 0 to 9 and "
-                   "again (a is 0);\n#: weight gradient, .: idle\n");
+    text_add(text,
+             "digits: forward, letters: backward or input gradient, of microbatch 0 to 9 and "
+             "again (a is 0);\n#: weight gradient, .: idle%s\n",
+             has_pairs(schedule) ? "; digit and letter in turns: a pair, side by side (&: in one "
+                                   "cell)"
+                                 : "");
 }

@@ -47,6 +47,7 @@ static void add_escaped(struct text *text, const char *plain)
 void lanes_legend_add(struct lanes_legend *legend, const struct schedule *schedule)
 {
     legend->has_chunks = legend->has_chunks || schedule->chunk_count > 1;
+    legend->has_copies = legend->has_copies || schedule->copy_count > 1;
     for (uint32_t r = 0; r < schedule->rank_count; r++)
         for (uint32_t i = 0; i < schedule->rank[r].count; i++) {
             const struct schedule_pass *pass = &schedule->rank[r].pass[i];
@@ -64,20 +65,42 @@ static void draw_curve(const struct lanes_picture *picture, double top, struct t
     text_add(text, "V%.1fZ\"/>\n", top + CURVE);
 }
 
-static void draw_pass(const struct lanes_picture *picture, uint32_t rank, uint32_t index, double y,
-                      double height, struct text *text)
+/* Every second of the stages that a rank holds, by their numbers, wherever they lie. */
+struct odd_stages {
+    bool is_odd[SCHEDULE_STAGES_MAX];
+};
+
+static void odd_stages_find(const struct schedule *schedule, struct odd_stages *ret_odd)
+{
+    bool next_is_odd[SCHEDULE_RANKS_MAX] = {false};
+    for (uint32_t s = 0; s < schedule->stage_count; s++) {
+        uint32_t const rank = schedule->rank_of[s];
+        ret_odd->is_odd[s] = next_is_odd[rank];
+        next_is_odd[rank] = !next_is_odd[rank];
+    }
+}
+
+/* So that a rank's stages can be told apart, and of two copies of the model the ways they go. */
+static bool is_pale(const struct schedule *schedule, const struct odd_stages *odd,
+                    const struct schedule_pass *pass)
+{
+    if (schedule->copy_count > 1) return pass->microbatch >= schedule->microbatch_count / 2;
+    return odd->is_odd[pass->stage];
+}
+
+static void draw_pass(const struct lanes_picture *picture, const struct odd_stages *odd,
+                      uint32_t rank, uint32_t index, double y, double height, struct text *text)
 {
     const struct schedule *schedule = picture->schedule;
     const struct schedule_pass *pass = &schedule->rank[rank].pass[index];
     const struct schedule_lane *lane = &picture->played->lane[rank];
     double const x = LEFT + picture->scale * (double)lane->begin[index];
     double const width = picture->scale * (double)(lane->end[index] - lane->begin[index]);
-    /* Odd chunks are paler, so that the ways down and up can be told apart. */
-    bool const pale = pass->stage / schedule->rank_count % 2 == 1;
     text_add(text,
              "<rect x=\"%.2f\" y=\"%.1f\" width=\"%.2f\" height=\"%.1f\" fill=\"%s\"%s "
              "stroke=\"#fff\" stroke-width=\"0.5\"><title>%u%s%u</title></rect>\n",
-             x, y, width, height, colours[pass->kind], pale ? " opacity=\"0.7\"" : "", pass->stage,
+             x, y, width, height, colours[pass->kind],
+             is_pale(schedule, odd, pass) ? " opacity=\"0.7\"" : "", pass->stage,
              schedule_kind_letter((enum schedule_kind)pass->kind), pass->microbatch);
     uint32_t digits = 1;
     for (uint32_t m = pass->microbatch; m > 9; m /= 10) digits++;
@@ -89,6 +112,8 @@ static void draw_pass(const struct lanes_picture *picture, uint32_t rank, uint32
 double lanes_svg_draw(const struct lanes_picture *picture, double top, struct text *text)
 {
     const struct schedule *schedule = picture->schedule;
+    struct odd_stages odd;
+    odd_stages_find(schedule, &odd);
     text_add(text, "<text x=\"%d\" y=\"%.1f\" font-size=\"14\" font-weight=\"bold\">", LEFT,
              top + 16);
     add_escaped(text, picture->name);
@@ -104,7 +129,7 @@ double lanes_svg_draw(const struct lanes_picture *picture, double top, struct te
                  LEFT, top, picture->scale * (double)picture->played->makespan, LANE);
         for (uint32_t i = 0; i < list->count; i++) {
             bool const first = list->pass[i].paired, second = i > 0 && list->pass[i - 1].paired;
-            draw_pass(picture, r, i, second ? top + LANE / 2.0 : top,
+            draw_pass(picture, &odd, r, i, second ? top + LANE / 2.0 : top,
                       first || second ? LANE / 2.0 : LANE, text);
         }
     }
@@ -141,9 +166,19 @@ void lanes_svg_begin(const char *title, const char *subtitle, double height,
                  at, colours[i], at + 20, schedule_kind_name((enum schedule_kind)i));
         at += 150;
     }
-    text_add(text, "<text x=\"%u\" y=\"47\" font-size=\"12\">%s%s</text>\n", at,
-             legend->has_chunks ? "paler: every second stage of a rank" : "",
-             legend->has_pairs ? "; one above the other: a pair, side by side" : "");
+    const char *const sentences[] = {
+        legend->has_chunks ? "paler: every second stage of a rank" : NULL,
+        legend->has_copies ? "paler: the second copy of the model, from the other end" : NULL,
+        legend->has_pairs ? "one above the other: a pair, side by side" : NULL,
+    };
+    const char *between = "";
+    text_add(text, "<text x=\"%u\" y=\"47\" font-size=\"12\">", at);
+    for (uint32_t i = 0; i < sizeof sentences / sizeof *sentences; i++) {
+        if (sentences[i] == NULL) continue;
+        text_add(text, "%s%s", between, sentences[i]);
+        between = "; ";
+    }
+    text_add(text, "</text>\n");
 }
 
 void lanes_svg_end(struct text *text)

@@ -28,7 +28,7 @@ struct lanes_picture {
 /* What the pictures of a document have. */
 struct lanes_legend {
     bool has_kind[SCHEDULE_KIND_COUNT];
-    bool has_chunks, has_pairs;
+    bool has_chunks, has_copies, has_pairs;
 };
 
 void lanes_legend_add(struct lanes_legend *legend, const struct schedule *schedule);

@@ -65,22 +65,15 @@ enum status schedules_write_svg(const struct comparison *comparison, struct text
 {
     const struct schedules *schedules = comparison->owner;
     double longest = 0, height = lanes_svg_head_height(), top = height;
-    uint64_t passes = 0;
     struct lanes_legend legend = {.has_chunks = false};
     for (uint32_t i = 0; i < comparison->done_count; i++) {
         const struct schedules_row *row = &schedules->row[i];
         if (comparison->row[i].refused.status != STATUS_OK) continue;
         double const makespan = schedules_units(row, row->played.makespan);
         longest = makespan > longest ? makespan : longest;
-        for (uint32_t r = 0; r < row->of->schedule.rank_count; r++)
-            passes += row->of->schedule.rank[r].count;
         height += lanes_svg_height(row->of->schedule.rank_count);
         lanes_legend_add(&legend, &row->of->schedule);
     }
-    if (passes > LANES_SVG_PASSES_MAX)
-        return error_set(reterr, STATUS_LIMIT, "--svg",
-                         "%llu passes are too many for a picture (%d); name fewer schedules",
-                         (unsigned long long)passes, LANES_SVG_PASSES_MAX);
     const char *subtitle = arena_format(
         schedules->of->arena, "F %.9g, I %.9g, W %.9g, a hop %.9g",
         (double)schedules->forward / SCHEDULES_UNIT, (double)schedules->input / SCHEDULES_UNIT,

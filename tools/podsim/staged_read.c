@@ -4,11 +4,20 @@
 #include "sim/base/arena.h"
 #include "tools/podsim/staged.h"
 
+/* Whether --set changes this key. */
+static bool is_set(const struct options *options, const char *key)
+{
+    const char *setting = NULL;
+    size_t const length = strlen(key);
+    for (uint32_t i = 0; (setting = options_value_at(options, "--set", i)) != NULL; i++)
+        if (strncmp(setting, key, length) == 0 && setting[length] == '=') return true;
+    return false;
+}
+
 static enum status options_check(const struct options *options, struct error *reterr)
 {
     static const char *const own[] = {"--stages", "--times"};
-    static const char key[] = "/workload/schedule=";
-    const char *setting = NULL;
+    static const char count_key[] = "/workload/accumulate";
     for (uint32_t i = 0; i < sizeof own / sizeof *own; i++)
         if (options_has(options, own[i]))
             return error_set(reterr, STATUS_INVALID, own[i],
@@ -18,12 +27,18 @@ static enum status options_check(const struct options *options, struct error *re
         return error_set(reterr, STATUS_INVALID, "--weight-memory",
                          "it is for given times; chips of %s hold what they hold",
                          options->operand[0]);
-    for (uint32_t i = 0; (setting = options_value_at(options, "--set", i)) != NULL; i++)
-        if (strncmp(setting, key, sizeof key - 1) == 0)
-            return error_set(reterr, STATUS_INVALID, "--set",
-                             "each row has a schedule of its own; name them with --schedules");
-    if (options_has(options, "--microbatches") && options_has(options, "--csv") &&
-        !options_has(options, "--schedules"))
+    if (is_set(options, "/workload/schedule"))
+        return error_set(reterr, STATUS_INVALID, "--set",
+                         "each row has a schedule of its own; name them with --schedules");
+    if (is_set(options, count_key) && options_has(options, "--microbatches"))
+        return error_set(reterr, STATUS_INVALID, "--set",
+                         "%s and --microbatches are the same; leave one of them out", count_key);
+    bool const only_files = options_has(options, "--csv") && !options_has(options, "--schedules");
+    if (is_set(options, count_key) && only_files)
+        return error_set(reterr, STATUS_INVALID, "--set",
+                         "%s: a schedule's file says so itself; leave it out, or add --schedules",
+                         count_key);
+    if (options_has(options, "--microbatches") && only_files)
         return error_set(reterr, STATUS_INVALID, "--microbatches",
                          "a schedule's file says so itself; leave it out, or add --schedules");
     return STATUS_OK;

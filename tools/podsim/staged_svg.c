@@ -55,24 +55,14 @@ enum status staged_write_svg(const struct comparison *comparison, struct text *t
     const struct staged *staged = comparison->owner;
     double height = lanes_svg_head_height(), top = height;
     int64_t longest_ps = 1;
-    uint64_t passes = 0;
     struct lanes_legend legend = {.has_chunks = false};
     for (uint32_t i = 0; i < comparison->done_count; i++) {
         const struct staged_row *row = &staged->row[i];
         if (row->of->refused.status != STATUS_OK) continue;
         longest_ps = row->step_ps > longest_ps ? row->step_ps : longest_ps;
-        for (uint32_t r = 0; r < row->of->schedule.rank_count; r++)
-            passes += row->of->schedule.rank[r].count;
         height += lanes_svg_height(row->of->schedule.rank_count);
         lanes_legend_add(&legend, &row->of->schedule);
     }
-    if (comparison->rank_count > TRACE_SHOWN_MAX)
-        return error_set(reterr, STATUS_LIMIT, "--svg", "%u ranks are too many for a picture (%d)",
-                         comparison->rank_count, TRACE_SHOWN_MAX);
-    if (passes > LANES_SVG_PASSES_MAX)
-        return error_set(reterr, STATUS_LIMIT, "--svg",
-                         "%llu passes are too many for a picture (%d); name fewer schedules",
-                         (unsigned long long)passes, LANES_SVG_PASSES_MAX);
     lanes_svg_begin(staged->title, "", height, &legend, text);
     for (uint32_t i = 0; i < comparison->done_count; i++)
         if (comparison->row[i].refused.status == STATUS_OK)

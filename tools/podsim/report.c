@@ -41,6 +41,6 @@ struct report_terminal report_terminal(int descriptor)
     struct winsize size = {0};
     if (uv_guess_handle(descriptor) == UV_TTY && ioctl(descriptor, TIOCGWINSZ, &size) == 0 &&
         size.ws_col > 0)
-        terminal.columns = size.ws_col;
+        terminal = (struct report_terminal){terminal.colour, true, size.ws_col};
     return terminal;
 }

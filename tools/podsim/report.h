@@ -20,7 +20,8 @@ bool report_in_colour(int descriptor);
 /* What text may look like there. */
 struct report_terminal {
     bool colour;
-    uint32_t columns; /* 94 where the output is no terminal. */
+    bool is_one;      /* Else tables are as wide as they are, */
+    uint32_t columns; /* and pictures take 94. */
 };
 
 struct report_terminal report_terminal(int descriptor);

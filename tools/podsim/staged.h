@@ -5,6 +5,7 @@
 #ifndef TOOLS_PODSIM_STAGED_H
 #define TOOLS_PODSIM_STAGED_H
 
+#include "sim/report/table.h"
 #include "sim/schedule/schedule_play.h"
 #include "sim/trace/trace.h"
 #include "tools/podsim/chain.h"
@@ -89,6 +90,18 @@ enum status staged_activations_take(struct arena *arena, struct staged_row *row,
 enum status staged_weights_take(struct arena *arena, struct staged_row *row,
                                 const struct program *program, const struct trace *trace,
                                 struct error *reterr);
+/* The table of the rows; by how many columns it is wider for long names or counts. */
+uint32_t staged_table_write(const struct comparison *comparison,
+                            const struct report_terminal *terminal, struct text *text);
+
+/* A mean over ranks of what they spend their step on. */
+struct staged_shares {
+    double bubble_s, waiting_s, exposed_s;
+};
+struct staged_shares staged_shares(const struct staged_row *row);
+
+struct table_figure staged_parameters_text(uint64_t count); /* "1.23 G" */
+
 /* A table of it on a terminal, by so many columns wider; nothing if no weights are gathered. */
 void staged_weights_write(const struct staged *staged, uint32_t wider, struct text *text);
 

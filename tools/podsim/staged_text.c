@@ -10,123 +10,7 @@
 #include "tools/podsim/staged.h"
 #include "tools/podsim/staged_times.h"
 
-enum {
-    COLUMN_MICROBATCHES = 21,
-    COLUMN_STEP = 32,
-    COLUMN_MFU = 39,
-    COLUMN_BUBBLE = 50,
-    COLUMN_BUSIEST = 61,
-    COLUMN_PER_STAGE = 72,
-    COLUMN_SHARE_BUBBLE = 80,
-    COLUMN_SHARE_TRANSFER = 88,
-    COLUMN_SHARE_EXPOSED = 96,
-    COLUMN_ACTIVATIONS = 106,
-    COLUMN_MEMORY = 116,
-    COLUMN_PARAMETERS = 124,
-    COLUMN_SENT = 134,
-    COLUMN_FORMULA = 144,
-    SENTENCE_BYTES = 1200,
-    MEGA = 1000000,
-    GIGA = 1000000000,
-};
-
-/* A mean over ranks of what they spend their step on. */
-struct shares {
-    double bubble_s, waiting_s, exposed_s;
-};
-
-static struct shares shares_of(const struct staged_row *row)
-{
-    struct shares shares = {0};
-    uint32_t const ranks = row->of->schedule.rank_count;
-    for (uint32_t r = 0; r < ranks; r++) {
-        shares.bubble_s += units_seconds(row->role[r].bubble_ps) / ranks;
-        shares.waiting_s += units_seconds(row->role[r].waiting_ps) / ranks;
-        shares.exposed_s += units_seconds(row->role[r].exposed_ps) / ranks;
-    }
-    return shares;
-}
-
-static void write_head(const struct staged *staged, uint32_t wider, struct text *text)
-{
-    static const struct {
-        uint32_t column;
-        const char *above, *name;
-    } heads[] = {{COLUMN_MICROBATCHES, "micro-", "batches"},
-                 {COLUMN_STEP, "", "step"},
-                 {COLUMN_MFU, "", "MFU"},
-                 {COLUMN_BUBBLE, "", "bubble"},
-                 {COLUMN_BUSIEST, "of the", "busiest"},
-                 {COLUMN_PER_STAGE, "", "per stage"},
-                 {COLUMN_SHARE_BUBBLE, "idle:", "bubble"},
-                 {COLUMN_SHARE_TRANSFER, "trans-", "fer"},
-                 {COLUMN_SHARE_EXPOSED, "exposed", "coll."},
-                 {COLUMN_ACTIVATIONS, "acti-", "vations"},
-                 {COLUMN_MEMORY, "all", "memory"},
-                 {COLUMN_PARAMETERS, "para-", "meters"},
-                 {COLUMN_SENT, "sent a", "chip"},
-                 {COLUMN_FORMULA, "bubble by", "formula"}};
-    text_add(text, "%s\n%u ranks of pp on %llu chips\n", staged->title, staged->of->rank_count,
-             (unsigned long long)staged->chip_count);
-    comparison_write_interrupted(staged->of, text);
-    text_add(text, "\n");
-    for (uint32_t i = 0; i < sizeof heads / sizeof *heads; i++)
-        table_right(text, wider + heads[i].column, heads[i].above);
-    text_add(text, "\nschedule");
-    for (uint32_t i = 0; i < sizeof heads / sizeof *heads; i++)
-        table_right(text, wider + heads[i].column, heads[i].name);
-    text_add(text, "\n");
-}
-
-/* "1.23 G" */
-static struct table_figure parameters_text(uint64_t count)
-{
-    struct table_figure figure;
-    bool const large = count >= GIGA;
-    (void)snprintf(figure.text, sizeof figure.text, "%.3g %s",
-                   (double)count / (large ? GIGA : MEGA), large ? "G" : "M");
-    return figure;
-}
-
-static void write_row(const struct staged_row *row, uint32_t wider, bool colour, bool best,
-                      struct text *text)
-{
-    struct shares const shares = shares_of(row);
-    double const step_s = units_seconds(row->step_ps);
-    uint64_t activations = 0, sent = 0, parameters = 0;
-    for (uint32_t r = 0; r < row->of->schedule.rank_count; r++) {
-        if (row->parameter_count[r] > parameters) parameters = row->parameter_count[r];
-        const struct trace_role *role = &row->role[r];
-        uint64_t const held = role->memory_each_peak_bytes[PROGRAM_MEMORY_ACTIVATIONS];
-        activations = held > activations ? held : activations;
-        sent = role->sent_bytes > sent ? role->sent_bytes : sent;
-    }
-    if (best) table_colour(text, colour, TABLE_GREEN);
-    text_add(text, "%s", row->of->name);
-    if (best) table_colour(text, colour, TABLE_PLAIN);
-    table_right(text, wider + COLUMN_MICROBATCHES, table_count(row->of->microbatch_count).text);
-    table_right(text, wider + COLUMN_STEP, table_seconds(step_s).text);
-    table_right(text, wider + COLUMN_MFU, table_percent(row->mfu, 1).text);
-    table_right(text, wider + COLUMN_BUBBLE, table_duration(row->bubble.makespan_ps).text);
-    table_right(text, wider + COLUMN_BUSIEST, table_duration(row->bubble.busiest_ps).text);
-    table_right(text, wider + COLUMN_PER_STAGE, table_duration(row->bubble.per_rank_ps).text);
-    table_right(text, wider + COLUMN_SHARE_BUBBLE, table_percent(shares.bubble_s, step_s).text);
-    table_right(text, wider + COLUMN_SHARE_TRANSFER, table_percent(shares.waiting_s, step_s).text);
-    table_right(text, wider + COLUMN_SHARE_EXPOSED, table_percent(shares.exposed_s, step_s).text);
-    table_right(text, wider + COLUMN_ACTIVATIONS, table_bytes((double)activations).text);
-    table_colour(text, colour && !row->fits, TABLE_RED);
-    char memory[TABLE_FIGURE_BYTES + 2];
-    (void)snprintf(memory, sizeof memory, "%s%s", table_bytes((double)staged_peak_bytes(row)).text,
-                   row->fits ? "" : "!");
-    table_right(text, wider + COLUMN_MEMORY, memory);
-    table_colour(text, colour && !row->fits, TABLE_PLAIN);
-    table_right(text, wider + COLUMN_PARAMETERS, parameters_text(parameters).text);
-    table_right(text, wider + COLUMN_SENT, table_bytes((double)sent).text);
-    bool const has_formula = row->of->formula.measure != SCHEDULE_NO_FORMULA;
-    table_right(text, wider + COLUMN_FORMULA,
-                has_formula ? table_duration(row->of->formula.bubble_ticks).text : "-");
-    text_add(text, "\n");
-}
+enum { SENTENCE_BYTES = 1200 };
 
 /* Of a whole backward pass nobody knows which part is which gradient's. */
 static void write_times(const struct staged_row *row, char *text, size_t text_bytes)
@@ -180,7 +64,7 @@ static void write_note(const struct staged_row *row, struct text *text)
         row->of->formula.text, holds != NULL ? " (published for " : "", holds != NULL ? holds : "",
         holds != NULL ? ")" : "", times, table_duration(row->of->formula.bubble_ticks).text,
         table_duration(equal_ps).text, measured, table_duration(least_ps).text,
-        table_duration(most_ps).text, table_seconds(shares_of(row).waiting_s).text);
+        table_duration(most_ps).text, table_seconds(staged_shares(row).waiting_s).text);
     table_wrap(text, 2, sentence);
 }
 
@@ -219,14 +103,15 @@ static void write_ranks(const struct staged_row *row, struct text *text)
     for (uint32_t r = 0; r < row->of->schedule.rank_count; r++) {
         const struct trace_role *role = &row->role[r];
         uint64_t const held = role->memory_each_peak_bytes[PROGRAM_MEMORY_ACTIVATIONS];
-        struct table_figure const figures[FIGURES] = {table_duration(staged_work_ps(role)),
-                                                      table_duration(role->bubble_ps),
-                                                      table_duration(role->waiting_ps),
-                                                      table_duration(role->exposed_ps),
-                                                      table_bytes((double)held),
-                                                      table_bytes((double)role->memory_peak_bytes),
-                                                      parameters_text(row->parameter_count[r]),
-                                                      table_bytes((double)role->sent_bytes)};
+        struct table_figure const figures[FIGURES] = {
+            table_duration(staged_work_ps(role)),
+            table_duration(role->bubble_ps),
+            table_duration(role->waiting_ps),
+            table_duration(role->exposed_ps),
+            table_bytes((double)held),
+            table_bytes((double)role->memory_peak_bytes),
+            staged_parameters_text(row->parameter_count[r]),
+            table_bytes((double)role->sent_bytes)};
         text_add(text, "%5u", r);
         for (uint32_t i = 0; i < FIGURES; i++)
             table_right(text, FIRST + WIDTH * i, figures[i].text);
@@ -234,27 +119,15 @@ static void write_ranks(const struct staged_row *row, struct text *text)
     }
 }
 
-static uint32_t microbatches_columns(const struct comparison_row *row)
-{
-    return table_columns(table_count(row->microbatch_count).text);
-}
-
 void staged_write_text(const struct comparison *comparison, const struct report_terminal *terminal,
                        struct text *text)
 {
     const struct staged *staged = comparison->owner;
     const struct comparison_row *rows = comparison->row;
-    uint32_t const wider =
-        comparison_widening(comparison, COLUMN_MICROBATCHES, microbatches_columns);
-    int64_t least_ps = INT64_MAX;
-    write_head(staged, wider, text);
-    for (uint32_t i = 0; i < comparison->done_count; i++)
-        if (rows[i].refused.status == STATUS_OK && staged->row[i].step_ps < least_ps)
-            least_ps = staged->row[i].step_ps;
-    for (uint32_t i = 0; i < comparison->done_count; i++)
-        if (rows[i].refused.status == STATUS_OK)
-            write_row(&staged->row[i], wider, terminal->colour, staged->row[i].step_ps == least_ps,
-                      text);
+    text_add(text, "%s\n%u ranks of pp on %llu chips\n", staged->title, staged->of->rank_count,
+             (unsigned long long)staged->chip_count);
+    comparison_write_interrupted(staged->of, text);
+    uint32_t const wider = staged_table_write(comparison, terminal, text);
     staged_weights_write(staged, wider, text);
     write_legend(staged, text);
     text_add(text, "\n");

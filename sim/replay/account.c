@@ -42,7 +42,8 @@ void account_until(struct replay *replay, uint32_t chip, int64_t now_ps)
     }
 }
 
-void account_pass(struct replay *replay, uint32_t pass, uint32_t chip)
+void account_pass(struct replay *replay, const struct need_cache *needs, uint32_t chip,
+                  int64_t begin_ps, int64_t end_ps)
 {
     struct role_table *role = &replay->roles[replay->chips[chip].role];
     int64_t until_ps = 0;
@@ -51,8 +52,14 @@ void account_pass(struct replay *replay, uint32_t pass, uint32_t chip)
         const struct breakdown *breakdown = &replay->breakdowns[phase_index(replay, phase, chip)];
         until_ps += breakdown->compute_ps + breakdown->exposed_ps;
     }
-    role->pass_ps[pass] += until_ps - role->pass_until_ps;
+    role->pass_ps[needs->pass] += until_ps - role->pass_until_ps;
     role->pass_until_ps = until_ps;
+    /* Both passes of a pair are under way as long as it is. */
+    uint32_t const last = needs->pass + (needs->pass > 0 && needs->phase == PROGRAM_PHASE_PAIR);
+    for (uint32_t pass = needs->pass; pass <= last; pass++) {
+        if (role->pass_end_ps[pass] == 0) role->pass_begin_ps[pass] = begin_ps;
+        role->pass_end_ps[pass] = end_ps;
+    }
 }
 
 void account_class(struct replay *replay, const struct program_op *op, uint32_t chip,
@@ -63,6 +70,32 @@ void account_class(struct replay *replay, const struct program_op *op, uint32_t 
     total->count++;
     total->busy_ps += end_ps - begin_ps;
     total->end_ps = end_ps;
+}
+
+enum status account_curve_build(struct arena *arena, const struct program *program,
+                                struct role_table *table, struct error *reterr)
+{
+    uint64_t count = 1;
+    for (uint32_t b = 0; b < table->role->block_count; b++) {
+        const struct program_block *block = &table->role->block[b];
+        const struct program_template *template = &program->templates[block->template_index];
+        for (uint32_t i = 0; i < template->op_count; i++)
+            count += (uint64_t)block->repeat * template->op[i].effect_count;
+    }
+    void *memory = NULL;
+    STATUS_TRY(arena_try(arena, count, sizeof *table->curve.at_ps, &memory, reterr));
+    table->curve.at_ps = memory;
+    STATUS_TRY(arena_try(arena, count, sizeof *table->curve.bytes, &memory, reterr));
+    table->curve.bytes = memory;
+    return STATUS_OK;
+}
+
+/* Of what changes at one instant, only what is held behind it is kept. */
+static void curve_add(struct trace_curve *curve, int64_t now_ps, uint64_t bytes)
+{
+    if (curve->count == 0 || curve->at_ps[curve->count - 1] != now_ps)
+        curve->at_ps[curve->count++] = now_ps;
+    curve->bytes[curve->count - 1] = bytes;
 }
 
 static void memory_take(struct replay *replay, uint32_t chip, enum program_memory memory,
@@ -81,6 +114,8 @@ static void memory_take(struct replay *replay, uint32_t chip, enum program_memor
         state->peak_op = op;
         memcpy(state->at_peak_bytes, state->held_bytes, sizeof state->held_bytes);
     }
+    if (replay->options->curves && role_at(replay, chip)->pass_chip == chip)
+        curve_add(&role_at(replay, chip)->curve, now_ps, (uint64_t)state->total_bytes);
     if (replay->chips[chip].shown) {
         struct trace_record record = {.begin_ps = now_ps,
                                       .end_ps = now_ps,
@@ -329,8 +364,11 @@ static enum status role_results(struct arena *arena, struct replay *replay, stru
     for (uint32_t role = 0; role < count; role++) {
         const struct role_table *table = &replay->roles[role];
         role_times(replay, chip_of[role], trace->step_ps, &trace->roles[role]);
+        trace->roles[role].curve = table->curve;
         if (table->pass_ps == NULL) continue;
         trace->roles[role].pass_ps = table->pass_ps + 1;
+        trace->roles[role].pass_begin_ps = table->pass_begin_ps + 1;
+        trace->roles[role].pass_end_ps = table->pass_end_ps + 1;
         trace->roles[role].pass_count = table->pass_count - 1;
     }
     return STATUS_OK;

@@ -193,9 +193,13 @@ static void passes_copy(const struct replay *early, struct replay *whole)
     for (uint32_t r = 0; r < whole->program->role_count; r++) {
         const struct role_table *from = &early->roles[r];
         struct role_table *to = &whole->roles[r];
-        if (from->pass_ps == NULL) continue;
         SIM_ASSERT(early->spread->early[to->pass_chip] == from->pass_chip);
-        memcpy(to->pass_ps, from->pass_ps, from->pass_count * sizeof *to->pass_ps);
+        to->curve = from->curve; /* Has room for the rest. */
+        if (from->pass_ps == NULL) continue;
+        uint64_t const bytes = from->pass_count * sizeof *to->pass_ps;
+        memcpy(to->pass_ps, from->pass_ps, bytes);
+        memcpy(to->pass_begin_ps, from->pass_begin_ps, bytes);
+        memcpy(to->pass_end_ps, from->pass_end_ps, bytes);
         to->pass_until_ps = from->pass_until_ps;
     }
 }

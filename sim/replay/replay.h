@@ -32,6 +32,7 @@ struct replay_options {
     const uint32_t *shown_chips; /* Machine chips to record for a timeline. */
     uint32_t shown_count;
     bool record;
+    bool curves;      /* trace_role.curve: takes no more time, but memory as ops have effects. */
     bool count_waits; /* trace_link.waited_ps and .messages, at some percent of a long run. */
     replay_watch_fn *watch;
     void *watch_owner;

@@ -255,10 +255,13 @@ struct role_table {
     uint32_t *slot_block;    /* [slot]; NULL: blocks are few, and searched. */
     uint32_t late_slot;      /* Where an early fold is left; UINT32_MAX: it is none. */
     struct need_cache (*needs)[NEED_CACHES]; /* [stream] */
-    int64_t *pass_ps;      /* [pass, from 1]: of the first chip; [0]: of no pass. NULL: none. */
-    int64_t pass_until_ps; /* All that these add up to. */
-    uint32_t pass_count;   /* With [0]. */
-    uint32_t pass_chip;    /* The first. */
+    int64_t *pass_ps;         /* [pass, from 1]: of the first chip; [0]: of no pass. NULL: none. */
+    int64_t *pass_begin_ps;   /* The same. */
+    int64_t *pass_end_ps;     /* 0: it has not begun. */
+    int64_t pass_until_ps;    /* All that these add up to. */
+    uint32_t pass_count;      /* With [0]. */
+    uint32_t pass_chip;       /* The first. */
+    struct trace_curve curve; /* Of it; has room for all of the step, or none. */
 };
 
 struct replay {
@@ -463,7 +466,12 @@ void account_op_effects(struct replay *replay, const struct program_op *op, bool
 void account_class(struct replay *replay, const struct program_op *op, uint32_t chip,
                    int64_t begin_ps, int64_t end_ps);
 /* An op of compute before the update ends. */
-void account_pass(struct replay *replay, uint32_t pass, uint32_t chip);
+void account_pass(struct replay *replay, const struct need_cache *needs, uint32_t chip,
+                  int64_t begin_ps, int64_t end_ps);
+/* Room for what all ops of the step change, and for what is held at its start: pages that are never
+ * written cost nothing. */
+enum status account_curve_build(struct arena *arena, const struct program *program,
+                                struct role_table *table, struct error *reterr);
 void account_resident(struct replay *replay, uint32_t chip);
 void account_record(struct replay *replay, const struct trace_record *record);
 enum status account_results(struct arena *arena, struct replay *replay, struct trace *ret_trace,

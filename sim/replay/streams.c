@@ -177,7 +177,7 @@ static void op_end(struct replay *replay, uint32_t stream, uint32_t chip,
         self->last_end_ps = now_ps;
         self->exposed_last_ps = self->exposed_ps;
         self->last_phase = needs->phase;
-        account_pass(replay, needs->pass, chip);
+        account_pass(replay, needs, chip, state->begin_ps, now_ps);
     }
     state->phase = STREAM_WAITS;
     state->position++;

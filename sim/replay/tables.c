@@ -90,11 +90,15 @@ static enum status role_build(struct arena *arena, const struct replay *replay, 
                              (unsigned long long)role->stream_total[stream],
                              program->stream[stream].name);
     if (passes > 0) {
-        STATUS_TRY(arena_try(arena, passes + 1u, sizeof *table->pass_ps, &memory, reterr));
+        uint32_t const count = passes + 2; /* With [0], and the second of a pair. */
+        STATUS_TRY(arena_try(arena, 3u * count, sizeof *table->pass_ps, &memory, reterr));
         table->pass_ps = memory;
+        table->pass_begin_ps = table->pass_ps + count;
+        table->pass_end_ps = table->pass_begin_ps + count;
         table->pass_count = passes + 1;
     }
-    return STATUS_OK;
+    return replay->options->curves ? account_curve_build(arena, replay->program, table, reterr)
+                                   : STATUS_OK;
 }
 
 static enum status roles_build(struct arena *arena, struct replay *replay, struct error *reterr)

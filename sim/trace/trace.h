@@ -88,6 +88,13 @@ struct trace_link {
     uint64_t sum_messages;
 };
 
+/* What a chip holds: so many bytes from each instant on, to the next. */
+struct trace_curve {
+    int64_t *at_ps;
+    uint64_t *bytes;
+    uint64_t count; /* 0: it was not asked for. */
+};
+
 /* A rank of a pipeline: of its replayed chips the one that ends last; lowest number among equals.
  * Compute, exposed and idle add up to step_ps, also where the chip ends before others. */
 struct trace_role {
@@ -103,8 +110,11 @@ struct trace_role {
     /* Of the rank's first chip, [pass of its list]: compute, and collectives waited for since the
      * pass before; NULL: it has no passes. */
     int64_t *pass_ps;
+    int64_t *pass_begin_ps; /* When the first of its compute begins, */
+    int64_t *pass_end_ps;   /* and the last ends. */
     uint32_t pass_count;
-    int64_t idle_ps;    /* Of it: */
+    struct trace_curve curve; /* Of that chip too. */
+    int64_t idle_ps;          /* Of it: */
     int64_t waiting_ps; /* what it waited for was on its way, or its own message had not left; */
     int64_t bubble_ps;  /* the rest. */
     uint64_t sent_bytes;

@@ -24,6 +24,14 @@ static void scenario_write(char text[TEXT_BYTES], const char *machine, const cha
     assert_true(length > 0 && length < TEXT_BYTES);
 }
 
+static void curves_same(const struct trace_curve *one, const struct trace_curve *other)
+{
+    assert_int_equal(one->count, other->count);
+    assert_true(one->count > 16);
+    assert_memory_equal(one->at_ps, other->at_ps, one->count * sizeof *one->at_ps);
+    assert_memory_equal(one->bytes, other->bytes, one->count * sizeof *one->bytes);
+}
+
 static void same(const struct trace *one, const struct trace *other)
 {
     assert_int_equal(one->step_ps, other->step_ps);
@@ -43,13 +51,17 @@ static void same(const struct trace *one, const struct trace *other)
         assert_true(one->roles[r].pass_count >= 16);
         assert_memory_equal(one->roles[r].pass_ps, other->roles[r].pass_ps,
                             one->roles[r].pass_count * sizeof *one->roles[r].pass_ps);
+        assert_memory_equal(one->roles[r].pass_begin_ps, other->roles[r].pass_begin_ps,
+                            one->roles[r].pass_count * sizeof *one->roles[r].pass_ps);
+        assert_memory_equal(one->roles[r].pass_end_ps, other->roles[r].pass_end_ps,
+                            one->roles[r].pass_count * sizeof *one->roles[r].pass_ps);
     }
 }
 
 /* The same with all chips of the fold from the start on. */
 static void late_run(struct play *play, struct trace *ret_trace)
 {
-    struct replay_options const options = {.engine = "fast", .count_waits = true};
+    struct replay_options const options = {.engine = "fast", .curves = true, .count_waits = true};
     struct fold fold = play->fold;
     fold.early = NULL;
     case_ok(replay_run(play->arena, &options, &play->machine, &play->program, &fold, ret_trace,
@@ -59,7 +71,7 @@ static void late_run(struct play *play, struct trace *ret_trace)
 
 static void early_run(struct play *play, struct trace *ret_trace)
 {
-    struct replay_options const options = {.engine = "fast", .count_waits = true};
+    struct replay_options const options = {.engine = "fast", .curves = true, .count_waits = true};
     case_ok(replay_run(play->arena, &options, &play->machine, &play->program, &play->fold,
                        ret_trace, &case_error));
 }
@@ -119,6 +131,8 @@ static void what_goes_on_from_fewer_is_the_same(void **state)
         assert_memory_equal(early.link, late.link, sizeof early.link);
         assert_true(early.early_ps == 0 || early.early_ps > early.step_ps / 4);
         same(&early, &late);
+        for (uint32_t r = 0; r < early.role_count; r++)
+            curves_same(&early.roles[r].curve, &late.roles[r].curve);
         play_close(&play);
     }
 }

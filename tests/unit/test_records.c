@@ -2,7 +2,8 @@
  * Records of messages: each carries the op whose bytes they are, whatever the chip at the link does
  * at the time. Every chip is recorded, so no record needs to be believed: ops that play one plan on
  * the same chips put as many messages on as many links each time, and a collective's messages are
- * under way while some chip is in it.
+ * under way while some chip is in it. And what a run keeps of passes and memory is what records of
+ * all that happened say.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -13,7 +14,7 @@
 #include "tests/support/play.h"
 #include "tests/support/scene.h"
 
-enum { CHIPS_MAX = TRACE_SHOWN_MAX, LABELS_MAX = 4096 };
+enum { CHIPS_MAX = TRACE_SHOWN_MAX, LABELS_MAX = 4096, PASSES_MAX = 128 };
 
 /* What is recorded of an op. */
 struct seen {
@@ -249,6 +250,79 @@ static void what_a_root_sent_before_it_went_on_keeps_its_op(void **state)
     scene_close(&scene);
 }
 
+/* The books of passes and of memory, made anew out of records: of the compute of a pass, and of
+ * what each change leaves. */
+static void books_check(const struct play *play, uint32_t rank, uint32_t chip)
+{
+    const struct trace_role *role = &play->trace.roles[rank];
+    int64_t begin_ps[PASSES_MAX] = {0}, end_ps[PASSES_MAX] = {0};
+    uint64_t held[PROGRAM_MEMORY_COUNT] = {0}, sum = 0, before = 0, points = 0;
+    int64_t at_ps = 0;
+    assert_in_range(role->pass_count, 8, PASSES_MAX - 1);
+    for (uint64_t i = 0; i < play->trace.record_count; i++) {
+        const struct trace_record *record = &play->trace.record[i];
+        if (record->chip != chip) continue;
+        if (record->kind == TRACE_MEMORY) {
+            sum += record->bytes - held[record->lane];
+            held[record->lane] = record->bytes;
+            if (points > 0 && at_ps != record->begin_ps)
+                assert_int_equal(role->curve.bytes[points - 1], before);
+            if (points == 0 || at_ps != record->begin_ps) {
+                assert_true(points < role->curve.count);
+                assert_int_equal(role->curve.at_ps[points++], record->begin_ps);
+            }
+            at_ps = record->begin_ps;
+            before = sum;
+        }
+        if (record->kind != TRACE_OP || record->stream != PROGRAM_COMPUTE) continue;
+        const struct program_block *block =
+            program_slot_block(&play->program.roles[rank], record->slot);
+        uint32_t const last = block->pass + (block->phase == PROGRAM_PHASE_PAIR);
+        for (uint32_t pass = block->pass; block->pass > 0 && pass <= last; pass++) {
+            if (end_ps[pass - 1] == 0) begin_ps[pass - 1] = record->begin_ps;
+            end_ps[pass - 1] = record->end_ps;
+        }
+    }
+    assert_int_equal(points, role->curve.count);
+    assert_int_equal(role->curve.bytes[points - 1], sum);
+    assert_memory_equal(begin_ps, role->pass_begin_ps, role->pass_count * sizeof *begin_ps);
+    assert_memory_equal(end_ps, role->pass_end_ps, role->pass_count * sizeof *end_ps);
+}
+
+static void passes_and_memory_are_those_of_the_records(void **state)
+{
+    (void)state;
+    static const char *const schedules[] = {"1f1b", "zb-v", "dualpipev", "interleaved:2"};
+    for (uint32_t i = 0; i < sizeof schedules / sizeof *schedules; i++) {
+        char text[1024];
+        (void)snprintf(text, sizeof text,
+                       "%s\"chip\": \"h100-sxm\", \"nodes\": 2}, \"mesh\": {\"tp\": "
+                       "[\"gpu:4\"], \"pp\": [\"gpu:2\"], \"dp\": [\"node\"]}, "
+                       "%s\"accumulate\": 8, \"schedule\": \"%s\"}}",
+                       HEAD, MLP("65536", "2048", "8192"), schedules[i]);
+        struct play play;
+        uint32_t chips[2] = {0};
+        struct play_options const options = {.lower_only = true};
+        play_run(&play, text, &options);
+        for (uint32_t rank = 0; rank < 2; rank++) {
+            uint32_t at[MACHINE_AXES_MAX] = {0};
+            at[play.program.role_axis] = rank * play.program.role_stride;
+            chips[rank] = machine_chip_at(&play.machine, at);
+        }
+        struct replay_options const replay = {.engine = "fast",
+                                              .record = true,
+                                              .curves = true,
+                                              .shown_chips = chips,
+                                              .shown_count = 2};
+        case_ok(
+            fold_build(play.arena, &play.machine, &play.program, false, &play.fold, &case_error));
+        case_ok(replay_run(play.arena, &replay, &play.machine, &play.program, &play.fold,
+                           &play.trace, &case_error));
+        for (uint32_t rank = 0; rank < 2; rank++) books_check(&play, rank, chips[rank]);
+        play_close(&play);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -256,6 +330,7 @@ int main(void)
         cmocka_unit_test(rings_over_a_part_of_an_axis_cross_chips_that_are_elsewhere),
         cmocka_unit_test(messages_over_switches_keep_their_op),
         cmocka_unit_test(what_a_root_sent_before_it_went_on_keeps_its_op),
+        cmocka_unit_test(passes_and_memory_are_those_of_the_records),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

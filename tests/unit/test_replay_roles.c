@@ -332,6 +332,12 @@ static void a_pass_takes_its_ops_and_the_collectives_it_waits_for(void **state)
             int64_t const first_ps = pass == 1 || rank == 1 ? long_ps : short_ps;
             assert_int_equal(role->pass_ps[pass], first_ps + short_ps);
             assert_int_equal(role->pass_ps[pass], full.roles[rank].pass_ps[pass]);
+            /* Behind the gather, one pass follows another. */
+            int64_t const before_ps =
+                pass == 0 ? role->first_begin_ps : role->pass_end_ps[pass - 1];
+            assert_int_equal(role->pass_begin_ps[pass], before_ps);
+            assert_int_equal(role->pass_end_ps[pass] - before_ps, first_ps + short_ps);
+            assert_int_equal(role->pass_begin_ps[pass], full.roles[rank].pass_begin_ps[pass]);
         }
     }
     assert_int_equal(full.chips_replayed, 8);

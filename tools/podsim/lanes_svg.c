@@ -59,7 +59,7 @@ void lanes_legend_add(struct lanes_legend *legend, const struct schedule *schedu
 static void draw_curve(const struct lanes_picture *picture, double top, struct text *text)
 {
     text_add(text, "<path fill=\"#ddd\" stroke=\"#888\" d=\"M%d %.1f", LEFT, top + CURVE);
-    for (uint32_t i = 0; i < picture->curve_count; i++)
+    for (uint64_t i = 0; i < picture->curve_count; i++)
         text_add(text, "H%.1fV%.1f", LEFT + picture->scale * picture->curve_at[i],
                  top + CURVE - CURVE * picture->curve_share[i]);
     text_add(text, "V%.1fZ\"/>\n", top + CURVE);

@@ -20,7 +20,7 @@ struct lanes_picture {
     double scale; /* Pixels a tick. */
     /* What is held from an instant (in ticks) on, as a share of the curve's height. */
     const double *curve_at, *curve_share;
-    uint32_t curve_count;
+    uint64_t curve_count;
     const char *curve_caption;
     const char *end_caption; /* The makespan. */
 };

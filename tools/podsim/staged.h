@@ -15,13 +15,6 @@ struct arena;
 struct shell;
 struct text;
 
-/* What a rank holds over time: the memory of one chip. */
-struct staged_curve {
-    int64_t *at_ps;
-    uint64_t *bytes;
-    uint32_t count;
-};
-
 /* As struct schedule_played has them: the span less the work of the rank with least, and with most;
  * the worst rank's time from its first pass to the end of its last, less its work from there on. */
 struct staged_bubbles {
@@ -50,7 +43,7 @@ struct staged_row {
     struct schedule_times times;
     struct schedule_played equal;  /* The same order of passes, with these and nothing else. */
     struct schedule_played played; /* What really began and ended when; empty unless drawn. */
-    struct staged_curve curve;     /* Of `fullest`; empty unless drawn. */
+    struct trace_curve curve;      /* Of a chip of `fullest`; empty unless drawn. */
     uint32_t fullest;              /* The rank whose chips hold most. */
 };
 
@@ -63,7 +56,8 @@ struct staged {
     uint64_t hbm_bytes;
     struct staged_row row[COMPARISON_ROWS_MAX];
     struct routing_drawn drawn; /* Rows of as many microbatches route alike. */
-    bool draws;
+    bool draws;                 /* When passes began and ended, */
+    bool draws_memory;          /* and what was held meanwhile. */
 };
 
 extern const struct comparison_way staged_way;

@@ -18,7 +18,6 @@ struct playing {
     struct chain chain;
     struct watch watch; /* While it is built. */
     char setting[2][SETTING_BYTES];
-    uint32_t chips[TRACE_SHOWN_MAX];
 };
 
 int64_t staged_work_ps(const struct trace_role *role)
@@ -65,19 +64,6 @@ static bool watch(void *owner, const struct replay_progress *progress)
     return shell_progress(staged->of->shell, share, progress->events);
 }
 
-/* A chip of each rank: the first. */
-static uint32_t chips_of_ranks(struct playing *playing)
-{
-    const struct program *program = &playing->chain.program;
-    uint32_t count = 0;
-    for (uint32_t r = 0; r < program->role_count && count < TRACE_SHOWN_MAX; r++) {
-        uint32_t at[MACHINE_AXES_MAX] = {0};
-        at[program->role_axis] = r * program->role_stride;
-        playing->chips[count++] = machine_chip_at(&playing->chain.machine, at);
-    }
-    return count;
-}
-
 static enum status replay(struct playing *playing, struct error *reterr)
 {
     struct staged *staged = playing->staged;
@@ -96,9 +82,7 @@ static enum status replay(struct playing *playing, struct error *reterr)
     }
     STATUS_TRY(chain_build(&playing->chain, &source, CHAIN_PROGRAM, reterr));
     struct replay_options const options = {
-        .shown_chips = playing->chips,
-        .shown_count = staged->draws ? chips_of_ranks(playing) : 0,
-        .record = staged->draws,
+        .curves = staged->draws_memory,
         .watch = watch,
         .watch_owner = playing,
     };
@@ -124,7 +108,9 @@ static enum status results_take(struct playing *playing, struct error *reterr)
     for (uint32_t r = 0; r < ranks; r++) {
         const struct program_role *role = &chain->program.roles[r];
         row->parameter_count[r] = role->resident_bytes[PROGRAM_MEMORY_PARAMETERS] * 8 / bits;
-        row->role[r].pass_ps = NULL; /* The chain's, which is closed. */
+        /* The chain's, which is closed. */
+        row->role[r].pass_ps = row->role[r].pass_begin_ps = row->role[r].pass_end_ps = NULL;
+        row->role[r].curve = (struct trace_curve){.count = 0};
         if (row->role[r].last_end_ps > row->span_ps) row->span_ps = row->role[r].last_end_ps;
         if (row->role[r].memory_peak_bytes > row->role[row->fullest].memory_peak_bytes)
             row->fullest = r;
@@ -152,68 +138,45 @@ static enum status results_take(struct playing *playing, struct error *reterr)
                          row->of->name, &row->equal, reterr);
 }
 
-/* When passes began and ended, out of the records of one chip a rank. */
+/* When passes of the first chip of each rank began and ended. */
 static enum status spans_take(struct playing *playing, struct error *reterr)
 {
-    struct staged *staged = playing->staged;
+    struct arena *arena = playing->staged->of->arena;
     struct staged_row *row = playing->row;
-    const struct program *program = &playing->chain.program;
     const struct trace *trace = &playing->chain.trace;
     void *memory = NULL;
-    STATUS_TRY(
-        arena_try(staged->of->arena, trace->role_count, sizeof *row->played.lane, &memory, reterr));
+    STATUS_TRY(arena_try(arena, trace->role_count, sizeof *row->played.lane, &memory, reterr));
     row->played = (struct schedule_played){.lane = memory, .makespan = row->span_ps};
     for (uint32_t r = 0; r < trace->role_count; r++) {
+        const struct trace_role *role = &trace->roles[r];
         uint32_t const count = row->of->schedule.rank[r].count;
-        STATUS_TRY(arena_try(staged->of->arena, count, sizeof(int64_t), &memory, reterr));
-        row->played.lane[r].begin = memory;
-        STATUS_TRY(arena_try(staged->of->arena, count, sizeof(int64_t), &memory, reterr));
-        row->played.lane[r].end = memory;
-    }
-    for (uint64_t i = 0; i < trace->record_count; i++) {
-        const struct trace_record *record = &trace->record[i];
-        uint32_t rank = 0;
-        while (rank < trace->shown_count && trace->shown_recorded[rank] != record->chip) rank++;
-        if (record->kind != TRACE_OP || record->stream != PROGRAM_COMPUTE ||
-            rank == trace->shown_count)
-            continue;
-        const struct program_block *block = program_slot_block(&program->roles[rank], record->slot);
-        if (block->pass == 0) continue;
-        struct schedule_lane *lane = &row->played.lane[rank];
-        uint32_t const passes = block->phase == PROGRAM_PHASE_PAIR ? 2 : 1;
-        for (uint32_t p = block->pass - 1; p < block->pass - 1 + passes; p++) {
-            if (lane->end[p] == 0) lane->begin[p] = record->begin_ps;
-            lane->end[p] = record->end_ps;
-        }
+        uint64_t const bytes =
+            (count < role->pass_count ? count : role->pass_count) * sizeof(int64_t);
+        struct schedule_lane *lane = &row->played.lane[r];
+        STATUS_TRY(arena_try(arena, count, sizeof *lane->begin, &memory, reterr));
+        lane->begin = memory;
+        STATUS_TRY(arena_try(arena, count, sizeof *lane->end, &memory, reterr));
+        lane->end = memory;
+        if (bytes == 0) continue;
+        memcpy(lane->begin, role->pass_begin_ps, bytes);
+        memcpy(lane->end, role->pass_end_ps, bytes);
     }
     return STATUS_OK;
 }
 
-/* The memory of the chip of one rank, summed over categories, as it changes. */
+/* The memory of the first chip of the fullest rank, as it changes. */
 static enum status curve_take(struct playing *playing, struct error *reterr)
 {
-    struct staged *staged = playing->staged;
+    struct arena *arena = playing->staged->of->arena;
     struct staged_row *row = playing->row;
-    const struct trace *trace = &playing->chain.trace;
-    uint32_t const chip = trace->shown_recorded[row->fullest];
-    uint64_t held[TRACE_MEMORY_MAX] = {0}, sum = 0, count = 0;
+    const struct trace_curve *curve = &playing->chain.trace.roles[row->fullest].curve;
     void *memory = NULL;
-    for (uint64_t i = 0; i < trace->record_count; i++)
-        count += trace->record[i].kind == TRACE_MEMORY && trace->record[i].chip == chip;
-    STATUS_TRY(arena_try(staged->of->arena, count, sizeof *row->curve.at_ps, &memory, reterr));
-    row->curve.at_ps = memory;
-    STATUS_TRY(arena_try(staged->of->arena, count, sizeof *row->curve.bytes, &memory, reterr));
+    STATUS_TRY(arena_try(arena, curve->count, sizeof *curve->at_ps, &memory, reterr));
+    row->curve = (struct trace_curve){.at_ps = memory, .count = curve->count};
+    STATUS_TRY(arena_try(arena, curve->count, sizeof *curve->bytes, &memory, reterr));
     row->curve.bytes = memory;
-    for (uint64_t i = 0; i < trace->record_count; i++) {
-        const struct trace_record *record = &trace->record[i];
-        if (record->kind != TRACE_MEMORY || record->chip != chip) continue;
-        sum += record->bytes - held[record->lane];
-        held[record->lane] = record->bytes;
-        if (row->curve.count > 0 && row->curve.at_ps[row->curve.count - 1] == record->begin_ps)
-            row->curve.count--;
-        row->curve.at_ps[row->curve.count] = record->begin_ps;
-        row->curve.bytes[row->curve.count++] = sum;
-    }
+    memcpy(row->curve.at_ps, curve->at_ps, curve->count * sizeof *curve->at_ps);
+    memcpy(row->curve.bytes, curve->bytes, curve->count * sizeof *curve->bytes);
     return STATUS_OK;
 }
 
@@ -230,7 +193,7 @@ enum status staged_play(struct comparison *comparison, uint32_t index, struct er
     enum status status = replay(&playing, reterr);
     if (status == STATUS_OK) status = results_take(&playing, reterr);
     if (status == STATUS_OK && staged->draws) status = spans_take(&playing, reterr);
-    if (status == STATUS_OK && staged->draws) status = curve_take(&playing, reterr);
+    if (status == STATUS_OK && staged->draws_memory) status = curve_take(&playing, reterr);
     chain_close(&playing.chain);
     return status;
 }

@@ -79,7 +79,7 @@ static enum status ranks_check(const struct comparison *comparison, struct error
     return STATUS_OK;
 }
 
-/* Lanes of text need every op's instants, half a megabyte a microbatch; a picture is asked for. */
+/* A lane of text has some hundred cells: of more microbatches it shows nothing. */
 static const uint32_t drawn_max = 256;
 
 enum status staged_read(struct comparison *comparison, struct error *reterr)
@@ -101,6 +101,7 @@ enum status staged_read(struct comparison *comparison, struct error *reterr)
                          ranks, TRACE_SHOWN_MAX);
     bool const alone =
         comparison->row_count == 1 && comparison->row[0].microbatch_count <= drawn_max;
-    staged->draws = ranks <= TRACE_SHOWN_MAX && (options_has(options, "--svg") || alone);
+    staged->draws_memory = options_has(options, "--svg");
+    staged->draws = staged->draws_memory || (alone && ranks <= TRACE_SHOWN_MAX);
     return STATUS_OK;
 }

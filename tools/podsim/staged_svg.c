@@ -13,7 +13,7 @@ static enum status curve_fill(const struct staged *staged, const struct staged_r
     void *at = NULL, *share = NULL;
     STATUS_TRY(arena_try(staged->of->arena, row->curve.count, sizeof(double), &at, reterr));
     STATUS_TRY(arena_try(staged->of->arena, row->curve.count, sizeof(double), &share, reterr));
-    for (uint32_t i = 0; i < row->curve.count; i++) {
+    for (uint64_t i = 0; i < row->curve.count; i++) {
         ((double *)at)[i] = (double)row->curve.at_ps[i];
         ((double *)share)[i] = (double)row->curve.bytes[i] / most;
     }

@@ -120,8 +120,5 @@ double exchange_axis_s(const struct machine *machine, const struct workload_traf
         grid = grid && !group->dimension[d].switched;
     if (group->dimension_count == 1) return exchange_s(machine, traffic);
     if (grid) return grid_axis_s(machine, traffic, &group->dimension[dimension]);
-    /* From slice to slice an exchange may go anywhere; not past a level that each token climbs. */
-    if (traffic->crossing_bytes[0] != 0 && group->dimension[dimension].switched)
-        return level_crossing_s(machine, traffic, dimension);
-    return 0;
+    return 0; /* From slice to slice an exchange may go anywhere. */
 }

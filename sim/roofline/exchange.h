@@ -15,8 +15,8 @@ double exchange_sent_bytes(const struct workload_traffic *traffic);
  * cut by what crosses it (collective_bound.h). */
 double exchange_s(const struct machine *machine, const struct workload_traffic *traffic);
 
-/* How long they keep the links of a dimension's axis busy at least, beside whatever else does. 0:
- * nothing is known. */
+/* How long they keep the links of a dimension's axis of the grid busy at least, beside whatever
+ * else does. 0: nothing is known. Of levels: tiers.h. */
 double exchange_axis_s(const struct machine *machine, const struct workload_traffic *traffic,
                        uint32_t dimension);
 

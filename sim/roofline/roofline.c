@@ -10,6 +10,7 @@
 #include "sim/roofline/roofline_bounds.h"
 #include "sim/roofline/rules.h"
 #include "sim/roofline/stages.h"
+#include "sim/roofline/tiers.h"
 #include "sim/roofline/unlike.h"
 #include "sim/roofline/wire.h"
 
@@ -231,11 +232,55 @@ static double axis_even_s(const struct workload_plan *as_said, const struct mach
     return slow_rings ? rings : rings + lines;
 }
 
+/* Bytes that are known to come one way to each member: lines have links to spare for reductions
+ * beside gathers, and switches that add and copy need less of the other way. */
+static double arriving_bytes(const struct workload_plan *plan,
+                             const struct workload_traffic *traffic)
+{
+    double const gathered = traffic->gather_bytes + traffic->all_reduce_bytes;
+    double const scattered = traffic->scatter_bytes + traffic->all_reduce_bytes;
+    bool even = !tiers_adds(plan);
+    for (uint32_t i = 0; i < traffic->group.dimension_count; i++)
+        even = even && is_even(plan, &traffic->group.dimension[i]);
+    return even ? gathered + scattered : fmax(gathered, scattered);
+}
+
+/* Each group as if it had an axis of switches for itself, and the longest of them. Beside others it
+ * may take longer and put more on other axes, so what they take alone does not add up. */
+static double axis_alone_s(const struct workload_plan *as_said, const struct machine *machine,
+                           const struct workload_traffic *const *traffic, uint32_t axis,
+                           enum odd_links odd)
+{
+    double longest = 0;
+    for (uint32_t t = 0; t < ROOFLINE_GROUPS_MAX; t++) {
+        const struct group *group = &traffic[t]->group;
+        struct workload_plan const of = played(as_said, traffic[t]->algorithm);
+        double const bytes = arriving_bytes(&of, traffic[t]);
+        for (uint32_t i = 0; i < group->dimension_count; i++) {
+            if (group->dimension[i].axis != axis) continue;
+            longest = fmax(longest, dimension_busy_s(&of, machine, group, i, bytes, odd));
+            if (group->dimension_count == 1)
+                longest = fmax(longest, exchange_s(machine, traffic[t]));
+        }
+    }
+    return longest;
+}
+
+static double level_busy_s(const struct workload_plan *plan, const struct machine *machine,
+                           const struct workload_traffic *const *traffic, uint32_t axis)
+{
+    double const together_s = tiers_busy_s(plan, machine, traffic, ROOFLINE_GROUPS_MAX, axis);
+    double const alone_s = axis_alone_s(plan, machine, traffic, axis, ODD_FASTEST);
+    double const slow_s = axis_alone_s(plan, machine, traffic, axis, ODD_ON_RINGS);
+    return fmax(together_s, fmax(alone_s, slow_s));
+}
+
 /* A slow link carries what rings put on all links, but maybe nothing of a line: what it needs and
  * what the others need are two bounds. */
 static double axis_busy_s(const struct workload_plan *plan, const struct machine *machine,
                           const struct workload_traffic *const *traffic, uint32_t axis)
 {
+    if (machine->axis_level[axis] != LEVEL_NONE) return level_busy_s(plan, machine, traffic, axis);
     double const others_s = axis_even_s(plan, machine, traffic, axis, false);
     if (machine->link_override_count == 0) return others_s;
     double const slow_s = axis_even_s(plan, machine, traffic, axis, true);
@@ -245,14 +290,15 @@ static double axis_busy_s(const struct workload_plan *plan, const struct machine
 /* A gather reads each departing byte and writes each arriving one; a reduce-scatter reads its
  * operand once per byte sent, keeps partial sums in VMEM and writes the final shard. At the end of
  * a line a chip forwards nothing and sends only its own chunk: where chips differ in HBM, the slow
- * one may stand there, and the bound counts no more. */
+ * one may stand there, and the bound counts no more; nor where switches copy. */
 static double traffic_hbm_bytes(const struct workload_plan *plan, const struct machine *machine,
                                 const struct workload_traffic *traffic)
 {
     double const ranks = (double)group_rank_count(&traffic->group);
     if (traffic->group.dimension_count == 0) return 0;
     double const moved = (ranks - 1) / ranks;
-    bool even = true;
+    bool even =
+        !tiers_adds(plan); /* Then a member's own part leaves once, or the sum comes once. */
     for (uint32_t d = 0; d < traffic->group.dimension_count; d++)
         even = even &&
                (machine->chip_override_count == 0 || is_even(plan, &traffic->group.dimension[d]));

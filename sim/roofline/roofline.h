@@ -84,7 +84,8 @@ struct roofline {
     double hbm_collectives_s; /* Of it, the collectives'. */
     /* Bytes over each machine axis on its busiest links, both directions used where it is a ring. A
      * group over several axes keeps all of them busy equally long where it can; beside one that has
-     * to take longer, an axis counts for what cannot go another way. */
+     * to take longer, an axis counts for what cannot go another way. Through switches the longest
+     * of what each group takes alone and of what all put on the cables of a tier (tiers.h). */
     double ici_s[MACHINE_AXES_MAX];
     double stages_s;  /* Of it on pp's axis: messages between stages, over the links of the two
                          neighbours that exchange most, or the cables of a rank amid others. */

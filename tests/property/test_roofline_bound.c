@@ -18,7 +18,7 @@
 #include "sim/scenario/scenario.h"
 #include "tests/support/thin.h"
 
-enum { STEPS = 100, EXCHANGES = 40, SEED = 20240607, ODD = 6 };
+enum { STEPS = 100, EXCHANGES = 40, FABRICS = 140, SEED = 20240607, ODD = 6 };
 
 static uint64_t state_of_draws = SEED;
 
@@ -127,6 +127,55 @@ static void write_exchange(char *text, size_t room)
         PICK("1", "2"));
 }
 
+/* Groups that share an axis of switches, of one level or of several: under a leaf and strided over
+ * leaves, and cables above leaves that are fewer than those below. */
+static void write_fabric(char *text, size_t room)
+{
+    bool const experts = draw(2) == 0, slices = !experts && draw(4) == 0;
+    bool const adds = draw(3) == 0;
+    char machine[300];
+    (void)snprintf(machine, sizeof machine,
+                   "\"chip\":\"%s\",\"nodes\":16,\"gpus\":4,\"network\":{\"switch_ports\":%s,"
+                   "\"sharp\":\"%s\",\"leaf\":{\"oversubscription\":%s}}",
+                   PICK("h100-sxm", "gb200-nvl72"), PICK("12", "16", "24"), adds ? "on" : "auto",
+                   PICK("1", "2", "4"));
+    const char *mesh = PICK(
+        "\"dp\":[\"gpu\",\"node:8\"],\"fsdp\":[\"node:2\"]",
+        "\"dp\":[\"node:2\"],\"fsdp\":[\"gpu\",\"node:8\"]",
+        "\"fsdp\":[\"gpu\",\"node:4\"],\"tp\":[\"node:4\"]",
+        "\"dp\":[\"gpu:2\",\"node:4\"],\"tp\":[\"gpu:2\"],\"fsdp\":[\"node:4\"]",
+        "\"dp\":[\"node:4\"],\"fsdp\":[\"node:4\"],\"tp\":[\"gpu\"]", "\"dp\":[\"gpu\",\"node\"]");
+    if (experts)
+        mesh = PICK("\"ep\":[\"gpu\"],\"dp\":[\"node:8\"],\"fsdp\":[\"node:2\"]",
+                    "\"ep\":[\"gpu\"],\"dp\":[\"node:2\"],\"fsdp\":[\"node:8\"]",
+                    "\"ep\":[\"gpu:2\",\"node:2\"],\"fsdp\":[\"gpu:2\"],\"dp\":[\"node:8\"]",
+                    "\"fsdp\":[\"gpu\",\"node:4\"],\"ep\":[\"node:4\"]",
+                    "\"cp\":[\"node:2\"],\"ep\":[\"node:4\"],\"fsdp\":[\"gpu\",\"node:2\"]");
+    if (slices)
+        mesh = PICK("\"fsdp\":[\"x\",\"y\",\"slice\"]",
+                    "\"fsdp\":[\"x\",\"slice:2\"],\"tp\":[\"y\"],\"dp\":[\"slice:2\"]",
+                    "\"dp\":[\"slice:2\"],\"fsdp\":[\"x\",\"y\"],\"tp\":[\"slice:2\"]");
+    const char *algorithm = "auto";
+    if (!experts && !slices && adds) algorithm = PICK("auto", "sharp");
+    if (strstr(mesh, "\"node\"") != NULL && !adds) algorithm = PICK("auto", "tree", "flat-direct");
+    (void)snprintf(
+        text, room,
+        "{\"podsim\":1,\"title\":\"drawn\",\"machine\":{%s},\"mesh\":{%s},"
+        "\"workload\":{\"kind\":\"train_step\",\"model\":%s,\"batch_tokens\":%u%s%s,"
+        "\"gather\":\"%s\",\"accumulate\":%s,\"allow_oversubscription\":true},"
+        "\"run\":{\"collective_matmul\":%s,\"algorithm\":\"%s\"}}",
+        slices ? "\"chip\":\"tpu-v5e\",\"shape\":\"4x4\",\"slices\":4" : machine, mesh,
+        experts ? "\"tests/property/experts.json\""
+                : "{\"kind\":\"mlp\",\"D\":1024,\"F\":16384,\"layers\":3,\"matrices\":2}",
+        32768u << draw(3),
+        experts ? PICK(",\"sequence_length\":256", ",\"sequence_length\":256,\"routing_skew\":1")
+                : "",
+        strstr(mesh, "cp") == NULL ? ""
+                                   : PICK(",\"context\":\"ulysses\"", ",\"context\":\"all_gather\"",
+                                          ",\"context\":\"ring\""),
+        PICK("block", "tensor", "layer"), PICK("1", "2"), PICK("true", "false"), algorithm);
+}
+
 /* Plays it; false if it is refused, which a drawn combination may be. */
 static bool check_step(const char *text, struct error *error)
 {
@@ -163,7 +212,7 @@ static bool check_step(const char *text, struct error *error)
             fail_msg("the mxu works %.9g s, not %.9g s: %s", mxu_s, roofline.math_s, text);
         /* Odd links and strided parts are not what the shares of several axes are solved for. */
         bool const even = machine.link_override_count == 0 && strstr(text, "y:2") == NULL;
-        for (uint32_t axis = 0; even && axis < machine.axis_count; axis++) {
+        for (uint32_t axis = 0; even && axis < machine.grid_axis_count; axis++) {
             int64_t busy_ps = trace.link[2 * axis].busy_ps;
             if (trace.link[2 * axis + 1].busy_ps > busy_ps)
                 busy_ps = trace.link[2 * axis + 1].busy_ps;
@@ -223,11 +272,18 @@ static void nor_does_an_exchange_find_shorter_ways(void **state)
     check_steps(write_exchange, EXCHANGES / thin());
 }
 
+static void groups_on_switches_add_up_cable_by_cable(void **state)
+{
+    (void)state;
+    check_steps(write_fabric, FABRICS / thin());
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(no_step_is_below_its_roofline),
         cmocka_unit_test(nor_does_an_exchange_find_shorter_ways),
+        cmocka_unit_test(groups_on_switches_add_up_cable_by_cable),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,0 +1,24 @@
+/*
+ * tiers.h: what all groups together put on the cables of each tier of a level, at least.
+ *
+ * Groups that share an axis of switches may be bound by different cables: one that stays under a
+ * leaf by its cards, one that is strided over leaves by the cables above these. So what they must
+ * carry adds up tier by tier, not group by group.
+ */
+#ifndef SIM_ROOFLINE_TIERS_H
+#define SIM_ROOFLINE_TIERS_H
+
+#include "sim/machine/machine.h"
+#include "sim/workload/counts.h"
+#include "sim/workload/workload.h"
+
+/* Whether collectives of the plan are added or copied by switches. */
+bool tiers_adds(const struct workload_plan *plan);
+
+/* Seconds that the cables of an axis' level are busy on average, at the tier where that is longest:
+ * bytes that have to cross it, over the rate of all its cables. Of a group over several dimensions
+ * no more than what must cross this one. */
+double tiers_busy_s(const struct workload_plan *plan, const struct machine *machine,
+                    const struct workload_traffic *const *traffic, uint32_t count, uint32_t axis);
+
+#endif

@@ -1,0 +1,104 @@
+/* What groups that share an axis of switches must carry adds up cable by cable, and no further. */
+#include "sim/roofline/tiers.h"
+#include "tests/support/case.h"
+
+enum { NODE = 1 }; /* The axis. */
+static const double nic = 50e9;
+
+static struct workload_traffic gathers(struct group group, double bytes)
+{
+    return (struct workload_traffic){.group = group, .gather_bytes = bytes};
+}
+
+static double busy_s(const struct machine *machine, const char *algorithm, uint32_t axis,
+                     const struct workload_traffic *a, const struct workload_traffic *b)
+{
+    struct workload_plan const plan = {.algorithm = algorithm};
+    const struct workload_traffic *const traffic[] = {a, b};
+    return tiers_busy_s(&plan, machine, traffic, 2, axis);
+}
+
+static struct group strided(struct group group, uint32_t stride)
+{
+    for (uint32_t d = 0; d < group.dimension_count; d++)
+        if (group.dimension[d].axis == NODE) group.dimension[d].stride = stride;
+    return group;
+}
+
+/* 32 nodes lie under a leaf, which has a quarter of their cables upwards. */
+static void groups_under_a_leaf_leave_the_cables_above_it_to_others(void **state)
+{
+    (void)state;
+    struct machine const machine = case_machine("h100-sxm:nodes=64,leaf.oversubscription=4");
+    struct group const leaf = case_group(&machine, "node:32");
+    struct group const pair = strided(case_group(&machine, "node:2"), 32);
+    struct workload_traffic near_a = gathers(leaf, 32e9), far_a = gathers(pair, 2e9);
+    case_near(busy_s(&machine, "auto", NODE, &near_a, &near_a), 62e9 / nic, 1e-9);
+    /* Alone, the strided ones wait for the leaf: 1 GB a chip, at a quarter of a NIC. */
+    struct workload_traffic const none = {.gather_bytes = 0};
+    case_near(busy_s(&machine, "auto", NODE, &none, &far_a), 4e9 / nic, 1e-9);
+    /* Together they share the NICs, and that is longer. */
+    case_near(busy_s(&machine, "auto", NODE, &near_a, &far_a), 32e9 / nic, 1e-9);
+    near_a.gather_bytes = 2e9;
+    case_near(busy_s(&machine, "auto", NODE, &near_a, &far_a), 4e9 / nic, 1e-9);
+}
+
+/* What enters a leaf comes once, and is passed on in it by NICs. */
+static void a_group_over_leaves_fills_both_tiers(void **state)
+{
+    (void)state;
+    struct machine const machine = case_machine("h100-sxm:nodes=64,leaf.oversubscription=4");
+    struct group const all = case_group(&machine, "node");
+    struct workload_traffic one = gathers(all, 64e9), none = {.gather_bytes = 0};
+    case_near(busy_s(&machine, "auto", NODE, &one, &none), 63e9 / nic, 1e-9);
+    one.gather_bytes = 0;
+    one.all_reduce_bytes = 64e9;
+    case_near(busy_s(&machine, "auto", NODE, &none, &one), 126e9 / nic, 1e-9);
+    case_near(busy_s(&machine, "sharp", NODE, &none, &one), 63e9 / nic, 1e-9);
+    one.all_reduce_bytes = 0;
+    one.all_to_all_bytes = 64e9; /* Half of it crosses the leaves, 32 parts to each member. */
+    case_near(busy_s(&machine, "auto", NODE, &one, &none), 4 * 0.5e9 / nic, 1e-9);
+    one.all_to_all_bytes = 0;
+    one.permute_bytes = 1e9; /* Two of 64 messages cross. */
+    case_near(busy_s(&machine, "auto", NODE, &one, &none), 1e9 / nic, 1e-9);
+}
+
+/* NICs bring the other node's part for one's own place, NVLink seven places' parts of both nodes;
+ * where all send to all at once, only those of the own node. */
+static void several_levels_have_a_part_each(void **state)
+{
+    (void)state;
+    struct machine const machine = case_machine("h100-sxm:nodes=8");
+    struct group const both = case_group(&machine, "gpu,node:2");
+    double const nvlink = (double)level_bundle_bytes_per_s(&machine.level[0].tier[0]);
+    struct workload_traffic const one = gathers(both, 16e9), none = {.gather_bytes = 0};
+    case_near(busy_s(&machine, "auto", NODE, &one, &none), 1e9 / nic, 1e-9);
+    case_near(busy_s(&machine, "auto", 0, &one, &none), 14e9 / nvlink, 1e-9);
+    case_near(busy_s(&machine, "flat-direct", 0, &one, &none), 7e9 / nvlink, 1e-9);
+}
+
+/* Four and two of six nodes: of 36 messages of a rail 16 go from leaf to leaf, by a cable of each.
+ */
+static void a_leaf_that_is_not_full_has_as_many_cables(void **state)
+{
+    (void)state;
+    struct machine const machine =
+        case_machine("h100-sxm:nodes=6,gpus=2,switch_ports=8,leaf.oversubscription=4");
+    const struct level *level = &machine.level[machine.axis_level[NODE]];
+    assert_int_equal(level_unit_count(&machine, level, 0), 2 * 2);
+    struct workload_traffic const none = {.gather_bytes = 0};
+    struct workload_traffic const one = {.group = case_group(&machine, "node"),
+                                         .all_to_all_bytes = 36e9};
+    case_near(busy_s(&machine, "auto", NODE, &one, &none), 16e9 / (2 * nic), 1e-9);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(groups_under_a_leaf_leave_the_cables_above_it_to_others),
+        cmocka_unit_test(a_group_over_leaves_fills_both_tiers),
+        cmocka_unit_test(several_levels_have_a_part_each),
+        cmocka_unit_test(a_leaf_that_is_not_full_has_as_many_cables),
+    };
+    return cmocka_run_group_tests(tests, case_arena_up, case_arena_down);
+}

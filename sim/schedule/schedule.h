@@ -136,21 +136,28 @@ static inline const struct schedule_times *schedule_times_of(const struct schedu
     return times->of_rank == NULL ? times : &times->of_rank[rank];
 }
 
+/* Of a chunk's activations, what an input gradient leaves to the weight gradient; and how much more
+ * than before it there is while it runs, at most. */
+struct schedule_kept {
+    uint32_t kept_ppm, rise_ppm;
+};
+
 /* What a schedule is built for. */
 struct schedule_request {
     uint32_t rank_count;
     uint32_t microbatch_count;
-    uint32_t chunk_count;         /* 0: the form's own. */
-    struct schedule_times times;  /* Only those that heed times go by them, and formulas. */
-    uint32_t held_max;            /* "auto": chunks' activations a rank may hold; 0: as 1F1B. */
-    uint32_t kept_ppm;            /* "auto": what an input gradient leaves, of one of these; */
-    const uint32_t *kept_of_rank; /* [rank]: where ranks are unlike; NULL: all have that. */
+    uint32_t chunk_count;        /* 0: the form's own. */
+    struct schedule_times times; /* Only those that heed times go by them, and formulas. */
+    uint32_t held_max;           /* "auto": chunks' activations a rank may hold; 0: as 1F1B. */
+    uint32_t kept_ppm;           /* "auto": of these, what an input gradient leaves; */
+    const struct schedule_kept *kept_of_rank; /* [rank]: where ranks are unlike; NULL: all have
+                                                 that, and it rises to no more. */
     const struct watch *watch;
 };
 
 static inline uint32_t schedule_kept_ppm(const struct schedule_request *request, uint32_t rank)
 {
-    return request->kept_of_rank == NULL ? request->kept_ppm : request->kept_of_rank[rank];
+    return request->kept_of_rank == NULL ? request->kept_ppm : request->kept_of_rank[rank].kept_ppm;
 }
 
 /* The passes of one rank as they are listed. */

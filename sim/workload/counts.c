@@ -452,7 +452,7 @@ void workload_count(const struct workload_plan *plan, const struct machine *mach
     counts.gathered_bytes = local.shards > 1 ? gathered * x.w : 0;
     counts_offload(&x, &counts);
     stages_divide(&counts, local.pp);
-    counts.activation_bytes *= (double)workload_held_ppm(plan, local.pp) / PPM_ONE;
+    counts.activation_bytes *= (double)workload_held_ppm(plan, machine, mesh) / PPM_ONE;
     count_messages(&x, &counts);
     *ret_counts = counts;
 }

@@ -54,15 +54,21 @@ enum status workload_schedule(struct arena *arena, const struct workload_plan *p
     struct schedule_request request = {.rank_count = mesh->axis[MESH_PP].size,
                                        .microbatch_count = plan->accumulate,
                                        .held_max = plan->schedule_held_max,
-                                       .kept_ppm = KEPT_PPM,
                                        .watch = plan->watch};
     if (plan->schedule_given != NULL) {
         STATUS_TRY(given_check(plan, request.rank_count, reterr));
         *ret_schedule = *plan->schedule_given;
     } else {
         STATUS_TRY(form_of(plan, &form, &request.chunk_count, reterr));
-        if (form->heeds_times)
+        if (form->heeds_times) {
+            void *memory = NULL;
+            uint32_t const ranks = request.rank_count;
+            STATUS_TRY(arena_try(arena, ranks, sizeof(struct schedule_kept), &memory, reterr));
             STATUS_TRY(schedule_times_estimate(arena, plan, machine, mesh, &request.times, reterr));
+            STATUS_TRY(schedule_kept_estimate(plan, machine, mesh, ranks, memory, &request.kept_ppm,
+                                              reterr));
+            request.kept_of_rank = memory;
+        }
         STATUS_TRY(schedule_build(arena, form, &request, where, ret_schedule, reterr));
     }
     return gathers_add(arena, plan, ret_schedule, reterr);
@@ -109,38 +115,71 @@ struct workload_borders workload_borders(const struct workload_plan *plan, uint3
     };
 }
 
-/* Of a file, by its lists. */
-static uint64_t given_held_ppm(const struct schedule *given)
+static bool is_split(const struct schedule *schedule)
 {
-    uint64_t most = 0;
-    for (uint32_t r = 0; r < given->rank_count; r++) {
-        uint32_t const chunks = given->rank[r].chunk_count;
-        uint64_t const held = schedule_peak_ppm(given, r, KEPT_PPM) / (chunks > 0 ? chunks : 1);
-        most = held > most ? held : most;
-    }
-    return most;
+    for (uint32_t r = 0; r < schedule->rank_count; r++)
+        for (uint32_t i = 0; i < schedule->rank[r].count; i++)
+            if (schedule->rank[r].pass[i].kind == SCHEDULE_INPUT) return true;
+    return false;
 }
 
-uint64_t workload_held_ppm(const struct workload_plan *plan, uint32_t ranks)
+/* What the model's input gradients leave, a mean of its layers. */
+static enum status mean_kept(struct arena *arena, const struct workload_plan *plan,
+                             const struct machine *machine, const struct mesh *mesh,
+                             uint32_t stage_count, uint32_t *ret_kept_ppm, struct error *reterr)
+{
+    void *memory = NULL;
+    STATUS_TRY(arena_try(arena, stage_count, sizeof(struct schedule_kept), &memory, reterr));
+    return schedule_kept_estimate(plan, machine, mesh, stage_count, memory, ret_kept_ppm, reterr);
+}
+
+/* By its lists; of one that is built for times and memory, what it announces. */
+static enum status held_find(struct arena *arena, const struct workload_plan *plan,
+                             const struct machine *machine, const struct mesh *mesh,
+                             uint64_t *ret_held_ppm, struct error *reterr)
 {
     const struct schedule_form *form = NULL;
-    struct schedule_request request = {.rank_count = ranks,
+    struct schedule_request request = {.rank_count = mesh->axis[MESH_PP].size,
                                        .microbatch_count = plan->accumulate,
                                        .held_max = plan->schedule_held_max};
-    struct error unused;
-    char rule[512];
-    uint64_t most = 0;
-    if (ranks == 1) return PPM_ONE;
-    if (plan->schedule_given != NULL) return given_held_ppm(plan->schedule_given);
-    if (form_of(plan, &form, &request.chunk_count, &unused) != STATUS_OK ||
-        (form->refuses != NULL && form->refuses(&request, rule, sizeof rule) != NULL))
-        return PPM_ONE; /* Refused where built. */
-    for (uint32_t r = 0; r < ranks; r++) {
-        struct schedule_peak const peak = form->peak(&request, r);
-        uint64_t const held = (uint64_t)peak.whole * PPM_ONE + (uint64_t)peak.kept * KEPT_PPM;
-        most = held > most ? held : most;
+    struct schedule built;
+    const struct schedule *schedule = plan->schedule_given;
+    uint32_t kept_ppm = 0;
+    if (schedule == NULL) {
+        STATUS_TRY(form_of(plan, &form, &request.chunk_count, reterr));
+        if (form->heeds_times) {
+            STATUS_TRY(mean_kept(arena, plan, machine, mesh, request.rank_count, &request.kept_ppm,
+                                 reterr));
+            *ret_held_ppm = (uint64_t)form->peak(&request, 0).whole * PPM_ONE;
+            return STATUS_OK;
+        }
+        STATUS_TRY(schedule_build(arena, form, &request, where, &built, reterr));
+        schedule = &built;
     }
-    return most / request.chunk_count;
+    if (is_split(schedule))
+        STATUS_TRY(mean_kept(arena, plan, machine, mesh, schedule->stage_count, &kept_ppm, reterr));
+    *ret_held_ppm = 0;
+    for (uint32_t r = 0; r < schedule->rank_count; r++) {
+        uint32_t const chunks = schedule->rank[r].chunk_count;
+        uint64_t const held = schedule_peak_ppm(schedule, r, kept_ppm) / (chunks > 0 ? chunks : 1);
+        *ret_held_ppm = held > *ret_held_ppm ? held : *ret_held_ppm;
+    }
+    return STATUS_OK;
+}
+
+uint64_t workload_held_ppm(const struct workload_plan *plan, const struct machine *machine,
+                           const struct mesh *mesh)
+{
+    struct workload_plan unwatched = *plan; /* It cannot say that it was interrupted. */
+    struct error unused;
+    uint64_t held_ppm = PPM_ONE;
+    unwatched.watch = NULL;
+    if (mesh->axis[MESH_PP].size == 1) return PPM_ONE;
+    struct arena *arena = arena_create(0);
+    if (arena == NULL) return PPM_ONE;
+    enum status const status = held_find(arena, &unwatched, machine, mesh, &held_ppm, &unused);
+    arena_destroy(arena);
+    return status == STATUS_OK ? held_ppm : PPM_ONE; /* Refused where it is lowered. */
 }
 
 uint32_t workload_gathers(const struct workload_plan *plan, uint32_t ranks)

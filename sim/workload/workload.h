@@ -136,9 +136,11 @@ struct workload_borders {
 /* Over so many ranks; all 0: there is one. */
 struct workload_borders workload_borders(const struct workload_plan *plan, uint32_t ranks);
 
-/* Microbatches whose activations the rank holds that holds most, in millionths of its whole share,
- * as the schedule announces or, of a file, by its lists. PPM_ONE: there is one rank. */
-uint64_t workload_held_ppm(const struct workload_plan *plan, uint32_t ranks);
+/* Microbatches whose activations the rank of pp holds that holds most, in millionths of its whole
+ * share, by the lists of the schedule; of one that is built for memory, what it may hold. Where
+ * passes are split, with what the model's input gradients leave. PPM_ONE: there is one rank. */
+uint64_t workload_held_ppm(const struct workload_plan *plan, const struct machine *machine,
+                           const struct mesh *mesh);
 
 /* Times a step that each forward pass' weights are gathered where they are sharded, at least: for
  * each microbatch, or once where stages of a pipeline keep them. */

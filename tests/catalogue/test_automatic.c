@@ -35,7 +35,8 @@ static void the_list_scheduler_is_never_worse(void **state)
     (void)state;
     enum { RANKS_MAX = 16, CASES = 400 };
     uint64_t chance = 12;
-    uint32_t peers = 0, kept_of_rank[RANKS_MAX];
+    uint32_t peers = 0;
+    struct schedule_kept kept_of_rank[RANKS_MAX] = {{0, 0}};
     for (uint32_t i = 0; i < CASES; i++) {
         uint32_t const ranks = 1 + (uint32_t)(case_random(&chance) % RANKS_MAX);
         uint32_t const microbatches = 1 + (uint32_t)(case_random(&chance) % 40);
@@ -50,7 +51,7 @@ static void the_list_scheduler_is_never_worse(void **state)
             .kept_ppm = (uint32_t)(case_random(&chance) % 10) * (PPM_ONE / 4),
         };
         for (uint32_t r = 0; r < ranks; r++)
-            kept_of_rank[r] = (uint32_t)(case_random(&chance) % (2 * PPM_ONE));
+            kept_of_rank[r].kept_ppm = (uint32_t)(case_random(&chance) % (2 * PPM_ONE));
         if (i % 4 == 0) request.kept_of_rank = kept_of_rank;
         struct arena *arena = arena_create(0);
         struct schedule filled, peer;

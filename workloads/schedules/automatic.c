@@ -106,12 +106,14 @@ static int64_t most_ppm(const struct schedule_request *request)
     return (int64_t)request->held_max * PPM_ONE;
 }
 
-/* By how much an input gradient adds to what its rank holds. */
+/* By how much a rank holds more while an input gradient runs, or behind it. */
 static int64_t added_ppm(const struct schedule_request *request, uint32_t rank)
 {
+    int64_t const rise_ppm =
+        request->kept_of_rank == NULL ? 0 : (int64_t)request->kept_of_rank[rank].rise_ppm;
     int64_t const change_ppm =
         schedule_pass_change_ppm(SCHEDULE_INPUT, schedule_kept_ppm(request, rank));
-    return change_ppm > 0 ? change_ppm : 0;
+    return change_ppm > rise_ppm ? change_ppm : rise_ppm;
 }
 
 /* What is left of memory for forward passes; for one at least. */
@@ -152,9 +154,9 @@ static enum schedule_kind decide(const struct greedy *greedy, uint32_t rank, int
     *ret_next = forward < input ? forward : input;
     if (policy->forward_first && forward <= state->at) return SCHEDULE_FORWARD;
     if (input <= state->at) {
-        bool const fits =
-            state->held_ppm + added_ppm(greedy->request, rank) <= most_ppm(greedy->request);
-        return fits ? SCHEDULE_INPUT : owes ? SCHEDULE_WEIGHT : SCHEDULE_BACKWARD;
+        int64_t const most_held_ppm = state->held_ppm + added_ppm(greedy->request, rank);
+        bool const has_room = most_held_ppm <= most_ppm(greedy->request);
+        return has_room ? SCHEDULE_INPUT : owes ? SCHEDULE_WEIGHT : SCHEDULE_BACKWARD;
     }
     if (policy->saves_memory && owes && state->forward > state->input + 1) return SCHEDULE_WEIGHT;
     if (forward <= state->at) return SCHEDULE_FORWARD;
@@ -245,6 +247,22 @@ struct order {
     bool reserves; /* As a policy. */
 };
 
+/* Whether memory allows a list. */
+static bool fits(const struct schedule_request *request, uint32_t rank,
+                 const struct schedule_list *list)
+{
+    uint32_t const kept_ppm = schedule_kept_ppm(request, rank);
+    int64_t const added = added_ppm(request, rank);
+    int64_t held = 0;
+    for (uint32_t i = 0; i < list->count; i++) {
+        enum schedule_kind const kind = (enum schedule_kind)list->pass[i].kind;
+        if (held + (kind == SCHEDULE_INPUT ? added : 0) > most_ppm(request)) return false;
+        held += schedule_pass_change_ppm(kind, kept_ppm);
+        if (held > most_ppm(request)) return false;
+    }
+    return true;
+}
+
 /* Of one rank; no more than `most` microbatches are under way on it. */
 static void rank_order(const struct schedule_request *request, uint32_t rank,
                        const struct order *order, uint32_t most, struct schedule_list *list)
@@ -264,9 +282,7 @@ static void rank_order(const struct schedule_request *request, uint32_t rank,
         return;
     }
     ramp_split_list(request, rank, ahead, late, list);
-    struct schedule_rank listed = {.pass = list->pass, .count = list->count};
-    struct schedule const alone = {.rank = &listed};
-    if ((int64_t)schedule_peak_ppm(&alone, 0, kept) <= most_ppm(request)) return;
+    if (fits(request, rank, list)) return;
     late = (uint32_t)(left_ppm / kept); /* Less than before, or it had fitted. */
     list->count = 0;
     ramp_split_list(request, rank, ahead, late, list);

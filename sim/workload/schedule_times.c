@@ -1,15 +1,15 @@
 /*
  * What passes of a pipeline take, and messages between its ranks: for schedules that fill bubbles
  * by themselves, and so have to know before anything is played. Closed forms: the FLOP of matmuls
- * at the chip's rate, and a message that meets no other. What collectives, memory and launches cost
- * comes out when the schedule is played.
+ * at the chip's rate for their format, and a message that meets no other. What collectives, memory
+ * and launches cost comes out when the schedule is played.
  */
 #include "sim/workload/schedule_times.h"
 #include "sim/base/arena.h"
 #include "sim/base/units.h"
 #include "sim/workload/stages.h"
 
-/* Of a stage and one token, in FLOP. */
+/* Of a stage and one token, in FLOP at the rate of linear layers. */
 struct effort {
     units_wide weights; /* Of every weight that is multiplied, in one direction. */
     units_wide dots;    /* Of one of attention's two products. */
@@ -26,7 +26,16 @@ static uint64_t keys_of(const struct workload_plan *plan, uint64_t layer)
     return plan->sequence_length / (causal ? 2 : 1);
 }
 
-static void layer_add(const struct workload_plan *plan, uint64_t layer, struct effort *effort)
+/* Attention's products and heads multiply in the format of activations, which may be slower. */
+static units_wide at_linear_rate(const struct workload_plan *plan, const struct machine *machine,
+                                 units_wide flop)
+{
+    uint64_t const own = machine->chip.math_flop_per_s[plan->formats.activations];
+    return flop * machine->chip.math_flop_per_s[plan->formats.matmuls] / (own > 0 ? own : 1);
+}
+
+static void layer_add(const struct workload_plan *plan, const struct machine *machine,
+                      uint64_t layer, struct effort *effort)
 {
     const struct model *model = &plan->model;
     const struct model_experts *experts = &model->experts;
@@ -40,26 +49,29 @@ static void layer_add(const struct workload_plan *plan, uint64_t layer, struct e
     units_wide const weights =
         2 * ((units_wide)(model->matrices * model->width) * mlp_width + attention);
     units_wide const dots =
-        (units_wide)(model->heads * (model->head_width + model_value_width(model))) *
-        keys_of(plan, layer);
+        at_linear_rate(plan, machine,
+                       (units_wide)(model->heads * (model->head_width + model_value_width(model))) *
+                           keys_of(plan, layer));
     effort->weights += weights;
     effort->dots += dots;
     if (plan->remat == WORKLOAD_REMAT_BLOCK) effort->again += weights + 2 * dots;
 }
 
-static struct effort stage_effort(const struct workload_plan *plan, const struct stage *stage)
+static struct effort stage_effort(const struct workload_plan *plan, const struct machine *machine,
+                                  const struct stage *stage)
 {
     const struct model *model = &plan->model;
     struct effort effort = {0};
     uint32_t const with_heads = stages_predictors_apart(plan->layout) ? 0 : stage->predictors;
     for (uint32_t i = 0; i < stage->layer_count; i++)
-        layer_add(plan, stage->layer_first + i, &effort);
+        layer_add(plan, machine, stage->layer_first + i, &effort);
     for (uint32_t i = 0; i < stage->predictors; i++) {
-        layer_add(plan, model->layers - 1, &effort);
+        layer_add(plan, machine, model->layers - 1, &effort);
         effort.weights += (units_wide)4 * model->width * model->width;
     }
-    effort.weights += (units_wide)2 * model->width * model->vocabulary *
-                      ((stage->head ? 1 : 0) + stage->predictor_heads + with_heads);
+    uint32_t const heads = (stage->head ? 1 : 0) + stage->predictor_heads + with_heads;
+    effort.weights +=
+        at_linear_rate(plan, machine, (units_wide)2 * model->width * model->vocabulary * heads);
     return effort;
 }
 
@@ -187,7 +199,7 @@ enum status schedule_times_estimate(struct arena *arena, const struct workload_p
     units_wide const parts = (units_wide)chips * plan->accumulate;
     for (uint32_t r = 0; r < ranks; r++) {
         const struct stage *stage = &stages.stage[r];
-        struct effort const effort = stage_effort(plan, stage);
+        struct effort const effort = stage_effort(plan, machine, stage);
         uint64_t const slowed = units_scale_ppm(full, math_ppm[r]), rate = slowed > 0 ? slowed : 1;
         units_wide const tokens = plan->batch_tokens, input = effort.weights + 5 * effort.dots;
         int64_t const stage_ps = waits_ps * (stage->layer_count + stage->predictors);

@@ -73,6 +73,17 @@ static void test_unlike_ranks_over_switches(void **state)
         case_near((double)rank->weight, tokens * (20 * layer + beside) / own, 1e-6);
         assert_true(rank->forward <= times.forward && rank->input <= times.input);
     }
+    /* In fp8 only linear layers are twice as fast. */
+    made.plan.formats.matmuls = FORMAT_FP8;
+    double const fast = (double)chip->math_flop_per_s[FORMAT_FP8] / 1e12;
+    struct schedule_times const mixed = times_of(&made);
+    const struct schedule_times *last = schedule_times_of(&mixed, 3);
+    assert_true(fast > 1.9 * rate);
+    case_near((double)last->forward,
+              tokens * (20 * (layer / fast + 2 * dots / rate) + head / rate) + waits_ps, 1e-6);
+    case_near((double)last->input,
+              tokens * (20 * (layer / fast + 5 * dots / rate) + head / rate) + waits_ps, 1e-6);
+    case_near((double)last->weight, tokens * (20 * layer / fast + head / rate), 1e-6);
     /* Up to the leaf that all four nodes hang on, and down. */
     double const wire_ps = tokens * 8192 * 2 / (double)network->nic_bytes_per_s * 1e12;
     assert_true((double)times.hop > wire_ps && (double)times.hop < wire_ps + 1e7);

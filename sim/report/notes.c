@@ -11,6 +11,7 @@
 #include "sim/report/notes_model.h"
 #include "sim/report/notes_odd.h"
 #include "sim/report/notes_parts.h"
+#include "sim/report/notes_upper.h"
 #include "sim/report/table.h"
 #include "sim/roofline/alternatives.h"
 #include "sim/roofline/rules.h"
@@ -435,6 +436,7 @@ enum status notes_build(struct arena *arena, const struct report_input *input,
     memset(ret_notes, 0, sizeof *ret_notes);
     notes_parts_build(arena, input, facts, ret_notes);
     note_bound(arena, input, facts, ret_notes);
+    notes_upper_build(arena, input, facts, ret_notes);
     struct notes_odd const odd = notes_odd_build(arena, input, facts, ret_notes);
     note_tp_rule(arena, input, ret_notes);
     note_tp_exposed(arena, input, facts, &odd, ret_notes);

@@ -82,6 +82,27 @@ double exchange_s(const struct machine *machine, const struct workload_traffic *
     return total;
 }
 
+/* A ring carries n/8 of what the members of a dimension have for each other on each of its links; a
+ * line's bundles take as long as the first, of all but one of them, n - 1 times half full. */
+double exchange_slow_s(const struct machine *machine, const struct workload_traffic *traffic)
+{
+    const struct group *group = &traffic->group;
+    double const once = exchange_s(machine, traffic), ranks = ranks_of(group);
+    bool lines = false, grid = true;
+    double total = 0;
+    for (uint32_t d = 0; d < group->dimension_count; d++) {
+        const struct group_dimension *at = &group->dimension[d];
+        double const links = at->ring ? at->size / 8.0 : (at->size - 1) / 2.0;
+        double const bytes = fmax(traffic->all_to_all_bytes, traffic->crossing_bytes[d]);
+        lines = lines || !at->ring;
+        grid = grid && !at->switched;
+        if (!at->switched)
+            total +=
+                bytes / ranks * links * at->stride / unlike_slowest_link(machine, at->axis, NULL);
+    }
+    return lines && grid ? fmax(total, once) : once;
+}
+
 /* Links that a byte takes along an axis on the mean of all pairs of members that differ in this
  * dimension or are the same, the shorter way round where the axis closes: no way from one chip of a
  * grid to another takes fewer, whatever it does along other axes. */

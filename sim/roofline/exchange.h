@@ -15,6 +15,10 @@ double exchange_sent_bytes(const struct workload_traffic *traffic);
  * cut by what crosses it (collective_bound.h). */
 double exchange_s(const struct machine *machine, const struct workload_traffic *traffic);
 
+/* The same as it is played, from above: where lines of the grid are among its dimensions, bundles
+ * are stored and forwarded from end to end, along one dimension after the other. */
+double exchange_slow_s(const struct machine *machine, const struct workload_traffic *traffic);
+
 /* How long they keep the links of a dimension's axis of the grid busy at least, beside whatever
  * else does. 0: nothing is known. Of levels: tiers.h. */
 double exchange_axis_s(const struct machine *machine, const struct workload_traffic *traffic,

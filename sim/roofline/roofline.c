@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "sim/base/units.h"
+#include "sim/collective/plan.h"
 #include "sim/roofline/beside.h"
 #include "sim/roofline/exchange.h"
 #include "sim/roofline/host_bound.h"
@@ -183,6 +184,7 @@ static void add_group(const struct workload_plan *as_said, const struct machine 
     group->sent_bytes = group->gather_bytes * (ranks - 1) / ranks + exchange_sent_bytes(traffic) +
                         traffic->permute_bytes;
     group->exchange_s = exchange_s(machine, traffic);
+    group->exchange_slow_s = exchange_slow_s(machine, traffic);
     group->time_s =
         roofline_gather_s(plan, machine, &traffic->group, group->gather_bytes) + group->exchange_s;
     double grid = 0;
@@ -338,13 +340,51 @@ static void communication(const struct workload_plan *plan, const struct machine
     if (fsdp != NULL) roofline->latency_s += 2 * fsdp->hop_s;
 }
 
+/* On the grid. Where lines are among several dimensions, what goes along one after the other may
+ * wait for all of it: small arrays are not cut into pieces. */
+static double grid_slow_s(const struct workload_plan *plan, const struct machine *machine,
+                          const struct group *grid, double bytes)
+{
+    bool lines = false;
+    double sum = 0;
+    for (uint32_t i = 0; i < grid->dimension_count; i++) {
+        lines = lines || !is_ring(plan, &grid->dimension[i]);
+        sum += dimension_busy_s(plan, machine, grid, i, bytes, ODD_SLOWEST);
+    }
+    return lines ? sum : gather_s(plan, machine, grid, bytes, ODD_SLOWEST);
+}
+
+/* An array goes over the levels one after the other, the outermost first. */
+static double gather_slow_s(const struct workload_plan *plan, const struct machine *machine,
+                            const struct group *group, double bytes)
+{
+    struct group grid = {.dimension_count = 0};
+    double total = 0;
+    if (plan->algorithm != NULL && plan_flat_base(plan->algorithm) != NULL)
+        return gather_s(plan, machine, group, bytes, ODD_SLOWEST);
+    for (uint32_t i = 0; i < group->dimension_count; i++) {
+        const struct group_dimension *at = &group->dimension[i];
+        if (!at->switched) {
+            grid.dimension[grid.dimension_count++] = *at;
+            continue;
+        }
+        double arriving = bytes * (at->size - 1) / (double)group_rank_count(group);
+        for (uint32_t d = 0; d < group->dimension_count; d++)
+            if (group->dimension[d].switched && group->dimension[d].axis > at->axis)
+                arriving *= group->dimension[d].size;
+        total += arriving / wire_level_rate(machine, at->axis);
+    }
+    if (grid.dimension_count > 0) total += grid_slow_s(plan, machine, &grid, bytes);
+    return total;
+}
+
 double roofline_group_slow_s(const struct workload_plan *plan, const struct machine *machine,
                              const struct roofline_group *group)
 {
     double const passes = group->hop_s > 0 ? group->hops_total_s / group->hop_s : 0;
     struct workload_plan const of = played(plan, group->algorithm);
-    return gather_s(&of, machine, &group->group, group->gather_bytes, ODD_SLOWEST) +
-           group->exchange_s + passes * group_hop_s(&of, machine, &group->group, true);
+    return gather_slow_s(&of, machine, &group->group, group->gather_bytes) +
+           group->exchange_slow_s + passes * group_hop_s(&of, machine, &group->group, true);
 }
 
 /* Each KV head lies whole on tp/K chips, and latent attention's projections down on all of tp: what

@@ -28,13 +28,14 @@ struct roofline_group {
     double array_bytes;  /* Sum of V; an AllReduce counts twice, as the gather and scatter it is. */
     double gather_bytes; /* Of it, of gathers and scatters. */
     double exchange_s;   /* Of the bytes of AllToAlls and permutes, one after another. */
-    double sent_bytes;   /* By one chip, over all its links. */
-    double axes;         /* M: as many machine axes' full rings as the group can keep busy; of a
-                            level, its share of what roofline_axis_bytes_per_s() says. */
-    double finite_share; /* (N-1)/N; over several levels, of the one that binds. */
-    double time_s;       /* Of the bytes, one collective after another, no hop latency. */
-    double hop_s;        /* Hop latencies of one gather or scatter that has no bytes. */
-    double hops_total_s; /* Of all of them, one after another. */
+    double exchange_slow_s; /* The same from above. */
+    double sent_bytes;      /* By one chip, over all its links. */
+    double axes;            /* M: as many machine axes' full rings as the group can keep busy; of a
+                               level, its share of what roofline_axis_bytes_per_s() says. */
+    double finite_share;    /* (N-1)/N; over several levels, of the one that binds. */
+    double time_s;          /* Of the bytes, one collective after another, no hop latency. */
+    double hop_s;           /* Hop latencies of one gather or scatter that has no bytes. */
+    double hops_total_s;    /* Of all of them, one after another. */
 };
 
 /* A tp collective and the matmuls that collective matmul can run beside it: it is hidden if they

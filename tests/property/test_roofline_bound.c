@@ -202,8 +202,13 @@ static bool check_step(const char *text, struct error *error)
         if (step_s * rounding < roofline.lower_s)
             fail_msg("%.9g s is below the roofline's %.9g s (%s): %s", step_s, roofline.lower_s,
                      roofline.bound_by, text);
-        /* A sum of parts bounds no step whose groups share links or halve their shares. */
-        bool const simple = machine.axis_count == 1 && strstr(text, "x:") == NULL;
+        /* A sum of parts bounds no step whose strided lines share links or halve their shares, nor
+         * one of other algorithms or routes than its closed forms are of. */
+        bool const simple =
+            (machine.axis_count == 1 && strstr(text, "x:") == NULL) ||
+            (strstr(text, "\"routing_skew\"") == NULL &&
+             (strstr(text, "\"algorithm\":\"auto\"") != NULL ||
+              strstr(text, "experts.json") != NULL || strstr(text, "ulysses") != NULL));
         if (simple && roofline.upper_s * rounding < step_s)
             fail_msg("%.9g s is above the roofline's %.9g s: %s", step_s, roofline.upper_s, text);
         double const mxu_s = units_seconds(trace.queue_busy_ps[TRACE_QUEUE_MXU]);

@@ -1,0 +1,61 @@
+#include "sim/report/notes_upper.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "sim/report/table.h"
+
+/* Whether a flow has one of several cables, however busy that is. */
+static bool keeps_cables(const struct machine *machine)
+{
+    bool any = false;
+    for (uint32_t l = 0; l < machine->level_count; l++)
+        for (uint32_t t = 0; t < machine->level[l].tier_count; t++)
+            any = any || (machine->level[l].tier[t].policy != LEVEL_SPRAY &&
+                          machine->level[l].tier[t].cable_count > 1);
+    return any;
+}
+
+/* The algorithms that the closed forms of the bound are of. */
+static bool is_known(const char *algorithm)
+{
+    static const char *const known[] = {"auto",         "hierarchical", "ring",
+                                        "ring-one-way", "line",         "direct"};
+    for (size_t i = 0; i < sizeof known / sizeof *known; i++)
+        if (algorithm == NULL || strcmp(algorithm, known[i]) == 0) return true;
+    return false;
+}
+
+static void reason_add(char *text, size_t size, bool holds, const char *reason)
+{
+    size_t const used = strlen(text);
+    if (holds) (void)snprintf(text + used, size - used, "%s%s", used == 0 ? "" : ", ", reason);
+}
+
+void notes_upper_build(struct arena *arena, const struct report_input *input,
+                       const struct facts *facts, struct notes *notes)
+{
+    const struct workload_plan *plan = input->workload;
+    double const upper_s = input->roofline->upper_s;
+    bool const stages = input->mesh->axis[MESH_PP].size > 1;
+    char reasons[400] = "", played[96] = "";
+    if (facts->step_s <= upper_s * (1 + 1e-9)) return;
+    if (!is_known(plan->algorithm))
+        (void)snprintf(played, sizeof played, "of \"%.64s\"", plan->algorithm);
+    reason_add(reasons, sizeof reasons, played[0] != '\0', played);
+    reason_add(reasons, sizeof reasons, keeps_cables(input->machine),
+               "of flows that keep to the same one of several cables");
+    reason_add(reasons, sizeof reasons, plan->routing_skew_ppm != 0,
+               "of ranks that get more tokens than others");
+    reason_add(reasons, sizeof reasons, stages && (plan->model.tied || workload_predictors(plan)),
+               "of what stages with copies of a matrix, or modules behind the layers, exchange");
+    if (reasons[0] == '\0')
+        reason_add(reasons, sizeof reasons, true,
+                   "of collectives that keep each other waiting on links they share");
+    notes_add(arena, notes,
+              "it is %s (%s) longer than the upper bound of %s, where nothing overlaps: a sum of "
+              "closed forms, which know nothing %s",
+              table_seconds(facts->step_s - upper_s).text,
+              table_percent(facts->step_s - upper_s, upper_s).text, table_seconds(upper_s).text,
+              reasons);
+}

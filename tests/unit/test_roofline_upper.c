@@ -1,0 +1,74 @@
+/* What collectives take at most where nothing overlaps: as they are played, not as they could be.
+ */
+#include "sim/roofline/exchange.h"
+#include "sim/roofline/roofline_bounds.h"
+#include "tests/support/case.h"
+
+static const double nic = 50e9;
+
+static double gather_s(const struct machine *machine, struct group group, double bytes)
+{
+    struct workload_plan const plan = {.algorithm = "auto"};
+    struct roofline_group const of = {.group = group, .gather_bytes = bytes};
+    return roofline_group_slow_s(&plan, machine, &of);
+}
+
+static void a_ring_takes_what_its_links_carry(void **state)
+{
+    (void)state;
+    struct machine const machine = case_machine("tpu-v5e:16x16");
+    double const link = (double)machine.chip.ici_bytes_per_s;
+    case_near(gather_s(&machine, case_group(&machine, "x"), 32e9), 15e9 / link, 1e-9);
+    case_near(gather_s(&machine, case_group(&machine, "x,y"), 256e9), 63.75e9 / link, 1e-9);
+    struct workload_traffic const traffic = {.group = case_group(&machine, "x,y"),
+                                             .all_to_all_bytes = 256e9};
+    case_near(exchange_slow_s(&machine, &traffic), 2e9 / link, 1e-9);
+}
+
+/* Each carries half of the 31 parts, and the other may wait for it. */
+static void lines_of_several_axes_may_go_one_after_the_other(void **state)
+{
+    (void)state;
+    struct machine const machine = case_machine("tpu-v5e:4x8");
+    double const link = (double)machine.chip.ici_bytes_per_s;
+    case_near(gather_s(&machine, case_group(&machine, "x,y"), 32e9), 31e9 / link, 1e-9);
+    case_near(gather_s(&machine, case_group(&machine, "y"), 32e9), 28e9 / link, 1e-9);
+}
+
+static void bundles_on_a_line_are_stored_and_forwarded(void **state)
+{
+    (void)state;
+    struct machine const machine = case_machine("tpu-v5e:4x8");
+    double const link = (double)machine.chip.ici_bytes_per_s;
+    struct workload_traffic traffic = {.group = case_group(&machine, "y"),
+                                       .all_to_all_bytes = 64e9};
+    /* Seven hops of 4 parts on average; the bisection alone would take 16 GB. */
+    case_near(exchange_s(&machine, &traffic), 16e9 / link, 1e-9);
+    case_near(exchange_slow_s(&machine, &traffic), 28e9 / link, 1e-9);
+    traffic.group = case_group(&machine, "x,y");
+    case_near(exchange_slow_s(&machine, &traffic), (2 * 1.5 + 2 * 3.5) * 1e9 / link, 1e-9);
+}
+
+static void levels_go_one_after_the_other(void **state)
+{
+    (void)state;
+    struct machine const machine = case_machine("h100-sxm:nodes=8");
+    double const nvlink = (double)level_bundle_bytes_per_s(&machine.level[0].tier[0]);
+    case_near(gather_s(&machine, case_group(&machine, "gpu,node:2"), 16e9),
+              1e9 / nic + 14e9 / nvlink, 1e-9);
+    struct machine const slices = case_machine("tpu-v5e:4x4,slices=2");
+    double const dcn = gather_s(&slices, case_group(&slices, "slice"), 2e9);
+    double const grid = gather_s(&slices, case_group(&slices, "x,y"), 32e9);
+    case_near(gather_s(&slices, case_group(&slices, "x,y,slice"), 32e9), dcn + grid, 1e-9);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_ring_takes_what_its_links_carry),
+        cmocka_unit_test(lines_of_several_axes_may_go_one_after_the_other),
+        cmocka_unit_test(bundles_on_a_line_are_stored_and_forwarded),
+        cmocka_unit_test(levels_go_one_after_the_other),
+    };
+    return cmocka_run_group_tests(tests, case_arena_up, case_arena_down);
+}

@@ -21,7 +21,7 @@ struct policy {
     bool reserves;      /* Forward passes leave room for what an input gradient adds. */
 };
 
-enum { NEVER_SHIFT = 62, DECISIONS_A_LOOK = 1024, BETWEEN_TRIALS = 16 };
+enum { NEVER_SHIFT = 62, DECISIONS_A_LOOK = 1024, BETWEEN_TRIALS = 8 };
 static const int64_t never = INT64_C(1) << NEVER_SHIFT;
 
 struct rank_state {

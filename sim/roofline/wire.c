@@ -41,6 +41,14 @@ double wire_level_rate(const struct machine *machine, uint32_t axis)
     return least;
 }
 
+/* Of the units' cables that chips side by side, as many as are between a member and the next, have
+ * at most, beside what they would have if they filled those units. */
+static double spread(uint32_t chips, uint32_t unit)
+{
+    if (chips % unit == 0 || chips >= 2 * unit - 1) return 1; /* They fill one, at least. */
+    return (double)((chips + 2 * unit - 2) / unit) * unit / chips;
+}
+
 /* A unit that is no longer than the way to the next member has no two in a row. */
 double wire_step_rate(const struct machine *machine, const struct group_dimension *dimension)
 {
@@ -49,7 +57,7 @@ double wire_step_rate(const struct machine *machine, const struct group_dimensio
     for (uint32_t tier = 0; tier < level->tier_count; tier++) {
         uint32_t const below = level_box_length(machine, level, (int32_t)tier - 1, dimension->axis);
         if (below > dimension->stride) break;
-        least = fmin(least, tier_rate(machine, level, tier));
+        least = fmin(least, tier_rate(machine, level, tier) * spread(dimension->stride, below));
     }
     return least;
 }

@@ -1,5 +1,6 @@
 /* What groups that share an axis of switches must carry adds up cable by cable, and no further. */
 #include "sim/roofline/tiers.h"
+#include "sim/roofline/wire.h"
 #include "tests/support/case.h"
 
 enum { NODE = 1 }; /* The axis. */
@@ -92,6 +93,25 @@ static void a_leaf_that_is_not_full_has_as_many_cables(void **state)
     case_near(busy_s(&machine, "auto", NODE, &one, &none), 16e9 / (2 * nic), 1e-9);
 }
 
+/* Stages of nine nodes side by side have two leaves of eight at most, which others share. */
+static void stages_that_begin_inside_a_leaf_have_cables_of_another(void **state)
+{
+    (void)state;
+    struct machine const machine =
+        case_machine("h100-sxm:nodes=27,gpus=2,switch_ports=16,leaf.oversubscription=4");
+    static const struct {
+        uint32_t stride;
+        double leaves; /* That as many nodes have at most. */
+    } cases[] = {{8, 1}, {9, 2}, {10, 3}, {16, 2}, {18, 18 / 8.0}};
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        struct group const stages = strided(case_group(&machine, "node:3"), cases[i].stride);
+        double const up = nic / 4 * 8 * cases[i].leaves;
+        case_near(wire_step_rate(&machine, &stages.dimension[0]), up / cases[i].stride, 1e-9);
+    }
+    struct group const near_ones = strided(case_group(&machine, "node:3"), 4);
+    case_near(wire_step_rate(&machine, &near_ones.dimension[0]), nic, 1e-9);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -99,6 +119,7 @@ int main(void)
         cmocka_unit_test(a_group_over_leaves_fills_both_tiers),
         cmocka_unit_test(several_levels_have_a_part_each),
         cmocka_unit_test(a_leaf_that_is_not_full_has_as_many_cables),
+        cmocka_unit_test(stages_that_begin_inside_a_leaf_have_cables_of_another),
     };
     return cmocka_run_group_tests(tests, case_arena_up, case_arena_down);
 }

@@ -53,7 +53,7 @@ static void write_note(const struct staged_row *row, struct text *text)
         (void)snprintf(measured, sizeof measured, "%s, of the busiest rank %s",
                        table_duration(row->bubble.makespan_ps).text,
                        table_duration(row->bubble.busiest_ps).text);
-    char times[5 * TABLE_FIGURE_BYTES];
+    char times[6 * TABLE_FIGURE_BYTES];
     write_times(row, times, sizeof times);
     (void)snprintf(
         sentence, sizeof sentence,

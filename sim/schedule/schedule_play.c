@@ -61,6 +61,14 @@ static int64_t ready_ticks(const struct play *play, const struct schedule_pass *
     return end < 0 ? -1 : end + hop_ticks(play, other.stage, pass->stage, pass->microbatch);
 }
 
+bool schedule_is_split(const struct schedule *schedule)
+{
+    for (uint32_t r = 0; r < schedule->rank_count; r++)
+        for (uint32_t i = 0; i < schedule->rank[r].count; i++)
+            if (schedule->rank[r].pass[i].kind == SCHEDULE_INPUT) return true;
+    return false;
+}
+
 int64_t schedule_pass_ticks(const struct schedule_times *times, enum schedule_kind kind)
 {
     switch (kind) {

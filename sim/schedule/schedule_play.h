@@ -29,6 +29,9 @@ enum status schedule_play(struct arena *arena, const struct schedule *schedule,
                           const char *where, struct schedule_played *ret_played,
                           struct error *reterr);
 
+/* Whether any backward pass comes in two halves. */
+bool schedule_is_split(const struct schedule *schedule);
+
 /* What a pass takes. */
 int64_t schedule_pass_ticks(const struct schedule_times *times, enum schedule_kind kind);
 

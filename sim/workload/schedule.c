@@ -115,14 +115,6 @@ struct workload_borders workload_borders(const struct workload_plan *plan, uint3
     };
 }
 
-static bool is_split(const struct schedule *schedule)
-{
-    for (uint32_t r = 0; r < schedule->rank_count; r++)
-        for (uint32_t i = 0; i < schedule->rank[r].count; i++)
-            if (schedule->rank[r].pass[i].kind == SCHEDULE_INPUT) return true;
-    return false;
-}
-
 /* What the model's input gradients leave, a mean of its layers. */
 static enum status mean_kept(struct arena *arena, const struct workload_plan *plan,
                              const struct machine *machine, const struct mesh *mesh,
@@ -156,7 +148,7 @@ static enum status held_find(struct arena *arena, const struct workload_plan *pl
         STATUS_TRY(schedule_build(arena, form, &request, where, &built, reterr));
         schedule = &built;
     }
-    if (is_split(schedule))
+    if (schedule_is_split(schedule))
         STATUS_TRY(mean_kept(arena, plan, machine, mesh, schedule->stage_count, &kept_ppm, reterr));
     *ret_held_ppm = 0;
     for (uint32_t r = 0; r < schedule->rank_count; r++) {

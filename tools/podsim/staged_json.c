@@ -4,14 +4,13 @@
 #include "sim/base/units.h"
 #include "tools/podsim/formula.h"
 #include "tools/podsim/staged.h"
-#include "tools/podsim/staged_times.h"
 
 static void put_times(struct json_writer *json, const struct staged_row *row)
 {
     uint32_t const chunks = row->of->schedule.chunk_count;
     json_put_object(json, "times");
     json_put_real(json, "F", units_seconds(row->times.forward * chunks));
-    if (staged_times_split(&row->of->schedule)) {
+    if (schedule_is_split(&row->of->schedule)) {
         json_put_real(json, "I", units_seconds(row->times.input * chunks));
         json_put_real(json, "W", units_seconds(row->times.weight * chunks));
     } else {

@@ -8,7 +8,6 @@
 #include "tools/podsim/lanes.h"
 #include "tools/podsim/report.h"
 #include "tools/podsim/staged.h"
-#include "tools/podsim/staged_times.h"
 
 enum { SENTENCE_BYTES = 1200 };
 
@@ -18,7 +17,7 @@ static void write_times(const struct staged_row *row, char *text, size_t text_by
     const struct schedule_times *times = &row->times;
     uint32_t const chunks = row->of->schedule.chunk_count;
     char halves[3 * TABLE_FIGURE_BYTES], pair[TABLE_FIGURE_BYTES + 4] = "";
-    if (staged_times_split(&row->of->schedule))
+    if (schedule_is_split(&row->of->schedule))
         (void)snprintf(halves, sizeof halves, "I %s, W %s",
                        table_duration(times->input * chunks).text,
                        table_duration(times->weight * chunks).text);

@@ -55,14 +55,6 @@ static void rank_tally(struct tally (*tallies)[TALLIES], const struct schedule *
     }
 }
 
-bool staged_times_split(const struct schedule *schedule)
-{
-    for (uint32_t r = 0; r < schedule->rank_count; r++)
-        for (uint32_t i = 0; i < schedule->rank[r].count; i++)
-            if (schedule->rank[r].pass[i].kind == SCHEDULE_INPUT) return true;
-    return false;
-}
-
 enum status staged_times_measure(struct arena *arena, const struct schedule *schedule,
                                  const struct trace_role *roles, struct schedule_times *ret_times,
                                  struct error *reterr)

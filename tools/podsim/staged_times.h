@@ -20,7 +20,4 @@ enum status staged_times_measure(struct arena *arena, const struct schedule *sch
                                  const struct trace_role *roles, struct schedule_times *ret_times,
                                  struct error *reterr);
 
-/* Whether any backward pass comes in two halves: I and W are measured, not said of one whole. */
-bool staged_times_split(const struct schedule *schedule);
-
 #endif

@@ -139,12 +139,15 @@ struct lower_keys lower_keys_backward(struct lower *lower, uint32_t d_middle)
     return keys;
 }
 
-/* The last hop of the sums of dK and dV. */
+/* The last hop of the sums of dK and dV. Two ranks on a line close their ring over the one cable
+ * between them: each is the next of the other, and both send. */
 static uint32_t keys_home(struct lower *lower)
 {
     const struct local *local = lower->local;
+    const struct group *group = &local->sequence_group;
+    bool const line = !group->dimension[0].ring && !group->dimension[0].switched;
     struct plan_request const request = {
-        .kind = COLLECTIVE_PERMUTE, .group = local->sequence_group, .offset = {1}};
+        .kind = COLLECTIVE_PERMUTE, .group = *group, .mirrors = line, .offset = {line ? 0 : 1}};
     uint32_t const plan = lower_plan_request(lower, &request, block_elements(local),
                                              local->plan->formats.activations);
     return lower_collective(lower, LOWER_HOME_SEQUENCE, "dK dV", "sequence", plan);

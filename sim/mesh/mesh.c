@@ -11,6 +11,9 @@ static const char *const role_names[] = {
 #undef X
 };
 
+const enum mesh_role mesh_order_standard[MESH_ROLE_COUNT] = {MESH_TP,   MESH_CP, MESH_EP,
+                                                             MESH_FSDP, MESH_DP, MESH_PP};
+
 enum { WHERE_BYTES = 32, TEXT_BYTES = 256 };
 
 const char *mesh_role_name(enum mesh_role role)
@@ -98,9 +101,6 @@ static enum status build_axis(const struct mesh_axis_plan *plan, const struct ma
 {
     struct mesh_axis *axis = &mesh->axis[plan->role];
     char where[WHERE_BYTES];
-    (void)snprintf(where, sizeof where, "/mesh/%s", mesh_role_name(plan->role));
-    if (mesh->present[plan->role])
-        return error_set(reterr, STATUS_INVALID, where, "this mesh axis is named twice");
     SIM_ASSERT(plan->part_count <= MACHINE_AXES_MAX);
     for (uint32_t i = 0; i < plan->part_count; i++) {
         struct mesh_part_text part;
@@ -115,7 +115,6 @@ static enum status build_axis(const struct mesh_axis_plan *plan, const struct ma
     }
     axis->group = group_of(machine, axis);
     mesh->present[plan->role] = true;
-    mesh->order[mesh->order_count++] = plan->role;
     mesh->rank_count *= axis->size;
     return STATUS_OK;
 }
@@ -145,10 +144,80 @@ static enum status check_filled(const struct machine *machine, const struct mesh
                      machine->chip_count, missing);
 }
 
+static const struct mesh_axis_plan *axis_named(const struct mesh_plan *plan, enum mesh_role role)
+{
+    for (uint32_t i = 0; i < plan->axis_count; i++)
+        if (plan->axis[i].role == role) return &plan->axis[i];
+    return NULL;
+}
+
+static enum status named_once(const struct mesh_plan *plan, struct error *reterr)
+{
+    char where[WHERE_BYTES];
+    for (uint32_t i = 0; i < plan->axis_count; i++) {
+        if (axis_named(plan, plan->axis[i].role) == &plan->axis[i]) continue;
+        (void)snprintf(where, sizeof where, "/mesh/%s", mesh_role_name(plan->axis[i].role));
+        return error_set(reterr, STATUS_INVALID, where, "this mesh axis is named twice");
+    }
+    return STATUS_OK;
+}
+
+static enum status order_refuse(const struct mesh_plan *plan, struct error *reterr)
+{
+    char text[TEXT_BYTES] = "";
+    for (uint32_t i = 0; i < MESH_ROLE_COUNT; i++) {
+        if (axis_named(plan, mesh_order_standard[i]) == NULL) continue;
+        size_t const used = strlen(text);
+        (void)snprintf(text + used, sizeof text - used, "%s\"%s\"", used == 0 ? "" : ", ",
+                       mesh_role_name(mesh_order_standard[i]));
+    }
+    return error_set(reterr, STATUS_INVALID, "/mesh/order",
+                     "the order names each axis of the mesh once, the innermost first; the "
+                     "standard one is [%s]",
+                     text);
+}
+
+enum status mesh_plan_order(const struct mesh_plan *plan, enum mesh_role ret_order[MESH_ROLE_COUNT],
+                            struct error *reterr)
+{
+    bool const own = plan->order_count != 0;
+    const enum mesh_role *wanted = own ? plan->order : mesh_order_standard;
+    uint32_t const wanted_count = own ? plan->order_count : MESH_ROLE_COUNT;
+    uint32_t count = 0, seen = 0;
+    for (uint32_t i = 0; i < wanted_count; i++) {
+        bool const here = axis_named(plan, wanted[i]) != NULL;
+        if (own && (!here || (seen >> wanted[i] & 1) != 0)) return order_refuse(plan, reterr);
+        seen |= 1u << wanted[i];
+        if (here) ret_order[count++] = wanted[i];
+    }
+    return own && count != plan->axis_count ? order_refuse(plan, reterr) : STATUS_OK;
+}
+
+static bool lies_on(const struct mesh_axis *axis, uint32_t machine_axis)
+{
+    for (uint32_t p = 0; p < axis->part_count; p++)
+        if (axis->part[p].axis == machine_axis && axis->part[p].size > 1) return true;
+    return false;
+}
+
+/* The first machine axis on which its mesh axes are named in another order than they lie. */
+static uint32_t keys_differ_on(const struct mesh *mesh)
+{
+    for (uint32_t at = 0; at < MACHINE_AXES_MAX; at++) {
+        uint32_t next = 0;
+        for (uint32_t i = 0; i < mesh->order_count; i++) {
+            if (!lies_on(&mesh->axis[mesh->order[i]], at)) continue;
+            while (!lies_on(&mesh->axis[mesh->named[next]], at)) next++;
+            if (mesh->named[next++] != mesh->order[i]) return at;
+        }
+    }
+    return MACHINE_AXES_MAX;
+}
+
 enum status mesh_build(struct arena *arena, const struct mesh_plan *plan,
                        const struct machine *machine, struct mesh *ret_mesh, struct error *reterr)
 {
-    struct mesh mesh = {.rank_count = 1};
+    struct mesh mesh = {.rank_count = 1, .keys_differ_on = MACHINE_AXES_MAX};
     struct taken taken = {{1, 1, 1, 1}, {false}};
     (void)arena;
     for (uint32_t i = 0; i < MESH_ROLE_COUNT; i++) {
@@ -156,9 +225,15 @@ enum status mesh_build(struct arena *arena, const struct mesh_plan *plan,
         mesh.axis[i].size = 1;
     }
     SIM_ASSERT(plan->axis_count <= MESH_ROLE_COUNT);
-    for (uint32_t i = 0; i < plan->axis_count; i++)
-        STATUS_TRY(build_axis(&plan->axis[i], machine, &taken, &mesh, reterr));
+    STATUS_TRY(named_once(plan, reterr));
+    STATUS_TRY(mesh_plan_order(plan, mesh.order, reterr));
+    mesh.order_count = plan->axis_count;
+    for (uint32_t i = 0; i < plan->axis_count; i++) {
+        mesh.named[i] = plan->axis[i].role;
+        STATUS_TRY(build_axis(axis_named(plan, mesh.order[i]), machine, &taken, &mesh, reterr));
+    }
     STATUS_TRY(check_filled(machine, &mesh, &taken, reterr));
+    if (plan->order_count == 0) mesh.keys_differ_on = keys_differ_on(&mesh);
     *ret_mesh = mesh;
     return STATUS_OK;
 }
@@ -236,18 +311,12 @@ static bool union_add(struct mesh_axis *all, const struct mesh_part *part)
     return true;
 }
 
-static bool lies_on(const struct mesh_axis *axis, uint32_t machine_axis)
-{
-    for (uint32_t p = 0; p < axis->part_count; p++)
-        if (axis->part[p].axis == machine_axis && axis->part[p].size > 1) return true;
-    return false;
-}
-
-static void name_add(char text[TEXT_BYTES], const char *between, enum mesh_role role)
+static void name_add(char text[TEXT_BYTES], const char *between, const char *quote,
+                     enum mesh_role role)
 {
     size_t const used = strlen(text);
-    (void)snprintf(text + used, TEXT_BYTES - used, "%s%s", used == 0 ? "" : between,
-                   mesh_role_name(role));
+    (void)snprintf(text + used, TEXT_BYTES - used, "%s%s%s%s", used == 0 ? "" : between, quote,
+                   mesh_role_name(role), quote);
 }
 
 /* A part of `last` does not continue those of the roles before it: says which axis is in the way,
@@ -265,19 +334,21 @@ static enum status union_refuse(const struct mesh *mesh, const struct machine *m
         bool const is_member = (roles >> role & 1) != 0;
         bool const lies = lies_on(&mesh->axis[role], machine_axis);
         passed = passed || role == last;
-        if (is_member && mesh->axis[role].size > 1) name_add(together, " and ", role);
-        if (seen && !passed && lies && !is_member) name_add(between, " and ", role);
+        if (is_member && mesh->axis[role].size > 1) name_add(together, " and ", "", role);
+        if (seen && !passed && lies && !is_member) name_add(between, " and ", "", role);
         seen = seen || (is_member && lies);
-        if (!is_member) name_add(order, ", ", role);
+        if (!is_member) name_add(order, ", ", "\"", role);
         for (uint32_t k = i; is_member && !placed && k < mesh->order_count; k++)
-            if ((others >> mesh->order[k] & 1) != 0) name_add(order, ", ", mesh->order[k]);
-        if (is_member && !placed && others != roles) name_add(order, ", ", MESH_EP);
+            if ((others >> mesh->order[k] & 1) != 0) name_add(order, ", ", "\"", mesh->order[k]);
+        if (is_member && !placed && others != roles) name_add(order, ", ", "\"", MESH_EP);
         placed = placed || is_member;
     }
-    return error_set(reterr, STATUS_UNSUPPORTED, where,
-                     "gradients are added up over %s together, which lie on %s with %s between "
-                     "them; that is modelled where they lie side by side: in the order %s",
-                     together, machine_axis_name(machine, machine_axis), between, order);
+    return error_set(
+        reterr, STATUS_UNSUPPORTED, where,
+        "gradients are added up over %s together, which lie on %s with %s between "
+        "them; that is modelled where they lie side by side: with \"order\": [%s] in the "
+        "mesh",
+        together, machine_axis_name(machine, machine_axis), between, order);
 }
 
 enum status mesh_union(const struct mesh *mesh, const struct machine *machine, uint32_t roles,

@@ -3,9 +3,10 @@
  * their groups have. It knows no time and no bytes.
  *
  * A mesh axis is called by what it does (dp, fsdp, tp) and lies on one or more machine axes or on
- * part of one: "x:4" is a part of x of 4. The first mesh axis named on a machine axis takes
- * neighbours, the next is strided over them. Several parts: the first named is the slowest, as in
- * a JAX mesh; "neighbouring ranks" are consecutive, so they vary the last part first.
+ * part of one: "x:4" is a part of x of 4. On a machine axis that several mesh axes share, the
+ * innermost takes neighbours and the next is strided over it: tp, cp, ep, fsdp, dp, pp, unless the
+ * plan has an order of its own. Several parts: the first named is the slowest, as in a JAX mesh;
+ * "neighbouring ranks" are consecutive, so they vary the last part first.
  */
 #ifndef SIM_MESH_MESH_H
 #define SIM_MESH_MESH_H
@@ -43,6 +44,8 @@ struct mesh_axis_plan {
 struct mesh_plan {
     struct mesh_axis_plan axis[MESH_ROLE_COUNT]; /* In the order the scenario names them. */
     uint32_t axis_count;
+    enum mesh_role order[MESH_ROLE_COUNT]; /* Each axis once, innermost first; */
+    uint32_t order_count;                  /* 0: mesh_order_standard. */
 };
 
 struct mesh_part {
@@ -63,16 +66,28 @@ struct mesh {
     struct mesh_axis
         axis[MESH_ROLE_COUNT]; /* Indexed by role; size 1 where the scenario has none. */
     bool present[MESH_ROLE_COUNT];
-    enum mesh_role order[MESH_ROLE_COUNT]; /* As named. */
+    enum mesh_role order[MESH_ROLE_COUNT]; /* Innermost first, */
+    enum mesh_role named[MESH_ROLE_COUNT]; /* and as named. */
     uint32_t order_count;
+    /* A machine axis that mesh axes share in another order than the scenario's keys have, where
+     * nothing but the standard says so; MACHINE_AXES_MAX: there is none. */
+    uint32_t keys_differ_on;
     uint32_t rank_count; /* Equal to the machine's chips. */
 };
 
 /* A part of an axis as collectives see it. */
 struct group_dimension mesh_dimension(const struct machine *machine, const struct mesh_part *part);
 
+/* tp, cp, ep, fsdp, dp, pp: who talks most takes neighbours, as Megatron-LM lays its ranks. */
+extern const enum mesh_role mesh_order_standard[MESH_ROLE_COUNT];
+
+/* The order of a plan's axes, innermost first, as many as it has; STATUS_INVALID, "/mesh/order": an
+ * order that does not name each of them once. */
+enum status mesh_plan_order(const struct mesh_plan *plan, enum mesh_role ret_order[MESH_ROLE_COUNT],
+                            struct error *reterr);
+
 /* Refused: an axis of the machine named twice in full, parts that do not divide, a mesh that does
- * not fill the machine. */
+ * not fill the machine, an order that does not name each of its axes once. */
 enum status mesh_build(struct arena *arena, const struct mesh_plan *plan,
                        const struct machine *machine, struct mesh *ret_mesh, struct error *reterr);
 

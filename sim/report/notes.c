@@ -8,6 +8,7 @@
 #include "sim/base/quantity.h"
 #include "sim/base/units.h"
 #include "sim/report/notes_host.h"
+#include "sim/report/notes_layout.h"
 #include "sim/report/notes_model.h"
 #include "sim/report/notes_odd.h"
 #include "sim/report/notes_parts.h"
@@ -447,6 +448,7 @@ enum status notes_build(struct arena *arena, const struct report_input *input,
     notes_host_build(arena, input, facts, ret_notes);
     note_latency(arena, input, facts, ret_notes);
     note_lines(arena, input, ret_notes);
+    notes_layout_build(arena, input, ret_notes);
     note_flop(arena, input, ret_notes);
     notes_model_build(arena, input, ret_notes);
     note_mfu(arena, input, facts, ret_notes);

@@ -8,6 +8,7 @@
 #include "sim/base/units.h"
 #include "sim/report/facts.h"
 #include "sim/report/notes.h"
+#include "sim/report/result_mesh.h"
 
 /* Rows of a table stand on one line each. */
 enum { FLAT_DEPTH = 3 };
@@ -140,6 +141,7 @@ static void write_head(struct json_writer *json, const struct report_input *inpu
         json_put_unsigned(json, "early_chips", trace->early_chips);
         json_put_real(json, "early_until_s", units_seconds(trace->early_ps));
     }
+    result_mesh_write(json, input->machine, input->mesh);
     json_put_array(json, "folded_axes");
     for (uint32_t i = 0; i < input->machine->axis_count; i++) {
         json_write_object(json);

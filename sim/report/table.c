@@ -127,7 +127,7 @@ static void heading_mesh(const struct report_input *input, struct text *text)
 {
     const struct mesh *mesh = input->mesh;
     for (uint32_t i = 0; i < mesh->order_count; i++) {
-        const struct mesh_axis *axis = &mesh->axis[mesh->order[i]];
+        const struct mesh_axis *axis = &mesh->axis[mesh->named[i]];
         text_add(text, "%s%s %u over", i > 0 ? ", " : "", mesh_role_name(axis->role), axis->size);
         for (uint32_t p = 0; p < axis->part_count; p++) {
             const struct mesh_part *part = &axis->part[p];

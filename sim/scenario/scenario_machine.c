@@ -193,21 +193,44 @@ enum status scenario_machine_read(struct arena *arena, struct json *object,
     return STATUS_OK;
 }
 
+/* ["tp", "pp", "dp"]: which axis takes neighbours where several share an axis of the machine. */
+static enum status order_read(struct json *array, const char *const *names, struct mesh_plan *plan,
+                              struct error *reterr)
+{
+    enum mesh_role ignored[MESH_ROLE_COUNT];
+    if (array == NULL) return STATUS_OK;
+    STATUS_TRY(scenario_need_array(array, 1, MESH_ROLE_COUNT, reterr));
+    plan->order_count = json_count(array);
+    for (uint32_t i = 0; i < plan->order_count; i++) {
+        uint32_t role = 0;
+        STATUS_TRY(json_choice(json_at(array, i), names, &role, reterr));
+        plan->order[i] = (enum mesh_role)role;
+    }
+    return mesh_plan_order(plan, ignored, reterr);
+}
+
 enum status scenario_mesh_read(struct json *object, struct mesh_plan *ret_plan,
                                struct error *reterr)
 {
-    static const char *const known[] = {
+    static const char *const roles[] = {
 #define X(name, text, help) text,
         MESH_ROLE_TABLE(X)
 #undef X
             NULL};
+    static const char *const known[] = {
+#define X(name, text, help) text,
+        MESH_ROLE_TABLE(X)
+#undef X
+            "order",
+        NULL};
     struct mesh_plan plan = {.axis_count = 0};
     STATUS_TRY(json_as_object(object, reterr));
+    struct json *order = json_take(object, "order");
     for (uint32_t i = 0; i < json_count(object); i++) {
         const char *key = json_key_at(object, i);
         uint32_t role = 0;
-        while (role < MESH_ROLE_COUNT && strcmp(known[role], key) != 0) role++;
-        if (role == MESH_ROLE_COUNT) break; /* json_end() says so below. */
+        while (role < MESH_ROLE_COUNT && strcmp(roles[role], key) != 0) role++;
+        if (role == MESH_ROLE_COUNT) continue; /* json_end() says so below. */
         struct json *parts = json_take(object, key);
         struct mesh_axis_plan *axis = &plan.axis[plan.axis_count++];
         STATUS_TRY(scenario_need_array(parts, 1, MACHINE_AXES_MAX, reterr));
@@ -217,6 +240,7 @@ enum status scenario_mesh_read(struct json *object, struct mesh_plan *ret_plan,
             STATUS_TRY(json_as_string(json_at(parts, k), &axis->part[k], reterr));
     }
     STATUS_TRY(json_end(object, known, reterr));
+    STATUS_TRY(order_read(order, roles, &plan, reterr));
     *ret_plan = plan;
     return STATUS_OK;
 }

@@ -110,6 +110,13 @@ static void write_mesh(struct json_writer *writer, const struct mesh_plan *plan)
             json_write_string(writer, plan->axis[i].part[k]);
         json_write_array_end(writer);
     }
+    enum mesh_role order[MESH_ROLE_COUNT];
+    struct error unused;
+    if (plan->axis_count > 1 && mesh_plan_order(plan, order, &unused) == STATUS_OK) {
+        json_put_array(writer, "order");
+        for (uint32_t i = 0; i < plan->axis_count; i++) json_write_string(writer, names[order[i]]);
+        json_write_array_end(writer);
+    }
     json_write_object_end(writer);
 }
 

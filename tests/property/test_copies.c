@@ -33,14 +33,16 @@ static const struct place places[] = {
      "{\"pp\": [\"x\"], \"dp\": [\"y\"]}", mlp, "", 8, 4},
     {/* Pipelines of neighbours, and others beside them. */
      "\"chip\": \"tpu-v5p\", \"shape\": \"8x4x4\"",
-     "{\"pp\": [\"x:4\"], \"dp\": [\"x:2\", \"y\"], \"tp\": [\"z\"]}", "\"llama-3-8b\"",
-     ", \"zero\": 2", 4, 8},
+     "{\"pp\": [\"x:4\"], \"dp\": [\"x:2\", \"y\"], \"tp\": [\"z\"]"
+     ", \"order\": [\"pp\", \"dp\", \"tp\"]}",
+     "\"llama-3-8b\"", ", \"zero\": 2", 4, 8},
     {/* Ranks that are two apart. */ "\"chip\": \"tpu-v5p\", \"shape\": \"8x4x4\"",
      "{\"dp\": [\"x:2\", \"y\"], \"tp\": [\"z\"], \"pp\": [\"x:4\"]}", "\"llama-3-8b\"",
      ", \"zero\": 1", 4, 8},
     {"\"chip\": \"h100-sxm\", \"nodes\": 8",
-     "{\"tp\": [\"gpu\"], \"pp\": [\"node:4\"], \"dp\": [\"node:2\"]}", "\"llama-3-8b\"",
-     ", \"zero\": 1", 4, 2},
+     "{\"tp\": [\"gpu\"], \"pp\": [\"node:4\"], \"dp\": [\"node:2\"]"
+     ", \"order\": [\"tp\", \"pp\", \"dp\"]}",
+     "\"llama-3-8b\"", ", \"zero\": 1", 4, 2},
     {"\"chip\": \"h100-sxm\", \"nodes\": 2",
      "{\"tp\": [\"gpu:2\"], \"pp\": [\"gpu:4\"], \"fsdp\": [\"node\"]}", "\"llama-3-8b\"",
      ", \"regather\": \"stage\"", 4, 2},
@@ -48,14 +50,16 @@ static const struct place places[] = {
      "{\"tp\": [\"gpu:4\"], \"pp\": [\"gpu:2\"], \"dp\": [\"node\"]}", "\"llama-3-8b\"", "", 2, 2},
     {"\"chip\": \"h100-sxm\", \"nodes\": 8, \"network\": {\"leaf\": {\"oversubscription\": 4, "
      "\"policy\": \"hash\"}}",
-     "{\"pp\": [\"node:4\"], \"dp\": [\"node:2\"], \"ep\": [\"gpu\"]}", "\"mixtral-8x7b\"",
-     ", \"zero\": 1", 4, 16},
+     "{\"pp\": [\"node:4\"], \"dp\": [\"node:2\"], \"ep\": [\"gpu\"]"
+     ", \"order\": [\"pp\", \"dp\", \"ep\"]}",
+     "\"mixtral-8x7b\"", ", \"zero\": 1", 4, 16},
     {"\"chip\": \"tpu-v5p\", \"shape\": \"2x2x2\", \"slices\": 4",
      "{\"pp\": [\"slice\"], \"fsdp\": [\"x\", \"y\"], \"tp\": [\"z\"]}", "\"llama-3-8b\"", "", 4,
      4},
     {/* Modules that predict further tokens look up what the other stage does too. */
      "\"chip\": \"h100-sxm\", \"nodes\": 8",
-     "{\"pp\": [\"node:4\"], \"dp\": [\"node:2\"], \"ep\": [\"gpu\"]}",
+     "{\"pp\": [\"node:4\"], \"dp\": [\"node:2\"], \"ep\": [\"gpu\"]"
+     ", \"order\": [\"pp\", \"dp\", \"ep\"]}",
      "\"tests/property/mtp-2.json\"", ", \"zero\": 1, \"layout\": \"Ett|tt|t|tmmL\"", 4, 16},
 };
 enum { PLACES = sizeof places / sizeof *places };

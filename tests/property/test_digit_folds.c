@@ -250,7 +250,8 @@ static const struct {
      4},
     /* Stages between the two. */
     {"\"network\": {\"switch_ports\": 16}",
-     "\"tp\": [\"gpu\"], \"ep\": [\"node:2\"], \"pp\": [\"node:4\"], \"fsdp\": [\"node:2\"]",
+     "\"tp\": [\"gpu\"], \"ep\": [\"node:2\"], \"pp\": [\"node:4\"], \"fsdp\": [\"node:2\"]"
+     ", \"order\": [\"tp\", \"ep\", \"pp\", \"fsdp\"]",
      "\"schedule\": \"1f1b\"", 4},
     /* Groups of eight nodes, in two leaves each: who leaves its leaf differs. */
     {"\"network\": {\"switch_ports\": 8}", "\"ep\": [\"node:8\", \"gpu\"], \"pp\": [\"node:2\"]",
@@ -270,7 +271,8 @@ static const struct {
     {"\"network\": {\"switch_ports\": 8}", "\"ep\": [\"node:4\", \"gpu\"], \"dp\": [\"node:4\"]",
      "\"zero\": 1", 4},
     {"\"network\": {\"switch_ports\": 8}",
-     "\"ep\": [\"node:2\", \"gpu\"], \"cp\": [\"node:2\"], \"pp\": [\"node:4\"]",
+     "\"ep\": [\"node:2\", \"gpu\"], \"cp\": [\"node:2\"], \"pp\": [\"node:4\"]"
+     ", \"order\": [\"ep\", \"cp\", \"pp\"]",
      "\"schedule\": \"interleaved:2\", \"layout\": \"Et|||t|t||t|L\"", 4},
 };
 

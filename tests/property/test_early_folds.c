@@ -84,7 +84,8 @@ static const char thin[] = "\"chip\": \"h100-sxm\", \"nodes\": 64, \"network\": 
 static const char adding[] =
     "\"chip\": \"h100-sxm\", \"nodes\": 64, \"network\": {\"sharp\": \"on\"}";
 static const char slices[] = "\"chip\": \"tpu-v5p\", \"shape\": \"4x4x4\", \"slices\": 4";
-static const char in_node[] = "{\"tp\": [\"gpu\"], \"pp\": [\"node:4\"], \"dp\": [\"node:16\"]}";
+static const char in_node[] = "{\"tp\": [\"gpu\"], \"pp\": [\"node:4\"], \"dp\": [\"node:16\"]"
+                              ", \"order\": [\"tp\", \"pp\", \"dp\"]}";
 static const char in_switches[] = "}, \"run\": {\"algorithm\": \"sharp\"";
 
 /* Pipelines of 4 in the same leaf, and between them; over DCN, of ranks in a slice; with
@@ -98,11 +99,16 @@ static const struct {
     {h100_64, in_node, "zb-h1", ", \"zero\": 1", 4},
     {thin, in_node, "zb-v", ", \"zero\": 1", 4},
     {hashed, in_node, "gpipe", ", \"zero\": 1", 4},
-    {thin, "{\"tp\": [\"gpu:4\"], \"pp\": [\"node:8\"], \"dp\": [\"gpu:2\", \"node:8\"]}", "1f1b",
-     ", \"zero\": 1", 8},
+    {thin,
+     "{\"tp\": [\"gpu:4\"], \"pp\": [\"node:8\"], \"dp\": [\"gpu:2\", \"node:8\"]"
+     ", \"order\": [\"tp\", \"pp\", \"dp\"]}",
+     "1f1b", ", \"zero\": 1", 8},
     {slices, "{\"tp\": [\"y\", \"z\"], \"pp\": [\"x\"], \"dp\": [\"slice\"]}", "1f1b",
      ", \"zero\": 1", 4},
-    {h100_64, "{\"tp\": [\"gpu\"], \"pp\": [\"node:4\"], \"fsdp\": [\"node:16\"]}", "1f1b", "", 0},
+    {h100_64,
+     "{\"tp\": [\"gpu\"], \"pp\": [\"node:4\"], \"fsdp\": [\"node:16\"]"
+     ", \"order\": [\"tp\", \"pp\", \"fsdp\"]}",
+     "1f1b", "", 0},
     {h100_64, in_node, "dualpipe", ", \"zero\": 1", 4},
     {hashed, in_node, "dualpipe", "", 4},
     {slices, "{\"tp\": [\"y\", \"z\"], \"pp\": [\"x\"], \"dp\": [\"slice\"]}", "dualpipe",

@@ -134,9 +134,11 @@ static void ep_stands_beside_cp_and_beside_pp_and_dp(void **state)
         {"\"cp\": [\"node\"], \"ep\": [\"gpu\"]", "", 2, 4, 0, false},
         {"\"cp\": [\"gpu:2\"], \"ep\": [\"gpu:2\", \"node\"]", ", \"context\": \"all_gather\"", 2,
          4, 0, false},
-        {"\"pp\": [\"node:2\"], \"dp\": [\"node:2\"], \"ep\": [\"gpu\"]", ", \"accumulate\": 4", 4,
-         4, 0, false},
-        {"\"pp\": [\"node\"], \"dp\": [\"gpu:2\"], \"ep\": [\"gpu:2\"]",
+        {"\"pp\": [\"node:2\"], \"dp\": [\"node:2\"], \"ep\": [\"gpu\"]"
+         ", \"order\": [\"pp\", \"dp\", \"ep\"]",
+         ", \"accumulate\": 4", 4, 4, 0, false},
+        {"\"pp\": [\"node\"], \"dp\": [\"gpu:2\"], \"ep\": [\"gpu:2\"]"
+         ", \"order\": [\"pp\", \"dp\", \"ep\"]",
          ", \"accumulate\": 2, \"routing_skew\": 1", 2, 4, 4, false},
     };
     for (uint32_t i = 0; i < sizeof steps / sizeof *steps; i++) {

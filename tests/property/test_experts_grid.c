@@ -22,9 +22,10 @@ static const struct place {
     {"\"tpu-v5e\", \"shape\": \"4x4\"", "\"dp\": [\"x\"], \"ep\": [\"y\"]"},
     {"\"tpu-v5e\", \"shape\": \"4x2\"", "\"ep\": [\"x\", \"y\"]"},
     {"\"tpu-v5e\", \"shape\": \"16x16\"", "\"fsdp\": [\"x\"], \"ep\": [\"y\"]"},
-    {"\"tpu-v5e\", \"shape\": \"16x16\"", "\"fsdp\": [\"x\", \"y:4\"], \"ep\": [\"y:4\"]"},
+    {"\"tpu-v5e\", \"shape\": \"16x16\"", "\"fsdp\": [\"x\", \"y:4\"], \"ep\": [\"y:4\"]"
+                                          ", \"order\": [\"fsdp\", \"ep\"]"},
     {"\"tpu-v5p\", \"shape\": \"2x4x4\", \"unrealisable\": true, \"wrap\": {\"y\": false}",
-     "\"dp\": [\"z:2\"], \"ep\": [\"x\", \"y\", \"z:2\"]"},
+     "\"dp\": [\"z:2\"], \"ep\": [\"x\", \"y\", \"z:2\"], \"order\": [\"dp\", \"ep\"]"},
 };
 enum { PLACES = sizeof places / sizeof *places };
 

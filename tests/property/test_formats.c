@@ -28,7 +28,9 @@ static const struct {
     {"\"nodes\": 4", "{\"dp\": [\"node\"], \"ep\": [\"gpu\"]}", ", \"remat\": \"big_matmuls\""},
     {"\"nodes\": 4", "{\"ep\": [\"node\"], \"tp\": [\"gpu\"]}", ", \"remat\": \"block\""},
     {"\"nodes\": 4", "{\"fsdp\": [\"node\"], \"ep\": [\"gpu\"]}", ", \"remat\": \"norms\""},
-    {"\"nodes\": 4", "{\"pp\": [\"node:2\"], \"dp\": [\"node:2\"], \"ep\": [\"gpu\"]}",
+    {"\"nodes\": 4",
+     "{\"pp\": [\"node:2\"], \"dp\": [\"node:2\"], \"ep\": [\"gpu\"]"
+     ", \"order\": [\"pp\", \"dp\", \"ep\"]}",
      ", \"accumulate\": 4, \"schedule\": \"zb-h1\", \"remat\": \"big_matmuls\""},
     {"\"nodes\": 2", "{\"pp\": [\"node\"], \"ep\": [\"gpu\"]}",
      ", \"accumulate\": 4, \"schedule\": \"dualpipev\", \"layout\": \"Et|tt|t|ttmL\", \"remat\": "

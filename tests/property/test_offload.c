@@ -136,7 +136,9 @@ static void it_is_the_same_however_it_is_played(void **state)
     } rows[] = {
         {"\"chip\": \"h100-sxm\", \"nodes\": 2", "{\"fsdp\": [\"node\"], \"tp\": [\"gpu\"]}", true},
         {"\"chip\": \"gb200-nvl72\", \"gpus\": 8", "{\"fsdp\": [\"gpu\"]}", true},
-        {"\"chip\": \"gb200-nvl72\", \"gpus\": 8", "{\"fsdp\": [\"gpu:2\"], \"tp\": [\"gpu:4\"]}",
+        {"\"chip\": \"gb200-nvl72\", \"gpus\": 8",
+         "{\"fsdp\": [\"gpu:2\"], \"tp\": [\"gpu:4\"]"
+         ", \"order\": [\"fsdp\", \"tp\"]}",
          true},
         {"\"chip\": \"tpu-v5p\", \"shape\": \"4x4x4\"",
          "{\"fsdp\": [\"x\", \"y\"], \"tp\": [\"z\"]}", true},

@@ -24,11 +24,15 @@ struct place {
 /* The first four have four ranks of pp. */
 static const struct place places[] = {
     {"\"chip\": \"h100-sxm\", \"nodes\": 4",
-     "{\"pp\": [\"node\"], \"ep\": [\"gpu:4\"], \"tp\": [\"gpu:2\"]}", ""},
+     "{\"pp\": [\"node\"], \"ep\": [\"gpu:4\"], \"tp\": [\"gpu:2\"]"
+     ", \"order\": [\"pp\", \"ep\", \"tp\"]}",
+     ""},
     {"\"chip\": \"h100-sxm\", \"nodes\": 4",
      "{\"pp\": [\"node\"], \"ep\": [\"gpu:4\"], \"fsdp\": [\"gpu:2\"]}", ""},
     {"\"chip\": \"h100-sxm\", \"nodes\": 8",
-     "{\"pp\": [\"node:4\"], \"dp\": [\"node:2\"], \"ep\": [\"gpu\"]}", ", \"zero\": 1"},
+     "{\"pp\": [\"node:4\"], \"dp\": [\"node:2\"], \"ep\": [\"gpu\"]"
+     ", \"order\": [\"pp\", \"dp\", \"ep\"]}",
+     ", \"zero\": 1"},
     {"\"chip\": \"tpu-v5p\", \"shape\": \"4x4x4\"",
      "{\"pp\": [\"x\"], \"dp\": [\"y\"], \"tp\": [\"z\"]}", ", \"activations\": \"tokens\""},
     {"\"chip\": \"h100-sxm\", \"nodes\": 4", "{\"fsdp\": [\"node\"], \"ep\": [\"gpu\"]}", ""},
@@ -352,7 +356,7 @@ static void deepseek_v3_has_its_parameters_and_the_modules(void **state)
     (void)state;
     static const char *const meshes[] = {
         "{\"ep\": [\"node\", \"gpu\"]}",
-        "{\"pp\": [\"node:4\"], \"ep\": [\"node:2\", \"gpu\"]}",
+        "{\"pp\": [\"node:4\"], \"ep\": [\"node:2\", \"gpu\"], \"order\": [\"pp\", \"ep\"]}",
     };
     static const struct play_options lower_only = {.lower_only = true, .engine = "fast"};
     struct model model;

@@ -48,12 +48,15 @@ static void write_scenario(char *text, size_t room)
         mesh = PICK("\"fsdp\":[\"x\",\"y\"],\"tp\":[\"z\"]", "\"fsdp\":[\"x\",\"y\",\"z\"]",
                     "\"dp\":[\"x\"],\"fsdp\":[\"y\"],\"tp\":[\"z\"]",
                     "\"tp\":[\"x\",\"y\"],\"fsdp\":[\"z\"]",
-                    "\"fsdp\":[\"x\",\"y:2\"],\"tp\":[\"y:2\",\"z\"]");
+                    "\"fsdp\":[\"x\",\"y:2\"],\"tp\":[\"y:2\",\"z\"]"
+                    ", \"order\": [\"fsdp\", \"tp\"]");
     else if (axes == 2)
         mesh = PICK("\"fsdp\":[\"x\"],\"tp\":[\"y\"]", "\"fsdp\":[\"x\",\"y\"]",
                     "\"dp\":[\"x\"],\"fsdp\":[\"y\"]", "\"tp\":[\"x\"],\"fsdp\":[\"y\"]");
     else
-        mesh = PICK("\"fsdp\":[\"x\"]", "\"tp\":[\"x\"]", "\"fsdp\":[\"x:4\"],\"tp\":[\"x:2\"]",
+        mesh = PICK("\"fsdp\":[\"x\"]", "\"tp\":[\"x\"]",
+                    "\"fsdp\":[\"x:4\"],\"tp\":[\"x:2\"]"
+                    ", \"order\": [\"fsdp\", \"tp\"]",
                     "\"dp\":[\"x\"]", "\"tp\":[\"x:4\"],\"fsdp\":[\"x:4\"]");
     static const char *const odd[][ODD] = {
         {"", ",\"chips\":[{\"at\":[1],\"math\":0.5}]",
@@ -104,7 +107,8 @@ static void write_exchange(char *text, size_t room)
     const char *ep = box ? PICK("\"ep\":[\"x\",\"z\"],\"fsdp\":[\"y\"]",
                                 "\"ep\":[\"x:2\",\"y\"],\"dp\":[\"x:2\",\"z\"]",
                                 "\"ep\":[\"y\",\"z:2\"],\"tp\":[\"x\"],\"fsdp\":[\"z:2\"]")
-                         : PICK("\"dp\":[\"x:2\"],\"ep\":[\"x:4\",\"y\"]",
+                         : PICK("\"dp\":[\"x:2\"],\"ep\":[\"x:4\",\"y\"]"
+                                ", \"order\": [\"dp\", \"ep\"]",
                                 "\"ep\":[\"x:4\",\"y\"],\"dp\":[\"x:2\"]",
                                 "\"ep\":[\"x:4\",\"y:2\"],\"fsdp\":[\"x:2\",\"y:2\"]");
     const char *cp = box ? "\"cp\":[\"x:2\",\"y\"],\"fsdp\":[\"x:2\",\"z\"]"
@@ -139,22 +143,29 @@ static void write_fabric(char *text, size_t room)
                    "\"sharp\":\"%s\",\"leaf\":{\"oversubscription\":%s}}",
                    PICK("h100-sxm", "gb200-nvl72"), PICK("12", "16", "24"), adds ? "on" : "auto",
                    PICK("1", "2", "4"));
-    const char *mesh = PICK(
-        "\"dp\":[\"gpu\",\"node:8\"],\"fsdp\":[\"node:2\"]",
-        "\"dp\":[\"node:2\"],\"fsdp\":[\"gpu\",\"node:8\"]",
-        "\"fsdp\":[\"gpu\",\"node:4\"],\"tp\":[\"node:4\"]",
-        "\"dp\":[\"gpu:2\",\"node:4\"],\"tp\":[\"gpu:2\"],\"fsdp\":[\"node:4\"]",
-        "\"dp\":[\"node:4\"],\"fsdp\":[\"node:4\"],\"tp\":[\"gpu\"]", "\"dp\":[\"gpu\",\"node\"]");
+    const char *mesh =
+        PICK("\"dp\":[\"gpu\",\"node:8\"],\"fsdp\":[\"node:2\"], \"order\": [\"dp\", \"fsdp\"]",
+             "\"dp\":[\"node:2\"],\"fsdp\":[\"gpu\",\"node:8\"], \"order\": [\"dp\", \"fsdp\"]",
+             "\"fsdp\":[\"gpu\",\"node:4\"],\"tp\":[\"node:4\"], \"order\": [\"fsdp\", \"tp\"]",
+             "\"dp\":[\"gpu:2\",\"node:4\"],\"tp\":[\"gpu:2\"],\"fsdp\":[\"node:4\"]"
+             ", \"order\": [\"dp\", \"tp\", \"fsdp\"]",
+             "\"dp\":[\"node:4\"],\"fsdp\":[\"node:4\"],\"tp\":[\"gpu\"]"
+             ", \"order\": [\"dp\", \"fsdp\", \"tp\"]",
+             "\"dp\":[\"gpu\",\"node\"]");
     if (experts)
-        mesh = PICK("\"ep\":[\"gpu\"],\"dp\":[\"node:8\"],\"fsdp\":[\"node:2\"]",
-                    "\"ep\":[\"gpu\"],\"dp\":[\"node:2\"],\"fsdp\":[\"node:8\"]",
+        mesh = PICK("\"ep\":[\"gpu\"],\"dp\":[\"node:8\"],\"fsdp\":[\"node:2\"]"
+                    ", \"order\": [\"ep\", \"dp\", \"fsdp\"]",
+                    "\"ep\":[\"gpu\"],\"dp\":[\"node:2\"],\"fsdp\":[\"node:8\"]"
+                    ", \"order\": [\"ep\", \"dp\", \"fsdp\"]",
                     "\"ep\":[\"gpu:2\",\"node:2\"],\"fsdp\":[\"gpu:2\"],\"dp\":[\"node:8\"]",
-                    "\"fsdp\":[\"gpu\",\"node:4\"],\"ep\":[\"node:4\"]",
+                    "\"fsdp\":[\"gpu\",\"node:4\"],\"ep\":[\"node:4\"]"
+                    ", \"order\": [\"fsdp\", \"ep\"]",
                     "\"cp\":[\"node:2\"],\"ep\":[\"node:4\"],\"fsdp\":[\"gpu\",\"node:2\"]");
     if (slices)
         mesh = PICK("\"fsdp\":[\"x\",\"y\",\"slice\"]",
                     "\"fsdp\":[\"x\",\"slice:2\"],\"tp\":[\"y\"],\"dp\":[\"slice:2\"]",
-                    "\"dp\":[\"slice:2\"],\"fsdp\":[\"x\",\"y\"],\"tp\":[\"slice:2\"]");
+                    "\"dp\":[\"slice:2\"],\"fsdp\":[\"x\",\"y\"],\"tp\":[\"slice:2\"]"
+                    ", \"order\": [\"dp\", \"fsdp\", \"tp\"]");
     const char *algorithm = "auto";
     if (!experts && !slices && adds) algorithm = PICK("auto", "sharp");
     if (strstr(mesh, "\"node\"") != NULL && !adds) algorithm = PICK("auto", "tree", "flat-direct");

@@ -303,13 +303,13 @@ static const char *const layers[] = {
     "{\"chip\": \"tpu-v5p\", \"shape\": \"4x4x4\", \"profile\": \"ideal\"}, \"mesh\": {\"pp\": "
     "[\"y\"], \"dp\": [\"x\"], \"tp\": [\"z\"]}",
     "{\"chip\": \"h100-sxm\", \"nodes\": 4, \"profile\": \"ideal\"}, \"mesh\": {\"pp\": "
-    "[\"node\"], \"cp\": [\"gpu:2\"], \"tp\": [\"gpu:4\"]}",
+    "[\"node\"], \"cp\": [\"gpu:2\"], \"tp\": [\"gpu:4\"], \"order\": [\"pp\", \"cp\", \"tp\"]}",
     "{\"chip\": \"h100-sxm\", \"nodes\": 4, \"profile\": \"ideal\"}, \"mesh\": {\"pp\": "
-    "[\"node\"], \"ep\": [\"gpu:4\"], \"tp\": [\"gpu:2\"]}",
+    "[\"node\"], \"ep\": [\"gpu:4\"], \"tp\": [\"gpu:2\"], \"order\": [\"pp\", \"ep\", \"tp\"]}",
     "{\"chip\": \"h100-sxm\", \"nodes\": 4, \"profile\": \"ideal\"}, \"mesh\": {\"pp\": "
     "[\"node\"], \"ep\": [\"gpu:4\"], \"fsdp\": [\"gpu:2\"]}",
     "{\"chip\": \"h100-sxm\", \"nodes\": 4, \"profile\": \"ideal\"}, \"mesh\": {\"pp\": "
-    "[\"node\"], \"ep\": [\"gpu:4\"], \"tp\": [\"gpu:2\"]}",
+    "[\"node\"], \"ep\": [\"gpu:4\"], \"tp\": [\"gpu:2\"], \"order\": [\"pp\", \"ep\", \"tp\"]}",
 };
 
 static const char *const layer_models[] = {"llama-3-8b",   "llama-3-8b",    "llama-3-8b",

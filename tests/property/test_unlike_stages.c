@@ -104,7 +104,9 @@ static void it_is_the_same_folded_or_not(void **state)
          "{\"pp\": [\"node\"], \"fsdp\": [\"gpu\"]}", ", \"schedule\": \"zb-h1\""},
         {"\"chip\": \"h100-sxm\", \"nodes\": 4, \"chips\": [{\"at\": [\"*\", 1], \"math\": 0.5}, "
          "{\"at\": [\"*\", 3], \"math\": 0.5}]",
-         "{\"pp\": [\"node:2\"], \"dp\": [\"node:2\"], \"tp\": [\"gpu\"]}", ", \"zero\": 1"},
+         "{\"pp\": [\"node:2\"], \"dp\": [\"node:2\"], \"tp\": [\"gpu\"]"
+         ", \"order\": [\"pp\", \"dp\", \"tp\"]}",
+         ", \"zero\": 1"},
         {"\"chip\": \"tpu-v5p\", \"shape\": \"4x4x4\", \"chips\": [{\"at\": [3, \"*\", \"*\"], "
          "\"math\": 0.7, \"hbm\": 0.8}]",
          "{\"pp\": [\"x\"], \"fsdp\": [\"y\"], \"tp\": [\"z\"]}",

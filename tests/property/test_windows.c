@@ -28,9 +28,13 @@ struct place {
 
 static const struct place places[] = {
     {"\"chip\": \"h100-sxm\", \"nodes\": 4",
-     "{\"pp\": [\"node\"], \"ep\": [\"gpu:4\"], \"tp\": [\"gpu:2\"]}", "", true, true},
+     "{\"pp\": [\"node\"], \"ep\": [\"gpu:4\"], \"tp\": [\"gpu:2\"]"
+     ", \"order\": [\"pp\", \"ep\", \"tp\"]}",
+     "", true, true},
     {"\"chip\": \"h100-sxm\", \"nodes\": 8",
-     "{\"pp\": [\"node:4\"], \"fsdp\": [\"node:2\"], \"ep\": [\"gpu\"]}", "", true, true},
+     "{\"pp\": [\"node:4\"], \"fsdp\": [\"node:2\"], \"ep\": [\"gpu\"]"
+     ", \"order\": [\"pp\", \"fsdp\", \"ep\"]}",
+     "", true, true},
     {"\"chip\": \"tpu-v5p\", \"shape\": \"4x4x4\"",
      "{\"pp\": [\"x\"], \"dp\": [\"y\"], \"tp\": [\"z\"]}", ", \"zero\": 1", false, true},
     {"\"chip\": \"h100-sxm\", \"nodes\": 4", "{\"dp\": [\"node\"], \"ep\": [\"gpu\"]}",
@@ -39,7 +43,7 @@ static const struct place places[] = {
      ", \"activations\": \"tokens\"", false, false},
     {"\"chip\": \"h100-sxm\", \"nodes\": 4",
      "{\"fsdp\": [\"node\"], \"cp\": [\"gpu:4\"], "
-     "\"tp\": [\"gpu:2\"]}",
+     "\"tp\": [\"gpu:2\"], \"order\": [\"fsdp\", \"cp\", \"tp\"]}",
      ", \"context\": \"ulysses\"", false, false},
     {"\"chip\": \"tpu-v5p\", \"shape\": \"4x4x4\"", "{\"fsdp\": [\"x\", \"y\", \"z\"]}",
      ", \"offload\": \"both\"", false, false},

@@ -18,8 +18,8 @@ static struct machine machine_of(const char *shape, const char *wrap)
     return case_machine_built(&plan);
 }
 
-/* "fsdp x y, tp z:4": mesh axes in the order in which they are named. */
-static struct mesh_plan plan_of(const char *text)
+/* "fsdp x y, tp z:4": mesh axes, which lie in the standard order. */
+static struct mesh_plan standard_plan_of(const char *text)
 {
     struct mesh_plan plan = {0};
     char *save_axis = NULL;
@@ -33,6 +33,15 @@ static struct mesh_plan plan_of(const char *text)
              part = strtok_r(NULL, " ", &save))
             to->part[to->part_count++] = part;
     }
+    return plan;
+}
+
+/* ... which lie in the order in which they are named. */
+static struct mesh_plan plan_of(const char *text)
+{
+    struct mesh_plan plan = standard_plan_of(text);
+    plan.order_count = plan.axis_count;
+    for (uint32_t i = 0; i < plan.axis_count; i++) plan.order[i] = plan.axis[i].role;
     return plan;
 }
 
@@ -78,7 +87,7 @@ static void whole_axes_are_rings_where_the_machine_wraps(void **state)
     assert_int_equal(mesh.axis[MESH_DP].group.dimension_count, 0);
     assert_false(mesh.present[MESH_DP]);
     assert_int_equal(mesh.order_count, 2);
-    assert_int_equal(mesh.order[0], MESH_FSDP);
+    assert_int_equal(mesh.named[0], MESH_FSDP);
 }
 
 static void the_first_named_takes_neighbours_and_the_next_is_strided(void **state)
@@ -99,6 +108,83 @@ static void the_first_named_takes_neighbours_and_the_next_is_strided(void **stat
     struct machine const line = machine_of("16", "");
     mesh = mesh_of(&line, "tp x:4,fsdp x:4");
     dimension_is(&mesh.axis[MESH_FSDP].group, 0, 0, 4, 4, false);
+}
+
+static bool lies_before(const struct mesh *mesh, enum mesh_role inner, enum mesh_role outer)
+{
+    return mesh->axis[inner].part[0].stride < mesh->axis[outer].part[0].stride;
+}
+
+/* All axes on one axis of the machine, named in drawn orders: where each lies is the same. */
+static void without_an_order_of_its_own_a_mesh_lies_in_the_standard_one(void **state)
+{
+    (void)state;
+    enum { DRAWS = 64 };
+    struct machine const machine = machine_of("64", "x");
+    uint32_t differing = 0;
+    for (uint32_t draw = 0; draw < DRAWS; draw++) {
+        enum mesh_role named[MESH_ROLE_COUNT];
+        struct mesh_plan plan = {.axis_count = MESH_ROLE_COUNT};
+        uint32_t left = draw * 2654435761u >> 8;
+        memcpy(named, mesh_order_standard, sizeof named);
+        for (uint32_t i = MESH_ROLE_COUNT; draw > 0 && i > 1; left /= i, i--) {
+            enum mesh_role const other = named[left % i];
+            named[left % i] = named[i - 1];
+            named[i - 1] = other;
+        }
+        for (uint32_t i = 0; i < MESH_ROLE_COUNT; i++)
+            plan.axis[i] =
+                (struct mesh_axis_plan){.role = named[i], .part = {"x:2"}, .part_count = 1};
+        struct mesh mesh;
+        case_ok(mesh_build(case_arena, &plan, &machine, &mesh, &case_error));
+        for (uint32_t i = 0; i + 1 < MESH_ROLE_COUNT; i++) {
+            assert_true(lies_before(&mesh, mesh_order_standard[i], mesh_order_standard[i + 1]));
+            assert_int_equal(mesh.order[i], mesh_order_standard[i]);
+        }
+        bool const differs = memcmp(named, mesh_order_standard, sizeof named) != 0;
+        assert_int_equal(mesh.keys_differ_on, differs ? 0 : MACHINE_AXES_MAX);
+        differing += differs;
+        /* Its own order goes before, and nothing is left to say. */
+        plan.order_count = MESH_ROLE_COUNT;
+        memcpy(plan.order, named, sizeof named);
+        case_ok(mesh_build(case_arena, &plan, &machine, &mesh, &case_error));
+        for (uint32_t i = 0; i + 1 < MESH_ROLE_COUNT; i++)
+            assert_true(lies_before(&mesh, named[i], named[i + 1]));
+        assert_int_equal(mesh.keys_differ_on, MACHINE_AXES_MAX);
+    }
+    assert_true(differing > DRAWS / 2);
+}
+
+static void axes_that_share_nothing_may_be_named_in_any_order(void **state)
+{
+    (void)state;
+    struct machine const machine = machine_of("4x4x4", "xyz");
+    struct mesh_plan const plan = standard_plan_of("pp x,dp y,tp z");
+    struct mesh mesh;
+    case_ok(mesh_build(case_arena, &plan, &machine, &mesh, &case_error));
+    assert_int_equal(mesh.keys_differ_on, MACHINE_AXES_MAX);
+    struct mesh_plan const shared = standard_plan_of("pp x y:2,dp y:2,tp z");
+    case_ok(mesh_build(case_arena, &shared, &machine, &mesh, &case_error));
+    assert_int_equal(mesh.keys_differ_on, 1);
+    assert_int_equal(mesh.named[0], MESH_PP);
+}
+
+static void an_order_names_each_axis_of_the_mesh_once(void **state)
+{
+    (void)state;
+    struct machine const machine = machine_of("16x8", "x");
+    static const struct {
+        enum mesh_role order[3];
+        uint32_t count;
+    } rows[] = {{{MESH_TP}, 1}, {{MESH_TP, MESH_TP}, 2}, {{MESH_TP, MESH_FSDP, MESH_DP}, 3}};
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+        struct mesh_plan plan = standard_plan_of("fsdp x,tp y");
+        struct mesh mesh;
+        memcpy(plan.order, rows[i].order, sizeof rows[i].order);
+        plan.order_count = rows[i].count;
+        case_refused(mesh_build(case_arena, &plan, &machine, &mesh, &case_error), STATUS_INVALID,
+                     "/mesh/order", "the standard one is [\"tp\", \"fsdp\"]");
+    }
 }
 
 static void parts_of_size_one_stay_out_of_the_group(void **state)
@@ -312,10 +398,12 @@ static void a_union_is_of_neighbours_or_the_refusal_says_in_which_order(void **s
             left = 0;
             assert_string_equal(case_error.where, "/mesh");
             assert_true(strstr(case_error.message, u == 0 ? "with tp between" : "between") != NULL);
-            char *order = strstr(case_error.message, "order "), *save = NULL, again[80] = "";
+            static const char begins[] = "\"order\": [";
+            char *order = strstr(case_error.message, begins), *save = NULL, again[80] = "";
             assert_non_null(order);
-            for (char *name = strtok_r(order + strlen("order "), ", ", &save); name != NULL;
-                 name = strtok_r(NULL, ", ", &save))
+            order[strcspn(order, "]")] = '\0';
+            for (char *name = strtok_r(order + strlen(begins), ", \"", &save); name != NULL;
+                 name = strtok_r(NULL, ", \"", &save))
                 (void)snprintf(again + strlen(again), sizeof again - strlen(again), "%s%s x:2",
                                *again == '\0' ? "" : ",", name);
             struct mesh const other = mesh_of(&machine, again);
@@ -340,6 +428,9 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(whole_axes_are_rings_where_the_machine_wraps),
         cmocka_unit_test(the_first_named_takes_neighbours_and_the_next_is_strided),
+        cmocka_unit_test(without_an_order_of_its_own_a_mesh_lies_in_the_standard_one),
+        cmocka_unit_test(axes_that_share_nothing_may_be_named_in_any_order),
+        cmocka_unit_test(an_order_names_each_axis_of_the_mesh_once),
         cmocka_unit_test(parts_of_size_one_stay_out_of_the_group),
         cmocka_unit_test(ranks_name_every_chip_once_and_groups_step_over_real_links),
         cmocka_unit_test(the_last_part_varies_fastest),

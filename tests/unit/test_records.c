@@ -169,11 +169,11 @@ static void messages_between_every_other_chip_keep_their_op(void **state)
     };
     for (uint32_t i = 0; i < sizeof rest / sizeof *rest; i++) {
         char text[1024];
-        (void)snprintf(
-            text, sizeof text, "%s%s%s%s", HEAD,
-            "\"chip\": \"tpu-v5p\", \"shape\": \"4x4x4\"}, \"mesh\": {"
-            "\"pp\": [\"x:2\"], \"tp\": [\"x:2\"], \"dp\": [\"y\"], \"fsdp\": [\"z\"]}, ",
-            MLP("65536", "2048", "8192"), rest[i]);
+        (void)snprintf(text, sizeof text, "%s%s%s%s", HEAD,
+                       "\"chip\": \"tpu-v5p\", \"shape\": \"4x4x4\"}, \"mesh\": {"
+                       "\"pp\": [\"x:2\"], \"tp\": [\"x:2\"], \"dp\": [\"y\"], \"fsdp\": [\"z\"]"
+                       ", \"order\": [\"pp\", \"tp\", \"dp\", \"fsdp\"]}, ",
+                       MLP("65536", "2048", "8192"), rest[i]);
         assert_true(check(text) > 0);
     }
 }
@@ -186,8 +186,9 @@ static void rings_over_a_part_of_an_axis_cross_chips_that_are_elsewhere(void **s
         const char *shape, *slow, *mesh;
     } cases[] = {
         {"4x2x2", "1, \"*\", \"*\"",
-         "\"dp\": [\"x:2\"], \"tp\": [\"x:2\"], \"fsdp\": [\"y\", \"z\"]"},
-        {"8", "1", "\"dp\": [\"x:4\"], \"tp\": [\"x:2\"]"},
+         "\"dp\": [\"x:2\"], \"tp\": [\"x:2\"], \"fsdp\": [\"y\", \"z\"]"
+         ", \"order\": [\"dp\", \"tp\", \"fsdp\"]"},
+        {"8", "1", "\"dp\": [\"x:4\"], \"tp\": [\"x:2\"], \"order\": [\"dp\", \"tp\"]"},
         {"8", "6", "\"tp\": [\"x:4\"], \"fsdp\": [\"x:2\"]"},
     };
     for (uint32_t i = 0; i < sizeof cases / sizeof *cases; i++) {
@@ -210,7 +211,8 @@ static void messages_over_switches_keep_their_op(void **state)
     static const char *const rest[][2] = {
         {"\"tp\": [\"gpu:4\"], \"dp\": [\"gpu:2\"], \"fsdp\": [\"node\"]",
          "\"accumulate\": 2, \"gather\": \"tensor\"}}"},
-        {"\"tp\": [\"gpu\"], \"pp\": [\"node:2\"], \"dp\": [\"node:2\"]",
+        {"\"tp\": [\"gpu\"], \"pp\": [\"node:2\"], \"dp\": [\"node:2\"]"
+         ", \"order\": [\"tp\", \"pp\", \"dp\"]",
          "\"accumulate\": 4, \"schedule\": \"zb-v\"}, \"run\": {\"algorithm\": \"sharp\"}}"},
         {"\"tp\": [\"gpu\"], \"dp\": [\"node\"]", "\"accumulate\": 2}}"},
     };

@@ -26,6 +26,7 @@ static struct step *step_of(const char *shape, bool rings, const char *fsdp, con
         if (texts[i] == NULL) continue;
         struct mesh_axis_plan *axis = &plan.axis[plan.axis_count++];
         axis->role = roles[i];
+        plan.order[plan.order_count++] = roles[i];
         char *text = arena_text(step->made.arena, texts[i]);
         for (char *rest = NULL, *part = strtok_r(text, " ", &rest); part != NULL;
              part = strtok_r(NULL, " ", &rest))

@@ -201,7 +201,7 @@ void show_mesh(const struct machine *machine, const struct mesh *mesh, struct te
     add_lengths(text, machine->shape, machine->axis_count);
     text_add(text, ", one a chip\n\n");
     for (uint32_t i = 0; i < mesh->order_count; i++) {
-        const struct mesh_axis *axis = &mesh->axis[mesh->order[i]];
+        const struct mesh_axis *axis = &mesh->axis[mesh->named[i]];
         text_add(text, "  %s of %u", mesh_role_name(axis->role), axis->size);
         text_pad(text, VALUE_COLUMN);
         add_group(text, &axis->group);

@@ -1,0 +1,12 @@
+/*
+ * notes_layout.h: how a step lies on its ranks, where that is not what a reader would take for
+ * granted: the order of mesh axes.
+ */
+#ifndef SIM_REPORT_NOTES_LAYOUT_H
+#define SIM_REPORT_NOTES_LAYOUT_H
+
+#include "sim/report/notes.h"
+
+void notes_layout_build(struct arena *arena, const struct report_input *input, struct notes *notes);
+
+#endif

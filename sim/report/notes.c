@@ -437,6 +437,7 @@ enum status notes_build(struct arena *arena, const struct report_input *input,
     memset(ret_notes, 0, sizeof *ret_notes);
     notes_parts_build(arena, input, facts, ret_notes);
     note_bound(arena, input, facts, ret_notes);
+    notes_layout_build(arena, input, ret_notes);
     notes_upper_build(arena, input, facts, ret_notes);
     struct notes_odd const odd = notes_odd_build(arena, input, facts, ret_notes);
     note_tp_rule(arena, input, ret_notes);
@@ -448,7 +449,6 @@ enum status notes_build(struct arena *arena, const struct report_input *input,
     notes_host_build(arena, input, facts, ret_notes);
     note_latency(arena, input, facts, ret_notes);
     note_lines(arena, input, ret_notes);
-    notes_layout_build(arena, input, ret_notes);
     note_flop(arena, input, ret_notes);
     notes_model_build(arena, input, ret_notes);
     note_mfu(arena, input, facts, ret_notes);

@@ -1,96 +1,44 @@
 #include "sim/report/machine_svg.h"
 
 #include <inttypes.h>
-#include <stdarg.h>
 #include <stdio.h>
 
 #include "sim/base/quantity.h"
-#include "sim/base/text.h"
+#include "sim/base/svg.h"
 #include "sim/base/units.h"
 #include "sim/machine/machine.h"
-#include "sim/machine/shape.h"
 #include "sim/machine/totals.h"
+#include "sim/report/machine_svg_parts.h"
 
 enum {
-    PAGE_WIDTH = 1180,
     LEFT = 350, /* Where boxes begin; words stand left of it. */
-    RIGHT = PAGE_WIDTH - 30,
+    RIGHT = MACHINE_SVG_WIDTH - 30,
     ROW_HEIGHT = 110,
     BOX_HEIGHT = 40,
     UNITS_SHOWN = 8,
     NODES_SHOWN = 3,
     CHIPS_SHOWN = 8,
     SLICES_SHOWN = 3,
-    GRID_SHOWN = 8, /* Chips drawn along an axis. */
-    LAYERS_SHOWN = 3,
-    CELL = 22,
-    WORDS_BYTES = 160,
 };
 
-struct point {
-    int32_t x, y;
-};
+static const char classes[] =
+    ".switch { fill: #dce9f7; stroke: #3a6ea5 } .chip { fill: #f7e3c4; stroke: #a5722a }\n"
+    ".node { fill: #f4f4f4; stroke: #888 } .host { fill: none; stroke: #3a6ea5 }\n"
+    ".cable { stroke: #3a6ea5 } .near, .wrap, .gap { stroke: #a5722a }\n"
+    ".wrap { stroke-dasharray: 3 2 } .gap, .goes { stroke-dasharray: 1 3 } .behind { opacity: 0.6 "
+    "}\n";
 
-/* What a row of boxes shows of its units, and where each box's upper and lower middle are. */
+static const char classes_dark[] =
+    ".switch { fill: #1d3448; stroke: #7fb2e5 } .chip { fill: #4a3820; stroke: #e0a95c }\n"
+    ".node { fill: #1e232b; stroke: #8a93a0 } .host, .cable { stroke: #7fb2e5 }\n"
+    ".near, .wrap, .gap { stroke: #e0a95c }\n";
+
+/* What a row of boxes shows of its units, and where the middle of each box is. */
 struct row {
     uint32_t unit[UNITS_SHOWN];
     struct point middle[UNITS_SHOWN];
     uint32_t count;
 };
-
-struct drawing {
-    const struct machine *machine;
-    struct text *text;
-    int32_t y; /* Down to here something is drawn. */
-};
-
-/* Text between tags: as HTML and XML want it. */
-static void add_words(struct drawing *drawing, struct point at, const char *style,
-                      const char *words)
-{
-    text_add(drawing->text, "<text x=\"%d\" y=\"%d\" class=\"%s\">", at.x, at.y, style);
-    for (const char *c = words; *c != '\0'; c++) {
-        switch (*c) {
-        case '&':
-            text_add(drawing->text, "&amp;");
-            break;
-        case '<':
-            text_add(drawing->text, "&lt;");
-            break;
-        case '>':
-            text_add(drawing->text, "&gt;");
-            break;
-        default:
-            text_add(drawing->text, "%c", *c);
-        }
-    }
-    text_add(drawing->text, "</text>\n");
-}
-
-__attribute__((format(printf, 4, 5))) static void say(struct drawing *drawing, struct point at,
-                                                      const char *style, const char *format, ...)
-{
-    char words[WORDS_BYTES];
-    va_list arguments;
-    va_start(arguments, format);
-    (void)vsnprintf(words, sizeof words, format, arguments);
-    va_end(arguments);
-    add_words(drawing, at, style, words);
-}
-
-static void add_box(struct drawing *drawing, struct point at, int32_t width, int32_t height,
-                    const char *style)
-{
-    text_add(drawing->text,
-             "<rect x=\"%d\" y=\"%d\" width=\"%d\" height=\"%d\" rx=\"3\" class=\"%s\"/>\n", at.x,
-             at.y, width, height, style);
-}
-
-static void add_line(struct drawing *drawing, struct point from, struct point to, const char *style)
-{
-    text_add(drawing->text, "<line x1=\"%d\" y1=\"%d\" x2=\"%d\" y2=\"%d\" class=\"%s\"/>\n",
-             from.x, from.y, to.x, to.y, style);
-}
 
 /* The first few units and the last; `most` is at least 2. */
 static void row_choose(struct row *row, uint32_t units, uint32_t most)
@@ -100,9 +48,9 @@ static void row_choose(struct row *row, uint32_t units, uint32_t most)
     if (units > most) row->unit[most - 1] = units - 1;
 }
 
-static int32_t row_pitch(const struct row *row)
+static double row_pitch(const struct row *row)
 {
-    return (RIGHT - LEFT) / (int32_t)row->count;
+    return (double)(RIGHT - LEFT) / row->count;
 }
 
 /* The coordinates of a unit's first chip. */
@@ -117,12 +65,21 @@ static void unit_origin(const struct machine *machine, const struct level *level
     }
 }
 
-/* How many there are, under the gap in a row that stands for those not drawn. */
-static void say_more(struct drawing *drawing, const struct row *row, uint32_t units, int32_t y)
+/* In the gap of a row of boxes that stands for units that are not drawn; words beside the row say
+ * how many there are. */
+static void say_gap(struct drawing *drawing, const struct row *row, uint32_t units)
 {
     if (row->count < 2 || units <= row->count) return;
     struct point const a = row->middle[row->count - 2], b = row->middle[row->count - 1];
-    say(drawing, (struct point){(a.x + b.x) / 2, y}, "mid", "\xe2\x80\xa6 x %u", units);
+    svg_words(drawing->text, (a.x + b.x) / 2, a.y + 4, "mid", "\xe2\x80\xa6");
+}
+
+/* How many there are, under the gap in a row that stands for those not drawn. */
+static void say_more(struct drawing *drawing, const struct row *row, uint32_t units, double y)
+{
+    if (row->count < 2 || units <= row->count) return;
+    struct point const a = row->middle[row->count - 2], b = row->middle[row->count - 1];
+    svg_say(drawing->text, (a.x + b.x) / 2, y, "mid", "\xe2\x80\xa6 x %u", units);
 }
 
 static void row_add(struct row *row, uint32_t unit)
@@ -157,23 +114,22 @@ static void say_tier(struct drawing *drawing, uint32_t level, uint32_t index)
     const struct level_tier *tier = &drawing->machine->level[level].tier[index];
     struct tier_totals totals;
     char rate[QUANTITY_TEXT_BYTES], into[QUANTITY_TEXT_BYTES], latency[QUANTITY_TEXT_BYTES];
-    int32_t const y = drawing->y + 12;
+    double const y = drawing->y + 12;
     totals_of_tier(drawing->machine, level, index, &totals);
     if (tier->switch_ports != 0)
-        say(drawing, (struct point){20, y}, "head", "%s: %" PRIu64 " switches of %u ports, %u used",
-            tier->name, totals.switch_count, tier->switch_ports, totals.ports_used);
+        svg_say(drawing->text, 20, y, "head", "%s: %" PRIu64 " switches of %u ports, %u used",
+                tier->name, totals.switch_count, tier->switch_ports, totals.ports_used);
     else
-        say(drawing, (struct point){20, y}, "head", "%s: %u", tier->name, totals.unit_count);
-    say(drawing, (struct point){20, y + 16}, "small", "%s: %u x %s up from each below",
-        tier->cable_name, tier->cable_count,
-        quantity_text_rate(rate, (double)tier->cable_bytes_per_s, "B/s"));
-    say(drawing, (struct point){20, y + 31}, "small", "into one: %s, %s one way, %s",
-        quantity_text_rate(into, (double)totals.unit_bytes_per_s, "B/s"),
-        quantity_text_seconds(latency, units_seconds(tier->latency_ps)),
-        level_policy_name(tier->policy));
+        svg_say(drawing->text, 20, y, "head", "%s: %u", tier->name, totals.unit_count);
+    svg_say(drawing->text, 20, y + 16, "small", "%s: %u x %s up from each below", tier->cable_name,
+            tier->cable_count, quantity_text_rate(rate, (double)tier->cable_bytes_per_s, "B/s"));
+    svg_say(drawing->text, 20, y + 31, "small", "into one: %s, %s one way, %s",
+            quantity_text_rate(into, (double)totals.unit_bytes_per_s, "B/s"),
+            quantity_text_seconds(latency, units_seconds(tier->latency_ps)),
+            level_policy_name(tier->policy));
     if (tier->reduce_flop_per_s != 0)
-        say(drawing, (struct point){20, y + 46}, "small", "SHARP: %s a unit",
-            quantity_text_rate(rate, (double)tier->reduce_flop_per_s, "FLOP/s"));
+        svg_say(drawing->text, 20, y + 46, "small", "SHARP: %s a unit",
+                quantity_text_rate(rate, (double)tier->reduce_flop_per_s, "FLOP/s"));
 }
 
 /* Whether each unit of a tier lies in one slice. The slice is the fastest part of a unit's number,
@@ -182,6 +138,20 @@ static bool lies_in_slice(const struct machine *machine, const struct level *lev
 {
     return machine->chip.kind == CHIP_TPU && machine->axis_count > machine->grid_axis_count &&
            level->tier[tier].box[machine->axis_count - 1] == 1;
+}
+
+/* A cable from the upper edge of something to the lower edge of the unit above that it leads to. If
+ * that is not drawn, only the cable's beginning is. */
+static void draw_cable(struct drawing *drawing, struct point from, const struct row *above,
+                       uint32_t unit)
+{
+    for (uint32_t k = 0; k < above->count; k++)
+        if (above->unit[k] == unit) {
+            svg_line(drawing->text, from.x, from.y, above->middle[k].x,
+                     above->middle[k].y + BOX_HEIGHT / 2.0, "cable");
+            return;
+        }
+    svg_line(drawing->text, from.x, from.y, from.x, from.y - 16, "cable goes");
 }
 
 /* One storey of units as boxes, wired to the storey above. */
@@ -201,30 +171,28 @@ static void draw_tier(struct drawing *drawing, uint32_t level_index, uint32_t ti
     /* Those of a slice beside each other. */
     for (uint32_t i = 0; units <= UNITS_SHOWN && i < units; i++)
         row.unit[i] = i % (units / slices) * slices + i / (units / slices);
-    int32_t const pitch = row_pitch(&row);
-    int32_t const width = pitch - 14 > 220 ? 220 : pitch - 14;
+    double const pitch = row_pitch(&row);
+    double const width = pitch - 14 > 220 ? 220 : pitch - 14;
     say_tier(drawing, level_index, tier);
     for (uint32_t i = 0; i < row.count; i++) {
-        struct point const corner = {LEFT + (int32_t)i * pitch + (pitch - width) / 2, drawing->y};
+        struct point const corner = {LEFT + i * pitch + (pitch - width) / 2, drawing->y};
         uint32_t at[MACHINE_AXES_MAX];
         row.middle[i] = (struct point){corner.x + width / 2, drawing->y + BOX_HEIGHT / 2};
-        add_box(drawing, corner, width, BOX_HEIGHT, "switch");
-        say(drawing, (struct point){row.middle[i].x, drawing->y + 17}, "mid", "%s %u",
-            level->tier[tier].name, row.unit[i] / slices);
+        svg_box(drawing->text, corner.x, corner.y, width, BOX_HEIGHT, "switch");
+        svg_say(drawing->text, row.middle[i].x, drawing->y + 17, "mid", "%s %u",
+                level->tier[tier].name, row.unit[i] / slices);
         if (in_slice)
-            say(drawing, (struct point){row.middle[i].x, drawing->y + 32}, "tiny-mid",
-                "of slice %u", row.unit[i] % slices);
+            svg_say(drawing->text, row.middle[i].x, drawing->y + 32, "tiny mid", "of slice %u",
+                    row.unit[i] % slices);
         if (level->tier[tier].switch_ports != 0 && level->tier[tier].switch_count > 1)
-            say(drawing, (struct point){row.middle[i].x, drawing->y + 32}, "tiny-mid",
-                "%u switches", level->tier[tier].switch_count);
+            svg_say(drawing->text, row.middle[i].x, drawing->y + 32, "tiny mid", "%u switches",
+                    level->tier[tier].switch_count);
         unit_origin(machine, level, tier, row.unit[i], at);
-        for (uint32_t k = 0; above != NULL && k < above->count; k++)
-            if (level_unit(machine, level, (int32_t)tier + 1, at) == above->unit[k])
-                add_line(drawing, (struct point){row.middle[i].x, drawing->y},
-                         (struct point){above->middle[k].x, above->middle[k].y + BOX_HEIGHT / 2},
-                         "cable");
+        if (above != NULL)
+            draw_cable(drawing, (struct point){row.middle[i].x, drawing->y}, above,
+                       level_unit(machine, level, (int32_t)tier + 1, at));
     }
-    say_more(drawing, &row, units, drawing->y + BOX_HEIGHT + 14);
+    say_gap(drawing, &row, units);
     drawing->y += ROW_HEIGHT;
     *ret_row = row;
 }
@@ -244,49 +212,37 @@ static void draw_level(struct drawing *drawing, uint32_t level, uint32_t least_t
     *ret_lowest = above;
 }
 
-/* The cable from a chip to the unit of a level's first tier, if that is drawn. */
-static void wire_chip(struct drawing *drawing, const struct level *level,
-                      const uint32_t at[MACHINE_AXES_MAX], struct point top,
-                      const struct row *above)
-{
-    for (uint32_t k = 0; k < above->count; k++)
-        if (level_unit(drawing->machine, level, 0, at) == above->unit[k])
-            add_line(drawing, top,
-                     (struct point){above->middle[k].x, above->middle[k].y + BOX_HEIGHT / 2},
-                     "cable");
-}
-
-static void draw_node(struct drawing *drawing, uint32_t node, struct point corner, int32_t width,
+static void draw_node(struct drawing *drawing, uint32_t node, struct point corner, double width,
                       const struct row *leaves)
 {
     const struct machine *machine = drawing->machine;
     struct row gpus = {.count = 0};
     row_choose(&gpus, machine->shape[0], CHIPS_SHOWN);
-    int32_t const pitch = (width - 12) / (int32_t)gpus.count;
-    int32_t const size = pitch - 4 > 24 ? 24 : pitch - 4;
-    add_box(drawing, corner, width, 96, "node");
-    say(drawing, (struct point){corner.x + 6, corner.y + 90}, "tiny", "node %u", node);
-    add_box(drawing, (struct point){corner.x + 6, corner.y + 58}, width - 12, 18, "switch");
-    say(drawing, (struct point){corner.x + width / 2, corner.y + 71}, "tiny-mid", "%u NVSwitches",
-        machine->level[0].tier[0].switch_count * level_unit_count(machine, &machine->level[0], 0) /
-            (machine->axis_count > 1 ? machine->shape[1] : 1));
+    double const pitch = (width - 12) / gpus.count;
+    double const size = pitch - 4 > 24 ? 24 : pitch - 4;
+    svg_box(drawing->text, corner.x, corner.y, width, 96, "node");
+    svg_say(drawing->text, corner.x + 6, corner.y + 90, "tiny", "node %u", node);
+    svg_box(drawing->text, corner.x + 6, corner.y + 58, width - 12, 18, "switch");
+    svg_say(drawing->text, corner.x + width / 2, corner.y + 71, "tiny mid", "%u NVSwitches",
+            machine->level[0].tier[0].switch_count *
+                level_unit_count(machine, &machine->level[0], 0) /
+                (machine->axis_count > 1 ? machine->shape[1] : 1));
     for (uint32_t i = 0; i < gpus.count; i++) {
-        struct point const at = {corner.x + 6 + (int32_t)i * pitch + (pitch - size) / 2,
-                                 corner.y + 10};
+        struct point const at = {corner.x + 6 + i * pitch + (pitch - size) / 2, corner.y + 10};
         uint32_t const chip[MACHINE_AXES_MAX] = {gpus.unit[i], node, 0, 0};
         gpus.middle[i] = (struct point){at.x + size / 2, at.y + size / 2};
-        add_box(drawing, at, size, size, "chip");
-        add_line(drawing, (struct point){gpus.middle[i].x, at.y + size},
-                 (struct point){gpus.middle[i].x, corner.y + 58}, "near");
-        say(drawing, (struct point){gpus.middle[i].x, gpus.middle[i].y + 4}, "tiny-mid", "%u",
-            gpus.unit[i]);
+        svg_box(drawing->text, at.x, at.y, size, size, "chip");
+        svg_line(drawing->text, gpus.middle[i].x, at.y + size, gpus.middle[i].x, corner.y + 58,
+                 "near");
+        svg_say(drawing->text, gpus.middle[i].x, gpus.middle[i].y + 4, "tiny mid", "%u",
+                gpus.unit[i]);
         if (leaves != NULL)
-            wire_chip(drawing, &machine->level[1], chip, (struct point){gpus.middle[i].x, at.y},
-                      leaves);
+            draw_cable(drawing, (struct point){gpus.middle[i].x, at.y}, leaves,
+                       level_unit(machine, &machine->level[1], 0, chip));
     }
     if (machine->shape[0] > gpus.count)
-        say(drawing, (struct point){corner.x + width - 6, corner.y + 90}, "tiny-end", "GPUs x %u",
-            machine->shape[0]);
+        svg_say(drawing->text, corner.x + width - 6, corner.y + 90, "tiny end", "GPUs x %u",
+                machine->shape[0]);
 }
 
 /* `boards`: what joins the NVSwitches of a node in a second tier, or NULL. */
@@ -296,78 +252,42 @@ static void draw_nodes(struct drawing *drawing, const struct row *leaves, const 
     uint32_t const nodes = machine->axis_count > 1 ? machine->shape[1] : 1;
     struct row row = {.count = 0};
     row_choose(&row, nodes, NODES_SHOWN);
-    int32_t const pitch = row_pitch(&row);
-    int32_t const width = pitch - 40 > 360 ? 360 : pitch - 40;
+    double const pitch = row_pitch(&row);
+    double const width = pitch - 40 > 360 ? 360 : pitch - 40;
     say_tier(drawing, 0, 0);
     for (uint32_t i = 0; i < row.count; i++) {
-        struct point const corner = {LEFT + (int32_t)i * pitch + (pitch - width) / 2, drawing->y};
+        struct point const corner = {LEFT + i * pitch + (pitch - width) / 2, drawing->y};
         row.middle[i] = (struct point){corner.x + width / 2, drawing->y + 48};
         draw_node(drawing, row.unit[i], corner, width, leaves);
-        for (uint32_t k = 0; boards != NULL && k < boards->count; k++)
-            if (boards->unit[k] == row.unit[i])
-                add_line(drawing, (struct point){row.middle[i].x, drawing->y},
-                         (struct point){boards->middle[k].x, boards->middle[k].y + BOX_HEIGHT / 2},
-                         "cable");
+        if (boards != NULL)
+            draw_cable(drawing, (struct point){row.middle[i].x, drawing->y}, boards, row.unit[i]);
     }
     say_more(drawing, &row, nodes, drawing->y + 110);
     drawing->y += 130;
 }
 
-/* One grid: the layer at z = 0, the edges of the next ones behind it, arcs where axes wrap. */
-static void draw_grid(struct drawing *drawing, struct point corner)
+/* Around the chips of each host in a slice a line, and from there the cables to the host. */
+static void draw_hosts(struct drawing *drawing, const struct grid_layout *layout,
+                       struct point corner, uint32_t slice, const struct row *hosts)
 {
     const struct machine *machine = drawing->machine;
-    uint32_t const wide = machine->shape[0] < GRID_SHOWN ? machine->shape[0] : GRID_SHOWN;
-    uint32_t const axes = machine->grid_axis_count;
-    uint32_t const rows = axes > 1 ? machine->shape[1] : 1;
-    uint32_t const high = rows < GRID_SHOWN ? rows : GRID_SHOWN;
-    uint32_t const deep = axes > 2 ? machine->shape[2] : 1;
-    int32_t const width = (int32_t)wide * CELL, height = (int32_t)high * CELL;
-    for (int32_t layer = deep < LAYERS_SHOWN ? (int32_t)deep : LAYERS_SHOWN; layer-- > 1;)
-        add_box(drawing, (struct point){corner.x + 8 * layer, corner.y - 8 * layer}, width, height,
-                "layer");
-    add_box(drawing, corner, width, height, "node");
-    for (uint32_t y = 0; y < high; y++) {
-        int32_t const middle = corner.y + (int32_t)y * CELL + CELL / 2;
-        add_line(drawing, (struct point){corner.x + CELL / 2, middle},
-                 (struct point){corner.x + width - CELL / 2, middle}, "near");
-        if (machine->wrap[0])
-            text_add(drawing->text,
-                     "<path d=\"M %d %d q -14 -10 0 -9 h %d q 14 -1 0 9\" class=\"wrap\"/>\n",
-                     corner.x + CELL / 2, middle, width - CELL);
-    }
-    for (uint32_t x = 0; x < wide; x++) {
-        int32_t const middle = corner.x + (int32_t)x * CELL + CELL / 2;
-        add_line(drawing, (struct point){middle, corner.y + CELL / 2},
-                 (struct point){middle, corner.y + height - CELL / 2}, "near");
-        if (axes > 1 && machine->wrap[1])
-            text_add(drawing->text,
-                     "<path d=\"M %d %d q -10 -14 -9 0 v %d q -1 14 9 0\" class=\"wrap\"/>\n",
-                     middle, corner.y + CELL / 2, height - CELL);
-        for (uint32_t y = 0; y < high; y++)
-            add_box(drawing,
-                    (struct point){middle - 5, corner.y + (int32_t)y * CELL + CELL / 2 - 5}, 10, 10,
-                    "chip");
-    }
-}
-
-static void say_axes(struct drawing *drawing)
-{
-    const struct machine *machine = drawing->machine;
-    char rate[QUANTITY_TEXT_BYTES], latency[QUANTITY_TEXT_BYTES];
-    int32_t y = drawing->y + 12;
-    say(drawing, (struct point){20, y}, "head", "ICI: %s a link, %s a hop",
-        quantity_text_rate(rate, (double)machine->chip.ici_bytes_per_s, "B/s"),
-        quantity_text_seconds(latency, units_seconds(machine->chip.hop_latency_ps)));
-    for (uint32_t axis = 0; axis < machine->grid_axis_count; axis++) {
-        bool const part = axis < 2 && machine->shape[axis] > GRID_SHOWN;
-        y += 16;
-        say(drawing, (struct point){20, y}, "small", "%s: %s of %u%s",
-            machine_axis_name(machine, axis),
-            machine->wrap[axis]             ? "ring"
-            : machine_twists(machine, axis) ? "twisted"
-                                            : "line",
-            machine->shape[axis], part ? ", the first 8 drawn" : "");
+    const struct level *level = &machine->level[0];
+    double const side = corner.x + layout->width - 5;
+    for (uint32_t i = 0; i < hosts->count; i++) {
+        uint32_t at[MACHINE_AXES_MAX];
+        struct grid_port port;
+        unit_origin(machine, level, 0, hosts->unit[i], at);
+        if (at[machine->grid_axis_count] != slice ||
+            !grid_outline(drawing, layout, corner, at, level->tier[0].box, &port))
+            continue;
+        struct point const from = port.is_right ? (struct point){side, corner.y} : port.at;
+        if (port.is_right) {
+            svg_path_begin(drawing->text, "cable", from.x, from.y);
+            svg_path_to(drawing->text, side, port.at.y);
+            svg_path_to(drawing->text, port.at.x, port.at.y);
+            svg_path_end(drawing->text);
+        }
+        draw_cable(drawing, from, hosts, hosts->unit[i]);
     }
 }
 
@@ -377,26 +297,24 @@ static void draw_slices(struct drawing *drawing, const struct row *hosts)
     uint32_t const grid = machine->grid_axis_count;
     uint32_t const slices = machine->axis_count > grid ? machine->shape[grid] : 1;
     struct row row = {.count = 0};
+    struct grid_layout layout;
     row_choose(&row, slices, SLICES_SHOWN);
-    int32_t const pitch = row_pitch(&row);
-    uint32_t const high = grid < 2 ? 1 : machine->shape[1];
-    int32_t const height = (int32_t)(high < GRID_SHOWN ? high : GRID_SHOWN) * CELL;
+    double const pitch = row_pitch(&row);
+    grid_layout_find(machine, pitch - 20, &layout);
     drawing->y += 24;
-    say_axes(drawing);
+    grid_say_axes(drawing, &layout);
     for (uint32_t i = 0; i < row.count; i++) {
-        struct point const corner = {LEFT + (int32_t)i * pitch + 30, drawing->y};
-        uint32_t at[MACHINE_AXES_MAX] = {0};
-        row.middle[i] = (struct point){corner.x + 40, drawing->y};
-        draw_grid(drawing, corner);
+        double const room = slices > 1 ? pitch - layout.width : 0;
+        struct point const corner = {LEFT + i * pitch + room / 2, drawing->y};
+        row.middle[i] = (struct point){corner.x + layout.width / 2, drawing->y};
+        grid_draw(drawing, &layout, corner);
         if (hosts == NULL) continue;
-        at[grid] = row.unit[i];
-        say(drawing, (struct point){corner.x, drawing->y + height + 14}, "tiny", "slice %u",
-            row.unit[i]);
-        wire_chip(drawing, &machine->level[0], at,
-                  (struct point){corner.x + CELL / 2, corner.y + CELL / 2}, hosts);
+        svg_say(drawing->text, corner.x, drawing->y + layout.height + 14, "tiny", "slice %u",
+                row.unit[i]);
+        draw_hosts(drawing, &layout, corner, row.unit[i], hosts);
     }
-    say_more(drawing, &row, slices, drawing->y + height + 14);
-    drawing->y += (height < 64 ? 64 : height) + 40;
+    say_more(drawing, &row, slices, drawing->y + layout.height + 14);
+    drawing->y += (layout.height < 88 ? 88 : layout.height) + 40;
 }
 
 /* What a chip's host is reached by. */
@@ -407,18 +325,17 @@ static void draw_host(struct drawing *drawing)
     char rate[QUANTITY_TEXT_BYTES];
     bool const c2c = network->c2c_bytes_per_s != 0;
     struct point const at = {LEFT, drawing->y};
-    say(drawing, (struct point){20, drawing->y + 12}, "head", "host: %u %s a CPU",
-        network->host_chips, chip->kind == CHIP_GPU ? "GPUs" : "chips");
-    add_box(drawing, at, 110, BOX_HEIGHT, "chip");
-    say(drawing, (struct point){at.x + 55, at.y + 25}, "mid", "%s", chip->title);
-    add_line(drawing, (struct point){at.x + 110, at.y + 20}, (struct point){at.x + 330, at.y + 20},
-             "cable");
-    say(drawing, (struct point){at.x + 220, at.y + 14}, "tiny-mid", "%s %s one way",
-        c2c ? "NVLink-C2C" : "PCIe",
-        quantity_text_rate(rate, (double)(c2c ? network->c2c_bytes_per_s : chip->pcie_bytes_per_s),
-                           "B/s"));
-    add_box(drawing, (struct point){at.x + 330, at.y}, 110, BOX_HEIGHT, "node");
-    say(drawing, (struct point){at.x + 385, at.y + 25}, "mid", "CPU, DRAM");
+    svg_say(drawing->text, 20, drawing->y + 12, "head", "host: %u %s a CPU", network->host_chips,
+            chip->kind == CHIP_GPU ? "GPUs" : "chips");
+    svg_box(drawing->text, at.x, at.y, 110, BOX_HEIGHT, "chip");
+    svg_say(drawing->text, at.x + 55, at.y + 25, "mid", "%s", chip->title);
+    svg_line(drawing->text, at.x + 110, at.y + 20, at.x + 330, at.y + 20, "cable");
+    svg_say(drawing->text, at.x + 220, at.y + 14, "tiny mid", "%s %s one way",
+            c2c ? "NVLink-C2C" : "PCIe",
+            quantity_text_rate(
+                rate, (double)(c2c ? network->c2c_bytes_per_s : chip->pcie_bytes_per_s), "B/s"));
+    svg_box(drawing->text, at.x + 330, at.y, 110, BOX_HEIGHT, "node");
+    svg_say(drawing->text, at.x + 385, at.y + 25, "mid", "CPU, DRAM");
     drawing->y += BOX_HEIGHT + 24;
 }
 
@@ -427,10 +344,9 @@ static void say_totals(struct drawing *drawing)
     struct machine_totals totals;
     char egress[QUANTITY_TEXT_BYTES], bisection[QUANTITY_TEXT_BYTES];
     totals_of_machine(drawing->machine, &totals);
-    say(drawing, (struct point){20, drawing->y}, "small",
-        "one way: egress of a chip %s, bisection %s",
-        quantity_text_rate(egress, (double)totals.chip_egress_bytes_per_s, "B/s"),
-        quantity_text_rate(bisection, (double)totals.bisection_bytes_per_s, "B/s"));
+    svg_say(drawing->text, 20, drawing->y, "small", "one way: egress of a chip %s, bisection %s",
+            quantity_text_rate(egress, (double)totals.chip_egress_bytes_per_s, "B/s"),
+            quantity_text_rate(bisection, (double)totals.bisection_bytes_per_s, "B/s"));
     drawing->y += 24;
 }
 
@@ -440,8 +356,7 @@ static void draw(struct drawing *drawing)
     bool const gpu = machine->chip.kind == CHIP_GPU;
     bool const far = machine->level_count > (gpu ? 1u : 0u);
     struct row lowest = {.count = 0};
-    say(drawing, (struct point){20, 28}, "title", "%u x %s", machine->chip_count,
-        machine->chip.title);
+    svg_say(drawing->text, 20, 28, "title", "%u x %s", machine->chip_count, machine->chip.title);
     drawing->y = 48;
     say_totals(drawing);
     if (far) draw_level(drawing, machine->level_count - 1, 0, &lowest);
@@ -459,23 +374,18 @@ void machine_svg(const struct machine *machine, struct text *text)
 {
     struct text body = {0};
     struct drawing drawing = {machine, &body, 0};
+    char title[160];
     draw(&drawing);
-    text_add(text,
-             "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"%d\" height=\"%d\" "
-             "viewBox=\"0 0 %d %d\">\n<style>\n"
-             "text { font-family: sans-serif; fill: #222 }\n"
-             ".title { font-size: 18px; font-weight: bold } .head { font-size: 13px; font-weight: "
-             "bold }\n.small { font-size: 12px } .tiny, .tiny-mid, .tiny-end { font-size: 10px }\n"
-             ".mid { font-size: 12px } .mid, .tiny-mid { text-anchor: middle } .tiny-end { "
-             "text-anchor: end }\n"
-             ".switch { fill: #dce9f7; stroke: #3a6ea5 } .chip { fill: #f7e3c4; stroke: #a5722a }\n"
-             ".node { fill: #f4f4f4; stroke: #888 } .layer { fill: none; stroke: #bbb }\n"
-             ".cable { stroke: #3a6ea5; stroke-width: 1 } .near { stroke: #a5722a }\n"
-             ".wrap { fill: none; stroke: #a5722a; stroke-dasharray: 3 2 }\n</style>\n"
-             "<rect width=\"100%%\" height=\"100%%\" fill=\"white\"/>\n",
-             PAGE_WIDTH, drawing.y, PAGE_WIDTH, drawing.y);
+    (void)snprintf(title, sizeof title, "%u x %s", machine->chip_count, machine->chip.title);
+    svg_begin(text, &(struct svg_page){
+                        .width = MACHINE_SVG_WIDTH,
+                        .height = drawing.y,
+                        .title = title,
+                        .classes = classes,
+                        .dark = classes_dark,
+                    });
     text_add_bytes(text, body.bytes, body.size_bytes);
-    text_add(text, "</svg>\n");
+    svg_end(text);
     text->failed = text->failed || body.failed;
     text_free(&body);
 }

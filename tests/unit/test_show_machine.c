@@ -227,7 +227,58 @@ static void a_drawing_is_one_small_file(void **state)
         assert_int_equal(occurrences(text.bytes, "<text"), occurrences(text.bytes, "</text>"));
         assert_int_equal(occurrences(text.bytes, "http"), 1);
         assert_null(strstr(text.bytes, "href"));
-        assert_true(text.size_bytes < 40000);
+        assert_true(text.size_bytes < 100000);
+        text_free(&text);
+    }
+}
+
+/* A grid that is drawn whole shows every link once: between neighbours a line, and for a link that
+ * closes an axis an end on either side. */
+static void every_link_of_a_grid_is_drawn(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *machine;
+        uint32_t cables, ends;
+    } rows[] = {
+        {"tpu-v5e:4x4", 24, 0},     {"tpu-v5e:2x4", 10, 0},  {"tpu-v5p:4x4x4", 144, 96},
+        {"tpu-v5p:2x2x1", 4, 0},    {"tpu-v5e:8x8", 112, 0}, {"tpu-v5e:4x4,slices=2", 48, 0},
+        {"tpu-v4p:4x4x4", 144, 96},
+    };
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        struct text text = {0};
+        with_machine(rows[i].machine, machine_svg, &text);
+        if (occurrences(text.bytes, "class=\"near\"") != rows[i].cables ||
+            occurrences(text.bytes, "class=\"wrap\"") != rows[i].ends)
+            fail_msg("%s: %u cables and %u ends are drawn", rows[i].machine,
+                     occurrences(text.bytes, "class=\"near\""),
+                     occurrences(text.bytes, "class=\"wrap\""));
+        text_free(&text);
+    }
+}
+
+/* A node leads to the second tier of its NVSwitches, a host to its chips. */
+static void cables_lead_to_what_is_above(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *machine;
+        uint32_t cables;
+    } rows[] = {
+        /* One node below the second tier, and the CPU's. */
+        {"gb200-nvl72:gpus=576", 1 + 1},
+        /* Eight leaves below the spine, sixteen GPUs below the leaves, and the CPU's. */
+        {"h100-sxm:nodes=2", 8 + 16 + 1},
+        /* Six hosts below the DCN, their chips below them (of three from the side, by two lines),
+         * and the CPU's. */
+        {"tpu-v5e:4x4,slices=3", 6 + 6 + 3 + 1},
+    };
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        struct text text = {0};
+        with_machine(rows[i].machine, machine_svg, &text);
+        if (occurrences(text.bytes, "class=\"cable\"") != rows[i].cables)
+            fail_msg("%s: %u cables are drawn", rows[i].machine,
+                     occurrences(text.bytes, "class=\"cable\""));
         text_free(&text);
     }
 }
@@ -245,6 +296,8 @@ int main(void)
         cmocka_unit_test(differences_from_published_totals_are_said),
         cmocka_unit_test(hosts_say_whose_they_are),
         cmocka_unit_test(a_drawing_is_one_small_file),
+        cmocka_unit_test(every_link_of_a_grid_is_drawn),
+        cmocka_unit_test(cables_lead_to_what_is_above),
     };
     return cmocka_run_group_tests(tests, case_arena_up, case_arena_down);
 }

@@ -1,68 +1,99 @@
 #include "tools/podsim/lanes_svg.h"
 
-#include "sim/base/text.h"
+#include <math.h>
+#include <stdio.h>
+
+#include "sim/base/svg.h"
 
 enum {
-    LEFT = 60,
-    WIDTH = 1400,
-    LANE = 18,
+    LEFT = 64,
+    RIGHT = 24, /* Room for half of the last number of the axis. */
+    WIDTH_LEAST = 1280 - LEFT - RIGHT,
+    WIDTH_MOST = 2800,
+    LANE = 20,
     GAP = 2,
-    HEAD = 60,
+    HEAD = 64,
+    LEGEND_ROW = 16,
     TITLE = 26,
+    AXIS = 20,
+    AXIS_PITCH = 90, /* At least between two numbers of the axis. */
     CURVE = 48,
-    BELOW = 34,
-    DIGIT = 6,
+    BELOW = 40,
+    DIGIT = 5,
+    NARROW = 7, /* The narrowest pass that has room for a number, written downwards. */
 };
 
-static const char *const colours[] = {"#7aa6f0", "#8fce9a", "#6cc5c1", "#f3b562"};
+static const char classes[] =
+    ".p0 { fill: #7aa6f0 } .p1 { fill: #8fce9a } .p2 { fill: #6cc5c1 } .p3 { fill: #f3b562 }\n"
+    ".pale { opacity: 0.7 } .n { font-size: 9px; text-anchor: middle; fill: #111 }\n"
+    ".d { font-size: 7px; text-anchor: middle; fill: #111 }\n"
+    ".held { fill: #ddd; stroke: #888 }\n";
 
-double lanes_svg_width(void)
+static double scale_of(const struct lanes_page *page)
 {
-    return WIDTH;
+    double const wanted = NARROW * page->longest_units / page->narrowest_units;
+    return fmin(fmax(wanted, WIDTH_LEAST), WIDTH_MOST) / page->longest_units;
 }
 
-double lanes_svg_head_height(void)
+void lanes_page_add(struct lanes_page *page, const struct schedule *schedule,
+                    const struct schedule_played *played, double ticks_per_unit)
 {
-    return HEAD;
-}
-
-double lanes_svg_height(uint32_t rank_count)
-{
-    return TITLE + rank_count * (LANE + GAP) + 6 + CURVE + BELOW;
-}
-
-/* Titles of scenarios are a user's text. */
-static void add_escaped(struct text *text, const char *plain)
-{
-    for (const char *c = plain; *c != '\0'; c++) {
-        if (*c == '&')
-            text_add(text, "&amp;");
-        else if (*c == '<')
-            text_add(text, "&lt;");
-        else
-            text_add(text, "%c", *c);
-    }
-}
-
-void lanes_legend_add(struct lanes_legend *legend, const struct schedule *schedule)
-{
-    legend->has_chunks = legend->has_chunks || schedule->chunk_count > 1;
-    legend->has_copies = legend->has_copies || schedule->copy_count > 1;
+    bool const is_first = page->lanes_height == 0;
+    page->has_chunks = page->has_chunks || schedule->chunk_count > 1;
+    page->has_copies = page->has_copies || schedule->copy_count > 1;
+    page->lanes_height += TITLE + schedule->rank_count * (LANE + GAP) + AXIS + CURVE + BELOW;
+    double const makespan = fmax((double)played->makespan, 1) / ticks_per_unit;
+    if (is_first || makespan > page->longest_units) page->longest_units = makespan;
+    if (is_first) page->narrowest_units = makespan;
     for (uint32_t r = 0; r < schedule->rank_count; r++)
         for (uint32_t i = 0; i < schedule->rank[r].count; i++) {
             const struct schedule_pass *pass = &schedule->rank[r].pass[i];
-            legend->has_kind[pass->kind] = true;
-            legend->has_pairs = legend->has_pairs || pass->paired;
+            double const width =
+                (double)(played->lane[r].end[i] - played->lane[r].begin[i]) / ticks_per_unit;
+            page->has_kind[pass->kind] = true;
+            page->has_pairs = page->has_pairs || pass->paired;
+            if (width > 0 && width < page->narrowest_units) page->narrowest_units = width;
         }
 }
 
-static void draw_curve(const struct lanes_picture *picture, double top, struct text *text)
+/* 1, 2 or 5 times a power of ten, so that numbers of the axis stand apart. */
+static double axis_step(double scale)
 {
-    text_add(text, "<path fill=\"#ddd\" stroke=\"#888\" d=\"M%d %.1f", LEFT, top + CURVE);
-    for (uint64_t i = 0; i < picture->curve_count; i++)
-        text_add(text, "H%.1fV%.1f", LEFT + picture->scale * picture->curve_at[i],
-                 top + CURVE - CURVE * picture->curve_share[i]);
-    text_add(text, "V%.1fZ\"/>\n", top + CURVE);
+    double const least = AXIS_PITCH / scale;
+    double const power = pow(10, floor(log10(least)));
+    return power * (least <= power ? 1 : least <= 2 * power ? 2 : least <= 5 * power ? 5 : 10);
+}
+
+static void draw_axis(const struct lanes_page *page, double end_units, double top, double height,
+                      struct text *text)
+{
+    double const scale = scale_of(page), step = axis_step(scale);
+    for (uint32_t i = 0; i * step <= end_units * 1.0001; i++) {
+        double const x = LEFT + scale * step * i;
+        svg_line(text, x, top, x, top + height + 4, "grid");
+        svg_say(text, x, top + height + 15, "tiny mid", "%.6g%s%s", step * i,
+                *page->unit == '\0' ? "" : " ", page->unit);
+    }
+}
+
+static void draw_curve(const struct lanes_picture *picture, double scale, double top,
+                       struct text *text)
+{
+    double const bottom = top + CURVE;
+    double y = bottom;
+    svg_line(text, LEFT, top, LEFT + scale * (double)picture->played->makespan, top, "grid dashed");
+    svg_path_begin(text, "held", LEFT, bottom);
+    for (uint64_t i = 0; i < picture->curve_count; i++) {
+        double const x = LEFT + scale * picture->curve_at[i];
+        svg_path_to(text, x, y);
+        y = bottom - CURVE * picture->curve_share[i];
+        svg_path_to(text, x, y);
+    }
+    svg_path_to(text, LEFT + scale * (double)picture->played->makespan, y);
+    svg_path_to(text, LEFT + scale * (double)picture->played->makespan, bottom);
+    svg_path_end(text);
+    svg_words(text, LEFT - 6, top + 5, "tiny end", picture->curve_most);
+    svg_words(text, LEFT - 6, bottom, "tiny end", "0");
 }
 
 /* Every second of the stages that a rank holds, by their numbers, wherever they lie. */
@@ -80,7 +111,7 @@ static void odd_stages_find(const struct schedule *schedule, struct odd_stages *
     }
 }
 
-/* So that a rank's stages can be told apart, and of two copies of the model the ways they go. */
+/* A rank's stages can be told apart, and of two copies of the model the ways they go. */
 static bool is_pale(const struct schedule *schedule, const struct odd_stages *odd,
                     const struct schedule_pass *pass)
 {
@@ -88,100 +119,114 @@ static bool is_pale(const struct schedule *schedule, const struct odd_stages *od
     return odd->is_odd[pass->stage];
 }
 
+/* The microbatch, written across where there is room, else downwards. */
+static void draw_number(uint32_t number, double x, double y, double width, double height,
+                        struct text *text)
+{
+    char words[16];
+    int const digits = snprintf(words, sizeof words, "%u", number);
+    if (width >= DIGIT * digits + 3)
+        svg_words(text, x + width / 2, y + height / 2 + 3.2, "n", words);
+    else if (width >= NARROW - 0.01 && height >= 4.5 * digits)
+        svg_words_down(text, x + width / 2 - 2.5, y + height / 2, "d", words);
+}
+
 static void draw_pass(const struct lanes_picture *picture, const struct odd_stages *odd,
-                      uint32_t rank, uint32_t index, double y, double height, struct text *text)
+                      double scale, uint32_t rank, uint32_t index, double y, double height,
+                      struct text *text)
 {
     const struct schedule *schedule = picture->schedule;
     const struct schedule_pass *pass = &schedule->rank[rank].pass[index];
     const struct schedule_lane *lane = &picture->played->lane[rank];
-    double const x = LEFT + picture->scale * (double)lane->begin[index];
-    double const width = picture->scale * (double)(lane->end[index] - lane->begin[index]);
-    text_add(text,
-             "<rect x=\"%.2f\" y=\"%.1f\" width=\"%.2f\" height=\"%.1f\" fill=\"%s\"%s "
-             "stroke=\"#fff\" stroke-width=\"0.5\"><title>%u%s%u</title></rect>\n",
-             x, y, width, height, colours[pass->kind],
-             is_pale(schedule, odd, pass) ? " opacity=\"0.7\"" : "", pass->stage,
-             schedule_kind_letter((enum schedule_kind)pass->kind), pass->microbatch);
-    uint32_t digits = 1;
-    for (uint32_t m = pass->microbatch; m > 9; m /= 10) digits++;
-    if (width >= DIGIT * digits + 3)
-        text_add(text, "<text x=\"%.1f\" y=\"%.1f\" text-anchor=\"middle\">%u</text>\n",
-                 x + width / 2, y + height / 2 + 3.5, pass->microbatch);
+    double const x = LEFT + scale * (double)lane->begin[index];
+    double const width = scale * (double)(lane->end[index] - lane->begin[index]);
+    double const edge = width > 3 ? 0.5 : 0;
+    char style[16], title[48];
+    (void)snprintf(style, sizeof style, "p%u%s", pass->kind,
+                   is_pale(schedule, odd, pass) ? " pale" : "");
+    (void)snprintf(title, sizeof title, "%u%s%u", pass->stage,
+                   schedule_kind_letter((enum schedule_kind)pass->kind), pass->microbatch);
+    svg_titled_box(text, x, y, width - edge, height, style, title);
+    draw_number(pass->microbatch, x, y, width, height, text);
 }
 
-double lanes_svg_draw(const struct lanes_picture *picture, double top, struct text *text)
+static void draw_lane(const struct lanes_picture *picture, const struct odd_stages *odd,
+                      double scale, uint32_t rank, double top, struct text *text)
+{
+    const struct schedule_rank *list = &picture->schedule->rank[rank];
+    svg_say(text, LEFT - 6, top + LANE / 2.0 + 3.5, "tiny end", "%u", rank);
+    for (uint32_t i = 0; i < list->count; i++) {
+        bool const first = list->pass[i].paired, second = i > 0 && list->pass[i - 1].paired;
+        draw_pass(picture, odd, scale, rank, i, second ? top + LANE / 2.0 : top,
+                  first || second ? LANE / 2.0 : LANE, text);
+    }
+}
+
+double lanes_svg_draw(const struct lanes_page *page, const struct lanes_picture *picture,
+                      double top, struct text *text)
 {
     const struct schedule *schedule = picture->schedule;
+    double const scale = scale_of(page) / picture->ticks_per_unit;
+    double const end = (double)picture->played->makespan;
+    double const height = schedule->rank_count * (LANE + GAP);
     struct odd_stages odd;
     odd_stages_find(schedule, &odd);
-    text_add(text, "<text x=\"%d\" y=\"%.1f\" font-size=\"14\" font-weight=\"bold\">", LEFT,
-             top + 16);
-    add_escaped(text, picture->name);
-    text_add(text, "</text>\n<text x=\"%d\" y=\"%.1f\" font-size=\"12\">%s</text>\n", LEFT + 160,
-             top + 16, picture->caption);
+    svg_words(text, LEFT, top + 16, "head", picture->name);
+    svg_words(text, LEFT + 160, top + 16, "small", picture->caption);
     top += TITLE;
-    for (uint32_t r = 0; r < schedule->rank_count; r++, top += LANE + GAP) {
-        const struct schedule_rank *list = &schedule->rank[r];
-        text_add(text, "<text x=\"%d\" y=\"%.1f\" text-anchor=\"end\">%u</text>\n", LEFT - 6,
-                 top + LANE / 2.0 + 3.5, r);
-        text_add(text,
-                 "<rect x=\"%d\" y=\"%.1f\" width=\"%.1f\" height=\"%d\" fill=\"#f4f4f4\"/>\n",
-                 LEFT, top, picture->scale * (double)picture->played->makespan, LANE);
-        for (uint32_t i = 0; i < list->count; i++) {
-            bool const first = list->pass[i].paired, second = i > 0 && list->pass[i - 1].paired;
-            draw_pass(picture, &odd, r, i, second ? top + LANE / 2.0 : top,
-                      first || second ? LANE / 2.0 : LANE, text);
-        }
-    }
-    top += 6;
-    draw_curve(picture, top, text);
-    text_add(text, "<text x=\"%d\" y=\"%.1f\">%s</text>\n", LEFT, top + CURVE + 14,
-             picture->curve_caption);
-    text_add(text, "<text x=\"%.1f\" y=\"%.1f\" text-anchor=\"end\">%s</text>\n",
-             LEFT + picture->scale * (double)picture->played->makespan, top + CURVE + 14,
-             picture->end_caption);
+    svg_box(text, LEFT, top, scale * end, height - GAP, "faint");
+    draw_axis(page, end / picture->ticks_per_unit, top, height, text);
+    for (uint32_t r = 0; r < schedule->rank_count; r++)
+        draw_lane(picture, &odd, scale, r, top + r * (LANE + GAP), text);
+    top += height + AXIS;
+    draw_curve(picture, scale, top, text);
+    svg_words(text, LEFT, top + CURVE + 14, "tiny", picture->curve_caption);
+    svg_words(text, LEFT + scale * end, top + CURVE + 14, "tiny end", picture->end_caption);
     return top + CURVE + BELOW;
 }
 
-void lanes_svg_begin(const char *title, const char *subtitle, double height,
-                     const struct lanes_legend *legend, struct text *text)
+/* What colours and places mean, in sentences; NULL ends them. */
+static void legend_find(const struct lanes_page *page, const char *ret_sentence[4])
 {
-    text_add(text,
-             "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 %d %.0f\" width=\"%d\" "
-             "height=\"%.0f\" role=\"img\" font-family=\"sans-serif\" font-size=\"10\" "
-             "fill=\"#222\">\n<title>Pipeline schedules</title>\n"
-             "<rect width=\"100%%\" height=\"100%%\" fill=\"#fff\"/>\n"
-             "<text x=\"20\" y=\"26\" font-size=\"18\" font-weight=\"bold\">",
-             LEFT + WIDTH + 20, height, LEFT + WIDTH + 20, height);
-    add_escaped(text, title);
-    text_add(text, "<tspan dx=\"20\" font-size=\"12\" font-weight=\"normal\">");
-    add_escaped(text, subtitle);
-    text_add(text, "</tspan></text>\n");
-    uint32_t at = LEFT;
+    uint32_t count = 0;
+    if (page->has_chunks) ret_sentence[count++] = "paler: every second stage of a rank";
+    if (page->has_copies)
+        ret_sentence[count++] = "paler: the second copy of the model, from the other end";
+    if (page->has_pairs)
+        ret_sentence[count++] = "one above the other: a pair of passes, side by side";
+    ret_sentence[count] = NULL;
+}
+
+double lanes_svg_begin(const struct lanes_page *page, struct text *text)
+{
+    const char *sentence[4];
+    legend_find(page, sentence);
+    double top = HEAD;
+    for (uint32_t i = 0; sentence[i] != NULL; i++) top += LEGEND_ROW;
+    svg_begin(text, &(struct svg_page){
+                        .width = LEFT + ceil(scale_of(page) * page->longest_units) + RIGHT,
+                        .height = top + page->lanes_height,
+                        .title = "Pipeline schedules",
+                        .classes = classes,
+                        .dark = ".held { fill: #3a414c; stroke: #9aa3b0 }\n",
+                    });
+    svg_words(text, 20, 26, "title", page->title);
+    svg_words(text, 440, 26, "small", page->subtitle);
+    double at = LEFT;
     for (uint32_t i = 0; i < SCHEDULE_KIND_COUNT; i++) {
-        if (!legend->has_kind[i]) continue;
-        text_add(text,
-                 "<rect x=\"%u\" y=\"36\" width=\"14\" height=\"14\" fill=\"%s\"/>\n"
-                 "<text x=\"%u\" y=\"47\" font-size=\"12\">%s</text>\n",
-                 at, colours[i], at + 20, schedule_kind_name((enum schedule_kind)i));
+        char style[16];
+        if (!page->has_kind[i]) continue;
+        (void)snprintf(style, sizeof style, "p%u", i);
+        svg_box(text, at, 38, 14, 14, style);
+        svg_words(text, at + 20, 49, "small", schedule_kind_name((enum schedule_kind)i));
         at += 150;
     }
-    const char *const sentences[] = {
-        legend->has_chunks ? "paler: every second stage of a rank" : NULL,
-        legend->has_copies ? "paler: the second copy of the model, from the other end" : NULL,
-        legend->has_pairs ? "one above the other: a pair, side by side" : NULL,
-    };
-    const char *between = "";
-    text_add(text, "<text x=\"%u\" y=\"47\" font-size=\"12\">", at);
-    for (uint32_t i = 0; i < sizeof sentences / sizeof *sentences; i++) {
-        if (sentences[i] == NULL) continue;
-        text_add(text, "%s%s", between, sentences[i]);
-        between = "; ";
-    }
-    text_add(text, "</text>\n");
+    for (uint32_t i = 0; sentence[i] != NULL; i++)
+        svg_words(text, LEFT, HEAD + 4 + LEGEND_ROW * i, "small", sentence[i]);
+    return top;
 }
 
 void lanes_svg_end(struct text *text)
 {
-    text_add(text, "</svg>\n");
+    svg_end(text);
 }

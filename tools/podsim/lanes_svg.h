@@ -1,6 +1,7 @@
 /*
- * lanes_svg.h: played schedules as a picture: a lane a rank, passes in the papers' colours, and
- * beneath it what the fullest rank holds.
+ * lanes_svg.h: played schedules as a picture: a lane a rank, passes in the papers' colours, a time
+ * axis, and below it what the fullest rank holds. All pictures of a page have one scale of time
+ * and one scale of memory.
  */
 #ifndef TOOLS_PODSIM_LANES_SVG_H
 #define TOOLS_PODSIM_LANES_SVG_H
@@ -17,33 +18,34 @@ struct lanes_picture {
     const char *name, *caption;
     const struct schedule *schedule;
     const struct schedule_played *played;
-    double scale; /* Pixels a tick. */
-    /* What is held from an instant (in ticks) on, as a share of the curve's height. */
+    double ticks_per_unit; /* Of `played`, in the page's unit of time. */
+    /* What is held from an instant (in ticks) on, as a share of the most on the page. */
     const double *curve_at, *curve_share;
     uint64_t curve_count;
     const char *curve_caption;
+    const char *curve_most;  /* The most on the page, as words. */
     const char *end_caption; /* The makespan. */
 };
 
-/* What the pictures of a document have. */
-struct lanes_legend {
+/* What the pictures of a page have in common. */
+struct lanes_page {
+    const char *title, *subtitle;
+    const char *unit; /* Of time: "ms"; "" where times are given without one. */
     bool has_kind[SCHEDULE_KIND_COUNT];
     bool has_chunks, has_copies, has_pairs;
+    double longest_units, narrowest_units; /* The longest makespan, the shortest pass. */
+    double lanes_height;
 };
 
-void lanes_legend_add(struct lanes_legend *legend, const struct schedule *schedule);
+/* Makes room for one more picture. */
+void lanes_page_add(struct lanes_page *page, const struct schedule *schedule,
+                    const struct schedule_played *played, double ticks_per_unit);
 
-/* Pixels that a makespan of the longest may take. */
-double lanes_svg_width(void);
-/* Pixels that a picture of so many ranks takes, and of the heading. */
-double lanes_svg_height(uint32_t rank_count);
-double lanes_svg_head_height(void);
-
-/* The document's beginning with title and legend; then each picture below the last, which returns
- * where the next begins; then the end. */
-void lanes_svg_begin(const char *title, const char *subtitle, double height,
-                     const struct lanes_legend *legend, struct text *text);
-double lanes_svg_draw(const struct lanes_picture *picture, double top, struct text *text);
+/* The page's beginning, which returns where the first picture begins; then each picture, which
+ * returns where the next begins; then the end. */
+double lanes_svg_begin(const struct lanes_page *page, struct text *text);
+double lanes_svg_draw(const struct lanes_page *page, const struct lanes_picture *picture,
+                      double top, struct text *text);
 void lanes_svg_end(struct text *text);
 
 #endif

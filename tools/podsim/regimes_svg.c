@@ -4,26 +4,24 @@
 #include <stdio.h>
 
 #include "sim/base/quantity.h"
-#include "sim/base/text.h"
+#include "sim/base/svg.h"
 #include "sim/base/units.h"
 #include "tools/podsim/regimes.h"
 
 enum {
-    WIDTH = 960,
+    WIDTH = 1180,
     LEFT = 150,
-    RIGHT = 930,
+    RIGHT = 1100, /* Letters of the curves stand right of it. */
     TOP = 84,
     ROW = 24,
     GAP = 84,
-    PLOT = 320,
-    LEGEND_COLUMN = 190,
+    PLOT = 360,
+    LETTER = 12, /* From one letter beside the curves to the next. */
+    LEGEND_COLUMNS = 4,
+    LEGEND_COLUMN = 240,
     LEGEND_ROW = 22,
+    SEGMENT_LEAST = 4, /* Pixels of a part of the map that can be seen. */
 };
-
-/* Okabe and Ito's colours, which the colour-blind can tell apart. */
-static const char *const colours[] = {"#56b4e9", "#e69f00", "#009e73", "#cc79a7",
-                                      "#f0e442", "#0072b2", "#d55e00", "#999999"};
-enum { COLOUR_COUNT = sizeof colours / sizeof *colours };
 
 struct picture {
     const struct regimes *regimes;
@@ -31,32 +29,9 @@ struct picture {
     double size_least, size_most; /* Logarithms. */
     uint32_t map_bottom, plot_top;
     double time_least, time_most; /* Logarithms to base 10 of seconds. */
+    bool wins[REGIMES_ALGORITHMS_MAX];
+    uint32_t series[REGIMES_ALGORITHMS_MAX]; /* Colour and pattern of each algorithm. */
 };
-
-static const char *colour_of(uint32_t algorithm)
-{
-    return colours[algorithm % COLOUR_COUNT];
-}
-
-/* Where colours come again, lines are dotted. */
-static const char *dashes_of(uint32_t algorithm)
-{
-    return algorithm < COLOUR_COUNT ? "" : " stroke-dasharray=\"2 3\"";
-}
-
-static void add_escaped(struct text *text, const char *plain)
-{
-    for (; *plain != '\0'; plain++) {
-        if (*plain == '&')
-            text_add(text, "&amp;");
-        else if (*plain == '<')
-            text_add(text, "&lt;");
-        else if (*plain == '>')
-            text_add(text, "&gt;");
-        else
-            text_add_bytes(text, plain, 1);
-    }
-}
 
 static double x_of(const struct picture *picture, uint64_t bytes)
 {
@@ -72,33 +47,85 @@ static double y_of(const struct picture *picture, double seconds)
     return picture->plot_top + PLOT - share * PLOT;
 }
 
-static void add_label(struct text *text, double x, double y, const char *anchor, const char *label)
+/* A part of a row of the map. */
+struct segment {
+    uint8_t algorithm;
+    double from, to; /* Pixels. */
+};
+
+/* The winners of a group, from small sizes to large ones. Parts too narrow to be seen go to the
+ * winner before them, or at the left end to the one behind. */
+static uint32_t segments_find(const struct picture *picture, const struct regimes_group *group,
+                              struct segment ret_segment[REGIMES_CROSSOVERS_MAX + 1])
 {
-    text_add(text, "<text x=\"%.1f\" y=\"%.1f\" text-anchor=\"%s\">", x, y, anchor);
-    add_escaped(text, label);
-    text_add(text, "</text>\n");
+    const struct regimes *regimes = picture->regimes;
+    uint32_t count = 0;
+    uint64_t from = regimes->size_bytes[0];
+    uint8_t winner = group->winner[0];
+    for (uint32_t c = 0; c <= group->crossover_count; c++) {
+        bool const is_last = c == group->crossover_count;
+        uint64_t const to =
+            is_last ? regimes->size_bytes[regimes->size_count - 1] : group->crossover[c].size_bytes;
+        double const left = x_of(picture, from), right = x_of(picture, to);
+        bool const is_seen = right - left >= SEGMENT_LEAST || regimes->size_count == 1;
+        struct segment *before = count > 0 ? &ret_segment[count - 1] : NULL;
+        if (before != NULL && (!is_seen || before->algorithm == winner))
+            before->to = right;
+        else if (is_seen)
+            ret_segment[count++] = (struct segment){winner, count == 0 ? LEFT : left, right};
+        if (is_last) break;
+        from = to;
+        winner = group->crossover[c].to;
+    }
+    return count;
+}
+
+/* Winners take the colours first, which are easier to tell apart than patterns. */
+static void series_choose(struct picture *picture)
+{
+    const struct regimes *regimes = picture->regimes;
+    uint32_t next = 0;
+    for (uint32_t g = 0; g < regimes->group_count; g++) {
+        struct segment segment[REGIMES_CROSSOVERS_MAX + 1];
+        if (regimes->group[g].winner[0] == REGIMES_NONE) continue;
+        uint32_t const count = segments_find(picture, &regimes->group[g], segment);
+        for (uint32_t i = 0; i < count; i++) picture->wins[segment[i].algorithm] = true;
+    }
+    for (uint32_t a = 0; a < regimes->algorithm_count; a++)
+        if (picture->wins[a]) picture->series[a] = next++;
+    for (uint32_t a = 0; a < regimes->algorithm_count; a++)
+        if (!picture->wins[a]) picture->series[a] = next++;
+}
+
+static uint32_t legend_rows(const struct picture *picture)
+{
+    uint32_t const rows = (picture->regimes->algorithm_count + LEGEND_COLUMNS - 1) / LEGEND_COLUMNS;
+    return rows > 4 ? rows : 4; /* The marks' column has four. */
 }
 
 static void draw_head(const struct picture *picture, const struct question *question)
 {
     struct text *text = picture->text;
-    uint32_t const legend_rows = (picture->regimes->algorithm_count + 3) / 4;
-    uint32_t const height = picture->plot_top + PLOT + 70 + legend_rows * LEGEND_ROW;
-    text_add(text,
-             "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 %d %u\" width=\"%d\" "
-             "height=\"%u\" role=\"img\" font-family=\"sans-serif\" font-size=\"12\" "
-             "fill=\"#222\">\n<title>Latency regimes of ",
-             WIDTH, height, WIDTH, height);
-    text_add(text, "%s on ", operation_name(question->row.operation));
-    add_escaped(text, question->machine_text);
-    text_add(text,
-             "</title>\n<rect width=\"100%%\" height=\"100%%\" fill=\"#fff\"/>\n"
-             "<text x=\"20\" y=\"28\" font-size=\"18\" font-weight=\"bold\">%s on ",
-             operation_name(question->row.operation));
-    add_escaped(text, question->machine_text);
-    text_add(text, ", profile %s</text>\n<text x=\"20\" y=\"48\">size: %s</text>\n",
-             question->machine.chip.profile, operation_size_text(question->row.operation));
-    add_label(text, 20, TOP - 12, "start", "ranks (axes): the fastest algorithm at each size");
+    char title[160];
+    (void)snprintf(title, sizeof title, "%s on %s, profile %s",
+                   operation_name(question->row.operation), question->machine_text,
+                   question->machine.chip.profile);
+    svg_begin(text, &(struct svg_page){
+                        .width = WIDTH,
+                        .height = picture->plot_top + PLOT + 70 + legend_rows(picture) * LEGEND_ROW,
+                        .title = title,
+                        .classes = ".thick { fill: none; stroke-width: 3px }\n"
+                                   ".thin { fill: none; stroke-width: 1px; opacity: 0.8 }\n"
+                                   ".bound { stroke: #222; stroke-width: 2px }\n"
+                                   ".mark { fill: #fff; stroke: #222 }\n",
+                        .dark = ".bound { stroke: #e6e6e6 }\n",
+                        .series_count = picture->regimes->algorithm_count,
+                    });
+    svg_words(text, 20, 28, "title", title);
+    svg_say(text, 20, 48, "small", "size: %s", operation_size_text(question->row.operation));
+    svg_words(text, 20, TOP - 12, "small",
+              "ranks (axes): the fastest algorithm at each size, but for changes that lie too "
+              "close together to be seen");
 }
 
 /* Lines and labels at sizes that are far enough apart. */
@@ -112,26 +139,21 @@ static void draw_size_axis(const struct picture *picture, double top, double bot
         uint64_t const bytes = UINT64_C(1) << power;
         double const x = x_of(picture, bytes);
         if (x < LEFT - 1 || x > RIGHT + 1) continue;
-        text_add(picture->text,
-                 "<line x1=\"%.1f\" y1=\"%.1f\" x2=\"%.1f\" y2=\"%.1f\" stroke=\"#ccc\"/>\n", x,
-                 top, x, bottom);
-        add_label(picture->text, x, bottom + 16, "middle", regimes_size(label, bytes));
+        svg_line(picture->text, x, top, x, bottom, "grid");
+        svg_words(picture->text, x, bottom + 16, "mid", regimes_size(label, bytes));
     }
-    add_label(picture->text, RIGHT, bottom + 32, "end", "size (bytes, K = 1024)");
+    svg_words(picture->text, RIGHT, bottom + 32, "end", "size (bytes, K = 1024)");
 }
 
-static void draw_segment(const struct picture *picture, uint32_t row, uint8_t algorithm,
-                         uint64_t from, uint64_t to)
+static void draw_segment(const struct picture *picture, uint32_t row, const struct segment *segment)
 {
-    double const x = x_of(picture, from), width = x_of(picture, to) - x;
-    double const y = TOP + (double)row * ROW;
-    text_add(picture->text,
-             "<rect x=\"%.1f\" y=\"%.1f\" width=\"%.1f\" height=\"%d\" fill=\"%s\" "
-             "stroke=\"#fff\"/>\n",
-             x, y + 2, width > 1 ? width : 1, ROW - 4, colour_of(algorithm));
-    if (width < 14) return;
-    text_add(picture->text, "<text x=\"%.1f\" y=\"%.1f\" text-anchor=\"middle\">%c</text>\n",
-             x + width / 2, y + ROW / 2 + 4, regimes_letter(algorithm));
+    char style[SVG_CLASS_BYTES];
+    double const width = segment->to - segment->from, y = TOP + (double)row * ROW;
+    svg_box(picture->text, segment->from, y + 2, width > 2 ? width - 1 : width, ROW - 4,
+            svg_fill(style, picture->series[segment->algorithm]));
+    if (width >= 14)
+        svg_say(picture->text, segment->from + width / 2, y + ROW / 2 + 4, "on mid", "%c",
+                regimes_letter(segment->algorithm));
 }
 
 /* Where half (a circle) and 95 % (a square) of the peak are reached. */
@@ -143,14 +165,9 @@ static void draw_marks(const struct picture *picture, uint32_t row,
     uint64_t const least = regimes->size_bytes[0];
     uint64_t const most = regimes->size_bytes[regimes->size_count - 1];
     if (group->best.half_bytes >= least && group->best.half_bytes <= most)
-        text_add(picture->text,
-                 "<circle cx=\"%.1f\" cy=\"%.1f\" r=\"5\" fill=\"#fff\" stroke=\"#222\"/>\n",
-                 x_of(picture, group->best.half_bytes), y);
+        svg_circle(picture->text, x_of(picture, group->best.half_bytes), y, 5, "mark");
     if (group->best.most_bytes >= least && group->best.most_bytes <= most)
-        text_add(picture->text,
-                 "<rect x=\"%.1f\" y=\"%.1f\" width=\"8\" height=\"8\" fill=\"#fff\" "
-                 "stroke=\"#222\"/>\n",
-                 x_of(picture, group->best.most_bytes) - 4, y - 4);
+        svg_box(picture->text, x_of(picture, group->best.most_bytes) - 4, y - 4, 8, 8, "mark");
 }
 
 static void draw_map(const struct picture *picture)
@@ -160,19 +177,12 @@ static void draw_map(const struct picture *picture)
     for (uint32_t g = 0; g < regimes->group_count; g++) {
         uint32_t const row = regimes->group_count - 1 - g; /* The largest on top. */
         const struct regimes_group *group = &regimes->group[g];
-        char label[MEASURE_AXES_BYTES + 32];
-        (void)snprintf(label, sizeof label, "%llu (%s)", (unsigned long long)group->ranks,
-                       group->question.axes);
-        add_label(picture->text, LEFT - 8, TOP + row * ROW + ROW / 2 + 4, "end", label);
+        struct segment segment[REGIMES_CROSSOVERS_MAX + 1];
+        svg_say(picture->text, LEFT - 8, TOP + row * ROW + ROW / 2 + 4, "end", "%llu (%s)",
+                (unsigned long long)group->ranks, group->question.axes);
         if (group->winner[0] == REGIMES_NONE) continue;
-        uint64_t from = regimes->size_bytes[0];
-        uint8_t winner = group->winner[0];
-        for (uint32_t c = 0; c < group->crossover_count; c++) {
-            draw_segment(picture, row, winner, from, group->crossover[c].size_bytes);
-            from = group->crossover[c].size_bytes;
-            winner = group->crossover[c].to;
-        }
-        draw_segment(picture, row, winner, from, regimes->size_bytes[regimes->size_count - 1]);
+        uint32_t const count = segments_find(picture, group, segment);
+        for (uint32_t i = 0; i < count; i++) draw_segment(picture, row, &segment[i]);
         draw_marks(picture, row, group);
     }
 }
@@ -184,10 +194,8 @@ static void draw_time_axis(const struct picture *picture)
         char label[QUANTITY_TEXT_BYTES];
         double const y = y_of(picture, pow(10, power));
         if (y < picture->plot_top - 1 || y > picture->plot_top + PLOT + 1) continue;
-        text_add(picture->text,
-                 "<line x1=\"%d\" y1=\"%.1f\" x2=\"%d\" y2=\"%.1f\" stroke=\"#ccc\"/>\n", LEFT, y,
-                 RIGHT, y);
-        add_label(picture->text, LEFT - 8, y + 4, "end",
+        svg_line(picture->text, LEFT, y, RIGHT, y, "grid");
+        svg_words(picture->text, LEFT - 8, y + 4, "end",
                   quantity_text_seconds(label, pow(10, power)));
     }
 }
@@ -197,52 +205,102 @@ static double bound_s(const struct regimes_group *group, uint64_t bytes)
     return fmax(group->bound_alpha_s, group->bound_beta_s_per_byte * (double)bytes);
 }
 
-static void draw_curves(const struct picture *picture, const struct regimes_group *group)
+static void draw_curve(const struct picture *picture, const struct regimes_group *group,
+                       uint32_t algorithm)
 {
     const struct regimes *regimes = picture->regimes;
-    struct text *text = picture->text;
-    char title[MEASURE_AXES_BYTES + 64];
-    (void)snprintf(title, sizeof title, "time on %llu ranks (%s); dashed: what the fabric allows",
-                   (unsigned long long)group->ranks, group->question.axes);
-    add_label(text, 20, picture->plot_top - 12, "start", title);
+    char series[SVG_CLASS_BYTES], style[2 * SVG_CLASS_BYTES];
+    (void)snprintf(style, sizeof style, "%s %s", svg_stroke(series, picture->series[algorithm]),
+                   picture->wins[algorithm] ? "thick" : "thin");
+    for (uint32_t s = 0; s < regimes->size_count; s++) {
+        double const x = x_of(picture, regimes->size_bytes[s]);
+        double const y = y_of(picture, units_seconds(group->curve[algorithm].time_ps[s]));
+        if (s == 0)
+            svg_path_begin(picture->text, style, x, y);
+        else
+            svg_path_to(picture->text, x, y);
+    }
+    svg_path_end(picture->text);
+}
+
+static void draw_bound(const struct picture *picture, const struct regimes_group *group)
+{
+    const struct regimes *regimes = picture->regimes;
+    for (uint32_t s = 0; s < regimes->size_count; s++) {
+        double const x = x_of(picture, regimes->size_bytes[s]);
+        double const y = y_of(picture, bound_s(group, regimes->size_bytes[s]));
+        if (s == 0)
+            svg_path_begin(picture->text, "bound dashed", x, y);
+        else
+            svg_path_to(picture->text, x, y);
+    }
+    svg_path_end(picture->text);
+}
+
+/* The letter of each curve right of its end; where ends lie close together, letters move apart and
+ * a thin line leads to each. */
+static void draw_letters(const struct picture *picture, const struct regimes_group *group)
+{
+    const struct regimes *regimes = picture->regimes;
+    uint32_t order[REGIMES_ALGORITHMS_MAX], count = 0;
+    double end[REGIMES_ALGORITHMS_MAX], at = picture->plot_top - LETTER;
+    for (uint32_t a = 0; a < regimes->algorithm_count; a++) {
+        if (!group->curve[a].applies) continue;
+        end[a] = y_of(picture, units_seconds(group->curve[a].time_ps[regimes->size_count - 1]));
+        uint32_t i = count++;
+        for (; i > 0 && end[order[i - 1]] > end[a]; i--) order[i] = order[i - 1];
+        order[i] = a;
+    }
+    for (uint32_t i = 0; i < count; i++) {
+        char style[SVG_CLASS_BYTES];
+        double const room = picture->plot_top + PLOT - (double)(count - 1 - i) * LETTER;
+        double const y = fmin(fmax(end[order[i]], at + LETTER), room);
+        svg_line(picture->text, RIGHT + 2, end[order[i]], RIGHT + 28, y,
+                 svg_stroke(style, picture->series[order[i]]));
+        svg_say(picture->text, RIGHT + 32, y + 4, picture->wins[order[i]] ? "head" : "small", "%c",
+                regimes_letter(order[i]));
+        at = y;
+    }
+}
+
+static void draw_curves(const struct picture *picture, const struct regimes_group *group)
+{
+    svg_say(picture->text, 20, picture->plot_top - 12, "small",
+            "time on %llu ranks (%s): winners of the map thick, the others thin; dashed and "
+            "without colour: what the fabric allows",
+            (unsigned long long)group->ranks, group->question.axes);
     draw_size_axis(picture, picture->plot_top, picture->plot_top + PLOT);
     draw_time_axis(picture);
-    for (uint32_t a = 0; a <= regimes->algorithm_count; a++) {
-        bool const is_bound = a == regimes->algorithm_count;
-        if (!is_bound && !group->curve[a].applies) continue;
-        text_add(text, "<polyline fill=\"none\" stroke-width=\"2\" stroke=\"%s\"%s points=\"",
-                 is_bound ? "#222" : colour_of(a),
-                 is_bound ? " stroke-dasharray=\"6 4\"" : dashes_of(a));
-        for (uint32_t s = 0; s < regimes->size_count; s++) {
-            double const seconds = is_bound ? bound_s(group, regimes->size_bytes[s])
-                                            : units_seconds(group->curve[a].time_ps[s]);
-            text_add(text, "%s%.1f,%.1f", s == 0 ? "" : " ", x_of(picture, regimes->size_bytes[s]),
-                     y_of(picture, seconds));
-        }
-        text_add(text, "\"/>\n");
-    }
+    for (uint32_t strong = 0; strong < 2; strong++)
+        for (uint32_t a = 0; a < picture->regimes->algorithm_count; a++)
+            if (group->curve[a].applies && picture->wins[a] == (strong == 1))
+                draw_curve(picture, group, a);
+    draw_bound(picture, group);
+    draw_letters(picture, group);
 }
 
 static void draw_legend(const struct picture *picture)
 {
-    double const top = picture->plot_top + PLOT + 56;
+    struct text *text = picture->text;
+    double const top = picture->plot_top + PLOT + 56, marks = 20 + LEGEND_COLUMNS * LEGEND_COLUMN;
     for (uint32_t a = 0; a < picture->regimes->algorithm_count; a++) {
-        double const x = 20 + (double)(a % 4) * LEGEND_COLUMN;
-        double const y = top + (double)(a / 4) * LEGEND_ROW;
-        text_add(picture->text, "<path d=\"M%.1f %.1fh18\" stroke-width=\"8\" stroke=\"%s\"%s/>\n",
-                 x, y - 4, colour_of(a), dashes_of(a));
-        text_add(picture->text, "<text x=\"%.1f\" y=\"%.1f\">%c  ", x + 22, y, regimes_letter(a));
-        add_escaped(picture->text, picture->regimes->algorithm[a]);
-        text_add(picture->text, "</text>\n");
+        char series[SVG_CLASS_BYTES], style[2 * SVG_CLASS_BYTES];
+        double const x = 20 + (double)(a % LEGEND_COLUMNS) * LEGEND_COLUMN;
+        double const y = top + (double)(a / LEGEND_COLUMNS) * LEGEND_ROW;
+        svg_box(text, x, y - 9, 16, 11, svg_fill(series, picture->series[a]));
+        (void)snprintf(style, sizeof style, "%s %s", svg_stroke(series, picture->series[a]),
+                       picture->wins[a] ? "thick" : "thin");
+        svg_line(text, x + 20, y - 4, x + 48, y - 4, style);
+        svg_say(text, x + 54, y, picture->wins[a] ? "head" : "small", "%c  %s", regimes_letter(a),
+                picture->regimes->algorithm[a]);
     }
-    text_add(picture->text,
-             "<circle cx=\"790\" cy=\"%.1f\" r=\"5\" fill=\"#fff\" stroke=\"#222\"/>\n", top - 4);
-    add_label(picture->text, 800, top, "start", "half of the peak");
-    text_add(picture->text,
-             "<rect x=\"786\" y=\"%.1f\" width=\"8\" height=\"8\" fill=\"#fff\" "
-             "stroke=\"#222\"/>\n",
-             top + LEGEND_ROW - 8);
-    add_label(picture->text, 800, top + LEGEND_ROW, "start", "95 % of the peak");
+    svg_circle(text, marks + 8, top - 4, 5, "mark");
+    svg_words(text, marks + 22, top, "small", "half of the peak");
+    svg_box(text, marks + 4, top + LEGEND_ROW - 8, 8, 8, "mark");
+    svg_words(text, marks + 22, top + LEGEND_ROW, "small", "95 % of the peak");
+    svg_line(text, marks, top + 2 * LEGEND_ROW - 4, marks + 18, top + 2 * LEGEND_ROW - 4,
+             "bound dashed");
+    svg_words(text, marks + 22, top + 2 * LEGEND_ROW, "small", "what the fabric allows");
 }
 
 /* The range of all times and bounds of the group that is drawn. */
@@ -278,9 +336,10 @@ void regimes_write_svg(const struct question *question, const struct regimes *re
         .plot_top = map_bottom + GAP,
     };
     range_find(&picture, largest);
+    series_choose(&picture);
     draw_head(&picture, question);
     draw_map(&picture);
     draw_curves(&picture, largest);
     draw_legend(&picture);
-    text_add(text, "</svg>\n");
+    svg_end(text);
 }

@@ -5,7 +5,7 @@
 #include "tools/podsim/lanes_svg.h"
 #include "tools/podsim/schedules.h"
 
-/* What the rank holds of its activations, pass by pass; the highest decides the scale. */
+/* What the rank holds of its activations, pass by pass, as a share of `most`. */
 static enum status curve_fill(const struct schedules *schedules, const struct schedules_row *row,
                               uint32_t rank, double most, struct lanes_picture *picture,
                               struct error *reterr)
@@ -30,33 +30,43 @@ static enum status curve_fill(const struct schedules *schedules, const struct sc
     return STATUS_OK;
 }
 
-static enum status draw_row(const struct schedules *schedules, const struct schedules_row *row,
-                            double scale, double *top, struct text *text, struct error *reterr)
+/* The rank that holds the most. */
+static uint32_t fullest_rank(const struct schedules *schedules, const struct schedules_row *row)
 {
     uint32_t fullest = 0;
     for (uint32_t r = 0; r < row->of->schedule.rank_count; r++)
         if (schedules_peak(schedules, row, r) > schedules_peak(schedules, row, fullest))
             fullest = r;
+    return fullest;
+}
+
+static enum status draw_row(const struct schedules *schedules, const struct lanes_page *page,
+                            const struct schedules_row *row, double most, double *top,
+                            struct text *text, struct error *reterr)
+{
+    uint32_t const fullest = fullest_rank(schedules, row);
     double const peak = schedules_peak(schedules, row, fullest);
+    struct arena *arena = schedules->of->arena;
     struct lanes_picture picture = {
         .name = row->of->form == NULL ? "from a file" : row->of->name,
-        .caption = arena_format(
-            schedules->of->arena, "%u microbatch%s: %.6g, of which %.6g bubble; %.4g held",
-            row->of->microbatch_count, row->of->microbatch_count == 1 ? "" : "es",
-            schedules_units(row, row->played.makespan),
-            schedules_units(row, row->played.bubble_makespan), peak),
+        .caption =
+            arena_format(arena, "%u microbatch%s: %.6g, of which %.6g bubble; %.4g held",
+                         row->of->microbatch_count, row->of->microbatch_count == 1 ? "" : "es",
+                         schedules_units(row, row->played.makespan),
+                         schedules_units(row, row->played.bubble_makespan), peak),
         .schedule = &row->of->schedule,
         .played = &row->played,
-        .scale = scale / row->ticks_per_unit,
-        .curve_caption = arena_format(schedules->of->arena, "rank %u holds up to %.4g microbatches",
-                                      fullest, peak),
+        .ticks_per_unit = row->ticks_per_unit,
+        .curve_caption =
+            arena_format(arena, "rank %u holds up to %.4g microbatches", fullest, peak),
+        .curve_most = arena_format(arena, "%.4g", most),
+        .end_caption = arena_format(arena, "%.6g", schedules_units(row, row->played.makespan)),
     };
-    picture.end_caption =
-        arena_format(schedules->of->arena, "%.6g", schedules_units(row, row->played.makespan));
-    if (picture.caption == NULL || picture.curve_caption == NULL || picture.end_caption == NULL)
+    if (picture.caption == NULL || picture.curve_caption == NULL || picture.curve_most == NULL ||
+        picture.end_caption == NULL)
         return error_set(reterr, STATUS_NO_MEMORY, "--svg", "there is no memory for a caption");
-    STATUS_TRY(curve_fill(schedules, row, fullest, peak, &picture, reterr));
-    *top = lanes_svg_draw(&picture, *top, text);
+    STATUS_TRY(curve_fill(schedules, row, fullest, most, &picture, reterr));
+    *top = lanes_svg_draw(page, &picture, *top, text);
     return STATUS_OK;
 }
 
@@ -64,27 +74,25 @@ enum status schedules_write_svg(const struct comparison *comparison, struct text
                                 struct error *reterr)
 {
     const struct schedules *schedules = comparison->owner;
-    double longest = 0, height = lanes_svg_head_height(), top = height;
-    struct lanes_legend legend = {.has_chunks = false};
+    struct lanes_page page = {.title = "Pipeline schedules", .unit = ""};
+    double most = 0;
     for (uint32_t i = 0; i < comparison->done_count; i++) {
         const struct schedules_row *row = &schedules->row[i];
         if (comparison->row[i].refused.status != STATUS_OK) continue;
-        double const makespan = schedules_units(row, row->played.makespan);
-        longest = makespan > longest ? makespan : longest;
-        height += lanes_svg_height(row->of->schedule.rank_count);
-        lanes_legend_add(&legend, &row->of->schedule);
+        double const peak = schedules_peak(schedules, row, fullest_rank(schedules, row));
+        most = peak > most ? peak : most;
+        lanes_page_add(&page, &row->of->schedule, &row->played, row->ticks_per_unit);
     }
-    const char *subtitle = arena_format(
+    page.subtitle = arena_format(
         schedules->of->arena, "F %.9g, I %.9g, W %.9g, a hop %.9g",
         (double)schedules->forward / SCHEDULES_UNIT, (double)schedules->input / SCHEDULES_UNIT,
         (double)schedules->weight / SCHEDULES_UNIT, (double)schedules->hop / SCHEDULES_UNIT);
-    if (subtitle == NULL)
+    if (page.subtitle == NULL)
         return error_set(reterr, STATUS_NO_MEMORY, "--svg", "there is no memory for a title");
-    lanes_svg_begin("Pipeline schedules", subtitle, height, &legend, text);
+    double top = lanes_svg_begin(&page, text);
     for (uint32_t i = 0; i < comparison->done_count; i++)
         if (comparison->row[i].refused.status == STATUS_OK)
-            STATUS_TRY(draw_row(schedules, &schedules->row[i], lanes_svg_width() / longest, &top,
-                                text, reterr));
+            STATUS_TRY(draw_row(schedules, &page, &schedules->row[i], most, &top, text, reterr));
     lanes_svg_end(text);
     return STATUS_OK;
 }

@@ -7,9 +7,8 @@
 #include "tools/podsim/staged.h"
 
 static enum status curve_fill(const struct staged *staged, const struct staged_row *row,
-                              struct lanes_picture *picture, struct error *reterr)
+                              double most, struct lanes_picture *picture, struct error *reterr)
 {
-    double const most = (double)row->role[row->fullest].memory_peak_bytes;
     void *at = NULL, *share = NULL;
     STATUS_TRY(arena_try(staged->of->arena, row->curve.count, sizeof(double), &at, reterr));
     STATUS_TRY(arena_try(staged->of->arena, row->curve.count, sizeof(double), &share, reterr));
@@ -23,51 +22,70 @@ static enum status curve_fill(const struct staged *staged, const struct staged_r
     return STATUS_OK;
 }
 
-static enum status draw_row(const struct staged *staged, const struct staged_row *row, double scale,
+static double peak_bytes(const struct staged_row *row)
+{
+    return (double)row->role[row->fullest].memory_peak_bytes;
+}
+
+static enum status draw_row(const struct staged *staged, const struct lanes_page *page,
+                            const struct staged_row *row, double most, double ps_per_unit,
                             double *top, struct text *text, struct error *reterr)
 {
+    struct arena *arena = staged->of->arena;
     struct lanes_picture picture = {
         .name = row->of->name,
-        .caption =
-            arena_format(staged->of->arena, "%u microbatch%s: a step of %s, MFU %s; bubble %s",
-                         row->of->microbatch_count, row->of->microbatch_count == 1 ? "" : "es",
-                         table_duration(row->step_ps).text, table_percent(row->mfu, 1).text,
-                         table_duration(row->bubble.makespan_ps).text),
+        .caption = arena_format(
+            arena, "%u microbatch%s: a step of %s, MFU %s; bubble %s", row->of->microbatch_count,
+            row->of->microbatch_count == 1 ? "" : "es", table_duration(row->step_ps).text,
+            table_percent(row->mfu, 1).text, table_duration(row->bubble.makespan_ps).text),
         .schedule = &row->of->schedule,
         .played = &row->played,
-        .scale = scale,
-        .curve_caption =
-            arena_format(staged->of->arena, "a chip of rank %u holds up to %s", row->fullest,
-                         table_bytes((double)row->role[row->fullest].memory_peak_bytes).text),
+        .ticks_per_unit = ps_per_unit,
+        .curve_caption = arena_format(arena, "a chip of rank %u holds up to %s", row->fullest,
+                                      table_bytes(peak_bytes(row)).text),
+        .curve_most = arena_format(arena, "%s", table_bytes(most).text),
+        .end_caption = arena_format(arena, "%s", table_duration(row->played.makespan).text),
     };
-    picture.end_caption =
-        arena_format(staged->of->arena, "%s", table_duration(row->played.makespan).text);
-    if (picture.caption == NULL || picture.curve_caption == NULL || picture.end_caption == NULL)
+    if (picture.caption == NULL || picture.curve_caption == NULL || picture.curve_most == NULL ||
+        picture.end_caption == NULL)
         return error_set(reterr, STATUS_NO_MEMORY, "--svg", "there is no memory for a caption");
-    STATUS_TRY(curve_fill(staged, row, &picture, reterr));
-    *top = lanes_svg_draw(&picture, *top, text);
+    STATUS_TRY(curve_fill(staged, row, most, &picture, reterr));
+    *top = lanes_svg_draw(page, &picture, *top, text);
     return STATUS_OK;
+}
+
+/* The unit in which the longest row has at most four digits before the point. */
+static const char *unit_choose(const struct comparison *comparison, double *ret_ps_per_unit)
+{
+    const struct staged *staged = comparison->owner;
+    int64_t longest_ps = 0;
+    for (uint32_t i = 0; i < comparison->done_count; i++)
+        if (comparison->row[i].refused.status == STATUS_OK &&
+            staged->row[i].played.makespan > longest_ps)
+            longest_ps = staged->row[i].played.makespan;
+    bool const seconds = longest_ps >= 10 * TIME_PS_PER_S, us = longest_ps < TIME_PS_PER_S / 100;
+    *ret_ps_per_unit = (double)TIME_PS_PER_S / (seconds ? 1 : us ? 1e6 : 1e3);
+    return seconds ? "s" : us ? "us" : "ms";
 }
 
 enum status staged_write_svg(const struct comparison *comparison, struct text *text,
                              struct error *reterr)
 {
     const struct staged *staged = comparison->owner;
-    double height = lanes_svg_head_height(), top = height;
-    int64_t longest_ps = 1;
-    struct lanes_legend legend = {.has_chunks = false};
+    double ps_per_unit = 1, most = 0;
+    struct lanes_page page = {.title = staged->title, .subtitle = ""};
+    page.unit = unit_choose(comparison, &ps_per_unit);
     for (uint32_t i = 0; i < comparison->done_count; i++) {
         const struct staged_row *row = &staged->row[i];
-        if (row->of->refused.status != STATUS_OK) continue;
-        longest_ps = row->step_ps > longest_ps ? row->step_ps : longest_ps;
-        height += lanes_svg_height(row->of->schedule.rank_count);
-        lanes_legend_add(&legend, &row->of->schedule);
+        if (comparison->row[i].refused.status != STATUS_OK) continue;
+        most = peak_bytes(row) > most ? peak_bytes(row) : most;
+        lanes_page_add(&page, &row->of->schedule, &row->played, ps_per_unit);
     }
-    lanes_svg_begin(staged->title, "", height, &legend, text);
+    double top = lanes_svg_begin(&page, text);
     for (uint32_t i = 0; i < comparison->done_count; i++)
         if (comparison->row[i].refused.status == STATUS_OK)
-            STATUS_TRY(draw_row(staged, &staged->row[i], lanes_svg_width() / (double)longest_ps,
-                                &top, text, reterr));
+            STATUS_TRY(
+                draw_row(staged, &page, &staged->row[i], most, ps_per_unit, &top, text, reterr));
     lanes_svg_end(text);
     return STATUS_OK;
 }

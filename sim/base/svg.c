@@ -1,0 +1,222 @@
+#include "sim/base/svg.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+
+/* Okabe and Ito's colours, which the colour-blind can tell apart. */
+static const char *const colours[] = {"#56b4e9", "#e69f00", "#009e73", "#cc79a7",
+                                      "#f0e442", "#0072b2", "#d55e00", "#999999"};
+enum { COLOUR_COUNT = sizeof colours / sizeof *colours };
+
+/* Of lines, where colours come again. */
+static const char *const dashes[] = {"none", "7 3", "2 3"};
+
+static const char common[] =
+    "text { font: 12px sans-serif; fill: #222 } .title { font-size: 18px; font-weight: bold }\n"
+    ".head { font-size: 13px; font-weight: bold } .tiny { font-size: 10px }\n"
+    ".mid { text-anchor: middle } .end { text-anchor: end }\n"
+    ".on { fill: #111; stroke: #fff; stroke-width: 2.5px; stroke-linejoin: round;\n"
+    "  paint-order: stroke }\n"
+    ".ink { fill: #222 } .soft { fill: #ddd } .paper { fill: #fff } .faint { fill: #f2f2f2 }\n"
+    ".edge { fill: none; stroke: #888 } .axis { stroke: #222 } .grid { stroke: #ccc }\n"
+    "path { fill: none } .dashed { stroke-dasharray: 6 4 }\n";
+
+static const char common_dark[] =
+    "text { fill: #e6e6e6 } .on { fill: #111; stroke: #fff } .ink { fill: #e6e6e6 }\n"
+    ".soft { fill: #444b55 } .paper { fill: #14171c } .faint { fill: #22272f }\n"
+    ".edge { stroke: #8a93a0 } .axis { stroke: #e6e6e6 } .grid { stroke: #3a414c }\n";
+
+static void add_escaped(struct text *text, const char *plain)
+{
+    for (const char *c = plain; *c != '\0'; c++) {
+        if (*c == '&')
+            text_add(text, "&amp;");
+        else if (*c == '<')
+            text_add(text, "&lt;");
+        else if (*c == '>')
+            text_add(text, "&gt;");
+        else
+            text_add_bytes(text, c, 1);
+    }
+}
+
+/* To a hundredth of a pixel, as short as that is. */
+static void add_number(struct text *text, double value)
+{
+    char digits[32];
+    int const length = snprintf(digits, sizeof digits, "%.2f", value);
+    int end = length;
+    while (end > 0 && digits[end - 1] == '0') end--;
+    if (end > 0 && digits[end - 1] == '.') end--;
+    digits[end] = '\0';
+    text_add(text, "%s", strcmp(digits, "-0") == 0 ? "0" : digits);
+}
+
+static void add_attribute(struct text *text, const char *name, double value)
+{
+    text_add(text, " %s=\"", name);
+    add_number(text, value);
+    text_add(text, "\"");
+}
+
+static void add_series(struct text *text, uint32_t count)
+{
+    for (uint32_t i = 0; i < count && i < SVG_SERIES_MAX; i++) {
+        uint32_t const again = i / COLOUR_COUNT;
+        text_add(text, ".l%u { stroke: %s; stroke-dasharray: %s }", i, colours[i % COLOUR_COUNT],
+                 dashes[again]);
+        if (again == 0)
+            text_add(text, " .f%u { fill: %s }\n", i, colours[i]);
+        else
+            text_add(text, " .f%u { fill: url(#p%u) }\n", i, i);
+    }
+}
+
+/* Stripes, then dots, of a colour that has come before. */
+static void add_patterns(struct text *text, uint32_t count)
+{
+    for (uint32_t i = COLOUR_COUNT; i < count && i < SVG_SERIES_MAX; i++) {
+        text_add(text,
+                 "<pattern id=\"p%u\" width=\"7\" height=\"7\" patternUnits=\"userSpaceOnUse\" "
+                 "patternTransform=\"rotate(45)\"><rect width=\"7\" height=\"7\" class=\"f%u\"/>",
+                 i, i % COLOUR_COUNT);
+        if (i / COLOUR_COUNT == 1)
+            text_add(text, "<rect width=\"2.5\" height=\"7\" class=\"paper\"/></pattern>\n");
+        else
+            text_add(text, "<circle cx=\"3.5\" cy=\"3.5\" r=\"2\" class=\"paper\"/></pattern>\n");
+    }
+}
+
+void svg_begin(struct text *text, const struct svg_page *page)
+{
+    text_add(text, "<svg xmlns=\"http://www.w3.org/2000/svg\"");
+    add_attribute(text, "width", page->width);
+    add_attribute(text, "height", page->height);
+    text_add(text, " viewBox=\"0 0 %.0f %.0f\" role=\"img\">\n<title>", page->width, page->height);
+    add_escaped(text, page->title);
+    text_add(text, "</title>\n<style>\n%s", common);
+    add_series(text, page->series_count);
+    text_add(text, "%s@media (prefers-color-scheme: dark) {\n%s%s}\n</style>\n",
+             page->classes == NULL ? "" : page->classes, common_dark,
+             page->dark == NULL ? "" : page->dark);
+    add_patterns(text, page->series_count);
+    text_add(text, "<rect width=\"100%%\" height=\"100%%\" class=\"paper\"/>\n");
+}
+
+void svg_end(struct text *text)
+{
+    text_add(text, "</svg>\n");
+}
+
+void svg_words(struct text *text, double x, double y, const char *style, const char *words)
+{
+    text_add(text, "<text");
+    add_attribute(text, "x", x);
+    add_attribute(text, "y", y);
+    text_add(text, " class=\"%s\">", style);
+    add_escaped(text, words);
+    text_add(text, "</text>\n");
+}
+
+void svg_say(struct text *text, double x, double y, const char *style, const char *format, ...)
+{
+    char words[240];
+    va_list arguments;
+    va_start(arguments, format);
+    (void)vsnprintf(words, sizeof words, format, arguments);
+    va_end(arguments);
+    svg_words(text, x, y, style, words);
+}
+
+void svg_words_down(struct text *text, double x, double y, const char *style, const char *words)
+{
+    text_add(text, "<text transform=\"translate(");
+    add_number(text, x);
+    text_add(text, " ");
+    add_number(text, y);
+    text_add(text, ") rotate(90)\" class=\"%s\">", style);
+    add_escaped(text, words);
+    text_add(text, "</text>\n");
+}
+
+static void add_box(struct text *text, double x, double y, double width, double height,
+                    const char *style)
+{
+    text_add(text, "<rect");
+    add_attribute(text, "x", x);
+    add_attribute(text, "y", y);
+    add_attribute(text, "width", width);
+    add_attribute(text, "height", height);
+    text_add(text, " class=\"%s\"", style);
+}
+
+void svg_box(struct text *text, double x, double y, double width, double height, const char *style)
+{
+    add_box(text, x, y, width, height, style);
+    text_add(text, "/>\n");
+}
+
+void svg_titled_box(struct text *text, double x, double y, double width, double height,
+                    const char *style, const char *title)
+{
+    add_box(text, x, y, width, height, style);
+    text_add(text, "><title>");
+    add_escaped(text, title);
+    text_add(text, "</title></rect>\n");
+}
+
+void svg_line(struct text *text, double x1, double y1, double x2, double y2, const char *style)
+{
+    text_add(text, "<line");
+    add_attribute(text, "x1", x1);
+    add_attribute(text, "y1", y1);
+    add_attribute(text, "x2", x2);
+    add_attribute(text, "y2", y2);
+    text_add(text, " class=\"%s\"/>\n", style);
+}
+
+void svg_circle(struct text *text, double x, double y, double radius, const char *style)
+{
+    text_add(text, "<circle");
+    add_attribute(text, "cx", x);
+    add_attribute(text, "cy", y);
+    add_attribute(text, "r", radius);
+    text_add(text, " class=\"%s\"/>\n", style);
+}
+
+static void add_point(struct text *text, char letter, double x, double y)
+{
+    text_add(text, "%c", letter);
+    add_number(text, x);
+    text_add(text, " ");
+    add_number(text, y);
+}
+
+void svg_path_begin(struct text *text, const char *style, double x, double y)
+{
+    text_add(text, "<path class=\"%s\" d=\"", style);
+    add_point(text, 'M', x, y);
+}
+
+void svg_path_to(struct text *text, double x, double y)
+{
+    add_point(text, 'L', x, y);
+}
+
+void svg_path_end(struct text *text)
+{
+    text_add(text, "\"/>\n");
+}
+
+const char *svg_fill(char buffer[SVG_CLASS_BYTES], uint32_t series)
+{
+    (void)snprintf(buffer, SVG_CLASS_BYTES, "f%u", series % SVG_SERIES_MAX);
+    return buffer;
+}
+
+const char *svg_stroke(char buffer[SVG_CLASS_BYTES], uint32_t series)
+{
+    (void)snprintf(buffer, SVG_CLASS_BYTES, "l%u", series % SVG_SERIES_MAX);
+    return buffer;
+}

@@ -1,0 +1,152 @@
+/* An ICI grid: x to the right, y downwards, z into the page, a layer a plane of x and y. */
+#include <math.h>
+
+#include "sim/base/quantity.h"
+#include "sim/base/svg.h"
+#include "sim/base/units.h"
+#include "sim/machine/machine.h"
+#include "sim/machine/shape.h"
+#include "sim/report/machine_svg_parts.h"
+
+enum {
+    CELL_MOST = 46,
+    CELL_LEAST = 14,
+    CHIP = 9,
+    END = 13, /* A cable that closes an axis, at either end. */
+    LAYERS_SHOWN = 4,
+    EDGE = 8, /* Room around the chips. */
+};
+
+/* Layers lie this part of a cell up and to the right of one another. */
+static const double layer_share = 0.24;
+
+static void axis_choose(uint32_t length, uint32_t most, struct grid_axis *ret)
+{
+    ret->count = length < most ? length : most;
+    for (uint32_t i = 0; i < ret->count; i++) ret->chip[i] = i;
+    ret->has_gap = length > most;
+    if (ret->has_gap) ret->chip[most - 1] = length - 1;
+}
+
+void grid_layout_find(const struct machine *machine, double width_most, struct grid_layout *ret)
+{
+    *ret = (struct grid_layout){.cell = CELL_MOST};
+    for (uint32_t axis = 0; axis < 3; axis++)
+        axis_choose(axis < machine->grid_axis_count ? machine->shape[axis] : 1,
+                    axis == 2 ? LAYERS_SHOWN : MACHINE_SVG_GRID_SHOWN, &ret->axis[axis]);
+    double const deep = layer_share * (ret->axis[2].count - 1);
+    double const rim = 2 * (EDGE + END) + CHIP;
+    ret->cell = (width_most - rim) / (ret->axis[0].count - 1 + deep + 0.001);
+    ret->cell = fmax(fmin(ret->cell, CELL_MOST), CELL_LEAST);
+    ret->layer = ret->cell * layer_share;
+    ret->width = rim + ret->cell * (ret->axis[0].count - 1 + deep);
+    ret->height = rim + ret->cell * (ret->axis[1].count - 1 + deep);
+}
+
+/* The middle of the chip that is drawn at these numbers of the axes. */
+static struct point chip_place(const struct grid_layout *layout, struct point corner, uint32_t x,
+                               uint32_t y, uint32_t z)
+{
+    double const rim = EDGE + END + CHIP / 2.0, depth = layout->layer * z;
+    double const front = layout->layer * (layout->axis[2].count - 1);
+    return (struct point){corner.x + rim + layout->cell * x + depth,
+                          corner.y + rim + front + layout->cell * y - depth};
+}
+
+/* The cable from a chip to the next along an axis, and at its ends what closes it. */
+static void draw_cables(const struct drawing *drawing, const struct grid_layout *layout,
+                        struct point corner, const uint32_t at[3])
+{
+    const struct machine *machine = drawing->machine;
+    struct point const here = chip_place(layout, corner, at[0], at[1], at[2]);
+    for (uint32_t axis = 0; axis < machine->grid_axis_count; axis++) {
+        const struct grid_axis *shown = &layout->axis[axis];
+        double const slope = 0.6 * END;
+        struct point const away = {axis == 0   ? END
+                                   : axis == 2 ? slope
+                                               : 0,
+                                   axis == 1   ? END
+                                   : axis == 2 ? -slope
+                                               : 0};
+        if (at[axis] + 1 < shown->count) {
+            struct point const next = chip_place(layout, corner, at[0] + (axis == 0),
+                                                 at[1] + (axis == 1), at[2] + (axis == 2));
+            bool const is_gap = shown->has_gap && at[axis] + 2 == shown->count;
+            svg_line(drawing->text, here.x, here.y, next.x, next.y, is_gap ? "gap" : "near");
+        }
+        if (!machine->wrap[axis] && !machine_twists(machine, axis)) continue;
+        if (at[axis] == 0)
+            svg_line(drawing->text, here.x, here.y, here.x - away.x, here.y - away.y, "wrap");
+        if (at[axis] + 1 == shown->count)
+            svg_line(drawing->text, here.x, here.y, here.x + away.x, here.y + away.y, "wrap");
+    }
+}
+
+void grid_draw(const struct drawing *drawing, const struct grid_layout *layout, struct point corner)
+{
+    svg_box(drawing->text, corner.x, corner.y, layout->width, layout->height, "node");
+    for (uint32_t z = layout->axis[2].count; z-- > 0;) {
+        for (uint32_t y = 0; y < layout->axis[1].count; y++)
+            for (uint32_t x = 0; x < layout->axis[0].count; x++)
+                draw_cables(drawing, layout, corner, (uint32_t[3]){x, y, z});
+        for (uint32_t y = 0; y < layout->axis[1].count; y++)
+            for (uint32_t x = 0; x < layout->axis[0].count; x++) {
+                struct point const at = chip_place(layout, corner, x, y, z);
+                svg_box(drawing->text, at.x - CHIP / 2.0, at.y - CHIP / 2.0, CHIP, CHIP,
+                        z == 0 ? "chip" : "chip behind");
+            }
+    }
+}
+
+bool grid_outline(const struct drawing *drawing, const struct grid_layout *layout,
+                  struct point corner, const uint32_t *at, const uint32_t *box,
+                  struct grid_port *ret_port)
+{
+    uint32_t first[3] = {0}, last[3] = {0};
+    for (uint32_t axis = 0; axis < 3; axis++) {
+        const struct grid_axis *shown = &layout->axis[axis];
+        bool const has = axis < drawing->machine->grid_axis_count;
+        uint32_t const from = has ? at[axis] : 0, to = has ? at[axis] + box[axis] : 1;
+        uint32_t i = 0;
+        while (i < shown->count && shown->chip[i] < from) i++;
+        if (i == shown->count || shown->chip[i] >= to) return false;
+        first[axis] = last[axis] = i;
+        while (last[axis] + 1 < shown->count && shown->chip[last[axis] + 1] < to) last[axis]++;
+    }
+    double const around = CHIP / 2.0 + 4;
+    struct point const a = chip_place(layout, corner, first[0], first[1], first[2]);
+    struct point const b = chip_place(layout, corner, last[0], last[1], first[2]);
+    svg_box(drawing->text, a.x - around, a.y - around, b.x - a.x + 2 * around,
+            b.y - a.y + 2 * around, "host");
+    /* Rows below the first are reached from the side, past the chips above them. */
+    ret_port->is_right = first[1] > 0;
+    ret_port->at = ret_port->is_right ? (struct point){b.x + around, a.y}
+                                      : (struct point){(a.x + b.x) / 2, a.y - around};
+    return true;
+}
+
+void grid_say_axes(const struct drawing *drawing, const struct grid_layout *layout)
+{
+    const struct machine *machine = drawing->machine;
+    char rate[QUANTITY_TEXT_BYTES], latency[QUANTITY_TEXT_BYTES];
+    double y = drawing->y + 12;
+    bool closes = false;
+    svg_say(drawing->text, 20, y, "head", "ICI: %s a link, %s a hop",
+            quantity_text_rate(rate, (double)machine->chip.ici_bytes_per_s, "B/s"),
+            quantity_text_seconds(latency, units_seconds(machine->chip.hop_latency_ps)));
+    for (uint32_t axis = 0; axis < machine->grid_axis_count; axis++) {
+        bool const twists = machine_twists(machine, axis);
+        closes = closes || twists || machine->wrap[axis];
+        y += 16;
+        svg_say(drawing->text, 20, y, "small", "%s: %s of %u%s", machine_axis_name(machine, axis),
+                machine->wrap[axis] ? "ring"
+                : twists            ? "twisted"
+                                    : "line",
+                machine->shape[axis],
+                !layout->axis[axis].has_gap ? ""
+                : axis == 2                 ? ", the first 3 layers and the last drawn"
+                                            : ", the first 7 and the last drawn");
+    }
+    if (closes)
+        svg_words(drawing->text, 20, y + 18, "tiny", "dashed ends: joined to the other end");
+}

@@ -114,5 +114,7 @@ void json_put_unsigned(struct json_writer *writer, const char *key, uint64_t val
 void json_put_real(struct json_writer *writer, const char *key, double value);
 void json_put_null(struct json_writer *writer, const char *key);
 void json_put_boolean(struct json_writer *writer, const char *key, bool value);
+/* A value that was read, whole. */
+void json_put_value(struct json_writer *writer, const char *key, struct json *value);
 
 #endif

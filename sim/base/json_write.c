@@ -8,6 +8,7 @@
 
 #include "sim/base/json.h"
 #include "sim/base/json_node.h"
+#include "sim/base/json_node.h"
 #include "sim/base/text.h"
 
 void json_write_start(struct json_writer *writer, struct text *text)
@@ -203,4 +204,44 @@ void json_put_boolean(struct json_writer *writer, const char *key, bool value)
 {
     json_write_key(writer, key);
     json_write_boolean(writer, value);
+}
+
+static void write_value(struct json_writer *writer, struct json *value)
+{
+    switch (value->kind) {
+    case NODE_NULL:
+        write_separator(writer);
+        text_add(writer->text, "null");
+        break;
+    case NODE_BOOLEAN:
+        json_write_boolean(writer, value->value.boolean);
+        break;
+    case NODE_INTEGER:
+        json_write_integer(writer, value->value.integer);
+        break;
+    case NODE_REAL:
+        json_write_real(writer, value->value.real);
+        break;
+    case NODE_STRING:
+        json_write_string(writer, value->value.text);
+        break;
+    case NODE_ARRAY:
+        json_write_array(writer);
+        for (uint32_t i = 0; i < value->count; i++) write_value(writer, json_at(value, i));
+        json_write_array_end(writer);
+        break;
+    default:
+        json_write_object(writer);
+        for (struct json *member = value->value.first; member != NULL; member = member->next) {
+            json_write_key(writer, member->key);
+            write_value(writer, member);
+        }
+        json_write_object_end(writer);
+    }
+}
+
+void json_put_value(struct json_writer *writer, const char *key, struct json *value)
+{
+    json_write_key(writer, key);
+    write_value(writer, value);
 }

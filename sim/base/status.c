@@ -31,6 +31,15 @@ enum status error_set(struct error *error, enum status status, const char *where
     return status;
 }
 
+void error_in_file(struct error *error, const char *path)
+{
+    char place[sizeof error->where];
+    (void)snprintf(place, sizeof place, "%s", error->where);
+    (void)snprintf(error->where, sizeof error->where, "%.100s%s%.80s", path,
+                   place[0] == '\0' ? "" : "#", place);
+    remove_controls(error->where);
+}
+
 const char *status_text(enum status status)
 {
     static const char *const texts[] = {

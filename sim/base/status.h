@@ -37,6 +37,10 @@ struct error {
 enum status error_set(struct error *error, enum status status, const char *where,
                       const char *format, ...) __attribute__((format(printf, 4, 5)));
 
+/* Says that the place of an error, a JSON pointer, lies in another file than the one that is read:
+ * "file.json#/place". A bare pointer would be looked for in the file that names it. */
+void error_in_file(struct error *error, const char *path);
+
 const char *status_text(enum status status);
 
 /* Passes a failure on. The only macro in the program with control flow in it. */

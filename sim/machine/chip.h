@@ -51,7 +51,8 @@ struct chip_network {
     uint64_t nvswitch_flop_per_s; /* fp32 additions of one switch (NVLink SHARP); 0: none. */
 
     /* NICs. */
-    uint32_t nic_count;       /* Of one GPU; of one TPU host. 0: no network. */
+    uint32_t nic_count;       /* Of `nic_chips` GPUs; of one TPU host. 0: no network. */
+    uint32_t nic_chips;       /* GPUs that share a NIC behind PCIe, mostly 1. */
     uint64_t nic_bytes_per_s; /* One NIC, one way, effective. */
     uint64_t nic_peak_bytes_per_s;
     int64_t nic_latency_ps;  /* From the chip (GPU) or the host (TPU) onto the cable. */

@@ -6,103 +6,19 @@
 #include "sim/base/arena.h"
 #include "sim/base/json.h"
 #include "sim/base/name.h"
-#include "sim/base/quantity.h"
 #include "sim/base/units.h"
+#include "sim/machine/chip_number.h"
 #include "sim/machine/shape.h"
 
-enum { CHIP_FACTS_MAX = 128, CHIP_PROFILES_MAX = 8 };
-
-/* The value of a number, once its source is found to be there. */
-static enum status number_open(struct json *object, const char *key, struct json **ret_value,
-                               const char **ret_source, struct error *reterr)
-{
-    static const char *const known[] = {"value", "source", NULL};
-    struct json *number = NULL;
-    struct json *source = NULL;
-    STATUS_TRY(json_need(object, key, &number, reterr));
-    STATUS_TRY(json_as_object(number, reterr));
-    STATUS_TRY(json_need(number, "value", ret_value, reterr));
-    STATUS_TRY(json_need(number, "source", &source, reterr));
-    STATUS_TRY(json_as_string(source, ret_source, reterr));
-    if ((*ret_source)[0] == '\0')
-        return error_set(reterr, STATUS_INVALID, json_where(source), "a number has no source");
-    return json_end(number, known, reterr);
-}
-
-static enum status read_count(struct json *object, const char *key, uint32_t most,
-                              uint32_t *ret_count, struct error *reterr)
-{
-    struct json *value = NULL;
-    const char *source = NULL;
-    int64_t count = 0;
-    STATUS_TRY(number_open(object, key, &value, &source, reterr));
-    STATUS_TRY(json_as_integer(value, 1, most, &count, reterr));
-    *ret_count = (uint32_t)count;
-    return STATUS_OK;
-}
-
-static enum status read_bytes(struct json *object, const char *key, uint64_t *ret_bytes,
-                              struct error *reterr)
-{
-    struct json *value = NULL;
-    const char *source = NULL;
-    STATUS_TRY(number_open(object, key, &value, &source, reterr));
-    return json_bytes(value, ret_bytes, reterr);
-}
-
-static enum status read_rate(struct json *object, const char *key, uint64_t *ret_bytes_per_s,
-                             struct error *reterr)
-{
-    struct json *value = NULL;
-    const char *source = NULL;
-    STATUS_TRY(number_open(object, key, &value, &source, reterr));
-    return json_rate(value, ret_bytes_per_s, reterr);
-}
-
-/* quantity.h reads bytes a second; FLOP a second are written alike but for the unit. */
-static enum status read_flop_rate(struct json *object, const char *key, uint64_t *ret_flop_per_s,
-                                  struct error *reterr)
-{
-    static const char unit[] = "FLOP/s";
-    struct json *value = NULL;
-    const char *source = NULL;
-    const char *text = NULL;
-    STATUS_TRY(number_open(object, key, &value, &source, reterr));
-    STATUS_TRY(json_as_string(value, &text, reterr));
-    char as_bytes[64];
-    size_t const length = strlen(text);
-    size_t const unit_length = sizeof unit - 1;
-    if (length < unit_length || length >= sizeof as_bytes ||
-        strcmp(text + length - unit_length, unit) != 0) {
-        return error_set(reterr, STATUS_INVALID, json_where(value),
-                         "\"%.40s\" is not a rate of FLOP such as \"459TFLOP/s\"", text);
-    }
-    (void)snprintf(as_bytes, sizeof as_bytes, "%.*sB/s", (int)(length - unit_length), text);
-    return quantity_rate(as_bytes, json_where(value), ret_flop_per_s, reterr);
-}
-
-static enum status read_duration(struct json *object, const char *key, int64_t *ret_ps,
-                                 struct error *reterr)
-{
-    struct json *value = NULL;
-    const char *source = NULL;
-    STATUS_TRY(number_open(object, key, &value, &source, reterr));
-    return json_duration(value, ret_ps, reterr);
-}
-
-static enum status read_shape(struct json *object, const char *key, struct shape *ret_shape,
-                              struct error *reterr)
-{
-    struct json *value = NULL;
-    const char *source = NULL;
-    const char *text = NULL;
-    STATUS_TRY(number_open(object, key, &value, &source, reterr));
-    STATUS_TRY(json_as_string(value, &text, reterr));
-    return shape_parse(text, json_where(value), ret_shape, reterr);
-}
+enum { CHIP_FACTS_MAX = 128, CHIP_PROFILES_MAX = 8, HOST_CHIPS_MAX = 64, CHIP_NODE_MAX = 576 };
 
 static enum status read_math(struct json *document, struct chip *chip, struct error *reterr)
 {
+    static const char *const formats[] = {
+#define X(name, text, nccl, bits) text,
+        FORMAT_TABLE(X)
+#undef X
+            NULL};
     struct json *math = NULL;
     STATUS_TRY(json_need(document, "math", &math, reterr));
     STATUS_TRY(json_as_object(math, reterr));
@@ -110,11 +26,15 @@ static enum status read_math(struct json *document, struct chip *chip, struct er
     for (uint32_t i = 0; (key = json_key_at(math, i)) != NULL; i++) {
         enum format const format = format_find(key);
         if (format == FORMAT_COUNT) {
-            return error_set(reterr, STATUS_INVALID, json_where(math),
-                             "\"%s\" is not a number format", key);
+            return error_set(reterr, STATUS_INVALID, json_where(json_take(math, key)),
+                             "\"%.40s\" is not a number format; the nearest is \"%s\"", key,
+                             name_nearest(key, formats));
         }
-        STATUS_TRY(read_flop_rate(math, key, &chip->math_peak_flop_per_s[format], reterr));
+        STATUS_TRY(chip_flop_rate(math, key, &chip->math_peak_flop_per_s[format], reterr));
     }
+    if (json_count(math) == 0)
+        return error_set(reterr, STATUS_INVALID, json_where(math),
+                         "a chip needs the rate of a number format, such as \"bf16\"");
     return STATUS_OK;
 }
 
@@ -122,34 +42,34 @@ static enum status read_math(struct json *document, struct chip *chip, struct er
 static enum status read_network(struct json *document, struct chip_network *network,
                                 struct error *reterr)
 {
-    STATUS_TRY(read_duration(document, "nic_latency", &network->nic_latency_ps, reterr));
-    STATUS_TRY(read_duration(document, "cable_latency", &network->cable_latency_ps, reterr));
-    STATUS_TRY(read_duration(document, "switch_latency", &network->switch_latency_ps, reterr));
-    return read_count(document, "switch_ports", 65536, &network->switch_ports, reterr);
+    STATUS_TRY(chip_duration(document, "nic_latency", &network->nic_latency_ps, reterr));
+    STATUS_TRY(chip_duration(document, "cable_latency", &network->cable_latency_ps, reterr));
+    STATUS_TRY(chip_duration(document, "switch_latency", &network->switch_latency_ps, reterr));
+    return chip_count_from(document, "switch_ports", 4, 65536, &network->switch_ports, reterr);
 }
 
 static enum status read_units(struct json *document, struct chip *chip, struct error *reterr)
 {
-    STATUS_TRY(read_bytes(document, "hbm_capacity", &chip->hbm_capacity_bytes, reterr));
-    STATUS_TRY(read_rate(document, "hbm_rate", &chip->hbm_bytes_per_s, reterr));
+    STATUS_TRY(chip_bytes(document, "hbm_capacity", &chip->hbm_capacity_bytes, reterr));
+    STATUS_TRY(chip_rate(document, "hbm_rate", &chip->hbm_bytes_per_s, reterr));
     STATUS_TRY(read_math(document, chip, reterr));
-    STATUS_TRY(read_flop_rate(document, "vector_rate", &chip->vector_flop_per_s, reterr));
-    return read_rate(document, "pcie_rate", &chip->pcie_bytes_per_s, reterr);
+    STATUS_TRY(chip_flop_rate(document, "vector_rate", &chip->vector_flop_per_s, reterr));
+    return chip_rate(document, "pcie_rate", &chip->pcie_bytes_per_s, reterr);
 }
 
 static enum status read_tpu(struct json *document, struct chip *chip, struct error *reterr)
 {
     struct chip_network *network = &chip->network;
-    STATUS_TRY(read_bytes(document, "vmem_capacity", &chip->vmem_capacity_bytes, reterr));
-    STATUS_TRY(read_rate(document, "vmem_rate", &chip->vmem_bytes_per_s, reterr));
-    STATUS_TRY(read_count(document, "mxu_rows", 4096, &chip->mxu_rows, reterr));
-    STATUS_TRY(read_count(document, "mxu_columns", 4096, &chip->mxu_columns, reterr));
-    STATUS_TRY(read_count(document, "mxu_count", 4096, &chip->mxu_count, reterr));
-    STATUS_TRY(read_count(document, "core_count", 4096, &chip->core_count, reterr));
-    STATUS_TRY(read_rate(document, "ici_rate", &chip->ici_peak_bytes_per_s, reterr));
-    STATUS_TRY(read_duration(document, "hop_latency", &chip->hop_latency_ps, reterr));
-    STATUS_TRY(read_rate(document, "dcn_rate", &chip->dcn_bytes_per_s, reterr));
-    STATUS_TRY(read_duration(document, "pcie_latency", &network->host_latency_ps, reterr));
+    STATUS_TRY(chip_bytes(document, "vmem_capacity", &chip->vmem_capacity_bytes, reterr));
+    STATUS_TRY(chip_rate(document, "vmem_rate", &chip->vmem_bytes_per_s, reterr));
+    STATUS_TRY(chip_count(document, "mxu_rows", 4096, &chip->mxu_rows, reterr));
+    STATUS_TRY(chip_count(document, "mxu_columns", 4096, &chip->mxu_columns, reterr));
+    STATUS_TRY(chip_count(document, "mxu_count", 4096, &chip->mxu_count, reterr));
+    STATUS_TRY(chip_count(document, "core_count", 4096, &chip->core_count, reterr));
+    STATUS_TRY(chip_rate(document, "ici_rate", &chip->ici_peak_bytes_per_s, reterr));
+    STATUS_TRY(chip_duration(document, "hop_latency", &chip->hop_latency_ps, reterr));
+    STATUS_TRY(chip_rate(document, "dcn_rate", &chip->dcn_bytes_per_s, reterr));
+    STATUS_TRY(chip_duration(document, "pcie_latency", &network->host_latency_ps, reterr));
     return read_network(document, network, reterr);
 }
 
@@ -157,7 +77,7 @@ static enum status read_slices(struct json *document, struct chip *chip, struct 
 {
     struct json *value = NULL;
     const char *source = NULL;
-    STATUS_TRY(number_open(document, "slices", &value, &source, reterr));
+    STATUS_TRY(chip_number(document, "slices", &value, &source, reterr));
     chip->slice_count = json_count(value);
     if (json_kind(value) != JSON_ARRAY || chip->slice_count > CHIP_SLICES_MAX) {
         return error_set(reterr, STATUS_INVALID, json_where(value),
@@ -177,14 +97,30 @@ static enum status read_slices(struct json *document, struct chip *chip, struct 
     return STATUS_OK;
 }
 
+/* A host holds a box of the pod's chips. */
+static enum status check_host(struct json *document, const struct shape *pod,
+                              const struct shape *host, struct error *reterr)
+{
+    const char *where = json_where(json_take(json_take(document, "host_shape"), "value"));
+    char text[SHAPE_TEXT_BYTES];
+    if (host->axis_count > pod->axis_count || host->twisted || pod->twisted)
+        return error_set(reterr, STATUS_INVALID, where, "is no box of chips of a pod of %s",
+                         shape_text(text, pod));
+    if (shape_chip_count(host) > HOST_CHIPS_MAX)
+        return error_set(reterr, STATUS_INVALID, where, "%llu chips are above the maximum of %d",
+                         (unsigned long long)shape_chip_count(host), HOST_CHIPS_MAX);
+    return STATUS_OK;
+}
+
 static enum status read_grid(struct json *document, struct chip *chip, struct error *reterr)
 {
     static const char *const rules[] = {"full-axis", "cubes", NULL};
     struct shape pod;
     struct shape host;
-    STATUS_TRY(read_shape(document, "pod_shape", &pod, reterr));
-    STATUS_TRY(read_shape(document, "host_shape", &host, reterr));
+    STATUS_TRY(chip_shape(document, "pod_shape", &pod, reterr));
+    STATUS_TRY(chip_shape(document, "host_shape", &host, reterr));
     chip->axis_count = pod.axis_count;
+    STATUS_TRY(check_host(document, &pod, &host, reterr));
     chip->network.host_chips = (uint32_t)shape_chip_count(&host);
     chip->network.nic_count = 1;
     chip->network.nic_peak_bytes_per_s = chip->network.host_chips * chip->dcn_bytes_per_s;
@@ -193,11 +129,11 @@ static enum status read_grid(struct json *document, struct chip *chip, struct er
     struct json *value = NULL;
     const char *source = NULL;
     uint32_t rule = 0;
-    STATUS_TRY(number_open(document, "wrap_rule", &value, &source, reterr));
+    STATUS_TRY(chip_number(document, "wrap_rule", &value, &source, reterr));
     STATUS_TRY(json_choice(value, rules, &rule, reterr));
     chip->wrap_rule = rule == 0 ? CHIP_WRAP_FULL_AXIS : CHIP_WRAP_CUBES;
-    STATUS_TRY(read_count(document, "wrap_length", 4096, &chip->wrap_length, reterr));
-    STATUS_TRY(read_count(document, "name_units", 16, &chip->name_units, reterr));
+    STATUS_TRY(chip_count(document, "wrap_length", 4096, &chip->wrap_length, reterr));
+    STATUS_TRY(chip_count(document, "name_units", 16, &chip->name_units, reterr));
     return read_slices(document, chip, reterr);
 }
 
@@ -205,15 +141,16 @@ static enum status read_grid(struct json *document, struct chip *chip, struct er
 static enum status read_nvlink(struct json *document, struct chip_network *network,
                                struct error *reterr)
 {
-    STATUS_TRY(read_count(document, "nvlink_generation", 16, &network->nvlink_generation, reterr));
-    STATUS_TRY(read_count(document, "nvlink_links", 256, &network->nvlink_count, reterr));
-    STATUS_TRY(read_rate(document, "nvlink_rate", &network->nvlink_peak_bytes_per_s, reterr));
-    STATUS_TRY(read_duration(document, "nvlink_latency", &network->nvlink_latency_ps, reterr));
-    STATUS_TRY(read_count(document, "node_gpus", 1024, &network->node_chips, reterr));
-    STATUS_TRY(read_count(document, "nvswitch_count", 1024, &network->nvswitch_count, reterr));
-    STATUS_TRY(read_count(document, "nvswitch_ports", 4096, &network->nvswitch_ports, reterr));
+    STATUS_TRY(chip_count(document, "nvlink_generation", 16, &network->nvlink_generation, reterr));
+    STATUS_TRY(chip_count(document, "nvlink_links", 256, &network->nvlink_count, reterr));
+    STATUS_TRY(chip_rate(document, "nvlink_rate", &network->nvlink_peak_bytes_per_s, reterr));
+    STATUS_TRY(chip_duration(document, "nvlink_latency", &network->nvlink_latency_ps, reterr));
+    STATUS_TRY(chip_count(document, "node_gpus", CHIP_NODE_MAX, &network->node_chips, reterr));
+    STATUS_TRY(chip_count(document, "nvswitch_count", 1024, &network->nvswitch_count, reterr));
+    STATUS_TRY(
+        chip_count_from(document, "nvswitch_ports", 2, 4096, &network->nvswitch_ports, reterr));
     if (json_take(document, "nvswitch_reduce_rate") == NULL) return STATUS_OK;
-    return read_flop_rate(document, "nvswitch_reduce_rate", &network->nvswitch_flop_per_s, reterr);
+    return chip_flop_rate(document, "nvswitch_reduce_rate", &network->nvswitch_flop_per_s, reterr);
 }
 
 /* What only a GPU has. Keys of hardware that some lack are left out there: SHARP, C2C, TMEM, and
@@ -221,29 +158,30 @@ static enum status read_nvlink(struct json *document, struct chip_network *netwo
 static enum status read_gpu(struct json *document, struct chip *chip, struct error *reterr)
 {
     struct chip_network *network = &chip->network;
-    STATUS_TRY(read_bytes(document, "l2_capacity", &chip->vmem_capacity_bytes, reterr));
-    STATUS_TRY(read_rate(document, "l2_rate", &chip->vmem_bytes_per_s, reterr));
-    STATUS_TRY(read_count(document, "sm_count", 4096, &chip->core_count, reterr));
-    STATUS_TRY(read_count(document, "tensor_core_count", 65536, &chip->mxu_count, reterr));
-    STATUS_TRY(read_count(document, "tile_inner", 4096, &chip->mxu_rows, reterr));
-    STATUS_TRY(read_count(document, "tile_columns", 4096, &chip->mxu_columns, reterr));
-    STATUS_TRY(read_bytes(document, "sm_smem", &chip->core_smem_bytes, reterr));
-    STATUS_TRY(read_bytes(document, "sm_registers", &chip->core_register_bytes, reterr));
+    STATUS_TRY(chip_bytes(document, "l2_capacity", &chip->vmem_capacity_bytes, reterr));
+    STATUS_TRY(chip_rate(document, "l2_rate", &chip->vmem_bytes_per_s, reterr));
+    STATUS_TRY(chip_count(document, "sm_count", 4096, &chip->core_count, reterr));
+    STATUS_TRY(chip_count(document, "tensor_core_count", 65536, &chip->mxu_count, reterr));
+    STATUS_TRY(chip_count(document, "tile_inner", 4096, &chip->mxu_rows, reterr));
+    STATUS_TRY(chip_count(document, "tile_columns", 4096, &chip->mxu_columns, reterr));
+    STATUS_TRY(chip_bytes(document, "sm_smem", &chip->core_smem_bytes, reterr));
+    STATUS_TRY(chip_bytes(document, "sm_registers", &chip->core_register_bytes, reterr));
     if (json_take(document, "sm_tmem") != NULL)
-        STATUS_TRY(read_bytes(document, "sm_tmem", &chip->core_tmem_bytes, reterr));
-    STATUS_TRY(read_count(document, "host_gpus", 64, &network->host_chips, reterr));
-    STATUS_TRY(read_duration(document, "host_latency", &network->host_latency_ps, reterr));
+        STATUS_TRY(chip_bytes(document, "sm_tmem", &chip->core_tmem_bytes, reterr));
+    STATUS_TRY(chip_count(document, "host_gpus", 64, &network->host_chips, reterr));
+    STATUS_TRY(chip_duration(document, "host_latency", &network->host_latency_ps, reterr));
     if (json_take(document, "c2c_rate") != NULL)
-        STATUS_TRY(read_rate(document, "c2c_rate", &network->c2c_bytes_per_s, reterr));
+        STATUS_TRY(chip_rate(document, "c2c_rate", &network->c2c_bytes_per_s, reterr));
     STATUS_TRY(read_nvlink(document, network, reterr));
+    network->nic_chips = 1;
     if (json_take(document, "nic_rate") == NULL) return STATUS_OK;
-    STATUS_TRY(read_count(document, "gpu_nics", 64, &network->nic_count, reterr));
-    STATUS_TRY(read_rate(document, "nic_rate", &network->nic_peak_bytes_per_s, reterr));
-    STATUS_TRY(read_count(document, "leaf_rails", 64, &network->leaf_rails, reterr));
+    STATUS_TRY(chip_count(document, "gpu_nics", 64, &network->nic_count, reterr));
+    STATUS_TRY(chip_rate(document, "nic_rate", &network->nic_peak_bytes_per_s, reterr));
+    STATUS_TRY(chip_count(document, "leaf_rails", 64, &network->leaf_rails, reterr));
     STATUS_TRY(read_network(document, network, reterr));
     chip->dcn_bytes_per_s = network->nic_count * network->nic_peak_bytes_per_s;
     if (json_take(document, "switch_reduce_rate") == NULL) return STATUS_OK;
-    return read_flop_rate(document, "switch_reduce_rate", &network->switch_flop_per_s, reterr);
+    return chip_flop_rate(document, "switch_reduce_rate", &network->switch_flop_per_s, reterr);
 }
 
 /* How much of each peak a profile leaves, and what it adds. */
@@ -268,6 +206,14 @@ static void scale_rates(const struct profile *profile, struct chip *chip)
     network->nic_bytes_per_s = units_scale_ppm(network->nic_peak_bytes_per_s, profile->nic_ppm);
 }
 
+/* A misspelt key is said before the one that is missing for it. */
+static enum status check_keys(struct json *object, const char *const *known, struct error *reterr)
+{
+    STATUS_TRY(json_as_object(object, reterr));
+    for (uint32_t i = 0; known[i] != NULL; i++) (void)json_take(object, known[i]);
+    return json_end(object, known, reterr);
+}
+
 /* Scales the peaks that were read and adds the overheads. */
 static enum status apply_profile(struct json *object, struct chip *chip, struct error *reterr)
 {
@@ -279,18 +225,17 @@ static enum status apply_profile(struct json *object, struct chip *chip, struct 
                                             "message_overhead", NULL};
     bool const gpu = chip->kind == CHIP_GPU;
     struct profile profile = {0};
-    STATUS_TRY(json_as_object(object, reterr));
-    STATUS_TRY(read_count(object, "math_ppm", PPM_ONE, &profile.math_ppm, reterr));
-    STATUS_TRY(read_count(object, "vector_ppm", PPM_ONE, &profile.vector_ppm, reterr));
-    STATUS_TRY(read_count(object, "hbm_ppm", PPM_ONE, &profile.hbm_ppm, reterr));
+    STATUS_TRY(check_keys(object, gpu ? known_gpu : known_tpu, reterr));
+    STATUS_TRY(chip_count(object, "math_ppm", PPM_ONE, &profile.math_ppm, reterr));
+    STATUS_TRY(chip_count(object, "vector_ppm", PPM_ONE, &profile.vector_ppm, reterr));
+    STATUS_TRY(chip_count(object, "hbm_ppm", PPM_ONE, &profile.hbm_ppm, reterr));
     if (gpu)
-        STATUS_TRY(read_count(object, "nvlink_ppm", PPM_ONE, &profile.nvlink_ppm, reterr));
+        STATUS_TRY(chip_count(object, "nvlink_ppm", PPM_ONE, &profile.nvlink_ppm, reterr));
     else
-        STATUS_TRY(read_count(object, "ici_ppm", PPM_ONE, &profile.ici_ppm, reterr));
-    STATUS_TRY(read_count(object, "nic_ppm", PPM_ONE, &profile.nic_ppm, reterr));
-    STATUS_TRY(read_duration(object, "op_overhead", &chip->op_overhead_ps, reterr));
-    STATUS_TRY(read_duration(object, "message_overhead", &chip->message_overhead_ps, reterr));
-    STATUS_TRY(json_end(object, gpu ? known_gpu : known_tpu, reterr));
+        STATUS_TRY(chip_count(object, "ici_ppm", PPM_ONE, &profile.ici_ppm, reterr));
+    STATUS_TRY(chip_count(object, "nic_ppm", PPM_ONE, &profile.nic_ppm, reterr));
+    STATUS_TRY(chip_overhead(object, "op_overhead", &chip->op_overhead_ps, reterr));
+    STATUS_TRY(chip_overhead(object, "message_overhead", &chip->message_overhead_ps, reterr));
     scale_rates(&profile, chip);
     return STATUS_OK;
 }
@@ -376,7 +321,6 @@ static enum status read_kind(struct json *document, struct chip *chip, struct er
 
 static enum status read_parts(struct json *document, struct chip *chip, struct error *reterr)
 {
-    STATUS_TRY(read_kind(document, chip, reterr));
     STATUS_TRY(read_units(document, chip, reterr));
     if (chip->kind == CHIP_GPU) return read_gpu(document, chip, reterr);
     STATUS_TRY(read_tpu(document, chip, reterr));
@@ -389,6 +333,8 @@ enum status chip_read(struct arena *arena, struct json *document, const char *pr
     struct chip chip = {0};
     struct json *value = NULL;
     STATUS_TRY(json_as_object(document, reterr));
+    STATUS_TRY(read_kind(document, &chip, reterr));
+    STATUS_TRY(check_keys(document, chip.kind == CHIP_GPU ? known_gpu : known_tpu, reterr));
     STATUS_TRY(json_need(document, "name", &value, reterr));
     STATUS_TRY(json_as_string(value, &chip.name, reterr));
     STATUS_TRY(json_need(document, "title", &value, reterr));
@@ -401,7 +347,6 @@ enum status chip_read(struct arena *arena, struct json *document, const char *pr
     STATUS_TRY(json_as_string(json_at(value, 0), &chip.short_name, reterr));
     STATUS_TRY(read_parts(document, &chip, reterr));
     STATUS_TRY(read_profile(document, profile, where_profile, &chip, reterr));
-    STATUS_TRY(json_end(document, chip.kind == CHIP_GPU ? known_gpu : known_tpu, reterr));
     chip.profile = arena_text(arena, profile);
     if (chip.profile == NULL)
         return error_set(reterr, STATUS_NO_MEMORY, "", "no memory for the chip's name");
@@ -448,9 +393,11 @@ static enum status facts_add(struct facts *facts, struct json *object, const cha
         struct json *value = NULL;
         struct json *member = json_take(object, key);
         if (json_kind(member) != JSON_OBJECT || json_take(member, "value") == NULL) continue;
-        SIM_ASSERT(facts->count < CHIP_FACTS_MAX);
+        if (facts->count == CHIP_FACTS_MAX)
+            return error_set(reterr, STATUS_LIMIT, json_where(object), "more than %d numbers",
+                             CHIP_FACTS_MAX);
         struct chip_fact *fact = &facts->fact[facts->count++];
-        STATUS_TRY(number_open(object, key, &value, &fact->source, reterr));
+        STATUS_TRY(chip_number(object, key, &value, &fact->source, reterr));
         STATUS_TRY(value_text(facts->arena, value, &fact->value, reterr));
         fact->key = arena_format(facts->arena, "%s%s", prefix, key);
         if (fact->key == NULL)

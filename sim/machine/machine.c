@@ -95,34 +95,15 @@ void machine_chip_ppm(const struct machine *machine, uint32_t chip, uint32_t *re
     }
 }
 
-/* What follows the last dash, if that is a number: "v5p-8192", never "tpu-v5p". */
-static const char *product_units(const char *name)
-{
-    const char *dash = strrchr(name, '-');
-    if (dash == NULL || dash[1] == '\0') return NULL;
-    return strspn(dash + 1, "0123456789") == strlen(dash + 1) ? dash + 1 : NULL;
-}
-
 /* The chip, and the shape of the product if the plan names one. */
 static enum status choose_chip(struct arena *arena, const struct machine_plan *plan,
                                struct machine *machine, struct shape *ret_shape,
                                struct error *reterr)
 {
     static const char where[] = "/machine/chip";
-    static const char where_profile[] = "/machine/profile";
-    const char *units = product_units(plan->chip);
-    const char *name = plan->chip;
-    if (units != NULL)
-        name = arena_format(arena, "%.*s", (int)(units - 1 - plan->chip), plan->chip);
-    if (name == NULL) return error_set(reterr, STATUS_NO_MEMORY, "", "no memory for a name");
-    STATUS_TRY(chip_find(arena, name, plan->profile, where, where_profile, &machine->chip, reterr));
+    const char *units = NULL;
+    STATUS_TRY(machine_chip(arena, plan, &machine->chip, &units, reterr));
     if (units == NULL) return STATUS_OK;
-    if (machine->chip.kind == CHIP_GPU) {
-        return error_set(reterr, STATUS_INVALID, where,
-                         "GPUs have no product names with a number; write %s and \"nodes\", of %u "
-                         "GPUs each",
-                         machine->chip.name, machine->chip.network.node_chips);
-    }
     uint64_t count = 0;
     (void)number_read(units, machine_chips_max, &count);
     machine->product = arena_text(arena, plan->chip);

@@ -23,6 +23,7 @@
 #include "sim/machine/level.h"
 
 struct arena;
+struct json;
 
 enum {
     MACHINE_AXES_MAX = LEVEL_AXES_MAX,
@@ -89,12 +90,20 @@ struct machine_network_plan {
     int64_t switch_latency_ps;
     int64_t nvlink_latency_ps;
     uint32_t switch_ports; /* 0: the chip's. */
+    uint64_t nic_bytes_per_s; /* One NIC, one way, before the profile. TPU: of a host. 0: the
+                                 chip's. */
+    uint32_t node_nics;       /* GPU, of a node. 0: the chip's. */
     struct machine_tier_plan tier[MACHINE_TIER_COUNT];
 };
 
 /* As a scenario says it; filled by sim/scenario. Numbers are in the chip's units. */
 struct machine_plan {
-    const char *chip;    /* "tpu-v5p"; also a product name, "v5p-8192", which gives the shape. */
+    /* "tpu-v5p"; a product name, "v5p-8192", which gives the shape; or, of the user's own chip, the
+     * path of its file or the name in it. */
+    const char *chip;
+    struct json *chip_document; /* NULL: a chip of the catalogue. */
+    const char *chip_path;      /* Of the document's file; NULL: it stands in the scenario. */
+    uint32_t clock_ppm;         /* Share of the clock that power leaves to math; 0: all of it. */
     const char *shape;   /* "16x16x16", or NULL if the chip is a product name or a GPU. */
     const char *profile; /* "ideal" */
     uint32_t nodes;      /* GPU. 0: one, without an axis of its own. */
@@ -132,6 +141,11 @@ struct machine {
     const struct machine_chip_override *chips;
     uint32_t chip_override_count;
 };
+
+/* The chip that a plan names, or brings along, with the plan's clock and NICs. `ret_units` is what
+ * a product name counts, "8192", or NULL. */
+enum status machine_chip(struct arena *arena, const struct machine_plan *plan,
+                         struct chip *ret_chip, const char **ret_units, struct error *reterr);
 
 enum status machine_build(struct arena *arena, const struct machine_plan *plan,
                           struct machine *ret_machine, struct error *reterr);

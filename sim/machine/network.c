@@ -5,6 +5,7 @@
 
 #include "sim/base/arena.h"
 #include "sim/base/units.h"
+#include "sim/machine/network_check.h"
 
 enum { NETWORK_WHERE_BYTES = 64 };
 
@@ -176,37 +177,6 @@ static enum status build_above_leaves(const struct tree *tree, const struct leav
     return STATUS_OK;
 }
 
-/* Refuses what the plan says of a tier that is not there. */
-static enum status check_tiers(const struct machine_network_plan *plan,
-                               const struct machine *machine, struct error *reterr)
-{
-    char where[NETWORK_WHERE_BYTES];
-    for (uint32_t tier = 0; tier < MACHINE_TIER_COUNT; tier++) {
-        bool there = false;
-        bool above = false;
-        const struct machine_tier_plan *own = &plan->tier[tier];
-        for (uint32_t i = 0; i < machine->level_count; i++)
-            for (uint32_t k = 0; k < machine->level[i].tier_count; k++) {
-                if (strcmp(machine->level[i].tier[k].name, tier_names[tier]) != 0) continue;
-                there = true;
-                above = k + 1 < machine->level[i].tier_count;
-            }
-        bool const over = own->oversubscription_ppm != 0 && own->oversubscription_ppm != PPM_ONE;
-        where_of(where, (enum machine_tier)tier, over ? "oversubscription" : "policy");
-        if (!there && (over || own->policy != 0)) {
-            return error_set(reterr, STATUS_INVALID, where, "this machine has no %s",
-                             tier_names[tier]);
-        }
-        if (over && !above) {
-            return error_set(reterr, STATUS_INVALID, where,
-                             "nothing lies above a %s of this machine, so its cables up cannot be "
-                             "too few",
-                             tier_names[tier]);
-        }
-    }
-    return STATUS_OK;
-}
-
 static bool sharp_on(enum machine_sharp wish, bool otherwise)
 {
     return wish == MACHINE_SHARP_AUTO ? otherwise : wish == MACHINE_SHARP_ON;
@@ -285,17 +255,34 @@ static int64_t edge_latency_ps(const struct tree *tree)
     return tree->chip->nic_latency_ps + tree->cable_latency_ps + tree->switch_latency_ps / 2;
 }
 
+/* GPUs that share a NIC reach it over PCIe. The way to the NIC is part of the NIC's latency, so the
+ * tier itself adds the least that time knows. */
+static void add_shared_nics(const struct machine *machine, struct level *level)
+{
+    struct level_tier *host = &level->tier[level->tier_count++];
+    *host = (struct level_tier){
+        .name = "host",
+        .cable_name = "PCIe",
+        .box = {machine->chip.network.nic_chips, 1, 1, 1},
+        .switch_count = 1,
+        .cable_count = 1,
+        .cable_bytes_per_s = machine->chip.pcie_bytes_per_s,
+        .cable_peak_bytes_per_s = machine->chip.pcie_bytes_per_s,
+        .latency_ps = 1,
+    };
+}
+
 static enum status build_infiniband(const struct machine_network_plan *plan,
                                     struct machine *machine, struct error *reterr)
 {
     const struct chip_network *chip = &machine->chip.network;
     struct tree const tree = tree_of(plan, machine);
     struct level *level = &machine->level[machine->level_count++];
-    uint32_t const rails =
-        chip->leaf_rails < machine->shape[0] ? chip->leaf_rails : machine->shape[0];
+    uint32_t const owners = machine->shape[0] / chip->nic_chips;
+    uint32_t const rails = chip->leaf_rails < owners ? chip->leaf_rails : owners;
     uint32_t const unit_nodes = tree.ports / 2 / (rails * chip->nic_count);
     struct leaves leaves = {
-        .per_group = units_needed(machine->shape[0], rails),
+        .per_group = units_needed(owners, rails),
         .group_length = unit_nodes,
         .axis = 1,
     };
@@ -309,8 +296,9 @@ static enum status build_infiniband(const struct machine_network_plan *plan,
     leaves.group_count = units_needed(machine->shape[1], unit_nodes);
     STATUS_TRY(
         cables_up(&tree, MACHINE_LEAF, unit_nodes * rails * chip->nic_count, &leaves.up, reterr));
+    if (chip->nic_chips > 1) add_shared_nics(machine, level);
     struct level_tier *leaf = tree_tier(&tree, level, MACHINE_LEAF);
-    leaf->box[0] = rails;
+    leaf->box[0] = rails * chip->nic_chips;
     leaf->box[1] = unit_nodes;
     leaf->cable_count = chip->nic_count;
     leaf->latency_ps = edge_latency_ps(&tree);
@@ -422,78 +410,20 @@ static enum status name_ports(struct arena *arena, struct machine *machine, stru
     return STATUS_OK;
 }
 
-/* Refuses what no level of the machine can do. */
-static enum status check_sharp(const struct machine_network_plan *plan,
-                               const struct machine *machine, struct error *reterr)
-{
-    bool any = false;
-    for (uint32_t i = 0; i < machine->level_count; i++)
-        any = any || machine->level[i].tier[0].multicasts;
-    if (plan->nvlink_sharp == MACHINE_SHARP_ON && machine->chip.network.nvswitch_flop_per_s == 0) {
-        return error_set(reterr, STATUS_INVALID, "/machine/network/nvlink/sharp",
-                         "the NVSwitches of %s do not reduce; those of NVLink 4 and 5 do",
-                         machine->chip.title);
-    }
-    if (plan->sharp == MACHINE_SHARP_ON && !any) {
-        return error_set(reterr, STATUS_INVALID, "/machine/network/sharp",
-                         "no switch of this machine reduces: SHARP is in NVSwitches from NVLink 4 "
-                         "on and in InfiniBand between nodes");
-    }
-    return STATUS_OK;
-}
-
-static bool says_policy(uint8_t policy)
-{
-    return policy != 0 && policy != 1 + LEVEL_SPRAY;
-}
-
-/* Refuses what the plan says of switches that are not there. */
-static enum status check_there(const struct machine_network_plan *plan,
-                               const struct machine *machine, bool far, struct error *reterr)
-{
-    bool const gpu = machine->chip.kind == CHIP_GPU;
-    const char *key = plan->switch_ports != 0        ? "switch_ports"
-                      : says_policy(plan->policy)    ? "policy"
-                      : plan->cable_latency_ps != 0  ? "cable_latency"
-                      : plan->switch_latency_ps != 0 ? "switch_latency"
-                                                     : NULL;
-    char where[NETWORK_WHERE_BYTES];
-    if (key != NULL && !far) {
-        (void)snprintf(where, sizeof where, "/machine/network/%s", key);
-        return error_set(reterr, STATUS_INVALID, where,
-                         "nothing lies beyond the one %s of this machine; \"%s\": 2 makes it two",
-                         gpu ? "node" : "slice", gpu ? "nodes" : "slices");
-    }
-    if (plan->switch_ports != 0 && plan->switch_ports < 4) {
-        return error_set(reterr, STATUS_INVALID, "/machine/network/switch_ports",
-                         "a switch of a tree has at least 4 ports, not %u", plan->switch_ports);
-    }
-    key = says_policy(plan->nvlink_policy)           ? "policy"
-          : plan->nvlink_latency_ps != 0             ? "latency"
-          : plan->nvlink_sharp != MACHINE_SHARP_AUTO ? "sharp"
-                                                     : NULL;
-    if (key != NULL && !gpu) {
-        (void)snprintf(where, sizeof where, "/machine/network/nvlink/%s", key);
-        return error_set(reterr, STATUS_INVALID, where, "%s has no NVLink", machine->chip.title);
-    }
-    return STATUS_OK;
-}
-
 enum status network_build(struct arena *arena, const struct machine_plan *plan,
                           struct machine *machine, struct error *reterr)
 {
     const struct machine_network_plan *network = &plan->network;
     uint32_t const near = machine->grid_axis_count == 0 ? 1 : machine->grid_axis_count;
     bool const far = machine->axis_count > near;
-    STATUS_TRY(check_there(network, machine, far, reterr));
+    STATUS_TRY(network_check_plan(network, machine, far, reterr));
     if (machine->chip.kind == CHIP_GPU) {
         STATUS_TRY(build_nvlink(network, machine, reterr));
         if (far) STATUS_TRY(build_infiniband(network, machine, reterr));
     } else if (far) {
         STATUS_TRY(build_dcn(network, machine, reterr));
     }
-    STATUS_TRY(check_tiers(network, machine, reterr));
-    STATUS_TRY(check_sharp(network, machine, reterr));
+    STATUS_TRY(network_check_built(network, machine, reterr));
     for (uint32_t axis = machine->grid_axis_count; axis < machine->axis_count; axis++)
         machine->axis_level[axis] = (uint8_t)(axis - machine->grid_axis_count);
     return name_ports(arena, machine, reterr);

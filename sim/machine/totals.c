@@ -87,7 +87,8 @@ void totals_of_machine(const struct machine *machine, struct machine_totals *ret
     if (gpu) {
         totals.chip_egress_bytes_per_s = network->nvlink_count * network->nvlink_bytes_per_s;
         totals.unit_egress_bytes_per_s =
-            (uint64_t)machine->shape[0] * network->nic_count * network->nic_bytes_per_s;
+            (uint64_t)machine->shape[0] / network->nic_chips * network->nic_count *
+            network->nic_bytes_per_s;
     } else {
         for (uint32_t axis = 0; axis < machine->grid_axis_count; axis++)
             totals.chip_egress_bytes_per_s +=

@@ -51,7 +51,8 @@ enum status scenario_read_text(struct arena *arena, const char *name, const char
  *     tpu-v5e:8x16    v5p-8192    tpu-v5p:4x4x8,slices=2    h100-sxm:nodes=4
  *     gb200-nvl72:nodes=8,policy=hash,sharp=on,leaf.oversubscription=2
  *
- * or a .json file with a machine or a whole scenario. `where` is what errors call it, "--machine".
+ * or a .json file with a machine or a whole scenario. The chip may be a file, too,
+ * "./my-chip.json:nodes=4", as in a scenario. `where` is what errors call it, "--machine".
  */
 enum status scenario_machine_parse(struct arena *arena, const char *text, const char *where,
                                    struct machine_plan *ret_plan, struct error *reterr);

@@ -3,6 +3,7 @@
  */
 #include <math.h>
 #include <string.h>
+#include <sys/stat.h>
 
 #include "sim/base/arena.h"
 #include "sim/base/json.h"
@@ -12,24 +13,21 @@
 /* Slower by a million, or faster by a hundred for what-ifs. */
 static const double factor_least = 1e-6;
 static const double factor_most = 100;
+static const double clock_least = 0.01;
 static const int64_t latency_max_ps = TIME_PS_PER_S;
 
 uint32_t scenario_axis_count(struct arena *arena, const struct machine_plan *plan)
 {
-    struct error unknown;
+    struct error unknown = {0};
     struct chip chip;
+    const char *units = NULL;
     uint32_t axes = 1;
-    if (chip_find(arena, plan->chip, "ideal", "", "", &chip, &unknown) == STATUS_OK &&
-        chip.kind == CHIP_GPU)
-        return plan->nodes == 0 ? 1 : 2;
+    bool const known = machine_chip(arena, plan, &chip, &units, &unknown) == STATUS_OK;
+    if (known && chip.kind == CHIP_GPU) return plan->nodes == 0 ? 1 : 2;
     if (plan->shape != NULL) {
         for (const char *c = plan->shape; *c != '\0'; c++) axes += *c == 'x';
     } else {
-        const char *dash = strrchr(plan->chip, '-'); /* "v5p-8192" is a v5p. */
-        if (dash == NULL) return 0;
-        const char *name = arena_format(arena, "%.*s", (int)(dash - plan->chip), plan->chip);
-        if (name == NULL || chip_find(arena, name, "ideal", "", "", &chip, &unknown) != STATUS_OK)
-            return 0;
+        if (!known || units == NULL) return 0;
         axes = chip.axis_count;
     }
     axes += plan->slices > 1;
@@ -165,16 +163,79 @@ static enum status wrap_read(struct json *object, int8_t wrap[CHIP_AXES_MAX], st
     return json_end(object, known, reterr);
 }
 
-enum status scenario_machine_read(struct arena *arena, struct json *object,
+/* What ends in .json, or has a folder, is a file; names of chips have neither. */
+static bool is_path(const char *text)
+{
+    static const char end[] = ".json";
+    size_t const length = strlen(text);
+    return strchr(text, '/') != NULL ||
+           (length >= sizeof end && strcmp(text + length - (sizeof end - 1), end) == 0);
+}
+
+/* A chip beside the scenario is found from anywhere once its folder stands before it, as a model
+ * is. */
+static enum status chip_file_read(struct arena *arena, const char *base_folder, const char *where,
+                                  struct machine_plan *plan, struct error *reterr)
+{
+    struct stat found;
+    const char *path = plan->chip;
+    if (base_folder != NULL && path[0] != '/') {
+        const char *beside = arena_format(arena, "%s/%s", base_folder, path);
+        if (beside != NULL && stat(beside, &found) == 0) path = beside;
+    }
+    if (stat(path, &found) != 0)
+        return error_set(reterr, STATUS_NOT_FOUND, where,
+                         "there is no file \"%.80s\" that could describe a chip; `podsim list "
+                         "chips` prints the names of the catalogue",
+                         plan->chip);
+    if (!S_ISREG(found.st_mode))
+        return error_set(reterr, STATUS_INVALID, where,
+                         "\"%.80s\" is a folder, not the file of a chip", plan->chip);
+    plan->chip = plan->chip_path = path;
+    return json_read_file(arena, path, &plan->chip_document, reterr);
+}
+
+/* A name of the catalogue, the path of a file, or the chip itself. */
+static enum status chip_read_plan(struct arena *arena, struct json *chip, const char *base_folder,
+                                  struct machine_plan *plan, struct error *reterr)
+{
+    if (json_kind(chip) == JSON_OBJECT) {
+        struct json *name = NULL;
+        STATUS_TRY(json_need(chip, "name", &name, reterr));
+        plan->chip_document = chip;
+        return json_as_string(name, &plan->chip, reterr);
+    }
+    if (json_kind(chip) != JSON_STRING)
+        return error_set(reterr, STATUS_INVALID, json_where(chip),
+                         "must be a chip's name such as \"h100-sxm\", the path of a chip's file "
+                         "such as \"./my-chip.json\", or an object with what such a file holds");
+    STATUS_TRY(json_as_string(chip, &plan->chip, reterr));
+    if (!is_path(plan->chip)) return STATUS_OK;
+    return chip_file_read(arena, base_folder, json_where(chip), plan, reterr);
+}
+
+/* A share of the clock of the data sheet. */
+static enum status clock_read(struct json *object, uint32_t *ret_ppm, struct error *reterr)
+{
+    struct json *member = json_take(object, "clock");
+    double share = 0;
+    if (member == NULL) return STATUS_OK;
+    STATUS_TRY(json_as_real(member, clock_least, 1, &share, reterr));
+    *ret_ppm = (uint32_t)lround(share * PPM_ONE);
+    return STATUS_OK;
+}
+
+enum status scenario_machine_read(struct arena *arena, struct json *object, const char *base_folder,
                                   struct machine_plan *ret_plan, struct error *reterr)
 {
-    static const char *const known[] = {"chip", "shape",  "profile", "unrealisable",
-                                        "wrap", "links",  "chips",   "nodes",
-                                        "gpus", "slices", "network", NULL};
+    static const char *const known[] = {"chip", "shape",  "profile", "unrealisable", "clock",
+                                        "wrap", "links",  "chips",   "nodes",        "gpus",
+                                        "slices", "network", NULL};
     struct machine_plan plan = {.profile = "ideal"};
     struct json *chip = NULL;
     STATUS_TRY(json_need(object, "chip", &chip, reterr));
-    STATUS_TRY(json_as_string(chip, &plan.chip, reterr));
+    STATUS_TRY(chip_read_plan(arena, chip, base_folder, &plan, reterr));
+    STATUS_TRY(clock_read(object, &plan.clock_ppm, reterr));
     STATUS_TRY(scenario_take_text(object, "shape", &plan.shape, reterr));
     STATUS_TRY(scenario_take_text(object, "profile", &plan.profile, reterr));
     STATUS_TRY(scenario_take_flag(object, "unrealisable", &plan.unrealisable, reterr));

@@ -24,6 +24,9 @@ static const struct key keys[] = {
     {"slices", "/slices"},
     {"shape", "/shape"},
     {"profile", "/profile"},
+    {"clock", "/clock"},
+    {"nic_rate", "/network/nic_rate"},
+    {"node_nics", "/network/node_nics"},
     {"unrealisable", "/unrealisable"},
     {"policy", "/network/policy"},
     {"sharp", "/network/sharp"},
@@ -123,18 +126,38 @@ static enum status parse_text(struct arena *arena, const char *text, const char 
     return STATUS_OK;
 }
 
-static bool is_file(const char *text)
+static bool is_file(const char *text, size_t length)
 {
     static const char end[] = ".json";
-    size_t const length = strlen(text);
-    return length >= sizeof end && strcmp(text + length - (sizeof end - 1), end) == 0;
+    return length >= sizeof end && strncmp(text + length - (sizeof end - 1), end, 5) == 0;
 }
 
-enum status scenario_machine_parse(struct arena *arena, const char *text, const char *where,
-                                   struct machine_plan *ret_plan, struct error *reterr)
+/* The folder of a path, or NULL where it has none. */
+static const char *folder_of(struct arena *arena, const char *path)
+{
+    const char *slash = strrchr(path, '/');
+    if (slash == NULL) return NULL;
+    return slash == path ? "/" : arena_format(arena, "%.*s", (int)(slash - path), path);
+}
+
+/* A file holds a machine, a scenario with one, or a chip, which alone is a machine of the size that
+ * it is sold in. */
+static enum status file_read(struct arena *arena, const char *path, struct machine_plan *ret_plan,
+                             bool *ret_is_chip, struct error *reterr)
 {
     struct json *document = NULL;
-    struct error inner = {0};
+    STATUS_TRY(json_read_file(arena, path, &document, reterr));
+    struct json *machine =
+        json_kind(document) == JSON_OBJECT ? json_take(document, "machine") : NULL;
+    *ret_is_chip = machine == NULL && json_take(document, "chip") == NULL &&
+                   (json_take(document, "kind") != NULL || json_take(document, "profiles") != NULL);
+    if (*ret_is_chip) return STATUS_OK;
+    return scenario_machine_read(arena, machine == NULL ? document : machine,
+                                 folder_of(arena, path), ret_plan, reterr);
+}
+
+static enum status check_letters(const char *text, const char *where, struct error *reterr)
+{
     if (strlen(text) >= TEXT_BYTES_MAX) {
         return error_set(reterr, STATUS_INVALID, where, "a machine of more than %d letters",
                          TEXT_BYTES_MAX - 1);
@@ -143,22 +166,40 @@ enum status scenario_machine_parse(struct arena *arena, const char *text, const 
         if ((unsigned char)*c < 0x20 || *c == '"' || *c == '\\' || *c == 0x7f)
             return error_set(reterr, STATUS_INVALID, where,
                              "a machine holds no quotes, backslashes or control characters");
-    if (is_file(text)) {
-        STATUS_TRY(json_read_file(arena, text, &document, reterr));
-        struct json *machine =
-            json_kind(document) == JSON_OBJECT ? json_take(document, "machine") : NULL;
-        return scenario_machine_read(arena, machine == NULL ? document : machine, ret_plan, reterr);
-    }
-    if (strchr(text, '/') != NULL)
+    return STATUS_OK;
+}
+
+enum status scenario_machine_parse(struct arena *arena, const char *text, const char *where,
+                                   struct machine_plan *ret_plan, struct error *reterr)
+{
+    struct json *document = NULL;
+    struct error inner = {0};
+    size_t const name = strcspn(text, ":,");
+    bool is_chip = false;
+    STATUS_TRY(check_letters(text, where, reterr));
+    if (is_file(text, name)) {
+        const char *path = arena_format(arena, "%.*s", (int)name, text);
+        if (path == NULL) return error_set(reterr, STATUS_NO_MEMORY, where, "no memory");
+        STATUS_TRY(file_read(arena, path, ret_plan, &is_chip, reterr));
+        if (!is_chip && text[name] == '\0') return STATUS_OK;
+        if (!is_chip)
+            return error_set(reterr, STATUS_INVALID, where,
+                             "\"%.80s\" holds a whole machine, so no keys can follow; they follow "
+                             "the file of a chip",
+                             path);
+    } else if (memchr(text, '/', name) != NULL) {
         return error_set(reterr, STATUS_INVALID, where,
-                         "\"%s\" is a path, but a machine's file ends in .json; else a machine "
-                         "begins with a chip, such as \"h100-sxm:nodes=4\"",
+                         "\"%.80s\" is a path, but the file of a machine or a chip ends in .json; "
+                         "else a machine begins with a chip, such as \"h100-sxm:nodes=4\"",
                          text);
+    }
     enum status status = parse_text(arena, text, where, &document, &inner);
-    if (status == STATUS_OK) status = scenario_machine_read(arena, document, ret_plan, &inner);
+    if (status == STATUS_OK)
+        status = scenario_machine_read(arena, document, NULL, ret_plan, &inner);
     if (status == STATUS_OK) return STATUS_OK;
     const char *place = strcmp(inner.where, where) == 0 ? "" : inner.where;
+    bool const in_file = is_chip && strncmp(inner.where, text, name) == 0;
     char at[sizeof inner.where + 32];
-    (void)snprintf(at, sizeof at, "%s%s", where, place);
+    (void)snprintf(at, sizeof at, "%s%s", in_file ? "" : where, place);
     return error_set(reterr, status, at, "%s", inner.message);
 }

@@ -10,6 +10,8 @@
 
 static const int64_t latency_max_ps = TIME_PS_PER_S;
 static const double oversubscription_most = 1000;
+static const uint64_t nic_rate_least = 1000000, nic_rate_most = UINT64_C(1000000000000000);
+static const uint32_t node_nics_max = 4096;
 
 static const char *const sharp_names[] = {"auto", "on", "off", NULL};
 
@@ -54,6 +56,18 @@ static enum status latency_read(struct json *object, const char *key, int64_t *l
     return STATUS_OK;
 }
 
+/* The rate of a NIC is bounded as those of a chip's file are. */
+static enum status nic_rate_read(struct json *object, uint64_t *bytes_per_s, struct error *reterr)
+{
+    struct json *member = json_take(object, "nic_rate");
+    if (member == NULL) return STATUS_OK;
+    STATUS_TRY(json_rate(member, bytes_per_s, reterr));
+    if (*bytes_per_s < nic_rate_least || *bytes_per_s > nic_rate_most)
+        return error_set(reterr, STATUS_INVALID, json_where(member),
+                         "the rate of a NIC must be between 1MB/s and 1PB/s");
+    return STATUS_OK;
+}
+
 static enum status tier_read(struct json *object, struct machine_tier_plan *tier,
                              struct error *reterr)
 {
@@ -85,9 +99,10 @@ static enum status nvlink_read(struct json *object, struct machine_network_plan 
 enum status scenario_network_read(struct json *object, struct machine_network_plan *ret_plan,
                                   struct error *reterr)
 {
-    static const char *const known[] = {"policy",       "sharp",  "cable_latency", "switch_latency",
-                                        "switch_ports", "nvlink", "leaf",          "spine",
-                                        "core",         NULL};
+    static const char *const known[] = {"policy",       "sharp",    "cable_latency",
+                                        "switch_ports", "nic_rate", "switch_latency",
+                                        "node_nics",    "nvlink",   "leaf",
+                                        "spine",        "core",     NULL};
     struct machine_network_plan plan = {0};
     if (object == NULL) return STATUS_OK;
     STATUS_TRY(json_as_object(object, reterr));
@@ -96,6 +111,8 @@ enum status scenario_network_read(struct json *object, struct machine_network_pl
     STATUS_TRY(latency_read(object, "cable_latency", &plan.cable_latency_ps, reterr));
     STATUS_TRY(latency_read(object, "switch_latency", &plan.switch_latency_ps, reterr));
     STATUS_TRY(scenario_take_count(object, "switch_ports", 1, 65536, &plan.switch_ports, reterr));
+    STATUS_TRY(nic_rate_read(object, &plan.nic_bytes_per_s, reterr));
+    STATUS_TRY(scenario_take_count(object, "node_nics", 1, node_nics_max, &plan.node_nics, reterr));
     STATUS_TRY(nvlink_read(json_take(object, "nvlink"), &plan, reterr));
     for (uint32_t tier = 0; tier < MACHINE_TIER_COUNT; tier++)
         STATUS_TRY(tier_read(json_take(object, tier_names[tier]), &plan.tier[tier], reterr));
@@ -135,6 +152,12 @@ void scenario_network_write(struct json_writer *writer, const struct machine_net
     if (plan->switch_ports != 0) {
         json_put_unsigned(writer, "switch_ports", plan->switch_ports);
     }
+    if (plan->nic_bytes_per_s != 0) {
+        char buffer[SCENARIO_AMOUNT_BYTES];
+        json_put_string(writer, "nic_rate",
+                        scenario_amount_text(buffer, plan->nic_bytes_per_s, scenario_rates));
+    }
+    if (plan->node_nics != 0) json_put_unsigned(writer, "node_nics", plan->node_nics);
     json_put_object(writer, "nvlink");
     write_policy(writer, plan->nvlink_policy);
     write_sharp(writer, plan->nvlink_sharp);

@@ -28,7 +28,8 @@ extern const char *const scenario_context_order_names[];
 extern const char *const scenario_offload_names[];
 extern const char *const scenario_engine_names[];
 
-enum status scenario_machine_read(struct arena *arena, struct json *object,
+/* `base_folder` is where the file lies that names the chip, or NULL. */
+enum status scenario_machine_read(struct arena *arena, struct json *object, const char *base_folder,
                                   struct machine_plan *ret_plan, struct error *reterr);
 /* The `network` of a machine. */
 enum status scenario_network_read(struct json *object, struct machine_network_plan *ret_plan,
@@ -48,6 +49,7 @@ enum status scenario_run_read(struct json *object, struct run_plan *ret_run,
 /* An exact amount with the largest unit of which it is a whole number, short for round numbers;
  * `units` rise by thousands and are ended by NULL. */
 enum { SCENARIO_AMOUNT_BYTES = 40 };
+extern const char *const scenario_rates[];
 extern const char *const scenario_durations[];
 const char *scenario_amount_text(char *buffer, uint64_t amount, const char *const *units);
 

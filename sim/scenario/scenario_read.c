@@ -39,7 +39,7 @@ static enum status document_read(struct arena *arena, struct json *document,
     STATUS_TRY(json_end(document, known, reterr)); /* A misspelt key before a missing one. */
     STATUS_TRY(json_need(document, "machine", &machine, reterr));
     STATUS_TRY(json_need(document, "workload", &workload, reterr));
-    STATUS_TRY(scenario_machine_read(arena, machine, &scenario.machine, reterr));
+    STATUS_TRY(scenario_machine_read(arena, machine, base_folder, &scenario.machine, reterr));
     if (mesh != NULL) STATUS_TRY(scenario_mesh_read(mesh, &scenario.mesh, reterr));
     STATUS_TRY(scenario_workload_read(arena, workload, base_folder, &scenario.workload, reterr));
     for (uint32_t i = 0; i < scenario.mesh.axis_count; i++)

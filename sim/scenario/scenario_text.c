@@ -12,6 +12,7 @@
 
 enum { FLAT_DEPTH = 3 };
 
+const char *const scenario_rates[] = {"B/s", "kB/s", "MB/s", "GB/s", "TB/s", NULL};
 const char *const scenario_durations[] = {"ps", "ns", "us", "ms", "s", NULL};
 
 const char *scenario_amount_text(char *buffer, uint64_t amount, const char *const *units)
@@ -40,7 +41,6 @@ static void write_at(struct json_writer *writer, const char *key,
 static void write_links(struct json_writer *writer, const struct machine_plan *plan,
                         uint32_t axis_count)
 {
-    static const char *const rates[] = {"B/s", "kB/s", "MB/s", "GB/s", "TB/s", NULL};
     json_put_array(writer, "links");
     for (uint32_t i = 0; i < plan->link_count; i++) {
         const struct machine_link_override *link = &plan->links[i];
@@ -49,7 +49,8 @@ static void write_links(struct json_writer *writer, const struct machine_plan *p
         write_at(writer, "from", link->from, axis_count);
         write_at(writer, "to", link->to, axis_count);
         if (link->bytes_per_s != 0)
-            json_put_string(writer, "rate", scenario_amount_text(buffer, link->bytes_per_s, rates));
+            json_put_string(writer, "rate",
+                            scenario_amount_text(buffer, link->bytes_per_s, scenario_rates));
         if (link->latency_ps != 0)
             json_put_string(
                 writer, "latency",
@@ -78,9 +79,14 @@ static void write_machine(struct json_writer *writer, const struct machine_plan 
                           uint32_t axis_count)
 {
     json_put_object(writer, "machine");
-    json_put_string(writer, "chip", plan->chip);
+    if (plan->chip_document != NULL && plan->chip_path == NULL)
+        json_put_value(writer, "chip", plan->chip_document);
+    else
+        json_put_string(writer, "chip", plan->chip);
     if (plan->shape != NULL) json_put_string(writer, "shape", plan->shape);
     json_put_string(writer, "profile", plan->profile);
+    if (plan->clock_ppm != 0)
+        json_put_real(writer, "clock", (double)plan->clock_ppm / PPM_ONE);
     if (plan->nodes != 0) json_put_unsigned(writer, "nodes", plan->nodes);
     if (plan->gpus != 0) json_put_unsigned(writer, "gpus", plan->gpus);
     if (plan->slices != 0) json_put_unsigned(writer, "slices", plan->slices);

@@ -302,11 +302,6 @@ enum status model_read_name_or_path(struct arena *arena, const char *name_or_pat
     }
     enum status const status = model_read_config(arena, document, name_or_path, ret_model, reterr);
     json_free(document);
-    if (status != STATUS_OK && path != NULL) {
-        /* A bare pointer would be looked for in the scenario: say which file it is a place of. */
-        char place[sizeof reterr->where];
-        (void)snprintf(place, sizeof place, "%s", reterr->where);
-        (void)snprintf(reterr->where, sizeof reterr->where, "%.100s#%.80s", path, place);
-    }
+    if (status != STATUS_OK && path != NULL) error_in_file(reterr, path);
     return status;
 }

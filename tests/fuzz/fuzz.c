@@ -10,8 +10,10 @@
 #include "sim/collective/script.h"
 #include "sim/machine/chip_read.h"
 #include "sim/machine/machine.h"
+#include "sim/machine/shape.h"
 #include "sim/measure/sizes.h"
 #include "sim/mesh/mesh.h"
+#include "sim/report/show_levels.h"
 #include "sim/scenario/scenario.h"
 #include "sim/schedule/schedule_csv.h"
 #include "sim/workload/model_read.h"
@@ -65,6 +67,37 @@ static void fuzz_scenario(const char *text, uint64_t text_bytes, struct fuzz_tak
     arena_destroy(arena);
 }
 
+/* A chip that is taken makes a machine, or a refusal that is explained; its totals are printed. */
+static void check_chip(struct arena *arena, struct json *document, const struct chip *chip,
+                       struct fuzz_taken *taken)
+{
+    char shape_buffer[SHAPE_TEXT_BYTES];
+    struct shape shape = {chip->axis_count, {1, 1, 1}, false};
+    struct machine_plan plan = {.chip = "fuzz", .chip_document = document, .profile = "ideal"};
+    struct machine machine;
+    struct error error = {0};
+    for (uint32_t axis = 0; axis < CHIP_AXES_MAX; axis++) {
+        plan.wrap[axis] = -1;
+        if (chip->slice_count > 0) shape.length[axis] = chip->slice[0][axis];
+    }
+    plan.unrealisable = true;
+    if (chip->kind == CHIP_TPU) {
+        plan.shape = shape_text(shape_buffer, &shape);
+        plan.slices = 2;
+    } else {
+        plan.nodes = chip->network.nic_count == 0 ? 0 : 3;
+        plan.network.node_nics = plan.nodes == 0 ? 0 : 4;
+    }
+    if (!taken_or_explained(machine_build(arena, &plan, &machine, &error), &error)) return;
+    struct text text = {0};
+    show_levels(&machine, &text);
+    show_totals(&machine, &text);
+    show_published(&machine, &text);
+    SIM_ASSERT(text.size_bytes > 0);
+    text_free(&text);
+    taken->machines++;
+}
+
 static void fuzz_documents(const char *text, uint64_t text_bytes, struct fuzz_taken *taken)
 {
     struct arena *arena = arena_create(memory_limit_bytes);
@@ -79,8 +112,10 @@ static void fuzz_documents(const char *text, uint64_t text_bytes, struct fuzz_ta
         if (taken_or_explained(model_read_config(arena, document, "fuzz", &model, &error), &error))
             taken->models++;
         if (taken_or_explained(chip_read(arena, document, "ideal", "/profile", &chip, &error),
-                               &error))
+                               &error)) {
             taken->chips++;
+            check_chip(arena, document, &chip, taken);
+        }
     }
     arena_destroy(arena);
 }

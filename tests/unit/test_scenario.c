@@ -197,7 +197,7 @@ static const struct {
     {"/question=[]", "/question", "must be a string"},
     {"/machine=3", "/machine", "must be an object"},
     {"/machine/chp=x", "/machine/chp", "nearest known is \"chip\""},
-    {"/machine/chip=5", "/machine/chip", "must be a string"},
+    {"/machine/chip=5", "/machine/chip", "must be a chip's name"},
     {"/machine/shape=[4,4,4]", "/machine/shape", "must be a string"},
     {"/machine/profile=null", "/machine/profile", "must be a string, but is null"},
     {"/machine/unrealisable=1", "/machine/unrealisable", "must be true or false"},

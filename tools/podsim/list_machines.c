@@ -7,9 +7,11 @@
 
 #include "sim/base/arena.h"
 #include "sim/base/format.h"
+#include "sim/base/json.h"
 #include "sim/base/quantity.h"
 #include "sim/base/text.h"
 #include "sim/machine/chip.h"
+#include "sim/machine/chip_read.h"
 #include "sim/machine/machine.h"
 #include "sim/machine/shape.h"
 #include "sim/report/show_machine.h"
@@ -69,12 +71,35 @@ enum status list_chips(struct arena *arena, struct text *text, struct error *ret
     return STATUS_OK;
 }
 
+static bool is_file(const char *name)
+{
+    size_t const length = strlen(name);
+    return length > 5 && strcmp(name + length - 5, ".json") == 0;
+}
+
+/* Of the user's own chip, once it is known to be one. */
+static enum status file_facts(struct arena *arena, const char *path,
+                              const struct chip_fact **ret_facts, uint32_t *ret_count,
+                              struct error *reterr)
+{
+    struct json *document = NULL;
+    struct chip chip;
+    STATUS_TRY(json_read_file(arena, path, &document, reterr));
+    enum status const status = chip_read(arena, document, "ideal", "/profiles", &chip, reterr);
+    if (status != STATUS_OK) error_in_file(reterr, path);
+    STATUS_TRY(status);
+    return chip_read_facts(arena, document, ret_facts, ret_count, reterr);
+}
+
 enum status list_chip(struct arena *arena, const char *name, struct text *text,
                       struct error *reterr)
 {
     const struct chip_fact *facts = NULL;
     uint32_t count = 0;
-    STATUS_TRY(chip_facts(arena, name, name, &facts, &count, reterr));
+    if (is_file(name))
+        STATUS_TRY(file_facts(arena, name, &facts, &count, reterr));
+    else
+        STATUS_TRY(chip_facts(arena, name, name, &facts, &count, reterr));
     for (uint32_t i = 0; i < count; i++) {
         text_add(text, "%s", facts[i].key);
         text_pad(text, 36);

@@ -1,0 +1,125 @@
+/*
+ * machine_chip.c: the chip of a machine: of the catalogue or the user's own, with the clock and the
+ * NICs that the plan gives it.
+ */
+#include <string.h>
+
+#include "sim/base/arena.h"
+#include "sim/base/json.h"
+#include "sim/base/units.h"
+#include "sim/machine/chip_read.h"
+#include "sim/machine/machine.h"
+
+static const char where_chip[] = "/machine/chip";
+static const char where_profile[] = "/machine/profile";
+static const char where_rate[] = "/machine/network/nic_rate";
+static const char where_nics[] = "/machine/network/node_nics";
+
+/* What follows the last dash, if that is a number: "v5p-8192", never "tpu-v5p". */
+static const char *product_units(const char *name)
+{
+    const char *dash = strrchr(name, '-');
+    if (dash == NULL || dash[1] == '\0') return NULL;
+    return strspn(dash + 1, "0123456789") == strlen(dash + 1) ? dash + 1 : NULL;
+}
+
+static enum status own_chip(struct arena *arena, const struct machine_plan *plan,
+                            struct chip *ret_chip, struct error *reterr)
+{
+    enum status const status =
+        chip_read(arena, plan->chip_document, plan->profile, where_profile, ret_chip, reterr);
+    bool const in_document = strcmp(reterr->where, where_profile) != 0;
+    if (status != STATUS_OK && plan->chip_path != NULL && in_document)
+        error_in_file(reterr, plan->chip_path);
+    return status;
+}
+
+static enum status named_chip(struct arena *arena, const struct machine_plan *plan,
+                              struct chip *ret_chip, const char **ret_units, struct error *reterr)
+{
+    const char *units = product_units(plan->chip);
+    const char *name = plan->chip;
+    if (units != NULL)
+        name = arena_format(arena, "%.*s", (int)(units - 1 - plan->chip), plan->chip);
+    if (name == NULL) return error_set(reterr, STATUS_NO_MEMORY, "", "no memory for a name");
+    STATUS_TRY(
+        chip_find(arena, name, plan->profile, where_chip, where_profile, ret_chip, reterr));
+    *ret_units = units;
+    if (units == NULL || ret_chip->kind == CHIP_TPU) return STATUS_OK;
+    return error_set(reterr, STATUS_INVALID, where_chip,
+                     "GPUs have no product names with a number; write %s and \"nodes\", of %u "
+                     "GPUs each",
+                     ret_chip->name, ret_chip->network.node_chips);
+}
+
+/* Only what computes follows the clock that a power limit sets: HBM and links have their own. */
+static void apply_clock(uint32_t clock_ppm, struct chip *chip)
+{
+    if (clock_ppm == 0) return;
+    for (uint32_t i = 0; i < FORMAT_COUNT; i++)
+        chip->math_flop_per_s[i] = units_scale_ppm(chip->math_flop_per_s[i], clock_ppm);
+    chip->vector_flop_per_s = units_scale_ppm(chip->vector_flop_per_s, clock_ppm);
+}
+
+/* The profile's share of a NIC's rate stays. */
+static void apply_nic_rate(uint64_t bytes_per_s, struct chip_network *network)
+{
+    if (bytes_per_s == 0) return;
+    units_wide const effective = (units_wide)bytes_per_s * network->nic_bytes_per_s;
+    network->nic_bytes_per_s = (uint64_t)(effective / network->nic_peak_bytes_per_s);
+    network->nic_peak_bytes_per_s = bytes_per_s;
+}
+
+/* The NICs of a node go to its GPUs in equal numbers, or each to equally many GPUs. */
+static enum status apply_node_nics(const struct machine_plan *plan, struct chip *chip,
+                                   struct error *reterr)
+{
+    struct chip_network *network = &chip->network;
+    uint32_t const gpus = plan->gpus != 0 ? plan->gpus : network->node_chips;
+    uint32_t const nics = plan->network.node_nics;
+    if (nics == 0) return STATUS_OK;
+    if (chip->kind == CHIP_TPU)
+        return error_set(reterr, STATUS_INVALID, where_nics,
+                         "a host of %s has one NIC of all its rate; \"nic_rate\" sets it",
+                         chip->title);
+    if (nics % gpus != 0 && gpus % nics != 0) {
+        uint32_t fewer = nics, more = nics;
+        while (fewer % gpus != 0 && gpus % fewer != 0) fewer--;
+        while (more % gpus != 0 && gpus % more != 0) more++;
+        return error_set(reterr, STATUS_INVALID, where_nics,
+                         "%u NICs cannot be dealt evenly to %u GPUs; %u and %u can", nics, gpus,
+                         fewer, more);
+    }
+    network->nic_count = nics >= gpus ? nics / gpus : 1;
+    network->nic_chips = nics >= gpus ? 1 : gpus / nics;
+    return STATUS_OK;
+}
+
+static enum status apply_nics(const struct machine_plan *plan, struct chip *chip,
+                              struct error *reterr)
+{
+    struct chip_network *network = &chip->network;
+    uint64_t const rate = plan->network.nic_bytes_per_s;
+    bool const of_tpu = chip->kind == CHIP_TPU;
+    if (rate == 0 && plan->network.node_nics == 0) return STATUS_OK;
+    if (network->nic_count == 0)
+        return error_set(reterr, STATUS_INVALID, rate != 0 ? where_rate : where_nics,
+                         "%s is modelled without a NIC that could be another", chip->title);
+    STATUS_TRY(apply_node_nics(plan, chip, reterr));
+    apply_nic_rate(rate, network);
+    chip->dcn_bytes_per_s = network->nic_count * network->nic_peak_bytes_per_s /
+                            (of_tpu ? network->host_chips : network->nic_chips);
+    return STATUS_OK;
+}
+
+enum status machine_chip(struct arena *arena, const struct machine_plan *plan,
+                         struct chip *ret_chip, const char **ret_units, struct error *reterr)
+{
+    *ret_units = NULL;
+    if (plan->chip_document != NULL)
+        STATUS_TRY(own_chip(arena, plan, ret_chip, reterr));
+    else
+        STATUS_TRY(named_chip(arena, plan, ret_chip, ret_units, reterr));
+    apply_clock(plan->clock_ppm, ret_chip);
+    return apply_nics(plan, ret_chip, reterr);
+}

@@ -100,7 +100,7 @@ static void add_all(const struct workload_plan *plan, const struct machine *mach
         .math_s_per_width = 2 * rows * width / tp_ranks / roofline->math_flop_per_s,
         .in_passes =
             1 + (plan->remat >= (normed ? WORKLOAD_REMAT_NORMS : WORKLOAD_REMAT_BIG_MATMULS)),
-        .forward_passes = 1 + (plan->remat == WORKLOAD_REMAT_BLOCK),
+        .forward_passes = 1 + workload_remat_repeats(plan->remat),
     };
     uint64_t const predictors = workload_predictors(plan), dense = model_dense_layers(model);
     bool const experts = dense < model->layers; /* A module's layer is as the last. */

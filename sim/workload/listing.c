@@ -253,11 +253,11 @@ static void backward_add(struct listing *listing, const struct layout_block *att
         goals_add(listing, attention);
     }
     text_add(listing->text, "\n");
-    if (listing->local->plan->remat == WORKLOAD_REMAT_BLOCK) {
+    if (workload_remat_repeats(listing->local->plan->remat)) {
         text_add(listing->text,
-                 "  remat block: first steps 1 to %u of the forward pass again, with their "
+                 "  remat %s: first steps 1 to %u of the forward pass again, with their "
                  "collectives\n",
-                 repeated);
+                 listing->local->plan->remat == WORKLOAD_REMAT_LAYER ? "layer" : "block", repeated);
         repeated_tell(listing);
     }
     listing_mlp_backward(listing, mlp);

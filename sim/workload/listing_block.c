@@ -91,7 +91,7 @@ static void reduce_tell(struct listing *listing, const struct sharding_product *
 static void weight_gather(struct listing *listing, const struct layout_block *layout,
                           const struct layout_matrix *matrix, uint32_t axes, bool backward)
 {
-    bool const repeated = listing->local->plan->remat == WORKLOAD_REMAT_BLOCK;
+    bool const repeated = workload_remat_repeats(listing->local->plan->remat);
     const char *remark = "not on critical path, can do it during previous layer";
     if (backward || listing->local->tp > 1) remark = "can be done ahead of time";
     if (backward && repeated) remark = "shared with the repeated forward pass";
@@ -243,6 +243,7 @@ static void sharing_remark(struct listing *listing, const struct layout_block *l
                        step, remat == WORKLOAD_REMAT_NORMS ? "norms" : "big_matmuls");
         break;
     case WORKLOAD_REMAT_BLOCK:
+    case WORKLOAD_REMAT_LAYER:
         (void)snprintf(sharing, sizeof sharing,
                        "this can be skipped by sharing with (%u) of the repeated forward pass, "
                        "and is",

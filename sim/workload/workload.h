@@ -24,8 +24,15 @@ enum workload_remat {
     WORKLOAD_REMAT_NONE,
     WORKLOAD_REMAT_NORMS, /* Norms, and of latent attention the projections up. */
     WORKLOAD_REMAT_BIG_MATMULS,
-    WORKLOAD_REMAT_BLOCK,
+    WORKLOAD_REMAT_BLOCK, /* Of a layer what its backward pass reads, as jax.checkpoint does; */
+    WORKLOAD_REMAT_LAYER, /* all of it, as Megatron's own checkpoint does. */
 };
+
+/* Whether a layer keeps its input alone. */
+static inline bool workload_remat_repeats(enum workload_remat remat)
+{
+    return remat >= WORKLOAD_REMAT_BLOCK;
+}
 enum workload_attention { WORKLOAD_ATTENTION_FULL, WORKLOAD_ATTENTION_CAUSAL };
 /* Whether scores lie in HBM between kernels of their own, with a mask for each that drops out. */
 enum workload_kernel { WORKLOAD_KERNEL_FLASH, WORKLOAD_KERNEL_UNFUSED, WORKLOAD_KERNEL_DROPOUT };

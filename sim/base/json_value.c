@@ -8,6 +8,7 @@
 #include "sim/base/json.h"
 #include "sim/base/json_node.h"
 #include "sim/base/name.h"
+#include "sim/base/number.h"
 #include "sim/base/quantity.h"
 #include "sim/base/text.h"
 
@@ -128,6 +129,15 @@ enum status json_as_boolean(struct json *json, bool *ret_value, struct error *re
     return STATUS_OK;
 }
 
+static enum status refuse_range(const struct json *json, int64_t value, int64_t least, int64_t most,
+                                struct error *reterr)
+{
+    if (value >= least && value <= most) return STATUS_OK;
+    return error_set(reterr, STATUS_INVALID, json_where(json), "%lld is %s %lld", (long long)value,
+                     value < least ? "below the minimum" : "above the maximum",
+                     (long long)(value < least ? least : most));
+}
+
 enum status json_as_integer(struct json *json, int64_t least, int64_t most, int64_t *ret_value,
                             struct error *reterr)
 {
@@ -135,14 +145,30 @@ enum status json_as_integer(struct json *json, int64_t least, int64_t most, int6
         return error_set(reterr, STATUS_INVALID, json_where(json),
                          "must be an integer, written without a point or an exponent");
     if (json->kind != NODE_INTEGER) return refuse_kind(json, "an integer", reterr);
-    int64_t const value = json->value.integer;
-    if (value < least || value > most)
-        return error_set(reterr, STATUS_INVALID, json_where(json), "%lld is %s %lld",
-                         (long long)value,
-                         value < least ? "below the minimum" : "above the maximum",
-                         (long long)(value < least ? least : most));
-    *ret_value = value;
-    return STATUS_OK;
+    *ret_value = json->value.integer;
+    return refuse_range(json, *ret_value, least, most, reterr);
+}
+
+enum status json_as_count(struct json *json, int64_t least, int64_t most, int64_t *ret_value,
+                          struct error *reterr)
+{
+    static const char letters[] = "KMGT";
+    if (json->kind != NODE_STRING) return json_as_integer(json, least, most, ret_value, reterr);
+    const char *text = NULL;
+    STATUS_TRY(json_as_string(json, &text, reterr));
+    uint64_t number = 0;
+    const char *const end = number_read(text, INT64_MAX - 1, &number);
+    const char *const letter = *end == '\0' ? NULL : strchr(letters, *end);
+    if (end == text) return refuse_kind(json, "an integer", reterr);
+    if (*end != '\0' && (letter == NULL || end[1] != '\0'))
+        return error_set(reterr, STATUS_INVALID, json_where(json),
+                         "\"%.32s\" is no count; one is written 4194304 or \"4M\" (K, M, G, T: "
+                         "powers of 1024)",
+                         text);
+    uint32_t const shift = letter == NULL ? 0 : 10 * (uint32_t)(letter - letters + 1);
+    if (number > (uint64_t)INT64_MAX >> shift) number = (uint64_t)INT64_MAX >> shift;
+    *ret_value = (int64_t)(number << shift);
+    return refuse_range(json, *ret_value, least, most, reterr);
 }
 
 enum status json_as_real(struct json *json, double least, double most, double *ret_value,

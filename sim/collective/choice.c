@@ -418,8 +418,9 @@ enum status choice_make(const struct plan_request *request, const char *where,
                 "lie along none; these can run here: %s",
                 request->algorithm, list);
     }
+    const char *const synonym = choice_synonym(request->algorithm, &all);
     return error_set(reterr, STATUS_NOT_FOUND, where,
                      "no algorithm \"%.64s\" for %s; did you mean \"%s\"? (%s)", request->algorithm,
-                     collective_kind_name(request->kind), name_nearest(request->algorithm, nearest),
-                     list);
+                     collective_kind_name(request->kind),
+                     synonym != NULL ? synonym : name_nearest(request->algorithm, nearest), list);
 }

@@ -48,6 +48,11 @@ static inline uint32_t levels_count(const struct levels *levels)
     return levels->outer_count + (levels->grid_count > 0);
 }
 
+/* What is called otherwise elsewhere: of NCCL's names (src/include/nccl_tuner.h) NVLS and CollNet
+ * add in the switches, PAT is Bruck's; "rhd" halves and doubles recursively. The name in `of`; NULL
+ * where there is none. */
+const char *choice_synonym(const char *name, const struct plan_algorithms *of);
+
 extern const char choice_mixed_name[]; /* Of a grid whose axes differ, each played by what it is. */
 
 /* What a name means on the group; false if nothing that can run. */

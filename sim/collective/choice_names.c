@@ -1,6 +1,7 @@
 /* The names of algorithms: all of a kind, and those that can run on a group. */
 #include <stdio.h>
 #include <string.h>
+#include <strings.h>
 
 #include "sim/base/units.h"
 #include "sim/collective/choice.h"
@@ -36,6 +37,21 @@ struct plan_algorithms plan_algorithm_names(enum collective_kind asked)
             name_add(&all, "flat-", primitive_algorithm(primitive_table[i]));
     }
     return all;
+}
+
+const char *choice_synonym(const char *name, const struct plan_algorithms *of)
+{
+    static const char *const pairs[][2] = {
+        {"nvls", "sharp"},    {"nvlstree", "sharp"},      {"nvls-tree", "sharp"},
+        {"collnet", "sharp"}, {"collnetdirect", "sharp"}, {"collnetchain", "sharp"},
+        {"pat", "bruck"},     {"rhd", "recursive"},
+    };
+    for (size_t i = 0; i < sizeof pairs / sizeof *pairs; i++) {
+        if (strcasecmp(name, pairs[i][0]) != 0) continue;
+        for (uint32_t k = 0; k < of->count; k++)
+            if (strcmp(of->name[k], pairs[i][1]) == 0) return of->name[k];
+    }
+    return NULL;
 }
 
 /* Names that stand alone. */

@@ -26,7 +26,7 @@ enum status scenario_take_count(struct json *object, const char *key, uint32_t l
     struct json *member = json_take(object, key);
     int64_t count = 0;
     if (member == NULL) return STATUS_OK;
-    STATUS_TRY(json_as_integer(member, least, most, &count, reterr));
+    STATUS_TRY(json_as_count(member, least, most, &count, reterr));
     *value = (uint32_t)count;
     return STATUS_OK;
 }

@@ -92,11 +92,11 @@ static enum status tokens_read(struct json *object, struct workload_plan *plan,
     struct json *batch = NULL;
     int64_t tokens = 0;
     STATUS_TRY(json_need(object, "batch_tokens", &batch, reterr));
-    STATUS_TRY(json_as_integer(batch, 1, tokens_max, &tokens, reterr));
+    STATUS_TRY(json_as_count(batch, 1, tokens_max, &tokens, reterr));
     plan->batch_tokens = (uint64_t)tokens;
     struct json *length = json_take(object, "sequence_length");
     if (length != NULL) {
-        STATUS_TRY(json_as_integer(length, 1, tokens_max, &tokens, reterr));
+        STATUS_TRY(json_as_count(length, 1, tokens_max, &tokens, reterr));
     } else if (plan->model.kind != MODEL_MLP) {
         return error_set(reterr, STATUS_INVALID, json_where(object),
                          "\"sequence_length\" is missing; only the bare MLP needs none");

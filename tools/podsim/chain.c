@@ -1,14 +1,74 @@
 #include "tools/podsim/chain.h"
 
-#include "sim/base/arena.h"
+#include <string.h>
+#include <unistd.h>
 
-void chain_source_read(const struct options *options, const char *path,
-                       struct chain_source *ret_source)
+#include "sim/base/arena.h"
+#include "sim/base/name.h"
+#include "tools/podsim/input.h"
+#include "tools/podsim/scenarios.h"
+
+enum { STDIN_BYTES_MAX = 16 << 20 }; /* As of a file: scenario.h. */
+
+static enum status stdin_read(struct chain_source *source, struct error *reterr)
 {
-    *ret_source = (struct chain_source){.path = path, .full = options_has(options, "--full")};
+    char *text = NULL;
+    source->path = "standard input";
+    source->arena = arena_create(0);
+    if (source->arena == NULL)
+        return error_set(reterr, STATUS_NO_MEMORY, source->path, "there is no memory");
+    STATUS_TRY(input_load(source->arena, "-", STDIN_BYTES_MAX, &text, &source->text_bytes, reterr));
+    source->text = text;
+    return STATUS_OK;
+}
+
+/* Whether an operand cannot be a scenario's name: it names a folder or an end. */
+static bool is_path(const char *operand)
+{
+    size_t const length = strlen(operand);
+    return strchr(operand, '/') != NULL ||
+           (length >= 5 && strcmp(operand + length - 5, ".json") == 0);
+}
+
+/* Names as `podsim list scenarios` prints them. */
+static enum status builtin_find(struct chain_source *source, struct error *reterr)
+{
+    void *memory = NULL;
+    if (is_path(source->path)) return STATUS_OK;
+    for (uint32_t i = 0; i < embed_scenarios_count; i++)
+        if (strcmp(source->path, embed_scenarios[i].name) == 0) {
+            source->text = embed_scenarios[i].bytes;
+            source->text_bytes = embed_scenarios[i].size_bytes;
+            return STATUS_OK;
+        }
+    source->arena = arena_create(0);
+    if (source->arena == NULL)
+        return error_set(reterr, STATUS_NO_MEMORY, source->path, "there is no memory");
+    STATUS_TRY(
+        arena_try(source->arena, embed_scenarios_count + 1, sizeof(char *), &memory, reterr));
+    const char **names = memory;
+    for (uint32_t i = 0; i < embed_scenarios_count; i++) names[i] = embed_scenarios[i].name;
+    return error_set(reterr, STATUS_NOT_FOUND, source->path,
+                     "no file, and no scenario of `podsim list scenarios`; the nearest is %s",
+                     name_nearest(source->path, names));
+}
+
+enum status chain_source_read(const struct options *options, const char *operand,
+                              struct chain_source *ret_source, struct error *reterr)
+{
+    *ret_source = (struct chain_source){.path = operand, .full = options_has(options, "--full")};
     const char *text = NULL;
     while ((text = options_value_at(options, "--set", ret_source->setting_count)) != NULL)
         ret_source->settings[ret_source->setting_count++].text = text;
+    if (strcmp(operand, "-") == 0) return stdin_read(ret_source, reterr);
+    if (access(operand, F_OK) == 0) return STATUS_OK;
+    return builtin_find(ret_source, reterr);
+}
+
+void chain_source_close(struct chain_source *source)
+{
+    arena_destroy(source->arena);
+    source->arena = NULL;
 }
 
 static enum status scenario_build(struct chain *chain, const struct chain_source *source,

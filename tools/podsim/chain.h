@@ -28,8 +28,9 @@ enum chain_stage {
 /* Where the scenario comes from, and what the command line changes in it. */
 struct chain_source {
     const char *path;
-    const char *text; /* NULL: read from `path`; else a built-in scenario of that name. */
+    const char *text; /* Of a built-in scenario or of standard input; NULL: read from `path`. */
     uint64_t text_bytes;
+    struct arena *arena; /* Where the text of standard input lies; NULL: it is another's. */
     bool full;
     const struct schedule *schedule; /* Of its pipeline, out of a file; NULL: as it says. */
     uint32_t schedule_held_max;      /* Of a pipeline's ranks; see struct workload_plan. */
@@ -50,9 +51,12 @@ struct chain {
     struct trace trace;       /* By chain_replay(). */
 };
 
-/* The file, every --set and --full. */
-void chain_source_read(const struct options *options, const char *path,
-                       struct chain_source *ret_source);
+/* What an operand names, with every --set and --full: a file; where there is none, the built-in
+ * scenario of that name; "-" is standard input. To be closed whatever is returned.
+ * STATUS_NOT_FOUND: neither file nor scenario. */
+enum status chain_source_read(const struct options *options, const char *operand,
+                              struct chain_source *ret_source, struct error *reterr);
+void chain_source_close(struct chain_source *source);
 
 /* Builds every stage up to and with `stage`. To be closed whatever is returned. */
 enum status chain_build(struct chain *chain, const struct chain_source *source,

@@ -17,15 +17,16 @@ static int check(const struct options *options)
     int exit_status = EXIT_DONE;
     for (uint32_t i = 0; i < options->operand_count; i++) {
         struct error error = {0};
-        struct chain chain;
-        chain_source_read(options, options->operand[i], &source);
+        struct chain chain = {0};
         struct text text = {0};
-        enum status status = chain_build(&chain, &source, CHAIN_PROGRAM, &error);
+        enum status status = chain_source_read(options, options->operand[i], &source, &error);
+        if (status == STATUS_OK) status = chain_build(&chain, &source, CHAIN_PROGRAM, &error);
         text_add(&text, "%s: ok\n", options->operand[i]);
         if (status == STATUS_OK) status = output_print(&text, false, &error);
         if (status != STATUS_OK) exit_status = command_fail(options->operand[i], &error);
         text_free(&text);
         chain_close(&chain);
+        chain_source_close(&source);
     }
     return exit_status;
 }

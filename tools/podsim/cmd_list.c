@@ -17,20 +17,46 @@ static const struct {
     const char *name;
     list_all_fn *all;
     list_one_fn *one;
+    const char *help;    /* What the entries are, and where a scenario names one. */
+    const char *example; /* The name of an entry. */
 } catalogues[] = {
-    {"chips", list_chips, list_chip},
-    {"shapes", list_shapes, list_shape},
-    {"collectives", list_collectives, list_collective},
-    {"models", list_models, list_model},
-    {"schedules", list_schedules, list_schedule},
-    {"scenarios", list_scenarios, list_scenario},
+    {"chips", list_chips, list_chip, "TPUs and GPUs, for a machine's \"chip\" and --machine",
+     "h100-sxm"},
+    {"shapes", list_shapes, list_shape, "slices of TPUs that can be had, for a machine's \"shape\"",
+     "v5p-8192"},
+    {"collectives", list_collectives, list_collective,
+     "algorithms, for \"algorithm\" in a run and --algorithm", "all_gather_ring"},
+    {"models", list_models, list_model, "Hugging Face models, for a workload's \"model\"",
+     "llama-3-70b"},
+    {"schedules", list_schedules, list_schedule,
+     "orders of a pipeline's passes, for \"schedule\" and --schedules", "zb-v"},
+    {"scenarios", list_scenarios, list_scenario, "whole steps with a question each, for podsim run",
+     "llama3-70b-fsdp-v5p-16x16x16"},
 };
 enum { CATALOGUE_COUNT = sizeof catalogues / sizeof *catalogues };
+
+/* The catalogues themselves, each with an entry to look at. */
+static void list_catalogues(struct text *text)
+{
+    text_add(text, "podsim list CATALOGUE [NAME]\n\n");
+    for (size_t i = 0; i < CATALOGUE_COUNT; i++) {
+        text_add(text, "  %s", catalogues[i].name);
+        text_pad(text, 16);
+        text_add(text, "%s\n", catalogues[i].help);
+    }
+    text_add(text, "\nOne entry with all there is to know about it:\n\n");
+    for (size_t i = 0; i < CATALOGUE_COUNT; i++)
+        text_add(text, "  podsim list %s %s\n", catalogues[i].name, catalogues[i].example);
+}
 
 static enum status list_text(struct arena *arena, const struct options *options, struct text *text,
                              struct error *reterr)
 {
     const char *names[CATALOGUE_COUNT + 1] = {0};
+    if (options->operand_count == 0) {
+        list_catalogues(text);
+        return STATUS_OK;
+    }
     for (size_t i = 0; i < CATALOGUE_COUNT; i++) {
         names[i] = catalogues[i].name;
         if (strcmp(options->operand[0], names[i]) != 0) continue;
@@ -58,9 +84,10 @@ static int list(const struct options *options)
 
 const struct command command_list = {
     .name = "list",
-    .usage = "podsim list chips|shapes|collectives|schedules|models|scenarios [NAME]",
+    .usage = "podsim list [chips|shapes|collectives|schedules|models|scenarios [NAME]]",
     .summary = "what a scenario may name, and where its numbers come from",
-    .help = "Without NAME one line an entry; with NAME all there is to know about it: a chip's\n"
+    .help = "Alone it says what catalogues there are. Without NAME one line an entry; with NAME "
+            "all there is to know about it: a chip's\n"
             "numbers with the source of each, which products can be sliced into a shape and\n"
             "which of its axes wrap around, a collective's algorithm and source, a model's\n"
             "parameters, a scenario's text.\n"
@@ -69,7 +96,7 @@ const struct command command_list = {
             "  podsim list shapes 8x16x16\n"
             "  podsim list shapes v5p-8192\n"
             "  podsim list scenarios mlp-tp-v5p > mine.json\n",
-    .operands_min = 1,
+    .operands_min = 0,
     .operands_max = 2,
     .options = list_options,
     .run = list,

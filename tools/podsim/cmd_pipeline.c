@@ -91,6 +91,7 @@ static int pipeline(const struct options *options)
     output_abandon(&outputs.json);
     output_abandon(&outputs.svg);
     comparison_csv_close(&outputs.csv);
+    if (comparison->way->close != NULL) comparison->way->close(comparison);
     int exit_status = EXIT_DONE;
     if (status == STATUS_INTERRUPTED && comparison_played(comparison) > 0)
         exit_status = EXIT_INTERRUPTED; /* The text says so. */
@@ -104,7 +105,7 @@ const struct command command_pipeline = {
     .name = "pipeline",
     .usage = "podsim pipeline FILE [--schedules LIST|all] [--microbatches LIST] ...\n"
              "       podsim pipeline --stages N [--microbatches LIST] [--times F=1,I=1,W=1,hop=0]\n"
-             "           [--schedules LIST|all] [--csv FILE] [--svg FILE] [--json FILE|-] ...",
+             "           [--schedules LIST|all] [--schedule-csv FILE] [--svg FILE] ...",
     .summary = "pipeline schedules side by side: bubbles and activations",
     .help =
         "Replays a scenario with pp under each schedule, with the real ops of its layers on the\n"
@@ -123,7 +124,7 @@ const struct command command_pipeline = {
         "  podsim pipeline --stages 8\n"
         "  podsim pipeline --stages 8 --microbatches 16,32 --times F=1,I=1.3,W=0.7,hop=0.1\n"
         "  podsim pipeline --stages 4 --schedules zb-v --microbatches 8 --svg zb-v.svg\n"
-        "  podsim pipeline --csv mine.csv --schedules 1f1b,zb-h1 --stages 4 --microbatches 8\n"
+        "  podsim pipeline --schedule-csv mine.csv --schedules 1f1b --stages 4 --microbatches 8\n"
         "\n"
         "Names: podsim list schedules. One schedule alone is drawn as lanes.\n",
     .operands_min = 0,

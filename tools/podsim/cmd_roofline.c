@@ -42,10 +42,11 @@ static int roofline(const struct options *options)
     static struct chain_source source;
     struct error error = {0};
     struct chain chain = {0};
-    chain_source_read(options, options->operand[0], &source);
-    enum status status = chain_build(&chain, &source, CHAIN_PROGRAM, &error);
+    enum status status = chain_source_read(options, options->operand[0], &source, &error);
+    if (status == STATUS_OK) status = chain_build(&chain, &source, CHAIN_PROGRAM, &error);
     if (status == STATUS_OK) status = print(options, &chain, &error);
     chain_close(&chain);
+    chain_source_close(&source);
     return status == STATUS_OK ? EXIT_DONE : command_fail(options->operand[0], &error);
 }
 

@@ -192,9 +192,9 @@ static int run(const struct options *options)
     struct error error = {0};
     run.options = options;
     run.path = options->operand[0];
-    chain_source_read(options, run.path, &run.source);
+    enum status status = chain_source_read(options, run.path, &run.source, &error);
     add_engine(&run);
-    enum status status = open_outputs(&run, &error);
+    if (status == STATUS_OK) status = open_outputs(&run, &error);
     if (status == STATUS_OK) status = shell_run(work, &run, "step", &error);
     int const exit_status = print(&run, status, &error);
     output_abandon(&run.json);
@@ -204,6 +204,7 @@ static int run(const struct options *options)
     text_free(&run.result);
     text_free(&run.timeline);
     chain_close(&run.chain);
+    chain_source_close(&run.source);
     return exit_status;
 }
 
@@ -219,14 +220,17 @@ const struct command command_run = {
         "A step that does not fit the memory ends with a table of what needs how much: before it "
         "is\nplayed if what it holds at least is too much already.\n"
         "\n"
-        "  podsim run scenarios/train/llama3-8b-fsdp-v5e-16x16.json\n"
-        "  podsim run FILE --set /workload/batch_tokens=8388608 --set /run/prefetch_layers=2\n"
+        "FILE is a scenario, a name of `podsim list scenarios`, or - for standard input.\n"
+        "\n"
+        "  podsim run llama3-8b-fsdp-v5e-16x16\n"
+        "  podsim run FILE --set /workload/batch_tokens=8M --set /run/prefetch_layers=2\n"
         "  podsim run FILE --set '/mesh={\"fsdp\": [\"x\", \"y\", \"z\"]}'\n"
         "  podsim run FILE --json - --quiet | jq .step_time_s\n"
         "  podsim run FILE --trace step.pftrace --trace-chips \"0,0,0 0,0,1\"\n"
         "\n"
-        "--set takes JSON if it parses as such, else a string. Files are written whole or not at\n"
-        "all; Ctrl-C stops cleanly with exit status 130.\n",
+        "--set takes JSON if it parses as such, else a string; counts may end in K, M, G or T,\n"
+        "powers of 1024. Files are written whole or not at all; Ctrl-C stops cleanly with exit\n"
+        "status 130.\n",
     .operands_min = 1,
     .operands_max = 1,
     .options = run_options,

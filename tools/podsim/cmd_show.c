@@ -131,10 +131,9 @@ static int show_file(const struct options *options)
     enum status status = stage_find(options->operand[0], &stage, &error);
     if (status == STATUS_OK && svg != NULL && stage != CHAIN_MACHINE)
         status = error_set(&error, STATUS_INVALID, "--svg", "only a machine is drawn");
-    if (status == STATUS_OK) {
-        chain_source_read(options, options->operand[1], &source);
-        status = chain_build(&chain, &source, stage, &error);
-    }
+    if (status == STATUS_OK)
+        status = chain_source_read(options, options->operand[1], &source, &error);
+    if (status == STATUS_OK) status = chain_build(&chain, &source, stage, &error);
     if (status == STATUS_OK && stage == CHAIN_MACHINE) {
         status = machine_print(&chain.machine, options, &error);
     } else {
@@ -143,6 +142,7 @@ static int show_file(const struct options *options)
     }
     text_free(&text);
     chain_close(&chain);
+    chain_source_close(&source);
     return status == STATUS_OK ? EXIT_DONE : command_fail(options->operand[1], &error);
 }
 

@@ -85,7 +85,7 @@ enum status comparison_read_rows(struct comparison *comparison, uint32_t microba
     const struct options *options = comparison->options;
     const char *counts = options_value(options, "--microbatches");
     const char *names = options_value(options, "--schedules"), *path = NULL;
-    bool const only_files = names == NULL && options_has(options, "--csv");
+    bool const only_files = names == NULL && options_has(options, "--schedule-csv");
     struct lists_forms forms;
     if (counts != NULL)
         STATUS_TRY(lists_counts(counts, "--microbatches", SCHEDULE_MICROBATCHES_MAX,
@@ -98,7 +98,7 @@ enum status comparison_read_rows(struct comparison *comparison, uint32_t microba
         for (uint32_t i = 0; i < forms.count; i++)
             STATUS_TRY(form_read(comparison, &forms.form[i], reterr));
     }
-    for (uint32_t i = 0; (path = options_value_at(options, "--csv", i)) != NULL; i++)
+    for (uint32_t i = 0; (path = options_value_at(options, "--schedule-csv", i)) != NULL; i++)
         STATUS_TRY(file_read(comparison, path, reterr));
     return STATUS_OK;
 }

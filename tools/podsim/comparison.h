@@ -42,6 +42,7 @@ struct comparison_way {
     void (*write_json)(const struct comparison *comparison, struct text *text);
     enum status (*write_svg)(const struct comparison *comparison, struct text *text,
                              struct error *reterr);
+    void (*close)(struct comparison *comparison); /* Behind read(), whatever that returned; NULL. */
 };
 
 struct comparison {

@@ -41,6 +41,7 @@ int command_fail(const char *input, const struct error *error)
         return EXIT_INTERRUPTED;
     }
     bool const has_input = input != NULL && lies_in_input(input, error);
+    if (input != NULL && strcmp(input, "-") == 0) input = "standard input";
     (void)fprintf(stderr, "podsim: %s%s%s%s%s\n", has_input ? input : "", has_input ? ": " : "",
                   error->where, error->where[0] != '\0' ? ": " : "", error->message);
     return EXIT_WRONG;
@@ -54,11 +55,12 @@ static void print_overview(FILE *file)
                   "exposed.\n\n");
     for (size_t i = 0; i < COMMAND_COUNT; i++)
         (void)fprintf(file, "  podsim %-10s %s\n", commands[i]->name, commands[i]->summary);
-    (void)fprintf(file, "\n  podsim VERB --help    explains a verb, with examples\n"
+    (void)fprintf(file, "\n  podsim help VERB      explains a verb, with examples\n"
                         "  podsim --version\n\n"
                         "Begin with\n\n"
                         "  podsim list scenarios\n"
-                        "  podsim run scenarios/train/llama3-70b-fsdp-tp-v5p-16x16x16.json\n"
+                        "  podsim run llama3-70b-fsdp-tp-v5p-16x16x16\n"
+                        "  podsim run llama3-8b-fsdp-v5e-16x16 --set /workload/batch_tokens=8M\n"
                         "  podsim collective --machine h100-sxm:nodes=4 --op all_reduce\n\n"
                         "Exit status: 0 done, 1 something given is wrong, 130 interrupted.\n");
 }
@@ -84,14 +86,27 @@ static const struct command *command_find(const char *name)
 
 static int command_unknown(const char *name)
 {
-    const char *names[COMMAND_COUNT + 3] = {0};
+    const char *names[COMMAND_COUNT + 4] = {0};
     for (size_t i = 0; i < COMMAND_COUNT; i++) names[i] = commands[i]->name;
     names[COMMAND_COUNT] = "--help";
     names[COMMAND_COUNT + 1] = "--version";
+    names[COMMAND_COUNT + 2] = "help";
     (void)fprintf(stderr,
                   "podsim: %.64s: unknown %s; the nearest known one is %s (see podsim --help)\n",
                   name, name[0] == '-' ? "option" : "verb", name_nearest(name, names));
     return EXIT_WRONG;
+}
+
+/* `podsim help [VERB]` */
+static int help(uint32_t count, const char *const *verb)
+{
+    const struct command *command = count > 0 ? command_find(verb[0]) : NULL;
+    if (count > 0 && command == NULL) return command_unknown(verb[0]);
+    if (command != NULL)
+        print_help(command);
+    else
+        print_overview(stdout);
+    return EXIT_DONE;
 }
 
 static bool asks_for_help(uint32_t count, const char *const *arguments)
@@ -150,8 +165,9 @@ int main(int argument_count, char **arguments)
     if (command != NULL)
         exit_status = command_start(command, (uint32_t)argument_count - 2,
                                     (const char *const *)arguments + 2);
-    else if (strcmp(arguments[1], "--help") == 0 || strcmp(arguments[1], "-h") == 0)
-        print_overview(stdout);
+    else if (strcmp(arguments[1], "--help") == 0 || strcmp(arguments[1], "-h") == 0 ||
+             strcmp(arguments[1], "help") == 0)
+        exit_status = help((uint32_t)argument_count - 2, (const char *const *)arguments + 2);
     else if (strcmp(arguments[1], "--version") == 0)
         (void)printf("podsim %s\n", PODSIM_VERSION);
     else

@@ -13,7 +13,8 @@ const struct option schedules_options[] = {
     {"--microbatches", "LIST", "how many, with commas between (4 a rank; of FILE, its own)", false},
     {"--times", "LIST", "without FILE: F=1,I=1,W=1,hop=0[,O=F+I+W], a rank's whole share", false},
     {"--schedules", "LIST", "names with commas between, or all (all)", false},
-    {"--csv", "FILE", "a schedule in PyTorch's CSV, beside them or alone; - is stdin", true},
+    {"--schedule-csv", "FILE", "a schedule in PyTorch's CSV, beside them or alone; - is stdin",
+     true},
     {"--weight-memory", "SHARE", "without FILE: of a pass's activations until W (0.5)", false},
     {"--memory", "N", "auto: microbatches a rank may hold", false},
     {"--svg", "FILE", "draw them", false},
@@ -120,7 +121,8 @@ enum status schedules_read(struct comparison *comparison, struct error *reterr)
     const char *stages = options_value(options, "--stages");
     const char *kept = options_value(options, "--weight-memory");
     int64_t parts = SCHEDULES_UNIT / 2;
-    bool const only_files = options_has(options, "--csv") && !options_has(options, "--schedules");
+    bool const only_files =
+        options_has(options, "--schedule-csv") && !options_has(options, "--schedules");
     void *memory = NULL;
     STATUS_TRY(arena_try(comparison->arena, 1, sizeof(struct schedules), &memory, reterr));
     struct schedules *schedules = comparison->owner = memory;

@@ -200,6 +200,7 @@ enum status staged_play(struct comparison *comparison, uint32_t index, struct er
 
 const struct comparison_way staged_way = {
     .read = staged_read,
+    .close = staged_close,
     .play = staged_play,
     .write_text = staged_write_text,
     .write_json = staged_write_json,

@@ -33,7 +33,8 @@ static enum status options_check(const struct options *options, struct error *re
     if (is_set(options, count_key) && options_has(options, "--microbatches"))
         return error_set(reterr, STATUS_INVALID, "--set",
                          "%s and --microbatches are the same; leave one of them out", count_key);
-    bool const only_files = options_has(options, "--csv") && !options_has(options, "--schedules");
+    bool const only_files =
+        options_has(options, "--schedule-csv") && !options_has(options, "--schedules");
     if (is_set(options, count_key) && only_files)
         return error_set(reterr, STATUS_INVALID, "--set",
                          "%s: a schedule's file says so itself; leave it out, or add --schedules",
@@ -82,6 +83,12 @@ static enum status ranks_check(const struct comparison *comparison, struct error
 /* A lane of text has some hundred cells: of more microbatches it shows nothing. */
 static const uint32_t drawn_max = 256;
 
+void staged_close(struct comparison *comparison)
+{
+    struct staged *staged = comparison->owner;
+    if (staged != NULL) chain_source_close(&staged->source);
+}
+
 enum status staged_read(struct comparison *comparison, struct error *reterr)
 {
     const struct options *options = comparison->options;
@@ -90,7 +97,7 @@ enum status staged_read(struct comparison *comparison, struct error *reterr)
     struct staged *staged = comparison->owner = memory;
     staged->of = comparison;
     STATUS_TRY(options_check(options, reterr));
-    chain_source_read(options, options->operand[0], &staged->source);
+    STATUS_TRY(chain_source_read(options, options->operand[0], &staged->source, reterr));
     STATUS_TRY(scenario_look(staged, reterr));
     STATUS_TRY(comparison_read_rows(comparison, staged->default_microbatches, reterr));
     STATUS_TRY(ranks_check(comparison, reterr));

@@ -5,6 +5,7 @@
 #include "sim/base/arena.h"
 #include "sim/replay/mail.h"
 #include "sim/replay/routed.h"
+#include "sim/replay/steps.h"
 
 struct spread {
     struct replay *whole;
@@ -250,6 +251,7 @@ void early_spread(struct replay *early)
     struct replay *whole = early->spread->whole;
     uint64_t const count = early->spread->count;
     state_copy(early, whole);
+    steps_spread(early, whole, early->spread->count);
     whole->transfers = early->transfers * count;
     whole->bound_checks = early->bound_checks * count;
     whole->compute_parts_done = early->compute_parts_done * count;

@@ -127,6 +127,21 @@ void mail_receive(struct replay *replay, uint32_t stream, uint32_t chip, int64_t
     receive_end(replay, stream, chip, now_ps);
 }
 
+void mail_again(struct replay *replay, uint32_t chip)
+{
+    const struct program *program = replay->program;
+    struct mail *mail = replay->mail;
+    for (uint32_t stream = 0; stream < program->stream_count; stream++) {
+        uint64_t const from = index_of(replay, stream, chip);
+        uint32_t const sender = mail->sender[from];
+        if (program->stream[stream].kind != PROGRAM_OP_SEND || sender == UINT32_MAX) continue;
+        uint32_t const count = (uint32_t)role_at(replay, sender)->role->stream_total[stream];
+        SIM_ASSERT(mail->came[from] >= count);
+        mail->came[from] -= count;
+        mail->came[index_of(replay, program->stream[stream].inbox, chip)] -= count;
+    }
+}
+
 void mail_waited(struct replay *replay, uint32_t stream, uint32_t chip, int64_t now_ps)
 {
     struct mail_wait *wait = &replay->mail->waits[chip];
@@ -173,5 +188,5 @@ uint64_t mail_bound(const struct replay *replay, uint32_t stream)
         uint64_t const total = replay->program->roles[role].stream_total[stream];
         most = total > most ? total : most;
     }
-    return most + 1;
+    return (replay->steps_max > 1 ? 2 * most : most) + 1;
 }

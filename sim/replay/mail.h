@@ -44,11 +44,14 @@ void mail_send(struct replay *replay, uint32_t stream, uint32_t chip, int64_t no
 void mail_arrive(struct replay *replay, uint32_t stream, uint32_t chip, int64_t now_ps);
 /* A RECEIVE begins. */
 void mail_receive(struct replay *replay, uint32_t stream, uint32_t chip, int64_t now_ps);
+/* A chip begins its next step: messages of the ended one are no longer counted. */
+void mail_again(struct replay *replay, uint32_t chip);
 /* A SEND or RECEIVE ends. */
 void mail_waited(struct replay *replay, uint32_t stream, uint32_t chip, int64_t now_ps);
 /* A chip has done for so long what it does until now. */
 void mail_account(struct replay *replay, uint32_t chip, int64_t span_ps);
-/* How many messages of a lane of SENDs one chip may have under way: all of its step. */
+/* How many messages of a lane of SENDs one chip may have under way: all of its step, and of the one
+ * before where steps follow one another. */
 uint64_t mail_bound(const struct replay *replay, uint32_t stream);
 
 #endif

@@ -272,11 +272,11 @@ static enum status stuck_check(struct arena *arena, struct replay *replay, struc
         waits == NULL ? "more than memory can tell" : waits);
 }
 
-/* All that a run has before its first event. */
+/* All that a run has before its first event. `steps_max` 0: of the step by itself. */
 static enum status replay_make(struct arena *arena, const struct replay_options *options,
-                               const struct machine *machine, const struct program *program,
-                               const struct fold *fold, struct replay **ret_replay,
-                               struct error *reterr)
+                               uint32_t steps_max, const struct machine *machine,
+                               const struct program *program, const struct fold *fold,
+                               struct replay **ret_replay, struct error *reterr)
 {
     void *memory = NULL;
     STATUS_TRY(arena_try(arena, 1, sizeof(struct replay), &memory, reterr));
@@ -285,6 +285,7 @@ static enum status replay_make(struct arena *arena, const struct replay_options 
     replay->program = program;
     replay->fold = fold;
     replay->options = options;
+    replay->steps_max = steps_max;
     STATUS_TRY(tables_build(arena, replay, reterr));
     STATUS_TRY(state_build(arena, replay, reterr));
     tables_attach(replay);
@@ -326,8 +327,8 @@ static enum status begin_early(struct arena *arena, struct replay *whole, struct
     struct error error = {.status = STATUS_OK};
     bool worthwhile = false;
     if (fold != NULL && !whole->options->record) {
-        STATUS_TRY(replay_make(arena, whole->options, whole->machine, whole->program, fold, &early,
-                               reterr));
+        STATUS_TRY(replay_make(arena, whole->options, whole->steps_max, whole->machine,
+                               whole->program, fold, &early, reterr));
         STATUS_TRY(early_prepare(arena, early, whole, &worthwhile, reterr));
     }
     if (!worthwhile) {
@@ -365,18 +366,65 @@ static enum status play(struct arena *arena, struct replay *replay, struct trace
     return account_results(arena, replay, ret_trace, reterr);
 }
 
+/* Steps that follow one another, behind the step by itself. The period is of the instants alone, so
+ * that what the run needs besides is given back. */
+static enum status period_play(struct arena *arena, const struct replay_options *options,
+                               uint32_t steps_max, const struct machine *machine,
+                               const struct program *program, const struct fold *fold,
+                               struct period *ret_period, struct error *reterr)
+{
+    struct replay *replay = NULL;
+    STATUS_TRY(
+        replay_make(arena, options, steps_max, machine, program, fold, &replay, reterr));
+    STATUS_TRY(begin_early(arena, replay, reterr));
+    STATUS_TRY(engine_run(replay->engine, reterr));
+    if (replay->refusal.status != STATUS_OK) {
+        *reterr = replay->refusal;
+        return reterr->status;
+    }
+    *ret_period = replay->period;
+    if (replay->period.steps > 0) return STATUS_OK;
+    STATUS_TRY(stuck_check(arena, replay, reterr));
+    *ret_period = period_of(replay->step_end_ps, replay->chip_count, steps_max);
+    return STATUS_OK;
+}
+
+static enum status period_run(const struct replay_options *options, const struct machine *machine,
+                              const struct program *program, const struct fold *fold,
+                              struct trace *trace, struct error *reterr)
+{
+    struct replay_options plain = *options;
+    /* Steps that the clock has room for. */
+    int64_t const room = trace->step_ps == 0 ? 0 : TIME_PS_END / trace->step_ps / 2;
+    uint32_t const steps_max =
+        room < (int64_t)options->steps_max ? (uint32_t)room : options->steps_max;
+    if (steps_max < 2) return STATUS_OK;
+    struct arena *arena = arena_create(0);
+    if (arena == NULL)
+        return error_set(reterr, STATUS_NO_MEMORY, "/run", "no memory for further steps");
+    plain.record = plain.curves = plain.count_waits = false;
+    plain.shown_count = 0;
+    enum status const status = period_play(arena, &plain, steps_max, machine, program, fold,
+                                           &trace->period, reterr);
+    arena_destroy(arena);
+    return status;
+}
+
 enum status replay_run(struct arena *arena, const struct replay_options *options,
                        const struct machine *machine, const struct program *program,
                        const struct fold *fold, struct trace *ret_trace, struct error *reterr)
 {
     struct replay *replay = NULL;
-    STATUS_TRY(replay_make(arena, options, machine, program, fold, &replay, reterr));
+    SIM_ASSERT(options->steps_max <= REPLAY_STEPS_MAX);
+    STATUS_TRY(replay_make(arena, options, 0, machine, program, fold, &replay, reterr));
     enum status const status = play(arena, replay, ret_trace, reterr);
     free(replay->record);
     if (status != STATUS_OK) return status;
     /* Records and results speak of the machine's chips. */
     for (uint64_t i = 0; i < ret_trace->record_count; i++)
         ret_trace->record[i].chip = fold_machine_chip(fold, machine, ret_trace->record[i].chip);
+    if (options->steps_max > 1)
+        STATUS_TRY(period_run(options, machine, program, fold, ret_trace, reterr));
     SIM_ASSERT(!options->record || options->shown_count <= TRACE_SHOWN_MAX);
     for (uint32_t i = 0; options->record && i < options->shown_count; i++) {
         uint32_t const asked = options->shown_chips[i];

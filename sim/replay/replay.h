@@ -15,7 +15,10 @@
 
 struct arena;
 
-enum { REPLAY_LANES_MAX = 256 }; /* Of the plans of all streams together. */
+enum {
+    REPLAY_LANES_MAX = 256, /* Of the plans of all streams together. */
+    REPLAY_STEPS_MAX = 64,
+};
 
 struct replay_progress {
     double share; /* Of the step, by parts done on the compute streams. */
@@ -34,6 +37,8 @@ struct replay_options {
     bool record;
     bool curves;      /* trace_role.curve: takes no more time, but memory as ops have effects. */
     bool count_waits; /* trace_link.waited_ps and .messages, at some percent of a long run. */
+    uint32_t steps_max; /* Above 1: behind the step by itself, further steps are played until their
+                           period is known (trace.period), at most so many. */
     replay_watch_fn *watch;
     void *watch_owner;
 };

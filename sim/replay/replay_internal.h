@@ -4,6 +4,7 @@
  *   replay.c     sets a run up, runs it, says who is stuck, gathers the results
  *   tables.c     what is constant during a run: durations, lanes, neighbours
  *   streams.c    ops of a stream in order, needs, parts; the compute stream
+ *   steps.c      further steps behind the first
  *   transport.c  lanes of collectives, links, HBM's share of them
  *   links.c      messages between neighbours
  *   route.c      the way between any two chips, and links of levels; route_twisted.c: if twisted
@@ -24,6 +25,7 @@
 #include <stdint.h>
 
 #include "sim/base/digest.h"
+#include "sim/base/period.h"
 #include "sim/base/units.h"
 #include "sim/engine/engine.h"
 #include "sim/replay/order.h"
@@ -309,6 +311,12 @@ struct replay {
     struct memory_state *memories; /* [chip] */
     int64_t *finished_ps;          /* [chip] */
 
+    uint32_t steps_max;    /* Steps to be played at most (steps.h); 0: the step by itself. */
+    uint32_t *steps_ended; /* [chip] */
+    int64_t *step_end_ps;  /* [step, from 1][chip]; [0]: the starts. */
+    uint32_t chips_ended[REPLAY_STEPS_MAX + 1]; /* [step, from 1]: chips that have ended it. */
+    struct period period;                       /* Once it is found. */
+
     struct spread *spread; /* Of an early fold; else NULL. */
     uint32_t early_chips;  /* Of the early fold that the run went on from; 0: of none, */
     int64_t early_ps;      /* and where it did. */
@@ -343,7 +351,9 @@ struct replay {
     X(spans, PROGRAM_PHASE_COUNT)                                                                  \
     X(classes, replay->program->class_count)                                                       \
     X(memories, 1)                                                                                 \
-    X(finished_ps, 1)
+    X(finished_ps, 1)                                                                              \
+    X(steps_ended, 1)                                                                              \
+    X(step_end_ps, replay->steps_max == 0 ? 0 : replay->steps_max + 1)
 
 /* The engine's channel of an event: what a batch shares, besides its instant. */
 static inline uint32_t channel_of(const struct replay *replay, enum replay_event event,

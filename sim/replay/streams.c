@@ -8,6 +8,7 @@
 #include "sim/replay/host.h"
 #include "sim/replay/label.h"
 #include "sim/replay/mail.h"
+#include "sim/replay/steps.h"
 
 static inline const struct stream_ops *
 ops_at(const struct replay *replay, const struct role_table *role, uint32_t stream, uint32_t slot)
@@ -328,10 +329,12 @@ void streams_check_finished(struct replay *replay, uint32_t chip, int64_t now_ps
         if (stream_at(replay, stream, chip)->phase != STREAM_FINISHED) return;
     account_until(replay, chip, now_ps);
     replay->finished_ps[chip] = now_ps;
+    steps_end(replay, chip, now_ps);
 }
 
 void streams_start(struct replay *replay, uint32_t chip, int64_t now_ps)
 {
+    steps_begin(replay, chip);
     for (uint32_t stream = 0; stream < replay->stream_count; stream++)
         stream_advance(replay, stream, chip, now_ps);
     streams_check_finished(replay, chip, now_ps);

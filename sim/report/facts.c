@@ -426,6 +426,17 @@ static void phases_build(const struct report_input *input, struct facts *facts)
     }
 }
 
+/* What the step achieves, from step to step. */
+static void period_rates(const struct trace *trace, struct facts *facts)
+{
+    if (trace->period.time <= 0) return;
+    facts->period_s = units_seconds(trace->period.time);
+    double const sooner = facts->step_s / facts->period_s;
+    facts->period_tokens_per_s = facts->tokens_per_s * sooner;
+    facts->period_mfu = facts->mfu * sooner;
+    facts->period_mfu_attention = facts->mfu_attention * sooner;
+}
+
 enum status facts_build(struct arena *arena, const struct report_input *input,
                         struct facts *ret_facts, struct error *reterr)
 {
@@ -454,6 +465,7 @@ enum status facts_build(struct arena *arena, const struct report_input *input,
         facts.mfu_attention =
             (input->program->useful_flop + input->program->useful_attention_flop) / peak;
         facts.hfu = roofline->executed_flop / peak;
+        period_rates(trace, &facts);
     }
     STATUS_TRY(classes_build(arena, input, &facts, reterr));
     step_bound(input, &facts);

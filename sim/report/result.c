@@ -37,9 +37,7 @@ static void write_beside(struct json_writer *json, const struct roofline *roofli
         const struct roofline_beside *beside = &roofline->beside[i];
         json_write_object(json);
         json_put_string(json, "name", beside->name);
-        json_put_string(json, "kind", collective_kind_name(beside->kind));
         json_put_unsigned(json, "count", beside->count);
-        json_put_real(json, "bytes", beside->bytes);
         json_put_real(json, "width", beside->width);
         json_put_real(json, "link_s", beside->link_s);
         json_put_real(json, "math_s", beside->math_s);
@@ -125,6 +123,22 @@ static void write_experts(struct json_writer *json, const struct report_input *i
     json_write_object_end(json);
 }
 
+/* From step to step, where further steps were played. */
+static void write_period(struct json_writer *json, const struct report_input *input,
+                         const struct facts *facts)
+{
+    const struct period *period = &input->trace->period;
+    if (period->steps == 0) return;
+    json_put_integer(json, "period_time_ps", period->time);
+    json_put_real(json, "period_time_s", facts->period_s);
+    json_put_unsigned(json, "period_steps", period->steps);
+    json_put_unsigned(json, "period_cycle", period->cycle);
+    json_put_integer(json, "period_spread_ps", period->spread);
+    json_put_real(json, "period_tokens_per_s", facts->period_tokens_per_s);
+    json_put_real(json, "period_mfu", facts->period_mfu);
+    json_put_real(json, "period_mfu_attention", facts->period_mfu_attention);
+}
+
 static void write_head(struct json_writer *json, const struct report_input *input,
                        const struct facts *facts)
 {
@@ -137,6 +151,7 @@ static void write_head(struct json_writer *json, const struct report_input *inpu
     json_put_string(json, "digest", digest);
     json_put_integer(json, "step_time_ps", trace->step_ps);
     json_put_real(json, "step_time_s", facts->step_s);
+    write_period(json, input, facts);
     json_put_unsigned(json, "chips", trace->chips);
     json_put_unsigned(json, "chips_replayed", trace->chips_replayed);
     if (trace->early_chips > 0) {

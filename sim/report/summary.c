@@ -27,6 +27,22 @@ static void label(struct text *text, const char *name)
     text_pad(text, LABEL);
 }
 
+/* From step to step, where further steps were played. */
+static void write_period(const struct report_input *input, const struct facts *facts,
+                         struct text *text)
+{
+    const struct period *period = &input->trace->period;
+    if (period->steps == 0) return;
+    label(text, "period");
+    text_add(text, "%s   from step to step; MFU %.1f%% (%.1f%% with attention)\n",
+             table_instant(facts->period_s).text, 100 * facts->period_mfu,
+             100 * facts->period_mfu_attention);
+    if (period->cycle != 0) return;
+    text_pad(text, LABEL);
+    text_add(text, "a mean: the last of %u steps still differ by up to %s\n", period->steps,
+             table_duration(period->spread).text);
+}
+
 static void write_step(const struct report_input *input, const struct facts *facts, bool colour,
                        struct text *text)
 {
@@ -47,8 +63,10 @@ static void write_step(const struct report_input *input, const struct facts *fac
     label(text, "tokens/s");
     (void)snprintf(tokens, sizeof tokens, "%s",
                    table_count((uint64_t)(facts->tokens_per_s + 0.5)).text);
-    text_add(text, "%s   MFU %.1f%% (%.1f%% with attention)   HFU %.1f%%\n\n", tokens,
+    text_add(text, "%s   MFU %.1f%% (%.1f%% with attention)   HFU %.1f%%\n", tokens,
              100 * facts->mfu, 100 * facts->mfu_attention, 100 * facts->hfu);
+    write_period(input, facts, text);
+    text_add(text, "\n");
     if (input->wall_s > 0) {
         label(text, "simulated in");
         text_add(text, "%s (%.1f million transfers/s)\n\n", table_seconds(input->wall_s).text,

@@ -17,6 +17,7 @@ struct arena;
 struct run_plan {
     uint64_t seed;
     const char *engine; /* "fast" or "reference" */
+    uint32_t steps;     /* That are played at most to find the period; 1: the step by itself. */
 };
 
 struct scenario {

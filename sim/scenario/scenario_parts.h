@@ -42,7 +42,8 @@ enum status scenario_mesh_read(struct json *object, struct mesh_plan *ret_plan,
 enum status scenario_workload_read(struct arena *arena, struct json *object,
                                    const char *base_folder, struct workload_plan *ret_plan,
                                    struct error *reterr);
-/* The policies of `run` that shape the program lie in the workload's plan. */
+/* The policies of `run` that shape the program lie in the workload's plan. Steps that are not given
+ * are 0. */
 enum status scenario_run_read(struct json *object, struct run_plan *ret_run,
                               struct workload_plan *workload, struct error *reterr);
 

@@ -7,6 +7,9 @@
 #include "sim/base/json.h"
 #include "sim/scenario/scenario_parts.h"
 
+/* Nearly all pipelines repeat after three steps. */
+enum { STEPS_OF_PIPELINES = 8 };
+
 /* Titles go to terminals and into timelines as they are. */
 static enum status line_read(struct json *object, const char *key, const char **value,
                              struct error *reterr)
@@ -42,10 +45,13 @@ static enum status document_read(struct arena *arena, struct json *document,
     STATUS_TRY(scenario_machine_read(arena, machine, base_folder, &scenario.machine, reterr));
     if (mesh != NULL) STATUS_TRY(scenario_mesh_read(mesh, &scenario.mesh, reterr));
     STATUS_TRY(scenario_workload_read(arena, workload, base_folder, &scenario.workload, reterr));
+    bool staged = false;
     for (uint32_t i = 0; i < scenario.mesh.axis_count; i++)
-        if (scenario.mesh.axis[i].role == MESH_PP && scenario.workload.schedule == NULL)
-            scenario.workload.schedule = WORKLOAD_SCHEDULE_DEFAULT;
+        staged = staged || scenario.mesh.axis[i].role == MESH_PP;
+    if (staged && scenario.workload.schedule == NULL)
+        scenario.workload.schedule = WORKLOAD_SCHEDULE_DEFAULT;
     STATUS_TRY(scenario_run_read(run, &scenario.run, &scenario.workload, reterr));
+    if (scenario.run.steps == 0) scenario.run.steps = staged ? STEPS_OF_PIPELINES : 1;
     *ret_scenario = scenario;
     return STATUS_OK;
 }

@@ -12,12 +12,12 @@
 #include "sim/scenario/scenario_parts.h"
 #include "sim/workload/model_read.h"
 
-enum { ACCUMULATE_MAX = 65536, PREFETCH_MAX = 1024, ALGORITHMS_MAX = 64 };
+enum { ACCUMULATE_MAX = 65536, PREFETCH_MAX = 1024, ALGORITHMS_MAX = 64, STEPS_MAX = 64 };
 static const int64_t tokens_max = INT64_C(1) << 34;
 static const double capacity_most = 4000, routing_least = 0.001; /* But for 0. */
 
 const char *const scenario_regather_names[] = {"microbatch", "step", "stage", NULL};
-const char *const scenario_remat_names[] = {"none", "norms", "big_matmuls", "block", "layer", NULL};
+const char *const scenario_remat_names[] = {"none", "norms", "big_matmuls", "block", NULL};
 const char *const scenario_attention_names[] = {"full", "causal", NULL};
 const char *const scenario_kernel_names[] = {"flash", "unfused", "unfused_dropout", NULL};
 const char *const scenario_gather_names[] = {"block", "tensor", "layer", NULL};
@@ -275,8 +275,8 @@ enum status scenario_run_read(struct json *object, struct run_plan *ret_run,
                               struct workload_plan *workload, struct error *reterr)
 {
     static const char *const known[] = {
-        "prefetch_layers", "collective_matmul", "seed", "algorithm", "engine", NULL};
-    uint32_t engine = 0;
+        "prefetch_layers", "collective_matmul", "seed", "algorithm", "engine", "steps", NULL};
+    uint32_t engine = 0, steps = 0;
     int64_t seed = 0;
     workload->prefetch_layers = 1;
     workload->algorithm = "auto";
@@ -288,11 +288,13 @@ enum status scenario_run_read(struct json *object, struct run_plan *ret_run,
             scenario_take_flag(object, "collective_matmul", &workload->collective_matmul, reterr));
         STATUS_TRY(algorithm_read(object, &workload->algorithm, reterr));
         STATUS_TRY(scenario_take_choice(object, "engine", scenario_engine_names, &engine, reterr));
+        STATUS_TRY(scenario_take_count(object, "steps", 1, STEPS_MAX, &steps, reterr));
         struct json *member = json_take(object, "seed");
         if (member != NULL) STATUS_TRY(json_as_integer(member, 0, INT64_MAX, &seed, reterr));
         STATUS_TRY(json_end(object, known, reterr));
     }
     workload->seed = (uint64_t)seed;
-    *ret_run = (struct run_plan){.seed = (uint64_t)seed, .engine = scenario_engine_names[engine]};
+    *ret_run = (struct run_plan){
+        .seed = (uint64_t)seed, .engine = scenario_engine_names[engine], .steps = steps};
     return STATUS_OK;
 }

@@ -217,26 +217,89 @@ static enum status play_open(struct arena *arena, struct play *play, struct erro
     return STATUS_OK;
 }
 
+/* All lists once, each from where its lane has come to. */
+static enum status step_play(struct play *play, const struct watch *watch, const char *where,
+                             struct error *reterr)
+{
+    for (uint32_t r = play->schedule->rank_count; r-- > 0;) play->stack[play->stack_count++] = r;
+    while (play->stack_count > 0) {
+        STATUS_TRY(watch_check(watch, reterr));
+        rank_play(play, play->stack[--play->stack_count]);
+    }
+    for (uint32_t r = 0; r < play->schedule->rank_count; r++)
+        if (play->next[r] < play->schedule->rank[r].count) return stuck(play, where, reterr);
+    return STATUS_OK;
+}
+
+static uint64_t passes_of(const struct schedule *schedule)
+{
+    uint64_t passes = 0;
+    for (uint32_t r = 0; r < schedule->rank_count; r++) passes += schedule->rank[r].count;
+    return passes;
+}
+
+/* Nothing of the step is done yet; lanes stay where they are. */
+static void step_open(struct play *play)
+{
+    const struct schedule *schedule = play->schedule;
+    uint64_t const cells = (uint64_t)schedule->stage_count * schedule->microbatch_count;
+    memset(play->forward_end, 0xff, cells * sizeof *play->forward_end);
+    memset(play->input_end, 0xff, cells * sizeof *play->input_end);
+    memset(play->next, 0, schedule->rank_count * sizeof *play->next);
+}
+
+static enum status steps_play(struct arena *arena, struct play *play, uint32_t steps_max,
+                              const struct watch *watch, const char *where,
+                              struct period *ret_period, struct error *reterr)
+{
+    uint32_t const ranks = play->schedule->rank_count;
+    void *memory = NULL;
+    STATUS_TRY(arena_try(arena, (uint64_t)ranks * (steps_max + 1), sizeof(int64_t), &memory,
+                         reterr));
+    int64_t *ends = memory;
+    STATUS_TRY(play_open(arena, play, reterr));
+    for (uint32_t step = 1; step <= steps_max; step++) {
+        step_open(play);
+        STATUS_TRY(step_play(play, watch, where, reterr));
+        for (uint32_t r = 0; r < ranks; r++)
+            ends[(uint64_t)step * ranks + r] = play->lane[r].last;
+        if (period_find(ends, ranks, step, ret_period)) return STATUS_OK;
+    }
+    *ret_period = period_of(ends, ranks, steps_max);
+    return STATUS_OK;
+}
+
+enum status schedule_period(const struct schedule *schedule, const struct schedule_times *times,
+                            const struct watch *watch, const char *where,
+                            struct period *ret_period, struct error *reterr)
+{
+    struct play play = {.schedule = schedule, .times = times};
+    struct error ignored = {0};
+    uint64_t const passes = passes_of(schedule);
+    uint32_t steps = SCHEDULE_STEPS_MAX;
+    STATUS_TRY(schedule_times_check(times, passes, where, reterr));
+    while (schedule_times_check(times, passes * steps, where, &ignored) != STATUS_OK) steps /= 2;
+    struct arena *scratch = arena_create(0);
+    if (scratch == NULL) return error_set(reterr, STATUS_NO_MEMORY, where, "no memory to play it");
+    enum status const status =
+        steps_play(scratch, &play, steps, watch, where, ret_period, reterr);
+    arena_destroy(scratch);
+    return status;
+}
+
 enum status schedule_play(struct arena *arena, const struct schedule *schedule,
                           const struct schedule_times *times, const struct watch *watch,
                           const char *where, struct schedule_played *ret_played,
                           struct error *reterr)
 {
     struct play play = {.schedule = schedule, .times = times};
-    uint64_t passes = 0;
-    for (uint32_t r = 0; r < schedule->rank_count; r++) passes += schedule->rank[r].count;
-    STATUS_TRY(schedule_times_check(times, passes, where, reterr));
+    STATUS_TRY(schedule_times_check(times, passes_of(schedule), where, reterr));
     STATUS_TRY(play_open(arena, &play, reterr));
-    for (uint32_t r = schedule->rank_count; r-- > 0;) play.stack[play.stack_count++] = r;
-    while (play.stack_count > 0) {
-        STATUS_TRY(watch_check(watch, reterr));
-        rank_play(&play, play.stack[--play.stack_count]);
-    }
+    STATUS_TRY(step_play(&play, watch, where, reterr));
     struct schedule_played played = {.lane = play.lane};
     int64_t least_work = INT64_MAX, most_work = 0;
     for (uint32_t r = 0; r < schedule->rank_count; r++) {
         const struct schedule_lane *lane = &play.lane[r];
-        if (play.next[r] < schedule->rank[r].count) return stuck(&play, where, reterr);
         int64_t const bubble = lane->last - lane->first - lane->work;
         if (lane->last > played.makespan) played.makespan = lane->last;
         if (bubble > played.bubble_per_rank) played.bubble_per_rank = bubble;

@@ -5,6 +5,7 @@
 #ifndef SIM_SCHEDULE_SCHEDULE_PLAY_H
 #define SIM_SCHEDULE_SCHEDULE_PLAY_H
 
+#include "sim/base/period.h"
 #include "sim/schedule/schedule.h"
 
 struct schedule_lane {
@@ -28,6 +29,14 @@ enum status schedule_play(struct arena *arena, const struct schedule *schedule,
                           const struct schedule_times *times, const struct watch *watch,
                           const char *where, struct schedule_played *ret_played,
                           struct error *reterr);
+
+/* The schedule again and again, as often as it takes until its period is known, and at most
+ * SCHEDULE_STEPS_MAX times, or as often as times have room for: a rank begins the next step when it
+ * has ended its own passes of the last. Errors as above. */
+enum { SCHEDULE_STEPS_MAX = 64 };
+enum status schedule_period(const struct schedule *schedule, const struct schedule_times *times,
+                            const struct watch *watch, const char *where,
+                            struct period *ret_period, struct error *reterr);
 
 /* Whether any backward pass comes in two halves. */
 bool schedule_is_split(const struct schedule *schedule);

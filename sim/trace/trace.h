@@ -11,6 +11,8 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "sim/base/period.h"
+
 enum {
     TRACE_AXES_MAX = 4,
     TRACE_PORTS_MAX = 6 + 16 + 2, /* Of the grid, levels, the host: machine_port_name(). */
@@ -126,6 +128,7 @@ struct trace_role {
 
 struct trace {
     int64_t step_ps;
+    struct period period; /* From step to step, in picoseconds; steps 0: it was not asked for. */
     uint64_t digest;
     uint64_t events;        /* One handler call for one chip. */
     uint64_t transfers;     /* One move over one link. */

@@ -16,21 +16,18 @@ void lower_prefetch_need(struct lower *lower, uint32_t op)
     uint32_t const ahead = lower->local->plan->prefetch_layers;
     if (lower->gathers_since) {
         lower_need(lower, op,
-                   (struct program_need){.stream = PROGRAM_COMPUTE,
-                                         .slot = PROGRAM_SLOT_SINCE,
-                                         .reason = PROGRAM_REASON_WINDOW});
+                   (struct program_need){.stream = PROGRAM_COMPUTE, .slot = PROGRAM_SLOT_SINCE});
         return;
     }
     if (ahead == 0) {
-        lower_need_before(lower, op, LOWER_COMPUTE, PROGRAM_REASON_WINDOW);
+        lower_need_before(lower, op, LOWER_COMPUTE);
         return;
     }
     lower_need(lower, op,
                (struct program_need){.stream = PROGRAM_COMPUTE,
                                      .begun = true,
                                      .slot = (int16_t) - (int32_t)ahead,
-                                     .part = 1,
-                                     .reason = PROGRAM_REASON_WINDOW});
+                                     .part = 1});
 }
 
 void lower_units_gather(struct lower *lower, const struct local_unit *units, uint32_t unit_count,
@@ -118,7 +115,7 @@ void lower_experts_gradient_take(struct lower *lower, uint32_t op, uint64_t elem
 static void reduction_need(struct lower *lower, uint32_t op, uint32_t after)
 {
     if (after == LOWER_NONE)
-        lower_need_before(lower, op, LOWER_COMPUTE, PROGRAM_REASON_DATA);
+        lower_need_before(lower, op, LOWER_COMPUTE);
     else
         lower_need_done(lower, op, after);
 }
@@ -232,7 +229,7 @@ static void update_need(struct lower *lower, uint32_t op, uint16_t backward, uin
     if (lower->status != STATUS_OK) return;
     for (uint32_t i = 0; i < sizeof streams / sizeof *streams; i++) {
         if (slots == 0) {
-            lower_need_before(lower, op, streams[i], PROGRAM_REASON_DATA);
+            lower_need_before(lower, op, streams[i]);
             continue;
         }
         uint8_t const stream = lower->stream[streams[i]];
@@ -241,11 +238,7 @@ static void update_need(struct lower *lower, uint32_t op, uint16_t backward, uin
         if (parts == 0) continue;
         lower_need(lower, op,
                    (struct program_need){
-                       .stream = stream,
-                       .slot = (int16_t) - (int32_t)slots,
-                       .part = parts,
-                       .reason = PROGRAM_REASON_DATA,
-                       .array = "dW"});
+                       .stream = stream, .slot = (int16_t) - (int32_t)slots, .part = parts});
     }
 }
 

@@ -22,9 +22,9 @@ trap 'rm -f "$output"' EXIT
 found=0
 failed=0
 
-# All scenarios in one table: name, digest and step of each; but for two that take seconds, whose
-# steps the validation of docs/megatron.md plays anyway. One of 16 pipeline ranks and 120
-# microbatches takes a minute, and is played with 4 and 8.
+# All scenarios in one table: name, digest, step, and of pipelines the period of each; but for two
+# that take seconds, whose steps the validation of docs/megatron.md plays anyway. One of 16 pipeline
+# ranks and 120 microbatches takes a minute, and is played with 4 and 8.
 print_digests() {
     for file in scenarios/*/*.json; do
         set -- --set /workload/allow_oversubscription=true
@@ -39,7 +39,8 @@ print_digests() {
         set -- "$("$podsim" run "$file" --json - --quiet "$@")"
         digest=$(printf '%s\n' "$1" | sed -n 's/^ *"digest": "\{0,1\}\([^",]*\).*/\1/p')
         step=$(printf '%s\n' "$1" | sed -n 's/^ *"step_time_ps": \([0-9]*\).*/\1/p')
-        echo "$(basename "$file" .json) $digest $step"
+        period=$(printf '%s\n' "$1" | sed -n 's/^ *"period_time_ps": \([0-9]*\).*/\1/p')
+        echo "$(basename "$file" .json) $digest $step${period:+ $period}"
     done
 }
 

@@ -8,7 +8,7 @@
 #include "tests/support/case.h"
 #include "tests/support/play.h"
 
-enum { TEXT_BYTES = 1400 };
+enum { TEXT_BYTES = 1400, STEPS = 8 };
 
 /* Without overlap with the microbatches but the last: data parallel reductions come at the end. */
 static void scenario_write(char text[TEXT_BYTES], const char *machine, const char *mesh,
@@ -35,6 +35,8 @@ static void curves_same(const struct trace_curve *one, const struct trace_curve 
 static void same(const struct trace *one, const struct trace *other)
 {
     assert_int_equal(one->step_ps, other->step_ps);
+    assert_memory_equal(&one->period, &other->period, sizeof one->period);
+    assert_true(one->period.steps >= 2);
     assert_int_equal(one->exposed_ps, other->exposed_ps);
     assert_int_equal(one->waiting_ps, other->waiting_ps);
     assert_int_equal(one->reported_chip, other->reported_chip);
@@ -61,7 +63,8 @@ static void same(const struct trace *one, const struct trace *other)
 /* The same with all chips of the fold from the start on. */
 static void late_run(struct play *play, struct trace *ret_trace)
 {
-    struct replay_options const options = {.engine = "fast", .curves = true, .count_waits = true};
+    struct replay_options const options = {
+        .engine = "fast", .curves = true, .count_waits = true, .steps_max = STEPS};
     struct fold fold = play->fold;
     fold.early = NULL;
     case_ok(replay_run(play->arena, &options, &play->machine, &play->program, &fold, ret_trace,
@@ -71,7 +74,8 @@ static void late_run(struct play *play, struct trace *ret_trace)
 
 static void early_run(struct play *play, struct trace *ret_trace)
 {
-    struct replay_options const options = {.engine = "fast", .curves = true, .count_waits = true};
+    struct replay_options const options = {
+        .engine = "fast", .curves = true, .count_waits = true, .steps_max = STEPS};
     case_ok(replay_run(play->arena, &options, &play->machine, &play->program, &play->fold,
                        ret_trace, &case_error));
 }
@@ -146,13 +150,14 @@ static void what_goes_on_from_fewer_is_the_same(void **state)
 static void what_goes_on_from_fewer_is_what_the_whole_machine_does(void **state)
 {
     (void)state;
-    static const struct play_options full = {.full = true};
-    static const struct play_options reference = {.engine = "reference"};
+    static const struct play_options plain = {.steps_max = STEPS};
+    static const struct play_options full = {.full = true, .steps_max = STEPS};
+    static const struct play_options reference = {.engine = "reference", .steps_max = STEPS};
     for (uint32_t i = 0; i < sizeof rows / sizeof *rows; i += 3) {
         char text[TEXT_BYTES];
         struct play folded, whole, slow;
         scenario_write(text, rows[i].machine, rows[i].mesh, rows[i].schedule, rows[i].more);
-        play_run(&folded, text, NULL);
+        play_run(&folded, text, &plain);
         play_run(&whole, text, &full);
         play_run(&slow, text, &reference);
         assert_int_equal(folded.trace.early_chips, rows[i].early_chips);

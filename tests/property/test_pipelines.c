@@ -1,7 +1,8 @@
 /*
  * The replay of a pipeline whose messages are next to nothing ends when the schedule, played with
  * nothing but dependencies, ends: for every schedule, for ranks, microbatches and durations by
- * chance, over links of the grid and through switches, folded or not.
+ * chance, over links of the grid and through switches, folded or not. The same is true from step
+ * to step.
  */
 #include <stdio.h>
 #include <string.h>
@@ -115,6 +116,21 @@ static uint32_t passes_most(const struct schedule *schedule)
     return most;
 }
 
+/* From step to step: to the picosecond where no two messages share a cable at once. */
+static void periods_compare(const struct period *folded, const struct period *full,
+                            const struct schedule *schedule, const struct schedule_times *times,
+                            int64_t spare_ps)
+{
+    struct period period;
+    case_ok(schedule_period(schedule, times, NULL, "/test", &period, &case_error));
+    assert_memory_equal(folded, full, sizeof *full);
+    assert_int_not_equal(full->cycle, 0);
+    assert_in_range(full->time, period.time, period.time + spare_ps);
+    if (spare_ps > 0) return;
+    assert_int_equal(full->steps, period.steps);
+    assert_int_equal(full->cycle, period.cycle);
+}
+
 /* Plays one schedule both ways. `spare_ps`: what each message may lose to another. */
 static void compare(const char *text, const struct schedule_request *request,
                     const struct machine *machine, uint32_t axis, int64_t hop_ps, int64_t spare_ps,
@@ -146,8 +162,10 @@ static void compare(const char *text, const struct schedule_request *request,
     for (uint32_t rank = 0; rank < schedule.rank_count; rank++)
         rank_fill(&stages, &numbers, rank, work);
     case_ok(schedule_play(case_arena, &schedule, &times, NULL, "/test", &played, &case_error));
+    stages.steps_max = SCHEDULE_STEPS_MAX;
     struct trace const folded = stages_run(&stages, false), full = stages_run(&stages, true);
     assert_int_equal(folded.step_ps, full.step_ps);
+    periods_compare(&folded.period, &full.period, &schedule, &times, spare_ps * most);
     assert_in_range(full.step_ps, played.makespan, played.makespan + spare_ps * most);
     for (uint32_t rank = 0; rank < schedule.rank_count; rank++) {
         const struct trace_role *role = &full.roles[rank];

@@ -27,7 +27,8 @@ static enum status stages(struct play *play, const struct play_options *options,
         .engine = options->engine != NULL ? options->engine : "fast",
         .shown_chips = options->shown != NULL ? options->shown : shown,
         .shown_count = options->shown != NULL ? options->shown_count : 1,
-        .record = options->record};
+        .record = options->record,
+        .steps_max = options->steps_max};
     return replay_run(play->arena, &replay, &play->machine, &play->program, &play->fold,
                       &play->trace, reterr);
 }

@@ -162,7 +162,8 @@ enum status stages_try(struct stages *stages, bool full, struct trace *ret_trace
     struct replay_options const options = {.engine = stages->engine,
                                            .shown_chips = stages->shown,
                                            .shown_count = stages->shown_count,
-                                           .record = stages->shown_count > 0};
+                                           .record = stages->shown_count > 0,
+                                           .steps_max = stages->steps_max};
     program_seal(stages->arena, &stages->program);
     STATUS_TRY(fold_build(stages->arena, stages->machine, &stages->program, full, &fold, reterr));
     return replay_run(stages->arena, &options, stages->machine, &stages->program, &fold, ret_trace,

@@ -32,6 +32,7 @@ struct stages {
     const char *engine;
     const uint32_t *shown; /* Chips to record. */
     uint32_t shown_count;
+    uint32_t steps_max; /* As a run is asked for (struct replay_options). */
 };
 
 /* Pipelines along a dimension; the most that a rank does is `capacity` things. */

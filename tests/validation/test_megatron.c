@@ -81,11 +81,13 @@ static struct played play(const char *folder, const char *name,
     struct fold fold;
     struct trace trace = {0};
     struct error error = {0};
-    struct replay_options const options = {.engine = "fast"};
+    struct replay_options options = {.engine = "fast"};
     char path[PATH_BYTES];
     (void)snprintf(path, sizeof path, "%s/megatron/megatron-%s.json", folder, name);
-    if (scenario_read(arena, path, settings, setting_count, &scenario, &error) != STATUS_OK ||
-        machine_build(arena, &scenario.machine, &machine, &error) != STATUS_OK ||
+    if (scenario_read(arena, path, settings, setting_count, &scenario, &error) != STATUS_OK)
+        stop(path, &error);
+    options.steps_max = scenario.run.steps;
+    if (machine_build(arena, &scenario.machine, &machine, &error) != STATUS_OK ||
         mesh_build(arena, &scenario.mesh, &machine, &mesh, &error) != STATUS_OK ||
         workload_lower(arena, &scenario.workload, &machine, &mesh, &program, &error) != STATUS_OK ||
         fold_build(arena, &machine, &program, false, &fold, &error) != STATUS_OK ||
@@ -93,7 +95,8 @@ static struct played play(const char *folder, const char *name,
         stop(path, &error);
     const struct workload_plan *plan = &scenario.workload;
     struct played played = {.model = plan->model,
-                            .step_s = units_seconds(trace.step_ps),
+                            .step_s = units_seconds(trace.period.time > 0 ? trace.period.time
+                                                                           : trace.step_ps),
                             .hbm_bytes_per_s = (double)machine.chip.hbm_bytes_per_s,
                             .chips = trace.chips,
                             .length = (double)plan->sequence_length};

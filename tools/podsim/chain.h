@@ -61,8 +61,8 @@ void chain_source_close(struct chain_source *source);
 /* Builds every stage up to and with `stage`. To be closed whatever is returned. */
 enum status chain_build(struct chain *chain, const struct chain_source *source,
                         enum chain_stage stage, struct error *reterr);
-/* Folds and plays what was built up to the program. `options` without the engine, which the
- * scenario names. */
+/* Folds and plays what was built up to the program. `options` without the engine and the steps,
+ * which the scenario names. */
 enum status chain_replay(struct chain *chain, const struct chain_source *source,
                          const struct replay_options *options, struct error *reterr);
 void chain_close(struct chain *chain);

@@ -15,6 +15,7 @@ struct schedules_row {
     struct comparison_row *of;
     struct schedule_played played;
     struct schedule_played without_hops;
+    struct period period; /* From step to step, in ticks. */
     double ticks_per_unit;
 };
 

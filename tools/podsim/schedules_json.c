@@ -42,6 +42,10 @@ static void put_row(struct json_writer *json, const struct schedules *schedules,
         json_put_real(json, "bubble_makespan", schedules_units(row, played->bubble_makespan));
         json_put_real(json, "bubble_busiest", schedules_units(row, played->bubble_busiest));
         json_put_real(json, "bubble_per_stage", schedules_units(row, played->bubble_per_rank));
+        json_put_real(json, "period", schedules_units(row, row->period.time));
+        json_put_unsigned(json, "period_steps", row->period.steps);
+        json_put_unsigned(json, "period_cycle", row->period.cycle);
+        json_put_real(json, "period_spread", schedules_units(row, row->period.spread));
         json_put_real(json, "waiting_for_hops",
                       schedules_units(row, played->makespan - row->without_hops.makespan));
         put_formula(json, schedules, row);

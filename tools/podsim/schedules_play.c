@@ -124,6 +124,8 @@ enum status schedules_play(struct comparison *comparison, uint32_t index, struct
                              &row->without_hops, reterr));
     STATUS_TRY(schedule_play(comparison->arena, &of->schedule, &request.times, &watch, of->name,
                              &row->played, reterr));
+    STATUS_TRY(schedule_period(&of->schedule, &request.times, &watch, of->name, &row->period,
+                               reterr));
     for (uint32_t r = 0; r < of->rank_count; r++) comparison->events += of->schedule.rank[r].count;
     return STATUS_OK;
 }

@@ -11,12 +11,13 @@
 
 enum {
     COLUMN_CHUNKS = 24,
-    COLUMN_MAKESPAN = 36,
-    COLUMN_BUBBLE = 46,
-    COLUMN_SHARE = 54,
-    COLUMN_STAGE = 66,
-    COLUMN_FORMULA = 76,
-    COLUMN_HOPS = 86,
+    COLUMN_PERIOD = 33,
+    COLUMN_MAKESPAN = 43,
+    COLUMN_BUBBLE = 52,
+    COLUMN_SHARE = 60,
+    COLUMN_STAGE = 70,
+    COLUMN_FORMULA = 79,
+    COLUMN_HOPS = 88,
     COLUMN_PEAK = 96,
     COLUMN_COPIES = 104,
 };
@@ -47,9 +48,10 @@ static void write_head(const struct schedules *schedules, uint32_t wider, struct
         uint32_t column;
         const char *name;
     } heads[] = {
-        {COLUMN_CHUNKS, "chunks"}, {COLUMN_MAKESPAN, "makespan"}, {COLUMN_BUBBLE, "bubble"},
-        {COLUMN_SHARE, "share"},   {COLUMN_STAGE, "per stage"},   {COLUMN_FORMULA, "formula"},
-        {COLUMN_HOPS, "by hops"},  {COLUMN_PEAK, "held"},         {COLUMN_COPIES, "weights"}};
+        {COLUMN_CHUNKS, "chunks"},   {COLUMN_PERIOD, "period"}, {COLUMN_MAKESPAN, "makespan"},
+        {COLUMN_BUBBLE, "bubble"},   {COLUMN_SHARE, "share"},   {COLUMN_STAGE, "per stage"},
+        {COLUMN_FORMULA, "formula"}, {COLUMN_HOPS, "by hops"},  {COLUMN_PEAK, "held"},
+        {COLUMN_COPIES, "weights"}};
     text_add(text, "a rank's whole share: F %s, I %s, W %s, a hop %s",
              figure(whole(schedules->forward)).text, figure(whole(schedules->input)).text,
              figure(whole(schedules->weight)).text, figure(whole(schedules->hop)).text);
@@ -73,6 +75,8 @@ static void write_row(const struct schedules *schedules, const struct schedules_
     if (best) table_colour(text, colour, TABLE_PLAIN);
     (void)snprintf(copies, sizeof copies, "%ux", row->of->schedule.copy_count);
     table_right(text, wider + COLUMN_CHUNKS, table_count(row->of->schedule.chunk_count).text);
+    table_right(text, wider + COLUMN_PERIOD,
+                figure(schedules_units(row, row->period.time)).text);
     table_right(text, wider + COLUMN_MAKESPAN, figure(makespan).text);
     table_right(text, wider + COLUMN_BUBBLE, figure(bubble).text);
     table_right(text, wider + COLUMN_SHARE, table_percent(bubble, makespan).text);
@@ -118,9 +122,9 @@ static bool are_together(const struct comparison_row *one, const struct comparis
 }
 
 /* Ticks differ with the chunks; a common measure of all rows is parts of a unit. */
-static int64_t makespan_parts(const struct schedules_row *row)
+static int64_t period_parts(const struct schedules_row *row)
 {
-    return llround(schedules_units(row, row->played.makespan) * (double)SCHEDULES_UNIT);
+    return llround(schedules_units(row, row->period.time) * (double)SCHEDULES_UNIT);
 }
 
 /* Those that stand together with a row, which is the first of them. */
@@ -133,12 +137,12 @@ static void write_group(const struct schedules *schedules, uint32_t first, uint3
              rows[first].rank_count == 1 ? "" : "s", rows[first].microbatch_count,
              rows[first].microbatch_count == 1 ? "" : "es");
     for (uint32_t i = first; i < schedules->of->done_count; i++)
-        if (are_together(&rows[first], &rows[i]) && makespan_parts(&schedules->row[i]) < least)
-            least = makespan_parts(&schedules->row[i]);
+        if (are_together(&rows[first], &rows[i]) && period_parts(&schedules->row[i]) < least)
+            least = period_parts(&schedules->row[i]);
     for (uint32_t i = first; i < schedules->of->done_count; i++)
         if (are_together(&rows[first], &rows[i]))
             write_row(schedules, &schedules->row[i], wider, colour,
-                      makespan_parts(&schedules->row[i]) == least, text);
+                      period_parts(&schedules->row[i]) == least, text);
 }
 
 static uint32_t chunks_columns(const struct comparison_row *row)
@@ -160,10 +164,11 @@ void schedules_write_text(const struct comparison *comparison,
             write_group(schedules, i, wider, terminal->colour, text);
     }
     text_add(text,
-             "\nbubble: makespan less a rank's work, of the rank with least; per stage: of the "
-             "worst rank, from its first\npass to its last, less its work; held: activations of "
-             "the fullest rank, in its whole shares of a\nmicrobatch; weights: copies of the "
-             "model\n");
+             "\nperiod: from step to step, each rank beginning the next as soon as it has ended "
+             "its own; bubble: makespan\nless a rank's work, of the rank with least; per stage: "
+             "of the worst rank, from its first pass to its last,\nless its work; held: "
+             "activations of the fullest rank, in its whole shares of a microbatch; weights:\n"
+             "copies of the model\n");
     for (uint32_t i = 0; i < comparison->done_count; i++)
         if (!comparison_write_refused(&comparison->row[i], text))
             write_note(&schedules->row[i], text);

@@ -25,6 +25,7 @@ struct staged_bubbles {
 struct staged_row {
     struct comparison_row *of;
     int64_t step_ps;
+    struct period period; /* From step to step, in picoseconds; steps 0: only one was asked for. */
     int64_t span_ps; /* From the start to the end of the last pass: the step less its update. */
     struct trace_role *role;
     struct staged_bubbles bubble;
@@ -33,9 +34,9 @@ struct staged_row {
     uint64_t *gathered_bytes;   /* [rank]: weights that one chip of it gathers in a step. */
     int64_t weights_exposed_ps; /* Of the chip that ends last: waiting for its weights' gathers and
                                    its gradients' reductions over the same ranks. */
-    double mfu;                 /* As podsim run has them: of 6 FLOP a parameter and token, */
+    double mfu;                 /* From step to step: of 6 FLOP a parameter and token, */
     double mfu_attention;       /* and with attention. */
-    double tokens_per_s;
+    double tokens_per_s;        /* The same. */
     bool fits;
     uint64_t chips_replayed;
 
@@ -72,6 +73,8 @@ void staged_write_json(const struct comparison *comparison, struct text *text);
 enum status staged_write_svg(const struct comparison *comparison, struct text *text,
                              struct error *reterr);
 
+/* From step to step; the step by itself if no further ones were asked for. */
+int64_t staged_period_ps(const struct staged_row *row);
 /* Compute and exposed collectives of a rank, without its update. */
 int64_t staged_work_ps(const struct trace_role *role);
 /* The most of any rank. */

@@ -93,6 +93,10 @@ static void put_ranks(struct json_writer *json, const struct staged_row *row)
 static void put_row(struct json_writer *json, const struct staged_row *row)
 {
     json_put_real(json, "step", units_seconds(row->step_ps));
+    json_put_real(json, "period", units_seconds(staged_period_ps(row)));
+    json_put_unsigned(json, "period_steps", row->period.steps);
+    json_put_unsigned(json, "period_cycle", row->period.cycle);
+    json_put_real(json, "period_spread", units_seconds(row->period.spread));
     json_put_real(json, "makespan", units_seconds(row->span_ps));
     json_put_real(json, "bubble_makespan", units_seconds(row->bubble.makespan_ps));
     json_put_real(json, "bubble_busiest", units_seconds(row->bubble.busiest_ps));

@@ -29,6 +29,11 @@ int64_t staged_work_ps(const struct trace_role *role)
     return work_ps;
 }
 
+int64_t staged_period_ps(const struct staged_row *row)
+{
+    return row->period.time > 0 ? row->period.time : row->step_ps;
+}
+
 static struct staged_bubbles bubbles_of(const struct staged_row *row)
 {
     int64_t least_ps = INT64_MAX, most_ps = 0;
@@ -115,12 +120,13 @@ static enum status results_take(struct playing *playing, struct error *reterr)
         if (row->role[r].memory_peak_bytes > row->role[row->fullest].memory_peak_bytes)
             row->fullest = r;
     }
-    double const step_s = units_seconds(trace->step_ps);
-    double const peak = (double)trace->chips * chain->roofline.peak_flop_per_s * step_s;
     row->step_ps = trace->step_ps;
+    row->period = trace->period;
+    double const period_s = units_seconds(staged_period_ps(row));
+    double const peak = (double)trace->chips * chain->roofline.peak_flop_per_s * period_s;
     row->mfu = chain->program.useful_flop / peak;
     row->mfu_attention = (chain->program.useful_flop + chain->program.useful_attention_flop) / peak;
-    row->tokens_per_s = (double)chain->program.tokens / step_s;
+    row->tokens_per_s = (double)chain->program.tokens / period_s;
     row->chips_replayed = trace->chips_replayed;
     row->bubble = bubbles_of(row);
     staged->of->events = trace->events;

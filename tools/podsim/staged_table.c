@@ -15,6 +15,7 @@ enum {
 };
 
 #define CELL_TABLE(X)                                                                              \
+    X(PERIOD, 11, "", "period")                                                                    \
     X(STEP, 11, "", "step")                                                                        \
     X(MFU, 7, "", "MFU")                                                                           \
     X(BUBBLE, 11, "", "bubble")                                                                    \
@@ -85,6 +86,7 @@ static void fill(const struct staged_row *row, struct table_figure figure[CELL_C
         sent = role->sent_bytes > sent ? role->sent_bytes : sent;
     }
     bool const has_formula = row->of->formula.measure != SCHEDULE_NO_FORMULA;
+    figure[CELL_PERIOD] = table_duration(staged_period_ps(row));
     figure[CELL_STEP] = table_seconds(step_s);
     figure[CELL_MFU] = table_percent(row->mfu, 1);
     figure[CELL_BUBBLE] = table_duration(row->bubble.makespan_ps);
@@ -159,8 +161,8 @@ uint32_t staged_table_write(const struct comparison *comparison,
         comparison_widening(comparison, COLUMN_MICROBATCHES, microbatches_columns);
     int64_t least_ps = INT64_MAX;
     for (uint32_t i = 0; i < comparison->done_count; i++)
-        if (rows[i].refused.status == STATUS_OK && staged->row[i].step_ps < least_ps)
-            least_ps = staged->row[i].step_ps;
+        if (rows[i].refused.status == STATUS_OK && staged_period_ps(&staged->row[i]) < least_ps)
+            least_ps = staged_period_ps(&staged->row[i]);
     for (struct part part = {0, 0}; part.end < CELL_COUNT;) {
         part = part_from(part.end, wider, terminal);
         text_add(text, "\n");
@@ -168,7 +170,7 @@ uint32_t staged_table_write(const struct comparison *comparison,
         for (uint32_t i = 0; i < comparison->done_count; i++)
             if (rows[i].refused.status == STATUS_OK)
                 write_row(&staged->row[i], &part, wider, terminal->colour,
-                          staged->row[i].step_ps == least_ps, text);
+                          staged_period_ps(&staged->row[i]) == least_ps, text);
     }
     return wider;
 }

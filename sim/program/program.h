@@ -69,6 +69,18 @@ enum program_memory {
         PROGRAM_MEMORY_COUNT,
 };
 
+#define PROGRAM_REASON_TABLE(X)                                                                    \
+    X(DATA, "data")     /* The op reads an array that is there then; */                            \
+    X(WINDOW, "window") /* it would run farther ahead than prefetch or memory lets it; */          \
+    X(ORDER, "order")   /* it reads nothing of what it waits for: that goes first. */
+
+enum program_reason {
+#define X(name, text) PROGRAM_REASON_##name,
+    PROGRAM_REASON_TABLE(X)
+#undef X
+        PROGRAM_REASON_COUNT,
+};
+
 /* `part` parts of `stream` in slot (own + slot), plus `per_part` for each earlier part of the op
  * that needs it, must have begun (BEGUN) or be done. Slots before the first need nothing; if the
  * stream has fewer parts in that slot, the count still adds up over the slots that follow. */
@@ -78,6 +90,8 @@ struct program_need {
     int16_t slot;
     uint32_t part;
     uint32_t per_part;
+    enum program_reason reason;
+    const char *array; /* Of DATA: which is read: "mlp.In", "W_mlp". */
 };
 
 /* Bytes taken (or given back, negative) when the op begins or ends. */
@@ -106,6 +120,8 @@ struct program_op {
     const char *name; /* Short, for timelines and tables: "attention.qkv", "AllGather W_mlp". */
     const char
         *class_name;      /* Ops of one class are one row of a report: "AllGather W_mlp (fsdp)". */
+    const char *reads;    /* Arrays, separated by spaces; NULL: nobody says. */
+    const char *writes;
     uint16_t class_index; /* Filled by program_seal(). */
     enum program_op_kind kind;
     uint8_t stream;

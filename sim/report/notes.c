@@ -88,18 +88,22 @@ static void note_tp_rule(struct arena *arena, const struct report_input *input, 
     const struct roofline_rules *rules = &input->roofline->rules;
     const struct roofline_group *tp = roofline_group_find(input->roofline, "tp");
     if (tp == NULL) return;
-    bool const attention = rules->tp_attention_width > 0;
-    double const mean =
-        attention ? (rules->tp_mlp_width + rules->tp_attention_width) / 2 : rules->tp_mlp_width;
+    const struct model *model = &input->workload->model;
+    double const mlp = rules->tp_mlp_width, attention = rules->tp_attention_width;
+    double const half_matrices = (double)model->matrices / 2;
+    double mean = mlp > 0 && attention > 0 ? (mlp + attention) / 2 : mlp + attention;
     char blocks[160];
-    if (attention)
+    if (model_dense_layers(model) < model->layers) {
+        /* An expert meets few of the tokens: the rule is of what meets all. */
+        mean = attention;
+        (void)snprintf(blocks, sizeof blocks, "attention offers %.0f", attention);
+    } else if (attention > 0) {
         (void)snprintf(blocks, sizeof blocks,
                        "the MLP offers F·%g = %.0f, attention %.0f, a layer %.0f on average",
-                       (double)input->workload->model.matrices / 2, rules->tp_mlp_width,
-                       rules->tp_attention_width, mean);
-    else
-        (void)snprintf(blocks, sizeof blocks, "the MLP offers F·%g = %.0f",
-                       (double)input->workload->model.matrices / 2, rules->tp_mlp_width);
+                       half_matrices, mlp, attention, mean);
+    } else {
+        (void)snprintf(blocks, sizeof blocks, "the MLP offers F·%g = %.0f", half_matrices, mlp);
+    }
     bool const bound = mean < rules->tp_exact_width;
     notes_add(arena, notes,
               "tp over %llu is %s in the forward pass at any batch: a block must be wider than "
@@ -117,8 +121,8 @@ static void narrow_collectives(const struct roofline *roofline, char *text, uint
         const struct roofline_beside *beside = &roofline->beside[i];
         if (beside->math_s >= beside->link_s) continue;
         size_t const used = strlen(text);
-        (void)snprintf(text + used, text_bytes - used, "%s%s %.0f", used == 0 ? "" : ", ",
-                       beside->name, beside->width);
+        (void)snprintf(text + used, text_bytes - used, beside->width > 0 ? "%s%s %.0f" : "%s%s",
+                       used == 0 ? "" : ", ", beside->name, beside->width);
     }
 }
 

@@ -119,7 +119,8 @@ static void write_narrow(const struct roofline *roofline, struct text *text)
         const struct roofline_beside *beside = &roofline->beside[i];
         if (beside->math_s >= beside->link_s) continue;
         size_t const used = strlen(narrow);
-        (void)snprintf(narrow + used, sizeof narrow - used, "%s%s %.0f", used == 0 ? "" : ", ",
+        (void)snprintf(narrow + used, sizeof narrow - used,
+                       beside->width > 0 ? "%s%s %.0f" : "%s%s", used == 0 ? "" : ", ",
                        beside->name, beside->width);
     }
     if (roofline->beside_count == 0) return;
@@ -163,14 +164,16 @@ static void write_rules(const struct report_input *input, struct text *text)
                    "tokens a chip; with (N-1)/N %.0f: %s",
                    rules->experts_critical_tokens, rules->experts_exact_tokens,
                    verdict(rules->tokens_per_chip >= rules->experts_exact_tokens));
-    if (rules->tp_critical_width > 0)
+    if (rules->tp_mlp_width > 0)
         write_rule(text, "tp, MLP: F·%g = %.0f against Y·(C/W)/M_Y = %.0f, with (N-1)/N %.0f: %s",
                    (double)workload->model.matrices / 2, rules->tp_mlp_width,
                    rules->tp_critical_width, rules->tp_exact_width,
                    verdict(rules->tp_mlp_width >= rules->tp_exact_width));
     if (rules->tp_attention_width > 0)
-        write_rule(text, "tp, attention: (N+K)·H + T·N·H/D = %.0f against the same: %s",
-                   rules->tp_attention_width,
+        write_rule(text,
+                   "tp, attention: (N+K)·H + T·N·H/D = %.0f against Y·(C/W)/M_Y = %.0f, with "
+                   "(N-1)/N %.0f: %s",
+                   rules->tp_attention_width, rules->tp_critical_width, rules->tp_exact_width,
                    verdict(rules->tp_attention_width >= rules->tp_exact_width));
     write_narrow(input->roofline, text);
     if (rules->ring_tokens > 0)

@@ -37,7 +37,9 @@ static void write_beside(struct json_writer *json, const struct roofline *roofli
         const struct roofline_beside *beside = &roofline->beside[i];
         json_write_object(json);
         json_put_string(json, "name", beside->name);
+        json_put_string(json, "kind", collective_kind_name(beside->kind));
         json_put_unsigned(json, "count", beside->count);
+        json_put_real(json, "bytes", beside->bytes);
         json_put_real(json, "width", beside->width);
         json_put_real(json, "link_s", beside->link_s);
         json_put_real(json, "math_s", beside->math_s);

@@ -2,71 +2,123 @@
 
 #include <stddef.h>
 
-/* Of one layer and microbatch, on one chip. */
-struct layer {
+/* The layers of a step that have a block, each microbatch, on one chip. */
+struct layers {
+    const struct workload_plan *plan;
+    const struct machine *machine;
     struct roofline *roofline;
-    double rows;             /* Tokens of a data rank. */
-    double link_s;           /* A gather or reduction of [rows, D]. */
+    const struct group *tp;
+    uint64_t count;
+    double block_bytes;      /* Of [rows, D]. */
     double math_s_per_width; /* A matmul [rows, D] x [D, width over tp]. */
-    uint64_t count;          /* Layers times microbatches. */
+    uint32_t in_passes;      /* How often a block's input is gathered, */
+    uint32_t forward_passes; /* and how often the rest of its forward pass runs. */
 };
 
-static void add(const struct layer *layer, const char *name, uint32_t passes, double width)
+static void add(const struct layers *layers, const char *name, enum collective_kind kind,
+                uint32_t passes, double bytes, double width)
 {
-    struct roofline *roofline = layer->roofline;
+    struct roofline *roofline = layers->roofline;
+    double const gather_s = roofline_gather_s(layers->plan, layers->machine, layers->tp, bytes);
+    if (layers->count == 0 || bytes <= 0) return;
+    SIM_ASSERT(roofline->beside_count < ROOFLINE_BESIDE_MAX);
     roofline->beside[roofline->beside_count++] =
         (struct roofline_beside){.name = name,
-                                 .count = layer->count * passes,
+                                 .kind = kind,
+                                 .count = layers->count * passes,
+                                 .bytes = bytes,
                                  .width = width,
-                                 .link_s = layer->link_s,
-                                 .math_s = layer->math_s_per_width * width};
+                                 .link_s = (kind == COLLECTIVE_ALL_REDUCE ? 2 : 1) * gather_s,
+                                 .math_s = layers->math_s_per_width * width};
 }
 
 /* Forward, the gathered input feeds the in-projections and the out-projection feeds the reduction.
  * Backward, the gathered dOut feeds both dTmp and dW_out, and dIn feeds its reduction (book,
- * chapter 5, with the order dW_out, dTmp, dW_in, dIn). A recomputed block repeats the forward. */
-static void add_block(const struct layer *layer, const char *const names[4], uint32_t forward,
-                      double in_width, double out_width)
+ * chapter 5, with the order dW_out, dTmp, dW_in, dIn). */
+static void add_block(const struct layers *layers, const char *const names[4], double in_width,
+                      double out_width)
 {
-    add(layer, names[0], forward, in_width);
-    add(layer, names[1], forward, out_width);
-    add(layer, names[2], 1, 2 * out_width);
-    add(layer, names[3], 1, in_width);
+    double const bytes = layers->block_bytes;
+    add(layers, names[0], COLLECTIVE_ALL_GATHER, layers->in_passes, bytes, in_width);
+    add(layers, names[1], COLLECTIVE_REDUCE_SCATTER, layers->forward_passes, bytes, out_width);
+    add(layers, names[2], COLLECTIVE_ALL_GATHER, 1, bytes, 2 * out_width);
+    add(layers, names[3], COLLECTIVE_REDUCE_SCATTER, 1, bytes, in_width);
+}
+
+/* Experts' matmuls are not cut into chunks: the router and the sort need all of a gather. Shared
+ * experts run while tokens travel, and what they give is reduced while the others run. */
+static void add_experts(const struct layers *layers)
+{
+    const struct model *model = &layers->plan->model;
+    const struct workload_counts *counts = &layers->roofline->counts;
+    double const matrices = (double)model->matrices;
+    double const shared = matrices * (double)(model->experts.shared * model->experts.width);
+    double const each = matrices * counts->experts_width;
+    double const block = model->experts.shared != 0 ? layers->block_bytes : 0;
+    bool const travels_again = layers->plan->remat >= WORKLOAD_REMAT_BIG_MATMULS;
+    enum collective_kind const gather = COLLECTIVE_ALL_GATHER, reduce = COLLECTIVE_REDUCE_SCATTER;
+    add(layers, "moe.In", gather, layers->in_passes, block, 0);
+    add(layers, "moe.Logits", COLLECTIVE_ALL_REDUCE, layers->forward_passes,
+        counts->tp_logits_bytes, 0);
+    add(layers, "shared.Out", reduce, layers->forward_passes, block, each);
+    add(layers, "moe.rows", gather, 1 + travels_again, counts->tp_rows_bytes, shared);
+    add(layers, "moe.outputs", reduce, layers->forward_passes, counts->tp_outputs_bytes, 0);
+    add(layers, "moe.dOutputs", gather, 1, counts->tp_rows_bytes, 0);
+    add(layers, "shared.dOut", gather, 1, block, 0);
+    add(layers, "shared.dIn", reduce, 1, block, 2 * each);
+    add(layers, "moe.dRows", reduce, 1, counts->tp_outputs_bytes, 0);
+}
+
+static void add_attention(const struct layers *layers, double tp_ranks)
+{
+    static const char *const names[] = {"attention.In", "attention.Out", "attention.dOut",
+                                        "attention.dIn"};
+    const struct model *model = &layers->plan->model;
+    double const held = (double)model->kv_heads > tp_ranks ? (double)model->kv_heads : tp_ranks;
+    double const heads = (double)model->heads, head_width = (double)model->head_width;
+    double const in = model->latent.kv_rank != 0 ? (double)model_latent_columns(model) * tp_ranks
+                                                 : (heads + 2 * held) * head_width;
+    add_block(layers, names, in, heads * (double)model_value_width(model));
+}
+
+static void add_all(const struct workload_plan *plan, const struct machine *machine,
+                    const struct mesh *mesh, const struct group *tp, struct roofline *roofline)
+{
+    static const char *const mlp[] = {"mlp.In", "mlp.Out", "mlp.dOut", "mlp.dIn"};
+    const struct model *model = &plan->model;
+    bool const normed = model->kind == MODEL_LLAMA; /* Without a norm In is what lies between. */
+    double const tp_ranks = mesh->axis[MESH_TP].size;
+    double const data_ranks = machine->chip_count / tp_ranks / mesh->axis[MESH_PP].size;
+    double const rows = (double)plan->batch_tokens / plan->accumulate / data_ranks;
+    double const width = (double)model->width;
+    struct layers layers = {
+        .plan = plan,
+        .machine = machine,
+        .roofline = roofline,
+        .tp = tp,
+        .block_bytes = rows * width * format_bits(plan->formats.activations) / 8,
+        .math_s_per_width = 2 * rows * width / tp_ranks / roofline->math_flop_per_s,
+        .in_passes =
+            1 + (plan->remat >= (normed ? WORKLOAD_REMAT_NORMS : WORKLOAD_REMAT_BIG_MATMULS)),
+        .forward_passes = 1 + workload_remat_repeats(plan->remat),
+    };
+    uint64_t const predictors = workload_predictors(plan), dense = model_dense_layers(model);
+    bool const experts = dense < model->layers; /* A module's layer is as the last. */
+    layers.count = plan->accumulate * (model->layers + predictors);
+    if (model->kind == MODEL_LLAMA) add_attention(&layers, tp_ranks);
+    layers.count = plan->accumulate * (dense + (experts ? 0 : predictors));
+    add_block(&layers, mlp, (double)((model->matrices - 1) * model->mlp_width),
+              (double)model->mlp_width);
+    layers.count = plan->accumulate * (model->layers - dense + (experts ? predictors : 0));
+    add_experts(&layers);
 }
 
 void beside_evaluate(const struct workload_plan *plan, const struct machine *machine,
                      const struct mesh *mesh, struct roofline *roofline)
 {
-    static const char *const attention[] = {"attention.In", "attention.Out", "attention.dOut",
-                                            "attention.dIn"};
-    static const char *const mlp[] = {"mlp.In", "mlp.Out", "mlp.dOut", "mlp.dIn"};
     const struct roofline_group *tp = roofline_group_find(roofline, "tp");
     double const stages = mesh->axis[MESH_PP].size; /* Each has its share of the layers. */
-    if (tp != NULL) {
-        const struct model *model = &plan->model;
-        double const tp_ranks = mesh->axis[MESH_TP].size;
-        double const data_ranks = machine->chip_count / tp_ranks / stages;
-        uint64_t const layers = model->layers + workload_predictors(plan);
-        struct layer layer = {.roofline = roofline, .count = layers * plan->accumulate};
-        layer.rows = (double)plan->batch_tokens / plan->accumulate / data_ranks;
-        double const array =
-            layer.rows * (double)model->width * format_bits(plan->formats.activations) / 8;
-        layer.link_s = roofline_gather_s(plan, machine, &tp->group, array);
-        layer.math_s_per_width =
-            2 * layer.rows * (double)model->width / tp_ranks / roofline->math_flop_per_s;
-        uint32_t const forward = plan->remat == WORKLOAD_REMAT_BLOCK ? 2 : 1;
-        if (model->kind == MODEL_LLAMA) {
-            double const held =
-                (double)model->kv_heads > tp_ranks ? (double)model->kv_heads : tp_ranks;
-            double const heads = (double)model->heads, head_width = (double)model->head_width;
-            double const in = model->latent.kv_rank != 0
-                                  ? (double)model_latent_columns(model) * tp_ranks
-                                  : (heads + 2 * held) * head_width;
-            add_block(&layer, attention, forward, in, heads * (double)model_value_width(model));
-        }
-        add_block(&layer, mlp, forward, (double)((model->matrices - 1) * model->mlp_width),
-                  (double)model->mlp_width);
-    }
+    if (tp != NULL) add_all(plan, machine, mesh, &tp->group, roofline);
     for (uint32_t i = 0; i < roofline->beside_count; i++) {
         const struct roofline_beside *beside = &roofline->beside[i];
         double const excess = beside->link_s - beside->math_s;

@@ -396,7 +396,7 @@ static double duplicated_flop(const struct workload_plan *plan, const struct mes
     double const tp = mesh->axis[MESH_TP].size;
     bool const latent = model->latent.kv_rank != 0;
     if (model->kind != MODEL_LLAMA || (!latent && tp <= (double)model->kv_heads)) return 0;
-    double const passes = plan->remat == WORKLOAD_REMAT_BLOCK ? 4 : 3;
+    double const passes = workload_remat_repeats(plan->remat) ? 4 : 3;
     double const columns = latent ? (double)model_latent_columns(model) * (tp - 1)
                                   : 2 * (double)model->head_width * (tp - (double)model->kv_heads);
     return passes * 2 * (double)plan->batch_tokens * (double)model->width * columns *

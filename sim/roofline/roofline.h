@@ -16,7 +16,7 @@
 #include "sim/workload/counts.h"
 #include "sim/workload/workload.h"
 
-enum { ROOFLINE_GROUPS_MAX = MESH_ROLE_COUNT + 3, ROOFLINE_BESIDE_MAX = 8 };
+enum { ROOFLINE_GROUPS_MAX = MESH_ROLE_COUNT + 3, ROOFLINE_BESIDE_MAX = 20 };
 
 /* The collectives of one mesh axis, or of neighbours on it, over a step; one chip. */
 struct roofline_group {
@@ -38,14 +38,17 @@ struct roofline_group {
     double hops_total_s;    /* Of all of them, one after another. */
 };
 
-/* A tp collective and the matmuls that collective matmul can run beside it: it is hidden if they
- * are wide enough, whatever the batch. */
+/* A tp collective of the layers and the matmuls that can run beside it: it is hidden if they are
+ * wide enough, whatever the batch. */
 struct roofline_beside {
     const char *name; /* "mlp.Out" */
-    uint64_t count;   /* In the step. */
-    double width;     /* Columns (gather) or rows (reduction) of those matmuls, over all of tp. */
-    double link_s;    /* Of one, with no hop latency. */
-    double math_s;    /* Of the matmuls beside one. */
+    enum collective_kind kind;
+    uint64_t count; /* In the step, of all ranks of a pipeline together. */
+    double bytes;   /* V of one. */
+    double width;   /* Columns (gather) or rows (reduction) of those matmuls, over all of tp; 0:
+                       nothing runs beside it. */
+    double link_s;  /* Of one, with no hop latency. */
+    double math_s;  /* Of the matmuls beside one. */
 };
 
 /* The book's rules. Widths and tokens are 0 where a rule does not apply. `critical` is the book's
@@ -65,9 +68,10 @@ struct roofline_rules {
     double experts_exact_tokens;
     double tp_critical_width; /* Y·alpha/M_Y: a narrower block is communication bound. */
     double tp_exact_width;
-    double tp_mlp_width;          /* F·matrices/2: what the MLP has to offer against it. */
-    double tp_attention_width;    /* (N+K)·H + T·N·H/D, K at least Y; 0 for a bare MLP. */
-    double mixed_best_ranks;      /* X_opt = sqrt(B/F·M_X/M_Y·N/m/P). */
+    double tp_mlp_width;       /* F·matrices/2: what the MLP has to offer against it; 0: no layer
+                                  has an MLP. */
+    double tp_attention_width; /* (N+K)·H + T·N·H/D, K at least Y; 0 for a bare MLP. */
+    double mixed_best_ranks;   /* X_opt = sqrt(B/F·M_X/M_Y·N/m/P). */
     double mixed_critical_tokens; /* m·alpha^2/(M_X·M_Y·F·P) tokens a chip. */
     double ring_tokens;      /* Tokens of a sequence on a rank of cp at which attention to a block
                                 of keys and values takes as long as to pass it on. */

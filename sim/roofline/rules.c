@@ -15,7 +15,8 @@ static void tp_widths(const struct workload_plan *plan, const struct mesh *mesh,
 {
     const struct model *model = &plan->model;
     double const width = (double)model->width;
-    rules->tp_mlp_width = (double)model->mlp_width * (double)model->matrices / 2;
+    if (model_dense_layers(model) > 0)
+        rules->tp_mlp_width = (double)model->mlp_width * (double)model->matrices / 2;
     if (model->kind != MODEL_LLAMA) return;
     double const ranks = mesh->axis[MESH_TP].size;
     double const kv = (double)model->kv_heads > ranks ? (double)model->kv_heads : ranks;
@@ -130,7 +131,7 @@ void rules_evaluate(const struct workload_plan *plan, const struct machine *mach
     }
     offload_rules(plan, machine, roofline, rules);
     ring_rule(plan, machine, mesh, roofline);
-    if (fsdp != NULL && tp != NULL) {
+    if (fsdp != NULL && tp != NULL && rules->tp_mlp_width > 0) {
         double const batch = (double)plan->batch_tokens / rules->fsdp_gathers;
         double const stages = mesh->axis[MESH_PP].size;
         rules->mixed_best_ranks =

@@ -17,7 +17,7 @@ static const int64_t tokens_max = INT64_C(1) << 34;
 static const double capacity_most = 4000, routing_least = 0.001; /* But for 0. */
 
 const char *const scenario_regather_names[] = {"microbatch", "step", "stage", NULL};
-const char *const scenario_remat_names[] = {"none", "norms", "big_matmuls", "block", NULL};
+const char *const scenario_remat_names[] = {"none", "norms", "big_matmuls", "block", "layer", NULL};
 const char *const scenario_attention_names[] = {"full", "causal", NULL};
 const char *const scenario_kernel_names[] = {"flash", "unfused", "unfused_dropout", NULL};
 const char *const scenario_gather_names[] = {"block", "tensor", "layer", NULL};

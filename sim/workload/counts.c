@@ -17,7 +17,7 @@ static struct letters letters_of(const struct local *local, const struct machine
     x.layers = (double)(plan->model.layers + local->predictors);
     x.predictors = (double)local->predictors;
     x.microbatches = plan->accumulate;
-    x.again = plan->remat == WORKLOAD_REMAT_BLOCK;
+    x.again = workload_remat_repeats(plan->remat);
     x.attention_again = plan->remat >= WORKLOAD_REMAT_BIG_MATMULS;
     x.norms_again = plan->remat != WORKLOAD_REMAT_NONE;
     x.adds = plan->accumulate > 1 && local->gradient_shards == 1;
@@ -285,7 +285,7 @@ static void count_activations(const struct letters *x, struct workload_counts *c
         llama ? UINT64_C(2) : 0; /* Embedding and head: one of each kind a pass. */
     bool const in_again = llama ? x->norms_again > 0 : x->attention_again > 0;
     uint64_t const gathers = UINT64_C(2) + in_again;
-    uint64_t const scatters = 2 + (plan->remat == WORKLOAD_REMAT_BLOCK);
+    uint64_t const scatters = UINT64_C(2) + workload_remat_repeats(plan->remat);
     struct workload_traffic *tp = &counts->role[MESH_TP];
     if (local->tp > 1) {
         tp->gather_count = plan->accumulate * (blocks * gathers + ends);
@@ -347,6 +347,7 @@ static double saved_bytes(const struct letters *x)
         return x->dense * (x->shard * x->a + x->tmp * x->m) +
                x->layers * (llama * x->shard + x->attention_tmp) * x->a;
     case WORKLOAD_REMAT_BLOCK:
+    case WORKLOAD_REMAT_LAYER:
         break;
     }
     return x->layers * x->shard * x->a;

@@ -67,6 +67,12 @@ struct workload_counts {
     struct workload_traffic sequence; /* Ranks that share a sequence. */
     uint64_t tp_critical_count;       /* tp collectives that the compute stream waits for. */
 
+    /* V of the tp collectives of a layer with experts; 0: the layer has none of that kind. */
+    double tp_rows_bytes;    /* Tokens on their way to experts, gathered; */
+    double tp_outputs_bytes; /* and on their way back, reduced. */
+    double tp_logits_bytes;  /* The router's sums. */
+    double experts_width;    /* F of all experts that one token meets, without shared ones. */
+
     /* Messages between two neighbours of a pipeline, a step, one way: [B_X, D_Y] each, at the pair
      * that has most. Not those of one model's copies, of a tied matrix, and of modules that lie
      * between the layers and their heads. */

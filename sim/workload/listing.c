@@ -13,6 +13,26 @@
 
 enum { SHAPE_COLUMN = 66, BYTES_COLUMN = 88, REMARK_COLUMN = 99 };
 
+void listing_tell(struct listing *listing, enum collective_kind kind, const char *group,
+                  uint64_t size_bytes)
+{
+    struct workload_listing *made = listing->made;
+    SIM_ASSERT(made->listed_count < WORKLOAD_LISTED_MAX);
+    made->listed[made->listed_count++] =
+        (struct workload_listed){listing->section, kind, group, size_bytes};
+}
+
+void listing_tell_axes(struct listing *listing, enum collective_kind kind, uint32_t axes,
+                       enum format format, uint64_t elements)
+{
+    const struct local *local = listing->local;
+    const char *group = axes == local->axis_y ? mesh_role_name(MESH_TP)
+                        : axes == local->axis_x && local->shards > 1
+                            ? mesh_role_name(local->shard_role)
+                            : local->replica_name;
+    listing_tell(listing, kind, group, format_bytes(format, elements));
+}
+
 void listing_step(struct listing *listing, const struct sharding *array, enum format format,
                   const char *remark, const char *what, ...)
 {
@@ -139,6 +159,20 @@ static void heading_add(struct text *text, const struct local *local)
         (unsigned long long)(local->rows * local->data), (unsigned long long)local->rows,
         (unsigned long long)local->width,
         (unsigned long long)(layer->experts ? plan->model.experts.width : plan->model.mlp_width));
+    if (local_is_latent(local))
+        text_add(text, "  C = %llu columns: %llu of Q, %llu of K and V, %llu turned ones of K\n",
+                 (unsigned long long)local->latent_columns,
+                 (unsigned long long)plan->model.latent.query_rank,
+                 (unsigned long long)plan->model.latent.kv_rank,
+                 (unsigned long long)plan->model.latent.rope);
+    if (layer->experts)
+        text_add(text,
+                 "  %llu experts, %llu of each token; on one chip %llu of them with %llu rows each "
+                 "and %llu columns\n",
+                 (unsigned long long)plan->model.experts.count,
+                 (unsigned long long)plan->model.experts.top_k,
+                 (unsigned long long)local->experts.count, (unsigned long long)local->experts.rows,
+                 (unsigned long long)local->experts.columns);
     for (uint32_t u = 0; local->shards > 1 && u < layer->unit_count; u++) {
         text_add(text, "  %s travels as one: %s gathered\n", layer->unit[u].name,
                  quantity_text_bytes(
@@ -157,10 +191,11 @@ static void heading_add(struct text *text, const struct local *local)
                  "  what a layer saves lies in the host's memory, but for the last layer's\n");
 }
 
-/* The layers at the top are listed: of a model whose first layers have an MLP, the others. */
-static bool has_experts(const struct listing *listing)
+/* Whether the layers at the top are ones that the book lists, in the order in which it does. */
+static bool is_book(const struct local *local)
 {
-    return listing->local->layer[local_last_kind(listing->local)].experts;
+    return local_last_kind(local) == LOCAL_DENSE && !local_is_latent(local) && local->cp == 1 &&
+           local->pp == 1;
 }
 
 static void forward_add(struct listing *listing, const struct layout_block *attention,
@@ -170,14 +205,8 @@ static void forward_add(struct listing *listing, const struct layout_block *atte
                         : listing->local->axis_x != 0 ? "B_X"
                                                       : "B";
     text_add(listing->text, "\nForward pass: need to compute Loss[%s]\n", batch);
-    if (local_is_latent(listing->local))
-        listing_latent_forward(listing);
-    else if (attention != NULL)
-        listing_attention_forward(listing, attention);
-    if (has_experts(listing))
-        listing_experts_forward(listing);
-    else
-        listing_mlp_forward(listing, mlp);
+    if (attention != NULL) listing_attention_forward(listing, attention);
+    listing_mlp_forward(listing, mlp);
     if (attention == NULL) listing_step(listing, NULL, 0, "", "Loss[%s] = ...", batch);
 }
 
@@ -192,38 +221,47 @@ static void goals_add(struct listing *listing, const struct layout_block *layout
     }
 }
 
+/* Weights that are gathered for the repetition stay for the gradients, and stand with these. */
+static void repeated_tell(struct listing *listing)
+{
+    const struct workload_listing *made = listing->made;
+    uint32_t const count = made->listed_count;
+    for (uint32_t i = 0; i < count; i++)
+        if (strcmp(made->listed[i].group, mesh_role_name(MESH_TP)) == 0 ||
+            strcmp(made->listed[i].group, "sequence") == 0)
+            listing_tell(listing, made->listed[i].kind, made->listed[i].group,
+                         made->listed[i].size_bytes);
+}
+
+static void section_begin(struct listing *listing, enum workload_section section)
+{
+    listing->section = section;
+    listing->step = 0;
+    listing->gathered = listing->reduced = 0;
+}
+
 static void backward_add(struct listing *listing, const struct layout_block *attention,
                          const struct layout_block *mlp)
 {
     uint32_t const forward_steps = listing->step;
     uint32_t const repeated = attention == NULL ? forward_steps - 1 : forward_steps;
-    listing->step = 0;
+    section_begin(listing, WORKLOAD_SECTION_BACKWARD);
     text_add(listing->text, "\nBackward pass: need to compute ");
-    if (has_experts(listing))
-        text_add(listing->text, "dW_experts, dW_router, dW_shared");
-    else
-        goals_add(listing, mlp);
-    if (local_is_latent(listing->local)) {
-        text_add(listing->text, ",\n  dW_O, dW_UQ, dW_UKV, dW_DQ, dW_DKV");
-    } else if (attention != NULL) {
+    goals_add(listing, mlp);
+    if (attention != NULL) {
         text_add(listing->text, ",\n  ");
         goals_add(listing, attention);
     }
     text_add(listing->text, "\n");
-    if (listing->local->plan->remat == WORKLOAD_REMAT_BLOCK) {
+    if (workload_remat_repeats(listing->local->plan->remat)) {
         text_add(listing->text,
-                 "  remat block: first steps 1 to %u of the forward pass again, with their "
+                 "  remat %s: first steps 1 to %u of the forward pass again, with their "
                  "collectives\n",
-                 repeated);
+                 listing->local->plan->remat == WORKLOAD_REMAT_LAYER ? "layer" : "block", repeated);
+        repeated_tell(listing);
     }
-    if (has_experts(listing))
-        listing_experts_backward(listing);
-    else
-        listing_mlp_backward(listing, mlp);
-    if (local_is_latent(listing->local))
-        listing_latent_backward(listing);
-    else if (attention != NULL)
-        listing_attention_backward(listing, attention);
+    listing_mlp_backward(listing, mlp);
+    if (attention != NULL) listing_attention_backward(listing, attention);
 }
 
 /* ZeRO-1 and 2: after the update of its shard, each rank gathers what the others have updated. */
@@ -236,43 +274,82 @@ static void update_add(struct listing *listing, const struct layout_block *layou
         memmove(updated.name, updated.name + 1, strlen(updated.name));
         (void)listing_gather(listing, &updated, listing->local->axis_x, format,
                              "after the update of this rank's part");
+        listing_weight_tell(listing, layout, matrix, listing->local->axis_x);
     }
+}
+
+/* As the book does. */
+static void book_add(struct listing *listing)
+{
+    const struct local *local = listing->local;
+    bool const llama = local_is_llama(local);
+    struct layout_block attention, mlp;
+    layout_mlp(local, &mlp);
+    if (llama) layout_attention(local, &attention);
+    forward_add(listing, llama ? &attention : NULL, &mlp);
+    backward_add(listing, llama ? &attention : NULL, &mlp);
+    if (local->state_shards == local->shards) return;
+    text_add(listing->text, "\nUpdate: ZeRO-%u\n", local->plan->zero);
+    section_begin(listing, WORKLOAD_SECTION_UPDATE);
+    update_add(listing, &mlp);
+    if (llama) update_add(listing, &attention);
+}
+
+/* As the program has it. */
+static void program_add(struct listing *listing, const struct program *program)
+{
+    text_add(listing->text, "\nForward pass\n");
+    section_begin(listing, WORKLOAD_SECTION_FORWARD);
+    (void)listing_template(listing, program, "layer forward");
+    text_add(listing->text, "\nBackward pass\n");
+    section_begin(listing, WORKLOAD_SECTION_BACKWARD);
+    if (!listing_template(listing, program, "layer backward")) {
+        (void)listing_template(listing, program, "layer input gradient");
+        (void)listing_template(listing, program, "layer weight gradient");
+    }
+    text_add(listing->text, "\nUpdate\n");
+    section_begin(listing, WORKLOAD_SECTION_UPDATE);
+    (void)listing_template(listing, program, "update layer");
+}
+
+/* Modules that predict further tokens; their layer is as the others. */
+static void predictors_add(struct listing *listing, const struct program *program)
+{
+    uint64_t const count = listing->local->predictors;
+    if (count == 0) return;
+    text_add(listing->text,
+             "\nMulti-token prediction, each of %llu module%s behind the last layer: forward\n",
+             (unsigned long long)count, count == 1 ? "" : "s");
+    section_begin(listing, WORKLOAD_SECTION_PREDICTORS);
+    (void)listing_template(listing, program, "mtp forward");
+    text_add(listing->text, "\nMulti-token prediction: backward\n");
+    section_begin(listing, WORKLOAD_SECTION_PREDICTORS);
+    if (listing_template(listing, program, "mtp backward")) return;
+    (void)listing_template(listing, program, "mtp input gradient");
+    (void)listing_template(listing, program, "mtp weight gradient");
 }
 
 enum status workload_listing(struct arena *arena, const struct workload_plan *plan,
                              const struct machine *machine, const struct mesh *mesh,
-                             const char **ret_text, struct error *reterr)
+                             struct workload_listing *ret_listing, struct error *reterr)
 {
     struct local local;
     struct program program;
-    struct layout_block attention;
-    struct layout_block mlp;
     struct text text = {0};
     STATUS_TRY(local_build(plan, machine, mesh, &local, reterr));
     STATUS_TRY(workload_lower(arena, plan, machine, mesh, &program, reterr));
-    bool const llama = local_is_llama(&local);
-    layout_mlp(&local, &mlp);
-    if (llama) layout_attention(&local, &attention);
-
-    struct listing listing = {.text = &text, .local = &local};
+    struct listing listing = {.text = &text, .local = &local, .made = ret_listing};
+    *ret_listing = (struct workload_listing){.listed_count = 0};
     heading_add(&text, &local);
-    forward_add(&listing, llama ? &attention : NULL, &mlp);
-    backward_add(&listing, llama ? &attention : NULL, &mlp);
-    listing_predictors(&listing);
-    if (local.state_shards > local.shards) {
-        text_add(&text, "\nUpdate: ZeRO-%u\n", plan->zero);
-        listing.step = 0;
-        if (!has_experts(&listing)) update_add(&listing, &mlp);
-        if (local_is_latent(&local))
-            listing_step(&listing, NULL, 0, "after the update of this rank's part",
-                         "W_attention = AllGather_X(W_attention)");
-        else if (llama)
-            update_add(&listing, &attention);
-    }
+    if (is_book(&local))
+        book_add(&listing);
+    else
+        program_add(&listing, &program);
+    predictors_add(&listing, &program);
     listing_streams(&text, &program);
     const char *copy = text.failed ? NULL : arena_text(arena, text.bytes);
     text_free(&text);
     if (copy == NULL) return error_set(reterr, STATUS_NO_MEMORY, "", "no memory for the listing");
-    *ret_text = copy;
+    ret_listing->text = copy;
     return STATUS_OK;
 }

@@ -14,7 +14,17 @@ struct listing {
     const struct local *local;
     uint32_t step;       /* The last number given in this section. */
     uint32_t in_step[2]; /* Of the forward pass: where the MLP's and attention's In is gathered. */
+    struct workload_listing *made;
+    enum workload_section section;
+    uint32_t gathered, reduced; /* Of the layer's units those told in this section, a bit each. */
 };
+
+/* Notes a collective of the section. */
+void listing_tell(struct listing *listing, enum collective_kind kind, const char *group,
+                  uint64_t size_bytes);
+/* The same for a gather or a reduction over `axes`, whose array has so many elements on a chip. */
+void listing_tell_axes(struct listing *listing, enum collective_kind kind, uint32_t axes,
+                       enum format format, uint64_t elements);
 
 /* A step with what it makes on one chip: "3. Tmp[B_X, F] = ...   [512, 32768]   33.6 MB   (why)".
  * `array` NULL: nothing is made that is worth a size. */
@@ -31,13 +41,12 @@ struct sharding listing_product(struct listing *listing, const struct sharding_p
 struct sharding listing_reduce(struct listing *listing, const struct sharding_product *product,
                                enum format format, const char *remark);
 
-/* Latent attention in attention's place. */
-void listing_latent_forward(struct listing *listing);
-void listing_latent_backward(struct listing *listing);
-void listing_experts_forward(struct listing *listing);
-void listing_experts_backward(struct listing *listing);
-/* Modules that predict further tokens, where the step trains them. */
-void listing_predictors(struct listing *listing);
+/* All ops of a template of that name, with their collectives; false: the program has none. */
+bool listing_template(struct listing *listing, const struct program *program, const char *name);
+/* A layer as the book lists it: an MLP, and attention of whole sequences. */
+/* A gather of the unit that a matrix belongs to, once in a section. */
+void listing_weight_tell(struct listing *listing, const struct layout_block *layout,
+                         const struct layout_matrix *matrix, uint32_t axes);
 void listing_mlp_forward(struct listing *listing, const struct layout_block *layout);
 void listing_mlp_backward(struct listing *listing, const struct layout_block *layout);
 void listing_attention_forward(struct listing *listing, const struct layout_block *layout);

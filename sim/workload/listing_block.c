@@ -25,14 +25,78 @@ static enum format between_format(const struct listing *listing, const struct la
     return is_attention(layout) ? formats_of(listing)->activations : formats_of(listing)->matmuls;
 }
 
-static void weight_gather(struct listing *listing, const struct layout_matrix *matrix,
-                          uint32_t axes, bool backward)
+/* What is gathered and reduced with a matrix. */
+static uint32_t unit_of(const struct listing *listing, const struct layout_block *layout,
+                        const struct layout_matrix *matrix)
 {
-    bool const repeated = listing->local->plan->remat == WORKLOAD_REMAT_BLOCK;
+    const struct local_layer *layer = &listing->local->layer[local_last_kind(listing->local)];
+    bool const alone = listing->local->plan->gather == WORKLOAD_GATHER_TENSOR;
+    uint32_t const place = is_attention(layout) ? LOCAL_ATTENTION_IN : LOCAL_MLP_IN;
+    uint32_t unit = 0;
+    while (alone ? strcmp(layer->unit[unit].name, matrix->weight.name) != 0
+                 : (layer->unit[unit].places >> place & 1) == 0)
+        unit++;
+    SIM_ASSERT(unit < layer->unit_count);
+    return unit;
+}
+
+void listing_weight_tell(struct listing *listing, const struct layout_block *layout,
+                         const struct layout_matrix *matrix, uint32_t axes)
+{
+    uint32_t const unit = unit_of(listing, layout, matrix);
+    const struct local_layer *layer = &listing->local->layer[local_last_kind(listing->local)];
+    if (axes == 0 || (listing->gathered >> unit & 1) != 0) return;
+    listing->gathered |= 1u << unit;
+    listing_tell_axes(listing, COLLECTIVE_ALL_GATHER, axes, formats_of(listing)->weights,
+                      layer->unit[unit].elements);
+}
+
+/* The reductions of a unit's gradients, which stand with its first matrix. */
+static void gradient_tell(struct listing *listing, const struct layout_block *layout,
+                          const struct layout_matrix *matrix)
+{
+    const struct sharding_product *product = &matrix->d_weight;
+    uint32_t const unit = unit_of(listing, layout, matrix);
+    const struct local_layer *layer = &listing->local->layer[local_last_kind(listing->local)];
+    uint64_t const elements = layer->unit[unit].elements;
+    enum format const format = formats_of(listing)->gradients;
+    if ((listing->reduced >> unit & 1) != 0) return;
+    listing->reduced |= 1u << unit;
+    if (product->scatter != 0)
+        listing_tell_axes(listing, COLLECTIVE_REDUCE_SCATTER, product->scatter, format, elements);
+    if (product->all_reduce != 0)
+        listing_tell_axes(listing, COLLECTIVE_ALL_REDUCE, product->all_reduce, format,
+                          elements / listing->local->shards);
+}
+
+/* Those of an array between the matmuls. */
+static void gather_tell(struct listing *listing, const struct sharding *array, uint32_t axes)
+{
+    struct sharding const gathered = sharding_gathered(array, axes);
+    if (axes == 0) return;
+    listing_tell_axes(listing, COLLECTIVE_ALL_GATHER, axes, formats_of(listing)->activations,
+                      sharding_local_elements(&listing->local->axes, &gathered));
+}
+
+static void reduce_tell(struct listing *listing, const struct sharding_product *product)
+{
+    enum format const format = formats_of(listing)->activations;
+    uint64_t const elements = sharding_local_elements(&listing->local->axes, &product->result);
+    if (product->scatter != 0)
+        listing_tell_axes(listing, COLLECTIVE_REDUCE_SCATTER, product->scatter, format, elements);
+    if (product->all_reduce != 0)
+        listing_tell_axes(listing, COLLECTIVE_ALL_REDUCE, product->all_reduce, format, elements);
+}
+
+static void weight_gather(struct listing *listing, const struct layout_block *layout,
+                          const struct layout_matrix *matrix, uint32_t axes, bool backward)
+{
+    bool const repeated = workload_remat_repeats(listing->local->plan->remat);
     const char *remark = "not on critical path, can do it during previous layer";
     if (backward || listing->local->tp > 1) remark = "can be done ahead of time";
     if (backward && repeated) remark = "shared with the repeated forward pass";
     (void)listing_gather(listing, &matrix->weight, axes, formats_of(listing)->weights, remark);
+    listing_weight_tell(listing, layout, matrix, axes);
 }
 
 /* Where a block's gathered In stands in the forward pass, for the remark on its reuse. */
@@ -54,9 +118,10 @@ static void in_forward(struct listing *listing, const struct layout_block *layou
         if (i == 0) {
             (void)listing_gather(listing, &in->left, in->forward.gather_left, format,
                                  "on critical path");
+            gather_tell(listing, &in->left, in->forward.gather_left);
             *in_step(listing, layout) = listing->step;
         }
-        weight_gather(listing, in, in->forward.gather_right, false);
+        weight_gather(listing, layout, in, in->forward.gather_right, false);
         if (fsdp_only) {
             (void)snprintf(remark, sizeof remark, "can throw away %s now",
                            sharding_text(&listing->local->axes, &in->forward.right, weight));
@@ -69,9 +134,10 @@ static void in_forward(struct listing *listing, const struct layout_block *layou
 static void out_forward(struct listing *listing, const struct layout_block *layout)
 {
     const struct layout_matrix *out = &layout->out;
-    weight_gather(listing, out, out->forward.gather_right, false);
+    weight_gather(listing, layout, out, out->forward.gather_right, false);
     (void)listing_product(listing, &out->forward, formats_of(listing)->activations, "",
                           "on critical path");
+    reduce_tell(listing, &out->forward);
 }
 
 static void norm_add(struct listing *listing, const struct layout_block *layout)
@@ -143,15 +209,18 @@ static void d_out_add(struct listing *listing, const struct layout_block *layout
                  is_attention(layout) ? "dX" : "...");
     (void)listing_gather(listing, &d_out, layout->out.d_weight.gather_right,
                          formats_of(listing)->activations, "on critical path");
+    gather_tell(listing, &d_out, layout->out.d_weight.gather_right);
 }
 
-static void d_weight_add(struct listing *listing, const struct layout_matrix *matrix)
+static void d_weight_add(struct listing *listing, const struct layout_block *layout,
+                         const struct layout_matrix *matrix)
 {
+    gradient_tell(listing, layout, matrix);
     (void)listing_product(listing, &matrix->d_weight, formats_of(listing)->gradients, "",
                           "not on critical path, can be done async");
 }
 
-/* Why the listing's second gather of In costs nothing, or does. */
+/* Why the listing's second gather of In costs nothing, or does: then it is told. */
 static void sharing_remark(struct listing *listing, const struct layout_block *layout,
                            char remark[REMARK_BYTES])
 {
@@ -174,6 +243,7 @@ static void sharing_remark(struct listing *listing, const struct layout_block *l
                        step, remat == WORKLOAD_REMAT_NORMS ? "norms" : "big_matmuls");
         break;
     case WORKLOAD_REMAT_BLOCK:
+    case WORKLOAD_REMAT_LAYER:
         (void)snprintf(sharing, sizeof sharing,
                        "this can be skipped by sharing with (%u) of the repeated forward pass, "
                        "and is",
@@ -181,6 +251,8 @@ static void sharing_remark(struct listing *listing, const struct layout_block *l
         break;
     }
     (void)snprintf(remark, REMARK_BYTES, "not on critical path; %s", sharing);
+    if (remat != WORKLOAD_REMAT_NORMS && remat != WORKLOAD_REMAT_BIG_MATMULS) return;
+    gather_tell(listing, &layout->in[0].left, layout->in[0].d_weight.gather_left);
 }
 
 /* dOut · W_out -> dTmp */
@@ -192,7 +264,7 @@ static void d_tmp_add(struct listing *listing, const struct layout_block *layout
     char d_out[SHARDING_TEXT_BYTES];
     char weight[SHARDING_TEXT_BYTES];
     bool const gathered = out->d_left.gather_left != 0;
-    weight_gather(listing, out, out->d_left.gather_right, true);
+    weight_gather(listing, layout, out, out->d_left.gather_right, true);
     if (gathered || out->d_left.gather_right != 0) {
         (void)snprintf(
             remark, sizeof remark, "can throw away %s%s%s here",
@@ -208,9 +280,9 @@ static void out_backward(struct listing *listing, const struct layout_block *lay
     d_out_add(listing, layout);
     if (listing->local->plan->backward_order == WORKLOAD_BACKWARD_DX_FIRST) {
         d_tmp_add(listing, layout);
-        d_weight_add(listing, &layout->out);
+        d_weight_add(listing, layout, &layout->out);
     } else {
-        d_weight_add(listing, &layout->out);
+        d_weight_add(listing, layout, &layout->out);
         d_tmp_add(listing, layout);
     }
 }
@@ -227,7 +299,7 @@ static void d_in_add(struct listing *listing, const struct layout_block *layout)
         char weight[SHARDING_TEXT_BYTES];
         bool const last = i + 1 == layout->in_count;
         product = &in->d_left;
-        weight_gather(listing, in, product->gather_right, true);
+        weight_gather(listing, layout, in, product->gather_right, true);
         bool const thrown = product->gather_right != 0;
         (void)snprintf(
             remark, sizeof remark, "%s%s%s%s", last ? "needed for previous layers" : "added up",
@@ -238,6 +310,7 @@ static void d_in_add(struct listing *listing, const struct layout_block *layout)
         (void)listing_product(listing, &local_product, format, remark, "");
     }
     (void)listing_reduce(listing, product, format, "on critical path");
+    reduce_tell(listing, product);
 }
 
 /* Chips that hold one KV head have each their part of its gradient. */
@@ -248,6 +321,9 @@ static void kv_sum_add(struct listing *listing, const struct layout_matrix *in)
                  "one AllReduce for dW_K and dW_V, can be done async",
                  "%s = AllReduce(%s) over the %u chips that hold a head", sum.name, sum.name,
                  listing->local->kv_holders);
+    if (in->weight.name[2] != 'K') return; /* W_K's AllReduce is W_V's, too. */
+    listing_tell(listing, COLLECTIVE_ALL_REDUCE, "kv",
+                 format_bytes(formats_of(listing)->gradients, listing->local->partial_elements));
 }
 
 static void d_in_weights_add(struct listing *listing, const struct layout_block *layout)
@@ -265,6 +341,7 @@ static void d_in_weights_add(struct listing *listing, const struct layout_block 
         (void)listing_product(listing, &unreduced, formats_of(listing)->gradients, "", "");
         bool const shared = is_attention(layout) && i > 0;
         if (shared && listing->local->kv_holders > 1) kv_sum_add(listing, in);
+        gradient_tell(listing, layout, in);
         (void)listing_reduce(listing, &in->d_weight, formats_of(listing)->gradients,
                              "not on critical path, can be done async");
     }
@@ -298,41 +375,35 @@ void listing_mlp_backward(struct listing *listing, const struct layout_block *la
     in_backward(listing, layout);
 }
 
-/* What ranks that share sequences exchange before attention. */
-static void sequence_forward_add(struct listing *listing)
+/* Keys and values of sequences that neighbours share, or their gradients. */
+static void sequence_tell(struct listing *listing, enum collective_kind kind)
 {
     const struct local *local = listing->local;
-    uint32_t const ranks = local->sequence_parts;
-    if (ranks == 1) return;
-    if (local_turns(local))
-        listing_step(listing, NULL, 0, "on critical path",
-                     "Q, K, V of whole sequences, 1/%u of the heads = AllToAll(Q), (K), (V)",
-                     ranks);
-    else if (local_rings(local))
-        listing_step(listing, NULL, 0, "each behind attention to the one before",
-                     "K, V of the others: %u hops round the %u ranks of cp, one at a time",
-                     ranks - 1, ranks);
-    else
-        listing_step(listing, NULL, 0, "on critical path",
-                     "K, V of the sequence = AllGather(K, V) over its %u ranks", ranks);
+    uint64_t const columns = local->attention_kv_heads * (local->head_width + local->value_width);
+    listing_tell(
+        listing, kind, "sequence",
+        format_bytes(formats_of(listing)->activations, local->sequences * local->keys * columns));
 }
 
+static void sequence_forward_add(struct listing *listing)
+{
+    uint32_t const ranks = listing->local->sequence_parts;
+    if (ranks == 1) return;
+    listing_step(listing, NULL, 0, "on critical path",
+                 "K, V of the sequence = AllGather(K, V) over its %u ranks", ranks);
+    sequence_tell(listing, COLLECTIVE_ALL_GATHER);
+}
+
+/* big_matmuls computes attention again, so it gathers again. */
 static void sequence_backward_add(struct listing *listing)
 {
-    const struct local *local = listing->local;
-    uint32_t const ranks = local->sequence_parts;
+    uint32_t const ranks = listing->local->sequence_parts;
     if (ranks == 1) return;
-    if (local_turns(local))
-        listing_step(listing, NULL, 0, "on critical path",
-                     "dQ, dK, dV of this rank's tokens = AllToAll(dQ), (dK), (dV)");
-    else if (local_rings(local))
-        listing_step(listing, NULL, 0, "all but the last hop behind attention",
-                     "dK, dV go round after their K, V and are added up: %u hops, and one home",
-                     ranks - 1);
-    else
-        listing_step(listing, NULL, 0, "on critical path",
-                     "dK, dV of this rank = ReduceScatter(dK, dV) over the sequence's %u ranks",
-                     ranks);
+    if (listing->local->plan->remat == WORKLOAD_REMAT_BIG_MATMULS)
+        sequence_tell(listing, COLLECTIVE_ALL_GATHER);
+    listing_step(listing, NULL, 0, "on critical path",
+                 "dK, dV of this rank = ReduceScatter(dK, dV) over the sequence's %u ranks", ranks);
+    sequence_tell(listing, COLLECTIVE_REDUCE_SCATTER);
 }
 
 /* A[B_X, N_Y, H] = Attention(Q, K, V), after K and V of the whole sequence are there. */
@@ -353,9 +424,6 @@ void listing_attention_forward(struct listing *listing, const struct layout_bloc
                        (unsigned long long)local->plan->model.window);
     listing_step(listing, &layout->out.left, formats_of(listing)->activations, remark,
                  "%s = Attention(Q, K, V)", sharding_text(mesh, &layout->out.left, text));
-    if (local_turns(local))
-        listing_step(listing, NULL, 0, "on critical path",
-                     "A of this rank's tokens, all heads = AllToAll(A)");
     out_forward(listing, layout);
     residual_add(listing, layout);
 }
@@ -368,12 +436,6 @@ void listing_attention_backward(struct listing *listing, const struct layout_blo
     struct sharding const d_q = layout_gradient(&layout->in[0].right);
     char texts[2][SHARDING_TEXT_BYTES];
     out_backward(listing, layout);
-    if (local_turns(local))
-        listing_step(listing, NULL, 0, "on critical path",
-                     "dA of whole sequences, 1/%u of the heads = AllToAll(dA)", local->cp);
-    if (local_rings(local))
-        listing_step(listing, NULL, 0, "each behind attention to the one before",
-                     "K, V of the others: %u hops round the ranks of cp again", local->cp - 1);
     listing_step(listing, &d_q, formats_of(listing)->activations, "computes the scores again",
                  "%s, dK, dV = Attention'(%s)", sharding_text(mesh, &d_q, texts[0]),
                  sharding_text(mesh, &d_a, texts[1]));

@@ -6,8 +6,8 @@
 enum { OP_COLUMN = 20, PARTS_COLUMN = 54, BYTES_COLUMN = 62, NEEDS_COLUMN = 73 };
 
 /* "gather tp 2+2k", "compute[-1] begun 1", "reduce tp[<0]": everything before this slot. */
-static void need_add(struct text *text, const struct program *program,
-                     const struct program_need *need)
+static void count_add(struct text *text, const struct program *program,
+                      const struct program_need *need)
 {
     text_add(text, "%s", program->stream[need->stream].name);
     if (need->slot == PROGRAM_SLOT_SINCE) {
@@ -22,6 +22,19 @@ static void need_add(struct text *text, const struct program *program,
     }
     text_add(text, " %u", need->part);
     if (need->per_part != 0) text_add(text, "+%uk", need->per_part);
+}
+
+/* And why: "gather tp 2+2k (mlp.In)", "compute[-1] begun 1 (window)". */
+static void need_add(struct text *text, const struct program *program,
+                     const struct program_need *need)
+{
+    static const char *const reasons[PROGRAM_REASON_COUNT] = {
+#define X(name, text) text,
+        PROGRAM_REASON_TABLE(X)
+#undef X
+    };
+    count_add(text, program, need);
+    text_add(text, " (%s)", need->array != NULL ? need->array : reasons[need->reason]);
 }
 
 static void op_line_add(struct text *text, const struct program *program,
@@ -82,7 +95,8 @@ void listing_streams(struct text *text, const struct program *program)
         text,
         "\nStreams: each runs its ops in order. A need is a stream and how many of its parts, "
         "in this slot\nor in slot [n] from here, must be done or begun; k counts the parts of the "
-        "op that needs them.\n");
+        "op that needs them.\nIn parentheses stands why: the array that the op reads; the window "
+        "of prefetch or memory; or the\norder of ops that read nothing of each other.\n");
     roles_add(text, program);
     for (uint32_t t = 0; t < program->template_count; t++) {
         const struct program_template *template = &program->templates[t];

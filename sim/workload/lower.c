@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "sim/base/arena.h"
+#include "sim/workload/reads.h"
 
 static enum program_op_kind stream_kind(uint32_t stream)
 {
@@ -123,6 +124,7 @@ void lower_pass_begin(struct lower *lower)
     lower->received = LOWER_NONE;
     lower->half = LOWER_WHOLE;
     lower->windowed = false;
+    lower->repeating = false;
     lower->last_microbatch = true;
     lower->last_lookup = true;
     lower->keeping = LOWER_GATHERS;
@@ -162,6 +164,11 @@ uint16_t lower_template_end(struct lower *lower)
 uint32_t lower_op_add(struct lower *lower, struct program_op op)
 {
     SIM_ASSERT(lower->op_count < LOWER_OPS_MAX);
+    if (lower->status != STATUS_OK) return LOWER_NONE;
+    const struct reads *row = reads_find(op.name);
+    SIM_ASSERT(row != NULL);
+    op.reads = row->reads;
+    op.writes = row->writes;
     op.part_first = lower->stream_parts[op.stream];
     op.operand_op = PROGRAM_NONE;
     lower->stream_parts[op.stream] += op.parts;
@@ -298,6 +305,31 @@ uint32_t lower_collective(struct lower *lower, enum lower_stream stream, const c
                         });
 }
 
+/* "W_mlp" of "AllGather W_mlp", "dW_mlp" of "ReduceScatter dW_mlp": gradients are of the unit that
+ * is reduced, weights of the one that is gathered. */
+static const char *unit_of(const struct program_op *op, const char *array)
+{
+    const char *space = strchr(op->name, ' ');
+    bool const names = op->kind == PROGRAM_OP_COLLECTIVE && space != NULL &&
+                       strncmp(space + 1, array, strlen(array)) == 0;
+    return names ? space + 1 : NULL;
+}
+
+/* Data where the op reads what its target writes, and an order where it does not. */
+static void need_target(struct lower *lower, uint32_t op, uint32_t target, struct program_need need)
+{
+    const struct program_op *on = &lower->op[target];
+    char array[READS_ARRAY_BYTES];
+    need.reason = PROGRAM_REASON_ORDER;
+    if (reads_meet(lower->op[op].reads, on->writes, array)) {
+        const char *unit = unit_of(on, array);
+        if (unit == NULL) unit = unit_of(&lower->op[op], array);
+        need.reason = PROGRAM_REASON_DATA;
+        need.array = unit != NULL ? unit : lower_format(lower, "%s", array);
+    }
+    lower_need(lower, op, need);
+}
+
 void lower_operand(struct lower *lower, uint32_t op, uint32_t operand)
 {
     if (lower->status != STATUS_OK || op == LOWER_NONE) return;
@@ -308,10 +340,10 @@ void lower_operand(struct lower *lower, uint32_t op, uint32_t operand)
     }
     collective->operand_op = (uint16_t)operand;
     /* It begins with its operand, not before. */
-    lower_need(lower, op,
-               (struct program_need){.stream = PROGRAM_COMPUTE,
-                                     .begun = true,
-                                     .part = lower->op[operand].part_first + 1});
+    need_target(lower, op, operand,
+                (struct program_need){.stream = PROGRAM_COMPUTE,
+                                      .begun = true,
+                                      .part = lower->op[operand].part_first + 1});
 }
 
 void lower_need(struct lower *lower, uint32_t op, struct program_need need)
@@ -327,8 +359,8 @@ void lower_need_done(struct lower *lower, uint32_t op, uint32_t target)
     if (lower->status != STATUS_OK || op == LOWER_NONE || target == LOWER_NONE) return;
     const struct program_op *on = &lower->op[target];
     if (on->stream == lower->op[op].stream) return; /* A stream is in order. */
-    lower_need(lower, op,
-               (struct program_need){.stream = on->stream, .part = on->part_first + on->parts});
+    need_target(lower, op, target,
+                (struct program_need){.stream = on->stream, .part = on->part_first + on->parts});
 }
 
 void lower_need_chunks(struct lower *lower, uint32_t op, uint32_t gather)
@@ -342,18 +374,26 @@ void lower_need_chunks(struct lower *lower, uint32_t op, uint32_t gather)
     }
     SIM_ASSERT(lower->op[op].parts == plan->chunk_count);
     SIM_ASSERT(plan->chunk_count * plan->chunk_parts == plan->part_count);
-    lower_need(lower, op,
-               (struct program_need){.stream = on->stream,
-                                     .part = on->part_first + plan->chunk_parts,
-                                     .per_part = plan->chunk_parts});
+    need_target(lower, op, gather,
+                (struct program_need){.stream = on->stream,
+                                      .part = on->part_first + plan->chunk_parts,
+                                      .per_part = plan->chunk_parts});
 }
 
-void lower_need_before(struct lower *lower, uint32_t op, enum lower_stream stream)
+void lower_need_before(struct lower *lower, uint32_t op, enum lower_stream stream,
+                       enum program_reason reason)
 {
     if (lower->status != STATUS_OK || op == LOWER_NONE) return;
     uint8_t const index = lower->stream[stream];
     if (index == PROGRAM_STREAMS_MAX || index == lower->op[op].stream) return;
-    lower_need(lower, op, (struct program_need){.stream = index});
+    /* What goes from slot to slot. */
+    static const char *const arrays[] = {"x", "dx", "dW"};
+    struct program_need need = {.stream = index, .reason = reason};
+    for (uint32_t i = 0; i < sizeof arrays / sizeof *arrays && reason == PROGRAM_REASON_DATA; i++)
+        if (need.array == NULL && reads_have(lower->op[op].reads, arrays[i]))
+            need.array = arrays[i];
+    if (reason == PROGRAM_REASON_DATA && need.array == NULL) need.reason = PROGRAM_REASON_ORDER;
+    lower_need(lower, op, need);
 }
 
 void lower_need_output(struct lower *lower, uint32_t op)
@@ -367,11 +407,13 @@ void lower_need_output(struct lower *lower, uint32_t op)
         lower_need_done(lower, op, lower->received);
         return;
     }
-    lower_need_before(lower, op, LOWER_COMPUTE);
-    lower_need_before(lower, op, LOWER_REDUCE_TP);
+    enum program_reason const reason =
+        lower->repeating ? PROGRAM_REASON_ORDER : PROGRAM_REASON_DATA;
+    lower_need_before(lower, op, LOWER_COMPUTE, reason);
+    lower_need_before(lower, op, LOWER_REDUCE_TP, reason);
     /* What a stage without layers has got and not sent on. */
-    lower_need_before(lower, op, LOWER_RECEIVE_PREVIOUS);
-    lower_need_before(lower, op, LOWER_RECEIVE_NEXT);
+    lower_need_before(lower, op, LOWER_RECEIVE_PREVIOUS, reason);
+    lower_need_before(lower, op, LOWER_RECEIVE_NEXT, reason);
 }
 
 static void effect_add(struct lower *lower, uint32_t op, struct program_effect effect)

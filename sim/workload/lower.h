@@ -97,6 +97,7 @@ struct lower {
     bool last_microbatch; /* and whether gradients are reduced after it; */
     bool last_lookup;     /* of an embedding that both ends of a pipeline use, the same. */
     enum lower_weights keeping;
+    bool repeating;     /* The ops are those of the forward pass again. */
     bool gathers_since; /* Gathers wait for what the block says, not for the slots before. */
     uint32_t weights[LOCAL_PLACE_COUNT]; /* The gather that a place's matrices wait for. */
     uint32_t weights_needed;             /* Places whose gather some op already waits for. */
@@ -137,10 +138,12 @@ const char *lower_format(struct lower *lower, const char *format, ...)
     __attribute__((format(printf, 2, 3)));
 
 /* Needs: the end of an op of this template; its parts, one by one, as the compute op's own; all
- * of a stream in earlier slots; parts of a stream in an earlier slot. */
+ * of a stream in earlier slots; parts of a stream in an earlier slot. The reason of the first two
+ * follows from what the ops read and write; of the third, data that no such op reads is order. */
 void lower_need_done(struct lower *lower, uint32_t op, uint32_t target);
 void lower_need_chunks(struct lower *lower, uint32_t op, uint32_t gather);
-void lower_need_before(struct lower *lower, uint32_t op, enum lower_stream stream);
+void lower_need_before(struct lower *lower, uint32_t op, enum lower_stream stream,
+                       enum program_reason reason);
 void lower_need(struct lower *lower, uint32_t op, struct program_need need);
 /* The running activation or gradient: see `output` and `received`. */
 void lower_need_output(struct lower *lower, uint32_t op);

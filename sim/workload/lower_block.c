@@ -425,7 +425,7 @@ static uint32_t in_again(struct lower *lower, const struct lower_block *block,
     if (norm != LOWER_NONE) {
         lower_need_done(lower, gather, norm);
     } else {
-        lower_need_before(lower, gather, LOWER_COMPUTE);
+        lower_need_before(lower, gather, LOWER_COMPUTE, PROGRAM_REASON_ORDER);
     }
     lower_tensor_take(lower, block, LOWER_IN, LOWER_RECOMPUTE,
                       gather != LOWER_NONE ? gather : norm);

@@ -9,7 +9,7 @@ static void own_need(struct lower *lower, uint32_t op, bool layers)
         LOWER_COMPUTE, LOWER_REDUCE_WEIGHTS, LOWER_REDUCE_DP, LOWER_REDUCE_EXPERTS, LOWER_SUM_KV};
     uint32_t const all = sizeof streams / sizeof *streams, of_vocabulary = 3;
     for (uint32_t i = 0; i < (layers ? all : of_vocabulary); i++)
-        lower_need_before(lower, op, streams[i]);
+        lower_need_before(lower, op, streams[i], PROGRAM_REASON_DATA);
 }
 
 void lower_exchange_send(struct lower *lower, const struct lower_exchange *exchange,

@@ -52,6 +52,7 @@ bool experts_tensor_saved(const struct local *local, enum experts_tensor tensor)
     case WORKLOAD_REMAT_BIG_MATMULS:
         return tensor != EXPERTS_IN && tensor != EXPERTS_ROWS;
     case WORKLOAD_REMAT_BLOCK:
+    case WORKLOAD_REMAT_LAYER:
         break;
     }
     return false;

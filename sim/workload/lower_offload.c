@@ -15,6 +15,8 @@
  */
 #include "sim/workload/lower.h"
 
+static const char activations[] = "activations";
+
 static uint32_t copy_add(struct lower *lower, enum lower_stream stream, const char *what,
                          bool to_host, uint64_t bytes)
 {
@@ -35,11 +37,32 @@ static uint32_t copy_add(struct lower *lower, enum lower_stream stream, const ch
 }
 
 /* All of a stream up to so many slots before this one is done. */
-static void need_behind(struct lower *lower, uint32_t op, enum lower_stream stream, uint32_t slots)
+static void need_behind(struct lower *lower, uint32_t op, enum lower_stream stream, uint32_t slots,
+                        enum program_reason reason)
 {
-    lower_need(
-        lower, op,
-        (struct program_need){.stream = lower->stream[stream], .slot = (int16_t) - (int32_t)slots});
+    lower_need(lower, op,
+               (struct program_need){
+                   .stream = lower->stream[stream],
+                   .slot = (int16_t) - (int32_t)slots,
+                   .reason = reason,
+                   .array = reason == PROGRAM_REASON_DATA ? activations : NULL,
+               });
+}
+
+/* What an op stores, or has loaded for it, is of several arrays. Collectives of a backward pass
+ * wait beside the compute ops that read them. */
+static void need_saved(struct lower *lower, uint32_t op, uint32_t target)
+{
+    if (lower->status != STATUS_OK || op == LOWER_NONE || target == LOWER_NONE) return;
+    const struct program_op *on = &lower->op[target];
+    bool const reads = lower->op[op].kind != PROGRAM_OP_COLLECTIVE;
+    lower_need(lower, op,
+               (struct program_need){
+                   .stream = on->stream,
+                   .part = on->part_first + on->parts,
+                   .reason = reads ? PROGRAM_REASON_DATA : PROGRAM_REASON_ORDER,
+                   .array = reads ? activations : NULL,
+               });
 }
 
 static uint64_t saved_bytes(const struct local *local)
@@ -79,9 +102,9 @@ void lower_offload_forward(struct lower *lower)
     uint32_t const last = last_of(lower, LOWER_COMPUTE);
     uint32_t const store =
         copy_add(lower, LOWER_STORE_ACTIVATIONS, "activations", /* to_host= */ true, bytes);
-    lower_need_done(lower, store, last);
+    need_saved(lower, store, last);
     lower_give(lower, store, PROGRAM_MEMORY_ACTIVATIONS, bytes);
-    need_behind(lower, first, LOWER_STORE_ACTIVATIONS, 1);
+    need_behind(lower, first, LOWER_STORE_ACTIVATIONS, 1, PROGRAM_REASON_WINDOW);
 }
 
 void lower_offload_backward(struct lower *lower)
@@ -92,11 +115,11 @@ void lower_offload_backward(struct lower *lower)
     uint32_t const load =
         copy_add(lower, LOWER_LOAD_ACTIVATIONS, "activations", /* to_host= */ false, bytes);
     lower_prefetch_need(lower, load);
-    need_behind(lower, load, LOWER_STORE_ACTIVATIONS, 0);
+    need_behind(lower, load, LOWER_STORE_ACTIVATIONS, 0, PROGRAM_REASON_DATA);
     lower_take(lower, load, PROGRAM_MEMORY_ACTIVATIONS, bytes);
     for (uint32_t i = 0; i < sizeof readers / sizeof *readers; i++)
         if (lower->stream[readers[i]] != PROGRAM_STREAMS_MAX)
-            lower_need_done(lower, first_of(lower, readers[i]), load);
+            need_saved(lower, first_of(lower, readers[i]), load);
 }
 
 void lower_offload_update(struct lower *lower, uint32_t update, uint64_t moments_bytes)
@@ -106,7 +129,7 @@ void lower_offload_update(struct lower *lower, uint32_t update, uint64_t moments
     uint32_t const load =
         copy_add(lower, LOWER_LOAD_OPTIMIZER, "optimizer", /* to_host= */ false, moments_bytes);
     lower_prefetch_need(lower, load);
-    need_behind(lower, load, LOWER_STORE_OPTIMIZER, ahead + 1);
+    need_behind(lower, load, LOWER_STORE_OPTIMIZER, ahead + 1, PROGRAM_REASON_WINDOW);
     lower_need_done(lower, update, load);
     lower_take(lower, load, PROGRAM_MEMORY_OPTIMIZER, moments_bytes);
     uint32_t const store =

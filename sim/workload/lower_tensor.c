@@ -82,6 +82,7 @@ bool lower_tensor_saved(const struct local *local, const struct lower_block *blo
     case WORKLOAD_REMAT_BIG_MATMULS:
         return tensor == LOWER_X || tensor == LOWER_TMP;
     case WORKLOAD_REMAT_BLOCK:
+    case WORKLOAD_REMAT_LAYER:
         break;
     }
     return tensor == LOWER_X && block->first;

@@ -16,18 +16,21 @@ void lower_prefetch_need(struct lower *lower, uint32_t op)
     uint32_t const ahead = lower->local->plan->prefetch_layers;
     if (lower->gathers_since) {
         lower_need(lower, op,
-                   (struct program_need){.stream = PROGRAM_COMPUTE, .slot = PROGRAM_SLOT_SINCE});
+                   (struct program_need){.stream = PROGRAM_COMPUTE,
+                                         .slot = PROGRAM_SLOT_SINCE,
+                                         .reason = PROGRAM_REASON_WINDOW});
         return;
     }
     if (ahead == 0) {
-        lower_need_before(lower, op, LOWER_COMPUTE);
+        lower_need_before(lower, op, LOWER_COMPUTE, PROGRAM_REASON_WINDOW);
         return;
     }
     lower_need(lower, op,
                (struct program_need){.stream = PROGRAM_COMPUTE,
                                      .begun = true,
                                      .slot = (int16_t) - (int32_t)ahead,
-                                     .part = 1});
+                                     .part = 1,
+                                     .reason = PROGRAM_REASON_WINDOW});
 }
 
 void lower_units_gather(struct lower *lower, const struct local_unit *units, uint32_t unit_count,
@@ -115,7 +118,7 @@ void lower_experts_gradient_take(struct lower *lower, uint32_t op, uint64_t elem
 static void reduction_need(struct lower *lower, uint32_t op, uint32_t after)
 {
     if (after == LOWER_NONE)
-        lower_need_before(lower, op, LOWER_COMPUTE);
+        lower_need_before(lower, op, LOWER_COMPUTE, PROGRAM_REASON_DATA);
     else
         lower_need_done(lower, op, after);
 }
@@ -229,7 +232,7 @@ static void update_need(struct lower *lower, uint32_t op, uint16_t backward, uin
     if (lower->status != STATUS_OK) return;
     for (uint32_t i = 0; i < sizeof streams / sizeof *streams; i++) {
         if (slots == 0) {
-            lower_need_before(lower, op, streams[i]);
+            lower_need_before(lower, op, streams[i], PROGRAM_REASON_DATA);
             continue;
         }
         uint8_t const stream = lower->stream[streams[i]];
@@ -238,7 +241,11 @@ static void update_need(struct lower *lower, uint32_t op, uint16_t backward, uin
         if (parts == 0) continue;
         lower_need(lower, op,
                    (struct program_need){
-                       .stream = stream, .slot = (int16_t) - (int32_t)slots, .part = parts});
+                       .stream = stream,
+                       .slot = (int16_t) - (int32_t)slots,
+                       .part = parts,
+                       .reason = PROGRAM_REASON_DATA,
+                       .array = "dW"});
     }
 }
 

@@ -125,6 +125,36 @@ static enum status read_qwen3(struct json *document, struct model *model, struct
     return STATUS_OK;
 }
 
+/* Q, K and V have biases, O has none. */
+static enum status read_qwen2(struct json *document, struct model *model, struct error *reterr)
+{
+    (void)document;
+    (void)reterr;
+    model->attention_vectors = (model->heads + 2 * model->kv_heads) * model->head_width;
+    return STATUS_OK;
+}
+
+/* Layernorms, an MLP without a gate, and biases everywhere unless `use_bias` is off. */
+static enum status read_starcoder2(struct json *document, struct model *model, struct error *reterr)
+{
+    static const char *const mlps[] = {"default", NULL};
+    static const char *const norms[] = {"layer_norm", NULL};
+    struct json *mlp = model_take_set(document, "mlp_type");
+    struct json *norm = model_take_set(document, "norm_type");
+    uint32_t ignored = 0;
+    bool biased = true;
+    if (mlp != NULL) STATUS_TRY(json_choice(mlp, mlps, &ignored, reterr));
+    if (norm != NULL) STATUS_TRY(json_choice(norm, norms, &ignored, reterr));
+    STATUS_TRY(model_take_flag(document, "use_bias", true, &biased, reterr));
+    model->matrices = 2;
+    model->norm_biases = 1;
+    if (!biased) return STATUS_OK;
+    STATUS_TRY(read_qwen2(document, model, reterr));
+    model->attention_vectors += model->width;
+    model->mlp_vectors = model->mlp_width + model->width;
+    return STATUS_OK;
+}
+
 static enum status read_qwen3_moe(struct json *document, struct model *model, struct error *reterr)
 {
     struct model_experts *experts = &model->experts;
@@ -187,7 +217,8 @@ static enum status read_groups(struct json *document, struct model *model, struc
     return STATUS_OK;
 }
 
-static enum status read_deepseek(struct json *document, struct model *model, struct error *reterr)
+static enum status read_deepseek_v2(struct json *document, struct model *model,
+                                    struct error *reterr)
 {
     struct model_experts *experts = &model->experts;
     /* Some copies of the file have other names. */
@@ -215,8 +246,15 @@ static enum status read_deepseek(struct json *document, struct model *model, str
     struct json *more = model_take_set(document, "num_nextn_predict_layers");
     if (more != NULL) STATUS_TRY(json_as_integer(more, 0, layers_max, &layers, reterr));
     model->predictors = more == NULL ? 0 : (uint64_t)layers;
-    experts->router_biased = true; /* It balances the experts' load: arXiv 2412.19437, 2.1.2. */
     return check_experts(document, model, reterr);
+}
+
+/* A bias of each expert balances their load: arXiv 2412.19437, 2.1.2. */
+static enum status read_deepseek_v3(struct json *document, struct model *model,
+                                    struct error *reterr)
+{
+    model->experts.router_biased = true;
+    return read_deepseek_v2(document, model, reterr);
 }
 
 /* Biases everywhere, and a sink for each head beside its keys. */
@@ -249,6 +287,19 @@ static enum status read_gpt2(struct json *document, struct model *model, struct 
     return STATUS_OK;
 }
 
+/* A GPT-2 whose heads share one K and V, unless `multi_query` is off. Shazeer, arXiv 1911.02150. */
+static enum status read_gpt_bigcode(struct json *document, struct model *model,
+                                    struct error *reterr)
+{
+    bool shared = true;
+    STATUS_TRY(model_take_flag(document, "multi_query", true, &shared, reterr));
+    STATUS_TRY(read_gpt2(document, model, reterr));
+    if (shared) model->kv_heads = 1;
+    STATUS_TRY(read_qwen2(document, model, reterr));
+    model->attention_vectors += model->width;
+    return STATUS_OK;
+}
+
 static const struct model_keys gpt2_keys = {"n_layer", "n_embd", "n_head", "n_inner",
                                             "activation_function"};
 
@@ -271,9 +322,26 @@ const struct model_family model_families[] = {
     {"deepseek_v3", NAMES("DeepseekV3ForCausalLM", "DeepseekV3Model"), false,
      NAMES("n_routed_experts", "num_routed_experts", "q_lora_rank", "kv_lora_rank",
            "num_nextn_predict_layers", "n_group", "topk_group"),
-     read_deepseek, NULL, NO_WINDOWS},
+     read_deepseek_v3, NULL, NO_WINDOWS},
     {"gpt_oss", NAMES("GptOssForCausalLM", "GptOssModel"), false,
      NAMES("num_local_experts", "attention_bias"), read_gpt_oss, NULL, MODEL_WINDOWS_TURNS, 128},
+    {"kimi_k2", NAMES("DeepseekV3ForCausalLM", "KimiK2ForCausalLM"), false,
+     NAMES("n_routed_experts", "num_routed_experts", "q_lora_rank", "kv_lora_rank",
+           "num_nextn_predict_layers", "n_group", "topk_group"),
+     read_deepseek_v3, NULL, NO_WINDOWS},
+    {"deepseek_v2", NAMES("DeepseekV2ForCausalLM", "DeepseekV2Model"), false,
+     NAMES("n_routed_experts", "q_lora_rank", "kv_lora_rank", "n_group", "topk_group"),
+     read_deepseek_v2, NULL, NO_WINDOWS},
+    {"qwen2", NAMES("Qwen2ForCausalLM", "Qwen2Model"), false, NULL, read_qwen2, NULL,
+     MODEL_WINDOWS_ABOVE, 4096},
+    {"phi3", NAMES("Phi3ForCausalLM", "Phi3Model"), false, NULL, NULL, NULL, MODEL_WINDOWS_ALL, 0},
+    {"starcoder2", NAMES("Starcoder2ForCausalLM", "Starcoder2Model"), true, NULL, read_starcoder2,
+     NULL, MODEL_WINDOWS_ALL, 0},
+    {"granite", NAMES("GraniteForCausalLM", "GraniteModel"), false, NULL, NULL, NULL, NO_WINDOWS},
+    {"internlm2", NAMES("InternLM2ForCausalLM", "InternLM2Model"), false, NULL, NULL, NULL,
+     NO_WINDOWS},
+    {"gpt_bigcode", NAMES("GPTBigCodeForCausalLM", "GPTBigCodeModel"), true, NULL,
+     read_gpt_bigcode, &gpt2_keys, NO_WINDOWS},
     {"gpt2", NAMES("GPT2LMHeadModel", "GPT2Model"), true, NULL, read_gpt2, &gpt2_keys, NO_WINDOWS},
     {NULL, NULL, false, NULL, NULL, NULL, NO_WINDOWS},
 };

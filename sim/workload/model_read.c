@@ -14,7 +14,7 @@
 extern const struct embed_file model_files[];
 extern const unsigned model_files_count;
 
-enum { MODEL_NAMES_MAX = 64, FAMILIES_TEXT_BYTES = 128 };
+enum { MODEL_NAMES_MAX = 64, FAMILIES_TEXT_BYTES = 256 };
 
 const char *model_name_at(uint32_t index)
 {
@@ -94,7 +94,7 @@ static enum status refuse_features(struct json *document, const struct model_fam
         }
         STATUS_TRY(refuse_feature(value, features[i].key, features[i].what, family, reterr));
     }
-    static const char *const biases[] = {"attention_bias", "mlp_bias", "qkv_bias"};
+    static const char *const biases[] = {"attention_bias", "mlp_bias", "qkv_bias", "bias"};
     for (uint32_t i = 0; i < sizeof biases / sizeof biases[0]; i++) {
         bool biased = false;
         STATUS_TRY(model_take_flag(document, biases[i], false, &biased, reterr));
@@ -118,11 +118,16 @@ static enum status read_family(struct json *document, const struct model_family 
         *ret_family = &model_families[i];
         return STATUS_OK;
     }
+    STATUS_TRY(model_refuse_type(document, value, reterr));
+    char known[FAMILIES_TEXT_BYTES] = "";
+    for (uint32_t i = 0; types[i] != NULL; i++) {
+        size_t const length = strlen(known);
+        (void)snprintf(known + length, sizeof known - length, "%s%s",
+                       i == 0 ? "" : types[i + 1] == NULL ? " and " : ", ", types[i]);
+    }
     return error_set(reterr, STATUS_UNSUPPORTED, json_where(value),
-                     "models of type \"%.40s\" are not modelled yet; llama, mistral, gemma, "
-                     "qwen3, mixtral, qwen3_moe, deepseek_v3, gpt_oss and gpt2 are; the nearest is "
-                     "\"%s\"",
-                     type, name_nearest(type, types));
+                     "models of type \"%.40s\" are not modelled yet; %s are; the nearest is \"%s\"",
+                     type, known, name_nearest(type, types));
 }
 
 /* Hugging Face's names of decoders whose layers are those of the family. */

@@ -22,7 +22,7 @@ static const int64_t head_width_max = 1 << 12;
 static const int64_t vocabulary_max = 1 << 26;
 static const int64_t experts_max = 1 << 12;
 
-enum { MODEL_FAMILIES_MAX = 16 };
+enum { MODEL_FAMILIES_MAX = 32 };
 
 /* What a config.json calls a model's dimensions. */
 struct model_keys {
@@ -68,6 +68,9 @@ enum status model_read_windows(struct arena *arena, struct json *document,
 /* NULL if it says nothing; refused if it is no list. */
 enum status model_take_list(struct json *document, const char *key, struct json **ret_list,
                             struct error *reterr);
+/* Refuses a type whose layers are known but not modelled, at the key that says what they are; other
+ * types are left to the caller. `type` is the value of "model_type". */
+enum status model_refuse_type(struct json *document, struct json *type, struct error *reterr);
 /* "... is not modelled yet", at the value's place. */
 enum status model_refuse(struct json *value, const char *what, struct error *reterr);
 

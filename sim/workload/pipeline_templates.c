@@ -24,7 +24,7 @@ static void receive_add(struct pipeline *pipeline, const struct pipeline_variant
                                                               .kind = PROGRAM_OP_RECEIVE,
                                                               .stream = lower->stream[stream],
                                                               .parts = 1});
-    lower_need_before(lower, lower->received, LOWER_COMPUTE);
+    lower_need_before(lower, lower->received, LOWER_COMPUTE, PROGRAM_REASON_ORDER);
 }
 
 static void send_add(struct pipeline *pipeline, const struct pipeline_part *part)

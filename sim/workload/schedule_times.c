@@ -54,7 +54,7 @@ static void layer_add(const struct workload_plan *plan, const struct machine *ma
                            keys_of(plan, layer));
     effort->weights += weights;
     effort->dots += dots;
-    if (plan->remat == WORKLOAD_REMAT_BLOCK) effort->again += weights + 2 * dots;
+    if (workload_remat_repeats(plan->remat)) effort->again += weights + 2 * dots;
 }
 
 static struct effort stage_effort(const struct workload_plan *plan, const struct machine *machine,
@@ -203,7 +203,7 @@ enum status schedule_times_estimate(struct arena *arena, const struct workload_p
         uint64_t const slowed = units_scale_ppm(full, math_ppm[r]), rate = slowed > 0 ? slowed : 1;
         units_wide const tokens = plan->batch_tokens, input = effort.weights + 5 * effort.dots;
         int64_t const stage_ps = waits_ps * (stage->layer_count + stage->predictors);
-        bool const repeats = plan->remat == WORKLOAD_REMAT_BLOCK;
+        bool const repeats = workload_remat_repeats(plan->remat);
         struct schedule_times *times = &of_rank[r];
         times->forward =
             stage_ps +

@@ -55,10 +55,12 @@ void lower_layer_backward(struct lower *lower, bool top, const struct lower_behi
     struct lower_block block[2];
     uint32_t const count = lower_blocks(lower->local, block);
     bool const reads = lower_has_input(lower);
-    bool const again = reads && lower->local->plan->remat == WORKLOAD_REMAT_BLOCK;
+    bool const again = reads && workload_remat_repeats(lower->local->plan->remat);
     bool const gathers = reads || lower->keeping == LOWER_TAKES;
     if (gathers) lower_units_gather(lower, lower->layer->unit, lower->layer->unit_count, !again);
+    lower->repeating = again;
     if (again) blocks_forward(lower, block, count, LOWER_RECOMPUTE);
+    lower->repeating = false;
     for (uint32_t b = count; b-- > 0;) {
         if (is_experts(lower, &block[b]))
             lower_experts_backward(lower);

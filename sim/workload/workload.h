@@ -24,8 +24,15 @@ enum workload_remat {
     WORKLOAD_REMAT_NONE,
     WORKLOAD_REMAT_NORMS, /* Norms, and of latent attention the projections up. */
     WORKLOAD_REMAT_BIG_MATMULS,
-    WORKLOAD_REMAT_BLOCK,
+    WORKLOAD_REMAT_BLOCK, /* Of a layer what its backward pass reads, as jax.checkpoint does; */
+    WORKLOAD_REMAT_LAYER, /* all of it, as Megatron's own checkpoint does. */
 };
+
+/* Whether a layer keeps its input alone. */
+static inline bool workload_remat_repeats(enum workload_remat remat)
+{
+    return remat >= WORKLOAD_REMAT_BLOCK;
+}
 enum workload_attention { WORKLOAD_ATTENTION_FULL, WORKLOAD_ATTENTION_CAUSAL };
 /* Whether scores lie in HBM between kernels of their own, with a mask for each that drops out. */
 enum workload_kernel { WORKLOAD_KERNEL_FLASH, WORKLOAD_KERNEL_UNFUSED, WORKLOAD_KERNEL_DROPOUT };
@@ -149,10 +156,34 @@ uint32_t workload_gathers(const struct workload_plan *plan, uint32_t ranks);
 /* Copies of the model that its schedule lays over so many ranks of pp: 1, or 2. */
 uint32_t workload_copies(const struct workload_plan *plan, uint32_t ranks);
 
+/* A collective that a listing names. */
+enum workload_section {
+    WORKLOAD_SECTION_FORWARD,
+    WORKLOAD_SECTION_BACKWARD,
+    WORKLOAD_SECTION_UPDATE,
+    WORKLOAD_SECTION_PREDICTORS,
+};
+struct workload_listed {
+    enum workload_section section;
+    enum collective_kind kind;
+    const char *group;   /* "tp", "fsdp", "dp,ep", "kv" */
+    uint64_t size_bytes; /* V */
+};
+
+enum { WORKLOAD_LISTED_MAX = 256 };
+
+struct workload_listing {
+    const char *text;
+    struct workload_listed listed[WORKLOAD_LISTED_MAX];
+    uint32_t listed_count;
+};
+
 /* The listing of one layer, forward and backward, in the book's notation (chapter 5): every step
- * with its shardings, collectives and remarks. Returned in the arena. */
+ * with its shardings, collectives and remarks; of models with layers of two kinds the kind at the
+ * top. The text lies in the arena. Collectives are those of the program, once each; where matrices
+ * travel as one, the first of them stands for all. */
 enum status workload_listing(struct arena *arena, const struct workload_plan *plan,
                              const struct machine *machine, const struct mesh *mesh,
-                             const char **ret_text, struct error *reterr);
+                             struct workload_listing *ret_listing, struct error *reterr);
 
 #endif

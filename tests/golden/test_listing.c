@@ -33,7 +33,7 @@ static const struct listed {
 
 static const char *listing_of(const struct listed *of, struct workload_case *made)
 {
-    const char *text = NULL;
+    struct workload_listing listing;
     enum status status = case_build(made, of->llama ? &case_llama_70b : &case_mlp, of->shape,
                                     of->dp, of->fsdp, of->tp);
     made->plan.batch_tokens = 1 << 19;
@@ -41,10 +41,10 @@ static const char *listing_of(const struct listed *of, struct workload_case *mad
     made->plan.zero = of->zero;
     made->plan.collective_matmul = of->collective_matmul;
     if (status == STATUS_OK) {
-        status = workload_listing(made->arena, &made->plan, &made->machine, &made->mesh, &text,
+        status = workload_listing(made->arena, &made->plan, &made->machine, &made->mesh, &listing,
                                   &made->error);
     }
-    if (status == STATUS_OK) return text;
+    if (status == STATUS_OK) return listing.text;
     (void)fprintf(stderr, "%s: %s: %s\n", of->name, made->error.where, made->error.message);
     return NULL;
 }

@@ -47,7 +47,7 @@ static enum status stage_find(const char *name, enum chain_stage *ret_stage, str
 static enum status stage_text(struct chain *chain, enum chain_stage stage, struct text *text,
                               struct error *reterr)
 {
-    const char *listing = NULL;
+    struct workload_listing listing;
     switch (stage) {
     case CHAIN_SCENARIO:
         text_add(text, "%s", scenario_text(chain->arena, &chain->scenario));
@@ -63,7 +63,7 @@ static enum status stage_text(struct chain *chain, enum chain_stage stage, struc
     SIM_ASSERT(stage == CHAIN_PROGRAM);
     STATUS_TRY(workload_listing(chain->arena, &chain->scenario.workload, &chain->machine,
                                 &chain->mesh, &listing, reterr));
-    text_add(text, "%s", listing);
+    text_add(text, "%s", listing.text);
     return STATUS_OK;
 }
 

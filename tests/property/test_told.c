@@ -1,0 +1,325 @@
+/*
+ * What is said of a step is what it does: the collectives that the listing names and those that the
+ * roofline sets beside matmuls are the program's, by kind, ranks, bytes and count; of every shipped
+ * scenario, and of steps drawn from a seed that is printed (or given as the first argument).
+ */
+#include <glob.h>
+#include <inttypes.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "tests/support/case.h"
+#include "tests/support/play.h"
+#include "tests/support/thin.h"
+
+enum { TEXT_BYTES = 1024, STEPS = 500, MOVES_MAX = 512 };
+
+static uint64_t seed = 1;
+
+/* The collectives of a part of the step. */
+struct moves {
+    struct workload_listed row[MOVES_MAX];
+    uint32_t count;
+};
+
+static const char *last_word(const char *text)
+{
+    const char *space = strrchr(text, ' ');
+    return space == NULL ? text : space + 1;
+}
+
+static void move_add(struct moves *moves, enum collective_kind kind, const char *group,
+                     uint64_t size_bytes)
+{
+    assert_true(moves->count < MOVES_MAX);
+    moves->row[moves->count++] =
+        (struct workload_listed){.kind = kind, .group = group, .size_bytes = size_bytes};
+}
+
+/* Whether both have the same collectives, however often each, in any order. */
+static bool moves_equal(const struct moves *left, const struct moves *right)
+{
+    bool taken[MOVES_MAX] = {false};
+    if (left->count != right->count) return false;
+    for (uint32_t i = 0; i < left->count; i++) {
+        const struct workload_listed *wanted = &left->row[i];
+        uint32_t at = 0;
+        while (at < right->count && (taken[at] || right->row[at].kind != wanted->kind ||
+                                     right->row[at].size_bytes != wanted->size_bytes ||
+                                     strcmp(right->row[at].group, wanted->group) != 0))
+            at++;
+        if (at == right->count) return false;
+        taken[at] = true;
+    }
+    return true;
+}
+
+/* Layers of two kinds have templates of one name. */
+static bool has_experts(const struct program_template *template)
+{
+    for (uint32_t i = 0; i < template->op_count; i++)
+        if (strncmp(template->op[i].name, "moe.", 4) == 0 ||
+            strstr(template->op[i].name, "W_experts") != NULL)
+            return true;
+    return false;
+}
+
+static struct moves template_moves(const struct program *program,
+                                   const struct program_template *template)
+{
+    struct moves moves = {.count = 0};
+    for (uint32_t i = 0; i < template->op_count; i++) {
+        const struct program_op *op = &template->op[i];
+        if (op->kind == PROGRAM_OP_COLLECTIVE)
+            move_add(&moves, program->plans[op->index].kind,
+                     last_word(program->stream[op->stream].name),
+                     program->plans[op->index].size_bytes);
+    }
+    return moves;
+}
+
+/* Adds those of the template of a name that has most of them: microbatches differ. Returns whether
+ * there is one. */
+static bool most_add(const struct play *play, const char *name, struct moves *moves)
+{
+    const struct model *model = &play->scenario.workload.model;
+    bool const experts = model_dense_layers(model) < model->layers;
+    bool found = false, right = false;
+    struct moves most = {.count = 0};
+    for (uint32_t t = 0; t < play->program.template_count; t++) {
+        const struct program_template *template = &play->program.templates[t];
+        if (strcmp(template->name, name) != 0) continue;
+        struct moves const one = template_moves(&play->program, template);
+        bool const wanted = has_experts(template) == experts;
+        if (!found || (wanted && !right) || (wanted == right && one.count > most.count)) most = one;
+        right = right || wanted;
+        found = true;
+    }
+    for (uint32_t i = 0; i < most.count; i++)
+        move_add(moves, most.row[i].kind, most.row[i].group, most.row[i].size_bytes);
+    return found;
+}
+
+static struct moves program_moves(const struct play *play, enum workload_section section)
+{
+    static const char *const names[][4] = {
+        {"layer forward", NULL},
+        {"layer backward", NULL, "layer input gradient", "layer weight gradient"},
+        {"update layer", NULL},
+        {"mtp backward", NULL, "mtp input gradient", "mtp weight gradient"},
+    };
+    struct moves moves = {.count = 0};
+    if (section == WORKLOAD_SECTION_PREDICTORS) (void)most_add(play, "mtp forward", &moves);
+    if (most_add(play, names[section][0], &moves) || names[section][2] == NULL) return moves;
+    (void)most_add(play, names[section][2], &moves);
+    (void)most_add(play, names[section][3], &moves);
+    return moves;
+}
+
+static struct moves listing_moves(const struct workload_listing *listing,
+                                  enum workload_section section)
+{
+    struct moves moves = {.count = 0};
+    for (uint32_t i = 0; i < listing->listed_count; i++)
+        if (listing->listed[i].section == section)
+            move_add(&moves, listing->listed[i].kind, listing->listed[i].group,
+                     listing->listed[i].size_bytes);
+    return moves;
+}
+
+static void print_moves(const char *who, const struct moves *moves)
+{
+    for (uint32_t i = 0; i < moves->count; i++)
+        print_error("  %s: %s over %s, %" PRIu64 " bytes\n", who,
+                    collective_kind_name(moves->row[i].kind), moves->row[i].group,
+                    moves->row[i].size_bytes);
+}
+
+static void listing_is_the_program(const struct play *play, const char *text)
+{
+    static const char *const sections[] = {"forward", "backward", "update", "predictors"};
+    struct workload_listing listing;
+    struct error error = {0};
+    if (workload_listing(play->arena, &play->scenario.workload, &play->machine, &play->mesh,
+                         &listing, &error) != STATUS_OK)
+        fail_msg("%s: %s\nin %s", error.where, error.message, text);
+    for (uint32_t s = 0; s <= WORKLOAD_SECTION_PREDICTORS; s++) {
+        struct moves const listed = listing_moves(&listing, (enum workload_section)s);
+        struct moves const done = program_moves(play, (enum workload_section)s);
+        if (moves_equal(&listed, &done)) continue;
+        print_moves("listing", &listed);
+        print_moves("program", &done);
+        fail_msg("%s\nin %s", sections[s], text);
+    }
+}
+
+/* A collective of the layers, by its name in the roofline. */
+struct tally {
+    uint64_t count;
+    double bytes;
+};
+
+static struct tally tally_of(const struct program *program, const char *name,
+                             enum collective_kind kind)
+{
+    struct tally tally = {0, 0};
+    for (uint32_t r = 0; r < program->role_count; r++)
+        for (uint32_t b = 0; b < program->roles[r].block_count; b++) {
+            const struct program_block *block = &program->roles[r].block[b];
+            const struct program_template *template = &program->templates[block->template_index];
+            for (uint32_t i = 0; i < template->op_count; i++) {
+                const struct program_op *op = &template->op[i];
+                if (op->kind != PROGRAM_OP_COLLECTIVE) continue;
+                const struct plan *plan = &program->plans[op->index];
+                if (strcmp(last_word(program->stream[op->stream].name), "tp") != 0) continue;
+                if (plan->kind != kind && name != NULL) continue;
+                const char *own = strchr(op->name, ' ') + 1;
+                const char *dot = strchr(own, '.');
+                bool const layer = strncmp(own, "attention.", 10) == 0 || dot == NULL ||
+                                   strncmp(own, "mlp.", 4) == 0 || strncmp(own, "moe.", 4) == 0 ||
+                                   strncmp(own, "shared.", 7) == 0;
+                /* A bare MLP has one block, and no name for it. */
+                if (name == NULL ? !layer : strcmp(own, dot != NULL ? name : name + 4) != 0)
+                    continue;
+                tally.count += block->repeat;
+                tally.bytes += (double)block->repeat * (double)plan->size_bytes;
+            }
+        }
+    return tally;
+}
+
+static void roofline_is_the_program(const struct play *play, const char *text)
+{
+    const struct roofline *roofline = &play->roofline;
+    uint64_t count = 0;
+    for (uint32_t i = 0; i < roofline->beside_count; i++) {
+        const struct roofline_beside *beside = &roofline->beside[i];
+        struct tally const done = tally_of(&play->program, beside->name, beside->kind);
+        double const bytes = beside->bytes * (double)beside->count;
+        if (done.count != beside->count || bytes > done.bytes * 1.000001 ||
+            bytes < done.bytes * 0.999999)
+            fail_msg("%s %s: %" PRIu64 " of %.9g bytes in the roofline, %" PRIu64
+                     " in the program, %.9g bytes together\nin %s",
+                     collective_kind_name(beside->kind), beside->name, beside->count, beside->bytes,
+                     done.count, done.bytes, text);
+        count += beside->count;
+    }
+    uint64_t const all = tally_of(&play->program, NULL, COLLECTIVE_ALL_GATHER).count;
+    if (count != all)
+        fail_msg("%" PRIu64 " tp collectives of layers in the roofline, %" PRIu64
+                 " in the program\nin %s",
+                 count, all, text);
+}
+
+static void of_every_shipped_scenario(void **unused)
+{
+    (void)unused;
+    static const struct play_options lower_only = {.lower_only = true, .engine = "fast"};
+    glob_t found;
+    assert_int_equal(glob("scenarios/*/*.json", 0, NULL, &found), 0);
+    assert_true(found.gl_pathc > 40);
+    uint32_t walked = 0;
+    for (size_t i = 0; i < found.gl_pathc; i++) {
+        struct play play;
+        if (thin_skips(&walked)) continue;
+        play_run_file(&play, found.gl_pathv[i], &lower_only);
+        listing_is_the_program(&play, found.gl_pathv[i]);
+        roofline_is_the_program(&play, found.gl_pathv[i]);
+        play_close(&play);
+    }
+    globfree(&found);
+}
+
+static const char *pick(uint64_t *state, const char *const *choices, uint32_t count)
+{
+    return choices[case_random(state) % count];
+}
+
+#define PICK(...)                                                                                  \
+    pick(state, (const char *const[]){__VA_ARGS__},                                                \
+         sizeof((const char *const[]){__VA_ARGS__}) / sizeof(const char *))
+
+static void step_random(uint64_t *state, char text[TEXT_BYTES])
+{
+    const char *model = PICK("{\"kind\":\"mlp\",\"D\":4096,\"F\":8192,\"layers\":3,\"matrices\":2}",
+                             "{\"kind\":\"mlp\",\"D\":4096,\"F\":8192,\"layers\":3,\"matrices\":3}",
+                             "\"llama-3-8b\"", "\"megatron-7.5b\"", "\"mixtral-8x7b\"",
+                             "\"qwen3-30b-a3b\"", "\"deepseek-v3\"", "\"gpt-oss-20b\"");
+    bool const mlp = model[0] == '{', experts = strchr("mqdg", model[1]) != NULL && model[2] != 'e';
+    const char *mesh =
+        experts ? PICK("\"fsdp\":[\"node\"],\"tp\":[\"gpu\"]",
+                       "\"dp\":[\"node\"],\"tp\":[\"gpu:4\"],"
+                       "\"fsdp\":[\"gpu:2\"]",
+                       "\"ep\":[\"gpu\"],\"tp\":[\"node\"]", "\"ep\":[\"node\"],\"tp\":[\"gpu\"]",
+                       "\"ep\":[\"gpu:4\"],\"tp\":[\"gpu:2\"],\"dp\":[\"node\"]")
+                : PICK("\"fsdp\":[\"node\"],\"tp\":[\"gpu\"]", "\"tp\":[\"node\",\"gpu\"]",
+                       "\"dp\":[\"node\"],\"tp\":[\"gpu\"]", "\"fsdp\":[\"node\",\"gpu\"]",
+                       "\"dp\":[\"node\"],\"fsdp\":[\"gpu:4\"],\"tp\":[\"gpu:2\"]",
+                       "\"dp\":[\"node\",\"gpu\"]");
+    const char *remat = PICK("none", "norms", "big_matmuls", "block");
+    const char *gather = PICK("block", "tensor", "layer");
+    const char *order = PICK("dw_first", "dx_first");
+    const char *split = PICK("model", "tokens");
+    const char *zero = strstr(mesh, "fsdp") == NULL ? PICK("0", "1", "2", "3") : "0";
+    const char *accumulate = PICK("1", "2");
+    const char *chunks = PICK("true", "false");
+    const char *matmuls =
+        PICK("", ",\"formats\":{\"matmuls\":\"fp8\"}", ",\"formats\":{\"gradients\":\"fp32\"}");
+    unsigned const tokens = 65536u << case_random(state) % 2; /* Neighbours may share sequences. */
+    unsigned const length_tokens = 2048u << 2 * (case_random(state) % 2);
+    char sequence[48] = "";
+    if (!mlp) (void)snprintf(sequence, sizeof sequence, ",\"sequence_length\":%u", length_tokens);
+    int const length = snprintf(
+        text, TEXT_BYTES,
+        "{\"podsim\":1,\"machine\":{\"chip\":\"h100-sxm\",\"nodes\":4,\"gpus\":8},\"mesh\":{%s},"
+        "\"workload\":{\"kind\":\"train_step\",\"model\":%s,\"batch_tokens\":%u%s,"
+        "\"remat\":\"%s\",\"gather\":\"%s\",\"backward_order\":\"%s\",\"activations\":\"%s\","
+        "\"zero\":%s,\"accumulate\":%s%s,\"allow_oversubscription\":true},"
+        "\"run\":{\"collective_matmul\":%s}}",
+        mesh, model, tokens, sequence, remat, gather, order, split, zero, accumulate, matmuls,
+        chunks);
+    assert_true(length > 0 && length < TEXT_BYTES);
+}
+
+static void of_drawn_steps(void **unused)
+{
+    (void)unused;
+    static const struct play_options lower_only = {.lower_only = true, .engine = "fast"};
+    uint32_t walked = 0, played = 0, refused = 0;
+    for (uint32_t i = 0; i < STEPS + refused && i < 4 * STEPS; i++) {
+        uint64_t state = seed + i * UINT64_C(0x51ed270b);
+        char text[TEXT_BYTES];
+        struct play play;
+        struct error error = {0};
+        if (thin_skips(&walked)) continue;
+        step_random(&state, text);
+        if (play_try(&play, text, &lower_only, &error) == STATUS_OK) {
+            listing_is_the_program(&play, text);
+            roofline_is_the_program(&play, text);
+            played++;
+        } else {
+            refused++; /* What does not divide, or is not modelled. */
+        }
+        play_close(&play);
+    }
+    print_message("    %u steps, %u refused\n", played, refused);
+    assert_true(played >= STEPS / thin() / 2);
+}
+
+int main(int argc, char **argv)
+{
+    static const struct CMUnitTest tests[] = {
+        cmocka_unit_test(of_every_shipped_scenario),
+        cmocka_unit_test(of_drawn_steps),
+    };
+    if (argc > 1) seed = strtoull(argv[1], NULL, 0);
+    print_message("seed %" PRIu64 "\n", seed);
+    return cmocka_run_group_tests_name("what is told", tests, NULL, NULL);
+}

@@ -1,0 +1,106 @@
+/* Families of models: what their layers have beyond a llama's, and which are refused, and where. */
+#include <string.h>
+
+#include "sim/base/json.h"
+#include "sim/workload/model_read.h"
+#include "tests/support/case.h"
+
+static struct model model_of(const char *name)
+{
+    struct model model = {0};
+    case_ok(
+        model_read_name_or_path(case_arena, name, NULL, "/workload/model", &model, &case_error));
+    return model;
+}
+
+/* A small config with more members put in front. */
+static enum status read_config(const char *more, struct model *model, struct error *error)
+{
+    struct json *document = NULL;
+    const char *text = arena_format(case_arena,
+                                    "{%s \"hidden_size\": 512, \"intermediate_size\": 1024, "
+                                    "\"num_hidden_layers\": 2, \"vocab_size\": 1000}",
+                                    more);
+    case_ok(json_read_text(case_arena, "text", text, strlen(text), &document, &case_error));
+    return model_read_config(case_arena, document, "small", model, error);
+}
+
+/* The place is the key that says it, or the type where no key does. */
+static void what_a_block_cannot_be_is_refused_at_the_key_that_says_it(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *type, *more, *where, *words;
+    } rows[] = {
+        {"cohere", "", "/model_type", "in parallel, is not modelled yet"},
+        {"gpt_neox", "", "/model_type", "in parallel"},
+        {"gpt_neox", "\"use_parallel_residual\": true,", "/use_parallel_residual", "in parallel"},
+        {"gpt_neox", "\"use_parallel_residual\": false,", "/model_type", "not modelled yet"},
+        {"falcon", "\"parallel_attn\": true,", "/parallel_attn", "in parallel"},
+        {"falcon", "\"new_decoder_architecture\": true,", "/new_decoder_architecture", "parallel"},
+        {"gemma2", "", "/model_type", "a norm behind attention and MLP"},
+        {"gemma3_text", "", "/model_type", "a norm behind"},
+        {"gemma3", "\"text_config\": {\"model_type\": \"gemma3_text\"},", "/model_type", "behind"},
+        {"olmo2", "", "/model_type", "a norm behind"},
+        {"glm4", "", "/model_type", "a norm behind"},
+        {"llama4_text", "\"attention_chunk_size\": 8192,", "/attention_chunk_size", "chunks"},
+        {"llama4", "\"text_config\": {\"attention_chunk_size\": 8192},",
+         "/text_config/attention_chunk_size", "within chunks"},
+        {"minimax_text_01", "\"attn_type_list\": [0, 1],", "/attn_type_list", "linear attention"},
+        {"minimax", "\"layer_types\": [\"linear_attention\", \"full_attention\"],", "/layer_types",
+         "linear attention"},
+        {"qwen2_moe", "\"shared_expert_intermediate_size\": 5632,",
+         "/shared_expert_intermediate_size", "a gate of its own"},
+        {"internlm2", "\"bias\": true,", "/bias", "a bias"},
+        {"granite", "\"attention_bias\": true,", "/attention_bias", "a bias"},
+        {"starcoder2", "\"mlp_type\": \"gated\",", "/mlp_type", "\"default\""},
+        {"starcoder2", "\"norm_type\": \"rms_norm\",", "/norm_type", "\"layer_norm\""},
+        {"kimi_k3", "", "/model_type", "the nearest is \"kimi_k2\""},
+    };
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        struct model model;
+        const char *more =
+            arena_format(case_arena, "\"model_type\": \"%s\", \"num_attention_heads\": 8, %s",
+                         rows[i].type, rows[i].more);
+        case_refused(read_config(more, &model, &case_error), STATUS_OK, rows[i].where,
+                     rows[i].words);
+    }
+}
+
+/* Weights that are in no matrix: of a layer's attention and MLP, and of norms. */
+static void biases_and_norms_of_heads_are_counted(void **state)
+{
+    (void)state;
+    struct model const qwen2 = model_of("qwen2.5-7b"), qwen3 = model_of("qwen3-8b");
+    assert_int_equal(qwen2.attention_vectors, (28 + 2 * 4) * 128);
+    assert_int_equal(qwen3.attention_vectors, 2 * 128);
+    struct model const coder = model_of("starcoder2-3b"), first = model_of("starcoder-15b");
+    assert_int_equal(coder.attention_vectors, (24 + 2 * 2) * 128 + 3072);
+    assert_int_equal(coder.mlp_vectors, 12288 + 3072);
+    assert_int_equal(coder.norm_biases, 1);
+    assert_int_equal(coder.window, 4096);
+    assert_int_equal(model_window_layers(&coder, 16384), 30);
+    assert_int_equal(first.kv_heads, 1);
+    assert_int_equal(first.positions, 8192);
+    assert_int_equal(model_of("phi-3-mini").window, 2047);
+    assert_int_equal(model_of("qwen2.5-7b").window, 0);
+    struct model model = {0};
+    case_ok(read_config("\"model_type\": \"qwen2\", \"num_attention_heads\": 8, "
+                        "\"use_sliding_window\": true, \"sliding_window\": 1024, "
+                        "\"max_window_layers\": 1,",
+                        &model, &case_error));
+    assert_int_equal(model_window_layers(&model, 4096), 1);
+    case_ok(read_config("\"model_type\": \"starcoder2\", \"num_attention_heads\": 8, "
+                        "\"use_bias\": false,",
+                        &model, &case_error));
+    assert_int_equal(model.attention_vectors + model.mlp_vectors, 0);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(what_a_block_cannot_be_is_refused_at_the_key_that_says_it),
+        cmocka_unit_test(biases_and_norms_of_heads_are_counted),
+    };
+    return cmocka_run_group_tests(tests, case_arena_up, case_arena_down);
+}

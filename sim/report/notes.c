@@ -268,14 +268,15 @@ static void note_flop(struct arena *arena, const struct report_input *input, str
                   format_name(formats->matmuls),
                   100 - percent(roofline->counts.linear_flop, roofline->counts.matmul_flop),
                   format_name(formats->activations));
+    const struct workload_counts *counts = &roofline->counts;
     if (roofline->duplicated_flop > 0)
-        notes_add(arena, notes,
-                  "%llu KV heads on %u tp ranks: each is held by %u neighbours, and %.2f%% of the "
-                  "executed FLOP compute the same keys and values again",
-                  (unsigned long long)input->workload->model.kv_heads,
-                  input->mesh->axis[MESH_TP].size,
-                  input->mesh->axis[MESH_TP].size / (uint32_t)input->workload->model.kv_heads,
-                  percent(roofline->duplicated_flop, executed));
+        notes_add(
+            arena, notes,
+            "%llu KV heads on %u tp ranks: each is held by %.0f neighbours, and %.2f%% of the "
+            "executed FLOP compute the same keys and values again",
+            (unsigned long long)input->workload->model.kv_heads, input->mesh->axis[MESH_TP].size,
+            counts->kv_heads_held / counts->kv_heads_padded,
+            percent(roofline->duplicated_flop, executed));
     if (roofline->recomputed_flop > executed * 0.0005)
         notes_add(arena, notes,
                   "recomputation for remat is %.1f%% of the executed FLOP, and MFU does not count "

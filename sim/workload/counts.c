@@ -32,7 +32,7 @@ static struct letters letters_of(const struct local *local, const struct machine
     x.full = x.rows * (double)local->width;
     x.shard = x.full / local->tp;
     x.gated = plan->model.matrices == 3;
-    double const columns = (double)plan->model.mlp_width / local->tp;
+    double const columns = (double)local->mlp_columns;
     x.in_weights = (double)local->width * columns * (1 + x.gated);
     x.out_weights = (double)local->width * columns;
     x.tmp = x.mid = x.rows * columns * (1 + x.gated);
@@ -48,6 +48,7 @@ static struct letters letters_of(const struct local *local, const struct machine
         x.attention_tmp = local_is_latent(local) ? x.rows * (double)local->latent_columns : x.qkv;
         x.kv = (double)local->sequences * (double)local->keys * (double)local->attention_kv_heads *
                (head + value);
+        x.useful_heads = (double)plan->model.heads / ((double)local->heads * (double)local->tp);
         counts_scores_letters(&x);
         x.unfused = local_is_unfused(local);
         x.drops = plan->attention_kernel == WORKLOAD_KERNEL_DROPOUT;
@@ -100,15 +101,18 @@ static void count_matmuls(const struct letters *x, struct workload_counts *count
     /* Scores and their gradients' products are as wide as K, the others as V. */
     double const dots = 2 * x->all_scores * (double)local->head_width;
     double const values = 2 * x->all_scores * (double)local->value_width;
-    double const useful_dots =
-        2 * x->all_useful_scores * (double)(local->head_width + local->value_width);
+    double const widths = 2 * (double)(local->head_width + local->value_width);
+    double const mean_dots = x->all_mean_scores * widths;
+    double const useful_dots = x->all_useful_scores * widths;
     double const all_dots =
         (4 - x->unfused + x->attention_again) * dots + (3 + x->attention_again) * values;
     counts->matmul_flop = x->microbatches * (x->dense * passes * mlp + x->layers * passes * layer +
                                              all_dots + 3 * head);
     counts->linear_flop = x->microbatches * passes * (x->dense * mlp + x->layers * layer);
     counts->matmul_flash = x->microbatches * (1 - x->unfused) * dots;
-    counts->matmul_waiting = x->microbatches * 3 * (dots + values - useful_dots);
+    counts->matmul_waiting = x->microbatches * 3 * (dots + values - mean_dots);
+    counts->matmul_padding =
+        x->microbatches * (3 * (mean_dots - useful_dots) + counts_matmul_padding(x));
 
     double const columns =
         (double)(local_is_latent(local)
@@ -180,7 +184,7 @@ static void count_vector(const struct letters *x, struct workload_counts *counts
         rest += (forwards + 1) * x->drops * VECTOR_DROPOUT * x->all_scores;
         rest += x->shard * (VECTOR_NORM + VECTOR_NORM_BACKWARD + 1) + VECTOR_LOSS * x->logits;
     }
-    counts->vector_flop = x->twins / local->state_shards + counts_summed_elements(x) +
+    counts->vector_flop = counts_twins_share(x) + counts_summed_elements(x) +
                           x->microbatches * (x->dense * mlp + x->layers * layer + rest) +
                           VECTOR_ADAM * counts_state_elements(x);
 }
@@ -207,14 +211,15 @@ static void count_ops(const struct letters *x, struct workload_counts *counts)
 }
 
 /* Gradients that several ranks have of the same weights, and, with a ZeRO stage, those weights. */
-static void count_replicas(const struct letters *x, double elements, uint64_t units,
+static void count_replicas(const struct letters *x, bool experts, uint64_t units,
                            struct workload_traffic *traffic)
 {
     const struct local *local = x->local;
     const struct workload_plan *plan = local->plan;
     uint64_t const times = local->reduce_last ? local->copies : plan->accumulate;
+    double const elements = counts_share(x, local->shards, experts);
     if (plan->zero == 0) {
-        traffic->all_reduce_bytes += (double)times * elements / local->shards * x->g;
+        traffic->all_reduce_bytes += (double)times * elements * x->g;
         traffic->all_reduce_count += times * units;
         return;
     }
@@ -270,8 +275,8 @@ static void count_weights(const struct letters *x, struct workload_counts *count
         traffic->scatter_count += plan->accumulate * (units + of_experts + owned);
     }
     if (local->replicas > 1)
-        count_replicas(x, x->step_elements, units + owned, &counts->role[MESH_DP]);
-    if (local->experts.replicas > 1) count_replicas(x, experts, of_experts, &counts->experts);
+        count_replicas(x, /* experts= */ false, units + owned, &counts->role[MESH_DP]);
+    if (local->experts.replicas > 1) count_replicas(x, true, of_experts, &counts->experts);
 }
 
 static void count_activations(const struct letters *x, struct workload_counts *counts)
@@ -383,7 +388,7 @@ static void stages_divide(struct workload_counts *counts, uint32_t ranks)
         &counts->matmul_flash,     &counts->host_moment_bytes, &counts->host_activation_bytes,
         &counts->parameter_bytes,  &counts->optimizer_bytes,   &counts->gradient_bytes,
         &counts->activation_bytes, &counts->matmul_waiting,    &counts->matmul_uneven,
-        &counts->linear_flop,      &counts->padded_linear_flop};
+        &counts->matmul_padding,   &counts->linear_flop,       &counts->padded_linear_flop};
     if (ranks == 1) return;
     for (uint32_t i = 0; i < sizeof shares / sizeof *shares; i++) *shares[i] /= ranks;
     for (uint32_t r = 0; r < MESH_ROLE_COUNT; r++) traffic_divide(&counts->role[r], ranks);
@@ -431,6 +436,8 @@ void workload_count(const struct workload_plan *plan, const struct machine *mach
     count_sequences(&x, &counts);
     counts_latent(&x, &counts);
     counts_predictors(&x, &counts);
+    counts.kv_heads_held = (double)local.kv_heads * local.tp;
+    counts.kv_heads_padded = (double)local.kv_heads_padded;
 
     double const tokens = (double)plan->batch_tokens;
     struct model_counts const model = model_count(&plan->model);
@@ -442,12 +449,14 @@ void workload_count(const struct workload_plan *plan, const struct machine *mach
         counts.useful_attention_flop = 6 * x.all_useful_scores * widths * ways;
     }
     counts_experts(&x, &counts);
-    double const experts = x.sparse * x.expert_elements;
-    uint32_t const expert_shards = local_gradient_shards(&local, experts > 0);
-    counts.parameter_bytes = local.copies * (x.step_elements + experts) / local.shards * x.w;
+    bool const experts = x.sparse > 0;
+    double const kept =
+        counts_share(&x, local.shards, false) + counts_share(&x, local.shards, true);
+    double gradients = counts_share(&x, local.gradient_shards, false);
+    if (experts) gradients += counts_share(&x, local.experts.gradient_shards, true);
+    counts.parameter_bytes = local.copies * kept * x.w;
     counts.optimizer_bytes = 2 * counts_state_elements(&x) * x.o;
-    counts.gradient_bytes =
-        local.copies * (x.step_elements / local.gradient_shards + experts / expert_shards) * x.g;
+    counts.gradient_bytes = local.copies * gradients * x.g;
     counts.activation_bytes += saved_bytes(&x);
     double const gathered = x.sparse > 0 ? x.sparse_elements + x.expert_elements : x.layer_elements;
     counts.gathered_bytes = local.shards > 1 ? gathered * x.w : 0;

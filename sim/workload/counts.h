@@ -51,6 +51,10 @@ struct workload_counts {
     double matmul_waiting; /* Of matmul_flop: what the rank of cp that has most has above the mean,
                               while the others wait for it. */
 
+    double matmul_padding; /* Of matmul_flop: heads, columns of MLPs and of the vocabulary that only
+                              make the shares of tp equal; what is recomputed once. */
+    double kv_heads_held, kv_heads_padded; /* All ranks of tp together; and these without those
+                                              that several hold, so K where tp divides it. */
     double matmul_uneven; /* Of matmul_flop: rows of experts that not every rank has: all are
                              charged those of the most loaded one, or of the capacity. */
     double rows_dropped;  /* Assignments of tokens to experts that these have no room for, and */

@@ -26,7 +26,7 @@ static struct expert_letters letters_of(const struct letters *x)
     const struct local_experts *experts = &local->experts;
     const struct model_experts *model = &local->plan->model.experts;
     double const width = (double)local->width, tp = local->tp;
-    double const columns = (double)model->width / tp;
+    double const columns = (double)experts->columns;
     double const count = (double)model->count / experts->ranks;
     bool const by_tokens = local->plan->activations == WORKLOAD_ACTIVATIONS_TOKENS;
     struct expert_letters e = {.shared = model->shared != 0};
@@ -57,7 +57,7 @@ void counts_experts_letters(struct letters *x)
     if (x->sparse == 0) return;
     struct expert_letters const e = letters_of(x);
     double const count = (double)model->count / x->local->experts.ranks;
-    double const columns = (double)model->width / x->local->tp;
+    double const columns = (double)x->local->experts.columns;
     double const bias = columns * (1 + x->gated) + (double)x->local->width;
     x->sparse_elements += e.router + (model->router_biased ? (double)model->count : 0);
     x->sparse_elements += e.shared_in + e.shared_out;
@@ -94,7 +94,10 @@ static void count_matmuls(const struct letters *x, const struct expert_letters *
     if (local_experts_drawn(local) || local->plan->capacity_ppm != 0)
         counts->matmul_uneven = times * 3 * 2 * (all - e->assigned) * (e->in + e->out);
     counts->matmul_flop += times * passes * router;
-    counts->matmul_useful += times * 3 * (2 * e->assigned * (e->in + e->out) + shared + router);
+    double const kept = 2 * e->assigned * (e->in + e->out);
+    double const useful = (double)model->width / ((double)experts->columns * (double)local->tp);
+    counts->matmul_useful += times * 3 * ((kept + shared) * useful + router);
+    counts->matmul_padding += times * 3 * (kept + shared) * (1 - useful);
     double const pads =
         (double)experts->count *
         ((1 + x->gated) * counts_padded_matmul(x, experts->rows, local->width, experts->columns) +

@@ -66,7 +66,7 @@ void counts_hbm(const struct letters *x, struct workload_counts *counts)
         rest = embedding + head;
     }
     counts->hbm_bytes =
-        3 * x->twins / local->state_shards * x->g + 3 * counts_summed_elements(x) * x->g +
+        3 * counts_twins_share(x) * x->g + 3 * counts_summed_elements(x) * x->g +
         x->microbatches * (x->dense * mlp + x->sparse * sparse + x->layers * layer + rest) +
         counts_state_elements(x) * (x->g + 4 * x->o + 2 * x->w);
 }

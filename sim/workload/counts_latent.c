@@ -25,7 +25,7 @@ void counts_latent(const struct letters *x, struct workload_counts *counts)
         counts_padded_matmul(x, local->rows, latent->kv_rank,
                              local->heads * (latent->plain + local->value_width));
     counts_linear(counts, times * (forwards + 2) * product, times * (forwards + 2) * pads);
-    counts->matmul_useful += times * 3 * product;
+    counts->matmul_useful += times * 3 * product * x->useful_heads;
     double const sums = x->rows * (double)(local->heads * latent->rope);
     counts->vector_flop +=
         times * ((forwards * VECTOR_NORM_ALONE + VECTOR_NORM_ALONE_BACKWARD) * normed + sums);

@@ -26,7 +26,9 @@ struct letters {
     double attended, attention_tmp; /* What attention gives, and its in-projection. */
     double latent_up;               /* Matrices that take latents up to the heads. */
     double all_scores;              /* Of all layers, which differ where some have a window, */
-    double all_useful_scores;       /* and of the mean rank. */
+    double all_mean_scores;         /* of the mean rank, */
+    double all_useful_scores;       /* and of heads that are no padding. */
+    double useful_heads;            /* These, of a rank's heads. */
     double windowed;                /* Layers that have one. */
     double statistics;              /* Bytes. */
     double unfused, drops;          /* 1: scores lie in HBM; 1: with dropout. */
@@ -61,6 +63,10 @@ void counts_hbm(const struct letters *x, struct workload_counts *counts);
 /* Matmuls of linear layers, padded or not, are in their own format. */
 void counts_linear(struct workload_counts *counts, double flop, double padded_flop);
 
+/* What shares are padded by (counts_shares.c): FLOP of the matmuls, once for each pass and for both
+ * gradients; of experts' columns a part. */
+double counts_matmul_padding(const struct letters *x);
+
 /* Of experts (counts_experts.c): their letters, and what they add to everything. */
 void counts_experts_letters(struct letters *x);
 void counts_experts(const struct letters *x, struct workload_counts *counts);
@@ -84,13 +90,12 @@ static inline uint64_t counts_attention_units(const struct letters *x)
     return local_is_latent(x->local) ? 5 : 4;
 }
 
-/* Elements whose optimizer state lies on this chip: those of each copy of the model. */
-static inline double counts_state_elements(const struct letters *x)
-{
-    double const experts = x->sparse * x->expert_elements;
-    return x->local->copies * (x->step_elements / x->local->state_shards +
-                               (experts > 0 ? experts / x->local->experts.state_shards : 0));
-}
+/* Shares (counts_shares.c): elements of one of so many ranks, of experts or of all others, equal on
+ * every rank; those whose optimizer state lies on this chip, of each copy of the model; and of both
+ * ends of a pipeline, what is added up. */
+double counts_share(const struct letters *x, uint32_t ranks, bool experts);
+double counts_state_elements(const struct letters *x);
+double counts_twins_share(const struct letters *x);
 
 /* Elements of them whose gradients are added to those of another copy. */
 static inline double counts_summed_elements(const struct letters *x)

@@ -11,13 +11,14 @@ void counts_scores_letters(struct letters *x)
     double const keys = (double)local->keys, pairs = (double)local->key_pairs;
     double const queries = x->rows * (double)local->heads;
     double const window = (double)local->plan->model.window;
-    double const useful = queries * (causal ? (keys + 1) / 2 : keys);
+    double const mean = queries * (causal ? (keys + 1) / 2 : keys);
     /* Causal, the first w of T queries have w·(w + 1)/2 keys, the others w each. */
     double const in_window = causal ? window - window * (window - 1) / 2 / keys : window;
     x->scores = queries * (causal ? pairs / 2 : keys);
     x->windowed = (double)local->window_layers;
     x->all_scores = (x->layers - x->windowed) * x->scores + x->windowed * queries * in_window;
-    x->all_useful_scores = (x->layers - x->windowed) * useful + x->windowed * queries * in_window;
+    x->all_mean_scores = (x->layers - x->windowed) * mean + x->windowed * queries * in_window;
+    x->all_useful_scores = x->all_mean_scores * x->useful_heads;
 }
 
 /* The scores of all heads and sequences, with and without the causal half; see

@@ -83,7 +83,8 @@ void layout_mlp(const struct local *local, struct layout_block *ret_layout)
     struct layout_block layout = {.in_count = (uint32_t)local->mlp_in_count};
     struct sharding_dimension const b =
         dimension("B", local->rows * local->data, local->axis_z | local->axis_x);
-    struct sharding_dimension const f = dimension("F", local->plan->model.mlp_width, local->axis_y);
+    struct sharding_dimension const f =
+        dimension("F", local->mlp_columns * local->tp, local->axis_y);
     struct sharding_dimension const d = dimension("D", local->width, weight_axes(local));
     struct sharding_dimension const state = dimension("D", local->width, state_axes(local));
     for (uint32_t i = 0; i < layout.in_count; i++) {
@@ -117,10 +118,9 @@ void layout_attention(const struct local *local, struct layout_block *ret_layout
         dimension("B", local->rows * local->data, local->axis_z | local->axis_x);
     struct sharding_dimension const d = dimension("D", local->width, weight_axes(local));
     struct sharding_dimension const state = dimension("D", local->width, state_axes(local));
-    struct sharding_dimension const n = dimension("N", model->heads, local->axis_y);
+    struct sharding_dimension const n = dimension("N", local->heads * local->tp, local->axis_y);
     /* A head that several chips hold is there as often: K times its holders. */
-    struct sharding_dimension const k =
-        dimension("K", model->kv_heads * local->kv_holders, local->axis_y);
+    struct sharding_dimension const k = dimension("K", local->kv_heads * local->tp, local->axis_y);
     struct sharding_dimension const h = dimension("H", model->head_width, 0);
     for (uint32_t i = 0; i < layout.in_count; i++) {
         struct layout_matrix *in = &layout.in[i];

@@ -159,32 +159,31 @@ static enum status roles_check(const struct local *local, struct error *reterr)
     return STATUS_OK;
 }
 
-static enum status heads_check(const struct local *local, struct error *reterr)
+/* Heads over the ranks of tp. A KV head stays together with the heads that ask it, and all ranks
+ * have as many, so there are padded ones where the numbers do not divide: KV heads up to a multiple
+ * of the ranks, or up to a divisor of them, whose holders then share the heads that ask. */
+static void heads_split(struct local *local)
 {
     const struct model *model = &local->plan->model;
-    char nearest[NEAREST_TEXT_BYTES];
-    if (nearest_tp_splits(model, local->tp)) return STATUS_OK;
-    if (local->tp > model->heads) {
-        return error_set(reterr, STATUS_INVALID, "/mesh/tp",
-                         "%u ranks are more than the model's %llu attention heads; the nearest "
-                         "number of ranks that fits: %s",
-                         local->tp, (unsigned long long)model->heads, nearest_tp(local, nearest));
-    }
-    return error_set(reterr, STATUS_INVALID, "/mesh/tp",
-                     "%u ranks cannot split the model's %llu attention heads and %llu KV heads "
-                     "evenly; the nearest numbers of ranks that can: %s",
-                     local->tp, (unsigned long long)model->heads,
-                     (unsigned long long)model->kv_heads, nearest_tp(local, nearest));
+    uint64_t const tp = local->tp, group = model->heads / model->kv_heads;
+    uint64_t padded = model->kv_heads;
+    while (padded % tp != 0 && tp % padded != 0) padded++;
+    local->kv_heads_padded = padded;
+    local->kv_heads = padded >= tp ? padded / tp : 1;
+    local->kv_holders = padded >= tp ? 1 : (uint32_t)(tp / padded);
+    local->heads = local->kv_heads * units_ceil_divide(group, local->kv_holders);
 }
 
 static enum status heads_build(struct local *local, struct error *reterr)
 {
     const struct model *model = &local->plan->model;
     uint32_t const tp = local->tp;
-    STATUS_TRY(heads_check(local, reterr));
-    local->heads = model->heads / tp;
-    local->kv_heads = model->kv_heads >= tp ? model->kv_heads / tp : 1;
-    local->kv_holders = model->kv_heads >= tp ? 1 : tp / (uint32_t)model->kv_heads;
+    if (tp > model->heads)
+        return error_set(reterr, STATUS_INVALID, "/mesh/tp",
+                         "%u ranks are more than the model's %llu attention heads: some would have "
+                         "none; the nearest number of ranks that fits: %llu",
+                         tp, (unsigned long long)model->heads, (unsigned long long)model->heads);
+    heads_split(local);
     local->head_width = model->head_width;
     local->value_width = model_value_width(model);
     local->qkv_columns =
@@ -196,11 +195,11 @@ static enum status heads_build(struct local *local, struct error *reterr)
         STATUS_TRY(mesh_subgroup(local->mesh, local->machine, MESH_TP, local->partial_ranks,
                                  "/mesh/tp", &local->kv_group, reterr));
     }
-    return local_divide(model->vocabulary, tp, "/mesh/tp", "the size V of the model's vocabulary",
-                        "ranks of tp", &local->vocabulary, reterr);
+    local->vocabulary = units_ceil_divide(model->vocabulary, tp);
+    return STATUS_OK;
 }
 
-/* Whole sequences on each rank; or, with fewer sequences than ranks, equal parts of one. */
+/* Whole sequences on each rank; or equal parts of them, where ranks are no divisor of sequences. */
 static enum status sequences_build(struct local *local, struct error *reterr)
 {
     const struct workload_plan *plan = local->plan;
@@ -217,23 +216,23 @@ static enum status sequences_build(struct local *local, struct error *reterr)
                          (unsigned long long)tokens, (unsigned long long)plan->sequence_length,
                          nearest_batch(local, nearest));
     }
-    if (local->cp == 1 && !nearest_sequences_split(local, sequences)) {
-        return error_set(
-            reterr, STATUS_INVALID, "/workload/batch_tokens",
-            "%llu sequences of %llu tokens cannot be split evenly over %u data ranks "
-            "(dp, fsdp, ep and cp together), neither whole nor in equal parts; the nearest "
-            "batch_tokens that fit: %s",
-            (unsigned long long)sequences, (unsigned long long)plan->sequence_length, local->data,
-            nearest_batch(local, nearest));
+    enum mesh_role role = MESH_FSDP;
+    bool const split = nearest_sequences_split(local, sequences, &local->sequence_parts, &role);
+    if (local->cp == 1 && !split) {
+        return error_set(reterr, STATUS_INVALID, "/workload/batch_tokens",
+                         "%llu sequences of %llu tokens cannot be split evenly over %u data ranks "
+                         "(dp, fsdp, ep and cp together): %u would share each, and only neighbours "
+                         "along fsdp or "
+                         "along dp do; the nearest batch_tokens that fit: %s",
+                         (unsigned long long)sequences, (unsigned long long)plan->sequence_length,
+                         local->data, local->sequence_parts, nearest_batch(local, nearest));
     }
     local->keys = plan->sequence_length;
     if (local->cp > 1) return local_context_build(local, reterr);
-    local->sequence_parts = sequences >= local->data ? 1 : local->data / (uint32_t)sequences;
     STATUS_TRY(local_latent_sequences_check(local, reterr));
-    local->sequences = sequences >= local->data ? sequences / local->data : 1;
+    local->sequences = sequences * local->sequence_parts / local->data;
     local->queries = local->keys / local->sequence_parts;
     if (local->sequence_parts == 1) return STATUS_OK;
-    enum mesh_role const role = local->mesh->axis[MESH_FSDP].size > 1 ? MESH_FSDP : MESH_DP;
     return mesh_subgroup(local->mesh, local->machine, role, local->sequence_parts,
                          "/workload/batch_tokens", &local->sequence_group, reterr);
 }
@@ -302,18 +301,14 @@ static enum status tokens_build(struct local *local, struct error *reterr)
     return STATUS_OK;
 }
 
-/* The dimensions that a sharding names must be divisible by their axes. */
+/* The tokens and, where In lies in parts of D, the width must be divisible by their axes; weights
+ * are padded. */
 static enum status widths_build(struct local *local, struct error *reterr)
 {
     const struct workload_plan *plan = local->plan;
     uint64_t share = 0;
     local->width = plan->model.width;
-    if (model_dense_layers(&plan->model) != 0)
-        STATUS_TRY(local_divide(plan->model.mlp_width, local->tp, "/mesh/tp",
-                                "the width F of the model's MLP", "ranks of tp",
-                                &local->mlp_columns, reterr));
-    STATUS_TRY(local_divide(local->width, local->state_shards, "/mesh", "the model's width D",
-                            "ranks that its weights are split over", &share, reterr));
+    local->mlp_columns = units_ceil_divide(plan->model.mlp_width, local->tp);
     if (plan->accumulate == 0) {
         return error_set(reterr, STATUS_INVALID, "/workload/accumulate", "0 microbatches");
     }

@@ -12,6 +12,7 @@
 #include <stdint.h>
 
 #include "sim/base/status.h"
+#include "sim/base/units.h"
 #include "sim/mesh/mesh.h"
 #include "sim/workload/local_experts.h"
 #include "sim/workload/sharding.h"
@@ -79,35 +80,36 @@ struct local {
     uint64_t width;        /* D */
     uint64_t block_full;   /* Elements of [B_X, D] */
     uint64_t block_shard;  /* Elements of [B_X, D_Y] */
-    uint64_t mlp_columns;  /* F / tp */
+    uint64_t mlp_columns;  /* F / tp, rounded up. */
     uint64_t mlp_in_count; /* Matrices of the in-projection: 1, or 2 when gated. */
 
     /* MODEL_LLAMA */
-    uint64_t heads;             /* N / tp */
-    uint64_t kv_heads;          /* K / tp, at least 1. */
-    uint32_t kv_holders;        /* Chips that hold the same KV head. */
-    uint64_t head_width;        /* H, of Q and K. */
-    uint64_t value_width;       /* Of V. */
-    uint64_t qkv_columns;       /* (heads + kv_heads)·H, and those of V. */
-    uint64_t latent_columns;    /* Of latent attention's down-projections, or 0; */
-    uint64_t latent_normed;     /* those of them that are normed. */
-    uint32_t partial_ranks;     /* Chips of tp that hold the same weights and have each a part of */
-    uint64_t partial_elements;  /* their gradients: the holders of a KV head, or all of tp for the
-                                   down-projections; and so many of them. */
-    uint32_t sequence_parts;    /* Ranks that share a sequence. */
-    const char *ring_name;      /* The algorithm by which keys pass round, where they do. */
-    uint64_t sequences;         /* Of a microbatch on one rank, whole or in part. */
-    uint64_t queries;           /* Of one sequence on one rank. */
-    uint64_t keys;              /* T */
-    uint64_t window_layers;     /* Whose queries have fewer keys than that: model.window. */
-    uint64_t window_turns;      /* Layers that differ in this from the one before. */
-    uint64_t key_pairs;         /* Causal: keys of the first query and of the last one together. */
+    uint64_t heads;            /* N / tp, with padding, as each KV head has its queries' with it. */
+    uint64_t kv_heads;         /* K / tp, at least 1. */
+    uint64_t kv_heads_padded;  /* K, and so many more that these lie evenly on tp, */
+    uint32_t kv_holders;       /* the chips that hold the same KV head being as many for each. */
+    uint64_t head_width;       /* H, of Q and K. */
+    uint64_t value_width;      /* Of V. */
+    uint64_t qkv_columns;      /* (heads + kv_heads)·H, and those of V. */
+    uint64_t latent_columns;   /* Of latent attention's down-projections, or 0; */
+    uint64_t latent_normed;    /* those of them that are normed. */
+    uint32_t partial_ranks;    /* Chips of tp that hold the same weights and have each a part of */
+    uint64_t partial_elements; /* their gradients: the holders of a KV head, or all of tp for the
+                                  down-projections; and so many of them. */
+    uint32_t sequence_parts;   /* Ranks that share a sequence. */
+    const char *ring_name;     /* The algorithm by which keys pass round, where they do. */
+    uint64_t sequences;        /* Of a microbatch on one rank, whole or in part. */
+    uint64_t queries;          /* Of one sequence on one rank. */
+    uint64_t keys;             /* T */
+    uint64_t window_layers;    /* Whose queries have fewer keys than that: model.window. */
+    uint64_t window_turns;     /* Layers that differ in this from the one before. */
+    uint64_t key_pairs;        /* Causal: keys of the first query and of the last one together. */
     uint64_t attention_queries; /* Of a sequence, and heads, as one rank attends with them: as */
     uint64_t attention_heads;   /* above, or all queries with some heads. */
     uint64_t attention_kv_heads;
     uint64_t kv_kept_elements;  /* Keys and values that attention keeps beside this rank's own. */
     uint64_t mid_kept_elements; /* Of its output that it keeps beside what is multiplied. */
-    uint64_t vocabulary;        /* V / tp */
+    uint64_t vocabulary;        /* V / tp, rounded up. */
     struct group kv_group;
     struct group sequence_group;
 
@@ -143,6 +145,13 @@ static inline bool local_rings(const struct local *local)
 static inline bool local_turns(const struct local *local)
 {
     return local->cp > 1 && local->plan->context == WORKLOAD_CONTEXT_ULYSSES;
+}
+
+/* Of FLOP that all heads of a rank take alike, those of heads that are no padding, on average. */
+static inline uint64_t local_useful_heads(const struct local *local, uint64_t flop)
+{
+    uint64_t const all = local->heads * local->tp;
+    return (uint64_t)((units_wide)flop * local->plan->model.heads / all);
 }
 
 /* Latent attention (local_latent.c): what is not modelled of it or beside it, and its columns. */

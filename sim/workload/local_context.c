@@ -88,7 +88,8 @@ enum status local_context_build(struct local *local, struct error *reterr)
     uint64_t const sequences = plan->batch_tokens / plan->accumulate / plan->sequence_length;
     uint32_t const ranks = local->data / local->cp;
     char nearest[NEAREST_TEXT_BYTES];
-    if (!nearest_sequences_split(local, sequences))
+    enum mesh_role ignored_role = MESH_CP;
+    if (!nearest_sequences_split(local, sequences, &local->sequence_parts, &ignored_role))
         return error_set(
             reterr, STATUS_INVALID, "/workload/batch_tokens",
             "%llu sequences of %llu tokens cannot be split evenly over %u data ranks "

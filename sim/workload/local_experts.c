@@ -195,8 +195,7 @@ enum status local_experts_build(struct local *local, struct error *reterr)
                          nearest_divisors(model->count, experts->ranks, nearest));
     }
     experts->count = model->count / experts->ranks;
-    STATUS_TRY(local_divide(model->width, local->tp, "/mesh/tp", "the width F of an expert",
-                            "ranks of tp", &experts->columns, reterr));
+    experts->columns = units_ceil_divide(model->width, local->tp);
     experts->shared_columns = model->shared * experts->columns;
     uint64_t const tokens = local->rows * experts->ranks;
     experts->rows = units_ceil_divide(tokens * model->top_k, model->count);

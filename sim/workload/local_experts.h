@@ -24,7 +24,7 @@ struct local_experts {
     uint64_t kept;           /* Assignments of a rank that are computed, on average; */
     uint64_t dropped;        /* those of all ranks that are not. */
     uint64_t all;            /* count · rows */
-    uint64_t columns;        /* F / tp, of an expert; */
+    uint64_t columns;        /* F / tp, rounded up, of an expert; */
     uint64_t shared_columns; /* of the shared ones together. */
     uint64_t arrivals;  /* Tokens that come to a rank: once each, however many of its experts want
                            it; where routing is drawn, to the rank that gets most. */
@@ -45,7 +45,7 @@ struct local_experts {
 /* Whether the skew of routing shows on this mesh, or in what is dropped. */
 bool local_experts_drawn(const struct local *local);
 
-/* Refused: experts that ep or tp do not divide. `local` has its ranks and widths. */
+/* Refused: experts that ep does not divide. `local` has its ranks and widths. */
 enum status local_experts_build(struct local *local, struct error *reterr);
 
 #endif

@@ -22,10 +22,9 @@ enum status local_latent_sequences_check(const struct local *local, struct error
     if (!local_is_latent(local) || local->sequence_parts == 1) return STATUS_OK;
     return error_set(
         reterr, STATUS_UNSUPPORTED, "/workload/batch_tokens",
-        "a microbatch has fewer sequences than there are data ranks (%u), and sharing "
-        "them is not modelled beside latent attention (MLA); from %llu batch_tokens "
-        "on each rank has one",
-        local->data,
+        "%u of the %u data ranks would share each sequence, which is not modelled beside latent "
+        "attention (MLA); each rank has whole ones where batch_tokens are a multiple of %llu",
+        local->sequence_parts, local->data,
         (unsigned long long)(local->plan->sequence_length * local->data * local->plan->accumulate));
 }
 

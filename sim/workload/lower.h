@@ -193,8 +193,9 @@ struct lower_block {
     bool gated;
     uint64_t in_columns; /* Of one matrix on one chip. */
     uint64_t in_count;
-    uint64_t in_useful; /* Columns of all of them on all ranks of tp, each head once. */
-    uint64_t out_inner; /* Rows of the out-projection on one chip. */
+    uint64_t in_useful;  /* Columns of all of them on all ranks of tp, each head once. */
+    uint64_t out_inner;  /* Rows of the out-projection on one chip, */
+    uint64_t out_useful; /* and of all of them, without padding. */
 };
 
 uint32_t lower_blocks(const struct local *local, struct lower_block ret_blocks[2]);

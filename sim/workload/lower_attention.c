@@ -74,7 +74,7 @@ static uint64_t useful_flop(const struct lower *lower)
     struct work_matmul const score = layer_scores(lower, local->keys + 1);
     struct work const work = {.matmul = {score, weighted(score, local->value_width)},
                               .matmul_count = 2};
-    return work_matmul_flop(&work);
+    return local_useful_heads(local, work_matmul_flop(&work));
 }
 
 static uint64_t query_elements(const struct local *local)

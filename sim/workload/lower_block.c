@@ -37,6 +37,7 @@ uint32_t lower_blocks(const struct local *local, struct lower_block ret_blocks[2
                          ? local->latent_columns
                          : (model->heads + 2 * model->kv_heads) * model->head_width,
         .out_inner = local->heads * local->value_width,
+        .out_useful = model->heads * local->value_width,
     };
     struct lower_block const mlp = {
         .prefix = llama ? "mlp." : "",
@@ -54,6 +55,7 @@ uint32_t lower_blocks(const struct local *local, struct lower_block ret_blocks[2
         .in_count = local->mlp_in_count,
         .in_useful = local->mlp_in_count * model->mlp_width,
         .out_inner = local->mlp_columns,
+        .out_useful = model->mlp_width,
     };
     if (!llama) {
         ret_blocks[0] = mlp;
@@ -104,7 +106,8 @@ static struct work projection(const struct lower *lower, const struct lower_bloc
     struct work work = {.math_format = local->plan->formats.matmuls, .matmul_count = 1};
     if (out) {
         work.matmul[0] = (struct work_matmul){local->rows, block->out_inner, local->width, 1};
-        if (useful) work.useful_flop = work_matmul_flop(&work);
+        if (useful)
+            work.useful_flop = 2 * local->rows * local->width * block->out_useful / local->tp;
     } else {
         work.matmul[0] =
             (struct work_matmul){local->rows, local->width, block->in_columns, block->in_count};

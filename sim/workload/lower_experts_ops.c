@@ -174,9 +174,11 @@ struct work experts_matmul(const struct lower *lower, bool shared, bool out, boo
     struct work work = {.math_format = local->plan->formats.matmuls, .matmul_count = 1};
     work.matmul[0] = out ? (struct work_matmul){rows, columns, local->width, count}
                          : (struct work_matmul){rows, local->width, columns, count};
+    const struct model_experts *model = &local->plan->model.experts;
+    uint64_t const wanted = (shared ? model->shared : 1) * model->width;
     if (useful)
-        work.useful_flop =
-            2 * assigned * local->width * columns * (out ? UINT64_C(1) : local->mlp_in_count);
+        work.useful_flop = 2 * assigned * local->width * wanted *
+                           (out ? UINT64_C(1) : local->mlp_in_count) / local->tp;
     return work;
 }
 

@@ -51,7 +51,7 @@ static struct work up(const struct lower *lower, bool useful)
         .matmul_count = 2,
         .math_format = local->plan->formats.matmuls,
     };
-    if (useful) work.useful_flop = work_matmul_flop(&work);
+    if (useful) work.useful_flop = local_useful_heads(local, work_matmul_flop(&work));
     return work;
 }
 

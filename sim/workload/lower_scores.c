@@ -24,7 +24,7 @@ static struct work matmul(const struct local *local, struct work_matmul of, bool
         .hbm_read_bytes = read_bytes,
         .hbm_write_bytes = write_bytes,
     };
-    if (useful) work.useful_flop = work_matmul_flop(&work);
+    if (useful) work.useful_flop = local_useful_heads(local, work_matmul_flop(&work));
     return work;
 }
 

@@ -31,42 +31,54 @@ const char *nearest_divisors(uint64_t amount, uint64_t by, char text[NEAREST_TEX
     return both(below, above <= amount ? above : 0, text);
 }
 
-bool nearest_tp_splits(const struct model *model, uint64_t tp)
+/* Euclid's. */
+static uint64_t divisor_of_both(uint64_t a, uint64_t b)
 {
-    return model->heads % tp == 0 && (model->kv_heads % tp == 0 || tp % model->kv_heads == 0);
+    while (b != 0) {
+        uint64_t const rest = a % b;
+        a = b;
+        b = rest;
+    }
+    return a;
 }
 
-const char *nearest_tp(const struct local *local, char text[NEAREST_TEXT_BYTES])
+bool nearest_sequences_split(const struct local *local, uint64_t sequences, uint32_t *ret_parts,
+                             enum mesh_role *ret_role)
 {
-    const struct model *model = &local->plan->model;
-    uint64_t below = local->tp < model->heads ? local->tp : model->heads;
-    uint64_t above = local->tp;
-    while (!nearest_tp_splits(model, below)) below--; /* 1 does. */
-    while (above <= model->heads && !nearest_tp_splits(model, above)) above++;
-    return both(below, above <= model->heads ? above : 0, text);
-}
-
-bool nearest_sequences_split(const struct local *local, uint64_t sequences)
-{
+    static const enum mesh_role roles[] = {MESH_FSDP, MESH_DP};
     uint64_t const data = local->data;
+    *ret_parts = 1;
     if (sequences == 0) return false;
     if (local->cp > 1) return sequences % (data / local->cp) == 0;
-    if (sequences >= data) return sequences % data == 0;
-    uint64_t const parts = data / sequences;
-    enum mesh_role const role = local->mesh->axis[MESH_FSDP].size > 1 ? MESH_FSDP : MESH_DP;
-    return data % sequences == 0 && local->plan->sequence_length % parts == 0 &&
-           local->mesh->axis[role].size % parts == 0;
+    *ret_parts = (uint32_t)(data / divisor_of_both(data, sequences));
+    if (local->plan->sequence_length % *ret_parts != 0) return false;
+    for (uint32_t i = 0; i < sizeof roles / sizeof *roles; i++) {
+        struct group ignored;
+        struct error unused;
+        *ret_role = roles[i];
+        if (local->mesh->axis[roles[i]].size % *ret_parts != 0) continue;
+        if (mesh_subgroup(local->mesh, local->machine, roles[i], *ret_parts, "", &ignored,
+                          &unused) == STATUS_OK)
+            return true;
+    }
+    return false;
+}
+
+static bool splits(const struct local *local, uint64_t sequences)
+{
+    uint32_t parts = 1;
+    enum mesh_role role = MESH_FSDP;
+    return nearest_sequences_split(local, sequences, &parts, &role);
 }
 
 uint64_t nearest_batch_below(const struct local *local, uint64_t most)
 {
     const struct workload_plan *plan = local->plan;
-    uint64_t const data = local->data / local->cp;
-    if (!local_is_llama(local)) return most - most % (plan->accumulate * data);
+    if (!local_is_llama(local))
+        return most - most % (plan->accumulate * (uint64_t)(local->data / local->cp));
     uint64_t const unit = plan->accumulate * plan->sequence_length;
     uint64_t below = most / unit;
-    if (below >= data) below -= below % data;
-    while (below != 0 && !nearest_sequences_split(local, below)) below--;
+    while (below != 0 && !splits(local, below)) below--;
     return below * unit;
 }
 
@@ -78,7 +90,7 @@ const char *nearest_batch(const struct local *local, char text[NEAREST_TEXT_BYTE
         return nearest_multiples(plan->batch_tokens, plan->accumulate * data, text);
     uint64_t const unit = plan->accumulate * plan->sequence_length;
     uint64_t const sequences = plan->batch_tokens / unit;
-    uint64_t above = sequences >= data ? sequences - sequences % data + data : sequences + 1;
-    while (!nearest_sequences_split(local, above)) above++; /* `data` itself does. */
+    uint64_t above = sequences + 1;
+    while (!splits(local, above)) above++; /* Multiples of `data` do. */
     return both(nearest_batch_below(local, plan->batch_tokens), above * unit, text);
 }

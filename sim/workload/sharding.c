@@ -4,6 +4,8 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "sim/base/units.h"
+
 static uint32_t axes_of(const struct sharding_dimension *dimension)
 {
     uint32_t axes = 0;
@@ -26,13 +28,29 @@ uint64_t sharding_local_size(const struct sharding_mesh *mesh,
     return size;
 }
 
+static uint64_t ways_of(const struct sharding_mesh *mesh,
+                        const struct sharding_dimension *dimension)
+{
+    uint64_t ways = 1;
+    for (uint32_t i = 0; i < dimension->axis_count; i++) ways *= mesh->size[dimension->axis[i]];
+    return ways;
+}
+
+bool sharding_is_flat(const struct sharding_mesh *mesh, const struct sharding *array)
+{
+    for (uint32_t d = 0; d < array->dimension_count; d++)
+        if (array->dimension[d].size % ways_of(mesh, &array->dimension[d]) != 0) return true;
+    return false;
+}
+
 uint64_t sharding_local_elements(const struct sharding_mesh *mesh, const struct sharding *array)
 {
-    uint64_t elements = 1;
+    uint64_t elements = 1, ways = 1;
     for (uint32_t d = 0; d < array->dimension_count; d++) {
-        elements *= sharding_local_size(mesh, &array->dimension[d]);
+        elements *= array->dimension[d].size;
+        ways *= ways_of(mesh, &array->dimension[d]);
     }
-    return elements;
+    return units_ceil_divide(elements, ways);
 }
 
 uint64_t sharding_replicas(const struct sharding_mesh *mesh, const struct sharding *array)
@@ -134,6 +152,11 @@ const char *sharding_shape_text(const struct sharding_mesh *mesh, const struct s
                                 char *buffer)
 {
     buffer[0] = '\0';
+    if (sharding_is_flat(mesh, array)) {
+        (void)snprintf(buffer, SHARDING_TEXT_BYTES, "[%llu]",
+                       (unsigned long long)sharding_local_elements(mesh, array));
+        return buffer;
+    }
     for (uint32_t d = 0; d < array->dimension_count; d++) {
         char size[32];
         (void)snprintf(size, sizeof size, "%s%llu", d == 0 ? "[" : ", ",

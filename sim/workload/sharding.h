@@ -61,11 +61,15 @@ enum status sharding_check(const struct sharding_mesh *mesh, const struct shardi
 /* "W_in[D_X, F_Y] {U_X}" into a buffer of SHARDING_TEXT_BYTES; returns it. */
 const char *sharding_text(const struct sharding_mesh *mesh, const struct sharding *array,
                           char *buffer);
-/* "[512, 2048]": what one chip holds. */
+/* "[512, 2048]": what one chip holds; "[17280]" of an array that lies flat. */
 const char *sharding_shape_text(const struct sharding_mesh *mesh, const struct sharding *array,
                                 char *buffer);
 /* "XY" for a set of axes. */
 const char *sharding_axes_text(const struct sharding_mesh *mesh, uint32_t axes, char *buffer);
+
+/* Whether ranks do not divide a dimension that they split: such an array lies flat, without its
+ * dimensions, padded so that each rank has equally many elements. */
+bool sharding_is_flat(const struct sharding_mesh *mesh, const struct sharding *array);
 
 /* Elements that one chip holds. An unreduced axis does not divide. */
 uint64_t sharding_local_elements(const struct sharding_mesh *mesh, const struct sharding *array);

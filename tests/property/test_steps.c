@@ -72,10 +72,29 @@ static const char *mesh_of(uint64_t *state, uint32_t axes)
     return pick(state, meshes_3, 4);
 }
 
-/* Dimensions that every mesh above divides, and returns the batch. */
+/* Heads, widths, vocabulary and shards that no mesh divides, and sequences that ranks share. */
+static unsigned model_padded(uint64_t *state, bool llama, char model[MODEL_TEXT_BYTES])
+{
+    if (llama) {
+        (void)snprintf(model, MODEL_TEXT_BYTES,
+                       "\"tests/property/padding.json\", \"sequence_length\": %u",
+                       512u << next(state) % 2);
+        return 49152;
+    }
+    unsigned const d = 32 * (17 + 2 * (unsigned)(next(state) % 16));
+    unsigned const f = 1001 + 2 * (unsigned)(next(state) % 1000);
+    (void)snprintf(model, MODEL_TEXT_BYTES,
+                   "{\"kind\": \"mlp\", \"D\": %u, \"F\": %u, \"layers\": 3, \"matrices\": 3}", d,
+                   f);
+    return 4096u << next(state) % 8;
+}
+
+/* Dimensions that every mesh above divides, but in a quarter of the draws; returns the batch. */
 static unsigned model_random(uint64_t *state, char model[MODEL_TEXT_BYTES])
 {
-    if (next(state) % 8 == 0) {
+    uint64_t const kind = next(state) % 8;
+    if (kind == 1 || kind == 2) return model_padded(state, kind == 1, model);
+    if (kind == 0) {
         unsigned const length = 1024u << next(state) % 2;
         (void)snprintf(model, MODEL_TEXT_BYTES, "\"llama-3-8b\", \"sequence_length\": %u", length);
         return 65536u << next(state) % 2;

@@ -121,6 +121,8 @@ static void attention_is_narrower_than_a_gated_mlp(void **state)
     struct step *step = step_of("16x16x16", true, "x y", "z");
     step->made.plan.model = case_llama_70b;
     step->made.plan.batch_tokens = 4194304;
+    step->counts.kv_heads_held = 16;
+    step->counts.kv_heads_padded = 8;
     forward_counts(step, 1024);
     struct roofline_rules const *rules = &step->roofline.rules;
     case_near(rules->tp_mlp_width, 28672 * 1.5, 1e-9);

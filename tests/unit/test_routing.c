@@ -101,14 +101,13 @@ static void refused(const struct model *model, uint32_t nodes, enum mesh_role ro
 static void what_experts_cannot_do_is_refused(void **state)
 {
     (void)state;
-    struct model latent = small, further = small, shared = small, narrow = small, window = small,
+    struct model latent = small, further = small, shared = small, window = small,
                  dense = small, grouped = small, tied = small, split = small;
     latent.latent.kv_rank = 512;
     further.predictors = 17;
     tied.predictors = split.predictors = 1;
     tied.tied = true;
     shared.latent = (struct model_latent){768, 256, 64, 64};
-    narrow.experts.width = 1020;
     window.window = 128;
     window.windowed = (const bool[2]){[1] = true};
     dense.experts = (struct model_experts){0};
@@ -120,7 +119,6 @@ static void what_experts_cannot_do_is_refused(void **state)
     refused(&small, 3, MESH_EP, none, "/mesh/ep",
             "64 experts evenly; the nearest numbers of "
             "ranks that can: 2 and 4");
-    refused(&narrow, 2, MESH_EP, none, "/mesh/tp", "F of an expert is 1020");
     refused(&small, 2, MESH_EP, WORKLOAD_OFFLOAD_OPTIMIZER, "/workload/offload", "experts");
     refused(&latent, 2, MESH_EP, none, "/workload/model", "q_lora_rank");
     refused(&further, 2, MESH_EP, none, "/workload/mtp", "more than the 16 that are played");

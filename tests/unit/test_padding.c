@@ -1,0 +1,129 @@
+/*
+ * Shapes that no number of ranks divides: drawn steps whose heads, widths, vocabularies, shards and
+ * sequences do not. Formulas count what programs execute, memory included; what MFU counts is what
+ * one chip would do.
+ */
+#include "tests/support/thin.h"
+#include "tests/unit/counts_case.h"
+
+enum { DRAWS = 400, VARIANTS = 36 };
+
+/* Lengths that powers of two do not divide. */
+static const struct {
+    const char *shape, *parts[3]; /* dp, fsdp, tp */
+    uint32_t data, tp, shared;    /* Of the data ranks, those that may share a sequence. */
+} places[] = {
+    {"12", {NULL, "x", NULL}, 12, 1, 12}, {"12", {"x", NULL, NULL}, 12, 1, 12},
+    {"6", {NULL, NULL, "x"}, 1, 6, 1},    {"4x3", {NULL, "x", "y"}, 4, 3, 4},
+    {"6x5", {NULL, "x", "y"}, 6, 5, 6},   {"3x2x7", {"x", "y", "z"}, 6, 7, 2},
+    {"5x6", {"x", NULL, "y"}, 5, 6, 5},   {"4x3x12", {NULL, "x y", "z"}, 12, 12, 3},
+    {"3x16", {"x", NULL, "y"}, 3, 16, 3}, {"48", {"x", NULL, NULL}, 48, 1, 48},
+};
+
+static uint64_t state;
+
+/* splitmix64 (Steele, Lea and Flood, 2014); below `count`. */
+static uint64_t draw(uint64_t count)
+{
+    uint64_t mixed = state += UINT64_C(0x9e3779b97f4a7c15);
+    mixed = (mixed ^ (mixed >> 30)) * UINT64_C(0xbf58476d1ce4e5b9);
+    mixed = (mixed ^ (mixed >> 27)) * UINT64_C(0x94d049bb133111eb);
+    return (mixed ^ (mixed >> 31)) % count;
+}
+
+static uint64_t divisor_of_both(uint64_t a, uint64_t b)
+{
+    return b == 0 ? a : divisor_of_both(b, a % b);
+}
+
+static struct model model_drawn(uint32_t tp)
+{
+    struct model model = draw(4) == 0 ? case_mlp : case_llama_70b;
+    model.width = tp * (40 + draw(60));
+    model.mlp_width = 100 + draw(1900);
+    if (model.kind == MODEL_MLP) return model;
+    model.kv_heads = 1 + draw(12);
+    model.heads = model.kv_heads * (1 + draw(5));
+    if (model.heads < tp) model.heads = model.kv_heads * units_ceil_divide(tp, model.kv_heads);
+    model.head_width = 16 + 8 * draw(4);
+    model.vocabulary = 500 + draw(3500);
+    if (draw(4) == 0)
+        model.experts = (struct model_experts){.count = 4, .top_k = 2, .width = 50 + draw(900)};
+    return model;
+}
+
+/* As many sequences as some of the ranks that may share one divide. */
+static void batch_draw(struct workload_plan *plan, uint32_t data, uint32_t shared, uint32_t tp)
+{
+    uint64_t sequences = 1 + draw(3 * (uint64_t)data), parts = 0;
+    for (;; sequences++) {
+        parts = data / divisor_of_both(data, sequences);
+        if (shared % parts == 0) break;
+    }
+    plan->sequence_length = 2 * parts * tp * (3 + draw(20));
+    plan->batch_tokens = plan->accumulate * sequences * plan->sequence_length;
+}
+
+/* What all chips do for the model, and what one would do without the others. */
+static void useful_is_what_one_chip_does(const char *name, const struct workload_case *made)
+{
+    struct workload_case one;
+    struct workload_counts counts, alone;
+    assert_int_equal(case_build(&one, &made->plan.model, "1", NULL, NULL, NULL), STATUS_OK);
+    one.plan = made->plan;
+    one.plan.zero = 0;
+    assert_int_equal(case_lower(&one), STATUS_OK);
+    workload_count(&made->plan, &made->machine, &made->mesh, &counts);
+    workload_count(&one.plan, &one.machine, &one.mesh, &alone);
+    double const chips = made->machine.chip_count;
+    if (made->program.useful_flop != one.program.useful_flop ||
+        made->program.useful_attention_flop != one.program.useful_attention_flop)
+        fail_msg("%s: %.17g useful FLOP, and %.17g on one chip", name, made->program.useful_flop,
+                 one.program.useful_flop);
+    if (made->plan.model.experts.count == 0) /* Whose rows are rounded up on each rank. */
+        near(name, "useful FLOP", counts.matmul_useful * chips, alone.matmul_useful);
+    if (counts.matmul_flop * chips < alone.matmul_flop * (1 - 1e-12))
+        fail_msg("%s: less is executed than on one chip", name);
+    if (counts.matmul_padding < -1e-9 * counts.matmul_flop)
+        fail_msg("%s: %g FLOP of padding", name, counts.matmul_padding);
+    case_free(&one);
+}
+
+static void formulas_count_what_programs_execute(void **unused)
+{
+    (void)unused;
+    uint32_t walked = 0, padded = 0, taken = 0;
+    for (uint32_t i = 0; i < DRAWS; i++) {
+        if (thin_skips(&walked)) continue;
+        state = i;
+        struct workload_case made;
+        char name[96];
+        size_t const place = draw(sizeof places / sizeof *places);
+        uint32_t const variant = (uint32_t)draw(VARIANTS);
+        struct model const model = model_drawn(places[place].tp);
+        (void)snprintf(name, sizeof name, "draw %u, place %zu, variant %u", i, place, variant);
+        assert_int_equal(case_build(&made, &model, places[place].shape, places[place].parts[0],
+                                    places[place].parts[1], places[place].parts[2]),
+                         STATUS_OK);
+        if (places[place].parts[1] == NULL && places[place].parts[0] != NULL)
+            made.plan.zero = (uint32_t)draw(4);
+        vary(&made, variant);
+        batch_draw(&made.plan, places[place].data, places[place].shared, places[place].tp);
+        compare(name, &made);
+        useful_is_what_one_chip_does(name, &made);
+        struct workload_counts counts;
+        workload_count(&made.plan, &made.machine, &made.mesh, &counts);
+        padded += counts.matmul_padding > 0;
+        taken++;
+        case_free(&made);
+    }
+    assert_true(padded > taken / 4);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(formulas_count_what_programs_execute),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

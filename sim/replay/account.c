@@ -12,6 +12,23 @@ static uint64_t phase_index(const struct replay *replay, uint32_t phase, uint32_
     return (uint64_t)phase * replay->chip_count + chip;
 }
 
+/* The running stream that the chip's compute waits for: the one at which it has named itself, or
+ * if that waits too, the one at which that has. Where compute has ended, or waits for another rank
+ * of the pipeline, the first that runs. */
+static uint32_t awaited_stream(struct replay *replay, uint32_t chip)
+{
+    uint32_t const running = replay->chips[chip].running;
+    uint32_t stream = PROGRAM_COMPUTE;
+    for (uint32_t links = 0; links < replay->stream_count; links++) {
+        const struct stream_state *state = stream_at(replay, stream, chip);
+        bool const waits = state->phase == STREAM_WAITS || stream == PROGRAM_COMPUTE;
+        if (!waits || state->phase == STREAM_FINISHED) break;
+        stream = state->waits_for;
+        if ((running >> stream & 1) != 0) return stream;
+    }
+    return (uint32_t)__builtin_ctz(running);
+}
+
 void account_until(struct replay *replay, uint32_t chip, int64_t now_ps)
 {
     struct chip_state *self = &replay->chips[chip];
@@ -34,11 +51,14 @@ void account_until(struct replay *replay, uint32_t chip, int64_t now_ps)
     }
     breakdown->exposed_ps += span_ps;
     self->exposed_ps += span_ps;
+    uint32_t const awaited = awaited_stream(replay, chip);
     for (uint32_t bits = self->running; bits != 0; bits &= bits - 1) {
         uint32_t const stream = (uint32_t)__builtin_ctz(bits);
         const struct program_op *op = streams_needs(replay, stream, chip)->op;
-        replay->classes[(uint64_t)op->class_index * replay->chip_count + chip].exposed_ps +=
-            span_ps;
+        struct class_total *total =
+            &replay->classes[(uint64_t)op->class_index * replay->chip_count + chip];
+        total->idle_ps += span_ps;
+        if (stream == awaited) total->exposed_ps += span_ps;
     }
 }
 
@@ -282,6 +302,7 @@ static enum status class_results(struct arena *arena, const struct replay *repla
         class->count = totals[chip].count;
         class->busy_ps = totals[chip].busy_ps;
         class->exposed_ps = totals[chip].exposed_ps;
+        class->idle_ps = totals[chip].idle_ps;
         for (uint32_t other = 0; other < replay->chip_count; other++)
             if (totals[other].end_ps > class->end_ps) class->end_ps = totals[other].end_ps;
     }
@@ -422,6 +443,10 @@ enum status account_results(struct arena *arena, struct replay *replay, struct t
     if (replay->mail != NULL) trace.waiting_ps = replay->mail->waits[last].waiting_ps;
 
     STATUS_TRY(class_results(arena, replay, last, &trace, reterr));
+    int64_t charged_ps = 0;
+    for (uint32_t kind = 0; kind < trace.class_count; kind++)
+        charged_ps += trace.classes[kind].exposed_ps;
+    SIM_ASSERT(charged_ps == trace.exposed_ps);
     if (replay->record_count > 0) {
         void *memory = NULL;
         STATUS_TRY(arena_try(arena, replay->record_count, sizeof *trace.record, &memory, reterr));

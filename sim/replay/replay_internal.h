@@ -184,6 +184,7 @@ struct stream_state {
     uint16_t part;       /* Compute: of the running op. Copy: its piece. */
     bool part_runs;
     uint8_t epoch;          /* Collectives begun, modulo 64. */
+    uint8_t waits_for;      /* The stream that it last named itself at, while it waits. */
     uint32_t operand_first; /* Collective: parts of the compute stream before the op that */
     uint32_t operand_parts; /* computes its operand, and of it; 0: the operand is there. */
     int64_t begin_ps;       /* Of the running op. */
@@ -220,8 +221,9 @@ struct phase_span {
 struct class_total {
     uint64_t count;
     int64_t busy_ps;
-    int64_t exposed_ps;
-    int64_t end_ps; /* Of the last one. */
+    int64_t exposed_ps; /* The chip's exposed time that is charged to them: each instant once. */
+    int64_t idle_ps;    /* While the compute stream was idle, each in full. */
+    int64_t end_ps;     /* Of the last one. */
 };
 
 struct memory_state {

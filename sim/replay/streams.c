@@ -69,18 +69,31 @@ uint16_t streams_op_index(struct replay *replay, uint32_t stream, uint32_t chip)
     return ops_at(replay, role_at(replay, chip), stream, state->slot)->op[state->position];
 }
 
+/* The stream names itself at the one that it waits for. Until now it waited for another: exposed
+ * time that is not written yet is that one's. Returns false. */
+static inline bool waits_at(struct replay *replay, uint32_t stream, uint32_t chip,
+                            const struct program_need *need, uint32_t wanted, int64_t now_ps)
+{
+    struct stream_state *state = stream_at(replay, stream, chip);
+    const struct chip_state *self = &replay->chips[chip];
+    stream_wait(stream_at(replay, need->stream, chip), stream, need->begun, wanted);
+    if (state->waits_for == need->stream) return false;
+    if (!self->computes && self->running != 0) account_until(replay, chip, now_ps);
+    state->waits_for = need->stream;
+    return false;
+}
+
 /* Whether all needs of part `part` are met; else the stream waits at the first that is not. */
-static bool needs_met(struct replay *replay, uint32_t stream, uint32_t chip, uint32_t part)
+static bool needs_met(struct replay *replay, uint32_t stream, uint32_t chip, uint32_t part,
+                      int64_t now_ps)
 {
     const struct need_cache *cache = streams_needs(replay, stream, chip);
     for (uint32_t i = 0; i < cache->op->need_count; i++) {
         const struct program_need *need = &cache->op->need[i];
-        struct stream_state *other = stream_at(replay, need->stream, chip);
+        const struct stream_state *other = stream_at(replay, need->stream, chip);
         uint32_t const count = need->begun ? other->begun : other->done;
         uint32_t const wanted = cache->count[i] + part * cache->per_part[i];
-        if (count >= wanted) continue;
-        stream_wait(other, stream, need->begun, wanted);
-        return false;
+        if (count < wanted) return waits_at(replay, stream, chip, need, wanted, now_ps);
     }
     return true;
 }
@@ -127,11 +140,11 @@ static void op_begin(struct replay *replay, uint32_t stream, uint32_t chip,
     const struct need_cache *needs = streams_needs(replay, stream, chip);
     const struct program_op *op = needs->op;
     struct chip_state *self = &replay->chips[chip];
+    account_until(replay, chip, now_ps); /* It has waited until now. */
     state->phase = STREAM_RUNS;
     state->begin_ps = now_ps;
     state->op_first = state->done;
     state->part = 0;
-    account_until(replay, chip, now_ps);
     account_op_effects(replay, op, false, chip, now_ps);
     if (stream == PROGRAM_COMPUTE) {
         self->block_phase = needs->phase;
@@ -205,12 +218,12 @@ static void stream_advance(struct replay *replay, uint32_t stream, uint32_t chip
     struct stream_state *state = stream_at(replay, stream, chip);
     if (state->phase == STREAM_RUNS) {
         if (stream == PROGRAM_COMPUTE && !state->part_runs &&
-            needs_met(replay, stream, chip, state->part))
+            needs_met(replay, stream, chip, state->part, now_ps))
             compute_begin_part(replay, chip, now_ps);
         return;
     }
     if (state->phase != STREAM_WAITS || !stream_has_op(replay, stream, chip, state)) return;
-    if (needs_met(replay, stream, chip, 0)) op_begin(replay, stream, chip, state, now_ps);
+    if (needs_met(replay, stream, chip, 0, now_ps)) op_begin(replay, stream, chip, state, now_ps);
 }
 
 static const struct op_table *compute_table(const struct replay *replay, uint32_t chip,

@@ -216,25 +216,6 @@ static bool awaited(const struct facts_class *row)
     return strcmp(row->axis, "tp") == 0 || strcmp(row->axis, "sequence") == 0;
 }
 
-/* Charges exposed seconds to the collectives that compute waits for at once, or to the others: in
- * full, or in proportion where that would be more than there is. Returns what is left. */
-static double share_out(struct facts *facts, bool at_once, double seconds_left)
-{
-    double sum = 0;
-    for (uint32_t i = 0; i < facts->class_count; i++) {
-        const struct facts_class *row = &facts->classes[i];
-        if (row->collective && awaited(row) == at_once) sum += row->exposed_s;
-    }
-    if (sum <= 0) return seconds_left;
-    bool const last = !at_once; /* They get all that is left. */
-    double const scale = last || sum > seconds_left ? seconds_left / sum : 1;
-    for (uint32_t i = 0; i < facts->class_count; i++) {
-        struct facts_class *row = &facts->classes[i];
-        if (row->collective && awaited(row) == at_once) row->share_s = row->exposed_s * scale;
-    }
-    return seconds_left - scale * sum;
-}
-
 static enum status classes_build(struct arena *arena, const struct report_input *input,
                                  struct facts *facts, struct error *reterr)
 {
@@ -251,6 +232,7 @@ static enum status classes_build(struct arena *arena, const struct report_input 
         row->count = trace->classes[i].count;
         row->time_s = units_seconds(trace->classes[i].busy_ps);
         row->exposed_s = units_seconds(trace->classes[i].exposed_ps);
+        row->idle_s = units_seconds(trace->classes[i].idle_ps);
     }
     for (uint32_t t = 0; t < program->template_count; t++) {
         uint64_t const slots = slots_of(input, t, -1);
@@ -273,8 +255,6 @@ static enum status classes_build(struct arena *arena, const struct report_input 
         struct facts_class *row = &facts->classes[i];
         if (row->time_s > 0) row->busbw_bytes_per_s *= row->bytes / row->time_s;
     }
-    double const left = share_out(facts, true, facts->exposed_s);
-    (void)share_out(facts, false, left);
     return STATUS_OK;
 }
 

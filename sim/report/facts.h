@@ -20,9 +20,9 @@ struct facts_class {
     bool receives;   /* Neither that nor compute: a wait for such a message. */
     uint64_t count;
     double time_s;    /* Sum over ops of end - begin. */
-    double exposed_s; /* Of it, while the compute stream was idle; each charged in full. */
-    double share_s;   /* Of the step's exposed time: first to those that compute waits for at
-                         once (tp, sequence), the rest to the others. They add up to it. */
+    double exposed_s; /* Of the step's exposed time, which is charged to the collective that compute
+                         waits for: classes add up to it. */
+    double idle_s;    /* Of time_s, while the compute stream was idle; each charged in full. */
 
     /* Collectives, and copies to and from the host, which are a collective of one rank here. */
     const char *kind;         /* "AllGather"; "store" */

@@ -41,7 +41,7 @@ static double percent(double part, double whole)
 
 /* Time and exposed time of the collectives of one mesh axis. */
 struct axis_total {
-    double time_s, exposed_s, share_s;
+    double time_s, exposed_s;
     uint64_t count;
     double hops_s;
 };
@@ -54,7 +54,6 @@ static struct axis_total axis_total(const struct facts *facts, const char *axis)
         if (!row->collective || strcmp(row->axis, axis) != 0) continue;
         total.time_s += row->time_s;
         total.exposed_s += row->exposed_s;
-        total.share_s += row->share_s;
         total.count += row->count;
         if (row->exposed_s > 0) total.hops_s += row->hop_s * (double)row->count;
     }
@@ -69,6 +68,7 @@ static void note_bound(struct arena *arena, const struct report_input *input,
     bool const links = roofline->bound_axis >= 0;
     char parts[320] = "";
     for (uint32_t i = 0; i < notes->part_count && i < 3; i++) {
+        if (notes->part[i].seconds < 0) break; /* They are last. */
         size_t const used = strlen(parts);
         (void)snprintf(parts + used, sizeof parts - used, "%s%s %s", i == 0 ? "; mostly " : ", ",
                        notes->part[i].name, table_seconds(notes->part[i].seconds).text);
@@ -142,19 +142,19 @@ static void note_tp_exposed(struct arena *arena, const struct report_input *inpu
     struct axis_total const total = axis_total(facts, "tp");
     const struct roofline *roofline = input->roofline;
     const struct roofline_group *tp = roofline_group_find(roofline, "tp");
-    if (tp == NULL || total.share_s < hidden_share * facts->step_s) return;
+    if (tp == NULL || total.exposed_s < hidden_share * facts->step_s) return;
     if (!input->workload->collective_matmul) {
         notes_add(arena, notes,
                   "the tp collectives stand on the critical path: the next matmul needs the whole "
                   "of each, so %s of their %s is exposed (%.1f%% of the step); collective_matmul "
                   "hides them chunk by chunk where the matmuls beside them are wide enough",
-                  table_seconds(total.share_s).text, table_seconds(total.time_s).text,
-                  percent(total.share_s, facts->step_s));
+                  table_seconds(total.exposed_s).text, table_seconds(total.time_s).text,
+                  percent(total.exposed_s, facts->step_s));
         return;
     }
     char narrow[256];
     narrow_collectives(roofline, narrow, sizeof narrow);
-    double const rest = total.share_s - roofline->tp_excess_s;
+    double const rest = total.exposed_s - roofline->tp_excess_s;
     char cause[384];
     if (narrow[0] != '\0')
         (void)snprintf(cause, sizeof cause,
@@ -168,7 +168,7 @@ static void note_tp_exposed(struct arena *arena, const struct report_input *inpu
     notes_add(arena, notes,
               "tp collectives stay exposed for %s (%.1f%% of the step), though collective matmul "
               "runs each beside its matmuls: %s%s",
-              table_seconds(total.share_s).text, percent(total.share_s, facts->step_s), cause,
+              table_seconds(total.exposed_s).text, percent(total.exposed_s, facts->step_s), cause,
               odd_one             ? "; what is exposed waits for the slow chip or link"
               : narrow[0] != '\0' ? ""
                                   : "; what is exposed is the first chunk and the last");
@@ -190,7 +190,7 @@ static void note_fsdp(struct arena *arena, const struct report_input *input,
     struct rules_factors const factors = rules_factors(rules, input->mesh);
     struct axis_total const total = axis_total(facts, "fsdp");
     bool const odd_one = odd_reaches(odd, fsdp);
-    bool const hidden = total.share_s < 2 * hidden_share * facts->step_s;
+    bool const hidden = total.exposed_s < 2 * hidden_share * facts->step_s;
     bool const forward = rules->tokens_per_chip >= rules->fsdp_exact_tokens;
     bool const step = rules->tokens_per_chip >= rules->fsdp_crossing_tokens;
     notes_add(
@@ -210,15 +210,15 @@ static void note_fsdp(struct arena *arena, const struct report_input *input,
             "(%.2f%% of the step), the first gather, which nothing runs beside, and the last "
             "reduction among it; so prefetching further ahead than %u layer%s changes next to "
             "nothing",
-            table_seconds(total.time_s).text, table_seconds(total.share_s).text,
-            percent(total.share_s, facts->step_s), input->workload->prefetch_layers,
+            table_seconds(total.time_s).text, table_seconds(total.exposed_s).text,
+            percent(total.exposed_s, facts->step_s), input->workload->prefetch_layers,
             input->workload->prefetch_layers == 1 ? "" : "s");
     else
         notes_add(
             arena, notes,
             "%s of the fsdp gathers and reductions is exposed (%.1f%% of the step); their links "
             "need %s of the step's %s by formulas%s%s",
-            table_seconds(total.share_s).text, percent(total.share_s, facts->step_s),
+            table_seconds(total.exposed_s).text, percent(total.exposed_s, facts->step_s),
             table_seconds(fsdp->time_s).text, table_seconds(facts->step_s).text,
             odd_one ? ", without the slow chip or link that they wait for" : "",
             input->workload->prefetch_layers == 0
@@ -233,8 +233,8 @@ static void note_dp(struct arena *arena, const struct facts *facts, struct notes
     notes_add(arena, notes,
               "the dp reductions run behind the backward pass; %s of their %s is exposed (%.1f%% "
               "of the step), at the latest the last layer's, which nothing is left to run beside",
-              table_seconds(total.share_s).text, table_seconds(total.time_s).text,
-              percent(total.share_s, facts->step_s));
+              table_seconds(total.exposed_s).text, table_seconds(total.time_s).text,
+              percent(total.exposed_s, facts->step_s));
 }
 
 static void note_latency(struct arena *arena, const struct report_input *input,
@@ -387,8 +387,8 @@ static void note_sequence(struct arena *arena, const struct report_input *input,
               "each sequence is split over %llu chips, whose attention waits for the others' keys "
               "and values: %s of these collectives is exposed (%.1f%% of the step); alone on their "
               "links they would take %s",
-              (unsigned long long)sequence->rank_count, table_seconds(total.share_s).text,
-              percent(total.share_s, facts->step_s),
+              (unsigned long long)sequence->rank_count, table_seconds(total.exposed_s).text,
+              percent(total.exposed_s, facts->step_s),
               table_seconds(sequence->time_s + sequence->hops_total_s).text);
 }
 

@@ -10,7 +10,7 @@ void notes_host_build(struct arena *arena, const struct report_input *input,
     double exposed_s = 0;
     for (uint32_t i = 0; i < facts->class_count; i++)
         if (facts->classes[i].collective && facts->classes[i].axis_bits == FACTS_HOST_BIT)
-            exposed_s += facts->classes[i].share_s;
+            exposed_s += facts->classes[i].exposed_s;
     if (input->roofline->host_s <= 0) return;
     notes_add(arena, notes,
               "copies to and from the host keep %s busy for %s each way; %s of the step is exposed "

@@ -14,25 +14,23 @@ static void part_add(struct notes *notes, const char *name, double seconds)
     notes->part[at] = (struct notes_part){.name = name, .seconds = seconds};
 }
 
-/* The exposed time of collectives is shared out among the classes; those on the bounding axis are
- * within the bound, the others above it. What does not get a row of its own is summed in one. */
+/* Exposed time of collectives on the bounding axis is within the bound, that of others above it.
+ * What does not get a row of its own is summed in one. */
 static double exposed_parts(struct arena *arena, const struct facts *facts, uint32_t bound_bits,
                             struct notes *notes)
 {
-    double within = 0, rest = facts->exposed_s;
+    double within = 0, rest = 0;
     uint32_t rows = 0;
     for (uint32_t i = 0; i < facts->class_count; i++) {
         const struct facts_class *row = &facts->classes[i];
-        if (!row->collective || row->share_s == 0) continue;
+        if (row->exposed_s == 0) continue;
         if ((row->axis_bits & bound_bits) != 0)
-            within += row->share_s;
+            within += row->exposed_s;
         else if (rows++ < NOTES_PARTS_MAX / 2)
-            part_add(notes, arena_format(arena, "%s exposed", row->name), row->share_s);
+            part_add(notes, arena_format(arena, "%s exposed", row->name), row->exposed_s);
         else
-            continue;
-        rest -= row->share_s;
+            rest += row->exposed_s;
     }
-    if (rest < facts->exposed_s * 1e-9) rest = 0; /* Rounding of the shares. */
     part_add(notes, "other collectives exposed", rest);
     return within;
 }
@@ -65,8 +63,13 @@ void notes_parts_build(struct arena *arena, const struct report_input *input,
         /* The axis is busy lower_s at least; `within` of it beside idle compute, the rest beside
          * compute. The compute beyond that runs while the axis rests. */
         const char *axis = machine_axis_name(input->machine, (uint32_t)roofline->bound_axis);
-        part_add(notes, arena_format(arena, "compute beside which the %s links rest", axis),
-                 facts->compute_s - (roofline->lower_s - within));
+        double const rests_s = facts->compute_s - (roofline->lower_s - within);
+        part_add(notes,
+                 arena_format(arena,
+                              rests_s < 0 ? "less what the %s links do beside what is listed here"
+                                          : "compute beside which the %s links rest",
+                              axis),
+                 rests_s);
         return;
     }
     double excess = 0;

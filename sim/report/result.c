@@ -232,6 +232,7 @@ static enum status write_collectives(struct arena *arena, struct json_writer *js
         json_put_unsigned(json, "count", row->count);
         json_put_real(json, "time_s", row->time_s);
         json_put_real(json, "exposed_s", row->exposed_s);
+        json_put_real(json, "beside_idle_s", row->idle_s);
         json_put_real(json, "busbw_bytes_per_s", row->busbw_bytes_per_s);
         json_write_object_end(json);
     }

@@ -54,6 +54,9 @@ static void write_step(const struct report_input *input, const struct facts *fac
     text_add(text, "   bound by %s%s%s (%.1f%% of the step", facts->bound_by,
              facts->bound_axis != NULL ? " along " : "",
              facts->bound_axis != NULL ? facts->bound_axis : "", 100 * facts->bound_share);
+    if (strcmp(facts->bound_by, "bubble") == 0)
+        text_add(text, " of rank %u, which ends last",
+                 facts_role(input, input->trace->reported_chip));
     if (facts->runner_up != NULL)
         text_add(text, "; %s%s%s %.1f%%", facts->runner_up,
                  facts->runner_up_axis != NULL ? " along " : "",
@@ -117,7 +120,7 @@ static void write_roofline(const struct report_input *input, const struct facts 
         }
         write_part(part->seconds, part->name, text);
     }
-    if (rest != 0) write_part(rest, "the rest", text);
+    if (rest != 0) write_part(rest, rest < 0 ? "less the rest" : "the rest", text);
 }
 
 /* The chip that the figures above are of, and each rank beside it. */
@@ -205,7 +208,17 @@ static enum status write_collectives(struct arena *arena, const struct facts *fa
         table_right(text, 95, table_rate(row->busbw_bytes_per_s).text);
         text_add(text, "\n");
     }
-    if (count > COLLECTIVES_SHOWN) text_add(text, "and %u more\n", count - COLLECTIVES_SHOWN);
+    double time_s = 0, exposed_s = 0;
+    for (uint32_t i = COLLECTIVES_SHOWN; i < count; i++) {
+        time_s += facts->classes[index[i]].time_s;
+        exposed_s += facts->classes[index[i]].exposed_s;
+    }
+    if (count > COLLECTIVES_SHOWN) {
+        text_add(text, "and %u more", count - COLLECTIVES_SHOWN);
+        table_right(text, 72, table_seconds(time_s).text);
+        table_right(text, 83, table_seconds(exposed_s).text);
+        text_add(text, "\n");
+    }
     return STATUS_OK;
 }
 

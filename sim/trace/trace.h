@@ -60,8 +60,9 @@ struct trace_record {
 struct trace_class { /* Of one class of ops, on the reported chip. */
     uint64_t count;
     int64_t busy_ps;    /* Sum over ops of end - begin. */
-    int64_t exposed_ps; /* Of it, while the compute stream was idle. Where several collectives
-                           run at once each is charged in full: shares do not add up. */
+    int64_t exposed_ps; /* Of the chip's exposed time: each instant is one class's, of the
+                           collective that compute waits for. Classes add up to it. */
+    int64_t idle_ps;    /* Of busy_ps, while the compute stream was idle: each in full. */
     int64_t end_ps;     /* When the last chip of all has ended the last of them. */
 };
 

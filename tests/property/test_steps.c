@@ -237,6 +237,11 @@ static void folded_and_full_are_the_same_to_the_picosecond(void **unused)
         assert_that(folded.trace.compute_ps == whole.trace.compute_ps, text);
         assert_that(folded.trace.exposed_ps == whole.trace.exposed_ps, text);
         assert_that(whole.trace.digest == slow.trace.digest, text);
+        for (uint32_t c = 0; c < whole.trace.class_count; c++) {
+            int64_t const exposed_ps = whole.trace.classes[c].exposed_ps;
+            assert_that(folded.trace.classes[c].exposed_ps == exposed_ps, text);
+            assert_that(slow.trace.classes[c].exposed_ps == exposed_ps, text);
+        }
         for (uint32_t port = 0; port < TRACE_PORTS_MAX; port++)
             assert_that(folded.trace.link[port].busy_ps == whole.trace.link[port].busy_ps, text);
         play_close(&folded);

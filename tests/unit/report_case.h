@@ -96,7 +96,7 @@ static inline void report_case_op(struct report_case *report, struct report_case
         struct trace_class *total = &report->trace.classes[op->class_index];
         total->count += part == 0;
         total->busy_ps += length_ps;
-        if (collective) total->exposed_ps += length_ps / 4;
+        if (collective) total->idle_ps += length_ps / 4;
         if (!collective) report->trace.compute_ps += length_ps;
     }
     report_case_memory(report, play, op, true, slot, *clock);
@@ -147,6 +147,15 @@ static inline void report_case_play(struct report_case *report)
     int64_t const rest_ps = trace->step_ps - trace->compute_ps;
     trace->exposed_ps = rest_ps - rest_ps / 3;
     trace->idle_ps = rest_ps / 3;
+    int64_t left_ps = trace->exposed_ps; /* Each instant is charged once. */
+    struct trace_class *last = trace->classes;
+    for (uint32_t i = 0; i < trace->class_count; i++) {
+        struct trace_class *class = &trace->classes[i];
+        class->exposed_ps = class->idle_ps < left_ps ? class->idle_ps : left_ps;
+        left_ps -= class->exposed_ps;
+        if (class->idle_ps > 0) last = class;
+    }
+    last->exposed_ps += left_ps;
     for (uint32_t i = 0; i < TRACE_QUEUE_COUNT; i++)
         trace->queue_busy_ps[i] = trace->compute_ps / (i + 1);
     trace->dma_ps = trace->step_ps / 10;

@@ -104,5 +104,5 @@ void staged_weights_write(const struct staged *staged, uint32_t wider, struct te
         table_wrap(text, 2,
                    "of the busiest chip, what it gathers in a step and holds at once; what the "
                    "chip that ends last waits for of its weights' gathers and gradients' "
-                   "reductions, each in full where several run");
+                   "reductions");
 }

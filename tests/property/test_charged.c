@@ -1,0 +1,169 @@
+/*
+ * Every exposed instant of a step is charged to one collective, so that rows add up to the total to
+ * the picosecond; what lies above the lower bound is listed whole, and what is less says so. Of the
+ * shipped scenarios that are quick to play, and of steps drawn from a seed that is printed (or
+ * given as the first argument).
+ */
+#include <glob.h>
+#include <inttypes.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "sim/report/notes.h"
+#include "tests/support/case.h"
+#include "tests/support/play.h"
+#include "tests/support/thin.h"
+
+enum { TEXT_BYTES = 1024, STEPS = 120 };
+
+static uint64_t seed = 1;
+
+#define assert_that(claim, text)                                                                   \
+    do {                                                                                           \
+        if (!(claim)) fail_msg("%s\nin %s", #claim, text);                                         \
+    } while (0)
+
+static void rows_add_up(const struct trace *trace, const char *text)
+{
+    int64_t exposed_ps = 0;
+    for (uint32_t i = 0; i < trace->class_count; i++) {
+        const struct trace_class *class = &trace->classes[i];
+        assert_that(class->exposed_ps >= 0 && class->exposed_ps <= class->idle_ps, text);
+        assert_that(class->idle_ps <= class->busy_ps, text);
+        exposed_ps += class->exposed_ps;
+    }
+    if (exposed_ps != trace->exposed_ps)
+        fail_msg("collectives are charged %" PRId64 " ps of %" PRId64 " exposed\nin %s", exposed_ps,
+                 trace->exposed_ps, text);
+}
+
+static void parts_add_up(struct play *play, const char *text)
+{
+    struct report_input const input = {.title = "",
+                                       .question = "",
+                                       .machine = &play->machine,
+                                       .mesh = &play->mesh,
+                                       .workload = &play->scenario.workload,
+                                       .program = &play->program,
+                                       .trace = &play->trace,
+                                       .roofline = &play->roofline};
+    struct facts facts;
+    struct notes notes;
+    struct error error = {0};
+    if (facts_build(play->arena, &input, &facts, &error) != STATUS_OK ||
+        notes_build(play->arena, &input, &facts, &notes, &error) != STATUS_OK)
+        fail_msg("%s: %s\nin %s", error.where, error.message, text);
+    double sum = 0;
+    for (uint32_t i = 0; i < notes.part_count; i++) {
+        sum += notes.part[i].seconds;
+        assert_that(notes.part[i].seconds > 0 || strncmp(notes.part[i].name, "less ", 5) == 0,
+                    text);
+    }
+    double const above = facts.step_s - play->roofline.lower_s, slack = 1e-9 * facts.step_s;
+    assert_that(sum > above - slack && sum < above + slack, text);
+}
+
+static void of_shipped_scenarios(void **unused)
+{
+    (void)unused;
+    static const char *const slow[] = {"megatron", "16384", "2048", "3072", "-1024."};
+    glob_t found;
+    uint32_t walked = 0;
+    assert_int_equal(glob("scenarios/*/*.json", 0, NULL, &found), 0);
+    assert_true(found.gl_pathc > 40);
+    for (size_t i = 0; i < found.gl_pathc; i++) {
+        struct play play;
+        bool skipped = thin_skips(&walked);
+        for (size_t s = 0; s < sizeof slow / sizeof *slow; s++)
+            skipped = skipped || strstr(found.gl_pathv[i], slow[s]) != NULL;
+        if (skipped) continue;
+        play_run_file(&play, found.gl_pathv[i], NULL);
+        rows_add_up(&play.trace, found.gl_pathv[i]);
+        parts_add_up(&play, found.gl_pathv[i]);
+        play_close(&play);
+    }
+    globfree(&found);
+}
+
+static const char *pick(uint64_t *state, const char *const *choices, uint32_t count)
+{
+    return choices[case_random(state) % count];
+}
+
+#define PICK(...)                                                                                  \
+    pick(state, (const char *const[]){__VA_ARGS__},                                                \
+         sizeof((const char *const[]){__VA_ARGS__}) / sizeof(const char *))
+
+static void step_random(uint64_t *state, char text[TEXT_BYTES])
+{
+    const char *mesh =
+        PICK("\"fsdp\":[\"node\"],\"tp\":[\"gpu\"]",
+             "\"dp\":[\"node\"],\"fsdp\":[\"gpu:2\"],\"tp\":[\"gpu:2\"]",
+             "\"pp\":[\"node\"],\"fsdp\":[\"gpu\"]",
+             "\"pp\":[\"node:2\"],\"dp\":[\"node:2\"],\"tp\":[\"gpu\"]",
+             "\"dp\":[\"node\"],\"cp\":[\"gpu\"]", "\"ep\":[\"gpu\"],\"dp\":[\"node\"]",
+             "\"ep\":[\"gpu:2\"],\"tp\":[\"gpu:2\"],\"fsdp\":[\"node\"]");
+    const char *model = strstr(mesh, "\"ep\"") != NULL ? "tests/property/experts.json"
+                                                       : PICK("llama-3-8b", "megatron-1.7b");
+    const char *remat = PICK("none", "norms", "big_matmuls", "block");
+    const char *gather = PICK("block", "tensor", "layer");
+    const char *order = PICK("dw_first", "dx_first");
+    const char *accumulate = strstr(mesh, "pp") != NULL ? "8" : PICK("1", "2");
+    const char *offload = strstr(mesh, "pp") != NULL ? "none" : PICK("none", "none", "optimizer");
+    const char *prefetch = PICK("0", "1", "2"), *chunks = PICK("true", "false");
+    const char *profile = PICK("ideal", "measured");
+    unsigned const tokens = 131072u << case_random(state) % 2;
+    int const length = snprintf(
+        text, TEXT_BYTES,
+        "{\"podsim\":1,\"machine\":{\"chip\":\"h100-sxm\",\"nodes\":4,\"gpus\":4,"
+        "\"profile\":\"%s\"},\"mesh\":{%s},\"workload\":{\"kind\":\"train_step\","
+        "\"model\":\"%s\",\"batch_tokens\":%u,\"sequence_length\":1024,"
+        "\"remat\":\"%s\",\"gather\":\"%s\",\"backward_order\":\"%s\","
+        "\"accumulate\":%s,\"offload\":\"%s\",\"allow_oversubscription\":true},"
+        "\"run\":{\"prefetch_layers\":%s,\"collective_matmul\":%s}}",
+        profile, mesh, model, tokens, remat, gather, order, accumulate, offload, prefetch, chunks);
+    assert_true(length > 0 && length < TEXT_BYTES);
+}
+
+static void of_drawn_steps(void **unused)
+{
+    (void)unused;
+    uint32_t walked = 0, played = 0, refused = 0;
+    for (uint32_t i = 0; i < STEPS; i++) {
+        uint64_t state = seed + i * UINT64_C(0x51ed270b);
+        char text[TEXT_BYTES];
+        struct play play;
+        struct error error = {0};
+        if (thin_skips(&walked)) continue;
+        step_random(&state, text);
+        if (play_try(&play, text, NULL, &error) == STATUS_OK) {
+            rows_add_up(&play.trace, text);
+            parts_add_up(&play, text);
+            played++;
+        } else {
+            print_message("%s: %s\n", error.where, error.message);
+            refused++;
+        }
+        play_close(&play);
+    }
+    print_message("    %u steps, %u refused\n", played, refused);
+    assert_true(played > 3 * refused);
+}
+
+int main(int argc, char **argv)
+{
+    static const struct CMUnitTest tests[] = {
+        cmocka_unit_test(of_shipped_scenarios),
+        cmocka_unit_test(of_drawn_steps),
+    };
+    if (argc > 1) seed = strtoull(argv[1], NULL, 0);
+    print_message("seed %" PRIu64 "\n", seed);
+    return cmocka_run_group_tests_name("what is charged", tests, NULL, NULL);
+}

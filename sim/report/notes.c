@@ -14,7 +14,6 @@
 #include "sim/report/notes_parts.h"
 #include "sim/report/notes_upper.h"
 #include "sim/report/table.h"
-#include "sim/roofline/alternatives.h"
 #include "sim/roofline/rules.h"
 
 enum { NOTE_BYTES = 640 };
@@ -408,34 +407,6 @@ static void note_memory(struct arena *arena, const struct report_input *input, s
               name);
 }
 
-/* The fastest other mesh of whole axes that fits, if the formulas say that it is faster. */
-static enum status note_alternatives(struct arena *arena, const struct report_input *input,
-                                     struct notes *notes, struct error *reterr)
-{
-    struct alternative alternative[ALTERNATIVES_MAX];
-    uint32_t count = 0;
-    double const here = input->roofline->critical_s;
-    STATUS_TRY(alternatives_build(arena, input->workload, input->machine, input->mesh, alternative,
-                                  &count, reterr));
-    const struct alternative *best = NULL;
-    for (uint32_t i = 0; i < count; i++) {
-        const struct alternative *other = &alternative[i];
-        if (other->current || !other->fits) continue;
-        if (best == NULL || other->roofline.critical_s < best->roofline.critical_s) best = other;
-    }
-    if (best == NULL || best->roofline.critical_s > here * (1 - hidden_share)) return STATUS_OK;
-    char split[96] = "";
-    if (best->sequence_parts > 1)
-        (void)snprintf(split, sizeof split, ", with each sequence split over %u chips",
-                       best->sequence_parts);
-    notes_add(arena, notes,
-              "worth trying: %s%s; by formulas that count what tp leaves exposed and the hops it "
-              "takes %s (%s bound) instead of %s here",
-              best->mesh, split, table_seconds(best->roofline.critical_s).text,
-              best->roofline.bound_by, table_seconds(here).text);
-    return STATUS_OK;
-}
-
 enum status notes_build(struct arena *arena, const struct report_input *input,
                         const struct facts *facts, struct notes *ret_notes, struct error *reterr)
 {
@@ -447,7 +418,6 @@ enum status notes_build(struct arena *arena, const struct report_input *input,
     struct notes_odd const odd = notes_odd_build(arena, input, facts, ret_notes);
     note_tp_rule(arena, input, ret_notes);
     note_tp_exposed(arena, input, facts, &odd, ret_notes);
-    STATUS_TRY(note_alternatives(arena, input, ret_notes, reterr));
     note_fsdp(arena, input, facts, &odd, ret_notes);
     note_sequence(arena, input, facts, ret_notes);
     note_dp(arena, facts, ret_notes);

@@ -13,6 +13,8 @@
 #include "sim/roofline/roofline.h"
 #include "sim/trace/trace.h"
 
+struct json_writer;
+
 /* How an axis of the machine was folded. */
 struct report_fold {
     uint32_t period; /* Equal to the axis' length: not folded. */
@@ -30,6 +32,9 @@ struct report_input {
     const struct trace *trace;                 /* Not for a roofline alone. */
     struct report_fold fold[MACHINE_AXES_MAX]; /* By machine axis. */
     double wall_s;                             /* Of the replay; 0: wall-clock is not shown. */
+    /* Members that the caller has for the end of the result's object; NULL: none. */
+    void (*write_more)(const void *owner, struct json_writer *json);
+    const void *more_owner;
 };
 
 #endif

@@ -7,8 +7,10 @@
 #include "sim/base/text.h"
 #include "sim/base/units.h"
 #include "sim/report/facts.h"
+#include "sim/report/least_memory.h"
 #include "sim/report/notes.h"
 #include "sim/report/result_mesh.h"
+#include "sim/report/summary.h"
 
 /* Rows of a table stand on one line each. */
 enum { FLAT_DEPTH = 3 };
@@ -154,6 +156,7 @@ static void write_head(struct json_writer *json, const struct report_input *inpu
     json_put_integer(json, "step_time_ps", trace->step_ps);
     json_put_real(json, "step_time_s", facts->step_s);
     write_period(json, input, facts);
+    json_put_boolean(json, "fits", summary_fits(input));
     json_put_unsigned(json, "chips", trace->chips);
     json_put_unsigned(json, "chips_replayed", trace->chips_replayed);
     if (trace->early_chips > 0) {
@@ -401,8 +404,32 @@ enum status result_write(struct arena *arena, const struct report_input *input, 
     write_servers(&json, input);
     write_memory(&json, input);
     write_notes(&json, &notes);
+    if (input->write_more != NULL) input->write_more(input->more_owner, &json);
     json_write_object_end(&json);
     return STATUS_OK;
+}
+
+void result_write_unfit(const struct report_input *input, const struct least_memory *least,
+                        struct text *text)
+{
+    struct json_writer json;
+    json_write_start(&json, text);
+    json.flat = FLAT_DEPTH;
+    json_write_object(&json);
+    json_put_unsigned(&json, "podsim", 1);
+    json_put_string(&json, "title", input->title);
+    if (input->question[0] != '\0') json_put_string(&json, "question", input->question);
+    json_put_unsigned(&json, "chips", input->machine->chip_count);
+    json_put_boolean(&json, "fits", false);
+    json_put_object(&json, "memory");
+    json_put_unsigned(&json, "capacity_bytes", input->machine->chip.hbm_capacity_bytes);
+    json_put_unsigned(&json, "least_bytes", least->total_bytes);
+    json_put_object(&json, "parts");
+    for (uint32_t i = 0; i < PROGRAM_MEMORY_COUNT; i++) put_memory(&json, i, least->bytes[i]);
+    json_write_object_end(&json);
+    json_write_object_end(&json);
+    if (input->write_more != NULL) input->write_more(input->more_owner, &json);
+    json_write_object_end(&json);
 }
 
 void result_write_roofline(const struct report_input *input, struct text *text)

@@ -10,7 +10,6 @@
 #include "sim/report/result.h"
 #include "sim/report/summary.h"
 #include "sim/report/table.h"
-#include "sim/roofline/alternatives.h"
 #include "tests/support/case.h"
 #include "tests/unit/report_case.h"
 
@@ -314,30 +313,6 @@ static void notes_name_the_slow_link_and_the_slow_chip(void **state)
     finish();
 }
 
-static void alternatives_are_meshes_that_can_run(void **state)
-{
-    (void)state;
-    struct alternative alternative[ALTERNATIVES_MAX];
-    uint32_t count = 0;
-    prepare(&case_llama_70b, "16x16x16", "x y", "z");
-    case_ok(alternatives_build(report.made.arena, &report.made.plan, &report.made.machine,
-                               &report.made.mesh, alternative, &count, &case_error));
-    uint32_t current = 0;
-    bool pure = false;
-    for (uint32_t i = 0; i < count; i++) {
-        current += alternative[i].current;
-        assert_int_equal((uint64_t)alternative[i].fsdp_ranks * alternative[i].tp_ranks, 4096);
-        assert_true(alternative[i].tp_ranks <= 16); /* 64 heads do not divide by 256. */
-        if (alternative[i].fsdp_ranks != 4096) continue;
-        pure = true;
-        assert_string_equal(alternative[i].mesh, "fsdp over x y z");
-        assert_int_equal(alternative[i].sequence_parts, 16); /* 256 sequences on 4,096 ranks. */
-    }
-    assert_int_equal(current, 1);
-    assert_true(pure);
-    finish();
-}
-
 static uint32_t widest_line(const struct text *screen)
 {
     uint32_t widest = 0, width = 0;
@@ -428,7 +403,6 @@ int main(void)
         cmocka_unit_test(notes_come_from_the_numbers),
         cmocka_unit_test(notes_name_the_slow_link_and_the_slow_chip),
         cmocka_unit_test(notes_tell_remat_from_flash_and_mfu_from_hfu),
-        cmocka_unit_test(alternatives_are_meshes_that_can_run),
         cmocka_unit_test(screens_fit_and_are_plain_unless_asked),
         cmocka_unit_test(what_does_not_fit_says_what_needs_how_much),
         cmocka_unit_test(figures_are_grouped_aligned_and_wrapped),

@@ -12,6 +12,7 @@
 #include "sim/report/summary.h"
 #include "sim/report/timeline.h"
 #include "sim/schedule/schedule.h"
+#include "tools/podsim/advise.h"
 #include "tools/podsim/chain.h"
 #include "tools/podsim/command.h"
 #include "tools/podsim/output.h"
@@ -25,6 +26,7 @@ static const struct option run_options[] = {
     {"--json", "FILE", "write the result as JSON; - is standard output", false},
     {"--trace", "FILE", "write a timeline for https://ui.perfetto.dev", false},
     {"--trace-chips", "LIST", "chips in it: \"0,0,0 1,0,0\" (the first chip if left out)", false},
+    {"--advise", NULL, "simulate the scenario's neighbours too and name the best that fits", false},
     {"--engine", "NAME", "fast or reference: the queue behind the clock", false},
     {"--timing", NULL, "say how long the simulation itself took", false},
     {"--quiet", NULL, "no summary", false},
@@ -39,6 +41,9 @@ struct run {
     struct watch building; /* While the program is. */
     struct chain chain;
     struct report_input input;
+    struct least_memory least;
+    struct advise advise;
+    bool unfit; /* Refused because of its memory: result and reason say how much, and what fits. */
     struct trace_chips shown;
     struct output json;
     struct output trace;
@@ -94,25 +99,50 @@ static enum status oversubscribed(struct error *reterr)
                      "\"allow_oversubscription\": true in the workload plays it all the same");
 }
 
-/* What is hopeless is known at once; the rest when it has been played. */
+static void write_advice(const void *owner, struct json_writer *json)
+{
+    advise_write_json(owner, json);
+}
+
+/* Simulates the neighbours, if the user asks for them or the scenario itself does not fit. */
+static enum status advise(struct run *run, struct error *reterr)
+{
+    STATUS_TRY(advise_run(&run->source, &run->chain, run->shell, &run->advise, reterr));
+    run->input.write_more = write_advice;
+    run->input.more_owner = &run->advise;
+    return STATUS_OK;
+}
+
+/* A step whose memory is known to be too small before it is played. */
 static enum status refuse_before(struct run *run, struct error *reterr)
 {
-    const struct chain *chain = &run->chain;
-    struct least_memory least;
-    STATUS_TRY(least_memory_of(chain->arena, &chain->program, &least, reterr));
-    struct report_input const input = {.machine = &chain->machine, .program = &chain->program};
+    struct chain *chain = &run->chain;
+    STATUS_TRY(least_memory_of(chain->arena, &chain->program, &run->least, reterr));
     if (chain->scenario.workload.allow_oversubscription ||
-        least.total_bytes <= chain->machine.chip.hbm_capacity_bytes)
+        run->least.total_bytes <= chain->machine.chip.hbm_capacity_bytes)
         return STATUS_OK;
-    least_memory_write(&input, &least, &run->reason);
+    run->input = (struct report_input){.title = chain->scenario.title,
+                                       .question = chain->scenario.question,
+                                       .machine = &chain->machine,
+                                       .program = &chain->program};
+    run->unfit = true;
+    least_memory_write(&run->input, &run->least, &run->reason);
+    STATUS_TRY(advise(run, reterr));
+    advise_write_text(&run->advise, run->path, &run->reason);
+    result_write_unfit(&run->input, &run->least, &run->result);
     return oversubscribed(reterr);
 }
 
+/* And one whose memory is seen to be too small when it has been. */
 static enum status refuse_behind(struct run *run, struct error *reterr)
 {
     if (run->chain.scenario.workload.allow_oversubscription || summary_fits(&run->input))
         return STATUS_OK;
+    run->unfit = true;
     summary_write_memory(&run->input, &run->reason);
+    STATUS_TRY(advise(run, reterr));
+    advise_write_text(&run->advise, run->path, &run->reason);
+    STATUS_TRY(result_write(run->chain.arena, &run->input, &run->result, reterr));
     return oversubscribed(reterr);
 }
 
@@ -131,7 +161,9 @@ static enum status work_texts(struct run *run, struct error *reterr)
     report_from_chain(chain, &run->input);
     if (options_has(run->options, "--timing")) run->input.wall_s = run->wall_s;
     STATUS_TRY(refuse_behind(run, reterr));
+    if (options_has(run->options, "--advise")) STATUS_TRY(advise(run, reterr));
     STATUS_TRY(summary_write(chain->arena, &run->input, colour, &run->summary, reterr));
+    if (run->input.write_more != NULL) advise_write_text(&run->advise, run->path, &run->summary);
     if (run->json.path != NULL)
         STATUS_TRY(result_write(chain->arena, &run->input, &run->result, reterr));
     if (run->trace.path != NULL)
@@ -143,9 +175,16 @@ static enum status work(void *owner, struct shell *shell, struct error *reterr)
 {
     struct run *run = owner;
     run->shell = shell;
-    STATUS_TRY(work_texts(run, reterr));
-    STATUS_TRY(output_write(&run->trace, &run->timeline, reterr));
+    enum status const status = work_texts(run, reterr);
+    if (status != STATUS_OK && !(status == STATUS_LIMIT && run->unfit)) return status;
+    struct error unfit = *reterr;
     STATUS_TRY(output_write(&run->json, &run->result, reterr));
+    if (run->unfit) {
+        STATUS_TRY(output_finish(&run->json, reterr));
+        *reterr = unfit;
+        return status;
+    }
+    STATUS_TRY(output_write(&run->trace, &run->timeline, reterr));
     STATUS_TRY(output_finish(&run->trace, reterr));
     return output_finish(&run->json, reterr);
 }
@@ -211,14 +250,16 @@ static int run(const struct options *options)
 const struct command command_run = {
     .name = "run",
     .usage = "podsim run FILE [--set /pointer=value]... [--full] [--json FILE|-] [--trace FILE]\n"
-             "           [--trace-chips LIST] [--engine NAME] [--timing] [--quiet]",
+             "           [--trace-chips LIST] [--advise] [--engine NAME] [--timing] [--quiet]",
     .summary = "plays a scenario out and says how long it takes and why",
     .help =
         "Builds machine, mesh and program, folds what is symmetric, plays the step through the\n"
         "queues of chips and links, and prints one screen: the step, what bounds it, what is\n"
         "exposed, the memory it needs, the roofline beside it and each reason for a difference.\n"
-        "A step that does not fit the memory ends with a table of what needs how much: before it "
-        "is\nplayed if what it holds at least is too much already.\n"
+        "A step that does not fit the memory ends with a table of what needs how much, and with "
+        "what\nwould fit; --json then has \"fits\": false. --advise simulates the scenario's "
+        "neighbours\n(splits of tp, remat, collective matmul, prefetch) and names the best that "
+        "fits.\n"
         "\n"
         "FILE is a scenario, a name of `podsim list scenarios`, or - for standard input.\n"
         "\n"

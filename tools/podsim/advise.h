@@ -1,0 +1,62 @@
+/*
+ * advise.h: a scenario's neighbours, simulated: other splits of the mesh between tp and the axis
+ * that shards weights or batch, remat, collective matmul, prefetch. Which is best is a result of
+ * runs, never of formulas.
+ *
+ * Neighbours are folded runs in a fixed order, a fixed number of them and each of at most so many
+ * events, so the advice is the same on every machine. First every split of tp with each remat; then
+ * what else may change, on the best of these that fits.
+ */
+#ifndef TOOLS_PODSIM_ADVISE_H
+#define TOOLS_PODSIM_ADVISE_H
+
+#include <stdbool.h>
+
+#include "tools/podsim/chain.h"
+
+struct json_writer;
+struct shell;
+struct text;
+
+enum {
+    ADVISE_ROWS_MAX = 24,
+    ADVISE_SETTINGS_MAX = 5,
+    ADVISE_EVENTS_MAX = 20000000, /* Of one neighbour. */
+    ADVISE_NONE = ADVISE_ROWS_MAX,
+};
+
+enum advise_state {
+    ADVISE_PLAYED,
+    ADVISE_UNFIT,    /* What it holds at least is too much: not played. */
+    ADVISE_TOO_LONG, /* More events than a neighbour may have. */
+    ADVISE_REFUSED,  /* The workload cannot be lowered so. */
+};
+
+struct advise_row {
+    const char *setting[ADVISE_SETTINGS_MAX]; /* As --set has them: "/workload/remat=none". */
+    uint32_t setting_count;
+    enum advise_state state;
+    bool fits;
+    int64_t step_ps;       /* Where played. */
+    double mfu;            /* The same. */
+    uint64_t memory_bytes; /* The peak; of ADVISE_UNFIT what it holds at least. */
+    const char *why;       /* Of ADVISE_REFUSED. */
+};
+
+struct advise {
+    struct advise_row row[ADVISE_ROWS_MAX]; /* In the order of play; the first is the scenario. */
+    uint32_t count;
+    uint32_t best;      /* The fastest that fits; ADVISE_NONE: none does. */
+    uint64_t hbm_bytes; /* Of a chip. */
+};
+
+/* Plays them. `chain` is the scenario's own, built up to its program. STATUS_INTERRUPTED. */
+enum status advise_run(const struct chain_source *source, const struct chain *chain,
+                       struct shell *shell, struct advise *ret_advise, struct error *reterr);
+
+/* The neighbours, the fastest first; `operand` is how the command line called the scenario. */
+void advise_write_text(const struct advise *advise, const char *operand, struct text *text);
+/* The member "advice" of an object that is open. */
+void advise_write_json(const struct advise *advise, struct json_writer *json);
+
+#endif

@@ -1,0 +1,132 @@
+#include <string.h>
+
+#include "sim/base/json.h"
+#include "sim/base/text.h"
+#include "sim/base/units.h"
+#include "sim/report/table.h"
+#include "tools/podsim/advise.h"
+
+enum { SHOWN_MAX = 8, STEP_COLUMN = 11, MFU_COLUMN = 19, MEMORY_COLUMN = 28, CHANGE_COLUMN = 31 };
+
+static const char *const states[] = {"played", "does not fit", "too many events", "refused"};
+
+/* Whether a row stands before another: played ones first, the faster before the slower; else as
+ * they were tried. */
+static bool is_before(const struct advise *advise, uint32_t one, uint32_t other)
+{
+    const struct advise_row *a = &advise->row[one], *b = &advise->row[other];
+    bool const a_good = a->state == ADVISE_PLAYED && a->fits;
+    bool const b_good = b->state == ADVISE_PLAYED && b->fits;
+    if (a_good != b_good) return a_good;
+    if (a->state == ADVISE_PLAYED && b->state == ADVISE_PLAYED && a->step_ps != b->step_ps)
+        return a->step_ps < b->step_ps;
+    return one < other;
+}
+
+static void rows_sort(const struct advise *advise, uint32_t ret_order[ADVISE_ROWS_MAX])
+{
+    for (uint32_t i = 0; i < advise->count; i++) {
+        uint32_t at = i;
+        for (; at > 0 && is_before(advise, i, ret_order[at - 1]); at--)
+            ret_order[at] = ret_order[at - 1];
+        ret_order[at] = i;
+    }
+}
+
+/* A mesh without the signs of JSON: "fsdp x,y,z:8 tp z:2". */
+static void add_mesh(const char *json, struct text *text)
+{
+    for (const char *c = json; *c != '\0'; c++) {
+        if (c[0] == ':' && c[1] == '[')
+            text_add(text, " ");
+        else if (c[0] == ']' && c[1] == ',')
+            text_add(text, " "), c++;
+        else if (strchr("{}[]\"", *c) == NULL)
+            text_add_bytes(text, c, 1);
+    }
+}
+
+/* "fsdp x,y tp z; remat=none": what is set, without the pointers to it. */
+static void add_change(const struct advise_row *row, struct text *text)
+{
+    static const char mesh[] = "/mesh=";
+    if (row->setting_count == 0) text_add(text, "as it is");
+    for (uint32_t i = 0; i < row->setting_count; i++) {
+        const char *from = row->setting[i], *const equals = strchr(from, '=');
+        text_add(text, "%s", i == 0 ? "" : "; ");
+        if (strncmp(from, mesh, sizeof mesh - 1) == 0) {
+            add_mesh(equals + 1, text);
+            continue;
+        }
+        for (const char *c = row->setting[i]; c < equals; c++)
+            if (*c == '/') from = c + 1;
+        text_add(text, "%s", from);
+    }
+}
+
+static void add_row(const struct advise *advise, uint32_t index, struct text *text)
+{
+    const struct advise_row *row = &advise->row[index];
+    text_add(text, index == advise->best ? " >" : "  ");
+    if (row->state == ADVISE_PLAYED) {
+        table_right(text, STEP_COLUMN, table_duration(row->step_ps).text);
+        table_right(text, MFU_COLUMN, table_percent(row->mfu, 1).text);
+    } else {
+        table_right(text, MFU_COLUMN, states[row->state]);
+    }
+    if (row->memory_bytes > 0)
+        table_right(text, MEMORY_COLUMN,
+                    table_percent((double)row->memory_bytes, (double)advise->hbm_bytes).text);
+    text_pad(text, CHANGE_COLUMN);
+    add_change(row, text);
+    text_add(text, "\n");
+}
+
+void advise_write_text(const struct advise *advise, const char *operand, struct text *text)
+{
+    uint32_t order[ADVISE_ROWS_MAX] = {0};
+    rows_sort(advise, order);
+    text_add(text, "\nadvice: %u neighbours of the scenario, simulated\n", advise->count);
+    table_right(text, STEP_COLUMN, "step");
+    table_right(text, MFU_COLUMN, "MFU");
+    table_right(text, MEMORY_COLUMN, "memory");
+    text_pad(text, CHANGE_COLUMN);
+    text_add(text, "change\n");
+    for (uint32_t i = 0; i < advise->count && i < SHOWN_MAX; i++) add_row(advise, order[i], text);
+    if (advise->count > SHOWN_MAX)
+        text_add(text, "  %u more with --json\n", advise->count - SHOWN_MAX);
+    if (advise->best == ADVISE_NONE) {
+        text_add(text, "none of them fits the memory of a chip\n");
+        return;
+    }
+    text_add(text, "\n> the best that fits:\n  podsim run %s", operand);
+    for (uint32_t i = 0; i < advise->row[advise->best].setting_count; i++)
+        text_add(text, " --set '%s'", advise->row[advise->best].setting[i]);
+    text_add(text, "\n");
+}
+
+void advise_write_json(const struct advise *advise, struct json_writer *json)
+{
+    json_put_object(json, "advice");
+    if (advise->best != ADVISE_NONE) json_put_unsigned(json, "best", advise->best);
+    json_put_unsigned(json, "events_max", ADVISE_EVENTS_MAX);
+    json_put_array(json, "neighbours");
+    for (uint32_t i = 0; i < advise->count; i++) {
+        const struct advise_row *row = &advise->row[i];
+        json_write_object(json);
+        json_put_string(json, "state", states[row->state]);
+        json_put_boolean(json, "fits", row->state == ADVISE_PLAYED && row->fits);
+        if (row->state == ADVISE_PLAYED) {
+            json_put_real(json, "step_time_s", units_seconds(row->step_ps));
+            json_put_real(json, "mfu", row->mfu);
+        }
+        if (row->memory_bytes > 0) json_put_unsigned(json, "memory_bytes", row->memory_bytes);
+        if (row->why != NULL) json_put_string(json, "why", row->why);
+        json_put_array(json, "set");
+        for (uint32_t s = 0; s < row->setting_count; s++) json_write_string(json, row->setting[s]);
+        json_write_array_end(json);
+        json_write_object_end(json);
+    }
+    json_write_array_end(json);
+    json_write_object_end(json);
+}

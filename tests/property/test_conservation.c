@@ -104,7 +104,7 @@ static void each_rank_of_a_ring_sends_as_much(void **state)
         if (thin_skips(&walked)) continue;
         uint64_t seed = i;
         uint64_t const row = i % (sizeof rows / sizeof *rows);
-        uint64_t const tokens = 256 << next(&seed) % 2, accumulate = 1 + next(&seed) % 2;
+        uint64_t const tokens = UINT64_C(256) << next(&seed) % 2, accumulate = 1 + next(&seed) % 2;
         uint64_t const sequences = 1 + next(&seed) % 2, ranks = rows[row].ranks;
         char text[TEXT_BYTES];
         struct play play;
@@ -161,7 +161,7 @@ static void each_rank_sends_its_tokens_to_experts_and_back(void **state)
         if (thin_skips(&walked)) continue;
         uint64_t seed = i;
         uint64_t const row = i % (sizeof rows / sizeof *rows);
-        uint64_t const tokens = 64 << next(&seed) % 3, accumulate = 1 + next(&seed) % 2;
+        uint64_t const tokens = UINT64_C(64) << next(&seed) % 3, accumulate = 1 + next(&seed) % 2;
         char text[TEXT_BYTES];
         struct play play;
         (void)snprintf(text, sizeof text,
@@ -209,7 +209,7 @@ static void each_stage_sends_each_microbatch_on_and_back(void **state)
         uint64_t seed = i;
         uint64_t const row = i % (sizeof rows / sizeof *rows);
         uint64_t const ranks = rows[row].ranks, microbatches = ranks + next(&seed) % 3;
-        uint64_t const tokens = 256 << next(&seed) % 3;
+        uint64_t const tokens = UINT64_C(256) << next(&seed) % 3;
         char text[TEXT_BYTES];
         struct play play;
         (void)snprintf(text, sizeof text,

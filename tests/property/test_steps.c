@@ -52,10 +52,12 @@ static const struct slice slices[] = {
      2},
 };
 
-static const char *const meshes_1[] = {"{\"fsdp\": [\"x\"]}", "{\"tp\": [\"x\"]}",
-                                       "{\"dp\": [\"x\"]}",
-                                       "{\"fsdp\": [\"x:4\"], \"tp\": [\"x:2\"]"
-                                       ", \"order\": [\"fsdp\", \"tp\"]}"};
+static const char *const meshes_1[] = {
+    "{\"fsdp\": [\"x\"]}",
+    "{\"tp\": [\"x\"]}",
+    "{\"dp\": [\"x\"]}",
+    "{\"fsdp\": [\"x:4\"], \"tp\": [\"x:2\"], \"order\": [\"fsdp\", \"tp\"]}",
+};
 static const char *const meshes_2[] = {
     "{\"fsdp\": [\"x\", \"y\"]}", "{\"fsdp\": [\"x\"], \"tp\": [\"y\"]}",
     "{\"dp\": [\"x\"], \"fsdp\": [\"y\"]}", "{\"dp\": [\"x\"], \"tp\": [\"y\"]}",

@@ -72,7 +72,7 @@ static uint32_t segments_find(const struct picture *picture, const struct regime
         if (before != NULL && (!is_seen || before->algorithm == winner))
             before->to = right;
         else if (is_seen)
-            ret_segment[count++] = (struct segment){winner, count == 0 ? LEFT : left, right};
+            ret_segment[count++] = (struct segment){winner, before == NULL ? LEFT : left, right};
         if (is_last) break;
         from = to;
         winner = group->crossover[c].to;

@@ -5,6 +5,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "sim/base/guard.h"
+
 enum {
     ARENA_BLOCK_BYTES = 64 * 1024,
     ARENA_ALIGN_BYTES = 64, /* A cache line, so that arrays of hot state do not share lines. */
@@ -66,26 +68,31 @@ static unsigned char *block_add(struct arena *arena, uint64_t size_bytes)
 
 void *arena_take(struct arena *arena, uint64_t count, uint64_t size_bytes)
 {
-    uint64_t bytes = 0;
-    if (__builtin_mul_overflow(count, size_bytes, &bytes)) return NULL;
+    uint64_t asked_bytes = 0;
+    if (__builtin_mul_overflow(count, size_bytes, &asked_bytes)) return NULL;
+    if (asked_bytes > arena->limit_bytes - arena->taken_bytes) return NULL;
+    uint64_t const bytes = asked_bytes == 0 ? ARENA_ALIGN_BYTES
+                                            : (asked_bytes + ARENA_ALIGN_BYTES - 1) /
+                                                  ARENA_ALIGN_BYTES * ARENA_ALIGN_BYTES;
     if (bytes > arena->limit_bytes - arena->taken_bytes) return NULL;
-    bytes = bytes == 0 ? ARENA_ALIGN_BYTES
-                       : (bytes + ARENA_ALIGN_BYTES - 1) / ARENA_ALIGN_BYTES * ARENA_ALIGN_BYTES;
-    if (bytes > arena->limit_bytes - arena->taken_bytes) return NULL;
+    uint64_t const guarded_bytes = bytes + GUARD_BYTES;
     unsigned char *memory = NULL;
     if (bytes > ARENA_BLOCK_BYTES / 4) {
-        memory = block_add(arena, bytes);
+        memory = block_add(arena, guarded_bytes);
         if (memory == NULL) return NULL;
+        guard_hide(memory + asked_bytes, (size_t)(guarded_bytes - asked_bytes));
     } else {
-        if (bytes > arena->free_bytes) {
+        if (guarded_bytes > arena->free_bytes) {
             unsigned char *fresh = block_add(arena, ARENA_BLOCK_BYTES);
             if (fresh == NULL) return NULL;
+            guard_hide(fresh, ARENA_BLOCK_BYTES);
             arena->free = fresh;
             arena->free_bytes = ARENA_BLOCK_BYTES;
         }
         memory = arena->free;
-        arena->free += bytes;
-        arena->free_bytes -= bytes;
+        guard_show(memory, (size_t)asked_bytes);
+        arena->free += guarded_bytes;
+        arena->free_bytes -= guarded_bytes;
     }
     arena->taken_bytes += bytes;
     return memory;

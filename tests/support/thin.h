@@ -11,17 +11,14 @@
 #include <stdint.h>
 #include <stdlib.h>
 
+#include "sim/base/guard.h"
+
 enum { THIN_MOST = 20 }; /* A test of fewer would prove next to nothing. */
 
-#if defined(__has_feature)
-#if __has_feature(address_sanitizer)
-#define THIN_UNASKED 5
-#endif
-#elif defined(__SANITIZE_ADDRESS__)
-#define THIN_UNASKED 5
-#endif
-#ifndef THIN_UNASKED
-#define THIN_UNASKED 1
+#ifdef GUARD_WATCHED
+enum { THIN_UNASKED = 5 };
+#else
+enum { THIN_UNASKED = 1 };
 #endif
 
 /* One of how many is taken. */

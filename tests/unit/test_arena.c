@@ -1,13 +1,18 @@
 /* Arena: memory by stage. */
 #include <setjmp.h>
 #include <stdarg.h>
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <stdio.h>
 #include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
 #include <cmocka.h>
 
 #include "sim/base/arena.h"
+#include "sim/base/guard.h"
 
 static void memory_is_zeroed_aligned_and_apart(void **state)
 {
@@ -55,12 +60,65 @@ static void texts_are_copied_and_formatted(void **state)
     arena_destroy(arena);
 }
 
+#ifdef GUARD_WATCHED
+/* Small and large: parts of a shared block, and blocks of their own. */
+static const uint64_t guarded_sizes[] = {0, 1, 7, 8, 63, 64, 65, 1000, 16384, 16385, 100001};
+enum { GUARDED_SIZES = sizeof guarded_sizes / sizeof *guarded_sizes };
+
+static void what_was_not_given_is_hidden(void **state)
+{
+    (void)state;
+    struct arena *arena = arena_create(0);
+    for (uint32_t i = 0; i < GUARDED_SIZES; i++) {
+        uint64_t const size = guarded_sizes[i];
+        unsigned char *const memory = arena_take(arena, 1, size);
+        (void)arena_take(arena, 1, 64); /* What stands behind it is another's. */
+        for (uint64_t at = 0; at < size; at++) assert_false(guard_hides(memory + at));
+        for (uint64_t at = size; at < size + GUARD_BYTES; at++)
+            assert_true(guard_hides(memory + at));
+        assert_true(guard_hides(memory - 1));
+    }
+    arena_destroy(arena);
+}
+
+/* Whether a process that writes one byte there is ended by the sanitizer. */
+static bool write_ends(unsigned char *memory)
+{
+    pid_t const child = fork();
+    if (child == 0) {
+        if (freopen("/dev/null", "w", stderr) == NULL) _exit(0);
+        *(volatile unsigned char *)memory = 1;
+        _exit(0);
+    }
+    int status = 0;
+    assert_int_equal(waitpid(child, &status, 0), child);
+    return !WIFEXITED(status) || WEXITSTATUS(status) != 0;
+}
+
+static void an_overrun_of_one_byte_ends_the_process(void **state)
+{
+    (void)state;
+    struct arena *arena = arena_create(0);
+    for (uint32_t i = 0; i < GUARDED_SIZES; i++) {
+        uint64_t const size = guarded_sizes[i];
+        unsigned char *const memory = arena_take(arena, 1, size);
+        if (size > 0) assert_false(write_ends(memory + size - 1));
+        assert_true(write_ends(memory + size));
+    }
+    arena_destroy(arena);
+}
+#endif
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(memory_is_zeroed_aligned_and_apart),
         cmocka_unit_test(the_limit_and_overflow_are_refused),
         cmocka_unit_test(texts_are_copied_and_formatted),
+#ifdef GUARD_WATCHED
+        cmocka_unit_test(what_was_not_given_is_hidden),
+        cmocka_unit_test(an_overrun_of_one_byte_ends_the_process),
+#endif
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -5,8 +5,8 @@
 # block marked `text` follows it at once, its lines must come out in that order; a line `...` stands
 # for any lines.
 #
-# With PODSIM_TEST_THIN=N the first block and every N-th are run, and all that write files, which
-# others may need.
+# With PODSIM_TEST_CASES=N, or else PODSIM_TEST_THIN=N, the first block and every N-th are run, and
+# all that write files, which others may need.
 set -eu
 podsim=$(cd "$(dirname "$1")" && pwd)/$(basename "$1")
 root=$2
@@ -38,7 +38,7 @@ in_order='
           if (at < wanted) { print "missing: " want[at + 1]; exit 1 } }'
 
 # Whether a block is run.
-thin=${PODSIM_TEST_THIN:-1}
+thin=${PODSIM_TEST_CASES:-${PODSIM_TEST_THIN:-1}}
 walked=0
 is_run() { # BLOCK.sh
     if grep -qE '(^|[^0-9<])>|-out|--(svg|json|trace) |(^| )(cp|mv|tee|mkdir) ' "$1"; then

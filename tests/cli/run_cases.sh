@@ -11,7 +11,9 @@
 #   file: NAME            exists afterwards
 #   no file: PATTERN      nothing matches afterwards
 #
-# A blank line ends a case. Every case is run; the exit status is 0 if all of them held.
+# A blank line ends a case. The exit status is 0 if all that were run held. With PODSIM_TEST_CASES=N
+# the first case and every N-th are run, else all of them: each says something of its own, so only
+# builds that repeat what another one has shown leave some out.
 set -u
 podsim=$(cd "$(dirname "$1")" && pwd)/$(basename "$1")
 ROOT=$2
@@ -22,6 +24,8 @@ work=$(mktemp -d)
 trap 'chmod -R u+w "$work"; rm -rf "$work"' EXIT
 PATH=$(dirname "$podsim"):$PATH
 export PATH
+every=${PODSIM_TEST_CASES:-1}
+walked=0
 count=0
 failures=0
 
@@ -53,6 +57,8 @@ none_exists() {
 }
 
 judge() {
+    walked=$((walked + 1))
+    [ $(((walked - 1) % every)) -eq 0 ] || return 0
     count=$((count + 1))
     held=yes
     rm -rf "$work/here"
@@ -99,5 +105,5 @@ while IFS= read -r line || [ -n "$line" ]; do
 done < "$cases"
 [ -z "$title" ] || judge
 
-echo "$count cases, $failures not held"
+echo "$count of $walked cases, $failures not held"
 [ "$count" -gt 0 ] && [ "$failures" -eq 0 ]

@@ -38,4 +38,21 @@ if "$root/tests/cli/run_cases.sh" "$folder/podsim" "$root" "$folder/x.cases" > /
     echo "no case at all is taken for success"
     failed=1
 fi
+
+# One of three cases: the first and the fourth of five, and not the second, which does not hold.
+held='a case\n$ podsim\nstatus 1\n\n'
+spoilt='a case\n$ podsim\n\n'
+# shellcheck disable=SC2059 # The lines are the format.
+printf "$held$spoilt$held$held$held" > "$folder/x.cases"
+for every in 1 3; do
+    got=0
+    PODSIM_TEST_CASES=$every "$root/tests/cli/run_cases.sh" "$folder/podsim" "$root" \
+        "$folder/x.cases" > "$folder/log" || got=1
+    if [ "$every $got $(tail -n 1 "$folder/log")" != "1 1 5 of 5 cases, 1 not held" ] &&
+        [ "$every $got $(tail -n 1 "$folder/log")" != "3 0 2 of 5 cases, 0 not held" ]; then
+        echo "one of $every cases: status $got"
+        cat "$folder/log"
+        failed=1
+    fi
+done
 exit $failed

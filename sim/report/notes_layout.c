@@ -39,7 +39,34 @@ static void note_order(struct arena *arena, const struct report_input *input, st
               names_on(mesh, mesh->named, MACHINE_AXES_MAX, ", ", "\"", all));
 }
 
+/* Padding that costs nothing anybody would see is in the JSON and in `show program`. */
+static void note_padding(struct arena *arena, const struct report_input *input, struct notes *notes)
+{
+    enum { TEXT_BYTES = 512 };
+    static const double seen = 1e-4;
+    const struct workload_counts *counts = &input->roofline->counts;
+    const struct paddings *paddings = &counts->paddings;
+    char text[TEXT_BYTES] = "";
+    size_t used = 0;
+    for (uint32_t i = 0; i < paddings->count && used < TEXT_BYTES; i++) {
+        const struct padding *of = &paddings->of[i];
+        double const more = (double)(of->padded - of->size) / (double)of->size;
+        if (more < seen) continue;
+        used += (size_t)snprintf(text + used, TEXT_BYTES - used,
+                                 "%s%s from %llu to %llu over %u ranks of %s (%.2f%% more)",
+                                 used == 0 ? "" : ", ", of->what, (unsigned long long)of->size,
+                                 (unsigned long long)of->padded, of->ranks, of->role, 100 * more);
+    }
+    if (used == 0) return;
+    notes_add(arena, notes,
+              "padded, so that all ranks are alike: %s; that is %.2f%% of the executed FLOP%s, "
+              "which HFU counts and MFU does not",
+              text, 100 * counts->matmul_padding / counts->matmul_flop,
+              input->workload->remat == WORKLOAD_REMAT_NONE ? "" : " without what is recomputed");
+}
+
 void notes_layout_build(struct arena *arena, const struct report_input *input, struct notes *notes)
 {
     note_order(arena, input, notes);
+    note_padding(arena, input, notes);
 }

@@ -107,6 +107,8 @@ static void write_roofline_object(struct json_writer *json, const struct report_
     json_put_real(json, "recomputed_flop", roofline->recomputed_flop);
     json_put_real(json, "flash_flop", roofline->flash_flop);
     json_put_real(json, "duplicated_flop", roofline->duplicated_flop);
+    json_put_real(json, "share_padding_flop",
+                  roofline->counts.matmul_padding * input->machine->chip_count);
     json_put_real(json, "memory_bytes", roofline->memory_bytes);
     write_groups(json, roofline);
     write_beside(json, roofline);
@@ -164,6 +166,7 @@ static void write_head(struct json_writer *json, const struct report_input *inpu
         json_put_real(json, "early_until_s", units_seconds(trace->early_ps));
     }
     result_mesh_write(json, input->machine, input->mesh);
+    result_padding_write(json, &input->roofline->counts.paddings);
     json_put_array(json, "folded_axes");
     for (uint32_t i = 0; i < input->machine->axis_count; i++) {
         json_write_object(json);

@@ -2,6 +2,7 @@
 
 #include "sim/base/json.h"
 #include "sim/mesh/mesh.h"
+#include "sim/workload/padding.h"
 
 void result_mesh_write(struct json_writer *json, const struct machine *machine,
                        const struct mesh *mesh)
@@ -21,6 +22,22 @@ void result_mesh_write(struct json_writer *json, const struct machine *machine,
             json_write_object_end(json);
         }
         json_write_array_end(json);
+        json_write_object_end(json);
+    }
+    json_write_array_end(json);
+}
+
+void result_padding_write(struct json_writer *json, const struct paddings *paddings)
+{
+    json_put_array(json, "padding");
+    for (uint32_t i = 0; i < paddings->count; i++) {
+        const struct padding *of = &paddings->of[i];
+        json_write_object(json);
+        json_put_string(json, "what", of->what);
+        json_put_string(json, "axis", of->role);
+        json_put_unsigned(json, "ranks", of->ranks);
+        json_put_unsigned(json, "size", of->size);
+        json_put_unsigned(json, "padded", of->padded);
         json_write_object_end(json);
     }
     json_write_array_end(json);

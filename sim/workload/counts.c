@@ -436,6 +436,7 @@ void workload_count(const struct workload_plan *plan, const struct machine *mach
     count_sequences(&x, &counts);
     counts_latent(&x, &counts);
     counts_predictors(&x, &counts);
+    padding_list(&local, &counts.paddings);
     counts.kv_heads_held = (double)local.kv_heads * local.tp;
     counts.kv_heads_padded = (double)local.kv_heads_padded;
 

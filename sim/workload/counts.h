@@ -14,6 +14,7 @@
 #include "sim/collective/group.h"
 #include "sim/machine/machine.h"
 #include "sim/mesh/mesh.h"
+#include "sim/workload/padding.h"
 #include "sim/workload/workload.h"
 
 /* The collectives of one group, a step. Bytes are the sums of V, the whole gathered or unreduced
@@ -53,6 +54,7 @@ struct workload_counts {
 
     double matmul_padding; /* Of matmul_flop: heads, columns of MLPs and of the vocabulary that only
                               make the shares of tp equal; what is recomputed once. */
+    struct paddings paddings;              /* What is padded by how much. */
     double kv_heads_held, kv_heads_padded; /* All ranks of tp together; and these without those
                                               that several hold, so K where tp divides it. */
     double matmul_uneven; /* Of matmul_flop: rows of experts that not every rank has: all are

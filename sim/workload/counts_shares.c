@@ -5,36 +5,12 @@
  */
 #include "sim/base/units.h"
 #include "sim/workload/counts_parts.h"
-
-static double more_than_even(uint64_t elements, uint32_t ranks)
-{
-    return (double)(units_ceil_divide(elements, ranks) * ranks - elements) / ranks;
-}
-
-/* What the rank's share of all units has beyond an even one. */
-static double padding(const struct letters *x, uint32_t ranks, bool experts)
-{
-    const struct local *local = x->local;
-    double more = 0;
-    for (uint32_t k = 0; k < LOCAL_KINDS; k++)
-        for (uint32_t u = 0; u < local->layer[k].unit_count; u++) {
-            const struct local_unit *unit = &local->layer[k].unit[u];
-            if (unit->experts == experts)
-                more += (double)local_layer_count(local, k) * more_than_even(unit->elements, ranks);
-        }
-    if (experts || !local_is_llama(local)) return more;
-    uint64_t const norm = local->norm_elements, vocabulary = local->vocabulary_elements;
-    uint64_t const embedding = vocabulary + local->position_elements;
-    more += more_than_even(embedding + (local->tied ? norm : 0), ranks);
-    if (!local->tied) more += more_than_even(vocabulary + norm, ranks);
-    more += local->twin_reads * more_than_even(vocabulary, ranks);
-    return more + x->predictors * more_than_even(local->predictor_elements, ranks);
-}
+#include "sim/workload/padding.h"
 
 double counts_share(const struct letters *x, uint32_t ranks, bool experts)
 {
     double const all = experts ? x->sparse * x->expert_elements : x->step_elements;
-    return all == 0 ? 0 : all / ranks + padding(x, ranks, experts);
+    return all == 0 ? 0 : (all + (double)padding_elements(x->local, ranks, experts)) / ranks;
 }
 
 double counts_state_elements(const struct letters *x)

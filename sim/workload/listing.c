@@ -10,6 +10,7 @@
 
 #include "sim/base/arena.h"
 #include "sim/base/quantity.h"
+#include "sim/workload/padding.h"
 
 enum { SHAPE_COLUMN = 66, BYTES_COLUMN = 88, REMARK_COLUMN = 99 };
 
@@ -139,6 +140,17 @@ struct sharding listing_product(struct listing *listing, const struct sharding_p
     return listing_reduce(listing, product, format, reduce_remark);
 }
 
+static void paddings_add(struct text *text, const struct local *local)
+{
+    struct paddings paddings;
+    padding_list(local, &paddings);
+    for (uint32_t i = 0; i < paddings.count; i++) {
+        const struct padding *of = &paddings.of[i];
+        text_add(text, "  padded over %u ranks of %s: %s, %llu to %llu\n", of->ranks, of->role,
+                 of->what, (unsigned long long)of->size, (unsigned long long)of->padded);
+    }
+}
+
 static void heading_add(struct text *text, const struct local *local)
 {
     char bytes[QUANTITY_TEXT_BYTES];
@@ -173,6 +185,7 @@ static void heading_add(struct text *text, const struct local *local)
                  (unsigned long long)plan->model.experts.top_k,
                  (unsigned long long)local->experts.count, (unsigned long long)local->experts.rows,
                  (unsigned long long)local->experts.columns);
+    paddings_add(text, local);
     for (uint32_t u = 0; local->shards > 1 && u < layer->unit_count; u++) {
         text_add(text, "  %s travels as one: %s gathered\n", layer->unit[u].name,
                  quantity_text_bytes(

@@ -2,7 +2,7 @@
 
 #include "sim/base/json.h"
 #include "sim/mesh/mesh.h"
-#include "sim/workload/padding.h"
+#include "sim/roofline/roofline.h"
 
 void result_mesh_write(struct json_writer *json, const struct machine *machine,
                        const struct mesh *mesh)

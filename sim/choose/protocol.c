@@ -81,7 +81,7 @@ enum status protocol_find(const char *name, const char *where, enum protocol *re
 
 static bool is_nvlink(const struct machine *machine, uint32_t level)
 {
-    return machine->chip.kind == CHIP_GPU && strcmp(machine->level[level].name, "NVLink") == 0;
+    return machine->chip.kind == CHIP_GPU && level == 0;
 }
 
 void protocol_extent(const struct machine *machine, const struct group *group,

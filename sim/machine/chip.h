@@ -39,14 +39,15 @@ enum chip_wrap_rule {
  * so a path from NIC to NIC through one switch costs twice nic + cable + switch / 2.
  */
 struct chip_network {
-    /* NVLink; 0 on a TPU. */
+    /* NVLink, or what joins the GPUs of a node in its place; 0 on a TPU. */
+    const char *link_name; /* "NVLink" */
     uint32_t nvlink_generation;
     uint32_t nvlink_count;       /* Links of one GPU. */
     uint64_t nvlink_bytes_per_s; /* One link, one way, effective. */
     uint64_t nvlink_peak_bytes_per_s;
     int64_t nvlink_latency_ps;    /* From a GPU to the middle of its NVSwitch. */
     uint32_t node_chips;          /* GPUs of a node. */
-    uint32_t nvswitch_count;      /* Of a node. */
+    uint32_t nvswitch_count;      /* Of a node. 0: links lead from each GPU to each other one. */
     uint32_t nvswitch_ports;      /* Of one switch. */
     uint64_t nvswitch_flop_per_s; /* fp32 additions of one switch (NVLink SHARP); 0: none. */
 

@@ -137,15 +137,34 @@ static enum status read_grid(struct json *document, struct chip *chip, struct er
     return read_slices(document, chip, reterr);
 }
 
-/* NVLink: a node of GPUs around its NVSwitches. */
+/* Without a switch each GPU has as many links to each other one of its node. */
+static enum status check_mesh(struct json *document, const struct chip_network *network,
+                              struct error *reterr)
+{
+    uint32_t const others = network->node_chips - 1;
+    if (others > 0 && network->nvlink_count % others == 0) return STATUS_OK;
+    return error_set(reterr, STATUS_INVALID,
+                     json_where(json_take(json_take(document, "nvlink_links"), "value")),
+                     "%u links cannot be dealt evenly to the %u other GPUs of a node; with "
+                     "switches \"nvswitch_count\" and \"nvswitch_ports\" are needed",
+                     network->nvlink_count, others);
+}
+
+/* NVLink: a node of GPUs around its NVSwitches, or joined each to each. */
 static enum status read_nvlink(struct json *document, struct chip_network *network,
                                struct error *reterr)
 {
+    struct json *name = json_take(document, "link_name");
+    network->link_name = "NVLink";
+    if (name != NULL) STATUS_TRY(json_as_string(name, &network->link_name, reterr));
     STATUS_TRY(chip_count(document, "nvlink_generation", 16, &network->nvlink_generation, reterr));
     STATUS_TRY(chip_count(document, "nvlink_links", 256, &network->nvlink_count, reterr));
     STATUS_TRY(chip_rate(document, "nvlink_rate", &network->nvlink_peak_bytes_per_s, reterr));
     STATUS_TRY(chip_duration(document, "nvlink_latency", &network->nvlink_latency_ps, reterr));
     STATUS_TRY(chip_count(document, "node_gpus", CHIP_NODE_MAX, &network->node_chips, reterr));
+    bool const switched = json_take(document, "nvswitch_count") != NULL ||
+                          json_take(document, "nvswitch_ports") != NULL;
+    if (!switched) return check_mesh(document, network, reterr);
     STATUS_TRY(chip_count(document, "nvswitch_count", 1024, &network->nvswitch_count, reterr));
     STATUS_TRY(
         chip_count_from(document, "nvswitch_ports", 2, 4096, &network->nvswitch_ports, reterr));
@@ -290,6 +309,7 @@ static const char *const known_gpu[] = {"kind",
                                         "host_gpus",
                                         "c2c_rate",
                                         "host_latency",
+                                        "link_name",
                                         "nvlink_links",
                                         "nvlink_rate",
                                         "nvlink_generation",

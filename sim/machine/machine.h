@@ -212,6 +212,14 @@ static inline uint32_t machine_host_port(const struct machine *machine, bool dow
     return MACHINE_HOST_PORT + down;
 }
 
+/* Whether links lead along an axis from each chip to each other one. All of them together are
+ * modelled, and neither a part of them nor what one chip sends to one other. */
+static inline bool machine_is_meshed(const struct machine *machine, uint32_t axis)
+{
+    uint32_t const level = machine->axis_level[axis];
+    return level != LEVEL_NONE && machine->level[level].tier[0].meshed;
+}
+
 /* The nearest level that joins two chips; LEVEL_NONE where the grid does, or nothing. */
 uint32_t machine_level_between(const struct machine *machine, const uint32_t a[MACHINE_AXES_MAX],
                                const uint32_t b[MACHINE_AXES_MAX]);

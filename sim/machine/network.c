@@ -182,6 +182,36 @@ static bool sharp_on(enum machine_sharp wish, bool otherwise)
     return wish == MACHINE_SHARP_AUTO ? otherwise : wish == MACHINE_SHARP_ON;
 }
 
+/* A node without a switch: links lead from each GPU to each other one. */
+static enum status build_mesh(const struct machine_network_plan *plan, struct machine *machine,
+                              struct error *reterr)
+{
+    const struct chip_network *chip = &machine->chip.network;
+    struct level *level = &machine->level[machine->level_count++];
+    uint32_t const gpus = machine->shape[0];
+    uint32_t const links = chip->nvlink_count / (chip->node_chips - 1);
+    if (gpus > chip->node_chips)
+        return error_set(reterr, STATUS_LIMIT, "/machine/gpus",
+                         "the %u links of %s join %u GPUs each to each, without a switch; write "
+                         "\"nodes\" for more",
+                         chip->nvlink_count, machine->chip.title, chip->node_chips);
+    level->name = chip->link_name;
+    level->tier_count = 1;
+    level->tier[0] = (struct level_tier){
+        .name = "mesh",
+        .cable_name = chip->link_name,
+        .box = {gpus, 1, 1, 1},
+        .switch_count = 1,
+        .cable_count = gpus > 1 ? gpus - 1 : 1,
+        .meshed = gpus > 2,
+        .cable_bytes_per_s = links * chip->nvlink_bytes_per_s,
+        .cable_peak_bytes_per_s = links * chip->nvlink_peak_bytes_per_s,
+        .latency_ps =
+            plan->nvlink_latency_ps != 0 ? plan->nvlink_latency_ps : chip->nvlink_latency_ps,
+    };
+    return STATUS_OK;
+}
+
 static enum status build_nvlink(const struct machine_network_plan *plan, struct machine *machine,
                                 struct error *reterr)
 {
@@ -195,13 +225,13 @@ static enum status build_nvlink(const struct machine_network_plan *plan, struct 
         (uint64_t)gpus * units_needed(chip->nvlink_count, chip->nvswitch_count) <= ports;
     bool const reduces = chip->nvswitch_flop_per_s != 0 &&
                          sharp_on(plan->nvlink_sharp, sharp_on(plan->sharp, /* otherwise= */ true));
-    level->name = "NVLink";
+    level->name = chip->link_name;
     level->tier_count = one_tier ? 1 : 2;
     for (uint32_t tier = 0; tier < level->tier_count; tier++) {
         struct level_tier *own = &level->tier[tier];
         *own = (struct level_tier){
             .name = tier == 0 ? "NVSwitch" : "NVSwitch L2",
-            .cable_name = tier == 0 ? "NVLink" : "NVLink trunk",
+            .cable_name = tier == 0 ? chip->link_name : "NVLink trunk",
             .box = {gpus, 1, 1, 1},
             .switch_count = real ? chip->nvswitch_count : chip->nvlink_count,
             .switch_ports = ports,
@@ -418,7 +448,10 @@ enum status network_build(struct arena *arena, const struct machine_plan *plan,
     bool const far = machine->axis_count > near;
     STATUS_TRY(network_check_plan(network, machine, far, reterr));
     if (machine->chip.kind == CHIP_GPU) {
-        STATUS_TRY(build_nvlink(network, machine, reterr));
+        if (machine->chip.network.nvswitch_count == 0)
+            STATUS_TRY(build_mesh(network, machine, reterr));
+        else
+            STATUS_TRY(build_nvlink(network, machine, reterr));
         if (far) STATUS_TRY(build_infiniband(network, machine, reterr));
     } else if (far) {
         STATUS_TRY(build_dcn(network, machine, reterr));

@@ -99,6 +99,10 @@ enum status network_check_plan(const struct machine_network_plan *plan,
         return error_set(reterr, STATUS_INVALID, "/machine/network/switch_ports",
                          "a switch of a tree has at least 4 ports, not %u", plan->switch_ports);
     }
+    if (gpu && machine->chip.network.nvswitch_count == 0 && says_policy(plan->nvlink_policy))
+        return error_set(reterr, STATUS_INVALID, "/machine/network/nvlink/policy",
+                         "no switch joins the GPUs of %s, so no message has a choice of cables",
+                         machine->chip.title);
     key = says_policy(plan->nvlink_policy)           ? "policy"
           : plan->nvlink_latency_ps != 0             ? "latency"
           : plan->nvlink_sharp != MACHINE_SHARP_AUTO ? "sharp"

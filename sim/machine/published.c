@@ -74,6 +74,8 @@ static const char cloud_v5e_dcn[] = "Cloud TPU documentation, v5e: 6.4 Tb/s a po
 static const char cloud_v5p[] = "Cloud TPU documentation, v5p: 1,200 GB/s, both ways";
 static const char cloud_v5p_dcn[] = "Cloud TPU documentation, v5p: 50 Gb/s";
 static const char cloud_v6e[] = "Cloud TPU documentation, v6e: 800 GB/s, both ways";
+static const char verda[] = "verda.com/blog/gb300-nvl72-architecture: 900 GB/s one way";
+static const char cloud_7x[] = "Cloud TPU documentation, TPU7x";
 static const char cloud_v6e_pod[] = "Cloud TPU documentation, v6e";
 
 /* A row of the SuperPOD's table; nodes of eight GPUs. */
@@ -96,6 +98,11 @@ static const struct figure figures[] = {
     {"v100-sxm", 0, NVSWITCHES, 6, "NVIDIA NVSwitch technical overview: HGX-2"},
     {"a100-sxm", 0, NVSWITCHES, 6, "NVIDIA A100 whitepaper: DGX A100"},
     {"a100-sxm", 0, GPU_EGRESS, 300 * giga, table_12_6},
+    {"a100-40gb", 0, NVSWITCHES, 6, "NVIDIA A100 whitepaper: DGX A100"},
+    {"a100-40gb", 0, GPU_EGRESS, 300 * giga, table_12_6},
+    {"h100-pcie", 0, GPU_EGRESS, 300 * giga, "NVIDIA H100 datasheet, PCIe: 600 GB/s, both ways"},
+    {"h20-sxm", 0, GPU_EGRESS, 450 * giga, "willitrunai.com/gpus/h20-96gb: 900 GB/s, both ways"},
+    {"mi300x", 0, GPU_EGRESS, 448 * giga, "AMD Instinct MI300X data sheet: 896 GB/s, both ways"},
     {"h100-sxm", 0, NVSWITCHES, 4, table_12_7},
     {"h100-sxm", 0, NVSWITCH_RATE, 6400 * giga, table_12_9},
     {"h100-sxm", 0, NODE_RATE, 3600 * giga, table_12_7},
@@ -114,6 +121,10 @@ static const struct figure figures[] = {
     {"gb200-nvl72", 0, GPU_EGRESS, 900 * giga, table_12_6},
     {"gb200-nvl72", 0, NODE_EGRESS, 3600 * giga, table_12_10},
     {"gb200-nvl72", 8, GPUS, 576, beyond_node},
+    {"b300", 0, GPU_EGRESS, 900 * giga, "NVIDIA DGX B300 datasheet: 1.8 TB/s, both ways"},
+    {"b300", 0, NODE_EGRESS, 800 * giga, "NVIDIA DGX B300 datasheet: eight ports of 800 Gb/s"},
+    {"gb300-nvl72", 0, GPU_EGRESS, 900 * giga, verda},
+    {"gb300-nvl72", 0, NODE_RATE, 65000 * giga, "NVIDIA GB300 NVL72: 130 TB/s, both ways"},
     {"tpu-v3", 0, POD_CHIPS, 1024, cloud_v3},
     {"tpu-v3", 1024, SLICE_BISECTION, 6400 * giga, cloud_v3},
     {"tpu-v4p", 0, POD_CHIPS, 4096, cloud_v4},
@@ -136,6 +147,10 @@ static const struct figure figures[] = {
     {"tpu-v6e", 0, CHIP_LINKS, 4, cloud_v6e_pod},
     {"tpu-v6e", 0, LINKS_RATE, 400 * giga, cloud_v6e},
     {"tpu-v6e", 256, SLICE_BISECTION, 3200 * giga, cloud_v6e_pod},
+    {"tpu-7x", 0, POD_CHIPS, 9216, cloud_7x},
+    {"tpu-7x", 0, HOST_CHIPS, 4, "Cloud TPU documentation, TPU7x: VMs of four chips"},
+    {"tpu-7x", 0, LINKS_RATE, 600 * giga, "Cloud TPU documentation, TPU7x: 1,200 GB/s, both ways"},
+    {"tpu-7x", 0, DCN_RATE, 12500000000, "Cloud TPU documentation, TPU7x: 100 Gb/s"},
 };
 enum { FIGURE_COUNT = sizeof figures / sizeof *figures };
 

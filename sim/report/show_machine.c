@@ -26,8 +26,12 @@ static void show_nodes(const struct chip *chip, struct text *text)
     const struct chip_network *network = &chip->network;
     text_add(text, "%s", chip->name);
     text_pad(text, COLUMN_NODES);
-    text_add(text, "%u GPUs, %u links each, on %u NVSwitches of %u ports\n", network->node_chips,
-             network->nvlink_count, network->nvswitch_count, network->nvswitch_ports);
+    text_add(text, "%u GPUs, %u links each, ", network->node_chips, network->nvlink_count);
+    if (network->nvswitch_count == 0)
+        text_add(text, "each to each\n");
+    else
+        text_add(text, "on %u NVSwitches of %u ports\n", network->nvswitch_count,
+                 network->nvswitch_ports);
     if (network->nic_count == 0) return;
     text_add(text, "%s:nodes=N", chip->name);
     text_pad(text, COLUMN_NODES);
@@ -35,8 +39,12 @@ static void show_nodes(const struct chip *chip, struct text *text)
              network->nic_count, network->nic_count == 1 ? "" : "s", network->switch_ports);
     text_add(text, "%s:gpus=N", chip->name);
     text_pad(text, COLUMN_NODES);
-    text_add(text, "N GPUs in one node, up to %u; more than a switch has ports take two tiers\n",
-             machine_gpus_max);
+    if (network->nvswitch_count == 0)
+        text_add(text, "N GPUs of a node, up to %u\n", network->node_chips);
+    else
+        text_add(text,
+                 "N GPUs in one node, up to %u; more than a switch has ports take two tiers\n",
+                 machine_gpus_max);
 }
 
 void show_machine_products(const struct chip *chip, struct text *text)

@@ -11,6 +11,15 @@ enum status pipeline_check(const struct local *local, struct error *reterr)
                          "stages over %u axes of the machine are not modelled; name one axis or a "
                          "part of one",
                          parts);
+    for (uint32_t i = 0; i < local->mesh->axis[MESH_PP].part_count; i++) {
+        const struct mesh_part *part = &local->mesh->axis[MESH_PP].part[i];
+        if (part->size == 1 || !machine_is_meshed(local->machine, part->axis)) continue;
+        return error_set(reterr, STATUS_UNSUPPORTED, "/mesh/pp",
+                         "a stage that sends to the next has one of its links along %s (no switch "
+                         "joins the GPUs of %s), which is not modelled; put pp on \"node\"",
+                         machine_axis_name(local->machine, part->axis),
+                         local->machine->chip.title);
+    }
     if (local->plan->offload != WORKLOAD_OFFLOAD_NONE)
         return error_set(reterr, STATUS_UNSUPPORTED, "/workload/offload",
                          "nothing is offloaded from pipeline stages in this version");

@@ -127,9 +127,12 @@ enum status list_shapes(struct arena *arena, struct text *text, struct error *re
         struct chip chip;
         STATUS_TRY(chip_at(arena, i, &chip, reterr));
         if (chip.kind == CHIP_GPU) {
-            text_add(text, "%s: nodes of %u GPUs on %u NVSwitches%s\n", chip.name,
-                     chip.network.node_chips, chip.network.nvswitch_count,
-                     chip.network.nic_count == 0 ? ", one node only" : "");
+            text_add(text, "%s: nodes of %u GPUs ", chip.name, chip.network.node_chips);
+            if (chip.network.nvswitch_count == 0)
+                text_add(text, "joined each to each");
+            else
+                text_add(text, "on %u NVSwitches", chip.network.nvswitch_count);
+            text_add(text, "%s\n", chip.network.nic_count == 0 ? ", one node only" : "");
             continue;
         }
         text_add(text, "%s: %s %u\n ", chip.name, wrap_rule_text(&chip), chip.wrap_length);

@@ -81,7 +81,10 @@ static void add_gpu(struct text *text, const struct chip *chip)
              quantity_text_bytes(buffer, (double)chip->core_register_bytes));
     if (chip->core_tmem_bytes != 0)
         text_add(text, ", %s of TMEM", quantity_text_bytes(buffer, (double)chip->core_tmem_bytes));
-    text_add(text, "\n  NVLink %u", network->nvlink_generation);
+    if (network->nvswitch_count == 0)
+        text_add(text, "\n  %s", network->link_name);
+    else
+        text_add(text, "\n  NVLink %u", network->nvlink_generation);
     text_pad(text, VALUE_COLUMN);
     text_add(text, "%u links of %s one way\n", network->nvlink_count,
              quantity_text_rate(buffer, (double)network->nvlink_bytes_per_s, "B/s"));

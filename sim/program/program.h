@@ -198,9 +198,9 @@ struct program {
     const uint8_t *class_streams;
     uint32_t class_count;
 
-    /* What the step achieves, over all ranks, for tokens/s and MFU. */
+    /* What the step achieves, over all ranks. */
     uint64_t tokens;
-    double useful_flop;           /* 6·P·tokens, or what the workload defines. */
+    double useful_flop;           /* 6·P·tokens, all P that are active, as the book counts. */
     double useful_attention_flop; /* Beside it. */
 };
 

@@ -441,9 +441,8 @@ enum status facts_build(struct arena *arena, const struct report_input *input,
     if (trace->step_ps > 0) {
         double const peak = (double)trace->chips * roofline->peak_flop_per_s * facts.step_s;
         facts.tokens_per_s = (double)input->program->tokens / facts.step_s;
-        facts.mfu = input->program->useful_flop / peak;
-        facts.mfu_attention =
-            (input->program->useful_flop + input->program->useful_attention_flop) / peak;
+        facts.mfu = roofline->useful_flop / peak;
+        facts.mfu_attention = (roofline->useful_flop + roofline->useful_attention_flop) / peak;
         facts.hfu = roofline->executed_flop / peak;
         period_rates(trace, &facts);
     }

@@ -300,23 +300,6 @@ static void note_flop(struct arena *arena, const struct report_input *input, str
                   percent(roofline->flash_flop, executed));
 }
 
-/* By its definition MFU counts all parameters, whatever is done with them. */
-static void note_mfu(struct arena *arena, const struct report_input *input,
-                     const struct facts *facts, struct notes *notes)
-{
-    struct model_counts const counts = model_count(&input->workload->model);
-    double const rest = (double)(counts.total - counts.norm_final) -
-                        (double)input->workload->model.layers * (double)counts.norm_layer -
-                        (double)(input->workload->model.tied ? 0 : counts.embedding);
-    double const higher = facts->mfu_attention > facts->mfu ? facts->mfu_attention : facts->mfu;
-    if (higher <= facts->hfu * (1 + 1e-9)) return;
-    notes_add(arena, notes,
-              "MFU is above HFU%s: it counts 6 FLOP a token for all parameters, and %.1f%% of them "
-              "(an embedding that is looked up, norms) take part in no matmul",
-              higher > 1 ? ", and above 100%" : "",
-              percent((double)counts.total - rest, (double)counts.total));
-}
-
 static void note_hbm(struct arena *arena, const struct report_input *input,
                      const struct facts *facts, struct notes *notes)
 {
@@ -426,7 +409,6 @@ enum status notes_build(struct arena *arena, const struct report_input *input,
     note_lines(arena, input, ret_notes);
     note_flop(arena, input, ret_notes);
     notes_model_build(arena, input, ret_notes);
-    note_mfu(arena, input, facts, ret_notes);
     note_hbm(arena, input, facts, ret_notes);
     note_update(arena, facts, ret_notes);
     note_memory(arena, input, ret_notes);

@@ -410,7 +410,9 @@ static void flop(const struct workload_plan *plan, const struct machine *machine
                  struct roofline *roofline)
 {
     double const chips = machine->chip_count;
-    roofline->useful_flop = counts->useful_flop;
+    /* A part of what is executed, so that MFU is at most HFU: what is looked up or scaled, an
+     * embedding or a norm, has parameters and no matmul. */
+    roofline->useful_flop = counts->matmul_useful * chips - counts->useful_attention_flop;
     roofline->useful_attention_flop = counts->useful_attention_flop;
     roofline->executed_flop = counts->matmul_flop * chips;
     roofline->padded_flop = counts->padded_flop * chips;
@@ -423,7 +425,7 @@ static void flop(const struct workload_plan *plan, const struct machine *machine
             : again - roofline->duplicated_flop - roofline->flash_flop -
                   (counts->matmul_waiting + counts->matmul_uneven + counts->matmul_padding) * chips;
     if (roofline->recomputed_flop < roofline->executed_flop * 1e-9) roofline->recomputed_flop = 0;
-    roofline->ideal_s = counts->useful_flop / (chips * roofline->peak_flop_per_s);
+    roofline->ideal_s = roofline->useful_flop / (chips * roofline->peak_flop_per_s);
 }
 
 static double mean_rate(const struct workload_counts *counts, const struct roofline *roofline)

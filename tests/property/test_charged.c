@@ -60,6 +60,9 @@ static void parts_add_up(struct play *play, const char *text)
     if (facts_build(play->arena, &input, &facts, &error) != STATUS_OK ||
         notes_build(play->arena, &input, &facts, &notes, &error) != STATUS_OK)
         fail_msg("%s: %s\nin %s", error.where, error.message, text);
+    /* All that a model's use counts is executed, counted by other formulas. */
+    assert_that(facts.mfu <= facts.mfu_attention && facts.mfu_attention <= facts.hfu * (1 + 1e-9),
+                text);
     double sum = 0;
     for (uint32_t i = 0; i < notes.part_count; i++) {
         sum += notes.part[i].seconds;

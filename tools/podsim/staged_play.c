@@ -124,8 +124,9 @@ static enum status results_take(struct playing *playing, struct error *reterr)
     row->period = trace->period;
     double const period_s = units_seconds(staged_period_ps(row));
     double const peak = (double)trace->chips * chain->roofline.peak_flop_per_s * period_s;
-    row->mfu = chain->program.useful_flop / peak;
-    row->mfu_attention = (chain->program.useful_flop + chain->program.useful_attention_flop) / peak;
+    row->mfu = chain->roofline.useful_flop / peak;
+    row->mfu_attention =
+        (chain->roofline.useful_flop + chain->roofline.useful_attention_flop) / peak;
     row->tokens_per_s = (double)chain->program.tokens / period_s;
     row->chips_replayed = trace->chips_replayed;
     row->bubble = bubbles_of(row);

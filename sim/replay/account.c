@@ -12,6 +12,17 @@ static uint64_t phase_index(const struct replay *replay, uint32_t phase, uint32_
     return (uint64_t)phase * replay->chip_count + chip;
 }
 
+/* Of the streams in `among`, as bits, the one at which `stream` has named itself; else none of the
+ * program's. */
+static uint32_t waited_for(struct replay *replay, uint32_t stream, uint32_t chip, uint32_t among)
+{
+    for (uint32_t bits = among; bits != 0; bits &= bits - 1) {
+        uint32_t const other = (uint32_t)__builtin_ctz(bits);
+        if ((stream_at(replay, other, chip)->waiters >> stream & 1) != 0) return other;
+    }
+    return replay->stream_count;
+}
+
 /* The running stream that the chip's compute waits for: the one at which it has named itself, or
  * if that waits too, the one at which that has. Where compute has ended, or waits for another rank
  * of the pipeline, the first that runs. */
@@ -20,11 +31,10 @@ static uint32_t awaited_stream(struct replay *replay, uint32_t chip)
     uint32_t const running = replay->chips[chip].running;
     uint32_t stream = PROGRAM_COMPUTE;
     for (uint32_t links = 0; links < replay->stream_count; links++) {
-        const struct stream_state *state = stream_at(replay, stream, chip);
-        bool const waits = state->phase == STREAM_WAITS || stream == PROGRAM_COMPUTE;
-        if (!waits || state->phase == STREAM_FINISHED) break;
-        stream = state->waits_for;
-        if ((running >> stream & 1) != 0) return stream;
+        uint32_t const runs = waited_for(replay, stream, chip, running);
+        if (runs != replay->stream_count) return runs;
+        stream = waited_for(replay, stream, chip, (1u << replay->stream_count) - 1);
+        if (stream == replay->stream_count) break;
     }
     return (uint32_t)__builtin_ctz(running);
 }

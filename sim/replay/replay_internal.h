@@ -184,7 +184,6 @@ struct stream_state {
     uint16_t part;       /* Compute: of the running op. Copy: its piece. */
     bool part_runs;
     uint8_t epoch;          /* Collectives begun, modulo 64. */
-    uint8_t waits_for;      /* The stream that it last named itself at, while it waits. */
     uint32_t operand_first; /* Collective: parts of the compute stream before the op that */
     uint32_t operand_parts; /* computes its operand, and of it; 0: the operand is there. */
     int64_t begin_ps;       /* Of the running op. */

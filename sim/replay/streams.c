@@ -69,31 +69,18 @@ uint16_t streams_op_index(struct replay *replay, uint32_t stream, uint32_t chip)
     return ops_at(replay, role_at(replay, chip), stream, state->slot)->op[state->position];
 }
 
-/* The stream names itself at the one that it waits for. Until now it waited for another: exposed
- * time that is not written yet is that one's. Returns false. */
-static inline bool waits_at(struct replay *replay, uint32_t stream, uint32_t chip,
-                            const struct program_need *need, uint32_t wanted, int64_t now_ps)
-{
-    struct stream_state *state = stream_at(replay, stream, chip);
-    const struct chip_state *self = &replay->chips[chip];
-    stream_wait(stream_at(replay, need->stream, chip), stream, need->begun, wanted);
-    if (state->waits_for == need->stream) return false;
-    if (!self->computes && self->running != 0) account_until(replay, chip, now_ps);
-    state->waits_for = need->stream;
-    return false;
-}
-
 /* Whether all needs of part `part` are met; else the stream waits at the first that is not. */
-static bool needs_met(struct replay *replay, uint32_t stream, uint32_t chip, uint32_t part,
-                      int64_t now_ps)
+static bool needs_met(struct replay *replay, uint32_t stream, uint32_t chip, uint32_t part)
 {
     const struct need_cache *cache = streams_needs(replay, stream, chip);
     for (uint32_t i = 0; i < cache->op->need_count; i++) {
         const struct program_need *need = &cache->op->need[i];
-        const struct stream_state *other = stream_at(replay, need->stream, chip);
+        struct stream_state *other = stream_at(replay, need->stream, chip);
         uint32_t const count = need->begun ? other->begun : other->done;
         uint32_t const wanted = cache->count[i] + part * cache->per_part[i];
-        if (count < wanted) return waits_at(replay, stream, chip, need, wanted, now_ps);
+        if (count >= wanted) continue;
+        stream_wait(other, stream, need->begun, wanted);
+        return false;
     }
     return true;
 }
@@ -106,6 +93,9 @@ static inline void wake(struct replay *replay, uint32_t stream, uint32_t chip, i
 {
     struct stream_state *state = stream_at(replay, stream, chip);
     if (state->done < state->wake_done && state->begun < state->wake_begun) return;
+    const struct chip_state *self = &replay->chips[chip];
+    /* Whom exposed time waited for can be told no longer once they have gone on. */
+    if (!self->computes && self->running != 0) account_until(replay, chip, now_ps);
     uint32_t waiters = state->waiters;
     state->waiters = 0;
     state->wake_done = UINT32_MAX;
@@ -218,12 +208,12 @@ static void stream_advance(struct replay *replay, uint32_t stream, uint32_t chip
     struct stream_state *state = stream_at(replay, stream, chip);
     if (state->phase == STREAM_RUNS) {
         if (stream == PROGRAM_COMPUTE && !state->part_runs &&
-            needs_met(replay, stream, chip, state->part, now_ps))
+            needs_met(replay, stream, chip, state->part))
             compute_begin_part(replay, chip, now_ps);
         return;
     }
     if (state->phase != STREAM_WAITS || !stream_has_op(replay, stream, chip, state)) return;
-    if (needs_met(replay, stream, chip, 0, now_ps)) op_begin(replay, stream, chip, state, now_ps);
+    if (needs_met(replay, stream, chip, 0)) op_begin(replay, stream, chip, state, now_ps);
 }
 
 static const struct op_table *compute_table(const struct replay *replay, uint32_t chip,

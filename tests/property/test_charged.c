@@ -115,7 +115,7 @@ static void step_random(uint64_t *state, char text[TEXT_BYTES])
              "\"ep\":[\"gpu:2\"],\"tp\":[\"gpu:2\"],\"fsdp\":[\"node\"]");
     const char *model = strstr(mesh, "\"ep\"") != NULL ? "tests/property/experts.json"
                                                        : PICK("llama-3-8b", "megatron-1.7b");
-    const char *remat = PICK("none", "norms", "big_matmuls", "block");
+    const char *remat = PICK("none", "norms", "big_matmuls", "block", "layer");
     const char *gather = PICK("block", "tensor", "layer");
     const char *order = PICK("dw_first", "dx_first");
     const char *accumulate = strstr(mesh, "pp") != NULL ? "8" : PICK("1", "2");

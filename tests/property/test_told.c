@@ -263,7 +263,7 @@ static void step_random(uint64_t *state, char text[TEXT_BYTES])
                        "\"dp\":[\"node\"],\"tp\":[\"gpu\"]", "\"fsdp\":[\"node\",\"gpu\"]",
                        "\"dp\":[\"node\"],\"fsdp\":[\"gpu:4\"],\"tp\":[\"gpu:2\"]",
                        "\"dp\":[\"node\",\"gpu\"]");
-    const char *remat = PICK("none", "norms", "big_matmuls", "block");
+    const char *remat = PICK("none", "norms", "big_matmuls", "block", "layer");
     const char *gather = PICK("block", "tensor", "layer");
     const char *order = PICK("dw_first", "dx_first");
     const char *split = PICK("model", "tokens");

@@ -12,7 +12,8 @@ struct layers {
     double block_bytes;      /* Of [rows, D]. */
     double math_s_per_width; /* A matmul [rows, D] x [D, width over tp]. */
     uint32_t in_passes;      /* How often a block's input is gathered, */
-    uint32_t forward_passes; /* and how often the rest of its forward pass runs. */
+    uint32_t forward_passes; /* how often the rest of its forward pass runs, */
+    uint32_t last_passes;    /* and how often what the layer ends with. */
 };
 
 static void add(const struct layers *layers, const char *name, enum collective_kind kind,
@@ -35,12 +36,12 @@ static void add(const struct layers *layers, const char *name, enum collective_k
 /* Forward, the gathered input feeds the in-projections and the out-projection feeds the reduction.
  * Backward, the gathered dOut feeds both dTmp and dW_out, and dIn feeds its reduction (book,
  * chapter 5, with the order dW_out, dTmp, dW_in, dIn). */
-static void add_block(const struct layers *layers, const char *const names[4], double in_width,
-                      double out_width)
+static void add_block(const struct layers *layers, const char *const names[4], uint32_t out_passes,
+                      double in_width, double out_width)
 {
     double const bytes = layers->block_bytes;
     add(layers, names[0], COLLECTIVE_ALL_GATHER, layers->in_passes, bytes, in_width);
-    add(layers, names[1], COLLECTIVE_REDUCE_SCATTER, layers->forward_passes, bytes, out_width);
+    add(layers, names[1], COLLECTIVE_REDUCE_SCATTER, out_passes, bytes, out_width);
     add(layers, names[2], COLLECTIVE_ALL_GATHER, 1, bytes, 2 * out_width);
     add(layers, names[3], COLLECTIVE_REDUCE_SCATTER, 1, bytes, in_width);
 }
@@ -60,9 +61,9 @@ static void add_experts(const struct layers *layers)
     add(layers, "moe.In", gather, layers->in_passes, block, 0);
     add(layers, "moe.Logits", COLLECTIVE_ALL_REDUCE, layers->forward_passes,
         counts->tp_logits_bytes, 0);
-    add(layers, "shared.Out", reduce, layers->forward_passes, block, each);
+    add(layers, "shared.Out", reduce, layers->last_passes, block, each);
     add(layers, "moe.rows", gather, 1 + travels_again, counts->tp_rows_bytes, shared);
-    add(layers, "moe.outputs", reduce, layers->forward_passes, counts->tp_outputs_bytes, 0);
+    add(layers, "moe.outputs", reduce, layers->last_passes, counts->tp_outputs_bytes, 0);
     add(layers, "moe.dOutputs", gather, 1, counts->tp_rows_bytes, 0);
     add(layers, "shared.dOut", gather, 1, block, 0);
     add(layers, "shared.dIn", reduce, 1, block, 2 * each);
@@ -78,7 +79,7 @@ static void add_attention(const struct layers *layers, double tp_ranks)
     double const heads = (double)model->heads, head_width = (double)model->head_width;
     double const in = model->latent.kv_rank != 0 ? (double)model_latent_columns(model) * tp_ranks
                                                  : (heads + 2 * held) * head_width;
-    add_block(layers, names, in, heads * (double)model_value_width(model));
+    add_block(layers, names, layers->forward_passes, in, heads * (double)model_value_width(model));
 }
 
 static void add_all(const struct workload_plan *plan, const struct machine *machine,
@@ -101,13 +102,14 @@ static void add_all(const struct workload_plan *plan, const struct machine *mach
         .in_passes =
             1 + (plan->remat >= (normed ? WORKLOAD_REMAT_NORMS : WORKLOAD_REMAT_BIG_MATMULS)),
         .forward_passes = 1 + workload_remat_repeats(plan->remat),
+        .last_passes = 1 + (plan->remat == WORKLOAD_REMAT_LAYER),
     };
     uint64_t const predictors = workload_predictors(plan), dense = model_dense_layers(model);
     bool const experts = dense < model->layers; /* A module's layer is as the last. */
     layers.count = plan->accumulate * (model->layers + predictors);
     if (model->kind == MODEL_LLAMA) add_attention(&layers, tp_ranks);
     layers.count = plan->accumulate * (dense + (experts ? 0 : predictors));
-    add_block(&layers, mlp, (double)((model->matrices - 1) * model->mlp_width),
+    add_block(&layers, mlp, layers.last_passes, (double)((model->matrices - 1) * model->mlp_width),
               (double)model->mlp_width);
     layers.count = plan->accumulate * (model->layers - dense + (experts ? predictors : 0));
     add_experts(&layers);

@@ -18,6 +18,7 @@ static struct letters letters_of(const struct local *local, const struct machine
     x.predictors = (double)local->predictors;
     x.microbatches = plan->accumulate;
     x.again = workload_remat_repeats(plan->remat);
+    x.whole = plan->remat == WORKLOAD_REMAT_LAYER;
     x.attention_again = plan->remat >= WORKLOAD_REMAT_BIG_MATMULS;
     x.norms_again = plan->remat != WORKLOAD_REMAT_NONE;
     x.adds = plan->accumulate > 1 && local->gradient_shards == 1;
@@ -95,8 +96,8 @@ static void count_matmuls(const struct letters *x, struct workload_counts *count
     const struct local *local = x->local;
     const struct model *model = &local->plan->model;
     double const passes = 3 + x->again;
-    double const mlp = 2 * x->rows * (x->in_weights + x->out_weights);
-    double const layer = 2 * x->rows * (x->attention_in + x->attention_out);
+    double const mlp = 2 * x->rows * (passes * x->in_weights + (3 + x->whole) * x->out_weights);
+    double const layer = passes * 2 * x->rows * (x->attention_in + x->attention_out);
     double const head = 2 * x->rows * x->vocabulary;
     /* Scores and their gradients' products are as wide as K, the others as V. */
     double const dots = 2 * x->all_scores * (double)local->head_width;
@@ -106,9 +107,9 @@ static void count_matmuls(const struct letters *x, struct workload_counts *count
     double const useful_dots = x->all_useful_scores * widths;
     double const all_dots =
         (4 - x->unfused + x->attention_again) * dots + (3 + x->attention_again) * values;
-    counts->matmul_flop = x->microbatches * (x->dense * passes * mlp + x->layers * passes * layer +
-                                             all_dots + 3 * head);
-    counts->linear_flop = x->microbatches * passes * (x->dense * mlp + x->layers * layer);
+    counts->matmul_flop =
+        x->microbatches * (x->dense * mlp + x->layers * layer + all_dots + 3 * head);
+    counts->linear_flop = x->microbatches * (x->dense * mlp + x->layers * layer);
     counts->matmul_flash = x->microbatches * (1 - x->unfused) * dots;
     counts->matmul_waiting = x->microbatches * 3 * (dots + values - mean_dots);
     counts->matmul_padding =
@@ -131,8 +132,9 @@ static void count_padded(const struct letters *x, struct workload_counts *counts
     double const passes = 3 + x->again;
     uint64_t const rows = local->rows;
     uint64_t const width = local->width;
-    double pad = (1 + x->gated) * counts_padded_matmul(x, rows, width, local->mlp_columns) +
-                 counts_padded_matmul(x, rows, local->mlp_columns, width);
+    double const pad =
+        passes * (1 + x->gated) * counts_padded_matmul(x, rows, width, local->mlp_columns) +
+        (3 + x->whole) * counts_padded_matmul(x, rows, local->mlp_columns, width);
     double pad_attention = 0;
     double pad_dots = 0;
     double pad_head = 0;
@@ -140,8 +142,8 @@ static void count_padded(const struct letters *x, struct workload_counts *counts
         uint64_t const key = local->head_width, value = local->value_width;
         uint64_t const columns =
             local_is_latent(local) ? local->latent_columns : local->qkv_columns;
-        pad_attention = counts_padded_matmul(x, rows, width, columns) +
-                        counts_padded_matmul(x, rows, local->heads * value, width);
+        pad_attention = passes * (counts_padded_matmul(x, rows, width, columns) +
+                                  counts_padded_matmul(x, rows, local->heads * value, width));
         pad_dots = (2 - x->unfused + x->attention_again) * counts_padded_scores(x, key, false) +
                    (1 + x->attention_again) * counts_padded_scores(x, value, true) +
                    counts_padded_scores(x, value, false) + 2 * counts_padded_scores(x, key, true) +
@@ -149,10 +151,8 @@ static void count_padded(const struct letters *x, struct workload_counts *counts
         pad_head = 3 * counts_padded_matmul(x, rows, width, local->vocabulary);
     }
     counts->padded_flop =
-        x->microbatches *
-        (x->dense * passes * pad + x->layers * passes * pad_attention + pad_dots + pad_head);
-    counts->padded_linear_flop =
-        x->microbatches * passes * (x->dense * pad + x->layers * pad_attention);
+        x->microbatches * (x->dense * pad + x->layers * pad_attention + pad_dots + pad_head);
+    counts->padded_linear_flop = x->microbatches * (x->dense * pad + x->layers * pad_attention);
 }
 
 void counts_linear(struct workload_counts *counts, double flop, double padded_flop)
@@ -167,7 +167,7 @@ static void count_vector(const struct letters *x, struct workload_counts *counts
 {
     const struct local *local = x->local;
     double const gate = x->gated * x->rows * (double)local->mlp_columns;
-    double const mlp = gate * ((2 + x->again) * VECTOR_GATE + VECTOR_GATE_BACKWARD);
+    double const mlp = gate * ((2 + x->whole) * VECTOR_GATE + VECTOR_GATE_BACKWARD);
     double layer = 0;
     double rest = 0;
     if (local_is_llama(local)) {
@@ -178,6 +178,8 @@ static void count_vector(const struct letters *x, struct workload_counts *counts
                                                                 : x->q + (x->qkv - x->q) / 2;
         double const rope = VECTOR_ROPE * turned;
         layer += 2 * x->shard * ((1 + x->norms_again) * VECTOR_NORM + VECTOR_NORM_BACKWARD);
+        /* Of the layer's input the sum is kept. */
+        layer -= (x->again - x->whole) * x->shard * (VECTOR_NORM - VECTOR_NORM_ALONE);
         layer += forwards * rope;
         layer += rope + (1 - x->unfused) * VECTOR_ROW_DOT * x->attended;
         rest = (forwards * VECTOR_SOFTMAX + VECTOR_SOFTMAX_BACKWARD) * x->all_scores;
@@ -191,22 +193,23 @@ static void count_vector(const struct letters *x, struct workload_counts *counts
 
 /* A layer of the bare MLP has two projections, each forward, dW and dX. A llama's also has two
  * norms each way, and flash attention each way; before and behind the layers are the embedding and
- * its gradient, and the head's norm each way, logits, loss, dW and dIn. big_matmuls repeats what
- * lies between the matmuls: the norms and flash attention; `norms` only these. */
+ * its gradient, and the head's norm each way, logits, loss, dW and dIn. `layer` repeats all of it,
+ * `block` all but the last matmul; big_matmuls repeats what lies between the matmuls: the norms and
+ * flash attention; `norms` only these. */
 static void count_ops(const struct letters *x, struct workload_counts *counts)
 {
     bool const llama = local_is_llama(x->local);
     double const more = 2 * x->unfused + x->drops, back = 4 * x->unfused + x->drops;
     double const forward = llama ? 7 + more : 2, backward = llama ? 11 + back : 4;
     double const between = llama ? 2 * x->norms_again + x->attention_again * (1 + more) : 0;
-    double const again = x->again > 0 ? forward : between;
+    double const again = x->again > 0 ? forward - 1 + x->whole : between;
     double const updates = x->layers + (llama ? 2 - x->local->tied : 0);
     counts->compute_count =
         (x->twins > 0 ? 2 : 0) + (x->local->copies > 1 ? 4 : 1) * updates +
         x->microbatches * (x->layers * (forward + backward + again) + (llama ? 8 : 0));
     if (x->sparse == 0) return;
     /* Of what is counted for an MLP: a norm, two matmuls; backwards a norm and four. */
-    double const instead = 3 + 5 + (x->again > 0 ? 3.0 : x->norms_again);
+    double const instead = 3 + 5 + (x->again > 0 ? 2 + x->whole : x->norms_again);
     counts->compute_count -= x->microbatches * x->sparse * instead;
 }
 
@@ -285,16 +288,16 @@ static void count_activations(const struct letters *x, struct workload_counts *c
     const struct workload_plan *plan = local->plan;
     bool const llama = local_is_llama(local);
     uint64_t const layers = plan->model.layers + local->predictors;
-    uint64_t const blocks = layers * llama + local_layer_count(local, LOCAL_DENSE);
+    uint64_t const mlps = local_layer_count(local, LOCAL_DENSE), attentions = layers * llama;
     uint64_t const ends =
         llama ? UINT64_C(2) : 0; /* Embedding and head: one of each kind a pass. */
     bool const in_again = llama ? x->norms_again > 0 : x->attention_again > 0;
     uint64_t const gathers = UINT64_C(2) + in_again;
-    uint64_t const scatters = UINT64_C(2) + workload_remat_repeats(plan->remat);
+    uint64_t const repeated = (x->again > 0 ? attentions : 0) + (x->whole > 0 ? mlps : 0);
     struct workload_traffic *tp = &counts->role[MESH_TP];
     if (local->tp > 1) {
-        tp->gather_count = plan->accumulate * (blocks * gathers + ends);
-        tp->scatter_count = plan->accumulate * (blocks * scatters + ends);
+        tp->gather_count = plan->accumulate * ((attentions + mlps) * gathers + ends);
+        tp->scatter_count = plan->accumulate * (2 * (attentions + mlps) + repeated + ends);
         tp->gather_bytes = (double)tp->gather_count * x->full * x->a;
         tp->scatter_bytes = (double)tp->scatter_count * x->full * x->a;
         counts->tp_critical_count = tp->gather_count + tp->scatter_count;

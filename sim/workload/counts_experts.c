@@ -88,6 +88,7 @@ static void count_matmuls(const struct letters *x, const struct expert_letters *
     const struct local_experts *experts = &local->experts;
     const struct model_experts *model = &local->plan->model.experts;
     double const passes = 3 + x->again, times = x->microbatches * x->sparse;
+    double const ins = passes, outs = 3 + x->whole;
     double const shared = 2 * x->rows * (e->shared_in + e->shared_out);
     double const router = 2 * e->logits * e->router / (double)model->count;
     double const all = (double)experts->all;
@@ -98,20 +99,21 @@ static void count_matmuls(const struct letters *x, const struct expert_letters *
     double const useful = (double)model->width / ((double)experts->columns * (double)local->tp);
     counts->matmul_useful += times * 3 * ((kept + shared) * useful + router);
     counts->matmul_padding += times * 3 * (kept + shared) * (1 - useful);
-    double const pads =
-        (double)experts->count *
-        ((1 + x->gated) * counts_padded_matmul(x, experts->rows, local->width, experts->columns) +
-         counts_padded_matmul(x, experts->rows, experts->columns, local->width));
-    double shared_pads = 0;
+    uint64_t const columns = experts->columns, beside = experts->shared_columns;
+    double const gates = ins * (1 + x->gated);
+    double pads = (double)experts->count *
+                  (gates * counts_padded_matmul(x, experts->rows, local->width, columns) +
+                   outs * counts_padded_matmul(x, experts->rows, columns, local->width));
     if (e->shared > 0)
-        shared_pads = (1 + x->gated) * counts_padded_matmul(x, local->rows, local->width,
-                                                            experts->shared_columns) +
-                      counts_padded_matmul(x, local->rows, experts->shared_columns, local->width);
+        pads += gates * counts_padded_matmul(x, local->rows, local->width, beside) +
+                outs * counts_padded_matmul(x, local->rows, beside, local->width);
     counts->padded_flop +=
         times * passes *
         counts_padded_matmul(x, experts->router_rows, experts->router_inner, model->count);
-    counts_linear(counts, times * passes * (2 * all * (e->in + e->out) + shared),
-                  times * passes * (pads + shared_pads));
+    counts_linear(counts,
+                  times * (2 * all * (ins * e->in + outs * e->out) +
+                           2 * x->rows * (ins * e->shared_in + outs * e->shared_out)),
+                  times * pads);
 }
 
 static void count_vector(const struct letters *x, const struct expert_letters *e,
@@ -119,15 +121,16 @@ static void count_vector(const struct letters *x, const struct expert_letters *e
 {
     const struct model_experts *model = &x->local->plan->model.experts;
     double const times = x->microbatches * x->sparse, forwards = 1 + x->again;
+    double const outs = 2 + x->whole; /* Out-projections, or their dW, and ways back. */
     double const one = e->tmp / (1 + x->gated), shared = e->shared_tmp / (1 + x->gated);
     double const gate = x->gated * VECTOR_GATE;
     double const back = x->gated * VECTOR_GATE_BACKWARD;
     double flop = forwards * (double)(VECTOR_ROUTE + model->top_k) * e->logits;
     flop += VECTOR_ROUTE_BACKWARD * e->logits;
-    flop += (forwards + 1) * ((1 + gate) * one + gate * shared);
+    flop += outs * ((1 + gate) * one + gate * shared);
     flop += (VECTOR_ROW_DOT + 1 + back) * one + back * shared;
     /* Sums of a token's experts on a chip, and of what comes back of it. */
-    flop += (forwards + 1) * (e->sorted + e->part + e->shared * x->shard) + x->shard;
+    flop += outs * (e->sorted + e->part + e->shared * x->shard) + x->shard;
     counts->vector_flop += times * flop;
 }
 
@@ -138,14 +141,15 @@ static double projections_bytes(const struct letters *x, double adds, const doub
 {
     struct counts_side const in = {rows, rows_bytes, x->a}, between = {tmp, x->m, x->m};
     struct counts_side const out = {rows, x->a, rows_bytes};
-    return counts_projection_bytes(x, weights[0], adds, in, between) +
-           counts_projection_bytes(x, weights[1], adds, between, out) + x->gated * tmp * x->m;
+    return counts_projection_bytes(x, weights[0], adds, x->again, in, between) +
+           counts_projection_bytes(x, weights[1], adds, x->whole, between, out) +
+           x->gated * tmp * x->m;
 }
 
 static void count_hbm(const struct letters *x, const struct expert_letters *e,
                       struct workload_counts *counts)
 {
-    double const forwards = 1 + x->again;
+    double const forwards = 1 + x->again, outs = 2 + x->whole;
     double const weights[2] = {e->weights_in, e->weights_out};
     double const shared[2] = {e->shared_in, e->shared_out};
     double bytes = projections_bytes(x, e->adds, weights, e->sorted, x->m, e->tmp);
@@ -156,9 +160,9 @@ static void count_hbm(const struct letters *x, const struct expert_letters *e,
     /* Sorted and summed, both ways, and sorted once more where rows are not kept. */
     double const sorts = forwards + 1 + (x->attention_again - x->again);
     bytes += sorts * (e->arrivals * x->d + e->sorted * x->m);
-    bytes += (forwards + 1) * (e->arrivals + e->sorted) * x->a;
+    bytes += outs * (e->arrivals + e->sorted) * x->a;
     bytes += sorts * e->casts * x->shard * (x->a + x->d);
-    bytes += (forwards + 1) * (e->part + (1 + e->shared) * x->shard) * x->a + x->shard * x->a;
+    bytes += outs * (e->part + (1 + e->shared) * x->shard) * x->a + x->shard * x->a;
     counts->hbm_bytes += x->microbatches * x->sparse * bytes;
 }
 
@@ -169,10 +173,11 @@ static void count_traffic(const struct letters *x, const struct expert_letters *
     const struct local_experts *experts = &local->experts;
     uint64_t const layers = local->plan->accumulate * local_layer_count(local, LOCAL_EXPERTS);
     uint64_t const block = x->again > 0, big = x->attention_again > 0 && !block;
+    uint64_t const outs = 2 + (x->whole > 0); /* Ways back, of what experts give or gradients. */
     if (experts->ranks > 1) {
         struct workload_traffic *exchange = &counts->role[MESH_EP];
         double const part = (double)local->width / local->tp; /* Of a token. */
-        uint64_t const there = layers * (2 + block + big), back = layers * (2 + block);
+        uint64_t const there = layers * (2 + block + big), back = layers * outs;
         double const bytes = part * ((double)there * x->d + (double)back * x->a);
         exchange->all_to_all_count = there + back;
         exchange->all_to_all_bytes = (double)experts->exchanged * bytes;
@@ -188,9 +193,9 @@ static void count_traffic(const struct letters *x, const struct expert_letters *
     uint64_t const shared = e->shared > 0, times = 1 + block;
     uint64_t const again = x->norms_again > 0 && !block; /* In alone. */
     uint64_t const rows_gathered = layers * (times + 1 + big);
-    uint64_t const rows_scattered = layers * (times + 1);
+    uint64_t const rows_scattered = layers * outs;
     uint64_t const in_gathered = layers * shared * (times + 1 + again);
-    uint64_t const out_scattered = layers * shared * (times + 1);
+    uint64_t const out_scattered = layers * shared * outs;
     uint64_t const sums = e->sums > 0 ? layers * times : 0;
     tp->gather_count += rows_gathered + in_gathered;
     tp->gather_bytes +=
@@ -227,7 +232,8 @@ void counts_experts(const struct letters *x, struct workload_counts *counts)
     count_traffic(x, &e, counts);
     count_dropped(x, &e, counts);
     double const forward = 8 + 2 * e.shared, backward = 10 + 4 * e.shared;
-    double const again = x->again > 0 ? forward : x->norms_again + x->attention_again;
+    double const dead = (1 - x->whole) * (3 + e.shared); /* Out, the way back and the sum. */
+    double const again = x->again > 0 ? forward - dead : x->norms_again + x->attention_again;
     double const casts = e.casts * (2 + x->attention_again);
     counts->compute_count += x->microbatches * x->sparse * (forward + backward + again + casts);
     if (x->again > 0) return;

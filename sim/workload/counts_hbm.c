@@ -2,7 +2,7 @@
  * which predict further tokens have beside the rest. */
 #include "sim/workload/counts_parts.h"
 
-double counts_projection_bytes(const struct letters *x, double weights, double adds,
+double counts_projection_bytes(const struct letters *x, double weights, double adds, double again,
                                struct counts_side in, struct counts_side out)
 {
     double const in_bytes = in.elements * in.bytes, out_bytes = out.elements * out.bytes;
@@ -10,7 +10,7 @@ double counts_projection_bytes(const struct letters *x, double weights, double a
     double const d_out = out.elements * out.gradient_bytes;
     double const forward = in_bytes + out_bytes + weights * x->w;
     double const d_weight = in_bytes + d_out + weights * x->g * (1 + adds);
-    return forward * (1 + x->again) + d_weight + d_in + d_out + weights * x->w;
+    return forward * (1 + again) + d_weight + d_in + d_out + weights * x->w;
 }
 
 /* Of an MLP: between its matmuls lies what only these read. */
@@ -20,8 +20,9 @@ static double mlp_bytes(const struct letters *x)
     struct counts_side const in = {x->full, norm ? x->normed : x->a, x->a};
     struct counts_side const tmp = {x->tmp, x->m, x->m}, mid = {x->mid, x->m, x->m};
     struct counts_side const out = {x->full, x->a, x->a};
-    return counts_projection_bytes(x, x->in_weights, x->adds, in, tmp) +
-           counts_projection_bytes(x, x->out_weights, x->adds, mid, out) + x->gated * x->mid * x->m;
+    return counts_projection_bytes(x, x->in_weights, x->adds, x->again, in, tmp) +
+           counts_projection_bytes(x, x->out_weights, x->adds, x->whole, mid, out) +
+           x->gated * x->mid * x->m;
 }
 
 /* Of attention's: its own products stand between them. */
@@ -30,8 +31,8 @@ static double projections_bytes(const struct letters *x)
     struct counts_side const in = {x->full, x->normed, x->a};
     struct counts_side const tmp = {x->attention_tmp, x->a, x->a};
     struct counts_side const attended = {x->attended, x->a, x->a}, out = {x->full, x->a, x->a};
-    return counts_projection_bytes(x, x->attention_in, x->adds, in, tmp) +
-           counts_projection_bytes(x, x->attention_out, x->adds, attended, out);
+    return counts_projection_bytes(x, x->attention_in, x->adds, x->again, in, tmp) +
+           counts_projection_bytes(x, x->attention_out, x->adds, x->again, attended, out);
 }
 
 void counts_hbm(const struct letters *x, struct workload_counts *counts)
@@ -49,6 +50,8 @@ void counts_hbm(const struct letters *x, struct workload_counts *counts)
         double const normed = 1 + x->norms_again;
         double const norm = x->shard * (normed * (3 * x->a + x->normed) + 4 * x->a);
         layer += norm + projections_bytes(x);
+        /* Of the layer's input the sum is kept: nothing is added again. */
+        layer -= (x->again - x->whole) * 2 * x->shard * x->a;
         mlp += norm;
         sparse = 4 * x->shard * x->a * (normed + 1);
         layer += forwards * ((x->q + x->attended + x->kv) * x->a + x->statistics);

@@ -14,7 +14,8 @@ struct letters {
     double layers, microbatches; /* Layers with those in modules that predict further tokens; */
     double predictors;           /* the modules. */
     double dense, sparse;        /* Layers that have an MLP, and experts in its place. */
-    double again;                /* 1: block remat repeats the forward pass. */
+    double again;                /* 1: remat repeats the forward pass, */
+    double whole;           /* 1: with what nothing reads, the last projection and what follows; */
     double attention_again; /* 1: so does big_matmuls with the attention between the matmuls; */
     double norms_again;     /* 1: and these and `norms` with the norms and the latents. */
     double adds;            /* 1: dW reads the accumulator that it is added to. */
@@ -55,8 +56,9 @@ double counts_padded_scores(const struct letters *x, uint64_t width, bool weight
 struct counts_side {
     double elements, bytes, gradient_bytes;
 };
-/* A projection's operands and results forward, for its dW and for its dX. `adds` as in letters. */
-double counts_projection_bytes(const struct letters *x, double weights, double adds,
+/* A projection's operands and results forward, for its dW and for its dX. `adds` as in letters;
+ * `again`: 1 if it is repeated. */
+double counts_projection_bytes(const struct letters *x, double weights, double adds, double again,
                                struct counts_side in, struct counts_side out);
 /* All of it, but for experts, latent attention's own, and modules that predict further tokens. */
 void counts_hbm(const struct letters *x, struct workload_counts *counts);

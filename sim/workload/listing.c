@@ -238,7 +238,8 @@ static void goals_add(struct listing *listing, const struct layout_block *layout
 static void repeated_tell(struct listing *listing)
 {
     const struct workload_listing *made = listing->made;
-    uint32_t const count = made->listed_count;
+    bool const whole = listing->local->plan->remat == WORKLOAD_REMAT_LAYER;
+    uint32_t const count = whole ? made->listed_count : listing->read_count;
     for (uint32_t i = 0; i < count; i++)
         if (strcmp(made->listed[i].group, mesh_role_name(MESH_TP)) == 0 ||
             strcmp(made->listed[i].group, "sequence") == 0)
@@ -257,7 +258,8 @@ static void backward_add(struct listing *listing, const struct layout_block *att
                          const struct layout_block *mlp)
 {
     uint32_t const forward_steps = listing->step;
-    uint32_t const repeated = attention == NULL ? forward_steps - 1 : forward_steps;
+    bool const whole = listing->local->plan->remat == WORKLOAD_REMAT_LAYER;
+    uint32_t const all = attention == NULL ? forward_steps - 1 : forward_steps;
     section_begin(listing, WORKLOAD_SECTION_BACKWARD);
     text_add(listing->text, "\nBackward pass: need to compute ");
     goals_add(listing, mlp);
@@ -270,7 +272,7 @@ static void backward_add(struct listing *listing, const struct layout_block *att
         text_add(listing->text,
                  "  remat %s: first steps 1 to %u of the forward pass again, with their "
                  "collectives\n",
-                 listing->local->plan->remat == WORKLOAD_REMAT_LAYER ? "layer" : "block", repeated);
+                 whole ? "layer" : "block", whole ? all : listing->read_step);
         repeated_tell(listing);
     }
     listing_mlp_backward(listing, mlp);

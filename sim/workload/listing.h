@@ -13,7 +13,9 @@ struct listing {
     struct text *text;
     const struct local *local;
     uint32_t step;       /* The last number given in this section. */
-    uint32_t in_step[2]; /* Of the forward pass: where the MLP's and attention's In is gathered. */
+    uint32_t in_step[2]; /* Of the forward pass: where the MLP's and attention's In is gathered, */
+    uint32_t read_step;  /* and the last step whose result the backward pass reads, */
+    uint32_t read_count; /* up to which so many collectives are told. */
     struct workload_listing *made;
     enum workload_section section;
     uint32_t gathered, reduced; /* Of the layer's units those told in this section, a bit each. */

@@ -195,6 +195,8 @@ void listing_mlp_forward(struct listing *listing, const struct layout_block *lay
     norm_add(listing, layout);
     in_forward(listing, layout);
     gate_add(listing, layout);
+    listing->read_step = listing->step;
+    listing->read_count = listing->made->listed_count;
     out_forward(listing, layout);
     residual_add(listing, layout);
 }

@@ -200,7 +200,7 @@ static uint16_t work_index(struct lower *lower, const struct work *work, uint32_
 uint32_t lower_compute(struct lower *lower, const char *name, const struct work *work,
                        uint32_t parts)
 {
-    if (lower->status != STATUS_OK) return LOWER_NONE;
+    if (lower->status != STATUS_OK || lower_is_dead(lower, name)) return LOWER_NONE;
     SIM_ASSERT(parts >= 1);
     return lower_op_add(lower, (struct program_op){.name = name,
                                                    .class_name = name,
@@ -294,9 +294,11 @@ uint32_t lower_collective(struct lower *lower, enum lower_stream stream, const c
     SIM_ASSERT(lower->stream[stream] < PROGRAM_STREAMS_MAX);
     const struct plan *of = &lower->program->plans[plan];
     const char *kind = collective_kind_name(of->kind);
+    const char *name = lower_format(lower, "%s %s", kind, what);
+    if (lower->status != STATUS_OK || lower_is_dead(lower, name)) return LOWER_NONE;
     return lower_op_add(lower,
                         (struct program_op){
-                            .name = lower_format(lower, "%s %s", kind, what),
+                            .name = name,
                             .class_name = lower_format(lower, "%s %s (%s)", kind, what, group_name),
                             .kind = PROGRAM_OP_COLLECTIVE,
                             .stream = lower->stream[stream],
@@ -387,7 +389,7 @@ void lower_need_before(struct lower *lower, uint32_t op, enum lower_stream strea
     uint8_t const index = lower->stream[stream];
     if (index == PROGRAM_STREAMS_MAX || index == lower->op[op].stream) return;
     /* What goes from slot to slot. */
-    static const char *const arrays[] = {"x", "dx", "dW"};
+    static const char *const arrays[] = {"x", "dx", "dW", "mtp.dRows"};
     struct program_need need = {.stream = index, .reason = reason};
     for (uint32_t i = 0; i < sizeof arrays / sizeof *arrays && reason == PROGRAM_REASON_DATA; i++)
         if (need.array == NULL && reads_have(lower->op[op].reads, arrays[i]))
@@ -409,8 +411,11 @@ void lower_need_output(struct lower *lower, uint32_t op)
     }
     enum program_reason const reason =
         lower->repeating ? PROGRAM_REASON_ORDER : PROGRAM_REASON_DATA;
+    /* A gradient comes out of a norm where there is one. */
+    bool const summed =
+        local_is_llama(lower->local) && (lower->repeating || !reads_have(lower->op[op].reads, "x"));
     lower_need_before(lower, op, LOWER_COMPUTE, reason);
-    lower_need_before(lower, op, LOWER_REDUCE_TP, reason);
+    if (!summed) lower_need_before(lower, op, LOWER_REDUCE_TP, reason);
     /* What a stage without layers has got and not sent on. */
     lower_need_before(lower, op, LOWER_RECEIVE_PREVIOUS, reason);
     lower_need_before(lower, op, LOWER_RECEIVE_NEXT, reason);

@@ -73,6 +73,14 @@ enum lower_weights {
     LOWER_HOLDS,   /* They are there. */
 };
 
+/* Ops of a layer's forward pass that block remat does not repeat. */
+enum { LOWER_DEAD_MAX = 16 };
+struct lower_dead {
+    bool known;
+    const char *name[LOWER_DEAD_MAX];
+    uint32_t count;
+};
+
 struct lower {
     struct arena *arena;
     const struct local *local;
@@ -97,7 +105,8 @@ struct lower {
     bool last_microbatch; /* and whether gradients are reduced after it; */
     bool last_lookup;     /* of an embedding that both ends of a pipeline use, the same. */
     enum lower_weights keeping;
-    bool repeating;     /* The ops are those of the forward pass again. */
+    bool repeating;                      /* The ops are those of the forward pass again, */
+    struct lower_dead dead[LOCAL_KINDS]; /* of which nothing reads these (lower_remat.c). */
     bool gathers_since; /* Gathers wait for what the block says, not for the slots before. */
     uint32_t weights[LOCAL_PLACE_COUNT]; /* The gather that a place's matrices wait for. */
     uint32_t weights_needed;             /* Places whose gather some op already waits for. */
@@ -253,7 +262,18 @@ void lower_tensor_give(struct lower *lower, const struct lower_block *block,
 void lower_tensor_drop(struct lower *lower, const struct lower_block *block,
                        enum lower_tensor tensor, enum lower_pass pass, uint32_t op);
 
-/* The norm before a block with the residual sum, and its backward; the result in a format. */
+/* A layer's forward pass once more, and its backward pass but for what it gathers first, in a
+ * template under construction (lower_remat.c). */
+void lower_layer_again(struct lower *lower, const struct lower_block *blocks, uint32_t count);
+/* The layer's blocks (workload.c). */
+void lower_layer_repeat(struct lower *lower, const struct lower_block *blocks, uint32_t count);
+void lower_layer_gradients(struct lower *lower, const struct lower_block *blocks, uint32_t count);
+/* Whether an op of a repetition is one that nothing reads. */
+bool lower_is_dead(const struct lower *lower, const char *name);
+
+/* The norm before a block with the residual sum, without it, and its backward; the result in a
+ * format. */
+uint32_t lower_norm_alone(struct lower *lower, const char *name, enum format normed);
 uint32_t lower_norm(struct lower *lower, const char *name, enum format normed);
 uint32_t lower_norm_backward(struct lower *lower, const char *name);
 

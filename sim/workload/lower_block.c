@@ -86,6 +86,18 @@ uint32_t lower_norm(struct lower *lower, const char *name, enum format normed)
     return lower_compute(lower, name, &work, 1);
 }
 
+uint32_t lower_norm_alone(struct lower *lower, const char *name, enum format normed)
+{
+    uint64_t const shard = lower->local->block_shard;
+    struct work const work = {
+        .math_format = lower->local->plan->formats.activations,
+        .vector_flop = VECTOR_NORM_ALONE * shard,
+        .hbm_read_bytes = lower_activation_bytes(lower, shard),
+        .hbm_write_bytes = format_bytes(normed, shard),
+    };
+    return lower_compute(lower, name, &work, 1);
+}
+
 uint32_t lower_norm_backward(struct lower *lower, const char *name)
 {
     uint64_t const shard = lower->local->block_shard;
@@ -171,8 +183,11 @@ static uint32_t in_forward(struct lower *lower, const struct lower_block *block,
     bool const useful = pass == LOWER_FORWARD;
     uint32_t norm = LOWER_NONE;
     if (block->norm) {
-        norm =
-            lower_norm(lower, op_name(lower, block, "norm", pass), lower_in_format(local, block));
+        /* Of the layer's input the sum is kept. */
+        bool const summed =
+            pass == LOWER_RECOMPUTE && block->first && local->plan->remat == WORKLOAD_REMAT_BLOCK;
+        norm = (summed ? lower_norm_alone : lower_norm)(lower, op_name(lower, block, "norm", pass),
+                                                        lower_in_format(local, block));
         lower_need_output(lower, norm);
     }
     uint32_t const plan = tp_plan(lower, COLLECTIVE_ALL_GATHER, layout->in[0].forward.gather_left);

@@ -147,10 +147,7 @@ void lower_experts_forward(struct lower *lower, enum lower_pass pass)
         experts_dispatch(lower, "rows", experts_name(lower, "moe.Sort", pass), cast);
     experts_take(lower, EXPERTS_ROWS, pass, sort);
     matmuls_forward(lower, pass);
-    uint32_t const sum_first = lower->op_count;
     uint32_t const back = experts_combine(lower, "outputs", experts_name(lower, "moe.Sum", pass));
-    lower_give(lower, sum_first, PROGRAM_MEMORY_BUFFERS,
-               lower_activation_bytes(lower, experts_sorted(lower)));
     uint64_t const shard = local->block_shard, came = experts_sent_shard(lower);
     uint32_t const merge =
         experts_vector(lower, experts_name(lower, "moe.Merge", pass), came + (shared ? shard : 0),

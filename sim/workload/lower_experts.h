@@ -99,8 +99,8 @@ uint32_t experts_dispatch(struct lower *lower, const char *what, const char *sor
                           uint32_t source);
 /* Before that, the copy that travels, if it has a format of its own; else returns `source`. */
 uint32_t experts_cast(struct lower *lower, const char *name, uint32_t source);
-/* The way back: rows are summed on their chip, and travel to where their tokens are. Returns the op
- * after which they are there. */
+/* The way back: rows are summed on their chip, which ends them, and travel to where their tokens
+ * are. Returns the op after which they are there. */
 uint32_t experts_combine(struct lower *lower, const char *what, const char *sum_name);
 
 #endif

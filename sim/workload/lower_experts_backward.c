@@ -279,8 +279,6 @@ void lower_experts_backward(struct lower *lower)
     matmuls_backward(lower, sorted, again);
     uint32_t const sum = lower->op_count;
     uint32_t const back = experts_combine(lower, "dRows", "moe.dSort");
-    lower_give(lower, sum, PROGRAM_MEMORY_BUFFERS,
-               lower_activation_bytes(lower, experts_sorted(lower))); /* dIn of the experts */
     if (whole) tensors_give(lower, sum);
     lower_need_done(lower, route_backward(lower), back);
     (void)router_backward(lower);

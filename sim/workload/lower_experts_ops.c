@@ -253,6 +253,8 @@ uint32_t experts_combine(struct lower *lower, const char *what, const char *sum_
     uint32_t const sent = scatter != LOWER_NONE ? scatter : sum;
     lower_need_done(lower, exchange, sent);
     uint32_t const last = exchange != LOWER_NONE ? exchange : sent;
+    lower_give(lower, sum, PROGRAM_MEMORY_BUFFERS,
+               lower_activation_bytes(lower, experts_sorted(lower)));
     lower_take(lower, sum, PROGRAM_MEMORY_BUFFERS, arrivals);
     lower_give(lower, sent != sum || exchange == LOWER_NONE ? sent : exchange,
                PROGRAM_MEMORY_BUFFERS, arrivals);

@@ -70,14 +70,7 @@ static uint32_t over_tp(struct lower *lower, enum collective_kind kind, enum low
 
 static uint32_t norm_alone(struct lower *lower, const char *name)
 {
-    struct work const work = {
-        .math_format = lower->local->plan->formats.activations,
-        .vector_flop = VECTOR_NORM_ALONE * lower->local->block_shard,
-        .hbm_read_bytes = shard_bytes(lower),
-        .hbm_write_bytes =
-            format_bytes(local_normed_format(lower->local), lower->local->block_shard),
-    };
-    return lower_compute(lower, name, &work, 1);
+    return lower_norm_alone(lower, name, local_normed_format(lower->local));
 }
 
 /* The projection, in any of the products that it takes part in. */

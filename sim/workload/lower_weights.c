@@ -57,7 +57,7 @@ void lower_units_gather(struct lower *lower, const struct local_unit *units, uin
 
 void lower_weights_need(struct lower *lower, uint32_t op, enum local_place place)
 {
-    if (lower->weights_needed >> place & 1) return;
+    if (op == LOWER_NONE || (lower->weights_needed >> place & 1) != 0) return;
     lower_need_done(lower, op, lower->weights[place]);
     for (uint32_t p = 0; p < LOCAL_PLACE_COUNT; p++) {
         if (lower->weights[p] == lower->weights[place]) lower->weights_needed |= 1u << p;

@@ -54,7 +54,9 @@ static void layer_add(const struct workload_plan *plan, const struct machine *ma
                            keys_of(plan, layer));
     effort->weights += weights;
     effort->dots += dots;
-    if (workload_remat_repeats(plan->remat)) effort->again += weights + 2 * dots;
+    if (!workload_remat_repeats(plan->remat)) return;
+    units_wide const out = 2 * (units_wide)model->width * mlp_width;
+    effort->again += weights + 2 * dots - (plan->remat == WORKLOAD_REMAT_LAYER ? 0 : out);
 }
 
 static struct effort stage_effort(const struct workload_plan *plan, const struct machine *machine,
@@ -145,12 +147,15 @@ static uint64_t bytes_of(const struct workload_plan *plan, uint64_t chips)
     return units_ceil_divide(elements, 8) * format_bits(plan->formats.activations);
 }
 
+/* Collectives of a layer over tp in each direction, and those that block remat repeats: all but the
+ * last. */
+enum { COLLECTIVES = 4, COLLECTIVES_AGAIN = 3 };
+
 /* What a layer's compute waits for in each direction: the block gathered and scattered over tp for
  * attention and for the MLP, both ways of a ring at once. */
 static int64_t layer_waits_ps(const struct workload_plan *plan, const struct machine *machine,
                               const struct mesh *mesh, uint64_t chips)
 {
-    enum { COLLECTIVES = 4 };
     const struct mesh_axis *axis = &mesh->axis[MESH_TP];
     uint64_t rate = 0;
     if (axis->size == 1 || plan->collective_matmul) return 0;
@@ -203,12 +208,15 @@ enum status schedule_times_estimate(struct arena *arena, const struct workload_p
         uint64_t const slowed = units_scale_ppm(full, math_ppm[r]), rate = slowed > 0 ? slowed : 1;
         units_wide const tokens = plan->batch_tokens, input = effort.weights + 5 * effort.dots;
         int64_t const stage_ps = waits_ps * (stage->layer_count + stage->predictors);
-        bool const repeats = workload_remat_repeats(plan->remat);
+        int64_t const again_ps = plan->remat == WORKLOAD_REMAT_LAYER ? stage_ps
+                                 : plan->remat == WORKLOAD_REMAT_BLOCK
+                                     ? stage_ps / COLLECTIVES * COLLECTIVES_AGAIN
+                                     : 0;
         struct schedule_times *times = &of_rank[r];
         times->forward =
             stage_ps +
             units_duration_ps(amount_of(effort.weights + 2 * effort.dots, tokens, parts), rate);
-        times->input = (repeats ? 2 : 1) * stage_ps +
+        times->input = stage_ps + again_ps +
                        units_duration_ps(amount_of(input + effort.again, tokens, parts), rate);
         times->weight = units_duration_ps(amount_of(effort.weights, tokens, parts), rate);
         if (times->forward > most.forward) most.forward = times->forward;

@@ -38,6 +38,23 @@ static void kind_set(struct lower *lower, bool top)
     lower->layer = &local->layer[kind];
 }
 
+void lower_layer_repeat(struct lower *lower, const struct lower_block *blocks, uint32_t count)
+{
+    lower->repeating = true;
+    blocks_forward(lower, blocks, count, LOWER_RECOMPUTE);
+    lower->repeating = false;
+}
+
+void lower_layer_gradients(struct lower *lower, const struct lower_block *blocks, uint32_t count)
+{
+    for (uint32_t b = count; b-- > 0;) {
+        if (is_experts(lower, &blocks[b]))
+            lower_experts_backward(lower);
+        else
+            lower_block_backward(lower, &blocks[b]);
+    }
+}
+
 void lower_layer_forward(struct lower *lower, bool top)
 {
     struct lower_block block[2];
@@ -47,9 +64,7 @@ void lower_layer_forward(struct lower *lower, bool top)
     if (!top && local_offloads_activations(lower->local)) lower_offload_forward(lower);
 }
 
-/* Block remat repeats the whole layer before its backward pass; one gather of the weights serves
- * both. The gradient that comes from above waits for the repetition, as behind the barrier that
- * compilers put there to keep the two from being merged with the forward pass. */
+/* One gather of the weights serves the repetition and the gradients. */
 void lower_layer_backward(struct lower *lower, bool top, const struct lower_behind *update)
 {
     struct lower_block block[2];
@@ -58,15 +73,8 @@ void lower_layer_backward(struct lower *lower, bool top, const struct lower_behi
     bool const again = reads && workload_remat_repeats(lower->local->plan->remat);
     bool const gathers = reads || lower->keeping == LOWER_TAKES;
     if (gathers) lower_units_gather(lower, lower->layer->unit, lower->layer->unit_count, !again);
-    lower->repeating = again;
-    if (again) blocks_forward(lower, block, count, LOWER_RECOMPUTE);
-    lower->repeating = false;
-    for (uint32_t b = count; b-- > 0;) {
-        if (is_experts(lower, &block[b]))
-            lower_experts_backward(lower);
-        else
-            lower_block_backward(lower, &block[b]);
-    }
+    if (again) lower_layer_again(lower, block, count);
+    lower_layer_gradients(lower, block, count);
     if (!top && local_offloads_activations(lower->local)) lower_offload_backward(lower);
     lower_update_behind(lower, update);
 }

@@ -161,7 +161,7 @@ static struct sums sums_of(const struct program *program)
 static void all_ranks_together_do_what_the_formulas_count(void **state)
 {
     (void)state;
-    static const char *const remats[] = {"none", "norms", "big_matmuls", "block"};
+    static const char *const remats[] = {"none", "norms", "big_matmuls", "block", "layer"};
     static const struct play_options lower_only = {.lower_only = true, .engine = "fast"};
     uint32_t walked = 0;
     for (uint32_t p = 0; p < PLACES; p++)
@@ -171,7 +171,7 @@ static void all_ranks_together_do_what_the_formulas_count(void **state)
                                       k % SCHEDULES,
                                       1 + k % 2,
                                       k % 4 < 3 && k % SCHEDULES < BENT ? 4 : 8,
-                                      remats[(k + k / SCHEDULES) % 4],
+                                      remats[(k + k / SCHEDULES) % 5],
                                       k % 7 < 3 ? "" : ", \"backward_order\": \"dx_first\"",
                                       false};
             char text[TEXT_BYTES];

@@ -92,7 +92,7 @@ static void write_scenario(char *text, size_t room)
         axes == 3 ? PICK("tpu-v5p", "tpu-v4p") : PICK("tpu-v5e", "tpu-v6e"), shape,
         PICK("ideal", "measured"), PICK("true", "false"), odd[axes - 1][draw(ODD)], mesh, model,
         tokens[draw(4)], mlp ? "" : ",\"sequence_length\":1920",
-        PICK("none", "norms", "block", "big_matmuls"), PICK("1", "2"),
+        PICK("none", "norms", "block", "big_matmuls", "layer"), PICK("1", "2"),
         PICK("block", "tensor", "layer"), PICK("none", "none", "optimizer", "activations", "both"),
         PICK("0", "1", "2"), PICK("true", "false"));
 }

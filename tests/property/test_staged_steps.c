@@ -358,7 +358,7 @@ static struct sums sums_of(const struct program *program)
 static void all_ranks_together_do_what_the_formulas_count(void **state)
 {
     (void)state;
-    static const char *const remats[] = {"none", "norms", "big_matmuls", "block"};
+    static const char *const remats[] = {"none", "norms", "big_matmuls", "block", "layer"};
     static const char *const names[] = {"1f1b", "interleaved:2", "zb-h1", "zb-v", "dualpipe"};
     static const struct play_options lower_only = {.lower_only = true, .engine = "fast"};
     for (uint32_t l = 0; l < sizeof layers / sizeof *layers; l++)
@@ -372,7 +372,7 @@ static void all_ranks_together_do_what_the_formulas_count(void **state)
                 "{\"kind\": \"train_step\", \"model\": \"%s\", \"batch_tokens\": "
                 "524288, \"sequence_length\": 4096, \"accumulate\": 8, \"remat\": \"%s\", "
                 "\"schedule\": \"%s\"%s}}",
-                layers[l], layer_models[l], remats[k % 4], names[k / 4],
+                layers[l], layer_models[l], remats[k % 5], names[k / 4],
                 strcmp(layer_models[l], "deepseek-v3") == 0 ? deepseek_more(k / 4 % 2 == 1) : "");
             assert_true(length > 0 && length < TEXT_BYTES);
             play_run(&play, text, &lower_only);

@@ -113,7 +113,7 @@ static unsigned model_random(uint64_t *state, char model[MODEL_TEXT_BYTES])
 
 static void scenario_random(uint64_t *state, char text[TEXT_BYTES])
 {
-    static const char *const remats[] = {"none", "norms", "big_matmuls", "block"};
+    static const char *const remats[] = {"none", "norms", "big_matmuls", "block", "layer"};
     static const char *const gathers[] = {"block", "tensor", "layer"};
     static const char *const orders[] = {"dw_first", "dx_first"};
     static const char *const profiles[] = {"ideal", "ideal", "ideal", "measured"};
@@ -123,7 +123,7 @@ static void scenario_random(uint64_t *state, char text[TEXT_BYTES])
     const struct slice *slice = &slices[next(state) % (sizeof slices / sizeof *slices)];
     const char *mesh = mesh_of(state, slice->axes);
     const char *profile = pick(state, profiles, 4);
-    const char *remat = pick(state, remats, 4);
+    const char *remat = pick(state, remats, 5);
     const char *gather = pick(state, gathers, 3);
     const char *order = pick(state, orders, 2);
     const char *chunks = pick(state, truths, 2);

@@ -136,13 +136,13 @@ static uint64_t keys_counted(const struct model *model, uint64_t length, bool ca
 static void all_ranks_together_do_what_one_counts(void **state)
 {
     (void)state;
-    static const char *const remats[] = {"none", "big_matmuls", "block"};
+    static const char *const remats[] = {"none", "big_matmuls", "block", "layer"};
     static const uint32_t lengths[] = {512, 1024, 2048};
     static const struct play_options lower_only = {.lower_only = true, .engine = "fast"};
     for (uint32_t p = 0; p < PLACES; p++)
         for (uint32_t k = 0; k < (places[p].staged ? SCHEDULES * 6u : 6u); k++) {
             bool const causal = k % 4 != 3;
-            struct step const step = {p, k % SCHEDULES, lengths[k / 2 % 3], remats[k % 3],
+            struct step const step = {p, k % SCHEDULES, lengths[k / 2 % 3], remats[k % 4],
                                       causal ? "causal" : "full"};
             char text[TEXT_BYTES];
             struct play play;

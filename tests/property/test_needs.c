@@ -1,0 +1,444 @@
+/*
+ * What an op waits for is what it reads, by the table of sim/workload/reads.c: of every shipped
+ * scenario and of 500 drawn ones, lowered and not played.
+ *
+ * - A need of data names an array that its op reads and that is written by what it waits for.
+ * - An op that reads what another stream of its slot has written waits for it, by way of others if
+ *   need be.
+ * - Block remat repeats of a layer what is read again, which is known for each kind of layer.
+ * - Gradients travel as soon as they are there: a collective of a gradient waits for nothing by
+ * mere order, and for no op that was repeated.
+ */
+#include <dirent.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "sim/workload/reads.h"
+#include "tests/support/case.h"
+#include "tests/support/play.h"
+#include "tests/support/thin.h"
+
+enum { TEXT_BYTES = 1400, DRAWN = 500, PATH_BYTES = 512, OPS_MAX = 256 };
+
+/* splitmix64 (Steele, Lea and Flood, 2014). */
+static uint64_t next(uint64_t *state)
+{
+    uint64_t mixed = *state += UINT64_C(0x9e3779b97f4a7c15);
+    mixed = (mixed ^ (mixed >> 30)) * UINT64_C(0xbf58476d1ce4e5b9);
+    mixed = (mixed ^ (mixed >> 27)) * UINT64_C(0x94d049bb133111eb);
+    return mixed ^ (mixed >> 31);
+}
+
+/* A program, and what it is called where it fails. */
+struct checked {
+    const struct program *program;
+    enum workload_remat remat;
+    const char *text;
+    uint64_t data, orders; /* Needs that were held. */
+};
+
+#define fail_at(checked, op, ...)                                                                  \
+    do {                                                                                           \
+        print_error("%s: ", (op)->name);                                                           \
+        print_error(__VA_ARGS__);                                                                  \
+        fail_msg("in %s", (checked)->text);                                                        \
+    } while (0)
+
+/* "W_mlp" is of the kind "W". */
+static bool list_has(const char *list, const char *array)
+{
+    if (strncmp(array, "W_", 2) == 0) return reads_have(list, "W");
+    if (strncmp(array, "dW_", 3) == 0) return reads_have(list, "dW");
+    return reads_have(list, array);
+}
+
+/* The op of a template in which a count of a stream's parts is reached. */
+static const struct program_op *op_of_part(const struct program_template *template, uint32_t stream,
+                                           uint32_t part)
+{
+    for (uint32_t i = 0; i < template->op_count; i++) {
+        const struct program_op *op = &template->op[i];
+        if (op->stream == stream && op->part_first < part && part <= op->part_first + op->parts)
+            return op;
+    }
+    return NULL;
+}
+
+/* Whether the need is of an op of the same slot. */
+static bool is_local(const struct program_need *need)
+{
+    return need->slot == 0 && need->part != 0;
+}
+
+static bool stream_writes(const struct program *program, uint32_t stream, const char *array)
+{
+    for (uint32_t t = 0; t < program->template_count; t++)
+        for (uint32_t i = 0; i < program->templates[t].op_count; i++) {
+            const struct program_op *op = &program->templates[t].op[i];
+            if (op->stream == stream && list_has(op->writes, array)) return true;
+        }
+    return false;
+}
+
+/* Of activations of the forward pass, which a backward pass can only repeat. */
+static bool is_forward_array(const char *list)
+{
+    const char *dot = strchr(list, '.');
+    const char *own = dot != NULL ? dot + 1 : list;
+    return *own != 'd' && !reads_have(list, "W") && !reads_have(list, "copy") &&
+           !reads_have(list, "moments") && !reads_have(list, "activations");
+}
+
+static bool moves_a_gradient(const struct program_op *op)
+{
+    bool const moves = op->kind == PROGRAM_OP_COLLECTIVE;
+    return moves && !is_forward_array(op->writes) && !reads_have(op->writes, "W");
+}
+
+static bool is_backward(const struct program_template *template)
+{
+    return strstr(template->name, "backward") != NULL;
+}
+
+static void data_check(struct checked *checked, const struct program_template *template,
+                       const struct program_op *op, const struct program_need *need)
+{
+    const struct program_op *on = op_of_part(template, need->stream, need->part);
+    enum program_op_kind const kind = checked->program->stream[need->stream].kind;
+    bool const copied = op->kind == PROGRAM_OP_COPY || kind == PROGRAM_OP_COPY;
+    checked->data++;
+    if (need->array == NULL) fail_at(checked, op, "data of no name\n");
+    if (!copied && !list_has(op->reads, need->array))
+        fail_at(checked, op, "does not read %s\n", need->array);
+    if (is_local(need) && !copied && !list_has(on->writes, need->array))
+        fail_at(checked, op, "%s does not write %s\n", on->name, need->array);
+    if (!is_local(need) && !copied && kind != PROGRAM_OP_COMPUTE && kind != PROGRAM_OP_RECEIVE &&
+        !stream_writes(checked->program, need->stream, need->array))
+        fail_at(checked, op, "nothing of its stream writes %s\n", need->array);
+}
+
+/* The repetition goes first in `layer`, and what is loaded of the host comes before all. */
+static void order_check(struct checked *checked, const struct program_template *template,
+                        const struct program_op *op, const struct program_need *need)
+{
+    bool const loaded = checked->program->stream[need->stream].kind == PROGRAM_OP_COPY;
+    checked->orders++;
+    if (!moves_a_gradient(op) || loaded) return;
+    if (is_local(need) && checked->remat == WORKLOAD_REMAT_LAYER) {
+        const struct program_op *on = op_of_part(template, need->stream, need->part);
+        if (is_forward_array(on->writes)) return;
+    }
+    fail_at(checked, op, "waits, and reads nothing of what it waits for\n");
+}
+
+static void needs_check(struct checked *checked, const struct program_template *template,
+                        const struct program_op *op)
+{
+    for (uint32_t n = 0; n < op->need_count; n++) {
+        const struct program_need *need = &op->need[n];
+        if (need->reason == PROGRAM_REASON_DATA) data_check(checked, template, op, need);
+        if (need->reason == PROGRAM_REASON_ORDER) order_check(checked, template, op, need);
+        if (need->reason == PROGRAM_REASON_WINDOW && moves_a_gradient(op))
+            fail_at(checked, op, "is held back by a window\n");
+        if (!is_local(need) || !moves_a_gradient(op) || !is_backward(template)) continue;
+        const struct program_op *on = op_of_part(template, need->stream, need->part);
+        if (checked->remat != WORKLOAD_REMAT_LAYER && is_forward_array(on->writes))
+            fail_at(checked, op, "waits for %s, which was repeated\n", on->name);
+    }
+}
+
+/* Parts of each stream in its slot that are done before an op ends, if it has ended. */
+struct behind {
+    uint32_t parts[PROGRAM_STREAMS_MAX];
+};
+
+static void behind_add(struct behind *behind, const struct behind *other)
+{
+    for (uint32_t s = 0; s < PROGRAM_STREAMS_MAX; s++)
+        if (other->parts[s] > behind->parts[s]) behind->parts[s] = other->parts[s];
+}
+
+static void behind_op_add(struct behind *behind, const struct behind *all,
+                          const struct program_template *template, const struct program_op *on)
+{
+    uint32_t const end = on->part_first + on->parts;
+    behind_add(behind, &all[on - template->op]);
+    if (end > behind->parts[on->stream]) behind->parts[on->stream] = end;
+}
+
+/* What is done before an op of a template ends, by its needs and by the order of its stream. */
+static struct behind behind_of(const struct behind *all, const struct program_template *template,
+                               const struct program_op *op)
+{
+    struct behind behind = {{0}};
+    const struct program_op *former = op_of_part(template, op->stream, op->part_first);
+    if (op->part_first > 0) behind_op_add(&behind, all, template, former);
+    if (op->kind == PROGRAM_OP_COLLECTIVE && op->operand_op != PROGRAM_NONE)
+        behind_op_add(&behind, all, template, &template->op[op->operand_op]);
+    for (uint32_t n = 0; n < op->need_count; n++) {
+        const struct program_need *need = &op->need[n];
+        if (!is_local(need) || need->begun) continue;
+        uint32_t const part = need->part + need->per_part * (op->parts - 1);
+        behind_op_add(&behind, all, template, op_of_part(template, need->stream, part));
+    }
+    return behind;
+}
+
+static const struct program_op *last_writer(const struct program_template *template,
+                                            uint32_t before, const char *array)
+{
+    for (uint32_t i = before; i-- > 0;)
+        if (reads_have(template->op[i].writes, array)) return &template->op[i];
+    return NULL;
+}
+
+/* Weights and their gradients go by units, which the table does not tell apart. */
+static void reads_check(const struct checked *checked, const struct program_template *template,
+                        const struct program_op *op, const struct behind *behind)
+{
+    for (const char *at = op->reads; *at != '\0';) {
+        char array[READS_ARRAY_BYTES];
+        size_t const length = strcspn(at, " ");
+        memcpy(array, at, length);
+        array[length] = '\0';
+        at += length + (at[length] == ' ');
+        const struct program_op *writer =
+            last_writer(template, (uint32_t)(op - template->op), array);
+        if (writer == NULL || strcmp(array, "W") == 0 || strcmp(array, "dW") == 0) continue;
+        if (behind->parts[writer->stream] < writer->part_first + writer->parts)
+            fail_at(checked, op, "does not wait for %s, which writes %s\n", writer->name, array);
+    }
+}
+
+/* Two passes in one template write the same arrays. */
+static bool is_pair(const struct program *program, uint32_t template_index)
+{
+    for (uint32_t r = 0; r < program->role_count; r++)
+        for (uint32_t b = 0; b < program->roles[r].block_count; b++) {
+            const struct program_block *block = &program->roles[r].block[b];
+            if (block->template_index == template_index && block->phase == PROGRAM_PHASE_PAIR)
+                return true;
+        }
+    return false;
+}
+
+static void program_check(struct checked *checked)
+{
+    static struct behind all[OPS_MAX];
+    for (uint32_t t = 0; t < checked->program->template_count; t++) {
+        const struct program_template *template = &checked->program->templates[t];
+        bool const pair = is_pair(checked->program, t);
+        assert_true(template->op_count <= OPS_MAX);
+        for (uint32_t i = 0; i < template->op_count; i++) {
+            const struct program_op *op = &template->op[i];
+            assert_non_null(op->reads);
+            assert_non_null(op->writes);
+            all[i] = behind_of(all, template, op);
+            needs_check(checked, template, op);
+            if (!pair) reads_check(checked, template, op, &all[i]);
+        }
+    }
+}
+
+static void every_shipped_scenario_waits_for_what_it_reads(void **state)
+{
+    static const char *const folders[] = {"context", "gpu",      "megatron",  "moe",
+                                          "train",   "pipeline", "multislice"};
+    static const struct scenario_setting fits = {"/workload/allow_oversubscription=true"};
+    static const struct play_options options = {
+        .lower_only = true, .settings = &fits, .setting_count = 1};
+    uint32_t walked = 0, files = 0;
+    struct checked checked = {0};
+    (void)state;
+    for (size_t f = 0; f < sizeof folders / sizeof *folders; f++) {
+        char path[PATH_BYTES];
+        (void)snprintf(path, sizeof path, "scenarios/%s", folders[f]);
+        DIR *folder = opendir(path);
+        assert_non_null(folder);
+        for (struct dirent *entry = readdir(folder); entry != NULL; entry = readdir(folder)) {
+            struct play play;
+            if (strstr(entry->d_name, ".json") == NULL || thin_skips(&walked)) continue;
+            (void)snprintf(path, sizeof path, "scenarios/%s/%s", folders[f], entry->d_name);
+            play_run_file(&play, path, &options);
+            checked.program = &play.program;
+            checked.remat = play.scenario.workload.remat;
+            checked.text = path;
+            program_check(&checked);
+            play_close(&play);
+            files++;
+        }
+        (void)closedir(folder);
+    }
+    print_message("    %u files, %llu needs of data, %llu of order\n", files,
+                  (unsigned long long)checked.data, (unsigned long long)checked.orders);
+    assert_true(checked.data > 0);
+}
+
+#define PICK(state, ...)                                                                           \
+    ((const char *const[]){                                                                        \
+        __VA_ARGS__}[next(state) % (sizeof((const char *const[]){__VA_ARGS__}) / sizeof(char *))])
+
+/* What does not go together is refused, and drawn again. */
+static void scenario_draw(uint64_t *state, char text[TEXT_BYTES])
+{
+    const char *model = PICK(state, "\"tests/property/dense.json\"", "\"tests/property/mtp.json\"",
+                             "\"tests/property/experts.json\"", "\"megatron-1.7b\"",
+                             "{\"kind\": \"mlp\", \"D\": 512, \"F\": 1024, \"layers\": 4, "
+                             "\"matrices\": 2}",
+                             "{\"kind\": \"mlp\", \"D\": 512, \"F\": 1024, \"layers\": 4, "
+                             "\"matrices\": 3}");
+    const char *machine = PICK(state, "\"chip\": \"tpu-v5p\", \"shape\": \"4x4x4\"",
+                               "\"chip\": \"h100-sxm\", \"nodes\": 4");
+    bool const grid = strstr(machine, "tpu") != NULL;
+    const char *axes[3] = {grid ? "\"x\"" : "\"node\"", grid ? "\"y\"" : "\"gpu:4\"",
+                           grid ? "\"z\"" : "\"gpu:2\""};
+    const char *first = PICK(state, "fsdp", "dp", "cp", "pp", "ep");
+    const char *second = PICK(state, "tp", "ep", "dp", "fsdp");
+    const char *third = PICK(state, "dp", "fsdp", "tp", "cp");
+    const char *remat = PICK(state, "none", "norms", "big_matmuls", "block", "block", "layer");
+    const char *gather = PICK(state, "block", "tensor", "layer");
+    const char *order = PICK(state, "dw_first", "dx_first");
+    const char *chunks = PICK(state, "false", "true");
+    const char *context = PICK(state, "ring", "all_gather", "ulysses");
+    const char *kernel = PICK(state, "flash", "flash", "unfused", "unfused_dropout");
+    const char *activations = PICK(state, "model", "tokens");
+    const char *offload = PICK(state, "none", "none", "none", "both");
+    const char *schedule = PICK(state, "1f1b", "zb-h1", "dualpipev", "interleaved");
+    const char *zero = PICK(state, "0", "1", "3");
+    bool const stages = strcmp(first, "pp") == 0;
+    bool const shares = strcmp(first, "cp") == 0 || strcmp(third, "cp") == 0;
+    bool const shards =
+        strcmp(first, "fsdp") == 0 || strcmp(second, "fsdp") == 0 || strcmp(third, "fsdp") == 0;
+    char more[256] = "";
+    if (stages)
+        (void)snprintf(more, sizeof more, ", \"schedule\": \"%s\"", schedule);
+    else
+        (void)snprintf(more, sizeof more, ", \"offload\": \"%s\"", offload);
+    if (shares)
+        (void)snprintf(more + strlen(more), sizeof more - strlen(more), ", \"context\": \"%s\"",
+                       context);
+    if (!shards)
+        (void)snprintf(more + strlen(more), sizeof more - strlen(more), ", \"zero\": %s", zero);
+    if (strstr(model, "kind") == NULL)
+        (void)snprintf(more + strlen(more), sizeof more - strlen(more),
+                       ", \"activations\": \"%s\", \"attention_kernel\": \"%s\"", activations,
+                       kernel);
+    int const length = snprintf(
+        text, TEXT_BYTES,
+        "{\"podsim\": 1, \"machine\": {%s}, \"mesh\": {\"%s\": [%s], \"%s\": [%s], \"%s\": [%s]}, "
+        "\"workload\": {\"kind\": \"train_step\", \"model\": %s, \"batch_tokens\": 2097152, "
+        "\"sequence_length\": 2048, \"accumulate\": %u, \"remat\": \"%s\", \"gather\": \"%s\", "
+        "\"backward_order\": \"%s\", \"allow_oversubscription\": true%s}, \"run\": "
+        "{\"collective_matmul\": %s, \"prefetch_layers\": %u}}",
+        machine, first, axes[0], second, axes[1], third, axes[2], model, stages ? 8 : 2, remat,
+        gather, order, more, chunks, (unsigned)(next(state) % 3));
+    assert_true(length > 0 && length < TEXT_BYTES);
+}
+
+static void drawn_steps_wait_for_what_they_read(void **unused)
+{
+    static const struct play_options options = {.lower_only = true};
+    uint64_t state = 12;
+    uint32_t walked = 0, drawn = 0;
+    struct checked checked = {0};
+    (void)unused;
+    for (uint32_t taken = 0; taken < DRAWN; drawn++) {
+        char text[TEXT_BYTES];
+        struct play play;
+        struct error error;
+        scenario_draw(&state, text);
+        assert_true(drawn < 40 * DRAWN);
+        if (thin_skips(&walked)) {
+            taken++;
+            continue;
+        }
+        if (play_try(&play, text, &options, &error) == STATUS_OK) {
+            checked.program = &play.program;
+            checked.remat = play.scenario.workload.remat;
+            checked.text = text;
+            program_check(&checked);
+            taken++;
+        }
+        play_close(&play);
+    }
+    print_message("    of %u drawn; %llu needs of data, %llu of order\n", drawn,
+                  (unsigned long long)checked.data, (unsigned long long)checked.orders);
+    assert_true(checked.data > 0);
+}
+
+/* Whether the backward template of a layer has an op. */
+static bool backward_has(const struct program *program, uint32_t template_index, const char *name)
+{
+    const struct program_template *template = &program->templates[template_index];
+    for (uint32_t i = 0; i < template->op_count; i++)
+        if (strcmp(template->op[i].name, name) == 0) return true;
+    return false;
+}
+
+/* What `layer` has and `block` has not, in all templates of layers; "" ends a list. */
+static void left_out(const char *model, const char *axis, const char *const *wanted)
+{
+    static const struct play_options options = {.lower_only = true};
+    static const char *const remats[] = {"layer", "block"};
+    struct play play[2];
+    for (uint32_t k = 0; k < 2; k++) {
+        char text[TEXT_BYTES];
+        (void)snprintf(text, sizeof text,
+                       "{\"podsim\": 1, \"machine\": {\"chip\": \"tpu-v5p\", \"shape\": "
+                       "\"4x4x4\"}, \"mesh\": {\"fsdp\": [\"x\"], \"%s\": [\"y\"], \"tp\": "
+                       "[\"z\"]}, \"workload\": {\"kind\": \"train_step\", \"model\": %s, "
+                       "\"batch_tokens\": 131072, \"sequence_length\": 2048, \"remat\": \"%s\", "
+                       "\"gather\": \"tensor\", "
+                       "\"allow_oversubscription\": true}}",
+                       axis, model, remats[k]);
+        play_run(&play[k], text, &options);
+    }
+    uint32_t missing = 0, count = 0;
+    assert_int_equal(play[0].program.template_count, play[1].program.template_count);
+    while (wanted[count][0] != '\0') count++;
+    for (uint32_t t = 0; t < play[0].program.template_count; t++)
+        for (uint32_t i = 0; i < play[0].program.templates[t].op_count; i++) {
+            const char *name = play[0].program.templates[t].op[i].name;
+            bool stands = false;
+            if (backward_has(&play[1].program, t, name)) continue;
+            for (uint32_t w = 0; w < count; w++) stands = stands || strcmp(name, wanted[w]) == 0;
+            if (!stands) fail_msg("%s of %s is not repeated", name, model);
+            missing++;
+        }
+    assert_int_equal(missing, count);
+    for (uint32_t k = 0; k < 2; k++) play_close(&play[k]);
+}
+
+/* Both norms read what comes before them, so attention comes again whole; the MLP's or the experts'
+ * result nobody reads. W_out stays gathered for the gradient of what it multiplies. */
+static void block_remat_leaves_out_what_nothing_reads(void **state)
+{
+    static const char *const dense[] = {"mlp.Out again", "ReduceScatter mlp.Out", ""};
+    static const char *const bare[] = {"Out again", "ReduceScatter Out", ""};
+    static const char *const experts[] = {"mlp.Out again",
+                                          "ReduceScatter mlp.Out",
+                                          "experts.Out again",
+                                          "moe.Sum again",
+                                          "ReduceScatter moe.outputs",
+                                          "AllToAll outputs",
+                                          "moe.Merge again",
+                                          "shared.Out again",
+                                          "ReduceScatter shared.Out",
+                                          ""};
+    (void)state;
+    left_out("\"tests/property/dense.json\"", "dp", dense);
+    left_out("{\"kind\": \"mlp\", \"D\": 512, \"F\": 1024, \"layers\": 2, \"matrices\": 2}", "dp",
+             bare);
+    left_out("\"tests/property/mtp.json\", \"mtp\": false", "ep",
+             experts); /* Its first layer is dense. */
+}
+
+int main(void)
+{
+    static const struct CMUnitTest tests[] = {
+        cmocka_unit_test(every_shipped_scenario_waits_for_what_it_reads),
+        cmocka_unit_test(block_remat_leaves_out_what_nothing_reads),
+        cmocka_unit_test(drawn_steps_wait_for_what_they_read),
+    };
+    return cmocka_run_group_tests_name("needs", tests, NULL, NULL);
+}

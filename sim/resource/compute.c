@@ -152,7 +152,6 @@ int64_t compute_replay_ps(const struct chip *chip, const struct work *work, uint
     units_wide hbm_free = 0;
     units_wide math_free = 0;
     units_wide loaded[COMPUTE_BUFFERS] = {0};
-    units_wide stored[COMPUTE_BUFFERS] = {0};
     for (uint64_t k = 0; k < COMPUTE_BUFFERS && k < count; k++) {
         hbm_free += load;
         loaded[k] = hbm_free;
@@ -160,11 +159,9 @@ int64_t compute_replay_ps(const struct chip *chip, const struct work *work, uint
     for (uint64_t k = 0; k < count; k++) {
         uint64_t const buffer = k % COMPUTE_BUFFERS;
         if (math_free < loaded[buffer]) math_free = loaded[buffer];
-        if (math_free < stored[buffer]) math_free = stored[buffer];
         math_free += math;
         if (hbm_free < math_free) hbm_free = math_free;
         hbm_free += store;
-        stored[buffer] = hbm_free;
         if (k + COMPUTE_BUFFERS >= count) continue;
         hbm_free += load;
         loaded[buffer] = hbm_free;

@@ -4,6 +4,7 @@
 
 #include "sim/base/text.h"
 #include "sim/collective/script.h"
+#include "sim/collective/script_steps.h"
 #include "sim/measure/row.h"
 #include "sim/scenario/scenario.h"
 #include "tests/support/case.h"
@@ -110,6 +111,66 @@ static void pairs(uint32_t ranks, bool waits, bool swaps)
         end("gpu");
     }
     end("algo");
+}
+
+/* From each to each, with threadblocks in drawn orders: connections in such an order leave some
+ * without a lane, until others swap theirs. */
+static void drawn_pairs(uint32_t ranks, uint64_t *draws)
+{
+    algo("alltoall", ranks, ranks, false);
+    for (uint32_t r = 0; r < ranks; r++) {
+        uint32_t peer[2][SCRIPT_RANKS_MAX]; /* Sent to, and received from. */
+        gpu(r, ranks, ranks, 0);
+        for (uint32_t way = 0; way < 2; way++)
+            for (uint32_t d = 0; d + 1 < ranks; d++) {
+                *draws = *draws * UINT64_C(6364136223846793005) + 1442695040888963407;
+                uint32_t const other = (uint32_t)(*draws >> 33) % (d + 1);
+                peer[way][d] = peer[way][other];
+                peer[way][other] = (r + 1 + d) % ranks;
+            }
+        for (uint32_t d = 0; d + 1 < ranks; d++) {
+            tb(d, (int32_t)peer[0][d], (int32_t)peer[1][d]);
+            step(0, "s", "io", peer[0][d], r, -1, -1, false);
+            step(1, "r", "io", r, peer[1][d], -1, -1, false);
+            end("tb");
+        }
+        tb(ranks - 1, -1, -1);
+        step(0, "cpy", "io", r, r, -1, -1, false);
+        end("tb");
+        end("gpu");
+    }
+    end("algo");
+}
+
+/* No more lanes than a GPU has connections, and in each lane one connection a GPU and way. */
+static void lanes_are_few_and_apart_whatever_the_order(void **state)
+{
+    (void)state;
+    uint64_t draws = 1;
+    for (uint32_t round = 0; round < 60; round++) {
+        uint32_t const ranks = 3 + round % 7;
+        drawn_pairs(ranks, &draws);
+        const struct script *script = accepted();
+        uint32_t const lanes = script->primitive.lane_count;
+        assert_int_equal(lanes, ranks - 1);
+        for (uint32_t i = 0; i < lanes * ranks; i++) {
+            assert_int_equal(script->lane_sends[i], 1);
+            assert_int_equal(script->lane_arrivals[i], 1);
+        }
+        uint32_t taken[2][SCRIPT_RANKS_MAX] = {{0}};
+        for (uint32_t b = 0; b < script->block_count; b++) {
+            const struct script_block *block = &script->block[b];
+            if (block->send_count == 0) continue;
+            uint32_t const lane = 1u << block->send_lane;
+            assert_int_equal(script->block[block->receiver].receive_lane, block->send_lane);
+            if ((taken[0][block->gpu] & lane) != 0 || (taken[1][block->to] & lane) != 0)
+                fail_msg("round %u: two connections of a GPU share lane %u", round,
+                         block->send_lane);
+            taken[0][block->gpu] |= lane;
+            taken[1][block->to] |= lane;
+        }
+        case_ok(script_check(script, "again", &case_error));
+    }
 }
 
 static void test_rings(void **state)
@@ -316,6 +377,7 @@ static void test_requests(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(lanes_are_few_and_apart_whatever_the_order),
         cmocka_unit_test(test_rings),        cmocka_unit_test(test_pairs),
         cmocka_unit_test(test_lanes),        cmocka_unit_test(test_wrong_sums),
         cmocka_unit_test(test_wrong_places), cmocka_unit_test(test_stuck),

@@ -3,6 +3,7 @@
  * feel each other, on one axis they share it; a slow chip or link holds up whom it must, and no
  * one else; what folds is exact.
  */
+#include <stdio.h>
 #include <string.h>
 
 #include "sim/base/units.h"
@@ -221,6 +222,35 @@ static void a_run_that_cannot_finish_names_who_waits_for_whom(void **state)
     scene_close(&scene);
 }
 
+static void a_collective_whose_messages_do_not_come_says_how_many(void **state)
+{
+    (void)state;
+    struct scene scene;
+    struct trace trace;
+    struct fold fold;
+    uint32_t expects[4];
+    scene_open(&scene, 4, 1, 1, true);
+    uint32_t const stream = scene_stream(&scene, "gather");
+    (void)scene_collective(&scene, stream, COLLECTIVE_ALL_GATHER,
+                           scene_group(&scene, true, false, false), megabyte, NULL, 0);
+    (void)scene_run(&scene, 1, true, false);
+    /* After sealing and its proof: each waits for five messages that nobody sends. */
+    for (uint32_t i = 0; i < 4; i++) expects[i] = scene.plan[0].lane[0].arrival_count[i] + 5;
+    uint32_t const pieces = scene.plan[0].item[0].piece_count;
+    scene.plan[0].lane[0].arrival_count = expects;
+    struct replay_options const options = {.engine = "fast"};
+    case_ok(fold_build(scene.arena, &scene.machine, &scene.program, true, &fold, &case_error));
+    case_refused(replay_run(scene.arena, &options, &scene.machine, &scene.program, &fold, &trace,
+                            &case_error),
+                 STATUS_STUCK, NULL, "4 of 4 replayed chips did not finish");
+    char wanted[80];
+    (void)snprintf(wanted, sizeof wanted, "waits for %u messages of its group that did not arrive",
+                   5 * pieces);
+    assert_non_null(strstr(case_error.message, "stream gather"));
+    assert_non_null(strstr(case_error.message, wanted));
+    scene_close(&scene);
+}
+
 static void a_step_longer_than_a_run_can_count_is_refused(void **state)
 {
     (void)state;
@@ -251,6 +281,7 @@ int main(void)
         cmocka_unit_test(the_records_of_a_chip_are_the_same_folded_and_full),
         cmocka_unit_test(a_chunked_gather_feeds_its_matmul_as_it_arrives),
         cmocka_unit_test(a_run_that_cannot_finish_names_who_waits_for_whom),
+        cmocka_unit_test(a_collective_whose_messages_do_not_come_says_how_many),
         cmocka_unit_test(a_step_longer_than_a_run_can_count_is_refused),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -99,6 +99,25 @@ static void the_result_has_every_promised_key(void **state)
     finish();
 }
 
+static void with_timing_the_time_of_the_replay_is_told(void **state)
+{
+    (void)state;
+    prepare(&case_mlp, "4x4x4", "x y", "z");
+    report.trace.transfers = 3000000;
+    report.trace.events = 5000000;
+    report.input.wall_s = 0.5;
+    struct json *json = result();
+    assert_true(real_of(json, "wall_s") == 0.5);
+    assert_true(real_of(json, "transfers_per_s") == 6e6);
+    assert_true(real_of(json, "events_per_s") == 1e7);
+    struct text summary = {0};
+    case_ok(summary_write(report.made.arena, &report.input, false, &summary, &case_error));
+    assert_non_null(strstr(summary.bytes, "500 ms (6.0 million transfers/s)"));
+    assert_non_null(strstr(summary.bytes, "simulated in"));
+    text_free(&summary);
+    finish();
+}
+
 static void the_breakdown_is_three_parts_that_sum_to_the_step(void **state)
 {
     (void)state;
@@ -283,6 +302,28 @@ static void notes_tell_remat_from_flash(void **state)
     }
 }
 
+static void notes_say_what_padding_costs_and_what_stays_out_of_fp8(void **state)
+{
+    (void)state;
+    struct notes notes;
+    prepare(&case_llama_70b, "16x16x16", "x y", "z");
+    double const executed = report.roofline.executed_flop;
+    report.roofline.padded_flop = executed * 1.0009;
+    build_notes(&notes);
+    assert_false(has_note(&notes, "padding to the MXU"));
+    assert_false(has_note(&notes, "linear layers multiply in"));
+    report.roofline.padded_flop = executed * 1.25;
+    report.made.plan.formats.matmuls = FORMAT_FP8;
+    report.roofline.counts.matmul_flop = 1e15;
+    report.roofline.counts.linear_flop = 6e14;
+    build_notes(&notes);
+    assert_true(has_note(&notes, "padding to the MXU's 128 and to 8 token rows adds 25.0% to"));
+    assert_true(has_note(&notes, "linear layers multiply in fp8, whose peak MFU and HFU are of; "
+                                 "40.0% of the executed FLOP are"));
+    assert_true(has_note(&notes, "routers and the head, in bf16"));
+    finish();
+}
+
 static void notes_name_the_slow_link_and_the_slow_chip(void **state)
 {
     (void)state;
@@ -306,6 +347,10 @@ static void notes_name_the_slow_link_and_the_slow_chip(void **state)
     assert_true(has_note(&notes, "chip (1,2,3) computes at 50.0% of the rate"));
     assert_true(has_note(&notes, "waits for the slow chip or link"));
     assert_false(has_note(&notes, "collective matmul goes in"));
+    z->sum_busy_ps = 11 * z->busy_ps; /* All are as busy as the slow one: it limits nothing. */
+    case_ok(notes_build(report.made.arena, &report.input, &facts, &notes, &case_error));
+    assert_false(has_note(&notes, "the link from"));
+    z->sum_busy_ps = 2 * z->busy_ps;
     z->busiest_chip = 2; /* Another link is the busiest: the slow one delays nobody. */
     report.made.machine.chip_override_count = 0;
     case_ok(notes_build(report.made.arena, &report.input, &facts, &notes, &case_error));
@@ -402,6 +447,8 @@ int main(void)
         cmocka_unit_test(what_is_busy_nearly_as_long_stands_beside_the_bound),
         cmocka_unit_test(a_step_below_its_roofline_is_an_error),
         cmocka_unit_test(notes_come_from_the_numbers),
+        cmocka_unit_test(with_timing_the_time_of_the_replay_is_told),
+        cmocka_unit_test(notes_say_what_padding_costs_and_what_stays_out_of_fp8),
         cmocka_unit_test(notes_name_the_slow_link_and_the_slow_chip),
         cmocka_unit_test(notes_tell_remat_from_flash),
         cmocka_unit_test(screens_fit_and_are_plain_unless_asked),

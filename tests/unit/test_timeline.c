@@ -283,23 +283,75 @@ static void every_op_and_transfer_that_was_recorded_is_a_slice(void **state)
     case_free(&report.made);
 }
 
-static void the_memory_curve_reaches_the_peak(void **state)
+/* What a curve of the first chip shows: how many changes, the highest, the last. */
+struct curve {
+    uint64_t held, written, most;
+    uint32_t points;
+};
+
+static void curve_show(struct curve *curve)
 {
-    (void)state;
-    play(false);
-    decode(&text);
-    assert_int_equal(track_find(0, "gathered weights")->counter, true);
-    uint64_t most = 0;
-    uint64_t held[PROGRAM_MEMORY_COUNT] = {0};
+    if (curve->points > 0 && curve->held == curve->written) return;
+    curve->written = curve->held;
+    if (curve->held > curve->most) curve->most = curve->held;
+    curve->points++;
+}
+
+static void assert_curve(const char *name, const struct curve *curve)
+{
+    const struct track *track = track_find(0, name);
+    assert_true(track->counter);
+    if (track->points != curve->points || track->most_value != curve->most ||
+        track->last_value != curve->held)
+        fail_msg("%s: %u points up to %llu, not %u up to %llu", name, track->points,
+                 (unsigned long long)track->most_value, curve->points,
+                 (unsigned long long)curve->most);
+}
+
+static bool is_memory(const struct trace_record *record)
+{
+    return record->chip == 0 && record->kind == TRACE_MEMORY;
+}
+
+static int64_t next_change(int64_t after_ps)
+{
+    int64_t next_ps = INT64_MAX;
     for (uint64_t i = 0; i < report.trace.record_count; i++) {
         const struct trace_record *record = &report.trace.record[i];
-        if (record->chip != 0 || record->kind != TRACE_MEMORY) continue;
-        if (record->lane == PROGRAM_MEMORY_GATHERED && record->bytes > most) most = record->bytes;
-        held[record->lane] = record->bytes;
+        if (is_memory(record) && record->begin_ps > after_ps && record->begin_ps < next_ps)
+            next_ps = record->begin_ps;
     }
-    assert_true(most > 0);
-    assert_int_equal(track_find(0, "gathered weights")->most_value, most);
-    assert_int_equal(track_find(0, "gathered weights")->last_value, held[PROGRAM_MEMORY_GATHERED]);
+    return next_ps;
+}
+
+/* Of several changes at one instant a curve has the last. */
+static void every_memory_curve_shows_each_change(void **state)
+{
+    (void)state;
+    static const char *const names[] = {
+#define X(name, text) text,
+        PROGRAM_MEMORY_TABLE(X)
+#undef X
+    };
+    play(false);
+    decode(&text);
+    struct curve part[PROGRAM_MEMORY_COUNT] = {{0}}, total = {0};
+    for (int64_t now_ps = next_change(-1); now_ps != INT64_MAX; now_ps = next_change(now_ps)) {
+        for (uint64_t i = 0; i < report.trace.record_count; i++) {
+            const struct trace_record *record = &report.trace.record[i];
+            if (is_memory(record) && record->begin_ps == now_ps)
+                part[record->lane].held = record->bytes;
+        }
+        total.held = 0;
+        for (uint32_t m = 0; m < PROGRAM_MEMORY_COUNT; m++) {
+            curve_show(&part[m]);
+            total.held += part[m].held;
+        }
+        curve_show(&total);
+    }
+    assert_true(part[PROGRAM_MEMORY_GATHERED].points > 1 && total.points > 2);
+    for (uint32_t m = 0; m < PROGRAM_MEMORY_COUNT; m++) assert_curve(names[m], &part[m]);
+    assert_curve("total", &total);
     case_free(&report.made);
 }
 
@@ -387,7 +439,7 @@ int main(void)
         cmocka_unit_test(every_shown_chip_is_a_process_with_the_same_tracks),
         cmocka_unit_test(a_folded_chip_is_shown_by_the_coordinates_that_were_asked_for),
         cmocka_unit_test(every_op_and_transfer_that_was_recorded_is_a_slice),
-        cmocka_unit_test(the_memory_curve_reaches_the_peak),
+        cmocka_unit_test(every_memory_curve_shows_each_change),
         cmocka_unit_test(overlapping_records_of_one_stream_get_a_track_each),
         cmocka_unit_test(two_writes_are_the_same_bytes),
         cmocka_unit_test(messages_nest_whatever_their_length),

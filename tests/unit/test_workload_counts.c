@@ -132,6 +132,32 @@ static void formulas_and_programs_agree_on_unfused_attention(void **state)
         }
 }
 
+/* Of T queries the i-th has i keys: T·(T+1)/2 pairs, whether T is even or odd. */
+static void causal_scores_are_counted_for_an_odd_number_of_queries_too(void **state)
+{
+    (void)state;
+    for (uint32_t length = 509; length <= 512; length++) {
+        double flop[2];
+        for (uint32_t causal = 0; causal < 2; causal++) {
+            struct workload_case made;
+            char name[64];
+            (void)snprintf(name, sizeof name, "causal %u, %u queries", causal, length);
+            assert_int_equal(case_build(&made, &case_llama_70b, "16", "x", NULL, NULL), STATUS_OK);
+            made.plan.sequence_length = length;
+            made.plan.batch_tokens = 16 * length;
+            made.plan.remat = WORKLOAD_REMAT_NONE;
+            made.plan.attention =
+                causal == 1 ? WORKLOAD_ATTENTION_CAUSAL : WORKLOAD_ATTENTION_FULL;
+            compare(name, &made);
+            flop[causal] = case_sum(&made.program, "").matmul_flop;
+            case_free(&made);
+        }
+        /* Two products forward, five backward (flash attention), of 64 heads of 128. */
+        double const pairs = (double)length * length - (double)length * (length + 1) / 2;
+        near("causal", "scores left out", flop[0] - flop[1], 80.0 * 7 * 64 * 2 * 128 * pairs);
+    }
+}
+
 static void formulas_and_programs_agree_on_what_is_offloaded(void **state)
 {
     (void)state;
@@ -223,6 +249,7 @@ int main(void)
         cmocka_unit_test(formulas_and_programs_agree),
         cmocka_unit_test(formulas_and_programs_agree_on_shared_sequences),
         cmocka_unit_test(formulas_and_programs_agree_on_unfused_attention),
+        cmocka_unit_test(causal_scores_are_counted_for_an_odd_number_of_queries_too),
         cmocka_unit_test(formulas_and_programs_agree_on_what_is_offloaded),
         cmocka_unit_test(memory_is_ten_bytes_a_parameter),
         cmocka_unit_test(memory_has_all_microbatches_that_are_held),

@@ -62,7 +62,7 @@ enum status item_add(const struct build *build, const struct primitive *primitiv
  * into how many pieces they are cut. */
 enum status rooted_add(const struct build *build, uint32_t order, const struct chain *chain,
                        uint8_t *after);
-void rooted_turns_set(struct plan *plan); /* Of a reduction, once it has all its items. */
+void rooted_turns_set(struct plan *plan);      /* Of a reduction, once it has all its items. */
 bool rooted_is_cut(const struct build *build); /* As chains on one dimension are, too. */
 uint32_t rooted_pieces(const struct build *build);
 const char *rooted_name(const struct build *build); /* NULL: no memory. */

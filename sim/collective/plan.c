@@ -98,6 +98,7 @@ enum status plan_build(struct arena *arena, const struct plan_request *request, 
         if (!request->mirrors)
             memcpy(plan.permute.offset, request->offset, sizeof plan.permute.offset);
         plan.permute.mirrors = request->mirrors;
+        plan.permute.shift = request->shift;
         STATUS_TRY(plan_permute_build(arena, where, &plan, reterr));
     } else if (plan.group.dimension_count > 0) {
         STATUS_TRY(choice_make(request, where, &choice, reterr));

@@ -81,6 +81,40 @@ static enum status routed_build(struct arena *arena, const char *where, struct p
     return STATUS_OK;
 }
 
+/* Each rank sends to the one so many after it, the last to the first: neighbours in the innermost
+ * level mostly, and where that ends in the next. */
+static enum status shift_build(struct arena *arena, const char *where, struct plan *plan,
+                               struct error *reterr)
+{
+    const struct group *group = &plan->group;
+    int64_t const ranks = (int64_t)group_rank_count(group);
+    void *memory = NULL;
+    for (uint32_t d = 0; d < group->dimension_count; d++)
+        if (!group->dimension[d].switched)
+            return error_set(reterr, STATUS_UNSUPPORTED, where,
+                             "a shift by ranks over several axes goes through switches, and %s has "
+                             "links of a grid",
+                             group->dimension[d].name);
+    STATUS_TRY(arena_try(arena, (uint64_t)ranks, sizeof(uint32_t), &memory, reterr));
+    uint32_t *ones = memory;
+    for (int64_t r = 0; r < ranks; r++) ones[r] = 1;
+    plan->permute.peer = (uint32_t)((plan->permute.shift % ranks + ranks) % ranks);
+    plan->item[0] = (struct plan_item){
+        .primitive = primitive_find(COLLECTIVE_PERMUTE, plan->algorithm, true),
+        .after = PLAN_NO_ITEM,
+        .turn = PLAN_NO_ITEM,
+        .last = true,
+        .flat = true,
+        .cyclic = true,
+        .size = (uint32_t)ranks,
+        .unit_bytes = units_ceil_divide(plan->size_bytes, 2),
+        .piece_count = 1,
+    };
+    plan->lane[0] = (struct plan_lane){.send_count = ones, .arrival_count = ones};
+    plan->item_count = plan->lane_count = plan->order_count = 1;
+    return STATUS_OK;
+}
+
 static uint32_t one_message(uint32_t size, uint32_t lane, uint32_t position)
 {
     (void)size;
@@ -154,6 +188,7 @@ enum status plan_permute_build(struct arena *arena, const char *where, struct pl
     const struct group *group = &plan->group;
     struct plan_lane lane = {0};
     uint32_t lines = 0, counted = 0;
+    if (plan->permute.shift != 0) return shift_build(arena, where, plan, reterr);
     if (plan->permute.mirrors) return mirror_build(arena, where, plan, reterr);
     if (crosses_switches(plan)) return routed_build(arena, where, plan, reterr);
     for (uint32_t d = 0; d < group->dimension_count; d++) {

@@ -1,4 +1,5 @@
 #include <stddef.h>
+#include <string.h>
 
 #include "sim/base/arena.h"
 #include "sim/collective/proof.h"
@@ -29,6 +30,21 @@ static enum status permute_check(struct arena *arena, const struct plan *plan, c
             int64_t const at = target(plan, &proof, r, d);
             exists = exists && (dimension->ring || dimension->switched || (at >= 0 && at < size));
             to = to * dimension->size + (uint32_t)((at % size + size) % size);
+        }
+        if (plan->permute.shift != 0) {
+            uint32_t const position = proof.position[0][r];
+            uint32_t end[MACHINE_AXES_MAX];
+            memcpy(end, proof.at[r], sizeof end);
+            uint32_t left =
+                (uint32_t)(((int64_t)position + plan->permute.shift) % (int64_t)proof.rank_count +
+                           proof.rank_count) %
+                proof.rank_count;
+            for (uint32_t i = plan->group.dimension_count; i-- > 0;) {
+                const struct group_dimension *at = &plan->group.dimension[plan->flat_dimension[i]];
+                end[at->axis] = left % at->size * at->stride;
+                left /= at->size;
+            }
+            to = proof_rank(&proof, end);
         }
         bool reaches = true;
         if (plan->item[0].primitive->routed) {

@@ -149,15 +149,18 @@ static uint32_t hosts_period(const struct machine *machine, const struct program
 static uint32_t roles_extent(const struct machine *machine, const struct program *program,
                              uint32_t axis)
 {
-    if (program->role_count == 1 || program->role_axis != axis) return 1;
-    SIM_ASSERT(machine->shape[axis] % (program->role_count * program->role_stride) == 0);
-    return program->role_count * program->role_stride;
+    uint32_t stride = 1;
+    uint32_t const count = program_roles_along(program, axis, &stride);
+    if (count == 1) return 1;
+    SIM_ASSERT(machine->shape[axis] % (count * stride) == 0);
+    return count * stride;
 }
 
 /* Pipeline ranks along an axis; 1: they do not lie there. */
 static uint32_t roles_count(const struct program *program, uint32_t axis)
 {
-    return program->role_count > 1 && program->role_axis == axis ? program->role_count : 1;
+    uint32_t ignored = 1;
+    return program_roles_along(program, axis, &ignored);
 }
 
 static void axis_period(const struct fold_part *part, const struct fold_oddities *odd,

@@ -59,9 +59,9 @@ static bool bounds_find(const struct fold_part *part, uint32_t axis, struct digi
             if (!bound_add(digits, level_box_length(machine, level, (int32_t)tier, axis)))
                 return false;
     }
-    if (program->role_count > 1 && program->role_axis == axis &&
-        (!bound_add(digits, program->role_stride) ||
-         !bound_add(digits, program->role_stride * program->role_count)))
+    uint32_t stride = 1;
+    uint32_t const roles = program_roles_along(program, axis, &stride);
+    if (roles > 1 && (!bound_add(digits, stride) || !bound_add(digits, stride * roles)))
         return false;
     for (uint32_t i = 0; i < program->plan_count; i++) {
         const struct plan *plan = &program->plans[i];
@@ -161,8 +161,9 @@ bool fold_digits(const struct fold_part *part, uint32_t axis,
     const struct program *program = part->program;
     struct digits digits;
     if (!has_digits(part, axis) || !bounds_find(part, axis, &digits)) return false;
-    if (program->role_count > 1 && program->role_axis == axis)
-        keep(&digits, program->role_stride, program->role_stride * program->role_count);
+    uint32_t stride = 1;
+    uint32_t const roles = program_roles_along(program, axis, &stride);
+    if (roles > 1) keep(&digits, stride, stride * roles);
     for (uint32_t i = 0; i < program->plan_count; i++)
         if (!fold_part_leaves_out(part, i)) plan_keep(part, &program->plans[i], axis, &digits);
     while (carries_keep(part, axis, &digits)) continue;

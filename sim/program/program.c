@@ -69,7 +69,9 @@ static void operands_check(const struct program *program, const struct program_t
  * the last rank back over all of it. */
 static void displacements_check(const struct plan *plan, const struct plan *other)
 {
+    int32_t const ranks = (int32_t)group_rank_count(&plan->group);
     SIM_ASSERT(plan->permute.mirrors == other->permute.mirrors);
+    SIM_ASSERT((plan->permute.shift - other->permute.shift) % ranks == 0);
     for (uint32_t d = 0; d < plan->group.dimension_count; d++)
         SIM_ASSERT((plan->permute.offset[d] - other->permute.offset[d]) %
                        (int32_t)plan->group.dimension[d].size ==
@@ -325,7 +327,25 @@ uint64_t program_slot_start(const struct program_role *role, const struct progra
 uint32_t program_role_at(const struct program *program, const uint32_t *at)
 {
     if (program->role_count == 1) return 0;
-    return at[program->role_axis] / program->role_stride % program->role_count;
+    uint32_t const inner = program->inner_count > 1 ? program->inner_count : 1;
+    uint32_t const place =
+        at[program->role_axis] / program->role_stride % (program->role_count / inner);
+    if (inner == 1) return place;
+    return place * inner + at[program->inner_axis] / program->inner_stride % inner;
+}
+
+uint32_t program_roles_along(const struct program *program, uint32_t axis, uint32_t *ret_stride)
+{
+    uint32_t const inner = program->inner_count > 1 ? program->inner_count : 1;
+    *ret_stride = 1;
+    if (program->role_count == 1) return 1;
+    if (inner > 1 && program->inner_axis == axis) {
+        *ret_stride = program->inner_stride;
+        return inner;
+    }
+    if (program->role_axis != axis) return 1;
+    *ret_stride = program->role_stride;
+    return program->role_count / inner;
 }
 
 void program_role_name(const struct program *program, uint32_t role, char *buffer,

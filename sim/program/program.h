@@ -119,8 +119,8 @@ enum program_op_kind {
 struct program_op {
     const char *name; /* Short, for timelines and tables: "attention.qkv", "AllGather W_mlp". */
     const char
-        *class_name;      /* Ops of one class are one row of a report: "AllGather W_mlp (fsdp)". */
-    const char *reads;    /* Arrays, separated by spaces; NULL: nobody says. */
+        *class_name;   /* Ops of one class are one row of a report: "AllGather W_mlp (fsdp)". */
+    const char *reads; /* Arrays, separated by spaces; NULL: nobody says. */
     const char *writes;
     uint16_t class_index; /* Filled by program_seal(). */
     enum program_op_kind kind;
@@ -184,10 +184,12 @@ struct program {
     uint32_t template_count;
     struct program_role *roles;
     /* Every rank has role 0 where there is one; else a chip's role is its place along a part of an
-     * axis of the machine: at[role_axis] / role_stride % role_count. */
+     * axis of the machine: at[role_axis] / role_stride % role_count. Where roles go on along a part
+     * of a second axis, a place along the first has `inner_count` of them; 0: they do not. */
     uint32_t role_count;
-    uint8_t role_axis;
-    uint32_t role_stride;
+    uint8_t role_axis, inner_axis;
+    uint32_t role_stride, inner_stride;
+    uint32_t inner_count;
     struct work *works;
     uint32_t work_count;
     struct plan *plans;
@@ -226,6 +228,9 @@ const struct program_block *program_slot_block(const struct program_role *role, 
 
 /* The role of the chip at these coordinates of the machine. */
 uint32_t program_role_at(const struct program *program, const uint32_t *at);
+
+/* Places along an axis of the machine that have roles of their own, and their stride; 1: none. */
+uint32_t program_roles_along(const struct program *program, uint32_t axis, uint32_t *ret_stride);
 
 /* "pipeline rank 3" into a buffer; empty where all have one role. */
 void program_role_name(const struct program *program, uint32_t role, char *buffer,

@@ -117,6 +117,9 @@ static int64_t send_members(const struct report_input *input, const struct plan 
 {
     const struct group_dimension *dimension = &plan->group.dimension[d];
     int64_t members = plan->permute.offset[d];
+    /* Over two levels most are neighbours in the inner one. */
+    if (plan->permute.shift != 0)
+        members = d == plan->flat_dimension[plan->group.dimension_count - 1];
     if (plan->permute.mirrors)
         members = (int64_t)dimension->size - 1 -
                   2 * (int64_t)facts_role(input, input->trace->reported_chip);

@@ -19,17 +19,27 @@ void stages_evaluate(const struct machine *machine, const struct workload_counts
 {
     const struct group *group = &counts->role[MESH_PP].group;
     if (counts->stage_bytes == 0) return;
-    SIM_ASSERT(group->dimension_count == 1); /* Or workload_lower() refuses it. */
     const struct group_dimension *dimension = &group->dimension[0];
-    double *busy_s = &roofline->ici_s[dimension->axis];
     roofline->stages_s = neighbours_s(machine, dimension, counts);
+    /* Over two levels the pair with most may lie in either, and what a rank sends forward and back
+     * may leave it by different cables: at least one pair's messages at the faster rate. */
+    if (group->dimension_count > 1) {
+        double fastest = 0;
+        for (uint32_t d = 0; d < group->dimension_count; d++) {
+            double const rate = wire_step_rate(machine, &group->dimension[d]);
+            if (rate > fastest) dimension = &group->dimension[d];
+            if (rate > fastest) fastest = rate;
+        }
+        roofline->stages_s = counts->stage_bytes / fastest;
+    }
+    double *busy_s = &roofline->ici_s[dimension->axis];
     if (roofline->stages_s > *busy_s) *busy_s = roofline->stages_s;
 }
 
-double stages_slow_s(const struct machine *machine, const struct workload_counts *counts)
+/* All messages one after another, each to the farthest neighbour along a dimension. */
+static double dimension_slow_s(const struct machine *machine, const struct workload_counts *counts,
+                               const struct group_dimension *dimension)
 {
-    if (counts->stage_way_count == 0) return 0;
-    const struct group_dimension *dimension = &counts->role[MESH_PP].group.dimension[0];
     int64_t const way_ps =
         dimension->switched ? wire_level_latency_ps(machine, dimension)
                             : dimension->stride * unlike_longest_hop_ps(machine, dimension->axis);
@@ -37,4 +47,16 @@ double stages_slow_s(const struct machine *machine, const struct workload_counts
     double const rate = unlike_slowest_link(machine, dimension->axis, NULL);
     return counts->stage_way_bytes * links / rate +
            counts->stage_way_count * units_seconds(way_ps + machine->chip.message_overhead_ps);
+}
+
+double stages_slow_s(const struct machine *machine, const struct workload_counts *counts)
+{
+    if (counts->stage_way_count == 0) return 0;
+    const struct group *group = &counts->role[MESH_PP].group;
+    double slowest_s = 0;
+    for (uint32_t d = 0; d < group->dimension_count; d++) {
+        double const slow_s = dimension_slow_s(machine, counts, &group->dimension[d]);
+        slowest_s = slow_s > slowest_s ? slow_s : slowest_s;
+    }
+    return slowest_s;
 }

@@ -229,7 +229,7 @@ static bool requests_equal(const struct plan_request *a, const struct plan_reque
            memcmp(a->exchange_bytes, b->exchange_bytes, sizeof a->exchange_bytes) == 0 &&
            a->kind == b->kind && a->size_bytes == b->size_bytes &&
            a->element_bits == b->element_bits && groups_equal(&a->group, &b->group) &&
-           a->chunk_count == b->chunk_count && a->mirrors == b->mirrors &&
+           a->chunk_count == b->chunk_count && a->mirrors == b->mirrors && a->shift == b->shift &&
            memcmp(a->offset, b->offset, sizeof a->offset) == 0 &&
            (a->algorithm == b->algorithm || (a->algorithm != NULL && b->algorithm != NULL &&
                                              strcmp(a->algorithm, b->algorithm) == 0));

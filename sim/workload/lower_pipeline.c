@@ -438,10 +438,13 @@ static enum status pipeline_build(struct pipeline *pipeline, struct error *reter
         STATUS_TRY(watch_check(local->plan->watch, reterr));
         STATUS_TRY(role_add(pipeline, rank, &program->roles[rank], reterr));
     }
-    for (uint32_t i = 0; i < axis->part_count; i++) {
-        if (axis->part[i].size == 1) continue;
-        program->role_axis = (uint8_t)axis->part[i].axis;
-        program->role_stride = axis->part[i].stride;
+    const struct group *group = &axis->group;
+    program->role_axis = (uint8_t)group->dimension[0].axis;
+    program->role_stride = group->dimension[0].stride;
+    if (group->dimension_count > 1) {
+        program->inner_axis = (uint8_t)group->dimension[1].axis;
+        program->inner_stride = group->dimension[1].stride;
+        program->inner_count = group->dimension[1].size;
     }
     return lower->status;
 }

@@ -3,14 +3,26 @@
 
 enum status pipeline_check(const struct local *local, struct error *reterr)
 {
-    uint32_t parts = 0;
-    for (uint32_t i = 0; i < local->mesh->axis[MESH_PP].part_count; i++)
-        parts += local->mesh->axis[MESH_PP].part[i].size > 1;
-    if (parts != 1)
+    const struct group *group = &local->mesh->axis[MESH_PP].group;
+    bool nested = group->dimension_count == 2;
+    for (uint32_t d = 0; d < group->dimension_count; d++)
+        nested = nested && group->dimension[d].switched;
+    if (group->dimension_count > 1 && !nested)
         return error_set(reterr, STATUS_UNSUPPORTED, "/mesh/pp",
-                         "stages over %u axes of the machine are not modelled; name one axis or a "
-                         "part of one",
-                         parts);
+                         "stages over %u axes of the machine are modelled on two levels of "
+                         "switches, such as [\"node\", \"gpu:4\"]; else name one axis or a part of "
+                         "one",
+                         group->dimension_count);
+    if (nested && group->dimension[0].axis < group->dimension[1].axis)
+        return error_set(reterr, STATUS_UNSUPPORTED, "/mesh/pp",
+                         "stages that follow each other lie next to each other: the outer level "
+                         "is named first, %s and then %s",
+                         group->dimension[1].name, group->dimension[0].name);
+    if (nested && (local->copies > 1 || local->twins))
+        return error_set(reterr, STATUS_UNSUPPORTED, "/mesh/pp",
+                         "stages over two axes of the machine are not modelled for schedules that "
+                         "lay each stage on two ranks, nor where a matrix lies on two stages (tied "
+                         "embeddings); name one axis or a part of one");
     for (uint32_t i = 0; i < local->mesh->axis[MESH_PP].part_count; i++) {
         const struct mesh_part *part = &local->mesh->axis[MESH_PP].part[i];
         if (part->size == 1 || !machine_is_meshed(local->machine, part->axis)) continue;

@@ -118,9 +118,10 @@ uint32_t pipeline_send_plan(struct pipeline *pipeline, enum pipeline_way way, bo
 {
     const struct local *local = pipeline->lower->local;
     int32_t const step = around ? -((int32_t)pipeline->schedule.rank_count - 1) : 1;
-    struct plan_request const request = {.kind = COLLECTIVE_PERMUTE,
-                                         .group = local->mesh->axis[MESH_PP].group,
-                                         .offset = {way == WAY_NEXT ? step : -step}};
+    struct plan_request request = {.kind = COLLECTIVE_PERMUTE,
+                                   .group = local->mesh->axis[MESH_PP].group};
+    int32_t const ranks = way == WAY_NEXT ? step : -step;
+    *(request.group.dimension_count > 1 ? &request.shift : &request.offset[0]) = ranks;
     return lower_plan_request(pipeline->lower, &request, arrays * local->block_shard,
                               local->plan->formats.activations);
 }

@@ -80,9 +80,9 @@ static void drawn_play(struct play *play, const char *text)
 /* tests/property/dense.json. */
 enum { WIDTH = 512, KV_HEADS = 4, HEAD = 64, LAYERS = 3 };
 
-/* Keys and values that each rank of cp gives on: to all others in the forward pass and, round a
- * ring, once more in the backward pass; the sums of their gradients come back the same way, and
- * round a ring need one hop more to their owner. */
+/* Keys and values that each rank of cp gives on: to all others in the forward pass, where that is
+ * repeated again, and, round a ring, once more in the backward pass; the sums of their gradients
+ * come back the same way, and round a ring need one hop more to their owner. */
 static void each_rank_of_a_ring_sends_as_much(void **state)
 {
     static const struct {
@@ -106,6 +106,7 @@ static void each_rank_of_a_ring_sends_as_much(void **state)
         uint64_t const row = i % (sizeof rows / sizeof *rows);
         uint64_t const tokens = UINT64_C(256) << next(&seed) % 2, accumulate = 1 + next(&seed) % 2;
         uint64_t const sequences = 1 + next(&seed) % 2, ranks = rows[row].ranks;
+        bool const again = next(&seed) % 2 == 0;
         char text[TEXT_BYTES];
         struct play play;
         (void)snprintf(
@@ -116,10 +117,10 @@ static void each_rank_of_a_ring_sends_as_much(void **state)
             ", \"context\": \"ring\", \"remat\": \"%s\", \"allow_oversubscription\": true}}",
             rows[row].machine, rows[row].mesh, tokens * ranks,
             tokens * ranks * sequences * accumulate * rows[row].data, accumulate,
-            next(&seed) % 2 == 0 ? "none" : "norms");
+            again ? "block" : "norms");
         drawn_play(&play, text);
         double const block = 2.0 * (double)(sequences * tokens) * KV_HEADS * HEAD * 2;
-        double const passes = 3 * ((double)ranks - 1) + 1;
+        double const passes = (again ? 4 : 3) * ((double)ranks - 1) + 1;
         double const wanted = LAYERS * (double)accumulate * passes * block;
         for (uint32_t chip = 0; chip < play.machine.chip_count; chip++)
             expect(text, chip, sent_bytes(&play.program, &play.trace, chip, "(sequence)"), wanted);
@@ -139,9 +140,11 @@ static double share_that_goes(uint32_t count)
     return EXPERTS - count < CHOSEN ? 1 : 1 - none;
 }
 
-/* Tokens go to each rank that has an expert for them, and come back; gradients the same way. */
+/* Tokens go to each rank that has an expert for them, and come back; gradients the same way. Block
+ * remat sends tokens once more, and nothing back; `layer` both. */
 static void each_rank_sends_its_tokens_to_experts_and_back(void **state)
 {
+    static const char *const remats[] = {"none", "block", "layer"};
     static const struct {
         const char *machine, *mesh;
         uint32_t ranks, data;
@@ -162,18 +165,20 @@ static void each_rank_sends_its_tokens_to_experts_and_back(void **state)
         uint64_t seed = i;
         uint64_t const row = i % (sizeof rows / sizeof *rows);
         uint64_t const tokens = UINT64_C(64) << next(&seed) % 3, accumulate = 1 + next(&seed) % 2;
+        uint64_t const again = next(&seed) % 3;
         char text[TEXT_BYTES];
         struct play play;
         (void)snprintf(text, sizeof text,
                        "{\"podsim\": 1, \"machine\": {%s}, \"mesh\": %s, \"workload\": {\"kind\": "
                        "\"train_step\", \"model\": \"tests/property/experts.json\", "
                        "\"sequence_length\": %" PRIu64 ", \"batch_tokens\": %" PRIu64
-                       ", \"accumulate\": %" PRIu64 ", \"allow_oversubscription\": true}}",
+                       ", \"accumulate\": %" PRIu64
+                       ", \"remat\": \"%s\", \"allow_oversubscription\": true}}",
                        rows[row].machine, rows[row].mesh, tokens,
-                       tokens * accumulate * rows[row].data, accumulate);
+                       tokens * accumulate * rows[row].data, accumulate, remats[again]);
         drawn_play(&play, text);
         double const to_one = ceil((double)tokens * share_that_goes(EXPERTS / rows[row].ranks));
-        double const exchanges = 4.0 * EXPERTS_LAYERS * (double)accumulate;
+        double const exchanges = (4.0 + (double)again) * EXPERTS_LAYERS * (double)accumulate;
         double const wanted = exchanges * rows[row].hops * to_one * EXPERTS_WIDTH * 2;
         for (uint32_t chip = 0; chip < play.machine.chip_count; chip++) {
             double const rows_sent = sent_bytes(&play.program, &play.trace, chip, " rows (ep)") +

@@ -76,10 +76,44 @@ static void the_list_scheduler_is_never_worse(void **state)
     assert_true(peers > 2 * CASES);
 }
 
+/* Where as many microbatches as memory has room for leave none to spare, ranks split their backward
+ * passes all the same: with whole ones these are 2.7 and 5.8 % longer. */
+static void full_memory_is_no_reason_for_whole_passes(void **state)
+{
+    (void)state;
+    static const struct {
+        struct schedule_request request;
+        int64_t makespan;
+    } rows[] = {
+        {{.rank_count = 8,
+          .microbatch_count = 6,
+          .times = {.forward = 85, .input = 52, .weight = 48, .hop = 60},
+          .held_max = 5,
+          .kept_ppm = PPM_ONE / 4},
+         3968},
+        {{.rank_count = 6,
+          .microbatch_count = 7,
+          .times = {.forward = 182, .input = 24, .weight = 81},
+          .held_max = 5,
+          .kept_ppm = PPM_ONE / 4},
+         3127},
+    };
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        struct arena *arena = arena_create(0);
+        struct schedule filled;
+        struct schedule_played played;
+        assert_non_null(
+            peer_play(arena, &schedule_form_automatic, &rows[i].request, &filled, &played));
+        assert_true(played.makespan <= rows[i].makespan);
+        arena_destroy(arena);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(the_list_scheduler_is_never_worse),
+        cmocka_unit_test(full_memory_is_no_reason_for_whole_passes),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

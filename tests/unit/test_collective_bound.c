@@ -243,6 +243,11 @@ static void grids_are_bound_by_their_links(void **state)
               1e-9);
     case_near(bound_of(&grid.machine, corner, COLLECTIVE_ALL_GATHER, v, false).time_s, 15 / 200.,
               1e-9);
+    /* The last of a line has one link, the corner of a grid two. */
+    case_near(bound_of(&grid.machine, line, COLLECTIVE_ALL_GATHER, v, false).strict_s, 12 / 100.,
+              1e-9);
+    case_near(bound_of(&grid.machine, corner, COLLECTIVE_ALL_GATHER, v, false).strict_s, 15 / 200.,
+              1e-9);
     struct collective_bound const sum =
         bound_of(&grid.machine, line, COLLECTIVE_ALL_REDUCE, v, false);
     case_near(sum.time_s, 24 / 100., 1e-9);

@@ -320,6 +320,28 @@ static void the_watcher_is_called_often_and_stops_the_run(void **state)
     }
 }
 
+/* Where the most that may wait is a limit and not proved, one event more ends the run. */
+static void more_events_than_may_wait_are_an_error(void **state)
+{
+    (void)state;
+    static const char *const queues[] = {"fast", "reference"};
+    for (uint32_t q = 0; q < 2; q++)
+        for (uint32_t more = 0; more < 2; more++) {
+            struct log log = {0};
+            struct engine_options options = log_options(&log, queues[q]);
+            options.pending_max = 8;
+            options.pending_is_limit = true;
+            struct engine *engine = engine_made(case_arena, &options);
+            for (uint32_t i = 0; i < 8 + more; i++) engine_post(engine, 10 + i, i, 0, i);
+            enum status const status = engine_run(engine, &case_error);
+            assert_int_equal(status, more == 1 ? STATUS_LIMIT : STATUS_OK);
+            if (more == 1)
+                assert_non_null(strstr(case_error.message, "more than 8 events wait at once"));
+            else
+                assert_int_equal(log.call_count, 8);
+        }
+}
+
 static void bad_options_are_refused(void **state)
 {
     (void)state;
@@ -347,6 +369,7 @@ int main(void)
         cmocka_unit_test(an_endless_run_ends_at_its_limit),
         cmocka_unit_test(a_run_that_ends_exactly_at_its_limit_is_whole),
         cmocka_unit_test(the_watcher_is_called_often_and_stops_the_run),
+        cmocka_unit_test(more_events_than_may_wait_are_an_error),
         cmocka_unit_test(bad_options_are_refused),
     };
     return cmocka_run_group_tests(tests, case_arena_up, case_arena_down);

@@ -189,6 +189,34 @@ static void a_gather_and_a_reduction_fill_different_links_of_a_line(void **state
     step_free(step);
 }
 
+/* A sum that everybody gets is a reduction and a gather: no link carries less or more. */
+static void an_all_reduce_fills_an_axis_as_its_two_halves_do(void **state)
+{
+    (void)state;
+    for (uint32_t rings = 0; rings < 2; rings++) {
+        struct step *step = step_of("8", rings == 1, "x", NULL);
+        struct workload_counts counts = {
+            .role[MESH_FSDP] = {.group = step->made.mesh.axis[MESH_FSDP].group,
+                                .all_reduce_bytes = 16e9,
+                                .all_reduce_count = 1},
+            .padded_flop = 1};
+        struct roofline whole, halves;
+        roofline_from_counts(&step->made.plan, &step->made.machine, &step->made.mesh, &counts,
+                             &whole);
+        counts.role[MESH_FSDP].all_reduce_bytes = 0;
+        counts.role[MESH_FSDP].all_reduce_count = 0;
+        counts.role[MESH_FSDP].gather_bytes = counts.role[MESH_FSDP].scatter_bytes = 16e9;
+        counts.role[MESH_FSDP].gather_count = counts.role[MESH_FSDP].scatter_count = 1;
+        roofline_from_counts(&step->made.plan, &step->made.machine, &step->made.mesh, &counts,
+                             &halves);
+        /* A line's last link carries 7 of 8 chunks of one half and 1 of the other. */
+        case_near(whole.ici_s[0], rings == 1 ? 28e9 / 180e9 : 16e9 / 90e9, 1e-9);
+        case_near(whole.ici_s[0], halves.ici_s[0], 1e-12);
+        case_near(whole.group[0].time_s, halves.group[0].time_s, 1e-12);
+        step_free(step);
+    }
+}
+
 static void tp_hides_behind_wide_matmuls_only(void **state)
 {
     (void)state;
@@ -401,6 +429,7 @@ int main(void)
         cmocka_unit_test(the_best_mix_is_the_books),
         cmocka_unit_test(a_line_has_half_a_rings_bandwidth_and_more_hops),
         cmocka_unit_test(a_gather_and_a_reduction_fill_different_links_of_a_line),
+        cmocka_unit_test(an_all_reduce_fills_an_axis_as_its_two_halves_do),
         cmocka_unit_test(tp_hides_behind_wide_matmuls_only),
         cmocka_unit_test(strided_parts_share_the_links_between_their_members),
         cmocka_unit_test(a_slow_axis_decides_and_the_others_wait_for_it),

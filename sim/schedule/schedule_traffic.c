@@ -4,6 +4,19 @@
 
 #include "sim/base/arena.h"
 
+bool schedule_turns_at_once(const struct schedule_rank *list, uint32_t index)
+{
+    const struct schedule_pass *pass = &list->pass[index];
+    bool const forward = pass->kind == SCHEDULE_FORWARD;
+    if (pass->kind == SCHEDULE_WEIGHT || (forward ? index + 1 == list->count : index == 0))
+        return false;
+    const struct schedule_pass *first = forward ? pass : pass - 1, *second = first + 1;
+    bool const paired = first->paired || second->paired || (first > list->pass && first[-1].paired);
+    return first->kind == SCHEDULE_FORWARD && second->kind != SCHEDULE_FORWARD &&
+           second->kind != SCHEDULE_WEIGHT && first->stage == second->stage &&
+           first->microbatch == second->microbatch && !paired;
+}
+
 /* A pair of passes may be of one stage more than are kept. */
 enum { AHEAD_MAX = SCHEDULE_STAGES_KEPT + 1 };
 

@@ -11,6 +11,10 @@
  * runs backward, and one that comes next. */
 enum { SCHEDULE_STAGES_KEPT = 3 };
 
+/* Whether the rank does the backward pass of a stage and microbatch right behind the forward pass,
+ * neither of them paired with another: asked of either of the two. */
+bool schedule_turns_at_once(const struct schedule_rank *list, uint32_t index);
+
 /* Of a schedule that does not gather yet, which gets lists of ranks of its own.
  *
  * Every stage is gathered at the start, in the order of first passes, and given up behind its last

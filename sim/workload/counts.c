@@ -266,13 +266,14 @@ static void count_weights(const struct letters *x, struct workload_counts *count
         struct workload_traffic *traffic = &counts->role[local->shard_role];
         /* Tied, the one matrix is gathered for the lookup and for the head. */
         traffic->gather_bytes +=
-            x->microbatches * (2 * (layers + experts) + rest * (tied ? 2 : 1)) * x->w;
+            x->microbatches * (2 * (layers + experts) + rest + (tied ? x->vocabulary : 0)) * x->w;
         traffic->gather_count += plan->accumulate * (2 * (units + of_experts) + (llama ? 2 : 0));
-        /* Other passes of a pipeline lie between the head's forward and backward pass. */
+        /* Other passes of a pipeline may lie between the head's forward and backward pass. */
         if (local->pp > 1 && llama) {
+            uint32_t const returns = workload_head_returns(plan, local->pp);
             traffic->gather_bytes +=
-                x->microbatches * (x->vocabulary + (double)local->norm_elements) * x->w;
-            traffic->gather_count += plan->accumulate;
+                returns * (x->vocabulary + (double)local->norm_elements) * x->w;
+            traffic->gather_count += returns;
         }
         traffic->scatter_bytes += x->microbatches * (x->step_elements + experts) * x->g;
         traffic->scatter_count += plan->accumulate * (units + of_experts + owned);

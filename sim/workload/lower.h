@@ -105,6 +105,8 @@ struct lower {
     bool last_microbatch; /* and whether gradients are reduced after it; */
     bool last_lookup;     /* of an embedding that both ends of a pipeline use, the same. */
     enum lower_weights keeping;
+    bool head_stays; /* Of the head in a pipeline: its weights stay from its forward pass to its
+                        backward pass, which is the next of the rank. */
     bool repeating;                      /* The ops are those of the forward pass again, */
     struct lower_dead dead[LOCAL_KINDS]; /* of which nothing reads these (lower_remat.c). */
     bool gathers_since; /* Gathers wait for what the block says, not for the slots before. */
@@ -378,7 +380,10 @@ void lower_predictor_head_backward(struct lower *lower, struct lower_place place
 /* The gather of a unit that is of no layer, or LOWER_NONE. */
 uint32_t lower_unit_gather(struct lower *lower, const struct local_unit *unit);
 struct local_unit lower_embedding_unit(const struct local *local);
-struct local_unit lower_head_unit(const struct local *local); /* 0 elements if tied. */
+struct local_unit lower_head_unit(const struct local *local); /* The embedding's if tied. */
+/* Elements of them that a use of either reads, and gathers where they are sharded. */
+uint64_t lower_embedding_gathered(const struct local *local);
+uint64_t lower_head_gathered(const struct local *local);
 void lower_update_behind(struct lower *lower, const struct lower_behind *update);
 /* The same as a template of its own. */
 uint16_t lower_update(struct lower *lower, const struct lower_behind *update);

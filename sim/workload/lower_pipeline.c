@@ -1,6 +1,7 @@
 /* The ranks of a pipeline: what each does of its list. */
 #include "sim/base/arena.h"
 #include "sim/schedule/schedule.h"
+#include "sim/schedule/schedule_traffic.h"
 #include "sim/workload/pipeline.h"
 #include "sim/workload/stages.h"
 
@@ -86,6 +87,7 @@ struct passing {
     struct pipeline_messages messages;
     uint32_t count; /* Slots. */
     bool last, last_lookup;
+    bool head_stays;        /* Between the head's two passes the rank has no other. */
     bool holds[UNIT_COUNT]; /* Weights that are there. */
     uint32_t since_slot;
 };
@@ -185,6 +187,7 @@ static struct passing passing_of(struct pipeline *pipeline, uint32_t rank, uint3
     passing.last_lookup = passing.last;
     if (shares && !pipeline_is_forward(pass->kind))
         passing.last_lookup = !pipeline->differs || lookup_is_last(pipeline, index);
+    passing.head_stays = schedule_turns_at_once(pipeline->list, index);
     passing.count = slots_of(&passing.units, &passing.messages);
     weights_take(pipeline, &passing);
     return passing;
@@ -219,7 +222,10 @@ static struct pipeline_part part_at(const struct pipeline *pipeline, const struc
         part.keeping = passing->holds[part.unit] ? LOWER_HOLDS : LOWER_TAKES;
         part.since = part.keeping == LOWER_TAKES;
         if (part.since) *ret_since = passing->since_slot;
-    } else if (slot_is_idle(pipeline, ahead_slot)) {
+        return part;
+    }
+    part.head_stays = part.unit == UNIT_HEAD && passing->head_stays;
+    if (slot_is_idle(pipeline, ahead_slot)) {
         part.since = true;
         *ret_since = (uint32_t)ahead_slot;
     }

@@ -29,6 +29,30 @@ struct local_unit lower_head_unit(const struct local *local)
                                .elements = local->vocabulary_elements + local->norm_elements};
 }
 
+/* Of these, what a lookup reads: the final norm is the head's, */
+static struct local_unit lookup_unit(const struct local *local)
+{
+    return (struct local_unit){.name = "W_embedding",
+                               .elements = local->vocabulary_elements + local->position_elements};
+}
+
+/* and what the head reads: rows by position are the embedding's. */
+static struct local_unit head_read_unit(const struct local *local)
+{
+    return (struct local_unit){.name = lower_head_unit(local).name,
+                               .elements = local->vocabulary_elements + local->norm_elements};
+}
+
+uint64_t lower_embedding_gathered(const struct local *local)
+{
+    return lookup_unit(local).elements;
+}
+
+uint64_t lower_head_gathered(const struct local *local)
+{
+    return head_read_unit(local).elements;
+}
+
 /* A collective of the whole [B_X, D] over tp. */
 static uint32_t tp_plan(struct lower *lower, enum collective_kind kind, bool chunked)
 {
@@ -58,7 +82,7 @@ struct use {
 static uint32_t lookup(struct lower *lower, const char *prefix)
 {
     const struct local *local = lower->local;
-    struct local_unit const unit = lower_embedding_unit(local);
+    struct local_unit const unit = lookup_unit(local);
     uint64_t const full_bytes = lower_activation_bytes(lower, local->block_full);
     uint32_t const gather = lower_unit_gather(lower, &unit);
     struct work const work = {
@@ -122,7 +146,7 @@ static bool shares_embedding(const struct local *local)
 static uint32_t lookup_backward(struct lower *lower, const struct use *use, uint32_t source)
 {
     const struct local *local = lower->local;
-    struct local_unit const unit = lower_embedding_unit(local);
+    struct local_unit const unit = lower_embedding_unit(local), read = lookup_unit(local);
     uint64_t const full_bytes = lower_activation_bytes(lower, local->block_full);
     uint32_t const plan = tp_plan(lower, COLLECTIVE_ALL_GATHER, false);
     uint32_t const gather = lower_collective(
@@ -130,7 +154,7 @@ static uint32_t lookup_backward(struct lower *lower, const struct use *use, uint
     struct work const work = rows_work(lower, use->opens);
     /* Not read here; but later passes do not gather it again. */
     uint32_t const weights =
-        lower->keeping == LOWER_TAKES ? lower_unit_gather(lower, &unit) : LOWER_NONE;
+        lower->keeping == LOWER_TAKES ? lower_unit_gather(lower, &read) : LOWER_NONE;
     uint32_t const op =
         lower_compute(lower, lower_format(lower, "%sembedding.dW", use->prefix), &work, 1);
     uint32_t const begin = gather != LOWER_NONE ? gather : op;
@@ -181,16 +205,17 @@ static struct work head_work(const struct lower *lower)
 
 /* The head's backward pass follows its forward pass at once, unless a pipeline's schedule has other
  * passes between them. */
-static bool head_keeps_weights(const struct local *local)
+static bool head_keeps_weights(const struct lower *lower)
 {
-    return local->shards == 1 || local->pp == 1;
+    return lower->local->shards == 1 || lower->local->pp == 1 || lower->head_stays;
 }
 
 /* The model's own head is the last of the forward pass, and the first of the backward pass. */
-static struct use head_use(const struct local *local, bool forward)
+static struct use head_use(const struct lower *lower, bool forward)
 {
+    const struct local *local = lower->local;
     bool const alone = local->predictors == 0;
-    bool const keeps = head_keeps_weights(local);
+    bool const keeps = head_keeps_weights(lower);
     return (struct use){.prefix = "",
                         .gathers = forward ? alone : !keeps,
                         .gives = forward ? !keeps : alone,
@@ -212,7 +237,7 @@ static struct use predictor_head_use(const struct local *local, struct lower_pla
 static void head_forward(struct lower *lower, const struct use *use)
 {
     const struct local *local = lower->local;
-    struct local_unit const unit = lower_head_unit(local);
+    struct local_unit const unit = head_read_unit(local);
     uint64_t const full_bytes = lower_activation_bytes(lower, local->block_full);
     uint64_t const logits = local->rows * local->vocabulary;
     uint64_t const logit_bytes = lower_activation_bytes(lower, logits);
@@ -249,10 +274,10 @@ static void head_forward(struct lower *lower, const struct use *use)
 }
 
 /* dW of the head, and the end of what it reads. */
-static uint32_t head_weight(struct lower *lower, const struct use *use,
-                            const struct local_unit *unit)
+static uint32_t head_weight(struct lower *lower, const struct use *use)
 {
     const struct local *local = lower->local;
+    struct local_unit const unit = lower_head_unit(local), read = head_read_unit(local);
     uint64_t const full_bytes = lower_activation_bytes(lower, local->block_full);
     uint64_t const logit_bytes = lower_activation_bytes(lower, local->rows * local->vocabulary);
     uint64_t const gradient_bytes = lower_gradient_bytes(lower, local->vocabulary_elements);
@@ -261,24 +286,24 @@ static uint32_t head_weight(struct lower *lower, const struct use *use,
     work.hbm_read_bytes = full_bytes + logit_bytes + (adds ? gradient_bytes : 0);
     work.hbm_write_bytes = gradient_bytes;
     bool const takes = lower->half == LOWER_WEIGHT && lower->keeping == LOWER_TAKES;
-    uint32_t const weights = takes ? lower_unit_gather(lower, unit) : LOWER_NONE;
+    uint32_t const weights = takes ? lower_unit_gather(lower, &read) : LOWER_NONE;
     uint32_t const op =
         lower_compute(lower, lower_format(lower, "%shead.dW", use->prefix), &work, 1);
     lower_need_done(lower, op, weights);
-    if (use->opens) lower_gradient_take(lower, op, unit->elements);
-    if (use->closes) lower_unit_reduce(lower, unit, op);
+    if (use->opens) lower_gradient_take(lower, op, unit.elements);
+    if (use->closes) lower_unit_reduce(lower, &unit, op);
     lower_give(lower, op, PROGRAM_MEMORY_BUFFERS, full_bytes); /* In */
     return op;
 }
 
 /* dIn of the head, with its ReduceScatter. */
-static uint32_t head_input(struct lower *lower, const struct use *use,
-                           const struct local_unit *unit)
+static uint32_t head_input(struct lower *lower, const struct use *use)
 {
     const struct local *local = lower->local;
     uint64_t const full_bytes = lower_activation_bytes(lower, local->block_full);
     uint64_t const logit_bytes = lower_activation_bytes(lower, local->rows * local->vocabulary);
-    uint32_t const weights = use->gathers ? lower_unit_gather(lower, unit) : LOWER_NONE;
+    struct local_unit const read = head_read_unit(local);
+    uint32_t const weights = use->gathers ? lower_unit_gather(lower, &read) : LOWER_NONE;
     struct work work = head_work(lower);
     work.hbm_read_bytes = logit_bytes + lower_weight_bytes(lower, local->vocabulary_elements);
     work.hbm_write_bytes = full_bytes;
@@ -293,20 +318,19 @@ static uint32_t head_input(struct lower *lower, const struct use *use,
     lower_take(lower, op, PROGRAM_MEMORY_BUFFERS, full_bytes);
     lower_give(lower, lower->output, PROGRAM_MEMORY_BUFFERS, full_bytes);
     if (use->gives && local->shards > 1 && lower->keeping == LOWER_GATHERS)
-        lower_give(lower, op, PROGRAM_MEMORY_GATHERED, lower_weight_bytes(lower, unit->elements));
+        lower_give(lower, op, PROGRAM_MEMORY_GATHERED, lower_weight_bytes(lower, read.elements));
     return op;
 }
 
 static void head_backward(struct lower *lower, const struct use *use)
 {
     const struct local *local = lower->local;
-    struct local_unit const unit = lower_head_unit(local);
     bool const dx_first = local->plan->backward_order == WORKLOAD_BACKWARD_DX_FIRST;
     uint32_t op = LOWER_NONE;
     for (uint32_t i = 0; i < 2; i++) {
         bool const is_weight = dx_first ? i == 1 : i == 0;
         if (!(is_weight ? lower_has_weight(lower) : lower_has_input(lower))) continue;
-        op = (is_weight ? head_weight : head_input)(lower, use, &unit);
+        op = (is_weight ? head_weight : head_input)(lower, use);
     }
     if (lower_has_weight(lower))
         lower_give(lower, op, PROGRAM_MEMORY_BUFFERS,
@@ -323,13 +347,13 @@ static void head_backward(struct lower *lower, const struct use *use)
 
 void lower_head_forward(struct lower *lower)
 {
-    struct use const use = head_use(lower->local, /* forward= */ true);
+    struct use const use = head_use(lower, /* forward= */ true);
     head_forward(lower, &use);
 }
 
 void lower_head_backward(struct lower *lower)
 {
-    struct use const use = head_use(lower->local, /* forward= */ false);
+    struct use const use = head_use(lower, /* forward= */ false);
     head_backward(lower, &use);
 }
 

@@ -32,6 +32,7 @@ struct pipeline_part {
     uint8_t send;             /* enum pipeline_way */
     uint8_t keeping;          /* enum lower_weights */
     bool windowed;            /* A layer that attends to a window. */
+    bool head_stays;          /* Of the head: see struct lower. */
     bool receives;            /* Its input comes as a message. */
     bool since;               /* Gathers wait for what the block says. */
     uint8_t arrays;           /* What is sent: of [B_X, D] between blocks, as many. */

@@ -108,6 +108,7 @@ static void part_emit(struct pipeline *pipeline, const struct pipeline_part *par
     lower->last_microbatch = part->last;
     lower->last_lookup = part->last_lookup;
     lower->keeping = (enum lower_weights)part->keeping;
+    lower->head_stays = part->head_stays;
     lower->gathers_since = part->since;
     lower->received = part->receives ? received : LOWER_NONE;
     unit_emit(lower, part);
@@ -133,7 +134,8 @@ static bool variants_equal(const struct pipeline_variant *a, const struct pipeli
         const struct pipeline_part *one = &a->part[i], *other = &b->part[i];
         if (one->unit != other->unit || one->windowed != other->windowed ||
             one->kind != other->kind || one->send != other->send ||
-            one->keeping != other->keeping || one->receives != other->receives ||
+            one->keeping != other->keeping || one->head_stays != other->head_stays ||
+            one->receives != other->receives ||
             one->since != other->since || one->around != other->around ||
             one->arrays != other->arrays || one->last != other->last ||
             one->last_lookup != other->last_lookup || one->place.first != other->place.first ||
@@ -189,11 +191,10 @@ uint64_t pipeline_gathered_bytes(const struct pipeline *pipeline, enum pipeline_
 {
     const struct lower *lower = pipeline->lower;
     const struct local_layer *layer = layer_of(lower, unit);
-    struct local_unit const ends[] = {[UNIT_EMBEDDING] = lower_embedding_unit(lower->local),
-                                      [UNIT_HEAD] = lower_head_unit(lower->local)};
     uint64_t bytes = 0;
-    if (unit == UNIT_EMBEDDING || unit == UNIT_HEAD)
-        return lower_weight_bytes(lower, ends[unit].elements);
+    if (unit == UNIT_EMBEDDING)
+        return lower_weight_bytes(lower, lower_embedding_gathered(lower->local));
+    if (unit == UNIT_HEAD) return lower_weight_bytes(lower, lower_head_gathered(lower->local));
     SIM_ASSERT(unit == UNIT_LAYER || unit == UNIT_EXPERTS);
     for (uint32_t u = 0; u < layer->unit_count; u++)
         bytes += lower_weight_bytes(lower, layer->unit[u].elements);

@@ -182,6 +182,38 @@ uint32_t workload_gathers(const struct workload_plan *plan, uint32_t ranks)
     return ranks > 1 && once ? 1 : plan->accumulate;
 }
 
+static uint32_t head_returns_of(const struct schedule *schedule)
+{
+    uint32_t count = 0;
+    for (uint32_t r = 0; r < schedule->rank_count; r++)
+        for (uint32_t i = 0; i < schedule->rank[r].count; i++) {
+            const struct schedule_pass *pass = &schedule->rank[r].pass[i];
+            count += pass->kind == SCHEDULE_FORWARD && pass->stage + 1u == schedule->stage_count &&
+                     !schedule_turns_at_once(&schedule->rank[r], i);
+        }
+    return count;
+}
+
+uint32_t workload_head_returns(const struct workload_plan *plan, uint32_t ranks)
+{
+    struct schedule_request request = {.rank_count = ranks,
+                                       .microbatch_count = plan->accumulate};
+    const struct schedule_form *form = NULL;
+    struct schedule schedule;
+    struct error unused;
+    uint32_t count = 0;
+    if (ranks == 1) return 0;
+    if (plan->schedule_given != NULL) return head_returns_of(plan->schedule_given);
+    if (form_of(plan, &form, &request.chunk_count, &unused) != STATUS_OK || form->heeds_times)
+        return 0;
+    struct arena *arena = arena_create(0);
+    if (arena == NULL) return 0;
+    if (schedule_build(arena, form, &request, where, &schedule, &unused) == STATUS_OK)
+        count = head_returns_of(&schedule);
+    arena_destroy(arena);
+    return count;
+}
+
 uint32_t workload_copies(const struct workload_plan *plan, uint32_t ranks)
 {
     const struct schedule_form *form = NULL;

@@ -153,6 +153,11 @@ uint64_t workload_held_ppm(const struct workload_plan *plan, const struct machin
  * each microbatch, or once where stages of a pipeline keep them. */
 uint32_t workload_gathers(const struct workload_plan *plan, uint32_t ranks);
 
+/* Microbatches whose head does other passes between its forward and its backward pass, so that
+ * sharded weights are gathered for each of the two: at least, for an order that is built for times
+ * is not known here. */
+uint32_t workload_head_returns(const struct workload_plan *plan, uint32_t ranks);
+
 /* Copies of the model that its schedule lays over so many ranks of pp: 1, or 2. */
 uint32_t workload_copies(const struct workload_plan *plan, uint32_t ranks);
 

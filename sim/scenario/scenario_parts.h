@@ -26,6 +26,7 @@ extern const char *const scenario_activations_names[];
 extern const char *const scenario_context_names[];
 extern const char *const scenario_context_order_names[];
 extern const char *const scenario_offload_names[];
+extern const char *const scenario_parameters_names[];
 extern const char *const scenario_engine_names[];
 
 /* `base_folder` is where the file lies that names the chip, or NULL. */

@@ -7,8 +7,8 @@
 #include "sim/base/json.h"
 #include "sim/scenario/scenario_parts.h"
 
-/* Nearly all pipelines repeat after three steps. */
-enum { STEPS_OF_PIPELINES = 8 };
+/* Of pipelines, and where a step ends in the next one. Nearly all repeat after three steps. */
+enum { STEPS_DEFAULT = 8 };
 
 /* Titles go to terminals and into timelines as they are. */
 static enum status line_read(struct json *object, const char *key, const char **value,
@@ -51,7 +51,8 @@ static enum status document_read(struct arena *arena, struct json *document,
     if (staged && scenario.workload.schedule == NULL)
         scenario.workload.schedule = WORKLOAD_SCHEDULE_DEFAULT;
     STATUS_TRY(scenario_run_read(run, &scenario.run, &scenario.workload, reterr));
-    if (scenario.run.steps == 0) scenario.run.steps = staged ? STEPS_OF_PIPELINES : 1;
+    bool const overlaps = scenario.workload.parameter_gather == WORKLOAD_PARAMETERS_NEXT_STEP;
+    if (scenario.run.steps == 0) scenario.run.steps = staged || overlaps ? STEPS_DEFAULT : 1;
     *ret_scenario = scenario;
     return STATUS_OK;
 }

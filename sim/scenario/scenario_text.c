@@ -205,6 +205,9 @@ static void write_run(struct json_writer *writer, const struct scenario *scenari
 {
     json_put_object(writer, "run");
     json_put_unsigned(writer, "prefetch_layers", scenario->workload.prefetch_layers);
+    if (scenario->workload.zero == 1 || scenario->workload.zero == 2)
+        json_put_string(writer, "parameter_gather",
+                        scenario_parameters_names[scenario->workload.parameter_gather]);
     json_put_boolean(writer, "collective_matmul", scenario->workload.collective_matmul);
     json_put_unsigned(writer, "seed", scenario->run.seed);
     json_put_string(writer, "algorithm", scenario->workload.algorithm);

@@ -26,6 +26,7 @@ const char *const scenario_activations_names[] = {"model", "tokens", NULL};
 const char *const scenario_context_names[] = {"ring", "all_gather", "ulysses", NULL};
 const char *const scenario_context_order_names[] = {"zigzag", "contiguous", NULL};
 const char *const scenario_offload_names[] = {"none", "optimizer", "activations", "both", NULL};
+const char *const scenario_parameters_names[] = {"end", "next_step", NULL};
 const char *const scenario_engine_names[] = {"fast", "reference", NULL};
 
 static enum status formats_read(struct json *object, struct workload_formats *ret_formats,
@@ -271,11 +272,29 @@ static enum status algorithm_read(struct json *object, const char **ret_algorith
     return json_choice(member, names, &chosen, reterr);
 }
 
+/* What ZeRO-1 and 2 alone have to gather. */
+static enum status parameters_read(struct json *object, struct workload_plan *workload,
+                                   struct error *reterr)
+{
+    struct json *member = json_take(object, "parameter_gather");
+    uint32_t chosen = WORKLOAD_PARAMETERS_END;
+    if (member == NULL) return STATUS_OK;
+    STATUS_TRY(json_choice(member, scenario_parameters_names, &chosen, reterr));
+    workload->parameter_gather = (enum workload_parameters)chosen;
+    if (chosen == WORKLOAD_PARAMETERS_END || workload->zero == 1 || workload->zero == 2)
+        return STATUS_OK;
+    return error_set(reterr, STATUS_INVALID, json_where(member),
+                     "with \"zero\": %u no updated weights are gathered; \"next_step\" is for 1 "
+                     "and 2",
+                     workload->zero);
+}
+
 enum status scenario_run_read(struct json *object, struct run_plan *ret_run,
                               struct workload_plan *workload, struct error *reterr)
 {
     static const char *const known[] = {
-        "prefetch_layers", "collective_matmul", "seed", "algorithm", "engine", "steps", NULL};
+        "prefetch_layers", "collective_matmul", "seed", "algorithm",
+        "engine",          "parameter_gather",  "steps", NULL};
     uint32_t engine = 0, steps = 0;
     int64_t seed = 0;
     workload->prefetch_layers = 1;
@@ -288,6 +307,7 @@ enum status scenario_run_read(struct json *object, struct run_plan *ret_run,
             scenario_take_flag(object, "collective_matmul", &workload->collective_matmul, reterr));
         STATUS_TRY(algorithm_read(object, &workload->algorithm, reterr));
         STATUS_TRY(scenario_take_choice(object, "engine", scenario_engine_names, &engine, reterr));
+        STATUS_TRY(parameters_read(object, workload, reterr));
         STATUS_TRY(scenario_take_count(object, "steps", 1, STEPS_MAX, &steps, reterr));
         struct json *member = json_take(object, "seed");
         if (member != NULL) STATUS_TRY(json_as_integer(member, 0, INT64_MAX, &seed, reterr));

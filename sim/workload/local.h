@@ -130,6 +130,13 @@ struct local {
     bool twin_reads; /* or the embedding, which modules that predict look up too. */
 };
 
+/* Updated weights are gathered in the next step. */
+static inline bool local_gathers_next(const struct local *local)
+{
+    return local->plan->parameter_gather == WORKLOAD_PARAMETERS_NEXT_STEP &&
+           (local->plan->zero == 1 || local->plan->zero == 2);
+}
+
 /* Sequences that ranks of cp share, and what each of them attends with (local_context.c). Without
  * cp the latter only. */
 enum status local_context_check(const struct local *local, struct error *reterr);

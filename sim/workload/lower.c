@@ -129,6 +129,7 @@ void lower_pass_begin(struct lower *lower)
     lower->last_lookup = true;
     lower->keeping = LOWER_GATHERS;
     lower->head_stays = false;
+    lower->updated = false;
     lower->gathers_since = false;
     for (uint32_t p = 0; p < LOCAL_PLACE_COUNT; p++) lower->weights[p] = LOWER_NONE;
     lower->weights_needed = 0;

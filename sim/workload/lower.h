@@ -105,6 +105,8 @@ struct lower {
     bool last_microbatch; /* and whether gradients are reduced after it; */
     bool last_lookup;     /* of an embedding that both ends of a pipeline use, the same. */
     enum lower_weights keeping;
+    bool updated;       /* Of a forward template: weights come from the last step's update, and
+                           are gathered from the ranks that have updated a part of them each. */
     bool head_stays; /* Of the head in a pipeline: its weights stay from its forward pass to its
                         backward pass, which is the next of the rank. */
     bool repeating;                      /* The ops are those of the forward pass again, */

@@ -87,6 +87,7 @@ struct passing {
     struct pipeline_messages messages;
     uint32_t count; /* Slots. */
     bool last, last_lookup;
+    bool updated;           /* Updated weights are gathered: the stage's first forward pass. */
     bool head_stays;        /* Between the head's two passes the rank has no other. */
     bool holds[UNIT_COUNT]; /* Weights that are there. */
     uint32_t since_slot;
@@ -100,6 +101,16 @@ static bool lookup_is_last(const struct pipeline *pipeline, uint32_t index)
         const struct schedule_pass *later = &pipeline->list->pass[i];
         if (pipeline_pass_adds(later) && (later->stage == 0 || later->stage == last)) return false;
     }
+    return true;
+}
+
+static bool is_first_forward(const struct schedule_rank *list, uint32_t index)
+{
+    if (!pipeline_is_forward(list->pass[index].kind)) return false;
+    for (uint32_t i = 0; i < index; i++)
+        if (pipeline_is_forward(list->pass[i].kind) &&
+            list->pass[i].stage == list->pass[index].stage)
+            return false;
     return true;
 }
 
@@ -187,6 +198,8 @@ static struct passing passing_of(struct pipeline *pipeline, uint32_t rank, uint3
     passing.last_lookup = passing.last;
     if (shares && !pipeline_is_forward(pass->kind))
         passing.last_lookup = !pipeline->differs || lookup_is_last(pipeline, index);
+    passing.updated =
+        local_gathers_next(pipeline->lower->local) && is_first_forward(pipeline->list, index);
     passing.head_stays = schedule_turns_at_once(pipeline->list, index);
     passing.count = slots_of(&passing.units, &passing.messages);
     weights_take(pipeline, &passing);
@@ -217,14 +230,17 @@ static struct pipeline_part part_at(const struct pipeline *pipeline, const struc
         part.windowed = local_layer_is_windowed(pipeline->lower->local, (uint64_t)*ret_layer);
     if (part.unit == UNIT_PREDICTOR || part.unit == UNIT_PREDICTOR_HEAD)
         part.place = lower_place_at(pipeline->lower->local, (uint64_t)*ret_layer);
-    if (pipeline->lower->local->shards == 1 || part.unit == UNIT_NOTHING) return part;
+    part.updated = part.unit != UNIT_NOTHING && passing->updated;
+    if (part.unit == UNIT_NOTHING) return part;
+    if (pipeline->lower->local->shards == 1 && !part.updated) return part;
     if (keeps_weights(pipeline)) {
         part.keeping = passing->holds[part.unit] ? LOWER_HOLDS : LOWER_TAKES;
         part.since = part.keeping == LOWER_TAKES;
         if (part.since) *ret_since = passing->since_slot;
         return part;
     }
-    part.head_stays = part.unit == UNIT_HEAD && passing->head_stays;
+    part.head_stays =
+        part.unit == UNIT_HEAD && passing->head_stays && pipeline->lower->local->shards > 1;
     if (slot_is_idle(pipeline, ahead_slot)) {
         part.since = true;
         *ret_since = (uint32_t)ahead_slot;

@@ -121,7 +121,7 @@ static void join_forward(struct lower *lower)
     uint32_t const op = lower_compute(lower, "mtp.Project", &work, 1);
     lower_need_done(lower, op, gather);
     lower_need_done(lower, op, weights);
-    if (weights != LOWER_NONE)
+    if (weights != LOWER_NONE && local->shards > 1)
         lower_give(lower, op, PROGRAM_MEMORY_GATHERED, lower_weight_bytes(lower, unit.elements));
     lower_take(lower, hidden, PROGRAM_MEMORY_ACTIVATIONS, shard_bytes(lower));
     lower_take(lower, embedded, PROGRAM_MEMORY_ACTIVATIONS, shard_bytes(lower));

@@ -82,9 +82,12 @@ struct use {
 static uint32_t lookup(struct lower *lower, const char *prefix)
 {
     const struct local *local = lower->local;
-    struct local_unit const unit = lookup_unit(local);
+    /* The update is of the whole unit, and modules find it gathered where they share it. */
+    struct local_unit const unit =
+        lower->updated ? lower_embedding_unit(local) : lookup_unit(local);
+    bool const is_there = lower->updated && prefix[0] != '\0' && !local->twin_reads;
     uint64_t const full_bytes = lower_activation_bytes(lower, local->block_full);
-    uint32_t const gather = lower_unit_gather(lower, &unit);
+    uint32_t const gather = is_there ? LOWER_NONE : lower_unit_gather(lower, &unit);
     struct work const work = {
         .math_format = local->plan->formats.activations,
         .hbm_read_bytes = /* The rows it has, and those by position. */
@@ -94,7 +97,7 @@ static uint32_t lookup(struct lower *lower, const char *prefix)
     uint32_t const op =
         lower_compute(lower, lower_format(lower, "%sembedding.lookup", prefix), &work, 1);
     lower_need_done(lower, op, gather);
-    if (gather != LOWER_NONE && lower->keeping == LOWER_GATHERS) {
+    if (gather != LOWER_NONE && local->shards > 1 && lower->keeping == LOWER_GATHERS) {
         lower_give(lower, op, PROGRAM_MEMORY_GATHERED, lower_weight_bytes(lower, unit.elements));
     }
     uint32_t const plan = tp_plan(lower, COLLECTIVE_REDUCE_SCATTER, false);
@@ -241,7 +244,9 @@ static void head_forward(struct lower *lower, const struct use *use)
     uint64_t const full_bytes = lower_activation_bytes(lower, local->block_full);
     uint64_t const logits = local->rows * local->vocabulary;
     uint64_t const logit_bytes = lower_activation_bytes(lower, logits);
-    uint32_t const weights = use->gathers ? lower_unit_gather(lower, &unit) : LOWER_NONE;
+    /* Tied, what was updated is gathered with the lookup. */
+    bool const gathers = use->gathers && !(lower->updated && local->tied);
+    uint32_t const weights = gathers ? lower_unit_gather(lower, &unit) : LOWER_NONE;
     uint32_t const norm = lower_norm(lower, lower_format(lower, "%shead.norm", use->prefix),
                                      local->plan->formats.activations);
     lower_need_output(lower, norm);

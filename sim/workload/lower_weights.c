@@ -33,10 +33,54 @@ void lower_prefetch_need(struct lower *lower, uint32_t op)
                                      .reason = PROGRAM_REASON_WINDOW});
 }
 
+/* Ranks that hold the same weights of a unit: of experts, those of no other ep rank. */
+struct replicas {
+    uint32_t count;
+    const struct group *group;
+    const char *name;
+    enum lower_stream reduce, gather;
+};
+
+static struct replicas replicas_of(const struct lower *lower, const struct local_unit *unit)
+{
+    const struct local *local = lower->local;
+    const struct local_experts *experts = &local->experts;
+    if (unit->experts)
+        return (struct replicas){experts->replicas, &experts->replica_group, experts->replica_name,
+                                 LOWER_REDUCE_EXPERTS, LOWER_GATHER_EXPERTS};
+    return (struct replicas){local->replicas, &local->replica_group, local->replica_name,
+                             LOWER_REDUCE_DP, LOWER_GATHER_DP};
+}
+
+/* The gather of weights of which each rank has updated its part; LOWER_NONE: none is needed. */
+static uint32_t updated_gather(struct lower *lower, const struct local_unit *unit)
+{
+    struct replicas const replicas = replicas_of(lower, unit);
+    if (replicas.count == 1) return LOWER_NONE;
+    uint32_t const plan = lower_plan(lower, COLLECTIVE_ALL_GATHER, replicas.group, unit->elements,
+                                     lower->local->plan->formats.weights, false);
+    return lower_collective(lower, replicas.gather, unit->name, replicas.name, plan);
+}
+
+/* In the order of their first uses. */
+static void updated_units_gather(struct lower *lower, const struct local_unit *units,
+                                 uint32_t unit_count)
+{
+    for (uint32_t u = 0; u < unit_count; u++) {
+        if (units[u].elements == 0) continue;
+        uint32_t const op = updated_gather(lower, &units[u]);
+        if (op == LOWER_NONE) continue;
+        lower_prefetch_need(lower, op);
+        for (uint32_t p = 0; p < LOCAL_PLACE_COUNT; p++)
+            if (units[u].places >> p & 1) lower->weights[p] = op;
+    }
+}
+
 void lower_units_gather(struct lower *lower, const struct local_unit *units, uint32_t unit_count,
                         bool backward)
 {
     const struct local *local = lower->local;
+    if (lower->updated) updated_units_gather(lower, units, unit_count);
     if (local->shards == 1 || lower->keeping == LOWER_HOLDS) return;
     for (uint32_t i = 0; i < unit_count; i++) {
         const struct local_unit *unit = &units[backward ? unit_count - 1 - i : i];
@@ -138,25 +182,6 @@ static uint32_t kv_sum(struct lower *lower, uint32_t after)
     uint32_t const op = lower_collective(lower, LOWER_SUM_KV, what, "kv", plan);
     reduction_need(lower, op, after);
     return op;
-}
-
-/* Ranks that hold the same weights of a unit: of experts, those of no other ep rank. */
-struct replicas {
-    uint32_t count;
-    const struct group *group;
-    const char *name;
-    enum lower_stream reduce, gather;
-};
-
-static struct replicas replicas_of(const struct lower *lower, const struct local_unit *unit)
-{
-    const struct local *local = lower->local;
-    const struct local_experts *experts = &local->experts;
-    if (unit->experts)
-        return (struct replicas){experts->replicas, &experts->replica_group, experts->replica_name,
-                                 LOWER_REDUCE_EXPERTS, LOWER_GATHER_EXPERTS};
-    return (struct replicas){local->replicas, &local->replica_group, local->replica_name,
-                             LOWER_REDUCE_DP, LOWER_GATHER_DP};
 }
 
 void lower_unit_reduce(struct lower *lower, const struct local_unit *unit, uint32_t after)
@@ -278,13 +303,8 @@ void lower_update_behind(struct lower *lower, const struct lower_behind *update)
     if (!local->gradients_resident) lower_give(lower, op, PROGRAM_MEMORY_GRADIENTS, kept);
     /* ZeRO-1 and 2: each rank has updated its part of parameters that all of them hold. */
     for (uint32_t u = 0; local->plan->zero != 0 && u < unit_count; u++) {
-        struct replicas const replicas = replicas_of(lower, &units[u]);
-        if (replicas.count == 1) continue;
-        uint32_t const plan = lower_plan(lower, COLLECTIVE_ALL_GATHER, replicas.group,
-                                         units[u].elements, local->plan->formats.weights, false);
-        uint32_t const gather =
-            lower_collective(lower, replicas.gather, units[u].name, replicas.name, plan);
-        lower_need_done(lower, gather, op);
+        if (local_gathers_next(local)) break;
+        lower_need_done(lower, updated_gather(lower, &units[u]), op);
     }
 }
 

@@ -32,6 +32,7 @@ struct pipeline_part {
     uint8_t send;             /* enum pipeline_way */
     uint8_t keeping;          /* enum lower_weights */
     bool windowed;            /* A layer that attends to a window. */
+    bool updated;             /* Weights of the last step's update are gathered. */
     bool head_stays;          /* Of the head: see struct lower. */
     bool receives;            /* Its input comes as a message. */
     bool since;               /* Gathers wait for what the block says. */

@@ -109,6 +109,7 @@ static void part_emit(struct pipeline *pipeline, const struct pipeline_part *par
     lower->last_lookup = part->last_lookup;
     lower->keeping = (enum lower_weights)part->keeping;
     lower->head_stays = part->head_stays;
+    lower->updated = part->updated;
     lower->gathers_since = part->since;
     lower->received = part->receives ? received : LOWER_NONE;
     unit_emit(lower, part);
@@ -135,6 +136,7 @@ static bool variants_equal(const struct pipeline_variant *a, const struct pipeli
         if (one->unit != other->unit || one->windowed != other->windowed ||
             one->kind != other->kind || one->send != other->send ||
             one->keeping != other->keeping || one->head_stays != other->head_stays ||
+            one->updated != other->updated ||
             one->receives != other->receives ||
             one->since != other->since || one->around != other->around ||
             one->arrays != other->arrays || one->last != other->last ||

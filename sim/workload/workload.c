@@ -8,23 +8,6 @@
 
 enum { BLOCKS_MAX_A_MICROBATCH = 8, BLOCKS_OF_THE_UPDATE = 4 };
 
-/* In a layer with experts they stand in the MLP's place. */
-static bool is_experts(const struct lower *lower, const struct lower_block *block)
-{
-    return lower->layer->experts && !block->attention;
-}
-
-static void blocks_forward(struct lower *lower, const struct lower_block *block, uint32_t count,
-                           enum lower_pass pass)
-{
-    for (uint32_t b = 0; b < count; b++) {
-        if (is_experts(lower, &block[b]))
-            lower_experts_forward(lower, pass);
-        else
-            lower_block_forward(lower, &block[b], pass);
-    }
-}
-
 /* A model of two kinds of layers has its experts at the top. */
 static bool is_mixed(const struct local *local)
 {
@@ -38,56 +21,16 @@ static void kind_set(struct lower *lower, bool top)
     lower->layer = &local->layer[kind];
 }
 
-void lower_layer_repeat(struct lower *lower, const struct lower_block *blocks, uint32_t count)
-{
-    lower->repeating = true;
-    blocks_forward(lower, blocks, count, LOWER_RECOMPUTE);
-    lower->repeating = false;
-}
-
-void lower_layer_gradients(struct lower *lower, const struct lower_block *blocks, uint32_t count)
-{
-    for (uint32_t b = count; b-- > 0;) {
-        if (is_experts(lower, &blocks[b]))
-            lower_experts_backward(lower);
-        else
-            lower_block_backward(lower, &blocks[b]);
-    }
-}
-
-void lower_layer_forward(struct lower *lower, bool top)
-{
-    struct lower_block block[2];
-    uint32_t const count = lower_blocks(lower->local, block);
-    lower_units_gather(lower, lower->layer->unit, lower->layer->unit_count, false);
-    blocks_forward(lower, block, count, LOWER_FORWARD);
-    if (!top && local_offloads_activations(lower->local)) lower_offload_forward(lower);
-}
-
-/* One gather of the weights serves the repetition and the gradients. */
-void lower_layer_backward(struct lower *lower, bool top, const struct lower_behind *update)
-{
-    struct lower_block block[2];
-    uint32_t const count = lower_blocks(lower->local, block);
-    bool const reads = lower_has_input(lower);
-    bool const again = reads && workload_remat_repeats(lower->local->plan->remat);
-    bool const gathers = reads || lower->keeping == LOWER_TAKES;
-    if (gathers) lower_units_gather(lower, lower->layer->unit, lower->layer->unit_count, !again);
-    if (again) lower_layer_again(lower, block, count);
-    lower_layer_gradients(lower, block, count);
-    if (!top && local_offloads_activations(lower->local)) lower_offload_backward(lower);
-    lower_update_behind(lower, update);
-}
-
 /* What templates of layers differ in. */
 struct layer_variant {
     bool top, windowed;
 };
 
-static uint16_t layer_forward(struct lower *lower, struct layer_variant variant)
+static uint16_t layer_forward(struct lower *lower, struct layer_variant variant, bool updated)
 {
     kind_set(lower, variant.top);
     lower_template_begin(lower, "layer forward");
+    lower->updated = updated;
     lower->windowed = variant.windowed;
     lower_layer_forward(lower, variant.top);
     return lower_template_end(lower);
@@ -104,9 +47,10 @@ static uint16_t layer_backward(struct lower *lower, bool last_microbatch,
     return lower_template_end(lower);
 }
 
-static uint16_t embedding_forward(struct lower *lower)
+static uint16_t embedding_forward(struct lower *lower, bool updated)
 {
     lower_template_begin(lower, "embedding forward");
+    lower->updated = updated;
     lower_embedding_forward(lower);
     return lower_template_end(lower);
 }
@@ -120,9 +64,10 @@ static uint16_t embedding_backward(struct lower *lower, bool last_microbatch,
     return lower_template_end(lower);
 }
 
-static uint16_t head_forward(struct lower *lower)
+static uint16_t head_forward(struct lower *lower, bool updated)
 {
     lower_template_begin(lower, "head forward");
+    lower->updated = updated;
     lower_head_forward(lower);
     return lower_template_end(lower);
 }
@@ -151,17 +96,18 @@ struct layer_templates {
 
 /* The templates of a step, and the list of blocks under construction. */
 struct step {
-    uint16_t embedding_forward, head_forward;
-    struct layer_templates layer_forward, layer_backward[2]; /* [last microbatch] */
-    uint16_t head_backward[2], embedding_backward[2];        /* [last microbatch] */
-    uint16_t predictor_forward[PLACES], predictor_backward[2][PLACES];
+    uint16_t embedding_forward[2], head_forward[2];   /* [first microbatch] */
+    uint16_t head_backward[2], embedding_backward[2]; /* [last microbatch] */
+    struct layer_templates layer_forward[2], layer_backward[2];
+    uint16_t predictor_forward[2][PLACES], predictor_backward[2][PLACES];
     struct program_block *block;
     uint32_t block_count;
 };
 
-/* Calls for each place that some module has. */
+/* Calls for each place that some module has. `of_end`: of the first microbatch of a forward pass
+ * that gathers what was updated, of the last microbatch of a backward pass. */
 static void predictors_build(struct lower *lower, uint16_t templates[PLACES], bool forward,
-                             bool last_microbatch)
+                             bool of_end)
 {
     bool built[PLACES] = {false};
     for (uint64_t k = 0; k < lower->local->predictors; k++) {
@@ -170,7 +116,8 @@ static void predictors_build(struct lower *lower, uint16_t templates[PLACES], bo
         if (built[index]) continue;
         built[index] = true;
         lower_template_begin(lower, forward ? "mtp forward" : "mtp backward");
-        lower->last_microbatch = last_microbatch;
+        lower->updated = forward && of_end;
+        lower->last_microbatch = forward || of_end;
         (forward ? lower_predictor_forward : lower_predictor_backward)(lower, place);
         templates[index] = lower_template_end(lower);
     }
@@ -288,19 +235,41 @@ static void layers_backward_build(struct lower *lower, struct step *step, bool l
         embedding_backward(lower, last, last ? &behind.of_layer : &behind.nothing);
 }
 
-static void layers_forward_build(struct lower *lower, struct step *step)
+static void layers_forward_build(struct lower *lower, struct step *step, bool updated)
 {
     const struct local *local = lower->local;
     bool const apart = is_mixed(local) || local_offloads_activations(local);
-    struct layer_templates *templates = &step->layer_forward;
+    struct layer_templates *templates = &step->layer_forward[updated];
     for (uint32_t windowed = 0; windowed < 2; windowed++) {
         struct layer_variant const top = {true, windowed}, below = {false, windowed};
         if (has_variant(local, below) || (!apart && has_variant(local, top)))
-            templates->of[0][windowed] = layer_forward(lower, below);
+            templates->of[0][windowed] = layer_forward(lower, below, updated);
         templates->of[1][windowed] = templates->of[0][windowed];
         if (apart && has_variant(local, top))
-            templates->of[1][windowed] = layer_forward(lower, top);
+            templates->of[1][windowed] = layer_forward(lower, top, updated);
     }
+}
+
+/* Templates of the forward pass differ in the first microbatch if that one gathers what the last
+ * step has updated. */
+static void forward_build(struct lower *lower, struct step *step)
+{
+    bool const llama = local_is_llama(lower->local), gathers = local_gathers_next(lower->local);
+    bool const differs = gathers && lower->local->plan->accumulate > 1;
+    for (uint32_t first = 0; first < 2; first++) {
+        if (first == gathers || differs) {
+            if (llama) step->embedding_forward[first] = embedding_forward(lower, first);
+            layers_forward_build(lower, step, first);
+            predictors_build(lower, step->predictor_forward[first], /* forward= */ true, first);
+            if (llama) step->head_forward[first] = head_forward(lower, first);
+        }
+    }
+    if (gathers) return;
+    step->embedding_forward[1] = step->embedding_forward[0];
+    step->layer_forward[1] = step->layer_forward[0];
+    memcpy(step->predictor_forward[1], step->predictor_forward[0],
+           sizeof step->predictor_forward[0]);
+    step->head_forward[1] = step->head_forward[0];
 }
 
 /* Templates of the backward pass differ in the last microbatch if only that one reduces, or
@@ -312,10 +281,7 @@ static void templates_build(struct lower *lower, struct step *step)
     bool const kv_last = local->partial_ranks > 1 && local->gradient_shards == 1;
     bool const differs = local->plan->accumulate > 1 &&
                          (local->reduce_last || kv_last || local_offloads_optimizer(local));
-    if (llama) step->embedding_forward = embedding_forward(lower);
-    layers_forward_build(lower, step);
-    predictors_build(lower, step->predictor_forward, /* forward= */ true, true);
-    if (llama) step->head_forward = head_forward(lower);
+    forward_build(lower, step);
     for (uint32_t last = differs ? 0 : 1; last < 2; last++) {
         if (llama) step->head_backward[last] = head_backward(lower, last);
         predictors_build(lower, step->predictor_backward[last], /* forward= */ false, last);
@@ -347,12 +313,13 @@ static void microbatch_add(const struct lower *lower, struct step *step, uint32_
 {
     bool const llama = local_is_llama(lower->local);
     bool const last = microbatch + 1 == lower->local->plan->accumulate;
+    bool const first = microbatch == 0;
     enum program_phase const forward = PROGRAM_PHASE_FORWARD;
     enum program_phase const backward = PROGRAM_PHASE_BACKWARD;
-    if (llama) block_add(step, step->embedding_forward, forward, "embedding", microbatch);
-    layers_add(lower, step, &step->layer_forward, forward, microbatch);
-    predictors_add(lower, step, step->predictor_forward, forward, microbatch);
-    if (llama) block_add(step, step->head_forward, forward, "head", microbatch);
+    if (llama) block_add(step, step->embedding_forward[first], forward, "embedding", microbatch);
+    layers_add(lower, step, &step->layer_forward[first], forward, microbatch);
+    predictors_add(lower, step, step->predictor_forward[first], forward, microbatch);
+    if (llama) block_add(step, step->head_forward[first], forward, "head", microbatch);
     if (llama) block_add(step, step->head_backward[last], backward, "head", microbatch);
     predictors_add(lower, step, step->predictor_backward[last], backward, microbatch);
     layers_add(lower, step, &step->layer_backward[last], backward, microbatch);

@@ -53,6 +53,9 @@ enum workload_regather {
     WORKLOAD_REGATHER_STEP,       /* From the start to the last pass of their stage. */
     WORKLOAD_REGATHER_STAGE,      /* As PyTorch: while their stage is among the next few. */
 };
+/* When ZeRO-1 and 2 gather the weights of which each rank has updated its part: at the end of the
+ * step, or as Megatron's overlap_param_gather before their first use in the next one. */
+enum workload_parameters { WORKLOAD_PARAMETERS_END, WORKLOAD_PARAMETERS_NEXT_STEP };
 /* What is kept in the host's memory. */
 enum workload_offload {
     WORKLOAD_OFFLOAD_NONE,
@@ -106,6 +109,7 @@ struct workload_plan {
     enum workload_regather regather; /* Unless the file says itself when. */
     bool without_predictors;         /* Layers that predict further tokens (MTP) are left out. */
 
+    enum workload_parameters parameter_gather;
     uint32_t prefetch_layers;
     bool collective_matmul;
     const char *algorithm; /* "auto", "ring-one-way", ... for every collective. */

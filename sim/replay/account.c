@@ -294,10 +294,10 @@ static void demand_results(const struct replay *replay, uint32_t chip, struct tr
         trace->queue_busy_ps[TRACE_QUEUE_HBM] += trace->phase[p].hbm_ps;
         trace->queue_busy_ps[TRACE_QUEUE_VMEM] += trace->phase[p].vmem_ps;
     }
-    trace->queue_busy_ps[TRACE_QUEUE_HBM] += replay->dma_ps[chip];
+    trace->queue_busy_ps[TRACE_QUEUE_HBM] += replay->hbm[chip].dma_ps;
     units_wide const vector_ps = (units_wide)(uint64_t)replay->vector_ps[chip] * PPM_ONE;
     trace->queue_busy_ps[TRACE_QUEUE_VPU] += (int64_t)(vector_ps / kind->math_ppm);
-    trace->dma_ps = replay->dma_ps[chip];
+    trace->dma_ps = replay->hbm[chip].dma_ps;
 }
 
 static enum status class_results(struct arena *arena, const struct replay *replay, uint32_t chip,

@@ -117,13 +117,6 @@ static int64_t piece_ps(const struct copy_table *copy, uint32_t piece)
     return copy->link_ps + (piece < copy->longer);
 }
 
-/* Reads of a piece that leaves are charged when it joins a queue which others look at to see what
- * is not served yet (transport.c), or where HBM may be behind; else when it has passed. */
-static bool reads_at_once(const struct replay *replay)
-{
-    return replay->dma_may_exceed || replay->host->on_level;
-}
-
 void host_begin(struct replay *replay, uint32_t stream, uint32_t chip, int64_t now_ps)
 {
     int64_t const latency_ps = replay->machine->host.latency_ps;
@@ -160,9 +153,11 @@ static void piece_send(struct replay *replay, uint32_t stream, uint32_t chip, in
     int64_t const link_ps = piece_ps(copy, piece);
     int64_t const start_ps = link->free_ps > now_ps ? link->free_ps : now_ps;
     int64_t depart_ps = start_ps + link_ps;
-    if (copy->to_host && reads_at_once(replay)) {
-        int64_t const read_ps = dma_charge(replay, chip, now_ps, copy->hbm_ps);
+    if (copy->to_host) {
+        int64_t const read_ps = dma_read_ps(replay, chip, copy->hbm_ps, now_ps);
         depart_ps = depart_ps > read_ps ? depart_ps : read_ps;
+        dma_leave(replay, reads_at(replay, replay->read_ways - 1, chip), chip, copy->hbm_ps, now_ps,
+                  depart_ps);
     }
     uint64_t const order = order_of(replay, EVENT_ARRIVE, stream, chip);
     if (depart_ps >= TIME_PS_END) { /* The run ends with an error; nothing may overflow before. */
@@ -203,9 +198,7 @@ static void piece_arrive(struct replay *replay, uint64_t order, uint32_t stream,
     const struct copy_table *copy = copy_of(replay, stream, chip);
     uint32_t const piece = stream_at(replay, stream, chip)->part;
     digest_add(replay, now_ps, order, chip);
-    if (copy->to_host) {
-        if (!reads_at_once(replay)) (void)dma_charge(replay, chip, now_ps, copy->hbm_ps);
-    } else {
+    if (!copy->to_host) {
         int64_t const link_ps = piece_ps(copy, piece);
         struct message_cost const cost = {.link_ps = link_ps, .write_ps = copy->hbm_ps};
         int64_t const land_ps = landing_ps(replay, &cost, link_ps, chip, now_ps);

@@ -48,20 +48,30 @@ int64_t message_forward(struct replay *replay, const struct lane_table *lane, ui
                                        cost, now_ps, tail_ps, &depart_ps);
     int64_t latency_ps = replay->fold->link_classes[kind].latency_ps;
     if (hop == 0) latency_ps += lane->overhead_ps;
-    uint64_t const what = (uint64_t)lane->plan->index << ORDER_PLAN_SHIFT | units;
+    bool const slower = hop == 0 || cost->link_ps > cost_at(lane, slowest, units)->link_ps;
+    uint64_t const what = (uint64_t)lane->plan->index << ORDER_PLAN_SHIFT | units |
+                          (uint64_t)(slower ? kind : slowest) << ORDER_CLASS_SHIFT;
     if (hop + 1u == lane->hop_count) {
         engine_post(replay->engine, depart_ps + latency_ps,
                     order_make(EVENT_ARRIVE, port, lane->stream, lane->number) | what,
                     channel_of(replay, EVENT_ARRIVE, lane->number), next);
         return depart_ps;
     }
-    bool const slower = hop == 0 || cost->link_ps > cost_at(lane, slowest, units)->link_ps;
     uint64_t const order = order_make(EVENT_HOP, port, lane->stream, lane->number) | what |
-                           (uint64_t)(hop + 1) << ORDER_HOP_SHIFT |
-                           (uint64_t)(slower ? kind : slowest) << ORDER_CLASS_SHIFT;
+                           (uint64_t)(hop + 1) << ORDER_HOP_SHIFT;
     /* Between chips at least 1 ps passes, even over a link without latency. */
     engine_post(replay->engine, start_ps + (latency_ps > 0 ? latency_ps : 1), order,
                 channel_of(replay, EVENT_HOP, lane->number), next);
+    return depart_ps;
+}
+
+int64_t message_depart(struct replay *replay, const struct lane_table *lane, uint32_t chip,
+                       uint32_t units, int64_t now_ps)
+{
+    int64_t const work_ps = cost_at(lane, 0, units)->read_ps;
+    int64_t const read_ps = dma_read_ps(replay, chip, work_ps, now_ps);
+    int64_t const depart_ps = message_forward(replay, lane, chip, units, 0, 0, now_ps, read_ps);
+    dma_leave(replay, &lane->reads[chip], chip, work_ps, now_ps, depart_ps);
     return depart_ps;
 }
 

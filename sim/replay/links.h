@@ -6,6 +6,7 @@
 
 #include <stddef.h>
 
+#include "sim/replay/landing.h"
 #include "sim/replay/replay_internal.h"
 
 static inline struct lane_table *lane_of_order(struct replay *replay, uint64_t order)
@@ -82,15 +83,21 @@ int64_t message_forward(struct replay *replay, const struct lane_table *lane, ui
                         uint32_t units, uint32_t hop, uint32_t slowest, int64_t now_ps,
                         int64_t tail_ps);
 
+/* A message of any lane leaves its sender, and is read there. */
+int64_t message_depart(struct replay *replay, const struct lane_table *lane, uint32_t chip,
+                       uint32_t units, int64_t now_ps);
+
 /* A message leaves its sender: nearly always over one link like all others, in few steps. */
 static inline int64_t message_send(struct replay *replay, const struct lane_table *lane,
-                                   uint32_t chip, uint32_t units, int64_t now_ps, int64_t tail_ps)
+                                   uint32_t chip, uint32_t units, int64_t now_ps)
 {
-    if (lane->hop_count > 1 || replay->fold->link_class != NULL)
-        return message_forward(replay, lane, chip, units, 0, 0, now_ps, tail_ps);
+    if (!lane->plain) return message_depart(replay, lane, chip, units, now_ps);
+    const struct message_cost *cost = cost_at(lane, 0, units);
     int64_t depart_ps = 0;
-    (void)link_take(replay, &lane->links[chip], lane, 0, lane->leg[0].port, chip,
-                    cost_at(lane, 0, units), now_ps, tail_ps, &depart_ps);
+    (void)link_take(replay, &lane->links[chip], lane, 0, lane->leg[0].port, chip, cost, now_ps, 0,
+                    &depart_ps);
+    replay->hbm[chip].dma_ps += cost->read_ps;
+    reads_add(&lane->reads[chip], cost->read_ps, now_ps, depart_ps);
     engine_post(replay->engine, depart_ps + lane->latency_ps, lane->arrive_order | units,
                 channel_of(replay, EVENT_ARRIVE, lane->number), lane->neighbours[chip]);
     return depart_ps;

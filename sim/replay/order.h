@@ -19,6 +19,7 @@ enum replay_event {
     EVENT_COMPUTE_END,    /* A part of a compute op ends. */
     EVENT_START,          /* The step begins. */
     EVENT_LAND,           /* A message has arrived, and HBM has caught up with writing it. */
+    EVENT_FINISH,         /* All streams have ended, and HBM has done what was still owed. */
 };
 
 /* The order of an event relative to its chip:

@@ -56,6 +56,9 @@ static void handle(void *owner, struct engine *engine, int64_t now_ps, uint64_t 
     case EVENT_START:
         for (uint32_t i = 0; i < count; i++) streams_start(replay, chips[i], now_ps);
         break;
+    case EVENT_FINISH:
+        for (uint32_t i = 0; i < count; i++) streams_finish(replay, chips[i], now_ps);
+        break;
     }
 }
 
@@ -78,7 +81,7 @@ static void look_ahead(void *owner, uint64_t order, uint32_t chip)
     }
     __builtin_prefetch(lane_at(replay, lane, chip), 1);
     if (port != ORDER_ROUTED) __builtin_prefetch(link_at(replay, port, chip), 1);
-    __builtin_prefetch(&replay->dma_ps[chip], 1);
+    __builtin_prefetch(&replay->hbm[chip], 1);
     __builtin_prefetch(running_at(replay, stream, chip));
 }
 
@@ -295,7 +298,7 @@ static enum status replay_make(struct arena *arena, const struct replay_options 
     struct engine_options const engine = {
         .queue = options->engine,
         .chip_count = replay->chip_count,
-        .channel_count = channel_of(replay, EVENT_LAND, 0) + 256,
+        .channel_count = channel_of(replay, EVENT_FINISH, 0) + 256,
         .pending_max = pending_max,
         .pending_is_limit = is_limit,
         .handler = handle,

@@ -6,6 +6,7 @@
  *   streams.c    ops of a stream in order, needs, parts; the compute stream
  *   steps.c      further steps behind the first
  *   transport.c  lanes of collectives, links, HBM's share of them
+ *   hbm.c        what messages take of HBM, and what compute ops owe for it
  *   links.c      messages between neighbours
  *   route.c      the way between any two chips, and links of levels; route_twisted.c: if twisted
  *   routed.c     messages that name their receivers; routed_inbox.c: where they arrive
@@ -28,6 +29,7 @@
 #include "sim/base/period.h"
 #include "sim/base/units.h"
 #include "sim/engine/engine.h"
+#include "sim/replay/hbm.h"
 #include "sim/replay/order.h"
 #include "sim/replay/replay.h"
 #include "sim/resource/compute.h"
@@ -100,6 +102,8 @@ struct lane_table {
     bool last;           /* Of its order: it completes the share. */
     bool waits_by_step;  /* Its steps wait for different portions of the item before. */
     bool led_by_message; /* Portions of the item behind wait for its single messages. */
+    bool plain;          /* Messages over one link; links, and HBM of chips, are all alike and wait
+                            for nobody. */
     uint8_t before_count;
     uint8_t behind_count;
     uint8_t leg_count;
@@ -125,6 +129,7 @@ struct lane_table {
     uint8_t stream;
     uint8_t number;             /* Over all streams. */
     struct lane_state *states;  /* [chip] */
+    struct hbm_reads *reads;    /* [chip]: of what leaves by the first port, */
     struct link_state *links;   /* [chip]: of the first link of the route, */
     const uint32_t *neighbours; /* and where they lead. */
     int64_t overhead_ps;        /* Of a message, beside its links' latency. */
@@ -151,11 +156,12 @@ struct plan_table {
     uint32_t *begun; /* [chip]: ops that play it; NULL unless some lane is recorded on its way. */
 };
 
-/* A compute op on one class of chips: 32 bytes. A span of time is cut into the op's parts as evenly
+/* A compute op on one class of chips. A span of time is cut into the op's parts as evenly
  * as integers allow: the first `longer` have 1 ps more. */
 struct op_table {
     int64_t idle_ps;   /* A part on a chip whose HBM does nothing else. */
     int64_t shared_ps; /* Its HBM traffic and what does not stream, were HBM the slowest. */
+    int64_t spare_ps;  /* HBM time that it leaves for sure, whatever DMA takes; if spares_hbm. */
     uint32_t idle_longer;
     uint32_t shared_longer;
     uint32_t parts;  /* 0: no op has this work. */
@@ -190,9 +196,7 @@ struct stream_state {
 };
 
 struct chip_state {
-    int64_t hbm_free_ps; /* Clock of HBM's DMA side; used only where DMA can exceed HBM. */
     int64_t part_begin_ps;
-    int64_t part_dma_ps;    /* HBM time that DMA had been served when the part began. */
     int64_t account_ps;     /* Up to here the breakdown is written. */
     int64_t first_begin_ps; /* Of compute before the update; TIME_PS_NEVER: none yet. */
     int64_t last_end_ps, exposed_ps, exposed_last_ps; /* Exposed in all, and to last_end_ps, */
@@ -294,14 +298,14 @@ struct replay {
     bool hbm_differs;      /* Some chip's HBM is not like the others'. */
     bool dma_may_exceed;   /* Else HBM never delays a collective. */
     uint32_t dma_most_ppm; /* Of HBM's time: what all links of a chip can ask for, at most all. */
-    uint32_t dma_link_ppm[FOLD_LINK_CLASSES_MAX]; /* And what one link of a class does, */
-    uint32_t dma_level_ppm[LEVELS_MAX];           /* or all cables of a chip into a level. */
+    uint32_t read_ways;    /* By which reads leave a chip: ports of the grid, levels, the host. */
 
     struct chip_state *chips;
     struct stream_state *streams; /* [stream][chip] */
     uint16_t *running;        /* [stream][chip]: plan of the running collective, or RUNNING_NONE. */
-    int64_t *dma_ps;          /* [chip]: HBM time granted to collectives since the start, */
-    int64_t *vector_ps;       /* and VPU time, at the rate of chips like the others. */
+    struct hbm_state *hbm;    /* [chip] */
+    struct hbm_reads *reads;  /* [way][chip] */
+    int64_t *vector_ps;       /* [chip]: VPU time of messages, on chips like the others. */
     struct lane_state *lanes; /* [lane][chip] */
     struct link_state *links; /* [port][chip] */
     struct link_waits *waits; /* The same, or NULL. */
@@ -343,7 +347,8 @@ struct replay {
     X(chips, 1)                                                                                    \
     X(streams, replay->stream_count)                                                               \
     X(running, replay->stream_count)                                                               \
-    X(dma_ps, 1)                                                                                   \
+    X(hbm, 1)                                                                                      \
+    X(reads, replay->read_ways)                                                                    \
     X(vector_ps, 1)                                                                                \
     X(lanes, replay->lane_count)                                                                   \
     X(links, replay->port_count)                                                                   \
@@ -418,7 +423,9 @@ static inline void stream_wait(struct stream_state *other, uint32_t waiter, bool
 
 void streams_start(struct replay *replay, uint32_t chip, int64_t now_ps);
 void streams_compute_end(struct replay *replay, uint32_t chip, int64_t now_ps);
-/* Notes the instant if every stream of the chip has come to its end. */
+/* The chip has finished if every stream has come to its end and HBM owes nothing; else once that is
+ * paid: streams_finish(). */
+void streams_finish(struct replay *replay, uint32_t chip, int64_t now_ps);
 void streams_check_finished(struct replay *replay, uint32_t chip, int64_t now_ps);
 /* A collective's last message has left and all have arrived, or a copy is done. */
 void streams_collective_end(struct replay *replay, uint32_t stream, uint32_t chip, int64_t now_ps);
@@ -453,8 +460,6 @@ void transport_land(struct replay *replay, uint64_t order, const uint32_t *chips
 void transport_hop(struct replay *replay, uint64_t order, const uint32_t *chips, uint32_t count,
                    int64_t now_ps);
 void transport_lane_ready(struct replay *replay, uint32_t number, uint32_t chip, int64_t now_ps);
-/* HBM time that the collectives' DMA has had on a chip until now. */
-int64_t transport_dma_served_ps(struct replay *replay, uint32_t chip, int64_t now_ps);
 /* Posts the end of the running collective if nothing of it is left. */
 void transport_check_end(struct replay *replay, uint32_t stream, uint32_t chip, int64_t now_ps);
 /* Sends what the lane may send now. */

@@ -15,11 +15,14 @@ const struct routed_cost *routed_cost_of(const struct replay *replay, const stru
     cost->units = units;
     cost->memory =
         tables_cost(replay, routed->plan, lane->primitive, units * routed->item->unit_bytes);
-    for (uint32_t kind = 0; kind < replay->routes->kind_count; kind++)
+    cost->slowest_ps = 0;
+    for (uint32_t kind = 0; kind < replay->routes->kind_count; kind++) {
         cost->link_ps[kind] =
             replay->routes->rate[kind] == 0
                 ? 0
                 : units_duration_ps(cost->memory.bytes, replay->routes->rate[kind]);
+        if (cost->link_ps[kind] > cost->slowest_ps) cost->slowest_ps = cost->link_ps[kind];
+    }
     return cost;
 }
 
@@ -307,9 +310,14 @@ int64_t routed_send(struct replay *replay, struct lane_table *lane, uint32_t chi
     order += (UINT64_C(1) << (routed->tie_bits + routed->number_bits)) +
              (message.ways != NULL ? message.ways[chip].tie : routed_tie(routed, &message.from));
     passed_count(replay, lane, chip, &message);
-    int64_t const read_ps = dma_charge(replay, chip, now_ps, message.cost->memory.read_ps);
-    return message_take(replay, lane, chip, &message, at, order, now_ps, read_ps,
-                        lane->routed->overhead_ps[route_network(at->port)]);
+    uint32_t const network = route_network(at->port);
+    int64_t const work_ps = message.cost->memory.read_ps;
+    int64_t const read_ps = dma_read_ps(replay, chip, work_ps, now_ps);
+    int64_t const depart_ps = message_take(replay, lane, chip, &message, at, order, now_ps, read_ps,
+                                           lane->routed->overhead_ps[network]);
+    uint32_t const way = network == 0 ? at->port : replay->port_count + network - 1;
+    dma_leave(replay, reads_at(replay, way, chip), chip, work_ps, now_ps, depart_ps);
+    return depart_ps;
 }
 
 void routed_hop(struct replay *replay, uint64_t order, const uint32_t *chips, uint32_t count,
@@ -363,9 +371,11 @@ void routed_arrive(struct replay *replay, uint64_t order, const uint32_t *chips,
     for (uint32_t i = 0; i < count; i++) {
         uint32_t const chip = message_receive(replay, lane, order, chips[i], &message);
         digest_add(replay, now_ps, order, chips[i]);
-        int64_t const link_ps =
-            replay->dma_may_exceed ? own_ps(replay, lane, chips[i], &message) : 0;
-        int64_t const land_ps = landing_ps(replay, &message.cost->memory, link_ps, chip, now_ps);
+        const struct message_cost *cost = &message.cost->memory;
+        bool const looks_back =
+            landing_looks_back(replay, cost, chip, message.cost->slowest_ps, now_ps);
+        int64_t const link_ps = looks_back ? own_ps(replay, lane, chips[i], &message) : 0;
+        int64_t const land_ps = landing_ps(replay, cost, link_ps, chip, now_ps);
         if (land_ps > now_ps)
             engine_post(replay->engine, land_ps, order | (uint64_t)EVENT_LAND << ORDER_KIND_SHIFT,
                         channel_of(replay, EVENT_LAND, lane->number), chips[i]);

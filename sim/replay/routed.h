@@ -58,6 +58,7 @@ enum {
 struct routed_cost {
     uint32_t units;             /* 0: none remembered. */
     int64_t *link_ps;           /* [kind] */
+    int64_t slowest_ps;         /* The longest of them. */
     struct message_cost memory; /* Its link_ps is unused. */
 };
 

@@ -233,7 +233,7 @@ static void compute_begin_part(struct replay *replay, uint32_t chip, int64_t now
     state->part_runs = true;
     state->begun++;
     const struct op_table *table = compute_table(replay, chip, op);
-    if (!table->spares_hbm) self->part_dma_ps = transport_dma_served_ps(replay, chip, now_ps);
+    if (!table->spares_hbm) hbm_part_begin(replay, chip, now_ps);
     int64_t const duration_ps = table->idle_ps + (state->part < table->idle_longer);
     engine_post(replay->engine, now_ps + duration_ps,
                 order_make(EVENT_COMPUTE_END, 0, PROGRAM_COMPUTE, 0),
@@ -241,17 +241,21 @@ static void compute_begin_part(struct replay *replay, uint32_t chip, int64_t now
     wake(replay, PROGRAM_COMPUTE, chip, now_ps);
 }
 
-/* When the part ends, given the HBM time that link DMA, which goes first, had since it began: a
- * memory-bound op is pushed out, one with HBM to spare is not. */
+/* When the part ends, given the HBM time that it owes to link DMA, which goes first: a memory-bound
+ * op is pushed out; one with HBM to spare is not, and what it spares pays what was owed. */
 static int64_t part_end_ps(struct replay *replay, uint32_t chip, const struct stream_state *state,
                            const struct program_op *op, int64_t now_ps)
 {
-    const struct chip_state *self = &replay->chips[chip];
     const struct op_table *table = compute_table(replay, chip, op);
-    if (table->spares_hbm) return now_ps;
-    int64_t const dma_ps = transport_dma_served_ps(replay, chip, now_ps) - self->part_dma_ps;
+    if (table->spares_hbm) {
+        hbm_spare(&replay->hbm[chip], table->spare_ps);
+        return now_ps;
+    }
+    int64_t const owed_ps = hbm_owed_ps(replay, chip, now_ps);
     int64_t const shared_ps = table->shared_ps + (state->part < table->shared_longer);
-    return self->part_begin_ps + shared_ps + (dma_ps > 0 ? dma_ps : 0);
+    int64_t const end_ps = replay->chips[chip].part_begin_ps + shared_ps + owed_ps;
+    if (end_ps <= now_ps) hbm_part_end(replay, chip, owed_ps, now_ps - end_ps, now_ps);
+    return end_ps;
 }
 
 void streams_compute_end(struct replay *replay, uint32_t chip, int64_t now_ps)
@@ -326,13 +330,36 @@ void streams_collective_end(struct replay *replay, uint32_t stream, uint32_t chi
     if (state->phase == STREAM_FINISHED) streams_check_finished(replay, chip, now_ps);
 }
 
+static void chip_finish(struct replay *replay, uint32_t chip, int64_t now_ps)
+{
+    replay->finished_ps[chip] = now_ps;
+    steps_end(replay, chip, now_ps);
+}
+
 void streams_check_finished(struct replay *replay, uint32_t chip, int64_t now_ps)
 {
     for (uint32_t stream = 0; stream < replay->stream_count; stream++)
         if (stream_at(replay, stream, chip)->phase != STREAM_FINISHED) return;
     account_until(replay, chip, now_ps);
-    replay->finished_ps[chip] = now_ps;
-    steps_end(replay, chip, now_ps);
+    int64_t const left_ps = hbm_left_ps(replay, chip, now_ps);
+    if (left_ps == 0) {
+        chip_finish(replay, chip, now_ps);
+        return;
+    }
+    /* The last op that needed HBM goes on for so long, and then nothing is owed. */
+    replay->hbm[chip].debt_ps = 0;
+    int64_t const end_ps = left_ps < TIME_PS_END - now_ps ? now_ps + left_ps : TIME_PS_END;
+    replay->chips[chip].computes = true;
+    engine_post(replay->engine, end_ps, order_make(EVENT_FINISH, 0, 0, 0),
+                channel_of(replay, EVENT_FINISH, 0), chip);
+}
+
+void streams_finish(struct replay *replay, uint32_t chip, int64_t now_ps)
+{
+    digest_add(replay, now_ps, order_make(EVENT_FINISH, 0, 0, 0), chip);
+    account_until(replay, chip, now_ps);
+    replay->chips[chip].computes = false;
+    chip_finish(replay, chip, now_ps);
 }
 
 void streams_start(struct replay *replay, uint32_t chip, int64_t now_ps)

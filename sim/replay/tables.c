@@ -141,7 +141,6 @@ static void dma_build(struct replay *replay)
     }
     for (uint32_t i = 0; i < fold->link_class_count; i++) {
         uint64_t const rate = fold->link_classes[i].bytes_per_s;
-        replay->dma_link_ppm[i] = share_ppm(rate, chip->hbm_bytes_per_s);
         link_most = rate > link_most ? rate : link_most;
     }
     for (uint32_t i = 0; i < fold->chip_class_count; i++) {
@@ -153,14 +152,12 @@ static void dma_build(struct replay *replay)
         vector_least = vector < vector_least ? vector : vector_least;
     }
     uint64_t most = link_most * replay->port_count;
-    for (uint32_t i = 0; i < replay->machine->level_count; i++) {
-        const struct level_tier *tier = &replay->machine->level[i].tier[0];
-        uint64_t const bundle = level_bundle_bytes_per_s(tier);
-        replay->dma_level_ppm[i] = share_ppm(bundle, chip->hbm_bytes_per_s);
-        most += bundle;
-    }
+    for (uint32_t i = 0; i < replay->machine->level_count; i++)
+        most += level_bundle_bytes_per_s(&replay->machine->level[i].tier[0]);
     const struct machine_host *host = &replay->machine->host;
     if (replay->program->copy_count > 0 && host->level == LEVEL_NONE) most += host->bytes_per_s;
+    replay->read_ways =
+        replay->port_count + replay->machine->level_count + (replay->host != NULL ? 1 : 0);
     replay->dma_most_ppm = share_ppm(2 * most, hbm_least);
     replay->dma_may_exceed =
         replay->dma_most_ppm == PPM_ONE || (units_wide)most * 8 / element_bits > vector_least;
@@ -173,16 +170,19 @@ static void op_build(const struct replay *replay, uint32_t kind, const struct pr
     struct compute_time const time = compute_time(
         &replay->machine->chip, &program->works[op->index],
         replay->fold->chip_classes[kind].math_ppm, replay->fold->chip_classes[kind].hbm_ppm);
-    int64_t const shared_ps = time.hbm_ps + time.rest_ps;
+    /* One without traffic leaves HBM alone. */
+    int64_t const shared_ps = time.hbm_ps == 0 ? 0 : time.hbm_ps + time.rest_ps;
     int64_t const spare_ps = (int64_t)((units_wide)(uint64_t)time.duration_ps *
                                        (PPM_ONE - replay->dma_most_ppm) / PPM_ONE);
     SIM_ASSERT(table->parts == 0 || table->parts == op->parts);
+    bool const spares_hbm = time.hbm_ps == 0 || shared_ps <= spare_ps;
     *table = (struct op_table){.idle_ps = time.duration_ps / op->parts,
                                .idle_longer = (uint32_t)(time.duration_ps % op->parts),
                                .shared_ps = shared_ps / op->parts,
                                .shared_longer = (uint32_t)(shared_ps % op->parts),
                                .parts = op->parts,
-                               .spares_hbm = time.hbm_ps == 0 || shared_ps <= spare_ps};
+                               .spare_ps = spares_hbm ? (spare_ps - shared_ps) / op->parts : 0,
+                               .spares_hbm = spares_hbm};
 }
 
 static enum status ops_build(struct arena *arena, struct replay *replay, struct error *reterr)
@@ -474,8 +474,11 @@ static void lane_attach(struct replay *replay, struct plan_table *plan, uint32_t
     lane->known[1].sent = UINT32_MAX;
     if (lane->routed != NULL) return;
     uint32_t const port = lane->leg[0].port;
+    lane->reads = &replay->reads[(uint64_t)port * replay->chip_count];
     lane->links = link_at(replay, port, 0);
     lane->neighbours = &replay->neighbour[(uint64_t)port * replay->chip_count];
+    lane->plain = lane->hop_count == 1 && replay->fold->link_class == NULL &&
+                  !replay->dma_may_exceed && !replay->hbm_differs;
     lane->arrive_order = order_make(EVENT_ARRIVE, port, plan->stream, lane->number) |
                          (uint64_t)plan->index << ORDER_PLAN_SHIFT;
 }

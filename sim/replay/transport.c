@@ -15,45 +15,6 @@
 #include "sim/replay/mail.h"
 #include "sim/replay/routed.h"
 
-/* The same for the cables that lead from the chip into levels. */
-static int64_t levels_unserved_ps(const struct replay *replay, uint32_t chip, int64_t now_ps)
-{
-    int64_t unserved_ps = 0;
-    for (uint32_t index = 0; index < replay->routes->level_count; index++) {
-        const struct tier_links *cables = &replay->routes->level[index].tier[0];
-        uint32_t const unit = route_unit_below(cables, &replay->routes->places[chip]);
-        for (uint32_t cable = 0; cable < cables->cable_count; cable++) {
-            int64_t const rest_ps =
-                cables->links[0][unit * cables->cable_count + cable].free_ps - now_ps;
-            if (rest_ps <= 0) continue;
-            unserved_ps += (int64_t)((units_wide)(uint64_t)rest_ps * replay->dma_level_ppm[index] /
-                                     PPM_ONE / cables->cable_count);
-        }
-    }
-    return unserved_ps;
-}
-
-int64_t transport_dma_served_ps(struct replay *replay, uint32_t chip, int64_t now_ps)
-{
-    int64_t const granted_ps = replay->dma_ps[chip];
-    if (replay->dma_may_exceed) {
-        int64_t const free_ps = replay->chips[chip].hbm_free_ps;
-        return granted_ps - (free_ps > now_ps ? free_ps - now_ps : 0);
-    }
-    /* A message that departs is granted its reads at once, and is served at its link's pace. */
-    int64_t unserved_ps = 0;
-    for (uint32_t port = 0; port < replay->port_count; port++) {
-        int64_t const rest_ps = link_at(replay, port, chip)->free_ps - now_ps;
-        if (rest_ps <= 0) continue;
-        uint32_t const ppm = replay->dma_link_ppm[link_class_of(replay, chip, port)];
-        unserved_ps += (int64_t)((units_wide)(uint64_t)rest_ps * ppm / PPM_ONE);
-    }
-    if (replay->machine->level_count > 0) unserved_ps += levels_unserved_ps(replay, chip, now_ps);
-    if (replay->hbm_differs)
-        unserved_ps = scaled_ps(unserved_ps, chip_class_of(replay, chip)->hbm_ppm);
-    return granted_ps - unserved_ps;
-}
-
 /* Whether what a step needs of the items before has arrived here: a piece of them, or that part of
  * it which a portion passes on, or whose portion a message is made of. */
 static bool predecessors_arrived(const struct lane_table *lane, uint32_t chip, uint32_t portion,
@@ -204,10 +165,7 @@ void transport_lane_try(struct replay *replay, struct lane_table *lane, uint32_t
         if (lane->routed != NULL) {
             state->free_ps = routed_send(replay, lane, chip, now_ps);
         } else {
-            uint32_t const units = step->units;
-            int64_t const read_ps =
-                dma_charge(replay, chip, now_ps, cost_at(lane, 0, units)->read_ps);
-            state->free_ps = message_send(replay, lane, chip, units, now_ps, read_ps);
+            state->free_ps = message_send(replay, lane, chip, step->units, now_ps);
         }
         state->sent++;
         if (is_script) script_others_try(replay, lane, chip, now_ps);
@@ -330,11 +288,15 @@ void transport_arrive(struct replay *replay, uint64_t order, const uint32_t *chi
 {
     struct lane_table *lane = lane_of_order(replay, order);
     uint32_t const units = order_field(order, 0, ORDER_UNITS_BITS);
-    const struct message_cost *cost = cost_at(lane, 0, units);
+    uint32_t const kind = order_field(order, ORDER_CLASS_SHIFT, ORDER_CLASS_BITS);
+    const struct message_cost *cost = cost_at(lane, kind, units);
     for (uint32_t i = 0; i < count; i++) {
         digest_add(replay, now_ps, order, chips[i]);
-        if (!landing_delayed(replay, cost, chips[i], order, now_ps))
-            message_land(replay, lane, chips[i], units, now_ps);
+        if (lane->plain)
+            landing_plain(replay, cost, chips[i], now_ps);
+        else if (landing_delayed(replay, cost, chips[i], order, now_ps))
+            continue;
+        message_land(replay, lane, chips[i], units, now_ps);
     }
 }
 
@@ -413,19 +375,22 @@ static int64_t last_departure_ps(struct replay *replay, uint32_t stream, uint32_
     return last_ps;
 }
 
-/* What a ReduceScatter leaves is written once. Where HBM may be behind, the answer is when all that
- * has been asked of it is done. */
+/* What a ReduceScatter leaves is written once, along its whole time. Where HBM may be behind, that
+ * is when it ends, and the answer is when all that has been asked of HBM is done. */
 static int64_t shards_write(struct replay *replay, uint32_t stream, uint32_t chip, int64_t now_ps)
 {
     const struct plan_table *plan = &replay->plans[*running_at(replay, stream, chip)];
     for (uint32_t i = 0; i < plan->lane_count; i++) {
         const struct lane_table *lane = &plan->lane[i];
         bool const has_shard = lane->shard_ps > 0 && position_of(lane, chip) < lane->size;
-        if (lane->lane == 0 && has_shard)
-            (void)dma_charge(replay, chip, now_ps,
-                             lane->shard_ps * lane->piece_count / lane->portions);
+        if (lane->lane != 0 || !has_shard) continue;
+        int64_t const work_ps = lane->shard_ps * lane->piece_count / lane->portions;
+        if (replay->dma_may_exceed)
+            (void)dma_clock(replay, chip, now_ps, work_ps, now_ps);
+        else
+            dma_pass(replay, chip, work_ps, stream_at(replay, stream, chip)->begin_ps, now_ps);
     }
-    return replay->dma_may_exceed ? replay->chips[chip].hbm_free_ps : 0;
+    return replay->dma_may_exceed ? replay->hbm[chip].free_ps : 0;
 }
 
 void transport_check_end(struct replay *replay, uint32_t stream, uint32_t chip, int64_t now_ps)

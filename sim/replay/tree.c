@@ -160,12 +160,15 @@ int64_t tree_send(struct replay *replay, struct lane_table *lane, uint32_t chip,
         plan_item_peer(routed->plan, routed->item, from.at, step.peer, to.at);
         displacement = displacement_between(routed, &from, &to);
     }
-    int64_t const read_ps = dma_charge(replay, chip, now_ps, message.cost->memory.read_ps);
+    int64_t const work_ps = message.cost->memory.read_ps;
+    int64_t const read_ps = dma_read_ps(replay, chip, work_ps, now_ps);
     int64_t depart_ps = 0;
     int64_t const head_ps =
         cable_take(replay, lane, &message, false, &from, now_ps, read_ps, &depart_ps);
     tree_post(replay, lane, &message, TREE_UNIT_UP, 0, &from, displacement,
               head_ps + routed->overhead_ps[1 + routed->tree->level_index]);
+    uint32_t const way = replay->port_count + routed->tree->level_index;
+    dma_leave(replay, reads_at(replay, way, chip), chip, work_ps, now_ps, depart_ps);
     return depart_ps;
 }
 

@@ -40,7 +40,7 @@ static const char megatron_setup[] =
     "  (NVIDIA/Megatron-LM at 79a3bb6b). It interleaves from 76.1B to 529.6B, and not at 39.1B\n"
     "  and 1008B.\n"
     "- 16-bit weights, activations and gradients, Adam's moments in 32 bits, all activations\n"
-    "  recomputed (`remat: block`), attention over the whole square, sequences of 2,048, 51,200\n"
+    "  recomputed (`remat: layer`), attention over the whole square, sequences of 2,048, 51,200\n"
     "  words, embedding and head one matrix: with stages, both ends hold it and add up their\n"
     "  gradients.\n"
     "- Attention of its time, before flash attention: `attention_kernel: unfused_dropout`. The\n"

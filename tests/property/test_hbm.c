@@ -1,0 +1,217 @@
+/*
+ * HBM never does more than its rate: over small steps that HBM bounds, on chips of every kind and
+ * with odd ones among them, no queue is busy for longer than the step, and no step is below its
+ * roofline. The environment variable PODSIM_TEST_HBM says how many are drawn (5000 where there is
+ * time), from one seed that is printed (or given as the first argument).
+ */
+#include <inttypes.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "sim/base/units.h"
+#include "tests/support/play.h"
+#include "tests/support/thin.h"
+
+enum { STEPS = 2000, TEXT_BYTES = 1536, PART_BYTES = 400, ALIKE = 40, ODD = 5 };
+
+static uint64_t seed = 1;
+
+/* splitmix64 (Steele, Lea and Flood, 2014). */
+static uint64_t next(uint64_t *state)
+{
+    uint64_t mixed = *state += UINT64_C(0x9e3779b97f4a7c15);
+    mixed = (mixed ^ (mixed >> 30)) * UINT64_C(0xbf58476d1ce4e5b9);
+    mixed = (mixed ^ (mixed >> 27)) * UINT64_C(0x94d049bb133111eb);
+    return mixed ^ (mixed >> 31);
+}
+
+static const char *pick(uint64_t *state, const char *const *texts, uint32_t count)
+{
+    return texts[next(state) % count];
+}
+#define PICK(...)                                                                                  \
+    pick(state, (const char *const[]){__VA_ARGS__},                                                \
+         sizeof((const char *const[]){__VA_ARGS__}) / sizeof(const char *))
+
+/* Where chips and links may be odd, and how meshes lie. */
+struct kind {
+    const char *machine;
+    const char *odd[ODD];
+    const char *dense[4]; /* Meshes. */
+    const char *experts[2];
+};
+
+static const struct kind kinds[] = {
+    {"\"gpus\":2",
+     {"", "{\"at\":[0],\"hbm\":0.5}", "{\"at\":[1],\"hbm\":0.1}", "{\"at\":[\"*\"],\"hbm\":0.3}",
+      "{\"at\":[0],\"hbm\":3,\"math\":0.5}"},
+     {"\"dp\":[\"gpu\"]", "\"fsdp\":[\"gpu\"]", "\"tp\":[\"gpu\"]", "\"pp\":[\"gpu\"]"},
+     {"\"ep\":[\"gpu\"]", "\"dp\":[\"gpu\"]"}},
+    {"\"gpus\":8",
+     {"", "{\"at\":[3],\"hbm\":0.7}", "{\"at\":[5],\"hbm\":0.05}", "{\"at\":[\"*\"],\"hbm\":0.15}",
+      "{\"at\":[\"*\"],\"math\":4},{\"at\":[7],\"hbm\":0.9}"},
+     {"\"fsdp\":[\"gpu\"]", "\"dp\":[\"gpu:2\"],\"tp\":[\"gpu:4\"]",
+      "\"fsdp\":[\"gpu:4\"],\"tp\":[\"gpu:2\"]", "\"pp\":[\"gpu:2\"],\"fsdp\":[\"gpu:4\"]"},
+     {"\"ep\":[\"gpu\"]", "\"ep\":[\"gpu:4\"],\"dp\":[\"gpu:2\"]"}},
+    {"\"nodes\":2,\"gpus\":4",
+     {"", "{\"at\":[0,1],\"hbm\":0.4}", "{\"at\":[3,\"*\"],\"hbm\":0.2}",
+      "{\"at\":[\"*\",0],\"hbm\":0.6}", "{\"at\":[\"*\",\"*\"],\"hbm\":0.08}"},
+     {"\"fsdp\":[\"gpu\",\"node\"]", "\"dp\":[\"node\"],\"tp\":[\"gpu\"]",
+      "\"dp\":[\"gpu\",\"node\"]", "\"fsdp\":[\"gpu\"],\"pp\":[\"node\"]"},
+     {"\"ep\":[\"gpu\"],\"dp\":[\"node\"]", "\"ep\":[\"gpu\"],\"fsdp\":[\"node\"]"}},
+};
+
+static const struct kind grids[] = {
+    {"\"shape\":\"2x2\",\"unrealisable\":true",
+     {"", "{\"at\":[0,1],\"hbm\":0.5}", "{\"at\":[\"*\",1],\"hbm\":0.3}",
+      "{\"at\":[\"*\",\"*\"],\"hbm\":0.2}", "{\"at\":[1,1],\"hbm\":0.05,\"math\":2}"},
+     {"\"dp\":[\"x\",\"y\"]", "\"fsdp\":[\"x\",\"y\"]", "\"dp\":[\"x\"],\"tp\":[\"y\"]",
+      "\"tp\":[\"x\"],\"fsdp\":[\"y\"]"},
+     {"\"ep\":[\"x\"],\"dp\":[\"y\"]", "\"ep\":[\"x\",\"y\"]"}},
+    {"\"shape\":\"4x2\",\"unrealisable\":true",
+     {"", "{\"at\":[2,1],\"hbm\":0.6}", "{\"at\":[1,\"*\"],\"hbm\":0.3}",
+      "{\"at\":[\"*\",\"*\"],\"hbm\":0.25}", "{\"at\":[0,0],\"hbm\":1.7,\"math\":0.3}"},
+     {"\"dp\":[\"x\",\"y\"]", "\"fsdp\":[\"x\",\"y\"]", "\"fsdp\":[\"x\"],\"tp\":[\"y\"]",
+      "\"fsdp\":[\"x:2\",\"y\"],\"tp\":[\"x:2\"]"},
+     {"\"ep\":[\"x\"],\"dp\":[\"y\"]", "\"ep\":[\"x\"],\"fsdp\":[\"y\"]"}},
+    {"\"shape\":\"4x4\",\"unrealisable\":true,\"wrap\":{\"x\":true}",
+     {"", "{\"at\":[2,1],\"hbm\":0.6}", "{\"at\":[1,\"*\"],\"hbm\":0.3}",
+      "{\"at\":[\"*\",\"*\"],\"hbm\":0.25}", "{\"at\":[0,0],\"hbm\":1.7,\"math\":0.3}"},
+     {"\"dp\":[\"x\"],\"fsdp\":[\"y\"]", "\"fsdp\":[\"x\",\"y\"]",
+      "\"fsdp\":[\"x\"],\"tp\":[\"y\"]", "\"tp\":[\"x\"],\"dp\":[\"y\"]"},
+     {"\"ep\":[\"x\"],\"dp\":[\"y\"]", "\"ep\":[\"x\",\"y:2\"],\"dp\":[\"y:2\"]"}},
+};
+
+static void machine_random(uint64_t *state, bool gpu, const struct kind *kind, char *text)
+{
+    const char *chip = gpu ? PICK("a100-sxm", "h100-sxm", "h800-sxm", "b200")
+                           : PICK("tpu-v5e", "tpu-v6e", "tpu-v3");
+    const char *odd = kind->odd[next(state) % ODD];
+    const char *profile = PICK("ideal", "ideal", "measured");
+    (void)snprintf(text, PART_BYTES, "\"chip\":\"%s\",%s,\"profile\":\"%s\"%s%s%s", chip,
+                   kind->machine, profile, odd[0] != '\0' ? ",\"chips\":[" : "", odd,
+                   odd[0] != '\0' ? "]" : "");
+}
+
+static void workload_random(uint64_t *state, bool experts, bool staged, char *text)
+{
+    char model[PART_BYTES / 2];
+    unsigned const d = 256u << next(state) % 4, f = 512u << next(state) % 4;
+    unsigned const layers = 2 + 2 * (unsigned)(next(state) % 2);
+    bool const mlp = !experts && !staged && next(state) % 2 == 0;
+    unsigned const sequence = 16u << next(state) % 4;
+    (void)snprintf(model, sizeof model,
+                   "{\"kind\":\"mlp\",\"D\":%u,\"F\":%u,\"layers\":%u,\"matrices\":%u}", d, f,
+                   layers, 2 + (unsigned)(next(state) % 2));
+    if (!mlp)
+        (void)snprintf(model, sizeof model, "\"tests/property/%s.json\"",
+                       experts ? "experts" : "small");
+    const char *remat = PICK("none", "norms", "block", "big_matmuls");
+    const char *gather = PICK("block", "tensor", "layer");
+    const char *optimizer = PICK("fp32", "bf16");
+    const char *kernel = mlp ? "flash" : PICK("flash", "unfused", "unfused_dropout");
+    const char *offload = experts || staged ? "none" : PICK("none", "none", "optimizer");
+    const char *order = PICK("dw_first", "dx_first");
+    unsigned const accumulate = staged ? 2 : 1 + (unsigned)(next(state) % 2);
+    unsigned const tokens = sequence * 32u << next(state) % 3; /* 16 ranks, two microbatches. */
+    char length[PART_BYTES / 8] = "";
+    if (!mlp) (void)snprintf(length, sizeof length, ",\"sequence_length\":%u", sequence);
+    (void)snprintf(text, 2 * PART_BYTES,
+                   "\"model\":%s,\"batch_tokens\":%u%s,\"remat\":\"%s\",\"gather\":\"%s\","
+                   "\"formats\":{\"optimizer\":\"%s\"},\"attention_kernel\":\"%s\","
+                   "\"offload\":\"%s\",\"backward_order\":\"%s\",\"accumulate\":%u",
+                   model, tokens, length, remat, gather, optimizer, kernel, offload, order,
+                   accumulate);
+}
+
+static void scenario_random(uint64_t *state, char text[TEXT_BYTES])
+{
+    bool const gpu = next(state) % 2 == 0, experts = next(state) % 4 == 0;
+    const struct kind *kind = gpu ? &kinds[next(state) % 3] : &grids[next(state) % 3];
+    const char *mesh = experts ? kind->experts[next(state) % 2] : kind->dense[next(state) % 4];
+    char machine[PART_BYTES], workload[2 * PART_BYTES];
+    machine_random(state, gpu, kind, machine);
+    workload_random(state, experts, strstr(mesh, "pp") != NULL, workload);
+    unsigned const prefetch = (unsigned)(next(state) % 3);
+    const char *chunks = PICK("true", "false");
+    int const length =
+        snprintf(text, TEXT_BYTES,
+                 "{\"podsim\":1,\"title\":\"drawn\",\"machine\":{%s},\"mesh\":{%s},\"workload\":"
+                 "{\"kind\":\"train_step\",%s,\"allow_oversubscription\":true},"
+                 "\"run\":{\"prefetch_layers\":%u,\"collective_matmul\":%s}}",
+                 machine, mesh, workload, prefetch, chunks);
+    assert_true(length > 0 && length < TEXT_BYTES);
+}
+
+static void check_busy(const struct play *play, const char *text)
+{
+    const struct trace *trace = &play->trace;
+    static const char *const names[] = {"mxu", "vpu", "hbm", "vmem"};
+    for (uint32_t q = 0; q < TRACE_QUEUE_COUNT; q++)
+        if (trace->queue_busy_ps[q] > trace->step_ps)
+            fail_msg("%s is busy %" PRId64 " ps of %" PRId64 ": %s", names[q],
+                     trace->queue_busy_ps[q], trace->step_ps, text);
+    double const step_s = units_seconds(trace->step_ps), rounding = 1 + 1e-9;
+    if (step_s * rounding < play->roofline.lower_s)
+        fail_msg("%.12g s is below the roofline's %.12g s (%s): %s", step_s, play->roofline.lower_s,
+                 play->roofline.bound_by, text);
+}
+
+/* The same step on all chips, and on the other engine. */
+static void check_alike(const struct play *folded, const char *text)
+{
+    static const struct play_options full = {.full = true};
+    static const struct play_options reference = {.full = true, .engine = "reference"};
+    struct play fast, slow;
+    play_run(&fast, text, &full);
+    play_run(&slow, text, &reference);
+    if (fast.trace.step_ps != folded->trace.step_ps || slow.trace.digest != fast.trace.digest)
+        fail_msg("folded %" PRId64 " ps, full %" PRId64 " ps: %s", folded->trace.step_ps,
+                 fast.trace.step_ps, text);
+    play_close(&fast);
+    play_close(&slow);
+}
+
+static void hbm_never_does_more_than_its_rate(void **unused)
+{
+    (void)unused;
+    const char *const asked = getenv("PODSIM_TEST_HBM");
+    uint32_t const steps = asked == NULL ? STEPS : (uint32_t)strtoul(asked, NULL, 10);
+    uint32_t walked = 0, played = 0, tried = 0, bound = 0;
+    print_message("seed %" PRIu64 "\n", seed);
+    for (uint32_t i = 0; i < steps; i++) {
+        if (thin_skips(&walked)) continue;
+        uint64_t state = seed + i * UINT64_C(0x51ed270b);
+        char text[TEXT_BYTES];
+        struct play play;
+        struct error error = {.status = STATUS_OK};
+        scenario_random(&state, text);
+        tried++;
+        if (play_try(&play, text, NULL, &error) == STATUS_OK) {
+            played++;
+            bound += strcmp(play.roofline.bound_by, "hbm") == 0;
+            check_busy(&play, text);
+            if (i % ALIKE == 0) check_alike(&play, text);
+        } else if (error.status != STATUS_INVALID && error.status != STATUS_UNSUPPORTED) {
+            fail_msg("%s: %s", error.message, text);
+        }
+        play_close(&play);
+    }
+    print_message("    %u of %u drawn steps played, of which HBM bounds %u\n", played, tried,
+                  bound);
+    assert_true(played > tried * 9 / 10 && bound > played / 2);
+}
+
+int main(int argc, char **argv)
+{
+    if (argc > 1) seed = strtoull(argv[1], NULL, 10);
+    const struct CMUnitTest tests[] = {cmocka_unit_test(hbm_never_does_more_than_its_rate)};
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -128,11 +128,19 @@ void host_begin(struct replay *replay, uint32_t stream, uint32_t chip, int64_t n
 static void piece_record(struct replay *replay, uint32_t stream, uint32_t chip, uint32_t port,
                          int64_t begin_ps, int64_t end_ps, uint64_t bytes)
 {
-    uint32_t const slot = stream_at(replay, stream, chip)->slot;
+    const struct stream_state *state = stream_at(replay, stream, chip);
+    uint32_t const slot = state->slot;
+    uint32_t const at = fold_machine_chip(replay->fold, replay->machine, chip);
+    bool const to_host = port == replay->host->port[0];
     struct trace_record const record = {.begin_ps = begin_ps,
                                         .end_ps = end_ps,
                                         .bytes = bytes,
+                                        .wait_ps = begin_ps - engine_now_ps(replay->engine),
                                         .chip = chip,
+                                        .from = to_host ? at : trace_no_chip,
+                                        .to = to_host ? trace_no_chip : at,
+                                        .at = at,
+                                        .number = state->part,
                                         .slot = role_at(replay, chip)->slot_template[slot],
                                         .op = streams_op_index(replay, stream, chip),
                                         .kind = TRACE_TRANSFER,

@@ -1,5 +1,7 @@
 #include "sim/replay/label.h"
 
+#include <string.h>
+
 #include "sim/base/arena.h"
 #include "sim/replay/links.h"
 
@@ -108,6 +110,30 @@ struct label label_passing(struct replay *replay, const struct lane_table *lane,
     return label_before(replay, lane->stream, passing->sender,
                         begun_until(replay, lane->stream, passing->sender), begun - instance,
                         lane->plan->plan);
+}
+
+struct label_ends label_ends_fixed(const struct replay *replay, const struct lane_table *lane,
+                                   uint32_t chip, uint32_t hop)
+{
+    struct label_ends ends = {.number = lane->states[chip].sent};
+    uint32_t sender = chip, at[MACHINE_AXES_MAX];
+    if (hop > 0) {
+        const struct label_passing *passing =
+            &lane->passing[(uint64_t)(hop - 1) * replay->chip_count + chip];
+        sender = passing->sender;
+        ends.number = (passing->count - 1) %
+                      (lane->send_count[position_of(lane, sender)] * lane->piece_count);
+    }
+    fold_coordinates(replay->fold, sender, at);
+    ends.from = machine_chip_at(replay->machine, at);
+    for (uint32_t link = 0; link < lane->hop_count; link++) {
+        uint32_t next[MACHINE_AXES_MAX];
+        if (link == hop) ends.at = machine_chip_at(replay->machine, at);
+        machine_neighbour(replay->machine, at, route_port(lane, link), next);
+        memcpy(at, next, sizeof at);
+    }
+    ends.to = machine_chip_at(replay->machine, at);
+    return ends;
 }
 
 /* Who sends what comes by, for each chip and link of the route but the first. */

@@ -18,6 +18,12 @@ struct label {
     uint16_t op;
 };
 
+/* What a timeline says of a message beside its op: trace_record has the same fields. */
+struct label_ends {
+    uint32_t from, to, at; /* Of the machine. */
+    uint32_t number;
+};
+
 /* Messages of a lane on a later link of their route. */
 struct label_passing {
     uint32_t sender; /* UINT32_MAX: none come by. */
@@ -36,5 +42,9 @@ struct label label_of_epoch(struct replay *replay, uint32_t stream, uint32_t chi
  */
 struct label label_passing(struct replay *replay, const struct lane_table *lane, uint32_t chip,
                            uint32_t hop);
+/* Ends of a message that takes the `hop`-th link of a fixed route, which a shown chip owns; where
+ * hop > 0, after label_passing(). */
+struct label_ends label_ends_fixed(const struct replay *replay, const struct lane_table *lane,
+                                   uint32_t chip, uint32_t hop);
 
 #endif

@@ -11,13 +11,19 @@ uint32_t route_port(const struct lane_table *lane, uint32_t hop)
 }
 
 void link_record(struct replay *replay, const struct lane_table *lane, const struct label *label,
-                 uint32_t chip, uint32_t port, int64_t begin_ps, int64_t end_ps, uint64_t bytes)
+                 const struct label_ends *ends, uint32_t chip, uint32_t port, int64_t begin_ps,
+                 int64_t end_ps, uint64_t bytes)
 {
     struct trace_record const record = {.begin_ps = begin_ps,
                                         .end_ps = end_ps,
                                         .bytes = bytes,
+                                        .wait_ps = begin_ps - engine_now_ps(replay->engine),
                                         .chip = chip,
                                         .slot = label->template_index,
+                                        .from = ends->from,
+                                        .to = ends->to,
+                                        .at = ends->at,
+                                        .number = ends->number,
                                         .op = label->op,
                                         .kind = TRACE_TRANSFER,
                                         .stream = (uint8_t)lane->stream,
@@ -31,7 +37,8 @@ void link_hop_record(struct replay *replay, const struct lane_table *lane, uint3
 {
     struct label const label = hop == 0 ? label_running(replay, lane->stream, chip)
                                         : label_passing(replay, lane, chip, hop);
-    link_record(replay, lane, &label, chip, port, begin_ps, end_ps, bytes);
+    struct label_ends const ends = label_ends_fixed(replay, lane, chip, hop);
+    link_record(replay, lane, &label, &ends, chip, port, begin_ps, end_ps, bytes);
 }
 
 int64_t message_forward(struct replay *replay, const struct lane_table *lane, uint32_t chip,

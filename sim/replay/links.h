@@ -35,10 +35,12 @@ static inline const struct message_cost *cost_at(const struct lane_table *lane, 
 }
 
 struct label;
+struct label_ends;
 
-/* links.c: the record of a message for a timeline; */
+/* links.c: the record, for a timeline, of a message that is handed to a link now; */
 void link_record(struct replay *replay, const struct lane_table *lane, const struct label *label,
-                 uint32_t chip, uint32_t port, int64_t begin_ps, int64_t end_ps, uint64_t bytes);
+                 const struct label_ends *ends, uint32_t chip, uint32_t port, int64_t begin_ps,
+                 int64_t end_ps, uint64_t bytes);
 /* of one on the `hop`-th link of its route; */
 void link_hop_record(struct replay *replay, const struct lane_table *lane, uint32_t hop,
                      uint32_t chip, uint32_t port, int64_t begin_ps, int64_t end_ps,

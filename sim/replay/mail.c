@@ -102,6 +102,28 @@ static void receive_end(struct replay *replay, uint32_t stream, uint32_t chip, i
                 channel_of(replay, EVENT_COLLECTIVE_END, stream), chip);
 }
 
+/* For a timeline: which message of whom has come, and how many with it. */
+static void arrival_record(struct replay *replay, uint32_t stream, uint32_t chip, uint32_t sender,
+                           uint32_t number, int64_t now_ps)
+{
+    if (!replay->chips[chip].shown) return;
+    uint32_t const inbox = replay->program->stream[stream].inbox;
+    uint32_t const at = fold_machine_chip(replay->fold, replay->machine, chip);
+    struct trace_record const record = {
+        .begin_ps = now_ps,
+        .end_ps = now_ps,
+        .bytes = replay->mail->came[index_of(replay, inbox, chip)],
+        .chip = chip,
+        .from = fold_machine_chip(replay->fold, replay->machine, sender),
+        .to = at,
+        .at = at,
+        .number = number,
+        .kind = TRACE_ARRIVAL,
+        .stream = (uint8_t)stream,
+        .lane = (uint16_t)inbox};
+    account_record(replay, &record);
+}
+
 void mail_arrive(struct replay *replay, uint32_t stream, uint32_t chip, int64_t now_ps)
 {
     struct mail *mail = replay->mail;
@@ -111,6 +133,7 @@ void mail_arrive(struct replay *replay, uint32_t stream, uint32_t chip, int64_t 
     uint32_t const sender = mail->sender[from], number = mail->came[from]++;
     SIM_ASSERT(sender != UINT32_MAX);
     uint32_t const came = ++mail->came[to];
+    if (replay->recording) arrival_record(replay, stream, chip, sender, number, now_ps);
     if (stream_at(replay, inbox, chip)->phase != STREAM_RUNS) return;
     if (came < streams_needs(replay, inbox, chip)->arrivals) return;
     mail->transfer_ps[to] =

@@ -186,6 +186,25 @@ static inline uint32_t receiver_of(struct replay *replay, struct lane_table *lan
     return route_chip(replay->routes, &message->to);
 }
 
+/* Who sends it to whom, as far as chips that lie as the real ones do are known: where it leaves its
+ * sender or reaches its receiver. */
+static struct label_ends ends_of(const struct replay *replay, struct lane_table *lane,
+                                 uint32_t sender, const struct routed_message *of, bool leaves,
+                                 bool reaches)
+{
+    struct routed_message message = *of;
+    uint32_t at[MACHINE_AXES_MAX];
+    message_address(replay, lane, sender, &message);
+    fold_coordinates(replay->fold, sender, at);
+    struct label_ends ends = {.from = machine_chip_at(replay->machine, at),
+                              .to = machine_chip_at(replay->machine, message.to.at),
+                              .at = trace_no_chip,
+                              .number = message.number};
+    if (leaves) ends.at = ends.from;
+    if (reaches) ends.at = ends.to;
+    return ends;
+}
+
 /* A message on its route, for the timeline of a shown chip; it is the sender's op. */
 static void message_record(struct replay *replay, struct lane_table *lane, uint32_t sender,
                            const struct routed_message *message, const struct route_link *at,
@@ -202,7 +221,10 @@ static void message_record(struct replay *replay, struct lane_table *lane, uint3
     }
     if (!replay->chips[chip].shown) return;
     struct label const label = label_of_epoch(replay, lane->stream, sender, message->epoch);
-    link_record(replay, lane, &label, chip, at->port, begin_ps, end_ps,
+    bool const leaves = message->hop == 0, grid = at->port < MACHINE_GRID_PORTS;
+    struct label_ends const ends =
+        ends_of(replay, lane, sender, message, leaves, !leaves && !grid && at->last);
+    link_record(replay, lane, &label, &ends, chip, at->port, begin_ps, end_ps,
                 message->cost->memory.bytes);
 }
 

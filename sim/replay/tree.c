@@ -132,7 +132,12 @@ static int64_t cable_take(struct replay *replay, const struct lane_table *lane,
         uint32_t const chip = route_chip(replay->routes, owner);
         if (replay->chips[chip].shown) {
             struct label const label = label_of_epoch(replay, lane->stream, chip, message->epoch);
-            link_record(replay, lane, &label, chip, port, start_ps, depart_ps,
+            uint32_t const at = fold_machine_chip(replay->fold, replay->machine, chip);
+            struct label_ends const ends = {.from = down ? trace_no_chip : at,
+                                            .to = down ? at : trace_no_chip,
+                                            .at = at,
+                                            .number = message->piece};
+            link_record(replay, lane, &label, &ends, chip, port, start_ps, depart_ps,
                         message->cost->memory.bytes);
         }
     }

@@ -31,14 +31,19 @@ void protobuf_unsigned(struct text *text, uint32_t field, uint64_t value)
     varint_add(text, value);
 }
 
-void protobuf_double(struct text *text, uint32_t field, double value)
+void protobuf_fixed(struct text *text, uint32_t field, uint64_t bits)
 {
-    uint64_t bits;
     uint8_t bytes[8];
-    memcpy(&bits, &value, sizeof bits);
     for (uint32_t i = 0; i < 8; i++) bytes[i] = (uint8_t)(bits >> 8 * i);
     tag_add(text, field, WIRE_FIXED64);
     text_add_bytes(text, bytes, sizeof bytes);
+}
+
+void protobuf_double(struct text *text, uint32_t field, double value)
+{
+    uint64_t bits;
+    memcpy(&bits, &value, sizeof bits);
+    protobuf_fixed(text, field, bits);
 }
 
 void protobuf_string(struct text *text, uint32_t field, const char *string)

@@ -10,6 +10,7 @@
 struct text;
 
 void protobuf_unsigned(struct text *text, uint32_t field, uint64_t value);
+void protobuf_fixed(struct text *text, uint32_t field, uint64_t bits); /* fixed64 */
 void protobuf_double(struct text *text, uint32_t field, double value);
 void protobuf_string(struct text *text, uint32_t field, const char *string);
 

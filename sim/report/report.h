@@ -24,6 +24,10 @@ struct report_fold {
 struct report_input {
     const char *title;
     const char *question; /* What the scenario answers, or "". */
+    /* For the timeline; NULL: it does not say. */
+    const char *version;  /* Of podsim. */
+    const char *scenario; /* As the command line names it. */
+    const char *settings; /* What the command line changes in it, with blanks between. */
     const struct machine *machine;
     const struct mesh *mesh;
     const struct workload_plan *workload;

@@ -7,11 +7,14 @@
 #include "sim/base/text.h"
 #include "sim/base/units.h"
 #include "sim/report/facts.h"
-#include "sim/report/timeline_sort.h"
+#include "sim/report/timeline_flows.h"
+#include "sim/report/timeline_peers.h"
 #include "sim/report/track.h"
 
-/* Tracks of a chip, by number; the chip's own is 0. */
+/* Tracks of a chip, by number; the chip's own is 0. Those of the step as a whole come before. */
 enum {
+    UUID_TRACE = 1,
+    UUID_SCENARIO = 2,
     UUID_PROCESS = 0,
     UUID_STEP = 1,
     UUID_PORTS = 2,
@@ -19,18 +22,21 @@ enum {
     UUID_QUEUES = 4,
     UUID_QUEUE_FIRST = 8,
     UUID_MEMORY_FIRST = 16, /* The last of them is the total. */
-    UUID_PORT_FIRST = 32,   /* times LANES_MAX */
-    UUID_STREAM_FIRST = 96, /* times LANES_MAX */
-    UUID_HOST_FIRST = 160,  /* times LANES_MAX: the ports of the link to the host. */
-    UUID_CHIP = 256,
     LANES_MAX = 4,
-    NAME_BYTES = 96,
+    UUID_PORT_FIRST = 32,                                              /* times LANES_MAX */
+    UUID_STREAM_FIRST = UUID_PORT_FIRST + LANES_MAX * TRACE_PORTS_MAX, /* times LANES_MAX */
+    UUID_CHIP = 256,
+    NAME_BYTES = TIMELINE_COORDINATES_BYTES,
 };
+
+_Static_assert(UUID_STREAM_FIRST + LANES_MAX * TRACE_STREAMS_MAX <= UUID_CHIP,
+               "tracks of a chip have numbers of their own");
 
 struct timeline {
     const struct report_input *input;
     const struct program_role *role;
     struct track_writer writer;
+    struct timeline_flows flows;
     uint64_t base;     /* Of the chip that is being written. */
     uint32_t chip;     /* That was asked for. */
     uint32_t recorded; /* That stands for it in the records: folded chips do the same. */
@@ -50,13 +56,7 @@ static void describe(struct timeline *timeline, uint32_t uuid, uint32_t parent, 
 static const struct program_op *op_of(const struct timeline *timeline,
                                       const struct trace_record *record)
 {
-    const struct program *program = timeline->input->program;
-    uint32_t const index = record->kind == TRACE_TRANSFER
-                               ? record->slot
-                               : program_slot_block(timeline->role, record->slot)->template_index;
-    const struct program_template *template = &program->templates[index];
-    SIM_ASSERT(record->op < template->op_count);
-    return &template->op[record->op];
+    return timeline_op(timeline->input->program, timeline->role, record);
 }
 
 /* Slices of one track must not overlap. Those of a stream or a link never should; if they do, the
@@ -92,73 +92,90 @@ static bool same_op(const struct trace_record *one, const struct trace_record *o
     return one->slot == other->slot && one->op == other->op;
 }
 
-static void op_begin(struct timeline *timeline, uint64_t uuid, const struct trace_record *first)
+/* What is said of an op that is no compute; returns how many arguments. */
+static uint32_t transfer_arguments(const struct timeline *timeline,
+                                   const struct trace_record *first, const struct program_op *op,
+                                   struct track_argument *arguments)
 {
     const struct program *program = timeline->input->program;
-    const struct program_op *op = op_of(timeline, first);
-    struct track_argument arguments[3];
-    uint32_t count = 0;
-    bool const computes = op->kind == PROGRAM_OP_COMPUTE;
     if (op->kind == PROGRAM_OP_RECEIVE) {
         const struct program_block *block = program_slot_block(timeline->role, first->slot);
-        arguments[count++] =
+        arguments[0] =
             (struct track_argument){.name = "messages in all", .number = block->arrivals};
-    } else if (op->kind == PROGRAM_OP_COPY) {
-        arguments[count++] = (struct track_argument){
-            .name = "bytes", .number = program->copies[op->index].size_bytes};
-    } else if (!computes) {
-        const struct plan *plan = &program->plans[op->index];
-        arguments[count++] =
-            (struct track_argument){.name = "array bytes", .number = plan->size_bytes};
-        arguments[count++] =
-            (struct track_argument){.name = "ranks", .number = group_rank_count(&plan->group)};
-        arguments[count++] =
-            (struct track_argument){.name = "algorithm", .string = plan->algorithm};
-    } else {
-        const struct work *work = &program->works[op->index];
-        arguments[count++] =
-            (struct track_argument){.name = "matmul FLOP", .number = work_matmul_flop(work)};
-        arguments[count++] = (struct track_argument){
-            .name = "HBM bytes", .number = work->hbm_read_bytes + work->hbm_write_bytes};
-        arguments[count++] =
-            (struct track_argument){.name = "vector FLOP", .number = work->vector_flop};
+        return 1;
     }
+    if (op->kind == PROGRAM_OP_COPY) {
+        arguments[0] = (struct track_argument){.name = "bytes",
+                                               .number = program->copies[op->index].size_bytes};
+        return 1;
+    }
+    const struct plan *plan = &program->plans[op->index];
+    arguments[0] = (struct track_argument){.name = "array bytes", .number = plan->size_bytes};
+    arguments[1] =
+        (struct track_argument){.name = "ranks", .number = group_rank_count(&plan->group)};
+    arguments[2] = (struct track_argument){.name = "algorithm", .string = plan->algorithm};
+    return 3;
+}
+
+static uint32_t compute_arguments(const struct work *work, struct track_argument *arguments)
+{
+    arguments[0] = (struct track_argument){.name = "matmul FLOP", .number = work_matmul_flop(work)};
+    arguments[1] = (struct track_argument){.name = "HBM bytes",
+                                           .number = work->hbm_read_bytes + work->hbm_write_bytes};
+    arguments[2] = (struct track_argument){.name = "vector FLOP", .number = work->vector_flop};
+    return 3;
+}
+
+static void op_begin(struct timeline *timeline, uint64_t uuid, const struct trace_record *first)
+{
+    const struct program_op *op = op_of(timeline, first);
+    struct track_argument arguments[TRACK_ARGUMENTS_MAX];
+    char layer[NAME_BYTES];
+    bool const computes = op->kind == PROGRAM_OP_COMPUTE;
+    uint32_t count = computes
+                         ? compute_arguments(&timeline->input->program->works[op->index], arguments)
+                         : transfer_arguments(timeline, first, op, arguments);
+    program_slot_name(timeline->role, first->slot, layer, sizeof layer);
+    arguments[count++] = (struct track_argument){.name = "layer", .string = layer};
     track_slice_begin(&timeline->writer, uuid, first->begin_ps,
                       computes ? TRACK_COMPUTE : TRACK_COLLECTIVE, op->name, arguments, count);
 }
 
-/* An op with its parts inside, where there are several. */
-static void write_op(struct timeline *timeline, uint64_t uuid, const struct trace_record *const *at,
-                     uint32_t count)
+/* An op with its parts inside, where there are several. `first` is its first record. */
+static void write_op(struct timeline *timeline, uint64_t uuid, uint32_t first, uint32_t count)
 {
-    op_begin(timeline, uuid, at[0]);
+    const struct trace_record *const *at = timeline->flows.records->record + first;
     int64_t end_ps = at[0]->begin_ps;
+    if (count == 1) timeline_flows_begin(&timeline->flows, first, &timeline->writer);
+    op_begin(timeline, uuid, at[0]);
     for (uint32_t i = 0; i < count; i++) {
         bool const apart = at[i]->begin_ps >= end_ps;
         if (at[i]->end_ps > end_ps) end_ps = at[i]->end_ps;
         if (count == 1 || !apart) continue;
         char name[NAME_BYTES];
         (void)snprintf(name, sizeof name, "chunk %u", at[i]->lane + 1u);
+        timeline_flows_begin(&timeline->flows, first + i, &timeline->writer);
         track_slice_begin(&timeline->writer, uuid, at[i]->begin_ps, TRACK_COMPUTE, name, NULL, 0);
         track_slice_end(&timeline->writer, uuid, at[i]->end_ps);
     }
+    timeline_flows_end(&timeline->flows, first, &timeline->writer);
     track_slice_end(&timeline->writer, uuid, end_ps);
 }
 
-static void write_stream(struct timeline *timeline, uint32_t stream,
-                         const struct trace_record *const *at, uint32_t count)
+static void write_stream(struct timeline *timeline, const struct timeline_track *track)
 {
-    struct lanes lanes = {.first_uuid = UUID_STREAM_FIRST + stream * LANES_MAX,
+    const struct trace_record *const *at = timeline->flows.records->record + track->first;
+    struct lanes lanes = {.first_uuid = UUID_STREAM_FIRST + track->number * LANES_MAX,
                           .parent = UUID_STEP,
-                          .rank = stream,
-                          .name = timeline->input->program->stream[stream].name};
-    for (uint32_t i = 0; i < count;) {
+                          .rank = track->number,
+                          .name = timeline->input->program->stream[track->number].name};
+    for (uint32_t i = 0; i < track->count;) {
         uint32_t parts = 1;
         int64_t end_ps = at[i]->end_ps;
-        for (; i + parts < count && same_op(at[i], at[i + parts]); parts++)
+        for (; i + parts < track->count && same_op(at[i], at[i + parts]); parts++)
             if (at[i + parts]->end_ps > end_ps) end_ps = at[i + parts]->end_ps;
         uint64_t const uuid = lane_for(timeline, &lanes, at[i]->begin_ps, end_ps);
-        if (uuid != 0) write_op(timeline, uuid, at + i, parts);
+        if (uuid != 0) write_op(timeline, uuid, track->first + i, parts);
         i += parts;
     }
 }
@@ -198,25 +215,59 @@ static void write_layers(struct timeline *timeline, const struct trace_record *c
     if (open != NULL) track_slice_end(&timeline->writer, uuid, at[count - 1]->end_ps);
 }
 
+/* "chip 6 (0,1,2)" */
+static const char *peer_name(const struct timeline *timeline, uint32_t chip, bool to_host,
+                             bool replayed, char text[2 * NAME_BYTES])
+{
+    char at[NAME_BYTES];
+    if (chip == trace_no_chip)
+        (void)snprintf(text, 2 * NAME_BYTES, "%s", to_host ? "the host" : "the switches");
+    else
+        (void)snprintf(text, 2 * NAME_BYTES, "chip %u %s%s", chip,
+                       timeline_coordinates(timeline->input->machine, chip, at),
+                       replayed ? ", which is replayed in its place" : "");
+    return text;
+}
+
+/* A message on a link: of the two ends that which is not the shown chip, or both. */
+static void message_begin(struct timeline *timeline, uint64_t uuid,
+                          const struct trace_record *record)
+{
+    const struct program_op *op = op_of(timeline, record);
+    struct timeline_ends const ends = timeline_ends_of(timeline->input, record, op, timeline->chip);
+    char from[2 * NAME_BYTES], to[2 * NAME_BYTES];
+    struct track_argument arguments[TRACK_ARGUMENTS_MAX];
+    uint32_t count = 0;
+    bool const copies = op->kind == PROGRAM_OP_COPY;
+    arguments[count++] = (struct track_argument){.name = "bytes", .number = record->bytes};
+    if (ends.from != timeline->chip || ends.replayed)
+        arguments[count++] = (struct track_argument){
+            .name = "from", .string = peer_name(timeline, ends.from, copies, ends.replayed, from)};
+    if (ends.to != timeline->chip || ends.replayed)
+        arguments[count++] = (struct track_argument){
+            .name = "to", .string = peer_name(timeline, ends.to, copies, ends.replayed, to)};
+    arguments[count++] =
+        (struct track_argument){.name = "chunk", .number = (uint64_t)record->number + 1};
+    arguments[count++] = (struct track_argument){.name = "waited for the link, ps",
+                                                 .number = (uint64_t)record->wait_ps};
+    track_slice_begin(&timeline->writer, uuid, record->begin_ps, TRACK_TRANSFER, op->name,
+                      arguments, count);
+}
+
 static void write_port(struct timeline *timeline, uint32_t port,
                        const struct trace_record *const *at, uint32_t count)
 {
     char name[NAME_BYTES];
     (void)snprintf(name, sizeof name, "%s%s", port < MACHINE_GRID_PORTS ? "ICI " : "",
                    machine_port_name(timeline->input->machine, port));
-    struct lanes lanes = {.first_uuid =
-                              port < MACHINE_HOST_PORT
-                                  ? UUID_PORT_FIRST + port * LANES_MAX
-                                  : UUID_HOST_FIRST + (port - MACHINE_HOST_PORT) * LANES_MAX,
+    struct lanes lanes = {.first_uuid = UUID_PORT_FIRST + port * LANES_MAX,
                           .parent = UUID_PORTS,
                           .rank = port,
                           .name = name};
     for (uint32_t i = 0; i < count; i++) {
         uint64_t const uuid = lane_for(timeline, &lanes, at[i]->begin_ps, at[i]->end_ps);
         if (uuid == 0) continue;
-        struct track_argument const bytes = {.name = "bytes", .number = at[i]->bytes};
-        track_slice_begin(&timeline->writer, uuid, at[i]->begin_ps, TRACK_TRANSFER,
-                          op_of(timeline, at[i])->name, &bytes, 1);
+        message_begin(timeline, uuid, at[i]);
         track_slice_end(&timeline->writer, uuid, at[i]->end_ps);
     }
 }
@@ -292,31 +343,18 @@ static void write_queues(struct timeline *timeline, const struct trace_record *c
     }
 }
 
-/* "(0,0,1)" */
-static const char *coordinates(const struct machine *machine, uint32_t chip, char text[NAME_BYTES])
-{
-    uint32_t at[MACHINE_AXES_MAX];
-    int used = 0;
-    machine_coordinates(machine, chip, at);
-    for (uint32_t i = 0; i < machine->axis_count; i++)
-        used +=
-            snprintf(text + used, (size_t)(NAME_BYTES - used), "%c%u", i > 0 ? ',' : '(', at[i]);
-    (void)snprintf(text + used, (size_t)(NAME_BYTES - used), ")");
-    return text;
-}
-
 static void describe_chip(struct timeline *timeline, uint32_t index)
 {
     const struct machine *machine = timeline->input->machine;
     const struct program *program = timeline->input->program;
     char name[2 * NAME_BYTES], at[NAME_BYTES], role[NAME_BYTES];
     program_role_name(program, facts_role(timeline->input, timeline->chip), role, sizeof role);
-    int const used =
-        snprintf(name, sizeof name, "chip %u %s%s%s", timeline->chip,
-                 coordinates(machine, timeline->chip, at), role[0] != '\0' ? ", " : "", role);
+    int const used = snprintf(name, sizeof name, "chip %u %s%s%s", timeline->chip,
+                              timeline_coordinates(machine, timeline->chip, at),
+                              role[0] != '\0' ? ", " : "", role);
     if (timeline->recorded != timeline->chip)
         (void)snprintf(name + used, sizeof name - (size_t)used, ", replayed as %s",
-                       coordinates(machine, timeline->recorded, at));
+                       timeline_coordinates(machine, timeline->recorded, at));
     track_describe(
         &timeline->writer,
         &(struct track_description){
@@ -327,11 +365,13 @@ static void describe_chip(struct timeline *timeline, uint32_t index)
     describe(timeline, UUID_MEMORY, UUID_PROCESS, "memory", 3, TRACK_NO_COUNTER);
 }
 
-static void write_chip(struct timeline *timeline, const struct timeline_records *records)
+static void write_chip(struct timeline *timeline)
 {
+    const struct timeline_records *records = timeline->flows.records;
     for (uint32_t i = 0; i < records->track_count; i++) {
         const struct timeline_track *track = &records->track[i];
         const struct trace_record *const *at = records->record + track->first;
+        if (track->kind == TRACE_ARRIVAL) continue; /* Arrows say them. */
         if (track->kind == TRACE_MEMORY) {
             write_memory(timeline, at, track->count);
             continue;
@@ -344,27 +384,72 @@ static void write_chip(struct timeline *timeline, const struct timeline_records 
             write_layers(timeline, at, track->count);
             write_queues(timeline, at, track->count);
         }
-        write_stream(timeline, track->number, at, track->count);
+        write_stream(timeline, track);
     }
+}
+
+/* A slice as long as the step that says what was simulated. */
+static void write_scenario(struct timeline *timeline)
+{
+    const struct report_input *input = timeline->input;
+    const char *const title =
+        input->title == NULL || input->title[0] == '\0' ? "step" : input->title;
+    char name[NAME_BYTES];
+    struct track_argument arguments[TRACK_ARGUMENTS_MAX];
+    uint32_t count = 0;
+    const struct track_argument said[] = {
+        {.name = "version", .string = input->version},
+        {.name = "scenario", .string = input->scenario},
+        {.name = "set", .string = input->settings},
+        {.name = "question", .string = input->question},
+    };
+    (void)snprintf(name, sizeof name, "podsim%s%s", input->version == NULL ? "" : " ",
+                   input->version == NULL ? "" : input->version);
+    track_describe(
+        &timeline->writer,
+        &(struct track_description){.uuid = UUID_TRACE, .name = name, .pid = TRACE_SHOWN_MAX + 1});
+    track_describe(&timeline->writer, &(struct track_description){.uuid = UUID_SCENARIO,
+                                                                  .parent_uuid = UUID_TRACE,
+                                                                  .name = "scenario"});
+    arguments[count++] = (struct track_argument){.name = "title", .string = title};
+    for (uint32_t i = 0; i < sizeof said / sizeof *said; i++)
+        if (said[i].string != NULL && said[i].string[0] != '\0') arguments[count++] = said[i];
+    arguments[count++] = (struct track_argument){.name = "chips", .number = input->trace->chips};
+    track_slice_begin(&timeline->writer, UUID_SCENARIO, 0, TRACK_LAYER, title, arguments, count);
+    track_slice_end(&timeline->writer, UUID_SCENARIO, input->trace->step_ps);
+}
+
+static enum status write_chips(struct arena *arena, struct timeline *timeline, struct error *reterr)
+{
+    const struct report_input *input = timeline->input;
+    const struct trace *trace = input->trace;
+    struct timeline_sorted sorted;
+    struct timeline_mail mail;
+    STATUS_TRY(timeline_sort(arena, trace, &sorted, reterr));
+    STATUS_TRY(timeline_mail_find(arena, input, &sorted, &mail, reterr));
+    for (uint32_t i = 0; i < trace->shown_count; i++) {
+        timeline->chip = trace->shown_chip[i];
+        timeline->recorded = trace->shown_recorded[i];
+        timeline->base = (uint64_t)UUID_CHIP * (i + 1);
+        timeline->role = &input->program->roles[facts_role(input, timeline->chip)];
+        STATUS_TRY(timeline_flows_find(arena, input, &mail,
+                                       timeline_records_of(&sorted, timeline->recorded),
+                                       timeline->role, i, &timeline->flows, reterr));
+        describe_chip(timeline, i);
+        write_chip(timeline);
+    }
+    return STATUS_OK;
 }
 
 enum status timeline_write(struct arena *arena, const struct report_input *input, struct text *text,
                            struct error *reterr)
 {
-    const struct trace *trace = input->trace;
     struct timeline timeline = {.input = input};
     STATUS_TRY(track_writer_start(arena, text, &timeline.writer, reterr));
-    for (uint32_t i = 0; i < trace->shown_count; i++) {
-        struct timeline_records records;
-        timeline.chip = trace->shown_chip[i];
-        timeline.recorded = trace->shown_recorded[i];
-        timeline.base = (uint64_t)UUID_CHIP * (i + 1);
-        timeline.role = &input->program->roles[facts_role(input, timeline.chip)];
-        STATUS_TRY(timeline_sort(arena, trace, timeline.recorded, &records, reterr));
-        describe_chip(&timeline, i);
-        write_chip(&timeline, &records);
-    }
-    if (timeline.writer.failed || text->failed)
-        return error_set(reterr, STATUS_NO_MEMORY, "", "no memory for the timeline");
-    return STATUS_OK;
+    write_scenario(&timeline);
+    enum status status = write_chips(arena, &timeline, reterr);
+    if (status == STATUS_OK && (timeline.writer.failed || text->failed))
+        status = error_set(reterr, STATUS_NO_MEMORY, "", "no memory for the timeline");
+    track_writer_end(&timeline.writer);
+    return status;
 }

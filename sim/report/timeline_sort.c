@@ -4,9 +4,15 @@
 
 #include "sim/base/arena.h"
 
+enum {
+    TRACK_MEMORY = TRACE_STREAMS_MAX + TRACE_PORTS_MAX,
+    TRACK_ARRIVALS = TRACK_MEMORY + 1,
+};
+
 static uint32_t track_index(const struct trace_record *record)
 {
-    if (record->kind == TRACE_MEMORY) return TRACE_STREAMS_MAX + TRACE_PORTS_MAX;
+    if (record->kind == TRACE_MEMORY) return TRACK_MEMORY;
+    if (record->kind == TRACE_ARRIVAL) return TRACK_ARRIVALS;
     if (record->kind == TRACE_TRANSFER) {
         SIM_ASSERT(record->port < TRACE_PORTS_MAX);
         return TRACE_STREAMS_MAX + record->port;
@@ -44,40 +50,114 @@ static void sort_by_begin(const struct trace_record **records, const struct trac
     if (from != records) memcpy(records, from, count * sizeof *records);
 }
 
-enum status timeline_sort(struct arena *arena, const struct trace *trace, uint32_t chip,
-                          struct timeline_records *ret_records, struct error *reterr)
+/* A row for each chip of the records, each chip once. */
+static enum status rows_take(struct arena *arena, const struct trace *trace,
+                             struct timeline_sorted *sorted, struct error *reterr)
 {
-    uint32_t counts[TIMELINE_TRACKS_MAX] = {0}, firsts[TIMELINE_TRACKS_MAX];
-    for (uint64_t i = 0; i < trace->record_count; i++)
-        if (trace->record[i].chip == chip) counts[track_index(&trace->record[i])]++;
-    struct timeline_records records = {0};
-    for (uint32_t t = 0; t < TIMELINE_TRACKS_MAX; t++) {
-        firsts[t] = records.record_count;
-        records.record_count += counts[t];
+    void *memory = NULL;
+    STATUS_TRY(arena_try(arena, trace->shown_count + 1, sizeof(uint32_t), &memory, reterr));
+    uint32_t *const chips = memory;
+    for (uint32_t i = 0; i < trace->shown_count; i++) {
+        uint32_t const chip = trace->shown_recorded[i];
+        uint32_t at = sorted->count;
+        while (at > 0 && chips[at - 1] > chip) at--;
+        if (at > 0 && chips[at - 1] == chip) continue;
+        memmove(chips + at + 1, chips + at, (sorted->count++ - at) * sizeof *chips);
+        chips[at] = chip;
     }
-    void *memory, *scratch;
-    STATUS_TRY(arena_try(arena, (uint64_t)records.record_count + 1, sizeof *records.record, &memory,
-                         reterr));
-    STATUS_TRY(arena_try(arena, (uint64_t)records.record_count + 1, sizeof *records.record,
-                         &scratch, reterr));
-    records.record = memory;
-    uint32_t next[TIMELINE_TRACKS_MAX];
-    memcpy(next, firsts, sizeof next);
+    STATUS_TRY(arena_try(arena, sorted->count, sizeof *sorted->of, &memory, reterr));
+    sorted->of = memory;
+    for (uint32_t i = 0; i < sorted->count; i++) sorted->of[i].chip = chips[i];
+    return STATUS_OK;
+}
+
+static struct timeline_records *find(const struct timeline_sorted *sorted, uint32_t chip)
+{
+    uint32_t low = 0, high = sorted->count;
+    while (low < high) {
+        uint32_t const middle = low + (high - low) / 2;
+        if (sorted->of[middle].chip == chip) return &sorted->of[middle];
+        if (sorted->of[middle].chip < chip)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    return NULL;
+}
+
+const struct timeline_records *timeline_records_of(const struct timeline_sorted *sorted,
+                                                   uint32_t chip)
+{
+    const struct timeline_records *records = find(sorted, chip);
+    SIM_ASSERT(records != NULL);
+    return records;
+}
+
+const struct timeline_track *timeline_stream(const struct timeline_records *records,
+                                             uint32_t stream)
+{
+    for (uint32_t t = 0; t < records->track_count; t++)
+        if (records->track[t].kind == TRACE_OP && records->track[t].number == stream)
+            return &records->track[t];
+    return NULL;
+}
+
+static struct timeline_track track_of(uint32_t index)
+{
+    if (index == TRACK_MEMORY) return (struct timeline_track){.kind = TRACE_MEMORY};
+    if (index == TRACK_ARRIVALS) return (struct timeline_track){.kind = TRACE_ARRIVAL};
+    if (index < TRACE_STREAMS_MAX)
+        return (struct timeline_track){.kind = TRACE_OP, .number = index};
+    return (struct timeline_track){.kind = TRACE_TRANSFER, .number = index - TRACE_STREAMS_MAX};
+}
+
+/* Records of a chip that stand in the order of the trace, to their tracks. */
+static void row_sort(struct timeline_records *records, const struct trace_record **scratch)
+{
+    uint32_t counts[TIMELINE_TRACKS_MAX] = {0}, next[TIMELINE_TRACKS_MAX], first = 0;
+    for (uint32_t i = 0; i < records->record_count; i++) counts[track_index(records->record[i])]++;
+    for (uint32_t t = 0; t < TIMELINE_TRACKS_MAX; t++) {
+        next[t] = first;
+        if (counts[t] > 0) {
+            struct timeline_track *track = &records->track[records->track_count++];
+            *track = track_of(t);
+            track->first = first;
+            track->count = counts[t];
+        }
+        first += counts[t];
+    }
+    for (uint32_t i = 0; i < records->record_count; i++)
+        scratch[next[track_index(records->record[i])]++] = records->record[i];
+    memcpy(records->record, scratch, records->record_count * sizeof *scratch);
+    for (uint32_t t = 0; t < records->track_count; t++)
+        sort_by_begin(records->record + records->track[t].first, scratch, records->track[t].count);
+}
+
+enum status timeline_sort(struct arena *arena, const struct trace *trace,
+                          struct timeline_sorted *ret_sorted, struct error *reterr)
+{
+    struct timeline_sorted sorted = {.of = NULL};
+    void *memory = NULL;
+    uint64_t most = 0;
+    STATUS_TRY(rows_take(arena, trace, &sorted, reterr));
     for (uint64_t i = 0; i < trace->record_count; i++) {
-        const struct trace_record *record = &trace->record[i];
-        if (record->chip == chip) records.record[next[track_index(record)]++] = record;
+        struct timeline_records *row = find(&sorted, trace->record[i].chip);
+        if (row != NULL) row->record_count++;
     }
-    for (uint32_t t = 0; t < TIMELINE_TRACKS_MAX; t++) {
-        if (counts[t] == 0) continue;
-        sort_by_begin(records.record + firsts[t], scratch, counts[t]);
-        bool const stream = t < TRACE_STREAMS_MAX;
-        bool const memory_track = t == TIMELINE_TRACKS_MAX - 1;
-        records.track[records.track_count++] = (struct timeline_track){
-            .kind = stream ? TRACE_OP : (memory_track ? TRACE_MEMORY : TRACE_TRANSFER),
-            .number = stream ? t : t - TRACE_STREAMS_MAX,
-            .first = firsts[t],
-            .count = counts[t]};
+    for (uint32_t i = 0; i < sorted.count; i++) {
+        struct timeline_records *row = &sorted.of[i];
+        STATUS_TRY(arena_try(arena, (uint64_t)row->record_count + 1, sizeof *row->record, &memory,
+                             reterr));
+        row->record = memory;
+        most = row->record_count > most ? row->record_count : most;
+        row->record_count = 0;
     }
-    *ret_records = records;
+    for (uint64_t i = 0; i < trace->record_count; i++) {
+        struct timeline_records *row = find(&sorted, trace->record[i].chip);
+        if (row != NULL) row->record[row->record_count++] = &trace->record[i];
+    }
+    STATUS_TRY(arena_try(arena, most + 1, sizeof(struct trace_record *), &memory, reterr));
+    for (uint32_t i = 0; i < sorted.count; i++) row_sort(&sorted.of[i], memory);
+    *ret_sorted = sorted;
     return STATUS_OK;
 }

@@ -1,5 +1,6 @@
 /*
- * timeline_sort.h: the records of one chip, by track and, on a track, by their begin.
+ * timeline_sort.h: the records of the shown chips, by chip, by track and, on a track, by their
+ * begin.
  */
 #ifndef SIM_REPORT_TIMELINE_SORT_H
 #define SIM_REPORT_TIMELINE_SORT_H
@@ -11,7 +12,7 @@
 
 struct arena;
 
-enum { TIMELINE_TRACKS_MAX = TRACE_STREAMS_MAX + TRACE_PORTS_MAX + 1 };
+enum { TIMELINE_TRACKS_MAX = TRACE_STREAMS_MAX + TRACE_PORTS_MAX + 2 };
 
 struct timeline_track {
     uint8_t kind;    /* enum trace_kind */
@@ -21,14 +22,29 @@ struct timeline_track {
 };
 
 struct timeline_records {
+    uint32_t chip; /* In the records. */
     const struct trace_record **record;
     uint32_t record_count;
-    struct timeline_track track[TIMELINE_TRACKS_MAX]; /* Streams, ports, memory. */
+    struct timeline_track track[TIMELINE_TRACKS_MAX]; /* Streams, ports, memory, arrivals. */
     uint32_t track_count;                             /* That have records. */
 };
 
+/* Of each chip of the records, ascending. */
+struct timeline_sorted {
+    struct timeline_records *of;
+    uint32_t count;
+};
+
 /* Records with the same begin keep the order of the trace. */
-enum status timeline_sort(struct arena *arena, const struct trace *trace, uint32_t chip,
-                          struct timeline_records *ret_records, struct error *reterr);
+enum status timeline_sort(struct arena *arena, const struct trace *trace,
+                          struct timeline_sorted *ret_sorted, struct error *reterr);
+
+/* Those of a chip, which is one of trace->shown_recorded. */
+const struct timeline_records *timeline_records_of(const struct timeline_sorted *sorted,
+                                                   uint32_t chip);
+
+/* The track of a stream, or NULL if nothing ran on it. */
+const struct timeline_track *timeline_stream(const struct timeline_records *records,
+                                             uint32_t stream);
 
 #endif

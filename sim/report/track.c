@@ -42,6 +42,8 @@ enum {
     EVENT_TRACK = 11,
     EVENT_COUNT = 30,
     EVENT_SHARE = 44,
+    EVENT_FLOW = 47,
+    EVENT_FLOW_ENDS = 48,
     TYPE_BEGIN = 1,
     TYPE_END = 2,
     TYPE_COUNTER = 4,
@@ -127,6 +129,21 @@ enum status track_writer_start(struct arena *arena, struct text *text,
     return STATUS_OK;
 }
 
+void track_writer_end(struct track_writer *writer)
+{
+    text_free(&writer->flows);
+}
+
+void track_flow_from(struct track_writer *writer, uint64_t number)
+{
+    protobuf_fixed(&writer->flows, EVENT_FLOW, number);
+}
+
+void track_flow_to(struct track_writer *writer, uint64_t number)
+{
+    protobuf_fixed(&writer->flows, EVENT_FLOW_ENDS, number);
+}
+
 void track_describe(struct track_writer *writer, const struct track_description *track)
 {
     struct text *text = writer->text;
@@ -169,6 +186,10 @@ static struct event event_begin(struct track_writer *writer, uint64_t uuid, int6
     event.event = protobuf_begin(writer->text, PACKET_TRACK_EVENT);
     protobuf_unsigned(writer->text, EVENT_TYPE, type);
     protobuf_unsigned(writer->text, EVENT_TRACK, uuid);
+    writer->failed = writer->failed || writer->flows.failed;
+    if (writer->flows.size_bytes > 0)
+        text_add_bytes(writer->text, writer->flows.bytes, writer->flows.size_bytes);
+    writer->flows.size_bytes = 0;
     return event;
 }
 

@@ -11,11 +11,11 @@
 #include <stdint.h>
 
 #include "sim/base/status.h"
+#include "sim/base/text.h"
 
 struct arena;
-struct text;
 
-enum { TRACK_ARGUMENTS_MAX = 4 };
+enum { TRACK_ARGUMENTS_MAX = 8 };
 
 /* What a slice says when it is clicked. The name is a constant. */
 struct track_argument {
@@ -39,12 +39,20 @@ struct track_writer {
     struct text *text;
     struct arena *arena;
     struct track_names *names;
-    bool failed; /* No memory for a name. */
+    struct text flows; /* Of the next event. */
+    bool failed;       /* No memory for a name. */
 };
 
 /* Starts the trace; STATUS_NO_MEMORY. */
 enum status track_writer_start(struct arena *arena, struct text *text,
                                struct track_writer *ret_writer, struct error *reterr);
+/* Gives back what the writer holds besides the trace. */
+void track_writer_end(struct track_writer *writer);
+
+/* An arrow leaves the slice whose begin or end is written next, or leads to it. An arrow has a
+ * number of its own, and its slices' events follow each other in time by a nanosecond or more. */
+void track_flow_from(struct track_writer *writer, uint64_t number);
+void track_flow_to(struct track_writer *writer, uint64_t number);
 
 /* A track; children stand in the order of `rank`. `pid` is not 0 for a process. */
 struct track_description {

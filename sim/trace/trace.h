@@ -40,21 +40,35 @@ enum trace_kind {
     TRACE_OP,       /* One part of an op on a stream: lane is the part. */
     TRACE_TRANSFER, /* One message over one link: stream is its collective's, port the link's. */
     TRACE_MEMORY,   /* At begin_ps `bytes` of one category are held; lane is the category. */
+    TRACE_ARRIVAL, /* At begin_ps a SEND's message has come: stream is the SEND's, number counts the
+                      sender's on it, lane is the stream of the RECEIVEs, for which so many as
+                      `bytes` says have come with this one. */
 };
 
-/* 40 bytes. For TRACE_OP and TRACE_MEMORY `slot` and `op` find the op in the role of the chip; of
- * a TRACE_TRANSFER, which may be another chip's, `slot` is the op's template. */
+static const uint32_t trace_no_chip = UINT32_MAX;
+
+/* 64 bytes. For TRACE_OP and TRACE_MEMORY `slot` and `op` find the op in the role of the chip; of
+ * a TRACE_TRANSFER, which may be another chip's, `slot` is the op's template.
+ *
+ * A replayed chip stands for others, so who sends to whom is said of three chips of the machine
+ * that lie to each other as the real ones do: `from`, `to`, and `at`, which is where `chip` lies.
+ */
 struct trace_record {
     int64_t begin_ps;
     int64_t end_ps;
-    uint64_t bytes; /* Transfer: of the message. Memory: held. */
+    uint64_t bytes;  /* Transfer: of the message. Memory: held. */
+    int64_t wait_ps; /* Transfer: before begin_ps, for the link. */
     uint32_t chip;
     uint32_t slot;
-    uint16_t op; /* In the slot's template. */
+    uint32_t from;   /* Transfer, arrival: the sender; */
+    uint32_t to;     /* the receiver; trace_no_chip: a switch, or the host; */
+    uint32_t at;     /* trace_no_chip: only `from` and `to` as they are replayed are known. */
+    uint32_t number; /* Transfer: among the sender's messages of its lane and op, from 0. */
+    uint16_t op;     /* In the slot's template. */
     uint8_t kind;
     uint8_t stream;
     uint16_t lane;
-    uint16_t port;
+    uint16_t port; /* Transfer: of the link. */
 };
 
 struct trace_class { /* Of one class of ops, on the reported chip. */

@@ -63,7 +63,8 @@ static void see(const struct play *play)
     memset(seen, 0, sizeof seen);
     for (uint64_t i = 0; i < play->trace.record_count; i++) {
         const struct trace_record *record = &play->trace.record[i];
-        if (record->kind == TRACE_MEMORY || record->stream == PROGRAM_COMPUTE) continue;
+        if (record->kind == TRACE_MEMORY || record->kind == TRACE_ARRIVAL) continue;
+        if (record->stream == PROGRAM_COMPUTE) continue;
         uint32_t const label = label_of(&play->program, template_of(play, record), record->op);
         const struct program_op *op = op_of(&play->program, label);
         if (!has_messages(op)) continue;
@@ -252,6 +253,43 @@ static void what_a_root_sent_before_it_went_on_keeps_its_op(void **state)
     scene_close(&scene);
 }
 
+/* Every message of an exchange, from each to each, crosses the sender's cable and the receiver's;
+ * what all of them waited is what the cables' books say. */
+static void each_message_says_its_ends_and_its_wait(void **state)
+{
+    (void)state;
+    enum { GPUS = 4 };
+    static const uint32_t shown[GPUS] = {0, 1, 2, 3};
+    struct scene scene;
+    scene_open_node(&scene, GPUS);
+    scene.shown = shown;
+    scene.shown_count = GPUS;
+    uint32_t const stream = scene_stream(&scene, "exchange");
+    struct group const group = {.dimension = {scene_dimension(&scene, 0)}, .dimension_count = 1};
+    (void)scene_collective(&scene, stream, COLLECTIVE_ALL_TO_ALL, group, 1 << 20, NULL, 0);
+    struct trace const trace = scene_run(&scene, 1, true, true);
+    uint32_t crossed[GPUS][GPUS][2] = {{{0}}};
+    int64_t waited_ps[2] = {0};
+    for (uint64_t i = 0; i < trace.record_count; i++) {
+        const struct trace_record *record = &trace.record[i];
+        if (record->kind != TRACE_TRANSFER) continue;
+        bool const down = record->port == machine_level_port(0, 0, true);
+        assert_true(record->from < GPUS && record->to < GPUS);
+        assert_int_equal(record->chip, down ? record->to : record->from);
+        assert_int_equal(record->at, record->chip);
+        crossed[record->from][record->to][down]++;
+        waited_ps[down] += record->wait_ps;
+    }
+    for (uint32_t from = 0; from < GPUS; from++)
+        for (uint32_t to = 0; to < GPUS; to++)
+            for (uint32_t down = 0; down < 2; down++)
+                assert_int_equal(crossed[from][to][down], from != to);
+    assert_true(waited_ps[0] > 0); /* Three messages leave over one cable. */
+    for (uint32_t down = 0; down < 2; down++)
+        assert_int_equal(waited_ps[down], trace.link[machine_level_port(0, 0, down)].sum_waited_ps);
+    scene_close(&scene);
+}
+
 /* The books of passes and of memory, made anew out of records: of the compute of a pass, and of
  * what each change leaves. */
 static void books_check(const struct play *play, uint32_t rank, uint32_t chip)
@@ -332,6 +370,7 @@ int main(void)
         cmocka_unit_test(rings_over_a_part_of_an_axis_cross_chips_that_are_elsewhere),
         cmocka_unit_test(messages_over_switches_keep_their_op),
         cmocka_unit_test(what_a_root_sent_before_it_went_on_keeps_its_op),
+        cmocka_unit_test(each_message_says_its_ends_and_its_wait),
         cmocka_unit_test(passes_and_memory_are_those_of_the_records),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -6,180 +6,8 @@
 #include "sim/report/protobuf.h"
 #include "sim/report/timeline.h"
 #include "tests/support/case.h"
+#include "tests/support/perfetto.h"
 #include "tests/unit/report_case.h"
-
-struct field {
-    uint32_t number;
-    uint32_t wire;
-    uint64_t value;       /* Varint, or the bits of a fixed64. */
-    const uint8_t *bytes; /* Length delimited. */
-    uint64_t size_bytes;
-};
-
-static uint64_t read_varint(const uint8_t **at, const uint8_t *end)
-{
-    uint64_t value = 0;
-    for (uint32_t shift = 0; shift < 64; shift += 7) {
-        assert_true(*at < end);
-        uint8_t const byte = *(*at)++;
-        value |= (uint64_t)(byte & 0x7f) << shift;
-        if (byte < 0x80) return value;
-    }
-    fail_msg("a varint of more than ten bytes");
-    return 0;
-}
-
-static bool read_field(const uint8_t **at, const uint8_t *end, struct field *field)
-{
-    if (*at == end) return false;
-    uint64_t const tag = read_varint(at, end);
-    *field = (struct field){.number = (uint32_t)(tag >> 3), .wire = (uint32_t)(tag & 7)};
-    if (field->wire == 0) {
-        field->value = read_varint(at, end);
-    } else if (field->wire == 1) {
-        assert_true(end - *at >= 8);
-        for (uint32_t i = 0; i < 8; i++) field->value |= (uint64_t)(*at)[i] << 8 * i;
-        *at += 8;
-    } else {
-        assert_int_equal(field->wire, 2);
-        field->size_bytes = read_varint(at, end);
-        assert_true((uint64_t)(end - *at) >= field->size_bytes);
-        field->bytes = *at;
-        *at += field->size_bytes;
-    }
-    return true;
-}
-
-/* The first field of that number in a message; false if there is none. */
-static bool find_field(const struct field *message, uint32_t number, struct field *ret_field)
-{
-    const uint8_t *at = message->bytes, *end = message->bytes + message->size_bytes;
-    while (read_field(&at, end, ret_field))
-        if (ret_field->number == number) return true;
-    return false;
-}
-
-static uint64_t number_of(const struct field *message, uint32_t number)
-{
-    struct field field;
-    return find_field(message, number, &field) ? field.value : 0;
-}
-
-enum { TRACKS = 4096, DEPTH = 4, NAMES = 8192 };
-
-struct track {
-    uint64_t parent;
-    bool described, counter;
-    char name[64];
-    uint64_t open_end[DEPTH];
-    uint32_t depth, slices, most_depth;
-    uint64_t last_ns;
-    uint64_t last_value, most_value;
-    uint32_t points;
-};
-
-struct decoded {
-    struct track track[TRACKS];
-    bool event_name[NAMES], annotation_name[NAMES];
-    char name[NAMES][48];
-    uint32_t packets, events, cleared;
-};
-
-static struct decoded decoded;
-
-static void copy_text(char *to, size_t room, const struct field *field)
-{
-    assert_true(field->size_bytes < room);
-    memcpy(to, field->bytes, field->size_bytes);
-    to[field->size_bytes] = '\0';
-}
-
-static void decode_interned(const struct field *interned)
-{
-    const uint8_t *at = interned->bytes, *end = interned->bytes + interned->size_bytes;
-    struct field entry, name;
-    while (read_field(&at, end, &entry)) {
-        uint64_t const iid = number_of(&entry, 1);
-        assert_true(iid > 0 && iid < NAMES && find_field(&entry, 2, &name));
-        if (entry.number == 1) continue;
-        bool *known = entry.number == 2 ? decoded.event_name : decoded.annotation_name;
-        assert_false(known[iid]); /* Written once. */
-        known[iid] = true;
-        if (entry.number == 2) copy_text(decoded.name[iid], sizeof decoded.name[iid], &name);
-    }
-}
-
-static void decode_descriptor(const struct field *descriptor)
-{
-    struct field field;
-    uint64_t const uuid = number_of(descriptor, 1);
-    assert_true(uuid > 0 && uuid < TRACKS);
-    struct track *track = &decoded.track[uuid];
-    assert_false(track->described);
-    track->described = true;
-    track->parent = number_of(descriptor, 5);
-    if (track->parent != 0) assert_true(decoded.track[track->parent].described);
-    track->counter = find_field(descriptor, 8, &field);
-    if (find_field(descriptor, 2, &field)) copy_text(track->name, sizeof track->name, &field);
-    if (!find_field(descriptor, 3, &field)) return;
-    struct field process = field;
-    assert_true(number_of(&process, 1) > 0 && find_field(&process, 6, &field));
-    copy_text(track->name, sizeof track->name, &field);
-}
-
-static void decode_event(const struct field *event, uint64_t at_ns)
-{
-    uint64_t const uuid = number_of(event, 11);
-    assert_true(uuid > 0 && uuid < TRACKS && decoded.track[uuid].described);
-    struct track *track = &decoded.track[uuid];
-    assert_true(at_ns >= track->last_ns); /* On a track, events come in order. */
-    track->last_ns = at_ns;
-    decoded.events++;
-    switch (number_of(event, 9)) {
-    case 1:
-        assert_false(track->counter);
-        assert_true(decoded.event_name[number_of(event, 10)]);
-        assert_true(number_of(event, 3) >= 1 && number_of(event, 3) <= 4);
-        assert_true(track->depth < DEPTH);
-        track->depth++;
-        track->slices++;
-        if (track->depth > track->most_depth) track->most_depth = track->depth;
-        const uint8_t *at = event->bytes, *end = event->bytes + event->size_bytes;
-        struct field field;
-        while (read_field(&at, end, &field))
-            if (field.number == 4) assert_true(decoded.annotation_name[number_of(&field, 1)]);
-        break;
-    case 2:
-        assert_true(track->depth > 0);
-        track->depth--;
-        break;
-    case 4:
-        assert_true(track->counter);
-        track->points++;
-        track->last_value = number_of(event, 30);
-        if (track->last_value > track->most_value) track->most_value = track->last_value;
-        break;
-    default:
-        fail_msg("event of an unknown type");
-    }
-}
-
-static void decode(const struct text *text)
-{
-    memset(&decoded, 0, sizeof decoded);
-    const uint8_t *at = (const uint8_t *)text->bytes, *end = at + text->size_bytes;
-    struct field packet, field;
-    while (read_field(&at, end, &packet)) {
-        assert_int_equal(packet.number, 1);
-        assert_int_equal(number_of(&packet, 10), 1);
-        decoded.packets++;
-        if (number_of(&packet, 13) == 1) decoded.cleared++;
-        assert_true(decoded.cleared == 1); /* The first packet, and no other. */
-        if (find_field(&packet, 12, &field)) decode_interned(&field);
-        if (find_field(&packet, 60, &field)) decode_descriptor(&field);
-        if (find_field(&packet, 11, &field)) decode_event(&field, number_of(&packet, 8));
-    }
-}
 
 static struct report_case report;
 static struct text text;
@@ -196,32 +24,23 @@ static void play(bool collective_matmul)
     case_ok(timeline_write(report.made.arena, &report.input, &text, &case_error));
 }
 
-static struct track *track_find(uint64_t chip, const char *name)
-{
-    for (uint64_t i = 256 * (chip + 1); i < 256 * (chip + 2); i++)
-        if (decoded.track[i].described && strcmp(decoded.track[i].name, name) == 0)
-            return &decoded.track[i];
-    fail_msg("no track %s of chip %u", name, (unsigned)chip);
-    return NULL;
-}
-
 static void slices_of_every_track_begin_end_and_nest(void **state)
 {
     (void)state;
     for (int chunks = 0; chunks < 2; chunks++) {
         play(chunks == 1);
-        decode(&text);
+        perfetto_read(&text);
         uint32_t slices = 0;
-        for (uint32_t i = 0; i < TRACKS; i++) {
-            assert_int_equal(decoded.track[i].depth, 0);
-            slices += decoded.track[i].slices;
+        for (uint32_t i = 0; i < PERFETTO_TRACKS; i++) {
+            assert_int_equal(perfetto.track[i].depth, 0);
+            slices += perfetto.track[i].slices;
         }
         assert_true(slices > 100);
         /* Phases hold layers, ops hold chunks; nothing else is within another. */
-        assert_int_equal(track_find(0, "layers and streams")->most_depth, 2);
-        assert_int_equal(track_find(0, "compute")->most_depth, chunks == 1 ? 2 : 1);
-        assert_int_equal(track_find(0, "gather fsdp")->most_depth, 1);
-        assert_int_equal(track_find(0, "ICI z+")->most_depth, 1);
+        assert_int_equal(perfetto_track(0, "layers and streams")->most_depth, 2);
+        assert_int_equal(perfetto_track(0, "compute")->most_depth, chunks == 1 ? 2 : 1);
+        assert_int_equal(perfetto_track(0, "gather fsdp")->most_depth, 1);
+        assert_int_equal(perfetto_track(0, "ICI z+")->most_depth, 1);
         case_free(&report.made);
     }
 }
@@ -230,14 +49,14 @@ static void every_shown_chip_is_a_process_with_the_same_tracks(void **state)
 {
     (void)state;
     play(true);
-    decode(&text);
-    assert_string_equal(decoded.track[256].name, "chip 0 (0,0,0)");
-    assert_string_equal(decoded.track[512].name, "chip 5 (0,1,1)");
-    assert_int_equal(decoded.track[256].parent, 0);
+    perfetto_read(&text);
+    assert_string_equal(perfetto.track[256].name, "chip 0 (0,0,0)");
+    assert_string_equal(perfetto.track[512].name, "chip 5 (0,1,1)");
+    assert_int_equal(perfetto.track[256].parent, 0);
     static const char *const names[] = {"compute", "gather tp", "ICI x+", "mxu", "total"};
     for (size_t i = 0; i < sizeof names / sizeof *names; i++)
         for (uint64_t chip = 0; chip < 2; chip++) {
-            struct track *track = track_find(chip, names[i]);
+            struct perfetto_track *track = perfetto_track(chip, names[i]);
             assert_true(track->slices + track->points > 0);
             assert_true(track->parent / 256 == chip + 1);
         }
@@ -252,9 +71,9 @@ static void a_folded_chip_is_shown_by_the_coordinates_that_were_asked_for(void *
     report.trace.shown_chip[1] = 7;
     text_free(&text);
     case_ok(timeline_write(report.made.arena, &report.input, &text, &case_error));
-    decode(&text);
-    assert_string_equal(decoded.track[512].name, "chip 7 (0,1,3), replayed as (0,1,1)");
-    assert_true(track_find(1, "compute")->slices > 0);
+    perfetto_read(&text);
+    assert_string_equal(perfetto.track[512].name, "chip 7 (0,1,3), replayed as (0,1,1)");
+    assert_true(perfetto_track(1, "compute")->slices > 0);
     case_free(&report.made);
 }
 
@@ -262,7 +81,7 @@ static void every_op_and_transfer_that_was_recorded_is_a_slice(void **state)
 {
     (void)state;
     play(false);
-    decode(&text);
+    perfetto_read(&text);
     uint32_t ops = 0, transfers = 0, shown_transfers = 0;
     for (uint64_t i = 0; i < report.trace.record_count; i++) {
         const struct trace_record *record = &report.trace.record[i];
@@ -270,13 +89,13 @@ static void every_op_and_transfer_that_was_recorded_is_a_slice(void **state)
         ops += record->kind == TRACE_OP && record->stream == PROGRAM_COMPUTE;
         transfers += record->kind == TRACE_TRANSFER;
     }
-    assert_int_equal(track_find(0, "compute")->slices, ops);
+    assert_int_equal(perfetto_track(0, "compute")->slices, ops);
     for (uint32_t port = 0; port < 6; port++) {
         char name[16];
         (void)snprintf(name, sizeof name, "ICI %s", machine_port_name(report.input.machine, port));
         for (uint64_t t = 256; t < 512; t++)
-            if (decoded.track[t].described && strcmp(decoded.track[t].name, name) == 0)
-                shown_transfers += decoded.track[t].slices;
+            if (perfetto.track[t].described && strcmp(perfetto.track[t].name, name) == 0)
+                shown_transfers += perfetto.track[t].slices;
     }
     assert_true(transfers > 10);
     assert_int_equal(shown_transfers, transfers);
@@ -299,7 +118,7 @@ static void curve_show(struct curve *curve)
 
 static void assert_curve(const char *name, const struct curve *curve)
 {
-    const struct track *track = track_find(0, name);
+    const struct perfetto_track *track = perfetto_track(0, name);
     assert_true(track->counter);
     if (track->points != curve->points || track->most_value != curve->most ||
         track->last_value != curve->held)
@@ -334,7 +153,7 @@ static void every_memory_curve_shows_each_change(void **state)
 #undef X
     };
     play(false);
-    decode(&text);
+    perfetto_read(&text);
     struct curve part[PROGRAM_MEMORY_COUNT] = {{0}}, total = {0};
     for (int64_t now_ps = next_change(-1); now_ps != INT64_MAX; now_ps = next_change(now_ps)) {
         for (uint64_t i = 0; i < report.trace.record_count; i++) {
@@ -374,14 +193,14 @@ static void overlapping_records_of_one_stream_get_a_track_each(void **state)
     }
     text_free(&text);
     case_ok(timeline_write(report.made.arena, &report.input, &text, &case_error));
-    decode(&text);
+    perfetto_read(&text);
     char name[32];
     (void)snprintf(name, sizeof name, "ICI %s (2)",
                    machine_port_name(report.input.machine, first->port));
-    assert_int_equal(track_find(0, name)->slices, 1);
-    for (uint32_t i = 0; i < TRACKS; i++)
-        if (strncmp(decoded.track[i].name, "ICI ", 4) == 0)
-            assert_true(decoded.track[i].most_depth <= 1);
+    assert_int_equal(perfetto_track(0, name)->slices, 1);
+    for (uint32_t i = 0; i < PERFETTO_TRACKS; i++)
+        if (strncmp(perfetto.track[i].name, "ICI ", 4) == 0)
+            assert_true(perfetto.track[i].most_depth <= 1);
     case_free(&report.made);
 }
 
@@ -414,13 +233,14 @@ static void messages_nest_whatever_their_length(void **state)
         protobuf_double(&message, 4, -2.5);
         protobuf_end(&message, outer);
         const uint8_t *at = (const uint8_t *)message.bytes, *end = at + message.size_bytes;
-        struct field first, second, field;
-        assert_true(read_field(&at, end, &first));
+        struct perfetto_field first, second, field;
+        assert_true(perfetto_field_read(&at, end, &first));
         assert_true(at == end && first.number == 7);
-        assert_true(find_field(&first, 3, &second) && find_field(&second, 2, &field));
+        assert_true(perfetto_field_find(&first, 3, &second) &&
+                    perfetto_field_find(&second, 2, &field));
         assert_int_equal(field.size_bytes, length);
-        assert_true(number_of(&second, 5) == UINT64_MAX);
-        assert_true(number_of(&first, 4) == UINT64_C(0xc004000000000000));
+        assert_true(perfetto_number(&second, 5) == UINT64_MAX);
+        assert_true(perfetto_number(&first, 4) == UINT64_C(0xc004000000000000));
     }
     text_free(&message);
 }

@@ -159,6 +159,7 @@ static enum status work_texts(struct run *run, struct error *reterr)
     STATUS_TRY(replay(run, reterr));
     STATUS_TRY(shell_check(run->shell, reterr));
     report_from_chain(chain, &run->input);
+    STATUS_TRY(report_name(chain->arena, run->options, run->path, &run->input, reterr));
     if (options_has(run->options, "--timing")) run->input.wall_s = run->wall_s;
     STATUS_TRY(refuse_behind(run, reterr));
     if (options_has(run->options, "--advise")) STATUS_TRY(advise(run, reterr));

@@ -7,6 +7,8 @@
 
 #include <uv.h>
 
+#include "sim/base/arena.h"
+
 void report_from_chain(const struct chain *chain, struct report_input *ret_input)
 {
     bool const replayed = chain->trace.chips != 0;
@@ -25,6 +27,29 @@ void report_from_chain(const struct chain *chain, struct report_input *ret_input
             .period = chain->fold.period[axis],
             .reason = chain->fold.reason[axis],
         };
+}
+
+enum status report_name(struct arena *arena, const struct options *options, const char *scenario,
+                        struct report_input *input, struct error *reterr)
+{
+    const char *setting = NULL;
+    uint64_t bytes = 1;
+    void *memory = NULL;
+    for (uint32_t i = 0; (setting = options_value_at(options, "--set", i)) != NULL; i++)
+        bytes += strlen(setting) + 1;
+    STATUS_TRY(arena_try(arena, bytes, 1, &memory, reterr));
+    char *settings = memory;
+    for (uint32_t i = 0; (setting = options_value_at(options, "--set", i)) != NULL; i++) {
+        if (i > 0) *settings++ = ' ';
+        size_t const length = strlen(setting);
+        memcpy(settings, setting, length);
+        settings += length;
+    }
+    *settings = '\0';
+    input->version = PODSIM_VERSION;
+    input->scenario = scenario;
+    input->settings = memory;
+    return STATUS_OK;
 }
 
 bool report_in_colour(int descriptor)

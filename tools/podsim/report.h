@@ -13,6 +13,11 @@
 /* Borrows from the chain. Program, trace and fold are left out if it was not replayed. */
 void report_from_chain(const struct chain *chain, struct report_input *ret_input);
 
+/* What a timeline says of where it comes from: the version, the scenario as the command line names
+ * it, and each --set. STATUS_NO_MEMORY. */
+enum status report_name(struct arena *arena, const struct options *options, const char *scenario,
+                        struct report_input *input, struct error *reterr);
+
 /* Whether what is printed to this file descriptor may be coloured: a terminal, and NO_COLOR
  * (no-color.org) is not set, nor is it a dumb one. */
 bool report_in_colour(int descriptor);

@@ -56,7 +56,7 @@ static const enum collective_kind kinds[] = {
 };
 
 /* The fastest by its estimate is at most so much slower than the fastest. All but one of these are
- * within 1.25: an AllReduce of 1 MiB on 4x4, 1.38 (docs/choosing.md). */
+ * within 1.25: an AllReduce of 1 MiB on 4x4, 1.38 (docs/algorithm-choice.md). */
 static const double chosen_most = 1.4;
 /* Beside one slow link: all but two within 1.35, a Reduce of 4 KiB over 16, 1.71, and a Scatter of
  * 1 GiB on 4x4, 1.50. Estimates that do not know the link lose up to 5. */

@@ -14,6 +14,7 @@
 #include "sim/report/notes_parts.h"
 #include "sim/report/notes_upper.h"
 #include "sim/report/table.h"
+#include "sim/report/words.h"
 #include "sim/roofline/rules.h"
 
 enum { NOTE_BYTES = 640 };
@@ -78,7 +79,7 @@ static void note_bound(struct arena *arena, const struct report_input *input,
               percent(above, roofline->lower_s), table_seconds(roofline->lower_s).text,
               links ? "links along " : "",
               links ? machine_axis_name(input->machine, (uint32_t)roofline->bound_axis)
-                    : roofline->bound_by,
+                    : words_resource(input->machine, roofline->bound_by),
               parts);
 }
 
@@ -257,8 +258,9 @@ static void note_flop(struct arena *arena, const struct report_input *input, str
     double const padding = roofline->padded_flop - executed;
     if (padding > executed * 0.001)
         notes_add(arena, notes,
-                  "padding to the MXU's %u and to 8 token rows adds %.1f%% to the matmuls' time",
-                  input->machine->chip.mxu_rows, percent(padding, executed));
+                  "padding to %s %u and to 8 token rows adds %.1f%% to the matmuls' time",
+                  words_padding(input->machine), input->machine->chip.mxu_rows,
+                  percent(padding, executed));
     const struct workload_formats *formats = &input->workload->formats;
     if (formats->matmuls != formats->activations)
         notes_add(arena, notes,
@@ -323,7 +325,8 @@ static void note_hbm(struct arena *arena, const struct report_input *input,
                   percent(dma, facts->step_s));
 }
 
-static void note_update(struct arena *arena, const struct facts *facts, struct notes *notes)
+static void note_update(struct arena *arena, const struct report_input *input,
+                        const struct facts *facts, struct notes *notes)
 {
     for (uint32_t i = 0; i < facts->phase_count; i++) {
         const struct facts_phase *phase = &facts->phase[i];
@@ -332,7 +335,8 @@ static void note_update(struct arena *arena, const struct facts *facts, struct n
         notes_add(arena, notes,
                   "the update at the end takes %s (%.1f%% of the step; %s bound): it waits for the "
                   "last reductions and nothing overlaps with it",
-                  table_seconds(span).text, percent(span, facts->step_s), phase->bound_by);
+                  table_seconds(span).text, percent(span, facts->step_s),
+                  words_resource(input->machine, phase->bound_by));
     }
 }
 
@@ -410,7 +414,7 @@ enum status notes_build(struct arena *arena, const struct report_input *input,
     note_flop(arena, input, ret_notes);
     notes_model_build(arena, input, ret_notes);
     note_hbm(arena, input, facts, ret_notes);
-    note_update(arena, facts, ret_notes);
+    note_update(arena, input, facts, ret_notes);
     note_memory(arena, input, ret_notes);
     for (uint32_t i = 0; i < ret_notes->part_count; i++)
         if (ret_notes->part[i].name == NULL)

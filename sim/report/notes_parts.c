@@ -76,7 +76,11 @@ void notes_parts_build(struct arena *arena, const struct report_input *input,
     bool const mxu = roofline->lower_s == roofline->math_s;
     for (uint32_t i = 0; mxu && i < facts->class_count; i++)
         if (!facts->classes[i].collective) excess += facts->classes[i].hbm_excess_s;
-    part_add(notes, "compute ops that wait for HBM rather than the MXU", excess);
+    part_add(notes,
+             input->machine->chip.kind == CHIP_GPU
+                 ? "compute ops that wait for HBM rather than the tensor cores"
+                 : "compute ops that wait for HBM rather than the MXU",
+             excess);
     double const unlike_s = unlike_mean_s(input->trace);
     part_add(notes,
              unlike_s < 0 ? "less what a mean rank of the pipeline computes beside this one"

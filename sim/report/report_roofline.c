@@ -7,6 +7,7 @@
 #include "sim/base/text.h"
 #include "sim/base/units.h"
 #include "sim/report/table.h"
+#include "sim/report/words.h"
 #include "sim/roofline/rules.h"
 #include "sim/roofline/wire.h"
 
@@ -33,8 +34,10 @@ static void write_resources(const struct report_input *input, bool colour, struc
     table_right(text, 42, "busy");
     table_right(text, 52, "of lower");
     text_add(text, "\n");
-    write_resource(input, "MXU (padded FLOP)", roofline->math_s, colour, text);
-    write_resource(input, "VPU", roofline->vector_s, colour, text);
+    char math[48];
+    (void)snprintf(math, sizeof math, "%s (padded FLOP)", words_resource(input->machine, "mxu"));
+    write_resource(input, math, roofline->math_s, colour, text);
+    write_resource(input, words_resource(input->machine, "vpu"), roofline->vector_s, colour, text);
     write_resource(input, "HBM (compute, collectives)", roofline->hbm_s, colour, text);
     for (uint32_t i = 0; i < input->machine->axis_count; i++) {
         char name[64];
@@ -55,7 +58,8 @@ static void write_resources(const struct report_input *input, bool colour, struc
     }
     text_add(text, "\nlower bound");
     table_right(text, 42, table_seconds(roofline->lower_s).text);
-    text_add(text, "  everything overlaps; %s bounds it\n", roofline->bound_by);
+    text_add(text, "  everything overlaps; %s bounds it\n",
+             words_resource(input->machine, roofline->bound_by));
     text_add(text, "estimate");
     table_right(text, 42, table_seconds(roofline->critical_s).text);
     text_add(text, "  math, what tp%s exposed, hops\n",

@@ -10,6 +10,7 @@
 #include "sim/report/facts.h"
 #include "sim/report/notes.h"
 #include "sim/report/table.h"
+#include "sim/report/words.h"
 
 /* What one screen has room for; the JSON has all. */
 enum {
@@ -51,14 +52,15 @@ static void write_step(const struct report_input *input, const struct facts *fac
     table_colour(text, colour, TABLE_BOLD);
     text_add(text, "%s", table_instant(facts->step_s).text);
     table_colour(text, colour, TABLE_PLAIN);
-    text_add(text, "   bound by %s%s%s (%.1f%% of the step", facts->bound_by,
+    text_add(text, "   bound by %s%s%s (%.1f%% of the step",
+             words_resource(input->machine, facts->bound_by),
              facts->bound_axis != NULL ? " along " : "",
              facts->bound_axis != NULL ? facts->bound_axis : "", 100 * facts->bound_share);
     if (strcmp(facts->bound_by, "bubble") == 0)
         text_add(text, " of rank %u, which ends last",
                  facts_role(input, input->trace->reported_chip));
     if (facts->runner_up != NULL)
-        text_add(text, "; %s%s%s %.1f%%", facts->runner_up,
+        text_add(text, "; %s%s%s %.1f%%", words_resource(input->machine, facts->runner_up),
                  facts->runner_up_axis != NULL ? " along " : "",
                  facts->runner_up_axis != NULL ? facts->runner_up_axis : "",
                  100 * facts->runner_up_share);
@@ -107,7 +109,8 @@ static void write_roofline(const struct report_input *input, const struct facts 
     text_add(text, "\n");
     label(text, "roofline");
     text_add(text, "lower %s (%s%s%s), upper %s; the step is %.3f times the lower bound\n",
-             table_seconds(roofline->lower_s).text, roofline->bound_by, ici ? " " : "",
+             table_seconds(roofline->lower_s).text,
+             words_resource(input->machine, roofline->bound_by), ici ? " " : "",
              ici ? machine_axis_name(input->machine, (uint32_t)roofline->bound_axis) : "",
              table_seconds(roofline->upper_s).text,
              roofline->lower_s > 0 ? facts->step_s / roofline->lower_s : 0);
@@ -156,7 +159,8 @@ static void write_ranks(const struct report_input *input, struct text *text)
         text_add(text, "and %u more with --json\n", trace->role_count - RANKS_SHOWN);
 }
 
-static void write_phases(const struct facts *facts, struct text *text)
+static void write_phases(const struct report_input *input, const struct facts *facts,
+                         struct text *text)
 {
     uint32_t wider = 0; /* For "forward and backward". */
     for (uint32_t i = 0; i < facts->phase_count; i++) {
@@ -178,7 +182,7 @@ static void write_phases(const struct facts *facts, struct text *text)
         table_right(text, wider + 54, table_seconds(phase->compute_s).text);
         table_right(text, wider + 68, table_seconds(phase->exposed_s).text);
         table_right(text, wider + 78, table_seconds(phase->idle_s).text);
-        text_add(text, "  %s\n", phase->bound_by);
+        text_add(text, "  %s\n", words_resource(input->machine, phase->bound_by));
     }
 }
 
@@ -279,7 +283,7 @@ static void write_servers(const struct report_input *input, const struct facts *
     label(text, "busy");
     for (uint32_t i = 0; i < TRACE_QUEUE_COUNT; i++) {
         double const busy = units_seconds(trace->queue_busy_ps[i]);
-        text_add(text, "%s%s %s", i > 0 ? "   " : "", queues[i],
+        text_add(text, "%s%s %s", i > 0 ? "   " : "", words_resource(input->machine, queues[i]),
                  table_percent(busy, facts->step_s).text);
     }
     text_add(text, "\n");
@@ -339,7 +343,7 @@ enum status summary_write(struct arena *arena, const struct report_input *input,
         write_share(&facts, "idle", facts.idle_s, colour, TABLE_YELLOW, text);
     }
     write_roofline(input, &facts, &notes, text);
-    write_phases(&facts, text);
+    write_phases(input, &facts, text);
     STATUS_TRY(write_collectives(arena, &facts, text, reterr));
     write_servers(input, &facts, text);
     text_add(text, "\n");

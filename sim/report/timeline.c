@@ -10,6 +10,7 @@
 #include "sim/report/timeline_flows.h"
 #include "sim/report/timeline_peers.h"
 #include "sim/report/track.h"
+#include "sim/report/words.h"
 
 /* Tracks of a chip, by number; the chip's own is 0. Those of the step as a whole come before. */
 enum {
@@ -322,7 +323,8 @@ static void write_queues(struct timeline *timeline, const struct trace_record *c
     static const char *const names[] = {"mxu", "vpu", "hbm (compute)"};
     const struct chip *chip = &timeline->input->machine->chip;
     for (uint32_t i = 0; i < 3; i++)
-        describe(timeline, UUID_QUEUE_FIRST + i, UUID_QUEUES, names[i], i, TRACK_PERCENT);
+        describe(timeline, UUID_QUEUE_FIRST + i, UUID_QUEUES,
+                 words_resource(timeline->input->machine, names[i]), i, TRACK_PERCENT);
     uint64_t const first = timeline->base + UUID_QUEUE_FIRST;
     for (uint32_t i = 0; i < count; i++) {
         const struct program_op *op = op_of(timeline, at[i]);
@@ -360,7 +362,8 @@ static void describe_chip(struct timeline *timeline, uint32_t index)
         &(struct track_description){
             .uuid = timeline->base + UUID_PROCESS, .name = name, .rank = index, .pid = index + 1});
     describe(timeline, UUID_STEP, UUID_PROCESS, "layers and streams", 0, TRACK_NO_COUNTER);
-    describe(timeline, UUID_PORTS, UUID_PROCESS, "ICI ports", 1, TRACK_NO_COUNTER);
+    describe(timeline, UUID_PORTS, UUID_PROCESS,
+             machine->chip.kind == CHIP_GPU ? "ports" : "ICI ports", 1, TRACK_NO_COUNTER);
     describe(timeline, UUID_QUEUES, UUID_PROCESS, "queues", 2, TRACK_NO_COUNTER);
     describe(timeline, UUID_MEMORY, UUID_PROCESS, "memory", 3, TRACK_NO_COUNTER);
 }

@@ -102,13 +102,20 @@ static enum status row_add(struct search *search, struct advise_row row, struct 
     return status;
 }
 
+/* One more change has to gain half a percent. */
+static bool is_better(const struct advise_row *row, const struct advise_row *best)
+{
+    if (row->setting_count <= best->setting_count) return row->step_ps < best->step_ps;
+    return row->step_ps < best->step_ps - best->step_ps / 200;
+}
+
 static void best_find(struct advise *advise)
 {
     advise->best = ADVISE_NONE;
     for (uint32_t i = 0; i < advise->count; i++) {
         const struct advise_row *row = &advise->row[i];
         if (row->state != ADVISE_PLAYED || !row->fits) continue;
-        if (advise->best == ADVISE_NONE || row->step_ps < advise->row[advise->best].step_ps)
+        if (advise->best == ADVISE_NONE || is_better(row, &advise->row[advise->best]))
             advise->best = i;
     }
 }

@@ -46,7 +46,8 @@ struct advise_row {
 struct advise {
     struct advise_row row[ADVISE_ROWS_MAX]; /* In the order of play; the first is the scenario. */
     uint32_t count;
-    uint32_t best;      /* The fastest that fits; ADVISE_NONE: none does. */
+    uint32_t best; /* The fastest that fits, but for changes that gain next to nothing; ADVISE_NONE:
+                      none fits. */
     uint64_t hbm_bytes; /* Of a chip. */
 };
 

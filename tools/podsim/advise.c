@@ -72,6 +72,8 @@ static bool settings_equal(const struct advise_row *one, const struct advise_row
     return true;
 }
 
+static const char one_step[] = "/run/steps=1";
+
 /* Plays the scenario with these settings, unless that has been done. */
 static enum status row_add(struct search *search, struct advise_row row, struct error *reterr)
 {
@@ -83,11 +85,14 @@ static enum status row_add(struct search *search, struct advise_row row, struct 
     for (uint32_t i = 0; i < advise->count; i++)
         if (settings_equal(&advise->row[i], &row)) return STATUS_OK;
     if (advise->count == ADVISE_ROWS_MAX) return STATUS_OK;
-    if (source.setting_count + row.setting_count > CHAIN_SETTINGS_MAX)
+    if (source.setting_count + row.setting_count + 1 > CHAIN_SETTINGS_MAX)
         return error_set(reterr, STATUS_LIMIT, "--advise", "too many --set beside it");
     source.full = false;
     for (uint32_t i = 0; i < row.setting_count; i++)
         source.settings[source.setting_count++].text = row.setting[i];
+    /* Steps are compared, not periods, which take several. */
+    if (search->chain->mesh.present[MESH_PP])
+        source.settings[source.setting_count++].text = one_step;
     enum status status = chain_build(&chain, &source, CHAIN_PROGRAM, &error);
     if (status == STATUS_OK) status = row_play(search, &source, &chain, &row, &error);
     if (status != STATUS_OK && status != STATUS_INTERRUPTED && status != STATUS_NO_MEMORY) {

@@ -101,12 +101,16 @@ enum status measure_party_run(struct arena *arena, const struct machine *machine
     struct replay_options const replay = {
         .engine = options->engine,
         .count_waits = true,
+        .shown_chips = options->shown_chips,
+        .shown_count = options->shown_count,
+        .record = options->shown_count > 0,
         .watch = options->watch,
         .watch_owner = options->watch_owner,
     };
     STATUS_TRY(
         replay_run(arena, &replay, machine, program, &measured.fold, &measured.trace, reterr));
     measured.plans = program->plans;
+    measured.program = program;
     const struct program_op *ops = program->templates[0].op;
     for (uint32_t i = 0; i < count; i++)
         measured.time_ps[i] = measured.trace.classes[ops[i].class_index].end_ps;

@@ -22,15 +22,18 @@ struct arena;
 enum { MEASURE_REQUESTS_MAX = 15 };
 
 struct measure_options {
-    const char *engine; /* "fast" or "reference" */
-    bool full;          /* Every chip and every hop. */
+    const char *engine;          /* "fast" or "reference" */
+    bool full;                   /* Every chip and every hop. */
+    const uint32_t *shown_chips; /* Of the machine, recorded for a timeline; NULL: none. */
+    uint32_t shown_count;
     replay_watch_fn *watch;
     void *watch_owner;
 };
 
 struct measured {
     int64_t time_ps[MEASURE_REQUESTS_MAX]; /* Of each: when its last rank had ended. */
-    const struct plan *plans;              /* What was played. */
+    const struct plan *plans;              /* What was played, */
+    const struct program *program;         /* and as what. */
     struct fold fold;
     struct trace trace; /* Of all together; the links' waits are counted. */
 };

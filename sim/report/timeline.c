@@ -137,7 +137,8 @@ static void op_begin(struct timeline *timeline, uint64_t uuid, const struct trac
                          ? compute_arguments(&timeline->input->program->works[op->index], arguments)
                          : transfer_arguments(timeline, first, op, arguments);
     program_slot_name(timeline->role, first->slot, layer, sizeof layer);
-    arguments[count++] = (struct track_argument){.name = "layer", .string = layer};
+    if (timeline->role->slot_count > 1) /* Else it is a collective by itself. */
+        arguments[count++] = (struct track_argument){.name = "layer", .string = layer};
     track_slice_begin(&timeline->writer, uuid, first->begin_ps,
                       computes ? TRACK_COMPUTE : TRACK_COLLECTIVE, op->name, arguments, count);
 }

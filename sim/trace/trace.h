@@ -19,7 +19,7 @@ enum {
     TRACE_STREAMS_MAX = 24,
     TRACE_PHASES_MAX = 8,
     TRACE_MEMORY_MAX = 8,
-    TRACE_SHOWN_MAX = 64,
+    TRACE_SHOWN_MAX = 256, /* Chips of a timeline. */
 };
 
 /* The servers of a chip, as rows of a report. */

@@ -3,7 +3,8 @@
 #
 #   A sentence that names the case
 #   $ shell command; several such lines are one script; podsim is in PATH, the folder is fresh and
-#   $ holds base.json, and staged.json with pp; $ROOT is the repository, $TRAIN its scenarios/train
+#   $ holds base.json, and staged.json with pp; $ROOT is the repository, $TRAIN its scenarios/train;
+#   $ show_timeline prints what a timeline says
 #   status 1              (0 if it is left out)
 #   out: PATTERN          some line of standard output matches the shell pattern, wholly
 #   err: PATTERN          the same of standard error
@@ -22,7 +23,7 @@ TRAIN=$ROOT/scenarios/train
 export ROOT TRAIN
 work=$(mktemp -d)
 trap 'chmod -R u+w "$work"; rm -rf "$work"' EXIT
-PATH=$(dirname "$podsim"):$PATH
+PATH=$(dirname "$podsim"):$(dirname "$podsim")/tests/cli:$PATH
 export PATH
 every=${PODSIM_TEST_CASES:-1}
 walked=0

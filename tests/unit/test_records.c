@@ -14,7 +14,7 @@
 #include "tests/support/play.h"
 #include "tests/support/scene.h"
 
-enum { CHIPS_MAX = TRACE_SHOWN_MAX, LABELS_MAX = 4096, PASSES_MAX = 128 };
+enum { CHIPS_MAX = 64, LABELS_MAX = 4096, PASSES_MAX = 128 };
 
 /* What is recorded of an op. */
 struct seen {

@@ -9,12 +9,13 @@
 #include "tools/podsim/command.h"
 #include "tools/podsim/output.h"
 #include "tools/podsim/shell.h"
+#include "tools/podsim/timeline_file.h"
 
 /* One sweep; the worker's until it has ended. */
 struct sweep {
     const struct options *options;
     struct collective_study study;
-    struct output json, csv;
+    struct output json, csv, trace;
 };
 
 static bool is_stdout(const char *path)
@@ -26,11 +27,16 @@ static enum status open_outputs(struct sweep *sweep, struct error *reterr)
 {
     const char *const json = options_value(sweep->options, "--json");
     const char *const csv = options_value(sweep->options, "--csv");
+    const char *const trace = options_value(sweep->options, "--trace");
     const char *const table = is_stdout(json) || is_stdout(csv) ? NULL : "-";
     STATUS_TRY(output_distinct(json, csv, reterr));
     STATUS_TRY(output_distinct(json, table, reterr));
     STATUS_TRY(output_distinct(csv, table, reterr));
+    STATUS_TRY(output_distinct(trace, json, reterr));
+    STATUS_TRY(output_distinct(trace, csv, reterr));
+    STATUS_TRY(output_distinct(trace, table, reterr));
     STATUS_TRY(output_open(&sweep->json, json, sweep->options, reterr));
+    STATUS_TRY(output_open(&sweep->trace, trace, sweep->options, reterr));
     return output_open(&sweep->csv, csv, sweep->options, reterr);
 }
 
@@ -44,6 +50,9 @@ static enum status write_results(struct sweep *sweep, struct error *reterr)
     collective_write_csv(&sweep->study, &csv);
     enum status status = output_write(&sweep->json, &json, reterr);
     if (status == STATUS_OK) status = output_write(&sweep->csv, &csv, reterr);
+    if (status == STATUS_OK)
+        status = timeline_file_write(&sweep->trace, &sweep->study.timeline, reterr);
+    if (status == STATUS_OK) status = output_finish(&sweep->trace, reterr);
     if (status == STATUS_OK) status = output_finish(&sweep->json, reterr);
     if (status == STATUS_OK) status = output_finish(&sweep->csv, reterr);
     if (status == STATUS_OK) status = output_print(&table, to_error, reterr);
@@ -76,6 +85,8 @@ static int collective(const struct options *options)
     if (status == STATUS_OK) status = sweep_run(&sweep, &error);
     output_abandon(&sweep.json);
     output_abandon(&sweep.csv);
+    output_abandon(&sweep.trace);
+    text_free(&sweep.study.timeline);
     int exit_status = EXIT_DONE;
     if (status == STATUS_INTERRUPTED && sweep.study.row_count > 0)
         exit_status = EXIT_INTERRUPTED; /* The table says so. */
@@ -88,7 +99,7 @@ static int collective(const struct options *options)
 const struct command command_collective = {
     .name = "collective",
     .usage = "podsim collective --machine SPEC --op NAME [--axes LIST] [-b SIZE] [-e SIZE] [-f N]\n"
-             "           [--algorithm NAMES] [--json FILE|-] [--csv FILE|-] ...",
+             "           [--algorithm NAMES] [--json FILE|-] [--csv FILE|-] [--trace FILE] ...",
     .summary = "how long a collective takes for a sweep of sizes",
     .help =
         "Plays one collective on an otherwise idle machine for each size, and prints the table of\n"

@@ -13,9 +13,10 @@
 #include "tools/podsim/schedules.h"
 #include "tools/podsim/shell.h"
 #include "tools/podsim/staged.h"
+#include "tools/podsim/timeline_file.h"
 
 struct outputs {
-    struct output json, svg;
+    struct output json, svg, trace;
     struct comparison_csv csv;
 };
 
@@ -27,9 +28,14 @@ static enum status open_outputs(const struct comparison *comparison, struct outp
     const char *const svg = options_value(options, "--svg");
     if (svg != NULL && strcmp(svg, "-") == 0)
         return error_set(reterr, STATUS_INVALID, "--svg", "a picture needs a file of its own");
+    const char *const trace = options_value(options, "--trace");
     STATUS_TRY(output_distinct(json, svg, reterr));
+    STATUS_TRY(output_distinct(trace, json, reterr));
+    STATUS_TRY(output_distinct(trace, svg, reterr));
+    STATUS_TRY(output_distinct(trace, "-", reterr));
     STATUS_TRY(comparison_csv_open(comparison, &outputs->csv, reterr));
     STATUS_TRY(output_open(&outputs->json, json, options, reterr));
+    STATUS_TRY(output_open(&outputs->trace, trace, options, reterr));
     return output_open(&outputs->svg, svg, options, reterr);
 }
 
@@ -47,9 +53,12 @@ static enum status write_results(const struct comparison *comparison, struct out
     if (status == STATUS_OK) status = output_write(&outputs->json, &json, reterr);
     if (status == STATUS_OK) status = output_write(&outputs->svg, &svg, reterr);
     if (status == STATUS_OK)
+        status = timeline_file_write(&outputs->trace, &comparison->timeline, reterr);
+    if (status == STATUS_OK)
         status = comparison_csv_write(comparison, &outputs->csv, &text, reterr);
     if (status == STATUS_OK) status = output_finish(&outputs->json, reterr);
     if (status == STATUS_OK) status = output_finish(&outputs->svg, reterr);
+    if (status == STATUS_OK) status = output_finish(&outputs->trace, reterr);
     if (status == STATUS_OK) status = output_print(&text, to_stdout, reterr);
     text_free(&text);
     text_free(&json);
@@ -62,6 +71,7 @@ static enum status comparison_run(struct comparison *comparison, struct outputs 
                                   struct error *reterr)
 {
     STATUS_TRY(comparison->way->read(comparison, reterr));
+    STATUS_TRY(comparison_read_trace(comparison, reterr));
     STATUS_TRY(comparison_check_picture(comparison, reterr));
     STATUS_TRY(open_outputs(comparison, outputs, reterr));
     enum status const status = shell_run(comparison_play, comparison, "schedules", reterr);
@@ -90,6 +100,8 @@ static int pipeline(const struct options *options)
     enum status const status = comparison_run(comparison, &outputs, &error);
     output_abandon(&outputs.json);
     output_abandon(&outputs.svg);
+    output_abandon(&outputs.trace);
+    text_free(&comparison->timeline);
     comparison_csv_close(&outputs.csv);
     if (comparison->way->close != NULL) comparison->way->close(comparison);
     int exit_status = EXIT_DONE;

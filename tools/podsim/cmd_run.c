@@ -18,14 +18,14 @@
 #include "tools/podsim/output.h"
 #include "tools/podsim/report.h"
 #include "tools/podsim/shell.h"
+#include "tools/podsim/timeline_file.h"
 #include "tools/podsim/trace_chips.h"
 
 static const struct option run_options[] = {
     {"--set", "/POINTER=VALUE", "change a key of the scenario; may be repeated", true},
     {"--full", NULL, "every chip and every hop: no folding", false},
     {"--json", "FILE", "write the result as JSON; - is standard output", false},
-    {"--trace", "FILE", "write a timeline for https://ui.perfetto.dev", false},
-    {"--trace-chips", "LIST", "chips in it: \"0,0,0 1,0,0\" (the first chip if left out)", false},
+    TIMELINE_OPTIONS,
     {"--advise", NULL, "simulate the scenario's neighbours too and name the best that fits", false},
     {"--engine", "NAME", "fast or reference: the queue behind the clock", false},
     {"--timing", NULL, "say how long the simulation itself took", false},
@@ -185,7 +185,7 @@ static enum status work(void *owner, struct shell *shell, struct error *reterr)
         *reterr = unfit;
         return status;
     }
-    STATUS_TRY(output_write(&run->trace, &run->timeline, reterr));
+    STATUS_TRY(timeline_file_write(&run->trace, &run->timeline, reterr));
     STATUS_TRY(output_finish(&run->trace, reterr));
     return output_finish(&run->json, reterr);
 }
@@ -194,10 +194,7 @@ static enum status open_outputs(struct run *run, struct error *reterr)
 {
     const char *const json = options_value(run->options, "--json");
     const char *const trace = options_value(run->options, "--trace");
-    if (trace == NULL && options_has(run->options, "--trace-chips"))
-        return error_set(reterr, STATUS_INVALID, "--trace-chips", "needs --trace FILE");
-    if (trace != NULL && strcmp(trace, "-") == 0)
-        return error_set(reterr, STATUS_INVALID, "--trace", "a timeline needs a file of its own");
+    STATUS_TRY(timeline_file_check(run->options, reterr));
     const char *const summary =
         options_has(run->options, "--quiet") || json_to_stdout(run) ? NULL : "-";
     STATUS_TRY(output_distinct(trace, json, reterr));

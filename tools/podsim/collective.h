@@ -8,14 +8,15 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "sim/base/text.h"
 #include "sim/measure/row.h"
 #include "sim/measure/sizes.h"
 #include "tools/podsim/question.h"
+#include "tools/podsim/trace_chips.h"
 
 struct arena;
 struct json_writer;
 struct shell;
-struct text;
 
 /* A collective that goes at the same time as others. */
 struct collective_member {
@@ -24,7 +25,8 @@ struct collective_member {
 };
 
 struct collective_study {
-    struct arena *arena;   /* Of everything but single runs. */
+    struct arena *arena; /* Of everything but single runs. */
+    const struct options *options;
     struct question asked; /* An algorithm at least; of the first member, the others: auto. */
     struct collective_member member[MEASURE_REQUESTS_MAX]; /* The first is what is swept. */
     uint32_t member_count;
@@ -39,7 +41,10 @@ struct collective_study {
     uint32_t run_count;
     uint32_t run_count_max;
     uint32_t merged_count; /* Runs left out, as another name means the same plan. */
-    struct fold fold; /* Of the last run. */
+    struct fold fold;      /* Of the last run. */
+
+    struct trace_chips shown; /* None: there is no timeline. */
+    struct text timeline;     /* Of the one run. */
 };
 
 extern const struct option collective_options[];
@@ -55,6 +60,13 @@ enum status collective_read_count(const struct options *options, const char *nam
 /* --experts and what belongs to it, into study.asked.row.ragged; its sizes are known. */
 enum status collective_read_ragged(const struct options *options, struct collective_study *study,
                                    struct error *reterr);
+
+/* --trace and --trace-chips, once it is known how many runs there are. */
+enum status collective_read_trace(const struct options *options, struct collective_study *study,
+                                  struct error *reterr);
+/* Writes the timeline of a run, if there is to be one. The arena is the run's. */
+enum status collective_write_trace(struct arena *arena, struct collective_study *study,
+                                   const struct measured *measured, struct error *reterr);
 
 /* What was drawn for a row; nothing for one that is not ragged. */
 void collective_write_ragged(const struct row *row, struct text *text);

@@ -145,9 +145,13 @@ static enum status party_play(struct collective_study *study, struct party *part
     for (uint32_t i = 0; i < study->member_count; i++)
         if (party->choice[i] == NULL) party->played[i] += played.request_count;
     if (study->member_count > 1) STATUS_TRY(alone_play(study, party, reterr));
+    struct measure_options options = study->asked.run;
+    options.shown_chips = study->shown.chip;
+    options.shown_count = study->shown.count;
     STATUS_TRY(measure_party_run(party->arena, &study->asked.machine, &played,
-                                 study->member_count > 1 ? "--concurrent" : where,
-                                 &study->asked.run, &measured, reterr));
+                                 study->member_count > 1 ? "--concurrent" : where, &options,
+                                 &measured, reterr));
+    STATUS_TRY(collective_write_trace(party->arena, study, &measured, reterr));
     return run_note(study, party, &measured, reterr);
 }
 

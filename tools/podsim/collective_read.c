@@ -4,6 +4,7 @@
 #include "sim/base/arena.h"
 #include "sim/collective/script.h"
 #include "tools/podsim/collective.h"
+#include "tools/podsim/timeline_file.h"
 
 const struct option collective_options[] = {
     QUESTION_OPTIONS,
@@ -24,6 +25,7 @@ const struct option collective_options[] = {
     {"--skew", "X", "0: experts all alike (if left out), to 1: Zipf's law", false},
     {"--json", "FILE", "write the rows as JSON; - is standard output", false},
     {"--csv", "FILE", "write the rows as CSV; - is standard output", false},
+    TIMELINE_OPTIONS,
     {0},
 };
 
@@ -235,5 +237,6 @@ enum status collective_read(const struct options *options, struct collective_stu
     STATUS_TRY(arena_try(study->arena, (uint64_t)study->run_count_max * study->member_count,
                          sizeof *study->rows, &memory, reterr));
     study->rows = memory;
-    return STATUS_OK;
+    study->options = options;
+    return collective_read_trace(options, study, reterr);
 }

@@ -11,6 +11,7 @@
 #include "tools/podsim/input.h"
 #include "tools/podsim/lists.h"
 #include "tools/podsim/shell.h"
+#include "tools/podsim/timeline_file.h"
 
 enum { SENTENCE_BYTES = 1400 };
 
@@ -119,6 +120,17 @@ enum status comparison_read_memory(const struct comparison *comparison, uint32_t
         return error_set(reterr, STATUS_INVALID, "--memory",
                          "only auto heeds it; add it to --schedules");
     return STATUS_OK;
+}
+
+enum status comparison_read_trace(struct comparison *comparison, struct error *reterr)
+{
+    STATUS_TRY(timeline_file_check(comparison->options, reterr));
+    comparison->traces = options_has(comparison->options, "--trace");
+    if (!comparison->traces || comparison->row_count == 1) return STATUS_OK;
+    return error_set(reterr, STATUS_INVALID, "--trace",
+                     "a timeline shows one schedule, and these are %u rows; name one, such as "
+                     "--schedules 1f1b, with one number of --microbatches",
+                     comparison->row_count);
 }
 
 /* Of all that are known, those that cannot be. */

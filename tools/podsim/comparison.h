@@ -8,6 +8,7 @@
 
 #include <stdbool.h>
 
+#include "sim/base/text.h"
 #include "sim/schedule/schedule.h"
 #include "tools/podsim/options.h"
 
@@ -15,7 +16,6 @@ struct arena;
 struct json_writer;
 struct report_terminal;
 struct shell;
-struct text;
 
 enum { COMPARISON_ROWS_MAX = 512, COMPARISON_COUNTS_MAX = 32 };
 
@@ -59,6 +59,8 @@ struct comparison {
     uint32_t row_count; /* All that are asked for. */
     uint32_t done_count;
     uint32_t failed_count; /* Of those done: they were asked for by name and cannot be. */
+    bool traces;           /* The one row writes a timeline, */
+    struct text timeline;  /* this. */
 };
 
 /* The rows: each schedule that is asked for by name with each number of microbatches, or else with
@@ -73,6 +75,9 @@ enum status comparison_read_memory(const struct comparison *comparison, uint32_t
 /* Behind the rows: whether a picture that is asked for can be drawn, should all of them be played.
  * Errors: STATUS_LIMIT if they have too many passes, STATUS_NO_MEMORY. */
 enum status comparison_check_picture(const struct comparison *comparison, struct error *reterr);
+
+/* --trace, behind the rows: a timeline shows one. */
+enum status comparison_read_trace(struct comparison *comparison, struct error *reterr);
 
 /* Plays all rows, one after the other. One that cannot be does not keep the others from it; of
  * "all" it is passed over, else, or if nothing could be played, its error is returned behind the

@@ -29,6 +29,11 @@ void report_from_chain(const struct chain *chain, struct report_input *ret_input
         };
 }
 
+const char *report_version(void)
+{
+    return PODSIM_VERSION;
+}
+
 enum status report_name(struct arena *arena, const struct options *options, const char *scenario,
                         struct report_input *input, struct error *reterr)
 {
@@ -46,7 +51,7 @@ enum status report_name(struct arena *arena, const struct options *options, cons
         settings += length;
     }
     *settings = '\0';
-    input->version = PODSIM_VERSION;
+    input->version = report_version();
     input->scenario = scenario;
     input->settings = memory;
     return STATUS_OK;

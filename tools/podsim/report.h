@@ -13,6 +13,8 @@
 /* Borrows from the chain. Program, trace and fold are left out if it was not replayed. */
 void report_from_chain(const struct chain *chain, struct report_input *ret_input);
 
+const char *report_version(void); /* Of podsim: "0.1.0". */
+
 /* What a timeline says of where it comes from: the version, the scenario as the command line names
  * it, and each --set. STATUS_NO_MEMORY. */
 enum status report_name(struct arena *arena, const struct options *options, const char *scenario,

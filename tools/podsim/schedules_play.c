@@ -5,6 +5,7 @@
 #include "sim/base/units.h"
 #include "tools/podsim/formula.h"
 #include "tools/podsim/schedules.h"
+#include "tools/podsim/schedules_trace.h"
 #include "tools/podsim/shell.h"
 
 double schedules_units(const struct schedules_row *row, int64_t ticks)
@@ -124,10 +125,12 @@ enum status schedules_play(struct comparison *comparison, uint32_t index, struct
                              &row->without_hops, reterr));
     STATUS_TRY(schedule_play(comparison->arena, &of->schedule, &request.times, &watch, of->name,
                              &row->played, reterr));
-    STATUS_TRY(schedule_period(&of->schedule, &request.times, &watch, of->name, &row->period,
-                               reterr));
+    STATUS_TRY(
+        schedule_period(&of->schedule, &request.times, &watch, of->name, &row->period, reterr));
     for (uint32_t r = 0; r < of->rank_count; r++) comparison->events += of->schedule.rank[r].count;
-    return STATUS_OK;
+    if (!comparison->traces) return STATUS_OK;
+    return schedules_write_trace(comparison->arena, comparison->options, row, &comparison->timeline,
+                                 reterr);
 }
 
 const struct comparison_way schedules_way = {

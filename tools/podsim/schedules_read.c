@@ -18,6 +18,9 @@ const struct option schedules_options[] = {
     {"--weight-memory", "SHARE", "without FILE: of a pass's activations until W (0.5)", false},
     {"--memory", "N", "auto: microbatches a rank may hold", false},
     {"--svg", "FILE", "draw them", false},
+    {"--trace", "FILE", "of one row, a timeline for https://ui.perfetto.dev; NAME.gz: compressed",
+     false},
+    {"--trace-chips", "LIST", "of FILE, chips in it, or all (the first of each rank)", false},
     {"--csv-out", "FOLDER", "write each as PyTorch's CSV", false},
     {"--dialect", "NAME", "of those: compute_only or compute_comms (compute_only)", false},
     {"--json", "FILE", "write the rows as JSON; - is standard output", false},
@@ -107,7 +110,7 @@ static enum status times_read(struct schedules *schedules, struct error *reterr)
 /* What only a scenario looks at. */
 static enum status needless_check(const struct comparison *comparison, struct error *reterr)
 {
-    static const char *const of_files[] = {"--set", "--full"};
+    static const char *const of_files[] = {"--set", "--full", "--trace-chips"};
     for (uint32_t i = 0; i < sizeof of_files / sizeof *of_files; i++)
         if (options_has(comparison->options, of_files[i]))
             return error_set(reterr, STATUS_INVALID, of_files[i],

@@ -4,10 +4,13 @@
 
 #include "sim/base/arena.h"
 #include "sim/base/units.h"
+#include "sim/report/timeline.h"
 #include "sim/workload/workload.h"
+#include "tools/podsim/report.h"
 #include "tools/podsim/shell.h"
 #include "tools/podsim/staged.h"
 #include "tools/podsim/staged_times.h"
+#include "tools/podsim/trace_chips.h"
 
 enum { SETTING_BYTES = 96 };
 
@@ -18,6 +21,7 @@ struct playing {
     struct chain chain;
     struct watch watch; /* While it is built. */
     char setting[2][SETTING_BYTES];
+    struct trace_chips shown;
 };
 
 int64_t staged_work_ps(const struct trace_role *role)
@@ -69,6 +73,39 @@ static bool watch(void *owner, const struct replay_progress *progress)
     return shell_progress(staged->of->shell, share, progress->events);
 }
 
+/* Chips of the timeline: those that are named, or else the first of each rank. */
+static enum status shown_choose(struct playing *playing, struct error *reterr)
+{
+    const struct program *program = &playing->chain.program;
+    const struct comparison *comparison = playing->staged->of;
+    const char *const list = options_value(comparison->options, "--trace-chips");
+    if (!comparison->traces) return STATUS_OK;
+    if (list != NULL)
+        return trace_chips_read(list, &playing->chain.machine, &playing->shown, reterr);
+    while (playing->shown.count < program->role_count && playing->shown.count < TRACE_SHOWN_MAX) {
+        uint32_t at[MACHINE_AXES_MAX] = {0};
+        at[program->role_axis] = playing->shown.count * program->role_stride;
+        playing->shown.chip[playing->shown.count++] = machine_chip_at(&playing->chain.machine, at);
+    }
+    return STATUS_OK;
+}
+
+static enum status timeline_take(struct playing *playing, struct error *reterr)
+{
+    struct comparison *comparison = playing->staged->of;
+    struct chain *chain = &playing->chain;
+    struct report_input input;
+    if (!comparison->traces) return STATUS_OK;
+    report_from_chain(chain, &input);
+    STATUS_TRY(report_name(chain->arena, comparison->options, comparison->options->operand[0],
+                           &input, reterr));
+    input.title = arena_format(chain->arena, "%s: %s, %u microbatch%s", input.title,
+                               playing->row->of->name, playing->row->of->microbatch_count,
+                               playing->row->of->microbatch_count == 1 ? "" : "es");
+    if (input.title == NULL) return error_set(reterr, STATUS_NO_MEMORY, "", "there is no memory");
+    return timeline_write(chain->arena, &input, &comparison->timeline, reterr);
+}
+
 static enum status replay(struct playing *playing, struct error *reterr)
 {
     struct staged *staged = playing->staged;
@@ -86,7 +123,11 @@ static enum status replay(struct playing *playing, struct error *reterr)
         source.settings[source.setting_count++].text = playing->setting[1];
     }
     STATUS_TRY(chain_build(&playing->chain, &source, CHAIN_PROGRAM, reterr));
+    STATUS_TRY(shown_choose(playing, reterr));
     struct replay_options const options = {
+        .shown_chips = playing->shown.chip,
+        .shown_count = playing->shown.count,
+        .record = playing->shown.count > 0,
         .curves = staged->draws_memory,
         .watch = watch,
         .watch_owner = playing,
@@ -199,6 +240,7 @@ enum status staged_play(struct comparison *comparison, uint32_t index, struct er
     row->of = &comparison->row[index];
     enum status status = replay(&playing, reterr);
     if (status == STATUS_OK) status = results_take(&playing, reterr);
+    if (status == STATUS_OK) status = timeline_take(&playing, reterr);
     if (status == STATUS_OK && staged->draws) status = spans_take(&playing, reterr);
     if (status == STATUS_OK && staged->draws_memory) status = curve_take(&playing, reterr);
     chain_close(&playing.chain);

@@ -83,6 +83,9 @@ static enum status ranks_check(const struct comparison *comparison, struct error
 /* A lane of text has some hundred cells: of more microbatches it shows nothing. */
 static const uint32_t drawn_max = 256;
 
+/* And of more ranks, a screen. */
+static const uint32_t ranks_drawn_max = 64;
+
 void staged_close(struct comparison *comparison)
 {
     struct staged *staged = comparison->owner;
@@ -103,12 +106,12 @@ enum status staged_read(struct comparison *comparison, struct error *reterr)
     STATUS_TRY(ranks_check(comparison, reterr));
     STATUS_TRY(comparison_read_memory(comparison, &staged->source.schedule_held_max, reterr));
     uint32_t const ranks = comparison->rank_count;
-    if (options_has(options, "--svg") && ranks > TRACE_SHOWN_MAX)
-        return error_set(reterr, STATUS_LIMIT, "--svg", "%u ranks are too many for a picture (%d)",
-                         ranks, TRACE_SHOWN_MAX);
+    if (options_has(options, "--svg") && ranks > ranks_drawn_max)
+        return error_set(reterr, STATUS_LIMIT, "--svg", "%u ranks are too many for a picture (%u)",
+                         ranks, ranks_drawn_max);
     bool const alone =
         comparison->row_count == 1 && comparison->row[0].microbatch_count <= drawn_max;
     staged->draws_memory = options_has(options, "--svg");
-    staged->draws = staged->draws_memory || (alone && ranks <= TRACE_SHOWN_MAX);
+    staged->draws = staged->draws_memory || (alone && ranks <= ranks_drawn_max);
     return STATUS_OK;
 }

@@ -41,7 +41,7 @@ enum { NAMES = sizeof names / sizeof *names };
 static void scenario_write(char text[TEXT_BYTES], uint32_t site, const char *schedule,
                            uint64_t *random)
 {
-    uint32_t const microbatches = 8 << case_random(random) % 2;
+    uint32_t const microbatches = 8u << case_random(random) % 2;
     uint64_t const rows = UINT64_C(2048) << case_random(random) % 3;
     uint32_t const layers = 8u << case_random(random) % 2;
     int const length = snprintf(

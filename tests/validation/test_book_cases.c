@@ -178,17 +178,27 @@ static void evaluate_file(const char *path)
 
 static void add_document(struct text *text)
 {
-    text_add(text,
-             "# Accuracy: the book's worked numbers beside ours\n\n"
-             "Written by `tests/validation/test_book_cases --markdown`; a test fails when it is "
-             "not up to date.\n\n"
-             "Each answer of each case is computed by the project's own code: times by playing "
-             "the collective, op or\nstep on the machine, in the ideal profile but where the book "
-             "measured; counts by the accounting.\n`equal` is to the digits that are printed; "
-             "`explained` differs by as much as the stated reason comes\nto, and the test fails if "
-             "it does not; `not in scope` needs parts that are not there yet. Source of\nthe "
-             "book's values: Austin et al., How to Scale Your Model (2025), chapters 1 to 8 and "
-             "12.\n\n");
+    static const char head[] =
+        "# Accuracy: the book's worked numbers compared with podsim's\n"
+        "\n"
+        "`tests/validation/test_book_cases --markdown` writes this page; a test fails when it is\n"
+        "not up to date.\n"
+        "\n"
+        "The source of the book's values is Austin et al., How to Scale Your Model (2025), "
+        "chapters\n"
+        "1 to 8 and 12. The project's own code computes each answer of each case. Times are\n"
+        "simulated on the machine, in the ideal profile except where the book measured. Counts "
+        "come\n"
+        "from the accounting.\n"
+        "\n"
+        "| result | meaning |\n"
+        "|---|---|\n"
+        "| `equal` | equal to the printed digits |\n"
+        "| `explained` | the difference is as large as the stated reason; the test fails if it "
+        "is not |\n"
+        "| `not in scope` | podsim does not model a necessary part yet |\n"
+        "\n";
+    text_add_bytes(text, head, sizeof head - 1);
     case_markdown(text, run.outcome, run.count);
 }
 

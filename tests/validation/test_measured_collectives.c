@@ -99,7 +99,8 @@ static const char *chosen(const struct played *played, char buffer[64])
 static void add_figures(struct text *text)
 {
     char buffer[64];
-    text_add(text, "| what | measured | here | off | how | source |\n|---|---|---|---|---|---|\n");
+    text_add(text, "| what | measured | podsim | error | algorithm | source |\n"
+                   "|---|---|---|---|---|---|\n");
     for (uint32_t i = 0; i < measured_figure_count; i++) {
         const struct measured_row *row = &measured_figures[i];
         struct played const played = play(row);
@@ -151,54 +152,74 @@ static void add_nodes(struct text *text)
                  (double)row->time_ns * 1e-3, played.time_s * 1e6, 100 * off[i],
                  chosen(&played, buffer));
     }
-    text_add(text, "| chip | collective | rows | median off | most off |\n|---|---|---|---|---|\n");
+    text_add(text, "| chip | collective | rows | median error | largest error |\n"
+                   "|---|---|---|---|---|\n");
     for (uint32_t c = 0; c < sizeof chips / sizeof *chips; c++)
         for (uint32_t o = 0; o < OPERATION_COUNT; o++)
             add_summary(text, chips[c], (enum operation)o, off);
-    text_add(text, "\n| chip | collective | GPUs | bytes | measured, us | here, us | off | how |\n"
+    text_add(text, "\n| chip | collective | GPUs | bytes | measured, us | podsim, us | error | "
+                   "algorithm |\n"
                    "|---|---|---|---|---|---|---|---|\n");
     text_add_bytes(text, table.bytes, table.size_bytes);
     text_free(&table);
 }
 
 static const char head[] =
-    "# Collectives of the measured profile beside measurements\n\n"
-    "Written by `tests/validation/test_measured_collectives --markdown`; a test fails when it is\n"
-    "not up to date.\n\n"
-    "Every time is played on the machine in the profile `measured`. On GPUs the algorithm is the\n"
-    "one of those that NCCL has, and the protocol the one, whose estimate is least. No parameter\n"
-    "is fitted to a row below, but for the overhead of a TPU's message, which the last single\n"
-    "figure gives:\n\n"
-    "- rates of NVLink: 20.6 of 25 GB/s a link on Hopper, 20.0 of 25 on Ampere, 40.1 of 50 on\n"
-    "  Blackwell, and latencies, overheads and shares of LL, LL128, Simple and NVLS: the\n"
-    "  constants of NCCL's own model (NVIDIA/nccl `src/graph/topo.h`, `src/graph/tuning.cc` at\n"
-    "  5067397c);\n"
-    "- links of TPUs: 95 % of their rate (book ch. 3, Figure 3.2); 0.9 us a message, from the\n"
-    "  8 us of Pop Quiz 2.\n\n"
-    "## Single figures\n\n"
-    "Bus bandwidth where GB/s stands.\n\n";
+    "# Measured collectives compared with podsim's\n"
+    "\n"
+    "`tests/validation/test_measured_collectives --markdown` writes this page; a test fails\n"
+    "when it is not up to date.\n"
+    "\n"
+    "Every time is simulated on the machine in the profile `measured`. On GPUs the algorithm "
+    "is\n"
+    "the one of NCCL's, with the protocol, that has the least estimate. No parameter is "
+    "fitted\n"
+    "to a row below, with one exception: the last single figure gives the overhead of a "
+    "TPU's\n"
+    "message.\n"
+    "\n"
+    "| part | value | source |\n"
+    "|---|---|---|\n"
+    "| NVLink, a link | 20.6 of 25 GB/s on Hopper, 20.0 of 25 on Ampere, 40.1 of 50 on "
+    "Blackwell | NCCL's own model (NVIDIA/nccl `src/graph/topo.h`, `src/graph/tuning.cc` at "
+    "5067397c) |\n"
+    "| LL, LL128, Simple, NVLS | latencies, overheads and shares | the same |\n"
+    "| links of TPUs | 95 % of their rate | book ch. 3, Figure 3.2 |\n"
+    "| message of a TPU | 0.9 us | the 8 us of Pop Quiz 2 |\n"
+    "\n"
+    "## Single figures\n"
+    "\n"
+    "GB/s are bus bandwidth.\n"
+    "\n";
 
 static const char reasons[] =
-    "\nWhat is off, and why:\n\n"
-    "- NCCL's constants know no loss at tens of megabytes but the start of each step: 58.7 MB\n"
-    "  come out at twice the book's \"about 150 GB/s\". nccl-tests below, where switches may add,\n"
-    "  has 241 GB/s for 16.8 MB and 406 for 134 MB.\n"
-    "- NCCL reckons that NVLS gets 85 % of NVLink on Hopper and 74 % on Blackwell\n"
-    "  (`nvlsEfficiency`); both measure lower, and the fewer the GPUs the lower.\n"
-    "- One efficiency of a link cannot give both figures of v5e: 95 % on 8x16, and 82 % on 8x4,\n"
-    "  where an axis is a line. And latency keeps an array of 10 MB below what a large one\n"
-    "  reaches.\n"
-    "- v5e is played with the algorithm named, the one the book describes. `auto` may know a\n"
-    "  faster one: of 131 kB on the line of 4 it sends from each to each (`direct`), in a\n"
-    "  fifth less time.\n"
-    "- NCCL's latencies are about those of H100 and H200; A100 and B200 measure 5 to 15 us more\n"
-    "  for small messages.\n"
-    "- NCCL's model has no exchanges: AllToAll takes a ring's constants, and one message's\n"
-    "  latency for all.\n\n"
-    "## nccl-tests on one node\n\n"
-    "ai-dynamo/aiconfigurator at 095f58a51c4c, `nccl_perf.parquet` of each chip: NCCL 2.29.2, on\n"
-    "A100 2.27.3; half precision, one process, out of place. NCCL's own choice of algorithm is\n"
-    "not recorded. `off` is our time over the measured one.\n\n";
+    "\n"
+    "| difference | reason |\n"
+    "|---|---|\n"
+    "| 58.7 MB: twice the book's \"about 150 GB/s\" | NCCL's constants have no loss at tens of "
+    "megabytes but the start of each step. In nccl-tests below, where switches may add, 16.8 "
+    "MB have 241 GB/s and 134 MB 406. |\n"
+    "| NVLS | NCCL assumes 85 % of NVLink on Hopper and 74 % on Blackwell "
+    "(`nvlsEfficiency`). Both measure lower, and lower with fewer GPUs. |\n"
+    "| v5e | One efficiency of a link cannot give both figures: 95 % on 8x16, and 82 % on "
+    "8x4, where an axis is a line. Latency also keeps an array of 10 MB below the rate of a "
+    "large one. |\n"
+    "| v5e, algorithm | The algorithm of the book is named. `auto` may have a faster one: "
+    "for 131 kB on the line of 4 it sends from each to each (`direct`), in a fifth less "
+    "time. |\n"
+    "| small messages | NCCL's latencies are about those of H100 and H200; A100 and B200 "
+    "measure 5 to 15 us more. |\n"
+    "| AllToAll | NCCL's model has no exchanges. AllToAll takes the constants of a ring, and "
+    "one latency for all messages. |\n"
+    "\n"
+    "## nccl-tests on one node\n"
+    "\n"
+    "The measurements are from ai-dynamo/aiconfigurator at 095f58a51c4c, `nccl_perf.parquet` "
+    "of\n"
+    "each chip: NCCL 2.29.2, on A100 2.27.3; half precision, one process, out of place. They "
+    "do\n"
+    "not record NCCL's choice of algorithm. `error` is podsim's time over the measured one.\n"
+    "\n";
 
 static void add_document(struct text *text)
 {

@@ -94,12 +94,12 @@ static struct played play(const char *folder, const char *name,
         replay_run(arena, &options, &machine, &program, &fold, &trace, &error) != STATUS_OK)
         stop(path, &error);
     const struct workload_plan *plan = &scenario.workload;
-    struct played played = {.model = plan->model,
-                            .step_s = units_seconds(trace.period.time > 0 ? trace.period.time
-                                                                           : trace.step_ps),
-                            .hbm_bytes_per_s = (double)machine.chip.hbm_bytes_per_s,
-                            .chips = trace.chips,
-                            .length = (double)plan->sequence_length};
+    struct played played = {
+        .model = plan->model,
+        .step_s = units_seconds(trace.period.time > 0 ? trace.period.time : trace.step_ps),
+        .hbm_bytes_per_s = (double)machine.chip.hbm_bytes_per_s,
+        .chips = trace.chips,
+        .length = (double)plan->sequence_length};
     played.model.name = NULL; /* It lies in the arena. */
     played.sequences = (double)plan->batch_tokens / played.length;
     played.flop = paper_flop(&plan->model, played.sequences, played.length);
@@ -117,7 +117,8 @@ static double flop_rate(const struct played *played)
 static void add_rates(struct text *text, const struct played *played, uint32_t count)
 {
     text_add(text, "| parameters | GPUs | TP, PP, DP | batch | microbatch | schedule | step | "
-                   "TFLOP/s here | published | off |\n|---|---|---|---|---|---|---|---|---|---|\n");
+                   "podsim, TFLOP/s | published | error |\n"
+                   "|---|---|---|---|---|---|---|---|---|---|\n");
     for (uint32_t i = 0; i < count; i++) {
         const struct row *row = &rows[i];
         double const rate = flop_rate(&played[i]) * 1e-12;
@@ -139,7 +140,7 @@ enum { WHOLE_BYTES = 22 + 22 + 22, DIVIDED_BYTES = 8 };
 
 static void add_missing(struct text *text, const struct played *played)
 {
-    text_add(text, "| parameters | measured | here | missing | between matmuls | left | of "
+    text_add(text, "| parameters | measured | podsim | missing | between matmuls | left | of "
                    "measured |\n|---|---|---|---|---|---|---|\n");
     for (uint32_t i = 0; i < ROWS; i++) {
         const struct row *row = &rows[i];
@@ -161,7 +162,7 @@ static void add_flash(struct text *text, const char *folder, const struct played
 {
     static const struct scenario_setting flash = {"/workload/attention_kernel=flash"};
     static const uint32_t some[] = {0, 3, 5};
-    text_add(text, "\nWith flash attention, which is of 2022,");
+    text_add(text, "\nWith flash attention (2022)");
     for (uint32_t i = 0; i < sizeof some / sizeof *some; i++) {
         const struct row *row = &rows[some[i]];
         struct played const other = play(folder, row->name, &flash, 1);
@@ -171,7 +172,7 @@ static void add_flash(struct text *text, const char *folder, const struct played
                           : ",\nand",
                  row->title, other.step_s, played[some[i]].step_s);
     }
-    text_add(text, ": the smaller the model, the larger the share\nof its scores.\n");
+    text_add(text, ".\nThe share of the scores is larger in a smaller model.\n");
 }
 
 static struct played play_batch(const char *folder, uint32_t batch, const char *schedule)
@@ -212,8 +213,8 @@ static void add_alone(struct text *text, const char *folder)
     static const char *const keys[] = {"machine/nodes", "workload/batch_tokens",
                                        "workload/accumulate", "workload/schedule"};
     enum { KEYS = sizeof keys / sizeof *keys };
-    text_add(text, "| one pipeline | schedule | measured | here | off | TFLOP/s here, measured "
-                   "|\n|---|---|---|---|---|---|\n");
+    text_add(text, "| one pipeline | schedule | measured | podsim | error | "
+                   "TFLOP/s: podsim, measured |\n|---|---|---|---|---|---|\n");
     for (uint32_t i = 0; i < sizeof alone / sizeof *alone; i++) {
         const char *const of[KEYS] = {alone[i].nodes, alone[i].batch_tokens, alone[i].accumulate,
                                       alone[i].schedule};

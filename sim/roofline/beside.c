@@ -88,6 +88,8 @@ static void add_all(const struct workload_plan *plan, const struct machine *mach
     static const char *const mlp[] = {"mlp.In", "mlp.Out", "mlp.dOut", "mlp.dIn"};
     const struct model *model = &plan->model;
     bool const normed = model->kind == MODEL_LLAMA; /* Without a norm In is what lies between. */
+    bool const parts = normed && plan->tp_inputs == WORKLOAD_TP_INPUTS_SHARDS;
+    enum workload_remat const drops = normed ? WORKLOAD_REMAT_NORMS : WORKLOAD_REMAT_BIG_MATMULS;
     double const tp_ranks = mesh->axis[MESH_TP].size;
     double const data_ranks = machine->chip_count / tp_ranks / mesh->axis[MESH_PP].size;
     double const rows = (double)plan->batch_tokens / plan->accumulate / data_ranks;
@@ -99,8 +101,7 @@ static void add_all(const struct workload_plan *plan, const struct machine *mach
         .tp = tp,
         .block_bytes = rows * width * format_bits(plan->formats.activations) / 8,
         .math_s_per_width = 2 * rows * width / tp_ranks / roofline->math_flop_per_s,
-        .in_passes =
-            1 + (plan->remat >= (normed ? WORKLOAD_REMAT_NORMS : WORKLOAD_REMAT_BIG_MATMULS)),
+        .in_passes = parts || plan->remat >= drops ? 2 : 1,
         .forward_passes = 1 + workload_remat_repeats(plan->remat),
         .last_passes = 1 + (plan->remat == WORKLOAD_REMAT_LAYER),
     };

@@ -25,6 +25,7 @@ const char *const scenario_backward_names[] = {"dw_first", "dx_first", NULL};
 const char *const scenario_activations_names[] = {"model", "tokens", NULL};
 const char *const scenario_context_names[] = {"ring", "all_gather", "ulysses", NULL};
 const char *const scenario_context_order_names[] = {"zigzag", "contiguous", NULL};
+const char *const scenario_tp_inputs_names[] = {"shards", "whole", NULL};
 const char *const scenario_offload_names[] = {"none", "optimizer", "activations", "both", NULL};
 const char *const scenario_parameters_names[] = {"end", "next_step", NULL};
 const char *const scenario_engine_names[] = {"fast", "reference", NULL};
@@ -114,7 +115,7 @@ static enum status policies_read(struct json *object, struct workload_plan *plan
     uint32_t activations = WORKLOAD_ACTIVATIONS_MODEL, offload = WORKLOAD_OFFLOAD_NONE;
     uint32_t context = WORKLOAD_CONTEXT_RING, order = WORKLOAD_CONTEXT_ZIGZAG;
     uint32_t regather = WORKLOAD_REGATHER_MICROBATCH;
-    uint32_t kernel = WORKLOAD_KERNEL_FLASH;
+    uint32_t kernel = WORKLOAD_KERNEL_FLASH, tp_inputs = WORKLOAD_TP_INPUTS_SHARDS;
     bool mtp = true;
     plan->accumulate = 1;
     STATUS_TRY(scenario_take_choice(object, "remat", scenario_remat_names, &remat, reterr));
@@ -130,6 +131,8 @@ static enum status policies_read(struct json *object, struct workload_plan *plan
     STATUS_TRY(scenario_take_choice(object, "context", scenario_context_names, &context, reterr));
     STATUS_TRY(scenario_take_choice(object, "context_order", scenario_context_order_names, &order,
                                     reterr));
+    STATUS_TRY(
+        scenario_take_choice(object, "tp_inputs", scenario_tp_inputs_names, &tp_inputs, reterr));
     STATUS_TRY(scenario_take_choice(object, "offload", scenario_offload_names, &offload, reterr));
     STATUS_TRY(scenario_take_count(object, "zero", 0, 3, &plan->zero, reterr));
     STATUS_TRY(
@@ -150,6 +153,7 @@ static enum status policies_read(struct json *object, struct workload_plan *plan
     plan->activations = (enum workload_activations)activations;
     plan->context = (enum workload_context)context;
     plan->context_order = (enum workload_context_order)order;
+    plan->tp_inputs = (enum workload_tp_inputs)tp_inputs;
     plan->offload = (enum workload_offload)offload;
     plan->regather = (enum workload_regather)regather;
     return STATUS_OK;
@@ -191,6 +195,7 @@ enum status scenario_workload_read(struct arena *arena, struct json *object,
                                         "batch_tokens",
                                         "sequence_length",
                                         "remat",
+                                        "tp_inputs",
                                         "zero",
                                         "accumulate",
                                         "attention",

@@ -32,6 +32,7 @@ static struct letters letters_of(const struct local *local, const struct machine
     x.rows = (double)local->rows;
     x.full = x.rows * (double)local->width;
     x.shard = x.full / local->tp;
+    x.in_kept = local_keeps_parts(local) ? x.shard : x.full;
     x.gated = plan->model.matrices == 3;
     double const columns = (double)local->mlp_columns;
     x.in_weights = (double)local->width * columns * (1 + x.gated);
@@ -292,7 +293,8 @@ static void count_activations(const struct letters *x, struct workload_counts *c
     uint64_t const mlps = local_layer_count(local, LOCAL_DENSE), attentions = layers * llama;
     uint64_t const ends =
         llama ? UINT64_C(2) : 0; /* Embedding and head: one of each kind a pass. */
-    bool const in_again = llama ? x->norms_again > 0 : x->attention_again > 0;
+    bool const parts = local_keeps_parts(local);
+    bool const in_again = llama ? parts || x->norms_again > 0 : x->attention_again > 0;
     uint64_t const gathers = UINT64_C(2) + in_again;
     uint64_t const repeated = (x->again > 0 ? attentions : 0) + (x->whole > 0 ? mlps : 0);
     struct workload_traffic *tp = &counts->role[MESH_TP];
@@ -342,7 +344,7 @@ static double saved_bytes(const struct letters *x)
 {
     const struct local *local = x->local;
     bool const llama = local_is_llama(local);
-    double const normed = (1 - x->norms_again) * x->full * x->normed;
+    double const normed = (1 - x->norms_again) * x->in_kept * x->normed;
     switch (local->plan->remat) {
     case WORKLOAD_REMAT_NONE:
     case WORKLOAD_REMAT_NORMS:

@@ -191,7 +191,8 @@ static void count_traffic(const struct letters *x, const struct expert_letters *
     counts->tp_logits_bytes = e->sums * 4 * e->logits;
     struct workload_traffic *tp = &counts->role[MESH_TP];
     uint64_t const shared = e->shared > 0, times = 1 + block;
-    uint64_t const again = x->norms_again > 0 && !block; /* In alone. */
+    /* In alone. */
+    uint64_t const again = (x->norms_again > 0 && !block) || local_keeps_parts(local);
     uint64_t const rows_gathered = layers * (times + 1 + big);
     uint64_t const rows_scattered = layers * outs;
     uint64_t const in_gathered = layers * shared * (times + 1 + again);
@@ -239,6 +240,6 @@ void counts_experts(const struct letters *x, struct workload_counts *counts)
     if (x->again > 0) return;
     double kept = x->shard * x->a + (e.tmp + e.shared_tmp) * x->m + 4 * e.logits;
     if (x->attention_again == 0) kept += e.sorted * x->m;
-    if (x->norms_again == 0) kept += (e.gathers > 0 ? x->full : x->shard) * x->a;
+    if (x->norms_again == 0) kept += (e.gathers > 0 ? x->in_kept : x->shard) * x->a;
     counts->activation_bytes += x->sparse * kept;
 }

@@ -23,6 +23,7 @@ struct letters {
     double m, d;            /* what only matmuls read, what travels to experts; */
     double normed;          /* what a norm gives to them. */
     double rows, full, shard, tmp, mid, in_weights, out_weights; /* Of the MLP. */
+    double in_kept;                                              /* Without remat. */
     double q, qkv, kv, scores, attention_in, attention_out;      /* Of attention. */
     double attended, attention_tmp; /* What attention gives, and its in-projection. */
     double latent_up;               /* Matrices that take latents up to the heads. */

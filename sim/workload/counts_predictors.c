@@ -44,7 +44,7 @@ static void count_traffic(const struct letters *x, struct workload_counts *count
     const struct local *local = x->local;
     const struct workload_plan *plan = local->plan;
     uint64_t const modules = plan->accumulate * local->predictors;
-    uint64_t const again = x->norms_again > 0;
+    uint64_t const again = x->norms_again > 0 || local_keeps_parts(local);
     uint64_t const turns = plan->activations == WORKLOAD_ACTIVATIONS_TOKENS ? 2 * modules : 0;
     struct workload_traffic *tp = &counts->role[MESH_TP];
     if (local->shards > 1) {
@@ -78,6 +78,6 @@ void counts_predictors(const struct letters *x, struct workload_counts *counts)
     if (x->predictors == 0) return;
     count_compute(x, counts);
     count_traffic(x, counts);
-    double const pair = x->norms_again > 0 ? 0 : 2 * x->full;
+    double const pair = x->norms_again > 0 ? 0 : 2 * x->in_kept;
     counts->activation_bytes += x->predictors * (2 * x->shard * x->a + pair * x->normed);
 }

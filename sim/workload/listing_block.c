@@ -229,8 +229,10 @@ static void sharing_remark(struct listing *listing, const struct layout_block *l
     char sharing[REMARK_BYTES - 32];
     uint32_t const step = *in_step(listing, layout);
     enum workload_remat remat = listing->local->plan->remat;
+    bool const parts = local_keeps_parts(listing->local);
     if (remat == WORKLOAD_REMAT_NORMS && !local_is_llama(listing->local))
         remat = WORKLOAD_REMAT_NONE;
+    if (parts) remat = WORKLOAD_REMAT_NORMS;
     switch (remat) {
     case WORKLOAD_REMAT_NONE:
         (void)snprintf(sharing, sizeof sharing,
@@ -241,8 +243,11 @@ static void sharing_remark(struct listing *listing, const struct layout_block *l
     case WORKLOAD_REMAT_BIG_MATMULS:
         (void)snprintf(sharing, sizeof sharing,
                        "this could be skipped by sharing with (%u) from the forward pass, but "
-                       "%s does not keep it",
-                       step, remat == WORKLOAD_REMAT_NORMS ? "norms" : "big_matmuls");
+                       "%s",
+                       step,
+                       parts                           ? "none keeps a rank's part alone"
+                       : remat == WORKLOAD_REMAT_NORMS ? "norms does not keep it"
+                                                       : "big_matmuls does not keep it");
         break;
     case WORKLOAD_REMAT_BLOCK:
     case WORKLOAD_REMAT_LAYER:

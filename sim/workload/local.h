@@ -216,6 +216,21 @@ static inline bool local_offloads_optimizer(const struct local *local)
            local->plan->offload == WORKLOAD_OFFLOAD_BOTH;
 }
 
+static inline bool local_is_llama(const struct local *local)
+{
+    return local->plan->model.kind == MODEL_LLAMA;
+}
+
+/* Whether a rank of tp keeps its part [B_X, D_Y] of what norms give, and gathers the whole again
+ * for the weight gradient, beside other compute (Korthikanti et al., arXiv 2205.05198, 4.2.2;
+ * `sequence_parallel` in Megatron-LM's core/tensor_parallel/layers.py). The bare MLP has no norm:
+ * it keeps the gathered In, as the book's does (chapter 5). */
+static inline bool local_keeps_parts(const struct local *local)
+{
+    return local->tp > 1 && local_is_llama(local) && local->plan->remat == WORKLOAD_REMAT_NONE &&
+           local->plan->tp_inputs == WORKLOAD_TP_INPUTS_SHARDS;
+}
+
 /* What a norm gives to a linear layer: over tp it travels. */
 static inline enum format local_normed_format(const struct local *local)
 {
@@ -258,11 +273,6 @@ static inline uint32_t local_gradient_shards(const struct local *local, bool exp
 static inline bool local_sums_logits(const struct local *local)
 {
     return local->experts.ranks != 0 && local->experts.router_inner < local->width;
-}
-
-static inline bool local_is_llama(const struct local *local)
-{
-    return local->plan->model.kind == MODEL_LLAMA;
 }
 
 #endif

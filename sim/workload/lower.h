@@ -239,14 +239,15 @@ void lower_experts_backward(struct lower *lower);
 
 /* What a block's forward pass leaves for its backward pass. */
 enum lower_tensor {
-    LOWER_X,      /* The block's input, [B_X, D_Y]. */
-    LOWER_IN,     /* The same, normed and gathered: [B_X, D]. */
-    LOWER_TMP,    /* What the in-projection gives: of latent attention the latents, */
-    LOWER_LATENT, /* the same normed, */
-    LOWER_QKV,    /* and Q, K and V of all of the chip's heads. */
-    LOWER_KV,     /* Keys and values of the other ranks of the sequence. */
-    LOWER_SCORES, /* Unfused, what the softmax gives, with what dropout makes of it and its mask. */
-    LOWER_MID,    /* What attention gives; of flash with the softmax's row statistics. */
+    LOWER_X,        /* The block's input, [B_X, D_Y]. */
+    LOWER_IN,       /* The same, normed and gathered: [B_X, D]; or normed, where parts are kept; */
+    LOWER_IN_WHOLE, /* and gathered from them, for as long as a pass reads it. */
+    LOWER_TMP,      /* What the in-projection gives: of latent attention the latents, */
+    LOWER_LATENT,   /* the same normed, */
+    LOWER_QKV,      /* and Q, K and V of all of the chip's heads. */
+    LOWER_KV,       /* Keys and values of the other ranks of the sequence. */
+    LOWER_SCORES,   /* Unfused, what the softmax gives, what dropout makes of it, and its mask. */
+    LOWER_MID,      /* What attention gives; of flash with the softmax's row statistics. */
     LOWER_TENSOR_COUNT,
 };
 /* Elements of what the in-projection gives, and of what the out-projection multiplies. */

@@ -208,9 +208,12 @@ static uint32_t in_forward(struct lower *lower, const struct lower_block *block,
 
     uint32_t const begin = norm != LOWER_NONE ? norm : gather != LOWER_NONE ? gather : matmul;
     lower_tensor_take(lower, block, LOWER_X, pass, begin);
-    lower_tensor_take(lower, block, LOWER_IN, pass, gather != LOWER_NONE ? gather : begin);
+    uint32_t const whole = gather != LOWER_NONE ? gather : begin;
+    lower_tensor_take(lower, block, LOWER_IN, pass, local_keeps_parts(local) ? begin : whole);
+    lower_tensor_take(lower, block, LOWER_IN_WHOLE, pass, whole);
     lower_tensor_take(lower, block, LOWER_TMP, pass, matmul);
     lower_tensor_drop(lower, block, LOWER_IN, pass, matmul);
+    lower_tensor_drop(lower, block, LOWER_IN_WHOLE, pass, matmul);
     return matmul;
 }
 
@@ -348,7 +351,7 @@ static uint32_t out_backward(struct lower *lower, const struct lower_block *bloc
     return input;
 }
 
-/* dW of the in-projection. `regather`: In was not kept, and is gathered again. */
+/* dW of the in-projection. `regather`: In was not kept whole, and is gathered again. */
 static uint32_t in_weight(struct lower *lower, const struct lower_block *block, uint32_t regather)
 {
     const struct local *local = lower->local;
@@ -366,6 +369,7 @@ static uint32_t in_weight(struct lower *lower, const struct lower_block *block, 
     lower_gradient_take(lower, op, lower->layer->place_elements[block->in]);
     lower_gradient(lower, op, block->in);
     lower_tensor_give(lower, block, LOWER_IN, op);
+    lower_tensor_give(lower, block, LOWER_IN_WHOLE, op);
     return op;
 }
 
@@ -425,16 +429,17 @@ static void in_backward(struct lower *lower, const struct lower_block *block,
 }
 
 /* With big_matmuls, In is computed again from the block's input: the norm and the AllGather; with
- * norms, where there is one. */
+ * norms, where there is one. Of parts that were kept, In is gathered again. */
 static uint32_t in_again(struct lower *lower, const struct lower_block *block,
                          const struct layout_block *layout)
 {
     enum workload_remat const remat = lower->local->plan->remat;
+    bool const parts = local_keeps_parts(lower->local);
     bool const again =
         remat == WORKLOAD_REMAT_BIG_MATMULS || (remat == WORKLOAD_REMAT_NORMS && block->norm);
-    if (!again) return LOWER_NONE;
+    if (!again && !parts) return LOWER_NONE;
     uint32_t norm = LOWER_NONE;
-    if (block->norm)
+    if (block->norm && !parts)
         norm = lower_norm(lower, op_name(lower, block, "norm", LOWER_RECOMPUTE),
                           lower_in_format(lower->local, block));
     uint32_t const plan = tp_plan(lower, COLLECTIVE_ALL_GATHER, layout->in[0].d_weight.gather_left);
@@ -445,7 +450,7 @@ static uint32_t in_again(struct lower *lower, const struct lower_block *block,
     } else {
         lower_need_before(lower, gather, LOWER_COMPUTE, PROGRAM_REASON_ORDER);
     }
-    lower_tensor_take(lower, block, LOWER_IN, LOWER_RECOMPUTE,
+    lower_tensor_take(lower, block, parts ? LOWER_IN_WHOLE : LOWER_IN, LOWER_RECOMPUTE,
                       gather != LOWER_NONE ? gather : norm);
     return gather;
 }

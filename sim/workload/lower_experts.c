@@ -17,7 +17,8 @@ static uint32_t in_forward(struct lower *lower, enum lower_pass pass, uint32_t *
     lower_need_done(lower, gather, norm);
     *ret_in = gather != LOWER_NONE ? gather : norm;
     experts_take(lower, EXPERTS_X, pass, norm);
-    experts_take(lower, EXPERTS_IN, pass, *ret_in);
+    experts_take(lower, EXPERTS_IN, pass, experts_keep_parts(local) ? norm : *ret_in);
+    experts_take(lower, EXPERTS_IN_WHOLE, pass, *ret_in);
     return norm;
 }
 
@@ -163,6 +164,7 @@ void lower_experts_forward(struct lower *lower, enum lower_pass pass)
     lower_give(lower, merge, PROGRAM_MEMORY_BUFFERS, lower_activation_bytes(lower, shard));
     experts_drop(lower, EXPERTS_X, pass, merge);
     experts_drop(lower, EXPERTS_IN, pass, merge);
+    experts_drop(lower, EXPERTS_IN_WHOLE, pass, merge);
     experts_drop(lower, EXPERTS_GATES, pass, merge);
     lower->output = merge;
 }

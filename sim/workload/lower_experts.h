@@ -22,7 +22,8 @@
 /* What the forward pass leaves for the backward pass. */
 enum experts_tensor {
     EXPERTS_X,          /* The block's input, [B_X, D_Y]. */
-    EXPERTS_IN,         /* The same, normed; gathered over tp where there are shared experts. */
+    EXPERTS_IN,         /* The same, normed; gathered over tp where there are shared experts; */
+    EXPERTS_IN_WHOLE,   /* or, where parts are kept, gathered for as long as a pass reads it. */
     EXPERTS_GATES,      /* What the router gives, fp32. */
     EXPERTS_ROWS,       /* Tokens as the experts read them. */
     EXPERTS_TMP,        /* What their in-projections give; */
@@ -49,6 +50,11 @@ static inline const struct local_experts *experts_of(const struct lower *lower)
 static inline bool experts_gather_in(const struct local *local)
 {
     return local->experts.shared_columns != 0 && local->tp > 1;
+}
+
+static inline bool experts_keep_parts(const struct local *local)
+{
+    return experts_gather_in(local) && local_keeps_parts(local);
 }
 
 /* "moe.Sort again" */

@@ -90,6 +90,16 @@ static uint32_t projection_backward(struct lower *lower, bool shared, bool out,
     return first;
 }
 
+/* In from the parts of it that were kept, for the shared experts. */
+static uint32_t in_whole(struct lower *lower)
+{
+    uint32_t const gather =
+        experts_tp(lower, COLLECTIVE_ALL_GATHER, "moe.In", lower->local->block_full);
+    lower_need_before(lower, gather, LOWER_COMPUTE, PROGRAM_REASON_ORDER);
+    experts_take(lower, EXPERTS_IN_WHOLE, LOWER_RECOMPUTE, gather);
+    return gather;
+}
+
 /* With norms, In is not kept; with big_matmuls the rows neither: they are sent once more. Returns
  * the op that gives these, or LOWER_NONE; `ret_in`: the one that gives In. */
 static uint32_t rows_again(struct lower *lower, uint32_t *ret_in)
@@ -98,7 +108,9 @@ static uint32_t rows_again(struct lower *lower, uint32_t *ret_in)
     enum workload_remat const remat = local->plan->remat;
     bool const again = remat == WORKLOAD_REMAT_NORMS || remat == WORKLOAD_REMAT_BIG_MATMULS;
     *ret_in = LOWER_NONE;
-    if (!again || !lower_has_weight(lower)) return LOWER_NONE;
+    if (!lower_has_weight(lower)) return LOWER_NONE;
+    if (experts_keep_parts(local)) *ret_in = in_whole(lower);
+    if (!again) return LOWER_NONE;
     uint32_t const norm = lower_norm(lower, "moe.norm again", local->plan->formats.activations);
     uint32_t gather = LOWER_NONE;
     if (experts_gather_in(local))
@@ -218,6 +230,7 @@ static uint32_t router_backward(struct lower *lower)
         lower_gradient_take(lower, op, lower->layer->place_elements[LOCAL_ROUTER]);
         lower_gradient(lower, op, LOCAL_ROUTER);
         experts_give(lower, EXPERTS_IN, op);
+        experts_give(lower, EXPERTS_IN_WHOLE, op);
     }
     if (!input) {
         lower_give(lower, op, PROGRAM_MEMORY_ACTIVATIONS, logit_bytes);

@@ -19,8 +19,11 @@ uint64_t experts_tensor_bytes(const struct local *local, enum experts_tensor ten
     case EXPERTS_X:
         return format_bytes(format, local->block_shard);
     case EXPERTS_IN:
-        return format_bytes(format,
-                            experts_gather_in(local) ? local->block_full : local->block_shard);
+        return format_bytes(format, experts_gather_in(local) && !experts_keep_parts(local)
+                                        ? local->block_full
+                                        : local->block_shard);
+    case EXPERTS_IN_WHOLE:
+        return experts_keep_parts(local) ? format_bytes(format, local->block_full) : 0;
     case EXPERTS_GATES:
         return format_bytes(FORMAT_FP32,
                             local->experts.gate_rows * local->plan->model.experts.count);
@@ -44,6 +47,7 @@ uint64_t experts_tensor_bytes(const struct local *local, enum experts_tensor ten
  */
 bool experts_tensor_saved(const struct local *local, enum experts_tensor tensor)
 {
+    if (tensor == EXPERTS_IN_WHOLE) return false;
     switch (local->plan->remat) {
     case WORKLOAD_REMAT_NONE:
         return true;

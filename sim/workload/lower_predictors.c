@@ -53,6 +53,21 @@ static uint64_t pair_bytes(const struct lower *lower)
     return format_bytes(local_normed_format(lower->local), 2 * lower->local->block_full);
 }
 
+/* what of them a rank keeps, */
+static uint64_t kept_pair_bytes(const struct lower *lower)
+{
+    const struct local *local = lower->local;
+    uint64_t const elements = local_keeps_parts(local) ? local->block_shard : local->block_full;
+    return keeps_pair(local) ? format_bytes(local_normed_format(local), 2 * elements) : 0;
+}
+
+/* and what it has only while a pass reads it; */
+static uint64_t whole_pair_bytes(const struct lower *lower)
+{
+    bool const whole = keeps_pair(lower->local) && !local_keeps_parts(lower->local);
+    return whole ? 0 : pair_bytes(lower);
+}
+
 /* of their gradients. */
 static uint64_t d_pair_bytes(const struct lower *lower)
 {
@@ -125,27 +140,36 @@ static void join_forward(struct lower *lower)
         lower_give(lower, op, PROGRAM_MEMORY_GATHERED, lower_weight_bytes(lower, unit.elements));
     lower_take(lower, hidden, PROGRAM_MEMORY_ACTIVATIONS, shard_bytes(lower));
     lower_take(lower, embedded, PROGRAM_MEMORY_ACTIVATIONS, shard_bytes(lower));
-    lower_take(lower, gather != LOWER_NONE ? gather : hidden,
-               keeps_pair(local) ? PROGRAM_MEMORY_ACTIVATIONS : PROGRAM_MEMORY_BUFFERS,
-               pair_bytes(lower));
-    if (!keeps_pair(local)) lower_give(lower, op, PROGRAM_MEMORY_BUFFERS, pair_bytes(lower));
+    uint32_t const whole = gather != LOWER_NONE ? gather : hidden;
+    lower_take(lower, local_keeps_parts(local) ? hidden : whole, PROGRAM_MEMORY_ACTIVATIONS,
+               kept_pair_bytes(lower));
+    lower_take(lower, whole, PROGRAM_MEMORY_BUFFERS,
+               whole_pair_bytes(lower));
+    lower_give(lower, op, PROGRAM_MEMORY_BUFFERS, whole_pair_bytes(lower));
     lower->output = op;
     if (!turns_tokens(local)) return;
     lower->output = tokens_turn(lower, "mtp.Out", op);
 }
 
-/* The norms' results once more, for the weight gradient. Returns what they are there after, or
- * LOWER_NONE. */
+/* The norms' results once more, or what is gathered of them, for the weight gradient. Returns what
+ * they are there after, or LOWER_NONE. */
 static uint32_t pair_again(struct lower *lower)
 {
-    if (keeps_pair(lower->local)) return LOWER_NONE;
-    uint32_t const hidden = norm_alone(lower, "mtp.hnorm again");
-    uint32_t const embedded = norm_alone(lower, "mtp.enorm again");
+    bool const kept = keeps_pair(lower->local);
+    uint32_t hidden = LOWER_NONE, embedded = LOWER_NONE;
+    if (kept && !local_keeps_parts(lower->local)) return LOWER_NONE;
+    if (!kept) {
+        hidden = norm_alone(lower, "mtp.hnorm again");
+        embedded = norm_alone(lower, "mtp.enorm again");
+    }
     uint32_t const gather = over_tp(lower, COLLECTIVE_ALL_GATHER, LOWER_GATHER_TP, "mtp.In",
                                     2 * lower->local->block_full);
-    lower_need_done(lower, gather, embedded);
+    if (kept)
+        lower_need_before(lower, gather, LOWER_COMPUTE, PROGRAM_REASON_ORDER);
+    else
+        lower_need_done(lower, gather, embedded);
     lower_take(lower, gather != LOWER_NONE ? gather : hidden, PROGRAM_MEMORY_BUFFERS,
-               pair_bytes(lower));
+               whole_pair_bytes(lower));
     return gather;
 }
 
@@ -164,8 +188,8 @@ static uint32_t project_weight(struct lower *lower, uint32_t d_out)
     lower_need_done(lower, op, d_out);
     lower_gradient_take(lower, op, unit.elements);
     lower_unit_reduce(lower, &unit, op);
-    lower_give(lower, op, keeps_pair(local) ? PROGRAM_MEMORY_ACTIVATIONS : PROGRAM_MEMORY_BUFFERS,
-               pair_bytes(lower));
+    lower_give(lower, op, PROGRAM_MEMORY_BUFFERS, whole_pair_bytes(lower));
+    lower_give(lower, op, PROGRAM_MEMORY_ACTIVATIONS, kept_pair_bytes(lower));
     return op;
 }
 

@@ -31,7 +31,13 @@ uint64_t lower_tensor_bytes(const struct local *local, const struct lower_block 
     case LOWER_X:
         return format_bytes(format, local->block_shard);
     case LOWER_IN: /* Without norm and tp it is the input itself. */
+        if (local_keeps_parts(local))
+            return format_bytes(lower_in_format(local, block), local->block_shard);
         return block->norm || local->tp > 1
+                   ? format_bytes(lower_in_format(local, block), local->block_full)
+                   : 0;
+    case LOWER_IN_WHOLE:
+        return local_keeps_parts(local)
                    ? format_bytes(lower_in_format(local, block), local->block_full)
                    : 0;
     case LOWER_TMP:
@@ -60,8 +66,9 @@ uint64_t lower_tensor_bytes(const struct local *local, const struct lower_block 
 }
 
 /*
- * none: all that the backward pass reads. In the bare MLP over tp, the gathered In holds its
- *   shard as well.
+ * none: all that the backward pass reads: of a norm what it reads and what it gives, of which a
+ *   rank of tp keeps its part; Q, K, V, attention's output and its row statistics; Gate and Up. In
+ *   the bare MLP over tp, the gathered In holds its shard as well.
  * norms: the same without what norms give, and of latent attention without Q, K and V, which come
  *   again from the latents.
  * big_matmuls: the outputs of the layer's seven matmuls. Q, K, V, Gate and Up as they are; O and
@@ -73,6 +80,7 @@ bool lower_tensor_saved(const struct local *local, const struct lower_block *blo
                         enum lower_tensor tensor)
 {
     bool const by_norms = tensor == LOWER_IN || tensor == LOWER_LATENT || tensor == LOWER_QKV;
+    if (tensor == LOWER_IN_WHOLE) return false;
     switch (local->plan->remat) {
     case WORKLOAD_REMAT_NORMS:
         if (block->norm && by_norms) return false;

@@ -56,6 +56,11 @@ enum workload_regather {
 /* When ZeRO-1 and 2 gather the weights of which each rank has updated its part: at the end of the
  * step, or as Megatron's overlap_param_gather before their first use in the next one. */
 enum workload_parameters { WORKLOAD_PARAMETERS_END, WORKLOAD_PARAMETERS_NEXT_STEP };
+/* What a rank of tp keeps of a block's normed input where remat is none. */
+enum workload_tp_inputs {
+    WORKLOAD_TP_INPUTS_SHARDS, /* Its part; the whole is gathered again for the weight gradient. */
+    WORKLOAD_TP_INPUTS_WHOLE,  /* What it has gathered. */
+};
 /* What is kept in the host's memory. */
 enum workload_offload {
     WORKLOAD_OFFLOAD_NONE,
@@ -91,6 +96,7 @@ struct workload_plan {
     enum workload_activations activations; /* Between blocks: In[B_X, D_Y], or tokens over tp. */
     enum workload_context context;
     enum workload_context_order context_order;
+    enum workload_tp_inputs tp_inputs; /* The bare MLP keeps its input whole with either. */
     enum workload_offload offload;
     uint32_t routing_skew_ppm; /* Of routers; 0: every expert is as likely, and nothing is drawn. */
     uint32_t capacity_ppm;     /* An expert computes so many millionths of its even rows; 0: all. */

@@ -88,9 +88,10 @@ static void text_write(char text[TEXT_BYTES], const struct step *step)
         "{\"podsim\": 1, \"title\": \"mtp\", \"machine\": {%s, \"profile\": \"ideal\"}, "
         "\"mesh\": %s, \"workload\": {\"kind\": \"train_step\", \"model\": \"%s\", "
         "\"batch_tokens\": 262144, \"sequence_length\": 1024, \"accumulate\": %u, \"remat\": "
-        "\"%s\", \"mtp\": %s%s%s%s}}",
+        "\"%s\", \"tp_inputs\": \"%s\", \"mtp\": %s%s%s%s}}",
         place->machine, place->mesh, models[step->modules - 1], step->accumulate, step->remat,
-        step->without ? "false" : "true", staged, place->more, step->more);
+        step->schedule % 2 == 1 ? "whole" : "shards", step->without ? "false" : "true", staged,
+        place->more, step->more);
     assert_true(length > 0 && length < TEXT_BYTES);
 }
 

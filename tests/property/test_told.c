@@ -270,6 +270,7 @@ static void step_random(uint64_t *state, char text[TEXT_BYTES])
     const char *zero = strstr(mesh, "fsdp") == NULL ? PICK("0", "1", "2", "3") : "0";
     const char *accumulate = PICK("1", "2");
     const char *chunks = PICK("true", "false");
+    const char *inputs = PICK("shards", "whole");
     const char *matmuls =
         PICK("", ",\"formats\":{\"matmuls\":\"fp8\"}", ",\"formats\":{\"gradients\":\"fp32\"}");
     unsigned const tokens = 65536u << case_random(state) % 2; /* Neighbours may share sequences. */
@@ -281,10 +282,10 @@ static void step_random(uint64_t *state, char text[TEXT_BYTES])
         "{\"podsim\":1,\"machine\":{\"chip\":\"h100-sxm\",\"nodes\":4,\"gpus\":8},\"mesh\":{%s},"
         "\"workload\":{\"kind\":\"train_step\",\"model\":%s,\"batch_tokens\":%u%s,"
         "\"remat\":\"%s\",\"gather\":\"%s\",\"backward_order\":\"%s\",\"activations\":\"%s\","
-        "\"zero\":%s,\"accumulate\":%s%s,\"allow_oversubscription\":true},"
+        "\"tp_inputs\":\"%s\",\"zero\":%s,\"accumulate\":%s%s,\"allow_oversubscription\":true},"
         "\"run\":{\"collective_matmul\":%s}}",
-        mesh, model, tokens, sequence, remat, gather, order, split, zero, accumulate, matmuls,
-        chunks);
+        mesh, model, tokens, sequence, remat, gather, order, split, inputs, zero, accumulate,
+        matmuls, chunks);
     assert_true(length > 0 && length < TEXT_BYTES);
 }
 

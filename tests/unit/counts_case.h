@@ -190,6 +190,7 @@ static inline void vary(struct workload_case *made, uint32_t variant)
     formats_vary(made, variant / 3 + variant % 2);
     plan->model.layers = 5;
     plan->remat = (enum workload_remat)((variant + variant / 3) % 5);
+    plan->tp_inputs = (enum workload_tp_inputs)(variant / 6 % 2);
     plan->gather = (enum workload_gather)(variant / 3 % 3);
     plan->accumulate = 1 + variant % 2;
     plan->collective_matmul = variant / 2 % 2;

@@ -1,6 +1,7 @@
 /* Training steps as programs: how many collectives, who waits for whom, and what is refused. */
 #include <stdio.h>
 
+#include "sim/workload/counts.h"
 #include "tests/support/case.h"
 #include "tests/unit/workload_case.h"
 
@@ -297,6 +298,19 @@ static void updates_wait_for_the_reduction_of_their_own_layer(void **state)
     assert_int_equal(update->need_count, 2); /* reduce fsdp, kv */
 }
 
+static uint64_t saved_by_a_layer(void)
+{
+    uint64_t saved = 0;
+    const struct program_template *forward = template_named("layer forward");
+    for (uint32_t i = 0; i < forward->op_count; i++) {
+        for (uint32_t e = 0; e < forward->op[i].effect_count; e++) {
+            const struct program_effect *effect = &forward->op[i].effect[e];
+            if (effect->memory == PROGRAM_MEMORY_ACTIVATIONS) saved += (uint64_t)effect->bytes;
+        }
+    }
+    return saved;
+}
+
 /* The book, 4.3.2: block remat saves one [B, D] a layer, big matmuls about seven. */
 static void remat_saves_what_the_book_counts(void **state)
 {
@@ -309,18 +323,50 @@ static void remat_saves_what_the_book_counts(void **state)
         build(&square, "16", NULL, "x", NULL);
         made.plan.remat = (enum workload_remat)remat;
         lower();
-        uint64_t saved = 0;
-        const struct program_template *forward = template_named("layer forward");
-        for (uint32_t i = 0; i < forward->op_count; i++) {
-            for (uint32_t e = 0; e < forward->op[i].effect_count; e++) {
-                const struct program_effect *effect = &forward->op[i].effect[e];
-                if (effect->memory != PROGRAM_MEMORY_ACTIVATIONS) continue;
-                saved += (uint64_t)effect->bytes;
-            }
-        }
-        assert_int_equal(saved, tensors[remat] * 2 * 65536 * 8192);
+        assert_int_equal(saved_by_a_layer(), tensors[remat] * 2 * 65536 * 8192);
         case_free(&made);
     }
+    build(&case_mlp, "16", NULL, "x", NULL);
+}
+
+/*
+ * Korthikanti et al., arXiv 2205.05198, 4.2.2: with tensor and sequence parallelism a rank keeps
+ * 1/t of everything. Of a LLaMA layer that is, in elements a token: both norms' inputs and results,
+ * Q, K, V, attention's output, Gate and Up; and attention's row statistics, fp32.
+ */
+static void without_remat_a_rank_of_tp_keeps_its_part_of_everything(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *data, *tp;
+    } meshes[] = {{"x y", NULL}, {"x", "y"}, {"y", "x"}, {NULL, "x y"}};
+    struct model equal = case_llama_70b; /* No KV head is held twice. */
+    equal.kv_heads = equal.heads;
+    uint64_t const heads = equal.heads * equal.head_width;
+    uint64_t const token =
+        2 * (4 * equal.width + 4 * heads + 2 * equal.mlp_width) + 4 * equal.heads;
+    for (uint32_t m = 0; m < sizeof meshes / sizeof *meshes; m++) {
+        build(&equal, "8x4", NULL, meshes[m].data, meshes[m].tp);
+        made.plan.remat = WORKLOAD_REMAT_NONE;
+        lower();
+        assert_int_equal(saved_by_a_layer(), made.plan.batch_tokens / 32 * token);
+        struct workload_counts counts;
+        workload_count(&made.plan, &made.machine, &made.mesh, &counts);
+        assert_true(counts.activation_bytes ==
+                    (double)(equal.layers * (made.plan.batch_tokens / 32) * token));
+        assert_int_equal(collectives("layer backward", "tp", COLLECTIVE_ALL_GATHER),
+                         meshes[m].tp == NULL ? 0 : 4);
+        case_free(&made);
+    }
+    /* Kept whole, both norms' results are on each of the four ranks, and are not gathered again. */
+    build(&equal, "8x4", NULL, "x", "y");
+    made.plan.remat = WORKLOAD_REMAT_NONE;
+    made.plan.tp_inputs = WORKLOAD_TP_INPUTS_WHOLE;
+    lower();
+    assert_int_equal(saved_by_a_layer(),
+                     made.plan.batch_tokens / 32 * (token + 3 * 2 * 2 * equal.width));
+    assert_int_equal(collectives("layer backward", "tp", COLLECTIVE_ALL_GATHER), 2);
+    case_free(&made);
     build(&case_mlp, "16", NULL, "x", NULL);
 }
 
@@ -369,6 +415,7 @@ int main(void)
         cmocka_unit_test_teardown(backward_order_is_dw_first_or_dx_first, drop),
         cmocka_unit_test_teardown(updates_wait_for_the_reduction_of_their_own_layer, drop),
         cmocka_unit_test_teardown(remat_saves_what_the_book_counts, drop),
+        cmocka_unit_test_teardown(without_remat_a_rank_of_tp_keeps_its_part_of_everything, drop),
         cmocka_unit_test_teardown(a_sequence_is_split_where_there_are_fewer_than_ranks, drop),
         cmocka_unit_test_teardown(causal_attention_is_the_exact_half, drop),
     };

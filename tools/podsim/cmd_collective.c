@@ -101,27 +101,26 @@ const struct command command_collective = {
     .usage = "podsim collective --machine SPEC --op NAME [--axes LIST] [-b SIZE] [-e SIZE] [-f N]\n"
              "           [--algorithm NAMES] [--json FILE|-] [--csv FILE|-] [--trace FILE] ...",
     .summary = "how long a collective takes for a sweep of sizes",
-    .help =
-        "Plays one collective on an otherwise idle machine for each size, and prints the table of\n"
-        "nccl-tests (sizes and bandwidths mean what they mean there), with the array V of the\n"
-        "book, the closed form, what bounds it and the algorithm.\n"
-        "\n"
-        "  podsim collective --machine tpu-v5e:8x16 --op all_gather --axes x -b 1K -e 1G -f 4\n"
-        "  podsim collective --machine tpu-v5p:16x16x16 --op all_reduce -b 8 -e 8G\n"
-        "  podsim collective --machine v5p-128 --op all_to_all -e 64M --json - | jq .rows\n"
-        "\n"
-        "  podsim collective --machine tpu-v5p:8x8x8 --op all_reduce --axes x --concurrent 4\n"
-        "  podsim collective --machine tpu-v5p:8x8x8 --op all_gather --axes x -e 1G \\\n"
-        "      --concurrent \"reduce_scatter@x:256M all_to_all@x,y:64M\"\n"
-        "\n"
-        "  podsim collective --machine h100-sxm:nodes=4 --op all_to_all \\\n"
-        "      --experts 256 --top-k 8 --algorithm direct,flat-direct\n"
-        "  podsim collective --machine gh200-nvl32 --op host_load -b 1M -e 1G -f 4\n"
-        "\n"
-        "All groups of the shape that --axes names work at once; host_store and host_load are "
-        "copies\n"
-        "of every chip to and from its host's memory. Ctrl-C keeps the rows that are\n"
-        "finished and ends with status 130.\n",
+    .help = "Simulates one collective on an idle machine for each size, and prints the table\n"
+            "of nccl-tests, with its sizes and bandwidths, and with the array V of the book,\n"
+            "the closed form, what bounds it and the algorithm.\n"
+            "\n"
+            "  podsim collective --machine tpu-v5e:8x16 --op all_gather --axes x -b 1K -e 1G -f 4\n"
+            "  podsim collective --machine tpu-v5p:16x16x16 --op all_reduce -b 8 -e 8G\n"
+            "  podsim collective --machine v5p-128 --op all_to_all -e 64M --json - | jq .rows\n"
+            "\n"
+            "  podsim collective --machine tpu-v5p:8x8x8 --op all_reduce --axes x --concurrent 4\n"
+            "  podsim collective --machine tpu-v5p:8x8x8 --op all_gather --axes x -e 1G \\\n"
+            "      --concurrent \"reduce_scatter@x:256M all_to_all@x,y:64M\"\n"
+            "\n"
+            "  podsim collective --machine h100-sxm:nodes=4 --op all_to_all \\\n"
+            "      --experts 256 --top-k 8 --algorithm direct,flat-direct\n"
+            "  podsim collective --machine gh200-nvl32 --op host_load -b 1M -e 1G -f 4\n"
+            "\n"
+            "All groups of the shape that --axes names work at once; host_store and host_load are "
+            "copies\n"
+            "of every chip to and from its host's memory. Ctrl-C keeps the rows that are\n"
+            "finished and ends with status 130.\n",
     .operands_min = 0,
     .operands_max = 0,
     .options = collective_options,

@@ -17,7 +17,7 @@ static const struct option regimes_options[] = {
     {"-e", "SIZE", "greatest size (1G)", false},
     {"-f", "FACTOR", "from one size to the next (4)", false},
     {"--algorithm", "NAMES", "with commas between (all that apply if left out)", false},
-    {"--xml", "FILE", "an algorithm in MSCCL's XML beside them; --op follows", false},
+    {"--xml", "FILE", "also an algorithm in MSCCL's XML; --op follows", false},
     {"--svg", "FILE", "draw the map", false},
     {"--json", "FILE", "write it as JSON; - is standard output", false},
     {0},
@@ -172,7 +172,7 @@ const struct command command_regimes = {
              "           [--algorithm NAMES] [--svg FILE] [--json FILE|-] ...",
     .summary = "which algorithm wins at which size and ranks, and what binds",
     .help =
-        "Plays every algorithm that applies on growing groups of neighbours, for sizes from the\n"
+        "Runs every algorithm that applies on growing groups of neighbours, for sizes from the\n"
         "least to the greatest: who wins where, the sizes at which the winner changes (found by\n"
         "bisection), the latency floor, the sizes that reach half and 95 % of the bandwidth, and\n"
         "a line alpha + beta * size through the times of each.\n"

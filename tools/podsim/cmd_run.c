@@ -249,27 +249,25 @@ const struct command command_run = {
     .name = "run",
     .usage = "podsim run FILE [--set /pointer=value]... [--full] [--json FILE|-] [--trace FILE]\n"
              "           [--trace-chips LIST] [--advise] [--engine NAME] [--timing] [--quiet]",
-    .summary = "plays a scenario out and says how long it takes and why",
-    .help =
-        "Builds machine, mesh and program, folds what is symmetric, plays the step through the\n"
-        "queues of chips and links, and prints one screen: the step, what bounds it, what is\n"
-        "exposed, the memory it needs, the roofline beside it and each reason for a difference.\n"
-        "A step that does not fit the memory ends with a table of what needs how much, and with "
-        "what\nwould fit; --json then has \"fits\": false. --advise simulates the scenario's "
-        "neighbours\n(splits of tp, remat, collective matmul, prefetch) and names the best that "
-        "fits.\n"
-        "\n"
-        "FILE is a scenario, a name of `podsim list scenarios`, or - for standard input.\n"
-        "\n"
-        "  podsim run llama3-8b-fsdp-v5e-16x16\n"
-        "  podsim run FILE --set /workload/batch_tokens=8M --set /run/prefetch_layers=2\n"
-        "  podsim run FILE --set '/mesh={\"fsdp\": [\"x\", \"y\", \"z\"]}'\n"
-        "  podsim run FILE --json - --quiet | jq .step_time_s\n"
-        "  podsim run FILE --trace step.pftrace --trace-chips \"0,0,0 0,0,1\"\n"
-        "\n"
-        "--set takes JSON if it parses as such, else a string; counts may end in K, M, G or T,\n"
-        "powers of 1024. Files are written whole or not at all; Ctrl-C stops cleanly with exit\n"
-        "status 130.\n",
+    .summary = "simulates a scenario: how long it takes, and why",
+    .help = "Simulates one step on the queues of chips and links, and prints one screen: the\n"
+            "step, its bound, exposed communication, memory, the roofline and each reason for\n"
+            "a difference from it. A step that does not fit the memory ends with a table of\n"
+            "the memory by category, and with neighbours that fit; --json then has\n"
+            "\"fits\": false. --advise simulates the scenario's neighbours (splits of tp,\n"
+            "remat, collective matmul, prefetch) and names the best that fits.\n"
+            "\n"
+            "FILE is a scenario, a name of `podsim list scenarios`, or - for standard input.\n"
+            "\n"
+            "  podsim run llama3-8b-fsdp-v5e-16x16\n"
+            "  podsim run FILE --set /workload/batch_tokens=8M --set /run/prefetch_layers=2\n"
+            "  podsim run FILE --set '/mesh={\"fsdp\": [\"x\", \"y\", \"z\"]}'\n"
+            "  podsim run FILE --json - --quiet | jq .step_time_s\n"
+            "  podsim run FILE --trace step.pftrace --trace-chips \"0,0,0 0,0,1\"\n"
+            "\n"
+            "--set takes JSON if it parses as such, else a string; counts may end in K, M, G\n"
+            "or T, powers of 1024. Files are written whole or not at all; Ctrl-C stops cleanly\n"
+            "with exit status 130.\n",
     .operands_min = 1,
     .operands_max = 1,
     .options = run_options,

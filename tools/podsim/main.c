@@ -50,9 +50,8 @@ int command_fail(const char *input, const struct error *error)
 static void print_overview(FILE *file)
 {
     (void)fprintf(file,
-                  "podsim plays a training step, or a collective by itself, out on a model of a "
-                  "TPU pod\nor a GPU cluster: how long it takes, what bounds it, what is "
-                  "exposed.\n\n");
+                  "podsim simulates a training step, or one collective, on a TPU pod or a GPU\n"
+                  "cluster: how long it takes, what bounds it, what is exposed.\n\n");
     for (size_t i = 0; i < COMMAND_COUNT; i++)
         (void)fprintf(file, "  podsim %-10s %s\n", commands[i]->name, commands[i]->summary);
     (void)fprintf(file, "\n  podsim help VERB      explains a verb, with examples\n"
@@ -60,7 +59,7 @@ static void print_overview(FILE *file)
                         "Begin with\n\n"
                         "  podsim list scenarios\n"
                         "  podsim run llama3-70b-fsdp-tp-v5p-16x16x16\n"
-                        "  podsim run llama3-8b-fsdp-v5e-16x16 --set /workload/batch_tokens=8M\n"
+                        "  podsim run llama3-8b-fsdp-v5e-16x16 --set /workload/batch_tokens=768K\n"
                         "  podsim collective --machine h100-sxm:nodes=4 --op all_reduce\n\n"
                         "Exit status: 0 done, 1 something given is wrong, 130 interrupted.\n");
 }

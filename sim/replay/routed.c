@@ -2,6 +2,8 @@
 #include "sim/replay/early.h"
 #include "sim/replay/label.h"
 
+#include <string.h>
+
 #include "sim/replay/landing.h"
 #include "sim/replay/links.h"
 #include "sim/replay/tree.h"
@@ -186,11 +188,9 @@ static inline uint32_t receiver_of(struct replay *replay, struct lane_table *lan
     return route_chip(replay->routes, &message->to);
 }
 
-/* Who sends it to whom, as far as chips that lie as the real ones do are known: where it leaves its
- * sender or reaches its receiver. */
-static struct label_ends ends_of(const struct replay *replay, struct lane_table *lane,
-                                 uint32_t sender, const struct routed_message *of, bool leaves,
-                                 bool reaches)
+/* Who sends it to whom, and where between them it is, on chips that lie as the real ones do. */
+static struct label_ends ends_of(struct replay *replay, struct lane_table *lane, uint32_t sender,
+                                 const struct routed_message *of, const struct route_link *on)
 {
     struct routed_message message = *of;
     uint32_t at[MACHINE_AXES_MAX];
@@ -198,10 +198,17 @@ static struct label_ends ends_of(const struct replay *replay, struct lane_table 
     fold_coordinates(replay->fold, sender, at);
     struct label_ends ends = {.from = machine_chip_at(replay->machine, at),
                               .to = machine_chip_at(replay->machine, message.to.at),
-                              .at = trace_no_chip,
                               .number = message.number};
-    if (leaves) ends.at = ends.from;
-    if (reaches) ends.at = ends.to;
+    for (uint32_t hop = 0; hop < message.hop && on->port < MACHINE_GRID_PORTS; hop++) {
+        struct route_link link;
+        uint32_t next[MACHINE_AXES_MAX];
+        route_find(replay, message.course, &message.from, &message.to, hop, message.antipode,
+                   &link);
+        machine_neighbour(replay->machine, at, link.port, next);
+        memcpy(at, next, sizeof at);
+    }
+    bool const reaches = message.hop > 0 && on->port >= MACHINE_GRID_PORTS; /* Down to it. */
+    ends.at = reaches ? ends.to : machine_chip_at(replay->machine, at);
     return ends;
 }
 
@@ -221,9 +228,7 @@ static void message_record(struct replay *replay, struct lane_table *lane, uint3
     }
     if (!replay->chips[chip].shown) return;
     struct label const label = label_of_epoch(replay, lane->stream, sender, message->epoch);
-    bool const leaves = message->hop == 0, grid = at->port < MACHINE_GRID_PORTS;
-    struct label_ends const ends =
-        ends_of(replay, lane, sender, message, leaves, !leaves && !grid && at->last);
+    struct label_ends const ends = ends_of(replay, lane, sender, message, at);
     link_record(replay, lane, &label, &ends, chip, at->port, begin_ps, end_ps,
                 message->cost->memory.bytes);
 }

@@ -219,15 +219,14 @@ static void write_layers(struct timeline *timeline, const struct trace_record *c
 
 /* "chip 6 (0,1,2)" */
 static const char *peer_name(const struct timeline *timeline, uint32_t chip, bool to_host,
-                             bool replayed, char text[2 * NAME_BYTES])
+                             char text[2 * NAME_BYTES])
 {
     char at[NAME_BYTES];
     if (chip == trace_no_chip)
         (void)snprintf(text, 2 * NAME_BYTES, "%s", to_host ? "the host" : "the switches");
     else
-        (void)snprintf(text, 2 * NAME_BYTES, "chip %u %s%s", chip,
-                       timeline_coordinates(timeline->input->machine, chip, at),
-                       replayed ? ", which is replayed in its place" : "");
+        (void)snprintf(text, 2 * NAME_BYTES, "chip %u %s", chip,
+                       timeline_coordinates(timeline->input->machine, chip, at));
     return text;
 }
 
@@ -242,12 +241,12 @@ static void message_begin(struct timeline *timeline, uint64_t uuid,
     uint32_t count = 0;
     bool const copies = op->kind == PROGRAM_OP_COPY;
     arguments[count++] = (struct track_argument){.name = "bytes", .number = record->bytes};
-    if (ends.from != timeline->chip || ends.replayed)
+    if (ends.from != timeline->chip)
         arguments[count++] = (struct track_argument){
-            .name = "from", .string = peer_name(timeline, ends.from, copies, ends.replayed, from)};
-    if (ends.to != timeline->chip || ends.replayed)
+            .name = "from", .string = peer_name(timeline, ends.from, copies, from)};
+    if (ends.to != timeline->chip)
         arguments[count++] = (struct track_argument){
-            .name = "to", .string = peer_name(timeline, ends.to, copies, ends.replayed, to)};
+            .name = "to", .string = peer_name(timeline, ends.to, copies, to)};
     arguments[count++] =
         (struct track_argument){.name = "chunk", .number = (uint64_t)record->number + 1};
     arguments[count++] = (struct track_argument){.name = "waited for the link, ps",

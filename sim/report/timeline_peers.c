@@ -51,12 +51,8 @@ struct timeline_ends timeline_ends_of(const struct report_input *input,
                                       const struct program_op *op, uint32_t shown)
 {
     static const struct group nobody;
-    const struct trace *trace = input->trace;
     bool const travels = op->kind == PROGRAM_OP_COLLECTIVE || op->kind == PROGRAM_OP_SEND;
     const struct group *group = travels ? &input->program->plans[op->index].group : &nobody;
-    if (record->at == trace_no_chip)
-        return (struct timeline_ends){record->from, record->to,
-                                      trace->chips_replayed < trace->chips};
     return (struct timeline_ends){
         .from = moved(input->machine, group, record->from, record->at, shown),
         .to = moved(input->machine, group, record->to, record->at, shown),

@@ -11,7 +11,6 @@ enum { TIMELINE_COORDINATES_BYTES = 96 };
 struct timeline_ends {
     uint32_t from; /* Chips of the machine, or trace_no_chip: switches, the host. */
     uint32_t to;
-    bool replayed; /* Chips that stand for the real ones, which are not known. */
 };
 
 /* Of a transfer on a link of the chip `shown`. Where a replayed chip stands for that, the ends are

@@ -62,7 +62,7 @@ struct trace_record {
     uint32_t slot;
     uint32_t from;   /* Transfer, arrival: the sender; */
     uint32_t to;     /* the receiver; trace_no_chip: a switch, or the host; */
-    uint32_t at;     /* trace_no_chip: only `from` and `to` as they are replayed are known. */
+    uint32_t at;     /* Whose link it takes, or whose cable from the switches. */
     uint32_t number; /* Transfer: among the sender's messages of its lane and op, from 0. */
     uint16_t op;     /* In the slot's template. */
     uint8_t kind;

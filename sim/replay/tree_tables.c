@@ -35,7 +35,10 @@ static enum status children_build(struct arena *arena, const struct replay *repl
         uint32_t first = begin;
         while (first < unit) first += stride;
         uint32_t const last = unit + box < end ? unit + box : end;
-        tier->outside[axis][at] = first > begin || end > last;
+        /* The last member, and not the end of the extent: a unit that ends within the last stride
+         * holds some of the interleaved groups whole. */
+        uint32_t const farthest = begin + (end - 1 - begin) / stride * stride;
+        tier->outside[axis][at] = first > begin || farthest >= last;
         if (spanned && at >= stride && at - stride >= first) {
             *own = tier->children[axis][at - stride];
             continue;
@@ -51,6 +54,26 @@ static enum status children_build(struct arena *arena, const struct replay *repl
         }
     }
     return STATUS_OK;
+}
+
+/* Groups that have members in one unit of a tier, along an axis: in the unit with the most. */
+static uint32_t groups_in_unit(const struct routed_lane *routed, uint32_t axis, uint32_t box,
+                               uint32_t length)
+{
+    if (!(routed->axes >> axis & 1)) return box < length ? box : length;
+    uint32_t most = 0;
+    for (uint32_t unit = 0; unit < length; unit += box) {
+        uint32_t const end = box < length - unit ? unit + box : length;
+        uint32_t groups = 0, at = unit;
+        while (at < end) {
+            uint32_t next = (at / routed->extent[axis] + 1) * routed->extent[axis];
+            next = next < end ? next : end;
+            groups += next - at < routed->stride[axis] ? next - at : routed->stride[axis];
+            at = next;
+        }
+        most = groups > most ? groups : most;
+    }
+    return most;
 }
 
 /* The nearest level whose highest units hold whole groups. */
@@ -126,13 +149,8 @@ enum status tree_build(struct arena *arena, struct replay *replay, struct lane_t
         tier->reduce_flop_per_s = tree->level->level->tier[t].reduce_flop_per_s;
         for (uint32_t axis = 0; axis < MACHINE_AXES_MAX; axis++) {
             STATUS_TRY(children_build(arena, replay, lane, t, axis, reterr));
-            uint32_t const box = tree->level->level->tier[t].box[axis];
-            uint32_t const length = replay->machine->shape[axis];
-            uint32_t const chips = box < length ? box : length;
-            bool const spanned = routed->axes >> axis & 1;
-            uint32_t const extent = routed->extent[axis];
-            uint32_t const members = (chips < extent ? chips : extent) / routed->stride[axis];
-            tier->reduce_flop_per_s /= chips / (spanned && members > 0 ? members : 1);
+            tier->reduce_flop_per_s /= groups_in_unit(
+                routed, axis, tree->level->level->tier[t].box[axis], replay->machine->shape[axis]);
         }
         /* A scatter has sums for all members under way at once, a rooted one for the root. */
         if (network == PRIMITIVE_NETWORK_REDUCE &&

@@ -83,12 +83,14 @@ double exchange_s(const struct machine *machine, const struct workload_traffic *
 }
 
 /* A ring carries n/8 of what the members of a dimension have for each other on each of its links; a
- * line's bundles take as long as the first, of all but one of them, n - 1 times half full. */
+ * line's bundles take as long as the first, of all but one of them, n - 1 times half full. A
+ * permute puts one message on each link for every member between two neighbours. Other links cannot
+ * relieve a slow one, which the bound of a cut takes together with them. */
 double exchange_slow_s(const struct machine *machine, const struct workload_traffic *traffic)
 {
     const struct group *group = &traffic->group;
     double const once = exchange_s(machine, traffic), ranks = ranks_of(group);
-    bool lines = false, grid = true;
+    bool lines = false, grid = true, uneven = false;
     double total = 0;
     for (uint32_t d = 0; d < group->dimension_count; d++) {
         const struct group_dimension *at = &group->dimension[d];
@@ -96,11 +98,13 @@ double exchange_slow_s(const struct machine *machine, const struct workload_traf
         double const bytes = fmax(traffic->all_to_all_bytes, traffic->crossing_bytes[d]);
         lines = lines || !at->ring;
         grid = grid && !at->switched;
-        if (!at->switched)
-            total +=
-                bytes / ranks * links * at->stride / unlike_slowest_link(machine, at->axis, NULL);
+        if (at->switched) continue;
+        double const slowest = unlike_slowest_link(machine, at->axis, NULL);
+        uneven = uneven || slowest < unlike_fastest_link(machine, at->axis, NULL);
+        total += (bytes / ranks * links + traffic->permute_bytes) * at->stride / slowest;
     }
-    return lines && grid ? fmax(total, once) : once;
+    if (!grid) return uneven ? total + once : once;
+    return lines || uneven ? fmax(total, once) : once;
 }
 
 /* Links that a byte takes along an axis on the mean of all pairs of members that differ in this

@@ -16,7 +16,8 @@ double exchange_sent_bytes(const struct workload_traffic *traffic);
 double exchange_s(const struct machine *machine, const struct workload_traffic *traffic);
 
 /* The same as it is played, from above: where lines of the grid are among its dimensions, bundles
- * are stored and forwarded from end to end, along one dimension after the other. */
+ * are stored and forwarded from end to end, along one dimension after the other; where links of an
+ * axis differ, its slowest one carries as much as each of the others. */
 double exchange_slow_s(const struct machine *machine, const struct workload_traffic *traffic);
 
 /* How long they keep the links of a dimension's axis of the grid busy at least, beside whatever

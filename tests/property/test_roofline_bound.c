@@ -20,6 +20,8 @@
 
 enum { STEPS = 100, EXCHANGES = 40, FABRICS = 140, SEED = 20240607, ODD = 6 };
 
+#define LENGTH(array) (uint32_t)(sizeof(array) / sizeof *(array))
+
 static uint64_t state_of_draws = SEED;
 
 static uint32_t draw(uint32_t choices)
@@ -259,10 +261,12 @@ static bool check_step(const char *text, struct error *error)
     return played;
 }
 
+/* Each test draws from the seed anew: how many steps others take says nothing of which it draws. */
 static void check_steps(void (*write)(char *text, size_t room), uint32_t steps)
 {
     uint32_t played = 0;
     print_message("seed %d\n", SEED);
+    state_of_draws = SEED;
     for (uint32_t i = 0; i < steps; i++) {
         char text[1200];
         struct error error = {0};
@@ -294,12 +298,66 @@ static void groups_on_switches_add_up_cable_by_cable(void **state)
     check_steps(write_fabric, FABRICS / thin());
 }
 
+/* Leaves that do not divide the nodes hold some strided groups whole and others in parts. Steps of
+ * that sort are rarely drawn, so that samples leave none of these out. */
+static void switches_add_where_leaves_hold_some_groups_whole(void **state)
+{
+    static const char *const ports[] = {"12", "20", "24", "28"};
+    static const char *const meshes[] = {"\"dp\":[\"node:8\"],\"fsdp\":[\"node:2\"]",
+                                         "\"dp\":[\"node:4\"],\"fsdp\":[\"node:4\"]",
+                                         "\"dp\":[\"node:2\"],\"fsdp\":[\"node:8\"]"};
+    (void)state;
+    for (uint32_t i = 0; i < 2 * LENGTH(ports) * LENGTH(meshes); i++) {
+        char text[800];
+        struct error error = {0};
+        (void)snprintf(
+            text, sizeof text,
+            "{\"podsim\":1,\"machine\":{\"chip\":\"h100-sxm\",\"nodes\":16,\"gpus\":1,"
+            "\"network\":{\"switch_ports\":%s,\"sharp\":\"on\",\"leaf\":{\"oversubscription\":1}}},"
+            "\"mesh\":{%s,\"order\":[%s]},\"workload\":{\"kind\":\"train_step\",\"model\":"
+            "{\"kind\":\"mlp\",\"D\":1024,\"F\":16384,\"layers\":1,\"matrices\":2},"
+            "\"batch_tokens\":65536,\"accumulate\":1,\"allow_oversubscription\":true},"
+            "\"run\":{\"collective_matmul\":false,\"algorithm\":\"sharp\"}}",
+            ports[i / 2 % LENGTH(ports)], meshes[i / 2 / LENGTH(ports)],
+            i % 2 == 0 ? "\"dp\",\"fsdp\"" : "\"fsdp\",\"dp\"");
+        if (!check_step(text, &error)) fail_msg("%s: %s", error.message, text);
+    }
+}
+
+/* A slow link carries as much of a ring's AllToAll as the other links. Samples leave out none of
+ * these steps either. */
+static void a_slow_link_decides_of_an_exchange(void **state)
+{
+    static const char *const meshes[] = {
+        "\"dp\":[\"x:2\"],\"ep\":[\"x:4\",\"y\"],\"order\":[\"dp\",\"ep\"]",
+        "\"ep\":[\"x:4\",\"y\"],\"dp\":[\"x:2\"],\"order\":[\"ep\",\"dp\"]",
+        "\"ep\":[\"x\"],\"dp\":[\"y\"]", "\"ep\":[\"y\"],\"fsdp\":[\"x\"]"};
+    static const char *const links[] = {"[1,0],\"to\":[2,0]", "[1,1],\"to\":[1,2]"};
+    (void)state;
+    for (uint32_t i = 0; i < 2 * LENGTH(links) * LENGTH(meshes); i++) {
+        char text[800];
+        struct error error = {0};
+        (void)snprintf(text, sizeof text,
+                       "{\"podsim\":1,\"machine\":{\"chip\":\"tpu-v5e\",\"shape\":\"8x4\","
+                       "\"unrealisable\":true,\"wrap\":{\"x\":%s,\"y\":true},"
+                       "\"links\":[{\"from\":%s,\"rate\":\"9GB/s\"}]},\"mesh\":{%s},\"workload\":"
+                       "{\"kind\":\"train_step\",\"model\":\"tests/property/experts.json\","
+                       "\"batch_tokens\":131072,\"sequence_length\":1024,\"accumulate\":1,"
+                       "\"allow_oversubscription\":true}}",
+                       i % 2 == 0 ? "true" : "false", links[i / 2 % LENGTH(links)],
+                       meshes[i / 2 / LENGTH(links)]);
+        if (!check_step(text, &error)) fail_msg("%s: %s", error.message, text);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(no_step_is_below_its_roofline),
         cmocka_unit_test(nor_does_an_exchange_find_shorter_ways),
         cmocka_unit_test(groups_on_switches_add_up_cable_by_cable),
+        cmocka_unit_test(switches_add_where_leaves_hold_some_groups_whole),
+        cmocka_unit_test(a_slow_link_decides_of_an_exchange),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

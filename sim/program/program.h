@@ -166,6 +166,7 @@ struct program_stream {
     const char *name;          /* "compute", "gather fsdp", "reduce fsdp", "gather tp", ... */
     enum program_op_kind kind; /* Of all its ops. */
     uint8_t inbox;      /* Of sends: the stream of receives that counts them where they arrive. */
+    uint8_t urgency;    /* Of its messages, where links go by that: 0 goes first. */
     uint8_t lane_count; /* The most lanes of any of its plans; by program_seal(). */
 };
 

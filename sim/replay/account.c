@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "sim/base/arena.h"
+#include "sim/replay/account.h"
 #include "sim/replay/host.h"
 #include "sim/replay/mail.h"
 #include "sim/replay/route.h"

@@ -4,6 +4,7 @@
 
 #include "sim/base/arena.h"
 #include "sim/replay/mail.h"
+#include "sim/replay/promise.h"
 #include "sim/replay/routed.h"
 #include "sim/replay/steps.h"
 
@@ -167,9 +168,84 @@ static void inboxes_copy(const struct replay *early, struct replay *whole)
         }
 }
 
+/* A message at a link: of which of the sender's images. */
+static uint32_t entry_image(struct replay *early, struct replay *whole,
+                            const struct port_entry *entry, const struct link_state *link,
+                            uint32_t grid_chip)
+{
+    const struct spread *spread = early->spread;
+    if (entry->lane->routed == NULL) return grid_chip;
+    for (uint32_t i = 0; i < spread->count; i++) {
+        uint32_t const image = spread->image[entry->chip * spread->count + i];
+        struct port_place place;
+        routed_port_place(whole, order_of_image(early, entry->order, entry->chip, image), image,
+                          &place);
+        if (place.link == link) return image;
+    }
+    return UINT32_MAX; /* Of another image of the link. */
+}
+
+static void list_copy(struct replay *early, struct replay *whole, const struct port_list *from,
+                      const struct link_state *link, uint32_t grid_chip, struct port_list *to)
+{
+    *to = (struct port_list){0, 0};
+    for (uint32_t e = from->first; e != 0; e = early->ports->entries[e].next) {
+        struct port_entry entry = early->ports->entries[e];
+        uint32_t const image = entry_image(early, whole, &entry, link, grid_chip);
+        const struct plan_table *plan = entry.lane->plan;
+        SIM_ASSERT(image != UINT32_MAX);
+        entry.order = order_of_image(early, entry.order, entry.chip, image);
+        entry.lane = &whole->plans[plan->index].lane[entry.lane - plan->lane];
+        entry.chip = image;
+        promise_append(whole, to, &entry);
+    }
+}
+
+/* What is kept of a link. `grid_chip`: whose it is, of the grid. */
+static void queue_copy(struct replay *early, struct replay *whole, const struct link_state *from,
+                       struct link_state *to, uint32_t grid_chip)
+{
+    if (from->queue == 0) return;
+    const struct port_queue *queue = &early->ports->queues[from->queue];
+    struct port_queue *own = port_queue_of(whole, to);
+    *own = *queue;
+    list_copy(early, whole, &queue->plain, to, grid_chip, &own->plain);
+    for (uint32_t s = 0; s < whole->stream_count; s++)
+        list_copy(early, whole, &queue->flow[s].list, to, grid_chip, &own->flow[s].list);
+}
+
+/* Links of the grid that streams share, and what is to be passed over when it comes. */
+static void ports_copy(struct replay *early, struct replay *whole)
+{
+    const struct spread *spread = early->spread;
+    if (whole->ports == NULL) return;
+    for (uint32_t port = 0; port < whole->port_count; port++)
+        for (uint32_t chip = 0; chip < whole->chip_count; chip++) {
+            link_at(whole, port, chip)->queue = 0;
+            queue_copy(early, whole, link_at(early, port, spread->early[chip]),
+                       link_at(whole, port, chip), chip);
+        }
+    for (uint32_t chip = 0; chip < whole->chip_count; chip++) {
+        uint32_t const of = spread->early[chip];
+        for (uint32_t i = early->ports->void_first[of]; i != 0; i = early->ports->voids[i].next) {
+            const struct port_void *at = &early->ports->voids[i];
+            for (uint32_t k = 0; k < at->count; k++)
+                promise_void_add(whole, order_of_image(early, at->order, of, chip), chip,
+                                 at->stamp);
+        }
+    }
+    for (uint32_t i = 0; i < whole->plan_count; i++)
+        for (uint32_t l = 0; l < whole->plans[i].lane_count; l++) {
+            const struct lane_table *lane = &whole->plans[i].lane[l];
+            if (lane->passed != NULL)
+                rows_copy(spread, lane->hop_count + 1u, early->plans[i].lane[l].passed,
+                          lane->passed, sizeof *lane->passed);
+        }
+}
+
 /* Cables of units that are told apart in both. Where nothing queues, one may stand for several that
  * hold what is replayed more than once. */
-static void tier_copy(const struct replay *early, struct replay *whole, uint32_t index, uint32_t t)
+static void tier_copy(struct replay *early, struct replay *whole, uint32_t index, uint32_t t)
 {
     const struct tier_links *from = &early->routes->level[index].tier[t];
     struct tier_links *to = &whole->routes->level[index].tier[t];
@@ -180,7 +256,13 @@ static void tier_copy(const struct replay *early, struct replay *whole, uint32_t
         for (uint32_t cable = 0; cable < to->cable_count; cable++)
             for (uint32_t down = 0; down < 2; down++) {
                 struct link_state *link = &to->links[down][unit * to->cable_count + cable];
-                *link = from->links[down][other * to->cable_count + cable];
+                uint32_t const queue = link->queue;
+                const struct link_state *early_link =
+                    &from->links[down][other * to->cable_count + cable];
+                *link = *early_link;
+                link->queue = queue;
+                if (whole->ports != NULL && queue == 0)
+                    queue_copy(early, whole, early_link, link, UINT32_MAX);
                 to->waits[down][unit * to->cable_count + cable] =
                     from->waits[down][other * to->cable_count + cable];
                 SIM_ASSERT(link->busy_ps == 0 || from->whole == to->whole);
@@ -205,13 +287,14 @@ static void passes_copy(const struct replay *early, struct replay *whole)
     }
 }
 
-static void state_copy(const struct replay *early, struct replay *whole)
+static void state_copy(struct replay *early, struct replay *whole)
 {
     const struct spread *spread = early->spread;
     const struct replay *replay = whole;
 #define X(array, rows) rows_copy(spread, rows, early->array, whole->array, sizeof *whole->array);
     REPLAY_STATE_TABLE(X)
 #undef X
+    ports_copy(early, whole);
     passes_copy(early, whole);
     mail_copy(early, whole);
     inboxes_copy(early, whole);
@@ -225,7 +308,7 @@ static uint32_t channel_of_order(const struct replay *replay, uint64_t order)
 {
     enum replay_event const event = order_event(order);
     bool const by_lane = event == EVENT_ARRIVE || event == EVENT_HOP || event == EVENT_LAND ||
-                         event == EVENT_LANE_READY;
+                         event == EVENT_LANE_READY || event == EVENT_PORT;
     uint32_t const number =
         by_lane ? order_field(order, ORDER_LANE_SHIFT, ORDER_LANE_BITS) : order_stream(order);
     return channel_of(replay, event, number);

@@ -2,7 +2,9 @@
 #include "sim/replay/early.h"
 
 #include "sim/base/arena.h"
+#include "sim/replay/account.h"
 #include "sim/replay/landing.h"
+#include "sim/replay/promise.h"
 #include "sim/replay/route.h"
 
 /* Four MiB take a quarter of a millisecond over 16 GB/s. */
@@ -90,6 +92,7 @@ enum status host_build_links(struct arena *arena, struct replay *replay, struct 
             struct tier_links *tier = &replay->routes->level[machine->host.level].tier[0];
             SIM_ASSERT(tier->cable_count == 1 && tier->unit_count == host->unit_count);
             host->links[down] = tier->links[down];
+            host->kind = tier->kind;
             host->waits[down] = tier->waits[down];
             continue;
         }
@@ -159,7 +162,11 @@ static void piece_send(struct replay *replay, uint32_t stream, uint32_t chip, in
     struct link_state *link = &host->links[down][host->unit[chip]];
     struct link_waits *waits = &host->waits[down][host->unit[chip]];
     int64_t const link_ps = piece_ps(copy, piece);
-    int64_t const start_ps = link->free_ps > now_ps ? link->free_ps : now_ps;
+    struct port_place const place = {
+        .link = link, .waits = waits, .kind = host->kind, .port = port};
+    bool const meets = host->on_level && promise_meets(replay, link, stream, now_ps);
+    int64_t start_ps = link->free_ps > now_ps ? link->free_ps : now_ps;
+    if (meets) start_ps = promise_whole(replay, &place, link_ps, now_ps);
     int64_t depart_ps = start_ps + link_ps;
     if (copy->to_host) {
         int64_t const read_ps = dma_read_ps(replay, chip, copy->hbm_ps, now_ps);
@@ -177,9 +184,10 @@ static void piece_send(struct replay *replay, uint32_t stream, uint32_t chip, in
     uint64_t const bytes = copy->bytes + (piece < copy->bytes_larger);
     waits->waited_ps += (uint64_t)(start_ps - now_ps);
     waits->messages++;
-    link->free_ps = depart_ps;
+    link->free_ps = meets ? link->free_ps + link_ps : depart_ps;
     link->busy_ps += link_ps;
     link->bytes += bytes;
+    if (!meets) link->stream = (uint8_t)stream;
     replay->transfers++;
     if (replay->recording && replay->chips[chip].shown)
         piece_record(replay, stream, chip, port, start_ps, depart_ps, bytes);

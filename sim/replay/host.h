@@ -33,6 +33,7 @@ struct host_links {
     struct link_waits *waits[2];
     uint32_t unit_count;
     uint8_t port[2];
+    uint8_t kind;  /* Of the cables, where they are */
     bool on_level; /* They are the first cables of a level. */
 };
 

@@ -71,7 +71,8 @@ static struct label label_ahead(const struct replay *replay, uint32_t stream, ui
 static struct cursor begun_until(struct replay *replay, uint32_t stream, uint32_t chip)
 {
     const struct stream_state *state = stream_at(replay, stream, chip);
-    bool const runs = state->phase == STREAM_RUNS || state->phase == STREAM_ENDS;
+    bool const runs =
+        state->phase == STREAM_RUNS || state->phase == STREAM_LEAVES || state->phase == STREAM_ENDS;
     return (struct cursor){.slot = state->slot, .position = state->position + (uint32_t)runs};
 }
 

@@ -1,6 +1,7 @@
 /* Messages on their routes: over several links they cut through, and each link is a queue. */
 #include "sim/replay/links.h"
 
+#include "sim/replay/account.h"
 #include "sim/replay/label.h"
 
 uint32_t route_port(const struct lane_table *lane, uint32_t hop)
@@ -41,56 +42,113 @@ void link_hop_record(struct replay *replay, const struct lane_table *lane, uint3
     link_record(replay, lane, &label, &ends, chip, port, begin_ps, end_ps, bytes);
 }
 
-int64_t message_forward(struct replay *replay, const struct lane_table *lane, uint32_t chip,
-                        uint32_t units, uint32_t hop, uint32_t slowest, int64_t now_ps,
-                        int64_t tail_ps)
+/* A message at a link of its route: what comes next, and when. */
+static struct port_entry entry_of(const struct replay *replay, struct lane_table *lane,
+                                  uint32_t chip, uint32_t units, uint32_t hop, uint32_t slowest)
 {
     uint32_t const port = route_port(lane, hop);
     uint32_t const kind = link_class_of(replay, chip, port);
     const struct message_cost *cost = cost_at(lane, kind, units);
-    uint32_t const next = replay->neighbour[(uint64_t)port * replay->chip_count + chip];
-    SIM_ASSERT(next != UINT32_MAX);
-    int64_t depart_ps = 0;
-    int64_t const start_ps = link_take(replay, link_at(replay, port, chip), lane, hop, port, chip,
-                                       cost, now_ps, tail_ps, &depart_ps);
-    int64_t latency_ps = replay->fold->link_classes[kind].latency_ps;
-    if (hop == 0) latency_ps += lane->overhead_ps;
     bool const slower = hop == 0 || cost->link_ps > cost_at(lane, slowest, units)->link_ps;
     uint64_t const what = (uint64_t)lane->plan->index << ORDER_PLAN_SHIFT | units |
                           (uint64_t)(slower ? kind : slowest) << ORDER_CLASS_SHIFT;
-    if (hop + 1u == lane->hop_count) {
-        engine_post(replay->engine, depart_ps + latency_ps,
-                    order_make(EVENT_ARRIVE, port, lane->stream, lane->number) | what,
-                    channel_of(replay, EVENT_ARRIVE, lane->number), next);
-        return depart_ps;
-    }
-    uint64_t const order = order_make(EVENT_HOP, port, lane->stream, lane->number) | what |
-                           (uint64_t)(hop + 1) << ORDER_HOP_SHIFT;
+    struct port_entry entry = {
+        .lane = lane,
+        .order = order_make(EVENT_ARRIVE, port, lane->stream, lane->number) | what,
+        .work_ps = cost->link_ps,
+        .latency_ps = replay->fold->link_classes[kind].latency_ps,
+        .chip = chip,
+        .last = hop + 1u == lane->hop_count,
+        .own = hop == 0,
+    };
+    if (hop == 0) entry.latency_ps += lane->overhead_ps;
+    if (entry.last) return entry;
+    entry.order |= (uint64_t)EVENT_HOP << ORDER_KIND_SHIFT | (uint64_t)(hop + 1) << ORDER_HOP_SHIFT;
     /* Between chips at least 1 ps passes, even over a link without latency. */
-    engine_post(replay->engine, start_ps + (latency_ps > 0 ? latency_ps : 1), order,
-                channel_of(replay, EVENT_HOP, lane->number), next);
+    if (entry.latency_ps == 0) entry.latency_ps = 1;
+    return entry;
+}
+
+static struct port_place place_of(struct replay *replay, uint32_t port, uint32_t chip)
+{
+    struct link_state *link = link_at(replay, port, chip);
+    return (struct port_place){
+        .link = link,
+        .waits = replay->waits == NULL ? NULL : &replay->waits[link - replay->links],
+        .kind = link_class_of(replay, chip, port),
+        .port = port,
+        .chip = chip,
+    };
+}
+
+int64_t message_share(struct replay *replay, struct lane_table *lane, uint32_t chip, uint32_t units,
+                      uint32_t hop, uint32_t slowest, int64_t now_ps, int64_t tail_ps)
+{
+    struct port_entry entry = entry_of(replay, lane, chip, units, hop, slowest);
+    struct port_place const place = place_of(replay, route_port(lane, hop), chip);
+    uint64_t const records = replay->record_count;
+    entry.tail_ps = tail_ps;
+    if (lane->passed != NULL)
+        entry.number = lane->passed[(uint64_t)hop * replay->chip_count + chip]++;
+    if (replay->recording && replay->chips[chip].shown) { /* Its end is mended when it is known. */
+        link_hop_record(replay, lane, hop, chip, place.port, now_ps, now_ps + entry.work_ps,
+                        cost_at(lane, place.kind, units)->bytes);
+        if (replay->record_count > records) entry.record = (uint32_t)replay->record_count;
+    }
+    return promise_share(replay, &place, &entry, cost_at(lane, place.kind, units)->bytes, now_ps);
+}
+
+int64_t message_forward(struct replay *replay, struct lane_table *lane, uint32_t chip,
+                        uint32_t units, uint32_t hop, uint32_t slowest, int64_t now_ps,
+                        int64_t tail_ps)
+{
+    uint32_t const port = route_port(lane, hop);
+    uint32_t const next = replay->neighbour[(uint64_t)port * replay->chip_count + chip];
+    struct link_state *link = link_at(replay, port, chip);
+    SIM_ASSERT(next != UINT32_MAX);
+    if (promise_meets(replay, link, lane->stream, now_ps))
+        return message_share(replay, lane, chip, units, hop, slowest, now_ps, tail_ps);
+    struct port_entry entry = entry_of(replay, lane, chip, units, hop, slowest);
+    const struct message_cost *cost = cost_at(lane, link_class_of(replay, chip, port), units);
+    uint64_t const records = replay->record_count;
+    int64_t depart_ps = 0;
+    int64_t const start_ps =
+        link_take(replay, link, lane, hop, port, chip, cost, now_ps, tail_ps, &depart_ps);
+    engine_post(replay->engine, (entry.last ? depart_ps : start_ps) + entry.latency_ps, entry.order,
+                channel_of(replay, entry.last ? EVENT_ARRIVE : EVENT_HOP, lane->number), next);
+    if (lane->passed != NULL) {
+        struct port_place const place = place_of(replay, port, chip);
+        entry.number = lane->passed[(uint64_t)hop * replay->chip_count + chip]++;
+        entry.work_ps = depart_ps - start_ps;
+        entry.end_ps = depart_ps;
+        if (replay->record_count > records) entry.record = (uint32_t)replay->record_count;
+        promise_keep(replay, &place, &entry, now_ps);
+    }
     return depart_ps;
 }
 
-int64_t message_depart(struct replay *replay, const struct lane_table *lane, uint32_t chip,
+int64_t message_depart(struct replay *replay, struct lane_table *lane, uint32_t chip,
                        uint32_t units, int64_t now_ps)
 {
     int64_t const work_ps = cost_at(lane, 0, units)->read_ps;
     int64_t const read_ps = dma_read_ps(replay, chip, work_ps, now_ps);
     int64_t const depart_ps = message_forward(replay, lane, chip, units, 0, 0, now_ps, read_ps);
-    dma_leave(replay, &lane->reads[chip], chip, work_ps, now_ps, depart_ps);
+    dma_leave(replay, &lane->reads[chip], chip, work_ps, now_ps,
+              promise_left_ps(&lane->links[chip], depart_ps));
     return depart_ps;
 }
 
 void transport_hop(struct replay *replay, uint64_t order, const uint32_t *chips, uint32_t count,
                    int64_t now_ps)
 {
-    const struct lane_table *lane = lane_of_order(replay, order);
+    struct lane_table *lane = lane_of_order(replay, order);
     uint32_t const units = order_field(order, 0, ORDER_UNITS_BITS);
     uint32_t const hop = order_field(order, ORDER_HOP_SHIFT, ORDER_HOP_BITS);
     uint32_t const slowest = order_field(order, ORDER_CLASS_SHIFT, ORDER_CLASS_BITS);
     /* Cut through: the tail follows its head over the slowest link so far. */
     int64_t const tail_ps = now_ps + cost_at(lane, slowest, units)->link_ps;
-    for (uint32_t i = 0; i < count; i++)
+    for (uint32_t i = 0; i < count; i++) {
+        if (promise_is_void(replay, order, chips[i], now_ps)) continue;
         (void)message_forward(replay, lane, chips[i], units, hop, slowest, now_ps, tail_ps);
+    }
 }

@@ -7,7 +7,7 @@
 #include <stddef.h>
 
 #include "sim/replay/landing.h"
-#include "sim/replay/replay_internal.h"
+#include "sim/replay/promise.h"
 
 static inline struct lane_table *lane_of_order(struct replay *replay, uint64_t order)
 {
@@ -67,6 +67,7 @@ static inline int64_t link_take(struct replay *replay, struct link_state *link,
     link->free_ps = depart_ps;
     link->busy_ps += cost->link_ps;
     link->bytes += cost->bytes;
+    link->stream = lane->stream;
     if (replay->waits != NULL) {
         replay->waits[link - replay->links].waited_ps += (uint64_t)(start_ps - now_ps);
         replay->waits[link - replay->links].messages++;
@@ -81,21 +82,28 @@ static inline int64_t link_take(struct replay *replay, struct link_state *link,
 /* links.c: a message goes over the `hop`-th link of its route; `slowest` is the class of the
  * slowest link behind it. The next event is its head at a chip on the way, or all of it at the end.
  * Returns when its tail leaves. */
-int64_t message_forward(struct replay *replay, const struct lane_table *lane, uint32_t chip,
+int64_t message_forward(struct replay *replay, struct lane_table *lane, uint32_t chip,
                         uint32_t units, uint32_t hop, uint32_t slowest, int64_t now_ps,
                         int64_t tail_ps);
 
+/* The same where it finds the link with messages of another stream. Returns lane_held_ps if it is
+ * not known when its tail leaves. */
+int64_t message_share(struct replay *replay, struct lane_table *lane, uint32_t chip, uint32_t units,
+                      uint32_t hop, uint32_t slowest, int64_t now_ps, int64_t tail_ps);
+
 /* A message of any lane leaves its sender, and is read there. */
-int64_t message_depart(struct replay *replay, const struct lane_table *lane, uint32_t chip,
+int64_t message_depart(struct replay *replay, struct lane_table *lane, uint32_t chip,
                        uint32_t units, int64_t now_ps);
 
 /* A message leaves its sender: nearly always over one link like all others, in few steps. */
-static inline int64_t message_send(struct replay *replay, const struct lane_table *lane,
-                                   uint32_t chip, uint32_t units, int64_t now_ps)
+static inline int64_t message_send(struct replay *replay, struct lane_table *lane, uint32_t chip,
+                                   uint32_t units, int64_t now_ps)
 {
     if (!lane->plain) return message_depart(replay, lane, chip, units, now_ps);
     const struct message_cost *cost = cost_at(lane, 0, units);
     int64_t depart_ps = 0;
+    if (promise_meets(replay, &lane->links[chip], lane->stream, now_ps))
+        return message_depart(replay, lane, chip, units, now_ps);
     (void)link_take(replay, &lane->links[chip], lane, 0, lane->leg[0].port, chip, cost, now_ps, 0,
                     &depart_ps);
     replay->hbm[chip].dma_ps += cost->read_ps;

@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "sim/base/arena.h"
+#include "sim/replay/account.h"
 #include "sim/replay/links.h"
 #include "sim/replay/route.h"
 

@@ -20,6 +20,9 @@ enum replay_event {
     EVENT_START,          /* The step begins. */
     EVENT_LAND,           /* A message has arrived, and HBM has caught up with writing it. */
     EVENT_FINISH,         /* All streams have ended, and HBM has done what was still owed. */
+    /* A message that streams share a link with begins, or has left. It has a stream that sends, and
+     * so is told from the former. */
+    EVENT_PORT = EVENT_FINISH,
 };
 
 /* The order of an event relative to its chip:

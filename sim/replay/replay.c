@@ -5,10 +5,12 @@
 #include <string.h>
 
 #include "sim/base/arena.h"
+#include "sim/replay/account.h"
 #include "sim/replay/early.h"
 #include "sim/replay/host.h"
 #include "sim/replay/label.h"
 #include "sim/replay/mail.h"
+#include "sim/replay/promise.h"
 #include "sim/replay/routed.h"
 
 static void handle(void *owner, struct engine *engine, int64_t now_ps, uint64_t order,
@@ -57,6 +59,10 @@ static void handle(void *owner, struct engine *engine, int64_t now_ps, uint64_t 
         for (uint32_t i = 0; i < count; i++) streams_start(replay, chips[i], now_ps);
         break;
     case EVENT_FINISH:
+        if (stream != PROGRAM_COMPUTE) {
+            promise_port(replay, order, chips, count, now_ps);
+            break;
+        }
         for (uint32_t i = 0; i < count; i++) streams_finish(replay, chips[i], now_ps);
         break;
     }
@@ -172,6 +178,10 @@ static uint64_t lane_bound(const struct replay *replay, const struct lane_table 
 /* Routed messages under way at once that a run holds. Entries that are never used cost nothing. */
 static const uint64_t routed_pending_max = UINT64_C(1) << 25;
 
+/* Events of a message that shares links, on average. */
+enum { SHARED_EVENTS = 3 };
+static const uint64_t shared_pending_max = UINT64_C(1) << 21;
+
 /* A bound on the events under way: the messages of each lane, and besides, each stream and lane of
  * a chip has at most one event of its own. Of routed messages, and of SENDs, which nobody has to
  * wait for, only the number of all that are sent is known, which few runs come near to: above
@@ -201,7 +211,12 @@ static uint64_t pending_bound(const struct replay *replay, bool *ret_is_limit)
         }
     }
     *ret_is_limit = routed > routed_pending_max;
-    return each * replay->chip_count + (*ret_is_limit ? routed_pending_max : routed);
+    uint64_t const all = each * replay->chip_count + (*ret_is_limit ? routed_pending_max : routed);
+    if (!ports_wanted(replay)) return all;
+    /* Of a message that shares its links some posts wait in vain, and one more at each link. */
+    *ret_is_limit = true;
+    uint64_t const most = all > shared_pending_max ? all : shared_pending_max;
+    return SHARED_EVENTS * all < most ? SHARED_EVENTS * all : most;
 }
 
 /* "5 messages, of which 3 came" */
@@ -308,6 +323,7 @@ static enum status replay_make(struct arena *arena, const struct replay_options 
         .watch_owner = replay,
     };
     STATUS_TRY(engine_create(arena, &engine, &replay->engine, reterr));
+    STATUS_TRY(ports_build(arena, replay, pending_max, reterr));
     shown_mark(replay);
     return label_build(arena, replay, reterr);
 }
@@ -377,8 +393,7 @@ static enum status period_play(struct arena *arena, const struct replay_options 
                                struct period *ret_period, struct error *reterr)
 {
     struct replay *replay = NULL;
-    STATUS_TRY(
-        replay_make(arena, options, steps_max, machine, program, fold, &replay, reterr));
+    STATUS_TRY(replay_make(arena, options, steps_max, machine, program, fold, &replay, reterr));
     STATUS_TRY(begin_early(arena, replay, reterr));
     STATUS_TRY(engine_run(replay->engine, reterr));
     if (replay->refusal.status != STATUS_OK) {
@@ -407,8 +422,8 @@ static enum status period_run(const struct replay_options *options, const struct
         return error_set(reterr, STATUS_NO_MEMORY, "/run", "no memory for further steps");
     plain.record = plain.curves = plain.count_waits = false;
     plain.shown_count = 0;
-    enum status const status = period_play(arena, &plain, steps_max, machine, program, fold,
-                                           &trace->period, reterr);
+    enum status const status =
+        period_play(arena, &plain, steps_max, machine, program, fold, &trace->period, reterr);
     arena_destroy(arena);
     return status;
 }

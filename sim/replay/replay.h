@@ -31,19 +31,24 @@ struct replay_progress {
 typedef bool replay_watch_fn(void *owner, const struct replay_progress *progress);
 
 struct replay_options {
-    const char *engine;          /* "fast" or "reference" */
+    const char *engine; /* "fast" or "reference" */
+    /* Which of several streams' messages a link takes first: "fair", by turns of a segment each;
+     * "priority", those of the more urgent stream (program_stream.urgency), cut at segments;
+     * "fifo", as they come, each whole. NULL: "fifo". */
+    const char *arbitration;
     const uint32_t *shown_chips; /* Machine chips to record for a timeline. */
     uint32_t shown_count;
     bool record;
-    bool curves;      /* trace_role.curve: takes no more time, but memory as ops have effects. */
-    bool count_waits; /* trace_link.waited_ps and .messages, at some percent of a long run. */
+    bool curves;        /* trace_role.curve: takes no more time, but memory as ops have effects. */
+    bool count_waits;   /* trace_link.waited_ps and .messages, at some percent of a long run. */
     uint32_t steps_max; /* Above 1: behind the step by itself, further steps are played until their
                            period is known (trace.period), at most so many. */
     replay_watch_fn *watch;
     void *watch_owner;
 };
 
-/* STATUS_STUCK: ranks did not all finish; the error names who waits for whom. */
+/* STATUS_NOT_FOUND: no such engine or arbitration. STATUS_STUCK: ranks did not all finish; the
+ * error names who waits for whom. */
 enum status replay_run(struct arena *arena, const struct replay_options *options,
                        const struct machine *machine, const struct program *program,
                        const struct fold *fold, struct trace *ret_trace, struct error *reterr);

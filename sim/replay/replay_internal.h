@@ -8,6 +8,7 @@
  *   transport.c  lanes of collectives, links, HBM's share of them
  *   hbm.c        what messages take of HBM, and what compute ops owe for it
  *   links.c      messages between neighbours
+ *   port.c       links that several streams want; promise.c: events of messages that wait there
  *   route.c      the way between any two chips, and links of levels; route_twisted.c: if twisted
  *   routed.c     messages that name their receivers; routed_inbox.c: where they arrive
  *   host.c       copies to and from the host
@@ -73,6 +74,8 @@ struct link_state {
     int64_t free_ps;
     int64_t busy_ps;
     uint64_t bytes;
+    uint32_t queue; /* Where streams have met, or messages are kept: of ports (port.h). */
+    uint8_t stream; /* Whose messages it has; PORT_SHARED: streams take turns. */
 };
 
 /* What its messages waited, where the caller asks for it: apart, for it costs a long run some
@@ -85,6 +88,7 @@ struct link_waits {
 struct host_links;
 struct label_passing;
 struct mail;
+struct ports;
 struct routes;
 struct routed_lane;
 struct spread;
@@ -122,6 +126,7 @@ struct lane_table {
     const bool *awaited; /* [arrivals counted]: some lane behind may wait for so many; NULL: any. */
 
     struct label_passing *passing; /* [hop - 1][chip]; NULL unless it is recorded on its way. */
+    uint32_t *passed; /* [hop][chip]: messages that came so far; NULL: nobody asks (port.h). */
 
     struct plan_table *plan;
     const struct plan_item *item;
@@ -174,7 +179,13 @@ struct stream_ops {
     uint32_t op_count;
 };
 
-enum stream_phase { STREAM_WAITS, STREAM_RUNS, STREAM_ENDS, STREAM_FINISHED };
+enum stream_phase {
+    STREAM_WAITS,
+    STREAM_RUNS,
+    STREAM_LEAVES, /* Nothing is left but messages that wait for turns at a link. */
+    STREAM_ENDS,
+    STREAM_FINISHED,
+};
 
 struct stream_state {
     uint32_t done; /* Parts, since the start of the step. */
@@ -288,6 +299,7 @@ struct replay {
     struct routes *routes;
     struct host_links *host;  /* NULL: nothing is copied to or from a host. */
     struct mail *mail;        /* NULL: nothing is sent. */
+    struct ports *ports;      /* NULL: no streams share a link, or first come, first served. */
     uint32_t *neighbour;      /* [port][chip]; UINT32_MAX: no link. */
     struct plan_table *plans; /* For each stream that plays a plan. */
     uint32_t plan_count;
@@ -462,11 +474,15 @@ void transport_hop(struct replay *replay, uint64_t order, const uint32_t *chips,
 void transport_lane_ready(struct replay *replay, uint32_t number, uint32_t chip, int64_t now_ps);
 /* Posts the end of the running collective if nothing of it is left. */
 void transport_check_end(struct replay *replay, uint32_t stream, uint32_t chip, int64_t now_ps);
+/* Whether a message of the collective that was to end now has still to leave: it will end then. */
+bool transport_leaves(struct replay *replay, uint32_t stream, uint32_t chip, int64_t now_ps);
 /* Sends what the lane may send now. */
 void transport_lane_try(struct replay *replay, struct lane_table *lane, uint32_t chip,
                         int64_t now_ps);
 /* Notes that the lane has sent and received all, if so. */
 void transport_lane_check(struct replay *replay, const struct lane_table *lane, uint32_t chip);
+/* The lane's last message has left, after others that it shared its link with. */
+void transport_left(struct replay *replay, struct lane_table *lane, uint32_t chip, int64_t now_ps);
 /* Lanes that waited for a piece of this one. */
 void transport_followers_try(struct replay *replay, const struct lane_table *lane, uint32_t chip,
                              int64_t now_ps);
@@ -474,23 +490,5 @@ void transport_followers_try(struct replay *replay, const struct lane_table *lan
 uint32_t transport_parts_new(struct replay *replay, const struct lane_table *lane, uint32_t chip);
 /* Closes its books: arrivals, and the check that no port was faster than its link. */
 void transport_end(struct replay *replay, uint32_t stream, uint32_t chip, int64_t now_ps);
-
-/* account.c */
-void account_until(struct replay *replay, uint32_t chip, int64_t now_ps);
-void account_op_effects(struct replay *replay, const struct program_op *op, bool at_end,
-                        uint32_t chip, int64_t now_ps);
-void account_class(struct replay *replay, const struct program_op *op, uint32_t chip,
-                   int64_t begin_ps, int64_t end_ps);
-/* An op of compute before the update ends. */
-void account_pass(struct replay *replay, const struct need_cache *needs, uint32_t chip,
-                  int64_t begin_ps, int64_t end_ps);
-/* Room for what all ops of the step change, and for what is held at its start: pages that are never
- * written cost nothing. */
-enum status account_curve_build(struct arena *arena, const struct program *program,
-                                struct role_table *table, struct error *reterr);
-void account_resident(struct replay *replay, uint32_t chip);
-void account_record(struct replay *replay, const struct trace_record *record);
-enum status account_results(struct arena *arena, struct replay *replay, struct trace *ret_trace,
-                            struct error *reterr);
 
 #endif

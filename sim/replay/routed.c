@@ -6,34 +6,8 @@
 
 #include "sim/replay/landing.h"
 #include "sim/replay/links.h"
+#include "sim/replay/promise.h"
 #include "sim/replay/tree.h"
-
-const struct routed_cost *routed_cost_of(const struct replay *replay, const struct lane_table *lane,
-                                         uint32_t units)
-{
-    struct routed_lane *routed = lane->routed;
-    struct routed_cost *cost = &routed->costs[units / 2 % ROUTED_COSTS];
-    if (cost->units == units) return cost;
-    cost->units = units;
-    cost->memory =
-        tables_cost(replay, routed->plan, lane->primitive, units * routed->item->unit_bytes);
-    cost->slowest_ps = 0;
-    for (uint32_t kind = 0; kind < replay->routes->kind_count; kind++) {
-        cost->link_ps[kind] =
-            replay->routes->rate[kind] == 0
-                ? 0
-                : units_duration_ps(cost->memory.bytes, replay->routes->rate[kind]);
-        if (cost->link_ps[kind] > cost->slowest_ps) cost->slowest_ps = cost->link_ps[kind];
-    }
-    return cost;
-}
-
-/* How many times its step's units a message is long. */
-static inline uint32_t portion_size(const struct lane_table *lane, uint32_t piece)
-{
-    if (lane->portions == 1) return 1;
-    return plan_item_portion_size(lane->item, piece % lane->portions);
-}
 
 /* What all messages of a batch have in common. */
 static void message_open(const struct replay *replay, struct lane_table *lane, uint64_t order,
@@ -58,7 +32,7 @@ static void message_open(const struct replay *replay, struct lane_table *lane, u
         ret_message->ways = &routed->ways[(uint64_t)step * routed->way_hops * replay->chip_count];
     ret_message->slot = piece * lane->arrival_count[0] + ret_message->step->slot;
     ret_message->cost =
-        routed_cost_of(replay, lane, ret_message->step->units * portion_size(lane, piece));
+        routed_cost_of(replay, lane, ret_message->step->units * routed_portion_size(lane, piece));
     if (routed->guide == ROUTED_BY_TURNS)
         ret_message->leg = route_leg(replay->routes, &ret_message->step->by, ret_message->hop,
                                      ret_message->step->antipode);
@@ -90,7 +64,7 @@ static void message_look_up(const struct replay *replay, struct lane_table *lane
     message->slot = piece * lane->arrival_count[receiver] + step.slot;
     uint32_t const units =
         plan_step_units(routed->plan, routed->item, &step, message->from.at, piece);
-    message->cost = routed_cost_of(replay, lane, units * portion_size(lane, piece));
+    message->cost = routed_cost_of(replay, lane, units * routed_portion_size(lane, piece));
     message->antipode = parity_of(routed, &message->from);
     for (uint32_t axis = 0; axis < replay->routes->grid_axes; axis++) {
         uint32_t const by = routed->parity_by[axis];
@@ -233,6 +207,45 @@ static void message_record(struct replay *replay, struct lane_table *lane, uint3
                 message->cost->memory.bytes);
 }
 
+/* A message at a link, as it is kept where streams may share that. */
+static struct port_entry entry_of(struct lane_table *lane, uint32_t sender,
+                                  const struct routed_message *message, const struct route_link *at,
+                                  uint64_t order, int64_t tail_ps, int64_t overhead_ps)
+{
+    enum replay_event const event = at->last ? EVENT_ARRIVE : EVENT_HOP;
+    return (struct port_entry){
+        .lane = lane,
+        .order = order | (uint64_t)event << ORDER_KIND_SHIFT,
+        .work_ps = message->cost->link_ps[at->kind],
+        .tail_ps = tail_ps,
+        .latency_ps = at->latency_ps + overhead_ps,
+        .chip = sender,
+        .last = at->last,
+        .own = message->hop == 0,
+    };
+}
+
+static struct port_place place_of(const struct route_link *at)
+{
+    return (struct port_place){
+        .link = at->link, .waits = at->waits, .kind = at->kind, .port = at->port, .chip = at->chip};
+}
+
+/* The same where the link has messages of other streams. */
+static int64_t message_share_link(struct replay *replay, struct lane_table *lane, uint32_t sender,
+                                  const struct routed_message *message, const struct route_link *at,
+                                  uint64_t order, int64_t now_ps, int64_t tail_ps,
+                                  int64_t overhead_ps)
+{
+    struct port_entry entry = entry_of(lane, sender, message, at, order, tail_ps, overhead_ps);
+    struct port_place const place = place_of(at);
+    uint64_t const records = replay->record_count;
+    if (replay->recording)
+        message_record(replay, lane, sender, message, at, now_ps, now_ps + entry.work_ps);
+    if (replay->record_count > records) entry.record = (uint32_t)replay->record_count;
+    return promise_share(replay, &place, &entry, message->cost->memory.bytes, now_ps);
+}
+
 /* Puts a message on its next link, first come, first served, and posts what comes after it. A link
  * is taken for the message's own time on it; the tail leaves no earlier than it has come. Returns
  * when it leaves. */
@@ -243,6 +256,9 @@ static int64_t message_take(struct replay *replay, struct lane_table *lane, uint
     struct link_state *link = at->link;
     const struct routed_cost *cost = message->cost;
     int64_t const link_ps = cost->link_ps[at->kind];
+    if (promise_meets(replay, link, lane->stream, now_ps))
+        return message_share_link(replay, lane, sender, message, at, order, now_ps, tail_ps,
+                                  overhead_ps);
     int64_t const start_ps = link->free_ps > now_ps ? link->free_ps : now_ps;
     int64_t depart_ps = start_ps + link_ps;
     if (depart_ps < tail_ps) depart_ps = tail_ps;
@@ -259,13 +275,22 @@ static int64_t message_take(struct replay *replay, struct lane_table *lane, uint
     link->free_ps = start_ps + link_ps;
     link->busy_ps += link_ps;
     link->bytes += cost->memory.bytes;
+    link->stream = lane->stream;
     replay->transfers++;
+    uint64_t const records = replay->record_count;
     if (replay->recording) message_record(replay, lane, sender, message, at, start_ps, depart_ps);
     int64_t const latency_ps = at->latency_ps + overhead_ps;
     enum replay_event const event = at->last ? EVENT_ARRIVE : EVENT_HOP;
     engine_post(replay->engine, (at->last ? depart_ps : start_ps) + latency_ps,
                 order | (uint64_t)event << ORDER_KIND_SHIFT,
                 channel_of(replay, event, lane->number), sender);
+    if (replay->ports != NULL) {
+        struct port_entry entry = entry_of(lane, sender, message, at, order, tail_ps, overhead_ps);
+        struct port_place const place = place_of(at);
+        entry.end_ps = link->free_ps;
+        if (replay->record_count > records) entry.record = (uint32_t)replay->record_count;
+        promise_keep(replay, &place, &entry, now_ps);
+    }
     return depart_ps;
 }
 
@@ -343,7 +368,8 @@ int64_t routed_send(struct replay *replay, struct lane_table *lane, uint32_t chi
     int64_t const depart_ps = message_take(replay, lane, chip, &message, at, order, now_ps, read_ps,
                                            lane->routed->overhead_ps[network]);
     uint32_t const way = network == 0 ? at->port : replay->port_count + network - 1;
-    dma_leave(replay, reads_at(replay, way, chip), chip, work_ps, now_ps, depart_ps);
+    dma_leave(replay, reads_at(replay, way, chip), chip, work_ps, now_ps,
+              promise_left_ps(at->link, depart_ps));
     return depart_ps;
 }
 
@@ -362,6 +388,7 @@ void routed_hop(struct replay *replay, uint64_t order, const uint32_t *chips, ui
     message_open(replay, lane, order, &message);
     for (uint32_t i = 0; i < count; i++) {
         struct route_link scratch;
+        if (promise_is_void(replay, order, chips[i], now_ps)) continue;
         const struct route_link *at = message_find(replay, lane, chips[i], &message, &scratch);
         /* Cut through: the tail follows its head over the slowest link so far. */
         int64_t const tail_ps = now_ps + slowest_ps(replay, lane, chips[i], &message, message.hop);
@@ -396,6 +423,7 @@ void routed_arrive(struct replay *replay, uint64_t order, const uint32_t *chips,
     struct routed_message message;
     if (lane->routed->guide != ROUTED_BY_TREE) message_open(replay, lane, order, &message);
     for (uint32_t i = 0; i < count; i++) {
+        if (promise_is_void(replay, order, chips[i], 0)) continue;
         uint32_t const chip = message_receive(replay, lane, order, chips[i], &message);
         digest_add(replay, now_ps, order, chips[i]);
         const struct message_cost *cost = &message.cost->memory;
@@ -423,8 +451,46 @@ void routed_land(struct replay *replay, uint64_t order, const uint32_t *chips, u
     }
 }
 
-void routed_ahead(struct replay *replay, uint64_t order, uint32_t chip)
+/* The message of an event that comes behind a link, opened at that link or further on. */
+static void message_open_at(struct replay *replay, struct lane_table *lane, uint64_t order,
+                            uint32_t hop, struct routed_message *ret_message)
 {
-    (void)order;
-    __builtin_prefetch(&replay->routes->places[chip]);
+    const struct routed_lane *routed = lane->routed;
+    uint32_t const shift = routed->tie_bits + routed->number_bits;
+    uint64_t const hops = (UINT64_C(1) << (ORDER_WHAT_BITS - shift)) - 1;
+    message_open(replay, lane, (order & ~(hops << shift)) | (uint64_t)hop << shift, ret_message);
+}
+
+static uint32_t hop_of(const struct routed_lane *routed, uint64_t order)
+{
+    return order_field(order, 0, ORDER_WHAT_BITS) >> (routed->tie_bits + routed->number_bits);
+}
+
+void routed_port_place(struct replay *replay, uint64_t order, uint32_t sender,
+                       struct port_place *ret_place)
+{
+    struct lane_table *lane = routed_lane_of(replay, order);
+    struct routed_message message;
+    struct route_link scratch;
+    message_open_at(replay, lane, order, hop_of(lane->routed, order) - 1, &message);
+    *ret_place = place_of(message_find(replay, lane, sender, &message, &scratch));
+}
+
+uint64_t routed_rest(struct replay *replay, uint64_t order, uint32_t sender, int64_t *ret_ps)
+{
+    struct lane_table *lane = routed_lane_of(replay, order);
+    const struct routed_lane *routed = lane->routed;
+    *ret_ps = 0;
+    for (uint32_t hop = hop_of(routed, order);; hop++) {
+        struct routed_message message;
+        struct route_link scratch;
+        message_open_at(replay, lane, order, hop, &message);
+        const struct route_link *at = message_find(replay, lane, sender, &message, &scratch);
+        *ret_ps += at->latency_ps;
+        if (!at->last) continue;
+        uint32_t const shift = routed->tie_bits + routed->number_bits;
+        uint64_t const hops = (UINT64_C(1) << (ORDER_WHAT_BITS - shift)) - 1;
+        uint64_t const kind = UINT64_C(7) << ORDER_KIND_SHIFT;
+        return (order & ~(hops << shift | kind)) | (uint64_t)(hop + 1) << shift;
+    }
 }

@@ -180,6 +180,13 @@ static inline uint64_t routed_order(const struct lane_table *lane, enum replay_e
            (uint64_t)epoch << ORDER_EPOCH_SHIFT;
 }
 
+/* How many times its step's units a message is long. */
+static inline uint32_t routed_portion_size(const struct lane_table *lane, uint32_t piece)
+{
+    if (lane->portions == 1) return 1;
+    return plan_item_portion_size(lane->item, piece % lane->portions);
+}
+
 static inline struct lane_table *routed_lane_of(struct replay *replay, uint64_t order)
 {
     uint32_t const stream = order_stream(order);

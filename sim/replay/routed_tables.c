@@ -300,3 +300,29 @@ uint64_t routed_bound(const struct lane_table *lane)
     if (lane->routed->guide == ROUTED_BY_TREE) return tree_bound(lane);
     return 2 * sends + 2;
 }
+
+const struct routed_cost *routed_cost_of(const struct replay *replay, const struct lane_table *lane,
+                                         uint32_t units)
+{
+    struct routed_lane *routed = lane->routed;
+    struct routed_cost *cost = &routed->costs[units / 2 % ROUTED_COSTS];
+    if (cost->units == units) return cost;
+    cost->units = units;
+    cost->memory =
+        tables_cost(replay, routed->plan, lane->primitive, units * routed->item->unit_bytes);
+    cost->slowest_ps = 0;
+    for (uint32_t kind = 0; kind < replay->routes->kind_count; kind++) {
+        cost->link_ps[kind] =
+            replay->routes->rate[kind] == 0
+                ? 0
+                : units_duration_ps(cost->memory.bytes, replay->routes->rate[kind]);
+        if (cost->link_ps[kind] > cost->slowest_ps) cost->slowest_ps = cost->link_ps[kind];
+    }
+    return cost;
+}
+
+void routed_ahead(struct replay *replay, uint64_t order, uint32_t chip)
+{
+    (void)order;
+    __builtin_prefetch(&replay->routes->places[chip]);
+}

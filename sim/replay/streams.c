@@ -4,6 +4,7 @@
  * A stream that waits names itself at the stream it waits for; whoever makes progress there wakes
  * it. So nothing is polled, and a handler costs what it changes.
  */
+#include "sim/replay/account.h"
 #include "sim/replay/early.h"
 #include "sim/replay/host.h"
 #include "sim/replay/label.h"
@@ -307,6 +308,7 @@ void streams_collective_end(struct replay *replay, uint32_t stream, uint32_t chi
     struct stream_state *state = stream_at(replay, stream, chip);
     const struct program_op *op = streams_needs(replay, stream, chip)->op;
     bool const travels = op->kind == PROGRAM_OP_COLLECTIVE || op->kind == PROGRAM_OP_SEND;
+    if (travels && transport_leaves(replay, stream, chip, now_ps)) return;
     if (travels) transport_end(replay, stream, chip, now_ps);
     state->done = state->op_first + op->parts;
     if (replay->chips[chip].shown) {

@@ -1,5 +1,6 @@
 /* What is constant during a run: durations, lanes, neighbours. */
 #include "sim/base/arena.h"
+#include "sim/replay/account.h"
 #include "sim/replay/host.h"
 #include "sim/replay/routed.h"
 

@@ -117,8 +117,9 @@ static bool script_message_waits(struct replay *replay, const struct lane_table 
         const struct lane_state *other =
             &lane->plan->lane[lane->item->lane_first + wait[i].lane].states[chip];
         if ((wait[i].left ? other->sent : other->counted) < wait[i].count) return true;
-        if (wait[i].left && other->sent == wait[i].count && other->free_ps > left_ps)
-            left_ps = other->free_ps;
+        if (!wait[i].left || other->sent != wait[i].count) continue;
+        if (other->free_ps == lane_held_ps) return true;
+        if (other->free_ps > left_ps) left_ps = other->free_ps;
     }
     if (left_ps == now_ps) return false;
     ready_post(replay, lane, chip, left_ps);
@@ -159,7 +160,7 @@ void transport_lane_try(struct replay *replay, struct lane_table *lane, uint32_t
         if (lane->reduces && lane->first && !operand_ready(replay, lane, chip, piece, step->chunks))
             return;
         if (state->free_ps > now_ps) {
-            ready_post(replay, lane, chip, state->free_ps);
+            if (state->free_ps != lane_held_ps) ready_post(replay, lane, chip, state->free_ps);
             return;
         }
         if (lane->routed != NULL) {
@@ -181,6 +182,13 @@ void transport_lane_ready(struct replay *replay, uint32_t number, uint32_t chip,
     lane->states[chip].waiting = false;
     transport_lane_try(replay, lane, chip, now_ps);
     transport_check_end(replay, stream, chip, now_ps);
+}
+
+void transport_left(struct replay *replay, struct lane_table *lane, uint32_t chip, int64_t now_ps)
+{
+    transport_lane_try(replay, lane, chip, now_ps);
+    if (lane->plan->plan->script != NULL) script_others_try(replay, lane, chip, now_ps);
+    transport_check_end(replay, lane->stream, chip, now_ps);
 }
 
 /* Pieces of the whole array that every order has completed on this chip. */
@@ -283,6 +291,17 @@ void transport_land(struct replay *replay, uint64_t order, const uint32_t *chips
     for (uint32_t i = 0; i < count; i++) message_land(replay, lane, chips[i], units, now_ps);
 }
 
+/* Whether the rest of the message has still to come. */
+static inline bool arrival_is_void(struct replay *replay, const struct lane_table *lane,
+                                   uint64_t order, uint32_t chip, int64_t now_ps)
+{
+    if (lane->passed == NULL) return promise_is_void(replay, order, chip, now_ps);
+    uint32_t *number = &lane->passed[(uint64_t)lane->hop_count * replay->chip_count + chip];
+    if (promise_is_void(replay, order, chip, *number)) return true;
+    ++*number;
+    return false;
+}
+
 void transport_arrive(struct replay *replay, uint64_t order, const uint32_t *chips, uint32_t count,
                       int64_t now_ps)
 {
@@ -291,6 +310,7 @@ void transport_arrive(struct replay *replay, uint64_t order, const uint32_t *chi
     uint32_t const kind = order_field(order, ORDER_CLASS_SHIFT, ORDER_CLASS_BITS);
     const struct message_cost *cost = cost_at(lane, kind, units);
     for (uint32_t i = 0; i < count; i++) {
+        if (arrival_is_void(replay, lane, order, chips[i], now_ps)) continue;
         digest_add(replay, now_ps, order, chips[i]);
         if (lane->plain)
             landing_plain(replay, cost, chips[i], now_ps);
@@ -361,90 +381,4 @@ void transport_operand(struct replay *replay, uint32_t stream, uint32_t chip, in
     for (uint32_t i = 0; i < plan->lane_count; i++)
         transport_lane_try(replay, &plan->lane[i], chip, now_ps);
     transport_check_end(replay, stream, chip, now_ps);
-}
-
-/* When the last message of the running collective leaves this chip. */
-static int64_t last_departure_ps(struct replay *replay, uint32_t stream, uint32_t chip)
-{
-    const struct plan_table *plan = &replay->plans[*running_at(replay, stream, chip)];
-    int64_t last_ps = 0;
-    for (uint32_t i = 0; i < plan->lane_count; i++) {
-        const struct lane_state *state = &plan->lane[i].states[chip];
-        if (state->sends > 0 && state->free_ps > last_ps) last_ps = state->free_ps;
-    }
-    return last_ps;
-}
-
-/* What a ReduceScatter leaves is written once, along its whole time. Where HBM may be behind, that
- * is when it ends, and the answer is when all that has been asked of HBM is done. */
-static int64_t shards_write(struct replay *replay, uint32_t stream, uint32_t chip, int64_t now_ps)
-{
-    const struct plan_table *plan = &replay->plans[*running_at(replay, stream, chip)];
-    for (uint32_t i = 0; i < plan->lane_count; i++) {
-        const struct lane_table *lane = &plan->lane[i];
-        bool const has_shard = lane->shard_ps > 0 && position_of(lane, chip) < lane->size;
-        if (lane->lane != 0 || !has_shard) continue;
-        int64_t const work_ps = lane->shard_ps * lane->piece_count / lane->portions;
-        if (replay->dma_may_exceed)
-            (void)dma_clock(replay, chip, now_ps, work_ps, now_ps);
-        else
-            dma_pass(replay, chip, work_ps, stream_at(replay, stream, chip)->begin_ps, now_ps);
-    }
-    return replay->dma_may_exceed ? replay->hbm[chip].free_ps : 0;
-}
-
-void transport_check_end(struct replay *replay, uint32_t stream, uint32_t chip, int64_t now_ps)
-{
-    struct stream_state *state = stream_at(replay, stream, chip);
-    if (state->phase != STREAM_RUNS || state->lanes_left > 0) return;
-    if (state->operand_parts > 0) {
-        /* The own chunk of the operand is never sent, and is part of the result all the same. */
-        struct stream_state *compute = stream_at(replay, PROGRAM_COMPUTE, chip);
-        uint32_t const wanted = state->operand_first + state->operand_parts;
-        if (compute->done < wanted) {
-            stream_wait(compute, stream, false, wanted);
-            return;
-        }
-    }
-    state->phase = STREAM_ENDS;
-    int64_t const depart_ps = last_departure_ps(replay, stream, chip);
-    int64_t const written_ps = shards_write(replay, stream, chip, now_ps);
-    int64_t const end_ps = depart_ps > written_ps ? depart_ps : written_ps;
-    engine_post(replay->engine, end_ps > now_ps ? end_ps : now_ps,
-                order_make(EVENT_COLLECTIVE_END, 0, stream, 0),
-                channel_of(replay, EVENT_COLLECTIVE_END, stream), chip);
-}
-
-/* What a lane of the running op has put on its port, had the link done nothing else. */
-static int64_t port_time_ps(const struct replay *replay, const struct lane_table *lane,
-                            uint32_t chip)
-{
-    uint32_t const position = position_of(lane, chip);
-    uint64_t units = lane->units_total;
-    for (uint32_t step = 0; !lane->ring && step < lane->send_count[position]; step++)
-        units += lane->primitive->step(lane->size, lane->lane, position, step).units;
-    uint32_t const kind = link_class_of(replay, chip, lane->leg[0].port);
-    return (int64_t)(units * lane->piece_count / lane->units_max) *
-           cost_at(lane, kind, lane->units_max)->link_ps;
-}
-
-void transport_end(struct replay *replay, uint32_t stream, uint32_t chip, int64_t now_ps)
-{
-    const struct plan_table *plan = &replay->plans[*running_at(replay, stream, chip)];
-    const struct stream_state *state = stream_at(replay, stream, chip);
-    int64_t port_ps[MACHINE_GRID_PORTS] = {0};
-    for (uint32_t i = 0; i < plan->lane_count; i++) {
-        const struct lane_table *lane = &plan->lane[i];
-        if (lane->routed != NULL)
-            routed_end(replay, lane, chip);
-        else if (lane->states[chip].sends > 0)
-            port_ps[lane->leg[0].port] += port_time_ps(replay, lane, chip);
-    }
-    /* No collective is faster than the ports it leaves by: bytes over rate, each port apart. (Links
-     * of routes are checked at the end of the run: account.c.) */
-    for (uint32_t port = 0; port < MACHINE_GRID_PORTS; port++) {
-        if (port_ps[port] == 0) continue;
-        SIM_ASSERT(port_ps[port] <= now_ps - state->begin_ps);
-        replay->bound_checks++;
-    }
 }

@@ -3,6 +3,7 @@
 #include "sim/replay/label.h"
 #include "sim/replay/landing.h"
 #include "sim/replay/links.h"
+#include "sim/replay/promise.h"
 
 /* A message in a unit. */
 struct tree_message {
@@ -115,18 +116,23 @@ static int64_t cable_take(struct replay *replay, const struct lane_table *lane,
     struct link_state *link = &tier->links[down][queue];
     int64_t const link_ps = tier->queues ? message->cost->link_ps[tier->kind] : 0;
     int64_t const free_ps = tier->queues ? link->free_ps : 0;
-    int64_t const start_ps = free_ps > now_ps ? free_ps : now_ps;
+    uint32_t const port = machine_level_port(tree->level_index, message->tier, down);
+    struct port_place const place = {
+        .link = link, .waits = &tier->waits[down][queue], .kind = tier->kind, .port = port};
+    bool const meets = tier->queues && promise_meets(replay, link, lane->stream, now_ps);
+    int64_t start_ps = free_ps > now_ps ? free_ps : now_ps;
+    if (meets) start_ps = promise_whole(replay, &place, link_ps, now_ps);
     int64_t depart_ps = start_ps + link_ps;
     if (depart_ps < tail_ps) depart_ps = tail_ps;
-    uint32_t const port = machine_level_port(tree->level_index, message->tier, down);
     link->bytes += message->cost->memory.bytes;
     replay->transfers++;
     if (start_ps - now_ps > replay->queued_ps[port]) replay->queued_ps[port] = start_ps - now_ps;
     tier->waits[down][queue].waited_ps += (uint64_t)(start_ps - now_ps);
     tier->waits[down][queue].messages++;
     if (tier->queues) {
-        link->free_ps = start_ps + link_ps;
+        link->free_ps = (meets ? free_ps : start_ps) + link_ps;
         link->busy_ps += link_ps;
+        if (!meets) link->stream = lane->stream;
     }
     if (message->tier == 0 && replay->recording) {
         uint32_t const chip = route_chip(replay->routes, owner);

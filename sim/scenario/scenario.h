@@ -16,8 +16,9 @@ struct arena;
 
 struct run_plan {
     uint64_t seed;
-    const char *engine; /* "fast" or "reference" */
-    uint32_t steps;     /* That are played at most to find the period; 1: the step by itself. */
+    const char *engine;      /* "fast" or "reference" */
+    const char *arbitration; /* "fair", "priority" or "fifo": as replay_options has it. */
+    uint32_t steps; /* That are played at most to find the period; 1: the step by itself. */
 };
 
 struct scenario {

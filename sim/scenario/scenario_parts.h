@@ -29,6 +29,7 @@ extern const char *const scenario_tp_inputs_names[];
 extern const char *const scenario_offload_names[];
 extern const char *const scenario_parameters_names[];
 extern const char *const scenario_engine_names[];
+extern const char *const scenario_arbitration_names[];
 
 /* `base_folder` is where the file lies that names the chip, or NULL. */
 enum status scenario_machine_read(struct arena *arena, struct json *object, const char *base_folder,

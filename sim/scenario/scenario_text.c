@@ -213,6 +213,7 @@ static void write_run(struct json_writer *writer, const struct scenario *scenari
     json_put_boolean(writer, "collective_matmul", scenario->workload.collective_matmul);
     json_put_unsigned(writer, "seed", scenario->run.seed);
     json_put_string(writer, "algorithm", scenario->workload.algorithm);
+    json_put_string(writer, "arbitration", scenario->run.arbitration);
     json_put_string(writer, "engine", scenario->run.engine);
     json_put_unsigned(writer, "steps", scenario->run.steps);
     json_write_object_end(writer);

@@ -29,6 +29,7 @@ const char *const scenario_tp_inputs_names[] = {"shards", "whole", NULL};
 const char *const scenario_offload_names[] = {"none", "optimizer", "activations", "both", NULL};
 const char *const scenario_parameters_names[] = {"end", "next_step", NULL};
 const char *const scenario_engine_names[] = {"fast", "reference", NULL};
+const char *const scenario_arbitration_names[] = {"fifo", "fair", "priority", NULL};
 
 static enum status formats_read(struct json *object, struct workload_formats *ret_formats,
                                 struct error *reterr)
@@ -297,10 +298,16 @@ static enum status parameters_read(struct json *object, struct workload_plan *wo
 enum status scenario_run_read(struct json *object, struct run_plan *ret_run,
                               struct workload_plan *workload, struct error *reterr)
 {
-    static const char *const known[] = {
-        "prefetch_layers", "collective_matmul", "seed", "algorithm",
-        "engine",          "parameter_gather",  "steps", NULL};
-    uint32_t engine = 0, steps = 0;
+    static const char *const known[] = {"prefetch_layers",
+                                        "collective_matmul",
+                                        "seed",
+                                        "algorithm",
+                                        "engine",
+                                        "arbitration",
+                                        "parameter_gather",
+                                        "steps",
+                                        NULL};
+    uint32_t engine = 0, arbitration = 0, steps = 0;
     int64_t seed = 0;
     workload->prefetch_layers = 1;
     workload->algorithm = "auto";
@@ -314,12 +321,16 @@ enum status scenario_run_read(struct json *object, struct run_plan *ret_run,
         STATUS_TRY(scenario_take_choice(object, "engine", scenario_engine_names, &engine, reterr));
         STATUS_TRY(parameters_read(object, workload, reterr));
         STATUS_TRY(scenario_take_count(object, "steps", 1, STEPS_MAX, &steps, reterr));
+        STATUS_TRY(scenario_take_choice(object, "arbitration", scenario_arbitration_names,
+                                        &arbitration, reterr));
         struct json *member = json_take(object, "seed");
         if (member != NULL) STATUS_TRY(json_as_integer(member, 0, INT64_MAX, &seed, reterr));
         STATUS_TRY(json_end(object, known, reterr));
     }
     workload->seed = (uint64_t)seed;
-    *ret_run = (struct run_plan){
-        .seed = (uint64_t)seed, .engine = scenario_engine_names[engine], .steps = steps};
+    *ret_run = (struct run_plan){.seed = (uint64_t)seed,
+                                 .arbitration = scenario_arbitration_names[arbitration],
+                                 .engine = scenario_engine_names[engine],
+                                 .steps = steps};
     return STATUS_OK;
 }

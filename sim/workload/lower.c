@@ -7,6 +7,27 @@
 #include "sim/base/arena.h"
 #include "sim/workload/reads.h"
 
+/* How long others can wait for what a stream carries. Activations, and their gradients, go first:
+ * the op that reads them is the next of this rank or of another. Weights of a layer to come are
+ * gathered ahead of it. Sums of gradients are for the update at the end of the step. */
+static uint8_t stream_urgency(uint32_t stream)
+{
+    switch (stream) {
+    case LOWER_GATHER_WEIGHTS:
+    case LOWER_GATHER_EXPERTS:
+        return 1;
+    case LOWER_REDUCE_WEIGHTS:
+    case LOWER_REDUCE_EXPERTS:
+    case LOWER_REDUCE_DP:
+    case LOWER_GATHER_DP:
+    case LOWER_SUM_KV:
+    case LOWER_SEND_COPY:
+        return 2;
+    default:
+        return 0;
+    }
+}
+
 static enum program_op_kind stream_kind(uint32_t stream)
 {
     if (stream == LOWER_COMPUTE) return PROGRAM_OP_COMPUTE;
@@ -74,6 +95,7 @@ static void streams_add(struct lower *lower)
         program->stream[program->stream_count++] = (struct program_stream){
             .name = lower_format(lower, "%s%s", table[s].verb, table[s].of),
             .kind = stream_kind(s),
+            .urgency = stream_urgency(s),
         };
     }
     if (local->pp == 1) return;

@@ -25,6 +25,7 @@ static enum status stages(struct play *play, const struct play_options *options,
                           reterr));
     struct replay_options const replay = {
         .engine = options->engine != NULL ? options->engine : "fast",
+        .arbitration = scenario->run.arbitration,
         .shown_chips = options->shown != NULL ? options->shown : shown,
         .shown_count = options->shown != NULL ? options->shown_count : 1,
         .record = options->record,

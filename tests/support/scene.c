@@ -281,6 +281,7 @@ enum status scene_try(struct scene *scene, uint32_t repeat, bool full, bool reco
     static const uint32_t first[] = {0};
     struct replay_options const options = {
         .engine = scene->engine,
+        .arbitration = scene->arbitration,
         .shown_chips = scene->shown != NULL ? scene->shown : first,
         .shown_count = scene->shown != NULL ? scene->shown_count : 1,
         .record = record};

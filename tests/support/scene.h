@@ -29,6 +29,7 @@ struct scene {
     struct program_block block;
     struct program_role role;
     const char *engine;
+    const char *arbitration; /* NULL: the replay's own. */
     const uint32_t *shown; /* Chips to record; NULL: the first. */
     uint32_t shown_count;
 };

@@ -1,0 +1,139 @@
+/*
+ * port.h: a link that several streams want at once.
+ *
+ * Messages of one stream go first come, first served; streams take turns of one segment each
+ * (run.arbitration `fair`), or the more urgent one goes first, again in turns of a segment
+ * (`priority`). Turns follow one another without a gap, so a link is free when it would have been
+ * had all waited in one queue (link_state.free_ps); what arbitration decides is who leaves when.
+ *
+ * Who takes turns. A queue knows for each stream how much work it was asked for and how much of it
+ * is done at the next turn's beginning, and in which order streams come. When the k-th picosecond
+ * of a stream's work is done follows from these in closed form, if nothing else comes
+ * (port_done_ps()): rounds are not events. A stream that comes while a segment is on the link goes
+ * before the stream of that segment, behind all others. A stream whose work ends has no turn until
+ * it asks again.
+ *
+ * What is promised. A message that finds its link free, or only its own stream on it, has its
+ * events posted at once, as if nothing else could come: events, instants and their number are those
+ * of a queue without arbitration (promise.h says what happens if something comes).
+ *
+ * The order of instants. Everything is decided on arrival at the link, in the order of events; no
+ * two events of one instant and key touch the same link (routed.h), so ties go by the relative key.
+ */
+#ifndef SIM_REPLAY_PORT_H
+#define SIM_REPLAY_PORT_H
+
+#include "sim/replay/route.h"
+
+enum {
+    PORT_SEGMENT_BYTES = 1 << 20, /* NCCL's slice: port.c. */
+    PORT_SHARED = 0xff,           /* link_state.stream: streams take turns. */
+    PORT_NO_STREAM = 0xff,
+    PORT_DONE_LONG_AGO = -1, /* port_entry.done_ps */
+};
+
+/* Not known: its last message waits for turns. */
+static const int64_t lane_held_ps = INT64_MAX;
+
+/* A message at a link, as long as its events could change. */
+struct port_entry {
+    struct lane_table *lane;
+    uint64_t order;     /* Of its next event: the head at the next link, or all of it at its end. */
+    int64_t work_ps;    /* On this link. */
+    int64_t end_ps;     /* When it will have left the link, as promised. */
+    int64_t tail_ps;    /* It leaves no earlier. */
+    int64_t latency_ps; /* From here to the next event. */
+    int64_t done_ps;    /* Its end as work of its stream; where streams take turns. */
+    uint32_t chip;      /* Routed: who sent it. Else: whose port it is. */
+    uint32_t number;    /* On routes of several links: of the lane's messages, there. */
+    uint32_t next;      /* Of its stream, or of the link. */
+    uint32_t record;    /* 1 + index of its timeline record; 0: none. */
+    bool last;          /* The next event is its arrival. */
+    bool own;           /* The link is the first of its way: its lane waits for its end. */
+    bool withheld;      /* An EVENT_PORT will post its next event. */
+    bool head_withheld; /* Its head too. */
+};
+
+struct port_list {
+    uint32_t first, last; /* Entries; 0: none. */
+};
+
+/* A stream at a shared link. */
+struct port_flow {
+    int64_t asked_ps;  /* Work, ever; */
+    int64_t served_ps; /* of it done when the next turn begins. */
+    struct port_list list;
+    uint32_t promised; /* Entries whose events are posted. */
+};
+
+/* What is kept of a link beside link_state. */
+struct port_queue {
+    struct port_list plain; /* Of one stream, all promised. */
+    int64_t turn_ps;        /* When the next turn begins. */
+    int64_t whole_ps;       /* Work that goes before all turns: of messages that cannot be cut. */
+    uint8_t count;          /* Streams with work left, in the order of their turns. */
+    uint8_t current;        /* Whose turn ends then; or PORT_NO_STREAM. */
+    uint8_t turn[PROGRAM_STREAMS_MAX];
+    struct port_flow flow[PROGRAM_STREAMS_MAX];
+};
+
+/* A promise that is not kept: an event that is passed over when it comes. */
+struct port_void {
+    uint64_t order;
+    int64_t stamp; /* What else names it: its instant, or a message's number. */
+    uint32_t count;
+    uint32_t next; /* Of its chip. */
+};
+
+struct ports {
+    uint8_t urgency[PROGRAM_STREAMS_MAX]; /* 0 goes first; all 0 where all are alike. */
+    int64_t *segment_ps;                  /* [link kind] */
+    struct port_queue *queues;            /* From 1, as links come to need them. */
+    uint32_t queue_count, queue_capacity;
+    struct port_entry *entries; /* From 1. */
+    uint32_t entry_free, entry_count, entry_capacity;
+    struct port_void *voids; /* From 1. */
+    uint32_t void_free, voids_used, void_capacity;
+    uint32_t *void_first; /* [chip] */
+    uint64_t void_left;   /* In all: while it is 0 nothing need be looked up. */
+};
+
+/* A link as a message comes to it. */
+struct port_place {
+    struct link_state *link;
+    struct link_waits *waits; /* Or NULL. */
+    uint32_t kind;            /* Of message_cost. */
+    uint32_t port;
+    uint32_t chip; /* Grid: whose it is. */
+};
+
+/* Whether streams could meet at a link, and arbitration asks what then. */
+bool ports_wanted(const struct replay *replay);
+
+/* Sets replay->ports where streams could meet and arbitration is not `fifo`. */
+enum status ports_build(struct arena *arena, struct replay *replay, uint64_t message_max,
+                        struct error *reterr);
+
+/* port_keep.c: keeps a message; 0: there is no room, and the run is refused. */
+uint32_t port_entry_take(struct replay *replay, const struct port_entry *entry);
+void port_entry_give(struct ports *ports, uint32_t index);
+/* Entry 0 is none, and is left out. */
+void port_list_append(struct ports *ports, struct port_list *list, uint32_t index);
+void port_list_remove(struct ports *ports, struct port_list *list, uint32_t index);
+/* Into a list by when they leave. */
+void port_list_sort_in(struct ports *ports, struct port_list *list, uint32_t index);
+
+struct port_queue *port_queue_of(struct replay *replay, struct link_state *link);
+
+/* Goes on to the first turn that begins at `now_ps` or later. */
+void port_advance(const struct ports *ports, struct port_queue *queue, int64_t segment_ps,
+                  int64_t now_ps);
+/* A stream asks for work. */
+void port_ask(const struct ports *ports, struct port_queue *queue, uint32_t stream,
+              int64_t work_ps);
+/* When so much of a stream's work will be done, if nothing else comes; 0: it is long done.
+ * `ret_certain`: also if another stream comes. */
+int64_t port_done_ps(const struct ports *ports, const struct port_queue *queue, uint32_t stream,
+                     int64_t done_ps, int64_t segment_ps, bool *ret_certain);
+
+#endif

@@ -1,0 +1,121 @@
+/* What is kept of messages at links, and of promises that do not hold. */
+#include "sim/replay/promise.h"
+
+static void no_room(struct replay *replay)
+{
+    if (replay->refusal.status != STATUS_OK) return;
+    (void)error_set(&replay->refusal, STATUS_LIMIT, "/run",
+                    "more than %u messages share links at once, which is more than a run can hold",
+                    replay->ports->entry_capacity);
+}
+
+uint32_t port_entry_take(struct replay *replay, const struct port_entry *entry)
+{
+    struct ports *ports = replay->ports;
+    uint32_t index = ports->entry_free;
+    if (index != 0) {
+        ports->entry_free = ports->entries[index].next;
+    } else if (ports->entry_count < ports->entry_capacity) {
+        index = ++ports->entry_count;
+    } else {
+        no_room(replay);
+        return 0;
+    }
+    ports->entries[index] = *entry;
+    ports->entries[index].next = 0;
+    return index;
+}
+
+void port_entry_give(struct ports *ports, uint32_t index)
+{
+    ports->entries[index].next = ports->entry_free;
+    ports->entry_free = index;
+}
+
+void port_list_append(struct ports *ports, struct port_list *list, uint32_t index)
+{
+    if (index == 0) return;
+    ports->entries[index].next = 0;
+    if (list->first == 0)
+        list->first = index;
+    else
+        ports->entries[list->last].next = index;
+    list->last = index;
+}
+
+void port_list_remove(struct ports *ports, struct port_list *list, uint32_t index)
+{
+    uint32_t before = 0;
+    for (uint32_t i = list->first; i != index; i = ports->entries[i].next) before = i;
+    uint32_t const next = ports->entries[index].next;
+    if (before == 0)
+        list->first = next;
+    else
+        ports->entries[before].next = next;
+    if (list->last == index) list->last = before;
+}
+
+void promise_append(struct replay *replay, struct port_list *list, const struct port_entry *entry)
+{
+    port_list_append(replay->ports, list, port_entry_take(replay, entry));
+}
+
+void port_list_sort_in(struct ports *ports, struct port_list *list, uint32_t index)
+{
+    struct port_entry *entry = &ports->entries[index];
+    uint32_t before = 0;
+    if (index == 0) return;
+    for (uint32_t i = list->first; i != 0 && ports->entries[i].end_ps <= entry->end_ps;
+         i = ports->entries[i].next)
+        before = i;
+    entry->next = before == 0 ? list->first : ports->entries[before].next;
+    if (before == 0)
+        list->first = index;
+    else
+        ports->entries[before].next = index;
+    if (list->last == before) list->last = index;
+}
+
+void promise_void_add(struct replay *replay, uint64_t order, uint32_t chip, int64_t stamp)
+{
+    struct ports *ports = replay->ports;
+    uint32_t index = ports->void_first[chip];
+    ports->void_left++;
+    for (; index != 0; index = ports->voids[index].next)
+        if (ports->voids[index].order == order && ports->voids[index].stamp == stamp) {
+            ports->voids[index].count++;
+            return;
+        }
+    index = ports->void_free;
+    if (index != 0) {
+        ports->void_free = ports->voids[index].next;
+    } else if (ports->voids_used < ports->void_capacity) {
+        index = ++ports->voids_used;
+    } else {
+        no_room(replay);
+        return;
+    }
+    ports->voids[index] = (struct port_void){
+        .order = order, .stamp = stamp, .count = 1, .next = ports->void_first[chip]};
+    ports->void_first[chip] = index;
+}
+
+bool promise_void_take(struct replay *replay, uint64_t order, uint32_t chip, int64_t stamp)
+{
+    struct ports *ports = replay->ports;
+    uint32_t before = 0;
+    for (uint32_t i = ports->void_first[chip]; i != 0; before = i, i = ports->voids[i].next) {
+        struct port_void *at = &ports->voids[i];
+        if (at->order != order || at->stamp != stamp) continue;
+        ports->void_left--;
+        if (--at->count > 0) return true;
+        if (before == 0)
+            ports->void_first[chip] = at->next;
+        else
+            ports->voids[before].next = at->next;
+        at->next = ports->void_free;
+        ports->void_free = i;
+        return true;
+    }
+    return false;
+}

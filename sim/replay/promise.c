@@ -1,0 +1,438 @@
+/* Events of messages that share their links. */
+#include "sim/replay/promise.h"
+
+#include "sim/replay/links.h"
+#include "sim/replay/routed.h"
+
+static const uint64_t kind_mask = ~(UINT64_C(7) << ORDER_KIND_SHIFT);
+
+/* To whom the next event goes. */
+static uint32_t payload_of(const struct replay *replay, const struct port_entry *entry)
+{
+    if (entry->lane->routed != NULL) return entry->chip;
+    uint32_t const port =
+        order_field(entry->order, ORDER_PORT_SHIFT, ORDER_KIND_SHIFT - ORDER_PORT_SHIFT);
+    return replay->neighbour[(uint64_t)port * replay->chip_count + entry->chip];
+}
+
+/* The arrival at the end of the whole way: its order, payload, name, and how long after the tail
+ * has left the entry's link. */
+struct arrival {
+    uint64_t order;
+    uint32_t payload;
+    int64_t stamp;
+    int64_t after_ps;
+};
+
+static struct arrival arrival_of(struct replay *replay, const struct port_entry *entry)
+{
+    const struct lane_table *lane = entry->lane;
+    struct arrival arrival = {.order = entry->order,
+                              .payload = payload_of(replay, entry),
+                              .stamp = entry->number,
+                              .after_ps = entry->latency_ps};
+    if (entry->last) {
+        if (lane->routed == NULL && lane->hop_count == 1) {
+            int64_t const depart_ps =
+                entry->end_ps > entry->tail_ps ? entry->end_ps : entry->tail_ps;
+            arrival.stamp = depart_ps + entry->latency_ps;
+        }
+        return arrival;
+    }
+    if (lane->routed != NULL) {
+        int64_t rest_ps = 0;
+        arrival.order = routed_rest(replay, entry->order, entry->chip, &rest_ps);
+        arrival.after_ps += rest_ps;
+        return arrival;
+    }
+    uint32_t const units = order_field(entry->order, 0, ORDER_UNITS_BITS);
+    uint32_t slowest = order_field(entry->order, ORDER_CLASS_SHIFT, ORDER_CLASS_BITS);
+    for (uint32_t hop = order_field(entry->order, ORDER_HOP_SHIFT, ORDER_HOP_BITS);
+         hop < lane->hop_count; hop++) {
+        uint32_t const port = route_port(lane, hop);
+        uint32_t const kind = link_class_of(replay, arrival.payload, port);
+        int64_t const latency_ps = replay->fold->link_classes[kind].latency_ps;
+        bool const last = hop + 1u == lane->hop_count;
+        if (cost_at(lane, kind, units)->link_ps > cost_at(lane, slowest, units)->link_ps)
+            slowest = kind;
+        arrival.after_ps += last || latency_ps > 0 ? latency_ps : 1;
+        arrival.payload = replay->neighbour[(uint64_t)port * replay->chip_count + arrival.payload];
+        arrival.order = order_make(EVENT_ARRIVE, port, lane->stream, lane->number) |
+                        (uint64_t)lane->plan->index << ORDER_PLAN_SHIFT | units |
+                        (uint64_t)slowest << ORDER_CLASS_SHIFT;
+    }
+    return arrival;
+}
+
+static void port_post(struct replay *replay, const struct port_entry *entry, int64_t at_ps)
+{
+    engine_post(replay->engine, at_ps,
+                (entry->order & kind_mask) | (uint64_t)EVENT_PORT << ORDER_KIND_SHIFT,
+                channel_of(replay, EVENT_PORT, entry->lane->number), entry->chip);
+}
+
+static void next_post(struct replay *replay, const struct port_entry *entry, int64_t at_ps)
+{
+    enum replay_event const event = entry->last ? EVENT_ARRIVE : EVENT_HOP;
+    engine_post(replay->engine, at_ps, entry->order, channel_of(replay, event, entry->lane->number),
+                payload_of(replay, entry));
+}
+
+/* When a withheld message begins or ends. */
+static int64_t milestone_ps(const struct ports *ports, const struct port_queue *queue,
+                            const struct port_entry *entry, int64_t segment_ps, int64_t now_ps)
+{
+    bool certain = false;
+    if (entry->done_ps == PORT_DONE_LONG_AGO) return now_ps;
+    int64_t const done_ps =
+        entry->head_withheld ? entry->done_ps - entry->work_ps + 1 : entry->done_ps;
+    int64_t const at_ps =
+        port_done_ps(ports, queue, entry->lane->stream, done_ps, segment_ps, &certain) -
+        entry->head_withheld;
+    return at_ps > now_ps ? at_ps : now_ps;
+}
+
+/* A message does not leave as promised. */
+static void withhold(struct replay *replay, const struct port_place *place,
+                     struct port_queue *queue, struct port_entry *entry, int64_t now_ps)
+{
+    struct ports *ports = replay->ports;
+    int64_t const begin_ps = entry->end_ps - entry->work_ps;
+    entry->withheld = true;
+    queue->flow[entry->lane->stream].promised--;
+    if (!entry->last && begin_ps > now_ps) {
+        entry->head_withheld = true;
+        promise_void_add(replay, entry->order, payload_of(replay, entry),
+                         begin_ps + entry->latency_ps);
+    }
+    struct arrival const arrival = arrival_of(replay, entry);
+    promise_void_add(replay, arrival.order, arrival.payload, arrival.stamp);
+    if (entry->own) entry->lane->states[entry->chip].free_ps = lane_held_ps;
+    port_post(replay, entry,
+              milestone_ps(ports, queue, entry, ports->segment_ps[place->kind], now_ps));
+}
+
+/* Withholds all that leave later than they were promised to. */
+static void promises_check(struct replay *replay, const struct port_place *place,
+                           struct port_queue *queue, int64_t now_ps)
+{
+    struct ports *ports = replay->ports;
+    bool certain = false;
+    for (uint32_t i = 0; i < queue->count; i++) {
+        uint8_t const stream = queue->turn[i];
+        struct port_flow *flow = &queue->flow[stream];
+        for (uint32_t e = flow->list.first; e != 0 && flow->promised > 0;
+             e = ports->entries[e].next) {
+            struct port_entry *entry = &ports->entries[e];
+            if (entry->withheld || entry->done_ps <= flow->served_ps) continue;
+            int64_t const end_ps = port_done_ps(ports, queue, stream, entry->done_ps,
+                                                ports->segment_ps[place->kind], &certain);
+            if (end_ps > entry->end_ps) withhold(replay, place, queue, entry, now_ps);
+        }
+    }
+}
+
+/* The message that a lane of one link has on its port, if any. */
+static bool lane_on_port(const struct replay *replay, struct lane_table *lane, uint32_t port,
+                         uint32_t chip, int64_t now_ps, struct port_entry *ret_entry)
+{
+    if (lane->routed != NULL || lane->hop_count != 1 || lane->leg[0].port != port) return false;
+    const struct lane_state *state = &lane->states[chip];
+    if (state->sent == 0 || state->free_ps <= now_ps || state->free_ps == lane_held_ps)
+        return false;
+    uint32_t const position = position_of(lane, chip);
+    uint32_t const step = (state->sent - 1) % lane->send_count[position];
+    uint32_t const units = lane->primitive->step(lane->size, lane->lane, position, step).units;
+    uint32_t const kind = link_class_of(replay, chip, port);
+    *ret_entry = (struct port_entry){
+        .lane = lane,
+        .order = lane->arrive_order | units | (uint64_t)kind << ORDER_CLASS_SHIFT,
+        .work_ps = cost_at(lane, kind, units)->link_ps,
+        .end_ps = state->free_ps,
+        .latency_ps = replay->fold->link_classes[kind].latency_ps + lane->overhead_ps,
+        .chip = chip,
+        .last = true,
+        .own = true,
+    };
+    return true;
+}
+
+/* The timeline's record of a message, as its end says which. */
+static uint32_t record_find(const struct replay *replay, const struct port_place *place,
+                            int64_t end_ps)
+{
+    for (uint64_t i = replay->record_count; replay->recording && i > 0; i--) {
+        const struct trace_record *record = &replay->record[i - 1];
+        if (record->kind == TRACE_TRANSFER && record->chip == place->chip &&
+            record->port == place->port && record->end_ps == end_ps)
+            return (uint32_t)i;
+    }
+    return 0;
+}
+
+/* Messages of one link are not kept when they are promised: their lanes know them. */
+static void lanes_keep(struct replay *replay, const struct port_place *place,
+                       struct port_queue *queue, int64_t now_ps)
+{
+    for (uint32_t stream = 0; stream < replay->stream_count; stream++) {
+        uint16_t const running = *running_at(replay, stream, place->chip);
+        if (running == RUNNING_NONE) continue;
+        struct plan_table *plan = &replay->plans[running];
+        for (uint32_t i = 0; i < plan->lane_count; i++) {
+            struct port_entry entry;
+            if (!lane_on_port(replay, &plan->lane[i], place->port, place->chip, now_ps, &entry))
+                continue;
+            if (replay->chips[place->chip].shown)
+                entry.record = record_find(replay, place, entry.end_ps);
+            port_list_sort_in(replay->ports, &queue->plain, port_entry_take(replay, &entry));
+        }
+    }
+}
+
+/* What a message has left at the first turn from now on; the rest of its segment is given away. */
+static int64_t rest_ps(const struct port_entry *entry, int64_t segment_ps, int64_t now_ps)
+{
+    int64_t const begin_ps = entry->end_ps - entry->work_ps;
+    if (begin_ps >= now_ps) return entry->work_ps;
+    int64_t const given_ps = (now_ps - begin_ps + segment_ps - 1) / segment_ps * segment_ps;
+    return given_ps < entry->work_ps ? entry->work_ps - given_ps : 0;
+}
+
+/* A promised entry in front that is done is not needed any more. */
+static void finished_drop(struct ports *ports, struct port_flow *flow)
+{
+    while (flow->list.first != 0) {
+        uint32_t const first = flow->list.first;
+        const struct port_entry *entry = &ports->entries[first];
+        if (entry->withheld || (entry->done_ps > flow->served_ps)) return;
+        flow->list.first = entry->next;
+        if (flow->list.first == 0) flow->list.last = 0;
+        flow->promised--;
+        port_entry_give(ports, first);
+    }
+}
+
+/* From one queue of promises to turns. */
+static void share_begin(struct replay *replay, const struct port_place *place,
+                        struct port_queue *queue, int64_t now_ps)
+{
+    struct ports *ports = replay->ports;
+    int64_t const segment_ps = ports->segment_ps[place->kind];
+    for (uint32_t s = 0; s < replay->stream_count; s++) {
+        struct port_flow *flow = &queue->flow[s];
+        flow->served_ps = flow->asked_ps;
+        finished_drop(ports, flow);
+        for (uint32_t e = flow->list.first; e != 0; e = ports->entries[e].next)
+            ports->entries[e].done_ps = PORT_DONE_LONG_AGO;
+    }
+    queue->count = 0;
+    queue->whole_ps = 0;
+    queue->current = PORT_NO_STREAM;
+    if (place->port < MACHINE_GRID_PORTS) lanes_keep(replay, place, queue, now_ps);
+    int64_t all_ps = 0;
+    uint8_t first = PORT_NO_STREAM;
+    for (uint32_t e = queue->plain.first, next = 0; e != 0; e = next) {
+        struct port_entry *entry = &ports->entries[e];
+        next = entry->next;
+        if (entry->end_ps <= now_ps) {
+            port_entry_give(ports, e);
+            continue;
+        }
+        uint8_t const stream = entry->lane->stream;
+        bool const runs = all_ps == 0 && entry->end_ps - entry->work_ps < now_ps;
+        int64_t const left_ps = runs ? rest_ps(entry, segment_ps, now_ps) : entry->work_ps;
+        if (runs) first = stream;
+        port_ask(ports, queue, stream, left_ps);
+        struct port_flow *flow = &queue->flow[stream];
+        entry->done_ps = flow->asked_ps;
+        flow->promised++;
+        port_list_append(ports, &flow->list, e);
+        all_ps += left_ps;
+    }
+    queue->plain = (struct port_list){0, 0};
+    queue->turn_ps = place->link->free_ps - all_ps;
+    place->link->stream = PORT_SHARED;
+    if (first == PORT_NO_STREAM) return;
+    queue->current = first;
+    uint32_t at = 0; /* It has its turn: its next is behind the others'. */
+    while (at < queue->count && queue->turn[at] != first) at++;
+    for (; at + 1 < queue->count && ports->urgency[queue->turn[at + 1]] == ports->urgency[first];
+         at++) {
+        queue->turn[at] = queue->turn[at + 1];
+        queue->turn[at + 1] = first;
+    }
+}
+
+static struct port_queue *shared_queue(struct replay *replay, const struct port_place *place,
+                                       int64_t now_ps)
+{
+    struct port_queue *queue = port_queue_of(replay, place->link);
+    if (place->link->stream != PORT_SHARED) share_begin(replay, place, queue, now_ps);
+    port_advance(replay->ports, queue, replay->ports->segment_ps[place->kind], now_ps);
+    return queue;
+}
+
+static void count(struct replay *replay, const struct port_place *place, uint64_t bytes,
+                  int64_t work_ps, int64_t start_ps, int64_t now_ps)
+{
+    struct link_state *link = place->link;
+    int64_t const waited_ps = start_ps - now_ps;
+    if (waited_ps > replay->queued_ps[place->port]) replay->queued_ps[place->port] = waited_ps;
+    if (place->waits != NULL) {
+        place->waits->waited_ps += (uint64_t)waited_ps;
+        place->waits->messages++;
+    }
+    link->free_ps += work_ps;
+    link->busy_ps += work_ps;
+    link->bytes += bytes;
+    replay->transfers++;
+}
+
+int64_t promise_share(struct replay *replay, const struct port_place *place,
+                      const struct port_entry *message, uint64_t bytes, int64_t now_ps)
+{
+    struct ports *ports = replay->ports;
+    int64_t const segment_ps = ports->segment_ps[place->kind];
+    uint8_t const stream = message->lane->stream;
+    if (place->link->free_ps >= TIME_PS_END - message->work_ps) {
+        engine_post(replay->engine, TIME_PS_END, message->order, 0, message->chip);
+        return place->link->free_ps = TIME_PS_END;
+    }
+    struct port_queue *queue = shared_queue(replay, place, now_ps);
+    struct port_flow *flow = &queue->flow[stream];
+    finished_drop(ports, flow);
+    uint32_t const index = port_entry_take(replay, message);
+    struct port_entry *entry = &ports->entries[index];
+    if (index == 0) return lane_held_ps;
+    port_ask(ports, queue, stream, message->work_ps);
+    bool head_certain = false, end_certain = false;
+    entry->done_ps = flow->asked_ps;
+    int64_t const start_ps = port_done_ps(ports, queue, stream, entry->done_ps - entry->work_ps + 1,
+                                          segment_ps, &head_certain) -
+                             1;
+    entry->end_ps = port_done_ps(ports, queue, stream, entry->done_ps, segment_ps, &end_certain);
+    int64_t const depart_ps = entry->end_ps > entry->tail_ps ? entry->end_ps : entry->tail_ps;
+    port_list_append(ports, &flow->list, index);
+    count(replay, place, bytes, entry->work_ps, start_ps, now_ps);
+    entry->withheld = !end_certain;
+    entry->head_withheld = !entry->last && !head_certain;
+    if (!entry->last && head_certain) next_post(replay, entry, start_ps + entry->latency_ps);
+    if (end_certain) {
+        flow->promised++;
+        if (entry->last) next_post(replay, entry, depart_ps + entry->latency_ps);
+    } else {
+        if (!entry->last) {
+            struct arrival const arrival = arrival_of(replay, entry);
+            promise_void_add(replay, arrival.order, arrival.payload, arrival.stamp);
+        }
+        port_post(replay, entry, milestone_ps(ports, queue, entry, segment_ps, now_ps));
+    }
+    promises_check(replay, place, queue, now_ps);
+    return end_certain ? depart_ps : lane_held_ps;
+}
+
+int64_t promise_whole(struct replay *replay, const struct port_place *place, int64_t work_ps,
+                      int64_t now_ps)
+{
+    struct port_queue *queue = shared_queue(replay, place, now_ps);
+    int64_t const start_ps = queue->turn_ps + queue->whole_ps;
+    queue->whole_ps += work_ps;
+    promises_check(replay, place, queue, now_ps);
+    return start_ps;
+}
+
+void promise_keep(struct replay *replay, const struct port_place *place,
+                  const struct port_entry *entry, int64_t now_ps)
+{
+    struct ports *ports = replay->ports;
+    struct port_queue *queue = port_queue_of(replay, place->link);
+    struct port_list *list = &queue->plain;
+    while (list->first != 0 && ports->entries[list->first].end_ps <= now_ps) {
+        uint32_t const first = list->first;
+        list->first = ports->entries[first].next;
+        port_entry_give(ports, first);
+    }
+    port_list_append(ports, list, port_entry_take(replay, entry));
+}
+
+/* Where the message of an EVENT_PORT waits. */
+static void place_find(struct replay *replay, uint64_t order, uint32_t chip,
+                       struct port_place *ret_place)
+{
+    uint32_t const port = order_field(order, ORDER_PORT_SHIFT, ORDER_KIND_SHIFT - ORDER_PORT_SHIFT);
+    if (port == ORDER_ROUTED) {
+        routed_port_place(replay, order, chip, ret_place);
+        return;
+    }
+    *ret_place = (struct port_place){.link = link_at(replay, port, chip),
+                                     .kind = link_class_of(replay, chip, port),
+                                     .port = port,
+                                     .chip = chip};
+}
+
+/* Of the entries that an EVENT_PORT names the first that is due; or else the first. */
+static uint32_t entry_find(const struct replay *replay, const struct port_place *place,
+                           const struct port_queue *queue, uint64_t order, uint32_t chip,
+                           int64_t now_ps)
+{
+    const struct ports *ports = replay->ports;
+    uint32_t found = 0;
+    for (uint32_t e = queue->flow[order_stream(order)].list.first; e != 0;
+         e = ports->entries[e].next) {
+        const struct port_entry *entry = &ports->entries[e];
+        if (!entry->withheld || entry->chip != chip ||
+            (entry->order & kind_mask) != (order & kind_mask))
+            continue;
+        if (milestone_ps(ports, queue, entry, ports->segment_ps[place->kind], now_ps) == now_ps)
+            return e;
+        if (found == 0) found = e;
+    }
+    return found;
+}
+
+/* All of a message has left its link. */
+static void entry_end(struct replay *replay, struct port_queue *queue, uint32_t index,
+                      int64_t now_ps)
+{
+    struct ports *ports = replay->ports;
+    struct port_entry const entry = ports->entries[index];
+    int64_t const depart_ps = now_ps > entry.tail_ps ? now_ps : entry.tail_ps;
+    if (entry.last) {
+        next_post(replay, &entry, depart_ps + entry.latency_ps);
+    } else {
+        struct arrival const arrival = arrival_of(replay, &entry);
+        engine_post(replay->engine, depart_ps + arrival.after_ps, arrival.order,
+                    channel_of(replay, EVENT_ARRIVE, entry.lane->number), arrival.payload);
+    }
+    if (entry.record != 0) replay->record[entry.record - 1].end_ps = depart_ps;
+    port_list_remove(ports, &queue->flow[entry.lane->stream].list, index);
+    port_entry_give(ports, index);
+    if (!entry.own) return;
+    entry.lane->states[entry.chip].free_ps = depart_ps;
+    transport_left(replay, entry.lane, entry.chip, now_ps);
+}
+
+void promise_port(struct replay *replay, uint64_t order, const uint32_t *chips, uint32_t count,
+                  int64_t now_ps)
+{
+    struct ports *ports = replay->ports;
+    for (uint32_t i = 0; i < count; i++) {
+        struct port_place place;
+        place_find(replay, order, chips[i], &place);
+        struct port_queue *queue = &ports->queues[place.link->queue];
+        int64_t const segment_ps = ports->segment_ps[place.kind];
+        uint32_t const index = entry_find(replay, &place, queue, order, chips[i], now_ps);
+        SIM_ASSERT(index != 0);
+        struct port_entry *entry = &ports->entries[index];
+        if (milestone_ps(ports, queue, entry, segment_ps, now_ps) == now_ps) {
+            if (!entry->head_withheld) {
+                finished_drop(ports, &queue->flow[entry->lane->stream]);
+                entry_end(replay, queue, index, now_ps);
+                continue;
+            }
+            next_post(replay, entry, now_ps + entry->latency_ps);
+            entry->head_withheld = false;
+        }
+        port_post(replay, entry, milestone_ps(ports, queue, entry, segment_ps, now_ps));
+    }
+}

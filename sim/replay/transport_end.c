@@ -1,0 +1,109 @@
+/* The end of a collective on a chip: all has come, all has left, and what it leaves is written. */
+#include "sim/replay/landing.h"
+#include "sim/replay/links.h"
+#include "sim/replay/routed.h"
+
+/* When the last message of the running collective leaves this chip. */
+static int64_t last_departure_ps(struct replay *replay, uint32_t stream, uint32_t chip)
+{
+    const struct plan_table *plan = &replay->plans[*running_at(replay, stream, chip)];
+    int64_t last_ps = 0;
+    for (uint32_t i = 0; i < plan->lane_count; i++) {
+        const struct lane_state *state = &plan->lane[i].states[chip];
+        if (state->sends > 0 && state->free_ps > last_ps) last_ps = state->free_ps;
+    }
+    return last_ps;
+}
+
+/* What a ReduceScatter leaves is written once, along its whole time. Where HBM may be behind, that
+ * is when it ends, and the answer is when all that has been asked of HBM is done. */
+static int64_t shards_write(struct replay *replay, uint32_t stream, uint32_t chip, int64_t now_ps)
+{
+    const struct plan_table *plan = &replay->plans[*running_at(replay, stream, chip)];
+    for (uint32_t i = 0; i < plan->lane_count; i++) {
+        const struct lane_table *lane = &plan->lane[i];
+        bool const has_shard = lane->shard_ps > 0 && position_of(lane, chip) < lane->size;
+        if (lane->lane != 0 || !has_shard) continue;
+        int64_t const work_ps = lane->shard_ps * lane->piece_count / lane->portions;
+        if (replay->dma_may_exceed)
+            (void)dma_clock(replay, chip, now_ps, work_ps, now_ps);
+        else
+            dma_pass(replay, chip, work_ps, stream_at(replay, stream, chip)->begin_ps, now_ps);
+    }
+    return replay->dma_may_exceed ? replay->hbm[chip].free_ps : 0;
+}
+
+/* The collective ends when its last message has left; while that waits for turns, it will say. */
+static void end_post(struct replay *replay, uint32_t stream, uint32_t chip, int64_t written_ps,
+                     int64_t now_ps)
+{
+    struct stream_state *state = stream_at(replay, stream, chip);
+    int64_t const depart_ps = last_departure_ps(replay, stream, chip);
+    state->phase = depart_ps == lane_held_ps ? STREAM_LEAVES : STREAM_ENDS;
+    if (state->phase == STREAM_LEAVES) return;
+    int64_t const end_ps = depart_ps > written_ps ? depart_ps : written_ps;
+    engine_post(replay->engine, end_ps > now_ps ? end_ps : now_ps,
+                order_make(EVENT_COLLECTIVE_END, 0, stream, 0),
+                channel_of(replay, EVENT_COLLECTIVE_END, stream), chip);
+}
+
+void transport_check_end(struct replay *replay, uint32_t stream, uint32_t chip, int64_t now_ps)
+{
+    struct stream_state *state = stream_at(replay, stream, chip);
+    if (state->phase == STREAM_LEAVES) {
+        end_post(replay, stream, chip, 0, now_ps);
+        return;
+    }
+    if (state->phase != STREAM_RUNS || state->lanes_left > 0) return;
+    if (state->operand_parts > 0) {
+        /* The own chunk of the operand is never sent, and is part of the result all the same. */
+        struct stream_state *compute = stream_at(replay, PROGRAM_COMPUTE, chip);
+        uint32_t const wanted = state->operand_first + state->operand_parts;
+        if (compute->done < wanted) {
+            stream_wait(compute, stream, false, wanted);
+            return;
+        }
+    }
+    end_post(replay, stream, chip, shards_write(replay, stream, chip, now_ps), now_ps);
+}
+
+bool transport_leaves(struct replay *replay, uint32_t stream, uint32_t chip, int64_t now_ps)
+{
+    if (replay->ports == NULL || last_departure_ps(replay, stream, chip) <= now_ps) return false;
+    end_post(replay, stream, chip, 0, now_ps);
+    return true;
+}
+
+/* What a lane of the running op has put on its port, had the link done nothing else. */
+static int64_t port_time_ps(const struct replay *replay, const struct lane_table *lane,
+                            uint32_t chip)
+{
+    uint32_t const position = position_of(lane, chip);
+    uint64_t units = lane->units_total;
+    for (uint32_t step = 0; !lane->ring && step < lane->send_count[position]; step++)
+        units += lane->primitive->step(lane->size, lane->lane, position, step).units;
+    uint32_t const kind = link_class_of(replay, chip, lane->leg[0].port);
+    return (int64_t)(units * lane->piece_count / lane->units_max) *
+           cost_at(lane, kind, lane->units_max)->link_ps;
+}
+
+void transport_end(struct replay *replay, uint32_t stream, uint32_t chip, int64_t now_ps)
+{
+    const struct plan_table *plan = &replay->plans[*running_at(replay, stream, chip)];
+    const struct stream_state *state = stream_at(replay, stream, chip);
+    int64_t port_ps[MACHINE_GRID_PORTS] = {0};
+    for (uint32_t i = 0; i < plan->lane_count; i++) {
+        const struct lane_table *lane = &plan->lane[i];
+        if (lane->routed != NULL)
+            routed_end(replay, lane, chip);
+        else if (lane->states[chip].sends > 0)
+            port_ps[lane->leg[0].port] += port_time_ps(replay, lane, chip);
+    }
+    /* No collective is faster than the ports it leaves by: bytes over rate, each port apart. (Links
+     * of routes are checked at the end of the run: account.c.) */
+    for (uint32_t port = 0; port < MACHINE_GRID_PORTS; port++) {
+        if (port_ps[port] == 0) continue;
+        SIM_ASSERT(port_ps[port] <= now_ps - state->begin_ps);
+        replay->bound_checks++;
+    }
+}

@@ -1,0 +1,210 @@
+/*
+ * Random streams that meet at links: on grids, over links of their own and over several, and on
+ * fabrics; each begins when some math is done, so that they meet in the middle of messages. By
+ * turns and by urgency, folded and full agree to the picosecond, the fast and the reference queue
+ * in every event, and links carry what they carry first come, first served.
+ */
+#include <string.h>
+
+#include "sim/base/units.h"
+#include "tests/support/case.h"
+#include "tests/support/exchange.h"
+#include "tests/support/scene.h"
+#include "tests/support/thin.h"
+
+enum { CASES = 900, STREAMS_MAX = 4, REPEATS = 2 };
+
+static uint64_t random_state;
+
+static uint32_t below(uint32_t count)
+{
+    return (uint32_t)(case_random(&random_state) % count);
+}
+
+static uint32_t among(const uint32_t *values, uint32_t count)
+{
+    return values[below(count)];
+}
+
+/* Of messages: below a segment of 1 MiB, and of several; round, so that instants coincide. */
+static uint64_t random_bytes(void)
+{
+    static const uint32_t thousands[] = {1, 400, 1000, 1500, 5000, 5000, 20000};
+    return UINT64_C(1000) * among(thousands, 7);
+}
+
+static uint32_t on_grid(struct scene *scene, uint32_t stream)
+{
+    static const enum collective_kind kinds[] = {COLLECTIVE_ALL_GATHER, COLLECTIVE_REDUCE_SCATTER,
+                                                 COLLECTIVE_ALL_REDUCE};
+    struct plan_request request = {.kind = kinds[below(3)],
+                                   .group = scene_group(scene, true, below(2) == 0, false),
+                                   .size_bytes = 8 * random_bytes()};
+    struct group_dimension *x = &request.group.dimension[0];
+    switch (below(4)) {
+    case 0: /* To some chip further on, over several links. */
+        request.kind = COLLECTIVE_PERMUTE;
+        request.size_bytes = random_bytes();
+        for (uint32_t d = 0; d < request.group.dimension_count; d++)
+            request.offset[d] = (int32_t)below(3) - 1;
+        request.offset[0] = (int32_t)below(x->size - 1) + 1;
+        break;
+    case 1: /* Every other chip: each message goes over two links. */
+        if (x->size % 2 != 0 || x->size == 2) break;
+        x->size /= 2;
+        x->stride = 2;
+        break;
+    case 2: /* Neighbours of a line, of which the ends differ from those between. */
+        if (x->size % 2 != 0 || x->size == 2) break;
+        x->size /= 2;
+        x->ring = false;
+        break;
+    default:
+        break;
+    }
+    return scene_plan(scene, stream, &request);
+}
+
+static uint32_t on_fabric(struct scene *scene, uint32_t stream)
+{
+    static const struct primitive *const own[] = {&exchange_direct, &exchange_lanes,
+                                                  &exchange_scatter, &exchange_unlike};
+    uint32_t const axes = scene->machine.shape[1] > 1 ? 2 : 1;
+    struct group group = {.dimension[0] = scene_dimension(scene, below(axes)),
+                          .dimension_count = 1};
+    if (axes == 2 && below(2) == 0) {
+        group.dimension[0] = scene_dimension(scene, 0);
+        group.dimension[1] = scene_dimension(scene, 1);
+        group.dimension_count = 2;
+    }
+    return scene_routed(scene, stream, own[below(4)], &group, below(2) == 0, random_bytes() / 2,
+                        1 + below(2));
+}
+
+static void random_tier(struct level *level, const uint32_t box[MACHINE_AXES_MAX])
+{
+    static const uint32_t cables[] = {1, 1, 2, 3}, rates[] = {25, 50, 100, 400};
+    struct level_tier *tier =
+        scene_tier(level, box, among(cables, 4), UINT64_C(1000000000) * among(rates, 4),
+                   (int64_t)below(3) * 250000);
+    tier->policy = (enum level_policy)below(LEVEL_POLICY_COUNT);
+}
+
+static void fabric_open(struct scene *scene)
+{
+    static const uint32_t inside[] = {2, 3, 4}, nodes[] = {2, 3, 4, 6};
+    uint32_t const shape[] = {among(inside, 3), among(nodes, 4), 1, 1};
+    uint32_t const chip[] = {1, 1, 1, 1}, node[] = {shape[0], 1, 1, 1};
+    uint32_t const all[] = {shape[0], shape[1], 1, 1};
+    scene_open_axes(scene, shape, 0);
+    random_tier(scene_level(scene, "node", 0), node);
+    struct level *level = scene_level(scene, "network", 1);
+    if (below(2) == 0) {
+        uint32_t const leaf[] = {below(2) == 0 ? 1 : shape[0],
+                                 shape[1] % 2 == 0 ? shape[1] / 2 : shape[1], 1, 1};
+        random_tier(level, below(3) == 0 ? chip : leaf);
+    }
+    random_tier(level, all);
+}
+
+static void grid_open(struct scene *scene)
+{
+    static const uint32_t lengths[] = {3, 4, 6, 8};
+    scene_open(scene, among(lengths, 4), 2 + 2 * below(2), 1, true);
+}
+
+/* Streams of a collective each, behind parts of the math; played REPEATS times. */
+static void random_program(struct scene *scene, bool grid)
+{
+    (void)scene_compute(scene, UINT64_C(1000000000) * (1 + below(400)), 8);
+    for (uint32_t s = 2 + below(STREAMS_MAX - 1); s > 0; s--) {
+        uint32_t const stream = scene_stream(scene, "stream");
+        scene->program.stream[stream].urgency = (uint8_t)below(3);
+        uint32_t const op = grid ? on_grid(scene, stream) : on_fabric(scene, stream);
+        uint32_t const part = below(9);
+        if (part > 0)
+            scene->op[op].need[scene->op[op].need_count++] =
+                (struct program_need){.stream = PROGRAM_COMPUTE, .part = part};
+    }
+}
+
+static void describe(const struct scene *scene, uint32_t number)
+{
+    const struct machine *machine = &scene->machine;
+    print_message("    case %u, %s: %ux%u\n", number, scene->arbitration, machine->shape[0],
+                  machine->shape[1]);
+    for (uint32_t i = 0; i < scene->program.plan_count; i++) {
+        const struct plan *plan = &scene->plan[i];
+        print_message("    %s of %llu bytes, %u dimensions, %ux%u\n", plan->item[0].primitive->name,
+                      (unsigned long long)plan->size_bytes, plan->group.dimension_count,
+                      plan->group.dimension[0].size, plan->group.dimension[0].stride);
+    }
+}
+
+/* Returns whether the arbitration made a difference. */
+static bool compare(struct scene *scene, const struct trace *fifo, uint32_t number, bool *ret_folds)
+{
+    scene->engine = "fast";
+    struct trace full;
+    struct error error = {0};
+    if (scene_try(scene, REPEATS, true, false, &full, &error) != STATUS_OK) {
+        describe(scene, number);
+        fail_msg("%s: %s", error.where, error.message);
+    }
+    struct trace const folded = scene_run(scene, REPEATS, false, false);
+    scene->engine = "reference";
+    struct trace const reference = scene_run(scene, REPEATS, true, false);
+    bool same = full.step_ps == folded.step_ps && full.digest == reference.digest &&
+                full.events == reference.events && full.transfers == fifo->transfers;
+    for (uint32_t i = 0; i < full.class_count; i++)
+        same = same && full.classes[i].end_ps == folded.classes[i].end_ps;
+    for (uint32_t port = 0; port < MACHINE_PORTS_MAX; port++)
+        same = same && full.link[port].sum_bytes == fifo->link[port].sum_bytes &&
+               full.link[port].sum_busy_ps == fifo->link[port].sum_busy_ps &&
+               full.link[port].busy_ps == folded.link[port].busy_ps;
+    if (!same) {
+        describe(scene, number);
+        fail_msg("full %lld ps, folded %lld, reference %lld", (long long)full.step_ps,
+                 (long long)folded.step_ps, (long long)reference.step_ps);
+    }
+    *ret_folds = folded.chips_replayed < full.chips_replayed;
+    return full.digest != fifo->digest;
+}
+
+static void streams_that_meet_agree(void **state)
+{
+    (void)state;
+    static const char *const arbitrations[] = {"fair", "priority"};
+    uint32_t walked = 0, taken = 0, folds = 0, meet = 0;
+    for (uint32_t i = 0; i < CASES; i++) {
+        if (thin_skips(&walked)) continue;
+        random_state = i * 7919ull + 11;
+        struct scene scene;
+        bool const grid = i % 2 == 0;
+        if (grid)
+            grid_open(&scene);
+        else
+            fabric_open(&scene);
+        random_program(&scene, grid);
+        scene.arbitration = "fifo";
+        struct trace const fifo = scene_run(&scene, REPEATS, true, false);
+        for (uint32_t a = 0; a < 2; a++) {
+            bool is_folded = false;
+            scene.arbitration = arbitrations[a];
+            meet += compare(&scene, &fifo, i, &is_folded);
+            folds += is_folded;
+            taken++;
+        }
+        scene_close(&scene);
+    }
+    print_message("    %u cases, %u were folded, in %u streams met\n", taken, folds, meet);
+    assert_true(folds > taken / 4 && meet > taken / 2);
+}
+
+int main(void)
+{
+    static const struct CMUnitTest tests[] = {
+        cmocka_unit_test(streams_that_meet_agree),
+    };
+    return cmocka_run_group_tests_name("arbitration", tests, NULL, NULL);
+}

@@ -1,0 +1,250 @@
+/*
+ * Streams that want one link at one instant: by turns of a segment, by urgency, or first come,
+ * first served. A chip of round numbers: 100 GB/s, 1 us a hop, a segment of 1 MiB.
+ */
+#include <string.h>
+
+#include "sim/base/units.h"
+#include "tests/support/case.h"
+#include "tests/support/exchange.h"
+#include "tests/support/scene.h"
+
+enum { SEGMENT_BYTES = 1 << 20 };
+
+static const int64_t segment_ps = INT64_C(10485760), hop_ps = TIME_PS_PER_US;
+static const int64_t bulk_segments = 64, small_segments = 3;
+
+/* Who sends how much how far along x; `delay_ps` after the start. */
+static uint32_t permute(struct scene *scene, uint32_t stream, int32_t hops, int64_t bytes)
+{
+    struct plan_request const request = {.kind = COLLECTIVE_PERMUTE,
+                                         .group = scene_group(scene, true, false, false),
+                                         .size_bytes = (uint64_t)bytes,
+                                         .offset = {hops}};
+    return scene_plan(scene, stream, &request);
+}
+
+/* When the op of a class of its own has ended everywhere. */
+static void name(struct scene *scene, uint32_t op, const char *text)
+{
+    scene->op[op].name = scene->op[op].class_name = text;
+}
+
+static int64_t end_ps(const struct scene *scene, const struct trace *trace, uint32_t op)
+{
+    return trace->classes[scene->op[op].class_index].end_ps;
+}
+
+/* A bulk message from the start, and a small one of another stream once some math is done. */
+struct meeting {
+    struct scene scene;
+    uint32_t math, bulk, small;
+    int64_t math_ps;
+};
+
+static void meeting_open(struct meeting *meeting, int32_t bulk_hops, int32_t small_hops)
+{
+    struct scene *scene = &meeting->scene;
+    scene_open(scene, 8, 1, 1, true);
+    uint32_t const bulk = scene_stream(scene, "bulk"), small = scene_stream(scene, "small");
+    meeting->bulk = permute(scene, bulk, bulk_hops, bulk_segments * SEGMENT_BYTES);
+    meeting->small = permute(scene, small, small_hops, small_segments * SEGMENT_BYTES);
+    meeting->math = scene_compute(scene, UINT64_C(105000000000), 1);
+    scene_need(scene, meeting->small, meeting->math, 0);
+    name(scene, meeting->bulk, "bulk");
+    name(scene, meeting->small, "small");
+    scene->program.stream[bulk].urgency = 2;
+}
+
+/* Folded and not, by both queues. */
+static struct trace meeting_run(struct meeting *meeting, const char *arbitration)
+{
+    struct scene *scene = &meeting->scene;
+    scene->arbitration = arbitration;
+    scene->engine = "reference";
+    struct trace const reference = scene_run(scene, 1, true, false);
+    scene->engine = "fast";
+    struct trace const full = scene_run(scene, 1, true, false);
+    struct trace const folded = scene_run(scene, 1, false, false);
+    assert_int_equal(full.digest, reference.digest);
+    assert_int_equal(full.step_ps, folded.step_ps);
+    assert_int_equal(end_ps(scene, &full, meeting->small), end_ps(scene, &folded, meeting->small));
+    meeting->math_ps = end_ps(scene, &full, meeting->math);
+    return full;
+}
+
+/* The first boundary of a segment of the bulk message from an instant on. */
+static int64_t boundary_ps(int64_t at_ps)
+{
+    return (at_ps + segment_ps - 1) / segment_ps * segment_ps;
+}
+
+static void a_small_message_takes_twice_its_time_and_a_segment(void **state)
+{
+    (void)state;
+    struct meeting meeting;
+    meeting_open(&meeting, 1, 1);
+    struct trace const fair = meeting_run(&meeting, "fair");
+    int64_t const small_ps = end_ps(&meeting.scene, &fair, meeting.small);
+    /* Its three segments and two of the other's, behind the one that is on the link. */
+    int64_t const turns = 2 * small_segments - 1;
+    assert_int_equal(small_ps, boundary_ps(meeting.math_ps) + turns * segment_ps + hop_ps);
+    assert_true(small_ps - meeting.math_ps <= (2 * small_segments + 1) * segment_ps);
+    /* The link rests for nobody: the bulk message pays what the other took, and no more. */
+    assert_int_equal(end_ps(&meeting.scene, &fair, meeting.bulk),
+                     (bulk_segments + small_segments) * segment_ps + hop_ps);
+    struct trace const fifo = meeting_run(&meeting, "fifo");
+    assert_int_equal(end_ps(&meeting.scene, &fifo, meeting.bulk),
+                     bulk_segments * segment_ps + hop_ps);
+    assert_int_equal(end_ps(&meeting.scene, &fifo, meeting.small),
+                     (bulk_segments + small_segments) * segment_ps + hop_ps);
+    struct trace const priority = meeting_run(&meeting, "priority");
+    assert_int_equal(end_ps(&meeting.scene, &priority, meeting.small),
+                     boundary_ps(meeting.math_ps) + small_segments * segment_ps + hop_ps);
+    assert_int_equal(end_ps(&meeting.scene, &priority, meeting.bulk),
+                     (bulk_segments + small_segments) * segment_ps + hop_ps);
+    for (uint32_t port = 0; port < 2; port++) {
+        assert_int_equal(fair.link[port].sum_bytes, fifo.link[port].sum_bytes);
+        assert_int_equal(fair.link[port].sum_busy_ps, fifo.link[port].sum_busy_ps);
+        assert_int_equal(priority.link[port].sum_bytes, fifo.link[port].sum_bytes);
+    }
+    assert_int_equal(fair.transfers, fifo.transfers);
+    scene_close(&meeting.scene);
+}
+
+/* Over several links each is shared for itself; the message arrives when all of it has. */
+static void messages_that_pass_by_share_too(void **state)
+{
+    (void)state;
+    struct meeting meeting;
+    meeting_open(&meeting, 3, 1); /* The port of a chip has three bulk messages, one of them own. */
+    struct trace const fair = meeting_run(&meeting, "fair");
+    struct trace const fifo = meeting_run(&meeting, "fifo");
+    int64_t const small_ps = end_ps(&meeting.scene, &fair, meeting.small);
+    assert_true(small_ps - meeting.math_ps <= (2 * small_segments + 1) * segment_ps + hop_ps);
+    assert_true(end_ps(&meeting.scene, &fifo, meeting.small) > 2 * bulk_segments * segment_ps);
+    int64_t const bulk_ps = end_ps(&meeting.scene, &fair, meeting.bulk);
+    assert_true(bulk_ps >= end_ps(&meeting.scene, &fifo, meeting.bulk));
+    assert_true(bulk_ps <= (3 * bulk_segments + small_segments) * segment_ps + 3 * hop_ps);
+    assert_int_equal(fair.link[0].sum_bytes, fifo.link[0].sum_bytes);
+    scene_close(&meeting.scene);
+
+    meeting_open(&meeting, 1, 3);
+    struct trace const far = meeting_run(&meeting, "fair");
+    /* On each of its links it waits for a segment at first, and for one between its own. */
+    int64_t const far_ps = end_ps(&meeting.scene, &far, meeting.small);
+    int64_t const link_ps = (2 * 3 * small_segments + 1) * segment_ps + hop_ps;
+    assert_true(far_ps - meeting.math_ps <= 3 * link_ps);
+    assert_true(far_ps < end_ps(&meeting.scene, &far, meeting.bulk));
+    scene_close(&meeting.scene);
+}
+
+/* Equals that begin at once have half each, whichever comes first. */
+static void equals_have_half_each(void **state)
+{
+    (void)state;
+    struct scene scene;
+    scene_open(&scene, 8, 1, 1, true);
+    uint32_t const a = permute(&scene, scene_stream(&scene, "a"), 1, 8 * SEGMENT_BYTES);
+    uint32_t const b = permute(&scene, scene_stream(&scene, "b"), 1, 8 * SEGMENT_BYTES);
+    uint32_t const apart = permute(&scene, scene_stream(&scene, "apart"), -1, 8 * SEGMENT_BYTES);
+    name(&scene, a, "a");
+    name(&scene, b, "b");
+    name(&scene, apart, "apart");
+    scene.arbitration = "fair";
+    struct trace const trace = scene_run(&scene, 1, true, false);
+    assert_int_equal(end_ps(&scene, &trace, a), 15 * segment_ps + hop_ps);
+    assert_int_equal(end_ps(&scene, &trace, b), 16 * segment_ps + hop_ps);
+    assert_int_equal(end_ps(&scene, &trace, apart), 8 * segment_ps + hop_ps);
+    scene.arbitration = "fifo";
+    struct trace const fifo = scene_run(&scene, 1, true, false);
+    assert_int_equal(end_ps(&scene, &fifo, a), 8 * segment_ps + hop_ps);
+    assert_int_equal(end_ps(&scene, &fifo, b), 16 * segment_ps + hop_ps);
+    scene_close(&scene);
+}
+
+/* What nobody contends with has the instants and the number of events of a plain queue. */
+static void alone_nothing_changes(void **state)
+{
+    (void)state;
+    static const char *const arbitrations[] = {"fair", "priority"};
+    for (uint32_t i = 0; i < 2; i++) {
+        struct scene scene;
+        scene_open(&scene, 8, 4, 1, true);
+        struct group const x = scene_group(&scene, true, false, false);
+        uint32_t const first = scene_collective(&scene, scene_stream(&scene, "a"),
+                                                COLLECTIVE_ALL_GATHER, x, 64000000, NULL, 0);
+        uint32_t const second = scene_collective(&scene, scene_stream(&scene, "b"),
+                                                 COLLECTIVE_REDUCE_SCATTER, x, 64000000, NULL, 0);
+        scene_need(&scene, second, first, 0);
+        scene_need(&scene, first, second, -1);
+        scene.arbitration = "fifo";
+        struct trace const fifo = scene_run(&scene, 3, true, false);
+        scene.arbitration = arbitrations[i];
+        struct trace const shared = scene_run(&scene, 3, true, false);
+        assert_int_equal(shared.digest, fifo.digest);
+        assert_int_equal(shared.events, fifo.events);
+        scene_close(&scene);
+    }
+}
+
+/* Two nodes of two GPUs on a switch, rails to the other node; what crosses is bulk and small. */
+static void cables_of_switches_are_shared(void **state)
+{
+    (void)state;
+    struct scene scene;
+    uint32_t const shape[] = {4, 1, 1, 1}, box[] = {4, 1, 1, 1};
+    scene_open_axes(&scene, shape, 0);
+    (void)scene_tier(scene_level(&scene, "switch", 0), box, 1, UINT64_C(100000000000), hop_ps);
+    static const uint32_t onwards[] = {1, 2, 3, 0};
+    exchange_target = onwards;
+    struct group const group = {.dimension[0] = scene_dimension(&scene, 0), .dimension_count = 1};
+    uint32_t const bulk = scene_routed(&scene, scene_stream(&scene, "bulk"), &exchange_permutation,
+                                       &group, false, bulk_segments * SEGMENT_BYTES / 2, 1);
+    uint32_t const small =
+        scene_routed(&scene, scene_stream(&scene, "small"), &exchange_permutation, &group, false,
+                     small_segments * SEGMENT_BYTES / 2, 1);
+    uint32_t const math = scene_compute(&scene, UINT64_C(105000000000), 1);
+    scene_need(&scene, small, math, 0);
+    name(&scene, bulk, "bulk");
+    name(&scene, small, "small");
+    scene.arbitration = "fair";
+    struct trace const fair = scene_run(&scene, 1, true, false);
+    scene.engine = "reference";
+    assert_int_equal(scene_run(&scene, 1, true, false).digest, fair.digest);
+    int64_t const begin_ps = boundary_ps(end_ps(&scene, &fair, math));
+    /* Up and down again; down, the bulk message's segments lie as on the way up. */
+    assert_in_range(end_ps(&scene, &fair, small),
+                    begin_ps + (2 * small_segments - 1) * segment_ps + 2 * hop_ps,
+                    begin_ps + (2 * small_segments + 1) * segment_ps + 2 * hop_ps);
+    assert_in_range(end_ps(&scene, &fair, bulk),
+                    (bulk_segments + small_segments) * segment_ps + 2 * hop_ps,
+                    (bulk_segments + small_segments + 1) * segment_ps + 2 * hop_ps);
+    scene_close(&scene);
+}
+
+static void other_words_are_refused(void **state)
+{
+    (void)state;
+    struct scene scene;
+    struct trace trace;
+    scene_open(&scene, 8, 1, 1, true);
+    (void)permute(&scene, scene_stream(&scene, "a"), 1, 8);
+    scene.arbitration = "lottery";
+    case_refused(scene_try(&scene, 1, false, false, &trace, &case_error), STATUS_NOT_FOUND,
+                 "/run/arbitration", "\"lottery\"");
+    scene_close(&scene);
+}
+
+int main(void)
+{
+    static const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_small_message_takes_twice_its_time_and_a_segment),
+        cmocka_unit_test(messages_that_pass_by_share_too),
+        cmocka_unit_test(equals_have_half_each),
+        cmocka_unit_test(alone_nothing_changes),
+        cmocka_unit_test(cables_of_switches_are_shared),
+        cmocka_unit_test(other_words_are_refused),
+    };
+    return cmocka_run_group_tests_name("arbitration", tests, NULL, NULL);
+}

@@ -203,7 +203,8 @@ struct schedule_form {
     const char *source;
     uint32_t chunks;     /* Of a rank; 0: as asked, at least 2. */
     uint32_t copies;     /* Of the model; 1 or 2. */
-    bool heeds_times;    /* Its order depends on them. */
+    bool heeds_times;    /* Its order depends on them: a search found it. */
+    bool is_baseline;    /* No schedule that anybody would use; "all" leaves it out. */
     bool from_both_ends; /* Rank r holds stage r and, from the other end, stage 2p-1-r. */
     /* Why it cannot be, with the rule and the nearest counts, in `buffer`; NULL if it can. */
     const char *(*refuses)(const struct schedule_request *request, char *buffer,

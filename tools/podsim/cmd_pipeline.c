@@ -76,6 +76,7 @@ static enum status comparison_run(struct comparison *comparison, struct outputs 
     STATUS_TRY(open_outputs(comparison, outputs, reterr));
     enum status const status = shell_run(comparison_play, comparison, "schedules", reterr);
     if (comparison_played(comparison) == 0) return status;
+    comparison_rank(comparison);
     struct error error;
     if (write_results(comparison, outputs, &error) == STATUS_OK) return status;
     *reterr = error;
@@ -115,16 +116,19 @@ static int pipeline(const struct options *options)
 
 const struct command command_pipeline = {
     .name = "pipeline",
-    .usage = "podsim pipeline FILE [--schedules LIST|all] [--microbatches LIST] ...\n"
-             "       podsim pipeline --stages N [--microbatches LIST] [--times F=1,I=1,W=1,hop=0]\n"
-             "           [--schedules LIST|all] [--schedule-csv FILE] [--svg FILE] ...",
+    .usage = "podsim pipeline FILE [--schedules LIST|all] [--microbatches LIST]\n"
+             "           [--sort KEY] ...\n"
+             "       podsim pipeline --stages N [--microbatches LIST]\n"
+             "           [--times F=1,I=1,W=1,hop=0] [--schedules LIST|all]\n"
+             "           [--schedule-csv FILE] [--sort KEY] [--svg FILE] ...",
     .summary = "pipeline schedules side by side: bubbles and activations",
     .help =
         "Simulates a scenario with pp under each schedule, with the real ops of its\n"
         "layers on the machine's own links:\n"
         "\n"
         "  podsim pipeline scenarios/pipeline/llama3-8b-pp4-h100-32.json \\\n"
-        "      --schedules gpipe,1f1b,interleaved:2,zb-h1,dualpipev --microbatches 8,16\n"
+        "      --schedules gpipe,1f1b,interleaved:2,zb-h1,dualpipev \\\n"
+        "      --microbatches 8,16 --sort period\n"
         "\n"
         "Without a file it simulates schedules with given times: F, I and W are the times\n"
         "of a rank's whole share of a microbatch, forward, for its input gradient and for\n"
@@ -133,9 +137,15 @@ const struct command command_pipeline = {
         "says where it does not hold.\n"
         "\n"
         "  podsim pipeline --stages 8\n"
-        "  podsim pipeline --stages 8 --microbatches 16,32 --times F=1,I=1.3,W=0.7,hop=0.1\n"
+        "  podsim pipeline --stages 8 --microbatches 16,32 \\\n"
+        "      --times F=1,I=1.3,W=0.7,hop=0.1\n"
         "  podsim pipeline --stages 4 --schedules zb-v --microbatches 8 --svg zb-v.svg\n"
-        "  podsim pipeline --schedule-csv mine.csv --schedules 1f1b --stages 4 --microbatches 8\n"
+        "  podsim pipeline --schedule-csv mine.csv --schedules 1f1b --stages 4 \\\n"
+        "      --microbatches 8\n"
+        "\n"
+        "The best row has a * in front: the shortest period of the rows that fit. Rows\n"
+        "that a search found (auto) stand last. \"all\" leaves out none, which is no\n"
+        "pipeline at all; its name brings it.\n"
         "\n"
         "Names: podsim list schedules. One schedule alone is drawn as lanes.\n",
     .operands_min = 0,

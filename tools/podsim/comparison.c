@@ -1,6 +1,5 @@
 #include "tools/podsim/comparison.h"
 
-#include <stdio.h>
 #include <string.h>
 
 #include "sim/base/arena.h"
@@ -12,8 +11,6 @@
 #include "tools/podsim/lists.h"
 #include "tools/podsim/shell.h"
 #include "tools/podsim/timeline_file.h"
-
-enum { SENTENCE_BYTES = 1400 };
 
 /* A row that is not there yet; NULL: it is. */
 static enum status row_add(struct comparison *comparison, const char *name, uint32_t microbatches,
@@ -193,7 +190,7 @@ uint32_t comparison_widening(const struct comparison *comparison, uint32_t colum
     uint32_t widest = column;
     for (uint32_t i = 0; i < comparison->done_count; i++) {
         const struct comparison_row *row = &comparison->row[i];
-        uint32_t const width = table_columns(row->name) + 1 + figure(row);
+        uint32_t const width = table_columns(comparison_label(row).text) + 1 + figure(row);
         if (row->refused.status == STATUS_OK && width > widest) widest = width;
     }
     return widest - column;
@@ -216,6 +213,8 @@ bool comparison_put_row(const struct comparison_row *row, struct json_writer *js
         json_put_string(json, "refused", row->refused.message);
     else
         json_put_unsigned(json, "copies", row->schedule.copy_count);
+    json_put_boolean(json, "best", row->best);
+    json_put_boolean(json, "search", row->form != NULL && row->form->heeds_times);
     return row->refused.status == STATUS_OK;
 }
 
@@ -226,13 +225,59 @@ void comparison_write_interrupted(const struct comparison *comparison, struct te
                  comparison->row_count);
 }
 
-bool comparison_write_refused(const struct comparison_row *row, struct text *text)
+/* Of a message its reason, without the schedule's name in front: rows say theirs themselves. */
+static const char *reason_of(const struct comparison_row *row)
 {
-    char sentence[SENTENCE_BYTES];
-    if (row->refused.status == STATUS_OK) return false;
-    (void)snprintf(sentence, sizeof sentence, "- %s, %u microbatch%s, not played: %s", row->name,
-                   row->microbatch_count, row->microbatch_count == 1 ? "" : "es",
-                   row->refused.message);
-    table_wrap(text, 2, sentence);
-    return true;
+    const char *message = row->refused.message;
+    size_t const length = row->form == NULL ? 0 : strlen(row->form->name);
+    if (length > 0 && strncmp(message, row->form->name, length) == 0 &&
+        strncmp(message + length, ": ", 2) == 0)
+        return message + length + 2;
+    return message;
+}
+
+static bool have_one_reason(const struct comparison_row *row, const struct comparison_row *other)
+{
+    return row->refused.status != STATUS_OK && other->refused.status != STATUS_OK &&
+           strcmp(reason_of(row), reason_of(other)) == 0;
+}
+
+void comparison_write_names(const struct comparison *comparison, const bool *belongs,
+                            struct text *text)
+{
+    const struct comparison_row *before = NULL;
+    for (uint32_t i = 0; i < comparison->done_count; i++) {
+        const struct comparison_row *row = &comparison->row[comparison->order[i]];
+        if (!belongs[comparison->order[i]]) continue;
+        if (before != NULL && before->microbatch_count != row->microbatch_count)
+            text_add(text, ", %u microbatch%s; ", before->microbatch_count,
+                     before->microbatch_count == 1 ? "" : "es");
+        else if (before != NULL)
+            text_add(text, ", ");
+        text_add(text, "%s", row->name);
+        before = row;
+    }
+    if (before != NULL)
+        text_add(text, ", %u microbatch%s", before->microbatch_count,
+                 before->microbatch_count == 1 ? "" : "es");
+}
+
+void comparison_write_refused(const struct comparison *comparison, struct text *text)
+{
+    bool belongs[COMPARISON_ROWS_MAX], is_said[COMPARISON_ROWS_MAX] = {false};
+    for (uint32_t i = 0; i < comparison->done_count; i++) {
+        const struct comparison_row *row = &comparison->row[i];
+        struct text sentence = {0};
+        if (row->refused.status == STATUS_OK || is_said[i]) continue;
+        for (uint32_t k = 0; k < comparison->done_count; k++) {
+            belongs[k] = have_one_reason(row, &comparison->row[k]);
+            is_said[k] = is_said[k] || belongs[k];
+        }
+        text_add(&sentence, "- ");
+        comparison_write_names(comparison, belongs, &sentence);
+        text_add(&sentence, ", not played: %s", reason_of(row));
+        text->failed = text->failed || sentence.failed;
+        if (!sentence.failed) table_wrap(text, 2, sentence.bytes);
+        text_free(&sentence);
+    }
 }

@@ -17,7 +17,22 @@ struct json_writer;
 struct report_terminal;
 struct shell;
 
-enum { COMPARISON_ROWS_MAX = 512, COMPARISON_COUNTS_MAX = 32 };
+enum { COMPARISON_ROWS_MAX = 512, COMPARISON_COUNTS_MAX = 32, COMPARISON_LABEL_BYTES = 4112 };
+
+/* What rows are ranked and sorted by, as --sort names it. Behind each the other word for it: a step
+ * of a scenario is the makespan of given times, and memory is what is held. */
+#define COMPARISON_KEY_TABLE(X)                                                                    \
+    X(PERIOD, "period", "period")                                                                  \
+    X(STEP, "step", "makespan")                                                                    \
+    X(BUBBLE, "bubble", "bubble")                                                                  \
+    X(MEMORY, "memory", "held")
+
+enum comparison_key {
+#define X(name, word, other) COMPARISON_##name,
+    COMPARISON_KEY_TABLE(X)
+#undef X
+        COMPARISON_KEY_COUNT,
+};
 
 /* One schedule with one number of microbatches. */
 struct comparison_row {
@@ -25,7 +40,10 @@ struct comparison_row {
     const struct schedule_form *form; /* NULL: from a file. */
     const struct schedule *given;     /* From a file. */
     uint32_t rank_count, chunk_count, microbatch_count;
-    struct error refused; /* STATUS_OK: it was played. */
+    struct error refused; /* STATUS_OK: it was played; then: */
+    double figure[COMPARISON_KEY_COUNT]; /* In one unit for all rows. */
+    bool fits;                           /* The memory of a chip, or none is known. */
+    bool best;                           /* Of those that it is compared with. */
 
     struct schedule schedule;
     struct schedule_formula formula;
@@ -37,6 +55,8 @@ struct comparison;
 struct comparison_way {
     enum status (*read)(struct comparison *comparison, struct error *reterr);
     enum status (*play)(struct comparison *comparison, uint32_t row, struct error *reterr);
+    void (*rank)(struct comparison *comparison, uint32_t row); /* Figures of a row, and `fits`. */
+    bool (*are_compared)(const struct comparison_row *row, const struct comparison_row *other);
     void (*write_text)(const struct comparison *comparison, const struct report_terminal *terminal,
                        struct text *text);
     void (*write_json)(const struct comparison *comparison, struct text *text);
@@ -57,6 +77,7 @@ struct comparison {
     uint32_t count; /* Of those. */
     struct comparison_row row[COMPARISON_ROWS_MAX];
     uint32_t row_count; /* All that are asked for. */
+    uint32_t order[COMPARISON_ROWS_MAX]; /* [place]: the row, behind comparison_rank(). */
     uint32_t done_count;
     uint32_t failed_count; /* Of those done: they were asked for by name and cannot be. */
     bool traces;           /* The one row writes a timeline, */
@@ -84,6 +105,22 @@ enum status comparison_read_trace(struct comparison *comparison, struct error *r
  * last. The work of a shell. */
 enum status comparison_play(void *owner, struct shell *shell, struct error *reterr);
 
+/* --sort, behind the rows: whether there is such a key. */
+enum status comparison_check_sort(const struct comparison *comparison, struct error *reterr);
+
+/* Behind comparison_play(): the order that rows are shown in, and which are best: with the shortest
+ * period of those that fit and, of several, with the least memory. What a search found stands last,
+ * and is not best where a schedule with a name has its period. */
+void comparison_rank(struct comparison *comparison);
+
+/* What a row is called in a table: "* zb-v" for the best, "  auto (search)". */
+struct comparison_label {
+    char text[COMPARISON_LABEL_BYTES];
+};
+struct comparison_label comparison_label(const struct comparison_row *row);
+/* The line below a table that says what its signs mean. */
+void comparison_write_signs(const struct comparison *comparison, struct text *text);
+
 /* Rows that were played. */
 uint32_t comparison_played(const struct comparison *comparison);
 
@@ -98,7 +135,10 @@ void comparison_put_complete(const struct comparison *comparison, struct json_wr
 bool comparison_put_row(const struct comparison_row *row, struct json_writer *json);
 /* "interrupted: 3 of 5 rows", if it was. */
 void comparison_write_interrupted(const struct comparison *comparison, struct text *text);
-/* A line about a row that was not played. Returns false if it was. */
-bool comparison_write_refused(const struct comparison_row *row, struct text *text);
+/* A line for each reason that rows were not played for, with all rows that it holds for. */
+void comparison_write_refused(const struct comparison *comparison, struct text *text);
+/* The names of rows that belong together, each once: "dualpipe, dualpipev, 4 microbatches". */
+void comparison_write_names(const struct comparison *comparison, const bool *belongs,
+                            struct text *text);
 
 #endif

@@ -16,7 +16,7 @@ enum status lists_count(const char *text, const char *end, const char *where, ui
 enum status lists_counts(const char *text, const char *where, uint32_t most, uint32_t *counts,
                          uint32_t counts_max, uint32_t *count, struct error *reterr);
 
-/* "gpipe,interleaved:4", or all of the catalogue for "all" and NULL. */
+/* "gpipe,interleaved:4"; for "all" and NULL the catalogue without its baseline. */
 struct lists_form {
     const struct schedule_form *form;
     uint32_t chunk_count;

@@ -73,7 +73,8 @@ void schedules_write_json(const struct comparison *comparison, struct text *text
     json_put_real(&json, "weight_memory", (double)schedules->kept_ppm / PPM_ONE);
     comparison_put_complete(comparison, &json);
     json_put_array(&json, "rows");
-    for (uint32_t i = 0; i < comparison->done_count; i++) put_row(&json, schedules, i);
+    for (uint32_t i = 0; i < comparison->done_count; i++)
+        put_row(&json, schedules, comparison->order[i]);
     json_write_array_end(&json);
     json_write_object_end(&json);
 }

@@ -1,4 +1,5 @@
 /* Plays the rows of `podsim pipeline`. */
+#include <math.h>
 #include <stddef.h>
 
 #include "sim/base/arena.h"
@@ -133,9 +134,35 @@ enum status schedules_play(struct comparison *comparison, uint32_t index, struct
                                  reterr);
 }
 
+/* Ticks differ with the chunks; a common measure of all rows is whole parts of a unit. */
+static double parts_of(const struct schedules_row *row, int64_t ticks)
+{
+    return round(schedules_units(row, ticks) * (double)SCHEDULES_UNIT);
+}
+
+void schedules_rank(struct comparison *comparison, uint32_t index)
+{
+    const struct schedules *schedules = comparison->owner;
+    const struct schedules_row *row = &schedules->row[index];
+    struct comparison_row *of = &comparison->row[index];
+    of->fits = true;
+    of->figure[COMPARISON_PERIOD] = parts_of(row, row->period.time);
+    of->figure[COMPARISON_STEP] = parts_of(row, row->played.makespan);
+    of->figure[COMPARISON_BUBBLE] = parts_of(row, row->played.bubble_makespan);
+    of->figure[COMPARISON_MEMORY] = schedules_peak_most(schedules, row);
+}
+
+bool schedules_are_together(const struct comparison_row *row, const struct comparison_row *other)
+{
+    return row->rank_count == other->rank_count &&
+           row->microbatch_count == other->microbatch_count;
+}
+
 const struct comparison_way schedules_way = {
     .read = schedules_read,
     .play = schedules_play,
+    .rank = schedules_rank,
+    .are_compared = schedules_are_together,
     .write_text = schedules_write_text,
     .write_json = schedules_write_json,
     .write_svg = schedules_write_svg,

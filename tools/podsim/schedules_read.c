@@ -12,11 +12,12 @@ const struct option schedules_options[] = {
     {"--stages", "N", "ranks of the pipeline, without FILE", false},
     {"--microbatches", "LIST", "how many, with commas between (4 a rank; of FILE, its own)", false},
     {"--times", "LIST", "without FILE: F=1,I=1,W=1,hop=0[,O=F+I+W], a rank's whole share", false},
-    {"--schedules", "LIST", "names with commas between, or all (all)", false},
+    {"--schedules", "LIST", "names, or all: all but none (all)", false},
     {"--schedule-csv", "FILE", "a schedule in PyTorch's CSV, with them or alone; - is stdin",
      true},
     {"--weight-memory", "SHARE", "without FILE: of a pass's activations until W (0.5)", false},
     {"--memory", "N", "auto: microbatches a rank may hold", false},
+    {"--sort", "KEY", "period, step, bubble, memory or name (as in the catalogue)", false},
     {"--svg", "FILE", "draw them", false},
     {"--trace", "FILE", "of one row, a timeline for https://ui.perfetto.dev; NAME.gz: compressed",
      false},
@@ -150,5 +151,6 @@ enum status schedules_read(struct comparison *comparison, struct error *reterr)
     STATUS_TRY(times_read(schedules, reterr));
     STATUS_TRY(comparison_read_rows(comparison, 4 * comparison->rank_count, reterr));
     STATUS_TRY(comparison_read_memory(comparison, &schedules->held_max, reterr));
+    STATUS_TRY(comparison_check_sort(comparison, reterr));
     return needless_check(comparison, reterr);
 }

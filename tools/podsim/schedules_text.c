@@ -1,6 +1,7 @@
 /* The rows of `podsim pipeline` on a terminal. */
 #include <math.h>
 #include <stdio.h>
+#include <string.h>
 
 #include "sim/base/text.h"
 #include "sim/base/units.h"
@@ -58,21 +59,21 @@ static void write_head(const struct schedules *schedules, uint32_t wider, struct
     if (schedules->pair > 0) text_add(text, ", a pair %s", figure(whole(schedules->pair)).text);
     text_add(text, "\n");
     comparison_write_interrupted(schedules->of, text);
-    text_add(text, "\nschedule");
+    text_add(text, "\n  schedule");
     for (uint32_t i = 0; i < sizeof heads / sizeof *heads; i++)
         table_right(text, heads[i].column + wider, heads[i].name);
     text_add(text, "\n");
 }
 
 static void write_row(const struct schedules *schedules, const struct schedules_row *row,
-                      uint32_t wider, bool colour, bool best, struct text *text)
+                      uint32_t wider, bool colour, struct text *text)
 {
     char copies[16];
     double const bubble = schedules_units(row, row->played.bubble_makespan);
     double const makespan = schedules_units(row, row->played.makespan);
-    if (best) table_colour(text, colour, TABLE_GREEN);
-    text_add(text, "%s", row->of->name);
-    if (best) table_colour(text, colour, TABLE_PLAIN);
+    table_colour(text, colour && row->of->best, TABLE_GREEN);
+    text_add(text, "%s", comparison_label(row->of).text);
+    table_colour(text, colour && row->of->best, TABLE_PLAIN);
     (void)snprintf(copies, sizeof copies, "%ux", row->of->schedule.copy_count);
     table_right(text, wider + COLUMN_CHUNKS, table_count(row->of->schedule.chunk_count).text);
     table_right(text, wider + COLUMN_PERIOD,
@@ -93,56 +94,86 @@ static void write_row(const struct schedules *schedules, const struct schedules_
     text_add(text, "\n");
 }
 
-static void write_note(const struct schedules_row *row, struct text *text)
+/* Whether a formula and what came out differ. */
+static bool is_off(const struct schedules_row *row)
 {
-    char sentence[1200];
-    if (row->of->formula.measure == SCHEDULE_NO_FORMULA) return;
-    double const published = schedules_units(row, row->of->formula.bubble_ticks);
-    double const measured = schedules_measured(row);
-    if (fabs(published - measured) < 1e-9) return;
-    const char *const which =
-        row->of->formula.measure == SCHEDULE_PER_RANK ? "bubble per stage" : "bubble";
-    if (!row->of->formula.exact)
-        (void)snprintf(sentence, sizeof sentence,
-                       "- %s: %s = %s is published for %s; played, the %s is %s", row->of->name,
-                       row->of->formula.text, figure(published).text, row->of->formula.holds, which,
-                       figure(measured).text);
-    else
-        (void)snprintf(sentence, sizeof sentence,
-                       "- %s: %s = %s knows no hops; with them the %s is %s", row->of->name,
-                       row->of->formula.text, figure(published).text, which, figure(measured).text);
-    table_wrap(text, 2, sentence);
+    if (row->of->refused.status != STATUS_OK ||
+        row->of->formula.measure == SCHEDULE_NO_FORMULA)
+        return false;
+    return fabs(schedules_units(row, row->of->formula.bubble_ticks) - schedules_measured(row)) >=
+           1e-9;
 }
 
-/* Rows of as many ranks and microbatches stand together. */
-static bool are_together(const struct comparison_row *one, const struct comparison_row *other)
+/* What a formula is published for; NULL where only hops keep it from holding. */
+static const char *condition_of(const struct schedules_row *row)
 {
-    return one->refused.status == STATUS_OK && other->refused.status == STATUS_OK &&
-           one->rank_count == other->rank_count && one->microbatch_count == other->microbatch_count;
+    return row->of->formula.exact ? NULL : row->of->formula.holds;
 }
 
-/* Ticks differ with the chunks; a common measure of all rows is parts of a unit. */
-static int64_t period_parts(const struct schedules_row *row)
+static bool have_one_condition(const struct schedules_row *row, const struct schedules_row *other)
 {
-    return llround(schedules_units(row, row->period.time) * (double)SCHEDULES_UNIT);
+    const char *const of = condition_of(row), *const others = condition_of(other);
+    return of == others || (of != NULL && others != NULL && strcmp(of, others) == 0);
 }
 
-/* Those that stand together with a row, which is the first of them. */
+static void write_difference(const struct schedules_row *row, bool counts, struct text *sentence)
+{
+    bool const per_rank = row->of->formula.measure == SCHEDULE_PER_RANK;
+    text_add(sentence, "%s", row->of->name);
+    if (counts)
+        text_add(sentence, " with %u microbatch%s", row->of->microbatch_count,
+                 row->of->microbatch_count == 1 ? "" : "es");
+    struct table_figure const published =
+        figure(schedules_units(row, row->of->formula.bubble_ticks));
+    text_add(sentence, " %s", row->of->formula.text);
+    if (strcmp(row->of->formula.text, published.text) != 0)
+        text_add(sentence, " = %s", published.text);
+    text_add(sentence, ", played %s%s", figure(schedules_measured(row)).text,
+             per_rank ? " per stage" : "");
+}
+
+/* A line for each condition that is not met, with all formulas that it is of. */
+static void write_differences(const struct schedules *schedules, struct text *text)
+{
+    const struct comparison *comparison = schedules->of;
+    bool is_said[COMPARISON_ROWS_MAX] = {false};
+    for (uint32_t i = 0; i < comparison->done_count; i++) {
+        const struct schedules_row *row = &schedules->row[comparison->order[i]];
+        const char *separator = ": ";
+        struct text sentence = {0};
+        if (is_said[i] || !is_off(row)) continue;
+        if (condition_of(row) == NULL)
+            text_add(&sentence, "- published without hops");
+        else
+            text_add(&sentence, "- published for %s", condition_of(row));
+        for (uint32_t k = i; k < comparison->done_count; k++) {
+            const struct schedules_row *other = &schedules->row[comparison->order[k]];
+            if (is_said[k] || !is_off(other) || !have_one_condition(row, other)) continue;
+            is_said[k] = true;
+            text_add(&sentence, "%s", separator);
+            write_difference(other, comparison->count > 1, &sentence);
+            separator = "; ";
+        }
+        text->failed = text->failed || sentence.failed;
+        if (!sentence.failed) table_wrap(text, 2, sentence.bytes);
+        text_free(&sentence);
+    }
+}
+
+/* Rows that stand together with one, which is the first of them. */
 static void write_group(const struct schedules *schedules, uint32_t first, uint32_t wider,
                         bool colour, struct text *text)
 {
-    const struct comparison_row *rows = schedules->of->row;
-    int64_t least = INT64_MAX;
-    text_add(text, "%u rank%s, %u microbatch%s\n", rows[first].rank_count,
-             rows[first].rank_count == 1 ? "" : "s", rows[first].microbatch_count,
-             rows[first].microbatch_count == 1 ? "" : "es");
-    for (uint32_t i = first; i < schedules->of->done_count; i++)
-        if (are_together(&rows[first], &rows[i]) && period_parts(&schedules->row[i]) < least)
-            least = period_parts(&schedules->row[i]);
-    for (uint32_t i = first; i < schedules->of->done_count; i++)
-        if (are_together(&rows[first], &rows[i]))
-            write_row(schedules, &schedules->row[i], wider, colour,
-                      period_parts(&schedules->row[i]) == least, text);
+    const struct comparison *comparison = schedules->of;
+    const struct comparison_row *of = &comparison->row[comparison->order[first]];
+    text_add(text, "%u rank%s, %u microbatch%s\n", of->rank_count, of->rank_count == 1 ? "" : "s",
+             of->microbatch_count, of->microbatch_count == 1 ? "" : "es");
+    for (uint32_t i = first; i < comparison->done_count; i++) {
+        uint32_t const at = comparison->order[i];
+        if (comparison->row[at].refused.status == STATUS_OK &&
+            schedules_are_together(of, &comparison->row[at]))
+            write_row(schedules, &schedules->row[at], wider, colour, text);
+    }
 }
 
 static uint32_t chunks_columns(const struct comparison_row *row)
@@ -158,20 +189,25 @@ void schedules_write_text(const struct comparison *comparison,
     uint32_t const wider = comparison_widening(comparison, COLUMN_CHUNKS, chunks_columns);
     write_head(schedules, wider, text);
     for (uint32_t i = 0; i < comparison->done_count; i++) {
+        const struct comparison_row *row = &comparison->row[comparison->order[i]];
         uint32_t first = 0;
-        while (first < i && !are_together(&comparison->row[first], &comparison->row[i])) first++;
-        if (first == i && comparison->row[i].refused.status == STATUS_OK)
+        while (first < i &&
+               (comparison->row[comparison->order[first]].refused.status != STATUS_OK ||
+                !schedules_are_together(&comparison->row[comparison->order[first]], row)))
+            first++;
+        if (first == i && row->refused.status == STATUS_OK)
             write_group(schedules, i, wider, terminal->colour, text);
     }
-    text_add(text,
-             "\nperiod: from step to step, each rank beginning the next as soon as it has ended "
-             "its own; bubble: makespan\nless a rank's work, of the rank with least; per stage: "
-             "of the worst rank, from its first pass to its last,\nless its work; held: "
-             "activations of the fullest rank, in its whole shares of a microbatch; weights:\n"
-             "copies of the model\n");
-    for (uint32_t i = 0; i < comparison->done_count; i++)
-        if (!comparison_write_refused(&comparison->row[i], text))
-            write_note(&schedules->row[i], text);
+    text_add(text, "\n");
+    comparison_write_signs(comparison, text);
+    table_wrap(text, 2,
+               "period: from step to step, each rank beginning the next as soon as it has ended "
+               "its own; bubble: makespan less a rank's work, of the rank with least; per stage: "
+               "of the worst rank, from its first pass to its last, less its work; held: "
+               "activations of the fullest rank, in its whole shares of a microbatch; weights: "
+               "copies of the model");
+    comparison_write_refused(comparison, text);
+    write_differences(schedules, text);
     if (comparison->row_count == 1 && comparison->done_count == 1)
         lanes_write(&comparison->row[0].schedule, &schedules->row[0].played, terminal, text);
 }

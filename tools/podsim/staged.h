@@ -66,6 +66,7 @@ extern const struct comparison_way staged_way;
 /* What the way does, file by file. */
 enum status staged_read(struct comparison *comparison, struct error *reterr);
 void staged_close(struct comparison *comparison);
+void staged_rank(struct comparison *comparison, uint32_t row);
 enum status staged_play(struct comparison *comparison, uint32_t row, struct error *reterr);
 void staged_write_text(const struct comparison *comparison, const struct report_terminal *terminal,
                        struct text *text);

@@ -125,8 +125,9 @@ void staged_write_json(const struct comparison *comparison, struct text *text)
     comparison_put_complete(comparison, &json);
     json_put_array(&json, "rows");
     for (uint32_t i = 0; i < comparison->done_count; i++) {
+        uint32_t const at = comparison->order[i];
         json_write_object(&json);
-        if (comparison_put_row(&comparison->row[i], &json)) put_row(&json, &staged->row[i]);
+        if (comparison_put_row(&comparison->row[at], &json)) put_row(&json, &staged->row[at]);
         json_write_object_end(&json);
     }
     json_write_array_end(&json);

@@ -247,10 +247,32 @@ enum status staged_play(struct comparison *comparison, uint32_t index, struct er
     return status;
 }
 
+void staged_rank(struct comparison *comparison, uint32_t index)
+{
+    const struct staged *staged = comparison->owner;
+    const struct staged_row *row = &staged->row[index];
+    struct comparison_row *of = &comparison->row[index];
+    of->fits = row->fits;
+    of->figure[COMPARISON_PERIOD] = (double)staged_period_ps(row);
+    of->figure[COMPARISON_STEP] = (double)row->step_ps;
+    of->figure[COMPARISON_BUBBLE] = (double)row->bubble.makespan_ps;
+    of->figure[COMPARISON_MEMORY] = (double)staged_peak_bytes(row);
+}
+
+/* The batch of a scenario is the same with any number of microbatches. */
+static bool are_compared(const struct comparison_row *row, const struct comparison_row *other)
+{
+    (void)row;
+    (void)other;
+    return true;
+}
+
 const struct comparison_way staged_way = {
     .read = staged_read,
     .close = staged_close,
     .play = staged_play,
+    .rank = staged_rank,
+    .are_compared = are_compared,
     .write_text = staged_write_text,
     .write_json = staged_write_json,
     .write_svg = staged_write_svg,

@@ -105,6 +105,7 @@ enum status staged_read(struct comparison *comparison, struct error *reterr)
     STATUS_TRY(comparison_read_rows(comparison, staged->default_microbatches, reterr));
     STATUS_TRY(ranks_check(comparison, reterr));
     STATUS_TRY(comparison_read_memory(comparison, &staged->source.schedule_held_max, reterr));
+    STATUS_TRY(comparison_check_sort(comparison, reterr));
     uint32_t const ranks = comparison->rank_count;
     if (options_has(options, "--svg") && ranks > ranks_drawn_max)
         return error_set(reterr, STATUS_LIMIT, "--svg", "%u ranks are too many for a picture (%u)",

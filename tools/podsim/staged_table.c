@@ -9,7 +9,7 @@
 #include "tools/podsim/staged.h"
 
 enum {
-    COLUMN_MICROBATCHES = 21,
+    COLUMN_MICROBATCHES = 23,
     MEGA = 1000000,
     GIGA = 1000000000,
 };
@@ -107,7 +107,7 @@ static void write_head(const struct part *part, uint32_t wider, struct text *tex
 {
     for (uint32_t line = 0; line < 2; line++) {
         uint32_t at = wider + COLUMN_MICROBATCHES;
-        text_add(text, line == 0 ? "" : "schedule");
+        text_add(text, line == 0 ? "" : "  schedule");
         table_right(text, at, line == 0 ? "micro-" : "batches");
         for (uint32_t c = part->first; c < part->end; c++)
             table_right(text, at += cells[c].width, line == 0 ? cells[c].above : cells[c].title);
@@ -116,14 +116,14 @@ static void write_head(const struct part *part, uint32_t wider, struct text *tex
 }
 
 static void write_row(const struct staged_row *row, const struct part *part, uint32_t wider,
-                      bool colour, bool best, struct text *text)
+                      bool colour, struct text *text)
 {
     struct table_figure figure[CELL_COUNT];
     uint32_t at = wider + COLUMN_MICROBATCHES;
     fill(row, figure);
-    if (best) table_colour(text, colour, TABLE_GREEN);
-    text_add(text, "%s", row->of->name);
-    if (best) table_colour(text, colour, TABLE_PLAIN);
+    table_colour(text, colour && row->of->best, TABLE_GREEN);
+    text_add(text, "%s", comparison_label(row->of).text);
+    table_colour(text, colour && row->of->best, TABLE_PLAIN);
     table_right(text, at, table_count(row->of->microbatch_count).text);
     for (uint32_t c = part->first; c < part->end; c++) {
         bool const too_much = c == CELL_MEMORY && !row->fits;
@@ -159,18 +159,14 @@ uint32_t staged_table_write(const struct comparison *comparison,
     const struct comparison_row *rows = comparison->row;
     uint32_t const wider =
         comparison_widening(comparison, COLUMN_MICROBATCHES, microbatches_columns);
-    int64_t least_ps = INT64_MAX;
-    for (uint32_t i = 0; i < comparison->done_count; i++)
-        if (rows[i].refused.status == STATUS_OK && staged_period_ps(&staged->row[i]) < least_ps)
-            least_ps = staged_period_ps(&staged->row[i]);
     for (struct part part = {0, 0}; part.end < CELL_COUNT;) {
         part = part_from(part.end, wider, terminal);
         text_add(text, "\n");
         write_head(&part, wider, text);
         for (uint32_t i = 0; i < comparison->done_count; i++)
-            if (rows[i].refused.status == STATUS_OK)
-                write_row(&staged->row[i], &part, wider, terminal->colour,
-                          staged_period_ps(&staged->row[i]) == least_ps, text);
+            if (rows[comparison->order[i]].refused.status == STATUS_OK)
+                write_row(&staged->row[comparison->order[i]], &part, wider, terminal->colour,
+                          text);
     }
     return wider;
 }

@@ -1,5 +1,6 @@
 /* The rows of `podsim pipeline FILE` on a terminal. */
 #include <stdio.h>
+#include <string.h>
 
 #include "sim/base/text.h"
 #include "sim/base/units.h"
@@ -37,7 +38,6 @@ static void write_note(const struct staged_row *row, struct text *text)
     if (row->of->formula.measure == SCHEDULE_NO_FORMULA) return;
     bool const per_rank = row->of->formula.measure == SCHEDULE_PER_RANK;
     int64_t const equal_ps = formula_measured(&row->of->formula, &row->equal);
-    const char *const holds = row->of->formula.exact ? NULL : row->of->formula.holds;
     int64_t most_ps = 0, least_ps = INT64_MAX;
     for (uint32_t r = 0; r < row->of->schedule.rank_count; r++) {
         int64_t const work_ps = staged_work_ps(&row->role[r]);
@@ -56,20 +56,51 @@ static void write_note(const struct staged_row *row, struct text *text)
     write_times(row, times, sizeof times);
     (void)snprintf(
         sentence, sizeof sentence,
-        "- %s, %u microbatch%s: %s%s%s%s with %s of a mean rank is %s; the same order with these "
+        "- %s, %u microbatch%s: %s with %s of a mean rank is %s; the same order with these "
         "times and nothing else has %s; played with real ops %s: ranks have from %s to %s of work, "
         "and wait %s for transfers",
         row->of->name, row->of->microbatch_count, row->of->microbatch_count == 1 ? "" : "es",
-        row->of->formula.text, holds != NULL ? " (published for " : "", holds != NULL ? holds : "",
-        holds != NULL ? ")" : "", times, table_duration(row->of->formula.bubble_ticks).text,
+        row->of->formula.text, times, table_duration(row->of->formula.bubble_ticks).text,
         table_duration(equal_ps).text, measured, table_duration(least_ps).text,
         table_duration(most_ps).text, table_seconds(staged_shares(row).waiting_s).text);
     table_wrap(text, 2, sentence);
 }
 
+/* What the formula of a row that was played is published for, where its passes do not meet that;
+ * NULL: it holds. */
+static const char *unmet_condition(const struct comparison_row *row)
+{
+    bool const holds = row->refused.status != STATUS_OK || row->formula.exact ||
+                       row->formula.measure == SCHEDULE_NO_FORMULA;
+    return holds ? NULL : row->formula.holds;
+}
+
+/* A line for each condition, with all formulas that it is of. */
+static void write_conditions(const struct comparison *comparison, struct text *text)
+{
+    bool belongs[COMPARISON_ROWS_MAX], is_said[COMPARISON_ROWS_MAX] = {false};
+    for (uint32_t i = 0; i < comparison->done_count; i++) {
+        const char *const condition = unmet_condition(&comparison->row[i]);
+        struct text sentence = {0};
+        if (is_said[i] || condition == NULL) continue;
+        for (uint32_t k = 0; k < comparison->done_count; k++) {
+            const char *const other = unmet_condition(&comparison->row[k]);
+            belongs[k] = other != NULL && strcmp(other, condition) == 0;
+            is_said[k] = is_said[k] || belongs[k];
+        }
+        text_add(&sentence, "- published for %s, which these passes do not meet: the formula of ",
+                 condition);
+        comparison_write_names(comparison, belongs, &sentence);
+        text->failed = text->failed || sentence.failed;
+        if (!sentence.failed) table_wrap(text, 2, sentence.bytes);
+        text_free(&sentence);
+    }
+}
+
 static void write_legend(const struct staged *staged, struct text *text)
 {
     text_add(text, "\n");
+    comparison_write_signs(staged->of, text);
     table_wrap(text, 2,
                "bubble: from the start to the last pass, less the work of the rank with least, and "
                "of the busiest; per stage: the worst rank's time from its first to its last pass, "
@@ -131,7 +162,10 @@ void staged_write_text(const struct comparison *comparison, const struct report_
     write_legend(staged, text);
     text_add(text, "\n");
     for (uint32_t i = 0; i < comparison->done_count; i++)
-        if (!comparison_write_refused(&rows[i], text)) write_note(&staged->row[i], text);
+        if (rows[comparison->order[i]].refused.status == STATUS_OK)
+            write_note(&staged->row[comparison->order[i]], text);
+    write_conditions(comparison, text);
+    comparison_write_refused(comparison, text);
     if (comparison->row_count != 1 || comparison->done_count != 1) return;
     write_ranks(&staged->row[0], text);
     if (staged->row[0].played.lane != NULL)

@@ -7,7 +7,7 @@
 #include "sim/report/table.h"
 #include "tools/podsim/staged.h"
 
-enum { COLUMN_MICROBATCHES = 21, COLUMN_GATHERED = 37, COLUMN_HELD = 51, COLUMN_EXPOSED = 63 };
+enum { COLUMN_MICROBATCHES = 23, COLUMN_GATHERED = 39, COLUMN_HELD = 53, COLUMN_EXPOSED = 65 };
 
 /* Gathered weights are what such an op takes memory for. */
 static bool gathers_weights(const struct program_op *op)
@@ -67,7 +67,7 @@ static void write_row(const struct staged_row *row, uint32_t wider, struct text 
         held = of > held ? of : held;
         gathered = row->gathered_bytes[r] > gathered ? row->gathered_bytes[r] : gathered;
     }
-    text_add(text, "%s", row->of->name);
+    text_add(text, "%s", comparison_label(row->of).text);
     table_right(text, wider + COLUMN_MICROBATCHES, table_count(row->of->microbatch_count).text);
     table_right(text, wider + COLUMN_GATHERED, table_bytes((double)gathered).text);
     table_right(text, wider + COLUMN_HELD, table_bytes((double)held).text);
@@ -87,10 +87,11 @@ void staged_weights_write(const struct staged *staged, uint32_t wider, struct te
 {
     bool any = false;
     for (uint32_t i = 0; i < staged->of->done_count; i++) {
-        if (staged->of->row[i].refused.status != STATUS_OK || !row_gathers(&staged->row[i]))
+        uint32_t const at = staged->of->order[i];
+        if (staged->of->row[at].refused.status != STATUS_OK || !row_gathers(&staged->row[at]))
             continue;
         if (!any) {
-            text_add(text, "\nweights");
+            text_add(text, "\n  weights");
             table_right(text, wider + COLUMN_MICROBATCHES, "batches");
             table_right(text, wider + COLUMN_GATHERED, "a chip gathers");
             table_right(text, wider + COLUMN_HELD, "held at most");
@@ -98,7 +99,7 @@ void staged_weights_write(const struct staged *staged, uint32_t wider, struct te
             text_add(text, "\n");
         }
         any = true;
-        write_row(&staged->row[i], wider, text);
+        write_row(&staged->row[at], wider, text);
     }
     if (any)
         table_wrap(text, 2,

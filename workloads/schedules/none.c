@@ -34,6 +34,7 @@ const struct schedule_form schedule_form_none = {
     .source = "How to Scale Your Model, chapter 5, pipelining: the naive schedule",
     .chunks = 1,
     .copies = 1,
+    .is_baseline = true,
     .list = list,
     .formula = formula,
     .peak = peak,

@@ -13,6 +13,7 @@ struct text {
     char *bytes; /* Always ended by a 0 once something was added; free with text_free(). */
     uint64_t size_bytes;
     uint64_t capacity_bytes;
+    uint32_t columns; /* Of the terminal that it is for; 0: for none. */
     bool failed; /* Out of memory: what was added since is missing. Checked once, when written. */
 };
 

@@ -7,6 +7,7 @@
 #include "sim/base/text.h"
 #include "sim/base/units.h"
 #include "sim/report/table.h"
+#include "sim/report/table_fit.h"
 #include "sim/report/words.h"
 #include "sim/roofline/rules.h"
 #include "sim/roofline/wire.h"
@@ -78,7 +79,9 @@ static void write_resources(const struct report_input *input, bool colour, struc
 static void write_groups(const struct roofline *roofline, struct text *text)
 {
     if (roofline->group_count == 0) return;
-    text_add(text, "\ncollectives");
+    text_add(text, "\n");
+    uint64_t const table = table_open(text);
+    text_add(text, "collectives");
     table_right(text, 24, "ranks");
     table_right(text, 32, "count");
     table_right(text, 46, "sent a chip");
@@ -99,6 +102,7 @@ static void write_groups(const struct roofline *roofline, struct text *text)
         table_right(text, 84, axes);
         text_add(text, "\n");
     }
+    table_close(text, table, 16);
 }
 
 static void write_rule(struct text *text, const char *format, ...)

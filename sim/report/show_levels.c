@@ -7,6 +7,8 @@
 #include "sim/base/units.h"
 #include "sim/machine/machine.h"
 #include "sim/machine/totals.h"
+#include "sim/report/table.h"
+#include "sim/report/table_fit.h"
 
 enum {
     COLUMN_TIER = 12,
@@ -91,7 +93,9 @@ void show_levels(const struct machine *machine, struct text *text)
         {COLUMN_UNIT, "into one"},     {COLUMN_PAIR, "pair"},    {COLUMN_SHARE, "all"},
         {COLUMN_LATENCY, "one way"},   {COLUMN_POLICY, "policy"}};
     if (machine->level_count == 0) return;
-    text_add(text, "\nlevel");
+    text_add(text, "\n");
+    uint64_t const table = table_open(text);
+    text_add(text, "level");
     for (uint32_t i = 0; i < sizeof heads / sizeof *heads; i++) {
         text_pad(text, heads[i].column);
         text_add(text, "%s", heads[i].name);
@@ -100,10 +104,11 @@ void show_levels(const struct machine *machine, struct text *text)
     for (uint32_t level = 0; level < machine->level_count; level++)
         for (uint32_t tier = 0; tier < machine->level[level].tier_count; tier++)
             add_tier(text, machine, level, tier);
-    text_add(text,
-             "Cables lead from each unit of the tier below into one of this tier, and as many "
-             "back; rates are\none way. Chips that meet in a tier have `pair` while they are "
-             "alone, and `all` while all chips send there.\n");
+    table_close(text, table, COLUMN_UNITS);
+    table_wrap(text, 0,
+               "Cables lead from each unit of the tier below into one of this tier, and as many "
+               "back; rates are one way. Chips that meet in a tier have `pair` while they are "
+               "alone, and `all` while all chips send there.");
     if (machine->level[0].tier[0].assumed)
         text_add(text,
                  "No node is sold with so many GPUs: assumed is one switch for each of a GPU's "

@@ -10,6 +10,7 @@
 #include "sim/report/facts.h"
 #include "sim/report/notes.h"
 #include "sim/report/table.h"
+#include "sim/report/table_fit.h"
 #include "sim/report/words.h"
 
 /* What one screen has room for; the JSON has all. */
@@ -134,6 +135,7 @@ static void write_ranks(const struct report_input *input, struct text *text)
     label(text, "of");
     text_add(text, "pipeline rank %u, which ends last; so are phases and collectives below\n\n",
              reported);
+    uint64_t const table = table_open(text);
     text_add(text, "pipeline rank");
     table_right(text, 26, "from");
     table_right(text, 37, "to");
@@ -155,6 +157,7 @@ static void write_ranks(const struct report_input *input, struct text *text)
         table_right(text, 90, table_bytes((double)role->memory_peak_bytes).text);
         text_add(text, "\n");
     }
+    table_close(text, table, 14);
     if (trace->role_count > RANKS_SHOWN)
         text_add(text, "and %u more with --json\n", trace->role_count - RANKS_SHOWN);
 }
@@ -167,7 +170,9 @@ static void write_phases(const struct report_input *input, const struct facts *f
         uint32_t const columns = table_columns(facts->phase[i].name);
         if (columns > 18 && columns - 18 > wider) wider = columns - 18;
     }
-    text_add(text, "\nphase");
+    text_add(text, "\n");
+    uint64_t const table = table_open(text);
+    text_add(text, "phase");
     table_right(text, wider + 26, "from");
     table_right(text, wider + 40, "to");
     table_right(text, wider + 54, "compute");
@@ -184,6 +189,7 @@ static void write_phases(const struct report_input *input, const struct facts *f
         table_right(text, wider + 78, table_seconds(phase->idle_s).text);
         text_add(text, "  %s\n", words_resource(input->machine, phase->bound_by));
     }
+    table_close(text, table, wider + 18);
 }
 
 static enum status write_collectives(struct arena *arena, const struct facts *facts,
@@ -193,7 +199,9 @@ static enum status write_collectives(struct arena *arena, const struct facts *fa
     uint32_t count;
     STATUS_TRY(facts_collectives(arena, facts, &index, &count, reterr));
     if (count == 0) return STATUS_OK;
-    text_add(text, "\ncollective");
+    text_add(text, "\n");
+    uint64_t const table = table_open(text);
+    text_add(text, "collective");
     table_right(text, 43, "ranks");
     table_right(text, 50, "count");
     table_right(text, 61, "each");
@@ -223,6 +231,7 @@ static enum status write_collectives(struct arena *arena, const struct facts *fa
         table_right(text, 83, table_seconds(exposed_s).text);
         text_add(text, "\n");
     }
+    table_close(text, table, 36);
     return STATUS_OK;
 }
 

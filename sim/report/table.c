@@ -89,6 +89,8 @@ void table_bar(struct text *text, double part, double whole, uint32_t width)
 {
     static const char *const eighths[] = {"", "▏", "▎", "▍", "▌", "▋", "▊", "▉"};
     double share = whole > 0 ? part / whole : 0;
+    uint32_t const at = text_column(text) + 2;
+    if (text->columns > at && width > text->columns - at) width = text->columns - at;
     if (share < 0) share = 0;
     if (share > 1) share = 1;
     uint32_t const cells = (uint32_t)(share * width * 8 + 0.5);
@@ -99,12 +101,15 @@ void table_bar(struct text *text, double part, double whole, uint32_t width)
 
 void table_wrap(struct text *text, uint32_t indent, const char *sentence)
 {
+    uint32_t const columns = text->columns > 0 && text->columns < TABLE_COLUMNS
+                                 ? text->columns
+                                 : TABLE_COLUMNS;
     bool first = true;
     while (*sentence != '\0') {
         size_t const length = strcspn(sentence, " ");
         uint32_t width = 0;
         for (size_t i = 0; i < length; i++) width += ((unsigned char)sentence[i] & 0xc0) != 0x80;
-        if (!first && text_column(text) + 1 + width > TABLE_COLUMNS) {
+        if (!first && text_column(text) + 1 + width > columns) {
             text_add(text, "\n%*s", (int)indent, "");
             first = true;
         }

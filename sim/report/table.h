@@ -31,10 +31,12 @@ uint32_t table_columns(const char *string);
 /* Right aligned so that the figure ends at `column`. */
 void table_right(struct text *text, uint32_t column, const char *figure);
 
-/* Two blanks and up to `width` cells, for the share of `part` in `whole`. */
+/* Two blanks and up to `width` cells, fewer where the terminal ends, for the share of `part` in
+ * `whole`. */
 void table_bar(struct text *text, double part, double whole, uint32_t width);
 
-/* A sentence, wrapped at TABLE_COLUMNS, further lines indented to `indent`; ends the line. */
+/* A sentence, wrapped at TABLE_COLUMNS or where the terminal ends, further lines indented to
+ * `indent`; ends the line. */
 void table_wrap(struct text *text, uint32_t indent, const char *sentence);
 
 enum table_colour { TABLE_BOLD, TABLE_DIM, TABLE_GREEN, TABLE_YELLOW, TABLE_RED, TABLE_PLAIN };

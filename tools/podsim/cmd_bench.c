@@ -10,6 +10,7 @@
 #include "tools/podsim/bench_steps.h"
 #include "tools/podsim/command.h"
 #include "tools/podsim/output.h"
+#include "tools/podsim/report.h"
 
 static const struct option bench_options[] = {
     {"--json", "FILE", "write it as JSON; - is standard output", false},
@@ -83,11 +84,12 @@ static int bench(const struct options *options)
 {
     static struct measurements measured;
     static struct output json;
-    struct text text = {0}, result = {0};
+    struct text result = {0};
     struct error error = {0};
     const char *const path = options_value(options, "--json");
     bool const quick = options_has(options, "--quick");
     bool const to_stdout = path != NULL && strcmp(path, "-") == 0;
+    struct text text = {.columns = report_columns(to_stdout ? 2 : 1)};
     enum status status = output_distinct(path, to_stdout ? NULL : "-", &error);
     if (status == STATUS_OK) status = output_open(&json, path, options, &error);
     if (status == STATUS_OK)

@@ -5,6 +5,7 @@
 #include "tools/podsim/chain.h"
 #include "tools/podsim/command.h"
 #include "tools/podsim/output.h"
+#include "tools/podsim/report.h"
 
 static const struct option check_options[] = {
     {"--set", "/POINTER=VALUE", "change a key of every scenario; may be repeated", true},
@@ -18,7 +19,7 @@ static int check(const struct options *options)
     for (uint32_t i = 0; i < options->operand_count; i++) {
         struct error error = {0};
         struct chain chain = {0};
-        struct text text = {0};
+        struct text text = {.columns = report_columns(1)};
         enum status status = chain_source_read(options, options->operand[i], &source, &error);
         if (status == STATUS_OK) status = chain_build(&chain, &source, CHAIN_PROGRAM, &error);
         text_add(&text, "%s: ok\n", options->operand[i]);

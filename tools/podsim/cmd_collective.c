@@ -8,6 +8,7 @@
 #include "tools/podsim/collective.h"
 #include "tools/podsim/command.h"
 #include "tools/podsim/output.h"
+#include "tools/podsim/report.h"
 #include "tools/podsim/shell.h"
 #include "tools/podsim/timeline_file.h"
 
@@ -43,8 +44,9 @@ static enum status open_outputs(struct sweep *sweep, struct error *reterr)
 /* What was finished is written, of an interrupted sweep too. */
 static enum status write_results(struct sweep *sweep, struct error *reterr)
 {
-    struct text table = {0}, json = {0}, csv = {0};
+    struct text json = {0}, csv = {0};
     bool const to_error = is_stdout(sweep->json.path) || is_stdout(sweep->csv.path);
+    struct text table = {.columns = report_columns(to_error ? 2 : 1)};
     collective_write_table(&sweep->study, &table);
     collective_write_json(&sweep->study, &json);
     collective_write_csv(&sweep->study, &csv);

@@ -10,6 +10,7 @@
 #include "tools/podsim/command.h"
 #include "tools/podsim/list_text.h"
 #include "tools/podsim/output.h"
+#include "tools/podsim/report.h"
 
 static const struct option list_options[] = {{0}};
 
@@ -71,7 +72,7 @@ static enum status list_text(struct arena *arena, const struct options *options,
 static int list(const struct options *options)
 {
     struct error error = {0};
-    struct text text = {0};
+    struct text text = {.columns = report_columns(1)};
     struct arena *arena = arena_create(0);
     enum status status = STATUS_OK;
     if (arena == NULL) status = error_set(&error, STATUS_NO_MEMORY, "", "there is no memory");

@@ -47,6 +47,7 @@ static enum status write_results(const struct comparison *comparison, struct out
     bool const to_stdout = outputs->json.path != NULL && strcmp(outputs->json.path, "-") == 0;
     enum status status = STATUS_OK;
     struct report_terminal const terminal = report_terminal(to_stdout ? 2 : 1);
+    text.columns = terminal.is_one ? terminal.columns : 0;
     way->write_text(comparison, &terminal, &text);
     way->write_json(comparison, &json);
     if (outputs->svg.path != NULL) status = way->write_svg(comparison, &svg, reterr);

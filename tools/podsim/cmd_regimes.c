@@ -119,8 +119,9 @@ static enum status open_outputs(struct map *map, struct error *reterr)
 
 static enum status write_results(struct map *map, struct error *reterr)
 {
-    struct text text = {0}, json = {0}, svg = {0};
+    struct text json = {0}, svg = {0};
     bool const to_stdout = map->json.path != NULL && strcmp(map->json.path, "-") == 0;
+    struct text text = {.columns = report_columns(to_stdout ? 2 : 1)};
     regimes_write_text(&map->question, &map->regimes, report_in_colour(to_stdout ? 2 : 1), &text);
     regimes_write_json(&map->question, &map->regimes, &json);
     if (map->svg.path != NULL) regimes_write_svg(&map->question, &map->regimes, &svg);

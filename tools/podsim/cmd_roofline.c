@@ -20,9 +20,10 @@ static enum status print(const struct options *options, struct chain *chain, str
 {
     static struct output json;
     struct report_input input;
-    struct text text = {0}, result = {0};
+    struct text result = {0};
     const char *const path = options_value(options, "--json");
     bool const to_stdout = path != NULL && strcmp(path, "-") == 0;
+    struct text text = {.columns = report_columns(to_stdout ? 2 : 1)};
     report_from_chain(chain, &input);
     report_roofline_write(&input, report_in_colour(to_stdout ? 2 : 1), &text);
     if (path != NULL) result_write_roofline(&input, &result);

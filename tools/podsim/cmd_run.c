@@ -139,6 +139,7 @@ static enum status refuse_behind(struct run *run, struct error *reterr)
     if (run->chain.scenario.workload.allow_oversubscription || summary_fits(&run->input))
         return STATUS_OK;
     run->unfit = true;
+    run->reason.columns = report_columns(2);
     summary_write_memory(&run->input, &run->reason);
     STATUS_TRY(advise(run, reterr));
     advise_write_text(&run->advise, run->path, &run->reason);
@@ -163,6 +164,7 @@ static enum status work_texts(struct run *run, struct error *reterr)
     if (options_has(run->options, "--timing")) run->input.wall_s = run->wall_s;
     STATUS_TRY(refuse_behind(run, reterr));
     if (options_has(run->options, "--advise")) STATUS_TRY(advise(run, reterr));
+    run->summary.columns = report_columns(json_to_stdout(run) ? 2 : 1);
     STATUS_TRY(summary_write(chain->arena, &run->input, colour, &run->summary, reterr));
     if (run->input.write_more != NULL) advise_write_text(&run->advise, run->path, &run->summary);
     if (run->json.path != NULL)

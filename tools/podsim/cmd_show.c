@@ -11,6 +11,7 @@
 #include "tools/podsim/chain.h"
 #include "tools/podsim/command.h"
 #include "tools/podsim/output.h"
+#include "tools/podsim/report.h"
 #include "tools/podsim/show_text.h"
 
 static const struct option show_options[] = {
@@ -72,7 +73,7 @@ static enum status machine_print(const struct machine *machine, const struct opt
                                  struct error *reterr)
 {
     struct output output = {.path = NULL};
-    struct text drawing = {0}, text = {0};
+    struct text drawing = {0}, text = {.columns = report_columns(1)};
     const char *const svg = options_value(options, "--svg");
     bool const alone = svg != NULL && strcmp(svg, "-") == 0;
     enum status status = output_open(&output, svg, options, reterr);
@@ -126,7 +127,7 @@ static int show_file(const struct options *options)
     const char *svg = options_value(options, "--svg");
     struct error error = {0};
     struct chain chain = {0};
-    struct text text = {0};
+    struct text text = {.columns = report_columns(1)};
     enum chain_stage stage = CHAIN_SCENARIO;
     enum status status = stage_find(options->operand[0], &stage, &error);
     if (status == STATUS_OK && svg != NULL && stage != CHAIN_MACHINE)

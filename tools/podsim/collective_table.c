@@ -5,6 +5,7 @@
 #include "sim/base/quantity.h"
 #include "sim/base/text.h"
 #include "sim/base/units.h"
+#include "sim/report/table_fit.h"
 #include "tools/podsim/collective.h"
 
 enum { TIME_WIDTH = 7, RATE_WIDTH = 6 };
@@ -309,6 +310,7 @@ void collective_write_table(const struct collective_study *study, struct text *t
 {
     double sum = 0;
     write_head(study, text);
+    uint64_t const table = table_open(text);
     write_columns(study, text);
     for (uint32_t r = 0; r < study->run_count; r++) {
         const struct row_run *run = &study->runs[r];
@@ -319,6 +321,7 @@ void collective_write_table(const struct collective_study *study, struct text *t
         }
         if (run->row_count > 1) write_together(study, run, text);
     }
+    table_close(text, table, (uint32_t)count_width(study));
     write_beaten(study, text);
     write_left_out(study, text);
     write_merged(study, text);

@@ -14,6 +14,7 @@
 #include "sim/machine/chip_read.h"
 #include "sim/machine/machine.h"
 #include "sim/machine/shape.h"
+#include "sim/report/table_fit.h"
 #include "sim/report/show_machine.h"
 #include "tools/podsim/list_text.h"
 
@@ -47,6 +48,7 @@ static void add_links(struct text *text, const struct chip *chip)
 
 enum status list_chips(struct arena *arena, struct text *text, struct error *reterr)
 {
+    uint64_t const table = table_open(text);
     text_add(text, "chip         HBM        HBM rate     matmul             links           "
                    "largest slice, or node\n");
     for (uint32_t i = 0; chip_name_at(i) != NULL; i++) {
@@ -68,6 +70,7 @@ enum status list_chips(struct arena *arena, struct text *text, struct error *ret
         if (chip.kind == CHIP_GPU) text_add(text, "%u GPUs", chip.network.node_chips);
         text_add(text, "\n");
     }
+    table_close(text, table, CHIPS_HBM);
     return STATUS_OK;
 }
 

@@ -10,6 +10,7 @@
 #include "sim/base/text.h"
 #include "sim/collective/plan.h"
 #include "sim/measure/operation.h"
+#include "sim/report/table_fit.h"
 #include "sim/workload/model.h"
 #include "sim/workload/model_read.h"
 #include "tools/podsim/list_text.h"
@@ -92,6 +93,7 @@ static enum status model_find(struct arena *arena, const char *name, struct mode
 
 enum status list_models(struct arena *arena, struct text *text, struct error *reterr)
 {
+    uint64_t const table = table_open(text);
     text_add(text, "model            parameters  active  L    D      F      N    K    H    V       "
                    "experts\n");
     for (uint32_t i = 0; model_name_at(i) != NULL; i++) {
@@ -116,6 +118,7 @@ enum status list_models(struct arena *arena, struct text *text, struct error *re
                      (unsigned long long)model.experts.count);
         text_add(text, "\n");
     }
+    table_close(text, table, 17);
     text_add(text, "\nA path to a Hugging Face config.json works as well.\n");
     return STATUS_OK;
 }

@@ -1,6 +1,7 @@
 /*
  * main.c: which verb, and what every verb has in common: help, version, exit status.
  */
+#include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -9,8 +10,10 @@
 #endif
 
 #include "sim/base/name.h"
+#include "sim/base/text.h"
 #include "tools/podsim/command.h"
 #include "tools/podsim/output.h"
+#include "tools/podsim/report.h"
 
 #define COMMAND(name) extern const struct command command_##name;
 #include "tools/podsim/commands.def"
@@ -21,7 +24,11 @@ static const struct command *const commands[] = {
 #include "tools/podsim/commands.def"
 #undef COMMAND
 };
-enum { COMMAND_COUNT = sizeof commands / sizeof *commands };
+enum {
+    COMMAND_COUNT = sizeof commands / sizeof *commands,
+    HELP_COLUMNS = 80, /* On a terminal and elsewhere. */
+    SENTENCE_BYTES = 4096,
+};
 
 /* Whether the place is a JSON pointer, not a file: pointers and absolute paths look alike, but
  * what concerns a file is an error of I/O or begins with the file's own name. */
@@ -34,16 +41,33 @@ static bool lies_in_input(const char *input, const struct error *error)
     return error->where[0] == '/' && error->status != STATUS_IO && !names_input;
 }
 
+/* A line on standard error, broken where a terminal ends. */
+static void say_wrong(const char *format, ...) __attribute__((format(printf, 1, 2)));
+
+static void say_wrong(const char *format, ...)
+{
+    char sentence[SENTENCE_BYTES];
+    struct text text = {.columns = report_columns(2)};
+    struct error ignored;
+    va_list arguments;
+    va_start(arguments, format);
+    (void)vsnprintf(sentence, sizeof sentence, format, arguments);
+    va_end(arguments);
+    text_add(&text, "podsim: %s\n", sentence);
+    (void)output_print(&text, true, &ignored);
+    text_free(&text);
+}
+
 int command_fail(const char *input, const struct error *error)
 {
     if (error->status == STATUS_INTERRUPTED) {
-        (void)fprintf(stderr, "podsim: interrupted; nothing was written\n");
+        say_wrong("interrupted; nothing was written");
         return EXIT_INTERRUPTED;
     }
     bool const has_input = input != NULL && lies_in_input(input, error);
     if (input != NULL && strcmp(input, "-") == 0) input = "standard input";
-    (void)fprintf(stderr, "podsim: %s%s%s%s%s\n", has_input ? input : "", has_input ? ": " : "",
-                  error->where, error->where[0] != '\0' ? ": " : "", error->message);
+    say_wrong("%s%s%s%s%s", has_input ? input : "", has_input ? ": " : "", error->where,
+              error->where[0] != '\0' ? ": " : "", error->message);
     return EXIT_WRONG;
 }
 
@@ -64,16 +88,47 @@ static void print_overview(FILE *file)
                         "Exit status: 0 done, 1 something given is wrong, 130 interrupted.\n");
 }
 
+/* Lines that begin with a blank are examples and stay as they are; others are sentences. */
+static void add_paragraphs(const char *help, struct text *text)
+{
+    bool in_paragraph = false;
+    while (*help != '\0') {
+        size_t const length = strcspn(help, "\n");
+        bool const is_prose = length > 0 && *help != ' ';
+        if (in_paragraph && !is_prose) text_add(text, "\n");
+        for (size_t i = 0; is_prose && i < length;) {
+            size_t const word = strcspn(help + i, " \n");
+            bool const fits = text_column(text) + 1 + word <= HELP_COLUMNS;
+            if (in_paragraph || i > 0) text_add(text, fits ? " " : "\n");
+            text_add_bytes(text, help + i, word);
+            i += word;
+            while (i < length && help[i] == ' ') i++;
+        }
+        if (!is_prose) {
+            text_add_bytes(text, help, length);
+            text_add(text, "\n");
+        }
+        in_paragraph = is_prose;
+        help += length + (help[length] == '\n');
+    }
+    if (in_paragraph) text_add(text, "\n");
+}
+
 static void print_help(const struct command *command)
 {
-    (void)printf("%s\n\n%s", command->usage, command->help);
-    if (command->options[0].name != NULL) (void)printf("\nOptions:\n");
+    struct text text = {.columns = HELP_COLUMNS};
+    struct error ignored;
+    text_add(&text, "%s\n\n", command->usage);
+    add_paragraphs(command->help, &text);
+    if (command->options[0].name != NULL) text_add(&text, "\nOptions:\n");
     for (const struct option *option = command->options; option->name != NULL; option++) {
         char left[64];
         (void)snprintf(left, sizeof left, "%s%s%s", option->name, option->value != NULL ? " " : "",
                        option->value != NULL ? option->value : "");
-        (void)printf("  %-24s %s\n", left, option->help);
+        text_add(&text, "  %-24s  %s\n", left, option->help);
     }
+    (void)output_print(&text, false, &ignored);
+    text_free(&text);
 }
 
 static const struct command *command_find(const char *name)
@@ -90,9 +145,8 @@ static int command_unknown(const char *name)
     names[COMMAND_COUNT] = "--help";
     names[COMMAND_COUNT + 1] = "--version";
     names[COMMAND_COUNT + 2] = "help";
-    (void)fprintf(stderr,
-                  "podsim: %.64s: unknown %s; the nearest known one is %s (see podsim --help)\n",
-                  name, name[0] == '-' ? "option" : "verb", name_nearest(name, names));
+    say_wrong("%.64s: unknown %s; the nearest known one is %s (see podsim --help)", name,
+              name[0] == '-' ? "option" : "verb", name_nearest(name, names));
     return EXIT_WRONG;
 }
 
@@ -128,14 +182,14 @@ static int command_start(const struct command *command, uint32_t count,
     if (status == STATUS_OK && (options.operand_count < command->operands_min ||
                                 options.operand_count > command->operands_max)) {
         /* Usages have several lines, and messages have one. */
-        (void)fprintf(stderr, "podsim: %s: %s than expected; usage: %s\n", command->name,
-                      options.operand_count < command->operands_min ? "less is given"
-                                                                    : "more is given",
-                      command->usage);
+        say_wrong("%s: %s than expected; usage: %s", command->name,
+                  options.operand_count < command->operands_min ? "less is given"
+                                                                : "more is given",
+                  command->usage);
         return EXIT_WRONG;
     }
     if (status != STATUS_OK) {
-        (void)fprintf(stderr, "podsim: %s: %s\n", command->name, error.message);
+        say_wrong("%s: %s", command->name, error.message);
         return EXIT_WRONG;
     }
     return command->run(&options);

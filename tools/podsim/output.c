@@ -14,6 +14,7 @@
 #include <unistd.h>
 
 #include "sim/base/text.h"
+#include "sim/report/table_fit.h"
 
 enum { PENDING_MAX = 4 };
 
@@ -277,8 +278,9 @@ enum status output_flush(struct error *reterr)
     return fail("-", errno == 0 ? EIO : errno, reterr);
 }
 
-enum status output_print(const struct text *text, bool to_error, struct error *reterr)
+enum status output_print(struct text *text, bool to_error, struct error *reterr)
 {
+    table_break(text);
     if (text->failed)
         return error_set(reterr, STATUS_NO_MEMORY, "", "there is not enough memory to print");
     if (text->size_bytes == 0) return STATUS_OK;

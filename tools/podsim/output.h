@@ -48,8 +48,9 @@ enum status output_finish(struct output *output, struct error *reterr);
 /* Gives up an output that was opened and not finished; harmless otherwise. */
 void output_abandon(struct output *output);
 
-/* Prints to standard output, or to standard error if that is taken by a result. */
-enum status output_print(const struct text *text, bool to_error, struct error *reterr);
+/* Prints to standard output, or to standard error if that is taken by a result. Lines of a text
+ * that is for a terminal are broken where it ends. */
+enum status output_print(struct text *text, bool to_error, struct error *reterr);
 
 /* Flushes standard output; a closed pipe or a full disk is an error. */
 enum status output_flush(struct error *reterr);

@@ -4,9 +4,10 @@
 #include "sim/base/quantity.h"
 #include "sim/base/text.h"
 #include "sim/base/units.h"
+#include "sim/report/table_fit.h"
 #include "tools/podsim/regimes.h"
 
-enum { CELL_WIDTH = 6 };
+enum { CELL_WIDTH = 6, LABEL_COLUMNS = 26 };
 
 const char *regimes_size(char buffer[REGIMES_SIZE_BYTES], uint64_t bytes)
 {
@@ -52,7 +53,9 @@ static void write_head(const struct question *question, const struct regimes *re
 static void write_map(const struct regimes *regimes, bool colour, struct text *text)
 {
     char size[REGIMES_SIZE_BYTES];
-    text_add(text, "\nwho is fastest\n   ranks  axes            ");
+    text_add(text, "\nwho is fastest\n");
+    uint64_t const table = table_open(text);
+    text_add(text, "   ranks  axes            ");
     for (uint32_t s = 0; s < regimes->size_count; s++)
         text_add(text, "%*s", CELL_WIDTH, regimes_size(size, regimes->size_bytes[s]));
     text_add(text, "\n");
@@ -71,6 +74,7 @@ static void write_map(const struct regimes *regimes, bool colour, struct text *t
         }
         text_add(text, "\n");
     }
+    table_close(text, table, LABEL_COLUMNS);
     for (uint32_t a = 0; a < regimes->algorithm_count; a++) {
         text_add(text, "  ");
         paint(text, colour, a);
@@ -89,8 +93,9 @@ static const char *size_or_none(char buffer[REGIMES_SIZE_BYTES], uint64_t bytes)
 static void write_landmarks(const struct regimes *regimes, struct text *text)
 {
     text_add(text, "\nfloor: of one byte; peak: algbw that the fastest tends to; n1/2 and 95 %%: "
-                   "sizes that reach so much of it\n"
-                   "   ranks  axes                floor        peak     n1/2     95 %%  bound   "
+                   "sizes that reach so much of it\n");
+    uint64_t const table = table_open(text);
+    text_add(text, "   ranks  axes                floor        peak     n1/2     95 %%  bound   "
                    "changes at\n");
     for (uint32_t g = 0; g < regimes->group_count; g++) {
         const struct regimes_group *group = &regimes->group[g];
@@ -110,6 +115,7 @@ static void write_landmarks(const struct regimes *regimes, struct text *text)
                      regimes_size(at, group->crossover[c].size_bytes));
         text_add(text, group->crossover_count == 0 ? " nowhere\n" : "\n");
     }
+    table_close(text, table, LABEL_COLUMNS);
 }
 
 static const char *rate_or_none(char buffer[QUANTITY_TEXT_BYTES], double beta_s_per_byte)
@@ -136,7 +142,9 @@ static void write_fits(const struct regimes *regimes, struct text *text)
 {
     text_add(text,
              "\nfit: time = alpha + beta * size, least squares of the relative errors of the "
-             "sizes above; theory: idle links\n"
+             "sizes above; theory: idle links\n");
+    uint64_t const table = table_open(text);
+    text_add(text,
              "                                                            fit                 "
              "  off         theory\n"
              "   ranks  axes              algorithm                   alpha     1/beta    by"
@@ -152,6 +160,7 @@ static void write_fits(const struct regimes *regimes, struct text *text)
                  "", "", "", quantity_text_seconds(alpha, group->bound_alpha_s),
                  rate_or_none(rate, group->bound_beta_s_per_byte));
     }
+    table_close(text, table, LABEL_COLUMNS + 28);
 }
 
 void regimes_write_text(const struct question *question, const struct regimes *regimes, bool colour,

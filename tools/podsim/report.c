@@ -74,3 +74,9 @@ struct report_terminal report_terminal(int descriptor)
         terminal = (struct report_terminal){terminal.colour, true, size.ws_col};
     return terminal;
 }
+
+uint32_t report_columns(int descriptor)
+{
+    struct report_terminal const terminal = report_terminal(descriptor);
+    return terminal.is_one ? terminal.columns : 0;
+}

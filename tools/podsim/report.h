@@ -32,5 +32,7 @@ struct report_terminal {
 };
 
 struct report_terminal report_terminal(int descriptor);
+/* What struct text wants to know of it: the columns of a terminal, or 0. */
+uint32_t report_columns(int descriptor);
 
 #endif

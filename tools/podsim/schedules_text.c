@@ -6,6 +6,7 @@
 #include "sim/base/text.h"
 #include "sim/base/units.h"
 #include "sim/report/table.h"
+#include "sim/report/table_fit.h"
 #include "tools/podsim/lanes.h"
 #include "tools/podsim/report.h"
 #include "tools/podsim/schedules.h"
@@ -43,7 +44,8 @@ static double whole(int64_t parts)
     return (double)parts / SCHEDULES_UNIT;
 }
 
-static void write_head(const struct schedules *schedules, uint32_t wider, struct text *text)
+/* Returns where the table begins. */
+static uint64_t write_head(const struct schedules *schedules, uint32_t wider, struct text *text)
 {
     static const struct {
         uint32_t column;
@@ -59,10 +61,13 @@ static void write_head(const struct schedules *schedules, uint32_t wider, struct
     if (schedules->pair > 0) text_add(text, ", a pair %s", figure(whole(schedules->pair)).text);
     text_add(text, "\n");
     comparison_write_interrupted(schedules->of, text);
-    text_add(text, "\n  schedule");
+    text_add(text, "\n");
+    uint64_t const table = table_open(text);
+    text_add(text, "  schedule");
     for (uint32_t i = 0; i < sizeof heads / sizeof *heads; i++)
         table_right(text, heads[i].column + wider, heads[i].name);
     text_add(text, "\n");
+    return table;
 }
 
 static void write_row(const struct schedules *schedules, const struct schedules_row *row,
@@ -187,7 +192,7 @@ void schedules_write_text(const struct comparison *comparison,
 {
     const struct schedules *schedules = comparison->owner;
     uint32_t const wider = comparison_widening(comparison, COLUMN_CHUNKS, chunks_columns);
-    write_head(schedules, wider, text);
+    uint64_t const table = write_head(schedules, wider, text);
     for (uint32_t i = 0; i < comparison->done_count; i++) {
         const struct comparison_row *row = &comparison->row[comparison->order[i]];
         uint32_t first = 0;
@@ -198,6 +203,7 @@ void schedules_write_text(const struct comparison *comparison,
         if (first == i && row->refused.status == STATUS_OK)
             write_group(schedules, i, wider, terminal->colour, text);
     }
+    table_close(text, table, wider + COLUMN_CHUNKS);
     text_add(text, "\n");
     comparison_write_signs(comparison, text);
     table_wrap(text, 2,

@@ -1,10 +1,10 @@
-/* The table of `podsim pipeline FILE`: a row a schedule. On a terminal that is too narrow for all
- * columns it comes in parts, each with the names of the rows. */
+/* The table of `podsim pipeline FILE`: a row a schedule. */
 #include <stdio.h>
 
 #include "sim/base/text.h"
 #include "sim/base/units.h"
 #include "sim/report/table.h"
+#include "sim/report/table_fit.h"
 #include "tools/podsim/report.h"
 #include "tools/podsim/staged.h"
 
@@ -44,11 +44,6 @@ static const struct {
 #define X(name, width, above, title) {width, above, title},
     CELL_TABLE(X)
 #undef X
-};
-
-/* Columns that stand together. */
-struct part {
-    uint32_t first, end;
 };
 
 struct staged_shares staged_shares(const struct staged_row *row)
@@ -103,20 +98,20 @@ static void fill(const struct staged_row *row, struct table_figure figure[CELL_C
                                        : (struct table_figure){.text = "-"};
 }
 
-static void write_head(const struct part *part, uint32_t wider, struct text *text)
+static void write_head(uint32_t wider, struct text *text)
 {
     for (uint32_t line = 0; line < 2; line++) {
         uint32_t at = wider + COLUMN_MICROBATCHES;
         text_add(text, line == 0 ? "" : "  schedule");
         table_right(text, at, line == 0 ? "micro-" : "batches");
-        for (uint32_t c = part->first; c < part->end; c++)
+        for (uint32_t c = 0; c < CELL_COUNT; c++)
             table_right(text, at += cells[c].width, line == 0 ? cells[c].above : cells[c].title);
         text_add(text, "\n");
     }
 }
 
-static void write_row(const struct staged_row *row, const struct part *part, uint32_t wider,
-                      bool colour, struct text *text)
+static void write_row(const struct staged_row *row, uint32_t wider, bool colour,
+                      struct text *text)
 {
     struct table_figure figure[CELL_COUNT];
     uint32_t at = wider + COLUMN_MICROBATCHES;
@@ -125,7 +120,7 @@ static void write_row(const struct staged_row *row, const struct part *part, uin
     text_add(text, "%s", comparison_label(row->of).text);
     table_colour(text, colour && row->of->best, TABLE_PLAIN);
     table_right(text, at, table_count(row->of->microbatch_count).text);
-    for (uint32_t c = part->first; c < part->end; c++) {
+    for (uint32_t c = 0; c < CELL_COUNT; c++) {
         bool const too_much = c == CELL_MEMORY && !row->fits;
         char cell[TABLE_FIGURE_BYTES + 2];
         (void)snprintf(cell, sizeof cell, "%s%s", figure[c].text, too_much ? "!" : "");
@@ -134,17 +129,6 @@ static void write_row(const struct staged_row *row, const struct part *part, uin
         table_colour(text, colour && too_much, TABLE_PLAIN);
     }
     text_add(text, "\n");
-}
-
-/* The columns from one on that the terminal has room for, at least one. */
-static struct part part_from(uint32_t first, uint32_t wider, const struct report_terminal *terminal)
-{
-    struct part part = {first, first + 1};
-    uint32_t at = wider + COLUMN_MICROBATCHES + cells[first].width;
-    while (part.end < CELL_COUNT &&
-           (!terminal->is_one || at + cells[part.end].width <= terminal->columns))
-        at += cells[part.end++].width;
-    return part;
 }
 
 static uint32_t microbatches_columns(const struct comparison_row *row)
@@ -159,14 +143,12 @@ uint32_t staged_table_write(const struct comparison *comparison,
     const struct comparison_row *rows = comparison->row;
     uint32_t const wider =
         comparison_widening(comparison, COLUMN_MICROBATCHES, microbatches_columns);
-    for (struct part part = {0, 0}; part.end < CELL_COUNT;) {
-        part = part_from(part.end, wider, terminal);
-        text_add(text, "\n");
-        write_head(&part, wider, text);
-        for (uint32_t i = 0; i < comparison->done_count; i++)
-            if (rows[comparison->order[i]].refused.status == STATUS_OK)
-                write_row(&staged->row[comparison->order[i]], &part, wider, terminal->colour,
-                          text);
-    }
+    text_add(text, "\n");
+    uint64_t const table = table_open(text);
+    write_head(wider, text);
+    for (uint32_t i = 0; i < comparison->done_count; i++)
+        if (rows[comparison->order[i]].refused.status == STATUS_OK)
+            write_row(&staged->row[comparison->order[i]], wider, terminal->colour, text);
+    table_close(text, table, wider + COLUMN_MICROBATCHES);
     return wider;
 }

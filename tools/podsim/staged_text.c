@@ -5,6 +5,7 @@
 #include "sim/base/text.h"
 #include "sim/base/units.h"
 #include "sim/report/table.h"
+#include "sim/report/table_fit.h"
 #include "tools/podsim/formula.h"
 #include "tools/podsim/lanes.h"
 #include "tools/podsim/report.h"
@@ -127,7 +128,9 @@ static void write_ranks(const struct staged_row *row, struct text *text)
     static const char *const heads[] = {"work",        "bubble", "transfer",   "exposed",
                                         "activations", "memory", "parameters", "sent"};
     enum { FIRST = 15, WIDTH = 12, FIGURES = 8 };
-    text_add(text, "\n rank");
+    text_add(text, "\n");
+    uint64_t const table = table_open(text);
+    text_add(text, " rank");
     for (uint32_t i = 0; i < FIGURES; i++) table_right(text, FIRST + WIDTH * i, heads[i]);
     text_add(text, "\n");
     for (uint32_t r = 0; r < row->of->schedule.rank_count; r++) {
@@ -147,6 +150,7 @@ static void write_ranks(const struct staged_row *row, struct text *text)
             table_right(text, FIRST + WIDTH * i, figures[i].text);
         text_add(text, "\n");
     }
+    table_close(text, table, 5);
 }
 
 void staged_write_text(const struct comparison *comparison, const struct report_terminal *terminal,

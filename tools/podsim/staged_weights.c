@@ -5,6 +5,7 @@
 #include "sim/base/text.h"
 #include "sim/base/units.h"
 #include "sim/report/table.h"
+#include "sim/report/table_fit.h"
 #include "tools/podsim/staged.h"
 
 enum { COLUMN_MICROBATCHES = 23, COLUMN_GATHERED = 39, COLUMN_HELD = 53, COLUMN_EXPOSED = 65 };

@@ -1,0 +1,234 @@
+#include "sim/report/table_fit.h"
+
+#include <stdbool.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { WIDTH_MAX = 1024, GAP = 2 };
+
+/* The lines of a table, and which of its columns are blank in all of them. */
+struct grid {
+    const char *bytes;
+    uint64_t size_bytes;
+    uint32_t width;          /* Of the longest line. */
+    uint32_t label;          /* Columns that each part repeats. */
+    bool used[WIDTH_MAX];    /* [column]: some line has a character there. */
+    bool dropped[WIDTH_MAX]; /* [column]: blank, and given up to make the table narrower. */
+};
+
+static uint64_t line_end(const char *bytes, uint64_t size_bytes, uint64_t from)
+{
+    while (from < size_bytes && bytes[from] != '\n') from++;
+    return from;
+}
+
+/* The bytes of the colour or character that begins here; colours take no column. */
+static uint64_t sign_bytes(const char *bytes, uint64_t at, uint64_t end, bool *ret_is_colour)
+{
+    uint64_t length = 1;
+    *ret_is_colour = bytes[at] == 0x1b;
+    if (*ret_is_colour)
+        while (at + length < end && bytes[at + length - 1] != 'm') length++;
+    else
+        while (at + length < end && ((unsigned char)bytes[at + length] & 0xc0) == 0x80) length++;
+    return length;
+}
+
+static uint32_t line_width(const char *bytes, uint64_t at, uint64_t end)
+{
+    uint32_t width = 0;
+    bool is_colour = false;
+    for (uint64_t length = 0; at < end; at += length) {
+        length = sign_bytes(bytes, at, end, &is_colour);
+        width += !is_colour;
+    }
+    return width;
+}
+
+static void grid_read(struct grid *grid)
+{
+    uint64_t end = 0;
+    for (uint64_t at = 0; at < grid->size_bytes; at = end + 1) {
+        uint32_t column = 0;
+        bool is_colour = false;
+        end = line_end(grid->bytes, grid->size_bytes, at);
+        for (uint64_t i = at, length = 0; i < end; i += length) {
+            length = sign_bytes(grid->bytes, i, end, &is_colour);
+            if (!is_colour && grid->bytes[i] != ' ' && column < WIDTH_MAX)
+                grid->used[column] = true;
+            column += !is_colour;
+        }
+        if (column > grid->width) grid->width = column;
+    }
+    if (grid->width > WIDTH_MAX) grid->width = WIDTH_MAX;
+}
+
+/* Gives up blank columns beyond GAP between two others, the widest gap first, until `columns` are
+ * enough. Returns the width that is left. */
+static uint32_t grid_squeeze(struct grid *grid, uint32_t columns)
+{
+    uint32_t left = grid->width;
+    for (uint32_t keep = 16; keep >= GAP && left > columns; keep--) {
+        uint32_t gap = 0;
+        bool any = false; /* What the lines are indented by stays. */
+        for (uint32_t column = 0; column < grid->width && left > columns; column++) {
+            if (grid->dropped[column]) continue;
+            gap = grid->used[column] ? 0 : gap + 1;
+            any = any || grid->used[column];
+            if (gap > keep && any) {
+                grid->dropped[column] = true;
+                left--;
+            }
+        }
+    }
+    return left;
+}
+
+/* Columns from one up to another of a line, but those given up. What resets a colour belongs to the
+ * column before it, what sets one to the column behind it. */
+static void slice_add(const struct grid *grid, uint64_t at, uint64_t end, uint32_t from,
+                      uint32_t to, struct text *out)
+{
+    uint32_t column = 0;
+    bool is_colour = false;
+    for (uint64_t length = 0; at < end; at += length) {
+        length = sign_bytes(grid->bytes, at, end, &is_colour);
+        bool const resets = is_colour && length == 4 && memcmp(grid->bytes + at, "\x1b[0m", 4) == 0;
+        bool const is_in = resets ? column > from && column <= to : column >= from && column < to;
+        bool const is_dropped = !is_colour && column < WIDTH_MAX && grid->dropped[column];
+        if (is_in && !is_dropped) text_add_bytes(out, grid->bytes + at, length);
+        column += !is_colour;
+    }
+}
+
+/* Where the part that begins at a column ends: the last gap of GAP columns or more that the
+ * terminal has room for. A single blank may be within a figure. */
+static uint32_t part_end(const struct grid *grid, uint32_t from, uint32_t columns)
+{
+    uint32_t wide = 0, taken = grid->label;
+    bool any = false;
+    for (uint32_t column = from; column < grid->width; column++) {
+        if (any && !grid->used[column] && grid->used[column - 1] && column + 1 < grid->width &&
+            !grid->used[column + 1])
+            wide = column;
+        any = any || grid->used[column];
+        taken += !grid->dropped[column];
+        if (taken > columns) return wide > 0 ? wide : grid->width;
+    }
+    return grid->width;
+}
+
+static void parts_write(const struct grid *grid, uint32_t columns, struct text *out)
+{
+    for (uint32_t from = grid->label, to = 0; from < grid->width; from = to) {
+        uint64_t end = 0;
+        to = part_end(grid, from, columns);
+        if (from > grid->label) text_add(out, "\n");
+        for (uint64_t at = 0; at < grid->size_bytes; at = end + 1) {
+            end = line_end(grid->bytes, grid->size_bytes, at);
+            slice_add(grid, at, end, 0, grid->label, out);
+            slice_add(grid, at, end, from, to == grid->width ? UINT32_MAX : to, out);
+            while (out->size_bytes > 0 && out->bytes[out->size_bytes - 1] == ' ')
+                out->bytes[--out->size_bytes] = '\0';
+            text_add(out, "\n");
+        }
+    }
+}
+
+void table_close(struct text *text, uint64_t begin, uint32_t label_columns)
+{
+    if (text->columns == 0 || text->failed || begin >= text->size_bytes) return;
+    struct grid grid = {.bytes = text->bytes + begin,
+                        .size_bytes = text->size_bytes - begin,
+                        .label = label_columns};
+    struct text out = {0};
+    grid_read(&grid);
+    if (grid.width <= text->columns || grid.label >= grid.width) return;
+    uint32_t const left = grid_squeeze(&grid, text->columns);
+    parts_write(&grid, left <= text->columns ? UINT32_MAX : text->columns, &out);
+    text->failed = out.failed;
+    if (!out.failed) {
+        text->size_bytes = begin;
+        text_add_bytes(text, out.bytes, out.size_bytes);
+    }
+    text_free(&out);
+}
+
+/* Where further lines of one begin: below the last column of its left half, or else two columns
+ * further than the line. */
+static uint32_t hanging(const char *bytes, uint64_t at, uint64_t end, uint32_t columns)
+{
+    uint32_t column = 0, blanks = 0, indent = 0, found = 0;
+    bool is_colour = false, any = false;
+    for (uint64_t length = 0; at < end && column <= columns / 2; at += length) {
+        length = sign_bytes(bytes, at, end, &is_colour);
+        if (is_colour) continue;
+        bool const is_blank = bytes[at] == ' ';
+        if (!is_blank && !any) indent = column;
+        if (!is_blank && any && blanks >= 2) found = column;
+        any = any || !is_blank;
+        blanks = is_blank ? blanks + 1 : 0;
+        column++;
+    }
+    return found > 0 ? found : indent + 2;
+}
+
+/* The longest word of a line, which cannot be broken. */
+static uint32_t longest_word(const char *bytes, uint64_t at, uint64_t end)
+{
+    uint32_t longest = 0, word = 0;
+    bool is_colour = false;
+    for (uint64_t length = 0; at < end; at += length) {
+        length = sign_bytes(bytes, at, end, &is_colour);
+        word = bytes[at] == ' ' ? 0 : word + !is_colour;
+        if (word > longest) longest = word;
+    }
+    return longest;
+}
+
+static void line_break(const char *bytes, uint64_t at, uint64_t end, uint32_t columns,
+                       struct text *out)
+{
+    uint32_t const below = hanging(bytes, at, end, columns);
+    uint32_t const hang = below + longest_word(bytes, at, end) <= columns ? below : 2;
+    char const first = bytes[at] == '#' ? '#' : ' ';
+    while (line_width(bytes, at, end) + text_column(out) > columns) {
+        uint64_t blank = 0;
+        uint32_t column = text_column(out);
+        bool is_colour = false, any = false;
+        for (uint64_t i = at, length = 0; i < end; i += length) {
+            length = sign_bytes(bytes, i, end, &is_colour);
+            if (any && bytes[i] == ' ' && (blank == 0 || column <= columns)) blank = i;
+            if (column > columns && blank != 0) break;
+            any = any || (!is_colour && bytes[i] != ' ' && bytes[i] != '#');
+            column += !is_colour;
+        }
+        if (blank == 0) break;
+        uint64_t next = blank;
+        while (blank > at && bytes[blank - 1] == ' ') blank--;
+        text_add_bytes(out, bytes + at, blank - at);
+        while (next < end && bytes[next] == ' ') next++;
+        at = next;
+        if (at < end) text_add(out, "\n%c%*s", first, (int)hang - 1, "");
+    }
+    text_add_bytes(out, bytes + at, end - at);
+}
+
+void table_break(struct text *text)
+{
+    struct text out = {.columns = text->columns};
+    uint64_t end = 0;
+    if (text->columns == 0 || text->failed) return;
+    for (uint64_t at = 0; at < text->size_bytes; at = end + 1) {
+        end = line_end(text->bytes, text->size_bytes, at);
+        line_break(text->bytes, at, end, text->columns, &out);
+        if (end < text->size_bytes) text_add(&out, "\n");
+    }
+    text->failed = out.failed;
+    if (out.failed) {
+        text_free(&out);
+        return;
+    }
+    free(text->bytes);
+    *text = out;
+}

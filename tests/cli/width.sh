@@ -1,0 +1,66 @@
+#!/bin/sh
+# No line of any verb is wider than a terminal of 80 columns: width.sh PODSIM ROOT
+#
+# All commands run under one pseudo terminal; characters are counted, not bytes. Where no terminal
+# can be made (a container without devpts) the test is skipped.
+set -u
+podsim=$(cd "$(dirname "$1")" && pwd)/$(basename "$1")
+work=$(mktemp -d)
+trap 'rm -rf "$work"' EXIT
+cd "$2" || exit 1
+script -qec true /dev/null < /dev/null > "$work/probe" 2>&1 || exit 77
+
+cat > "$work/commands" << 'END'
+run nothing
+nothing
+run
+list
+list chips
+list shapes
+list collectives
+list models
+list scenarios
+list schedules
+list chips h100-sxm
+list chips tpu-v5p
+list collectives all_gather_ring
+list models deepseek-v3
+list schedules dualpipe
+run mlp-fsdp-v5p-16 --set /mesh/xx=1
+run llama3-8b-fsdp-v5e-16x16 --set /workload/batch_tokens=1234567
+run llama3-8b-fsdp-v5e-16x16
+run llama3-8b-pp4-h100-32
+roofline llama3-8b-fsdp-v5e-16x16
+roofline llama3-8b-pp4-h100-32
+show machine llama3-8b-pp4-h100-32
+show machine llama3-8b-fsdp-v5e-16x16
+show mesh llama3-8b-pp4-h100-32
+show program llama3-8b-fsdp-v5e-16x16
+show program llama3-8b-pp4-h100-32
+show scenario llama3-8b-fsdp-v5e-16x16
+check scenarios/train/mlp-fsdp-v5p-16.json
+collective --machine h100-sxm:nodes=2 --op all_reduce -b 1M -e 16M -f 4
+collective --machine tpu-v5e:4x4 --op all_gather -b 1M -e 16M -f 4
+regimes --machine h100-sxm:nodes=2 --op all_reduce -b 1K -e 64M -f 4
+pipeline llama3-8b-pp4-h100-32 --schedules 1f1b,zb-v --microbatches 4
+pipeline llama3-8b-pp4-h100-32 --schedules 1f1b --microbatches 4
+pipeline --stages 8
+pipeline --stages 4 --schedules auto
+pipeline --stages 4 --sort bubbel
+END
+for verb in run roofline list show collective regimes pipeline bench check; do
+    echo "help $verb"
+done >> "$work/commands"
+
+{
+    echo 'stty cols 80'
+    while IFS= read -r line; do echo "echo '@ $line'; '$podsim' $line"; done < "$work/commands"
+} > "$work/session"
+script -qec "sh $work/session" /dev/null < /dev/null > "$work/screen" 2>&1
+
+# Progress is written over itself ("\r ... \033[K"), and colours take no column.
+tr '\r' '\n' < "$work/screen" | sed "s/$(printf '\033')\[[0-9;]*[mK]//g" | LC_ALL=C awk '
+    /^@ / { command = $0; commands++; next }
+    { line = $0; gsub(/[\200-\277]/, "", line) } # What continues a character.
+    length(line) > 80 { print command ": " length(line) " columns: " $0; wide++ }
+    END { print commands " commands, " wide + 0 " lines too wide"; exit wide > 0 || commands < 40 }'

@@ -37,9 +37,11 @@ static uint32_t among(const uint32_t *values, uint32_t count)
 static void random_tier(struct level *level, const uint32_t box[MACHINE_AXES_MAX])
 {
     static const uint32_t cables[] = {1, 1, 2, 3, 4}, rates[] = {25, 50, 100, 100, 400};
-    struct level_tier *tier =
-        scene_tier(level, box, among(cables, 5), UINT64_C(1000000000) * among(rates, 5),
-                   (int64_t)below(3) * 250000);
+    /* One draw a line: compilers may evaluate arguments in any order. */
+    uint32_t const cable_count = among(cables, 5);
+    uint64_t const bytes_per_s = UINT64_C(1000000000) * among(rates, 5);
+    int64_t const latency_ps = (int64_t)below(3) * 250000;
+    struct level_tier *tier = scene_tier(level, box, cable_count, bytes_per_s, latency_ps);
     tier->policy = (enum level_policy)below(LEVEL_POLICY_COUNT);
     tier->multicasts = true;
     tier->reduce_flop_per_s = UINT64_C(100000000000) << below(12);
@@ -112,9 +114,10 @@ static void random_exchange(struct scene *scene, uint32_t axes, uint32_t *ret_bi
     uint32_t const stream = scene_stream(scene, "exchange");
     bool const flat = below(2) == 0;
     const struct primitive *primitive = random_primitive(&group, flat);
-    for (uint32_t ops = 1 + below(2); ops > 0; ops--)
-        (void)scene_routed(scene, stream, primitive, &group, flat, among(unit_bytes, 5),
-                           1 + below(2));
+    for (uint32_t ops = 1 + below(2); ops > 0; ops--) {
+        uint32_t const bytes = among(unit_bytes, 5), pieces = 1 + below(2);
+        (void)scene_routed(scene, stream, primitive, &group, flat, bytes, pieces);
+    }
 }
 
 /* Whether switches copy or add anything. */

@@ -129,9 +129,9 @@ struct plan {
     struct plan_permute {
         int32_t offset[GROUP_DIMENSIONS_MAX]; /* The displacement in members, */
         uint32_t peer;                        /* and, through switches, as a position. */
-        int32_t
-            shift; /* Instead, by so many ranks over several switched dimensions, with carries. */
-        bool mirrors; /* Instead, from each member to the one as far from the other end. */
+        int32_t shift; /* Instead: the displacement in ranks over several switched dimensions. It
+                          carries from one dimension into the next. */
+        bool mirrors;  /* Instead, from each member to the one as far from the other end. */
     } permute;
     struct plan_rooted {
         uint32_t root;                        /* Its rank, */
@@ -175,8 +175,8 @@ struct plan_request {
                              it wants; over several dimensions as many or fewer, which become
                              the pieces, and none if the array is too small to be cut. */
     int32_t offset[GROUP_DIMENSIONS_MAX]; /* Permute only. */
-    int32_t shift; /* Permute only, through switches: from each rank to the one so many after it,
-                      over all dimensions with carries; 0: the offset says it. */
+    int32_t shift; /* Permute only, through switches: the distance in ranks from a sender to its
+                      receiver. It carries from one dimension into the next. 0: see offset. */
     bool mirrors;  /* Permute only, along one dimension of an even size; the offset is ignored. */
     uint32_t root; /* Rooted kinds only. */
     uint32_t element_bits; /* Of what is added: what adders count. 0: sixteen. */

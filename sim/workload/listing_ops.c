@@ -140,7 +140,7 @@ static void collective_add(struct listing *listing, const struct program *progra
     const char *remark = "on critical path";
     if (array[0] == 'W') remark = "can be done ahead of time";
     if (strncmp(array, "dW", 2) == 0) remark = "not on critical path, can be done async";
-    if (chunked) remark = "chunk by chunk, beside the compute that reads or feeds it";
+    if (chunked) remark = "chunk by chunk, while the compute that reads or feeds it runs";
     if (tp || shards)
         listing_step(listing, NULL, 0, remark, "%s = %s_%s(%s)", array, kind, tp ? "Y" : "X",
                      array);

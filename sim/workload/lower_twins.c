@@ -29,9 +29,8 @@ uint16_t lower_twin(struct lower *lower, uint32_t other, bool head)
     const struct local *local = lower->local;
     int32_t const apart = (int32_t)other;
     uint64_t const elements = units_ceil_divide(local->vocabulary_elements, local->state_shards);
-    struct plan_request const request = {.kind = COLLECTIVE_PERMUTE,
-                                         .group = local->mesh->axis[MESH_PP].group,
-                                         .offset = {head ? -apart : apart}};
+    struct plan_request request = {.kind = COLLECTIVE_PERMUTE,
+                                   .group = local->mesh->axis[MESH_PP].group};
     bool const own = local->predictors_apart;
     enum lower_stream const send_streams[] = {own ? LOWER_SEND_TWIN : LOWER_SEND_PREVIOUS,
                                               own ? LOWER_SEND_FIRST : LOWER_SEND_NEXT};
@@ -44,6 +43,7 @@ uint16_t lower_twin(struct lower *lower, uint32_t other, bool head)
                                             .receive_stream = streams[head],
                                             .elements = elements};
     if (lower->status != STATUS_OK) return 0;
+    *pipeline_distance(&request) = head ? -apart : apart;
     lower_template_begin(lower, "tied gradients");
     lower_exchange_send(lower, &exchange, &request);
     lower_exchange_sum(lower, &exchange);

@@ -134,6 +134,9 @@ struct pipeline_messages {
 };
 struct pipeline_messages pipeline_messages_of(const struct pipeline *pipeline, uint32_t rank,
                                               const struct schedule_pass *pass);
+/* Where a request over the ranks of pp says how many ranks on its receiver is: along one axis an
+ * offset, over two levels a shift, which carries from the inner one into the outer. */
+int32_t *pipeline_distance(struct plan_request *request);
 /* One rank's message of what a data rank's tokens are, sharded as it is between blocks. */
 uint32_t pipeline_send_plan(struct pipeline *pipeline, enum pipeline_way way, bool around,
                             uint32_t arrays);

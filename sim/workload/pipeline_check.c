@@ -18,11 +18,10 @@ enum status pipeline_check(const struct local *local, struct error *reterr)
                          "stages that follow each other lie next to each other: the outer level "
                          "is named first, %s and then %s",
                          group->dimension[1].name, group->dimension[0].name);
-    if (nested && (local->copies > 1 || local->twins))
+    if (nested && local->copies > 1)
         return error_set(reterr, STATUS_UNSUPPORTED, "/mesh/pp",
                          "stages over two axes of the machine are not modelled for schedules that "
-                         "lay each stage on two ranks, nor where a matrix lies on two stages (tied "
-                         "embeddings); name one axis or a part of one");
+                         "lay each stage on two ranks; name one axis or a part of one");
     for (uint32_t i = 0; i < local->mesh->axis[MESH_PP].part_count; i++) {
         const struct mesh_part *part = &local->mesh->axis[MESH_PP].part[i];
         if (part->size == 1 || !machine_is_meshed(local->machine, part->axis)) continue;

@@ -113,6 +113,11 @@ struct pipeline_messages pipeline_messages_of(const struct pipeline *pipeline, u
     return messages;
 }
 
+int32_t *pipeline_distance(struct plan_request *request)
+{
+    return request->group.dimension_count > 1 ? &request->shift : &request->offset[0];
+}
+
 uint32_t pipeline_send_plan(struct pipeline *pipeline, enum pipeline_way way, bool around,
                             uint32_t arrays)
 {
@@ -120,8 +125,7 @@ uint32_t pipeline_send_plan(struct pipeline *pipeline, enum pipeline_way way, bo
     int32_t const step = around ? -((int32_t)pipeline->schedule.rank_count - 1) : 1;
     struct plan_request request = {.kind = COLLECTIVE_PERMUTE,
                                    .group = local->mesh->axis[MESH_PP].group};
-    int32_t const ranks = way == WAY_NEXT ? step : -step;
-    *(request.group.dimension_count > 1 ? &request.shift : &request.offset[0]) = ranks;
+    *pipeline_distance(&request) = way == WAY_NEXT ? step : -step;
     return lower_plan_request(pipeline->lower, &request, arrays * local->block_shard,
                               local->plan->formats.activations);
 }

@@ -38,6 +38,13 @@ static const struct place places[] = {
      ", \"zero\": 1", 8, 8, 4, 2, 2},
     {"\"chip\": \"tpu-v5p\", \"shape\": \"4x4x4\"",
      "{\"pp\": [\"x\"], \"fsdp\": [\"y\"], \"tp\": [\"z\"]}", "", 8, 4, 4, 4, 4},
+    /* Over two levels, where the first and the last rank lie on different nodes. */
+    {"\"chip\": \"h100-sxm\", \"nodes\": 4",
+     "{\"tp\": [\"gpu:4\"], \"pp\": [\"node:2\", \"gpu:2\"], \"dp\": [\"node:2\"]"
+     ", \"order\": [\"tp\", \"pp\", \"dp\"]}",
+     ", \"zero\": 1", 8, 4, 4, 2, 2},
+    {"\"chip\": \"h100-sxm\", \"nodes\": 2",
+     "{\"tp\": [\"gpu:4\"], \"pp\": [\"node\", \"gpu:2\"]}", "", 8, 4, 4, 1, 1},
 };
 enum { PLACES = sizeof places / sizeof *places };
 

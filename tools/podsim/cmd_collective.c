@@ -38,7 +38,7 @@ static enum status open_outputs(struct sweep *sweep, struct error *reterr)
     STATUS_TRY(output_distinct(trace, table, reterr));
     STATUS_TRY(output_open(&sweep->json, json, sweep->options, reterr));
     STATUS_TRY(output_open(&sweep->trace, trace, sweep->options, reterr));
-    return output_open(&sweep->csv, csv, sweep->options, reterr);
+    return output_open_table(&sweep->csv, csv, sweep->options, reterr);
 }
 
 /* What was finished is written, of an interrupted sweep too. */

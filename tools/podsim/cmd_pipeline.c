@@ -8,6 +8,7 @@
 #include "tools/podsim/command.h"
 #include "tools/podsim/comparison.h"
 #include "tools/podsim/comparison_csv.h"
+#include "tools/podsim/comparison_rows.h"
 #include "tools/podsim/output.h"
 #include "tools/podsim/report.h"
 #include "tools/podsim/schedules.h"
@@ -16,7 +17,7 @@
 #include "tools/podsim/timeline_file.h"
 
 struct outputs {
-    struct output json, svg, trace;
+    struct output json, rows, svg, trace;
     struct comparison_csv csv;
 };
 
@@ -25,44 +26,58 @@ static enum status open_outputs(const struct comparison *comparison, struct outp
 {
     const struct options *options = comparison->options;
     const char *const json = options_value(options, "--json");
+    const char *const rows = options_value(options, "--csv");
     const char *const svg = options_value(options, "--svg");
     if (svg != NULL && strcmp(svg, "-") == 0)
         return error_set(reterr, STATUS_INVALID, "--svg", "a picture needs a file of its own");
     const char *const trace = options_value(options, "--trace");
+    STATUS_TRY(output_distinct(json, rows, reterr));
     STATUS_TRY(output_distinct(json, svg, reterr));
+    STATUS_TRY(output_distinct(svg, rows, reterr));
+    STATUS_TRY(output_distinct(trace, rows, reterr));
     STATUS_TRY(output_distinct(trace, json, reterr));
     STATUS_TRY(output_distinct(trace, svg, reterr));
     STATUS_TRY(output_distinct(trace, "-", reterr));
     STATUS_TRY(comparison_csv_open(comparison, &outputs->csv, reterr));
     STATUS_TRY(output_open(&outputs->json, json, options, reterr));
+    STATUS_TRY(output_open_table(&outputs->rows, rows, options, reterr));
     STATUS_TRY(output_open(&outputs->trace, trace, options, reterr));
     return output_open(&outputs->svg, svg, options, reterr);
+}
+
+static bool is_stdout(const char *path)
+{
+    return path != NULL && strcmp(path, "-") == 0;
 }
 
 static enum status write_results(const struct comparison *comparison, struct outputs *outputs,
                                  struct error *reterr)
 {
-    struct text text = {0}, json = {0}, svg = {0};
+    struct text text = {0}, json = {0}, rows = {0}, svg = {0};
     const struct comparison_way *way = comparison->way;
-    bool const to_stdout = outputs->json.path != NULL && strcmp(outputs->json.path, "-") == 0;
+    bool const to_stdout = is_stdout(outputs->json.path) || is_stdout(outputs->rows.path);
     enum status status = STATUS_OK;
     struct report_terminal const terminal = report_terminal(to_stdout ? 2 : 1);
     text.columns = terminal.is_one ? terminal.columns : 0;
     way->write_text(comparison, &terminal, &text);
     way->write_json(comparison, &json);
+    comparison_rows_write(comparison, &rows);
     if (outputs->svg.path != NULL) status = way->write_svg(comparison, &svg, reterr);
     if (status == STATUS_OK) status = output_write(&outputs->json, &json, reterr);
+    if (status == STATUS_OK) status = output_write(&outputs->rows, &rows, reterr);
     if (status == STATUS_OK) status = output_write(&outputs->svg, &svg, reterr);
     if (status == STATUS_OK)
         status = timeline_file_write(&outputs->trace, &comparison->timeline, reterr);
     if (status == STATUS_OK)
         status = comparison_csv_write(comparison, &outputs->csv, &text, reterr);
     if (status == STATUS_OK) status = output_finish(&outputs->json, reterr);
+    if (status == STATUS_OK) status = output_finish(&outputs->rows, reterr);
     if (status == STATUS_OK) status = output_finish(&outputs->svg, reterr);
     if (status == STATUS_OK) status = output_finish(&outputs->trace, reterr);
     if (status == STATUS_OK) status = output_print(&text, to_stdout, reterr);
     text_free(&text);
     text_free(&json);
+    text_free(&rows);
     text_free(&svg);
     return status;
 }
@@ -101,6 +116,7 @@ static int pipeline(const struct options *options)
     comparison->arena = arena;
     enum status const status = comparison_run(comparison, &outputs, &error);
     output_abandon(&outputs.json);
+    output_abandon(&outputs.rows);
     output_abandon(&outputs.svg);
     output_abandon(&outputs.trace);
     text_free(&comparison->timeline);
@@ -121,7 +137,7 @@ const struct command command_pipeline = {
              "           [--sort KEY] ...\n"
              "       podsim pipeline --stages N [--microbatches LIST]\n"
              "           [--times F=1,I=1,W=1,hop=0] [--schedules LIST|all]\n"
-             "           [--schedule-csv FILE] [--sort KEY] [--svg FILE] ...",
+             "           [--schedule-csv FILE] [--sort KEY] [--csv FILE] ...",
     .summary = "pipeline schedules side by side: bubbles and activations",
     .help =
         "Simulates a scenario with pp under each schedule, with the real ops of its\n"

@@ -62,6 +62,8 @@ struct comparison_way {
     void (*write_json)(const struct comparison *comparison, struct text *text);
     enum status (*write_svg)(const struct comparison *comparison, struct text *text,
                              struct error *reterr);
+    const char *columns; /* Of --csv, with commas between; and a row's cells of them. */
+    void (*write_cells)(const struct comparison *comparison, uint32_t row, struct text *text);
     void (*close)(struct comparison *comparison); /* Behind read(), whatever that returned; NULL. */
 };
 

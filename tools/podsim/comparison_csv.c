@@ -89,6 +89,7 @@ static enum status target_check(const struct options *options, const char *path,
 {
     struct stat found;
     STATUS_TRY(output_distinct(options_value(options, "--json"), path, reterr));
+    STATUS_TRY(output_distinct(options_value(options, "--csv"), path, reterr));
     STATUS_TRY(output_distinct(options_value(options, "--svg"), path, reterr));
     STATUS_TRY(output_spares(path, options, reterr));
     if (stat(path, &found) != 0) return STATUS_OK;

@@ -227,6 +227,34 @@ enum status output_open(struct output *output, const char *path, const struct op
     return output->file == NULL ? fail(path, errno, reterr) : STATUS_OK;
 }
 
+/* Whether it begins as a table of a verb does. */
+static bool is_table(FILE *file)
+{
+    static const char *const heads[] = {"op,axes,", "schedule,stages,"};
+    char begin[32] = "";
+    (void)fread(begin, 1, sizeof begin - 1, file);
+    for (size_t i = 0; i < sizeof heads / sizeof *heads; i++)
+        if (strncmp(begin, heads[i], strlen(heads[i])) == 0) return true;
+    return false;
+}
+
+enum status output_open_table(struct output *output, const char *path,
+                              const struct options *options, struct error *reterr)
+{
+    struct stat found;
+    bool const is_file = path != NULL && strcmp(path, "-") != 0 && stat(path, &found) == 0 &&
+                         S_ISREG(found.st_mode) && found.st_size > 0;
+    STATUS_TRY(output_spares(path == NULL ? "" : path, options, reterr));
+    FILE *file = is_file ? fopen(path, "rb") : NULL;
+    bool const keeps = is_file && (file == NULL || !is_table(file));
+    if (file != NULL) (void)fclose(file);
+    if (keeps)
+        return error_set(reterr, STATUS_IO, path,
+                         "is there and holds something else than a table of podsim: --csv writes "
+                         "the rows, --schedule-csv reads a schedule; name another file");
+    return output_open(output, path, options, reterr);
+}
+
 enum status output_write(struct output *output, const struct text *text, struct error *reterr)
 {
     if (output->path == NULL) return STATUS_OK;

@@ -37,6 +37,11 @@ enum status output_distinct(const char *path, const char *other, struct error *r
 enum status output_open(struct output *output, const char *path, const struct options *options,
                         struct error *reterr);
 
+/* The same of a table in CSV. A file that is there is replaced only if it is empty or such a table,
+ * of this verb or of another one: what --schedule-csv reads is CSV too. Errors: also STATUS_IO. */
+enum status output_open_table(struct output *output, const char *path,
+                              const struct options *options, struct error *reterr);
+
 /* The same refusal, of a file that is written in another way. */
 enum status output_spares(const char *path, const struct options *options, struct error *reterr);
 

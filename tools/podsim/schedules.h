@@ -40,6 +40,7 @@ enum status schedules_play(struct comparison *comparison, uint32_t row, struct e
 void schedules_write_text(const struct comparison *comparison,
                           const struct report_terminal *terminal, struct text *text);
 void schedules_write_json(const struct comparison *comparison, struct text *text);
+void schedules_write_cells(const struct comparison *comparison, uint32_t row, struct text *text);
 enum status schedules_write_svg(const struct comparison *comparison, struct text *text,
                                 struct error *reterr);
 

@@ -1,4 +1,4 @@
-/* The rows of `podsim pipeline` as JSON. */
+/* The rows of `podsim pipeline` as JSON, and as cells of its CSV. */
 #include <stddef.h>
 
 #include "sim/base/json.h"
@@ -77,4 +77,17 @@ void schedules_write_json(const struct comparison *comparison, struct text *text
         put_row(&json, schedules, comparison->order[i]);
     json_write_array_end(&json);
     json_write_object_end(&json);
+}
+
+void schedules_write_cells(const struct comparison *comparison, uint32_t row, struct text *text)
+{
+    const struct schedules *schedules = comparison->owner;
+    const struct schedules_row *shown = &schedules->row[row];
+    const struct schedule_played *played = &shown->played;
+    text_add(text, "%.9g,%.9g,%.9g,%.9g,%.9g,%.9g", schedules_units(shown, shown->period.time),
+             schedules_units(shown, played->makespan),
+             schedules_units(shown, played->bubble_makespan),
+             schedules_units(shown, played->bubble_busiest),
+             schedules_units(shown, played->bubble_per_rank),
+             schedules_peak_most(schedules, shown));
 }

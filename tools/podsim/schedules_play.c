@@ -166,4 +166,6 @@ const struct comparison_way schedules_way = {
     .write_text = schedules_write_text,
     .write_json = schedules_write_json,
     .write_svg = schedules_write_svg,
+    .columns = "period,makespan,bubble_makespan,bubble_busiest,bubble_per_stage,peak_activations",
+    .write_cells = schedules_write_cells,
 };

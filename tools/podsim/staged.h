@@ -71,6 +71,7 @@ enum status staged_play(struct comparison *comparison, uint32_t row, struct erro
 void staged_write_text(const struct comparison *comparison, const struct report_terminal *terminal,
                        struct text *text);
 void staged_write_json(const struct comparison *comparison, struct text *text);
+void staged_write_cells(const struct comparison *comparison, uint32_t row, struct text *text);
 enum status staged_write_svg(const struct comparison *comparison, struct text *text,
                              struct error *reterr);
 

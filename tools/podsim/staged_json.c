@@ -1,4 +1,4 @@
-/* The rows of `podsim pipeline FILE` as JSON. Times are seconds. */
+/* The rows of `podsim pipeline FILE` as JSON, and as cells of its CSV. Times are seconds. */
 #include "sim/base/json.h"
 #include "sim/base/text.h"
 #include "sim/base/units.h"
@@ -132,4 +132,16 @@ void staged_write_json(const struct comparison *comparison, struct text *text)
     }
     json_write_array_end(&json);
     json_write_object_end(&json);
+}
+
+void staged_write_cells(const struct comparison *comparison, uint32_t row, struct text *text)
+{
+    const struct staged *staged = comparison->owner;
+    const struct staged_row *shown = &staged->row[row];
+    text_add(text, "%.9g,%.9g,%.9g,%.9g,%.9g,%.9g,%.9g,%.9g,%.9g,%llu,%s",
+             units_seconds(staged_period_ps(shown)), units_seconds(shown->step_ps),
+             units_seconds(shown->span_ps), units_seconds(shown->bubble.makespan_ps),
+             units_seconds(shown->bubble.busiest_ps), units_seconds(shown->bubble.per_rank_ps),
+             shown->mfu, shown->mfu_attention, shown->tokens_per_s,
+             (unsigned long long)staged_peak_bytes(shown), shown->fits ? "true" : "false");
 }

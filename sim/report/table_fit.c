@@ -102,20 +102,41 @@ static void slice_add(const struct grid *grid, uint64_t at, uint64_t end, uint32
 }
 
 /* Where the part that begins at a column ends: the last gap of GAP columns or more that the
- * terminal has room for. A single blank may be within a figure. */
+ * terminal has room for. A single blank may be within a figure, and is taken only if the terminal
+ * has room for no gap. */
 static uint32_t part_end(const struct grid *grid, uint32_t from, uint32_t columns)
 {
-    uint32_t wide = 0, taken = grid->label;
+    uint32_t wide = 0, narrow = 0, taken = 0;
     bool any = false;
+    for (uint32_t column = 0; column < grid->label; column++) taken += !grid->dropped[column];
     for (uint32_t column = from; column < grid->width; column++) {
-        if (any && !grid->used[column] && grid->used[column - 1] && column + 1 < grid->width &&
-            !grid->used[column + 1])
-            wide = column;
+        if (any && !grid->used[column] && grid->used[column - 1]) {
+            narrow = column;
+            if (column + 1 < grid->width && !grid->used[column + 1]) wide = column;
+        }
         any = any || grid->used[column];
         taken += !grid->dropped[column];
-        if (taken > columns) return wide > 0 ? wide : grid->width;
+        if (taken > columns) return wide > 0 ? wide : narrow > 0 ? narrow : grid->width;
     }
     return grid->width;
+}
+
+/* Up to where a part repeats a line: to the end of the label, or of a word that goes on behind it,
+ * as in a heading between rows, which stands in the first part alone. */
+static uint32_t label_end(const struct grid *grid, uint64_t at, uint64_t end, uint32_t from)
+{
+    uint32_t column = 0;
+    bool is_colour = false, was_blank = true;
+    if (from == grid->label) return grid->label;
+    for (uint64_t length = 0; at < end; at += length) {
+        length = sign_bytes(grid->bytes, at, end, &is_colour);
+        if (is_colour) continue;
+        bool const is_blank = grid->bytes[at] == ' ';
+        if (column >= grid->label && (is_blank || was_blank)) break;
+        was_blank = is_blank;
+        column++;
+    }
+    return column > grid->label ? column : grid->label;
 }
 
 static void parts_write(const struct grid *grid, uint32_t columns, struct text *out)
@@ -126,7 +147,7 @@ static void parts_write(const struct grid *grid, uint32_t columns, struct text *
         if (from > grid->label) text_add(out, "\n");
         for (uint64_t at = 0; at < grid->size_bytes; at = end + 1) {
             end = line_end(grid->bytes, grid->size_bytes, at);
-            slice_add(grid, at, end, 0, grid->label, out);
+            slice_add(grid, at, end, 0, label_end(grid, at, end, from), out);
             slice_add(grid, at, end, from, to == grid->width ? UINT32_MAX : to, out);
             while (out->size_bytes > 0 && out->bytes[out->size_bytes - 1] == ' ')
                 out->bytes[--out->size_bytes] = '\0';

@@ -1,5 +1,9 @@
 #!/bin/sh
-# No line of any verb is wider than a terminal of 80 columns: width.sh PODSIM ROOT
+# No line of any verb is wider than a terminal of 80 columns, and no row of a table is broken:
+# width.sh PODSIM ROOT
+#
+# A row that is broken leaves a line of figures alone, far from the left; a heading that is cut at a
+# label's end leaves a part of a word.
 #
 # All commands run under one pseudo terminal; characters are counted, not bytes. Where no terminal
 # can be made (a container without devpts) the test is skipped.
@@ -29,7 +33,8 @@ list schedules dualpipe
 run mlp-fsdp-v5p-16 --set /mesh/xx=1
 run llama3-8b-fsdp-v5e-16x16 --set /workload/batch_tokens=1234567
 run llama3-8b-fsdp-v5e-16x16
-run llama3-8b-pp4-h100-32
+run llama3-8b-pp4-h100-32 --advise
+run llama3-70b-dp-v5p-16x16x16 --set /machine/shape=4x4x4 --set /workload/batch_tokens=64K
 roofline llama3-8b-fsdp-v5e-16x16
 roofline llama3-8b-pp4-h100-32
 show machine llama3-8b-pp4-h100-32
@@ -41,10 +46,12 @@ show scenario llama3-8b-fsdp-v5e-16x16
 check scenarios/train/mlp-fsdp-v5p-16.json
 collective --machine h100-sxm:nodes=2 --op all_reduce -b 1M -e 16M -f 4
 collective --machine tpu-v5e:4x4 --op all_gather -b 1M -e 16M -f 4
-regimes --machine h100-sxm:nodes=2 --op all_reduce -b 1K -e 64M -f 4
+regimes --machine h100-sxm:nodes=2 --op all_reduce -b 1K -e 64M -f 64
+regimes --machine tpu-v5e:8x16 --op all_gather --axes y -b 1K -e 64M -f 64
 pipeline llama3-8b-pp4-h100-32 --schedules 1f1b,zb-v --microbatches 4
 pipeline llama3-8b-pp4-h100-32 --schedules 1f1b --microbatches 4
 pipeline --stages 8
+pipeline --stages 16 --schedules 1f1b,zb-v --microbatches 32,64
 pipeline --stages 4 --schedules auto
 pipeline --stages 4 --sort bubbel
 END
@@ -63,4 +70,10 @@ tr '\r' '\n' < "$work/screen" | sed "s/$(printf '\033')\[[0-9;]*[mK]//g" | LC_AL
     /^@ / { command = $0; commands++; next }
     { line = $0; gsub(/[\200-\277]/, "", line) } # What continues a character.
     length(line) > 80 { print command ": " length(line) " columns: " $0; wide++ }
-    END { print commands " commands, " wide + 0 " lines too wide"; exit wide > 0 || commands < 40 }'
+    line ~ /[.%A-Za-z]/ && line ~ /^          *([0-9.]+[KMGT%]?( [a-zA-Z\/]+)?(   *|$))+$/ {
+        print command ": a row is broken: " $0; broken++ }
+    line ~ /microbatche?$/ && line !~ / 1 microbatch$/ { print command ": cut: " $0; broken++ }
+    END {
+        print commands " commands, " wide + 0 " lines too wide, " broken + 0 " broken"
+        exit wide + broken > 0 || commands < 40
+    }'

@@ -82,6 +82,15 @@ static void add_row(const struct advise *advise, uint32_t index, struct text *te
     text_add(text, "\n");
 }
 
+/* A command that a shell takes as it stands, so no terminal breaks it elsewhere. */
+static void add_setting(const char *setting, struct text *text)
+{
+    uint32_t const width = (uint32_t)strlen(setting) + 9; /* And " \\" behind. */
+    if (text->columns > 0 && text_column(text) + width + 2 > text->columns)
+        text_add(text, " \\\n   ");
+    text_add(text, " --set '%s'", setting);
+}
+
 void advise_write_text(const struct advise *advise, const char *operand, struct text *text)
 {
     uint32_t order[ADVISE_ROWS_MAX] = {0};
@@ -101,7 +110,7 @@ void advise_write_text(const struct advise *advise, const char *operand, struct 
     }
     text_add(text, "\n> the best that fits:\n  podsim run %s", operand);
     for (uint32_t i = 0; i < advise->row[advise->best].setting_count; i++)
-        text_add(text, " --set '%s'", advise->row[advise->best].setting[i]);
+        add_setting(advise->row[advise->best].setting[i], text);
     text_add(text, "\n");
 }
 

@@ -139,7 +139,6 @@ static enum status refuse_behind(struct run *run, struct error *reterr)
     if (run->chain.scenario.workload.allow_oversubscription || summary_fits(&run->input))
         return STATUS_OK;
     run->unfit = true;
-    run->reason.columns = report_columns(2);
     summary_write_memory(&run->input, &run->reason);
     STATUS_TRY(advise(run, reterr));
     advise_write_text(&run->advise, run->path, &run->reason);
@@ -154,6 +153,7 @@ static enum status work_texts(struct run *run, struct error *reterr)
     bool const colour = summary_in_colour(run);
     run->building = (struct watch){.stops = shell_stops, .owner = run->shell};
     run->source.watch = &run->building;
+    run->reason.columns = report_columns(2);
     STATUS_TRY(chain_build(chain, &run->source, CHAIN_PROGRAM, reterr));
     STATUS_TRY(refuse_before(run, reterr));
     STATUS_TRY(shell_check(run->shell, reterr));

@@ -1,5 +1,6 @@
 /* The map of `podsim regimes` on a terminal. */
 #include <stdio.h>
+#include <string.h>
 
 #include "sim/base/quantity.h"
 #include "sim/base/text.h"
@@ -76,6 +77,10 @@ static void write_map(const struct regimes *regimes, bool colour, struct text *t
     }
     table_close(text, table, LABEL_COLUMNS);
     for (uint32_t a = 0; a < regimes->algorithm_count; a++) {
+        uint32_t const width = 4 + (uint32_t)strlen(regimes->algorithm[a]);
+        /* A name stays with its letter. */
+        if (text->columns > 0 && a > 0 && text_column(text) + width > text->columns)
+            text_add(text, "\n");
         text_add(text, "  ");
         paint(text, colour, a);
         text_add(text, "%c", regimes_letter(a));
@@ -129,7 +134,7 @@ static void write_fit(const struct regimes_group *group, const struct regimes_cu
     char alpha[QUANTITY_TEXT_BYTES], rate[QUANTITY_TEXT_BYTES];
     char theory_alpha[QUANTITY_TEXT_BYTES], theory_rate[QUANTITY_TEXT_BYTES];
     char half[REGIMES_SIZE_BYTES], most[REGIMES_SIZE_BYTES];
-    text_add(text, "%8llu  %-16s  %c %-22s  %9s %10s %6.1f%%  %9s %10s  %7s  %7s\n",
+    text_add(text, "%8llu  %-16s  %c %-24s  %9s %-9s  %6.1f%%  %9s %-9s  %7s  %7s\n",
              (unsigned long long)group->ranks, group->question.axes, letter, algorithm,
              quantity_text_seconds(alpha, curve->fit.alpha_s),
              rate_or_none(rate, curve->fit.beta_s_per_byte), 100 * curve->fit.error_most,
@@ -144,23 +149,21 @@ static void write_fits(const struct regimes *regimes, struct text *text)
              "\nfit: time = alpha + beta * size, least squares of the relative errors of the "
              "sizes above; theory: idle links\n");
     uint64_t const table = table_open(text);
-    text_add(text,
-             "                                                            fit                 "
-             "  off         theory\n"
-             "   ranks  axes              algorithm                   alpha     1/beta    by"
-             "      alpha     1/beta     n1/2     95 %%\n");
+    text_add(text, "%8s  %-16s  %-26s  %9s %-9s  %7s  %9s\n", "", "", "", "fit", "", "", "theory");
+    text_add(text, "%8s  %-16s  %-26s  %9s %-9s  %7s  %9s %-9s  %7s  %7s\n", "ranks", "axes",
+             "algorithm", "alpha", "1/beta", "off by", "alpha", "1/beta", "n1/2", "95 %");
     for (uint32_t g = 0; g < regimes->group_count; g++) {
         const struct regimes_group *group = &regimes->group[g];
         char alpha[QUANTITY_TEXT_BYTES], rate[QUANTITY_TEXT_BYTES];
         for (uint32_t a = 0; a < regimes->algorithm_count; a++)
             if (group->curve[a].applies)
                 write_fit(group, &group->curve[a], regimes_letter(a), regimes->algorithm[a], text);
-        text_add(text, "%8llu  %-16s    %-22s  %9s %10s %6s   %9s %10s\n",
+        text_add(text, "%8llu  %-16s    %-24s  %9s %-9s  %6s   %9s %s\n",
                  (unsigned long long)group->ranks, group->question.axes, "any (cuts of the fabric)",
                  "", "", "", quantity_text_seconds(alpha, group->bound_alpha_s),
                  rate_or_none(rate, group->bound_beta_s_per_byte));
     }
-    table_close(text, table, LABEL_COLUMNS + 28);
+    table_close(text, table, LABEL_COLUMNS + 30);
 }
 
 void regimes_write_text(const struct question *question, const struct regimes *regimes, bool colour,

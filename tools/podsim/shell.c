@@ -70,9 +70,14 @@ static void on_timer(uv_timer_t *timer)
     double const share = (double)atomic_load(&shell->share) / share_whole;
     double const events = (double)atomic_load(&shell->events);
     if (share <= 0 && events <= 0) return;
-    (void)fprintf(stderr, "\r\033[K%5.1f %% of the %s, %.1f M events/s, ", share * 100,
-                  shell->whole, events / elapsed_s * 1e-6);
-    if (share > 0)
+    /* Further steps than one are as many as the period takes, which nobody knows before. */
+    bool const is_further = share > 1;
+    if (is_further)
+        (void)fprintf(stderr, "\r\033[K%5.1f %ss for the period", share, shell->whole);
+    else
+        (void)fprintf(stderr, "\r\033[K%5.1f %% of the %s", share * 100, shell->whole);
+    (void)fprintf(stderr, ", %.1f M events/s, ", events / elapsed_s * 1e-6);
+    if (share > 0 && !is_further)
         (void)fprintf(stderr, "%.0f s left", elapsed_s * (1 - share) / share);
     else
         (void)fprintf(stderr, "%.0f s so far", elapsed_s);

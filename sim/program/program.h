@@ -33,7 +33,7 @@ struct arena;
 enum {
     PROGRAM_STREAMS_MAX = 24,
     PROGRAM_NEEDS_MAX = 6,
-    PROGRAM_EFFECTS_MAX = 6,
+    PROGRAM_EFFECTS_MAX = 8,
     PROGRAM_COMPUTE = 0, /* Stream 0 of every role is the compute stream. */
     PROGRAM_NONE = 0xffff,
     PROGRAM_SLOT_SINCE = INT16_MIN, /* A need's slot: that which its block says. */
@@ -54,19 +54,35 @@ enum program_phase {
         PROGRAM_PHASE_COUNT,
 };
 
+/* What frameworks hold beside that; what each is, and its source, stands in sim/workload/
+ * overheads.c. */
+#define PROGRAM_OVERHEAD_TABLE(X)                                                                  \
+    X(MASTER, "master weights")                                                                    \
+    X(MAIN_GRADIENTS, "main gradients") /* In place of the book's gradients. */                    \
+    X(ACTIVATED, "activation outputs")                                                             \
+    X(MASKS, "dropout masks")                                                                      \
+    X(LOSS, "logits in fp32")                                                                      \
+    X(AUTOGRAD, "autograd gradients")                                                              \
+    X(COPIES, "FSDP copies")                                                                       \
+    X(NCCL, "NCCL buffers")                                                                        \
+    X(CUBLAS, "cuBLAS workspaces")                                                                 \
+    X(CONTEXT, "CUDA context")
+
 #define PROGRAM_MEMORY_TABLE(X)                                                                    \
     X(PARAMETERS, "parameters")                                                                    \
     X(GRADIENTS, "gradients")                                                                      \
     X(OPTIMIZER, "optimizer")                                                                      \
     X(GATHERED, "gathered weights")                                                                \
     X(ACTIVATIONS, "saved activations")                                                            \
-    X(BUFFERS, "buffers") /* Live for a few ops: gathered activations, unreduced gradients. */
+    X(BUFFERS, "buffers") /* Live for a few ops: gathered activations, unreduced gradients. */     \
+    PROGRAM_OVERHEAD_TABLE(X)
 
 enum program_memory {
 #define X(name, text) PROGRAM_MEMORY_##name,
     PROGRAM_MEMORY_TABLE(X)
 #undef X
         PROGRAM_MEMORY_COUNT,
+    PROGRAM_OVERHEAD_FIRST = PROGRAM_MEMORY_MASTER,
 };
 
 #define PROGRAM_REASON_TABLE(X)                                                                    \

@@ -301,9 +301,11 @@ static void write_servers(struct json_writer *json, const struct report_input *i
     json_write_array_end(json);
 }
 
-/* "saved activations" is the key "saved_activations". */
+/* "saved activations" is the key "saved_activations". Overheads are left out where there are none.
+ */
 static void put_memory(struct json_writer *json, uint32_t memory, uint64_t bytes)
 {
+    if (bytes == 0 && memory >= PROGRAM_OVERHEAD_FIRST) return;
     static const char *const names[] = {
 #define X(name, text) text,
         PROGRAM_MEMORY_TABLE(X)

@@ -24,7 +24,7 @@ enum {
     UUID_QUEUE_FIRST = 8,
     UUID_MEMORY_FIRST = 16, /* The last of them is the total. */
     LANES_MAX = 4,
-    UUID_PORT_FIRST = 32,                                              /* times LANES_MAX */
+    UUID_PORT_FIRST = 36,                                              /* times LANES_MAX */
     UUID_STREAM_FIRST = UUID_PORT_FIRST + LANES_MAX * TRACE_PORTS_MAX, /* times LANES_MAX */
     UUID_CHIP = 256,
     NAME_BYTES = TIMELINE_COORDINATES_BYTES,
@@ -273,6 +273,15 @@ static void write_port(struct timeline *timeline, uint32_t port,
     }
 }
 
+/* Curves to draw, as bits: what frameworks hold beside the rest only where they do. */
+static uint32_t memory_kinds(const struct trace_record *const *at, uint32_t count)
+{
+    uint32_t kinds = (1u << PROGRAM_OVERHEAD_FIRST) - 1;
+    for (uint32_t i = 0; i < count; i++)
+        if (at[i]->bytes > 0) kinds |= 1u << at[i]->lane;
+    return kinds;
+}
+
 /* Changes of one instant are one point of the curves. */
 static void write_memory(struct timeline *timeline, const struct trace_record *const *at,
                          uint32_t count)
@@ -283,7 +292,9 @@ static void write_memory(struct timeline *timeline, const struct trace_record *c
 #undef X
     };
     uint64_t held[PROGRAM_MEMORY_COUNT] = {0}, written[PROGRAM_MEMORY_COUNT];
+    uint32_t const kinds = memory_kinds(at, count);
     for (uint32_t i = 0; i < PROGRAM_MEMORY_COUNT; i++) {
+        if ((kinds >> i & 1) == 0) continue;
         describe(timeline, UUID_MEMORY_FIRST + i, UUID_MEMORY, names[i], i + 1, TRACK_BYTES);
         written[i] = UINT64_MAX; /* The first point is always written. */
     }
@@ -297,7 +308,7 @@ static void write_memory(struct timeline *timeline, const struct trace_record *c
         uint64_t total = 0;
         for (uint32_t m = 0; m < PROGRAM_MEMORY_COUNT; m++) {
             total += held[m];
-            if (held[m] == written[m]) continue;
+            if ((kinds >> m & 1) == 0 || held[m] == written[m]) continue;
             track_count(&timeline->writer, timeline->base + UUID_MEMORY_FIRST + m, at[i]->begin_ps,
                         (int64_t)held[m]);
             written[m] = held[m];

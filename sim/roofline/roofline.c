@@ -465,7 +465,7 @@ void roofline_from_counts(const struct workload_plan *plan, const struct machine
     roofline.host_s = host_link_s(machine, host_bytes);
     roofline.memory_bytes = counts->parameter_bytes + counts->optimizer_bytes +
                             counts->gradient_bytes + counts->activation_bytes +
-                            counts->gathered_bytes;
+                            counts->gathered_bytes + counts->master_bytes + counts->fixed_bytes;
     roofline_bound(plan, machine, mesh, &roofline);
     rules_evaluate(plan, machine, mesh, &roofline);
     beside_evaluate(plan, machine, mesh, &roofline);

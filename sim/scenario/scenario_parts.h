@@ -26,6 +26,7 @@ extern const char *const scenario_activations_names[];
 extern const char *const scenario_context_names[];
 extern const char *const scenario_context_order_names[];
 extern const char *const scenario_tp_inputs_names[];
+extern const char *const scenario_memory_names[];
 extern const char *const scenario_offload_names[];
 extern const char *const scenario_parameters_names[];
 extern const char *const scenario_engine_names[];

@@ -173,6 +173,8 @@ static void write_workload(struct json_writer *writer, const struct workload_pla
     json_put_string(writer, "remat", scenario_remat_names[plan->remat]);
     if (plan->tp_inputs != WORKLOAD_TP_INPUTS_SHARDS)
         json_put_string(writer, "tp_inputs", scenario_tp_inputs_names[plan->tp_inputs]);
+    if (plan->memory != WORKLOAD_MEMORY_DEFAULT)
+        json_put_string(writer, "memory", scenario_memory_names[plan->memory]);
     json_put_unsigned(writer, "zero", plan->zero);
     json_put_unsigned(writer, "accumulate", plan->accumulate);
     json_put_string(writer, "attention", scenario_attention_names[plan->attention]);

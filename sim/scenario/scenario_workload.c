@@ -26,6 +26,7 @@ const char *const scenario_activations_names[] = {"model", "tokens", NULL};
 const char *const scenario_context_names[] = {"ring", "all_gather", "ulysses", NULL};
 const char *const scenario_context_order_names[] = {"zigzag", "contiguous", NULL};
 const char *const scenario_tp_inputs_names[] = {"shards", "whole", NULL};
+const char *const scenario_memory_names[] = {"default", "book", "framework", NULL};
 const char *const scenario_offload_names[] = {"none", "optimizer", "activations", "both", NULL};
 const char *const scenario_parameters_names[] = {"end", "next_step", NULL};
 const char *const scenario_engine_names[] = {"fast", "reference", NULL};
@@ -108,6 +109,18 @@ static enum status tokens_read(struct json *object, struct workload_plan *plan,
     return STATUS_OK;
 }
 
+/* Without the key the machine says. */
+static enum status memory_read(struct json *object, enum workload_memory *ret_memory,
+                               struct error *reterr)
+{
+    uint32_t memory = 0;
+    if (json_take(object, "memory") == NULL) return STATUS_OK;
+    STATUS_TRY(scenario_take_choice(object, "memory", &scenario_memory_names[WORKLOAD_MEMORY_BOOK],
+                                    &memory, reterr));
+    *ret_memory = (enum workload_memory)(WORKLOAD_MEMORY_BOOK + memory);
+    return STATUS_OK;
+}
+
 static enum status policies_read(struct json *object, struct workload_plan *plan,
                                  struct error *reterr)
 {
@@ -134,6 +147,7 @@ static enum status policies_read(struct json *object, struct workload_plan *plan
                                     reterr));
     STATUS_TRY(
         scenario_take_choice(object, "tp_inputs", scenario_tp_inputs_names, &tp_inputs, reterr));
+    STATUS_TRY(memory_read(object, &plan->memory, reterr));
     STATUS_TRY(scenario_take_choice(object, "offload", scenario_offload_names, &offload, reterr));
     STATUS_TRY(scenario_take_count(object, "zero", 0, 3, &plan->zero, reterr));
     STATUS_TRY(
@@ -197,6 +211,7 @@ enum status scenario_workload_read(struct arena *arena, struct json *object,
                                         "sequence_length",
                                         "remat",
                                         "tp_inputs",
+                                        "memory",
                                         "zero",
                                         "accumulate",
                                         "attention",

@@ -394,7 +394,8 @@ static void stages_divide(struct workload_counts *counts, uint32_t ranks)
         &counts->matmul_flash,     &counts->host_moment_bytes, &counts->host_activation_bytes,
         &counts->parameter_bytes,  &counts->optimizer_bytes,   &counts->gradient_bytes,
         &counts->activation_bytes, &counts->matmul_waiting,    &counts->matmul_uneven,
-        &counts->matmul_padding,   &counts->linear_flop,       &counts->padded_linear_flop};
+        &counts->matmul_padding,   &counts->linear_flop,       &counts->padded_linear_flop,
+        &counts->master_bytes};
     if (ranks == 1) return;
     for (uint32_t i = 0; i < sizeof shares / sizeof *shares; i++) *shares[i] /= ranks;
     for (uint32_t r = 0; r < MESH_ROLE_COUNT; r++) traffic_divide(&counts->role[r], ranks);
@@ -465,9 +466,11 @@ void workload_count(const struct workload_plan *plan, const struct machine *mach
     counts.optimizer_bytes = 2 * counts_state_elements(&x) * x.o;
     counts.gradient_bytes = local.copies * gradients * x.g;
     counts.activation_bytes += saved_bytes(&x);
+    counts_overheads_saved(&x, &counts);
     double const gathered = x.sparse > 0 ? x.sparse_elements + x.expert_elements : x.layer_elements;
     counts.gathered_bytes = local.shards > 1 ? gathered * x.w : 0;
     counts_offload(&x, &counts);
+    counts_overheads(&x, &counts);
     stages_divide(&counts, local.pp);
     counts.activation_bytes *= (double)workload_held_ppm(plan, machine, mesh) / PPM_ONE;
     count_messages(&x, &counts);

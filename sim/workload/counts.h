@@ -101,6 +101,8 @@ struct workload_counts {
     double gradient_bytes;   /* All gradients at once, as they are kept for the update. */
     double activation_bytes; /* Saved for the backward pass by remat, all layers, a microbatch; in a
                                 pipeline of all microbatches that are held at once. */
+    double master_bytes;     /* Of frameworks: weights in fp32 beside the parameters, */
+    double fixed_bytes;      /* and what they hold whatever the step does (overheads_chip()). */
     double gathered_bytes;   /* Weights of one layer, gathered: 0 if they always lie there whole. */
 };
 

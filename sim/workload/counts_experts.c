@@ -223,6 +223,13 @@ static void count_dropped(const struct letters *x, const struct expert_letters *
     counts->useful_flop -= 6 * counts->rows_dropped * (e->in + e->out) * x->local->tp;
 }
 
+double counts_experts_products(const struct letters *x)
+{
+    if (x->sparse == 0) return 0;
+    struct expert_letters const e = letters_of(x);
+    return x->sparse * (e.tmp + e.shared_tmp) / (1 + x->gated);
+}
+
 void counts_experts(const struct letters *x, struct workload_counts *counts)
 {
     if (x->sparse == 0) return;

@@ -77,6 +77,14 @@ void counts_experts(const struct letters *x, struct workload_counts *counts);
 uint64_t counts_sparse_units(const struct letters *x);
 uint64_t counts_expert_units(const struct letters *x);
 
+/* Elements between the projections of all layers' experts, as the second reads them. */
+double counts_experts_products(const struct letters *x);
+
+/* What frameworks hold (counts_overheads.c): of activations; and of the rest, after what is
+ * offloaded. */
+void counts_overheads_saved(const struct letters *x, struct workload_counts *counts);
+void counts_overheads(const struct letters *x, struct workload_counts *counts);
+
 /* Of what is kept in the host's memory (counts_offload.c), after all of the chip's memory. */
 void counts_offload(const struct letters *x, struct workload_counts *counts);
 

@@ -6,6 +6,7 @@
 #include "sim/schedule/schedule.h"
 #include "sim/workload/limits.h"
 #include "sim/workload/nearest.h"
+#include "sim/workload/overheads.h"
 #include "sim/workload/stages.h"
 
 enum { LAYERS_MAX = 30000 }; /* A need names a slot by a 16-bit offset, at most layers + 2 back. */
@@ -357,6 +358,7 @@ enum status local_build(const struct workload_plan *plan, const struct machine *
     STATUS_TRY(model_check(&local, reterr));
     STATUS_TRY(offload_check(&local, reterr));
     STATUS_TRY(limits_format_check(&local, reterr));
+    STATUS_TRY(overheads_check(&local, reterr));
     STATUS_TRY(roles_check(&local, reterr));
     STATUS_TRY(ranks_build(&local, reterr));
     STATUS_TRY(widths_build(&local, reterr));

@@ -245,6 +245,15 @@ static inline bool local_offloads_activations(const struct local *local)
            local->plan->offload == WORKLOAD_OFFLOAD_BOTH;
 }
 
+/* Whether frameworks keep what activation functions give, and masks, for the backward pass, which
+ * else makes them again: what is offloaded is ours to choose, so it is not copied either. */
+static inline bool local_keeps_outputs(const struct local *local)
+{
+    enum workload_remat const remat = local->plan->remat;
+    return (remat == WORKLOAD_REMAT_NONE || remat == WORKLOAD_REMAT_NORMS) &&
+           !local_offloads_activations(local);
+}
+
 /* Which layers lie at the top, before the head. */
 static inline uint32_t local_last_kind(const struct local *local)
 {

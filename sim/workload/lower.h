@@ -248,6 +248,8 @@ enum lower_tensor {
     LOWER_KV,       /* Keys and values of the other ranks of the sequence. */
     LOWER_SCORES,   /* Unfused, what the softmax gives, what dropout makes of it, and its mask. */
     LOWER_MID,      /* What attention gives; of flash with the softmax's row statistics. */
+    LOWER_PRODUCT,  /* Of frameworks: what lies between an MLP's matmuls, as the second reads it, */
+    LOWER_MASK,     /* and which elements of a block's result are dropped, where that is saved. */
     LOWER_TENSOR_COUNT,
 };
 /* Elements of what the in-projection gives, and of what the out-projection multiplies. */

@@ -212,6 +212,7 @@ static uint32_t in_forward(struct lower *lower, const struct lower_block *block,
     lower_tensor_take(lower, block, LOWER_IN, pass, local_keeps_parts(local) ? begin : whole);
     lower_tensor_take(lower, block, LOWER_IN_WHOLE, pass, whole);
     lower_tensor_take(lower, block, LOWER_TMP, pass, matmul);
+    lower_tensor_take(lower, block, LOWER_PRODUCT, pass, matmul);
     lower_tensor_drop(lower, block, LOWER_IN, pass, matmul);
     lower_tensor_drop(lower, block, LOWER_IN_WHOLE, pass, matmul);
     return matmul;
@@ -244,6 +245,8 @@ static void out_forward(struct lower *lower, const struct lower_block *block,
     lower_give(lower, lower->output, PROGRAM_MEMORY_BUFFERS, full_bytes);
     lower_tensor_drop(lower, block, LOWER_X, pass, lower->output);
     lower_tensor_drop(lower, block, LOWER_TMP, pass, matmul);
+    lower_tensor_drop(lower, block, LOWER_PRODUCT, pass, matmul);
+    lower_tensor_take(lower, block, LOWER_MASK, pass, matmul);
     lower_tensor_drop(lower, block, LOWER_LATENT, pass, matmul);
     lower_tensor_drop(lower, block, LOWER_QKV, pass, matmul);
     lower_tensor_drop(lower, block, LOWER_MID, pass, matmul);
@@ -297,6 +300,9 @@ static void out_weight_done(struct lower *lower, const struct lower_block *block
 {
     lower_gradient_take(lower, op, lower->layer->place_elements[block->out]);
     lower_gradient(lower, op, block->out);
+    bool const repeated = workload_remat_repeats(lower->local->plan->remat);
+    if (!repeated) lower_tensor_take(lower, block, LOWER_PRODUCT, LOWER_RECOMPUTE, op);
+    lower_tensor_give(lower, block, LOWER_PRODUCT, op);
     if (lower->half == LOWER_WEIGHT && block->attention)
         lower_tensor_give(lower, block, LOWER_MID, op);
 }
@@ -340,9 +346,11 @@ static uint32_t out_backward(struct lower *lower, const struct lower_block *bloc
             lower_need_chunks(lower, first, gather);
             if (gather == LOWER_NONE && lower_has_input(lower) && lower->output == LOWER_NONE)
                 lower_need_output(lower, first);
-            if (lower_has_input(lower))
+            if (lower_has_input(lower)) {
                 lower_take(lower, gather != LOWER_NONE ? gather : first, lower_kept_memory(lower),
                            full_bytes);
+                lower_tensor_give(lower, block, LOWER_MASK, first);
+            }
         }
         if (last != first || lower->half == LOWER_WEIGHT)
             lower_give(lower, last, lower_kept_memory(lower), full_bytes);

@@ -86,6 +86,7 @@ static uint32_t shared_forward(struct lower *lower, enum lower_pass pass, uint32
     lower_need_done(lower, up, in);
     lower_weights_need(lower, up, LOCAL_SHARED_IN);
     experts_take(lower, EXPERTS_SHARED_TMP, pass, up);
+    experts_take(lower, EXPERTS_SHARED_PRODUCT, pass, up);
     uint32_t const out = lower_compute(lower, experts_name(lower, "shared.Out", pass), &second, 1);
     lower_weights_need(lower, out, LOCAL_SHARED_OUT);
     if (useful) {
@@ -93,6 +94,7 @@ static uint32_t shared_forward(struct lower *lower, enum lower_pass pass, uint32
         lower_weights_release(lower, out, LOCAL_SHARED_OUT, false);
     }
     experts_drop(lower, EXPERTS_SHARED_TMP, pass, out);
+    experts_drop(lower, EXPERTS_SHARED_PRODUCT, pass, out);
     lower_take(lower, out, PROGRAM_MEMORY_BUFFERS, full_bytes);
     uint32_t const scatter =
         experts_tp(lower, COLLECTIVE_REDUCE_SCATTER, "shared.Out", local->block_full);
@@ -124,6 +126,7 @@ static void matmuls_forward(struct lower *lower, enum lower_pass pass)
         lower_compute(lower, experts_name(lower, "experts.Gate,Up", pass), &first, 1);
     lower_weights_need(lower, up, LOCAL_MLP_IN);
     experts_take(lower, EXPERTS_TMP, pass, up);
+    experts_take(lower, EXPERTS_PRODUCT, pass, up);
     experts_drop(lower, EXPERTS_ROWS, pass, up);
     uint32_t const out = lower_compute(lower, experts_name(lower, "experts.Out", pass), &second, 1);
     lower_weights_need(lower, out, LOCAL_MLP_OUT);
@@ -132,6 +135,7 @@ static void matmuls_forward(struct lower *lower, enum lower_pass pass)
         lower_weights_release(lower, out, LOCAL_MLP_OUT, false);
     }
     experts_drop(lower, EXPERTS_TMP, pass, out);
+    experts_drop(lower, EXPERTS_PRODUCT, pass, out);
     lower_take(lower, out, PROGRAM_MEMORY_BUFFERS, out_bytes);
 }
 

@@ -28,6 +28,8 @@ enum experts_tensor {
     EXPERTS_ROWS,       /* Tokens as the experts read them. */
     EXPERTS_TMP,        /* What their in-projections give; */
     EXPERTS_SHARED_TMP, /* and the shared ones'. */
+    EXPERTS_PRODUCT,    /* Of frameworks: what lies between the projections, as the second reads */
+    EXPERTS_SHARED_PRODUCT, /* it; and the shared ones'. */
     EXPERTS_TENSOR_COUNT,
 };
 

@@ -243,6 +243,14 @@ static uint32_t router_backward(struct lower *lower)
     return op;
 }
 
+/* Made again where it was not kept, unless a repetition of the layer did so. */
+static void product_give(struct lower *lower, enum experts_tensor product, uint32_t op)
+{
+    bool const repeated = workload_remat_repeats(lower->local->plan->remat);
+    if (!repeated) experts_take(lower, product, LOWER_RECOMPUTE, op);
+    experts_give(lower, product, op);
+}
+
 /* What ends with the last op that reads it: rows, what lies between the projections, and its
  * gradient. */
 static void tensors_give(struct lower *lower, uint32_t op)
@@ -251,6 +259,7 @@ static void tensors_give(struct lower *lower, uint32_t op)
                lower_matmul_bytes(lower, experts_tmp(lower->local, false))); /* dTmp */
     experts_give(lower, EXPERTS_ROWS, op);
     experts_give(lower, EXPERTS_TMP, op);
+    product_give(lower, EXPERTS_PRODUCT, op);
 }
 
 /* The same of the shared experts. */
@@ -260,6 +269,7 @@ static void shared_give(struct lower *lower, uint32_t op)
     lower_give(lower, op, lower_kept_memory(lower),
                lower_matmul_bytes(lower, experts_tmp(lower->local, true)));
     experts_give(lower, EXPERTS_SHARED_TMP, op);
+    product_give(lower, EXPERTS_SHARED_PRODUCT, op);
 }
 
 /* Weight gradients alone: all they read is there, but for what remat has dropped. */

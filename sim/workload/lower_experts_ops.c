@@ -3,6 +3,8 @@
 
 #include <string.h>
 
+#include "sim/workload/overheads.h"
+
 uint64_t experts_tmp(const struct local *local, bool shared)
 {
     const struct local_experts *experts = &local->experts;
@@ -33,10 +35,19 @@ uint64_t experts_tensor_bytes(const struct local *local, enum experts_tensor ten
         return format_bytes(matmuls, experts_tmp(local, false));
     case EXPERTS_SHARED_TMP:
         return format_bytes(matmuls, experts_tmp(local, true));
+    case EXPERTS_PRODUCT:
+        return overheads_activated_bytes(local, experts_tmp(local, false) / local->mlp_in_count);
+    case EXPERTS_SHARED_PRODUCT:
+        return overheads_activated_bytes(local, experts_tmp(local, true) / local->mlp_in_count);
     case EXPERTS_TENSOR_COUNT:
         break;
     }
     return 0;
+}
+
+static bool is_product(enum experts_tensor tensor)
+{
+    return tensor == EXPERTS_PRODUCT || tensor == EXPERTS_SHARED_PRODUCT;
 }
 
 /*
@@ -48,6 +59,7 @@ uint64_t experts_tensor_bytes(const struct local *local, enum experts_tensor ten
 bool experts_tensor_saved(const struct local *local, enum experts_tensor tensor)
 {
     if (tensor == EXPERTS_IN_WHOLE) return false;
+    if (is_product(tensor)) return local_keeps_outputs(local);
     switch (local->plan->remat) {
     case WORKLOAD_REMAT_NONE:
         return true;
@@ -64,6 +76,7 @@ bool experts_tensor_saved(const struct local *local, enum experts_tensor tensor)
 
 static enum program_memory memory_of(const struct lower *lower, enum experts_tensor tensor)
 {
+    if (is_product(tensor)) return PROGRAM_MEMORY_ACTIVATED;
     return experts_tensor_saved(lower->local, tensor) ? PROGRAM_MEMORY_ACTIVATIONS
                                                       : PROGRAM_MEMORY_BUFFERS;
 }

@@ -2,6 +2,7 @@
  * What a block's forward pass leaves for its backward pass, and for how long.
  */
 #include "sim/workload/lower.h"
+#include "sim/workload/overheads.h"
 
 /* Elements of what the in-projection gives, and of what the out-projection multiplies. */
 uint64_t lower_tmp_elements(const struct local *local, const struct lower_block *block)
@@ -59,6 +60,13 @@ uint64_t lower_tensor_bytes(const struct local *local, const struct lower_block 
                                            ? 0
                                            : format_bytes(FORMAT_FP32, local->rows * local->heads))
                                 : 0;
+    case LOWER_PRODUCT:
+        return block->attention ? 0
+                                : overheads_activated_bytes(local, local->rows * block->in_columns);
+    case LOWER_MASK:
+        return block->norm && lower_tensor_saved(local, block, LOWER_MASK)
+                   ? overheads_mask_bytes(local)
+                   : 0;
     case LOWER_TENSOR_COUNT:
         break;
     }
@@ -81,6 +89,7 @@ bool lower_tensor_saved(const struct local *local, const struct lower_block *blo
 {
     bool const by_norms = tensor == LOWER_IN || tensor == LOWER_LATENT || tensor == LOWER_QKV;
     if (tensor == LOWER_IN_WHOLE) return false;
+    if (tensor == LOWER_PRODUCT || tensor == LOWER_MASK) return local_keeps_outputs(local);
     switch (local->plan->remat) {
     case WORKLOAD_REMAT_NORMS:
         if (block->norm && by_norms) return false;
@@ -99,6 +108,8 @@ bool lower_tensor_saved(const struct local *local, const struct lower_block *blo
 static enum program_memory tensor_memory(const struct lower *lower, const struct lower_block *block,
                                          enum lower_tensor tensor)
 {
+    if (tensor == LOWER_PRODUCT) return PROGRAM_MEMORY_ACTIVATED;
+    if (tensor == LOWER_MASK) return PROGRAM_MEMORY_MASKS;
     return lower_tensor_saved(lower->local, block, tensor) ? PROGRAM_MEMORY_ACTIVATIONS
                                                            : PROGRAM_MEMORY_BUFFERS;
 }

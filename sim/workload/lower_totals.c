@@ -1,5 +1,6 @@
 /* What a chip holds from the first instant to the last, and what the whole step achieves. */
 #include "sim/base/units.h"
+#include "sim/workload/overheads.h"
 #include "sim/workload/pipeline.h"
 
 /* Shares are rounded up for each unit, as they are when it is gathered. */
@@ -18,10 +19,11 @@ static void units_resident(const struct local *local, const struct local_unit *u
         if (!local_offloads_optimizer(local))
             resident[PROGRAM_MEMORY_OPTIMIZER] +=
                 times * 2 * format_bytes(formats->optimizer, state);
-        if (local->gradients_resident) {
+        if (local->gradients_resident && !overheads_count(local)) {
             resident[PROGRAM_MEMORY_GRADIENTS] +=
                 times * format_bytes(formats->gradients, gradients);
         }
+        overheads_unit(local, &units[u], times, resident);
     }
 }
 
@@ -39,6 +41,7 @@ void lower_resident(const struct local *local, const struct lower_holding *holdi
     if (holding->embedding) units[count++] = lower_embedding_unit(local);
     if (holding->head && !local->tied) units[count++] = lower_head_unit(local);
     units_resident(local, units, count, 1, resident_bytes);
+    overheads_chip(local, holding->layers, resident_bytes);
 }
 
 /* Of what routers ask of experts, what these have no room for, in FLOP of a step. */

@@ -13,6 +13,7 @@
  * would by itself: what is accumulated whole, once.
  */
 #include "sim/workload/lower.h"
+#include "sim/workload/overheads.h"
 #include "sim/workload/vector.h"
 
 struct local_unit lower_embedding_unit(const struct local *local)
@@ -66,6 +67,15 @@ uint32_t lower_unit_gather(struct lower *lower, const struct local_unit *unit)
     uint32_t const before = lower->op_count;
     lower_units_gather(lower, unit, 1, false);
     return lower->op_count > before ? before : LOWER_NONE;
+}
+
+/* What autograd makes of the matrix' gradient before it is added to the main one. */
+static void autograd_pass(struct lower *lower, uint32_t op)
+{
+    uint64_t const bytes =
+        overheads_autograd_bytes(lower->local, lower->local->vocabulary_elements);
+    lower_take(lower, op, PROGRAM_MEMORY_AUTOGRAD, bytes);
+    lower_give(lower, op, PROGRAM_MEMORY_AUTOGRAD, bytes);
 }
 
 /* One of the uses of the embedding, or of the head. */
@@ -169,6 +179,7 @@ static uint32_t lookup_backward(struct lower *lower, const struct use *use, uint
     lower_need_done(lower, op, weights);
     lower_take(lower, begin, PROGRAM_MEMORY_BUFFERS, full_bytes);
     lower_give(lower, op, PROGRAM_MEMORY_BUFFERS, full_bytes);
+    autograd_pass(lower, op);
     if (use->opens) lower_gradient_take(lower, op, unit.elements);
     bool const last = lower->last_microbatch;
     if (shares_embedding(local)) lower->last_microbatch = lower->last_lookup;
@@ -267,7 +278,9 @@ static void head_forward(struct lower *lower, const struct use *use)
         .hbm_read_bytes = logit_bytes,
         .hbm_write_bytes = logit_bytes, /* dLogits in their place. */
     };
-    (void)lower_compute(lower, lower_format(lower, "%shead.Loss", use->prefix), &loss_work, 1);
+    uint32_t const loss =
+        lower_compute(lower, lower_format(lower, "%shead.Loss", use->prefix), &loss_work, 1);
+    lower_take(lower, loss, PROGRAM_MEMORY_LOSS, overheads_loss_bytes(local));
     if (use->takes_input)
         lower_take(lower, norm, PROGRAM_MEMORY_BUFFERS,
                    lower_activation_bytes(lower, local->block_shard));
@@ -295,6 +308,7 @@ static uint32_t head_weight(struct lower *lower, const struct use *use)
     uint32_t const op =
         lower_compute(lower, lower_format(lower, "%shead.dW", use->prefix), &work, 1);
     lower_need_done(lower, op, weights);
+    autograd_pass(lower, op);
     if (use->opens) lower_gradient_take(lower, op, unit.elements);
     if (use->closes) lower_unit_reduce(lower, &unit, op);
     lower_give(lower, op, PROGRAM_MEMORY_BUFFERS, full_bytes); /* In */
@@ -331,12 +345,15 @@ static void head_backward(struct lower *lower, const struct use *use)
 {
     const struct local *local = lower->local;
     bool const dx_first = local->plan->backward_order == WORKLOAD_BACKWARD_DX_FIRST;
-    uint32_t op = LOWER_NONE;
+    uint32_t op = LOWER_NONE, first = LOWER_NONE;
     for (uint32_t i = 0; i < 2; i++) {
         bool const is_weight = dx_first ? i == 1 : i == 0;
         if (!(is_weight ? lower_has_weight(lower) : lower_has_input(lower))) continue;
         op = (is_weight ? head_weight : head_input)(lower, use);
+        if (i == 0 || lower->half == LOWER_INPUT) first = op;
     }
+    if (lower_has_input(lower))
+        lower_give(lower, first, PROGRAM_MEMORY_LOSS, overheads_loss_bytes(local));
     if (lower_has_weight(lower))
         lower_give(lower, op, PROGRAM_MEMORY_BUFFERS,
                    lower_activation_bytes(lower, local->rows * local->vocabulary));

@@ -2,6 +2,7 @@
 #include "sim/workload/lower.h"
 
 #include "sim/base/units.h"
+#include "sim/workload/overheads.h"
 #include "sim/workload/vector.h"
 
 static const struct group *role_group(const struct lower *lower, enum mesh_role role)
@@ -93,6 +94,9 @@ void lower_units_gather(struct lower *lower, const struct local_unit *units, uin
                                              mesh_role_name(local->shard_role), plan);
         lower_prefetch_need(lower, op);
         lower_take(lower, op, PROGRAM_MEMORY_GATHERED, bytes);
+        uint64_t const copied = overheads_gathered_bytes(local, unit->elements);
+        lower_take(lower, op, PROGRAM_MEMORY_COPIES, copied);
+        lower_give(lower, op, PROGRAM_MEMORY_COPIES, copied);
         for (uint32_t p = 0; p < LOCAL_PLACE_COUNT; p++) {
             if (unit->places >> p & 1) lower->weights[p] = op;
         }
@@ -122,11 +126,23 @@ void lower_weights_release(struct lower *lower, uint32_t op, enum local_place pl
     }
 }
 
-/* Bytes of a unit's gradient as it is kept for the update. */
-static uint64_t gradient_kept_bytes(const struct lower *lower, const struct local_unit *unit)
+/* Where a gradient is kept for the update that is not there all the time, and its bytes. */
+static enum program_memory kept_memory(const struct lower *lower)
+{
+    return overheads_count(lower->local) ? PROGRAM_MEMORY_MAIN_GRADIENTS : PROGRAM_MEMORY_GRADIENTS;
+}
+
+static uint64_t kept_bytes(const struct lower *lower, uint64_t elements)
+{
+    const struct local *local = lower->local;
+    if (overheads_of_fsdp(local)) return overheads_gradient_bytes(local, elements);
+    return overheads_count(local) ? 0 : lower_gradient_bytes(lower, elements);
+}
+
+static uint64_t unit_kept_bytes(const struct lower *lower, const struct local_unit *unit)
 {
     uint32_t const shards = local_gradient_shards(lower->local, unit->experts);
-    return lower_gradient_bytes(lower, units_ceil_divide(unit->elements, shards));
+    return kept_bytes(lower, units_ceil_divide(unit->elements, shards));
 }
 
 bool lower_gradient_adds(const struct lower *lower)
@@ -145,7 +161,8 @@ static void gradient_take(struct lower *lower, uint32_t op, uint64_t elements, b
     if (local_gradient_shards(lower->local, experts) > 1) {
         lower_take(lower, op, PROGRAM_MEMORY_BUFFERS, bytes); /* Until it is reduced. */
     } else if (!lower->local->gradients_resident) {
-        lower_take(lower, op, PROGRAM_MEMORY_GRADIENTS, bytes); /* Until the update. */
+        lower_take(lower, op, kept_memory(lower),
+                   kept_bytes(lower, elements)); /* Until the update. */
     }
 }
 
@@ -202,6 +219,9 @@ void lower_unit_reduce(struct lower *lower, const struct local_unit *unit, uint3
     if (reduced != LOWER_NONE) {
         reduction_need(lower, reduced, after);
         if (unit->places >> LOCAL_ATTENTION_IN & 1) lower_need_done(lower, reduced, lower->kv_sum);
+        uint64_t const copied = overheads_reduced_bytes(local, unit->elements);
+        lower_take(lower, reduced, PROGRAM_MEMORY_COPIES, copied);
+        lower_give(lower, reduced, PROGRAM_MEMORY_COPIES, copied);
     }
     uint32_t scattered = reduced;
     if (replicas.count > 1 && (lower->last_microbatch || !local->reduce_last)) {
@@ -221,7 +241,7 @@ void lower_unit_reduce(struct lower *lower, const struct local_unit *unit, uint3
     }
     if (local_gradient_shards(local, unit->experts) == 1) return;
     if (!local->gradients_resident) {
-        lower_take(lower, scattered, PROGRAM_MEMORY_GRADIENTS, gradient_kept_bytes(lower, unit));
+        lower_take(lower, scattered, kept_memory(lower), unit_kept_bytes(lower, unit));
     }
     lower_give(lower, scattered, PROGRAM_MEMORY_BUFFERS,
                lower_gradient_bytes(lower, unit->elements));
@@ -286,7 +306,7 @@ void lower_update_behind(struct lower *lower, const struct lower_behind *update)
     for (uint32_t u = 0; u < unit_count; u++) {
         elements +=
             units_ceil_divide(units[u].elements, local_state_shards(local, units[u].experts));
-        kept += gradient_kept_bytes(lower, &units[u]);
+        kept += unit_kept_bytes(lower, &units[u]);
     }
     /* Adam reads the gradient, both moments and the parameter, and writes all but the gradient. */
     uint64_t const moments = 2 * format_bytes(formats->optimizer, elements);
@@ -300,7 +320,7 @@ void lower_update_behind(struct lower *lower, const struct lower_behind *update)
     uint32_t const op = lower_compute(lower, update->name, &work, 1);
     update_need(lower, op, update->backward, update->slots);
     lower_offload_update(lower, op, moments);
-    if (!local->gradients_resident) lower_give(lower, op, PROGRAM_MEMORY_GRADIENTS, kept);
+    if (!local->gradients_resident) lower_give(lower, op, kept_memory(lower), kept);
     /* ZeRO-1 and 2: each rank has updated its part of parameters that all of them hold. */
     for (uint32_t u = 0; local->plan->zero != 0 && u < unit_count; u++) {
         if (local_gathers_next(local)) break;

@@ -20,6 +20,13 @@ struct change {
     int64_t end, most;
 };
 
+/* For a backward pass. */
+static bool is_saved(enum program_memory memory)
+{
+    return memory == PROGRAM_MEMORY_ACTIVATIONS || memory == PROGRAM_MEMORY_ACTIVATED ||
+           memory == PROGRAM_MEMORY_MASKS;
+}
+
 static struct change change_of(const struct program_template *template)
 {
     struct change change = {0, 0};
@@ -27,8 +34,7 @@ static struct change change_of(const struct program_template *template)
         for (uint32_t end = 0; end < 2; end++)
             for (uint32_t e = 0; e < template->op[i].effect_count; e++) {
                 const struct program_effect *effect = &template->op[i].effect[e];
-                if (effect->memory != PROGRAM_MEMORY_ACTIVATIONS || effect->at_end != (end == 1))
-                    continue;
+                if (!is_saved(effect->memory) || effect->at_end != (end == 1)) continue;
                 change.end += effect->bytes;
                 change.most = change.end > change.most ? change.end : change.most;
             }

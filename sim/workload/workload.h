@@ -61,6 +61,13 @@ enum workload_tp_inputs {
     WORKLOAD_TP_INPUTS_SHARDS, /* Its part; the whole is gathered again for the weight gradient. */
     WORKLOAD_TP_INPUTS_WHOLE,  /* What it has gathered. */
 };
+/* Which bytes a chip holds: those that the book counts, or with what frameworks hold beside them
+ * (overheads.h). */
+enum workload_memory {
+    WORKLOAD_MEMORY_DEFAULT, /* By the machine: see workload_memory(). */
+    WORKLOAD_MEMORY_BOOK,
+    WORKLOAD_MEMORY_FRAMEWORK,
+};
 /* What is kept in the host's memory. */
 enum workload_offload {
     WORKLOAD_OFFLOAD_NONE,
@@ -97,6 +104,7 @@ struct workload_plan {
     enum workload_context context;
     enum workload_context_order context_order;
     enum workload_tp_inputs tp_inputs; /* The bare MLP keeps its input whole with either. */
+    enum workload_memory memory;
     enum workload_offload offload;
     uint32_t routing_skew_ppm; /* Of routers; 0: every expert is as likely, and nothing is drawn. */
     uint32_t capacity_ppm;     /* An expert computes so many millionths of its even rows; 0: all. */
@@ -126,6 +134,11 @@ static inline uint64_t workload_predictors(const struct workload_plan *plan)
 {
     return plan->without_predictors ? 0 : plan->model.predictors;
 }
+
+/* What `memory` means on a machine: by default `framework` on GPUs in another profile than `ideal`,
+ * where collectives go by NCCL's protocols too, and else `book`. */
+enum workload_memory workload_memory(const struct workload_plan *plan,
+                                     const struct machine *machine);
 
 /* What is refused, and where: dimensions that do not divide, combinations that are not modelled. */
 enum status workload_lower(struct arena *arena, const struct workload_plan *plan,

@@ -70,7 +70,16 @@ static inline double compute_ops(const struct workload_case *made)
     return count;
 }
 
-static inline double saved_bytes(const struct program *program)
+/* What is kept for the backward pass; of frameworks with what they keep beside it, but where they
+ * make it again. */
+static inline bool is_saved(enum program_memory memory, enum workload_remat remat)
+{
+    bool const outputs = remat == WORKLOAD_REMAT_NONE || remat == WORKLOAD_REMAT_NORMS;
+    if (memory == PROGRAM_MEMORY_ACTIVATED || memory == PROGRAM_MEMORY_MASKS) return outputs;
+    return memory == PROGRAM_MEMORY_ACTIVATIONS;
+}
+
+static inline double saved_bytes(const struct program *program, enum workload_remat remat)
 {
     double bytes = 0;
     for (uint32_t t = 0; t < program->template_count; t++) {
@@ -78,7 +87,7 @@ static inline double saved_bytes(const struct program *program)
             const struct program_op *op = &program->templates[t].op[i];
             for (uint32_t e = 0; e < op->effect_count; e++) {
                 bool const taken = op->effect[e].bytes > 0;
-                if (!taken || op->effect[e].memory != PROGRAM_MEMORY_ACTIVATIONS) continue;
+                if (!taken || !is_saved(op->effect[e].memory, remat)) continue;
                 bytes += (double)case_repeats(program, t) * (double)op->effect[e].bytes;
             }
         }
@@ -155,13 +164,19 @@ static inline void compare(const char *name, struct workload_case *made)
     near(name, "HBM bytes", counts.hbm_bytes, sums.hbm_bytes);
     near(name, "compute ops", counts.compute_count, compute_ops(made));
     near(name, "saved activations", counts.activation_bytes * made->plan.accumulate,
-         saved_bytes(&made->program));
+         saved_bytes(&made->program, made->plan.remat));
     const uint64_t *resident = made->program.roles[0].resident_bytes;
     near(name, "parameters", counts.parameter_bytes, (double)resident[PROGRAM_MEMORY_PARAMETERS]);
     near(name, "moments", counts.optimizer_bytes, (double)resident[PROGRAM_MEMORY_OPTIMIZER]);
     if (made->plan.accumulate > 1) {
-        near(name, "gradients", counts.gradient_bytes, (double)resident[PROGRAM_MEMORY_GRADIENTS]);
+        near(
+            name, "gradients", counts.gradient_bytes,
+            (double)(resident[PROGRAM_MEMORY_GRADIENTS] + resident[PROGRAM_MEMORY_MAIN_GRADIENTS]));
     }
+    near(name, "master weights", counts.master_bytes, (double)resident[PROGRAM_MEMORY_MASTER]);
+    near(name, "fixed", counts.fixed_bytes,
+         (double)(resident[PROGRAM_MEMORY_AUTOGRAD] + resident[PROGRAM_MEMORY_NCCL] +
+                  resident[PROGRAM_MEMORY_CUBLAS] + resident[PROGRAM_MEMORY_CONTEXT]));
     near(name, "6PT", counts.useful_flop, made->program.useful_flop);
     near(name, "attention", counts.useful_attention_flop, made->program.useful_attention_flop);
     traffics_near(name, made, &counts);
@@ -191,6 +206,8 @@ static inline void vary(struct workload_case *made, uint32_t variant)
     plan->model.layers = 5;
     plan->remat = (enum workload_remat)((variant + variant / 3) % 5);
     plan->tp_inputs = (enum workload_tp_inputs)(variant / 6 % 2);
+    if (made->machine.chip.kind == CHIP_GPU && variant / 5 % 2 != 0)
+        plan->memory = WORKLOAD_MEMORY_FRAMEWORK;
     plan->gather = (enum workload_gather)(variant / 3 % 3);
     plan->accumulate = 1 + variant % 2;
     plan->collective_matmul = variant / 2 % 2;

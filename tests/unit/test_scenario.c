@@ -28,6 +28,7 @@ static const char full[] =
     "\"workload\": {\"kind\": \"train_step\","
     "  \"model\": {\"kind\": \"mlp\", \"D\": 1024, \"F\": 4096, \"layers\": 3, \"matrices\": 3},"
     "  \"batch_tokens\": 65536, \"remat\": \"big_matmuls\", \"tp_inputs\": \"whole\","
+    "  \"memory\": \"book\","
     "  \"zero\": 2, \"accumulate\": 4,"
     "  \"attention\": \"causal\", \"formats\": {\"weights\": \"int8\", \"activations\": \"fp8\","
     "  \"gradients\": \"fp32\", \"optimizer\": \"bf16\"}, \"gather\": \"tensor\","
@@ -77,6 +78,7 @@ static void defaults_are_filled(void **state)
     assert_int_equal(plan->batch_tokens, 1048576);
     assert_int_equal(plan->remat, WORKLOAD_REMAT_NONE);
     assert_int_equal(plan->tp_inputs, WORKLOAD_TP_INPUTS_SHARDS);
+    assert_int_equal(plan->memory, WORKLOAD_MEMORY_DEFAULT);
     assert_int_equal(plan->zero, 0);
     assert_int_equal(plan->accumulate, 1);
     assert_int_equal(plan->attention, WORKLOAD_ATTENTION_FULL);
@@ -124,6 +126,7 @@ static void expect_full(void)
     assert_int_equal(plan->model.matrices, 3);
     assert_int_equal(plan->remat, WORKLOAD_REMAT_BIG_MATMULS);
     assert_int_equal(plan->tp_inputs, WORKLOAD_TP_INPUTS_WHOLE);
+    assert_int_equal(plan->memory, WORKLOAD_MEMORY_BOOK);
     assert_int_equal(plan->zero, 2);
     assert_int_equal(plan->accumulate, 4);
     assert_int_equal(plan->attention, WORKLOAD_ATTENTION_CAUSAL);
@@ -268,6 +271,8 @@ static const struct {
     {"/workload/remat=blocks", "/workload/remat", "nearest is \"block\""},
     {"/workload/remat=true", "/workload/remat", "must be a string"},
     {"/workload/tp_inputs=shard", "/workload/tp_inputs", "nearest is \"shards\""},
+    {"/workload/memory=default", "/workload/memory", "nearest is \"book\""},
+    {"/workload/memory=frameworks", "/workload/memory", "nearest is \"framework\""},
     {"/workload/zero=-1", "/workload/zero", "below the minimum 0"},
     {"/workload/zero=4", "/workload/zero", "above the maximum 3"},
     {"/workload/zero=3.0", "/workload/zero", "must be an integer"},

@@ -48,8 +48,6 @@ static enum status document_read(struct arena *arena, struct json *document,
     bool staged = false;
     for (uint32_t i = 0; i < scenario.mesh.axis_count; i++)
         staged = staged || scenario.mesh.axis[i].role == MESH_PP;
-    if (staged && scenario.workload.schedule == NULL)
-        scenario.workload.schedule = WORKLOAD_SCHEDULE_DEFAULT;
     STATUS_TRY(scenario_run_read(run, &scenario.run, &scenario.workload, reterr));
     bool const overlaps = scenario.workload.parameter_gather == WORKLOAD_PARAMETERS_NEXT_STEP;
     if (scenario.run.steps == 0) scenario.run.steps = staged || overlaps ? STEPS_DEFAULT : 1;

@@ -194,8 +194,7 @@ static void write_workload(struct json_writer *writer, const struct workload_pla
         json_put_real(writer, "capacity_factor", (double)plan->capacity_ppm / PPM_ONE);
     }
     if (mesh_has(mesh, MESH_PP))
-        json_put_string(writer, "schedule",
-                        plan->schedule == NULL ? WORKLOAD_SCHEDULE_DEFAULT : plan->schedule);
+        json_put_string(writer, "schedule", workload_schedule_name(plan));
     if (plan->layout != NULL) json_put_string(writer, "layout", plan->layout);
     if (mesh_has(mesh, MESH_PP) && (mesh_has(mesh, MESH_FSDP) || plan->zero == 3))
         json_put_string(writer, "regather", scenario_regather_names[plan->regather]);

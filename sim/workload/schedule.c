@@ -38,12 +38,16 @@ static enum status gathers_add(struct arena *arena, const struct workload_plan *
     return schedule_gather_ahead(arena, schedule, SCHEDULE_STAGES_KEPT, reterr);
 }
 
+const char *workload_schedule_name(const struct workload_plan *plan)
+{
+    return plan->schedule == NULL ? WORKLOAD_SCHEDULE_DEFAULT : plan->schedule;
+}
+
 /* The plan's, by its name in the catalogue. */
 static enum status form_of(const struct workload_plan *plan, const struct schedule_form **ret_form,
                            uint32_t *ret_chunks, struct error *reterr)
 {
-    const char *name = plan->schedule == NULL ? WORKLOAD_SCHEDULE_DEFAULT : plan->schedule;
-    return schedule_form_parse(name, where, ret_form, ret_chunks, reterr);
+    return schedule_form_parse(workload_schedule_name(plan), where, ret_form, ret_chunks, reterr);
 }
 
 enum status workload_schedule(struct arena *arena, const struct workload_plan *plan,
@@ -196,8 +200,7 @@ static uint32_t head_returns_of(const struct schedule *schedule)
 
 uint32_t workload_head_returns(const struct workload_plan *plan, uint32_t ranks)
 {
-    struct schedule_request request = {.rank_count = ranks,
-                                       .microbatch_count = plan->accumulate};
+    struct schedule_request request = {.rank_count = ranks, .microbatch_count = plan->accumulate};
     const struct schedule_form *form = NULL;
     struct schedule schedule;
     struct error unused;

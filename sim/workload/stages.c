@@ -198,7 +198,7 @@ static void nearest_write(const struct workload_plan *plan, uint32_t count, uint
  * ranks. Nothing fits a file's but a layout. */
 static enum status uneven(const struct workload_plan *plan, uint32_t count, struct error *reterr)
 {
-    const char *const name = plan->schedule == NULL ? WORKLOAD_SCHEDULE_DEFAULT : plan->schedule;
+    const char *const name = workload_schedule_name(plan);
     const struct schedule_form *form = NULL;
     uint32_t chunks = 1;
     char nearest[64] = "", hint[128] = "";

@@ -145,6 +145,9 @@ enum status workload_lower(struct arena *arena, const struct workload_plan *plan
                            const struct machine *machine, const struct mesh *mesh,
                            struct program *ret_program, struct error *reterr);
 
+/* As the plan has it, or the default. */
+const char *workload_schedule_name(const struct workload_plan *plan);
+
 /* The schedule of the ranks of pp, as workload_lower() builds it. A program's role is a rank, and
  * program_block.pass counts the passes of its list from 1. */
 enum status workload_schedule(struct arena *arena, const struct workload_plan *plan,

@@ -40,16 +40,13 @@ static void the_list_scheduler_is_never_worse(void **state)
     for (uint32_t i = 0; i < CASES; i++) {
         uint32_t const ranks = 1 + (uint32_t)(case_random(&chance) % RANKS_MAX);
         uint32_t const microbatches = 1 + (uint32_t)(case_random(&chance) % 40);
-        struct schedule_request request = {
-            .rank_count = ranks,
-            .microbatch_count = microbatches,
-            .times = {.forward = (int64_t)(case_random(&chance) % 200),
-                      .input = (int64_t)(case_random(&chance) % 300),
-                      .weight = (int64_t)(case_random(&chance) % 200),
-                      .hop = (int64_t)(case_random(&chance) % 3 * 60)},
-            .held_max = 1 + (uint32_t)(case_random(&chance) % (2 * ranks + 4)),
-            .kept_ppm = (uint32_t)(case_random(&chance) % 10) * (PPM_ONE / 4),
-        };
+        struct schedule_request request = {.rank_count = ranks, .microbatch_count = microbatches};
+        request.times.forward = (int64_t)(case_random(&chance) % 200);
+        request.times.input = (int64_t)(case_random(&chance) % 300);
+        request.times.weight = (int64_t)(case_random(&chance) % 200);
+        request.times.hop = (int64_t)(case_random(&chance) % 3 * 60);
+        request.held_max = 1 + (uint32_t)(case_random(&chance) % (2 * ranks + 4));
+        request.kept_ppm = (uint32_t)(case_random(&chance) % 10) * (PPM_ONE / 4);
         for (uint32_t r = 0; r < ranks; r++)
             kept_of_rank[r].kept_ppm = (uint32_t)(case_random(&chance) % (2 * PPM_ONE));
         if (i % 4 == 0) request.kept_of_rank = kept_of_rank;

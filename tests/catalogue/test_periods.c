@@ -35,12 +35,11 @@ static bool draw_as(const char *name, const struct schedule_request *request,
 static struct schedule_request request_draw(uint64_t *random)
 {
     uint32_t const ranks = 2 * (1 + (uint32_t)(case_random(random) % 4));
-    struct schedule_request request = {
-        .rank_count = ranks,
-        .microbatch_count = 2 * ranks * (1 + (uint32_t)(case_random(random) % 3)),
-        .times = {.forward = 1 + (int64_t)(case_random(random) % 40),
-                  .input = 1 + (int64_t)(case_random(random) % 40),
-                  .weight = 1 + (int64_t)(case_random(random) % 40)}};
+    struct schedule_request request = {.rank_count = ranks};
+    request.microbatch_count = 2 * ranks * (1 + (uint32_t)(case_random(random) % 3));
+    request.times.forward = 1 + (int64_t)(case_random(random) % 40);
+    request.times.input = 1 + (int64_t)(case_random(random) % 40);
+    request.times.weight = 1 + (int64_t)(case_random(random) % 40);
     if (case_random(random) % 2 == 0) request.times.hop = (int64_t)(case_random(random) % 9);
     if (case_random(random) % 3 == 0)
         request.times.pair = request.times.forward + request.times.input;

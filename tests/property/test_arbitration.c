@@ -37,9 +37,9 @@ static uint32_t on_grid(struct scene *scene, uint32_t stream)
 {
     static const enum collective_kind kinds[] = {COLLECTIVE_ALL_GATHER, COLLECTIVE_REDUCE_SCATTER,
                                                  COLLECTIVE_ALL_REDUCE};
-    struct plan_request request = {.kind = kinds[below(3)],
-                                   .group = scene_group(scene, true, below(2) == 0, false),
-                                   .size_bytes = 8 * random_bytes()};
+    struct plan_request request = {.kind = kinds[below(3)]};
+    request.group = scene_group(scene, true, below(2) == 0, false);
+    request.size_bytes = 8 * random_bytes();
     struct group_dimension *x = &request.group.dimension[0];
     switch (below(4)) {
     case 0: /* To some chip further on, over several links. */
@@ -77,23 +77,25 @@ static uint32_t on_fabric(struct scene *scene, uint32_t stream)
         group.dimension[1] = scene_dimension(scene, 1);
         group.dimension_count = 2;
     }
-    return scene_routed(scene, stream, own[below(4)], &group, below(2) == 0, random_bytes() / 2,
-                        1 + below(2));
+    const struct primitive *primitive = own[below(4)];
+    bool const flat = below(2) == 0;
+    uint64_t const unit_bytes = random_bytes() / 2;
+    return scene_routed(scene, stream, primitive, &group, flat, unit_bytes, 1 + below(2));
 }
 
 static void random_tier(struct level *level, const uint32_t box[MACHINE_AXES_MAX])
 {
     static const uint32_t cables[] = {1, 1, 2, 3}, rates[] = {25, 50, 100, 400};
-    struct level_tier *tier =
-        scene_tier(level, box, among(cables, 4), UINT64_C(1000000000) * among(rates, 4),
-                   (int64_t)below(3) * 250000);
+    uint32_t const count = among(cables, 4);
+    uint64_t const rate = UINT64_C(1000000000) * among(rates, 4);
+    struct level_tier *tier = scene_tier(level, box, count, rate, (int64_t)below(3) * 250000);
     tier->policy = (enum level_policy)below(LEVEL_POLICY_COUNT);
 }
 
 static void fabric_open(struct scene *scene)
 {
     static const uint32_t inside[] = {2, 3, 4}, nodes[] = {2, 3, 4, 6};
-    uint32_t const shape[] = {among(inside, 3), among(nodes, 4), 1, 1};
+    uint32_t const gpus = among(inside, 3), shape[] = {gpus, among(nodes, 4), 1, 1};
     uint32_t const chip[] = {1, 1, 1, 1}, node[] = {shape[0], 1, 1, 1};
     uint32_t const all[] = {shape[0], shape[1], 1, 1};
     scene_open_axes(scene, shape, 0);
@@ -110,7 +112,8 @@ static void fabric_open(struct scene *scene)
 static void grid_open(struct scene *scene)
 {
     static const uint32_t lengths[] = {3, 4, 6, 8};
-    scene_open(scene, among(lengths, 4), 2 + 2 * below(2), 1, true);
+    uint32_t const length = among(lengths, 4);
+    scene_open(scene, length, 2 + 2 * below(2), 1, true);
 }
 
 /* Streams of a collective each, behind parts of the math; played REPEATS times. */

@@ -4,7 +4,6 @@
  * shipped scenarios that are quick to play, and of steps drawn from a seed that is printed (or
  * given as the first argument).
  */
-#include <glob.h>
 #include <inttypes.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -20,6 +19,7 @@
 #include "tests/support/case.h"
 #include "tests/support/play.h"
 #include "tests/support/thin.h"
+#include "tests/support/walk.h"
 
 enum { TEXT_BYTES = 1024, STEPS = 120 };
 
@@ -73,36 +73,20 @@ static void parts_add_up(struct play *play, const char *text)
     assert_that(sum > above - slack && sum < above + slack, text);
 }
 
+static void shipped_check(struct play *play, const char *path)
+{
+    rows_add_up(&play->trace, path);
+    parts_add_up(play, path);
+}
+
 static void of_shipped_scenarios(void **unused)
 {
     (void)unused;
-    static const char *const slow[] = {"megatron", "16384", "2048", "3072", "-1024."};
-    glob_t found;
-    uint32_t walked = 0;
-    assert_int_equal(glob("scenarios/*/*.json", 0, NULL, &found), 0);
-    assert_true(found.gl_pathc > 40);
-    for (size_t i = 0; i < found.gl_pathc; i++) {
-        struct play play;
-        bool skipped = thin_skips(&walked);
-        for (size_t s = 0; s < sizeof slow / sizeof *slow; s++)
-            skipped = skipped || strstr(found.gl_pathv[i], slow[s]) != NULL;
-        if (skipped) continue;
-        play_run_file(&play, found.gl_pathv[i], NULL);
-        rows_add_up(&play.trace, found.gl_pathv[i]);
-        parts_add_up(&play, found.gl_pathv[i]);
-        play_close(&play);
-    }
-    globfree(&found);
+    static const char *const slow[] = {"megatron", "16384", "2048", "3072", "-1024.", NULL};
+    walk_shipped(NULL, slow, shipped_check);
 }
 
-static const char *pick(uint64_t *state, const char *const *choices, uint32_t count)
-{
-    return choices[case_random(state) % count];
-}
-
-#define PICK(...)                                                                                  \
-    pick(state, (const char *const[]){__VA_ARGS__},                                                \
-         sizeof((const char *const[]){__VA_ARGS__}) / sizeof(const char *))
+#define PICK(...) CASE_PICK(state, __VA_ARGS__)
 
 static void step_random(uint64_t *state, char text[TEXT_BYTES])
 {

@@ -19,15 +19,6 @@
 
 enum { TEXT_BYTES = 1400, CHIPS_MAX = TRACE_SHOWN_MAX, DRAWN = 24, DRAWN_COLLECTIVES = 120 };
 
-/* splitmix64 (Steele, Lea and Flood, 2014). */
-static uint64_t next(uint64_t *state)
-{
-    uint64_t mixed = *state += UINT64_C(0x9e3779b97f4a7c15);
-    mixed = (mixed ^ (mixed >> 30)) * UINT64_C(0xbf58476d1ce4e5b9);
-    mixed = (mixed ^ (mixed >> 27)) * UINT64_C(0x94d049bb133111eb);
-    return mixed ^ (mixed >> 31);
-}
-
 static const uint32_t *all_chips(void)
 {
     static uint32_t chips[CHIPS_MAX];
@@ -104,9 +95,10 @@ static void each_rank_of_a_ring_sends_as_much(void **state)
         if (thin_skips(&walked)) continue;
         uint64_t seed = i;
         uint64_t const row = i % (sizeof rows / sizeof *rows);
-        uint64_t const tokens = UINT64_C(256) << next(&seed) % 2, accumulate = 1 + next(&seed) % 2;
-        uint64_t const sequences = 1 + next(&seed) % 2, ranks = rows[row].ranks;
-        bool const again = next(&seed) % 2 == 0;
+        uint64_t const tokens = UINT64_C(256) << case_random(&seed) % 2,
+                       accumulate = 1 + case_random(&seed) % 2;
+        uint64_t const sequences = 1 + case_random(&seed) % 2, ranks = rows[row].ranks;
+        bool const again = case_random(&seed) % 2 == 0;
         char text[TEXT_BYTES];
         struct play play;
         (void)snprintf(
@@ -164,8 +156,9 @@ static void each_rank_sends_its_tokens_to_experts_and_back(void **state)
         if (thin_skips(&walked)) continue;
         uint64_t seed = i;
         uint64_t const row = i % (sizeof rows / sizeof *rows);
-        uint64_t const tokens = UINT64_C(64) << next(&seed) % 3, accumulate = 1 + next(&seed) % 2;
-        uint64_t const again = next(&seed) % 3;
+        uint64_t const tokens = UINT64_C(64) << case_random(&seed) % 3,
+                       accumulate = 1 + case_random(&seed) % 2;
+        uint64_t const again = case_random(&seed) % 3;
         char text[TEXT_BYTES];
         struct play play;
         (void)snprintf(text, sizeof text,
@@ -213,8 +206,8 @@ static void each_stage_sends_each_microbatch_on_and_back(void **state)
         if (thin_skips(&walked)) continue;
         uint64_t seed = i;
         uint64_t const row = i % (sizeof rows / sizeof *rows);
-        uint64_t const ranks = rows[row].ranks, microbatches = ranks + next(&seed) % 3;
-        uint64_t const tokens = UINT64_C(256) << next(&seed) % 3;
+        uint64_t const ranks = rows[row].ranks, microbatches = ranks + case_random(&seed) % 3;
+        uint64_t const tokens = UINT64_C(256) << case_random(&seed) % 3;
         char text[TEXT_BYTES];
         struct play play;
         (void)snprintf(text, sizeof text,
@@ -225,7 +218,7 @@ static void each_stage_sends_each_microbatch_on_and_back(void **state)
                        ", \"schedule\": \"%s\", \"allow_oversubscription\": true}}",
                        rows[row].machine, rows[row].mesh, WIDTH,
                        tokens * microbatches * rows[row].data, microbatches,
-                       schedules[next(&seed) % 3]);
+                       schedules[case_random(&seed) % 3]);
         drawn_play(&play, text);
         double const message = (double)tokens * WIDTH / rows[row].tp * 2;
         double all = 0;
@@ -275,10 +268,11 @@ static void each_rank_of_a_collective_sends_what_it_has_to(void **state)
         if (thin_skips(&walked)) continue;
         uint64_t seed = i;
         enum collective_kind const kind = kinds[i % 5];
-        uint32_t const size = 2 + (uint32_t)(next(&seed) % 8), where = (uint32_t)(next(&seed) % 3);
+        uint32_t const size = 2 + (uint32_t)(case_random(&seed) % 8),
+                       where = (uint32_t)(case_random(&seed) % 3);
         bool const switched = where == 0, ring = where == 1 && size > 2;
         bool const line = !switched && !ring;
-        uint64_t const bytes = (uint64_t)size * size * 4 * (1 + next(&seed) % 65536);
+        uint64_t const bytes = (uint64_t)size * size * 4 * (1 + case_random(&seed) % 65536);
         if (line && (kind == COLLECTIVE_ALL_TO_ALL || kind == COLLECTIVE_PERMUTE)) continue;
         struct scene scene;
         if (switched)

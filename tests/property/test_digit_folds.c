@@ -42,9 +42,9 @@ struct cluster {
 static void tier_add(struct level *level, const uint32_t box[MACHINE_AXES_MAX])
 {
     static const uint32_t cables[] = {1, 1, 2, 3, 4}, rates[] = {25, 50, 100, 400, 400};
-    struct level_tier *tier =
-        scene_tier(level, box, among(cables, 5), UINT64_C(1000000000) * among(rates, 5),
-                   (int64_t)below(3) * 250000);
+    uint32_t const count = among(cables, 5);
+    uint64_t const rate = UINT64_C(1000000000) * among(rates, 5);
+    struct level_tier *tier = scene_tier(level, box, count, rate, (int64_t)below(3) * 250000);
     tier->policy = below(4) > 0 ? LEVEL_SPRAY : (enum level_policy)below(LEVEL_POLICY_COUNT);
 }
 
@@ -141,9 +141,10 @@ static bool exchange_add(struct cluster *cluster)
     bool const flat = below(2) == 0;
     const struct primitive *primitive = primitive_choose(&group, flat);
     uint32_t const stream = scene_stream(&cluster->scene, "exchange");
-    for (uint32_t ops = 1 + below(2); ops > 0; ops--)
-        (void)scene_routed(&cluster->scene, stream, primitive, &group, flat, among(unit_bytes, 5),
-                           1 + below(2));
+    for (uint32_t ops = 1 + below(2); ops > 0; ops--) {
+        uint32_t const bytes = among(unit_bytes, 5), pieces = 1 + below(2);
+        (void)scene_routed(&cluster->scene, stream, primitive, &group, flat, bytes, pieces);
+    }
     return true;
 }
 

@@ -68,13 +68,14 @@ static uint32_t random_machine(struct scene *scene)
 {
     static const uint32_t lengths[] = {2, 3, 4, 6, 8};
     if (below(2) == 0) {
-        uint32_t const shape[] = {among(lengths, 5), among(lengths, 4), 1, 1};
+        uint32_t const gpus = among(lengths, 5), shape[] = {gpus, among(lengths, 4), 1, 1};
         scene_open_axes(scene, shape, 0);
         random_level(scene, 0, 1);
         random_level(scene, 1, 3);
         return 3;
     }
-    uint32_t const shape[] = {among(lengths, 4), among(lengths, 4), 1 + below(2), 1};
+    uint32_t const x = among(lengths, 4), y = among(lengths, 4);
+    uint32_t const shape[] = {x, y, 1 + below(2), 1};
     scene_open_axes(scene, shape, 2);
     if (shape[2] > 1) random_level(scene, 2, 7);
     return shape[2] > 1 ? 7 : 3;
@@ -198,12 +199,12 @@ static void random_hierarchy(struct scene *scene)
     static const char *const algorithms[] = {"direct", "direct", "ring+direct", "bruck+direct"};
     struct plan_request request = {
         .kind = kinds[below(3)],
-        .algorithm = algorithms[below(4)],
         .group = {{scene_dimension(scene, 1), scene_dimension(scene, 0)}, 2},
-        .size_bytes = 1000 + below(1u << 26),
-        .piece_count = below(4),
-        .portion_count = below(9),
     };
+    request.algorithm = algorithms[below(4)];
+    request.size_bytes = 1000 + below(1u << 26);
+    request.piece_count = below(4);
+    request.portion_count = below(9);
     if (request.kind != COLLECTIVE_ALL_REDUCE && below(3) == 0) request.chunk_count = 1 + below(4);
     plan_request_links(&scene->machine, &request);
     uint32_t const stream = scene_stream(scene, "hierarchy");
@@ -220,7 +221,7 @@ static void levels_that_go_along_agree_as_well(void **state)
         if (thin_skips(&walked)) continue;
         taken++;
         random_state = i * 7919 + 5;
-        uint32_t const shape[] = {among(inside, 4), among(nodes, 6), 1, 1};
+        uint32_t const gpus = among(inside, 4), shape[] = {gpus, among(nodes, 6), 1, 1};
         scene_open_axes(&scene, shape, 0);
         random_level(&scene, 0, 1);
         random_level(&scene, 1, 3);

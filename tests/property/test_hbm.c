@@ -16,29 +16,16 @@
 #include <cmocka.h>
 
 #include "sim/base/units.h"
+#include "tests/support/case.h"
 #include "tests/support/play.h"
 #include "tests/support/thin.h"
+#include "tests/support/walk.h"
 
 enum { STEPS = 2000, TEXT_BYTES = 1536, PART_BYTES = 400, ALIKE = 40, ODD = 5 };
 
 static uint64_t seed = 1;
 
-/* splitmix64 (Steele, Lea and Flood, 2014). */
-static uint64_t next(uint64_t *state)
-{
-    uint64_t mixed = *state += UINT64_C(0x9e3779b97f4a7c15);
-    mixed = (mixed ^ (mixed >> 30)) * UINT64_C(0xbf58476d1ce4e5b9);
-    mixed = (mixed ^ (mixed >> 27)) * UINT64_C(0x94d049bb133111eb);
-    return mixed ^ (mixed >> 31);
-}
-
-static const char *pick(uint64_t *state, const char *const *texts, uint32_t count)
-{
-    return texts[next(state) % count];
-}
-#define PICK(...)                                                                                  \
-    pick(state, (const char *const[]){__VA_ARGS__},                                                \
-         sizeof((const char *const[]){__VA_ARGS__}) / sizeof(const char *))
+#define PICK(...) CASE_PICK(state, __VA_ARGS__)
 
 /* Where chips and links may be odd, and how meshes lie. */
 struct kind {
@@ -93,7 +80,7 @@ static void machine_random(uint64_t *state, bool gpu, const struct kind *kind, c
 {
     const char *chip = gpu ? PICK("a100-sxm", "h100-sxm", "h800-sxm", "b200")
                            : PICK("tpu-v5e", "tpu-v6e", "tpu-v3");
-    const char *odd = kind->odd[next(state) % ODD];
+    const char *odd = kind->odd[case_random(state) % ODD];
     const char *profile = PICK("ideal", "ideal", "measured");
     (void)snprintf(text, PART_BYTES, "\"chip\":\"%s\",%s,\"profile\":\"%s\"%s%s%s", chip,
                    kind->machine, profile, odd[0] != '\0' ? ",\"chips\":[" : "", odd,
@@ -103,13 +90,13 @@ static void machine_random(uint64_t *state, bool gpu, const struct kind *kind, c
 static void workload_random(uint64_t *state, bool experts, bool staged, char *text)
 {
     char model[PART_BYTES / 2];
-    unsigned const d = 256u << next(state) % 4, f = 512u << next(state) % 4;
-    unsigned const layers = 2 + 2 * (unsigned)(next(state) % 2);
-    bool const mlp = !experts && !staged && next(state) % 2 == 0;
-    unsigned const sequence = 16u << next(state) % 4;
+    unsigned const d = 256u << case_random(state) % 4, f = 512u << case_random(state) % 4;
+    unsigned const layers = 2 + 2 * (unsigned)(case_random(state) % 2);
+    bool const mlp = !experts && !staged && case_random(state) % 2 == 0;
+    unsigned const sequence = 16u << case_random(state) % 4;
     (void)snprintf(model, sizeof model,
                    "{\"kind\":\"mlp\",\"D\":%u,\"F\":%u,\"layers\":%u,\"matrices\":%u}", d, f,
-                   layers, 2 + (unsigned)(next(state) % 2));
+                   layers, 2 + (unsigned)(case_random(state) % 2));
     if (!mlp)
         (void)snprintf(model, sizeof model, "\"tests/property/%s.json\"",
                        experts ? "experts" : "small");
@@ -119,8 +106,9 @@ static void workload_random(uint64_t *state, bool experts, bool staged, char *te
     const char *kernel = mlp ? "flash" : PICK("flash", "unfused", "unfused_dropout");
     const char *offload = experts || staged ? "none" : PICK("none", "none", "optimizer");
     const char *order = PICK("dw_first", "dx_first");
-    unsigned const accumulate = staged ? 2 : 1 + (unsigned)(next(state) % 2);
-    unsigned const tokens = sequence * 32u << next(state) % 3; /* 16 ranks, two microbatches. */
+    unsigned const accumulate = staged ? 2 : 1 + (unsigned)(case_random(state) % 2);
+    unsigned const tokens = sequence * 32u
+                            << case_random(state) % 3; /* 16 ranks, two microbatches. */
     char length[PART_BYTES / 8] = "";
     if (!mlp) (void)snprintf(length, sizeof length, ",\"sequence_length\":%u", sequence);
     (void)snprintf(text, 2 * PART_BYTES,
@@ -133,13 +121,14 @@ static void workload_random(uint64_t *state, bool experts, bool staged, char *te
 
 static void scenario_random(uint64_t *state, char text[TEXT_BYTES])
 {
-    bool const gpu = next(state) % 2 == 0, experts = next(state) % 4 == 0;
-    const struct kind *kind = gpu ? &kinds[next(state) % 3] : &grids[next(state) % 3];
-    const char *mesh = experts ? kind->experts[next(state) % 2] : kind->dense[next(state) % 4];
+    bool const gpu = case_random(state) % 2 == 0, experts = case_random(state) % 4 == 0;
+    const struct kind *kind = gpu ? &kinds[case_random(state) % 3] : &grids[case_random(state) % 3];
+    const char *mesh =
+        experts ? kind->experts[case_random(state) % 2] : kind->dense[case_random(state) % 4];
     char machine[PART_BYTES], workload[2 * PART_BYTES];
     machine_random(state, gpu, kind, machine);
     workload_random(state, experts, strstr(mesh, "pp") != NULL, workload);
-    unsigned const prefetch = (unsigned)(next(state) % 3);
+    unsigned const prefetch = (unsigned)(case_random(state) % 3);
     const char *chunks = PICK("true", "false");
     int const length =
         snprintf(text, TEXT_BYTES,
@@ -164,21 +153,6 @@ static void check_busy(const struct play *play, const char *text)
                  play->roofline.bound_by, text);
 }
 
-/* The same step on all chips, and on the other engine. */
-static void check_alike(const struct play *folded, const char *text)
-{
-    static const struct play_options full = {.full = true};
-    static const struct play_options reference = {.full = true, .engine = "reference"};
-    struct play fast, slow;
-    play_run(&fast, text, &full);
-    play_run(&slow, text, &reference);
-    if (fast.trace.step_ps != folded->trace.step_ps || slow.trace.digest != fast.trace.digest)
-        fail_msg("folded %" PRId64 " ps, full %" PRId64 " ps: %s", folded->trace.step_ps,
-                 fast.trace.step_ps, text);
-    play_close(&fast);
-    play_close(&slow);
-}
-
 static void hbm_never_does_more_than_its_rate(void **unused)
 {
     (void)unused;
@@ -198,7 +172,7 @@ static void hbm_never_does_more_than_its_rate(void **unused)
             played++;
             bound += strcmp(play.roofline.bound_by, "hbm") == 0;
             check_busy(&play, text);
-            if (i % ALIKE == 0) check_alike(&play, text);
+            if (i % ALIKE == 0) walk_alike(&play, text, "reference");
         } else if (error.status != STATUS_INVALID && error.status != STATUS_UNSUPPORTED) {
             fail_msg("%s: %s", error.message, text);
         }

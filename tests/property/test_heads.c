@@ -10,6 +10,7 @@
 #include "sim/workload/workload.h"
 #include "tests/support/case.h"
 #include "tests/support/play.h"
+#include "tests/support/walk.h"
 
 enum { TEXT_BYTES = 1400, RANKS = 4, MICROBATCHES = 8, WEIGHT_BYTES = 2 };
 
@@ -34,17 +35,12 @@ struct gathers {
 static struct gathers gathers_of(const struct program *program, const char *name)
 {
     struct gathers gathers = {0};
-    for (uint32_t r = 0; r < program->role_count; r++)
-        for (uint32_t b = 0; b < program->roles[r].block_count; b++) {
-            const struct program_block *block = &program->roles[r].block[b];
-            const struct program_template *template = &program->templates[block->template_index];
-            for (uint32_t i = 0; i < template->op_count; i++) {
-                const struct program_op *op = &template->op[i];
-                if (strcmp(op->name, name) != 0) continue;
-                gathers.count += block->repeat;
-                gathers.bytes += block->repeat * program->plans[op->index].size_bytes;
-            }
-        }
+    struct walk_op walk = {.program = program};
+    while (walk_next(&walk)) {
+        if (strcmp(walk.op->name, name) != 0) continue;
+        gathers.count += walk.times;
+        gathers.bytes += walk.times * program->plans[walk.op->index].size_bytes;
+    }
     return gathers;
 }
 
@@ -71,8 +67,8 @@ static uint32_t reads_of(const struct schedule *schedule)
 static void heads_of_pipelines_gather_what_is_not_there(void **state)
 {
     (void)state;
-    static const char *const names[] = {"1f1b",  "gpipe", "eager-1f1b", "interleaved:2",
-                                        "zb-h1", "zb-h2", "zb-v",       "dualpipev",
+    static const char *const names[] = {"1f1b",     "gpipe",       "eager-1f1b", "interleaved:2",
+                                        "zb-h1",    "zb-h2",       "zb-v",       "dualpipev",
                                         "dualpipe", "looped-bfs:2"};
     uint32_t staying = 0;
     for (uint32_t n = 0; n < sizeof names / sizeof *names; n++) {
@@ -113,8 +109,7 @@ static void tied_heads_gather_no_rows_by_position(void **state)
     struct gathers const both = gathers_of(&play.program, "AllGather W_embedding");
     assert_true(model->positions > 0);
     assert_int_equal(both.count, 2 * MICROBATCHES);
-    assert_int_equal(both.bytes, MICROBATCHES *
-                                     (2 * model->vocabulary + model->positions + 2) *
+    assert_int_equal(both.bytes, MICROBATCHES * (2 * model->vocabulary + model->positions + 2) *
                                      model->width * WEIGHT_BYTES);
     struct gathers const reduced = gathers_of(&play.program, "ReduceScatter dW_embedding");
     assert_int_equal(reduced.bytes, MICROBATCHES * (model->vocabulary + model->positions + 2) *

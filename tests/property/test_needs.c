@@ -20,15 +20,6 @@
 
 enum { TEXT_BYTES = 1400, DRAWN = 500, PATH_BYTES = 512, OPS_MAX = 256 };
 
-/* splitmix64 (Steele, Lea and Flood, 2014). */
-static uint64_t next(uint64_t *state)
-{
-    uint64_t mixed = *state += UINT64_C(0x9e3779b97f4a7c15);
-    mixed = (mixed ^ (mixed >> 30)) * UINT64_C(0xbf58476d1ce4e5b9);
-    mixed = (mixed ^ (mixed >> 27)) * UINT64_C(0x94d049bb133111eb);
-    return mixed ^ (mixed >> 31);
-}
-
 /* A program, and what it is called where it fails. */
 struct checked {
     const struct program *program;
@@ -274,37 +265,35 @@ static void every_shipped_scenario_waits_for_what_it_reads(void **state)
     assert_true(checked.data > 0);
 }
 
-#define PICK(state, ...)                                                                           \
-    ((const char *const[]){                                                                        \
-        __VA_ARGS__}[next(state) % (sizeof((const char *const[]){__VA_ARGS__}) / sizeof(char *))])
+#define PICK(...) CASE_PICK(state, __VA_ARGS__)
 
 /* What does not go together is refused, and drawn again. */
 static void scenario_draw(uint64_t *state, char text[TEXT_BYTES])
 {
-    const char *model = PICK(state, "\"tests/property/dense.json\"", "\"tests/property/mtp.json\"",
+    const char *model = PICK("\"tests/property/dense.json\"", "\"tests/property/mtp.json\"",
                              "\"tests/property/experts.json\"", "\"megatron-1.7b\"",
                              "{\"kind\": \"mlp\", \"D\": 512, \"F\": 1024, \"layers\": 4, "
                              "\"matrices\": 2}",
                              "{\"kind\": \"mlp\", \"D\": 512, \"F\": 1024, \"layers\": 4, "
                              "\"matrices\": 3}");
-    const char *machine = PICK(state, "\"chip\": \"tpu-v5p\", \"shape\": \"4x4x4\"",
-                               "\"chip\": \"h100-sxm\", \"nodes\": 4");
+    const char *machine =
+        PICK("\"chip\": \"tpu-v5p\", \"shape\": \"4x4x4\"", "\"chip\": \"h100-sxm\", \"nodes\": 4");
     bool const grid = strstr(machine, "tpu") != NULL;
     const char *axes[3] = {grid ? "\"x\"" : "\"node\"", grid ? "\"y\"" : "\"gpu:4\"",
                            grid ? "\"z\"" : "\"gpu:2\""};
-    const char *first = PICK(state, "fsdp", "dp", "cp", "pp", "ep");
-    const char *second = PICK(state, "tp", "ep", "dp", "fsdp");
-    const char *third = PICK(state, "dp", "fsdp", "tp", "cp");
-    const char *remat = PICK(state, "none", "norms", "big_matmuls", "block", "block", "layer");
-    const char *gather = PICK(state, "block", "tensor", "layer");
-    const char *order = PICK(state, "dw_first", "dx_first");
-    const char *chunks = PICK(state, "false", "true");
-    const char *context = PICK(state, "ring", "all_gather", "ulysses");
-    const char *kernel = PICK(state, "flash", "flash", "unfused", "unfused_dropout");
-    const char *activations = PICK(state, "model", "tokens");
-    const char *offload = PICK(state, "none", "none", "none", "both");
-    const char *schedule = PICK(state, "1f1b", "zb-h1", "dualpipev", "interleaved");
-    const char *zero = PICK(state, "0", "1", "3");
+    const char *first = PICK("fsdp", "dp", "cp", "pp", "ep");
+    const char *second = PICK("tp", "ep", "dp", "fsdp");
+    const char *third = PICK("dp", "fsdp", "tp", "cp");
+    const char *remat = PICK("none", "norms", "big_matmuls", "block", "block", "layer");
+    const char *gather = PICK("block", "tensor", "layer");
+    const char *order = PICK("dw_first", "dx_first");
+    const char *chunks = PICK("false", "true");
+    const char *context = PICK("ring", "all_gather", "ulysses");
+    const char *kernel = PICK("flash", "flash", "unfused", "unfused_dropout");
+    const char *activations = PICK("model", "tokens");
+    const char *offload = PICK("none", "none", "none", "both");
+    const char *schedule = PICK("1f1b", "zb-h1", "dualpipev", "interleaved");
+    const char *zero = PICK("0", "1", "3");
     bool const stages = strcmp(first, "pp") == 0;
     bool const shares = strcmp(first, "cp") == 0 || strcmp(third, "cp") == 0;
     bool const shards =
@@ -331,7 +320,7 @@ static void scenario_draw(uint64_t *state, char text[TEXT_BYTES])
         "\"backward_order\": \"%s\", \"allow_oversubscription\": true%s}, \"run\": "
         "{\"collective_matmul\": %s, \"prefetch_layers\": %u}}",
         machine, first, axes[0], second, axes[1], third, axes[2], model, stages ? 8 : 2, remat,
-        gather, order, more, chunks, (unsigned)(next(state) % 3));
+        gather, order, more, chunks, (unsigned)(case_random(state) % 3));
     assert_true(length > 0 && length < TEXT_BYTES);
 }
 

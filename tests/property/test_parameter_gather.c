@@ -9,14 +9,14 @@
 #include "tests/support/case.h"
 #include "tests/support/play.h"
 #include "tests/support/thin.h"
+#include "tests/support/walk.h"
 
 enum { TEXT_BYTES = 1600, STEPS = 8 };
 
 /* Gathers beside a forward pass may keep its own messages waiting. */
 static const double contention = 0.01;
 
-#define MLP                                                                                        \
-    "{\"kind\": \"mlp\", \"D\": 4096, \"F\": 16384, \"layers\": 8, \"matrices\": 2}"
+#define MLP "{\"kind\": \"mlp\", \"D\": 4096, \"F\": 16384, \"layers\": 8, \"matrices\": 2}"
 
 static const struct {
     const char *machine, *mesh, *model, *more;
@@ -66,17 +66,12 @@ struct gathers {
 static struct gathers gathers_of(const struct program *program)
 {
     struct gathers gathers = {0};
-    for (uint32_t r = 0; r < program->role_count; r++)
-        for (uint32_t b = 0; b < program->roles[r].block_count; b++) {
-            const struct program_block *block = &program->roles[r].block[b];
-            const struct program_template *template = &program->templates[block->template_index];
-            for (uint32_t i = 0; i < template->op_count; i++) {
-                const struct program_op *op = &template->op[i];
-                if (op->kind != PROGRAM_OP_COLLECTIVE) continue;
-                gathers.count += block->repeat;
-                gathers.bytes += block->repeat * program->plans[op->index].size_bytes;
-            }
-        }
+    struct walk_op walk = {.program = program};
+    while (walk_next(&walk)) {
+        if (walk.op->kind != PROGRAM_OP_COLLECTIVE) continue;
+        gathers.count += walk.times;
+        gathers.bytes += walk.times * program->plans[walk.op->index].size_bytes;
+    }
     return gathers;
 }
 

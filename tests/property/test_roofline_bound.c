@@ -83,6 +83,14 @@ static void write_scenario(char *text, size_t room)
                              "\"llama-3-8b\"", "\"llama-2-13b\"");
     bool const mlp = model[0] == '{';
     static const uint32_t tokens[] = {15360, 61440, 245760, 983040};
+    const char *chip = axes == 3 ? PICK("tpu-v5p", "tpu-v4p") : PICK("tpu-v5e", "tpu-v6e");
+    const char *profile = PICK("ideal", "measured"), *wrap = PICK("true", "false");
+    const char *override = odd[axes - 1][draw(ODD)];
+    uint32_t const batch = tokens[draw(4)];
+    const char *remat = PICK("none", "norms", "block", "big_matmuls", "layer");
+    const char *accumulate = PICK("1", "2"), *gather = PICK("block", "tensor", "layer");
+    const char *offload = PICK("none", "none", "optimizer", "activations", "both");
+    const char *prefetch = PICK("0", "1", "2"), *chunks = PICK("true", "false");
     (void)snprintf(
         text, room,
         "{\"podsim\":1,\"title\":\"drawn\",\"machine\":{\"chip\":\"%s\",\"shape\":\"%s\","
@@ -91,12 +99,9 @@ static void write_scenario(char *text, size_t room)
         "\"remat\":\"%s\",\"accumulate\":%s,\"gather\":\"%s\",\"offload\":\"%s\",\"allow_"
         "oversubscription\":true},"
         "\"run\":{\"prefetch_layers\":%s,\"collective_matmul\":%s}}",
-        axes == 3 ? PICK("tpu-v5p", "tpu-v4p") : PICK("tpu-v5e", "tpu-v6e"), shape,
-        PICK("ideal", "measured"), PICK("true", "false"), odd[axes - 1][draw(ODD)], mesh, model,
-        tokens[draw(4)], mlp ? "" : ",\"sequence_length\":1920",
-        PICK("none", "norms", "block", "big_matmuls", "layer"), PICK("1", "2"),
-        PICK("block", "tensor", "layer"), PICK("none", "none", "optimizer", "activations", "both"),
-        PICK("0", "1", "2"), PICK("true", "false"));
+        chip, shape, profile, wrap, override, mesh, model, batch,
+        mlp ? "" : ",\"sequence_length\":1920", remat, accumulate, gather, offload, prefetch,
+        chunks);
 }
 
 /* Tokens to experts, and the heads of shared sequences, over several axes: every copy goes its own
@@ -119,18 +124,18 @@ static void write_exchange(char *text, size_t room)
     if (draw(4) == 0)
         slow = box ? ",\"links\":[{\"from\":[0,1,0],\"to\":[0,2,0],\"rate\":\"9GB/s\"}]"
                    : ",\"links\":[{\"from\":[1,0],\"to\":[2,0],\"rate\":\"9GB/s\"}]";
+    const char *wrap_x = PICK("true", "false"), *wrap_y = PICK("true", "false");
+    unsigned const batch = 65536u << draw(4);
+    const char *more = experts ? PICK("", ",\"routing_skew\":0.5", ",\"routing_skew\":1")
+                               : ",\"context\":\"ulysses\"";
     (void)snprintf(
         text, room,
         "{\"podsim\":1,\"title\":\"drawn\",\"machine\":{\"chip\":\"%s\",\"shape\":\"%s\","
         "\"unrealisable\":true,\"wrap\":{\"x\":%s,\"y\":%s}%s},\"mesh\":{%s},"
         "\"workload\":{\"kind\":\"train_step\",\"model\":\"%s\",\"batch_tokens\":%u%s,"
         "\"sequence_length\":1024,\"accumulate\":%s,\"allow_oversubscription\":true}}",
-        box ? "tpu-v5p" : "tpu-v5e", shape, PICK("true", "false"), PICK("true", "false"), slow,
-        experts ? ep : cp, experts ? "tests/property/experts.json" : "llama-3-8b",
-        65536u << draw(4),
-        experts ? PICK("", ",\"routing_skew\":0.5", ",\"routing_skew\":1")
-                : ",\"context\":\"ulysses\"",
-        PICK("1", "2"));
+        box ? "tpu-v5p" : "tpu-v5e", shape, wrap_x, wrap_y, slow, experts ? ep : cp,
+        experts ? "tests/property/experts.json" : "llama-3-8b", batch, more, PICK("1", "2"));
 }
 
 /* Groups that share an axis of switches, of one level or of several: under a leaf and strided over
@@ -139,12 +144,12 @@ static void write_fabric(char *text, size_t room)
 {
     bool const experts = draw(2) == 0, slices = !experts && draw(4) == 0;
     bool const adds = draw(3) == 0;
+    const char *chip = PICK("h100-sxm", "gb200-nvl72"), *ports = PICK("12", "16", "24");
     char machine[300];
     (void)snprintf(machine, sizeof machine,
                    "\"chip\":\"%s\",\"nodes\":16,\"gpus\":4,\"network\":{\"switch_ports\":%s,"
                    "\"sharp\":\"%s\",\"leaf\":{\"oversubscription\":%s}}",
-                   PICK("h100-sxm", "gb200-nvl72"), PICK("12", "16", "24"), adds ? "on" : "auto",
-                   PICK("1", "2", "4"));
+                   chip, ports, adds ? "on" : "auto", PICK("1", "2", "4"));
     const char *mesh =
         PICK("\"dp\":[\"gpu\",\"node:8\"],\"fsdp\":[\"node:2\"], \"order\": [\"dp\", \"fsdp\"]",
              "\"dp\":[\"node:2\"],\"fsdp\":[\"gpu\",\"node:8\"], \"order\": [\"dp\", \"fsdp\"]",
@@ -171,22 +176,24 @@ static void write_fabric(char *text, size_t room)
     const char *algorithm = "auto";
     if (!experts && !slices && adds) algorithm = PICK("auto", "sharp");
     if (strstr(mesh, "\"node\"") != NULL && !adds) algorithm = PICK("auto", "tree", "flat-direct");
-    (void)snprintf(
-        text, room,
-        "{\"podsim\":1,\"title\":\"drawn\",\"machine\":{%s},\"mesh\":{%s},"
-        "\"workload\":{\"kind\":\"train_step\",\"model\":%s,\"batch_tokens\":%u%s%s,"
-        "\"gather\":\"%s\",\"accumulate\":%s,\"allow_oversubscription\":true},"
-        "\"run\":{\"collective_matmul\":%s,\"algorithm\":\"%s\"}}",
-        slices ? "\"chip\":\"tpu-v5e\",\"shape\":\"4x4\",\"slices\":4" : machine, mesh,
-        experts ? "\"tests/property/experts.json\""
-                : "{\"kind\":\"mlp\",\"D\":1024,\"F\":16384,\"layers\":3,\"matrices\":2}",
-        32768u << draw(3),
-        experts ? PICK(",\"sequence_length\":256", ",\"sequence_length\":256,\"routing_skew\":1")
-                : "",
-        strstr(mesh, "cp") == NULL ? ""
-                                   : PICK(",\"context\":\"ulysses\"", ",\"context\":\"all_gather\"",
-                                          ",\"context\":\"ring\""),
-        PICK("block", "tensor", "layer"), PICK("1", "2"), PICK("true", "false"), algorithm);
+    unsigned const batch = 32768u << draw(3);
+    const char *length = "", *context = "";
+    if (experts)
+        length = PICK(",\"sequence_length\":256", ",\"sequence_length\":256,\"routing_skew\":1");
+    if (strstr(mesh, "cp") != NULL)
+        context = PICK(",\"context\":\"ulysses\"", ",\"context\":\"all_gather\"",
+                       ",\"context\":\"ring\"");
+    const char *gather = PICK("block", "tensor", "layer"), *accumulate = PICK("1", "2");
+    (void)snprintf(text, room,
+                   "{\"podsim\":1,\"title\":\"drawn\",\"machine\":{%s},\"mesh\":{%s},"
+                   "\"workload\":{\"kind\":\"train_step\",\"model\":%s,\"batch_tokens\":%u%s%s,"
+                   "\"gather\":\"%s\",\"accumulate\":%s,\"allow_oversubscription\":true},"
+                   "\"run\":{\"collective_matmul\":%s,\"algorithm\":\"%s\"}}",
+                   slices ? "\"chip\":\"tpu-v5e\",\"shape\":\"4x4\",\"slices\":4" : machine, mesh,
+                   experts
+                       ? "\"tests/property/experts.json\""
+                       : "{\"kind\":\"mlp\",\"D\":1024,\"F\":16384,\"layers\":3,\"matrices\":2}",
+                   batch, length, context, gather, accumulate, PICK("true", "false"), algorithm);
 }
 
 /* Plays it; false if it is refused, which a drawn combination may be. */

@@ -14,6 +14,7 @@
 #include "tests/support/case.h"
 #include "tests/support/play.h"
 #include "tests/support/thin.h"
+#include "tests/support/walk.h"
 
 enum { TEXT_BYTES = 1400, WIDTH = 8192, WIDE = 32768, ROWS = 8192, LAYERS = 16 };
 
@@ -331,26 +332,21 @@ struct sums {
 static struct sums sums_of(const struct program *program)
 {
     struct sums sums = {0};
-    for (uint32_t r = 0; r < program->role_count; r++)
-        for (uint32_t b = 0; b < program->roles[r].block_count; b++) {
-            const struct program_block *block = &program->roles[r].block[b];
-            const struct program_template *template = &program->templates[block->template_index];
-            for (uint32_t i = 0; i < template->op_count; i++) {
-                const struct program_op *op = &template->op[i];
-                if (op->kind == PROGRAM_OP_COLLECTIVE &&
-                    program->plans[op->index].kind == COLLECTIVE_ALL_TO_ALL)
-                    sums.exchanged_bytes +=
-                        block->repeat * (double)program->plans[op->index].size_bytes;
-                if (op->kind != PROGRAM_OP_COMPUTE) continue;
-                const struct work *work = &program->works[op->index];
-                sums.compute_count += block->repeat;
-                sums.matmul_flop += block->repeat * (double)work_matmul_flop(work);
-                sums.vector_flop += block->repeat * (double)work->vector_flop;
-                sums.hbm_bytes +=
-                    block->repeat * (double)(work->hbm_read_bytes + work->hbm_write_bytes);
-                sums.useful_flop += block->repeat * (double)work->useful_flop;
-            }
-        }
+    struct walk_op walk = {.program = program};
+    while (walk_next(&walk)) {
+        const struct program_op *op = walk.op;
+        double const times = walk.times;
+        if (op->kind == PROGRAM_OP_COLLECTIVE &&
+            program->plans[op->index].kind == COLLECTIVE_ALL_TO_ALL)
+            sums.exchanged_bytes += times * (double)program->plans[op->index].size_bytes;
+        if (op->kind != PROGRAM_OP_COMPUTE) continue;
+        const struct work *work = &program->works[op->index];
+        sums.compute_count += times;
+        sums.matmul_flop += times * (double)work_matmul_flop(work);
+        sums.vector_flop += times * (double)work->vector_flop;
+        sums.hbm_bytes += times * (double)(work->hbm_read_bytes + work->hbm_write_bytes);
+        sums.useful_flop += times * (double)work->useful_flop;
+    }
     return sums;
 }
 

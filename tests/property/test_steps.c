@@ -14,26 +14,14 @@
 #include <cmocka.h>
 
 #include "sim/base/units.h"
+#include "tests/support/case.h"
 #include "tests/support/play.h"
 #include "tests/support/thin.h"
+#include "tests/support/walk.h"
 
 enum { TEXT_BYTES = 1024, MODEL_TEXT_BYTES = 128, SCENARIOS = 120 };
 
 static uint64_t seed = 1;
-
-/* splitmix64 (Steele, Lea and Flood, 2014). */
-static uint64_t next(uint64_t *state)
-{
-    uint64_t mixed = *state += UINT64_C(0x9e3779b97f4a7c15);
-    mixed = (mixed ^ (mixed >> 30)) * UINT64_C(0xbf58476d1ce4e5b9);
-    mixed = (mixed ^ (mixed >> 27)) * UINT64_C(0x94d049bb133111eb);
-    return mixed ^ (mixed >> 31);
-}
-
-static const char *pick(uint64_t *state, const char *const *choices, uint32_t count)
-{
-    return choices[next(state) % count];
-}
 
 struct slice {
     const char *machine;
@@ -69,9 +57,9 @@ static const char *const meshes_3[] = {"{\"fsdp\": [\"x\", \"y\", \"z\"]}",
 
 static const char *mesh_of(uint64_t *state, uint32_t axes)
 {
-    if (axes == 1) return pick(state, meshes_1, 4);
-    if (axes == 2) return pick(state, meshes_2, 5);
-    return pick(state, meshes_3, 4);
+    if (axes == 1) return case_pick(state, meshes_1, 4);
+    if (axes == 2) return case_pick(state, meshes_2, 5);
+    return case_pick(state, meshes_3, 4);
 }
 
 /* Heads, widths, vocabulary and shards that no mesh divides, and sequences that ranks share. */
@@ -80,35 +68,35 @@ static unsigned model_padded(uint64_t *state, bool llama, char model[MODEL_TEXT_
     if (llama) {
         (void)snprintf(model, MODEL_TEXT_BYTES,
                        "\"tests/property/padding.json\", \"sequence_length\": %u",
-                       512u << next(state) % 2);
+                       512u << case_random(state) % 2);
         return 49152;
     }
-    unsigned const d = 32 * (17 + 2 * (unsigned)(next(state) % 16));
-    unsigned const f = 1001 + 2 * (unsigned)(next(state) % 1000);
+    unsigned const d = 32 * (17 + 2 * (unsigned)(case_random(state) % 16));
+    unsigned const f = 1001 + 2 * (unsigned)(case_random(state) % 1000);
     (void)snprintf(model, MODEL_TEXT_BYTES,
                    "{\"kind\": \"mlp\", \"D\": %u, \"F\": %u, \"layers\": 3, \"matrices\": 3}", d,
                    f);
-    return 4096u << next(state) % 8;
+    return 4096u << case_random(state) % 8;
 }
 
 /* Dimensions that every mesh above divides, but in a quarter of the draws; returns the batch. */
 static unsigned model_random(uint64_t *state, char model[MODEL_TEXT_BYTES])
 {
-    uint64_t const kind = next(state) % 8;
+    uint64_t const kind = case_random(state) % 8;
     if (kind == 1 || kind == 2) return model_padded(state, kind == 1, model);
     if (kind == 0) {
-        unsigned const length = 1024u << next(state) % 2;
+        unsigned const length = 1024u << case_random(state) % 2;
         (void)snprintf(model, MODEL_TEXT_BYTES, "\"llama-3-8b\", \"sequence_length\": %u", length);
-        return 65536u << next(state) % 2;
+        return 65536u << case_random(state) % 2;
     }
-    unsigned const d = 512u << next(state) % 4;
-    unsigned const f = 1024u << next(state) % 4;
-    unsigned const layers = 1 + (unsigned)(next(state) % 4);
-    unsigned const matrices = 2 + (unsigned)(next(state) % 2);
+    unsigned const d = 512u << case_random(state) % 4;
+    unsigned const f = 1024u << case_random(state) % 4;
+    unsigned const layers = 1 + (unsigned)(case_random(state) % 4);
+    unsigned const matrices = 2 + (unsigned)(case_random(state) % 2);
     (void)snprintf(model, MODEL_TEXT_BYTES,
                    "{\"kind\": \"mlp\", \"D\": %u, \"F\": %u, \"layers\": %u, \"matrices\": %u}", d,
                    f, layers, matrices);
-    return 4096u << next(state) % 8;
+    return 4096u << case_random(state) % 8;
 }
 
 static void scenario_random(uint64_t *state, char text[TEXT_BYTES])
@@ -120,18 +108,18 @@ static void scenario_random(uint64_t *state, char text[TEXT_BYTES])
     static const char *const truths[] = {"false", "true"};
     static const char *const offloads[] = {"none", "none", "optimizer", "activations", "both"};
     /* Drawn one by one: the order in which a call's arguments are evaluated is the compiler's. */
-    const struct slice *slice = &slices[next(state) % (sizeof slices / sizeof *slices)];
+    const struct slice *slice = &slices[case_random(state) % (sizeof slices / sizeof *slices)];
     const char *mesh = mesh_of(state, slice->axes);
-    const char *profile = pick(state, profiles, 4);
-    const char *remat = pick(state, remats, 5);
-    const char *gather = pick(state, gathers, 3);
-    const char *order = pick(state, orders, 2);
-    const char *chunks = pick(state, truths, 2);
-    unsigned const accumulate = 1 + (unsigned)(next(state) % 2);
-    unsigned const prefetch = 1 + (unsigned)(next(state) % 3);
+    const char *profile = case_pick(state, profiles, 4);
+    const char *remat = case_pick(state, remats, 5);
+    const char *gather = case_pick(state, gathers, 3);
+    const char *order = case_pick(state, orders, 2);
+    const char *chunks = case_pick(state, truths, 2);
+    unsigned const accumulate = 1 + (unsigned)(case_random(state) % 2);
+    unsigned const prefetch = 1 + (unsigned)(case_random(state) % 3);
     char model[MODEL_TEXT_BYTES];
     unsigned const tokens = model_random(state, model);
-    const char *offload = pick(state, offloads, 5);
+    const char *offload = case_pick(state, offloads, 5);
     if (strstr(model, "\"layers\": 1,") != NULL) offload = "optimizer"; /* The least is two. */
     int const length =
         snprintf(text, TEXT_BYTES,
@@ -222,33 +210,17 @@ static void the_parts_of_a_step_add_up_to_it(void **unused)
 static void folded_and_full_are_the_same_to_the_picosecond(void **unused)
 {
     (void)unused;
-    static const struct play_options full = {.full = true, .engine = "fast"};
-    static const struct play_options reference = {.full = true, .engine = "reference"};
     uint32_t walked = 0;
     for (uint32_t i = 0; i < SCENARIOS / 3; i++) {
         if (thin_skips(&walked)) continue;
         uint64_t state = state_of(i);
         char text[TEXT_BYTES];
-        struct play folded, whole, slow;
+        struct play folded;
         scenario_random(&state, text);
         play_run(&folded, text, NULL);
-        play_run(&whole, text, &full);
         /* The reference queue is slow, and tests/determinism shows it whole models. */
-        play_run(&slow, text, strstr(text, "llama") == NULL ? &reference : &full);
-        assert_that(folded.trace.step_ps == whole.trace.step_ps, text);
-        assert_that(folded.trace.compute_ps == whole.trace.compute_ps, text);
-        assert_that(folded.trace.exposed_ps == whole.trace.exposed_ps, text);
-        assert_that(whole.trace.digest == slow.trace.digest, text);
-        for (uint32_t c = 0; c < whole.trace.class_count; c++) {
-            int64_t const exposed_ps = whole.trace.classes[c].exposed_ps;
-            assert_that(folded.trace.classes[c].exposed_ps == exposed_ps, text);
-            assert_that(slow.trace.classes[c].exposed_ps == exposed_ps, text);
-        }
-        for (uint32_t port = 0; port < TRACE_PORTS_MAX; port++)
-            assert_that(folded.trace.link[port].busy_ps == whole.trace.link[port].busy_ps, text);
+        walk_alike(&folded, text, strstr(text, "llama") == NULL ? "reference" : "fast");
         play_close(&folded);
-        play_close(&whole);
-        play_close(&slow);
     }
 }
 

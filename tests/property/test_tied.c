@@ -11,6 +11,7 @@
 #include "tests/support/case.h"
 #include "tests/support/play.h"
 #include "tests/support/thin.h"
+#include "tests/support/walk.h"
 
 enum {
     TEXT_BYTES = 1400,
@@ -215,19 +216,14 @@ static void the_formulas_count_what_all_ranks_do(void **state)
         text_write(text, &places[p], "megatron-1.7b", "1f1b");
         play_run(&play, text, &lower);
         workload_count(&play.scenario.workload, &play.machine, &play.mesh, &counts);
-        for (uint32_t r = 0; r < play.program.role_count; r++)
-            for (uint32_t b = 0; b < play.program.roles[r].block_count; b++) {
-                const struct program_block *block = &play.program.roles[r].block[b];
-                const struct program_template *of = &play.program.templates[block->template_index];
-                for (uint32_t i = 0; i < of->op_count; i++) {
-                    if (of->op[i].kind != PROGRAM_OP_COMPUTE) continue;
-                    const struct work *work = &play.program.works[of->op[i].index];
-                    ops += block->repeat;
-                    vector_flop += block->repeat * (double)work->vector_flop;
-                    hbm_bytes +=
-                        block->repeat * (double)(work->hbm_read_bytes + work->hbm_write_bytes);
-                }
-            }
+        struct walk_op walk = {.program = &play.program};
+        while (walk_next(&walk)) {
+            if (walk.op->kind != PROGRAM_OP_COMPUTE) continue;
+            const struct work *work = &play.program.works[walk.op->index];
+            ops += walk.times;
+            vector_flop += walk.times * (double)work->vector_flop;
+            hbm_bytes += walk.times * (double)(work->hbm_read_bytes + work->hbm_write_bytes);
+        }
         case_near(ops / places[p].pp, counts.compute_count, 1e-9);
         case_near(vector_flop / places[p].pp, counts.vector_flop, 1e-6);
         case_near(hbm_bytes / places[p].pp, counts.hbm_bytes, 1e-6);

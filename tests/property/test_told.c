@@ -3,7 +3,6 @@
  * roofline sets beside matmuls are the program's, by kind, ranks, bytes and count; of every shipped
  * scenario, and of steps drawn from a seed that is printed (or given as the first argument).
  */
-#include <glob.h>
 #include <inttypes.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -18,6 +17,7 @@
 #include "tests/support/case.h"
 #include "tests/support/play.h"
 #include "tests/support/thin.h"
+#include "tests/support/walk.h"
 
 enum { TEXT_BYTES = 1024, STEPS = 500, MOVES_MAX = 512 };
 
@@ -170,28 +170,22 @@ static struct tally tally_of(const struct program *program, const char *name,
                              enum collective_kind kind)
 {
     struct tally tally = {0, 0};
-    for (uint32_t r = 0; r < program->role_count; r++)
-        for (uint32_t b = 0; b < program->roles[r].block_count; b++) {
-            const struct program_block *block = &program->roles[r].block[b];
-            const struct program_template *template = &program->templates[block->template_index];
-            for (uint32_t i = 0; i < template->op_count; i++) {
-                const struct program_op *op = &template->op[i];
-                if (op->kind != PROGRAM_OP_COLLECTIVE) continue;
-                const struct plan *plan = &program->plans[op->index];
-                if (strcmp(last_word(program->stream[op->stream].name), "tp") != 0) continue;
-                if (plan->kind != kind && name != NULL) continue;
-                const char *own = strchr(op->name, ' ') + 1;
-                const char *dot = strchr(own, '.');
-                bool const layer = strncmp(own, "attention.", 10) == 0 || dot == NULL ||
-                                   strncmp(own, "mlp.", 4) == 0 || strncmp(own, "moe.", 4) == 0 ||
-                                   strncmp(own, "shared.", 7) == 0;
-                /* A bare MLP has one block, and no name for it. */
-                if (name == NULL ? !layer : strcmp(own, dot != NULL ? name : name + 4) != 0)
-                    continue;
-                tally.count += block->repeat;
-                tally.bytes += (double)block->repeat * (double)plan->size_bytes;
-            }
-        }
+    struct walk_op walk = {.program = program};
+    while (walk_next(&walk)) {
+        if (walk.op->kind != PROGRAM_OP_COLLECTIVE) continue;
+        const struct plan *plan = &program->plans[walk.op->index];
+        if (strcmp(last_word(program->stream[walk.op->stream].name), "tp") != 0) continue;
+        if (plan->kind != kind && name != NULL) continue;
+        const char *own = strchr(walk.op->name, ' ') + 1;
+        const char *dot = strchr(own, '.');
+        bool const layer = strncmp(own, "attention.", 10) == 0 || dot == NULL ||
+                           strncmp(own, "mlp.", 4) == 0 || strncmp(own, "moe.", 4) == 0 ||
+                           strncmp(own, "shared.", 7) == 0;
+        /* A bare MLP has one block, and no name for it. */
+        if (name == NULL ? !layer : strcmp(own, dot != NULL ? name : name + 4) != 0) continue;
+        tally.count += walk.times;
+        tally.bytes += (double)walk.times * (double)plan->size_bytes;
+    }
     return tally;
 }
 
@@ -218,33 +212,20 @@ static void roofline_is_the_program(const struct play *play, const char *text)
                  count, all, text);
 }
 
+static void shipped_check(struct play *play, const char *path)
+{
+    listing_is_the_program(play, path);
+    roofline_is_the_program(play, path);
+}
+
 static void of_every_shipped_scenario(void **unused)
 {
     (void)unused;
     static const struct play_options lower_only = {.lower_only = true, .engine = "fast"};
-    glob_t found;
-    assert_int_equal(glob("scenarios/*/*.json", 0, NULL, &found), 0);
-    assert_true(found.gl_pathc > 40);
-    uint32_t walked = 0;
-    for (size_t i = 0; i < found.gl_pathc; i++) {
-        struct play play;
-        if (thin_skips(&walked)) continue;
-        play_run_file(&play, found.gl_pathv[i], &lower_only);
-        listing_is_the_program(&play, found.gl_pathv[i]);
-        roofline_is_the_program(&play, found.gl_pathv[i]);
-        play_close(&play);
-    }
-    globfree(&found);
+    walk_shipped(&lower_only, NULL, shipped_check);
 }
 
-static const char *pick(uint64_t *state, const char *const *choices, uint32_t count)
-{
-    return choices[case_random(state) % count];
-}
-
-#define PICK(...)                                                                                  \
-    pick(state, (const char *const[]){__VA_ARGS__},                                                \
-         sizeof((const char *const[]){__VA_ARGS__}) / sizeof(const char *))
+#define PICK(...) CASE_PICK(state, __VA_ARGS__)
 
 static void step_random(uint64_t *state, char text[TEXT_BYTES])
 {

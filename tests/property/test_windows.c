@@ -13,6 +13,7 @@
 #include "tests/support/case.h"
 #include "tests/support/play.h"
 #include "tests/support/thin.h"
+#include "tests/support/walk.h"
 
 enum { TEXT_BYTES = 1400, RANKS = 4, TOKENS = 262144 };
 
@@ -94,29 +95,22 @@ struct sums {
 
 static struct sums sums_of(const struct play *play)
 {
-    const struct program *program = &play->program;
+    const struct chip *chip = &play->machine.chip;
     struct sums sums = {0};
-    for (uint32_t r = 0; r < program->role_count; r++)
-        for (uint32_t b = 0; b < program->roles[r].block_count; b++) {
-            const struct program_block *block = &program->roles[r].block[b];
-            const struct program_template *template = &program->templates[block->template_index];
-            for (uint32_t i = 0; i < template->op_count; i++) {
-                const struct program_op *op = &template->op[i];
-                const struct work *work = &program->works[op->index];
-                double const times = block->repeat;
-                if (op->kind != PROGRAM_OP_COMPUTE) continue;
-                bool const flash = strstr(op->name, "lash") != NULL;
-                sums.compute_count += times;
-                sums.matmul_flop += times * (double)work_matmul_flop(work);
-                sums.padded_flop +=
-                    times *
-                    (double)compute_time(&play->machine.chip, work, PPM_ONE, PPM_ONE).padded_flop;
-                sums.vector_flop += times * (double)work->vector_flop;
-                sums.hbm_bytes += times * (double)(work->hbm_read_bytes + work->hbm_write_bytes);
-                sums.useful_flop += times * (double)work->useful_flop;
-                if (flash) sums.attention_flop += times * (double)work->useful_flop;
-            }
-        }
+    struct walk_op walk = {.program = &play->program};
+    while (walk_next(&walk)) {
+        const struct work *work = &play->program.works[walk.op->index];
+        double const times = walk.times;
+        if (walk.op->kind != PROGRAM_OP_COMPUTE) continue;
+        bool const flash = strstr(walk.op->name, "lash") != NULL;
+        sums.compute_count += times;
+        sums.matmul_flop += times * (double)work_matmul_flop(work);
+        sums.padded_flop += times * (double)compute_time(chip, work, PPM_ONE, PPM_ONE).padded_flop;
+        sums.vector_flop += times * (double)work->vector_flop;
+        sums.hbm_bytes += times * (double)(work->hbm_read_bytes + work->hbm_write_bytes);
+        sums.useful_flop += times * (double)work->useful_flop;
+        if (flash) sums.attention_flop += times * (double)work->useful_flop;
+    }
     return sums;
 }
 

@@ -93,3 +93,8 @@ uint64_t case_random(uint64_t *state)
     mixed = (mixed ^ (mixed >> 27)) * UINT64_C(0x94d049bb133111eb);
     return mixed ^ (mixed >> 31);
 }
+
+const char *case_pick(uint64_t *state, const char *const *texts, size_t count)
+{
+    return texts[case_random(state) % count];
+}

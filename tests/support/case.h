@@ -45,6 +45,13 @@ extern struct error case_error;
 /* The next number of a sequence that its first state gives. */
 uint64_t case_random(uint64_t *state);
 
+/* One of the texts. The order in which arguments and members are evaluated is not specified: two
+ * draws stand in two statements. */
+#define CASE_PICK(state, ...)                                                                      \
+    case_pick(state, (const char *const[]){__VA_ARGS__},                                           \
+              sizeof((const char *const[]){__VA_ARGS__}) / sizeof(const char *))
+const char *case_pick(uint64_t *state, const char *const *texts, size_t count);
+
 void case_ok_at(enum status status, const char *file, int line);
 void case_refused_at(enum status status, enum status wanted, const char *where, const char *words,
                      const char *file, int line);

@@ -87,19 +87,20 @@ static void the_closed_form_is_the_replay_to_the_picosecond(void **state)
     struct chip chips[2] = {chip_v5e(), chip_v5p()};
     chips[1].op_overhead_ps = 123457;
     for (uint32_t i = 0; i < 20000; i++) {
-        struct work work = {
-            .matmul = {{random_size(&random, 14), random_size(&random, 14),
-                        random_size(&random, 14), 1 + case_random(&random) % 3}},
-            .matmul_count = (uint32_t)(case_random(&random) % 2),
-            .math_format = FORMAT_BF16,
-            .vector_flop = random_size(&random, 34),
-            .hbm_read_bytes = random_size(&random, 30),
-            .hbm_write_bytes = random_size(&random, 30),
-            .vmem_read_bytes = random_size(&random, 30),
-        };
+        struct work work = {.math_format = FORMAT_BF16};
+        work.matmul[0].rows = random_size(&random, 14);
+        work.matmul[0].inner = random_size(&random, 14);
+        work.matmul[0].columns = random_size(&random, 14);
+        work.matmul[0].count = 1 + case_random(&random) % 3;
+        work.matmul_count = (uint32_t)(case_random(&random) % 2);
+        work.vector_flop = random_size(&random, 34);
+        work.hbm_read_bytes = random_size(&random, 30);
+        work.hbm_write_bytes = random_size(&random, 30);
+        work.vmem_read_bytes = random_size(&random, 30);
         check_any(&chips[i % 2], &work, PPM_ONE, PPM_ONE);
-        check_any(&chips[i % 2], &work, 1 + (uint32_t)(case_random(&random) % PPM_ONE),
-                  1 + (uint32_t)(case_random(&random) % PPM_ONE));
+        uint32_t const math_ppm = 1 + (uint32_t)(case_random(&random) % PPM_ONE);
+        uint32_t const hbm_ppm = 1 + (uint32_t)(case_random(&random) % PPM_ONE);
+        check_any(&chips[i % 2], &work, math_ppm, hbm_ppm);
     }
 }
 
@@ -253,8 +254,8 @@ static void more_of_any_rate_is_never_slower(void **state)
     uint64_t random = 99;
     for (uint32_t i = 0; i < 3000; i++) {
         struct chip const chip = chip_v5e();
-        struct work work = work_matmul(1 + random_size(&random, 12), 1 + random_size(&random, 12),
-                                       1 + random_size(&random, 12));
+        uint64_t const rows = 1 + random_size(&random, 12), inner = 1 + random_size(&random, 12);
+        struct work work = work_matmul(rows, inner, 1 + random_size(&random, 12));
         work.vector_flop = random_size(&random, 32);
         work.vmem_read_bytes = random_size(&random, 32);
         int64_t const before_ps = time_of(&chip, &work).duration_ps;

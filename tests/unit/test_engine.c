@@ -59,11 +59,9 @@ static int64_t model_delay_ps(struct model *model)
 static void model_post(struct model *model, struct engine *engine)
 {
     bool const few = model->delays == DELAYS_TIES || model->delays == DELAYS_NOW;
-    struct model_event const event = {
-        .at_ps = engine_now_ps(engine) + model_delay_ps(model),
-        .order = case_random(&model->random) % (few ? 5 : 1000),
-        .chip = (uint32_t)(case_random(&model->random) % model->chip_count),
-    };
+    struct model_event event = {.at_ps = engine_now_ps(engine) + model_delay_ps(model)};
+    event.order = case_random(&model->random) % (few ? 5 : 1000);
+    event.chip = (uint32_t)(case_random(&model->random) % model->chip_count);
     assert_true(model->pending_count < MODEL_PENDING_MAX);
     model->pending[model->pending_count++] = event;
     engine_post(engine, event.at_ps, event.order, (uint32_t)(event.order % MODEL_CHANNELS),

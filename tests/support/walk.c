@@ -1,0 +1,84 @@
+#include "tests/support/walk.h"
+
+#include <glob.h>
+#include <inttypes.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "tests/support/thin.h"
+
+void walk_shipped(const struct play_options *options, const char *const *without,
+                  void (*check)(struct play *play, const char *path))
+{
+    glob_t found;
+    uint32_t walked = 0;
+    assert_int_equal(glob("scenarios/*/*.json", 0, NULL, &found), 0);
+    assert_true(found.gl_pathc > 40);
+    for (size_t i = 0; i < found.gl_pathc; i++) {
+        const char *path = found.gl_pathv[i];
+        struct play play;
+        bool skipped = thin_skips(&walked);
+        for (const char *const *part = without; part != NULL && *part != NULL; part++)
+            skipped = skipped || strstr(path, *part) != NULL;
+        if (skipped) continue;
+        play_run_file(&play, path, options);
+        check(&play, path);
+        play_close(&play);
+    }
+    globfree(&found);
+}
+
+bool walk_next(struct walk_op *walk)
+{
+    const struct program *program = walk->program;
+    for (; walk->role < program->role_count; walk->role++, walk->block = 0) {
+        const struct program_role *role = &program->roles[walk->role];
+        for (; walk->block < role->block_count; walk->block++, walk->index = 0) {
+            const struct program_block *block = &role->block[walk->block];
+            const struct program_template *template = &program->templates[block->template_index];
+            if (walk->index == template->op_count) continue;
+            walk->op = &template->op[walk->index++];
+            walk->times = block->repeat;
+            return true;
+        }
+    }
+    return false;
+}
+
+static void same(const struct trace *trace, const struct trace *wanted, const char *text)
+{
+    if (trace->step_ps != wanted->step_ps)
+        fail_msg("%" PRId64 " ps and not %" PRId64 "\nin %s", trace->step_ps, wanted->step_ps,
+                 text);
+    if (trace->compute_ps != wanted->compute_ps || trace->exposed_ps != wanted->exposed_ps)
+        fail_msg("%" PRId64 " ps of compute and %" PRId64 " exposed, and not %" PRId64
+                 " and %" PRId64 "\nin %s",
+                 trace->compute_ps, trace->exposed_ps, wanted->compute_ps, wanted->exposed_ps,
+                 text);
+    for (uint32_t c = 0; c < wanted->class_count; c++)
+        if (trace->classes[c].exposed_ps != wanted->classes[c].exposed_ps)
+            fail_msg("class %u: %" PRId64 " ps exposed and not %" PRId64 "\nin %s", c,
+                     trace->classes[c].exposed_ps, wanted->classes[c].exposed_ps, text);
+    for (uint32_t port = 0; port < TRACE_PORTS_MAX; port++)
+        if (trace->link[port].busy_ps != wanted->link[port].busy_ps)
+            fail_msg("port %u: busy %" PRId64 " ps and not %" PRId64 "\nin %s", port,
+                     trace->link[port].busy_ps, wanted->link[port].busy_ps, text);
+}
+
+void walk_alike(const struct play *folded, const char *text, const char *engine)
+{
+    struct play_options options = {.full = true, .engine = "fast"};
+    struct play whole, other;
+    play_run(&whole, text, &options);
+    options.engine = engine;
+    play_run(&other, text, &options);
+    same(&whole.trace, &folded->trace, text);
+    same(&other.trace, &folded->trace, text);
+    if (whole.trace.digest != other.trace.digest) fail_msg("digests differ\nin %s", text);
+    play_close(&whole);
+    play_close(&other);
+}

@@ -1,0 +1,32 @@
+/*
+ * walk.h: what tests of many steps walk over: the shipped scenarios, the ops of a program, and a
+ * step simulated in other ways.
+ */
+#ifndef TESTS_SUPPORT_WALK_H
+#define TESTS_SUPPORT_WALK_H
+
+#include "tests/support/play.h"
+
+/* Plays the scenarios of scenarios/ (each n-th where tests are thinned) and hands over each. Those
+ * whose path contains a text of `without` (ended by NULL; may be NULL) are left out. */
+void walk_shipped(const struct play_options *options, const char *const *without,
+                  void (*check)(struct play *play, const char *path));
+
+/* An op of a program, as one block of one role has it. Begins with {.program = program}. */
+struct walk_op {
+    const struct program *program;
+    const struct program_op *op;
+    uint32_t times; /* Slots of the block. */
+    uint32_t role;
+    uint32_t block;
+    uint32_t index; /* Of the next op in the block's template. */
+};
+
+/* The next op, role by role; false behind the last one. */
+bool walk_next(struct walk_op *walk);
+
+/* Simulates all chips, by the fast engine and by `engine`, and fails the test unless instants,
+ * exposed time and busy links are those of the folded play. */
+void walk_alike(const struct play *folded, const char *text, const char *engine);
+
+#endif

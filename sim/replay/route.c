@@ -318,7 +318,7 @@ struct route_leg route_leg(const struct routes *routes, const struct place *by, 
             continue;
         }
         leg.axis = axis;
-        leg.by = back && hop > 0 ? routes->length[axis] - hop : hop;
+        leg.by = back ? routes->length[axis] - hop : hop;
         leg.port = (uint8_t)machine_port(axis, back);
         leg.last = hop + 1 == hops;
         found = true;

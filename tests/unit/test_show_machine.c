@@ -267,6 +267,9 @@ static void cables_lead_to_what_is_above(void **state)
     } rows[] = {
         /* One node below the second tier, and the CPU's. */
         {"gb200-nvl72:gpus=576", 1 + 1},
+        /* Two of them; eight leaves below the spine and eight GPUs of each node below the leaves.
+         */
+        {"gb200-nvl72:gpus=144,nodes=2", 2 + 8 + 16 + 1},
         /* Eight leaves below the spine, sixteen GPUs below the leaves, and the CPU's. */
         {"h100-sxm:nodes=2", 8 + 16 + 1},
         /* Six hosts below the DCN, their chips below them (of three from the side, by two lines),
@@ -281,6 +284,25 @@ static void cables_lead_to_what_is_above(void **state)
                      occurrences(text.bytes, "class=\"cable\""));
         text_free(&text);
     }
+}
+
+/* Two nodes below the second tiers of their NVSwitches: each is wired to what is above it. */
+static void a_node_leads_to_its_own_switches(void **state)
+{
+    (void)state;
+    struct text text = {0};
+    uint32_t straight = 0;
+    with_machine("gb200-nvl72:gpus=144,nodes=2", machine_svg, &text);
+    for (const char *at = text.bytes; (at = strstr(at, "<line ")) != NULL; at++) {
+        double from = 0, to = 0, y = 0;
+        char class[16] = "";
+        if (sscanf(at, "<line x1=\"%lf\" y1=\"%lf\" x2=\"%lf\" y2=\"%*f\" class=\"%15[a-z]", &from,
+                   &y, &to, class) == 4 &&
+            strcmp(class, "cable") == 0)
+            straight += from == to;
+    }
+    assert_int_equal(straight, 2);
+    text_free(&text);
 }
 
 int main(void)
@@ -298,6 +320,7 @@ int main(void)
         cmocka_unit_test(a_drawing_is_one_small_file),
         cmocka_unit_test(every_link_of_a_grid_is_drawn),
         cmocka_unit_test(cables_lead_to_what_is_above),
+        cmocka_unit_test(a_node_leads_to_its_own_switches),
     };
     return cmocka_run_group_tests(tests, case_arena_up, case_arena_down);
 }

@@ -64,7 +64,7 @@ enum status chip_bytes(struct json *object, const char *key, uint64_t *ret_bytes
     const char *source = NULL;
     STATUS_TRY(chip_number(object, key, &value, &source, reterr));
     STATUS_TRY(json_bytes(value, ret_bytes, reterr));
-    return check_bounds(value, *ret_bytes, bytes_least, bytes_most, "from 1KiB to 1PiB", reterr);
+    return check_bounds(value, *ret_bytes, bytes_least, bytes_most, "from 1KiB to 1024TiB", reterr);
 }
 
 enum status chip_rate(struct json *object, const char *key, uint64_t *ret_bytes_per_s,

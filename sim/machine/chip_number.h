@@ -24,7 +24,7 @@ enum status chip_count(struct json *object, const char *key, uint32_t most, uint
 enum status chip_count_from(struct json *object, const char *key, uint32_t least, uint32_t most,
                             uint32_t *ret_count, struct error *reterr);
 
-/* From 1KiB to 1PiB. */
+/* From 1KiB to 1024TiB. */
 enum status chip_bytes(struct json *object, const char *key, uint64_t *ret_bytes,
                        struct error *reterr);
 /* From 1MB/s to 1PB/s, one way. */

@@ -229,7 +229,9 @@ static bool check_step(const char *text, struct error *error)
             (strstr(text, "\"routing_skew\"") == NULL &&
              (strstr(text, "\"algorithm\":\"auto\"") != NULL ||
               strstr(text, "experts.json") != NULL || strstr(text, "ulysses") != NULL));
-        if (simple && roofline.upper_s * rounding < step_s)
+        /* Closed forms know nothing of collectives that keep each other waiting at switches. */
+        double const waits = strstr(text, "\"network\"") != NULL ? 1.01 : 1;
+        if (simple && roofline.upper_s * waits * rounding < step_s)
             fail_msg("%.9g s is above the roofline's %.9g s: %s", step_s, roofline.upper_s, text);
         double const mxu_s = units_seconds(trace.queue_busy_ps[TRACE_QUEUE_MXU]);
         bool const alike = machine.chip_override_count == 0; /* Else the reported chip decides. */

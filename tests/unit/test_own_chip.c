@@ -80,7 +80,7 @@ static void what_is_wrong_with_a_chip_is_said_with_its_place(void **state)
         {"3.35TB/s", "3.35PB/s", "/machine/chip/hbm_rate/value", "from 1MB/s to 1PB/s"},
         {"\"80GB\"", "80", "/machine/chip/hbm_capacity/value", "with its unit"},
         {"\"80GB\"", "\"80EB\"", "/machine/chip/hbm_capacity/value", "like \"80GiB\""},
-        {"\"80GB\"", "\"9000TB\"", "/machine/chip/hbm_capacity/value", "1PiB"},
+        {"\"80GB\"", "\"9000TB\"", "/machine/chip/hbm_capacity/value", "1024TiB"},
         {"\"80GB\"", "\"-80GB\"", "/machine/chip/hbm_capacity/value", ""},
         {"\"80GB\"", "\"nan\"", "/machine/chip/hbm_capacity/value", ""},
         {"\"hbm_rate\"", "\"hbm_rait\"", "/machine/chip/hbm_rait", "\"hbm_rate\""},

@@ -6,8 +6,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "sim/base/json.h"
 #include "sim/base/text.h"
+#include "sim/machine/chip.h"
 #include "sim/machine/machine.h"
 #include "sim/scenario/scenario.h"
 #include "tests/support/case.h"
@@ -222,24 +222,20 @@ static void numbers_of_a_chip_have_limits(void **state)
         {NULL, "host_shape", "\"4x4x4\"", "\"4x4x5\"", NULL},
     };
     static const struct {
-        const char *base, *file;
+        const char *base, *chip;
         const struct limit *limit;
         uint32_t count;
     } kinds[] = {
-        {node, "topology/chips/h100-sxm.json", of_gpus, sizeof of_gpus / sizeof *of_gpus},
-        {grid, "topology/chips/tpu-v5p.json", of_tpus, sizeof of_tpus / sizeof *of_tpus},
+        {node, "h100-sxm", of_gpus, sizeof of_gpus / sizeof *of_gpus},
+        {grid, "tpu-v5p", of_tpus, sizeof of_tpus / sizeof *of_tpus},
     };
     for (uint32_t k = 0; k < 2; k++) {
-        struct json *json = NULL;
         struct text chip = {0};
-        char read[1 << 16];
-        FILE *file = fopen(kinds[k].file, "rb");
-        assert_non_null(file);
-        size_t const bytes = fread(read, 1, sizeof read - 1, file);
-        assert_int_equal(fclose(file), 0);
-        read[bytes] = '\0';
-        case_ok(json_read_text(case_arena, "chip", read, bytes, &json, &case_error));
-        text_add(&chip, "/machine/chip=%s", read);
+        uint32_t bytes = 0;
+        const char *json = chip_json(kinds[k].chip, &bytes);
+        assert_non_null(json);
+        text_add(&chip, "/machine/chip=");
+        text_add_bytes(&chip, json, bytes);
         for (uint32_t i = 0; i < kinds[k].count; i++) {
             struct limit limit = kinds[k].limit[i];
             char key[SETTING_BYTES];

@@ -253,6 +253,50 @@ static void what_a_root_sent_before_it_went_on_keeps_its_op(void **state)
     scene_close(&scene);
 }
 
+/* Switches copy what a root sends to a chip that is late: up to three broadcasts, of this slot and
+ * the next one, come before it has begun the first. */
+static void what_comes_before_its_op_has_begun_keeps_it(void **state)
+{
+    (void)state;
+    static const uint32_t shown[] = {1};
+    static const struct machine_chip_override late = {
+        .at = {1, 0, 0, 0}, .math_ppm = PPM_ONE / 5, .hbm_ppm = PPM_ONE};
+    struct scene scene;
+    uint32_t broadcast[2], work[2];
+    scene_open_node(&scene, 4);
+    scene.machine.level[0].tier[0].multicasts = true;
+    scene.machine.chips = &late;
+    scene.machine.chip_override_count = 1;
+    scene.shown = shown;
+    scene.shown_count = 1;
+    uint32_t const stream = scene_stream(&scene, "broadcasts");
+    for (uint64_t i = 0; i < 2; i++) {
+        struct plan_request const request = {
+            .kind = COLLECTIVE_BROADCAST,
+            .algorithm = "sharp",
+            .group = {.dimension = {scene_dimension(&scene, 0)}, .dimension_count = 1},
+            .size_bytes = UINT64_C(4096) << i,
+            .multicasts = {true}};
+        work[i] = scene_compute(&scene, UINT64_C(5000000000) << i, 1); /* 5 us, 10 us. */
+        broadcast[i] = scene_plan(&scene, stream, &request);
+        scene_need(&scene, broadcast[i], work[i], 0);
+    }
+    struct trace const trace = scene_run(&scene, 2, true, true);
+    uint64_t bytes[2] = {0};
+    int64_t before = 0;
+    for (uint64_t i = 0; i < trace.record_count; i++) {
+        const struct trace_record *record = &trace.record[i];
+        if (record->kind != TRACE_TRANSFER || record->port != machine_level_port(0, 0, true))
+            continue;
+        bytes[record->op == broadcast[1]] += record->bytes;
+        assert_true(record->op == broadcast[0] || record->op == broadcast[1]);
+        before += record->end_ps < 25 * TIME_PS_PER_US; /* When the late one ends its first op. */
+    }
+    assert_int_equal(before, 3);
+    for (uint64_t i = 0; i < 2; i++) assert_int_equal(bytes[i], UINT64_C(2) * 4096 << i);
+    scene_close(&scene);
+}
+
 /* Every message of an exchange, from each to each, crosses the sender's cable and the receiver's;
  * what all of them waited is what the cables' books say. */
 static void each_message_says_its_ends_and_its_wait(void **state)
@@ -370,6 +414,7 @@ int main(void)
         cmocka_unit_test(rings_over_a_part_of_an_axis_cross_chips_that_are_elsewhere),
         cmocka_unit_test(messages_over_switches_keep_their_op),
         cmocka_unit_test(what_a_root_sent_before_it_went_on_keeps_its_op),
+        cmocka_unit_test(what_comes_before_its_op_has_begun_keeps_it),
         cmocka_unit_test(each_message_says_its_ends_and_its_wait),
         cmocka_unit_test(passes_and_memory_are_those_of_the_records),
     };

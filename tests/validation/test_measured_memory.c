@@ -1,0 +1,208 @@
+/*
+ * Peaks of memory as the measured profile has them, beside what was measured.
+ *
+ *   test_measured_memory [--markdown FILE | --check FILE]
+ *
+ * --markdown writes docs/measured-memory.md; --check fails if that file is not what it would write.
+ * Errors are stated, not judged: no number is set from these rows.
+ */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "sim/base/arena.h"
+#include "sim/base/text.h"
+#include "sim/fold/fold.h"
+#include "sim/replay/replay.h"
+#include "sim/scenario/scenario.h"
+#include "sim/workload/overheads.h"
+#include "tests/validation/document.h"
+#include "tests/validation/measured_memory_rows.h"
+#include "tests/validation/measured_memory_text.h"
+
+enum { SCENARIO_BYTES = 1024 };
+static const double GIB = 1073741824.0, GB = 1e9;
+
+/* Of the role that holds most. */
+struct peak {
+    uint64_t bytes[PROGRAM_MEMORY_COUNT];
+    double all, allocated; /* Without what PyTorch's allocator does not see. */
+};
+
+static _Noreturn void stop(const char *title, const struct error *error)
+{
+    (void)fprintf(stderr, "%s: %s: %s\n", title, error->where, error->message);
+    exit(1);
+}
+
+/* GPT as Megatron-LM has it, of the sizes of the paper. */
+static void gpt_set(const struct memory_row *row, struct model *model)
+{
+    static const struct {
+        uint64_t layers, width, heads;
+    } sizes[] = {{22, 2304, 24}, {30, 4096, 32}, {46, 5120, 40}, {62, 6144, 48}};
+    for (uint32_t i = 0; i < sizeof sizes / sizeof *sizes; i++) {
+        if (sizes[i].layers != row->layers) continue;
+        model->width = sizes[i].width;
+        model->heads = model->kv_heads = sizes[i].heads;
+        model->head_width = model->width / model->heads;
+    }
+    model->mlp_width = 4 * model->width;
+    model->vocabulary = 50304;
+    model->attention_vectors = 4 * model->width;
+    model->mlp_vectors = 5 * model->width;
+}
+
+static void model_set(const struct memory_row *row, struct model *model)
+{
+    model->layers = row->layers;
+    if (model->experts.count != 0) model->experts.dense_layers = row->dense_layers;
+    if (strcmp(row->model, "llama-3-405b") == 0) model->kv_heads = 16; /* As it was measured. */
+    if (strcmp(row->model, "megatron-1.7b") == 0) gpt_set(row, model);
+}
+
+/* Members that are the same in all rows of a table. */
+struct table {
+    const char *machine, *workload;
+};
+
+static struct peak play(const struct memory_row *row, const struct table *table, const char *memory)
+{
+    struct arena *arena = arena_create(0);
+    struct scenario scenario;
+    struct machine machine;
+    struct mesh mesh;
+    struct program program;
+    struct fold fold;
+    struct trace trace = {0};
+    struct error error = {0};
+    struct replay_options const options = {.engine = "fast", .steps_max = 1};
+    char text[SCENARIO_BYTES], stages[128] = "", layout[64] = "";
+    const char *nodes = strstr(row->mesh, "node:");
+    bool const shards = strstr(row->mesh, "dp") != NULL || strstr(row->mesh, "ep") != NULL ||
+                        strstr(row->mesh, "cp") != NULL;
+    if (row->layout != NULL)
+        (void)snprintf(layout, sizeof layout, ",\"layout\":\"%s\"", row->layout);
+    if (row->schedule != NULL)
+        (void)snprintf(stages, sizeof stages, ",\"schedule\":\"%s\"%s", row->schedule, layout);
+    int const length = snprintf(
+        text, sizeof text,
+        "{\"podsim\":1,\"machine\":{%s,\"profile\":\"measured\",\"nodes\":%c},\"mesh\":{%s},"
+        "\"workload\":{\"kind\":\"train_step\",\"model\":\"%s\",\"batch_tokens\":%llu,"
+        "\"sequence_length\":%u,\"accumulate\":%u,\"zero\":%d,\"memory\":\"%s\","
+        "\"allow_oversubscription\":true%s%s%s%s}}",
+        table->machine, nodes == NULL ? '1' : nodes[5], row->mesh, row->model,
+        (unsigned long long)row->data * row->length * row->microbatches, row->length,
+        row->microbatches, shards, memory, table->workload, stages,
+        strstr(row->mesh, "cp") != NULL ? ",\"context\":\"ulysses\"" : "",
+        strstr(row->model, "deepseek-v3") != NULL ? ",\"mtp\":false" : "");
+    if (scenario_read_text(arena, row->title, text, (uint64_t)length, NULL, 0, &scenario, &error) !=
+        STATUS_OK)
+        stop(row->title, &error);
+    model_set(row, &scenario.workload.model);
+    if (machine_build(arena, &scenario.machine, &machine, &error) != STATUS_OK ||
+        mesh_build(arena, &scenario.mesh, &machine, &mesh, &error) != STATUS_OK ||
+        workload_lower(arena, &scenario.workload, &machine, &mesh, &program, &error) != STATUS_OK ||
+        fold_build(arena, &machine, &program, false, &fold, &error) != STATUS_OK ||
+        replay_run(arena, &options, &machine, &program, &fold, &trace, &error) != STATUS_OK)
+        stop(row->title, &error);
+    struct peak peak = {.all = (double)trace.memory_peak_bytes};
+    peak.allocated = peak.all;
+    for (uint32_t m = 0; m < PROGRAM_MEMORY_COUNT; m++) {
+        const struct overhead *overhead = overhead_of((enum program_memory)m);
+        peak.bytes[m] = trace.memory_at_peak_bytes[m];
+        if (overhead != NULL && overhead->outside) peak.allocated -= (double)peak.bytes[m];
+    }
+    arena_destroy(arena);
+    return peak;
+}
+
+static double part(const struct peak *peak, enum program_memory memory, double unit)
+{
+    return (double)peak->bytes[memory] / unit;
+}
+
+static double percent(double got, double wanted)
+{
+    return 100 * (got / wanted - 1);
+}
+
+/* Rows of one table. `either`: what is printed as GB may be GiB. */
+static void add_rows(struct text *text, const struct memory_row *rows, uint32_t count,
+                     const struct table *table, bool either)
+{
+    double const unit_bytes = either ? GB : GIB;
+    text_add(text, "| step | measured, %s | book | error | framework | error |%s\n",
+             either ? "GB" : "GiB", either ? " error if these are GiB |" : "");
+    text_add(text, "|---|---|---|---|---|---|%s\n", either ? "---|" : "");
+    for (uint32_t i = 0; i < count; i++) {
+        double const measured = rows[i].measured;
+        double const book = play(&rows[i], table, "book").all / unit_bytes;
+        double const framework = play(&rows[i], table, "framework").allocated / unit_bytes;
+        text_add(text, "| %s | %.4g | %.1f | %+.0f %% | %.1f | %+.1f %% |", rows[i].title, measured,
+                 book, percent(book, measured), framework, percent(framework, measured));
+        if (either) text_add(text, " %+.1f %% |", percent(framework * GB / GIB, measured));
+        text_add(text, "\n");
+    }
+}
+
+static void add_parts(struct text *text, const struct memory_row *rows, uint32_t count,
+                      const struct table *table, const char *unit, double unit_bytes)
+{
+    text_add(text,
+             "| step | parameters | main gradients | optimizer, master weights | saved activations "
+             "| activation outputs | masks | buffers | logits in fp32 | autograd gradients | "
+             "workspaces | sum | measured, %s | left |\n"
+             "|---|---|---|---|---|---|---|---|---|---|---|---|---|---|\n",
+             unit);
+    for (uint32_t i = 0; i < count; i++) {
+        struct peak const peak = play(&rows[i], table, "framework");
+        double const sum = peak.allocated / unit_bytes;
+        text_add(text, "| %s |", rows[i].title);
+        text_add(text, " %.1f | %.1f | %.1f |", part(&peak, PROGRAM_MEMORY_PARAMETERS, unit_bytes),
+                 part(&peak, PROGRAM_MEMORY_MAIN_GRADIENTS, unit_bytes),
+                 part(&peak, PROGRAM_MEMORY_OPTIMIZER, unit_bytes) +
+                     part(&peak, PROGRAM_MEMORY_MASTER, unit_bytes));
+        static const enum program_memory others[] = {
+            PROGRAM_MEMORY_ACTIVATIONS, PROGRAM_MEMORY_ACTIVATED, PROGRAM_MEMORY_MASKS,
+            PROGRAM_MEMORY_BUFFERS,     PROGRAM_MEMORY_LOSS,      PROGRAM_MEMORY_AUTOGRAD,
+            PROGRAM_MEMORY_CUBLAS};
+        for (uint32_t p = 0; p < sizeof others / sizeof *others; p++)
+            text_add(text, " %.1f |", part(&peak, others[p], unit_bytes));
+        text_add(text, " %.1f | %.4g | %+.1f |\n", sum, rows[i].measured, rows[i].measured - sum);
+    }
+}
+
+static void add_overheads(struct text *text)
+{
+    text_add(text, "| row | what is held | source |\n|---|---|---|\n");
+    for (uint32_t m = PROGRAM_OVERHEAD_FIRST; m < PROGRAM_MEMORY_COUNT; m++) {
+        const struct overhead *row = overhead_of((enum program_memory)m);
+        text_add(text, "| %s%s | %s | %s |\n", row->name, row->outside ? " *" : "", row->what,
+                 row->source);
+    }
+}
+
+int main(int argc, char **argv)
+{
+    static const struct table b200 = {"\"chip\":\"b200\"", ",\"attention\":\"causal\""};
+    static const struct table a100 = {"\"chip\":\"a100-sxm\"",
+                                      ",\"attention_kernel\":\"unfused_dropout\""};
+    struct text text = {0};
+    if (argc != 1 && argc != 3) {
+        (void)fprintf(stderr, "test_measured_memory [--markdown FILE | --check FILE]\n");
+        return 2;
+    }
+    text_add_bytes(&text, memory_head, sizeof memory_head - 1);
+    add_overheads(&text);
+    text_add_bytes(&text, memory_b200_head, sizeof memory_b200_head - 1);
+    add_rows(&text, memory_b200, memory_b200_count, &b200, /* either= */ false);
+    text_add_bytes(&text, memory_b200_parts, sizeof memory_b200_parts - 1);
+    add_parts(&text, memory_b200, memory_b200_count, &b200, "GiB", GIB);
+    text_add_bytes(&text, memory_zero_bubble_head, sizeof memory_zero_bubble_head - 1);
+    add_rows(&text, memory_zero_bubble, memory_zero_bubble_count, &a100, /* either= */ true);
+    text_add_bytes(&text, memory_zero_bubble_parts, sizeof memory_zero_bubble_parts - 1);
+    add_parts(&text, memory_zero_bubble, memory_zero_bubble_count, &a100, "GB", GB);
+    text_add_bytes(&text, memory_tail, sizeof memory_tail - 1);
+    return document_end(&text, argc == 3 ? argv[1] : NULL, argc == 3 ? argv[2] : NULL);
+}

@@ -149,6 +149,28 @@ static void ep_stands_beside_cp_and_beside_pp_and_dp(void **state)
     }
 }
 
+/* Tokens that hide the sums of experts' gradients: as for those of the other weights, but a rank of
+ * ep has only its share of the experts, of which a token goes to 4 of 16. */
+static void rules_count_a_rank_s_share_of_the_experts(void **state)
+{
+    (void)state;
+    static const struct step step = {
+        "\"dp\": [\"node\"], \"fsdp\": [\"gpu:2\"], \"ep\": [\"gpu:4\"]", "", 4, 8, 0, false};
+    struct play play;
+    step_play(&play, &step);
+    const struct roofline_rules *rules = &play.roofline.rules;
+    const struct roofline_group *dp = roofline_group_find(&play.roofline, "dp");
+    const struct roofline_group *experts = roofline_group_find(&play.roofline, "experts");
+    assert_non_null(dp);
+    assert_non_null(experts);
+    assert_true(rules->dp_critical_tokens > 0);
+    case_near(rules->experts_critical_tokens * experts->axes,
+              rules->dp_critical_tokens * dp->axes * 16 / 4 / 4, 1e-9);
+    case_near(rules->experts_exact_tokens, rules->experts_critical_tokens * experts->finite_share,
+              1e-9);
+    play_close(&play);
+}
+
 int main(void)
 {
     static const struct CMUnitTest tests[] = {
@@ -157,6 +179,7 @@ int main(void)
         cmocka_unit_test(drawn_routing_folds_beside_ep_only),
         cmocka_unit_test(capacity_bounds_what_experts_compute),
         cmocka_unit_test(ep_stands_beside_cp_and_beside_pp_and_dp),
+        cmocka_unit_test(rules_count_a_rank_s_share_of_the_experts),
     };
     return cmocka_run_group_tests_name("experts", tests, NULL, NULL);
 }

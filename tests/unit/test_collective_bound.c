@@ -254,6 +254,19 @@ static void grids_are_bound_by_their_links(void **state)
     case_near(sum.strict_s, 16 / 100., 1e-9); /* Piped to one end and back. */
     assert_string_equal(sum.bound_by, "wire");
     assert_string_equal(sum.where, "x");
+    /* Half of a ring: as a line, unless messages find their way around the other half. */
+    struct scene whole;
+    scene_open(&whole, 8, 1, 1, true);
+    struct group half = scene_group(&whole, true, false, false);
+    half.dimension[0].size = 4;
+    half.dimension[0].ring = false;
+    struct collective_bound const part =
+        bound_of(&whole.machine, half, COLLECTIVE_ALL_GATHER, v, false);
+    case_near(part.time_s, 12 / 100., 1e-9);
+    case_near(part.strict_s, 12 / 200., 1e-9);
+    case_near(bound_of(&whole.machine, half, COLLECTIVE_ALL_REDUCE, v, false).strict_s, 24 / 200.,
+              1e-9);
+    scene_close(&whole);
     /* The root stands at the end of both lines: what comes from the rest of its row and column. */
     case_near(bound_of(&grid.machine, line, COLLECTIVE_SCATTER, v, false).time_s, 12 / 100., 1e-9);
     case_near(bound_of(&grid.machine, corner, COLLECTIVE_GATHER, v, false).time_s, 15 / 200., 1e-9);

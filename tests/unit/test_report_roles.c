@@ -74,6 +74,7 @@ static void a_screen_names_ranks(void **state)
 {
     (void)state;
     case_ok(summary_write(report.made.arena, &report.input, false, &text, &case_error));
+    has("bound by bubble (50.0% of the step of rank 3, which ends last; MXU 48.6%)");
     has("pipeline rank 3, which ends last");
     has("bubble");
     has("waiting");

@@ -295,6 +295,22 @@ static void a_machine_that_cannot_is_refused(void **state)
     scene_close(&scene);
 }
 
+/* A key of an event has 30 bits for the hop, the message and who sends it: on a ring of 255 a
+ * message takes up to 127 links, so 8 bits are left to the hop and 22 to 254 messages a piece. */
+static void more_messages_than_keys_tell_apart_are_refused(void **state)
+{
+    (void)state;
+    struct trace trace;
+    struct scene scene;
+    scene_open(&scene, 255, 1, 1, true);
+    struct group const group = scene_group(&scene, true, false, false);
+    (void)scene_routed(&scene, scene_stream(&scene, "exchange"), &exchange_direct, &group, false,
+                       1000, (1u << 22) / 254 + 1);
+    case_refused(scene_try(&scene, 1, false, false, &trace, &case_error), STATUS_LIMIT, "/workload",
+                 "over 255 ranks, of 4194556 messages a rank, is more than the order of events");
+    scene_close(&scene);
+}
+
 int main(void)
 {
     static const struct CMUnitTest tests[] = {
@@ -307,6 +323,7 @@ int main(void)
         cmocka_unit_test(torus_exchange_of_all_pairs_folds_to_one_chip),
         cmocka_unit_test(what_repeats_after_a_shift_folds_to_it),
         cmocka_unit_test(a_machine_that_cannot_is_refused),
+        cmocka_unit_test(more_messages_than_keys_tell_apart_are_refused),
     };
     return cmocka_run_group_tests_name("routed", tests, NULL, NULL);
 }

@@ -91,7 +91,8 @@ static void test_attributes(void **state)
     refuses("coll=\"allreduce\"", 0, "coll=\"allreduec\"", "a.xml:1:1", "the nearest is allreduce");
     refuses("ngpus=\"2\"", 0, "ngpus=\"two\"", "a.xml:1:1",
             "ngpus=\"two\" of algo is not a number");
-    refuses("ngpus=\"2\"", 0, "ngpus=\"3\"", "a.xml:1:1", "the file has 2 gpu elements");
+    refuses("ngpus=\"2\"", 0, "ngpus=\"3\"", "a.xml:1:1",
+            "ngpus=\"3\", but the file has 2 gpu elements");
     refuses("ngpus=\"2\"", 0, "ngpus=\"99999999999999999999\"", "a.xml:1:1", "not between 2 and");
     refuses("s_chunks=\"1\"", 0, "s_chunks=\"65537\"", "a.xml:2:3", "not between 0 and 65536");
     refuses("send=\"1\"", 0, "send=\"2\"", "a.xml:3:5", "not between -1 and 1");

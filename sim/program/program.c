@@ -334,6 +334,17 @@ uint32_t program_role_at(const struct program *program, const uint32_t *at)
     return place * inner + at[program->inner_axis] / program->inner_stride % inner;
 }
 
+void program_role_first(const struct program *program, uint32_t role,
+                        uint32_t ret_at[LEVEL_AXES_MAX])
+{
+    uint32_t const inner = program->inner_count > 1 ? program->inner_count : 1;
+    SIM_ASSERT(role < program->role_count);
+    memset(ret_at, 0, LEVEL_AXES_MAX * sizeof *ret_at);
+    if (program->role_count == 1) return;
+    ret_at[program->role_axis] = role / inner * program->role_stride;
+    if (inner > 1) ret_at[program->inner_axis] += role % inner * program->inner_stride;
+}
+
 uint32_t program_roles_along(const struct program *program, uint32_t axis, uint32_t *ret_stride)
 {
     uint32_t const inner = program->inner_count > 1 ? program->inner_count : 1;

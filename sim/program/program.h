@@ -246,6 +246,11 @@ const struct program_block *program_slot_block(const struct program_role *role, 
 /* The role of the chip at these coordinates of the machine. */
 uint32_t program_role_at(const struct program *program, const uint32_t *at);
 
+/* The coordinates of a role's first chip: the inverse of program_role_at(). `ret_at` has room for
+ * every axis of the machine; axes that roles do not lie along are 0. */
+void program_role_first(const struct program *program, uint32_t role,
+                        uint32_t ret_at[LEVEL_AXES_MAX]);
+
 /* Places along an axis of the machine that have roles of their own, and their stride; 1: none. */
 uint32_t program_roles_along(const struct program *program, uint32_t axis, uint32_t *ret_stride);
 

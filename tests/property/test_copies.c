@@ -215,10 +215,10 @@ static void both_ranks_have_the_sums_before_they_update(void **state)
             if (thin_skips(&walked)) continue;
             text_write(text, &places[p], 2 * places[p].pp);
             play_run(&play, text, &all);
-            uint32_t at[MACHINE_AXES_MAX] = {0}, shown[2];
+            uint32_t at[MACHINE_AXES_MAX], shown[2];
             uint32_t const roles[] = {r, places[p].pp - 1 - r};
             for (uint32_t i = 0; i < 2; i++) {
-                at[play.program.role_axis] = roles[i] * play.program.role_stride;
+                program_role_first(&play.program, roles[i], at);
                 shown[i] = machine_chip_at(&play.machine, at);
             }
             play_close(&play);

@@ -297,6 +297,25 @@ static void roles_are_places_along_an_axis(void **state)
     assert_string_equal(name, "pipeline rank 2");
 }
 
+static void a_role_has_a_first_chip(void **state)
+{
+    (void)state;
+    const struct program programs[] = {
+        {.role_count = 1},
+        {.role_count = 3, .role_axis = 1, .role_stride = 2},
+        {.role_count = 8, .role_axis = 1, .role_stride = 1, .inner_axis = 0, .inner_stride = 2,
+         .inner_count = 4},
+        {.role_count = 6, .role_axis = 3, .role_stride = 4, .inner_axis = 2, .inner_stride = 1,
+         .inner_count = 3},
+    };
+    for (uint32_t p = 0; p < sizeof programs / sizeof *programs; p++)
+        for (uint32_t role = 0; role < programs[p].role_count; role++) {
+            uint32_t at[MACHINE_AXES_MAX];
+            program_role_first(&programs[p], role, at);
+            assert_int_equal(program_role_at(&programs[p], at), role);
+        }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -309,6 +328,7 @@ int main(void)
         cmocka_unit_test(plans_of_one_stream_must_have_the_same_lanes),
         cmocka_unit_test(careless_messages_are_assertions),
         cmocka_unit_test(roles_are_places_along_an_axis),
+        cmocka_unit_test(a_role_has_a_first_chip),
     };
     return cmocka_run_group_tests(tests, case_arena_up, case_arena_down);
 }

@@ -389,8 +389,8 @@ static void passes_and_memory_are_those_of_the_records(void **state)
         struct play_options const options = {.lower_only = true};
         play_run(&play, text, &options);
         for (uint32_t rank = 0; rank < 2; rank++) {
-            uint32_t at[MACHINE_AXES_MAX] = {0};
-            at[play.program.role_axis] = rank * play.program.role_stride;
+            uint32_t at[MACHINE_AXES_MAX];
+            program_role_first(&play.program, rank, at);
             chips[rank] = machine_chip_at(&play.machine, at);
         }
         struct replay_options const replay = {.engine = "fast",

@@ -83,8 +83,8 @@ static enum status shown_choose(struct playing *playing, struct error *reterr)
     if (list != NULL)
         return trace_chips_read(list, &playing->chain.machine, &playing->shown, reterr);
     while (playing->shown.count < program->role_count && playing->shown.count < TRACE_SHOWN_MAX) {
-        uint32_t at[MACHINE_AXES_MAX] = {0};
-        at[program->role_axis] = playing->shown.count * program->role_stride;
+        uint32_t at[MACHINE_AXES_MAX];
+        program_role_first(program, playing->shown.count, at);
         playing->shown.chip[playing->shown.count++] = machine_chip_at(&playing->chain.machine, at);
     }
     return STATUS_OK;

@@ -6,10 +6,9 @@
 #include "sim/base/text.h"
 #include "sim/report/facts.h"
 #include "sim/report/least_memory.h"
+#include "tools/podsim/advise_mesh.h"
 #include "tools/podsim/report.h"
 #include "tools/podsim/shell.h"
-
-enum { SPLITS_MAX = 6 };
 
 struct search {
     const struct chain_source *source;
@@ -125,100 +124,6 @@ static void best_find(struct advise *advise)
     }
 }
 
-/* The mesh axis that has what tp has not: weights and batch, or the batch alone. */
-static enum mesh_role data_role(const struct mesh *mesh)
-{
-    return mesh->present[MESH_FSDP] || !mesh->present[MESH_DP] ? MESH_FSDP : MESH_DP;
-}
-
-/* How many ranks of a role lie along each axis of the machine. */
-static void ranks_on_axes(const struct mesh *mesh, enum mesh_role role,
-                          uint32_t ret_ranks[MACHINE_AXES_MAX])
-{
-    for (uint32_t axis = 0; axis < MACHINE_AXES_MAX; axis++) ret_ranks[axis] = 1;
-    const struct mesh_axis *axis = &mesh->axis[role];
-    for (uint32_t p = 0; mesh->present[role] && p < axis->part_count; p++)
-        ret_ranks[axis->part[p].axis] *= axis->part[p].size;
-}
-
-/* The axis along which neighbours are nearest: tp's own, else the nodes' GPUs or the last of the
- * grid. */
-static uint32_t tp_axis(const struct chain *chain)
-{
-    const struct mesh *mesh = &chain->mesh;
-    const struct mesh_axis *tp = &mesh->axis[MESH_TP];
-    if (mesh->present[MESH_TP] && tp->part_count > 0) return tp->part[tp->part_count - 1].axis;
-    const struct machine *machine = &chain->machine;
-    return machine->chip.kind == CHIP_GPU ? 0 : machine->grid_axis_count - 1;
-}
-
-static void part_add(const struct machine *machine, uint32_t axis, uint32_t ranks, bool *first,
-                     struct text *text)
-{
-    if (ranks == 1) return;
-    text_add(text, "%s\"%s", *first ? "" : ",", machine_axis_name(machine, axis));
-    text_add(text, ranks == machine->shape[axis] ? "\"" : ":%u\"", ranks);
-    *first = false;
-}
-
-/* A role's ranks on each axis of the machine as a member of the mesh. */
-static void role_add(const struct machine *machine, enum mesh_role role,
-                     const uint32_t ranks[MACHINE_AXES_MAX], bool *first, struct text *text)
-{
-    uint32_t all = 1;
-    bool first_part = true;
-    for (uint32_t axis = 0; axis < machine->axis_count; axis++) all *= ranks[axis];
-    if (all == 1) return;
-    text_add(text, "%s\"%s\":[", *first ? "" : ",", mesh_role_name(role));
-    *first = false;
-    for (uint32_t axis = 0; axis < machine->axis_count; axis++)
-        part_add(machine, axis, ranks[axis], &first_part, text);
-    text_add(text, "]");
-}
-
-/* "/mesh={...}" with tp over so many neighbours of its axis and the data axis over the rest of what
- * both have; every other axis stays. NULL: no memory. */
-static const char *mesh_setting(const struct search *search, uint32_t tp_ranks)
-{
-    const struct chain *chain = search->chain;
-    const struct mesh *mesh = &chain->mesh;
-    enum mesh_role const data = data_role(mesh);
-    uint32_t const along = tp_axis(chain);
-    uint32_t ranks[MESH_ROLE_COUNT][MACHINE_AXES_MAX];
-    for (uint32_t role = 0; role < MESH_ROLE_COUNT; role++)
-        ranks_on_axes(mesh, (enum mesh_role)role, ranks[role]);
-    for (uint32_t axis = 0; axis < MACHINE_AXES_MAX; axis++) {
-        ranks[data][axis] *= ranks[MESH_TP][axis];
-        ranks[MESH_TP][axis] = 1;
-    }
-    ranks[MESH_TP][along] = tp_ranks;
-    ranks[data][along] /= tp_ranks;
-    struct text text = {0};
-    bool first = true;
-    text_add(&text, "/mesh={");
-    for (uint32_t role = 0; role < MESH_ROLE_COUNT; role++)
-        role_add(&chain->machine,
-                 search->shards && role == MESH_DP ? MESH_FSDP : (enum mesh_role)role, ranks[role],
-                 &first, &text);
-    text_add(&text, "}");
-    const char *setting = text.failed ? NULL : arena_text(chain->arena, text.bytes);
-    text_free(&text);
-    return setting;
-}
-
-/* Powers of two of neighbours that tp may have, and what it has. */
-static uint32_t splits_find(const struct chain *chain, uint32_t ret_ranks[SPLITS_MAX])
-{
-    uint32_t tp[MACHINE_AXES_MAX], data[MACHINE_AXES_MAX], count = 0;
-    uint32_t const along = tp_axis(chain);
-    ranks_on_axes(&chain->mesh, MESH_TP, tp);
-    ranks_on_axes(&chain->mesh, data_role(&chain->mesh), data);
-    uint32_t const room = tp[along] * data[along];
-    for (uint32_t ranks = 1; ranks <= room && count < SPLITS_MAX; ranks *= 2)
-        if (room % ranks == 0) ret_ranks[count++] = ranks;
-    return count;
-}
-
 static enum status setting_add(struct arena *arena, struct advise_row *row, const char *setting,
                                struct error *reterr)
 {
@@ -229,38 +134,42 @@ static enum status setting_add(struct arena *arena, struct advise_row *row, cons
     return STATUS_OK;
 }
 
-/* Whether tp has these ranks already, along the axis that splits are of. */
-static bool split_is_current(const struct chain *chain, uint32_t tp_ranks)
-{
-    uint32_t tp[MACHINE_AXES_MAX];
-    ranks_on_axes(&chain->mesh, MESH_TP, tp);
-    return chain->mesh.axis[MESH_TP].size == tp[tp_axis(chain)] && tp[tp_axis(chain)] == tp_ranks;
-}
-
-/* Every split of tp, with remat as it is and with either of the usual ones. */
-static enum status splits_play(struct search *search, struct error *reterr)
+/* A mesh with remat as it is (unless that has been simulated), and with either of the usual ones. */
+static enum status remats_play(struct search *search, const struct advise_row *split,
+                               struct error *reterr)
 {
     static const struct {
         enum workload_remat remat;
         const char *setting;
     } remats[] = {{WORKLOAD_REMAT_NONE, "/workload/remat=none"},
                   {WORKLOAD_REMAT_BLOCK, "/workload/remat=block"}};
+    STATUS_TRY(row_add(search, *split, reterr));
+    for (uint32_t r = 0; r < sizeof remats / sizeof *remats; r++) {
+        struct advise_row row = *split;
+        if (search->chain->scenario.workload.remat == remats[r].remat) continue;
+        STATUS_TRY(setting_add(search->chain->arena, &row, remats[r].setting, reterr));
+        STATUS_TRY(row_add(search, row, reterr));
+    }
+    return STATUS_OK;
+}
+
+/* The scenario's own split, whatever it is, and then every other one of tp, with each remat. */
+static enum status splits_play(struct search *search, struct error *reterr)
+{
     const struct chain *chain = search->chain;
-    uint32_t ranks[SPLITS_MAX];
-    uint32_t const splits = splits_find(chain, ranks);
+    struct advise_row const own = {.setting_count = 0};
+    uint32_t ranks[ADVISE_SPLITS_MAX];
+    uint32_t const splits = advise_mesh_splits(chain, ranks);
+    STATUS_TRY(remats_play(search, &own, reterr));
     for (uint32_t s = 0; s < splits; s++) {
-        struct advise_row split = {.setting_count = 0};
-        if (search->shards || !split_is_current(chain, ranks[s]))
-            STATUS_TRY(setting_add(chain->arena, &split, mesh_setting(search, ranks[s]), reterr));
-        if (search->shards && chain->scenario.workload.zero > 0)
+        struct advise_row split = own;
+        bool keeps_zero = true;
+        if (!search->shards && advise_mesh_is_current(chain, ranks[s])) continue;
+        const char *const mesh = advise_mesh_setting(chain, ranks[s], search->shards, &keeps_zero);
+        STATUS_TRY(setting_add(chain->arena, &split, mesh, reterr));
+        if (!keeps_zero && chain->scenario.workload.zero > 0)
             STATUS_TRY(setting_add(chain->arena, &split, "/workload/zero=0", reterr));
-        STATUS_TRY(row_add(search, split, reterr));
-        for (uint32_t r = 0; r < sizeof remats / sizeof *remats; r++) {
-            struct advise_row row = split;
-            if (chain->scenario.workload.remat == remats[r].remat) continue;
-            STATUS_TRY(setting_add(chain->arena, &row, remats[r].setting, reterr));
-            STATUS_TRY(row_add(search, row, reterr));
-        }
+        STATUS_TRY(remats_play(search, &split, reterr));
     }
     return STATUS_OK;
 }
@@ -304,6 +213,8 @@ static enum status smaller_play(struct search *search, struct error *reterr)
         if (shards && plan->zero < 3)
             STATUS_TRY(setting_add(arena, &row, "/workload/zero=3", reterr));
         STATUS_TRY(row_add(search, row, reterr));
+        /* Still smaller ones have still more events. */
+        if (search->advise->row[search->advise->count - 1].state == ADVISE_TOO_LONG) break;
     }
     return STATUS_OK;
 }
@@ -314,8 +225,8 @@ enum status advise_run(const struct chain_source *source, const struct chain *ch
     *ret_advise = (struct advise){.hbm_bytes = chain->machine.chip.hbm_capacity_bytes};
     struct search search = {.source = source, .chain = chain, .shell = shell, .advise = ret_advise};
     STATUS_TRY(row_add(&search, (struct advise_row){.setting_count = 0}, reterr));
-    search.shards = !ret_advise->row[0].fits && data_role(&chain->mesh) == MESH_DP &&
-                    !chain->mesh.present[MESH_PP];
+    search.shards = !ret_advise->row[0].fits && chain->mesh.axis[MESH_DP].size > 1 &&
+                    !chain->mesh.present[MESH_FSDP] && !chain->mesh.present[MESH_PP];
     STATUS_TRY(splits_play(&search, reterr));
     STATUS_TRY(smaller_play(&search, reterr));
     STATUS_TRY(rest_play(&search, reterr));

@@ -4,8 +4,8 @@
  * runs, never of formulas.
  *
  * Neighbours are folded runs in a fixed order, a fixed number of them and each of at most so many
- * events, so the advice is the same on every machine. First every split of tp with each remat; then
- * what else may change, on the best of these that fits.
+ * events, so the advice is the same on every machine. First the scenario's own mesh, then every
+ * split of tp, with each remat; then what else may change, on the best of these that fits.
  */
 #ifndef TOOLS_PODSIM_ADVISE_H
 #define TOOLS_PODSIM_ADVISE_H
@@ -19,7 +19,9 @@ struct shell;
 struct text;
 
 enum {
-    ADVISE_ROWS_MAX = 24,
+    /* The scenario's own mesh and six splits with three ways of remat, four sizes of microbatches,
+     * two changes of the best. */
+    ADVISE_ROWS_MAX = 27,
     ADVISE_SETTINGS_MAX = 5,
     ADVISE_EVENTS_MAX = 20000000, /* Of one neighbour. */
     ADVISE_NONE = ADVISE_ROWS_MAX,
@@ -36,7 +38,7 @@ struct advise_row {
     const char *setting[ADVISE_SETTINGS_MAX]; /* As --set has them: "/workload/remat=none". */
     uint32_t setting_count;
     enum advise_state state;
-    bool fits;
+    bool fits; /* Where played. */
     int64_t step_ps;       /* Where played. */
     double mfu;            /* The same. */
     uint64_t memory_bytes; /* The peak; of ADVISE_UNFIT what it holds at least. */

@@ -91,6 +91,45 @@ static void add_setting(const char *setting, struct text *text)
     text_add(text, " --set '%s'", setting);
 }
 
+static void add_command(const struct advise_row *row, const char *operand, struct text *text)
+{
+    text_add(text, "  podsim run %s", operand);
+    for (uint32_t i = 0; i < row->setting_count; i++) add_setting(row->setting[i], text);
+    text_add(text, "\n");
+}
+
+/* The row with too many events that holds least; ADVISE_NONE: there is none. */
+static uint32_t least_unknown(const struct advise *advise, uint32_t *ret_count)
+{
+    uint32_t least = ADVISE_NONE;
+    *ret_count = 0;
+    for (uint32_t i = 0; i < advise->count; i++) {
+        const struct advise_row *row = &advise->row[i];
+        if (row->state != ADVISE_TOO_LONG) continue;
+        ++*ret_count;
+        if (least == ADVISE_NONE || row->memory_bytes < advise->row[least].memory_bytes) least = i;
+    }
+    return least;
+}
+
+/* Whether those with too many events fit is not known: what they hold at least does. */
+static void add_none(const struct advise *advise, const char *operand, struct text *text)
+{
+    uint32_t count = 0;
+    uint32_t const least = least_unknown(advise, &count);
+    if (least == ADVISE_NONE) {
+        text_add(text, "none of them fits the memory of a chip\n");
+        return;
+    }
+    text_add(text,
+             "none of those simulated fits the memory of a chip; %u ha%s more than %u million "
+             "events and may fit\n\n> the least memory of those (%s at least):\n",
+             count, count == 1 ? "s" : "ve", ADVISE_EVENTS_MAX / 1000000,
+             table_percent((double)advise->row[least].memory_bytes, (double)advise->hbm_bytes)
+                 .text);
+    add_command(&advise->row[least], operand, text);
+}
+
 void advise_write_text(const struct advise *advise, const char *operand, struct text *text)
 {
     uint32_t order[ADVISE_ROWS_MAX] = {0};
@@ -105,13 +144,11 @@ void advise_write_text(const struct advise *advise, const char *operand, struct 
     if (advise->count > SHOWN_MAX)
         text_add(text, "  %u more with --json\n", advise->count - SHOWN_MAX);
     if (advise->best == ADVISE_NONE) {
-        text_add(text, "none of them fits the memory of a chip\n");
+        add_none(advise, operand, text);
         return;
     }
-    text_add(text, "\n> the best that fits:\n  podsim run %s", operand);
-    for (uint32_t i = 0; i < advise->row[advise->best].setting_count; i++)
-        add_setting(advise->row[advise->best].setting[i], text);
-    text_add(text, "\n");
+    text_add(text, "\n> the best that fits:\n");
+    add_command(&advise->row[advise->best], operand, text);
 }
 
 void advise_write_json(const struct advise *advise, struct json_writer *json)
@@ -124,7 +161,8 @@ void advise_write_json(const struct advise *advise, struct json_writer *json)
         const struct advise_row *row = &advise->row[i];
         json_write_object(json);
         json_put_string(json, "state", states[row->state]);
-        json_put_boolean(json, "fits", row->state == ADVISE_PLAYED && row->fits);
+        if (row->state == ADVISE_PLAYED || row->state == ADVISE_UNFIT)
+            json_put_boolean(json, "fits", row->state == ADVISE_PLAYED && row->fits);
         if (row->state == ADVISE_PLAYED) {
             json_put_real(json, "step_time_s", units_seconds(row->step_ps));
             json_put_real(json, "mfu", row->mfu);

@@ -1,8 +1,8 @@
 /*
  * Tests that walk through very many combinations, or draw them, may take every n-th only: what the
  * environment variable PODSIM_TEST_THIN says, else every fifth with sanitizers, which look for
- * slips of memory and are five times as slow, and else all. tools/test says what each build takes;
- * one of them always takes all.
+ * slips of memory and are five times as slow, and else all. tools/test says what each build takes:
+ * a submission's builds take samples, and with --nightly one of them takes all.
  */
 #ifndef PODSIM_TESTS_SUPPORT_THIN_H
 #define PODSIM_TESTS_SUPPORT_THIN_H

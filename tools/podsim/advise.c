@@ -134,7 +134,7 @@ static enum status setting_add(struct arena *arena, struct advise_row *row, cons
     return STATUS_OK;
 }
 
-/* A mesh with remat as it is (unless that has been simulated), and with either of the usual ones. */
+/* A mesh with remat as it is (unless that has been simulated) and with either of the usual ones. */
 static enum status remats_play(struct search *search, const struct advise_row *split,
                                struct error *reterr)
 {

@@ -38,7 +38,7 @@ struct advise_row {
     const char *setting[ADVISE_SETTINGS_MAX]; /* As --set has them: "/workload/remat=none". */
     uint32_t setting_count;
     enum advise_state state;
-    bool fits; /* Where played. */
+    bool fits;             /* Where played. */
     int64_t step_ps;       /* Where played. */
     double mfu;            /* The same. */
     uint64_t memory_bytes; /* The peak; of ADVISE_UNFIT what it holds at least. */

@@ -41,8 +41,8 @@ uint32_t advise_mesh_splits(const struct chain *chain, uint32_t ret_ranks[ADVISE
 {
     const struct mesh *mesh = &chain->mesh;
     uint32_t const along = tp_axis(chain);
-    uint32_t const room = ranks_along(&mesh->axis[MESH_TP], along) *
-                          ranks_along(&mesh->axis[data_role(mesh)], along);
+    uint32_t const room =
+        ranks_along(&mesh->axis[MESH_TP], along) * ranks_along(&mesh->axis[data_role(mesh)], along);
     uint32_t count = 0;
     for (uint32_t ranks = 1; ranks <= room && count < ADVISE_SPLITS_MAX; ranks *= 2)
         if (room % ranks == 0) ret_ranks[count++] = ranks;
@@ -148,8 +148,8 @@ const char *advise_mesh_setting(const struct chain *chain, uint32_t tp_ranks, bo
         setting = arena_format(chain->arena, "%.*s}", (int)text.size_bytes - 1, text.bytes);
     text_free(&text);
     const struct mesh_axis *axis = layout.axis;
-    bool const replicates = axis[MESH_DP].part_count + axis[MESH_EP].part_count +
-                                axis[MESH_CP].part_count > 0;
+    bool const replicates =
+        axis[MESH_DP].part_count + axis[MESH_EP].part_count + axis[MESH_CP].part_count > 0;
     *ret_keeps_zero = replicates && axis[MESH_FSDP].part_count == 0;
     return setting;
 }

@@ -121,12 +121,12 @@ static void add_none(const struct advise *advise, const char *operand, struct te
         text_add(text, "none of them fits the memory of a chip\n");
         return;
     }
-    text_add(text,
-             "none of those simulated fits the memory of a chip; %u ha%s more than %u million "
-             "events and may fit\n\n> the least memory of those (%s at least):\n",
-             count, count == 1 ? "s" : "ve", ADVISE_EVENTS_MAX / 1000000,
-             table_percent((double)advise->row[least].memory_bytes, (double)advise->hbm_bytes)
-                 .text);
+    text_add(
+        text,
+        "none of those simulated fits the memory of a chip; %u ha%s more than %u million "
+        "events and may fit\n\n> the least memory of those (%s at least):\n",
+        count, count == 1 ? "s" : "ve", ADVISE_EVENTS_MAX / 1000000,
+        table_percent((double)advise->row[least].memory_bytes, (double)advise->hbm_bytes).text);
     add_command(&advise->row[least], operand, text);
 }
 

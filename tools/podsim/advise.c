@@ -222,7 +222,8 @@ static enum status smaller_play(struct search *search, struct error *reterr)
 enum status advise_run(const struct chain_source *source, const struct chain *chain,
                        struct shell *shell, struct advise *ret_advise, struct error *reterr)
 {
-    *ret_advise = (struct advise){.hbm_bytes = chain->machine.chip.hbm_capacity_bytes};
+    *ret_advise =
+        (struct advise){.hbm_bytes = chain->machine.chip.hbm_capacity_bytes, .source = source};
     struct search search = {.source = source, .chain = chain, .shell = shell, .advise = ret_advise};
     STATUS_TRY(row_add(&search, (struct advise_row){.setting_count = 0}, reterr));
     search.shards = !ret_advise->row[0].fits && chain->mesh.axis[MESH_DP].size > 1 &&

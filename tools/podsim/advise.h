@@ -50,7 +50,8 @@ struct advise {
     uint32_t count;
     uint32_t best; /* The fastest that fits, but for changes that gain next to nothing; ADVISE_NONE:
                       none fits. */
-    uint64_t hbm_bytes; /* Of a chip. */
+    uint64_t hbm_bytes;                /* Of a chip. */
+    const struct chain_source *source; /* The scenario, with what the command line sets in it. */
 };
 
 /* Plays them. `chain` is the scenario's own, built up to its program. STATUS_INTERRUPTED. */

@@ -82,18 +82,49 @@ static void add_row(const struct advise *advise, uint32_t index, struct text *te
     text_add(text, "\n");
 }
 
+/* One word of a shell. */
+static void add_quoted(const char *word, struct text *text)
+{
+    text_add(text, "'");
+    for (const char *c = word; *c != '\0'; c++) {
+        if (*c == '\'')
+            text_add(text, "'\\''");
+        else
+            text_add_bytes(text, c, 1);
+    }
+    text_add(text, "'");
+}
+
 /* A command that a shell takes as it stands, so no terminal breaks it elsewhere. */
 static void add_setting(const char *setting, struct text *text)
 {
     uint32_t const width = (uint32_t)strlen(setting) + 9; /* And " \\" behind. */
     if (text->columns > 0 && text_column(text) + width + 2 > text->columns)
         text_add(text, " \\\n   ");
-    text_add(text, " --set '%s'", setting);
+    text_add(text, " --set ");
+    add_quoted(setting, text);
 }
 
-static void add_command(const struct advise_row *row, const char *operand, struct text *text)
+/* Whether one of a row's settings says again what the command line has set. */
+static bool is_overridden(const struct advise_row *row, const char *setting)
 {
+    for (uint32_t i = 0; i < row->setting_count; i++) {
+        size_t const length = strcspn(row->setting[i], "=");
+        if (strncmp(row->setting[i], setting, length) == 0 &&
+            (setting[length] == '=' || setting[length] == '/'))
+            return true;
+    }
+    return false;
+}
+
+static void add_command(const struct advise *advise, const struct advise_row *row,
+                        const char *operand, struct text *text)
+{
+    const struct chain_source *source = advise->source;
     text_add(text, "  podsim run %s", operand);
+    for (uint32_t i = 0; i < source->setting_count; i++)
+        if (!is_overridden(row, source->settings[i].text))
+            add_setting(source->settings[i].text, text);
     for (uint32_t i = 0; i < row->setting_count; i++) add_setting(row->setting[i], text);
     text_add(text, "\n");
 }
@@ -127,7 +158,7 @@ static void add_none(const struct advise *advise, const char *operand, struct te
         "events and may fit\n\n> the least memory of those (%s at least):\n",
         count, count == 1 ? "s" : "ve", ADVISE_EVENTS_MAX / 1000000,
         table_percent((double)advise->row[least].memory_bytes, (double)advise->hbm_bytes).text);
-    add_command(&advise->row[least], operand, text);
+    add_command(advise, &advise->row[least], operand, text);
 }
 
 void advise_write_text(const struct advise *advise, const char *operand, struct text *text)
@@ -147,8 +178,9 @@ void advise_write_text(const struct advise *advise, const char *operand, struct 
         add_none(advise, operand, text);
         return;
     }
-    text_add(text, "\n> the best that fits:\n");
-    add_command(&advise->row[advise->best], operand, text);
+    text_add(text, "\n> the best that fits%s:\n",
+             order[0] == advise->best ? "" : " (one more change has to gain 0.5 %)");
+    add_command(advise, &advise->row[advise->best], operand, text);
 }
 
 void advise_write_json(const struct advise *advise, struct json_writer *json)

@@ -73,15 +73,30 @@ static void the_list_scheduler_is_never_worse(void **state)
     assert_true(peers > 2 * CASES);
 }
 
+struct found {
+    struct schedule_request request;
+    int64_t makespan; /* Or less. */
+};
+
+static void found_check(const struct found *rows, size_t count)
+{
+    for (size_t i = 0; i < count; i++) {
+        struct arena *arena = arena_create(0);
+        struct schedule filled;
+        struct schedule_played played;
+        assert_non_null(
+            peer_play(arena, &schedule_form_automatic, &rows[i].request, &filled, &played));
+        assert_true(played.makespan <= rows[i].makespan);
+        arena_destroy(arena);
+    }
+}
+
 /* Where as many microbatches as memory has room for leave none to spare, ranks split their backward
  * passes all the same: with whole ones these are 2.7 and 5.8 % longer. */
 static void full_memory_is_no_reason_for_whole_passes(void **state)
 {
     (void)state;
-    static const struct {
-        struct schedule_request request;
-        int64_t makespan;
-    } rows[] = {
+    static const struct found rows[] = {
         {{.rank_count = 8,
           .microbatch_count = 6,
           .times = {.forward = 85, .input = 52, .weight = 48, .hop = 60},
@@ -95,15 +110,29 @@ static void full_memory_is_no_reason_for_whole_passes(void **state)
           .kept_ppm = PPM_ONE / 4},
          3127},
     };
-    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
-        struct arena *arena = arena_create(0);
-        struct schedule filled;
-        struct schedule_played played;
-        assert_non_null(
-            peer_play(arena, &schedule_form_automatic, &rows[i].request, &filled, &played));
-        assert_true(played.makespan <= rows[i].makespan);
-        arena_destroy(arena);
-    }
+    found_check(rows, sizeof rows / sizeof *rows);
+}
+
+/* Between ZB-H1 and ZB-H2 the best of a few is looked for nearer and nearer: from another place the
+ * search ends with 0.3 to 2.5 % more. */
+static void between_the_two_the_search_begins_at_the_best(void **state)
+{
+    (void)state;
+    static const struct found rows[] = {
+        {{.rank_count = 21,
+          .microbatch_count = 40,
+          .times = {.forward = 152, .input = 58, .weight = 162, .hop = 60},
+          .held_max = 32,
+          .kept_ppm = PPM_ONE / 4},
+         19738},
+        {{.rank_count = 21,
+          .microbatch_count = 42,
+          .times = {.forward = 144, .input = 265, .weight = 74},
+          .held_max = 22,
+          .kept_ppm = PPM_ONE / 4},
+         26912},
+    };
+    found_check(rows, sizeof rows / sizeof *rows);
 }
 
 int main(void)
@@ -111,6 +140,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(the_list_scheduler_is_never_worse),
         cmocka_unit_test(full_memory_is_no_reason_for_whole_passes),
+        cmocka_unit_test(between_the_two_the_search_begins_at_the_best),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

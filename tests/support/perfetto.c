@@ -67,11 +67,19 @@ static void copy_text(char *to, size_t room, const struct perfetto_field *field)
 static void read_interned(const struct perfetto_field *interned)
 {
     const uint8_t *at = interned->bytes, *end = interned->bytes + interned->size_bytes;
+    static const char *const categories[] = {"layer", "compute", "collective", "transfer"};
     struct perfetto_field entry, name;
     while (perfetto_field_read(&at, end, &entry)) {
         uint64_t const iid = perfetto_number(&entry, 1);
         assert_true(iid > 0 && iid < PERFETTO_NAMES && perfetto_field_find(&entry, 2, &name));
-        if (entry.number == 1) continue;
+        if (entry.number == 1) {
+            char text[PERFETTO_NAME_BYTES];
+            copy_text(text, sizeof text, &name);
+            assert_true(iid <= PERFETTO_CATEGORIES);
+            assert_string_equal(text, categories[iid - 1]);
+            perfetto.category_name[iid] = true;
+            continue;
+        }
         bool *known = entry.number == 2 ? perfetto.event_name : perfetto.argument_name;
         assert_false(known[iid]); /* Written once; events and arguments share their numbers. */
         known[iid] = true;
@@ -123,7 +131,8 @@ static void begin_slice(const struct perfetto_field *event, uint32_t uuid, uint6
     uint64_t const iid = perfetto_number(event, 10);
     assert_false(track->counter);
     assert_true(perfetto.event_name[iid]);
-    assert_in_range(perfetto_number(event, 3), 1, 4);
+    assert_in_range(perfetto_number(event, 3), 1, PERFETTO_CATEGORIES);
+    assert_true(perfetto.category_name[perfetto_number(event, 3)]);
     assert_true(track->depth < PERFETTO_DEPTH && perfetto.slice_count < PERFETTO_SLICES);
     struct perfetto_slice *slice = &perfetto.slice[perfetto.slice_count];
     *slice = (struct perfetto_slice){.track = uuid, .name = perfetto.name[iid], .begin_ns = at_ns};

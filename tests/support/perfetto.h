@@ -29,6 +29,7 @@ uint64_t perfetto_number(const struct perfetto_field *message, uint32_t number);
 enum {
     PERFETTO_TRACKS = 32768,
     PERFETTO_DEPTH = 4,
+    PERFETTO_CATEGORIES = 4,
     PERFETTO_NAMES = 8192,
     PERFETTO_NAME_BYTES = 96,
     PERFETTO_SAID_BYTES = 320,
@@ -62,6 +63,7 @@ struct perfetto_flow {
 
 struct perfetto {
     struct perfetto_track track[PERFETTO_TRACKS]; /* By uuid. */
+    bool category_name[PERFETTO_CATEGORIES + 1];
     bool event_name[PERFETTO_NAMES], argument_name[PERFETTO_NAMES];
     char name[PERFETTO_NAMES][PERFETTO_NAME_BYTES];
     struct perfetto_slice slice[PERFETTO_SLICES];

@@ -223,6 +223,85 @@ static void cables_of_switches_are_shared(void **state)
     scene_close(&scene);
 }
 
+/* What switches copy goes over a cable as a whole: behind the turn that another stream has there,
+ * and that one's next turn behind it. */
+static void what_switches_copy_waits_for_no_turns(void **state)
+{
+    (void)state;
+    for (uint32_t fair = 0; fair < 2; fair++) {
+        struct scene scene;
+        uint32_t const shape[] = {4, 1, 1, 1};
+        scene_open_axes(&scene, shape, 0);
+        struct level *level = scene_level(&scene, "switch", 0);
+        (void)scene_tier(level, shape, 1, UINT64_C(100000000000), hop_ps);
+        level->tier[0].multicasts = true;
+        static const uint32_t onwards[] = {1, 2, 3, 0};
+        exchange_target = onwards;
+        struct group const group = {.dimension[0] = scene_dimension(&scene, 0),
+                                    .dimension_count = 1};
+        uint32_t const bulk =
+            scene_routed(&scene, scene_stream(&scene, "bulk"), &exchange_permutation, &group, false,
+                         bulk_segments * SEGMENT_BYTES / 2, 1);
+        uint32_t const copied = scene_routed(&scene, scene_stream(&scene, "copied"),
+                                             primitive_find(COLLECTIVE_ALL_GATHER, "sharp", true),
+                                             &group, false, small_segments * SEGMENT_BYTES / 2, 1);
+        uint32_t const math = scene_compute(&scene, UINT64_C(105000000000), 1);
+        scene_need(&scene, copied, math, 0);
+        name(&scene, bulk, "bulk");
+        name(&scene, copied, "copied");
+        scene.arbitration = fair == 1 ? "fair" : "fifo";
+        struct trace const trace = scene_run(&scene, 1, true, false);
+        scene.engine = "reference";
+        assert_int_equal(scene_run(&scene, 1, true, false).digest, trace.digest);
+        scene.engine = "fast";
+        assert_int_equal(scene_run(&scene, 1, false, false).step_ps, trace.step_ps);
+        /* From each of three others. */
+        int64_t const whole_ps = 3 * small_segments * segment_ps + 2 * hop_ps;
+        int64_t const begin_ps =
+            fair == 1 ? boundary_ps(end_ps(&scene, &trace, math)) : bulk_segments * segment_ps;
+        assert_int_equal(end_ps(&scene, &trace, copied), begin_ps + whole_ps);
+        assert_int_equal(end_ps(&scene, &trace, bulk),
+                         bulk_segments * segment_ps + (fair == 1 ? whole_ps : 2 * hop_ps));
+        scene_close(&scene);
+    }
+}
+
+/* Three collectives that switches copy: the second comes while a cable has the first, the third
+ * while it has the second. They follow each other whole, as they came. */
+static void what_switches_copy_follows_as_it_came(void **state)
+{
+    (void)state;
+    enum { STREAMS = 3 };
+    static const char *const words[STREAMS] = {"first", "second", "third"};
+    static const int64_t segments[STREAMS] = {12, 3, 3};
+    static const uint64_t flop[STREAMS] = {0, UINT64_C(105000000000), UINT64_C(315000000000)};
+    struct scene scene;
+    uint32_t const shape[] = {4, 1, 1, 1};
+    uint32_t ops[STREAMS];
+    scene_open_axes(&scene, shape, 0);
+    struct level *level = scene_level(&scene, "switch", 0);
+    (void)scene_tier(level, shape, 1, UINT64_C(100000000000), hop_ps);
+    level->tier[0].multicasts = true;
+    struct group const group = {.dimension[0] = scene_dimension(&scene, 0), .dimension_count = 1};
+    for (uint32_t s = 0; s < STREAMS; s++) {
+        ops[s] = scene_routed(&scene, scene_stream(&scene, words[s]),
+                              primitive_find(COLLECTIVE_ALL_GATHER, "sharp", true), &group, false,
+                              (uint64_t)segments[s] * SEGMENT_BYTES / 2, 1);
+        name(&scene, ops[s], words[s]);
+        if (s > 0) scene_need(&scene, ops[s], scene_compute(&scene, flop[s], 1), 0);
+    }
+    scene.arbitration = "fair";
+    struct trace const trace = scene_run(&scene, 1, true, false);
+    scene.engine = "reference";
+    assert_int_equal(scene_run(&scene, 1, true, false).digest, trace.digest);
+    int64_t until_ps = 2 * hop_ps;
+    for (uint32_t s = 0; s < STREAMS; s++) {
+        until_ps += 3 * segments[s] * segment_ps;
+        assert_int_equal(end_ps(&scene, &trace, ops[s]), until_ps);
+    }
+    scene_close(&scene);
+}
+
 static void other_words_are_refused(void **state)
 {
     (void)state;
@@ -244,6 +323,8 @@ int main(void)
         cmocka_unit_test(equals_have_half_each),
         cmocka_unit_test(alone_nothing_changes),
         cmocka_unit_test(cables_of_switches_are_shared),
+        cmocka_unit_test(what_switches_copy_waits_for_no_turns),
+        cmocka_unit_test(what_switches_copy_follows_as_it_came),
         cmocka_unit_test(other_words_are_refused),
     };
     return cmocka_run_group_tests_name("arbitration", tests, NULL, NULL);

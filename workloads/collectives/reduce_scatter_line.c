@@ -47,7 +47,6 @@ static uint32_t chunk_at(uint32_t size, uint32_t position, uint32_t index)
 {
     uint32_t const above = size - 1 - position, below = position;
     uint32_t const both = 2 * (above < below ? above : below);
-    if (index == size - 1) return position;
     if (index < both) return index % 2 == 0 ? size - 1 - index / 2 : index / 2;
     uint32_t const rank = both / 2 + (index - both);
     return above > below ? size - 1 - rank : rank;

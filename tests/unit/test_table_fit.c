@@ -1,0 +1,67 @@
+/* Text on a terminal: lines that are too wide are broken, tables lose blanks or come in parts. */
+#include <string.h>
+
+#include "sim/base/text.h"
+#include "sim/report/table_fit.h"
+#include "tests/support/case.h"
+
+static void broken(uint32_t columns, const char *line, const char *wanted)
+{
+    struct text text = {.columns = columns};
+    text_add(&text, "%s", line);
+    table_break(&text);
+    assert_false(text.failed);
+    assert_string_equal(text.bytes, wanted);
+    text_free(&text);
+}
+
+/* Signs are counted, not bytes, and colours take no room. */
+static void further_lines_stand_below_the_last_column_of_the_left_half(void **state)
+{
+    (void)state;
+    broken(0, "name  a sentence of several words\n", "name  a sentence of several words\n");
+    broken(33, "name  a sentence of several words\n", "name  a sentence of several words\n");
+    broken(32, "name  a sentence of several words\n", "name  a sentence of several\n      words\n");
+    broken(20, "name  a sentence of several words\n", "name  a sentence of\n      several words\n");
+    broken(20, "αβγδ  a sentence of several words\n", "αβγδ  a sentence of\n      several words\n");
+    broken(20, "\x1b[1mname\x1b[0m  a sentence of several words\n",
+           "\x1b[1mname\x1b[0m  a sentence of\n      several words\n");
+    broken(20, "- a sentence of several words\n", "- a sentence of\n  several words\n");
+    broken(20, "a sentence of several words\n", "a sentence of\n  several words\n");
+    broken(20, "# a sentence of several words\n", "# a sentence of\n# several words\n");
+    broken(20, "far  from the   left a sentence\n", "far  from the   left\n     a sentence\n");
+}
+
+static void fitted(uint32_t columns, uint32_t label, const char *table, const char *wanted)
+{
+    struct text text = {.columns = columns};
+    text_add(&text, "before\n");
+    uint64_t const begin = table_open(&text);
+    text_add(&text, "%s", table);
+    table_close(&text, begin, label);
+    assert_false(text.failed);
+    assert_true(strncmp(text.bytes, "before\n", 7) == 0);
+    assert_string_equal(text.bytes + 7, wanted);
+    text_free(&text);
+}
+
+static void tables_lose_blanks_and_then_come_in_parts(void **state)
+{
+    (void)state;
+    static const char table[] = "name    first    second    third\n"
+                                "β           1         2        3\n";
+    fitted(0, 4, table, table);
+    fitted(32, 4, table, table);
+    fitted(27, 4, table, "name  first  second   third\nβ         1       2       3\n");
+    fitted(26, 4, table, "name  first  second  third\nβ         1       2      3\n");
+    fitted(20, 4, table, "name  first  second\nβ         1       2\n\nname  third\nβ         3\n");
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(further_lines_stand_below_the_last_column_of_the_left_half),
+        cmocka_unit_test(tables_lose_blanks_and_then_come_in_parts),
+    };
+    return cmocka_run_group_tests_name("text on a terminal", tests, NULL, NULL);
+}

@@ -372,6 +372,9 @@ static void test_requests(void **state)
     case_ok(plan_build(case_arena, &request, "", &plan, &case_error));
     case_ok(plan_check(&plan, &case_error));
     assert_int_equal(plan.item[0].unit_bytes, 125);
+    request.size_bytes = 1001; /* Half chunks have whole bytes, the last fewer. */
+    case_ok(plan_build(case_arena, &request, "", &plan, &case_error));
+    assert_int_equal(plan.item[0].unit_bytes, 126);
 }
 
 int main(void)

@@ -96,6 +96,7 @@ static void read_descriptor(const struct perfetto_field *descriptor)
     assert_false(track->described);
     track->described = true;
     track->parent = perfetto_number(descriptor, 5);
+    track->rank = perfetto_number(descriptor, 12);
     if (track->parent != 0) assert_true(perfetto.track[track->parent].described);
     track->counter = perfetto_field_find(descriptor, 8, &field);
     if (perfetto_field_find(descriptor, 2, &field))

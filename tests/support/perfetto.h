@@ -39,6 +39,7 @@ enum {
 
 struct perfetto_track {
     uint64_t parent;
+    uint64_t rank; /* Among the children of its parent. */
     bool described, counter;
     char name[PERFETTO_NAME_BYTES];
     uint32_t open[PERFETTO_DEPTH]; /* Slices. */

@@ -322,9 +322,26 @@ static void settings_that_make_no_sense_are_refused(void **state)
             fail_msg("%s: %s: %s", cases[i].setting, error.where, error.message);
     }
     char deep[200] = "";
-    for (int i = 0; i < 80; i++) memcpy(deep + 2 * i, "/a", 3);
-    memcpy(deep + 160, "=1", 3);
+    for (int i = 0; i < 65; i++) memcpy(deep + 2 * i, "/a", 3);
+    memcpy(deep + 128, "=1", 3);
+    assert_int_equal(json_set(parse("{}"), deep, &error), STATUS_OK);
+    memcpy(deep + 128, "/a=1", 5);
     assert_int_equal(json_set(parse("{}"), deep, &error), STATUS_INVALID);
+    assert_string_equal(error.message, "is nested deeper than 64");
+}
+
+static void a_text_of_16_mib_is_read_and_no_longer_one(void **state)
+{
+    (void)state;
+    char *text = malloc(JSON_FILE_BYTES_MAX + 1);
+    assert_non_null(text);
+    memset(text, ' ', JSON_FILE_BYTES_MAX + 1);
+    (void)memcpy(text, "{}", 2);
+    assert_non_null(read_bytes(text, JSON_FILE_BYTES_MAX));
+    assert_null(read_bytes(text, JSON_FILE_BYTES_MAX + 1));
+    assert_int_equal(error.status, STATUS_LIMIT);
+    assert_string_equal(error.message, "16777217 bytes are above the maximum of 16777216 bytes");
+    free(text);
 }
 
 static void odd_files_are_refused_unread(void **state)
@@ -450,6 +467,7 @@ int main(void)
         cmocka_unit_test(no_key_is_ignored),
         cmocka_unit_test(settings_change_add_and_replace),
         cmocka_unit_test(settings_that_make_no_sense_are_refused),
+        cmocka_unit_test(a_text_of_16_mib_is_read_and_no_longer_one),
         cmocka_unit_test(odd_files_are_refused_unread),
         cmocka_unit_test(too_little_memory_is_said_never_a_crash),
         cmocka_unit_test(writing_is_laid_out_and_escaped),

@@ -66,6 +66,13 @@ static void what_a_text_does_not_mean_is_refused(void **state)
     refused("", "--machine", "begins with a chip");
     refused(":4x4", "--machine", "begins with a chip");
     refused("h100-sxm:nodse=4", "--machine", "nearest is \"nodes\"");
+    /* Of a longer one 63 letters. */
+    refused("h100-sxm:abcdefghijklmnopqrstuvwxyzabcdefghijklmnopqrstuvwxyz0123456789a=4",
+            "--machine",
+            "\"abcdefghijklmnopqrstuvwxyzabcdefghijklmnopqrstuvwxyz0123456789a\" is no key");
+    refused("h100-sxm:abcdefghijklmnopqrstuvwxyzabcdefghijklmnopqrstuvwxyz0123456789ab=4",
+            "--machine",
+            "\"abcdefghijklmnopqrstuvwxyzabcdefghijklmnopqrstuvwxyz0123456789a\" is no key");
     refused("h100-sxm:leaf.oversubscripton=2", "--machine", "\"leaf.oversubscription\"");
     refused("h100-sxm:nodes=4,nodes=5", "--machine", "\"nodes\" is said twice");
     refused("tpu-v5e:8x16,shape=4x4", "--machine", "\"shape\" is said twice");

@@ -53,6 +53,8 @@ static void every_shown_chip_is_a_process_with_the_same_tracks(void **state)
     assert_string_equal(perfetto.track[256].name, "chip 0 (0,0,0)");
     assert_string_equal(perfetto.track[512].name, "chip 5 (0,1,1)");
     assert_int_equal(perfetto.track[256].parent, 0);
+    assert_true(perfetto.track[256].rank < perfetto.track[512].rank);
+    assert_true(perfetto_track(0, "ICI x+")->rank < perfetto_track(0, "ICI z+")->rank);
     static const char *const names[] = {"compute", "gather tp", "ICI x+", "MXU", "total"};
     for (size_t i = 0; i < sizeof names / sizeof *names; i++)
         for (uint64_t chip = 0; chip < 2; chip++) {

@@ -53,10 +53,10 @@ static const struct overhead table[] = {
      "Korthikanti et al., arXiv 2205.05198, 4.1", false},
     {PROGRAM_MEMORY_LOSS, "logits in fp32",
      "from the loss to the start of the backward pass, beside the logits: 4 bytes a logit, which "
-     "become the softmax in place; in FSDP 8, as PyTorch's own cross entropy keeps a second array",
-     "Megatron-LM megatron/core/tensor_parallel/cross_entropy.py at 00611e6e; torchtitan "
-     "components/loss.py (cross_entropy of logits.float())",
-     false},
+     "become the softmax in place (PyTorch's own cross entropy, neither fused nor compiled, keeps "
+     "a "
+     "second array; Transformer Engine's has none)",
+     "Megatron-LM megatron/core/tensor_parallel/cross_entropy.py at 00611e6e", false},
     {PROGRAM_MEMORY_AUTOGRAD, "autograd gradients",
      "Megatron-LM: gradients that autograd asks for though matmuls add theirs to the main ones: of "
      "each shape of a layer's matrices one, in the weights' format; of embedding and head while "
@@ -169,8 +169,7 @@ uint64_t overheads_mask_bytes(const struct local *local)
 uint64_t overheads_loss_bytes(const struct local *local)
 {
     uint64_t const logits = local->rows * local->vocabulary;
-    uint64_t const arrays = overheads_of_fsdp(local) ? 2 : 1;
-    return overheads_count(local) ? arrays * format_bytes(FORMAT_FP32, logits) : 0;
+    return overheads_count(local) ? format_bytes(FORMAT_FP32, logits) : 0;
 }
 
 uint64_t overheads_gathered_bytes(const struct local *local, uint64_t elements)

@@ -130,6 +130,25 @@ static enum status unshared_check(const struct local *local, struct error *reter
     return STATUS_OK;
 }
 
+/* Keeping what tp gathers, where nothing is gathered for later or all is kept with either. */
+static enum status tp_inputs_check(const struct local *local, struct error *reterr)
+{
+    static const char where[] = "/workload/tp_inputs";
+    if (local->plan->tp_inputs == WORKLOAD_TP_INPUTS_SHARDS) return STATUS_OK;
+    if (!local->mesh->present[MESH_TP])
+        return error_set(reterr, STATUS_INVALID, where,
+                         "the mesh has no tp that would gather an input");
+    if (!local_is_llama(local))
+        return error_set(reterr, STATUS_INVALID, where,
+                         "%s has no norms; it keeps its input whole without the key",
+                         local->plan->model.name);
+    if (local->plan->remat != WORKLOAD_REMAT_NONE)
+        return error_set(reterr, STATUS_INVALID, where,
+                         "the gathered input is kept with remat \"none\" alone; any other gathers "
+                         "it again");
+    return STATUS_OK;
+}
+
 /* Mesh axes that this model or this version has no use for, and policies of axes that are not
  * there. */
 static enum status roles_check(const struct local *local, struct error *reterr)
@@ -144,6 +163,7 @@ static enum status roles_check(const struct local *local, struct error *reterr)
                          "its tokens",
                          local->plan->model.name);
     STATUS_TRY(unshared_check(local, reterr));
+    STATUS_TRY(tp_inputs_check(local, reterr));
     if (mesh->axis[MESH_PP].size > 1) return STATUS_OK;
     bool const one = mesh->present[MESH_PP]; /* Which the default is right for. */
     if (local->plan->regather != WORKLOAD_REGATHER_MICROBATCH)

@@ -103,7 +103,7 @@ struct workload_plan {
     enum workload_activations activations; /* Between blocks: In[B_X, D_Y], or tokens over tp. */
     enum workload_context context;
     enum workload_context_order context_order;
-    enum workload_tp_inputs tp_inputs; /* The bare MLP keeps its input whole with either. */
+    enum workload_tp_inputs tp_inputs; /* WHOLE: of tp, norms and no remat. */
     enum workload_memory memory;
     enum workload_offload offload;
     uint32_t routing_skew_ppm; /* Of routers; 0: every expert is as likely, and nothing is drawn. */

@@ -134,8 +134,18 @@ static enum status setting_add(struct arena *arena, struct advise_row *row, cons
     return STATUS_OK;
 }
 
+/* What tp gathers is kept only where there are tp and no remat. */
+static enum status row_try(struct search *search, struct advise_row row, bool has_tp,
+                           enum workload_remat remat, struct error *reterr)
+{
+    const struct workload_plan *plan = &search->chain->scenario.workload;
+    if (plan->tp_inputs == WORKLOAD_TP_INPUTS_WHOLE && (!has_tp || remat != WORKLOAD_REMAT_NONE))
+        STATUS_TRY(setting_add(search->chain->arena, &row, "/workload/tp_inputs=shards", reterr));
+    return row_add(search, row, reterr);
+}
+
 /* A mesh with remat as it is (unless that has been simulated) and with either of the usual ones. */
-static enum status remats_play(struct search *search, const struct advise_row *split,
+static enum status remats_play(struct search *search, const struct advise_row *split, bool has_tp,
                                struct error *reterr)
 {
     static const struct {
@@ -143,12 +153,13 @@ static enum status remats_play(struct search *search, const struct advise_row *s
         const char *setting;
     } remats[] = {{WORKLOAD_REMAT_NONE, "/workload/remat=none"},
                   {WORKLOAD_REMAT_BLOCK, "/workload/remat=block"}};
-    STATUS_TRY(row_add(search, *split, reterr));
+    enum workload_remat const own = search->chain->scenario.workload.remat;
+    STATUS_TRY(row_try(search, *split, has_tp, own, reterr));
     for (uint32_t r = 0; r < sizeof remats / sizeof *remats; r++) {
         struct advise_row row = *split;
-        if (search->chain->scenario.workload.remat == remats[r].remat) continue;
+        if (own == remats[r].remat) continue;
         STATUS_TRY(setting_add(search->chain->arena, &row, remats[r].setting, reterr));
-        STATUS_TRY(row_add(search, row, reterr));
+        STATUS_TRY(row_try(search, row, has_tp, remats[r].remat, reterr));
     }
     return STATUS_OK;
 }
@@ -160,7 +171,7 @@ static enum status splits_play(struct search *search, struct error *reterr)
     struct advise_row const own = {.setting_count = 0};
     uint32_t ranks[ADVISE_SPLITS_MAX];
     uint32_t const splits = advise_mesh_splits(chain, ranks);
-    STATUS_TRY(remats_play(search, &own, reterr));
+    STATUS_TRY(remats_play(search, &own, chain->mesh.present[MESH_TP], reterr));
     for (uint32_t s = 0; s < splits; s++) {
         struct advise_row split = own;
         bool keeps_zero = true;
@@ -169,7 +180,7 @@ static enum status splits_play(struct search *search, struct error *reterr)
         STATUS_TRY(setting_add(chain->arena, &split, mesh, reterr));
         if (!keeps_zero && chain->scenario.workload.zero > 0)
             STATUS_TRY(setting_add(chain->arena, &split, "/workload/zero=0", reterr));
-        STATUS_TRY(remats_play(search, &split, reterr));
+        STATUS_TRY(remats_play(search, &split, ranks[s] > 1, reterr));
     }
     return STATUS_OK;
 }
@@ -212,7 +223,8 @@ static enum status smaller_play(struct search *search, struct error *reterr)
         STATUS_TRY(setting_add(arena, &row, "/workload/remat=block", reterr));
         if (shards && plan->zero < 3)
             STATUS_TRY(setting_add(arena, &row, "/workload/zero=3", reterr));
-        STATUS_TRY(row_add(search, row, reterr));
+        STATUS_TRY(row_try(search, row, search->chain->mesh.present[MESH_TP], WORKLOAD_REMAT_BLOCK,
+                           reterr));
         /* Still smaller ones have still more events. */
         if (search->advise->row[search->advise->count - 1].state == ADVISE_TOO_LONG) break;
     }

@@ -5,7 +5,7 @@
 
 #include "sim/base/status.h"
 
-/* Ordered by name. */
+/* Ordered by name, or row_of() does not find it (tests/unit/test_reads.c). */
 static const struct reads table[] = {
     {"AllGather In", "x X", "X In"},
     {"AllGather K V", "attention.QKV", "attention.KV"},
@@ -202,6 +202,11 @@ const struct reads *reads_find(const char *op_name)
     for (size_t i = 0; i < sizeof beginnings / sizeof *beginnings; i++)
         if (strncmp(name, beginnings[i], strlen(beginnings[i])) == 0) return row_of(beginnings[i]);
     return row_of(name);
+}
+
+const struct reads *reads_at(uint32_t index)
+{
+    return index < sizeof table / sizeof *table ? &table[index] : NULL;
 }
 
 bool reads_have(const char *list, const char *array)

@@ -11,6 +11,7 @@
 #define SIM_WORKLOAD_READS_H
 
 #include <stdbool.h>
+#include <stdint.h>
 
 /* Arrays, separated by spaces. */
 struct reads {
@@ -20,6 +21,9 @@ struct reads {
 
 /* The row of an op; NULL: no op has such a name. */
 const struct reads *reads_find(const char *op_name);
+
+/* The rows, ordered by name; NULL: there are no more. */
+const struct reads *reads_at(uint32_t index);
 
 /* Whether an array stands in a list. */
 bool reads_have(const char *list, const char *array);

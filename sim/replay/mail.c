@@ -113,7 +113,7 @@ static void arrival_record(struct replay *replay, uint32_t stream, uint32_t chip
     struct trace_record const record = {
         .begin_ps = now_ps,
         .end_ps = now_ps,
-        .bytes = replay->mail->came[index_of(replay, inbox, chip)],
+        .came = replay->mail->came[index_of(replay, inbox, chip)],
         .chip = chip,
         .from = fold_machine_chip(replay->fold, replay->machine, sender),
         .to = at,
@@ -121,7 +121,7 @@ static void arrival_record(struct replay *replay, uint32_t stream, uint32_t chip
         .number = number,
         .kind = TRACE_ARRIVAL,
         .stream = (uint8_t)stream,
-        .lane = (uint16_t)inbox};
+        .inbox = (uint16_t)inbox};
     account_record(replay, &record);
 }
 

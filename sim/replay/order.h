@@ -19,10 +19,12 @@ enum replay_event {
     EVENT_COMPUTE_END,    /* A part of a compute op ends. */
     EVENT_START,          /* The step begins. */
     EVENT_LAND,           /* A message has arrived, and HBM has caught up with writing it. */
-    EVENT_FINISH,         /* All streams have ended, and HBM has done what was still owed. */
-    /* A message that streams share a link with begins, or has left. It has a stream that sends, and
-     * so is told from the former. */
-    EVENT_PORT = EVENT_FINISH,
+    /* One number for two events, as an order has room for eight: of the compute stream, all streams
+     * have ended, and HBM has done what was still owed; of a stream that sends, a message that
+     * streams share a link with begins, or has left. */
+    EVENT_FINISH_OR_PORT,
+    EVENT_FINISH = EVENT_FINISH_OR_PORT,
+    EVENT_PORT = EVENT_FINISH_OR_PORT,
 };
 
 /* The order of an event relative to its chip:

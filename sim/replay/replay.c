@@ -58,7 +58,7 @@ static void handle(void *owner, struct engine *engine, int64_t now_ps, uint64_t 
     case EVENT_START:
         for (uint32_t i = 0; i < count; i++) streams_start(replay, chips[i], now_ps);
         break;
-    case EVENT_FINISH:
+    case EVENT_FINISH_OR_PORT:
         if (stream != PROGRAM_COMPUTE) {
             promise_port(replay, order, chips, count, now_ps);
             break;

@@ -213,8 +213,8 @@ void timeline_flows_end(struct timeline_flows *flows, uint32_t record, struct tr
     uint32_t *next = &flows->arrival_next[of->stream];
     for (; *next < last->count; ++*next) {
         const struct trace_record *arrival = records->record[last->first + *next];
-        if (arrival->lane != of->stream) continue;
-        if (arrival->bytes > until) break;
+        if (arrival->inbox != of->stream) continue;
+        if (arrival->came > until) break;
         uint32_t const sender =
             flows->mail->receives[(uint64_t)flows->shown * TRACE_STREAMS_MAX + arrival->stream];
         if (sender != none)

@@ -41,8 +41,7 @@ enum trace_kind {
     TRACE_TRANSFER, /* One message over one link: stream is its collective's, port the link's. */
     TRACE_MEMORY,   /* At begin_ps `bytes` of one category are held; lane is the category. */
     TRACE_ARRIVAL, /* At begin_ps a SEND's message has come: stream is the SEND's, number counts the
-                      sender's on it, lane is the stream of the RECEIVEs, for which so many as
-                      `bytes` says have come with this one. */
+                      sender's on it, inbox is the stream of the RECEIVEs. */
 };
 
 static const uint32_t trace_no_chip = UINT32_MAX;
@@ -56,7 +55,10 @@ static const uint32_t trace_no_chip = UINT32_MAX;
 struct trace_record {
     int64_t begin_ps;
     int64_t end_ps;
-    uint64_t bytes;  /* Transfer: of the message. Memory: held. */
+    union {
+        uint64_t bytes; /* Transfer: of the message. Memory: held. */
+        uint64_t came;  /* Arrival: messages for its inbox so far, with this one. */
+    };
     int64_t wait_ps; /* Transfer: before begin_ps, for the link. */
     uint32_t chip;
     uint32_t slot;
@@ -67,7 +69,10 @@ struct trace_record {
     uint16_t op;     /* In the slot's template. */
     uint8_t kind;
     uint8_t stream;
-    uint16_t lane;
+    union {
+        uint16_t lane;
+        uint16_t inbox; /* Arrival. */
+    };
     uint16_t port; /* Transfer: of the link. */
 };
 

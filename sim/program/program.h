@@ -219,7 +219,7 @@ struct program {
 
     /* What the step achieves, over all ranks. */
     uint64_t tokens;
-    double useful_flop;           /* 6·P·tokens, all P that are active, as the book counts. */
+    double parameter_flop;        /* 6·P·tokens, all P that are active, as the book counts. */
     double useful_attention_flop; /* Beside it. */
 };
 

@@ -110,7 +110,8 @@ struct roofline {
     const char *bound_by; /* "mxu", "vpu", "hbm", "host", "ici", or a level: "NVLink", "DCN" */
     int32_t bound_axis;   /* The machine axis if it is "ici" or a level, else -1. */
 
-    double useful_flop;           /* Over the machine: 6 a token and parameter of a matmul. */
+    double useful_flop; /* Over the machine: 6 a token and parameter of a matmul, so that it is a
+                           part of what is executed; parameter_flop of counts.h are all. */
     double useful_attention_flop; /* Beside it. */
     double executed_flop;         /* Over the machine; unpadded. */
     double padded_flop;           /* What the MXU's time is charged for. */

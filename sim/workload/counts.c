@@ -450,7 +450,7 @@ void workload_count(const struct workload_plan *plan, const struct machine *mach
     double const tokens = (double)plan->batch_tokens;
     struct model_counts const model = model_count(&plan->model);
     uint64_t const active = model.active + (local.predictors != 0 ? model.predictors_active : 0);
-    counts.useful_flop = 6 * (double)active * tokens;
+    counts.parameter_flop = 6 * (double)active * tokens;
     if (local_is_llama(&local)) {
         double const widths = (double)(local.head_width + local.value_width);
         double const ways = (double)plan->batch_tokens / x.rows * local.tp;

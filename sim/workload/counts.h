@@ -63,7 +63,9 @@ struct workload_counts {
     double rows_assigned; /* all of them, of the whole machine in a step. */
 
     /* The whole machine, a step. */
-    double useful_flop;           /* 6·P·tokens, all P that are active. */
+    /* 6·P·tokens, all P that are active, as the book counts; what is looked up or scaled has
+     * parameters and no matmul, so the useful FLOP of roofline.h are fewer. */
+    double parameter_flop;
     double useful_attention_flop; /* Of the dot products, beside it. */
 
     /* By mesh role, and the two kinds of neighbours. Roles of size 1 have no traffic. */

@@ -220,7 +220,7 @@ static void count_dropped(const struct letters *x, const struct expert_letters *
     counts->rows_assigned =
         x->sparse * (double)plan->batch_tokens * (double)plan->model.experts.top_k;
     counts->rows_dropped = counts->rows_assigned * (double)experts->dropped / all;
-    counts->useful_flop -= 6 * counts->rows_dropped * (e->in + e->out) * x->local->tp;
+    counts->parameter_flop -= 6 * counts->rows_dropped * (e->in + e->out) * x->local->tp;
 }
 
 double counts_experts_products(const struct letters *x)

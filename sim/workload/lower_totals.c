@@ -64,8 +64,8 @@ void lower_totals(const struct local *local, struct program *program)
     program->tokens = plan->batch_tokens;
     bool const predicts = local->predictors != 0;
     uint64_t const active = counts.active + (predicts ? counts.predictors_active : 0);
-    program->useful_flop = 6 * (double)active * (double)plan->batch_tokens;
-    program->useful_flop -= dropped_flop(local);
+    program->parameter_flop = 6 * (double)active * (double)plan->batch_tokens;
+    program->parameter_flop -= dropped_flop(local);
     if (model->kind != MODEL_LLAMA) return;
     program->useful_attention_flop =
         model_attention_flop(model, local->predictors, plan->batch_tokens, plan->sequence_length,

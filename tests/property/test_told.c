@@ -256,7 +256,9 @@ static void step_random(uint64_t *state, char text[TEXT_BYTES])
     const char *zero = strstr(mesh, "fsdp") == NULL ? PICK("0", "1", "2", "3") : "0";
     const char *accumulate = PICK("1", "2");
     const char *chunks = PICK("true", "false");
+    bool const may_keep = !mlp && strcmp(remat, "none") == 0 && strstr(mesh, "\"tp\"") != NULL;
     const char *inputs = PICK("shards", "whole");
+    if (!may_keep) inputs = "shards";
     const char *matmuls =
         PICK("", ",\"formats\":{\"matmuls\":\"fp8\"}", ",\"formats\":{\"gradients\":\"fp32\"}");
     unsigned const tokens = 65536u << case_random(state) % 2; /* Neighbours may share sequences. */

@@ -177,7 +177,7 @@ static inline void compare(const char *name, struct workload_case *made)
     near(name, "fixed", counts.fixed_bytes,
          (double)(resident[PROGRAM_MEMORY_AUTOGRAD] + resident[PROGRAM_MEMORY_NCCL] +
                   resident[PROGRAM_MEMORY_CUBLAS] + resident[PROGRAM_MEMORY_CONTEXT]));
-    near(name, "6PT", counts.useful_flop, made->program.useful_flop);
+    near(name, "6PT", counts.parameter_flop, made->program.parameter_flop);
     near(name, "attention", counts.useful_attention_flop, made->program.useful_attention_flop);
     traffics_near(name, made, &counts);
     traffic_near(name, made, "kv", &counts.kv);
@@ -205,7 +205,9 @@ static inline void vary(struct workload_case *made, uint32_t variant)
     formats_vary(made, variant / 3 + variant % 2);
     plan->model.layers = 5;
     plan->remat = (enum workload_remat)((variant + variant / 3) % 5);
-    plan->tp_inputs = (enum workload_tp_inputs)(variant / 6 % 2);
+    bool const may_keep = made->mesh.present[MESH_TP] && plan->model.kind == MODEL_LLAMA &&
+                          plan->remat == WORKLOAD_REMAT_NONE;
+    if (may_keep) plan->tp_inputs = (enum workload_tp_inputs)(variant / 6 % 2);
     if (made->machine.chip.kind == CHIP_GPU && variant / 5 % 2 != 0)
         plan->memory = WORKLOAD_MEMORY_FRAMEWORK;
     plan->gather = (enum workload_gather)(variant / 3 % 3);

@@ -72,14 +72,15 @@ static void useful_is_what_one_chip_does(const char *name, const struct workload
     assert_int_equal(case_build(&one, &made->plan.model, "1", NULL, NULL, NULL), STATUS_OK);
     one.plan = made->plan;
     one.plan.zero = 0;
+    one.plan.tp_inputs = WORKLOAD_TP_INPUTS_SHARDS;
     assert_int_equal(case_lower(&one), STATUS_OK);
     workload_count(&made->plan, &made->machine, &made->mesh, &counts);
     workload_count(&one.plan, &one.machine, &one.mesh, &alone);
     double const chips = made->machine.chip_count;
-    if (made->program.useful_flop != one.program.useful_flop ||
+    if (made->program.parameter_flop != one.program.parameter_flop ||
         made->program.useful_attention_flop != one.program.useful_attention_flop)
-        fail_msg("%s: %.17g useful FLOP, and %.17g on one chip", name, made->program.useful_flop,
-                 one.program.useful_flop);
+        fail_msg("%s: %.17g FLOP of parameters, and %.17g on one chip", name,
+                 made->program.parameter_flop, one.program.parameter_flop);
     if (made->plan.model.experts.count == 0) /* Whose rows are rounded up on each rank. */
         near(name, "useful FLOP", counts.matmul_useful * chips, alone.matmul_useful);
     if (counts.matmul_flop * chips < alone.matmul_flop * (1 - 1e-12))

@@ -57,7 +57,7 @@ static void forward_counts(struct step *step, double tokens_per_chip)
     counts->matmul_flop = 4 * tokens_per_chip * width * mlp * layers;
     counts->padded_flop = counts->matmul_flop;
     counts->matmul_useful = counts->matmul_flop;
-    counts->useful_flop = counts->matmul_flop * chips;
+    counts->parameter_flop = counts->matmul_flop * chips;
     counts->role[MESH_FSDP].group = mesh->axis[MESH_FSDP].group;
     counts->role[MESH_FSDP].gather_bytes = 2 * 2 * width * mlp / tp * layers;
     counts->role[MESH_FSDP].gather_count = fsdp > 1 ? 16 : 0;

@@ -1,4 +1,4 @@
-/* What MFU counts is one number, whether programs or formulas say it: over all scenarios. */
+/* What a step is worth is one number, whether programs or formulas say it: over all scenarios. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -40,7 +40,7 @@ static void programs_and_formulas_agree(void **state)
             workload_lower(arena, &of.workload, &machine, &mesh, &program, &error) != STATUS_OK)
             fail_msg("%s: %s: %s", file->name, error.where, error.message);
         workload_count(&of.workload, &machine, &mesh, &counts);
-        near(file->name, counts.useful_flop, program.useful_flop);
+        near(file->name, counts.parameter_flop, program.parameter_flop);
         near(file->name, counts.useful_attention_flop, program.useful_attention_flop);
         arena_destroy(arena);
     }

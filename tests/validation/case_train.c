@@ -151,7 +151,7 @@ static struct case_value counts(const struct case_row *row)
     } numbers[] = {
         {"matmul_flop", counts.matmul_flop},
         {"machine_flop", counts.matmul_flop * chips},
-        {"useful_flop", counts.useful_flop},
+        {"parameter_flop", counts.parameter_flop},
         {"attention_flop", counts.useful_attention_flop},
         {"parameter_bytes", counts.parameter_bytes},
         {"optimizer_bytes", counts.optimizer_bytes},

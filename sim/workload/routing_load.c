@@ -124,7 +124,6 @@ static void loads_find(struct tally *tally, uint64_t capacity)
             rows += kept;
             load->dropped += all - kept;
         }
-        load->kept += rows;
         if (rows > load->rows_most) load->rows_most = rows;
         if (tally->came[rank] > load->came_most) load->came_most = tally->came[rank];
     }

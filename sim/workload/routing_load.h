@@ -14,9 +14,8 @@
 #include "sim/collective/plan.h"
 
 struct routing_load {
-    uint64_t kept; /* Assignments that experts compute, of all ranks, */
-    uint64_t dropped;
-    uint64_t rows_most; /* and of the rank that has most. */
+    uint64_t dropped;   /* Assignments that no expert computes, of all ranks. */
+    uint64_t rows_most; /* Those that are computed by the rank that has most. */
     uint64_t came_most; /* Tokens that come to a rank, its own among them; */
     uint64_t sent_most; /* tokens of one rank, each as often as there are ranks that it goes to. */
     uint64_t sent;      /* Of all ranks. */

@@ -113,6 +113,10 @@ static const struct {
      "{\"tp\": [\"gpu\"], \"pp\": [\"node:4\"], \"fsdp\": [\"node:16\"]"
      ", \"order\": [\"tp\", \"pp\", \"fsdp\"]}",
      "1f1b", "", 0},
+    {h100_64,
+     "{\"tp\": [\"gpu\"], \"pp\": [\"node:2\"], \"dp\": [\"node:32\"]"
+     ", \"order\": [\"tp\", \"pp\", \"dp\"]}",
+     "1f1b", ", \"zero\": 1", 2},
     {h100_64, in_node, "dualpipe", ", \"zero\": 1", 4},
     {hashed, in_node, "dualpipe", "", 4},
     {slices, "{\"tp\": [\"y\", \"z\"], \"pp\": [\"x\"], \"dp\": [\"slice\"]}", "dualpipe",

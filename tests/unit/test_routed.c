@@ -184,6 +184,21 @@ static void half_way_round_both_ways_carry_the_same(void **state)
     }
 }
 
+/* Along an axis that an exchange does not cover all chips are alike; along its own, who sends half
+ * way round one way and who the other. */
+static void only_the_axis_of_an_exchange_has_antipodes(void **state)
+{
+    (void)state;
+    struct scene scene;
+    scene_open(&scene, 4, 4, 1, true);
+    struct group const group = scene_group(&scene, true, false, false);
+    (void)scene_routed(&scene, scene_stream(&scene, "exchange"), &exchange_direct, &group, false,
+                       1000, 1);
+    (void)all_alike(&scene, 1);
+    assert_int_equal(scene_run(&scene, 1, false, false).chips_replayed, 2);
+    scene_close(&scene);
+}
+
 /* All pairs of a ring of 7, or of a cube of 27, of which one chip comes late. */
 static struct trace late_exchange(bool cube, const struct machine_link_override *link)
 {
@@ -319,6 +334,7 @@ int main(void)
         cmocka_unit_test(sums_join_tier_by_tier),
         cmocka_unit_test(a_root_may_be_a_few_collectives_ahead_and_no_more),
         cmocka_unit_test(half_way_round_both_ways_carry_the_same),
+        cmocka_unit_test(only_the_axis_of_an_exchange_has_antipodes),
         cmocka_unit_test(ways_looked_up_together_are_those_looked_up_one_by_one),
         cmocka_unit_test(torus_exchange_of_all_pairs_folds_to_one_chip),
         cmocka_unit_test(what_repeats_after_a_shift_folds_to_it),

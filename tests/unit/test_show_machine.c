@@ -73,6 +73,7 @@ static void levels_are_a_line_a_tier(void **state)
     (void)state;
     struct text text = {0};
     with_machine("h100-sxm:nodes=128", show_levels, &text);
+    assert_true(strncmp(text.bytes, "\nlevel  ", 8) == 0);
     with_machine("h100-sxm:nodes=128", show_totals, &text);
     assert_non_null(
         strstr(text.bytes, "512       40 of 64   18 x 25.0 GB/s   3.60 TB/s  450 GB/s"));

@@ -226,8 +226,8 @@ static void mutate_key(void)
     uint64_t at = random_below(input_bytes);
     while (at < input_bytes && input[at] != '{' && input[at] != ',') at++;
     if (at >= input_bytes) return;
-    (void)snprintf(pair, sizeof pair, "%s%s,", keys[random_below(COUNT(keys))],
-                   tokens[random_below(COUNT(tokens))]);
+    const char *key = keys[random_below(COUNT(keys))];
+    (void)snprintf(pair, sizeof pair, "%s%s,", key, tokens[random_below(COUNT(tokens))]);
     input_replace(at + 1, at + 1, pair, strlen(pair));
 }
 

@@ -82,6 +82,7 @@ static void check_file(struct tree *tree, const char *path)
     tree->file_count++;
     tidy_check_layout(&tree->tidy, &file);
     tidy_check_words(&tree->tidy, &file, tree->doubles);
+    tidy_check_draws(&tree->tidy, &file);
     tidy_check_excuse(&tree->tidy, &file, tree->doubles);
     if (is_code) tidy_check_includes(&tree->tidy, &file, tree->layers);
     if (tidy_ends_with(path, ".def")) {

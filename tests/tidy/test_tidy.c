@@ -29,6 +29,7 @@ static struct tidy complaints(const char *path, const char *text)
     struct tidy_file const file = {path, text, code};
     tidy_check_layout(&tidy, &file);
     tidy_check_words(&tidy, &file, doubles);
+    tidy_check_draws(&tidy, &file);
     tidy_check_excuse(&tidy, &file, doubles);
     if (code != NULL) tidy_check_includes(&tidy, &file, layers);
     if (tidy_ends_with(path, ".def")) tidy_check_order(&tidy, &file);
@@ -138,6 +139,26 @@ static void calls_that_lose_a_size_or_an_order_are_refused(void **state)
     accepts("sim/a.c", "char *a = \"a\\\"b\"; char c = '\"'; // sprintf(\n");
 }
 
+static void draws_have_an_order(void **state)
+{
+    (void)state;
+    refuses(
+        "tests/unit/test_a.c", "int f(void)\n{\n    g(below(2), 1 + below(3));\n}\n",
+        "tests/unit/test_a.c:3: 2 draws in one list, in an order that is each compiler's own\n");
+    refuses(
+        "tests/unit/test_a.c",
+        "int f(void)\n{\n    g(h(below(2)),\n      PICK(\"a\"), below(3));\n}\n",
+        "tests/unit/test_a.c:4: 3 draws in one list, in an order that is each compiler's own\n");
+    refuses(
+        "tests/unit/test_a.c", "int f(void)\n{\n    int a[] = {below(2), below(3)};\n}\n",
+        "tests/unit/test_a.c:3: 2 draws in one list, in an order that is each compiler's own\n");
+    accepts("tests/unit/test_a.c", "int f(void)\n{\n    int a = below(2), b = below(3);\n"
+                                   "    return below(2) == 0 ? below(3) : g(a, below(b));\n}\n");
+    accepts("tests/unit/test_a.c", "int f(void)\n{\n    for (int i = below(2), k = below(3); i < "
+                                   "k; i++) g(a, below(2));\n}\n");
+    accepts("sim/a.c", "int f(void)\n{\n    g(below(2), below(3));\n}\n");
+}
+
 static void inexact_numbers_need_an_excuse(void **state)
 {
     (void)state;
@@ -205,6 +226,7 @@ int main(void)
         cmocka_unit_test(layout_is_held),
         cmocka_unit_test(long_functions_and_files_are_refused),
         cmocka_unit_test(calls_that_lose_a_size_or_an_order_are_refused),
+        cmocka_unit_test(draws_have_an_order),
         cmocka_unit_test(inexact_numbers_need_an_excuse),
         cmocka_unit_test(reminders_are_refused_even_in_comments),
         cmocka_unit_test(catalogues_are_sorted_and_know_their_sources),

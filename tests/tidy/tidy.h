@@ -42,6 +42,9 @@ void tidy_check_words(struct tidy *tidy, const struct tidy_file *file, const cha
 /* Lines of doubles.txt that excuse a file which needs no excuse. */
 void tidy_check_excuse(struct tidy *tidy, const struct tidy_file *file, const char *doubles);
 
+/* Of tests: two draws in the arguments of one call, or in one initializer. */
+void tidy_check_draws(struct tidy *tidy, const struct tidy_file *file);
+
 /* Includes against `layers`, the text of tools/layers.txt. */
 void tidy_check_includes(struct tidy *tidy, const struct tidy_file *file, const char *layers);
 

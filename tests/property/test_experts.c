@@ -7,6 +7,7 @@
 
 #include "tests/support/case.h"
 #include "tests/support/play.h"
+#include "tests/support/walk.h"
 
 enum { TEXT_BYTES = 2048 };
 
@@ -171,6 +172,30 @@ static void rules_count_a_rank_s_share_of_the_experts(void **state)
     play_close(&play);
 }
 
+/* Every AllToAll's hops are on the critical path, and the first gather's and the last sum's. */
+static void latency_counts_what_waits_for_experts(void **state)
+{
+    (void)state;
+    static const char *const meshes[] = {in_node, "\"fsdp\": [\"node\"], \"ep\": [\"gpu\"]"};
+    for (uint32_t i = 0; i < 2; i++) {
+        struct step const step = {meshes[i], "", 2, 4, 0, false};
+        struct play play;
+        step_play(&play, &step);
+        const struct roofline_group *ep = roofline_group_find(&play.roofline, "ep");
+        const struct roofline_group *fsdp = roofline_group_find(&play.roofline, "fsdp");
+        uint64_t exchanges = 0;
+        struct walk_op walk = {.program = &play.program};
+        while (walk_next(&walk))
+            if (walk.op->kind == PROGRAM_OP_COLLECTIVE &&
+                play.program.plans[walk.op->index].kind == COLLECTIVE_ALL_TO_ALL)
+                exchanges += walk.times;
+        assert_true(exchanges > 0 && ep->hop_s > 0);
+        case_near(play.roofline.latency_s,
+                  (double)exchanges * ep->hop_s + (fsdp == NULL ? 0 : 2 * fsdp->hop_s), 1e-9);
+        play_close(&play);
+    }
+}
+
 int main(void)
 {
     static const struct CMUnitTest tests[] = {
@@ -179,6 +204,7 @@ int main(void)
         cmocka_unit_test(drawn_routing_folds_beside_ep_only),
         cmocka_unit_test(capacity_bounds_what_experts_compute),
         cmocka_unit_test(ep_stands_beside_cp_and_beside_pp_and_dp),
+        cmocka_unit_test(latency_counts_what_waits_for_experts),
         cmocka_unit_test(rules_count_a_rank_s_share_of_the_experts),
     };
     return cmocka_run_group_tests_name("experts", tests, NULL, NULL);

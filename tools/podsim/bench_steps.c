@@ -3,6 +3,7 @@
 #include "tools/podsim/bench_steps.h"
 
 #include <errno.h>
+#include <signal.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <string.h>
@@ -14,6 +15,7 @@
 
 #include "sim/base/arena.h"
 #include "tools/podsim/chain.h"
+#include "tools/podsim/output.h"
 #include "tools/podsim/scenarios.h"
 
 /* The bare MLP on a slice: dimensions that 8, 16, 20 and 28 chips can share, so that the same
@@ -102,6 +104,18 @@ static enum status fail(int cause, struct error *reterr)
                      strerror(cause));
 }
 
+/* Until the child is known, no signal may end its parent alone. */
+static pid_t fork_known(void)
+{
+    sigset_t all, before;
+    (void)sigfillset(&all);
+    (void)sigprocmask(SIG_SETMASK, &all, &before);
+    pid_t const child = fork();
+    if (child > 0) output_child(child);
+    (void)sigprocmask(SIG_SETMASK, &before, NULL);
+    return child;
+}
+
 /* Plays in a child and reads what it tells. */
 static enum status measure(uint32_t index, struct bench_step *ret_step, struct error *reterr)
 {
@@ -109,7 +123,7 @@ static enum status measure(uint32_t index, struct bench_step *ret_step, struct e
     int ends[2];
     if (pipe(ends) != 0) return fail(errno, reterr);
     uint64_t const begin_ns = uv_hrtime();
-    pid_t const child = fork();
+    pid_t const child = fork_known();
     if (child < 0) return fail(errno, reterr);
     if (child == 0) {
         report = (struct report){0};
@@ -122,7 +136,9 @@ static enum status measure(uint32_t index, struct bench_step *ret_step, struct e
         got = read(ends[0], (char *)&report + size, sizeof report - size);
     (void)close(ends[0]);
     int child_status = 0;
-    if (waitpid(child, &child_status, 0) < 0) return fail(errno, reterr);
+    pid_t const ended = waitpid(child, &child_status, 0);
+    output_child(0);
+    if (ended < 0) return fail(errno, reterr);
     if (size < sizeof report || child_status != 0)
         return error_set(reterr, STATUS_IO, "bench", "%s ended before its time", steps[index].name);
     if (report.status != STATUS_OK) {

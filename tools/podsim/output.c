@@ -20,6 +20,8 @@ enum { PENDING_MAX = 4 };
 
 /* Temporary names, for a signal's handler to remove. */
 static _Atomic(const char *) pending[PENDING_MAX];
+static atomic_int running_child; /* 0: none. */
+static bool pipe_may_end;        /* A closed pipe behind standard output ends the process. */
 
 static void pending_change(const char *from, const char *to)
 {
@@ -30,12 +32,24 @@ static void pending_change(const char *from, const char *to)
     SIM_ASSERT(to == NULL); /* No verb has more outputs at once. */
 }
 
-static void on_fatal_signal(int number)
+void output_child(pid_t child)
+{
+    atomic_store(&running_child, (int)child);
+}
+
+static void remove_leftovers(void)
 {
     for (uint32_t i = 0; i < PENDING_MAX; i++) {
         const char *const path = atomic_load(&pending[i]);
         if (path != NULL) (void)unlink(path);
     }
+}
+
+static void on_fatal_signal(int number)
+{
+    int const child = atomic_load(&running_child);
+    if (child > 0) (void)kill(child, SIGKILL);
+    remove_leftovers();
     (void)raise(number); /* Its own handling is back (SA_RESETHAND), and ends the process. */
 }
 
@@ -72,14 +86,23 @@ void output_prepare(void)
     if (is_closed(STDIN_FILENO)) (void)open("/dev/null", O_RDONLY);
     if (is_closed(STDOUT_FILENO)) stand_in_for_stdout();
     if (is_closed(STDERR_FILENO)) (void)open("/dev/null", O_WRONLY);
-    /* A closed pipe and a file beyond its limit are errors that are reported. */
-    (void)signal(SIGPIPE, SIG_IGN);
+    /* A closed pipe and a file beyond its limit are errors of a write. */
+    pipe_may_end = signal(SIGPIPE, SIG_IGN) == SIG_DFL;
     (void)signal(SIGXFSZ, SIG_IGN);
     remove_leftovers_on_signals();
 }
 
+/* Who reads has seen enough (`| head`): no error of the user's. */
+static void end_by_closed_pipe(void)
+{
+    remove_leftovers();
+    (void)signal(SIGPIPE, SIG_DFL);
+    (void)raise(SIGPIPE);
+}
+
 static enum status fail(const char *path, int cause, struct error *reterr)
 {
+    if (strcmp(path, "-") == 0 && cause == EPIPE && pipe_may_end) end_by_closed_pipe();
     const char *const shown = strcmp(path, "-") == 0 ? "standard output" : path;
     return error_set(reterr, STATUS_IO, shown, "cannot be written: %s",
                      cause == EBADF ? "it is closed" : strerror(cause));

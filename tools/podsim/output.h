@@ -8,6 +8,7 @@
 
 #include <stdbool.h>
 #include <stdio.h>
+#include <sys/types.h>
 
 #include "sim/base/status.h"
 #include "tools/podsim/options.h"
@@ -25,8 +26,12 @@ struct output {
 
 /* For main(), before anything is opened: standard streams that are closed get something that takes
  * their number, what ends the process removes unfinished files, and a write that fails is an error
- * and no signal. */
+ * and no signal. Only a pipe that nobody reads any more ends the process silently, by SIGPIPE,
+ * unless that was ignored before. */
 void output_prepare(void);
+
+/* A child that must not outlive the process: a signal that ends the process ends it too. 0: none. */
+void output_child(pid_t child);
 
 /* Refuses two outputs (NULL: none; "-": standard output) that are one file by any names. */
 enum status output_distinct(const char *path, const char *other, struct error *reterr);

@@ -199,8 +199,9 @@ static void cables_of_switches_are_shared(void **state)
     static const uint32_t onwards[] = {1, 2, 3, 0};
     exchange_target = onwards;
     struct group const group = {.dimension[0] = scene_dimension(&scene, 0), .dimension_count = 1};
-    uint32_t const bulk = scene_routed(&scene, scene_stream(&scene, "bulk"), &exchange_permutation,
-                                       &group, false, (uint64_t)bulk_segments * SEGMENT_BYTES / 2, 1);
+    uint32_t const bulk =
+        scene_routed(&scene, scene_stream(&scene, "bulk"), &exchange_permutation, &group, false,
+                     (uint64_t)bulk_segments * SEGMENT_BYTES / 2, 1);
     uint32_t const small =
         scene_routed(&scene, scene_stream(&scene, "small"), &exchange_permutation, &group, false,
                      (uint64_t)small_segments * SEGMENT_BYTES / 2, 1);

@@ -30,7 +30,8 @@ struct output {
  * unless that was ignored before. */
 void output_prepare(void);
 
-/* A child that must not outlive the process: a signal that ends the process ends it too. 0: none. */
+/* A child that must not outlive the process: a signal that ends the process ends it too. 0: none.
+ */
 void output_child(pid_t child);
 
 /* Refuses two outputs (NULL: none; "-": standard output) that are one file by any names. */

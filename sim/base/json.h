@@ -57,6 +57,8 @@ enum status json_need(struct json *object, const char *key, struct json **ret_js
 enum status json_as_object(struct json *json, struct error *reterr);
 /* Refuses the first member that was not taken, naming the nearest of `known` (ended by NULL). */
 enum status json_end(struct json *object, const char *const *known, struct error *reterr);
+/* The first member that was not taken, and its key; NULL if all were. */
+struct json *json_rest(struct json *object, const char **ret_key);
 /* Keys of an object in the order of the file, NULL past the end; for maps such as the mesh. */
 const char *json_key_at(struct json *object, uint32_t index);
 

@@ -87,20 +87,25 @@ enum status json_as_object(struct json *json, struct error *reterr)
     return json->kind == NODE_OBJECT ? STATUS_OK : refuse_kind(json, "an object", reterr);
 }
 
+struct json *json_rest(struct json *object, const char **ret_key)
+{
+    struct json *member = object->value.first;
+    while (member != NULL && member->taken) member = member->next;
+    if (member != NULL) *ret_key = member->key;
+    return member;
+}
+
 enum status json_end(struct json *object, const char *const *known, struct error *reterr)
 {
+    const char *key = NULL;
     STATUS_TRY(json_as_object(object, reterr));
-    for (struct json *member = object->value.first; member != NULL; member = member->next) {
-        if (member->taken) continue;
-        const char *nearest = name_nearest(member->key, known);
-        if (nearest == NULL)
-            return error_set(reterr, STATUS_INVALID, json_where(member), "unknown key \"%.64s\"",
-                             member->key);
-        return error_set(reterr, STATUS_INVALID, json_where(member),
-                         "unknown key \"%.64s\"; the nearest known is \"%s\"", member->key,
-                         nearest);
-    }
-    return STATUS_OK;
+    struct json *member = json_rest(object, &key);
+    if (member == NULL) return STATUS_OK;
+    const char *nearest = name_nearest(key, known);
+    if (nearest == NULL)
+        return error_set(reterr, STATUS_INVALID, json_where(member), "unknown key \"%.64s\"", key);
+    return error_set(reterr, STATUS_INVALID, json_where(member),
+                     "unknown key \"%.64s\"; the nearest known is \"%s\"", key, nearest);
 }
 
 const char *json_key_at(struct json *object, uint32_t index)

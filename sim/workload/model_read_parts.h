@@ -71,6 +71,11 @@ enum status model_take_list(struct json *document, const char *key, struct json 
 /* Refuses a type whose layers are known but not modelled, at the key that says what they are; other
  * types are left to the caller. `type` is the value of "model_type". */
 enum status model_refuse_type(struct json *document, struct json *type, struct error *reterr);
+/* Whether a value says that a model does without: null, false, 0, or nothing in a list. */
+bool model_is_off(struct json *value);
+/* Refuses the first key that nothing has read, unless it is off or known to change nothing. */
+enum status model_end(struct json *document, const struct model_family *family,
+                      struct error *reterr);
 /* "... is not modelled yet", at the value's place. */
 enum status model_refuse(struct json *value, const char *what, struct error *reterr);
 

@@ -50,14 +50,6 @@ static const struct refused_type refused[] = {
     {"jamba", "mamba_d_state", state_space},
 };
 
-/* A flag that is off says that a model does without. */
-static bool is_off(struct json *value)
-{
-    bool flag = true;
-    struct error ignored = {0};
-    return json_as_boolean(value, &flag, &ignored) == STATUS_OK && !flag;
-}
-
 /* The member of the document, or of the language model inside it. */
 static struct json *member_of(struct json *document, const char *key)
 {
@@ -75,7 +67,7 @@ enum status model_refuse_type(struct json *document, struct json *type, struct e
         if (strcmp(refused[i].type, name) != 0) continue;
         struct json *value = refused[i].key == NULL ? NULL : member_of(document, refused[i].key);
         found = &refused[i];
-        if (value != NULL && !is_off(value))
+        if (value != NULL && !model_is_off(value))
             return error_set(reterr, STATUS_UNSUPPORTED, json_where(value),
                              "%s is not modelled yet; models of type \"%s\" have it", found->what,
                              name);

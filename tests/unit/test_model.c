@@ -229,7 +229,7 @@ static enum status read_config(const char *more, struct model *model, struct err
     const char *text = arena_format(
         case_arena,
         "{%s \"hidden_size\": 512, \"intermediate_size\": 1024, \"num_hidden_layers\": 2, "
-        "\"vocab_size\": 1000, \"rms_norm_eps\": 1e-05, \"unknown_key\": [1, {\"a\": null}]}",
+        "\"vocab_size\": 1000, \"rms_norm_eps\": 1e-05, \"id2label\": {\"0\": [1, {\"a\": null}]}}",
         more);
     if (json_read_text(case_arena, "text", text, strlen(text), &document, error) != STATUS_OK)
         fail_msg("%s: %s", error->where, error->message);

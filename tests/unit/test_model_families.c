@@ -96,10 +96,69 @@ static void biases_and_norms_of_heads_are_counted(void **state)
     assert_int_equal(model.attention_vectors + model.mlp_vectors, 0);
 }
 
+/* What nothing reads may change what a step computes, unless it is known to change nothing. */
+static void what_is_not_known_is_refused_by_key(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *more, *where, *words;
+    } rows[] = {
+        {"\"use_parallel_residual\": true,", "/use_parallel_residual", "of models of type llama"},
+        {"\"parallel_attn\": true,", "/parallel_attn", "may change what a step computes"},
+        {"\"qk_norm\": true,", "/qk_norm", "the nearest known key is \""},
+        {"\"use_qk_norm\": true,", "/use_qk_norm", "\"use_qk_norm\" is not known"},
+        {"\"post_norm\": \"rms\",", "/post_norm", "not known"},
+        {"\"attention_chunk_size\": 8192,", "/attention_chunk_size", "not known"},
+        {"\"shared_expert_intermediate_size\": 5632,", "/shared_expert_intermediate_size",
+         "the nearest known key is \"moe_intermediate_size\""},
+        {"\"ssm_state_size\": 0.5,", "/ssm_state_size", "not known"},
+        {"\"frobnicate\": [1],", "/frobnicate", "not known"},
+        {"\"num_key_value_head\": 4,", "/num_key_value_head", "\"num_key_value_heads\""},
+        {"\"n_embd\": 512,", "/n_embd", "not known of models of type llama"},
+        {"\"logits_scaling\": 8.0,", "/logits_scaling", "not known"},
+        {"\"experts_per_token\": 2,", "/experts_per_token",
+         "the nearest known key is \"num_experts_per_tok\""},
+    };
+    struct model model;
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        struct error error = {0};
+        const char *more = arena_format(
+            case_arena, "\"model_type\": \"llama\", \"num_attention_heads\": 4, %s", rows[i].more);
+        assert_int_equal(read_config(more, &model, &error), STATUS_UNSUPPORTED);
+        assert_string_equal(error.where, rows[i].where);
+        if (strstr(error.message, rows[i].words) == NULL)
+            fail_msg("%s: %s", rows[i].more, error.message);
+    }
+}
+
+static void what_changes_nothing_or_is_off_passes(void **state)
+{
+    (void)state;
+    static const char *const rows[] = {
+        "\"model_type\": \"llama\", \"qk_norm\": false, \"ssm_state_size\": 0, \"mamba\": {}, "
+        "\"post_norm\": null, \"use_parallel_residual\": false, \"gate\": 0.0, \"extra\": [],",
+        "\"model_type\": \"llama\", \"_name_or_path\": \"x\", \"torch_dtype\": \"bfloat16\", "
+        "\"initializer_range\": 0.02, \"eos_token_id\": [1, 2], \"rope_theta\": 5e5, "
+        "\"rope_scaling\": {\"factor\": 8.0, \"rope_type\": \"llama3\"}, \"use_cache\": true, "
+        "\"pretraining_tp\": 1, \"transformers_version\": \"4.40\", \"attention_dropout\": 0.1, "
+        "\"auto_map\": {\"AutoModel\": \"m.M\"}, \"max_position_embeddings\": 8192,",
+        "\"model_type\": \"granite\", \"logits_scaling\": 16.0, \"attention_multiplier\": 0.01,",
+        "\"model_type\": \"phi3\", \"embd_pdrop\": 0.1, \"partial_rotary_factor\": 1.0,",
+    };
+    struct model model;
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        const char *more = arena_format(case_arena, "%s \"num_attention_heads\": 4,", rows[i]);
+        case_ok(read_config(more, &model, &case_error));
+        assert_int_equal(model.layers, 2);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(what_a_block_cannot_be_is_refused_at_the_key_that_says_it),
+        cmocka_unit_test(what_is_not_known_is_refused_by_key),
+        cmocka_unit_test(what_changes_nothing_or_is_off_passes),
         cmocka_unit_test(biases_and_norms_of_heads_are_counted),
     };
     return cmocka_run_group_tests(tests, case_arena_up, case_arena_down);

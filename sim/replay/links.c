@@ -46,6 +46,8 @@ void link_hop_record(struct replay *replay, const struct lane_table *lane, uint3
 static struct port_entry entry_of(const struct replay *replay, struct lane_table *lane,
                                   uint32_t chip, uint32_t units, uint32_t hop, uint32_t slowest)
 {
+    uint32_t const number =
+        lane->passed == NULL ? 0 : lane->passed[(uint64_t)hop * replay->chip_count + chip]++;
     uint32_t const port = route_port(lane, hop);
     uint32_t const kind = link_class_of(replay, chip, port);
     const struct message_cost *cost = cost_at(lane, kind, units);
@@ -60,9 +62,13 @@ static struct port_entry entry_of(const struct replay *replay, struct lane_table
         .chip = chip,
         .last = hop + 1u == lane->hop_count,
         .own = hop == 0,
+        .number = number,
     };
     if (hop == 0) entry.latency_ps += lane->overhead_ps;
-    if (entry.last) return entry;
+    if (entry.last) {
+        entry.order |= arrival_number(number);
+        return entry;
+    }
     entry.order |= (uint64_t)EVENT_HOP << ORDER_KIND_SHIFT | (uint64_t)(hop + 1) << ORDER_HOP_SHIFT;
     /* Between chips at least 1 ps passes, even over a link without latency. */
     if (entry.latency_ps == 0) entry.latency_ps = 1;
@@ -88,8 +94,6 @@ int64_t message_share(struct replay *replay, struct lane_table *lane, uint32_t c
     struct port_place const place = place_of(replay, route_port(lane, hop), chip);
     uint64_t const records = replay->record_count;
     entry.tail_ps = tail_ps;
-    if (lane->passed != NULL)
-        entry.number = lane->passed[(uint64_t)hop * replay->chip_count + chip]++;
     if (replay->recording && replay->chips[chip].shown) { /* Its end is mended when it is known. */
         link_hop_record(replay, lane, hop, chip, place.port, now_ps, now_ps + entry.work_ps,
                         cost_at(lane, place.kind, units)->bytes);
@@ -118,7 +122,6 @@ int64_t message_forward(struct replay *replay, struct lane_table *lane, uint32_t
                 channel_of(replay, entry.last ? EVENT_ARRIVE : EVENT_HOP, lane->number), next);
     if (lane->passed != NULL) {
         struct port_place const place = place_of(replay, port, chip);
-        entry.number = lane->passed[(uint64_t)hop * replay->chip_count + chip]++;
         entry.work_ps = depart_ps - start_ps;
         entry.end_ps = depart_ps;
         if (replay->record_count > records) entry.record = (uint32_t)replay->record_count;

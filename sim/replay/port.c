@@ -170,7 +170,7 @@ static enum status passed_build(struct arena *arena, struct replay *replay, stru
         for (uint32_t l = 0; l < replay->plans[i].lane_count; l++) {
             struct lane_table *lane = &replay->plans[i].lane[l];
             if (lane->routed != NULL || lane->hop_count < 2) continue;
-            STATUS_TRY(arena_try(arena, (lane->hop_count + 1u) * (uint64_t)replay->chip_count,
+            STATUS_TRY(arena_try(arena, lane->hop_count * (uint64_t)replay->chip_count,
                                  sizeof *lane->passed, &memory, reterr));
             lane->passed = memory;
         }

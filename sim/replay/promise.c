@@ -29,7 +29,6 @@ static struct arrival arrival_of(struct replay *replay, const struct port_entry 
     const struct lane_table *lane = entry->lane;
     struct arrival arrival = {.order = entry->order,
                               .payload = payload_of(replay, entry),
-                              .stamp = entry->number,
                               .after_ps = entry->latency_ps};
     if (entry->last) {
         if (lane->routed == NULL && lane->hop_count == 1) {
@@ -59,7 +58,7 @@ static struct arrival arrival_of(struct replay *replay, const struct port_entry 
         arrival.payload = replay->neighbour[(uint64_t)port * replay->chip_count + arrival.payload];
         arrival.order = order_make(EVENT_ARRIVE, port, lane->stream, lane->number) |
                         (uint64_t)lane->plan->index << ORDER_PLAN_SHIFT | units |
-                        (uint64_t)slowest << ORDER_CLASS_SHIFT;
+                        (uint64_t)slowest << ORDER_CLASS_SHIFT | arrival_number(entry->number);
     }
     return arrival;
 }

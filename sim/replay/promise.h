@@ -13,10 +13,10 @@
  * places. A head that was promised and has not begun is withheld likewise.
  *
  * Which events are passed over is noted under their names, once and for all before they come: at
- * least 1 ps, for what is promised lies a latency ahead. Names are (order, payload) and
- *   the message's number, in the order itself where messages are routed; on fixed routes of several
- *   links counted at each chip, as messages of a lane keep their order;
- *   the instant, for heads and where the way is one link.
+ * least 1 ps, for what is promised lies a latency ahead. Names are (order, payload) and the
+ * instant, for heads and where the way is one link. Over several links the order of an arrival has
+ * the message's number among those of its sender and lane: what a link posts for a message may come
+ * before the message in front of it has arrived, so receivers cannot count.
  */
 #ifndef SIM_REPLAY_PROMISE_H
 #define SIM_REPLAY_PROMISE_H
@@ -67,6 +67,13 @@ static inline bool promise_meets(const struct replay *replay, const struct link_
 static inline int64_t promise_left_ps(const struct link_state *link, int64_t depart_ps)
 {
     return depart_ps == lane_held_ps ? link->free_ps : depart_ps;
+}
+
+/* The number of a message over several links of the grid, in the order of its arrival. Of messages
+ * under way few have one lane, so the last digits are enough. */
+static inline uint64_t arrival_number(uint32_t number)
+{
+    return (uint64_t)(number & ((1u << ORDER_HOP_BITS) - 1)) << ORDER_HOP_SHIFT;
 }
 
 /* routed.c: the link of an EVENT_PORT of a sender, */

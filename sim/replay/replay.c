@@ -377,6 +377,8 @@ static enum status play(struct arena *arena, struct replay *replay, struct trace
         return reterr->status;
     }
     STATUS_TRY(stuck_check(arena, replay, reterr));
+    /* Each event that was to be passed over has come, so no message has arrived twice. */
+    SIM_ASSERT(replay->ports == NULL || replay->ports->void_left == 0);
     if (replay->record_failed) {
         return error_set(reterr, STATUS_NO_MEMORY, "/run",
                          "no memory for the timeline after %llu records",

@@ -295,11 +295,8 @@ void transport_land(struct replay *replay, uint64_t order, const uint32_t *chips
 static inline bool arrival_is_void(struct replay *replay, const struct lane_table *lane,
                                    uint64_t order, uint32_t chip, int64_t now_ps)
 {
-    if (lane->passed == NULL) return promise_is_void(replay, order, chip, now_ps);
-    uint32_t *number = &lane->passed[(uint64_t)lane->hop_count * replay->chip_count + chip];
-    if (promise_is_void(replay, order, chip, *number)) return true;
-    ++*number;
-    return false;
+    /* Over several links its name has its number. */
+    return promise_is_void(replay, order, chip, lane->passed == NULL ? now_ps : 0);
 }
 
 void transport_arrive(struct replay *replay, uint64_t order, const uint32_t *chips, uint32_t count,
@@ -309,9 +306,10 @@ void transport_arrive(struct replay *replay, uint64_t order, const uint32_t *chi
     uint32_t const units = order_field(order, 0, ORDER_UNITS_BITS);
     uint32_t const kind = order_field(order, ORDER_CLASS_SHIFT, ORDER_CLASS_BITS);
     const struct message_cost *cost = cost_at(lane, kind, units);
+    uint64_t const unnumbered = order & ~arrival_number(UINT32_MAX);
     for (uint32_t i = 0; i < count; i++) {
         if (arrival_is_void(replay, lane, order, chips[i], now_ps)) continue;
-        digest_add(replay, now_ps, order, chips[i]);
+        digest_add(replay, now_ps, unnumbered, chips[i]);
         if (lane->plain)
             landing_plain(replay, cost, chips[i], now_ps);
         else if (landing_delayed(replay, cost, chips[i], order, now_ps))

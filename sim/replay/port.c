@@ -1,12 +1,13 @@
 /*
  * Turns at a link.
  *
- * The segment. NCCL's Simple protocol keeps NCCL_STEPS = 8 buffers of a connection's 4 MiB
- * (DEFAULT_BUFFSIZE) and hands two of them to the network at a time (ALLGATHER_SLICESTEPS,
- * REDUCESCATTER_SLICESTEPS, ALLREDUCE_SLICESTEPS = NCCL_STEPS / 4): slices of 1 MiB. It cuts
- * messages that are alone just so, and what that costs is in the rates that were measured, so a
- * turn costs nothing more. Source: NVIDIA/nccl, src/include/device.h and src/init.cc. Networks that
- * NCCL does not drive take the same size. docs/engine.md says what half or twice of it changes.
+ * The segment. On GPUs in the `measured` profile it is NCCL's: the Simple protocol keeps NCCL_STEPS
+ * = 8 buffers of a connection's 4 MiB (DEFAULT_BUFFSIZE) and hands two of them to the network at a
+ * time (ALLGATHER_SLICESTEPS, REDUCESCATTER_SLICESTEPS, ALLREDUCE_SLICESTEPS = NCCL_STEPS / 4):
+ * slices of 1 MiB. It cuts messages that are alone just so, and what that costs is in the rates
+ * that were measured, so a turn costs nothing more. Source: NVIDIA/nccl, src/include/device.h and
+ * src/init.cc. Elsewhere a turn costs nothing either, and 64 KiB is so little that steps do not
+ * depend on it. docs/engine.md says what half or twice of either changes.
  */
 #include "sim/replay/port.h"
 
@@ -147,7 +148,7 @@ static uint32_t travelling_streams(const struct program *program)
 bool ports_wanted(const struct replay *replay)
 {
     const char *arbitration = replay->options->arbitration;
-    bool const whole = arbitration == NULL || strcmp(arbitration, "fifo") == 0;
+    bool const whole = arbitration != NULL && strcmp(arbitration, "fifo") == 0;
     return !whole && travelling_streams(replay->program) >= 2;
 }
 
@@ -177,6 +178,14 @@ static enum status passed_build(struct arena *arena, struct replay *replay, stru
     return STATUS_OK;
 }
 
+static uint64_t segment_bytes(const struct replay *replay)
+{
+    const struct chip *chip = &replay->machine->chip;
+    bool const measured = strcmp(chip->profile, "measured") == 0;
+    if (replay->options->segment_bytes > 0) return replay->options->segment_bytes;
+    return chip->kind == CHIP_GPU && measured ? PORT_SEGMENT_NCCL_BYTES : PORT_SEGMENT_BYTES;
+}
+
 /* Messages that are kept, at all links together. */
 static const uint64_t entries_max = UINT64_C(1) << 21;
 
@@ -185,7 +194,7 @@ enum status ports_build(struct arena *arena, struct replay *replay, uint64_t mes
 {
     void *memory = NULL;
     const char *arbitration = replay->options->arbitration;
-    if (arbitration == NULL) arbitration = "fifo";
+    if (arbitration == NULL) arbitration = "fair";
     bool const by_urgency = strcmp(arbitration, "priority") == 0;
     if (!by_urgency && strcmp(arbitration, "fair") != 0 && strcmp(arbitration, "fifo") != 0)
         return error_set(reterr, STATUS_NOT_FOUND, "/run/arbitration",
@@ -200,7 +209,7 @@ enum status ports_build(struct arena *arena, struct replay *replay, uint64_t mes
     ports->segment_ps = memory;
     for (uint32_t kind = 0; kind < kinds; kind++) {
         uint64_t const rate = replay->routes->rate[kind];
-        int64_t const ps = rate == 0 ? 1 : units_duration_ps(PORT_SEGMENT_BYTES, rate);
+        int64_t const ps = rate == 0 ? 1 : units_duration_ps(segment_bytes(replay), rate);
         ports->segment_ps[kind] = ps > 0 ? ps : 1;
     }
     for (uint32_t s = 0; s < replay->stream_count; s++)

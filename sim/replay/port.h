@@ -26,8 +26,9 @@
 #include "sim/replay/route.h"
 
 enum {
-    PORT_SEGMENT_BYTES = 1 << 20, /* NCCL's slice: port.c. */
-    PORT_SHARED = 0xff,           /* link_state.stream: streams take turns. */
+    PORT_SEGMENT_NCCL_BYTES = 1 << 20, /* NCCL's slice: port.c. */
+    PORT_SEGMENT_BYTES = 1 << 16,      /* Where NCCL does not cut. */
+    PORT_SHARED = 0xff,                /* link_state.stream: streams take turns. */
     PORT_NO_STREAM = 0xff,
     PORT_DONE_LONG_AGO = -1, /* port_entry.done_ps */
 };
@@ -63,6 +64,7 @@ struct port_flow {
     int64_t asked_ps;  /* Work, ever; */
     int64_t served_ps; /* of it done when the next turn begins. */
     struct port_list list;
+    int64_t left_ps;   /* When its last message that has left did so. */
     uint32_t promised; /* Entries whose events are posted. */
 };
 

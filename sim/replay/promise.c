@@ -197,6 +197,12 @@ static int64_t rest_ps(const struct port_entry *entry, int64_t segment_ps, int64
     return given_ps < entry->work_ps ? entry->work_ps - given_ps : 0;
 }
 
+/* A message leaves its link; the next of its stream comes to the front. */
+static void flow_left(struct port_flow *flow, int64_t end_ps)
+{
+    if (end_ps > flow->left_ps) flow->left_ps = end_ps;
+}
+
 /* A promised entry in front that is done is not needed any more. */
 static void finished_drop(struct ports *ports, struct port_flow *flow)
 {
@@ -207,6 +213,7 @@ static void finished_drop(struct ports *ports, struct port_flow *flow)
         flow->list.first = entry->next;
         if (flow->list.first == 0) flow->list.last = 0;
         flow->promised--;
+        flow_left(flow, entry->end_ps);
         port_entry_give(ports, first);
     }
 }
@@ -233,11 +240,12 @@ static void share_begin(struct replay *replay, const struct port_place *place,
     for (uint32_t e = queue->plain.first, next = 0; e != 0; e = next) {
         struct port_entry *entry = &ports->entries[e];
         next = entry->next;
+        uint8_t const stream = entry->lane->stream;
         if (entry->end_ps <= now_ps) {
+            flow_left(&queue->flow[stream], entry->end_ps);
             port_entry_give(ports, e);
             continue;
         }
-        uint8_t const stream = entry->lane->stream;
         bool const runs = all_ps == 0 && entry->end_ps - entry->work_ps < now_ps;
         int64_t const left_ps = runs ? rest_ps(entry, segment_ps, now_ps) : entry->work_ps;
         if (runs) first = stream;
@@ -271,11 +279,13 @@ static struct port_queue *shared_queue(struct replay *replay, const struct port_
     return queue;
 }
 
+/* A message waits before its turns and between them: all the time until its end but its own. If
+ * others come it waits longer than is counted here, and entry_end() adds that. */
 static void count(struct replay *replay, const struct port_place *place, uint64_t bytes,
-                  int64_t work_ps, int64_t start_ps, int64_t now_ps)
+                  int64_t work_ps, int64_t end_ps, int64_t now_ps)
 {
     struct link_state *link = place->link;
-    int64_t const waited_ps = start_ps - now_ps;
+    int64_t const waited_ps = end_ps - work_ps - now_ps;
     if (waited_ps > replay->queued_ps[place->port]) replay->queued_ps[place->port] = waited_ps;
     if (place->waits != NULL) {
         place->waits->waited_ps += (uint64_t)waited_ps;
@@ -285,6 +295,19 @@ static void count(struct replay *replay, const struct port_place *place, uint64_
     link->busy_ps += work_ps;
     link->bytes += bytes;
     replay->transfers++;
+}
+
+/* The slice of a message from when it was in front of its stream. It waited all the time that it
+ * was at the link and not on it. */
+static void record_mend(struct replay *replay, const struct port_entry *entry, int64_t front_ps,
+                        int64_t end_ps)
+{
+    if (entry->record == 0) return;
+    struct trace_record *record = &replay->record[entry->record - 1];
+    int64_t const came_ps = record->begin_ps - record->wait_ps;
+    record->begin_ps = front_ps > came_ps ? front_ps : came_ps;
+    record->wait_ps = end_ps - came_ps - entry->work_ps;
+    record->end_ps = end_ps > entry->tail_ps ? end_ps : entry->tail_ps;
 }
 
 int64_t promise_share(struct replay *replay, const struct port_place *place,
@@ -312,12 +335,13 @@ int64_t promise_share(struct replay *replay, const struct port_place *place,
     entry->end_ps = port_done_ps(ports, queue, stream, entry->done_ps, segment_ps, &end_certain);
     int64_t const depart_ps = entry->end_ps > entry->tail_ps ? entry->end_ps : entry->tail_ps;
     port_list_append(ports, &flow->list, index);
-    count(replay, place, bytes, entry->work_ps, start_ps, now_ps);
+    count(replay, place, bytes, entry->work_ps, entry->end_ps, now_ps);
     entry->withheld = !end_certain;
     entry->head_withheld = !entry->last && !head_certain;
     if (!entry->last && head_certain) next_post(replay, entry, start_ps + entry->latency_ps);
     if (end_certain) {
         flow->promised++;
+        record_mend(replay, entry, entry->end_ps - entry->work_ps, entry->end_ps);
         if (entry->last) next_post(replay, entry, depart_ps + entry->latency_ps);
     } else {
         if (!entry->last) {
@@ -363,7 +387,11 @@ static void place_find(struct replay *replay, uint64_t order, uint32_t chip,
         routed_port_place(replay, order, chip, ret_place);
         return;
     }
-    *ret_place = (struct port_place){.link = link_at(replay, port, chip),
+    struct link_state *link = link_at(replay, port, chip);
+    *ret_place = (struct port_place){.link = link,
+                                     .waits = replay->waits == NULL
+                                                  ? NULL
+                                                  : &replay->waits[link - replay->links],
                                      .kind = link_class_of(replay, chip, port),
                                      .port = port,
                                      .chip = chip};
@@ -390,8 +418,8 @@ static uint32_t entry_find(const struct replay *replay, const struct port_place 
 }
 
 /* All of a message has left its link. */
-static void entry_end(struct replay *replay, struct port_queue *queue, uint32_t index,
-                      int64_t now_ps)
+static void entry_end(struct replay *replay, const struct port_place *place,
+                      struct port_queue *queue, uint32_t index, int64_t now_ps)
 {
     struct ports *ports = replay->ports;
     struct port_entry const entry = ports->entries[index];
@@ -403,8 +431,12 @@ static void entry_end(struct replay *replay, struct port_queue *queue, uint32_t 
         engine_post(replay->engine, depart_ps + arrival.after_ps, arrival.order,
                     channel_of(replay, EVENT_ARRIVE, entry.lane->number), arrival.payload);
     }
-    if (entry.record != 0) replay->record[entry.record - 1].end_ps = depart_ps;
-    port_list_remove(ports, &queue->flow[entry.lane->stream].list, index);
+    if (place->waits != NULL && now_ps > entry.end_ps)
+        place->waits->waited_ps += (uint64_t)(now_ps - entry.end_ps);
+    struct port_flow *flow = &queue->flow[entry.lane->stream];
+    record_mend(replay, &entry, flow->left_ps, now_ps);
+    flow_left(flow, now_ps);
+    port_list_remove(ports, &flow->list, index);
     port_entry_give(ports, index);
     if (!entry.own) return;
     entry.lane->states[entry.chip].free_ps = depart_ps;
@@ -426,7 +458,7 @@ void promise_port(struct replay *replay, uint64_t order, const uint32_t *chips, 
         if (milestone_ps(ports, queue, entry, segment_ps, now_ps) == now_ps) {
             if (!entry->head_withheld) {
                 finished_drop(ports, &queue->flow[entry->lane->stream]);
-                entry_end(replay, queue, index, now_ps);
+                entry_end(replay, &place, queue, index, now_ps);
                 continue;
             }
             next_post(replay, entry, now_ps + entry->latency_ps);

@@ -34,8 +34,9 @@ struct replay_options {
     const char *engine; /* "fast" or "reference" */
     /* Which of several streams' messages a link takes first: "fair", by turns of a segment each;
      * "priority", those of the more urgent stream (program_stream.urgency), cut at segments;
-     * "fifo", as they come, each whole. NULL: "fifo". */
+     * "fifo", as they come, each whole. NULL: "fair". */
     const char *arbitration;
+    uint64_t segment_bytes;      /* Of a turn; 0: as port.h has it. */
     const uint32_t *shown_chips; /* Machine chips to record for a timeline. */
     uint32_t shown_count;
     bool record;

@@ -30,7 +30,7 @@ const char *const scenario_memory_names[] = {"default", "book", "framework", NUL
 const char *const scenario_offload_names[] = {"none", "optimizer", "activations", "both", NULL};
 const char *const scenario_parameters_names[] = {"end", "next_step", NULL};
 const char *const scenario_engine_names[] = {"fast", "reference", NULL};
-const char *const scenario_arbitration_names[] = {"fifo", "fair", "priority", NULL};
+const char *const scenario_arbitration_names[] = {"fair", "priority", "fifo", NULL};
 
 static enum status formats_read(struct json *object, struct workload_formats *ret_formats,
                                 struct error *reterr)

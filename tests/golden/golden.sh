@@ -26,6 +26,20 @@ if [ $bless = yes ]; then every=1; fi
 found=0
 failed=0
 
+# A few scenarios under `fifo`: name, digest and step.
+print_fifo_digests() {
+    for path in context/llama3-70b-fsdp-tp-v5p-16x16x32 gpu/llama3-70b-fsdp-tp-gb200-512 \
+        gpu/mlp-fsdp-h100-16 megatron/megatron-39.1b-a100-512 moe/mixtral-8x7b-dp-ep8-h100-32 \
+        pipeline/llama3-8b-pp4-h100-a100-32 train/llama2-13b-fsdp-v5p-16x16x16 \
+        train/llama3-70b-dp-v5p-16x16x16 train/llama3-8b-fsdp-v5e-8x8; do
+        set -- "$("$podsim" run "scenarios/$path.json" --json - --quiet \
+            --set /run/arbitration=fifo --set /workload/allow_oversubscription=true)"
+        digest=$(printf '%s\n' "$1" | sed -n 's/^ *"digest": "\{0,1\}\([^",]*\).*/\1/p')
+        step=$(printf '%s\n' "$1" | sed -n 's/^ *"step_time_ps": \([0-9]*\).*/\1/p')
+        echo "$(basename "$path") $digest $step"
+    done
+}
+
 # All scenarios in one table: name, digest, step, and of pipelines the period of each; but for two
 # that take seconds, whose steps the validation of docs/megatron.md plays anyway. One of 16 pipeline
 # ranks and 120 microbatches takes a minute, and is played with 4 and 8.
@@ -64,6 +78,8 @@ while IFS= read -r line; do
             expected=$thinned
             awk -v every="$every" 'NR % every == 1' "$folder/$name.expect" > "$thinned"
         fi
+    elif [ "$arguments" = digests-fifo ]; then
+        print_fifo_digests > "$output"
     else
         # shellcheck disable=SC2086 # The arguments are several words.
         "$podsim" $arguments > "$output" || failed=1

@@ -26,7 +26,8 @@ static uint32_t among(const uint32_t *values, uint32_t count)
     return values[below(count)];
 }
 
-/* Of messages: below a segment of 1 MiB, and of several; round, so that instants coincide. */
+/* Of messages: below a segment of 1 MiB or of 64 KiB, and of several; round, so that instants
+ * coincide. */
 static uint64_t random_bytes(void)
 {
     static const uint32_t thousands[] = {1, 400, 1000, 1500, 5000, 5000, 20000};
@@ -189,6 +190,7 @@ static void streams_that_meet_agree(void **state)
         else
             fabric_open(&scene);
         random_program(&scene, grid);
+        scene.segment_bytes = i % 3 == 0 ? 0 : 1 << 20;
         scene.arbitration = "fifo";
         struct trace const fifo = scene_run(&scene, REPEATS, true, false);
         for (uint32_t a = 0; a < 2; a++) {

@@ -26,6 +26,7 @@ static enum status stages(struct play *play, const struct play_options *options,
     struct replay_options const replay = {
         .engine = options->engine != NULL ? options->engine : "fast",
         .arbitration = scenario->run.arbitration,
+        .segment_bytes = options->segment_bytes,
         .shown_chips = options->shown != NULL ? options->shown : shown,
         .shown_count = options->shown != NULL ? options->shown_count : 1,
         .record = options->record,

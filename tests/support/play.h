@@ -33,6 +33,7 @@ struct play_options {
     bool record;
     bool lower_only; /* Stops before fold and replay. */
     const char *engine;
+    uint64_t segment_bytes; /* Of a turn at a link; 0: the replay's own. */
     uint32_t steps_max;    /* As a run is asked for (struct replay_options). */
     const uint32_t *shown; /* Chips to record; NULL: the first. */
     uint32_t shown_count;

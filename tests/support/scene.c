@@ -282,9 +282,11 @@ enum status scene_try(struct scene *scene, uint32_t repeat, bool full, bool reco
     struct replay_options const options = {
         .engine = scene->engine,
         .arbitration = scene->arbitration,
+        .segment_bytes = scene->segment_bytes,
         .shown_chips = scene->shown != NULL ? scene->shown : first,
         .shown_count = scene->shown != NULL ? scene->shown_count : 1,
-        .record = record};
+        .record = record,
+        .count_waits = true};
     scene->block.repeat = repeat;
     program_seal(scene->arena, &scene->program);
     STATUS_TRY(fold_build(scene->arena, &scene->machine, &scene->program, full, &fold, reterr));

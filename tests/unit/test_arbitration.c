@@ -1,6 +1,6 @@
 /*
  * Streams that want one link at one instant: by turns of a segment, by urgency, or first come,
- * first served. A chip of round numbers: 100 GB/s, 1 us a hop, a segment of 1 MiB.
+ * first served. A chip of round numbers: 100 GB/s, 1 us a hop, and segments of 1 MiB.
  */
 #include <string.h>
 
@@ -46,6 +46,7 @@ static void meeting_open(struct meeting *meeting, int32_t bulk_hops, int32_t sma
 {
     struct scene *scene = &meeting->scene;
     scene_open(scene, 8, 1, 1, true);
+    scene->segment_bytes = SEGMENT_BYTES;
     uint32_t const bulk = scene_stream(scene, "bulk"), small = scene_stream(scene, "small");
     meeting->bulk = permute(scene, bulk, bulk_hops, bulk_segments * SEGMENT_BYTES);
     meeting->small = permute(scene, small, small_hops, small_segments * SEGMENT_BYTES);
@@ -139,12 +140,49 @@ static void messages_that_pass_by_share_too(void **state)
     scene_close(&meeting.scene);
 }
 
+/* A timeline's slice says what its message waited at its link, before its turns and between them:
+ * all the time but its own. Slices of one stream do not overlap. */
+static void records_say_what_a_message_waited(void **state)
+{
+    (void)state;
+    struct meeting meeting;
+    meeting_open(&meeting, 1, 1);
+    struct scene *scene = &meeting.scene;
+    static const char *const arbitrations[] = {"fair", "priority", "fifo"};
+    for (uint32_t a = 0; a < 3; a++) {
+        struct trace const plain = meeting_run(&meeting, arbitrations[a]);
+        int64_t const math_ps = meeting.math_ps, small_ps = end_ps(scene, &plain, meeting.small);
+        struct trace const trace = scene_run(scene, 1, true, true);
+        uint32_t seen = 0;
+        int64_t waited_ps = 0;
+        assert_int_equal(trace.digest, plain.digest);
+        for (uint64_t i = 0; i < trace.record_count; i++) {
+            const struct trace_record *record = &trace.record[i];
+            if (record->kind != TRACE_TRANSFER) continue;
+            bool const bulk = record->stream == scene->op[meeting.bulk].stream;
+            int64_t const came_ps = bulk ? 0 : math_ps;
+            int64_t const work_ps = segment_ps * (bulk ? bulk_segments : small_segments);
+            int64_t const left_ps =
+                (bulk ? end_ps(scene, &plain, meeting.bulk) : small_ps) - hop_ps;
+            assert_int_equal(record->end_ps, left_ps);
+            assert_int_equal(record->wait_ps, left_ps - came_ps - work_ps);
+            assert_in_range(record->begin_ps, came_ps, left_ps - work_ps);
+            waited_ps += record->wait_ps;
+            seen++;
+        }
+        assert_int_equal(seen, 2);
+        assert_int_equal(trace.link[0].sum_waited_ps, scene->machine.chip_count * waited_ps);
+    }
+    scene_close(scene);
+}
+
 /* Equals that begin at once have half each, whichever comes first. */
 static void equals_have_half_each(void **state)
 {
     (void)state;
     struct scene scene;
     scene_open(&scene, 8, 1, 1, true);
+    scene.segment_bytes = SEGMENT_BYTES;
     uint32_t const a = permute(&scene, scene_stream(&scene, "a"), 1, 8 * SEGMENT_BYTES);
     uint32_t const b = permute(&scene, scene_stream(&scene, "b"), 1, 8 * SEGMENT_BYTES);
     uint32_t const apart = permute(&scene, scene_stream(&scene, "apart"), -1, 8 * SEGMENT_BYTES);
@@ -195,6 +233,7 @@ static void cables_of_switches_are_shared(void **state)
     struct scene scene;
     uint32_t const shape[] = {4, 1, 1, 1}, box[] = {4, 1, 1, 1};
     scene_open_axes(&scene, shape, 0);
+    scene.segment_bytes = SEGMENT_BYTES;
     (void)scene_tier(scene_level(&scene, "switch", 0), box, 1, UINT64_C(100000000000), hop_ps);
     static const uint32_t onwards[] = {1, 2, 3, 0};
     exchange_target = onwards;
@@ -233,6 +272,7 @@ static void what_switches_copy_waits_for_no_turns(void **state)
         struct scene scene;
         uint32_t const shape[] = {4, 1, 1, 1};
         scene_open_axes(&scene, shape, 0);
+        scene.segment_bytes = SEGMENT_BYTES;
         struct level *level = scene_level(&scene, "switch", 0);
         (void)scene_tier(level, shape, 1, UINT64_C(100000000000), hop_ps);
         level->tier[0].multicasts = true;
@@ -280,6 +320,7 @@ static void what_switches_copy_follows_as_it_came(void **state)
     uint32_t const shape[] = {4, 1, 1, 1};
     uint32_t ops[STREAMS];
     scene_open_axes(&scene, shape, 0);
+    scene.segment_bytes = SEGMENT_BYTES;
     struct level *level = scene_level(&scene, "switch", 0);
     (void)scene_tier(level, shape, 1, UINT64_C(100000000000), hop_ps);
     level->tier[0].multicasts = true;
@@ -321,6 +362,7 @@ int main(void)
     static const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_small_message_takes_twice_its_time_and_a_segment),
         cmocka_unit_test(messages_that_pass_by_share_too),
+        cmocka_unit_test(records_say_what_a_message_waited),
         cmocka_unit_test(equals_have_half_each),
         cmocka_unit_test(alone_nothing_changes),
         cmocka_unit_test(cables_of_switches_are_shared),

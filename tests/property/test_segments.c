@@ -13,8 +13,8 @@
 
 enum { PATH_BYTES = 512 };
 
-static const struct scenario_setting oversubscribed = {
-    .text = "/workload/allow_oversubscription=true"};
+static const struct scenario_setting oversubscribed = {.text =
+                                                           "/workload/allow_oversubscription=true"};
 
 static int64_t step_of(const char *path, uint64_t segment_bytes, bool *ret_nccl)
 {

@@ -296,8 +296,7 @@ static void demand_results(const struct replay *replay, uint32_t chip, struct tr
         trace->queue_busy_ps[TRACE_QUEUE_VMEM] += trace->phase[p].vmem_ps;
     }
     trace->queue_busy_ps[TRACE_QUEUE_HBM] += replay->hbm[chip].dma_ps;
-    units_wide const vector_ps = (units_wide)(uint64_t)replay->vector_ps[chip] * PPM_ONE;
-    trace->queue_busy_ps[TRACE_QUEUE_VPU] += (int64_t)(vector_ps / kind->math_ppm);
+    trace->queue_busy_ps[TRACE_QUEUE_VPU] += replay->vpu[chip].dma_ps;
     trace->dma_ps = replay->hbm[chip].dma_ps;
 }
 

@@ -30,9 +30,9 @@
 #include "sim/base/period.h"
 #include "sim/base/units.h"
 #include "sim/engine/engine.h"
-#include "sim/replay/hbm.h"
 #include "sim/replay/order.h"
 #include "sim/replay/replay.h"
+#include "sim/replay/server.h"
 #include "sim/resource/compute.h"
 
 /* Time and memory traffic of a message of so many units. */
@@ -134,7 +134,7 @@ struct lane_table {
     uint8_t stream;
     uint8_t number;             /* Over all streams. */
     struct lane_state *states;  /* [chip] */
-    struct hbm_reads *reads;    /* [chip]: of what leaves by the first port, */
+    struct server_reads *reads; /* [chip]: of what leaves by the first port, */
     struct link_state *links;   /* [chip]: of the first link of the route, */
     const uint32_t *neighbours; /* and where they lead. */
     int64_t overhead_ps;        /* Of a message, beside its links' latency. */
@@ -164,13 +164,16 @@ struct plan_table {
 /* A compute op on one class of chips. A span of time is cut into the op's parts as evenly
  * as integers allow: the first `longer` have 1 ps more. */
 struct op_table {
-    int64_t idle_ps;   /* A part on a chip whose HBM does nothing else. */
-    int64_t shared_ps; /* Its HBM traffic and what does not stream, were HBM the slowest. */
-    int64_t spare_ps;  /* HBM time that it leaves for sure, whatever DMA takes; if spares_hbm. */
+    int64_t idle_ps; /* A part on a chip that does nothing for messages. */
     uint32_t idle_longer;
-    uint32_t shared_longer;
-    uint32_t parts;  /* 0: no op has this work. */
-    bool spares_hbm; /* DMA at its most could not push it out. */
+    uint32_t parts; /* 0: no op has this work. */
+    struct op_server {
+        int64_t shared_ps; /* What it takes of the server, and what does not stream beside that,
+                              were the server the slowest. */
+        int64_t spare_ps;  /* Time of the server that it leaves for sure, if `spares`. */
+        uint32_t shared_longer;
+        bool spares; /* Messages at their most could not push it out. */
+    } server[SERVER_COUNT];
 };
 
 /* Ops of one stream in one template, as indices into the template. */
@@ -307,20 +310,21 @@ struct replay {
     struct op_table *ops;          /* [work][chip class]: chips are mostly at one op. */
     struct stream_ops *stream_ops; /* [template][stream] */
     int64_t message_overhead_ps;
-    bool hbm_differs;      /* Some chip's HBM is not like the others'. */
-    bool dma_may_exceed;   /* Else HBM never delays a collective. */
-    uint32_t dma_most_ppm; /* Of HBM's time: what all links of a chip can ask for, at most all. */
-    uint32_t read_ways;    /* By which reads leave a chip: ports of the grid, levels, the host. */
+    bool differs[SERVER_COUNT];          /* Some chip's is not like the others'. */
+    bool dma_may_exceed;                 /* Else neither server ever delays a collective. */
+    uint32_t dma_most_ppm[SERVER_COUNT]; /* Of its time: what all links of a chip can ask for, at
+                                            most all. */
+    uint32_t read_ways; /* By which reads leave a chip: ports of the grid, levels, the host. */
 
     struct chip_state *chips;
     struct stream_state *streams; /* [stream][chip] */
     uint16_t *running;        /* [stream][chip]: plan of the running collective, or RUNNING_NONE. */
-    struct hbm_state *hbm;    /* [chip] */
-    struct hbm_reads *reads;  /* [way][chip] */
-    int64_t *vector_ps;       /* [chip]: VPU time of messages, on chips like the others. */
-    struct lane_state *lanes; /* [lane][chip] */
-    struct link_state *links; /* [port][chip] */
-    struct link_waits *waits; /* The same, or NULL. */
+    struct server_state *hbm; /* [chip] */
+    struct server_state *vpu; /* [chip] */
+    struct server_reads *reads; /* [way][chip] */
+    struct lane_state *lanes;   /* [lane][chip] */
+    struct link_state *links;   /* [port][chip] */
+    struct link_waits *waits;   /* The same, or NULL. */
 
     struct breakdown *breakdowns;  /* [phase][chip] */
     struct phase_span *spans;      /* [phase][chip] */
@@ -360,8 +364,8 @@ struct replay {
     X(streams, replay->stream_count)                                                               \
     X(running, replay->stream_count)                                                               \
     X(hbm, 1)                                                                                      \
+    X(vpu, 1)                                                                                      \
     X(reads, replay->read_ways)                                                                    \
-    X(vector_ps, 1)                                                                                \
     X(lanes, replay->lane_count)                                                                   \
     X(links, replay->port_count)                                                                   \
     X(waits, replay->options->count_waits ? replay->port_count : 0)                                \
@@ -435,8 +439,8 @@ static inline void stream_wait(struct stream_state *other, uint32_t waiter, bool
 
 void streams_start(struct replay *replay, uint32_t chip, int64_t now_ps);
 void streams_compute_end(struct replay *replay, uint32_t chip, int64_t now_ps);
-/* The chip has finished if every stream has come to its end and HBM owes nothing; else once that is
- * paid: streams_finish(). */
+/* The chip has finished if every stream has come to its end and no server owes anything; else once
+ * that is paid: streams_finish(). */
 void streams_finish(struct replay *replay, uint32_t chip, int64_t now_ps);
 void streams_check_finished(struct replay *replay, uint32_t chip, int64_t now_ps);
 /* A collective's last message has left and all have arrived, or a copy is done. */

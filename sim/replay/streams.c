@@ -234,7 +234,8 @@ static void compute_begin_part(struct replay *replay, uint32_t chip, int64_t now
     state->part_runs = true;
     state->begun++;
     const struct op_table *table = compute_table(replay, chip, op);
-    if (!table->spares_hbm) hbm_part_begin(replay, chip, now_ps);
+    for (enum server server = SERVER_HBM; server < SERVER_COUNT; server++)
+        if (!table->server[server].spares) server_part_begin(replay, server, chip, now_ps);
     int64_t const duration_ps = table->idle_ps + (state->part < table->idle_longer);
     engine_post(replay->engine, now_ps + duration_ps,
                 order_make(EVENT_COMPUTE_END, 0, PROGRAM_COMPUTE, 0),
@@ -242,21 +243,32 @@ static void compute_begin_part(struct replay *replay, uint32_t chip, int64_t now
     wake(replay, PROGRAM_COMPUTE, chip, now_ps);
 }
 
-/* When the part ends, given the HBM time that it owes to link DMA, which goes first: a memory-bound
- * op is pushed out; one with HBM to spare is not, and what it spares pays what was owed. */
+/* When the part ends, given what it owes to messages, which go first: an op that HBM or the VPU
+ * bounds is pushed out; one with time of it to spare is not, and what it spares pays what was owed.
+ */
 static int64_t part_end_ps(struct replay *replay, uint32_t chip, const struct stream_state *state,
                            const struct program_op *op, int64_t now_ps)
 {
     const struct op_table *table = compute_table(replay, chip, op);
-    if (table->spares_hbm) {
-        hbm_spare(&replay->hbm[chip], table->spare_ps);
-        return now_ps;
+    int64_t const begin_ps = replay->chips[chip].part_begin_ps;
+    int64_t owed_ps[SERVER_COUNT], end_ps[SERVER_COUNT], last_ps = now_ps;
+    for (enum server server = SERVER_HBM; server < SERVER_COUNT; server++) {
+        const struct op_server *own = &table->server[server];
+        if (own->spares) continue;
+        owed_ps[server] = server_owed_ps(replay, server, chip, now_ps);
+        end_ps[server] =
+            begin_ps + own->shared_ps + (state->part < own->shared_longer) + owed_ps[server];
+        if (end_ps[server] > last_ps) last_ps = end_ps[server];
     }
-    int64_t const owed_ps = hbm_owed_ps(replay, chip, now_ps);
-    int64_t const shared_ps = table->shared_ps + (state->part < table->shared_longer);
-    int64_t const end_ps = replay->chips[chip].part_begin_ps + shared_ps + owed_ps;
-    if (end_ps <= now_ps) hbm_part_end(replay, chip, owed_ps, now_ps - end_ps, now_ps);
-    return end_ps;
+    if (last_ps > now_ps) return last_ps;
+    for (enum server server = SERVER_HBM; server < SERVER_COUNT; server++) {
+        const struct op_server *own = &table->server[server];
+        if (own->spares)
+            server_spare(server_at(replay, server, chip), own->spare_ps);
+        else
+            server_part_end(replay, server, chip, owed_ps[server], now_ps - end_ps[server], now_ps);
+    }
+    return now_ps;
 }
 
 void streams_compute_end(struct replay *replay, uint32_t chip, int64_t now_ps)
@@ -343,13 +355,13 @@ void streams_check_finished(struct replay *replay, uint32_t chip, int64_t now_ps
     for (uint32_t stream = 0; stream < replay->stream_count; stream++)
         if (stream_at(replay, stream, chip)->phase != STREAM_FINISHED) return;
     account_until(replay, chip, now_ps);
-    int64_t const left_ps = hbm_left_ps(replay, chip, now_ps);
+    int64_t const left_ps = servers_left_ps(replay, chip, now_ps);
     if (left_ps == 0) {
         chip_finish(replay, chip, now_ps);
         return;
     }
-    /* The last op that needed HBM goes on for so long, and then nothing is owed. */
-    replay->hbm[chip].debt_ps = 0;
+    /* The last op that needed the server goes on for so long, and then nothing is owed. */
+    replay->hbm[chip].debt_ps = replay->vpu[chip].debt_ps = 0;
     int64_t const end_ps = left_ps < TIME_PS_END - now_ps ? now_ps + left_ps : TIME_PS_END;
     replay->chips[chip].computes = true;
     engine_post(replay->engine, end_ps, order_make(EVENT_FINISH, 0, 0, 0),

@@ -122,48 +122,6 @@ static enum status roles_build(struct arena *arena, struct replay *replay, struc
     return STATUS_OK;
 }
 
-static uint32_t share_ppm(uint64_t part, uint64_t whole)
-{
-    units_wide const ppm = ((units_wide)part * PPM_ONE + whole - 1) / whole;
-    return ppm > PPM_ONE ? PPM_ONE : (uint32_t)ppm;
-}
-
-/* What the links of a chip can ask of its HBM, and whether all of them together could ask more
- * than it has, or more than the VPU that adds what arrives. Only then do clocks have to be kept. */
-static void dma_build(struct replay *replay)
-{
-    const struct fold *fold = replay->fold;
-    const struct chip *chip = &replay->machine->chip;
-    uint64_t link_most = 0, hbm_least = UINT64_MAX, vector_least = UINT64_MAX;
-    uint32_t element_bits = UINT32_MAX; /* Of which there are the most to add. */
-    for (uint32_t i = 0; i < replay->program->plan_count; i++) {
-        uint32_t const own = plan_element_bits(&replay->program->plans[i]);
-        element_bits = own < element_bits ? own : element_bits;
-    }
-    for (uint32_t i = 0; i < fold->link_class_count; i++) {
-        uint64_t const rate = fold->link_classes[i].bytes_per_s;
-        link_most = rate > link_most ? rate : link_most;
-    }
-    for (uint32_t i = 0; i < fold->chip_class_count; i++) {
-        uint64_t const hbm = units_scale_ppm(chip->hbm_bytes_per_s, fold->chip_classes[i].hbm_ppm);
-        uint64_t const vector =
-            units_scale_ppm(chip->vector_flop_per_s, fold->chip_classes[i].math_ppm);
-        hbm_least = hbm < hbm_least ? hbm : hbm_least;
-        replay->hbm_differs = replay->hbm_differs || fold->chip_classes[i].hbm_ppm != PPM_ONE;
-        vector_least = vector < vector_least ? vector : vector_least;
-    }
-    uint64_t most = link_most * replay->port_count;
-    for (uint32_t i = 0; i < replay->machine->level_count; i++)
-        most += level_bundle_bytes_per_s(&replay->machine->level[i].tier[0]);
-    const struct machine_host *host = &replay->machine->host;
-    if (replay->program->copy_count > 0 && host->level == LEVEL_NONE) most += host->bytes_per_s;
-    replay->read_ways =
-        replay->port_count + replay->machine->level_count + (replay->host != NULL ? 1 : 0);
-    replay->dma_most_ppm = share_ppm(2 * most, hbm_least);
-    replay->dma_may_exceed =
-        replay->dma_most_ppm == PPM_ONE || (units_wide)most * 8 / element_bits > vector_least;
-}
-
 static void op_build(const struct replay *replay, uint32_t kind, const struct program_op *op)
 {
     const struct program *program = replay->program;
@@ -171,19 +129,12 @@ static void op_build(const struct replay *replay, uint32_t kind, const struct pr
     struct compute_time const time = compute_time(
         &replay->machine->chip, &program->works[op->index],
         replay->fold->chip_classes[kind].math_ppm, replay->fold->chip_classes[kind].hbm_ppm);
-    /* One without traffic leaves HBM alone. */
-    int64_t const shared_ps = time.hbm_ps == 0 ? 0 : time.hbm_ps + time.rest_ps;
-    int64_t const spare_ps = (int64_t)((units_wide)(uint64_t)time.duration_ps *
-                                       (PPM_ONE - replay->dma_most_ppm) / PPM_ONE);
     SIM_ASSERT(table->parts == 0 || table->parts == op->parts);
-    bool const spares_hbm = time.hbm_ps == 0 || shared_ps <= spare_ps;
     *table = (struct op_table){.idle_ps = time.duration_ps / op->parts,
                                .idle_longer = (uint32_t)(time.duration_ps % op->parts),
-                               .shared_ps = shared_ps / op->parts,
-                               .shared_longer = (uint32_t)(shared_ps % op->parts),
-                               .parts = op->parts,
-                               .spare_ps = spares_hbm ? (spare_ps - shared_ps) / op->parts : 0,
-                               .spares_hbm = spares_hbm};
+                               .parts = op->parts};
+    server_op_build(replay, SERVER_HBM, &time, table);
+    server_op_build(replay, SERVER_VPU, &time, table);
 }
 
 static enum status ops_build(struct arena *arena, struct replay *replay, struct error *reterr)
@@ -456,7 +407,7 @@ enum status tables_build(struct arena *arena, struct replay *replay, struct erro
     STATUS_TRY(routes_build(arena, replay, reterr));
     STATUS_TRY(host_build_links(arena, replay, reterr));
     STATUS_TRY(streams_build(arena, replay, reterr));
-    dma_build(replay);
+    servers_build(replay);
     STATUS_TRY(ops_build(arena, replay, reterr));
     lanes_number(replay);
     return plans_build(arena, replay, reterr);
@@ -479,7 +430,8 @@ static void lane_attach(struct replay *replay, struct plan_table *plan, uint32_t
     lane->links = link_at(replay, port, 0);
     lane->neighbours = &replay->neighbour[(uint64_t)port * replay->chip_count];
     lane->plain = lane->hop_count == 1 && replay->fold->link_class == NULL &&
-                  !replay->dma_may_exceed && !replay->hbm_differs;
+                  !replay->dma_may_exceed && !replay->differs[SERVER_HBM] &&
+                  !replay->differs[SERVER_VPU];
     lane->arrive_order = order_make(EVENT_ARRIVE, port, plan->stream, lane->number) |
                          (uint64_t)plan->index << ORDER_PLAN_SHIFT;
 }

@@ -16,7 +16,8 @@ static int64_t last_departure_ps(struct replay *replay, uint32_t stream, uint32_
 }
 
 /* What a ReduceScatter leaves is written once, along its whole time. Where HBM may be behind, that
- * is when it ends, and the answer is when all that has been asked of HBM is done. */
+ * is when it ends, and the answer is when all that has been asked of HBM is done, and of the VPU
+ * where the collective adds. */
 static int64_t shards_write(struct replay *replay, uint32_t stream, uint32_t chip, int64_t now_ps)
 {
     const struct plan_table *plan = &replay->plans[*running_at(replay, stream, chip)];
@@ -26,11 +27,17 @@ static int64_t shards_write(struct replay *replay, uint32_t stream, uint32_t chi
         if (lane->lane != 0 || !has_shard) continue;
         int64_t const work_ps = lane->shard_ps * lane->piece_count / lane->portions;
         if (replay->dma_may_exceed)
-            (void)dma_clock(replay, chip, now_ps, work_ps, now_ps);
+            (void)dma_clock(replay, SERVER_HBM, chip, now_ps, work_ps, now_ps);
         else
-            dma_pass(replay, chip, work_ps, stream_at(replay, stream, chip)->begin_ps, now_ps);
+            dma_pass(replay, SERVER_HBM, chip, work_ps, stream_at(replay, stream, chip)->begin_ps,
+                     now_ps);
     }
-    return replay->dma_may_exceed ? replay->hbm[chip].free_ps : 0;
+    if (!replay->dma_may_exceed) return 0;
+    enum collective_kind const kind = plan->plan->kind;
+    bool const adds = kind == COLLECTIVE_REDUCE_SCATTER || kind == COLLECTIVE_ALL_REDUCE ||
+                      kind == COLLECTIVE_REDUCE;
+    int64_t const hbm_ps = replay->hbm[chip].free_ps, vpu_ps = replay->vpu[chip].free_ps;
+    return adds && vpu_ps > hbm_ps ? vpu_ps : hbm_ps;
 }
 
 /* The collective ends when its last message has left; while that waits for turns, it will say. */

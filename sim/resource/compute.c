@@ -137,6 +137,7 @@ struct compute_time compute_time(const struct chip *chip, const struct work *wor
     }
     time.duration_ps = whole_ps(tiles, count, chip->op_overhead_ps);
     time.rest_ps = whole_ps(ends, count, chip->op_overhead_ps);
+    time.vpu_rest_ps = whole_ps(hbm, count, chip->op_overhead_ps); /* Filled and drained once. */
     return time;
 }
 

@@ -17,8 +17,9 @@ struct compute_time {
     int64_t vpu_ps;
     int64_t hbm_ps;
     int64_t vmem_ps;
-    int64_t rest_ps; /* duration when HBM is the slowest stage = hbm_ps + rest_ps: fill, drain
-                        and overhead that do not stream. */
+    int64_t rest_ps;     /* duration when HBM is the slowest stage = hbm_ps + rest_ps: fill, drain
+                            and overhead that do not stream. */
+    int64_t vpu_rest_ps; /* The same of the VPU. */
     uint64_t tile_count;
     uint64_t padded_flop;
 };

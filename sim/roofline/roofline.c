@@ -9,6 +9,7 @@
 #include "sim/roofline/exchange.h"
 #include "sim/roofline/host_bound.h"
 #include "sim/roofline/roofline_bounds.h"
+#include "sim/roofline/roofline_flop.h"
 #include "sim/roofline/rules.h"
 #include "sim/roofline/stages.h"
 #include "sim/roofline/tiers.h"
@@ -289,25 +290,44 @@ static double axis_busy_s(const struct workload_plan *plan, const struct machine
     return slow_s > others_s ? slow_s : others_s;
 }
 
+/* Whether all members do as much for a gather or a reduction: at the end of a line a chip forwards
+ * and adds less, and where chips differ the slow one may stand there. */
+static bool is_shared_evenly(const struct workload_plan *plan, const struct machine *machine,
+                             const struct group *group)
+{
+    for (uint32_t d = 0; d < group->dimension_count && machine->chip_override_count > 0; d++)
+        if (!is_even(plan, &group->dimension[d])) return false;
+    return true;
+}
+
 /* A gather reads each departing byte and writes each arriving one; a reduce-scatter reads its
- * operand once per byte sent, keeps partial sums in VMEM and writes the final shard. At the end of
- * a line a chip forwards nothing and sends only its own chunk: where chips differ in HBM, the slow
- * one may stand there, and the bound counts no more; nor where switches copy. */
+ * operand once per byte sent, keeps partial sums in VMEM and writes the final shard. Where members
+ * differ, a chip sends only its own chunk, and the bound counts no more; nor where switches copy:
+ * then a member's own part leaves once, or the sum comes once. */
 static double traffic_hbm_bytes(const struct workload_plan *plan, const struct machine *machine,
                                 const struct workload_traffic *traffic)
 {
     double const ranks = (double)group_rank_count(&traffic->group);
     if (traffic->group.dimension_count == 0) return 0;
     double const moved = (ranks - 1) / ranks;
-    bool even =
-        !tiers_adds(plan); /* Then a member's own part leaves once, or the sum comes once. */
-    for (uint32_t d = 0; d < traffic->group.dimension_count; d++)
-        even = even &&
-               (machine->chip_override_count == 0 || is_even(plan, &traffic->group.dimension[d]));
+    bool const even = !tiers_adds(plan) && is_shared_evenly(plan, machine, &traffic->group);
     double const sent = even ? moved : 1 / ranks;
     double const exchanged = exchange_sent_bytes(traffic) + traffic->permute_bytes;
     return 2 * exchanged + (traffic->gather_bytes + traffic->all_reduce_bytes) * (moved + sent) +
            (traffic->scatter_bytes + traffic->all_reduce_bytes) * (moved + 1 / ranks);
+}
+
+/* N arrays of V elements are one after (N-1)·V additions, whoever does them: of a mean member
+ * V·(N-1)/N. Switches that add leave them nothing to do. The widest elements are the fewest. */
+static double traffic_additions(const struct workload_plan *as_said, const struct machine *machine,
+                                const struct workload_traffic *traffic)
+{
+    const struct workload_formats *formats = &as_said->formats;
+    double const ranks = (double)group_rank_count(&traffic->group);
+    double const bits = fmax(format_bits(formats->gradients), format_bits(formats->activations));
+    struct workload_plan const of = played(as_said, traffic->algorithm);
+    if (tiers_adds(&of) || !is_shared_evenly(&of, machine, &traffic->group)) return 0;
+    return (traffic->scatter_bytes + traffic->all_reduce_bytes) * 8 / bits * (ranks - 1) / ranks;
 }
 
 static void communication(const struct workload_plan *plan, const struct machine *machine,
@@ -316,9 +336,13 @@ static void communication(const struct workload_plan *plan, const struct machine
     double hbm_bytes = traffic_hbm_bytes(plan, machine, &counts->kv) +
                        traffic_hbm_bytes(plan, machine, &counts->sequence) +
                        traffic_hbm_bytes(plan, machine, &counts->experts);
+    double additions = traffic_additions(plan, machine, &counts->kv) +
+                       traffic_additions(plan, machine, &counts->sequence) +
+                       traffic_additions(plan, machine, &counts->experts);
     for (uint32_t i = 0; i < MESH_ROLE_COUNT; i++) {
         add_group(plan, machine, mesh_role_name((enum mesh_role)i), &counts->role[i], roofline);
         hbm_bytes += traffic_hbm_bytes(plan, machine, &counts->role[i]);
+        additions += traffic_additions(plan, machine, &counts->role[i]);
     }
     const struct workload_traffic *traffic[ROOFLINE_GROUPS_MAX] = {&counts->kv, &counts->sequence,
                                                                    &counts->experts};
@@ -330,6 +354,7 @@ static void communication(const struct workload_plan *plan, const struct machine
     add_group(plan, machine, "sequence", &counts->sequence, roofline);
     add_group(plan, machine, "experts", &counts->experts, roofline);
     roofline->hbm_collectives_s = hbm_bytes / (double)machine->chip.hbm_bytes_per_s;
+    roofline->vector_collectives_s = additions / (double)machine->chip.vector_flop_per_s;
     const struct roofline_group *tp = roofline_group_find(roofline, "tp");
     const struct roofline_group *fsdp = roofline_group_find(roofline, "fsdp");
     const struct roofline_group *experts = roofline_group_find(roofline, "ep");
@@ -387,47 +412,6 @@ double roofline_group_slow_s(const struct workload_plan *plan, const struct mach
            group->exchange_slow_s + passes * group_hop_s(&of, machine, &group->group, true);
 }
 
-/* Each KV head lies whole on tp/K chips, and latent attention's projections down on all of tp: what
- * they give is the same, in the forward pass, twice in the backward one, and again where the block
- * is recomputed. */
-static double duplicated_flop(const struct workload_plan *plan, const struct mesh *mesh,
-                              const struct workload_counts *counts)
-{
-    const struct model *model = &plan->model;
-    double const tp = mesh->axis[MESH_TP].size;
-    bool const latent = model->latent.kv_rank != 0;
-    double const again = counts->kv_heads_held - counts->kv_heads_padded;
-    if (model->kind != MODEL_LLAMA || (!latent && again <= 0)) return 0;
-    double const passes = workload_remat_repeats(plan->remat) ? 4 : 3;
-    double const columns = latent ? (double)model_latent_columns(model) * (tp - 1)
-                                  : 2 * (double)model->head_width * again;
-    return passes * 2 * (double)plan->batch_tokens * (double)model->width * columns *
-           (double)(model->layers + workload_predictors(plan));
-}
-
-static void flop(const struct workload_plan *plan, const struct machine *machine,
-                 const struct mesh *mesh, const struct workload_counts *counts,
-                 struct roofline *roofline)
-{
-    double const chips = machine->chip_count;
-    /* A part of what is executed, so that MFU is at most HFU: what is looked up or scaled, an
-     * embedding or a norm, has parameters and no matmul. */
-    roofline->useful_flop = counts->matmul_useful * chips - counts->useful_attention_flop;
-    roofline->useful_attention_flop = counts->useful_attention_flop;
-    roofline->executed_flop = counts->matmul_flop * chips;
-    roofline->padded_flop = counts->padded_flop * chips;
-    roofline->duplicated_flop = duplicated_flop(plan, mesh, counts);
-    roofline->flash_flop = counts->matmul_flash * chips;
-    double const again = (counts->matmul_flop - counts->matmul_useful) * chips;
-    roofline->recomputed_flop =
-        plan->remat == WORKLOAD_REMAT_NONE
-            ? 0
-            : again - roofline->duplicated_flop - roofline->flash_flop -
-                  (counts->matmul_waiting + counts->matmul_uneven + counts->matmul_padding) * chips;
-    if (roofline->recomputed_flop < roofline->executed_flop * 1e-9) roofline->recomputed_flop = 0;
-    roofline->ideal_s = roofline->useful_flop / (chips * roofline->peak_flop_per_s);
-}
-
 static double mean_rate(const struct workload_counts *counts, const struct roofline *roofline)
 {
     double const linear = counts->padded_linear_flop, other = counts->padded_flop - linear;
@@ -450,15 +434,17 @@ void roofline_from_counts(const struct workload_plan *plan, const struct machine
     SIM_ASSERT(roofline.math_flop_per_s > 0 && roofline.peak_flop_per_s > 0);
     SIM_ASSERT(roofline.other_flop_per_s > 0);
     roofline.mean_flop_per_s = mean_rate(counts, &roofline);
-    flop(plan, machine, mesh, counts, &roofline);
+    roofline_flop(plan, machine, mesh, counts, &roofline);
     communication(plan, machine, counts, &roofline);
 
     double math_share, hbm_share;
     unlike_work_shares(machine, mesh, &math_share, &hbm_share);
     double const hbm_rate = (double)machine->chip.hbm_bytes_per_s * hbm_share;
     roofline.math_s = counts->padded_flop / (roofline.mean_flop_per_s * math_share);
+    roofline.vector_collectives_s /= math_share;
     roofline.vector_s =
-        counts->vector_flop / ((double)machine->chip.vector_flop_per_s * math_share);
+        counts->vector_flop / ((double)machine->chip.vector_flop_per_s * math_share) +
+        roofline.vector_collectives_s;
     roofline.hbm_collectives_s /= hbm_share;
     double const host_bytes = counts->host_moment_bytes + counts->host_activation_bytes;
     roofline.hbm_s = (counts->hbm_bytes + 2 * host_bytes) / hbm_rate + roofline.hbm_collectives_s;

@@ -83,9 +83,10 @@ struct roofline_rules {
 };
 
 struct roofline {
-    double math_s;   /* MXU: executed FLOP, recomputation and padding included. */
-    double vector_s; /* VPU */
-    double hbm_s;    /* Bytes of the compute ops and of the collectives over HBM bandwidth. */
+    double math_s;               /* MXU: executed FLOP, recomputation and padding included. */
+    double vector_s;             /* VPU: of the compute ops, and additions of the collectives. */
+    double vector_collectives_s; /* Of it, the collectives'. */
+    double hbm_s; /* Bytes of the compute ops and of the collectives over HBM bandwidth. */
     double hbm_collectives_s; /* Of it, the collectives'. */
     /* Bytes over each machine axis on its busiest links, both directions used where it is a ring. A
      * group over several axes keeps all of them busy equally long where it can; beside one that has

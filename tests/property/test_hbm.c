@@ -1,8 +1,9 @@
 /*
- * HBM never does more than its rate: over small steps that HBM bounds, on chips of every kind and
- * with odd ones among them, no queue is busy for longer than the step, and no step is below its
- * roofline. The environment variable PODSIM_TEST_HBM says how many are drawn (5000 where there is
- * time), from one seed that is printed (or given as the first argument).
+ * HBM and the VPU never do more than their rates: over small steps that HBM bounds, on chips of
+ * every kind and with odd ones among them, and on such chips with slow vector units, no queue is
+ * busy for longer than the step, and no step is below its roofline. The environment variable
+ * PODSIM_TEST_HBM says how many are drawn (5000 where there is time), from one seed that is printed
+ * (or given as the first argument).
  */
 #include <inttypes.h>
 #include <setjmp.h>
@@ -21,9 +22,17 @@
 #include "tests/support/thin.h"
 #include "tests/support/walk.h"
 
-enum { STEPS = 2000, TEXT_BYTES = 1536, PART_BYTES = 400, ALIKE = 40, ODD = 5 };
+enum {
+    STEPS = 2000,
+    CHIP_BYTES = 8192,
+    TEXT_BYTES = CHIP_BYTES + 2048,
+    PART_BYTES = 400,
+    ALIKE = 40,
+    ODD = 5
+};
 
 static uint64_t seed = 1;
+static bool slow_vectors;
 
 #define PICK(...) CASE_PICK(state, __VA_ARGS__)
 
@@ -76,15 +85,42 @@ static const struct kind grids[] = {
      {"\"ep\":[\"x\"],\"dp\":[\"y\"]", "\"ep\":[\"x\",\"y:2\"],\"dp\":[\"y:2\"]"}},
 };
 
+/* A catalogued chip as an object of the scenario's own, with another rate of its vector units. */
+static void slow_chip(const char *name, const char *rate, char text[CHIP_BYTES])
+{
+    static const char key[] = "\"vector_rate\": {\"value\": \"";
+    char path[PART_BYTES], all[CHIP_BYTES];
+    (void)snprintf(path, sizeof path, "topology/chips/%s.json", name);
+    FILE *file = fopen(path, "rb");
+    assert_non_null(file);
+    size_t const size = fread(all, 1, sizeof all - 1, file);
+    (void)fclose(file);
+    assert_in_range(size, 1, sizeof all - 2);
+    all[size] = '\0';
+    char *value = strstr(all, key);
+    assert_non_null(value);
+    value += strlen(key);
+    int const length =
+        snprintf(text, CHIP_BYTES, "%.*s%s%s", (int)(value - all), all, rate, strchr(value, '"'));
+    assert_in_range(length, 1, CHIP_BYTES - 1);
+}
+
 static void machine_random(uint64_t *state, bool gpu, const struct kind *kind, char *text)
 {
     const char *chip = gpu ? PICK("a100-sxm", "h100-sxm", "h800-sxm", "b200")
                            : PICK("tpu-v5e", "tpu-v6e", "tpu-v3");
     const char *odd = kind->odd[case_random(state) % ODD];
     const char *profile = PICK("ideal", "ideal", "measured");
-    (void)snprintf(text, PART_BYTES, "\"chip\":\"%s\",%s,\"profile\":\"%s\"%s%s%s", chip,
-                   kind->machine, profile, odd[0] != '\0' ? ",\"chips\":[" : "", odd,
-                   odd[0] != '\0' ? "]" : "");
+    const char *rate = slow_vectors ? PICK("1GFLOP/s", "5GFLOP/s", "20GFLOP/s", "100GFLOP/s",
+                                           "400GFLOP/s", "2TFLOP/s")
+                                    : NULL;
+    char own[CHIP_BYTES];
+    (void)snprintf(own, sizeof own, "\"%s\"", chip);
+    if (rate != NULL) slow_chip(chip, rate, own);
+    int const length = snprintf(
+        text, CHIP_BYTES + PART_BYTES, "%s,\"profile\":\"%s\"%s%s%s,\"chip\":%s", kind->machine,
+        profile, odd[0] != '\0' ? ",\"chips\":[" : "", odd, odd[0] != '\0' ? "]" : "", own);
+    assert_in_range(length, 1, CHIP_BYTES + PART_BYTES - 1);
 }
 
 static void workload_random(uint64_t *state, bool experts, bool staged, char *text)
@@ -125,17 +161,17 @@ static void scenario_random(uint64_t *state, char text[TEXT_BYTES])
     const struct kind *kind = gpu ? &kinds[case_random(state) % 3] : &grids[case_random(state) % 3];
     const char *mesh =
         experts ? kind->experts[case_random(state) % 2] : kind->dense[case_random(state) % 4];
-    char machine[PART_BYTES], workload[2 * PART_BYTES];
+    char machine[CHIP_BYTES + PART_BYTES], workload[2 * PART_BYTES];
     machine_random(state, gpu, kind, machine);
     workload_random(state, experts, strstr(mesh, "pp") != NULL, workload);
     unsigned const prefetch = (unsigned)(case_random(state) % 3);
     const char *chunks = PICK("true", "false");
     int const length =
         snprintf(text, TEXT_BYTES,
-                 "{\"podsim\":1,\"title\":\"drawn\",\"machine\":{%s},\"mesh\":{%s},\"workload\":"
+                 "{\"podsim\":1,\"title\":\"drawn\",\"mesh\":{%s},\"workload\":"
                  "{\"kind\":\"train_step\",%s,\"allow_oversubscription\":true},"
-                 "\"run\":{\"prefetch_layers\":%u,\"collective_matmul\":%s}}",
-                 machine, mesh, workload, prefetch, chunks);
+                 "\"run\":{\"prefetch_layers\":%u,\"collective_matmul\":%s},\"machine\":{%s}}",
+                 mesh, workload, prefetch, chunks, machine);
     assert_true(length > 0 && length < TEXT_BYTES);
 }
 
@@ -153,9 +189,8 @@ static void check_busy(const struct play *play, const char *text)
                  play->roofline.bound_by, text);
 }
 
-static void hbm_never_does_more_than_its_rate(void **unused)
+static void queue_never_does_more_than_its_rate(const char *queue)
 {
-    (void)unused;
     const char *const asked = getenv("PODSIM_TEST_HBM");
     uint32_t const steps = asked == NULL ? STEPS : (uint32_t)strtoul(asked, NULL, 10);
     uint32_t walked = 0, played = 0, tried = 0, bound = 0;
@@ -170,7 +205,7 @@ static void hbm_never_does_more_than_its_rate(void **unused)
         tried++;
         if (play_try(&play, text, NULL, &error) == STATUS_OK) {
             played++;
-            bound += strcmp(play.roofline.bound_by, "hbm") == 0;
+            bound += strcmp(play.roofline.bound_by, queue) == 0;
             check_busy(&play, text);
             if (i % ALIKE == 0) walk_alike(&play, text, "reference");
         } else if (error.status != STATUS_INVALID && error.status != STATUS_UNSUPPORTED) {
@@ -178,14 +213,31 @@ static void hbm_never_does_more_than_its_rate(void **unused)
         }
         play_close(&play);
     }
-    print_message("    %u of %u drawn steps played, of which HBM bounds %u\n", played, tried,
+    print_message("    %u of %u drawn steps played, of which %s bounds %u\n", played, tried, queue,
                   bound);
     assert_true(played > tried * 9 / 10 && bound > played / 2);
+}
+
+static void hbm_never_does_more_than_its_rate(void **state)
+{
+    (void)state;
+    queue_never_does_more_than_its_rate("hbm");
+}
+
+static void slow_vector_units_never_do_more_than_their_rate(void **state)
+{
+    (void)state;
+    slow_vectors = true;
+    queue_never_does_more_than_its_rate("vpu");
+    slow_vectors = false;
 }
 
 int main(int argc, char **argv)
 {
     if (argc > 1) seed = strtoull(argv[1], NULL, 10);
-    const struct CMUnitTest tests[] = {cmocka_unit_test(hbm_never_does_more_than_its_rate)};
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(hbm_never_does_more_than_its_rate),
+        cmocka_unit_test(slow_vector_units_never_do_more_than_their_rate),
+    };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -55,7 +55,8 @@ static void assert_near_ps(int64_t got_ps, int64_t wanted_ps)
         fail_msg("wanted %lld ps, got %lld ps", (long long)wanted_ps, (long long)got_ps);
 }
 
-/* The step, which folded and full runs on both engines agree on; HBM is never busy for longer. */
+/* The step, which folded and full runs on both engines agree on; HBM and VPU are never busy for
+ * longer. */
 static int64_t step_ps(struct scene *scene)
 {
     scene->engine = "fast";
@@ -67,6 +68,7 @@ static int64_t step_ps(struct scene *scene)
     assert_int_equal(slow.step_ps, full.step_ps);
     assert_int_equal(slow.digest, full.digest);
     assert_true(folded.queue_busy_ps[TRACE_QUEUE_HBM] <= folded.step_ps);
+    assert_true(folded.queue_busy_ps[TRACE_QUEUE_VPU] <= folded.step_ps);
     assert_int_equal(folded.compute_ps + folded.exposed_ps + folded.idle_ps, folded.step_ps);
     return folded.step_ps;
 }
@@ -257,6 +259,51 @@ static void messages_through_switches_are_paid_for_alike(void **state)
         }
 }
 
+/* The VPU adds what arrives at a fortieth of its rate: 100 us of link are 2.5 us of VPU. */
+static uint32_t adds(struct scene *scene)
+{
+    scene->machine.chip.vector_flop_per_s = UINT64_C(2000000000000);
+    struct group const x = scene_group(scene, true, false, false);
+    return scene_collective(scene, scene_stream(scene, "reduce"), COLLECTIVE_REDUCE_SCATTER, x,
+                            CHIPS * message_bytes, NULL, 0);
+}
+
+/* An op that the VPU bounds, for so long on an idle chip. */
+static uint32_t adds_vectors(struct scene *scene, int64_t duration_ps)
+{
+    uint32_t const op = scene_compute(scene, 0, 1);
+    scene->work[scene->op[op].index].vector_flop =
+        (uint64_t)duration_ps * (scene->machine.chip.vector_flop_per_s / 1000000000) / 1000;
+    return op;
+}
+
+/* What a chip adds of a ring of four: three quarters of V, two bytes each. */
+static int64_t added_ps(const struct scene *scene)
+{
+    return (int64_t)((uint64_t)3 * message_bytes / 2 * 1000000 /
+                     (scene->machine.chip.vector_flop_per_s / 1000000));
+}
+
+static void additions_push_out_an_op_that_the_vpu_bounds(void **state)
+{
+    (void)state;
+    static const uint64_t rates[] = {UINT64_C(2000000000000), UINT64_C(20000000000)};
+    for (uint32_t i = 0; i < 2; i++) { /* Links ask for a part of the VPU; for more than it has. */
+        struct scene scene;
+        open_ring(&scene);
+        uint32_t const sum = adds(&scene);
+        scene.machine.chip.vector_flop_per_s = rates[i];
+        int64_t const alone_ps = step_ps(&scene);
+        uint32_t const op = adds_vectors(&scene, 3000 * us); /* All of the sum runs beside it. */
+        assert_true(alone_ps < 3000 * us);
+        assert_near_ps(step_ps(&scene), 3000 * us + added_ps(&scene));
+        /* Behind the sum nobody is in its way. */
+        scene_need(&scene, op, sum, 0);
+        assert_near_ps(step_ps(&scene), alone_ps + 3000 * us);
+        scene_close(&scene);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -269,6 +316,7 @@ int main(void)
         cmocka_unit_test(a_passage_is_as_long_as_its_slowest_link_takes),
         cmocka_unit_test(where_dma_may_exceed_hbm_its_clock_says_when),
         cmocka_unit_test(messages_through_switches_are_paid_for_alike),
+        cmocka_unit_test(additions_push_out_an_op_that_the_vpu_bounds),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

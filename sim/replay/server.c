@@ -1,0 +1,127 @@
+#include "sim/replay/server.h"
+
+#include <string.h>
+
+#include "sim/replay/replay_internal.h"
+
+int64_t server_share_ps(int64_t work_ps, int64_t part_ps, int64_t whole_ps)
+{
+    uint64_t product = 0;
+    if (part_ps >= whole_ps) return work_ps;
+    if (!__builtin_mul_overflow((uint64_t)work_ps, (uint64_t)part_ps, &product))
+        return (int64_t)(product / (uint64_t)whole_ps);
+    units_wide const wide = (units_wide)(uint64_t)work_ps * (uint64_t)part_ps;
+    return (int64_t)(wide / (uint64_t)whole_ps);
+}
+
+static int64_t overlap_ps(int64_t from_ps, int64_t until_ps, int64_t begin_ps, int64_t end_ps)
+{
+    int64_t const first_ps = from_ps > begin_ps ? from_ps : begin_ps;
+    int64_t const last_ps = until_ps < end_ps ? until_ps : end_ps;
+    return last_ps > first_ps ? last_ps - first_ps : 0;
+}
+
+void server_passed(struct server_state *state, int64_t work_ps, int64_t from_ps, int64_t until_ps)
+{
+    int64_t const whole_ps = until_ps - from_ps;
+    int64_t beside_ps = overlap_ps(from_ps, until_ps, state->run_begin_ps,
+                                   state->needed ? until_ps : state->edge_ps);
+    for (uint32_t i = state->run_count; i-- > 0 && state->run[i].end_ps > from_ps;)
+        beside_ps += overlap_ps(from_ps, until_ps, state->run[i].begin_ps, state->run[i].end_ps);
+    if (whole_ps <= 0) return;
+    /* Rounded in favour of the debt. */
+    int64_t owed_ps = work_ps - server_share_ps(work_ps, whole_ps - beside_ps, whole_ps);
+    if (!state->needed) {
+        int64_t const paid_ps = owed_ps < state->spared_ps ? owed_ps : state->spared_ps;
+        state->spared_ps -= paid_ps;
+        owed_ps -= paid_ps;
+        state->debt_ps += owed_ps;
+    }
+    state->settled_ps += work_ps - owed_ps;
+}
+
+struct server_state *server_at(const struct replay *replay, enum server server, uint32_t chip)
+{
+    return server == SERVER_HBM ? &replay->hbm[chip] : &replay->vpu[chip];
+}
+
+/* What has been granted and not been done yet. */
+static int64_t unserved_ps(const struct replay *replay, enum server server, uint32_t chip,
+                           int64_t now_ps)
+{
+    int64_t sum_ps = 0;
+    if (replay->dma_may_exceed) {
+        int64_t const free_ps = server_at(replay, server, chip)->free_ps;
+        return free_ps > now_ps ? free_ps - now_ps : 0;
+    }
+    if (server != SERVER_HBM) return 0; /* Only reads are granted before they are done. */
+    for (uint32_t way = 0; way < replay->read_ways; way++) {
+        const struct server_reads *reads =
+            &replay->reads[(uint64_t)way * replay->chip_count + chip];
+        int64_t const rest_ps = reads->until_ps - now_ps;
+        if (rest_ps <= 0) continue;
+        sum_ps += server_share_ps(reads->work_ps, rest_ps, reads->until_ps - reads->since_ps);
+    }
+    return sum_ps;
+}
+
+/* Keeps the latest run among the ended ones. */
+static void run_keep(struct server_state *state)
+{
+    struct server_run *run = state->run;
+    if (state->run_begin_ps == state->edge_ps) return;
+    if (state->run_count == SERVER_RUNS) {
+        uint32_t least = 0;
+        for (uint32_t i = 1; i + 1 < SERVER_RUNS; i++)
+            if (run[i + 1].begin_ps - run[i].end_ps < run[least + 1].begin_ps - run[least].end_ps)
+                least = i;
+        run[least + 1].begin_ps = run[least].begin_ps;
+        state->run_count--;
+        memmove(&run[least], &run[least + 1], (state->run_count - least) * sizeof *run);
+    }
+    run[state->run_count++] =
+        (struct server_run){.begin_ps = state->run_begin_ps, .end_ps = state->edge_ps};
+}
+
+void server_part_begin(struct replay *replay, enum server server, uint32_t chip, int64_t now_ps)
+{
+    struct server_state *state = server_at(replay, server, chip);
+    if (state->edge_ps != now_ps) {
+        run_keep(state);
+        state->run_begin_ps = now_ps;
+        state->settled_ps =
+            state->dma_ps - unserved_ps(replay, server, chip, now_ps) - state->debt_ps;
+    }
+    state->debt_ps = 0; /* From here on it is what is served and not settled. */
+    state->edge_ps = state->run_begin_ps;
+    state->needed = true;
+}
+
+int64_t server_owed_ps(const struct replay *replay, enum server server, uint32_t chip,
+                       int64_t now_ps)
+{
+    const struct server_state *state = server_at(replay, server, chip);
+    return state->dma_ps - unserved_ps(replay, server, chip, now_ps) - state->settled_ps;
+}
+
+void server_part_end(struct replay *replay, enum server server, uint32_t chip, int64_t owed_ps,
+                     int64_t spared_ps, int64_t now_ps)
+{
+    struct server_state *state = server_at(replay, server, chip);
+    SIM_ASSERT(owed_ps >= 0 && spared_ps >= 0);
+    state->settled_ps += owed_ps;
+    state->spared_ps = spared_ps;
+    state->edge_ps = now_ps;
+    state->needed = false;
+}
+
+int64_t servers_left_ps(const struct replay *replay, uint32_t chip, int64_t now_ps)
+{
+    int64_t most_ps = 0;
+    for (enum server server = SERVER_HBM; server < SERVER_COUNT; server++) {
+        int64_t const left_ps =
+            server_at(replay, server, chip)->debt_ps + unserved_ps(replay, server, chip, now_ps);
+        if (left_ps > most_ps) most_ps = left_ps;
+    }
+    return most_ps;
+}

@@ -59,20 +59,25 @@ static enum status write_results(const struct comparison *comparison, struct out
     enum status status = STATUS_OK;
     struct report_terminal const terminal = report_terminal(to_stdout ? 2 : 1);
     text.columns = terminal.is_one ? terminal.columns : 0;
-    way->write_text(comparison, &terminal, &text);
+    bool const any = comparison_played(comparison) > 0;
+    if (any)
+        way->write_text(comparison, &terminal, &text);
+    else
+        comparison_write_refused(comparison, &text);
     way->write_json(comparison, &json);
     comparison_rows_write(comparison, &rows);
-    if (outputs->svg.path != NULL) status = way->write_svg(comparison, &svg, reterr);
+    /* Of no rows there is no picture, and a file that is there stays. */
+    if (outputs->svg.path != NULL && any) status = way->write_svg(comparison, &svg, reterr);
     if (status == STATUS_OK) status = output_write(&outputs->json, &json, reterr);
     if (status == STATUS_OK) status = output_write(&outputs->rows, &rows, reterr);
-    if (status == STATUS_OK) status = output_write(&outputs->svg, &svg, reterr);
+    if (status == STATUS_OK && any) status = output_write(&outputs->svg, &svg, reterr);
     if (status == STATUS_OK)
         status = timeline_file_write(&outputs->trace, &comparison->timeline, reterr);
     if (status == STATUS_OK)
         status = comparison_csv_write(comparison, &outputs->csv, &text, reterr);
     if (status == STATUS_OK) status = output_finish(&outputs->json, reterr);
     if (status == STATUS_OK) status = output_finish(&outputs->rows, reterr);
-    if (status == STATUS_OK) status = output_finish(&outputs->svg, reterr);
+    if (status == STATUS_OK && any) status = output_finish(&outputs->svg, reterr);
     if (status == STATUS_OK) status = output_finish(&outputs->trace, reterr);
     if (status == STATUS_OK) status = output_print(&text, to_stdout, reterr);
     text_free(&text);
@@ -91,7 +96,9 @@ static enum status comparison_run(struct comparison *comparison, struct outputs 
     STATUS_TRY(comparison_check_picture(comparison, reterr));
     STATUS_TRY(open_outputs(comparison, outputs, reterr));
     enum status const status = shell_run(comparison_play, comparison, "schedules", reterr);
-    if (comparison_played(comparison) == 0) return status;
+    if (comparison_played(comparison) == 0 &&
+        (comparison->row_count == 1 || comparison->done_count < comparison->row_count))
+        return status;
     comparison_rank(comparison);
     struct error error;
     if (write_results(comparison, outputs, &error) == STATUS_OK) return status;

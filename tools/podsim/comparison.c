@@ -52,6 +52,16 @@ static enum status form_read(struct comparison *comparison, const struct lists_f
     return STATUS_OK;
 }
 
+/* The scenario's own schedule, whatever "all" has of it. */
+static enum status own_read(struct comparison *comparison, struct error *reterr)
+{
+    struct lists_form own;
+    if (comparison->own == NULL) return STATUS_OK;
+    STATUS_TRY(schedule_form_parse(comparison->own, "/workload/schedule", &own.form,
+                                   &own.chunk_count, reterr));
+    return form_read(comparison, &own, reterr);
+}
+
 static enum status file_read(struct comparison *comparison, const char *path, struct error *reterr)
 {
     char *text = NULL;
@@ -93,6 +103,7 @@ enum status comparison_read_rows(struct comparison *comparison, uint32_t microba
         comparison->microbatches[comparison->count++] = microbatches;
     if (!only_files) {
         STATUS_TRY(lists_forms(comparison->arena, names, "--schedules", &forms, reterr));
+        if (forms.all) STATUS_TRY(own_read(comparison, reterr));
         for (uint32_t i = 0; i < forms.count; i++)
             STATUS_TRY(form_read(comparison, &forms.form[i], reterr));
     }
@@ -139,14 +150,30 @@ static bool may_pass_over(const struct comparison *comparison, const struct comp
            (row->refused.status == STATUS_INVALID || row->refused.status == STATUS_UNSUPPORTED);
 }
 
-/* What the first row that failed says; among several rows, which it is. */
+/* Of a message its reason, without the schedule's name in front: rows say theirs themselves. */
+static const char *reason_of(const struct comparison_row *row)
+{
+    const char *message = row->refused.message;
+    size_t const length = row->form == NULL ? 0 : strlen(row->form->name);
+    if (length > 0 && strncmp(message, row->form->name, length) == 0 &&
+        strncmp(message + length, ": ", 2) == 0)
+        return message + length + 2;
+    return message;
+}
+
+/* What the first row that failed says; among several rows, which it is, and of several of which
+ * none could be played that it is none. */
 static enum status failure(const struct comparison *comparison, const struct comparison_row *row,
                            struct error *reterr)
 {
+    if (comparison->row_count > 1 && comparison_played(comparison) == 0)
+        return error_set(reterr, row->refused.status, "--schedules",
+                         "none of these %u rows can be simulated; the reasons stand above",
+                         comparison->row_count);
     if (comparison->row_count > 1 && row->form != NULL)
         return error_set(reterr, row->refused.status, row->refused.where,
                          "%s with %u microbatch%s: %s", row->name, row->microbatch_count,
-                         row->microbatch_count == 1 ? "" : "es", row->refused.message);
+                         row->microbatch_count == 1 ? "" : "es", reason_of(row));
     *reterr = row->refused;
     return reterr->status;
 }
@@ -223,17 +250,6 @@ void comparison_write_interrupted(const struct comparison *comparison, struct te
     if (comparison->done_count < comparison->row_count)
         text_add(text, "interrupted: %u of %u rows\n", comparison->done_count,
                  comparison->row_count);
-}
-
-/* Of a message its reason, without the schedule's name in front: rows say theirs themselves. */
-static const char *reason_of(const struct comparison_row *row)
-{
-    const char *message = row->refused.message;
-    size_t const length = row->form == NULL ? 0 : strlen(row->form->name);
-    if (length > 0 && strncmp(message, row->form->name, length) == 0 &&
-        strncmp(message + length, ": ", 2) == 0)
-        return message + length + 2;
-    return message;
 }
 
 static bool have_one_reason(const struct comparison_row *row, const struct comparison_row *other)

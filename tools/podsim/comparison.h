@@ -75,6 +75,8 @@ struct comparison {
     struct shell *shell; /* While it is played. */
     uint64_t events;     /* For the line of progress. */
     uint32_t rank_count; /* Of schedules by name. */
+    const char *own;     /* The scenario's schedule, a row where none are named; NULL: given times.
+                          */
     uint32_t microbatches[COMPARISON_COUNTS_MAX];
     uint32_t count; /* Of those. */
     struct comparison_row row[COMPARISON_ROWS_MAX];
@@ -87,7 +89,8 @@ struct comparison {
 };
 
 /* The rows: each schedule that is asked for by name with each number of microbatches, or else with
- * `microbatches`, and those in files. What is named twice is one row. */
+ * `microbatches`, and those in files. Where none is named, the scenario's own comes first, then all
+ * that are known. What is named twice is one row. */
 enum status comparison_read_rows(struct comparison *comparison, uint32_t microbatches,
                                  struct error *reterr);
 
@@ -103,8 +106,8 @@ enum status comparison_check_picture(const struct comparison *comparison, struct
 enum status comparison_read_trace(struct comparison *comparison, struct error *reterr);
 
 /* Plays all rows, one after the other. One that cannot be does not keep the others from it; of
- * "all" it is passed over, else, or if nothing could be played, its error is returned behind the
- * last. The work of a shell. */
+ * "all" it is passed over, else its error is returned behind the last. Of several rows of which
+ * none could be played, that is the error: each has its own reason. The work of a shell. */
 enum status comparison_play(void *owner, struct shell *shell, struct error *reterr);
 
 /* --sort, behind the rows: whether there is such a key. */
@@ -120,6 +123,8 @@ struct comparison_label {
     char text[COMPARISON_LABEL_BYTES];
 };
 struct comparison_label comparison_label(const struct comparison_row *row);
+/* The same over a picture, "* zb-v", "auto (search)"; NULL: there is no memory. */
+const char *comparison_heading(struct arena *arena, const struct comparison_row *row);
 /* The line below a table that says what its signs mean. */
 void comparison_write_signs(const struct comparison *comparison, struct text *text);
 

@@ -2,6 +2,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "sim/base/arena.h"
 #include "sim/base/name.h"
 #include "sim/report/table.h"
 #include "tools/podsim/comparison.h"
@@ -107,6 +108,12 @@ struct comparison_label comparison_label(const struct comparison_row *row)
     (void)snprintf(label.text, sizeof label.text, "%s%s%s", row->best ? "* " : "  ", row->name,
                    is_search(row) ? " (search)" : "");
     return label;
+}
+
+const char *comparison_heading(struct arena *arena, const struct comparison_row *row)
+{
+    struct comparison_label const label = comparison_label(row);
+    return arena_text(arena, label.text + (row->best ? 0 : 2));
 }
 
 void comparison_write_signs(const struct comparison *comparison, struct text *text)

@@ -14,6 +14,7 @@ enum {
     GAP = 2,
     HEAD = 64,
     LEGEND_ROW = 16,
+    LEGEND_MAX = 5, /* Sentences, and the NULL behind them. */
     TITLE = 26,
     AXIS = 20,
     AXIS_PITCH = 90, /* At least between two numbers of the axis. */
@@ -186,9 +187,12 @@ double lanes_svg_draw(const struct lanes_page *page, const struct lanes_picture 
 }
 
 /* What colours and places mean, in sentences; NULL ends them. */
-static void legend_find(const struct lanes_page *page, const char *ret_sentence[4])
+static void legend_find(const struct lanes_page *page, const char *ret_sentence[LEGEND_MAX])
 {
     uint32_t count = 0;
+    if (page->has_best)
+        ret_sentence[count++] =
+            "*: best, the shortest period of the rows that fit; of equal ones the least memory";
     if (page->has_chunks) ret_sentence[count++] = "paler: every second stage of a rank";
     if (page->has_copies)
         ret_sentence[count++] = "paler: the second copy of the model, from the other end";
@@ -199,7 +203,7 @@ static void legend_find(const struct lanes_page *page, const char *ret_sentence[
 
 double lanes_svg_begin(const struct lanes_page *page, struct text *text)
 {
-    const char *sentence[4];
+    const char *sentence[LEGEND_MAX];
     legend_find(page, sentence);
     double top = HEAD;
     for (uint32_t i = 0; sentence[i] != NULL; i++) top += LEGEND_ROW;

@@ -15,7 +15,7 @@ struct text;
 enum { LANES_SVG_PASSES_MAX = 200000 };
 
 struct lanes_picture {
-    const char *name, *caption;
+    const char *name, *caption; /* What it is, and its figures. */
     const struct schedule *schedule;
     const struct schedule_played *played;
     double ticks_per_unit; /* Of `played`, in the page's unit of time. */
@@ -33,6 +33,7 @@ struct lanes_page {
     const char *unit; /* Of time: "ms"; "" where times are given without one. */
     bool has_kind[SCHEDULE_KIND_COUNT];
     bool has_chunks, has_copies, has_pairs;
+    bool has_best;                         /* A picture whose name has the * of the best. */
     double longest_units, narrowest_units; /* The longest makespan, the shortest pass. */
     double lanes_height;
 };

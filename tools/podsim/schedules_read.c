@@ -12,7 +12,7 @@ const struct option schedules_options[] = {
     {"--stages", "N", "ranks of the pipeline, without FILE", false},
     {"--microbatches", "LIST", "how many, with commas between (4 a rank; of FILE, its own)", false},
     {"--times", "LIST", "without FILE: F=1,I=1,W=1,hop=0[,O=F+I+W], a rank's whole share", false},
-    {"--schedules", "LIST", "names, or all: all but none (all)", false},
+    {"--schedules", "LIST", "names, or all: all but none (all, and FILE's own)", false},
     {"--schedule-csv", "FILE", "a schedule in PyTorch's CSV, with them or alone; - is stdin",
      true},
     {"--weight-memory", "SHARE", "without FILE: of a pass's activations until W (0.5)", false},

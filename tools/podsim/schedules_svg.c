@@ -48,12 +48,12 @@ static enum status draw_row(const struct schedules *schedules, const struct lane
     double const peak = schedules_peak(schedules, row, fullest);
     struct arena *arena = schedules->of->arena;
     struct lanes_picture picture = {
-        .name = row->of->form == NULL ? "from a file" : row->of->name,
-        .caption =
-            arena_format(arena, "%u microbatch%s: %.6g, of which %.6g bubble; %.4g held",
-                         row->of->microbatch_count, row->of->microbatch_count == 1 ? "" : "es",
-                         schedules_units(row, row->played.makespan),
-                         schedules_units(row, row->played.bubble_makespan), peak),
+        .name = comparison_heading(arena, row->of),
+        .caption = arena_format(
+            arena, "%u microbatch%s: period %.6g; makespan %.6g, of which %.6g bubble; %.4g held",
+            row->of->microbatch_count, row->of->microbatch_count == 1 ? "" : "es",
+            schedules_units(row, row->period.time), schedules_units(row, row->played.makespan),
+            schedules_units(row, row->played.bubble_makespan), peak),
         .schedule = &row->of->schedule,
         .played = &row->played,
         .ticks_per_unit = row->ticks_per_unit,
@@ -62,8 +62,8 @@ static enum status draw_row(const struct schedules *schedules, const struct lane
         .curve_most = arena_format(arena, "%.4g", most),
         .end_caption = arena_format(arena, "%.6g", schedules_units(row, row->played.makespan)),
     };
-    if (picture.caption == NULL || picture.curve_caption == NULL || picture.curve_most == NULL ||
-        picture.end_caption == NULL)
+    if (picture.name == NULL || picture.caption == NULL || picture.curve_caption == NULL ||
+        picture.curve_most == NULL || picture.end_caption == NULL)
         return error_set(reterr, STATUS_NO_MEMORY, "--svg", "there is no memory for a caption");
     STATUS_TRY(curve_fill(schedules, row, fullest, most, &picture, reterr));
     *top = lanes_svg_draw(page, &picture, *top, text);
@@ -81,6 +81,7 @@ enum status schedules_write_svg(const struct comparison *comparison, struct text
         if (comparison->row[i].refused.status != STATUS_OK) continue;
         double const peak = schedules_peak(schedules, row, fullest_rank(schedules, row));
         most = peak > most ? peak : most;
+        page.has_best = page.has_best || row->of->best;
         lanes_page_add(&page, &row->of->schedule, &row->played, row->ticks_per_unit);
     }
     page.subtitle = arena_format(
@@ -90,9 +91,11 @@ enum status schedules_write_svg(const struct comparison *comparison, struct text
     if (page.subtitle == NULL)
         return error_set(reterr, STATUS_NO_MEMORY, "--svg", "there is no memory for a title");
     double top = lanes_svg_begin(&page, text);
-    for (uint32_t i = 0; i < comparison->done_count; i++)
-        if (comparison->row[i].refused.status == STATUS_OK)
-            STATUS_TRY(draw_row(schedules, &page, &schedules->row[i], most, &top, text, reterr));
+    for (uint32_t i = 0; i < comparison->done_count; i++) {
+        uint32_t const row = comparison->order[i];
+        if (comparison->row[row].refused.status == STATUS_OK)
+            STATUS_TRY(draw_row(schedules, &page, &schedules->row[row], most, &top, text, reterr));
+    }
     lanes_svg_end(text);
     return STATUS_OK;
 }

@@ -56,8 +56,11 @@ static enum status scenario_look(struct staged *staged, struct error *reterr)
         staged->default_microbatches = scenario->workload.accumulate;
         staged->chip_count = chain.machine.chip_count;
         staged->hbm_bytes = chain.machine.chip.hbm_capacity_bytes;
+        const char *own = scenario->workload.schedule;
+        own = own == NULL ? WORKLOAD_SCHEDULE_DEFAULT : own;
+        staged->of->own = arena_text(staged->of->arena, own);
         staged->title = arena_text(staged->of->arena, scenario->title);
-        if (staged->title == NULL)
+        if (staged->title == NULL || staged->of->own == NULL)
             status = error_set(reterr, STATUS_NO_MEMORY, "", "there is no memory");
         else if (staged->of->rank_count < 2)
             status = error_set(reterr, STATUS_INVALID, "/mesh",

@@ -33,11 +33,15 @@ static enum status draw_row(const struct staged *staged, const struct lanes_page
 {
     struct arena *arena = staged->of->arena;
     struct lanes_picture picture = {
-        .name = row->of->name,
+        .name = comparison_heading(arena, row->of),
         .caption = arena_format(
-            arena, "%u microbatch%s: a step of %s, MFU %s; bubble %s", row->of->microbatch_count,
-            row->of->microbatch_count == 1 ? "" : "es", table_duration(row->step_ps).text,
-            table_percent(row->mfu, 1).text, table_duration(row->bubble.makespan_ps).text),
+            arena,
+            "%u microbatch%s: period %s, MFU %s; a step of %s, its update of %s not drawn; bubble "
+            "%s",
+            row->of->microbatch_count, row->of->microbatch_count == 1 ? "" : "es",
+            table_duration(staged_period_ps(row)).text, table_percent(row->mfu, 1).text,
+            table_duration(row->step_ps).text, table_duration(row->step_ps - row->span_ps).text,
+            table_duration(row->bubble.makespan_ps).text),
         .schedule = &row->of->schedule,
         .played = &row->played,
         .ticks_per_unit = ps_per_unit,
@@ -46,8 +50,8 @@ static enum status draw_row(const struct staged *staged, const struct lanes_page
         .curve_most = arena_format(arena, "%s", table_bytes(most).text),
         .end_caption = arena_format(arena, "%s", table_duration(row->played.makespan).text),
     };
-    if (picture.caption == NULL || picture.curve_caption == NULL || picture.curve_most == NULL ||
-        picture.end_caption == NULL)
+    if (picture.name == NULL || picture.caption == NULL || picture.curve_caption == NULL ||
+        picture.curve_most == NULL || picture.end_caption == NULL)
         return error_set(reterr, STATUS_NO_MEMORY, "--svg", "there is no memory for a caption");
     STATUS_TRY(curve_fill(staged, row, most, &picture, reterr));
     *top = lanes_svg_draw(page, &picture, *top, text);
@@ -79,13 +83,16 @@ enum status staged_write_svg(const struct comparison *comparison, struct text *t
         const struct staged_row *row = &staged->row[i];
         if (comparison->row[i].refused.status != STATUS_OK) continue;
         most = peak_bytes(row) > most ? peak_bytes(row) : most;
+        page.has_best = page.has_best || row->of->best;
         lanes_page_add(&page, &row->of->schedule, &row->played, ps_per_unit);
     }
     double top = lanes_svg_begin(&page, text);
-    for (uint32_t i = 0; i < comparison->done_count; i++)
-        if (comparison->row[i].refused.status == STATUS_OK)
+    for (uint32_t i = 0; i < comparison->done_count; i++) {
+        uint32_t const row = comparison->order[i];
+        if (comparison->row[row].refused.status == STATUS_OK)
             STATUS_TRY(
-                draw_row(staged, &page, &staged->row[i], most, ps_per_unit, &top, text, reterr));
+                draw_row(staged, &page, &staged->row[row], most, ps_per_unit, &top, text, reterr));
+    }
     lanes_svg_end(text);
     return STATUS_OK;
 }

@@ -331,9 +331,11 @@ static enum status explain_switched(struct arena *arena, struct machine *machine
 {
     for (uint32_t axis = machine->grid_axis_count; axis < machine->axis_count; axis++) {
         const char *level = machine->level[machine->axis_level[axis]].name;
-        bool const meshed = machine_is_meshed(machine, axis);
-        machine->wrap_reason[axis] = arena_format(
-            arena, meshed ? "each to each: by %s" : "switched: by %s, any to any", level);
+        machine->wrap_reason[axis] = !machine_lacks_switch(machine, axis)
+                                         ? arena_format(arena, "switched: by %s, any to any", level)
+                                     : machine->shape[axis] == 1
+                                         ? "alone: nothing is joined"
+                                         : arena_format(arena, "each to each: by %s", level);
         if (machine->wrap_reason[axis] == NULL)
             return error_set(reterr, STATUS_NO_MEMORY, "", "no memory for a text");
     }

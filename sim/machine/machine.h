@@ -220,6 +220,15 @@ static inline bool machine_is_meshed(const struct machine *machine, uint32_t axi
     return level != LEVEL_NONE && machine->level[level].tier[0].meshed;
 }
 
+/* Whether no switch joins the chips along an axis: their links lead from each to each other one, of
+ * which two or fewer have all links between them. */
+static inline bool machine_lacks_switch(const struct machine *machine, uint32_t axis)
+{
+    uint32_t const level = machine->axis_level[axis];
+    return machine->chip.kind == CHIP_GPU && level != LEVEL_NONE &&
+           machine->level[level].tier[0].switch_ports == 0;
+}
+
 /* The nearest level that joins two chips; LEVEL_NONE where the grid does, or nothing. */
 uint32_t machine_level_between(const struct machine *machine, const uint32_t a[MACHINE_AXES_MAX],
                                const uint32_t b[MACHINE_AXES_MAX]);

@@ -1,8 +1,10 @@
 #include "sim/report/machine_svg.h"
 
 #include <inttypes.h>
+#include <math.h>
 #include <stdio.h>
 
+#include "sim/base/counted.h"
 #include "sim/base/quantity.h"
 #include "sim/base/svg.h"
 #include "sim/base/units.h"
@@ -24,14 +26,14 @@ enum {
 static const char classes[] =
     ".switch { fill: #dce9f7; stroke: #3a6ea5 } .chip { fill: #f7e3c4; stroke: #a5722a }\n"
     ".node { fill: #f4f4f4; stroke: #888 } .host { fill: none; stroke: #3a6ea5 }\n"
-    ".cable { stroke: #3a6ea5 } .near, .wrap, .gap { stroke: #a5722a }\n"
+    ".cable { stroke: #3a6ea5 } .near, .wrap, .gap, .mesh { stroke: #a5722a }\n"
     ".wrap { stroke-dasharray: 3 2 } .gap, .goes { stroke-dasharray: 1 3 } .behind { opacity: 0.6 "
     "}\n";
 
 static const char classes_dark[] =
     ".switch { fill: #1d3448; stroke: #7fb2e5 } .chip { fill: #4a3820; stroke: #e0a95c }\n"
     ".node { fill: #1e232b; stroke: #8a93a0 } .host, .cable { stroke: #7fb2e5 }\n"
-    ".near, .wrap, .gap { stroke: #e0a95c }\n";
+    ".near, .wrap, .gap, .mesh { stroke: #e0a95c }\n";
 
 /* What a row of boxes shows of its units, and where the middle of each box is. */
 struct row {
@@ -109,6 +111,14 @@ static void row_of_chips(const struct machine *machine, const struct level *leve
     row_add(row, level_unit(machine, level, 0, at));
 }
 
+/* How messages are laid on the cables between two units. */
+static const char *policy_words(enum level_policy policy)
+{
+    return policy == LEVEL_HASH   ? "a flow keeps the cable that a hash names"
+           : policy == LEVEL_RAIL ? "a flow keeps the cable of its position"
+                                  : "messages are spread over all cables";
+}
+
 static void say_tier(struct drawing *drawing, uint32_t level, uint32_t index)
 {
     const struct level_tier *tier = &drawing->machine->level[level].tier[index];
@@ -116,19 +126,28 @@ static void say_tier(struct drawing *drawing, uint32_t level, uint32_t index)
     char rate[QUANTITY_TEXT_BYTES], into[QUANTITY_TEXT_BYTES], latency[QUANTITY_TEXT_BYTES];
     double const y = drawing->y + 12;
     totals_of_tier(drawing->machine, level, index, &totals);
+    bool const bare = level == 0 && machine_lacks_switch(drawing->machine, 0);
     if (tier->switch_ports != 0)
-        svg_say(drawing->text, 20, y, "head", "%s: %" PRIu64 " switches of %u ports, %u used",
-                tier->name, totals.switch_count, tier->switch_ports, totals.ports_used);
+        svg_say(drawing->text, 20, y, "head", "%s: %s of %u ports, %u used", tier->name,
+                counted(totals.switch_count, "switch").text, tier->switch_ports, totals.ports_used);
+    else if (bare)
+        svg_say(drawing->text, 20, y, "head", "%s: %s", tier->name,
+                counted(totals.unit_count, "node").text);
     else
         svg_say(drawing->text, 20, y, "head", "%s: %u", tier->name, totals.unit_count);
-    svg_say(drawing->text, 20, y + 16, "small", "%s: %u x %s up from each below", tier->cable_name,
-            tier->cable_count, quantity_text_rate(rate, (double)tier->cable_bytes_per_s, "B/s"));
-    svg_say(drawing->text, 20, y + 31, "small", "into one: %s, %s one way, %s",
+    svg_say(drawing->text, 20, y + 16, "small",
+            bare ? "%s: %u x %s from each to the others" : "%s: %u x %s up from each below",
+            tier->cable_name, tier->cable_count,
+            quantity_text_rate(rate, (double)tier->cable_bytes_per_s, "B/s"));
+    svg_say(drawing->text, 20, y + 31, "small",
+            bare ? "in one: %s, %s one way" : "into one: %s, %s one way",
             quantity_text_rate(into, (double)totals.unit_bytes_per_s, "B/s"),
-            quantity_text_seconds(latency, units_seconds(tier->latency_ps)),
-            level_policy_name(tier->policy));
+            quantity_text_seconds(latency, units_seconds(tier->latency_ps)));
+    if (bare || tier->cable_count > 1)
+        svg_words(drawing->text, 20, y + 46, "small",
+                  bare ? "no switch" : policy_words(tier->policy));
     if (tier->reduce_flop_per_s != 0)
-        svg_say(drawing->text, 20, y + 46, "small", "SHARP: %s a unit",
+        svg_say(drawing->text, 20, y + 61, "small", "SHARP: %s a unit",
                 quantity_text_rate(rate, (double)tier->reduce_flop_per_s, "FLOP/s"));
 }
 
@@ -212,6 +231,52 @@ static void draw_level(struct drawing *drawing, uint32_t level, uint32_t least_t
     *ret_lowest = above;
 }
 
+/* The NVSwitches of a node, below its GPUs. */
+static void draw_switches(struct drawing *drawing, struct point corner, double width,
+                          const struct row *gpus, double size)
+{
+    const struct machine *machine = drawing->machine;
+    uint32_t const nodes = machine->axis_count > 1 ? machine->shape[1] : 1;
+    uint32_t const switches = machine->level[0].tier[0].switch_count *
+                              level_unit_count(machine, &machine->level[0], 0) / nodes;
+    svg_box(drawing->text, corner.x + 6, corner.y + 58, width - 12, 18, "switch");
+    svg_say(drawing->text, corner.x + width / 2, corner.y + 71, "tiny mid", "%s",
+            counted(switches, machine->level[0].tier[0].name).text);
+    for (uint32_t i = 0; i < gpus->count; i++)
+        svg_line(drawing->text, gpus->middle[i].x, gpus->middle[i].y + size / 2, gpus->middle[i].x,
+                 corner.y + 58, "near");
+}
+
+/* Half an ellipse below two points of one height. */
+static void draw_arc(struct drawing *drawing, struct point a, struct point b, double depth)
+{
+    enum { PARTS = 16 };
+    static double const half_turn = 3.14159265358979323846;
+    double const middle = (a.x + b.x) / 2, half = (b.x - a.x) / 2;
+    svg_path_begin(drawing->text, "mesh", a.x, a.y);
+    for (uint32_t i = 1; i <= PARTS; i++)
+        svg_path_to(drawing->text, middle - half * cos(half_turn * i / PARTS),
+                    a.y + depth * sin(half_turn * i / PARTS));
+    svg_path_end(drawing->text);
+}
+
+/* Without a switch: a cable from each GPU that is drawn to each other one. */
+static void draw_mesh(struct drawing *drawing, struct point corner, double width,
+                      const struct row *gpus, double size)
+{
+    uint32_t const count = drawing->machine->shape[0];
+    for (uint32_t i = 0; i < gpus->count; i++)
+        for (uint32_t k = i + 1; k < gpus->count; k++) {
+            double const y = gpus->middle[i].y + size / 2;
+            draw_arc(drawing, (struct point){gpus->middle[i].x, y},
+                     (struct point){gpus->middle[k].x, y},
+                     (corner.y + 76 - y) * (k - i) / gpus->count);
+        }
+    if (count > 1)
+        svg_say(drawing->text, corner.x + width / 2, corner.y + 90, "tiny mid", "%s",
+                counted(count * (count - 1) / 2, "cable").text);
+}
+
 static void draw_node(struct drawing *drawing, uint32_t node, struct point corner, double width,
                       const struct row *leaves)
 {
@@ -222,24 +287,21 @@ static void draw_node(struct drawing *drawing, uint32_t node, struct point corne
     double const size = pitch - 4 > 24 ? 24 : pitch - 4;
     svg_box(drawing->text, corner.x, corner.y, width, 96, "node");
     svg_say(drawing->text, corner.x + 6, corner.y + 90, "tiny", "node %u", node);
-    svg_box(drawing->text, corner.x + 6, corner.y + 58, width - 12, 18, "switch");
-    svg_say(drawing->text, corner.x + width / 2, corner.y + 71, "tiny mid", "%u NVSwitches",
-            machine->level[0].tier[0].switch_count *
-                level_unit_count(machine, &machine->level[0], 0) /
-                (machine->axis_count > 1 ? machine->shape[1] : 1));
     for (uint32_t i = 0; i < gpus.count; i++) {
         struct point const at = {corner.x + 6 + i * pitch + (pitch - size) / 2, corner.y + 10};
         uint32_t const chip[MACHINE_AXES_MAX] = {gpus.unit[i], node, 0, 0};
         gpus.middle[i] = (struct point){at.x + size / 2, at.y + size / 2};
         svg_box(drawing->text, at.x, at.y, size, size, "chip");
-        svg_line(drawing->text, gpus.middle[i].x, at.y + size, gpus.middle[i].x, corner.y + 58,
-                 "near");
         svg_say(drawing->text, gpus.middle[i].x, gpus.middle[i].y + 4, "tiny mid", "%u",
                 gpus.unit[i]);
         if (leaves != NULL)
             draw_cable(drawing, (struct point){gpus.middle[i].x, at.y}, leaves,
                        level_unit(machine, &machine->level[1], 0, chip));
     }
+    if (machine_lacks_switch(machine, 0))
+        draw_mesh(drawing, corner, width, &gpus, size);
+    else
+        draw_switches(drawing, corner, width, &gpus, size);
     if (machine->shape[0] > gpus.count)
         svg_say(drawing->text, corner.x + width - 6, corner.y + 90, "tiny end", "GPUs x %u",
                 machine->shape[0]);
@@ -313,7 +375,7 @@ static void draw_slices(struct drawing *drawing, const struct row *hosts)
                 row.unit[i]);
         draw_hosts(drawing, &layout, corner, row.unit[i], hosts);
     }
-    say_more(drawing, &row, slices, drawing->y + layout.height + 14);
+    say_more(drawing, &row, slices, drawing->y + layout.height + 28); /* Below their names. */
     drawing->y += (layout.height < 88 ? 88 : layout.height) + 40;
 }
 

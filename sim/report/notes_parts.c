@@ -2,6 +2,7 @@
 
 #include "sim/base/arena.h"
 #include "sim/base/units.h"
+#include "sim/report/words.h"
 
 /* Longest first; insertion, since the parts are few and equals keep their order. */
 static void part_add(struct notes *notes, const char *name, double seconds)
@@ -77,9 +78,8 @@ void notes_parts_build(struct arena *arena, const struct report_input *input,
     for (uint32_t i = 0; mxu && i < facts->class_count; i++)
         if (!facts->classes[i].collective) excess += facts->classes[i].hbm_excess_s;
     part_add(notes,
-             input->machine->chip.kind == CHIP_GPU
-                 ? "compute ops that wait for HBM rather than the tensor cores"
-                 : "compute ops that wait for HBM rather than the MXU",
+             arena_format(arena, "compute ops that wait for HBM rather than the %s",
+                          words_resource(input->machine, "mxu")),
              excess);
     double const unlike_s = unlike_mean_s(input->trace);
     part_add(notes,

@@ -5,18 +5,45 @@
 
 #include "sim/machine/machine.h"
 
+enum maker { GOOGLE, NVIDIA, AMD, MAKERS };
+
+/* What a maker's own documents call it. */
+static const struct {
+    const char *key, *word[MAKERS];
+} words[] = {
+    {"mxu", {"MXU", "tensor cores", "matrix cores"}},
+    {"mxus", {"MXUs", "tensor cores", "matrix cores"}},
+    {"math", {"MXU", "tensor", "matrix"}},
+    {"vpu", {"VPU", "CUDA cores", "stream processors"}},
+    {"hbm", {"HBM", "HBM", "HBM"}},
+    {"vmem", {"VMEM", "SMEM", "LDS"}},
+    {"cache", {"VMEM", "L2", "Infinity Cache"}},
+    {"cache bandwidth", {"VMEM bandwidth", "L2 bandwidth", "its bandwidth"}},
+    {"cores", {"TensorCores", "SMs", "CUs"}},
+    {"ici", {"ICI", "NVLink", "Infinity Fabric"}},
+    {"padding", {"the MXU's", "the tensor cores' tile of", "the matrix cores' tile of"}},
+};
+
+/* GPUs that are joined by NVLink are NVIDIA's. */
+static enum maker maker_of(const struct chip *chip)
+{
+    if (chip->kind == CHIP_TPU) return GOOGLE;
+    return strcmp(chip->network.link_name, "NVLink") == 0 ? NVIDIA : AMD;
+}
+
+const char *words_of_chip(const struct chip *chip, const char *key)
+{
+    for (size_t i = 0; i < sizeof words / sizeof *words; i++)
+        if (strcmp(key, words[i].key) == 0) return words[i].word[maker_of(chip)];
+    return key;
+}
+
 const char *words_resource(const struct machine *machine, const char *key)
 {
-    static const char *const words[][3] = {
-        {"mxu", "MXU", "tensor cores"}, {"vpu", "VPU", "CUDA cores"}, {"hbm", "HBM", "HBM"},
-        {"vmem", "VMEM", "SMEM"},       {"ici", "ICI", "NVLink"},
-    };
-    for (size_t i = 0; i < sizeof words / sizeof *words; i++)
-        if (strcmp(key, words[i][0]) == 0) return words[i][machine->chip.kind == CHIP_GPU ? 2 : 1];
-    return key;
+    return words_of_chip(&machine->chip, key);
 }
 
 const char *words_padding(const struct machine *machine)
 {
-    return machine->chip.kind == CHIP_GPU ? "the tensor cores' tile of" : "the MXU's";
+    return words_of_chip(&machine->chip, "padding");
 }

@@ -287,6 +287,33 @@ static void cables_lead_to_what_is_above(void **state)
     }
 }
 
+/* A node without a switch has a cable from each GPU to each other one, and speaks of no switch. */
+static void a_mesh_is_drawn_cable_by_cable(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *machine;
+        uint32_t cables;
+        const char *says;
+    } rows[] = {
+        {"mi300x:nodes=2", 2 * 28, ">28 cables<"}, {"mi300x", 28, ">28 cables<"},
+        {"h100-pcie:nodes=2", 2, ">1 cable<"},     {"h100-pcie:gpus=1", 0, ">no switch<"},
+        {"h100-sxm:nodes=2", 0, ">4 NVSwitches<"}, {"gb200-nvl72", 0, ">18 NVSwitches<"},
+    };
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        struct text text = {0};
+        with_machine(rows[i].machine, machine_svg, &text);
+        bool const meshed = strstr(text.bytes, "NVSwitch") == NULL;
+        if (occurrences(text.bytes, "class=\"mesh\"") != rows[i].cables ||
+            strstr(text.bytes, rows[i].says) == NULL ||
+            meshed != (strstr(rows[i].says, "NVS") == NULL))
+            fail_msg("%s: %u cables, \"%s\"", rows[i].machine,
+                     occurrences(text.bytes, "class=\"mesh\""), rows[i].says);
+        assert_null(strstr(text.bytes, "spray")); /* A key's value, not a word for a picture. */
+        text_free(&text);
+    }
+}
+
 /* Two nodes below the second tiers of their NVSwitches: each is wired to what is above it. */
 static void a_node_leads_to_its_own_switches(void **state)
 {
@@ -318,6 +345,7 @@ int main(void)
         cmocka_unit_test(published_totals_have_machines),
         cmocka_unit_test(differences_from_published_totals_are_said),
         cmocka_unit_test(hosts_say_whose_they_are),
+        cmocka_unit_test(a_mesh_is_drawn_cable_by_cable),
         cmocka_unit_test(a_drawing_is_one_small_file),
         cmocka_unit_test(every_link_of_a_grid_is_drawn),
         cmocka_unit_test(cables_lead_to_what_is_above),

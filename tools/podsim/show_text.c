@@ -8,6 +8,7 @@
 #include "sim/machine/machine.h"
 #include "sim/mesh/mesh.h"
 #include "sim/report/show_levels.h"
+#include "sim/report/words.h"
 
 enum { VALUE_COLUMN = 24, OVERRIDES_SHOWN_MAX = 16 };
 
@@ -42,41 +43,37 @@ static void add_lengths(struct text *text, const uint32_t *length, uint32_t coun
 }
 
 /* How chips of a kind call their parts. */
-struct words {
-    const char *math, *units, *vector, *memory, *memory_rate;
-};
 
-static void add_compute(struct text *text, const struct chip *chip, const struct words *words)
+static void add_compute(struct text *text, const struct chip *chip)
 {
     for (uint32_t format = 0; format < FORMAT_COUNT; format++) {
         if (chip->math_flop_per_s[format] == 0) continue;
-        text_add(text, "  %s %s", words->math, format_name((enum format)format));
+        text_add(text, "  %s %s", words_of_chip(chip, "math"), format_name((enum format)format));
         text_pad(text, VALUE_COLUMN);
         char buffer[QUANTITY_TEXT_BYTES];
         text_add(text, "%s\n",
                  quantity_text_rate(buffer, (double)chip->math_flop_per_s[format], "FLOP/s"));
     }
-    text_add(text, "  %s", words->units);
+    text_add(text, "  %s", words_of_chip(chip, "mxus"));
     text_pad(text, VALUE_COLUMN);
     text_add(text, "%u of %ux%u\n", chip->mxu_count, chip->mxu_rows, chip->mxu_columns);
-    row_rate(text, words->vector, chip->vector_flop_per_s, "FLOP/s");
+    row_rate(text, words_of_chip(chip, "vpu"), chip->vector_flop_per_s, "FLOP/s");
     row_bytes(text, "HBM", chip->hbm_capacity_bytes);
     row_rate(text, "HBM bandwidth", chip->hbm_bytes_per_s, "B/s");
-    row_bytes(text, words->memory, chip->vmem_capacity_bytes);
-    row_rate(text, words->memory_rate, chip->vmem_bytes_per_s, "B/s");
+    row_bytes(text, words_of_chip(chip, "cache"), chip->vmem_capacity_bytes);
+    row_rate(text, words_of_chip(chip, "cache bandwidth"), chip->vmem_bytes_per_s, "B/s");
 }
 
 static void add_gpu(struct text *text, const struct chip *chip)
 {
-    static const struct words words = {"tensor", "tensor cores", "CUDA cores", "L2",
-                                       "L2 bandwidth"};
     const struct chip_network *network = &chip->network;
     char buffer[QUANTITY_TEXT_BYTES];
-    add_compute(text, chip, &words);
-    text_add(text, "  SMs");
+    add_compute(text, chip);
+    text_add(text, "  %s", words_of_chip(chip, "cores"));
     text_pad(text, VALUE_COLUMN);
-    text_add(text, "%u, each with %s of SMEM", chip->core_count,
-             quantity_text_bytes(buffer, (double)chip->core_smem_bytes));
+    text_add(text, "%u, each with %s of %s", chip->core_count,
+             quantity_text_bytes(buffer, (double)chip->core_smem_bytes),
+             words_of_chip(chip, "vmem"));
     text_add(text, ", %s of registers",
              quantity_text_bytes(buffer, (double)chip->core_register_bytes));
     if (chip->core_tmem_bytes != 0)
@@ -101,12 +98,11 @@ static void add_gpu(struct text *text, const struct chip *chip)
 
 static void add_chip(struct text *text, const struct chip *chip)
 {
-    static const struct words words = {"MXU", "MXUs", "VPU", "VMEM", "VMEM bandwidth"};
     text_add(text, "\nchip %s, profile %s\n", chip->name, chip->profile);
     if (chip->kind == CHIP_GPU) {
         add_gpu(text, chip);
     } else {
-        add_compute(text, chip, &words);
+        add_compute(text, chip);
         row_rate(text, "ICI link, one way", chip->ici_bytes_per_s, "B/s");
         row_duration(text, "ICI hop", chip->hop_latency_ps);
         row_rate(text, "PCIe, one way", chip->pcie_bytes_per_s, "B/s");

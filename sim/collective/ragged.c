@@ -4,6 +4,7 @@
 #include <stddef.h>
 
 #include "sim/base/arena.h"
+#include "sim/base/counted.h"
 #include "sim/base/units.h"
 
 /* A draw that hits experts already drawn this often takes the next one that is free. */
@@ -42,13 +43,12 @@ enum status ragged_check(const struct plan_request *request, const char *where,
         return error_set(reterr, STATUS_INVALID, where, "%s cannot be ragged; AllToAll can",
                          collective_kind_name(request->kind));
     if (ragged->expert_count > RAGGED_EXPERTS_MAX || ranks > RAGGED_RANKS_MAX)
-        return error_set(reterr, STATUS_LIMIT, where,
-                         "%u experts on %llu ranks are more than %u on %u", ragged->expert_count,
-                         (unsigned long long)ranks, RAGGED_EXPERTS_MAX, RAGGED_RANKS_MAX);
+        return error_set(reterr, STATUS_LIMIT, where, "%s on %s are more than %u on %u",
+                         counted(ragged->expert_count, "expert").text, counted(ranks, "rank").text,
+                         RAGGED_EXPERTS_MAX, RAGGED_RANKS_MAX);
     if (ragged->expert_count % ranks != 0)
-        return error_set(reterr, STATUS_INVALID, where,
-                         "%u experts do not lie evenly on %llu ranks", ragged->expert_count,
-                         (unsigned long long)ranks);
+        return error_set(reterr, STATUS_INVALID, where, "%s cannot lie evenly on %s",
+                         counted(ragged->expert_count, "expert").text, counted(ranks, "rank").text);
     uint32_t const most =
         ragged->expert_count < RAGGED_TOP_K_MAX ? ragged->expert_count : RAGGED_TOP_K_MAX;
     if (ragged->top_k < 1 || ragged->top_k > most)
@@ -60,9 +60,9 @@ enum status ragged_check(const struct plan_request *request, const char *where,
                          ragged->skew_ppm);
     if (ragged->token_bytes == 0 || ragged_tokens(request) == 0)
         return error_set(reterr, STATUS_INVALID, where,
-                         "%llu bytes on %llu ranks are less than a token of %llu bytes on each",
-                         (unsigned long long)request->size_bytes, (unsigned long long)ranks,
-                         (unsigned long long)ragged->token_bytes);
+                         "%s on %s are less than a token of %s on each",
+                         counted(request->size_bytes, "byte").text, counted(ranks, "rank").text,
+                         counted(ragged->token_bytes, "byte").text);
     if (ragged_tokens(request) > tokens_max / ranks)
         return error_set(reterr, STATUS_LIMIT, where,
                          "%llu tokens on each of %llu ranks are too many",

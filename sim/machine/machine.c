@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "sim/base/arena.h"
+#include "sim/base/counted.h"
 #include "sim/base/number.h"
 #include "sim/base/units.h"
 #include "sim/machine/network.h"
@@ -121,11 +122,10 @@ static enum status choose_shape(const struct machine_plan *plan, struct machine 
     if (plan->shape != NULL) {
         STATUS_TRY(shape_parse(plan->shape, where, shape, reterr));
         if (machine->product != NULL && shape_chip_count(shape) != shape_chip_count(&product)) {
-            return error_set(reterr, STATUS_INVALID, where,
-                             "%s has %llu chips, %s has %llu; leave the shape out for %s",
-                             machine->product, (unsigned long long)shape_chip_count(&product),
-                             plan->shape, (unsigned long long)shape_chip_count(shape),
-                             shape_text(text, &product));
+            return error_set(
+                reterr, STATUS_INVALID, where, "%s has %s, %s has %llu; leave the shape out for %s",
+                machine->product, counted(shape_chip_count(&product), "chip").text, plan->shape,
+                (unsigned long long)shape_chip_count(shape), shape_text(text, &product));
         }
     } else if (machine->product == NULL) {
         return error_set(reterr, STATUS_INVALID, where,

@@ -3,6 +3,7 @@
 #include <stddef.h>
 #include <string.h>
 
+#include "sim/base/counted.h"
 #include "sim/base/number.h"
 #include "sim/base/units.h"
 
@@ -104,16 +105,15 @@ enum status sizes_read(const char *begin, const char *end, const char *factor, c
                          "steps of no bytes come to no end; the least is 1");
     if (step != NULL) STATUS_TRY(sizes_parse(step, "-i", &sizes.step_bytes, reterr));
     if (sizes.begin_bytes > sizes.end_bytes)
-        return error_set(reterr, STATUS_INVALID, "-b",
-                         "the least size, %llu bytes, is above the greatest, %llu (-e)",
-                         (unsigned long long)sizes.begin_bytes,
-                         (unsigned long long)sizes.end_bytes);
+        return error_set(
+            reterr, STATUS_INVALID, "-b", "the least size, %s, is above the greatest, %llu (-e)",
+            counted(sizes.begin_bytes, "byte").text, (unsigned long long)sizes.end_bytes);
     uint64_t const steps =
         step == NULL ? 0 : (sizes.end_bytes - sizes.begin_bytes) / sizes.step_bytes;
     if (steps >= SIZES_COUNT_MAX)
         return error_set(reterr, STATUS_LIMIT, "-i",
-                         "steps of %llu bytes make more than %d sizes; take a larger one, or -f",
-                         (unsigned long long)sizes.step_bytes, SIZES_COUNT_MAX);
+                         "steps of %s make more than %d sizes; take a larger one, or -f",
+                         counted(sizes.step_bytes, "byte").text, SIZES_COUNT_MAX);
     *ret_sizes = sizes;
     return STATUS_OK;
 }

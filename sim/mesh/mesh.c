@@ -3,6 +3,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "sim/base/counted.h"
 #include "sim/mesh/mesh_part.h"
 
 static const char *const role_names[] = {
@@ -139,9 +140,8 @@ static enum status check_filled(const struct machine *machine, const struct mesh
                                  taken->size[axis], length, name, name, length / taken->size[axis]);
         }
     }
-    return error_set(reterr, STATUS_INVALID, "/mesh",
-                     "the mesh holds %u of the machine's %u chips%s", mesh->rank_count,
-                     machine->chip_count, missing);
+    return error_set(reterr, STATUS_INVALID, "/mesh", "the mesh holds %u of the machine's %s%s",
+                     mesh->rank_count, counted(machine->chip_count, "chip").text, missing);
 }
 
 static const struct mesh_axis_plan *axis_named(const struct mesh_plan *plan, enum mesh_role role)
@@ -288,9 +288,9 @@ enum status mesh_subgroup(const struct mesh *mesh, const struct machine *machine
         if (near <= axis->size && subgroup_find(machine, axis, near, &unused)) break;
     }
     return error_set(reterr, STATUS_INVALID, where,
-                     "%u neighbouring ranks of %s (%u ranks) are not a box of the machine's axes; "
+                     "%u neighbouring ranks of %s (%s) are not a box of the machine's axes; "
                      "the nearest count is %u",
-                     count, mesh_role_name(role), axis->size, near);
+                     count, mesh_role_name(role), counted(axis->size, "rank").text, near);
 }
 
 /* Adds a part to those of an axis, or lengthens the one that it continues. False: another mesh axis

@@ -204,8 +204,8 @@ static void draw_tier(struct drawing *drawing, uint32_t level_index, uint32_t ti
             svg_say(drawing->text, row.middle[i].x, drawing->y + 32, "tiny mid", "of slice %u",
                     row.unit[i] % slices);
         if (level->tier[tier].switch_ports != 0 && level->tier[tier].switch_count > 1)
-            svg_say(drawing->text, row.middle[i].x, drawing->y + 32, "tiny mid", "%u switches",
-                    level->tier[tier].switch_count);
+            svg_say(drawing->text, row.middle[i].x, drawing->y + 32, "tiny mid", "%s",
+                    counted(level->tier[tier].switch_count, "switch").text);
         unit_origin(machine, level, tier, row.unit[i], at);
         if (above != NULL)
             draw_cable(drawing, (struct point){row.middle[i].x, drawing->y}, above,
@@ -387,8 +387,8 @@ static void draw_host(struct drawing *drawing)
     char rate[QUANTITY_TEXT_BYTES];
     bool const c2c = network->c2c_bytes_per_s != 0;
     struct point const at = {LEFT, drawing->y};
-    svg_say(drawing->text, 20, drawing->y + 12, "head", "host: %u %s a CPU", network->host_chips,
-            chip->kind == CHIP_GPU ? "GPUs" : "chips");
+    svg_say(drawing->text, 20, drawing->y + 12, "head", "host: %s a CPU",
+            counted(network->host_chips, chip->kind == CHIP_GPU ? "GPU" : "chip").text);
     svg_box(drawing->text, at.x, at.y, 110, BOX_HEIGHT, "chip");
     svg_say(drawing->text, at.x + 55, at.y + 25, "mid", "%s", chip->title);
     svg_line(drawing->text, at.x + 110, at.y + 20, at.x + 330, at.y + 20, "cable");

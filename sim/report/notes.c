@@ -1,10 +1,12 @@
 #include "sim/report/notes.h"
 
+#include <math.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
 
 #include "sim/base/arena.h"
+#include "sim/base/counted.h"
 #include "sim/base/quantity.h"
 #include "sim/base/units.h"
 #include "sim/report/notes_host.h"
@@ -60,19 +62,44 @@ static struct axis_total axis_total(const struct facts *facts, const char *axis)
     return total;
 }
 
+/* What a step has beyond its bound, the largest parts of it. Where the bound's own work runs beside
+ * that, the parts are more than the difference: then their sum is said, and what is less. */
+static void write_parts(const struct notes *notes, char *text, size_t text_bytes)
+{
+    enum { SHOWN = 3 };
+    static const char less[] = "less ";
+    double more_s = 0;
+    uint32_t more = 0; /* Those that are less are last. */
+    for (; more < notes->part_count && notes->part[more].seconds > 0; more++)
+        more_s += notes->part[more].seconds;
+    bool const differs = more > 0 && more < notes->part_count;
+    text[0] = '\0';
+    if (differs) (void)snprintf(text, text_bytes, "; %s beyond it", table_seconds(more_s).text);
+    for (uint32_t i = 0; i < notes->part_count; i++) {
+        const struct notes_part *part = &notes->part[i];
+        struct table_figure const figure = table_seconds(fabs(part->seconds));
+        size_t const used = strlen(text), left = text_bytes - used;
+        bool const is_said = strncmp(part->name, less, strlen(less)) == 0;
+        if (i < more && i < SHOWN)
+            (void)snprintf(text + used, left, "%s%s %s",
+                           i > 0     ? ", "
+                           : differs ? ", mostly "
+                                     : "; mostly ",
+                           part->name, figure.text);
+        else if (i >= more)
+            (void)snprintf(text + used, left, "%s less %s: %s", i > 0 ? "," : ";", figure.text,
+                           part->name + (is_said ? strlen(less) : 0));
+    }
+}
+
 static void note_bound(struct arena *arena, const struct report_input *input,
                        const struct facts *facts, struct notes *notes)
 {
     const struct roofline *roofline = input->roofline;
     double const above = facts->step_s - roofline->lower_s;
     bool const links = roofline->bound_axis >= 0;
-    char parts[320] = "";
-    for (uint32_t i = 0; i < notes->part_count && i < 3; i++) {
-        if (notes->part[i].seconds < 0) break; /* They are last. */
-        size_t const used = strlen(parts);
-        (void)snprintf(parts + used, sizeof parts - used, "%s%s %s", i == 0 ? "; mostly " : ", ",
-                       notes->part[i].name, table_seconds(notes->part[i].seconds).text);
-    }
+    char parts[640];
+    write_parts(notes, parts, sizeof parts);
     notes_add(arena, notes,
               "the step takes %s, %s (%.1f%%) more than the lower bound of %s (%s%s)%s",
               table_seconds(facts->step_s).text, table_seconds(above).text,
@@ -204,15 +231,14 @@ static void note_fsdp(struct arena *arena, const struct report_input *input,
         rules->tokens_per_chip, forward ? "compute" : "communication",
         step ? "compute" : "communication", odd_one ? ", but for the slow chip or link" : "");
     if (hidden)
-        notes_add(
-            arena, notes,
-            "the fsdp gathers and reductions are hidden: of their %s only %s is exposed "
-            "(%.2f%% of the step), the first gather, which nothing runs beside, and the last "
-            "reduction among it; so prefetching further ahead than %u layer%s changes next to "
-            "nothing",
-            table_seconds(total.time_s).text, table_seconds(total.exposed_s).text,
-            percent(total.exposed_s, facts->step_s), input->workload->prefetch_layers,
-            input->workload->prefetch_layers == 1 ? "" : "s");
+        notes_add(arena, notes,
+                  "the fsdp gathers and reductions are hidden: of their %s only %s is exposed "
+                  "(%.2f%% of the step), the first gather, which nothing runs beside, and the last "
+                  "reduction among it; so prefetching further ahead than %s changes next to "
+                  "nothing",
+                  table_seconds(total.time_s).text, table_seconds(total.exposed_s).text,
+                  percent(total.exposed_s, facts->step_s),
+                  counted(input->workload->prefetch_layers, "layer").text);
     else
         notes_add(
             arena, notes,
@@ -271,13 +297,13 @@ static void note_flop(struct arena *arena, const struct report_input *input, str
                   format_name(formats->activations));
     const struct workload_counts *counts = &roofline->counts;
     if (roofline->duplicated_flop > 0)
-        notes_add(
-            arena, notes,
-            "%llu KV heads on %u tp ranks: each is held by %.0f neighbours, and %.2f%% of the "
-            "executed FLOP compute the same keys and values again",
-            (unsigned long long)input->workload->model.kv_heads, input->mesh->axis[MESH_TP].size,
-            counts->kv_heads_held / counts->kv_heads_padded,
-            percent(roofline->duplicated_flop, executed));
+        notes_add(arena, notes,
+                  "%s on %s: each is held by %.0f neighbours, and %.2f%% of the "
+                  "executed FLOP compute the same keys and values again",
+                  counted(input->workload->model.kv_heads, "KV head").text,
+                  counted(input->mesh->axis[MESH_TP].size, "tp rank").text,
+                  counts->kv_heads_held / counts->kv_heads_padded,
+                  percent(roofline->duplicated_flop, executed));
     if (roofline->recomputed_flop > executed * 0.0005)
         notes_add(arena, notes,
                   "recomputation for remat is %.1f%% of the executed FLOP, and MFU does not count "

@@ -1,5 +1,6 @@
 #include "sim/report/notes_model.h"
 
+#include "sim/base/counted.h"
 #include "sim/base/quantity.h"
 #include "sim/base/units.h"
 
@@ -58,15 +59,14 @@ static void note_predictors(struct arena *arena, const struct report_input *inpu
     uint64_t const modules = workload_predictors(input->workload);
     char text[4][QUANTITY_TEXT_BYTES];
     if (modules == 0) return;
-    notes_add(
-        arena, notes,
-        "multi-token prediction: %llu module%s of %s parameters beside the model's %s; MFU counts "
-        "both, 6 FLOP a token for %s and %s active ones, the head for each prediction",
-        (unsigned long long)modules, modules == 1 ? "" : "s",
-        quantity_text_count(text[0], (double)counts.predictors / (double)modules),
-        quantity_text_count(text[1], (double)counts.total),
-        quantity_text_count(text[2], (double)counts.active),
-        quantity_text_count(text[3], (double)counts.predictors_active));
+    notes_add(arena, notes,
+              "multi-token prediction: %s of %s parameters beside the model's %s; MFU counts "
+              "both, 6 FLOP a token for %s and %s active ones, the head for each prediction",
+              counted(modules, "module").text,
+              quantity_text_count(text[0], (double)counts.predictors / (double)modules),
+              quantity_text_count(text[1], (double)counts.total),
+              quantity_text_count(text[2], (double)counts.active),
+              quantity_text_count(text[3], (double)counts.predictors_active));
 }
 
 void notes_model_build(struct arena *arena, const struct report_input *input, struct notes *notes)

@@ -2,6 +2,7 @@
 
 #include <stdbool.h>
 
+#include "sim/base/counted.h"
 #include "sim/base/text.h"
 #include "sim/machine/chip.h"
 #include "sim/machine/machine.h"
@@ -26,17 +27,18 @@ static void show_nodes(const struct chip *chip, struct text *text)
     const struct chip_network *network = &chip->network;
     text_add(text, "%s", chip->name);
     text_pad(text, COLUMN_NODES);
-    text_add(text, "%u GPUs, %u links each, ", network->node_chips, network->nvlink_count);
+    text_add(text, "%s, %s each, ", counted(network->node_chips, "GPU").text,
+             counted(network->nvlink_count, "link").text);
     if (network->nvswitch_count == 0)
         text_add(text, "each to each\n");
     else
-        text_add(text, "on %u NVSwitches of %u ports\n", network->nvswitch_count,
+        text_add(text, "on %s of %u ports\n", counted(network->nvswitch_count, "NVSwitch").text,
                  network->nvswitch_ports);
     if (network->nic_count == 0) return;
     text_add(text, "%s:nodes=N", chip->name);
     text_pad(text, COLUMN_NODES);
-    text_add(text, "N of them, by %u NIC%s a GPU and InfiniBand switches of %u ports\n",
-             network->nic_count, network->nic_count == 1 ? "" : "s", network->switch_ports);
+    text_add(text, "N of them, by %s a GPU and InfiniBand switches of %u ports\n",
+             counted(network->nic_count, "NIC").text, network->switch_ports);
     text_add(text, "%s:gpus=N", chip->name);
     text_pad(text, COLUMN_NODES);
     if (network->nvswitch_count == 0)
@@ -61,7 +63,7 @@ void show_machine_products(const struct chip *chip, struct text *text)
         if (!shape_standard(chip, count, &shape)) continue;
         text_add(text, "%s-%llu", chip->short_name, (unsigned long long)(count * chip->name_units));
         text_pad(text, COLUMN_CHIPS);
-        text_add(text, "%llu chip%s", (unsigned long long)count, count == 1 ? "" : "s");
+        text_add(text, "%s", counted(count, "chip").text);
         text_pad(text, COLUMN_SHAPE);
         text_add(text, "%s", shape_text(buffer, &shape));
         text_pad(text, COLUMN_RINGS);

@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "sim/base/counted.h"
 #include "sim/base/quantity.h"
 #include "sim/base/text.h"
 #include "sim/base/units.h"
@@ -313,15 +314,17 @@ static void write_fold(const struct report_input *input, struct text *text)
     const struct trace *trace = input->trace;
     text_add(text, "\n");
     label(text, "replayed");
-    text_add(text, "%s of %s chips", table_count(trace->chips_replayed).text,
-             table_count(trace->chips).text);
+    text_add(text, "%s of %s %s", table_count(trace->chips_replayed).text,
+             table_count(trace->chips).text, counted_noun(trace->chips, "chip").text);
     for (uint32_t i = 0; i < input->machine->axis_count; i++)
         text_add(text, "%s%s %s", i == 0 ? " (" : ", ", machine_axis_name(input->machine, i),
                  input->fold[i].period == 1                          ? "folded"
                  : input->fold[i].period == input->machine->shape[i] ? "whole"
                                                                      : "in part");
-    text_add(text, "); %s events", table_count(trace->events).text);
-    text_add(text, ", %s transfers\n", table_count(trace->transfers).text);
+    text_add(text, "); %s %s", table_count(trace->events).text,
+             counted_noun(trace->events, "event").text);
+    text_add(text, ", %s %s\n", table_count(trace->transfers).text,
+             counted_noun(trace->transfers, "transfer").text);
     if (trace->early_chips > 0) {
         char buffer[32];
         label(text, "");

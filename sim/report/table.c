@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "sim/base/counted.h"
 #include "sim/base/quantity.h"
 #include "sim/base/text.h"
 #include "sim/base/units.h"
@@ -161,11 +162,12 @@ void table_heading(const struct report_input *input, bool colour, struct text *t
     text_add(text, "%s ", machine->chip.name);
     for (uint32_t i = 0; i < machine->axis_count; i++)
         text_add(text, "%s%u", i > 0 ? "x" : "", machine->shape[i]);
-    text_add(text, " (%s profile), %s chip%s; ", machine->chip.profile,
-             table_count(machine->chip_count).text, machine->chip_count == 1 ? "" : "s");
+    text_add(text, " (%s profile), %s %s; ", machine->chip.profile,
+             table_count(machine->chip_count).text, counted_noun(machine->chip_count, "chip").text);
     heading_mesh(input, text);
-    text_add(text, "\n%s, %s tokens a step", input->workload->model.name,
-             table_count(input->workload->batch_tokens).text);
+    text_add(text, "\n%s, %s %s a step", input->workload->model.name,
+             table_count(input->workload->batch_tokens).text,
+             counted_noun(input->workload->batch_tokens, "token").text);
     if (input->workload->model.kind == MODEL_LLAMA)
         text_add(text, " in sequences of %s", table_count(input->workload->sequence_length).text);
     text_add(text, "\n\n");

@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "sim/base/arena.h"
+#include "sim/base/counted.h"
 #include "sim/base/quantity.h"
 #include "sim/workload/padding.h"
 
@@ -146,8 +147,9 @@ static void paddings_add(struct text *text, const struct local *local)
     padding_list(local, &paddings);
     for (uint32_t i = 0; i < paddings.count; i++) {
         const struct padding *of = &paddings.of[i];
-        text_add(text, "  padded over %u ranks of %s: %s, %llu to %llu\n", of->ranks, of->role,
-                 of->what, (unsigned long long)of->size, (unsigned long long)of->padded);
+        text_add(text, "  padded over %s of %s: %s, %llu to %llu\n",
+                 counted(of->ranks, "rank").text, of->role, of->what, (unsigned long long)of->size,
+                 (unsigned long long)of->padded);
     }
 }
 
@@ -164,11 +166,12 @@ static void heading_add(struct text *text, const struct local *local)
         const char *roles = letter == 'Y' ? mesh_role_name(MESH_TP)
                             : sharded     ? mesh_role_name(MESH_FSDP)
                                           : local->replica_name;
-        text_add(text, "  %c = %u ranks of %s\n", letter, local->axes.size[a], roles);
+        text_add(text, "  %c = %s of %s\n", letter, counted(local->axes.size[a], "rank").text,
+                 roles);
     }
     text_add(
-        text, "  B = %llu tokens a microbatch, %llu on one data rank; D = %llu, F = %llu\n",
-        (unsigned long long)(local->rows * local->data), (unsigned long long)local->rows,
+        text, "  B = %s a microbatch, %llu on one data rank; D = %llu, F = %llu\n",
+        counted(local->rows * local->data, "token").text, (unsigned long long)local->rows,
         (unsigned long long)local->width,
         (unsigned long long)(layer->experts ? plan->model.experts.width : plan->model.mlp_width));
     if (local_is_latent(local))
@@ -332,9 +335,8 @@ static void predictors_add(struct listing *listing, const struct program *progra
 {
     uint64_t const count = listing->local->predictors;
     if (count == 0) return;
-    text_add(listing->text,
-             "\nMulti-token prediction, each of %llu module%s behind the last layer: forward\n",
-             (unsigned long long)count, count == 1 ? "" : "s");
+    text_add(listing->text, "\nMulti-token prediction, each of %s behind the last layer: forward\n",
+             counted(count, "module").text);
     section_begin(listing, WORKLOAD_SECTION_PREDICTORS);
     (void)listing_template(listing, program, "mtp forward");
     text_add(listing->text, "\nMulti-token prediction: backward\n");

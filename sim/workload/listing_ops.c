@@ -7,6 +7,8 @@
 
 #include <string.h>
 
+#include "sim/base/counted.h"
+
 struct notation {
     const char *op; /* Without " again". */
     const char *what;
@@ -58,7 +60,7 @@ static const struct notation notations[] = {
     {"moe.Cast", "rows = In", "in the format that travels"},
     {"moe.Sort", "Sorted = rows by expert", ""},
     {"moe.Sum", "outputs = sums of Outputs", "of a token's experts on this chip"},
-    {"moe.Merge", "Out = sums of what came back", "with the shared experts' result"},
+    {"moe.Merge", "Out = sums of what came back", ""}, /* With shared experts: below. */
     {"shared.Gate,Up", "Gate, Up = In *_D W_shared_gate, W_shared_up", "while tokens travel"},
     {"shared.Out", "shared.Out = Tmp *_F W_shared_out", ""},
     {"experts.Gate,Up", "Gate, Up = Sorted *_D W_gate, W_up", "each expert by itself"},
@@ -98,6 +100,15 @@ static const struct notation notations[] = {
     {"update layer", "W, moments = Adam(W, dW)", ""},
 };
 
+/* What stands behind an op of the model at hand. */
+static const char *remark_of(const struct listing *listing, const struct notation *row)
+{
+    bool const merges = strcmp(row->op, "moe.Merge") == 0;
+    return merges && listing->local->plan->model.experts.shared > 0
+               ? "with the shared experts' result"
+               : row->remark;
+}
+
 /* "Q, K, V = ..."; an op that has no row stands under its own name. */
 static void compute_add(struct listing *listing, const char *name)
 {
@@ -109,8 +120,8 @@ static void compute_add(struct listing *listing, const char *name)
     for (size_t i = 0; i < sizeof notations / sizeof *notations; i++) {
         const struct notation *row = &notations[i];
         if (strlen(row->op) != length || memcmp(row->op, name, length) != 0) continue;
-        listing_step(listing, NULL, 0, repeated ? "for the backward pass" : row->remark, "%s%s",
-                     row->what, repeated ? ", again" : "");
+        listing_step(listing, NULL, 0, repeated ? "for the backward pass" : remark_of(listing, row),
+                     "%s%s", row->what, repeated ? ", again" : "");
         return;
     }
     listing_step(listing, NULL, 0, "", "%s", name);
@@ -145,8 +156,8 @@ static void collective_add(struct listing *listing, const struct program *progra
         listing_step(listing, NULL, 0, remark, "%s = %s_%s(%s)", array, kind, tp ? "Y" : "X",
                      array);
     else
-        listing_step(listing, NULL, 0, remark, "%s = %s(%s) over the %llu ranks of %s", array, kind,
-                     array, (unsigned long long)group_rank_count(&plan->group), group);
+        listing_step(listing, NULL, 0, remark, "%s = %s(%s) over the %s of %s", array, kind, array,
+                     counted(group_rank_count(&plan->group), "rank").text, group);
     listing_tell(listing, plan->kind, group, plan->size_bytes);
 }
 

@@ -1,4 +1,5 @@
 /* The streams of a program and what every op waits for, as a table. */
+#include "sim/base/counted.h"
 #include "sim/workload/listing.h"
 
 #include "sim/base/quantity.h"
@@ -85,24 +86,24 @@ static void roles_add(struct text *text, const struct program *program)
     if (program->role_count == 1) return;
     text_add(text, "\nPipeline ranks: each has slots of its own; below they are added up.\n");
     for (uint32_t r = 0; r < program->role_count; r++)
-        text_add(text, "  rank %u: %u slots in %u blocks\n", r, program->roles[r].slot_count,
-                 program->roles[r].block_count);
+        text_add(text, "  rank %u: %s in %s\n", r,
+                 counted(program->roles[r].slot_count, "slot").text,
+                 counted(program->roles[r].block_count, "block").text);
 }
 
 void listing_streams(struct text *text, const struct program *program)
 {
-    text_add(
-        text,
-        "\nStreams: each runs its ops in order. A need is a stream and how many of its parts, "
-        "in this slot\nor in slot [n] from here, must be done or begun; k counts the parts of the "
-        "op that needs them.\nIn parentheses stands why: the array that the op reads; the window "
-        "of prefetch or memory; or the\norder of ops that read nothing of each other.\n");
+    text_add(text,
+             "\nStreams: each runs its ops in order. A need is a stream and how many of its\n"
+             "parts, in this slot or in slot [n] from here, must be done or begun; k counts\n"
+             "the parts of the op that needs them. In parentheses stands why: the array that\n"
+             "the op reads; the window of prefetch or memory; or the order of ops that read\n"
+             "nothing of each other.\n");
     roles_add(text, program);
     for (uint32_t t = 0; t < program->template_count; t++) {
         const struct program_template *template = &program->templates[t];
         uint64_t const slots = slot_count(program, t);
-        text_add(text, "\n%s, %llu slot%s", template->name, (unsigned long long)slots,
-                 slots == 1 ? "" : "s");
+        text_add(text, "\n%s, %s", template->name, counted(slots, "slot").text);
         text_pad(text, PARTS_COLUMN);
         text_add(text, "parts");
         text_pad(text, BYTES_COLUMN);

@@ -2,6 +2,7 @@
 
 #include <string.h>
 
+#include "sim/base/counted.h"
 #include "sim/base/units.h"
 #include "sim/schedule/schedule.h"
 #include "sim/workload/limits.h"
@@ -232,21 +233,23 @@ static enum status sequences_build(struct local *local, struct error *reterr)
     STATUS_TRY(local_context_check(local, reterr));
     if (tokens % plan->sequence_length != 0) {
         return error_set(reterr, STATUS_INVALID, "/workload/sequence_length",
-                         "a microbatch has %llu tokens, which are not whole sequences of %llu; the "
+                         "a microbatch has %s, which are not whole sequences of %llu; the "
                          "nearest batch_tokens that fit: %s",
-                         (unsigned long long)tokens, (unsigned long long)plan->sequence_length,
+                         counted(tokens, "token").text, (unsigned long long)plan->sequence_length,
                          nearest_batch(local, nearest));
     }
     enum mesh_role role = MESH_FSDP;
     bool const split = nearest_sequences_split(local, sequences, &local->sequence_parts, &role);
     if (local->cp == 1 && !split) {
         return error_set(reterr, STATUS_INVALID, "/workload/batch_tokens",
-                         "%llu sequences of %llu tokens cannot be split evenly over %u data ranks "
+                         "%s of %s cannot be split evenly over %s "
                          "(dp, fsdp, ep and cp together): %u would share each, and only neighbours "
                          "along fsdp or "
                          "along dp do; the nearest batch_tokens that fit: %s",
-                         (unsigned long long)sequences, (unsigned long long)plan->sequence_length,
-                         local->data, local->sequence_parts, nearest_batch(local, nearest));
+                         counted(sequences, "sequence").text,
+                         counted(plan->sequence_length, "token").text,
+                         counted(local->data, "data rank").text, local->sequence_parts,
+                         nearest_batch(local, nearest));
     }
     local->keys = plan->sequence_length;
     if (local->cp > 1) return local_context_build(local, reterr);
@@ -313,10 +316,10 @@ static enum status tokens_build(struct local *local, struct error *reterr)
     if (plan->batch_tokens == 0 || plan->batch_tokens % ways != 0) {
         return error_set(
             reterr, STATUS_INVALID, "/workload/batch_tokens",
-            "%llu tokens cannot be split evenly over %u data ranks (dp, fsdp, ep and cp "
-            "together) in %u microbatch%s; the nearest batch_tokens that fit: %s",
-            (unsigned long long)plan->batch_tokens, local->data, plan->accumulate,
-            plan->accumulate == 1 ? "" : "es", nearest_batch(local, nearest));
+            "%s cannot be split evenly over %s (dp, fsdp, ep and cp "
+            "together) in %s; the nearest batch_tokens that fit: %s",
+            counted(plan->batch_tokens, "token").text, counted(local->data, "data rank").text,
+            counted(plan->accumulate, "microbatch").text, nearest_batch(local, nearest));
     }
     local->rows = plan->batch_tokens / ways;
     return STATUS_OK;

@@ -9,6 +9,7 @@
  */
 #include <stdio.h>
 
+#include "sim/base/counted.h"
 #include "sim/base/units.h"
 #include "sim/workload/local.h"
 #include "sim/workload/nearest.h"
@@ -100,11 +101,11 @@ enum status local_context_build(struct local *local, struct error *reterr)
     if (!nearest_sequences_split(local, sequences, &local->sequence_parts, &ignored_role))
         return error_set(
             reterr, STATUS_INVALID, "/workload/batch_tokens",
-            "%llu sequences of %llu tokens cannot be split evenly over %u data ranks "
+            "%s of %s cannot be split evenly over %s "
             "(dp, fsdp and ep together), beside the %u of cp that share each; the nearest "
             "batch_tokens that fit: %s",
-            (unsigned long long)sequences, (unsigned long long)plan->sequence_length, ranks,
-            local->cp, nearest_batch(local, nearest));
+            counted(sequences, "sequence").text, counted(plan->sequence_length, "token").text,
+            counted(ranks, "data rank").text, local->cp, nearest_batch(local, nearest));
     if (local_turns(local)) STATUS_TRY(turn_check(local, reterr));
     if (local_rings(local)) STATUS_TRY(ring_find(local, reterr));
     local->sequence_parts = local->cp;

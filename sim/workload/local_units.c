@@ -96,12 +96,14 @@ static void layer_build(const struct local *local, struct local_layer *layer)
         }
     }
     if (local->plan->gather == WORKLOAD_GATHER_TENSOR) return;
+    const char *const router =
+        local->plan->model.experts.shared == 0 ? "W_router" : "W_router,shared";
     layer->unit_count = 0;
     if (local->plan->gather == WORKLOAD_GATHER_LAYER) {
         unit_add(layer, "W_layer", places[ATTENTION] | places[MLP], sum[ATTENTION] + sum[MLP]);
     } else {
         if (sum[ATTENTION] != 0) unit_add(layer, "W_attention", places[ATTENTION], sum[ATTENTION]);
-        unit_add(layer, layer->experts ? "W_router,shared" : "W_mlp", places[MLP], sum[MLP]);
+        unit_add(layer, layer->experts ? router : "W_mlp", places[MLP], sum[MLP]);
     }
     if (layer->experts) unit_add(layer, "W_experts", places[EXPERTS], sum[EXPERTS]);
 }

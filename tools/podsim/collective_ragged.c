@@ -2,6 +2,7 @@
 #include <stddef.h>
 #include <string.h>
 
+#include "sim/base/counted.h"
 #include "sim/base/json.h"
 #include "sim/base/text.h"
 #include "sim/base/units.h"
@@ -100,8 +101,8 @@ void collective_write_ragged(const struct row *row, struct text *text)
     const struct ragged_load *load = &row->load;
     if (ragged->expert_count == 0) return;
     struct row_factors const factors = row_factors(row);
-    text_add(text, "# drawn: %llu tokens a rank; a rank sends %llu to %llu bytes",
-             (unsigned long long)(row->size_bytes / ragged->token_bytes),
+    text_add(text, "# drawn: %s a rank; a rank sends %llu to %llu bytes",
+             counted(row->size_bytes / ragged->token_bytes, "token").text,
              (unsigned long long)load->sent_least_bytes, (unsigned long long)load->sent_most_bytes);
     text_add(text,
              ", receives %llu to %llu; %.4f of the dense exchange, by the book %.4f or %.4f\n",

@@ -2,6 +2,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "sim/base/counted.h"
 #include "sim/base/quantity.h"
 #include "sim/base/text.h"
 #include "sim/base/units.h"
@@ -69,11 +70,11 @@ static void write_head(const struct collective_study *study, struct text *text)
              study->asked.machine.chip.profile);
     uint32_t const sharers = host_sharers(&study->asked.machine);
     if (operation_is_copy(question->operation))
-        text_add(text, "# every chip copies over %s, %u %s a link each way: %llu ranks\n",
-                 study->asked.machine.host.cable_name, sharers, sharers == 1 ? "chip" : "chips",
-                 (unsigned long long)ranks);
+        text_add(text, "# every chip copies over %s, %s a link each way: %s\n",
+                 study->asked.machine.host.cable_name, counted(sharers, "chip").text,
+                 counted(ranks, "rank").text);
     else
-        text_add(text, "# axes %s: %llu ranks%s", question->axes, (unsigned long long)ranks,
+        text_add(text, "# axes %s: %s%s", question->axes, counted(ranks, "rank").text,
                  groups > 1 ? "" : "\n");
     if (groups > 1)
         text_add(text, ", in each of %llu groups, all at once\n", (unsigned long long)groups);
@@ -87,10 +88,11 @@ static void write_head(const struct collective_study *study, struct text *text)
     write_shift(question, text);
     if (ragged->expert_count > 0)
         text_add(text,
-                 "# ragged: %u experts, %llu a rank; each token of %llu bytes goes to %u; seed "
+                 "# ragged: %s, %llu a rank; each token of %s goes to %u; seed "
                  "%llu, skew %g\n",
-                 ragged->expert_count, (unsigned long long)(ragged->expert_count / ranks),
-                 (unsigned long long)ragged->token_bytes, ragged->top_k,
+                 counted(ragged->expert_count, "expert").text,
+                 (unsigned long long)(ragged->expert_count / ranks),
+                 counted(ragged->token_bytes, "byte").text, ragged->top_k,
                  (unsigned long long)ragged->seed, (double)ragged->skew_ppm / PPM_ONE);
     if (study->run_count == 0) return;
     text_add(text, "# %u of %u chips played:", study->fold.chip_count,

@@ -1,8 +1,10 @@
 #include "tools/podsim/comparison.h"
 
+#include <stdio.h>
 #include <string.h>
 
 #include "sim/base/arena.h"
+#include "sim/base/counted.h"
 #include "sim/base/json.h"
 #include "sim/base/text.h"
 #include "sim/report/table.h"
@@ -62,7 +64,7 @@ static enum status own_read(struct comparison *comparison, struct error *reterr)
     return form_read(comparison, &own, reterr);
 }
 
-static enum status file_read(struct comparison *comparison, const char *path, struct error *reterr)
+static enum status file_row(struct comparison *comparison, const char *path, struct error *reterr)
 {
     char *text = NULL;
     uint64_t size_bytes = 0;
@@ -85,6 +87,15 @@ static enum status file_read(struct comparison *comparison, const char *path, st
     row->chunk_count = given->chunk_count;
     row->microbatch_count = given->microbatch_count;
     return STATUS_OK;
+}
+
+/* Whose place is "-" is on standard input. */
+static enum status file_read(struct comparison *comparison, const char *path, struct error *reterr)
+{
+    enum status const status = file_row(comparison, path, reterr);
+    if (status != STATUS_OK && strcmp(reterr->where, "-") == 0)
+        (void)snprintf(reterr->where, sizeof reterr->where, "standard input");
+    return status;
 }
 
 enum status comparison_read_rows(struct comparison *comparison, uint32_t microbatches,
@@ -171,9 +182,9 @@ static enum status failure(const struct comparison *comparison, const struct com
                          "none of these %u rows can be simulated; the reasons stand above",
                          comparison->row_count);
     if (comparison->row_count > 1 && row->form != NULL)
-        return error_set(reterr, row->refused.status, row->refused.where,
-                         "%s with %u microbatch%s: %s", row->name, row->microbatch_count,
-                         row->microbatch_count == 1 ? "" : "es", reason_of(row));
+        return error_set(reterr, row->refused.status, row->refused.where, "%s with %s: %s",
+                         row->name, counted(row->microbatch_count, "microbatch").text,
+                         reason_of(row));
     *reterr = row->refused;
     return reterr->status;
 }
@@ -248,8 +259,8 @@ bool comparison_put_row(const struct comparison_row *row, struct json_writer *js
 void comparison_write_interrupted(const struct comparison *comparison, struct text *text)
 {
     if (comparison->done_count < comparison->row_count)
-        text_add(text, "interrupted: %u of %u rows\n", comparison->done_count,
-                 comparison->row_count);
+        text_add(text, "interrupted: %u of %s\n", comparison->done_count,
+                 counted(comparison->row_count, "row").text);
 }
 
 static bool have_one_reason(const struct comparison_row *row, const struct comparison_row *other)
@@ -266,16 +277,14 @@ void comparison_write_names(const struct comparison *comparison, const bool *bel
         const struct comparison_row *row = &comparison->row[comparison->order[i]];
         if (!belongs[comparison->order[i]]) continue;
         if (before != NULL && before->microbatch_count != row->microbatch_count)
-            text_add(text, ", %u microbatch%s; ", before->microbatch_count,
-                     before->microbatch_count == 1 ? "" : "es");
+            text_add(text, ", %s; ", counted(before->microbatch_count, "microbatch").text);
         else if (before != NULL)
             text_add(text, ", ");
         text_add(text, "%s", row->name);
         before = row;
     }
     if (before != NULL)
-        text_add(text, ", %u microbatch%s", before->microbatch_count,
-                 before->microbatch_count == 1 ? "" : "es");
+        text_add(text, ", %s", counted(before->microbatch_count, "microbatch").text);
 }
 
 void comparison_write_refused(const struct comparison *comparison, struct text *text)

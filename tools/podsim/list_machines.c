@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "sim/base/arena.h"
+#include "sim/base/counted.h"
 #include "sim/base/format.h"
 #include "sim/base/json.h"
 #include "sim/base/quantity.h"
@@ -14,8 +15,8 @@
 #include "sim/machine/chip_read.h"
 #include "sim/machine/machine.h"
 #include "sim/machine/shape.h"
-#include "sim/report/table_fit.h"
 #include "sim/report/show_machine.h"
+#include "sim/report/table_fit.h"
 #include "tools/podsim/list_text.h"
 
 static enum status chip_at(struct arena *arena, uint32_t index, struct chip *ret_chip,
@@ -67,7 +68,8 @@ enum status list_chips(struct arena *arena, struct text *text, struct error *ret
         text_pad(text, CHIPS_MOST);
         for (uint32_t axis = 0; axis < chip.axis_count; axis++)
             text_add(text, "%s%u", axis == 0 ? "" : "x", chip.pod_shape[axis]);
-        if (chip.kind == CHIP_GPU) text_add(text, "%u GPUs", chip.network.node_chips);
+        if (chip.kind == CHIP_GPU)
+            text_add(text, "%s", counted(chip.network.node_chips, "GPU").text);
         text_add(text, "\n");
     }
     table_close(text, table, CHIPS_HBM);
@@ -130,11 +132,12 @@ enum status list_shapes(struct arena *arena, struct text *text, struct error *re
         struct chip chip;
         STATUS_TRY(chip_at(arena, i, &chip, reterr));
         if (chip.kind == CHIP_GPU) {
-            text_add(text, "%s: nodes of %u GPUs ", chip.name, chip.network.node_chips);
+            text_add(text, "%s: nodes of %s ", chip.name,
+                     counted(chip.network.node_chips, "GPU").text);
             if (chip.network.nvswitch_count == 0)
                 text_add(text, "joined each to each");
             else
-                text_add(text, "on %u NVSwitches", chip.network.nvswitch_count);
+                text_add(text, "on %s", counted(chip.network.nvswitch_count, "NVSwitch").text);
             text_add(text, "%s\n", chip.network.nic_count == 0 ? ", one node only" : "");
             continue;
         }
@@ -193,7 +196,7 @@ enum status list_shape(struct arena *arena, const char *name, struct text *text,
         return STATUS_OK;
     }
     STATUS_TRY(shape_parse(name, name, &shape, reterr));
-    text_add(text, "%s: %llu chips\n", name, (unsigned long long)shape_chip_count(&shape));
+    text_add(text, "%s: %s\n", name, counted(shape_chip_count(&shape), "chip").text);
     for (uint32_t i = 0; chip_name_at(i) != NULL; i++) {
         struct chip chip;
         struct error error = {0};

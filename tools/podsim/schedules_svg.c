@@ -1,5 +1,6 @@
 /* The rows of `podsim pipeline` as a picture. */
 #include "sim/base/arena.h"
+#include "sim/base/counted.h"
 #include "sim/base/text.h"
 #include "sim/base/units.h"
 #include "tools/podsim/lanes_svg.h"
@@ -50,8 +51,8 @@ static enum status draw_row(const struct schedules *schedules, const struct lane
     struct lanes_picture picture = {
         .name = comparison_heading(arena, row->of),
         .caption = arena_format(
-            arena, "%u microbatch%s: period %.6g; makespan %.6g, of which %.6g bubble; %.4g held",
-            row->of->microbatch_count, row->of->microbatch_count == 1 ? "" : "es",
+            arena, "%s: period %.6g; makespan %.6g, of which %.6g bubble; %.4g held",
+            counted(row->of->microbatch_count, "microbatch").text,
             schedules_units(row, row->period.time), schedules_units(row, row->played.makespan),
             schedules_units(row, row->played.bubble_makespan), peak),
         .schedule = &row->of->schedule,

@@ -3,6 +3,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "sim/base/counted.h"
 #include "sim/base/text.h"
 #include "sim/base/units.h"
 #include "sim/report/table.h"
@@ -126,8 +127,7 @@ static void write_difference(const struct schedules_row *row, bool counts, struc
     bool const per_rank = row->of->formula.measure == SCHEDULE_PER_RANK;
     text_add(sentence, "%s", row->of->name);
     if (counts)
-        text_add(sentence, " with %u microbatch%s", row->of->microbatch_count,
-                 row->of->microbatch_count == 1 ? "" : "es");
+        text_add(sentence, " with %s", counted(row->of->microbatch_count, "microbatch").text);
     struct table_figure const published =
         figure(schedules_units(row, row->of->formula.bubble_ticks));
     text_add(sentence, " %s", row->of->formula.text);
@@ -171,8 +171,8 @@ static void write_group(const struct schedules *schedules, uint32_t first, uint3
 {
     const struct comparison *comparison = schedules->of;
     const struct comparison_row *of = &comparison->row[comparison->order[first]];
-    text_add(text, "%u rank%s, %u microbatch%s\n", of->rank_count, of->rank_count == 1 ? "" : "s",
-             of->microbatch_count, of->microbatch_count == 1 ? "" : "es");
+    text_add(text, "%s, %s\n", counted(of->rank_count, "rank").text,
+             counted(of->microbatch_count, "microbatch").text);
     for (uint32_t i = first; i < comparison->done_count; i++) {
         uint32_t const at = comparison->order[i];
         if (comparison->row[at].refused.status == STATUS_OK &&

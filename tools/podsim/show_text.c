@@ -2,6 +2,7 @@
 
 #include <stddef.h>
 
+#include "sim/base/counted.h"
 #include "sim/base/quantity.h"
 #include "sim/base/text.h"
 #include "sim/base/units.h"
@@ -83,15 +84,15 @@ static void add_gpu(struct text *text, const struct chip *chip)
     else
         text_add(text, "\n  NVLink %u", network->nvlink_generation);
     text_pad(text, VALUE_COLUMN);
-    text_add(text, "%u links of %s one way\n", network->nvlink_count,
+    text_add(text, "%s of %s one way\n", counted(network->nvlink_count, "link").text,
              quantity_text_rate(buffer, (double)network->nvlink_bytes_per_s, "B/s"));
     row_rate(text, "PCIe, one way", chip->pcie_bytes_per_s, "B/s");
     if (network->c2c_bytes_per_s != 0) {
         text_add(text, "  C2C, one way");
         text_pad(text, VALUE_COLUMN);
-        text_add(text, "%s to a CPU of %u %s\n",
+        text_add(text, "%s to a CPU of %s\n",
                  quantity_text_rate(buffer, (double)network->c2c_bytes_per_s, "B/s"),
-                 network->host_chips, network->host_chips == 1 ? "GPU" : "GPUs");
+                 counted(network->host_chips, "GPU").text);
     }
     row_rate(text, "NIC, one way", chip->dcn_bytes_per_s, "B/s");
 }
@@ -158,8 +159,7 @@ static void add_overrides(struct text *text, const struct machine *machine)
 
 void show_machine(const struct machine *machine, struct text *text)
 {
-    text_add(text, "%u chip%s %s as ", machine->chip_count, machine->chip_count == 1 ? "" : "s",
-             machine->chip.title);
+    text_add(text, "%s %s as ", counted(machine->chip_count, "chip").text, machine->chip.title);
     add_lengths(text, machine->shape, machine->axis_count);
     for (uint32_t axis = 0; axis < machine->grid_axis_count; axis++)
         if (machine_twists(machine, axis)) {
@@ -168,7 +168,7 @@ void show_machine(const struct machine *machine, struct text *text)
         }
     if (machine->product != NULL) text_add(text, " (%s)", machine->product);
     if (machine->grid_axis_count != 0)
-        text_add(text, ", %llu directed links", (unsigned long long)machine_link_count(machine));
+        text_add(text, ", %s", counted(machine_link_count(machine), "directed link").text);
     text_add(text, "\n\n");
     for (uint32_t axis = 0; axis < machine->axis_count; axis++) {
         text_add(text, "  %s of %u", machine_axis_name(machine, axis), machine->shape[axis]);
@@ -196,7 +196,7 @@ static void add_group(struct text *text, const struct group *group)
 
 void show_mesh(const struct machine *machine, const struct mesh *mesh, struct text *text)
 {
-    text_add(text, "%u ranks on ", mesh->rank_count);
+    text_add(text, "%s on ", counted(mesh->rank_count, "rank").text);
     add_lengths(text, machine->shape, machine->axis_count);
     text_add(text, ", one a chip\n\n");
     for (uint32_t i = 0; i < mesh->order_count; i++) {

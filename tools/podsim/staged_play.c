@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "sim/base/arena.h"
+#include "sim/base/counted.h"
 #include "sim/base/units.h"
 #include "sim/report/timeline.h"
 #include "sim/workload/workload.h"
@@ -99,9 +100,8 @@ static enum status timeline_take(struct playing *playing, struct error *reterr)
     report_from_chain(chain, &input);
     STATUS_TRY(report_name(chain->arena, comparison->options, comparison->options->operand[0],
                            &input, reterr));
-    input.title = arena_format(chain->arena, "%s: %s, %u microbatch%s", input.title,
-                               playing->row->of->name, playing->row->of->microbatch_count,
-                               playing->row->of->microbatch_count == 1 ? "" : "es");
+    input.title = arena_format(chain->arena, "%s: %s, %s", input.title, playing->row->of->name,
+                               counted(playing->row->of->microbatch_count, "microbatch").text);
     if (input.title == NULL) return error_set(reterr, STATUS_NO_MEMORY, "", "there is no memory");
     return timeline_write(chain->arena, &input, &comparison->timeline, reterr);
 }

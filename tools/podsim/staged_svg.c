@@ -1,5 +1,6 @@
 /* The rows of `podsim pipeline FILE` as a picture. */
 #include "sim/base/arena.h"
+#include "sim/base/counted.h"
 #include "sim/base/text.h"
 #include "sim/base/units.h"
 #include "sim/report/table.h"
@@ -36,9 +37,9 @@ static enum status draw_row(const struct staged *staged, const struct lanes_page
         .name = comparison_heading(arena, row->of),
         .caption = arena_format(
             arena,
-            "%u microbatch%s: period %s, MFU %s; a step of %s, its update of %s not drawn; bubble "
+            "%s: period %s, MFU %s; a step of %s, its update of %s not drawn; bubble "
             "%s",
-            row->of->microbatch_count, row->of->microbatch_count == 1 ? "" : "es",
+            counted(row->of->microbatch_count, "microbatch").text,
             table_duration(staged_period_ps(row)).text, table_percent(row->mfu, 1).text,
             table_duration(row->step_ps).text, table_duration(row->step_ps - row->span_ps).text,
             table_duration(row->bubble.makespan_ps).text),

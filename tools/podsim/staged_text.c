@@ -2,6 +2,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "sim/base/counted.h"
 #include "sim/base/text.h"
 #include "sim/base/units.h"
 #include "sim/report/table.h"
@@ -57,13 +58,13 @@ static void write_note(const struct staged_row *row, struct text *text)
     write_times(row, times, sizeof times);
     (void)snprintf(
         sentence, sizeof sentence,
-        "- %s, %u microbatch%s: %s with %s of a mean rank is %s; the same order with these "
+        "- %s, %s: %s with %s of a mean rank is %s; the same order with these "
         "times and nothing else has %s; played with real ops %s: ranks have from %s to %s of work, "
         "and wait %s for transfers",
-        row->of->name, row->of->microbatch_count, row->of->microbatch_count == 1 ? "" : "es",
-        row->of->formula.text, times, table_duration(row->of->formula.bubble_ticks).text,
-        table_duration(equal_ps).text, measured, table_duration(least_ps).text,
-        table_duration(most_ps).text, table_seconds(staged_shares(row).waiting_s).text);
+        row->of->name, counted(row->of->microbatch_count, "microbatch").text, row->of->formula.text,
+        times, table_duration(row->of->formula.bubble_ticks).text, table_duration(equal_ps).text,
+        measured, table_duration(least_ps).text, table_duration(most_ps).text,
+        table_seconds(staged_shares(row).waiting_s).text);
     table_wrap(text, 2, sentence);
 }
 
@@ -158,8 +159,9 @@ void staged_write_text(const struct comparison *comparison, const struct report_
 {
     const struct staged *staged = comparison->owner;
     const struct comparison_row *rows = comparison->row;
-    text_add(text, "%s\n%u ranks of pp on %llu chips\n", staged->title, staged->of->rank_count,
-             (unsigned long long)staged->chip_count);
+    text_add(text, "%s\n%s of pp on %s\n", staged->title,
+             counted(staged->of->rank_count, "rank").text,
+             counted(staged->chip_count, "chip").text);
     comparison_write_interrupted(staged->of, text);
     uint32_t const wider = staged_table_write(comparison, terminal, text);
     staged_weights_write(staged, wider, text);

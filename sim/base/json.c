@@ -141,11 +141,20 @@ static enum status append(struct json *array, struct json **ret_element, struct 
     return STATUS_OK;
 }
 
+static bool is_index(const char *key)
+{
+    return *key != '\0' && key[strspn(key, "0123456789")] == '\0';
+}
+
 static enum status step_into(struct json *node, const char *key, struct json **ret_node,
                              struct error *reterr)
 {
     bool const empty = node->kind == NODE_OBJECT && node->count == 0;
     if (node->made && empty && strcmp(key, "0") == 0) node->kind = NODE_ARRAY;
+    if (node->made && empty && is_index(key) && node->kind == NODE_OBJECT)
+        return error_set(
+            reterr, STATUS_INVALID, json_where(node),
+            "is not there, so it has no element \"%.64s\"; the first to be set is \"0\"", key);
     if (node->kind == NODE_OBJECT) {
         for (struct json *member = node->value.first; member != NULL; member = member->next) {
             if (strcmp(member->key, key) == 0) {

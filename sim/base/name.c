@@ -51,6 +51,36 @@ static uint32_t distance(const char *a, uint32_t a_bytes, const char *b, uint32_
     return above[b_bytes];
 }
 
+static bool ends_word(char c)
+{
+    return c == '\0' || c == '_' || c == '-' || c == '.' || c == '/' || c == ' ';
+}
+
+/* The letters of the longest whole word that two names have both: "nics" of "gpu_nics" and
+ * "node_nics"; 0 if none is long enough to be meant. */
+static uint32_t word_shared(const char *a, uint32_t a_bytes, const char *b, uint32_t b_bytes)
+{
+    uint32_t longest = 0;
+    for (uint32_t i = 0; i < a_bytes; i++) {
+        uint32_t length = 0;
+        if (i > 0 && !ends_word(a[i - 1])) continue;
+        while (i + length < a_bytes && !ends_word(a[i + length])) length++;
+        if (length < NAME_BEGINNING_BYTES || length <= longest) continue;
+        for (uint32_t k = 0; k + length <= b_bytes; k++)
+            if ((k == 0 || ends_word(b[k - 1])) && ends_word(b[k + length]) &&
+                memcmp(a + i, b + k, length) == 0)
+                longest = length;
+    }
+    return longest;
+}
+
+bool name_is_near(const char *name, const char *other)
+{
+    uint32_t const a = (uint32_t)strnlen(name, NAME_COMPARED_BYTES);
+    uint32_t const b = (uint32_t)strnlen(other, NAME_COMPARED_BYTES);
+    return 2 * distance(name, a, other, b) <= least(a, b);
+}
+
 const char *name_nearest(const char *name, const char *const *names)
 {
     const char *nearest = NULL;
@@ -60,7 +90,13 @@ const char *name_nearest(const char *name, const char *const *names)
         uint32_t const bytes = (uint32_t)strnlen(*names, NAME_COMPARED_BYTES);
         uint32_t const shared = least(name_bytes, bytes);
         bool const begins = shared >= NAME_BEGINNING_BYTES && memcmp(name, *names, shared) == 0;
-        uint32_t const d = begins ? name_bytes != bytes : distance(name, name_bytes, *names, bytes);
+        uint32_t const word = word_shared(name, name_bytes, *names, bytes);
+        uint32_t d = begins ? name_bytes != bytes : distance(name, name_bytes, *names, bytes);
+        /* A whole word of another name, or a word in common of those that are as near. */
+        if (!begins && word == name_bytes && word > 0)
+            d = least(d, 2);
+        else if (!begins && word > 0 && d > 0)
+            d--;
         if (d < nearest_distance) {
             nearest = *names;
             nearest_distance = d;

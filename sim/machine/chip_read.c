@@ -357,6 +357,8 @@ enum status chip_read(struct arena *arena, struct json *document, const char *pr
     STATUS_TRY(check_keys(document, chip.kind == CHIP_GPU ? known_gpu : known_tpu, reterr));
     STATUS_TRY(json_need(document, "name", &value, reterr));
     STATUS_TRY(json_as_string(value, &chip.name, reterr));
+    if (chip.name[0] == '\0')
+        return error_set(reterr, STATUS_INVALID, json_where(value), "a chip needs a name");
     STATUS_TRY(json_need(document, "title", &value, reterr));
     STATUS_TRY(json_as_string(value, &chip.title, reterr));
     STATUS_TRY(json_need(document, "aliases", &value, reterr));

@@ -225,13 +225,15 @@ enum status shape_check(const struct chip *chip, const struct shape *shape, cons
     char slices[256];
     struct shape const nearest = nearest_slice(chip, shape);
     struct shape const pod_shape = pod_of(chip);
-    static const char advice[] = "\"unrealisable\": true permits it";
+    static const char advice[] = "\"unrealisable\": true simulates it, a machine that is not sold";
     (void)shape_text(text, shape);
     (void)shape_text(other, &nearest);
     if (shape->axis_count != chip->axis_count) {
         return error_set(reterr, STATUS_INVALID, where,
-                         "a slice of %s has %u axes, %s has %u; the nearest is %s, or %s",
-                         chip->title, chip->axis_count, text, shape->axis_count, other, advice);
+                         "a slice of %s has %u axes, %s has %u; the nearest is %s, or %s: %s "
+                         "with the links of %u axes",
+                         chip->title, chip->axis_count, text, shape->axis_count, other, advice,
+                         chip->title, shape->axis_count);
     }
     if (!fits_pod(chip, shape)) {
         return error_set(reterr, STATUS_INVALID, where,

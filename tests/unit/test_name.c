@@ -26,6 +26,19 @@ static void who_wrote_the_beginning_meant_the_name(void **state)
     assert_string_equal(name_nearest("se", keys), "seed");
 }
 
+static void whole_words_are_meant(void **state)
+{
+    (void)state;
+    static const char *const keys[] = {"nodes", "gpus", "nic_rate", "node_nics", NULL};
+    static const char *const plans[] = {"permute", "all_gather_ring", "all_gather_tree", NULL};
+    assert_string_equal(name_nearest("gpu_nics", keys), "node_nics");
+    assert_string_equal(name_nearest("gpu", keys), "gpus");
+    assert_string_equal(name_nearest("ring", plans), "all_gather_ring");
+    assert_string_equal(name_nearest("tree", plans), "all_gather_tree");
+    assert_true(name_is_near("llama3-8b-fsdp-v5e-16x15", "llama3-8b-fsdp-v5e-16x16"));
+    assert_false(name_is_near("mine", "mlp-tp-v5p"));
+}
+
 static void the_first_of_equals_wins(void **state)
 {
     (void)state;
@@ -53,6 +66,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_misspelt_name_finds_the_one_that_was_meant),
         cmocka_unit_test(who_wrote_the_beginning_meant_the_name),
+        cmocka_unit_test(whole_words_are_meant),
         cmocka_unit_test(the_first_of_equals_wins),
         cmocka_unit_test(nothing_is_nearest_to_nothing),
         cmocka_unit_test(a_name_of_megabytes_costs_nothing_and_breaks_nothing),

@@ -71,21 +71,11 @@ int command_fail(const char *input, const struct error *error)
     return EXIT_WRONG;
 }
 
-static void print_overview(FILE *file)
+/* Help is at most 80 columns wide, on a narrower terminal as wide as that. */
+static uint32_t help_columns(int descriptor)
 {
-    (void)fprintf(file,
-                  "podsim simulates a training step, or one collective, on a TPU pod or a GPU\n"
-                  "cluster: how long it takes, what bounds it, what is exposed.\n\n");
-    for (size_t i = 0; i < COMMAND_COUNT; i++)
-        (void)fprintf(file, "  podsim %-10s %s\n", commands[i]->name, commands[i]->summary);
-    (void)fprintf(file, "\n  podsim help VERB      explains a verb, with examples\n"
-                        "  podsim --version\n\n"
-                        "Begin with\n\n"
-                        "  podsim list scenarios\n"
-                        "  podsim run llama3-70b-fsdp-tp-v5p-16x16x16\n"
-                        "  podsim run llama3-8b-fsdp-v5e-16x16 --set /workload/batch_tokens=768K\n"
-                        "  podsim collective --machine h100-sxm:nodes=4 --op all_reduce\n\n"
-                        "Exit status: 0 done, 1 something given is wrong, 130 interrupted.\n");
+    uint32_t const columns = report_columns(descriptor);
+    return columns > 0 && columns < HELP_COLUMNS ? columns : HELP_COLUMNS;
 }
 
 /* Lines that begin with a blank are examples and stay as they are; others are sentences. */
@@ -98,7 +88,7 @@ static void add_paragraphs(const char *help, struct text *text)
         if (in_paragraph && !is_prose) text_add(text, "\n");
         for (size_t i = 0; is_prose && i < length;) {
             size_t const word = strcspn(help + i, " \n");
-            bool const fits = text_column(text) + 1 + word <= HELP_COLUMNS;
+            bool const fits = text_column(text) + 1 + word <= text->columns;
             if (in_paragraph || i > 0) text_add(text, fits ? " " : "\n");
             text_add_bytes(text, help + i, word);
             i += word;
@@ -114,11 +104,77 @@ static void add_paragraphs(const char *help, struct text *text)
     if (in_paragraph) text_add(text, "\n");
 }
 
-static void print_help(const struct command *command)
+/* A part of a usage that is not broken: "[--json FILE|-]...", "--machine SPEC", "FILE". */
+static size_t usage_part(const char *usage)
 {
-    struct text text = {.columns = HELP_COLUMNS};
-    struct error ignored;
-    text_add(&text, "%s\n\n", command->usage);
+    size_t length = strcspn(usage, " \n");
+    if (*usage == '[') {
+        uint32_t depth = 0;
+        for (length = 0; usage[length] != '\0'; length++) {
+            depth += usage[length] == '[';
+            depth -= usage[length] == ']';
+            if (depth == 0) break;
+        }
+        return length + strcspn(usage + length, " \n");
+    }
+    bool const has_value = *usage == '-' && usage[length] == ' ' && usage[length + 1] != '[' &&
+                           usage[length + 1] != '-';
+    if (has_value) return length + 1 + strcspn(usage + length + 1, " \n");
+    return length;
+}
+
+/* Each "podsim VERB" begins a line; what does not fit goes on below its parts. */
+static void add_usage(const char *usage, struct text *text)
+{
+    static const char program[] = "podsim ";
+    uint32_t hang = 0;
+    for (bool first = true; *usage != '\0'; first = false) {
+        size_t const length = usage_part(usage);
+        bool const begins = strncmp(usage, program, strlen(program)) == 0;
+        bool const fits = text_column(text) + 1 + length <= text->columns;
+        if (begins) text_add(text, first ? "" : "\n");
+        if (!begins && !fits) text_add(text, "\n%*s", (int)hang, "");
+        if (!begins && fits) text_add(text, " ");
+        text_add_bytes(text, usage, length);
+        if (begins) hang = (uint32_t)(strcspn(usage + length + 1, " ") + strlen(program) + 1);
+        usage += length;
+        while (*usage == ' ' || *usage == '\n') usage++;
+    }
+}
+
+/* Returns the exit status. */
+static int print_and_free(struct text *text, bool to_error)
+{
+    struct error error;
+    enum status const status = output_print(text, to_error, &error);
+    text_free(text);
+    return status == STATUS_OK ? EXIT_DONE : command_fail(NULL, &error);
+}
+
+static int print_overview(bool to_error)
+{
+    struct text text = {.columns = help_columns(to_error ? 2 : 1)};
+    add_paragraphs("podsim simulates a training step, or one collective, on a TPU pod or a GPU\n"
+                   "cluster: how long it takes, what bounds it, what is exposed.\n\n",
+                   &text);
+    for (size_t i = 0; i < COMMAND_COUNT; i++)
+        text_add(&text, "  podsim %-10s %s\n", commands[i]->name, commands[i]->summary);
+    text_add(&text, "\n  podsim help VERB      explains a verb, with examples\n"
+                    "  podsim --version\n\n"
+                    "Begin with\n\n"
+                    "  podsim list scenarios\n"
+                    "  podsim run llama3-70b-fsdp-tp-v5p-16x16x16\n"
+                    "  podsim run llama3-8b-fsdp-v5e-16x16 --set /workload/batch_tokens=768K\n"
+                    "  podsim collective --machine h100-sxm:nodes=4 --op all_reduce\n\n");
+    add_paragraphs("Exit status: 0 done, 1 something given is wrong, 130 interrupted.\n", &text);
+    return print_and_free(&text, to_error);
+}
+
+static int print_help(const struct command *command)
+{
+    struct text text = {.columns = help_columns(1)};
+    add_usage(command->usage, &text);
+    text_add(&text, "\n\n");
     add_paragraphs(command->help, &text);
     if (command->options[0].name != NULL) text_add(&text, "\nOptions:\n");
     for (const struct option *option = command->options; option->name != NULL; option++) {
@@ -127,8 +183,7 @@ static void print_help(const struct command *command)
                        option->value != NULL ? option->value : "");
         text_add(&text, "  %-24s  %s\n", left, option->help);
     }
-    (void)output_print(&text, false, &ignored);
-    text_free(&text);
+    return print_and_free(&text, false);
 }
 
 static const struct command *command_find(const char *name)
@@ -153,13 +208,10 @@ static int command_unknown(const char *name)
 /* `podsim help [VERB]` */
 static int help(uint32_t count, const char *const *verb)
 {
-    const struct command *command = count > 0 ? command_find(verb[0]) : NULL;
-    if (count > 0 && command == NULL) return command_unknown(verb[0]);
-    if (command != NULL)
-        print_help(command);
-    else
-        print_overview(stdout);
-    return EXIT_DONE;
+    bool const is_overview = count == 0 || strcmp(verb[0], "help") == 0;
+    const struct command *command = is_overview ? NULL : command_find(verb[0]);
+    if (!is_overview && command == NULL) return command_unknown(verb[0]);
+    return command != NULL ? print_help(command) : print_overview(false);
 }
 
 static bool asks_for_help(uint32_t count, const char *const *arguments)
@@ -174,10 +226,7 @@ static int command_start(const struct command *command, uint32_t count,
 {
     struct error error = {0};
     static struct options options;
-    if (asks_for_help(count, arguments)) {
-        print_help(command);
-        return EXIT_DONE;
-    }
+    if (asks_for_help(count, arguments)) return print_help(command);
     enum status status = options_read(&options, command->options, count, arguments, &error);
     if (status == STATUS_OK && (options.operand_count < command->operands_min ||
                                 options.operand_count > command->operands_max)) {
@@ -211,7 +260,7 @@ int main(int argument_count, char **arguments)
     keep_large_blocks_apart();
     int exit_status = EXIT_DONE;
     if (argument_count < 2) {
-        print_overview(stderr);
+        (void)print_overview(true);
         return EXIT_WRONG;
     }
     const struct command *command = command_find(arguments[1]);

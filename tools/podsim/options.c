@@ -71,6 +71,8 @@ enum status options_read(struct options *options, const struct option *known, ui
             i++;
         } else if (is_option) {
             STATUS_TRY(option_read(options, count - i, arguments + i, &i, reterr));
+        } else if (arguments[i][0] == '\0') {
+            return error_set(reterr, STATUS_INVALID, "", "an empty name is given");
         } else if (options->operand_count == OPTIONS_GIVEN_MAX) {
             return error_set(reterr, STATUS_LIMIT, "", "more than %d files", OPTIONS_GIVEN_MAX);
         } else {

@@ -16,7 +16,8 @@ enum {
     ROW = 24,
     GAP = 84,
     PLOT = 360,
-    LETTER = 12, /* From one letter beside the curves to the next. */
+    MARK_APART = 12, /* A letter and a mark. */
+    LETTER = 12,     /* From one letter beside the curves to the next. */
     LEGEND_COLUMNS = 4,
     LEGEND_COLUMN = 240,
     LEGEND_ROW = 22,
@@ -145,29 +146,55 @@ static void draw_size_axis(const struct picture *picture, double top, double bot
     svg_words(picture->text, RIGHT, bottom + 32, "end", "size (bytes, K = 1024)");
 }
 
-static void draw_segment(const struct picture *picture, uint32_t row, const struct segment *segment)
+/* Where half (a circle) and 95 % (a square) of the peak are reached; NAN: not among the sizes. */
+struct marks {
+    double half, most;
+};
+
+static struct marks marks_find(const struct picture *picture, const struct regimes_group *group)
+{
+    const struct regimes *regimes = picture->regimes;
+    uint64_t const least = regimes->size_bytes[0];
+    uint64_t const most = regimes->size_bytes[regimes->size_count - 1];
+    bool const has_half = group->best.half_bytes >= least && group->best.half_bytes <= most;
+    bool const has_most = group->best.most_bytes >= least && group->best.most_bytes <= most;
+    return (struct marks){has_half ? x_of(picture, group->best.half_bytes) : (double)NAN,
+                          has_most ? x_of(picture, group->best.most_bytes) : (double)NAN};
+}
+
+/* The place next to the middle of a part of the map where no mark lies on its letter; the middle if
+ * there is none. */
+static double letter_place(const struct segment *segment, const struct marks *marks)
+{
+    double const middle = (segment->from + segment->to) / 2;
+    for (int step = 0; step < 16; step++) {
+        double const x = middle + (step % 2 == 0 ? -1 : 1) * (step + 1) / 2 * 4.0;
+        bool const is_inside = x >= segment->from + 7 && x <= segment->to - 7;
+        /* Nothing is near to NAN. */
+        if (is_inside && !(fabs(x - marks->half) < MARK_APART) &&
+            !(fabs(x - marks->most) < MARK_APART))
+            return x;
+    }
+    return middle;
+}
+
+static void draw_segment(const struct picture *picture, uint32_t row, const struct segment *segment,
+                         const struct marks *marks)
 {
     char style[SVG_CLASS_BYTES];
     double const width = segment->to - segment->from, y = TOP + (double)row * ROW;
     svg_box(picture->text, segment->from, y + 2, width > 2 ? width - 1 : width, ROW - 4,
             svg_fill(style, picture->series[segment->algorithm]));
     if (width >= 14)
-        svg_say(picture->text, segment->from + width / 2, y + ROW / 2 + 4, "on mid", "%c",
+        svg_say(picture->text, letter_place(segment, marks), y + ROW / 2 + 4, "on mid", "%c",
                 regimes_letter(segment->algorithm));
 }
 
-/* Where half (a circle) and 95 % (a square) of the peak are reached. */
-static void draw_marks(const struct picture *picture, uint32_t row,
-                       const struct regimes_group *group)
+static void draw_marks(const struct picture *picture, uint32_t row, const struct marks *marks)
 {
     double const y = TOP + (double)row * ROW + ROW / 2;
-    const struct regimes *regimes = picture->regimes;
-    uint64_t const least = regimes->size_bytes[0];
-    uint64_t const most = regimes->size_bytes[regimes->size_count - 1];
-    if (group->best.half_bytes >= least && group->best.half_bytes <= most)
-        svg_circle(picture->text, x_of(picture, group->best.half_bytes), y, 5, "mark");
-    if (group->best.most_bytes >= least && group->best.most_bytes <= most)
-        svg_box(picture->text, x_of(picture, group->best.most_bytes) - 4, y - 4, 8, 8, "mark");
+    if (!isnan(marks->half)) svg_circle(picture->text, marks->half, y, 5, "mark");
+    if (!isnan(marks->most)) svg_box(picture->text, marks->most - 4, y - 4, 8, 8, "mark");
 }
 
 static void draw_map(const struct picture *picture)
@@ -182,8 +209,9 @@ static void draw_map(const struct picture *picture)
                 (unsigned long long)group->ranks, group->question.axes);
         if (group->winner[0] == REGIMES_NONE) continue;
         uint32_t const count = segments_find(picture, group, segment);
-        for (uint32_t i = 0; i < count; i++) draw_segment(picture, row, &segment[i]);
-        draw_marks(picture, row, group);
+        struct marks const marks = marks_find(picture, group);
+        for (uint32_t i = 0; i < count; i++) draw_segment(picture, row, &segment[i], &marks);
+        draw_marks(picture, row, &marks);
     }
 }
 

@@ -13,6 +13,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "sim/base/arena.h"
+#include "sim/base/json.h"
 #include "sim/base/text.h"
 #include "sim/report/table_fit.h"
 
@@ -222,6 +224,22 @@ enum status output_spares(const char *path, const struct options *options, struc
     return STATUS_OK;
 }
 
+/* Whether it is what verbs read: a scenario, or a file with a machine alone. Results name a machine
+ * too, but none describes it. */
+static bool is_scenario(const char *path)
+{
+    struct error ignored;
+    struct json *document = NULL, *machine = NULL;
+    struct arena *arena = arena_create(0);
+    if (arena != NULL && json_read_file(arena, path, &document, &ignored) == STATUS_OK &&
+        json_kind(document) == JSON_OBJECT && json_take(document, "podsim") != NULL)
+        machine = json_take(document, "machine");
+    bool const found = machine != NULL && json_kind(machine) == JSON_OBJECT;
+    if (document != NULL) json_free(document);
+    arena_destroy(arena);
+    return found;
+}
+
 enum status output_open(struct output *output, const char *path, const struct options *options,
                         struct error *reterr)
 {
@@ -242,6 +260,10 @@ enum status output_open(struct output *output, const char *path, const struct op
     }
     if (exists && S_ISREG(status.st_mode) && access(path, W_OK) != 0)
         return fail(path, errno, reterr);
+    if (exists && S_ISREG(status.st_mode) && is_scenario(path))
+        return error_set(reterr, STATUS_IO, path,
+                         "is there and holds a scenario, which no result replaces; name another "
+                         "file");
     /* A device or a pipe is not replaced. */
     if (exists && !S_ISREG(status.st_mode))
         output->file = fopen(path, "wb");

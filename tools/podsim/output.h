@@ -38,7 +38,8 @@ void output_child(pid_t child);
 enum status output_distinct(const char *path, const char *other, struct error *reterr);
 
 /* `path` NULL does nothing; "-" is standard output. What the command line reads is not overwritten:
- * a path is refused that names an operand, or the value of another option that takes a file.
+ * a path is refused that names an operand, or the value of another option that takes a file; and so
+ * is a scenario that is there, whoever reads it.
  * `options` NULL: nothing is read. */
 enum status output_open(struct output *output, const char *path, const struct options *options,
                         struct error *reterr);

@@ -1,5 +1,6 @@
 #!/bin/sh
-# No line of any verb is wider than a terminal of 80 columns, and no row of a table is broken:
+# No line of any verb is wider than a terminal of 80 columns, nor of help than one of 60 or 40 but
+# for a word that is, and no row of a table is broken:
 # width.sh PODSIM ROOT
 #
 # A row that is broken leaves a line of figures alone, far from the left; a heading that is cut at a
@@ -62,17 +63,31 @@ done >> "$work/commands"
 {
     echo 'stty cols 80'
     while IFS= read -r line; do echo "echo '@ $line'; '$podsim' $line"; done < "$work/commands"
+    # Help goes on narrower ones, where a sentence is wrapped and an option keeps its argument.
+    for columns in 60 40; do
+        echo "stty cols $columns"
+        for line in '' 'help run' 'help pipeline' 'help collective'; do
+            echo "echo '@$columns $line'; '$podsim' $line"
+        done
+    done
 } > "$work/session"
 script -qec "sh $work/session" /dev/null < /dev/null > "$work/screen" 2>&1
 
 # Progress is written over itself ("\r ... \033[K"), and colours take no column.
 tr '\r' '\n' < "$work/screen" | sed "s/$(printf '\033')\[[0-9;]*[mK]//g" | LC_ALL=C awk '
-    /^@ / { command = $0; commands++; next }
+    /^@/ {
+        command = $0; commands++
+        most = substr($1, 2) + 0
+        if (most == 0) most = 80
+        next
+    }
     { line = $0; gsub(/[\200-\277]/, "", line) } # What continues a character.
-    length(line) > 80 { print command ": " length(line) " columns: " $0; wide++ }
+    length(line) > most && line ~ /[^ ] +[^ ]/ {
+        print command ": " length(line) " columns: " $0; wide++ }
     line ~ /[.%A-Za-z]/ && line ~ /^          *([0-9.]+[KMGT%]?( [a-zA-Z\/]+)?(   *|$))+$/ {
         print command ": a row is broken: " $0; broken++ }
     line ~ /microbatche?$/ && line !~ / 1 microbatch$/ { print command ": cut: " $0; broken++ }
+    line ~ /^ .*\[--[a-z-]*$/ { print command ": an option without its argument: " $0; broken++ }
     END {
         print commands " commands, " wide + 0 " lines too wide, " broken + 0 " broken"
         exit wide + broken > 0 || commands < 40

@@ -104,8 +104,8 @@ static void add_paragraphs(const char *help, struct text *text)
     if (in_paragraph) text_add(text, "\n");
 }
 
-/* A part of a usage that is not broken: "[--json FILE|-]...", "--machine SPEC", "FILE". */
-static size_t usage_part(const char *usage)
+/* A word of a usage that is not broken: "[--json FILE|-]...", "--machine SPEC", "FILE". */
+static size_t usage_word(const char *usage)
 {
     size_t length = strcspn(usage, " \n");
     if (*usage == '[') {
@@ -123,6 +123,14 @@ static size_t usage_part(const char *usage)
     return length;
 }
 
+/* The same, with the dots of "and so on" behind it. */
+static size_t usage_part(const char *usage)
+{
+    static const char more[] = " ...";
+    size_t const length = usage_word(usage);
+    return length + (strncmp(usage + length, more, strlen(more)) == 0 ? strlen(more) : 0);
+}
+
 /* Each "podsim VERB" begins a line; what does not fit goes on below its parts. */
 static void add_usage(const char *usage, struct text *text)
 {
@@ -133,7 +141,8 @@ static void add_usage(const char *usage, struct text *text)
         bool const begins = strncmp(usage, program, strlen(program)) == 0;
         bool const fits = text_column(text) + 1 + length <= text->columns;
         if (begins) text_add(text, first ? "" : "\n");
-        if (!begins && !fits) text_add(text, "\n%*s", (int)hang, "");
+        if (!begins && !fits)
+            text_add(text, "\n%*s", hang + length <= text->columns ? (int)hang : 2, "");
         if (!begins && fits) text_add(text, " ");
         text_add_bytes(text, usage, length);
         if (begins) hang = (uint32_t)(strcspn(usage + length + 1, " ") + strlen(program) + 1);

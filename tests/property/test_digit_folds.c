@@ -277,18 +277,23 @@ static const struct {
      "\"schedule\": \"interleaved:2\", \"layout\": \"Et|||t|t||t|L\"", 4},
 };
 
-static void row_play(struct play *play, uint32_t row, bool full, const char *engine)
+static void row_text(char text[TEXT_BYTES], uint32_t row)
 {
-    char text[TEXT_BYTES];
-    struct play_options const options = {.full = full, .engine = engine};
     int const length =
-        snprintf(text, sizeof text,
+        snprintf(text, TEXT_BYTES,
                  "{\"podsim\": 1, \"machine\": {\"chip\": \"h100-sxm\", \"nodes\": 16, "
                  "\"gpus\": 2, \"profile\": \"ideal\", %s}, \"mesh\": {%s}, \"workload\": "
                  "{\"kind\": \"train_step\", \"model\": \"tests/property/experts.json\", "
                  "\"batch_tokens\": 262144, \"sequence_length\": 1024, \"accumulate\": 4, %s}}",
                  rows[row].machine, rows[row].mesh, rows[row].workload);
     assert_true(length > 0 && length < TEXT_BYTES);
+}
+
+static void row_play(struct play *play, uint32_t row, bool full, const char *engine)
+{
+    char text[TEXT_BYTES];
+    struct play_options const options = {.full = full, .engine = engine};
+    row_text(text, row);
     play_run(play, text, &options);
 }
 
@@ -309,11 +314,44 @@ static void steps_fold_along_what_lies_beside_their_stages(void **state)
     }
 }
 
+/* A collective over all nodes behind the last one, as memory may hold it, folds nothing less. */
+static void no_plan_behind_the_last_is_read(void **state)
+{
+    (void)state;
+    char text[TEXT_BYTES];
+    struct play play;
+    struct fold fold;
+    struct error error = {0};
+    static const struct play_options lower_only = {.lower_only = true};
+    row_text(text, 0);
+    play_run(&play, text, &lower_only);
+    struct program *program = &play.program;
+    struct plan *plans = arena_take(play.arena, program->plan_count + 1, sizeof *plans);
+    assert_non_null(plans);
+    memcpy(plans, program->plans, program->plan_count * sizeof *plans);
+    for (uint32_t i = 0; i < program->plan_count; i++)
+        if (plans[i].group.dimension_count == 1 && plans[i].group.dimension[0].axis == 1)
+            plans[program->plan_count] = plans[i];
+    assert_int_equal(plans[program->plan_count].group.dimension_count, 1);
+    plans[program->plan_count].group.dimension[0].size = 16;
+    plans[program->plan_count].group.dimension[0].stride = 1;
+    program->plans = plans;
+    assert_int_equal(fold_build(play.arena, &play.machine, program, false, &fold, &error),
+                     STATUS_OK);
+    assert_int_equal(fold.chip_count, rows[0].chips);
+    program->plan_count++;
+    assert_int_equal(fold_build(play.arena, &play.machine, program, false, &fold, &error),
+                     STATUS_OK);
+    assert_true(fold.chip_count > rows[0].chips);
+    play_close(&play);
+}
+
 int main(void)
 {
     static const struct CMUnitTest tests[] = {
         cmocka_unit_test(any_digits_of_the_nodes_may_be_folded),
         cmocka_unit_test(steps_fold_along_what_lies_beside_their_stages),
+        cmocka_unit_test(no_plan_behind_the_last_is_read),
     };
     return cmocka_run_group_tests_name("digit folds", tests, NULL, NULL);
 }

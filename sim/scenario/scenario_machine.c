@@ -181,7 +181,8 @@ static enum status chip_file_read(struct arena *arena, const char *base_folder, 
     const char *path = plan->chip;
     if (base_folder != NULL && path[0] != '/') {
         const char *beside = arena_format(arena, "%s/%s", base_folder, path);
-        if (beside != NULL && stat(beside, &found) == 0) path = beside;
+        if (beside == NULL) return error_set(reterr, STATUS_NO_MEMORY, "", "no memory for a path");
+        if (stat(beside, &found) == 0) path = beside;
     }
     if (stat(path, &found) != 0)
         return error_set(reterr, STATUS_NOT_FOUND, where,

@@ -66,28 +66,32 @@ static enum status formats_read(struct json *object, struct workload_formats *re
 
 /* A model beside the scenario is found from anywhere once its folder stands before it; so what
  * scenario_text() prints is found from where it was printed. */
-static const char *model_path(struct arena *arena, const char *text, const char *base_folder)
+static enum status model_path(struct arena *arena, const char *text, const char *base_folder,
+                              const char **ret_path, struct error *reterr)
 {
     struct stat found;
-    if (base_folder == NULL || text[0] == '/' || text[0] == '\0') return text;
+    *ret_path = text;
+    if (base_folder == NULL || text[0] == '/' || text[0] == '\0') return STATUS_OK;
     for (uint32_t i = 0; model_name_at(i) != NULL; i++)
-        if (strcmp(model_name_at(i), text) == 0) return text;
+        if (strcmp(model_name_at(i), text) == 0) return STATUS_OK;
     const char *beside = arena_format(arena, "%s/%s", base_folder, text);
-    return beside != NULL && stat(beside, &found) == 0 ? beside : text;
+    if (beside == NULL) return error_set(reterr, STATUS_NO_MEMORY, "", "no memory for a path");
+    if (stat(beside, &found) == 0) *ret_path = beside;
+    return STATUS_OK;
 }
 
 static enum status model_read(struct arena *arena, struct json *json, const char *base_folder,
                               struct model *ret_model, struct error *reterr)
 {
-    const char *text = NULL;
+    const char *text = NULL, *path = NULL;
     if (json_kind(json) == JSON_OBJECT) return model_read_object(arena, json, ret_model, reterr);
     if (json_kind(json) != JSON_STRING)
         return error_set(reterr, STATUS_INVALID, json_where(json),
                          "must be a model's name, the path of a config.json, or an object like "
                          "{\"kind\": \"mlp\", \"D\": 8192, \"F\": 32768, \"layers\": 8}");
     STATUS_TRY(json_as_string(json, &text, reterr));
-    return model_read_name_or_path(arena, model_path(arena, text, base_folder), NULL,
-                                   json_where(json), ret_model, reterr);
+    STATUS_TRY(model_path(arena, text, base_folder, &path, reterr));
+    return model_read_name_or_path(arena, path, NULL, json_where(json), ret_model, reterr);
 }
 
 static enum status tokens_read(struct json *object, struct workload_plan *plan,

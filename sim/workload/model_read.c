@@ -271,16 +271,23 @@ static bool ends_in_json(const char *path)
 }
 
 /* The file that a path means, or NULL if there is none: itself, or its config.json. */
-static const char *file_at(struct arena *arena, const char *folder, const char *path)
+static enum status file_at(struct arena *arena, const char *folder, const char *path,
+                           const char **ret_file, struct error *reterr)
 {
     struct stat status;
     const char *full = folder == NULL || path[0] == '/'
                            ? arena_text(arena, path)
                            : arena_format(arena, "%s/%s", folder, path);
-    if (full == NULL || stat(full, &status) != 0) return NULL;
-    if (!S_ISDIR(status.st_mode)) return ends_in_json(full) ? full : NULL;
-    const char *inside = arena_format(arena, "%s/config.json", full);
-    return inside != NULL && stat(inside, &status) == 0 ? inside : NULL;
+    *ret_file = NULL;
+    if (full == NULL) return error_set(reterr, STATUS_NO_MEMORY, "", "no memory for a path");
+    if (stat(full, &status) != 0) return STATUS_OK;
+    if (S_ISDIR(status.st_mode)) {
+        full = arena_format(arena, "%s/config.json", full);
+        if (full == NULL) return error_set(reterr, STATUS_NO_MEMORY, "", "no memory for a path");
+        if (stat(full, &status) != 0) return STATUS_OK;
+    }
+    if (ends_in_json(full)) *ret_file = full;
+    return STATUS_OK;
 }
 
 enum status model_read_name_or_path(struct arena *arena, const char *name_or_path,
@@ -294,8 +301,9 @@ enum status model_read_name_or_path(struct arena *arena, const char *name_or_pat
         STATUS_TRY(json_read_text(arena, embedded->name, embedded->bytes, embedded->size_bytes,
                                   &document, reterr));
     } else {
-        path = file_at(arena, base_folder, name_or_path);
-        if (path == NULL && base_folder != NULL) path = file_at(arena, NULL, name_or_path);
+        STATUS_TRY(file_at(arena, base_folder, name_or_path, &path, reterr));
+        if (path == NULL && base_folder != NULL)
+            STATUS_TRY(file_at(arena, NULL, name_or_path, &path, reterr));
         if (path == NULL) {
             const char *names[MODEL_NAMES_MAX + 1] = {NULL};
             for (uint32_t i = 0; i < MODEL_NAMES_MAX; i++) names[i] = model_name_at(i);

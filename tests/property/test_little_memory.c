@@ -1,0 +1,112 @@
+/*
+ * With too little memory every stage says so, and none crashes: scenarios through all stages, with
+ * arenas of many sizes up to what they take.
+ */
+#include <stdio.h>
+#include <string.h>
+
+#include "sim/report/notes.h"
+#include "sim/report/result.h"
+#include "sim/workload/listing.h"
+#include "tests/support/case.h"
+#include "tests/support/play.h"
+#include "tests/support/thin.h"
+
+enum { SIZES = 300, SMALL = 150, SMALL_BYTES = 1024 };
+
+static const char *const texts[] = {
+    "{\"podsim\":1,\"machine\":{\"chip\":\"h100-sxm\",\"nodes\":2,\"gpus\":4},\"mesh\":{\"pp\":["
+    "\"node\"],"
+    "\"ep\":[\"gpu:2\"],\"tp\":[\"gpu:2\"]},\"workload\":{\"kind\":\"train_step\",\"model\":"
+    "\"tests/property/"
+    "experts.json\",\"batch_tokens\":16384,\"sequence_length\":1024,\"accumulate\":4,"
+    "\"schedule\":\"interleaved:2\",\"routing_skew\":0.5,\"allow_oversubscription\":true},"
+    "\"run\":{\"prefetch_layers\":2}}",
+    "{\"podsim\":1,\"machine\":{\"chip\":\"tpu-v5p\",\"shape\":\"4x4x4\",\"links\":[{\"from\":[0,0,"
+    "0],"
+    "\"to\":[1,0,0],\"rate\":\"9GB/"
+    "s\"}]},\"mesh\":{\"fsdp\":[\"x\",\"y\"],\"tp\":[\"z\"]},\"workload\":{"
+    "\"kind\":\"train_step\",\"model\":\"llama-3-8b\",\"batch_tokens\":524288,\"sequence_length\":"
+    "4096,"
+    "\"remat\":\"block\",\"offload\":\"both\"},\"run\":{\"collective_matmul\":true,\"arbitration\":"
+    "\"fair\"}}",
+};
+
+static enum status stages(struct arena *arena, const char *text, struct text *result,
+                          struct error *reterr)
+{
+    struct scenario scenario;
+    struct machine machine;
+    struct mesh mesh;
+    struct program program;
+    struct fold fold;
+    struct trace trace;
+    struct roofline roofline;
+    struct facts facts;
+    struct notes notes;
+    struct workload_listing listing;
+    struct replay_options options = {.engine = "fast", .record = true};
+    static const uint32_t shown[] = {0};
+    options.shown_chips = shown;
+    options.shown_count = 1;
+    STATUS_TRY(scenario_read_text(arena, "s.json", text, strlen(text), NULL, 0, &scenario, reterr));
+    STATUS_TRY(machine_build(arena, &scenario.machine, &machine, reterr));
+    STATUS_TRY(mesh_build(arena, &scenario.mesh, &machine, &mesh, reterr));
+    STATUS_TRY(workload_lower(arena, &scenario.workload, &machine, &mesh, &program, reterr));
+    STATUS_TRY(workload_listing(arena, &scenario.workload, &machine, &mesh, &listing, reterr));
+    roofline_train_step(&scenario.workload, &machine, &mesh, &roofline);
+    STATUS_TRY(fold_build(arena, &machine, &program, false, &fold, reterr));
+    options.arbitration = scenario.run.arbitration;
+    STATUS_TRY(replay_run(arena, &options, &machine, &program, &fold, &trace, reterr));
+    struct report_input input = {.title = "",
+                                 .question = "",
+                                 .machine = &machine,
+                                 .mesh = &mesh,
+                                 .workload = &scenario.workload,
+                                 .program = &program,
+                                 .trace = &trace,
+                                 .roofline = &roofline};
+    for (uint32_t axis = 0; axis < fold.axis_count; axis++)
+        input.fold[axis] = (struct report_fold){fold.period[axis], fold.reason[axis]};
+    STATUS_TRY(facts_build(arena, &input, &facts, reterr));
+    STATUS_TRY(notes_build(arena, &input, &facts, &notes, reterr));
+    return result_write(arena, &input, result, reterr);
+}
+
+static void each_size_of_memory_is_enough_or_said_to_be_too_little(void **state)
+{
+    (void)state;
+    uint32_t walked = 0, refused = 0;
+    for (uint32_t t = 0; t < sizeof texts / sizeof *texts; t++) {
+        uint64_t whole_bytes = 0;
+        for (uint32_t i = 0; i <= SIZES + SMALL; i++) {
+            struct error error = {.status = STATUS_OK};
+            struct text result = {0};
+            uint64_t const limit_bytes = i == 0       ? 0 /* As much as it takes. */
+                                         : i <= SMALL ? i * SMALL_BYTES
+                                                      : whole_bytes / SIZES * (i - SMALL);
+            if (i > 0 && thin_skips(&walked)) continue;
+            struct arena *arena = arena_create(limit_bytes);
+            enum status const status = stages(arena, texts[t], &result, &error);
+            if (i == 0) whole_bytes = arena_taken_bytes(arena);
+            arena_destroy(arena);
+            text_free(&result);
+            if (i == 0 && status != STATUS_OK) fail_msg("%s: %s", error.where, error.message);
+            if (status != STATUS_OK && status != STATUS_NO_MEMORY)
+                fail_msg("%llu bytes: %s: %s", (unsigned long long)limit_bytes, error.where,
+                         error.message);
+            if (status == STATUS_NO_MEMORY) assert_true(strlen(error.message) > 8);
+            refused += status == STATUS_NO_MEMORY;
+        }
+        print_message("    %llu bytes in all\n", (unsigned long long)whole_bytes);
+    }
+    print_message("    %u sizes were too little\n", refused);
+    assert_true(refused > 0);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(each_size_of_memory_is_enough_or_said_to_be_too_little)};
+    return cmocka_run_group_tests_name("little memory", tests, NULL, NULL);
+}

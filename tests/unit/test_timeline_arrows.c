@@ -38,6 +38,11 @@ static const struct {
      false,
      {0, 13, 31},
      3},
+    {HEAD "\"chip\": \"h100-sxm\", \"nodes\": 4}, \"mesh\": {\"tp\": [\"gpu:4\"], \"dp\": "
+          "[\"gpu:2\", \"node\"]}, " MLP("4096") ", \"accumulate\": 2}}",
+     false,
+     {0, 13, 31, 6},
+     4},
     {HEAD "\"chip\": \"h100-sxm\", \"nodes\": 4}, \"mesh\": {\"tp\": [\"gpu\"], \"pp\": "
           "[\"node\"]}, " MLP("32768") ", \"accumulate\": 8, \"schedule\": \"1f1b\"}}",
      true,

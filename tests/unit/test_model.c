@@ -108,6 +108,10 @@ static void the_parts_of_deepseek_v3_add_up(void **state)
     uint64_t const query = 7168ull * 1536 + 1536 + 1536ull * 128 * 192;
     uint64_t const latent = 7168ull * (512 + 64) + 512 + 512ull * 128 * (128 + 128);
     assert_int_equal(counts.attention_layer, query + latent + 128ull * 128 * 7168);
+    struct model direct = model; /* As DeepSeek-V2-Lite is: Q without a latent. */
+    direct.latent.query_rank = 0;
+    assert_int_equal(model_count(&direct).attention_layer,
+                     7168ull * 128 * 192 + latent + 128ull * 128 * 7168);
     assert_int_equal(model.predictors, 1);
     assert_int_equal(counts.predictors, 2ull * 7168 * 7168 + 3 * 7168 + counts.attention_layer +
                                             counts.router_layer + counts.experts_layer +

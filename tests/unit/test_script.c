@@ -95,6 +95,12 @@ static void test_attributes(void **state)
             "ngpus=\"3\", but the file has 2 gpu elements");
     refuses("ngpus=\"2\"", 0, "ngpus=\"99999999999999999999\"", "a.xml:1:1", "not between 2 and");
     refuses("s_chunks=\"1\"", 0, "s_chunks=\"65537\"", "a.xml:2:3", "not between 0 and 65536");
+    refuses("pair, sum", 0, "", "a.xml:1:1", "a name has from 1 to");
+    refuses("pair, sum", 0,
+            "abcdefghijklmnopqrstuvwxyzabcdefghijklmnopqrstuvwxyz"
+            "abcdefghijklmnopqrstuvwxyzabcdefghijklmnopqrstuvwxyz"
+            "abcdefghijklmnopqrstuvwxy",
+            "a.xml:1:1", "a name has from 1 to");
     refuses("send=\"1\"", 0, "send=\"2\"", "a.xml:3:5", "not between -1 and 1");
     refuses("send=\"1\"", 0, "send=\"0\"", "a.xml:3:5", "its own peer");
     refuses("send=\"1\"", 0, "send=\"-1\"", "a.xml:4:7", "a threadblock whose send is -1");

@@ -264,7 +264,7 @@ static void what_cannot_be_drawn_is_refused(void **state)
         const char *algorithm, *reason;
         enum status status;
     } rows[] = {
-        {10, 12, 2, 0, NULL, "12 experts do not lie evenly on 8 ranks", STATUS_INVALID},
+        {10, 12, 2, 0, NULL, "12 experts cannot lie evenly on 8 ranks", STATUS_INVALID},
         {10, 16, 0, 0, NULL, "1 to 16 can be asked for", STATUS_INVALID},
         {10, 16, 17, 0, NULL, "a token cannot go to 17 experts", STATUS_INVALID},
         {10, 16, 2, 1000001, NULL, "more than one", STATUS_INVALID},

@@ -333,6 +333,15 @@ static void test_waits(void **state)
     const struct script *at_once = accepted();
     pairs(4, true, false);
     const struct script *in_turn = accepted();
+    /* The first message waits for nothing, the second for what came before, the third for both. */
+    uint32_t waits = 0, all = 0;
+    for (uint32_t lane = 0; lane < in_turn->primitive.lane_count; lane++) {
+        (void)script_waits(at_once, lane, 0, 0, &waits);
+        assert_int_equal(waits, 0);
+        (void)script_waits(in_turn, lane, 0, 0, &waits);
+        all += waits;
+    }
+    assert_int_equal(all, 3);
     int64_t const least = time_of(torus, "x", COLLECTIVE_ALL_TO_ALL, NULL, at_once, "fast");
     int64_t const most = time_of(torus, "x", COLLECTIVE_ALL_TO_ALL, NULL, in_turn, "fast");
     /* A message is 64 MiB over 4 x 4; a link's rate is 90 GB/s. Three in a row, the second over

@@ -57,11 +57,23 @@ static void tables_lose_blanks_and_then_come_in_parts(void **state)
     fitted(20, 4, table, "name  first  second\nβ         1       2\n\nname  third\nβ         3\n");
 }
 
+/* A heading between rows goes on behind the label of further parts to the end of its word. */
+static void headings_between_rows_are_not_cut_within_a_word(void **state)
+{
+    (void)state;
+    fitted(20, 4,
+           "name  first  second  third\nb         1       2      3\n"
+           "a heading between\nc         4       5      6\n",
+           "name  first  second\nb         1       2\na heading between\nc         4       5\n\n"
+           "name  third\nb         3\na heading\nc         6\n");
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(further_lines_stand_below_the_last_column_of_the_left_half),
         cmocka_unit_test(tables_lose_blanks_and_then_come_in_parts),
+        cmocka_unit_test(headings_between_rows_are_not_cut_within_a_word),
     };
     return cmocka_run_group_tests_name("text on a terminal", tests, NULL, NULL);
 }

@@ -74,11 +74,37 @@ static void the_published_run_fits_without_remat(void **state)
     }
 }
 
+/* An op that keeps 100 bytes and needs 50 more while it runs, three times: the last one is highest.
+ * One that gives 100 back each time is highest at first. */
+static void what_repeats_is_highest_at_one_of_its_ends(void **state)
+{
+    (void)state;
+    for (uint32_t gives = 0; gives < 2; gives++) {
+        struct program_op op = {.stream = PROGRAM_COMPUTE,
+                                .effect = {{PROGRAM_MEMORY_ACTIVATIONS, false, 150},
+                                           {PROGRAM_MEMORY_ACTIVATIONS, true, -50}},
+                                .effect_count = 2};
+        if (gives == 1) op.effect[1].bytes = -250;
+        struct program_template template = {.name = "t", .op = &op, .op_count = 1};
+        struct program_block block = {.repeat = 3};
+        struct program_role role = {.block = &block, .block_count = 1};
+        role.resident_bytes[PROGRAM_MEMORY_PARAMETERS] = 1000;
+        struct program const program = {
+            .templates = &template, .template_count = 1, .roles = &role, .role_count = 1};
+        struct arena *arena = arena_create(0);
+        struct least_memory least;
+        case_ok(least_memory_of(arena, &program, &least, &case_error));
+        assert_int_equal(least.total_bytes, gives == 0 ? 1000 + 2 * 100 + 150 : 1000 + 150);
+        arena_destroy(arena);
+    }
+}
+
 int main(void)
 {
     static const struct CMUnitTest tests[] = {
         cmocka_unit_test(what_is_known_before_is_never_more_than_what_is_held),
         cmocka_unit_test(the_published_run_fits_without_remat),
+        cmocka_unit_test(what_repeats_is_highest_at_one_of_its_ends),
     };
     return cmocka_run_group_tests_name("least memory", tests, NULL, NULL);
 }

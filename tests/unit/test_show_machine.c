@@ -314,6 +314,17 @@ static void a_mesh_is_drawn_cable_by_cable(void **state)
     }
 }
 
+/* Beside the slice, which has a box, too. */
+static void the_cpu_of_a_host_has_a_box(void **state)
+{
+    (void)state;
+    struct text text = {0};
+    with_machine("tpu-v5e:4x4", machine_svg, &text);
+    assert_int_equal(occurrences(text.bytes, "class=\"node\""), 2);
+    assert_int_equal(occurrences(text.bytes, ">CPU, DRAM<"), 1);
+    text_free(&text);
+}
+
 /* Two nodes below the second tiers of their NVSwitches: each is wired to what is above it. */
 static void a_node_leads_to_its_own_switches(void **state)
 {
@@ -349,6 +360,7 @@ int main(void)
         cmocka_unit_test(a_drawing_is_one_small_file),
         cmocka_unit_test(every_link_of_a_grid_is_drawn),
         cmocka_unit_test(cables_lead_to_what_is_above),
+        cmocka_unit_test(the_cpu_of_a_host_has_a_box),
         cmocka_unit_test(a_node_leads_to_its_own_switches),
     };
     return cmocka_run_group_tests(tests, case_arena_up, case_arena_down);

@@ -129,7 +129,7 @@ static enum status choose_shape(const struct machine_plan *plan, struct machine 
         }
     } else if (machine->product == NULL) {
         return error_set(reterr, STATUS_INVALID, where,
-                         "a shape is needed beside the chip %s, such as 4x4x4; or name a product, "
+                         "the chip %s needs a shape too, such as 4x4x4; or name a product, "
                          "such as v5p-128",
                          machine->chip.name);
     }

@@ -78,14 +78,14 @@ enum status operation_array_bytes(enum operation operation, uint64_t ranks, uint
     uint64_t const copies = each ? ranks : 1;
     if (size_bytes > plan_size_bytes_max && !each)
         return error_set(reterr, STATUS_LIMIT, where,
-                         "%llu bytes (%s) are more than 2^56, the largest that is played; the "
+                         "%llu bytes (%s) are more than 2^56, the largest that is simulated; the "
                          "greatest size is %lluT",
                          (unsigned long long)size_bytes, operation_size_text(operation),
                          (unsigned long long)(plan_size_bytes_max >> 40));
     if (size_bytes > plan_size_bytes_max / copies)
         return error_set(reterr, STATUS_LIMIT, where,
                          "%llu bytes of each of %llu ranks are an array of more than 2^56 bytes, "
-                         "the largest that is played; the greatest size is %lluT",
+                         "the largest that is simulated; the greatest size is %lluT",
                          (unsigned long long)size_bytes, (unsigned long long)ranks,
                          (unsigned long long)(plan_size_bytes_max / copies >> 40));
     *ret_bytes = size_bytes * copies;

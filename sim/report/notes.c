@@ -174,7 +174,7 @@ static void note_tp_exposed(struct arena *arena, const struct report_input *inpu
         notes_add(arena, notes,
                   "the tp collectives stand on the critical path: the next matmul needs the whole "
                   "of each, so %s of their %s is exposed (%.1f%% of the step); collective_matmul "
-                  "hides them chunk by chunk where the matmuls beside them are wide enough",
+                  "hides them chunk by chunk where their matmuls are wide enough",
                   table_seconds(total.exposed_s).text, table_seconds(total.time_s).text,
                   percent(total.exposed_s, facts->step_s));
         return;
@@ -194,15 +194,15 @@ static void note_tp_exposed(struct arena *arena, const struct report_input *inpu
     bool const odd_one = odd_reaches(odd, tp);
     notes_add(arena, notes,
               "tp collectives stay exposed for %s (%.1f%% of the step), though collective matmul "
-              "runs each beside its matmuls: %s%s",
+              "overlaps each with its matmuls: %s%s",
               table_seconds(total.exposed_s).text, percent(total.exposed_s, facts->step_s), cause,
               odd_one             ? "; what is exposed waits for the slow chip or link"
               : narrow[0] != '\0' ? ""
                                   : "; what is exposed is the first chunk and the last");
     if (rest > 0 && !odd_one)
         notes_add(arena, notes,
-                  "collective matmul goes in %llu chunks: beside the first to arrive and the last "
-                  "to leave there is no math, and each hop of the ring adds its latency; that is "
+                  "collective matmul goes in %llu chunks: no math overlaps the first to arrive and "
+                  "the last to leave, and each hop of the ring adds its latency; that is "
                   "about %s of each of the %llu tp collectives",
                   (unsigned long long)tp->rank_count, table_seconds(rest / (double)tp->count).text,
                   (unsigned long long)tp->count);
@@ -233,8 +233,8 @@ static void note_fsdp(struct arena *arena, const struct report_input *input,
     if (hidden)
         notes_add(arena, notes,
                   "the fsdp gathers and reductions are hidden: of their %s only %s is exposed "
-                  "(%.2f%% of the step), the first gather, which nothing runs beside, and the last "
-                  "reduction among it; so prefetching further ahead than %s changes next to "
+                  "(%.2f%% of the step), the first gather and the last reduction, which nothing "
+                  "overlaps, among it; so prefetching further ahead than %s changes next to "
                   "nothing",
                   table_seconds(total.time_s).text, table_seconds(total.exposed_s).text,
                   percent(total.exposed_s, facts->step_s),
@@ -258,7 +258,7 @@ static void note_dp(struct arena *arena, const struct facts *facts, struct notes
     if (total.count == 0) return;
     notes_add(arena, notes,
               "the dp reductions run behind the backward pass; %s of their %s is exposed (%.1f%% "
-              "of the step), at the latest the last layer's, which nothing is left to run beside",
+              "of the step), at the latest the last layer's, which no compute is left to overlap",
               table_seconds(total.exposed_s).text, table_seconds(total.time_s).text,
               percent(total.exposed_s, facts->step_s));
 }
@@ -347,7 +347,7 @@ static void note_hbm(struct arena *arena, const struct report_input *input,
     double const dma = units_seconds(input->trace->dma_ps);
     if (dma > 0.01 * facts->step_s)
         notes_add(arena, notes,
-                  "collectives use HBM for %.1f%% of the step, beside the compute ops",
+                  "collectives use HBM for %.1f%% of the step, at the same time as compute ops",
                   percent(dma, facts->step_s));
 }
 

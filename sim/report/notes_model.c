@@ -60,8 +60,8 @@ static void note_predictors(struct arena *arena, const struct report_input *inpu
     char text[4][QUANTITY_TEXT_BYTES];
     if (modules == 0) return;
     notes_add(arena, notes,
-              "multi-token prediction: %s of %s parameters beside the model's %s; MFU counts "
-              "both, 6 FLOP a token for %s and %s active ones, the head for each prediction",
+              "multi-token prediction: %s of %s parameters in addition to the model's %s; MFU "
+              "counts both, 6 FLOP a token for %s and %s active ones, the head for each prediction",
               counted(modules, "module").text,
               quantity_text_count(text[0], (double)counts.predictors / (double)modules),
               quantity_text_count(text[1], (double)counts.total),

@@ -67,8 +67,8 @@ void notes_parts_build(struct arena *arena, const struct report_input *input,
         double const rests_s = facts->compute_s - (roofline->lower_s - within);
         part_add(notes,
                  arena_format(arena,
-                              rests_s < 0 ? "less what the %s links do beside what is listed here"
-                                          : "compute beside which the %s links rest",
+                              rests_s < 0 ? "less what the %s links do during what is listed here"
+                                          : "compute during which the %s links are idle",
                               axis),
                  rests_s);
         return;
@@ -83,13 +83,13 @@ void notes_parts_build(struct arena *arena, const struct report_input *input,
              excess);
     double const unlike_s = unlike_mean_s(input->trace);
     part_add(notes,
-             unlike_s < 0 ? "less what a mean rank of the pipeline computes beside this one"
-                          : "compute of this rank beside a mean one of the pipeline",
+             unlike_s < 0 ? "less what a mean rank of the pipeline computes more than this one"
+                          : "compute of this rank beyond a mean one of the pipeline",
              unlike_s);
     double const beyond_s = facts->compute_s - unlike_s - roofline->lower_s - excess;
     part_add(notes,
              beyond_s < 0
-                 ? "less the bound's work that is done beside exposed collectives"
+                 ? "less the bound's work that overlaps exposed collectives"
                  : "compute beyond the bound: fill and drain of tiles, overheads, HBM shared",
              beyond_s);
 }

@@ -67,7 +67,7 @@ static void write_resources(const struct report_input *input, bool colour, struc
              roofline_group_find(roofline, "ep") == NULL ? " leaves" : " and experts leave");
     text_add(text, "hops on the critical path");
     table_right(text, 42, table_seconds(roofline->latency_s).text);
-    text_add(text, "  beside the bound\n");
+    text_add(text, "  in addition to the bound\n");
     text_add(text, "upper bound");
     table_right(text, 42, table_seconds(roofline->upper_s).text);
     text_add(text, "  nothing overlaps\n");
@@ -133,7 +133,7 @@ static void write_narrow(const struct roofline *roofline, struct text *text)
     }
     if (roofline->beside_count == 0) return;
     write_rule(text,
-               "tp, one collective beside its own matmuls: %s%s; so tp leaves %s of the step "
+               "tp, one collective and its own matmuls: %s%s; so tp leaves %s of the step "
                "exposed",
                narrow[0] == '\0' ? "all are wide enough" : "too narrow are ", narrow,
                table_seconds(roofline->tp_excess_s).text);

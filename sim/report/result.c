@@ -34,7 +34,7 @@ static void write_groups(struct json_writer *json, const struct roofline *roofli
 
 static void write_beside(struct json_writer *json, const struct roofline *roofline)
 {
-    json_put_array(json, "tp_beside");
+    json_put_array(json, "tp_collectives");
     for (uint32_t i = 0; i < roofline->beside_count; i++) {
         const struct roofline_beside *beside = &roofline->beside[i];
         json_write_object(json);
@@ -238,7 +238,7 @@ static enum status write_collectives(struct arena *arena, struct json_writer *js
         json_put_unsigned(json, "count", row->count);
         json_put_real(json, "time_s", row->time_s);
         json_put_real(json, "exposed_s", row->exposed_s);
-        json_put_real(json, "beside_idle_s", row->idle_s);
+        json_put_real(json, "idle_overlap_s", row->idle_s);
         json_put_real(json, "busbw_bytes_per_s", row->busbw_bytes_per_s);
         json_write_object_end(json);
     }

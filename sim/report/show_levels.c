@@ -110,11 +110,12 @@ void show_levels(const struct machine *machine, struct text *text)
                "back; rates are one way. Chips that meet in a tier have `pair` while they are "
                "alone, and `all` while all chips send there.");
     if (machine->level[0].tier[0].assumed)
-        text_add(text,
-                 "No node is sold with so many GPUs: assumed is one switch for each of a GPU's "
-                 "links%s.\n",
-                 machine->level[0].tier_count == 2 ? ",\nand a second tier that never is in the way"
-                                                   : "");
+        text_add(
+            text,
+            "No node is sold with this number of GPUs: assumed is one switch for each of a GPU's "
+            "links%s.\n",
+            machine->level[0].tier_count == 2 ? ",\nand a second tier that never is in the way"
+                                              : "");
 }
 
 static void add_total(struct text *text, const char *name, uint64_t bytes_per_s)

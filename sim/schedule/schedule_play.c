@@ -254,15 +254,14 @@ static enum status steps_play(struct arena *arena, struct play *play, uint32_t s
 {
     uint32_t const ranks = play->schedule->rank_count;
     void *memory = NULL;
-    STATUS_TRY(arena_try(arena, (uint64_t)ranks * (steps_max + 1), sizeof(int64_t), &memory,
-                         reterr));
+    STATUS_TRY(
+        arena_try(arena, (uint64_t)ranks * (steps_max + 1), sizeof(int64_t), &memory, reterr));
     int64_t *ends = memory;
     STATUS_TRY(play_open(arena, play, reterr));
     for (uint32_t step = 1; step <= steps_max; step++) {
         step_open(play);
         STATUS_TRY(step_play(play, watch, where, reterr));
-        for (uint32_t r = 0; r < ranks; r++)
-            ends[(uint64_t)step * ranks + r] = play->lane[r].last;
+        for (uint32_t r = 0; r < ranks; r++) ends[(uint64_t)step * ranks + r] = play->lane[r].last;
         if (period_find(ends, ranks, step, ret_period)) return STATUS_OK;
     }
     *ret_period = period_of(ends, ranks, steps_max);
@@ -270,8 +269,8 @@ static enum status steps_play(struct arena *arena, struct play *play, uint32_t s
 }
 
 enum status schedule_period(const struct schedule *schedule, const struct schedule_times *times,
-                            const struct watch *watch, const char *where,
-                            struct period *ret_period, struct error *reterr)
+                            const struct watch *watch, const char *where, struct period *ret_period,
+                            struct error *reterr)
 {
     struct play play = {.schedule = schedule, .times = times};
     struct error ignored = {0};
@@ -280,9 +279,9 @@ enum status schedule_period(const struct schedule *schedule, const struct schedu
     STATUS_TRY(schedule_times_check(times, passes, where, reterr));
     while (schedule_times_check(times, passes * steps, where, &ignored) != STATUS_OK) steps /= 2;
     struct arena *scratch = arena_create(0);
-    if (scratch == NULL) return error_set(reterr, STATUS_NO_MEMORY, where, "no memory to play it");
-    enum status const status =
-        steps_play(scratch, &play, steps, watch, where, ret_period, reterr);
+    if (scratch == NULL)
+        return error_set(reterr, STATUS_NO_MEMORY, where, "no memory to simulate it");
+    enum status const status = steps_play(scratch, &play, steps, watch, where, ret_period, reterr);
     arena_destroy(scratch);
     return status;
 }

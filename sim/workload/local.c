@@ -48,12 +48,12 @@ static enum status zero_check(const struct local *local, struct error *reterr)
     }
     if (mesh->present[MESH_FSDP]) {
         return error_set(reterr, STATUS_UNSUPPORTED, "/workload/zero",
-                         "zero %u beside fsdp is not modelled: dp replicates the shards of fsdp",
+                         "zero %u with fsdp is not modelled: dp replicates the shards of fsdp",
                          zero);
     }
     if (zero == 3 && mesh->axis[MESH_EP].size * mesh->axis[MESH_CP].size > 1) {
         return error_set(reterr, STATUS_UNSUPPORTED, "/workload/zero",
-                         "zero 3 beside ep or cp is not modelled; fsdp beside them is");
+                         "zero 3 with ep or cp is not modelled; fsdp with them is");
     }
     return STATUS_OK;
 }
@@ -292,7 +292,7 @@ static enum status offload_check(const struct local *local, struct error *reterr
     if (local->plan->offload == WORKLOAD_OFFLOAD_NONE) return STATUS_OK;
     if (model_has_experts(&local->plan->model) || workload_predictors(local->plan) != 0) {
         return error_set(reterr, STATUS_UNSUPPORTED, "/workload/offload",
-                         "nothing is offloaded from layers with experts, nor beside multi-token "
+                         "nothing is offloaded from layers with experts, nor with multi-token "
                          "prediction, in this version");
     }
     if (local->machine->host.bytes_per_s == 0) {

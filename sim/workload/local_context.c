@@ -102,7 +102,7 @@ enum status local_context_build(struct local *local, struct error *reterr)
         return error_set(
             reterr, STATUS_INVALID, "/workload/batch_tokens",
             "%s of %s cannot be split evenly over %s "
-            "(dp, fsdp and ep together), beside the %u of cp that share each; the nearest "
+            "(dp, fsdp and ep together), with %u ranks of cp that share each; the nearest "
             "batch_tokens that fit: %s",
             counted(sequences, "sequence").text, counted(plan->sequence_length, "token").text,
             counted(ranks, "data rank").text, local->cp, nearest_batch(local, nearest));

@@ -12,7 +12,7 @@ enum status local_latent_check(const struct local *local, struct error *reterr)
                          model->name);
     if (local_is_latent(local) && local->mesh->axis[MESH_CP].size > 1)
         return error_set(reterr, STATUS_UNSUPPORTED, "/mesh/cp",
-                         "sequences that ranks share are not modelled beside latent attention "
+                         "sequences that ranks share are not modelled with latent attention "
                          "(MLA); dp, ep, tp and pp are");
     return STATUS_OK;
 }
@@ -22,7 +22,7 @@ enum status local_latent_sequences_check(const struct local *local, struct error
     if (!local_is_latent(local) || local->sequence_parts == 1) return STATUS_OK;
     return error_set(
         reterr, STATUS_UNSUPPORTED, "/workload/batch_tokens",
-        "%u of the %u data ranks would share each sequence, which is not modelled beside latent "
+        "%u of the %u data ranks would share each sequence, which is not modelled with latent "
         "attention (MLA); each rank has whole ones where batch_tokens are a multiple of %llu",
         local->sequence_parts, local->data,
         (unsigned long long)(local->plan->sequence_length * local->data * local->plan->accumulate));

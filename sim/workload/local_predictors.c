@@ -18,7 +18,7 @@ enum status local_predictors_check(const struct local *local, struct error *rete
     if (model->predictors > PREDICTORS_MAX)
         return error_set(reterr, STATUS_LIMIT, where,
                          "%s has %llu modules for multi-token prediction, more than the %d that "
-                         "are played; \"mtp\": false trains it without",
+                         "are simulated; \"mtp\": false trains it without",
                          model->name, (unsigned long long)model->predictors, PREDICTORS_MAX);
     if (model->tied)
         return error_set(reterr, STATUS_UNSUPPORTED, where,
@@ -27,7 +27,7 @@ enum status local_predictors_check(const struct local *local, struct error *rete
                          model->name);
     if (local->mesh->axis[MESH_CP].size > 1)
         return error_set(reterr, STATUS_UNSUPPORTED, where,
-                         "multi-token prediction is not modelled beside cp, whose ranks share "
+                         "multi-token prediction is not modelled with cp, whose ranks share "
                          "sequences; \"mtp\": false trains %s without",
                          model->name);
     return STATUS_OK;

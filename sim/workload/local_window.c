@@ -18,12 +18,12 @@ enum status local_window_check(const struct local *local, struct error *reterr)
     if (local->sequence_parts == 1 || local_turns(local)) return STATUS_OK;
     if (local->cp > 1)
         return error_set(reterr, STATUS_UNSUPPORTED, "/workload/context",
-                         "layers that attend to a window of %llu keys are modelled beside cp where "
+                         "layers that attend to a window of %llu keys are modelled with cp where "
                          "each rank attends to whole sequences (\"ulysses\"), or where sequences "
                          "have %llu tokens or fewer",
                          window, window);
     return error_set(reterr, STATUS_UNSUPPORTED, "/workload/batch_tokens",
-                     "%u ranks share each sequence, which is not modelled beside layers that "
+                     "%u ranks share each sequence, which is not modelled for layers that "
                      "attend to a window of %llu keys; %llu tokens a microbatch give each rank a "
                      "sequence",
                      local->sequence_parts, window,

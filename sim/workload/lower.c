@@ -86,7 +86,7 @@ static void streams_add(struct lower *lower)
         if (!table[s].used || lower->status != STATUS_OK) continue;
         if (program->stream_count == PROGRAM_STREAMS_MAX) {
             lower->status = error_set(lower->error, STATUS_UNSUPPORTED, "/mesh",
-                                      "with so many mesh axes, and what is offloaded, there are "
+                                      "with these mesh axes, and what is offloaded, there are "
                                       "more than the %d streams that a chip has",
                                       PROGRAM_STREAMS_MAX);
             continue;
@@ -210,10 +210,11 @@ static uint16_t work_index(struct lower *lower, const struct work *work, uint32_
             return (uint16_t)w;
     if (program->work_count == LOWER_WORKS_MAX) {
         if (lower->status == STATUS_OK)
-            lower->status = error_set(lower->error, STATUS_LIMIT, "/workload/schedule",
-                                      "its stages differ in so many ways that the step has more "
-                                      "than %d different ops",
-                                      LOWER_WORKS_MAX);
+            lower->status =
+                error_set(lower->error, STATUS_LIMIT, "/workload/schedule",
+                          "its stages differ in more ways than the step has room for: more "
+                          "than %d different ops",
+                          LOWER_WORKS_MAX);
         return 0;
     }
     program->works[program->work_count] = *work;

@@ -30,7 +30,7 @@ enum {
 
 static const struct overhead table[] = {
     {PROGRAM_MEMORY_MASTER, "master weights",
-     "4 bytes of each weight whose optimizer state lies here, beside weights in a narrower format; "
+     "4 bytes of each weight whose optimizer state lies here, with weights in a narrower format; "
      "FSDP has no others, so there it is 4 bytes less the format's, of each weight of the shard",
      "Megatron-LM docs/source/api-guide/dist_optimizer.md at 50b073cc (6 + 12/d bytes); PyTorch "
      "torch/distributed/fsdp/_fully_shard/_fsdp_param.py (the sharded parameter keeps its format, "
@@ -43,7 +43,7 @@ static const struct overhead table[] = {
      "megatron/core/distributed/param_and_grad_buffer.py",
      false},
     {PROGRAM_MEMORY_ACTIVATED, "activation outputs",
-     "what SwiGLU or GELU gives, which the next matmul keeps beside what the function reads; with "
+     "what SwiGLU or GELU gives, which the next matmul keeps with what the function reads; with "
      "remat while it lives",
      "Megatron-LM megatron/core/fusions/fused_bias_swiglu.py at 00caa53a (the function saves its "
      "input alone, the linear layer behind it its own); Korthikanti et al., arXiv 2205.05198, 4.1",
@@ -52,7 +52,7 @@ static const struct overhead table[] = {
      "1 byte an element of what attention and MLP give, where `attention_kernel` drops out",
      "Korthikanti et al., arXiv 2205.05198, 4.1", false},
     {PROGRAM_MEMORY_LOSS, "logits in fp32",
-     "from the loss to the start of the backward pass, beside the logits: 4 bytes a logit, which "
+     "from the loss to the start of the backward pass, with the logits: 4 bytes a logit, which "
      "become the softmax in place (PyTorch's own cross entropy, neither fused nor compiled, keeps "
      "a "
      "second array; Transformer Engine's has none)",

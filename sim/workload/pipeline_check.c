@@ -28,8 +28,7 @@ enum status pipeline_check(const struct local *local, struct error *reterr)
         return error_set(reterr, STATUS_UNSUPPORTED, "/mesh/pp",
                          "a stage that sends to the next has one of its links along %s (no switch "
                          "joins the GPUs of %s), which is not modelled; put pp on \"node\"",
-                         machine_axis_name(local->machine, part->axis),
-                         local->machine->chip.title);
+                         machine_axis_name(local->machine, part->axis), local->machine->chip.title);
     }
     if (local->plan->offload != WORKLOAD_OFFLOAD_NONE)
         return error_set(reterr, STATUS_UNSUPPORTED, "/workload/offload",
@@ -48,7 +47,7 @@ enum status pipeline_schedule_check(const struct local *local, const struct sche
         return error_set(
             reterr, STATUS_UNSUPPORTED, "/workload/mtp",
             "multi-token prediction needs the embedding on its own stage too, which is "
-            "modelled beside 1f1b, interleaved, looped-bfs and others with the first "
+            "modelled with 1f1b, interleaved, looped-bfs and others with the first "
             "stage on the first rank and \"m\" on another; and where \"m\" and \"L\" "
             "share that rank, as in dualpipev; \"mtp\": false trains %s without",
             local->plan->model.name);

@@ -126,6 +126,22 @@ static void long_functions_and_files_are_refused(void **state)
     accepts("sim/a.h", text);
 }
 
+static void private_words_stay_out_of_what_users_read(void **state)
+{
+    (void)state;
+    refuses("sim/base/a.c", "int a;\nchar *b = \"it is played\";\n",
+            "sim/base/a.c:2: \"played\" is no word for users\n");
+    refuses("tools/podsim/a.c", "char b = '\"', *c = \"so many\";\n",
+            "tools/podsim/a.c:1: \"so many\" is no word for users\n");
+    refuses("docs/a.md", "One\nbeside the other.\n",
+            "docs/a.md:2: \"beside\" is no word for users\n");
+    accepts("sim/base/a.c",
+            "#include \"sim/base/beside.h\"\n/* \"played\" */ int beside; // \"plays\"\n");
+    accepts("sim/base/a.c", "char *a = \"chips_replayed, displays \\\"\"; int played;\n");
+    accepts("tests/a.c", "char *a = \"played\";\n");
+    accepts("CHANGELOG.md", "- played\n");
+}
+
 static void calls_that_lose_a_size_or_an_order_are_refused(void **state)
 {
     (void)state;
@@ -225,6 +241,7 @@ int main(void)
         cmocka_unit_test(a_library_has_one_user),
         cmocka_unit_test(layout_is_held),
         cmocka_unit_test(long_functions_and_files_are_refused),
+        cmocka_unit_test(private_words_stay_out_of_what_users_read),
         cmocka_unit_test(calls_that_lose_a_size_or_an_order_are_refused),
         cmocka_unit_test(draws_have_an_order),
         cmocka_unit_test(inexact_numbers_need_an_excuse),

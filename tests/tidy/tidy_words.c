@@ -58,6 +58,47 @@ static bool is_excused(const char *doubles, const char *path, bool by_name)
     return false;
 }
 
+/* Words of this house, that users need not learn; in what is printed, and on pages. */
+static const char *const private_words[] = {"played", "plays", "beside", "so many",
+                                            "waits for what"};
+
+/* The end of a comment, string or character that begins at `at`, or the next character. */
+static const char *piece_end(const char *at)
+{
+    char const quote = *at;
+    if (at[0] == '/' && at[1] == '*') {
+        const char *end = strstr(at, "*/");
+        return end == NULL ? at + strlen(at) : end + 2;
+    }
+    if (at[0] == '/' && at[1] == '/') return at + strcspn(at, "\n");
+    if (quote != '"' && quote != '\'') return at + 1;
+    for (at++; *at != quote && *at != '\0'; at++) at += at[0] == '\\' && at[1] != '\0';
+    return *at == '\0' ? at : at + 1;
+}
+
+/* Whether a place of a source is in a string, but for lines of the preprocessor. */
+static bool is_printed(const char *text, const char *place)
+{
+    for (const char *at = text, *end = at; *at != '\0'; at = end) {
+        end = *at == '#' ? at + strcspn(at, "\n") : piece_end(at);
+        if (place < end) return *at == '"';
+    }
+    return false;
+}
+
+static void check_private_words(struct tidy *tidy, const struct tidy_file *file)
+{
+    bool const is_page =
+        strncmp(file->path, "docs/", 5) == 0 || strcmp(file->path, "README.md") == 0;
+    bool const is_source = file->code != NULL && strncmp(file->path, "tests/", 6) != 0;
+    for (size_t i = 0; i < sizeof private_words / sizeof *private_words; i++)
+        for (const char *at = file->text;
+             (at = word_find(file->text, at, private_words[i])) != NULL; at++)
+            if (is_page || (is_source && is_printed(file->text, at)))
+                tidy_complain(tidy, file->path, line_of(file->text, at),
+                              "\"%s\" is no word for users", private_words[i]);
+}
+
 void tidy_check_words(struct tidy *tidy, const struct tidy_file *file, const char *doubles)
 {
     static const char *const reminders[] = {"TO"
@@ -69,6 +110,7 @@ void tidy_check_words(struct tidy *tidy, const struct tidy_file *file, const cha
              at++)
             tidy_complain(tidy, file->path, line_of(file->text, at), "%s: do it or leave it",
                           reminders[i]);
+    check_private_words(tidy, file);
     if (file->code == NULL) return;
 
     for (size_t i = 0; i < sizeof banned_calls / sizeof *banned_calls; i++) {

@@ -47,7 +47,7 @@ static void what_does_not_divide_is_refused_with_what_would(void **state)
     refused(
         STATUS_INVALID, "/workload/batch_tokens",
         "24 sequences of 16384 tokens cannot be split evenly over 16 data ranks (dp, fsdp and ep "
-        "together), beside the 16 of cp that share each; the nearest batch_tokens that fit: "
+        "together), with 16 ranks of cp that share each; the nearest batch_tokens that fit: "
         "262144 and 524288");
     build("12x4x4", "x", "y z", NULL);
     made.plan.sequence_length = 12288;

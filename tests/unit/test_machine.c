@@ -109,7 +109,7 @@ static void product_names_that_mean_nothing_are_refused(void **state)
         refused(&plan, "/machine/chip", rows[i].words);
     }
     struct machine_plan plan = plan_of("v5p", NULL);
-    refused(&plan, "/machine/shape", "a shape is needed");
+    refused(&plan, "/machine/shape", "needs a shape too");
     plan = plan_of("v5p-128", "4x4x8");
     refused(&plan, "/machine/shape", "v5p-128 has 64 chips, 4x4x8 has 128");
     assert_int_equal(case_machine("v5p-1024:4x8x16").chip_count, 512);

@@ -101,8 +101,8 @@ static void refused(const struct model *model, uint32_t nodes, enum mesh_role ro
 static void what_experts_cannot_do_is_refused(void **state)
 {
     (void)state;
-    struct model latent = small, further = small, shared = small, window = small,
-                 dense = small, grouped = small, tied = small, split = small;
+    struct model latent = small, further = small, shared = small, window = small, dense = small,
+                 grouped = small, tied = small, split = small;
     latent.latent.kv_rank = 512;
     further.predictors = 17;
     tied.predictors = split.predictors = 1;
@@ -121,12 +121,12 @@ static void what_experts_cannot_do_is_refused(void **state)
             "ranks that can: 2 and 4");
     refused(&small, 2, MESH_EP, WORKLOAD_OFFLOAD_OPTIMIZER, "/workload/offload", "experts");
     refused(&latent, 2, MESH_EP, none, "/workload/model", "q_lora_rank");
-    refused(&further, 2, MESH_EP, none, "/workload/mtp", "more than the 16 that are played");
+    refused(&further, 2, MESH_EP, none, "/workload/mtp", "more than the 16 that are simulated");
     refused(&tied, 2, MESH_EP, none, "/workload/mtp", "one matrix");
     refused(&split, 2, MESH_CP, none, "/workload/mtp", "share sequences");
     refused(&shared, 2, MESH_CP, none, "/mesh/cp", "MLA");
     refused(&window, 2, MESH_CP, none, "/workload/context",
-            "window of 128 keys are modelled beside cp where each rank attends to whole sequences "
+            "window of 128 keys are modelled with cp where each rank attends to whole sequences "
             "(\"ulysses\"), or where sequences have 128 tokens or fewer");
     refused(&dense, 2, MESH_EP, none, "/mesh/ep", "no experts");
     refused(&grouped, 6, MESH_EP, none, "/mesh/ep", "groups");

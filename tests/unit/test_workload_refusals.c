@@ -52,7 +52,7 @@ static void what_does_not_divide_or_is_not_modelled_is_refused(void **state)
     refused(STATUS_INVALID, "/workload/zero", "dp, which the mesh does not have");
     build(&case_mlp, "4x4x4", "y", "x", "z");
     made.plan.zero = 2;
-    refused(STATUS_UNSUPPORTED, "/workload/zero", "beside fsdp");
+    refused(STATUS_UNSUPPORTED, "/workload/zero", "with fsdp");
     odd = case_llama_70b;
     odd.heads = odd.kv_heads = 8;
     build(&odd, "16", NULL, NULL, "x");

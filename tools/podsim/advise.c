@@ -85,7 +85,7 @@ static enum status row_add(struct search *search, struct advise_row row, struct 
         if (settings_equal(&advise->row[i], &row)) return STATUS_OK;
     if (advise->count == ADVISE_ROWS_MAX) return STATUS_OK;
     if (source.setting_count + row.setting_count + 1 > CHAIN_SETTINGS_MAX)
-        return error_set(reterr, STATUS_LIMIT, "--advise", "too many --set beside it");
+        return error_set(reterr, STATUS_LIMIT, "--advise", "too many --set with it");
     source.full = false;
     for (uint32_t i = 0; i < row.setting_count; i++)
         source.settings[source.setting_count++].text = row.setting[i];

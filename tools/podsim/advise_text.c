@@ -8,7 +8,7 @@
 
 enum { SHOWN_MAX = 8, STEP_COLUMN = 11, MFU_COLUMN = 19, MEMORY_COLUMN = 28, CHANGE_COLUMN = 31 };
 
-static const char *const states[] = {"played", "does not fit", "too many events", "refused"};
+static const char *const states[] = {"simulated", "does not fit", "too many events", "refused"};
 
 /* Whether a row stands before another: played ones first, the faster before the slower; else as
  * they were tried. */

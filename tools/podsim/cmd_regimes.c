@@ -67,9 +67,10 @@ static enum status end_check(const struct question *question, const struct sizes
     if (operation_array_bytes(question->row.operation, ranks, regimes_peak_bytes(sizes), "-e",
                               &unused, &ignored) == STATUS_OK)
         return STATUS_OK;
-    return error_set(reterr, STATUS_LIMIT, "-e",
-                     "a map also plays 16 times the greatest size, which would be an array of more "
-                     "than 2^56 bytes");
+    return error_set(
+        reterr, STATUS_LIMIT, "-e",
+        "a map also simulates 16 times the greatest size, which would be an array of more "
+        "than 2^56 bytes");
 }
 
 static enum status plan_read(struct map *map, struct error *reterr)
@@ -81,9 +82,10 @@ static enum status plan_read(struct map *map, struct error *reterr)
     struct question *question = &map->question;
     STATUS_TRY(question_read(options, map->arena, question, reterr));
     if (question->row.tuner != NULL)
-        return error_set(reterr, STATUS_INVALID, "--tuner",
-                         "decides what auto takes, and a map plays every algorithm; leave it out, "
-                         "or ask podsim collective");
+        return error_set(
+            reterr, STATUS_INVALID, "--tuner",
+            "decides what auto takes, and a map simulates every algorithm; leave it out, "
+            "or ask podsim collective");
     if (operation_is_copy(question->row.operation))
         return error_set(reterr, STATUS_UNSUPPORTED, "--op",
                          "%s is done in one way, by every chip alone, so there is nothing to map; "

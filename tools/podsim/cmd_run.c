@@ -96,7 +96,7 @@ static enum status oversubscribed(struct error *reterr)
 {
     return error_set(reterr, STATUS_LIMIT, "",
                      "the step does not fit the memory of a chip; "
-                     "\"allow_oversubscription\": true in the workload plays it all the same");
+                     "\"allow_oversubscription\": true in the workload simulates it all the same");
 }
 
 static void write_advice(const void *owner, struct json_writer *json)

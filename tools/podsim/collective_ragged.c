@@ -52,10 +52,11 @@ static enum status parts_check(const struct collective_study *study, struct erro
     uint64_t const ranks = group_rank_count(&request.group);
     uint64_t const each = study->sizes.end_bytes / ragged->token_bytes;
     if (ragged_choices_fit(each, ranks, ragged->top_k)) return STATUS_OK;
-    return error_set(reterr, STATUS_LIMIT, "-e",
-                     "%llu tokens on each of %llu ranks choose %u experts each, and all are drawn: "
-                     "more than 2^26 choices would take minutes; larger tokens or fewer are played",
-                     (unsigned long long)each, (unsigned long long)ranks, ragged->top_k);
+    return error_set(
+        reterr, STATUS_LIMIT, "-e",
+        "%llu tokens on each of %llu ranks choose %u experts each, and all are drawn: "
+        "more than 2^26 choices would take minutes; larger tokens or fewer are simulated",
+        (unsigned long long)each, (unsigned long long)ranks, ragged->top_k);
 }
 
 enum status collective_read_ragged(const struct options *options, struct collective_study *study,

@@ -203,7 +203,7 @@ static enum status runners_check(const struct collective_study *study, struct er
         chooses = chooses || strcmp(asked->algorithm[i], "auto") == 0;
     if (!study->plays_runners || (chooses && asked->row.script == NULL)) return STATUS_OK;
     return error_set(reterr, STATUS_INVALID, "--runners-up",
-                     "plays what auto does not take, and %s; leave one of them out",
+                     "simulates what auto does not take, and %s; leave one of them out",
                      asked->row.script != NULL ? "--xml gives the algorithm"
                                                : "--algorithm names what to take");
 }

@@ -79,7 +79,7 @@ static void write_head(const struct collective_study *study, struct text *text)
     if (groups > 1)
         text_add(text, ", in each of %llu groups, all at once\n", (unsigned long long)groups);
     for (uint32_t i = 1; i < study->member_count; i++)
-        text_add(text, "# beside it: %s over %s\n",
+        text_add(text, "# at once: %s over %s\n",
                  operation_name(study->member[i].question.operation),
                  ways_of(&study->member[i].question));
     text_add(text, "# size: %s; array: V of all ranks together\n",
@@ -95,7 +95,7 @@ static void write_head(const struct collective_study *study, struct text *text)
                  counted(ragged->token_bytes, "byte").text, ragged->top_k,
                  (unsigned long long)ragged->seed, (double)ragged->skew_ppm / PPM_ONE);
     if (study->run_count == 0) return;
-    text_add(text, "# %u of %u chips played:", study->fold.chip_count,
+    text_add(text, "# %u of %u chips simulated:", study->fold.chip_count,
              study->asked.machine.chip_count);
     for (uint32_t axis = 0; axis < study->asked.machine.axis_count; axis++)
         text_add(text, " %s %u of %u%s", machine_axis_name(&study->asked.machine, axis),
@@ -151,7 +151,7 @@ static void write_runners(const struct row *row, struct text *text)
         write_algorithm(text, i == 0 ? "; then " : ", ", runner->algorithm, runner->protocol);
         text_add(text, " %s", quantity_text_seconds(figures, runner->estimate_s));
         if (runner->time_ps > 0)
-            text_add(text, " played %s",
+            text_add(text, " simulated %s",
                      quantity_text_seconds(figures, units_seconds(runner->time_ps)));
     }
     text_add(text, ")");
@@ -242,7 +242,7 @@ static void write_left_out(const struct collective_study *study, struct text *te
     if (most == 0) return;
     text_add(text,
              "# auto passed over up to %u ways of more than 16 million messages, which would take "
-             "minutes to play;\n# --algorithm NAME plays one all the same\n",
+             "minutes to simulate;\n# --algorithm NAME simulates one all the same\n",
              most);
 }
 
@@ -272,10 +272,11 @@ static void write_unheeded(const struct collective_study *study, struct text *te
                      "all cables are used\n",
                      rule->line, tuner->path, (long long)rule->channel_count);
         if (otherwise)
-            text_add(text,
-                     "# tuner: line %u of %s asks for %s; none is played: NCCL's protocols are of "
-                     "GPUs in the\n# measured profile, or of what --protocol names\n",
-                     rule->line, tuner->path, protocol_name(rule->protocol));
+            text_add(
+                text,
+                "# tuner: line %u of %s asks for %s; none is simulated: NCCL's protocols are of "
+                "GPUs in the\n# measured profile, or of what --protocol names\n",
+                rule->line, tuner->path, protocol_name(rule->protocol));
     }
 }
 
@@ -293,7 +294,7 @@ static void write_idle_tuner(const struct collective_study *study, struct text *
     const struct tuner *tuner = study->asked.row.tuner;
     if (tuner == NULL || study->row_count == 0) return;
     if (is_all_named(study)) {
-        text_add(text, "# tuner: %s was not asked, as --algorithm names what to play\n",
+        text_add(text, "# tuner: %s was not asked, as --algorithm names what to simulate\n",
                  tuner->path);
         return;
     }

@@ -300,7 +300,7 @@ void comparison_write_refused(const struct comparison *comparison, struct text *
         }
         text_add(&sentence, "- ");
         comparison_write_names(comparison, belongs, &sentence);
-        text_add(&sentence, ", not played: %s", reason_of(row));
+        text_add(&sentence, ", not simulated: %s", reason_of(row));
         text->failed = text->failed || sentence.failed;
         if (!sentence.failed) table_wrap(text, 2, sentence.bytes);
         text_free(&sentence);

@@ -154,7 +154,7 @@ enum status list_model(struct arena *arena, const char *name, struct text *text,
     count_row(text, "active, with the head", counts.predictors_active, 1);
     if (counts.predictors != 0)
         text_add(text,
-                 "\nThe module that predicts a further token is beside the total; it uses the "
+                 "\nThe module that predicts a further token is not in the total; it uses the "
                  "model's own\nembedding and head, which a published checkpoint has once "
                  "more.\n");
     uint64_t const windowed = model_window_layers(&model, UINT64_MAX);

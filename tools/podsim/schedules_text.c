@@ -51,11 +51,11 @@ static uint64_t write_head(const struct schedules *schedules, uint32_t wider, st
     static const struct {
         uint32_t column;
         const char *name;
-    } heads[] = {
-        {COLUMN_CHUNKS, "chunks"},   {COLUMN_PERIOD, "period"}, {COLUMN_MAKESPAN, "makespan"},
-        {COLUMN_BUBBLE, "bubble"},   {COLUMN_SHARE, "share"},   {COLUMN_STAGE, "per stage"},
-        {COLUMN_FORMULA, "formula"}, {COLUMN_HOPS, "by hops"},  {COLUMN_PEAK, "held"},
-        {COLUMN_COPIES, "weights"}};
+    } heads[] = {{COLUMN_CHUNKS, "chunks"},     {COLUMN_PERIOD, "period"},
+                 {COLUMN_MAKESPAN, "makespan"}, {COLUMN_BUBBLE, "bubble"},
+                 {COLUMN_SHARE, "share"},       {COLUMN_STAGE, "per stage"},
+                 {COLUMN_FORMULA, "formula"},   {COLUMN_HOPS, "by hops"},
+                 {COLUMN_PEAK, "held"},         {COLUMN_COPIES, "weights"}};
     text_add(text, "a rank's whole share: F %s, I %s, W %s, a hop %s",
              figure(whole(schedules->forward)).text, figure(whole(schedules->input)).text,
              figure(whole(schedules->weight)).text, figure(whole(schedules->hop)).text);
@@ -82,8 +82,7 @@ static void write_row(const struct schedules *schedules, const struct schedules_
     table_colour(text, colour && row->of->best, TABLE_PLAIN);
     (void)snprintf(copies, sizeof copies, "%ux", row->of->schedule.copy_count);
     table_right(text, wider + COLUMN_CHUNKS, table_count(row->of->schedule.chunk_count).text);
-    table_right(text, wider + COLUMN_PERIOD,
-                figure(schedules_units(row, row->period.time)).text);
+    table_right(text, wider + COLUMN_PERIOD, figure(schedules_units(row, row->period.time)).text);
     table_right(text, wider + COLUMN_MAKESPAN, figure(makespan).text);
     table_right(text, wider + COLUMN_BUBBLE, figure(bubble).text);
     table_right(text, wider + COLUMN_SHARE, table_percent(bubble, makespan).text);
@@ -103,8 +102,7 @@ static void write_row(const struct schedules *schedules, const struct schedules_
 /* Whether a formula and what came out differ. */
 static bool is_off(const struct schedules_row *row)
 {
-    if (row->of->refused.status != STATUS_OK ||
-        row->of->formula.measure == SCHEDULE_NO_FORMULA)
+    if (row->of->refused.status != STATUS_OK || row->of->formula.measure == SCHEDULE_NO_FORMULA)
         return false;
     return fabs(schedules_units(row, row->of->formula.bubble_ticks) - schedules_measured(row)) >=
            1e-9;
@@ -133,7 +131,7 @@ static void write_difference(const struct schedules_row *row, bool counts, struc
     text_add(sentence, " %s", row->of->formula.text);
     if (strcmp(row->of->formula.text, published.text) != 0)
         text_add(sentence, " = %s", published.text);
-    text_add(sentence, ", played %s%s", figure(schedules_measured(row)).text,
+    text_add(sentence, ", simulated %s%s", figure(schedules_measured(row)).text,
              per_rank ? " per stage" : "");
 }
 

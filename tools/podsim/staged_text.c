@@ -59,8 +59,8 @@ static void write_note(const struct staged_row *row, struct text *text)
     (void)snprintf(
         sentence, sizeof sentence,
         "- %s, %s: %s with %s of a mean rank is %s; the same order with these "
-        "times and nothing else has %s; played with real ops %s: ranks have from %s to %s of work, "
-        "and wait %s for transfers",
+        "times and nothing else has %s; simulated with real ops %s: ranks have from %s to %s of "
+        "work, and wait %s for transfers",
         row->of->name, counted(row->of->microbatch_count, "microbatch").text, row->of->formula.text,
         times, table_duration(row->of->formula.bubble_ticks).text, table_duration(equal_ps).text,
         measured, table_duration(least_ps).text, table_duration(most_ps).text,
@@ -177,5 +177,6 @@ void staged_write_text(const struct comparison *comparison, const struct report_
     if (staged->row[0].played.lane != NULL)
         lanes_write(&rows[0].schedule, &staged->row[0].played, terminal, text);
     else
-        text_add(text, "\nso many ranks or microbatches are not drawn as text; see --svg\n");
+        text_add(text,
+                 "\nmore ranks or microbatches than fit a line are not drawn as text; see --svg\n");
 }

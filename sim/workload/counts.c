@@ -30,7 +30,7 @@ static struct letters letters_of(const struct local *local, const struct machine
     x.g = bytes_of(plan->formats.gradients);
     x.o = bytes_of(plan->formats.optimizer);
     x.rows = (double)local->rows;
-    x.full = x.rows * (double)local->width;
+    x.full = x.rows * (double)local->block_columns;
     x.shard = x.full / local->tp;
     x.in_kept = local_keeps_parts(local) ? x.shard : x.full;
     x.gated = plan->model.matrices == 3;

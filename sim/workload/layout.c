@@ -60,7 +60,7 @@ static struct sharding between(const struct local *local, const char *name)
     uint64_t const tokens = local->rows * local->data;
     struct sharding_dimension const dimensions[2] = {
         dimension("B", tokens, batch | (by_tokens ? local->axis_y : 0)),
-        dimension("D", local->width, by_tokens ? 0 : local->axis_y),
+        dimension("D", local->block_columns, by_tokens ? 0 : local->axis_y),
     };
     return array(name, 2, dimensions);
 }

@@ -325,8 +325,9 @@ static enum status tokens_build(struct local *local, struct error *reterr)
     return STATUS_OK;
 }
 
-/* The tokens and, where In lies in parts of D, the width must be divisible by their axes; weights
- * are padded. */
+/* Tokens must be divisible by their axes; weights are padded, and so are the columns of In between
+ * blocks where these lie in parts of D: each rank has the same, the last ones some of zeros, which
+ * are gathered, reduced and kept like all others and taken off before a matmul reads them. */
 static enum status widths_build(struct local *local, struct error *reterr)
 {
     const struct workload_plan *plan = local->plan;
@@ -337,12 +338,16 @@ static enum status widths_build(struct local *local, struct error *reterr)
         return error_set(reterr, STATUS_INVALID, "/workload/accumulate", "0 microbatches");
     }
     STATUS_TRY(tokens_build(local, reterr));
-    local->block_full = local->rows * local->width;
     bool const by_tokens = plan->activations == WORKLOAD_ACTIVATIONS_TOKENS;
-    STATUS_TRY(
-        local_divide(by_tokens ? local->rows : local->width, local->tp, "/mesh/tp",
-                     by_tokens ? "the number of tokens of a data rank" : "the model's width D",
-                     "ranks of tp", &share, reterr));
+    /* An expert's rows are whole ones, of which each rank of tp has as many columns. */
+    bool const divides = by_tokens || model_has_experts(&plan->model);
+    if (divides)
+        STATUS_TRY(
+            local_divide(by_tokens ? local->rows : local->width, local->tp, "/mesh/tp",
+                         by_tokens ? "the number of tokens of a data rank" : "the model's width D",
+                         "ranks of tp", &share, reterr));
+    local->block_columns = by_tokens ? local->width : units_round_up(local->width, local->tp);
+    local->block_full = local->rows * local->block_columns;
     local->block_shard = local->block_full / local->tp;
     local->mlp_in_count = plan->model.matrices - 1;
     return STATUS_OK;

@@ -76,12 +76,13 @@ struct local {
     struct sharding_mesh axes; /* Letters; axes of size 1 left out. */
     uint32_t axis_x, axis_y, axis_z; /* Bits in `axes`; 0 where there is none. */
 
-    uint64_t rows;         /* Tokens of a microbatch on one data rank. */
-    uint64_t width;        /* D */
-    uint64_t block_full;   /* Elements of [B_X, D] */
-    uint64_t block_shard;  /* Elements of [B_X, D_Y] */
-    uint64_t mlp_columns;  /* F / tp, rounded up. */
-    uint64_t mlp_in_count; /* Matrices of the in-projection: 1, or 2 when gated. */
+    uint64_t rows;          /* Tokens of a microbatch on one data rank. */
+    uint64_t width;         /* D */
+    uint64_t block_columns; /* D between blocks: up to a multiple of Y where it lies in parts. */
+    uint64_t block_full;    /* Elements of [B_X, D], as padded */
+    uint64_t block_shard;   /* Elements of [B_X, D_Y] */
+    uint64_t mlp_columns;   /* F / tp, rounded up. */
+    uint64_t mlp_in_count;  /* Matrices of the in-projection: 1, or 2 when gated. */
 
     /* MODEL_LLAMA */
     uint64_t heads;            /* N / tp, with padding, as each KV head has its queries' with it. */

@@ -60,6 +60,8 @@ void padding_list(const struct local *local, struct paddings *ret_paddings)
     bool const zero = local->plan->zero != 0;
     const char *const role = zero ? local->replica_name : mesh_role_name(local->shard_role);
     const char *const what = local->shards > 1 ? "flat parameters" : "flat optimizer state";
+    list_add(&paddings, "columns of D between blocks", tp_name, tp, local->width,
+             local->block_columns);
     if (local_is_llama(local)) {
         list_add(&paddings, "attention heads", tp_name, tp, model->heads, local->heads * tp);
         list_add(&paddings, "KV heads", tp_name, tp, model->kv_heads, local->kv_heads_padded);

@@ -39,7 +39,7 @@ static const struct {
      "layers that attend to a window of 200 keys are modelled with \"flash\" only"},
     {NODES, "\"fsdp\":[\"node\"],\"tp\":[\"gpu\"]", "\"tests/property/windows-dense.json\"",
      "\"accumulate\":32", "/workload/batch_tokens",
-     "ranks share each sequence, which is not modelled beside layers that attend to a window"},
+     "ranks share each sequence, which is not modelled for layers that attend to a window"},
     {NODES, "\"dp\":[\"node\"],\"ep\":[\"gpu\"]", "\"deepseek-v3\"", "\"routing_skew\":0.5",
      "/workload/routing_skew", "where a token's experts are in few groups"},
     {NODES, "\"fsdp\":[\"node\"],\"ep\":[\"gpu\"]", "\"deepseek-v3\"", "\"accumulate\":4",

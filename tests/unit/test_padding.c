@@ -39,7 +39,8 @@ static uint64_t divisor_of_both(uint64_t a, uint64_t b)
 static struct model model_drawn(uint32_t tp)
 {
     struct model model = draw(4) == 0 ? case_mlp : case_llama_70b;
-    model.width = tp * (40 + draw(60));
+    bool const has_experts = draw(5) == 0;
+    model.width = has_experts ? tp * (40 + draw(60)) : 40 * tp + draw(60 * tp);
     model.mlp_width = 100 + draw(1900);
     if (model.kind == MODEL_MLP) return model;
     model.kv_heads = 1 + draw(12);
@@ -47,7 +48,7 @@ static struct model model_drawn(uint32_t tp)
     if (model.heads < tp) model.heads = model.kv_heads * units_ceil_divide(tp, model.kv_heads);
     model.head_width = 16 + 8 * draw(4);
     model.vocabulary = 500 + draw(3500);
-    if (draw(4) == 0)
+    if (has_experts)
         model.experts = (struct model_experts){.count = 4, .top_k = 2, .width = 50 + draw(900)};
     return model;
 }

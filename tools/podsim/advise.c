@@ -56,7 +56,9 @@ static enum status row_play(struct search *search, struct chain_source *source, 
     STATUS_TRY(facts_build(chain->arena, &input, &facts, reterr));
     row->state = ADVISE_PLAYED;
     row->step_ps = chain->trace.step_ps;
-    row->mfu = facts.mfu;
+    row->has_period = chain->trace.period.time > 0;
+    row->time_ps = row->has_period ? chain->trace.period.time : row->step_ps;
+    row->mfu = row->has_period ? facts.period_mfu : facts.mfu;
     row->memory_bytes = chain->trace.memory_peak_bytes;
     row->fits = row->memory_bytes <= search->advise->hbm_bytes;
     search->events += chain->trace.events;
@@ -71,8 +73,6 @@ static bool settings_equal(const struct advise_row *one, const struct advise_row
     return true;
 }
 
-static const char one_step[] = "/run/steps=1";
-
 /* Plays the scenario with these settings, unless that has been done. */
 static enum status row_add(struct search *search, struct advise_row row, struct error *reterr)
 {
@@ -84,15 +84,14 @@ static enum status row_add(struct search *search, struct advise_row row, struct 
     for (uint32_t i = 0; i < advise->count; i++)
         if (settings_equal(&advise->row[i], &row)) return STATUS_OK;
     if (advise->count == ADVISE_ROWS_MAX) return STATUS_OK;
-    if (source.setting_count + row.setting_count + 1 > CHAIN_SETTINGS_MAX)
+    if (source.setting_count + row.setting_count > CHAIN_SETTINGS_MAX)
         return error_set(reterr, STATUS_LIMIT, "--advise", "too many --set with it");
     source.full = false;
     for (uint32_t i = 0; i < row.setting_count; i++)
         source.settings[source.setting_count++].text = row.setting[i];
-    /* Steps are compared, not periods, which take several. */
-    if (search->chain->mesh.present[MESH_PP])
-        source.settings[source.setting_count++].text = one_step;
     enum status status = chain_build(&chain, &source, CHAIN_PROGRAM, &error);
+    if (status == STATUS_OK && chain.scenario.run.steps > ADVISE_STEPS_MAX)
+        chain.scenario.run.steps = ADVISE_STEPS_MAX;
     if (status == STATUS_OK) status = row_play(search, &source, &chain, &row, &error);
     if (status != STATUS_OK && status != STATUS_INTERRUPTED && status != STATUS_NO_MEMORY) {
         row.state = ADVISE_REFUSED;
@@ -109,8 +108,8 @@ static enum status row_add(struct search *search, struct advise_row row, struct 
 /* One more change has to gain half a percent. */
 static bool is_better(const struct advise_row *row, const struct advise_row *best)
 {
-    if (row->setting_count <= best->setting_count) return row->step_ps < best->step_ps;
-    return row->step_ps < best->step_ps - best->step_ps / 200;
+    if (row->setting_count <= best->setting_count) return row->time_ps < best->time_ps;
+    return row->time_ps < best->time_ps - best->time_ps / 200;
 }
 
 static void best_find(struct advise *advise)

@@ -24,6 +24,7 @@ enum {
     ADVISE_ROWS_MAX = 27,
     ADVISE_SETTINGS_MAX = 5,
     ADVISE_EVENTS_MAX = 20000000, /* Of one neighbour. */
+    ADVISE_STEPS_MAX = 4,         /* For its period: most repeat by then. */
     ADVISE_NONE = ADVISE_ROWS_MAX,
 };
 
@@ -39,7 +40,9 @@ struct advise_row {
     uint32_t setting_count;
     enum advise_state state;
     bool fits;             /* Where played. */
+    bool has_period;       /* Where played: steps follow one another, as with pp. */
     int64_t step_ps;       /* Where played. */
+    int64_t time_ps;       /* What rows are compared by: the period, or else the step. */
     double mfu;            /* The same. */
     uint64_t memory_bytes; /* The peak; of ADVISE_UNFIT what it holds at least. */
     const char *why;       /* Of ADVISE_REFUSED. */

@@ -18,8 +18,8 @@ static bool is_before(const struct advise *advise, uint32_t one, uint32_t other)
     bool const a_good = a->state == ADVISE_PLAYED && a->fits;
     bool const b_good = b->state == ADVISE_PLAYED && b->fits;
     if (a_good != b_good) return a_good;
-    if (a->state == ADVISE_PLAYED && b->state == ADVISE_PLAYED && a->step_ps != b->step_ps)
-        return a->step_ps < b->step_ps;
+    if (a->state == ADVISE_PLAYED && b->state == ADVISE_PLAYED && a->time_ps != b->time_ps)
+        return a->time_ps < b->time_ps;
     return one < other;
 }
 
@@ -69,7 +69,7 @@ static void add_row(const struct advise *advise, uint32_t index, struct text *te
     const struct advise_row *row = &advise->row[index];
     text_add(text, index == advise->best ? " >" : "  ");
     if (row->state == ADVISE_PLAYED) {
-        table_right(text, STEP_COLUMN, table_duration(row->step_ps).text);
+        table_right(text, STEP_COLUMN, table_duration(row->time_ps).text);
         table_right(text, MFU_COLUMN, table_percent(row->mfu, 1).text);
     } else {
         table_right(text, MFU_COLUMN, states[row->state]);
@@ -161,12 +161,19 @@ static void add_none(const struct advise *advise, const char *operand, struct te
     add_command(advise, &advise->row[least], operand, text);
 }
 
+static bool have_periods(const struct advise *advise)
+{
+    bool have = false;
+    for (uint32_t i = 0; i < advise->count; i++) have = have || advise->row[i].has_period;
+    return have;
+}
+
 void advise_write_text(const struct advise *advise, const char *operand, struct text *text)
 {
     uint32_t order[ADVISE_ROWS_MAX] = {0};
     rows_sort(advise, order);
     text_add(text, "\nadvice: %u neighbours of the scenario, simulated\n", advise->count);
-    table_right(text, STEP_COLUMN, "step");
+    table_right(text, STEP_COLUMN, have_periods(advise) ? "period" : "step");
     table_right(text, MFU_COLUMN, "MFU");
     table_right(text, MEMORY_COLUMN, "memory");
     text_pad(text, CHANGE_COLUMN);
@@ -197,6 +204,7 @@ void advise_write_json(const struct advise *advise, struct json_writer *json)
             json_put_boolean(json, "fits", row->state == ADVISE_PLAYED && row->fits);
         if (row->state == ADVISE_PLAYED) {
             json_put_real(json, "step_time_s", units_seconds(row->step_ps));
+            if (row->has_period) json_put_real(json, "period_time_s", units_seconds(row->time_ps));
             json_put_real(json, "mfu", row->mfu);
         }
         if (row->memory_bytes > 0) json_put_unsigned(json, "memory_bytes", row->memory_bytes);

@@ -53,16 +53,21 @@ static inline uint64_t units_round_up(uint64_t amount, uint64_t multiple)
     return units_ceil_divide(amount, multiple) * multiple;
 }
 
+/* The largest number that divides both, of which one may be 0: Euclid's. */
+static inline uint64_t units_common_divisor(uint64_t a, uint64_t b)
+{
+    while (b != 0) {
+        uint64_t const rest = a % b;
+        a = b;
+        b = rest;
+    }
+    return a;
+}
+
 /* The smallest number of which both, neither of them 0, are divisors. */
 static inline uint32_t units_common_multiple(uint32_t a, uint32_t b)
 {
-    uint32_t x = a, y = b;
-    while (y != 0) {
-        uint32_t const rest = x % y;
-        x = y;
-        y = rest;
-    }
-    return a / x * b;
+    return a / (uint32_t)units_common_divisor(a, b) * b;
 }
 
 #endif

@@ -7,6 +7,7 @@
 
 #include "sim/base/arena.h"
 #include "sim/base/json.h"
+#include "sim/base/path.h"
 #include "sim/base/units.h"
 #include "sim/scenario/scenario_parts.h"
 
@@ -163,27 +164,13 @@ static enum status wrap_read(struct json *object, int8_t wrap[CHIP_AXES_MAX], st
     return json_end(object, known, reterr);
 }
 
-/* What ends in .json, or has a folder, is a file; names of chips have neither. */
-static bool is_path(const char *text)
-{
-    static const char end[] = ".json";
-    size_t const length = strlen(text);
-    return strchr(text, '/') != NULL ||
-           (length >= sizeof end && strcmp(text + length - (sizeof end - 1), end) == 0);
-}
-
-/* A chip beside the scenario is found from anywhere once its folder stands before it, as a model
- * is. */
+/* A chip is looked for beside the scenario first, as a model is. */
 static enum status chip_file_read(struct arena *arena, const char *base_folder, const char *where,
                                   struct machine_plan *plan, struct error *reterr)
 {
     struct stat found;
-    const char *path = plan->chip;
-    if (base_folder != NULL && path[0] != '/') {
-        const char *beside = arena_format(arena, "%s/%s", base_folder, path);
-        if (beside == NULL) return error_set(reterr, STATUS_NO_MEMORY, "", "no memory for a path");
-        if (stat(beside, &found) == 0) path = beside;
-    }
+    const char *path = NULL;
+    STATUS_TRY(path_beside(arena, base_folder, plan->chip, &path, reterr));
     if (stat(path, &found) != 0)
         return error_set(reterr, STATUS_NOT_FOUND, where,
                          "there is no file \"%.80s\" that could describe a chip; `podsim list "
@@ -211,7 +198,7 @@ static enum status chip_read_plan(struct arena *arena, struct json *chip, const 
                          "must be a chip's name such as \"h100-sxm\", the path of a chip's file "
                          "such as \"./my-chip.json\", or an object with what such a file holds");
     STATUS_TRY(json_as_string(chip, &plan->chip, reterr));
-    if (!is_path(plan->chip)) return STATUS_OK;
+    if (!path_is(plan->chip)) return STATUS_OK;
     return chip_file_read(arena, base_folder, json_where(chip), plan, reterr);
 }
 
@@ -229,8 +216,8 @@ static enum status clock_read(struct json *object, uint32_t *ret_ppm, struct err
 enum status scenario_machine_read(struct arena *arena, struct json *object, const char *base_folder,
                                   struct machine_plan *ret_plan, struct error *reterr)
 {
-    static const char *const known[] = {"chip", "shape",  "profile", "unrealisable", "clock",
-                                        "wrap", "links",  "chips",   "nodes",        "gpus",
+    static const char *const known[] = {"chip",   "shape",   "profile", "unrealisable", "clock",
+                                        "wrap",   "links",   "chips",   "nodes",        "gpus",
                                         "slices", "network", NULL};
     struct machine_plan plan = {.profile = "ideal"};
     struct json *chip = NULL;

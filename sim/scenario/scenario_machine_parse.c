@@ -8,6 +8,7 @@
 #include "sim/base/arena.h"
 #include "sim/base/json.h"
 #include "sim/base/name.h"
+#include "sim/base/path.h"
 #include "sim/scenario/scenario_parts.h"
 
 enum { TEXT_BYTES_MAX = 1024 };
@@ -126,34 +127,22 @@ static enum status parse_text(struct arena *arena, const char *text, const char 
     return STATUS_OK;
 }
 
-static bool is_file(const char *text, size_t length)
-{
-    static const char end[] = ".json";
-    return length >= sizeof end && strncmp(text + length - (sizeof end - 1), end, 5) == 0;
-}
-
-/* The folder of a path, or NULL where it has none. */
-static const char *folder_of(struct arena *arena, const char *path)
-{
-    const char *slash = strrchr(path, '/');
-    if (slash == NULL) return NULL;
-    return slash == path ? "/" : arena_format(arena, "%.*s", (int)(slash - path), path);
-}
-
 /* A file holds a machine, a scenario with one, or a chip, which alone is a machine of the size that
  * it is sold in. */
 static enum status file_read(struct arena *arena, const char *path, struct machine_plan *ret_plan,
                              bool *ret_is_chip, struct error *reterr)
 {
     struct json *document = NULL;
+    const char *folder = NULL;
+    STATUS_TRY(path_folder(arena, path, &folder, reterr));
     STATUS_TRY(json_read_file(arena, path, &document, reterr));
     struct json *machine =
         json_kind(document) == JSON_OBJECT ? json_take(document, "machine") : NULL;
     *ret_is_chip = machine == NULL && json_take(document, "chip") == NULL &&
                    (json_take(document, "kind") != NULL || json_take(document, "profiles") != NULL);
     if (*ret_is_chip) return STATUS_OK;
-    return scenario_machine_read(arena, machine == NULL ? document : machine,
-                                 folder_of(arena, path), ret_plan, reterr);
+    return scenario_machine_read(arena, machine == NULL ? document : machine, folder, ret_plan,
+                                 reterr);
 }
 
 static enum status check_letters(const char *text, const char *where, struct error *reterr)
@@ -177,9 +166,9 @@ enum status scenario_machine_parse(struct arena *arena, const char *text, const 
     size_t const name = strcspn(text, ":,");
     bool is_chip = false;
     STATUS_TRY(check_letters(text, where, reterr));
-    if (is_file(text, name)) {
-        const char *path = arena_format(arena, "%.*s", (int)name, text);
-        if (path == NULL) return error_set(reterr, STATUS_NO_MEMORY, where, "no memory");
+    const char *path = arena_format(arena, "%.*s", (int)name, text);
+    if (path == NULL) return error_set(reterr, STATUS_NO_MEMORY, where, "no memory");
+    if (path_is_json(path)) {
         STATUS_TRY(file_read(arena, path, ret_plan, &is_chip, reterr));
         if (!is_chip && text[name] == '\0') return STATUS_OK;
         if (!is_chip)
@@ -187,7 +176,7 @@ enum status scenario_machine_parse(struct arena *arena, const char *text, const 
                              "\"%.80s\" holds a whole machine, so no keys can follow; they follow "
                              "the file of a chip",
                              path);
-    } else if (memchr(text, '/', name) != NULL) {
+    } else if (path_is(path)) {
         return error_set(reterr, STATUS_INVALID, where,
                          "\"%.80s\" is a path, but the file of a machine or a chip ends in .json; "
                          "else a machine begins with a chip, such as \"h100-sxm:nodes=4\"",

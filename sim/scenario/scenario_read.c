@@ -5,6 +5,7 @@
 
 #include "sim/base/arena.h"
 #include "sim/base/json.h"
+#include "sim/base/path.h"
 #include "sim/scenario/scenario_parts.h"
 
 /* Of pipelines, and where a step ends in the next one. Nearly all repeat after three steps. */
@@ -69,11 +70,7 @@ enum status scenario_read(struct arena *arena, const char *path,
 {
     struct json *document = NULL;
     const char *folder = NULL;
-    const char *slash = strrchr(path, '/');
-    if (slash != NULL) {
-        folder = slash == path ? "/" : arena_format(arena, "%.*s", (int)(slash - path), path);
-        if (folder == NULL) return error_set(reterr, STATUS_NO_MEMORY, path, "no memory");
-    }
+    STATUS_TRY(path_folder(arena, path, &folder, reterr));
     STATUS_TRY(json_read_file(arena, path, &document, reterr));
     STATUS_TRY(settings_apply(document, settings, setting_count, reterr));
     return document_read(arena, document, folder, ret_scenario, reterr);

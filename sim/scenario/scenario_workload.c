@@ -3,10 +3,10 @@
  */
 #include <math.h>
 #include <string.h>
-#include <sys/stat.h>
 
 #include "sim/base/arena.h"
 #include "sim/base/json.h"
+#include "sim/base/path.h"
 #include "sim/base/units.h"
 #include "sim/collective/collective.h"
 #include "sim/scenario/scenario_parts.h"
@@ -64,34 +64,27 @@ static enum status formats_read(struct json *object, struct workload_formats *re
     return STATUS_OK;
 }
 
-/* A model beside the scenario is found from anywhere once its folder stands before it; so what
- * scenario_text() prints is found from where it was printed. */
-static enum status model_path(struct arena *arena, const char *text, const char *base_folder,
-                              const char **ret_path, struct error *reterr)
+static bool is_model(const char *text)
 {
-    struct stat found;
-    *ret_path = text;
-    if (base_folder == NULL || text[0] == '/' || text[0] == '\0') return STATUS_OK;
     for (uint32_t i = 0; model_name_at(i) != NULL; i++)
-        if (strcmp(model_name_at(i), text) == 0) return STATUS_OK;
-    const char *beside = arena_format(arena, "%s/%s", base_folder, text);
-    if (beside == NULL) return error_set(reterr, STATUS_NO_MEMORY, "", "no memory for a path");
-    if (stat(beside, &found) == 0) *ret_path = beside;
-    return STATUS_OK;
+        if (strcmp(model_name_at(i), text) == 0) return true;
+    return false;
 }
 
+/* A model beside the scenario is called with its folder; so what scenario_text() prints is found
+ * from where it was printed. */
 static enum status model_read(struct arena *arena, struct json *json, const char *base_folder,
                               struct model *ret_model, struct error *reterr)
 {
-    const char *text = NULL, *path = NULL;
+    const char *text = NULL;
     if (json_kind(json) == JSON_OBJECT) return model_read_object(arena, json, ret_model, reterr);
     if (json_kind(json) != JSON_STRING)
         return error_set(reterr, STATUS_INVALID, json_where(json),
                          "must be a model's name, the path of a config.json, or an object like "
                          "{\"kind\": \"mlp\", \"D\": 8192, \"F\": 32768, \"layers\": 8}");
     STATUS_TRY(json_as_string(json, &text, reterr));
-    STATUS_TRY(model_path(arena, text, base_folder, &path, reterr));
-    return model_read_name_or_path(arena, path, NULL, json_where(json), ret_model, reterr);
+    if (!is_model(text)) STATUS_TRY(path_beside(arena, base_folder, text, &text, reterr));
+    return model_read_name_or_path(arena, text, NULL, json_where(json), ret_model, reterr);
 }
 
 static enum status tokens_read(struct json *object, struct workload_plan *plan,
@@ -317,15 +310,9 @@ static enum status parameters_read(struct json *object, struct workload_plan *wo
 enum status scenario_run_read(struct json *object, struct run_plan *ret_run,
                               struct workload_plan *workload, struct error *reterr)
 {
-    static const char *const known[] = {"prefetch_layers",
-                                        "collective_matmul",
-                                        "seed",
-                                        "algorithm",
-                                        "engine",
-                                        "arbitration",
-                                        "parameter_gather",
-                                        "steps",
-                                        NULL};
+    static const char *const known[] = {
+        "prefetch_layers", "collective_matmul", "seed",  "algorithm", "engine",
+        "arbitration",     "parameter_gather",  "steps", NULL};
     uint32_t engine = 0, arbitration = 0, steps = 0;
     int64_t seed = 0;
     workload->prefetch_layers = 1;

@@ -8,6 +8,7 @@
 #include "sim/base/embed.h"
 #include "sim/base/json.h"
 #include "sim/base/name.h"
+#include "sim/base/path.h"
 #include "sim/workload/model_read_parts.h"
 
 /* Written at build time from workloads/models/. */
@@ -123,7 +124,10 @@ static enum status read_family(struct json *document, const struct model_family 
     for (uint32_t i = 0; types[i] != NULL; i++) {
         size_t const length = strlen(known);
         (void)snprintf(known + length, sizeof known - length, "%s%s",
-                       i == 0 ? "" : types[i + 1] == NULL ? " and " : ", ", types[i]);
+                       i == 0                 ? ""
+                       : types[i + 1] == NULL ? " and "
+                                              : ", ",
+                       types[i]);
     }
     return error_set(reterr, STATUS_UNSUPPORTED, json_where(value),
                      "models of type \"%.40s\" are not modelled yet; %s are; the nearest is \"%s\"",
@@ -263,13 +267,6 @@ enum status model_read_object(struct arena *arena, struct json *object, struct m
     return STATUS_OK;
 }
 
-static bool ends_in_json(const char *path)
-{
-    static const char suffix[] = ".json";
-    size_t const length = strlen(path);
-    return length >= sizeof suffix && strcmp(path + length - (sizeof suffix - 1), suffix) == 0;
-}
-
 /* The file that a path means, or NULL if there is none: itself, or its config.json. */
 static enum status file_at(struct arena *arena, const char *folder, const char *path,
                            const char **ret_file, struct error *reterr)
@@ -286,7 +283,7 @@ static enum status file_at(struct arena *arena, const char *folder, const char *
         if (full == NULL) return error_set(reterr, STATUS_NO_MEMORY, "", "no memory for a path");
         if (stat(full, &status) != 0) return STATUS_OK;
     }
-    if (ends_in_json(full)) *ret_file = full;
+    if (path_is_json(full)) *ret_file = full;
     return STATUS_OK;
 }
 

@@ -31,17 +31,6 @@ const char *nearest_divisors(uint64_t amount, uint64_t by, char text[NEAREST_TEX
     return both(below, above <= amount ? above : 0, text);
 }
 
-/* Euclid's. */
-static uint64_t divisor_of_both(uint64_t a, uint64_t b)
-{
-    while (b != 0) {
-        uint64_t const rest = a % b;
-        a = b;
-        b = rest;
-    }
-    return a;
-}
-
 bool nearest_sequences_split(const struct local *local, uint64_t sequences, uint32_t *ret_parts,
                              enum mesh_role *ret_role)
 {
@@ -50,7 +39,7 @@ bool nearest_sequences_split(const struct local *local, uint64_t sequences, uint
     *ret_parts = 1;
     if (sequences == 0) return false;
     if (local->cp > 1) return sequences % (data / local->cp) == 0;
-    *ret_parts = (uint32_t)(data / divisor_of_both(data, sequences));
+    *ret_parts = (uint32_t)(data / units_common_divisor(data, sequences));
     if (local->plan->sequence_length % *ret_parts != 0) return false;
     for (uint32_t i = 0; i < sizeof roles / sizeof *roles; i++) {
         struct group ignored;

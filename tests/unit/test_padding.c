@@ -3,6 +3,7 @@
  * sequences do not. Formulas count what programs execute, memory included; what MFU counts is what
  * one chip would do.
  */
+#include "sim/base/units.h"
 #include "tests/support/thin.h"
 #include "tests/unit/counts_case.h"
 
@@ -31,11 +32,6 @@ static uint64_t draw(uint64_t count)
     return (mixed ^ (mixed >> 31)) % count;
 }
 
-static uint64_t divisor_of_both(uint64_t a, uint64_t b)
-{
-    return b == 0 ? a : divisor_of_both(b, a % b);
-}
-
 static struct model model_drawn(uint32_t tp)
 {
     struct model model = draw(4) == 0 ? case_mlp : case_llama_70b;
@@ -58,7 +54,7 @@ static void batch_draw(struct workload_plan *plan, uint32_t data, uint32_t share
 {
     uint64_t sequences = 1 + draw(3 * (uint64_t)data), parts = 0;
     for (;; sequences++) {
-        parts = data / divisor_of_both(data, sequences);
+        parts = data / units_common_divisor(data, sequences);
         if (shared % parts == 0) break;
     }
     plan->sequence_length = 2 * parts * tp * (3 + draw(20));

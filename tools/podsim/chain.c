@@ -5,6 +5,7 @@
 
 #include "sim/base/arena.h"
 #include "sim/base/name.h"
+#include "sim/base/path.h"
 #include "tools/podsim/input.h"
 #include "tools/podsim/scenarios.h"
 
@@ -22,14 +23,6 @@ static enum status stdin_read(struct chain_source *source, struct error *reterr)
     return STATUS_OK;
 }
 
-/* Whether an operand cannot be a scenario's name: it names a folder or an end. */
-static bool is_path(const char *operand)
-{
-    size_t const length = strlen(operand);
-    return strchr(operand, '/') != NULL ||
-           (length >= 5 && strcmp(operand + length - 5, ".json") == 0);
-}
-
 /* A path to nothing whose last part is a scenario's name, or nearly. */
 static enum status path_refuse(struct chain_source *source, const char *const *names,
                                struct error *reterr)
@@ -37,7 +30,7 @@ static enum status path_refuse(struct chain_source *source, const char *const *n
     const char *const slash = strrchr(source->path, '/');
     const char *const last = slash == NULL ? source->path : slash + 1;
     size_t const length = strlen(last);
-    size_t const ending = length >= 5 && strcmp(last + length - 5, ".json") == 0 ? 5 : 0;
+    size_t const ending = path_is_json(last) ? 5 : 0;
     const char *const name = arena_format(source->arena, "%.*s", (int)(length - ending), last);
     if (name == NULL) return error_set(reterr, STATUS_NO_MEMORY, "", "there is no memory");
     const char *const nearest = name_nearest(name, names);
@@ -50,7 +43,7 @@ static enum status path_refuse(struct chain_source *source, const char *const *n
 static enum status builtin_find(struct chain_source *source, struct error *reterr)
 {
     void *memory = NULL;
-    for (uint32_t i = 0; i < embed_scenarios_count && !is_path(source->path); i++)
+    for (uint32_t i = 0; i < embed_scenarios_count && !path_is(source->path); i++)
         if (strcmp(source->path, embed_scenarios[i].name) == 0) {
             source->text = embed_scenarios[i].bytes;
             source->text_bytes = embed_scenarios[i].size_bytes;
@@ -63,7 +56,7 @@ static enum status builtin_find(struct chain_source *source, struct error *reter
         arena_try(source->arena, embed_scenarios_count + 1, sizeof(char *), &memory, reterr));
     const char **names = memory;
     for (uint32_t i = 0; i < embed_scenarios_count; i++) names[i] = embed_scenarios[i].name;
-    if (is_path(source->path)) return path_refuse(source, names, reterr);
+    if (path_is(source->path)) return path_refuse(source, names, reterr);
     return error_set(reterr, STATUS_NOT_FOUND, source->path,
                      "no file, and no scenario of `podsim list scenarios`; the nearest is %s",
                      name_nearest(source->path, names));

@@ -9,6 +9,7 @@
 #include "sim/base/counted.h"
 #include "sim/base/format.h"
 #include "sim/base/json.h"
+#include "sim/base/path.h"
 #include "sim/base/quantity.h"
 #include "sim/base/text.h"
 #include "sim/machine/chip.h"
@@ -76,12 +77,6 @@ enum status list_chips(struct arena *arena, struct text *text, struct error *ret
     return STATUS_OK;
 }
 
-static bool is_file(const char *name)
-{
-    size_t const length = strlen(name);
-    return length > 5 && strcmp(name + length - 5, ".json") == 0;
-}
-
 /* Of the user's own chip, once it is known to be one. */
 static enum status file_facts(struct arena *arena, const char *path,
                               const struct chip_fact **ret_facts, uint32_t *ret_count,
@@ -101,7 +96,7 @@ enum status list_chip(struct arena *arena, const char *name, struct text *text,
 {
     const struct chip_fact *facts = NULL;
     uint32_t count = 0;
-    if (is_file(name))
+    if (path_is_json(name))
         STATUS_TRY(file_facts(arena, name, &facts, &count, reterr));
     else
         STATUS_TRY(chip_facts(arena, name, name, &facts, &count, reterr));

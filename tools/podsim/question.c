@@ -5,6 +5,7 @@
 
 #include "sim/base/arena.h"
 #include "sim/base/name.h"
+#include "sim/base/path.h"
 #include "sim/choose/rehearse.h"
 #include "sim/collective/script.h"
 #include "sim/scenario/scenario.h"
@@ -243,8 +244,7 @@ enum status question_read(const struct options *options, struct arena *arena,
 const char *question_input(const struct question *question, const struct error *error)
 {
     const char *text = question->machine_text, *where = error->where;
-    size_t const length = text == NULL ? 0 : strlen(text);
-    bool const is_file = length > 5 && strcmp(text + length - 5, ".json") == 0;
+    bool const is_file = text != NULL && path_is_json(text);
     bool const inside = where[0] == '\0' ? error->status == STATUS_INVALID
                                          : where[0] == '/' && strncmp(where, "/run", 4) != 0;
     return strncmp(where, "/machine", 8) == 0 || (is_file && inside) ? text : NULL;

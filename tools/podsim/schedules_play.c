@@ -49,16 +49,6 @@ static struct schedule_times times_of(const struct schedules *schedules, int64_t
     };
 }
 
-static uint64_t common_divisor(uint64_t a, uint64_t b)
-{
-    while (b != 0) {
-        uint64_t const rest = a % b;
-        a = b;
-        b = rest;
-    }
-    return a;
-}
-
 /* Ranks of a file may hold unlike numbers of stages: a tick is a part of a unit divided by what all
  * of these divide, and a rank's passes take its whole share divided by its own. */
 static enum status times_given(const struct schedules *schedules, const struct schedule *given,
@@ -74,7 +64,7 @@ static enum status times_given(const struct schedules *schedules, const struct s
         longest = each[i] > longest ? each[i] : longest;
     for (uint32_t r = 0; r < given->rank_count; r++) {
         uint32_t const chunks = given->rank[r].chunk_count;
-        uint64_t const new_factor = chunks / common_divisor(parts, chunks);
+        uint64_t const new_factor = chunks / units_common_divisor(parts, chunks);
         fewest = chunks < fewest ? chunks : fewest;
         if (parts > (uint64_t)(INT64_MAX / longest) / new_factor)
             return error_set(reterr, STATUS_LIMIT, given->name,
@@ -154,8 +144,7 @@ void schedules_rank(struct comparison *comparison, uint32_t index)
 
 bool schedules_are_together(const struct comparison_row *row, const struct comparison_row *other)
 {
-    return row->rank_count == other->rank_count &&
-           row->microbatch_count == other->microbatch_count;
+    return row->rank_count == other->rank_count && row->microbatch_count == other->microbatch_count;
 }
 
 const struct comparison_way schedules_way = {

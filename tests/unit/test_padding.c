@@ -4,6 +4,7 @@
  * one chip would do.
  */
 #include "sim/base/units.h"
+#include "tests/support/case.h"
 #include "tests/support/thin.h"
 #include "tests/unit/counts_case.h"
 
@@ -23,13 +24,9 @@ static const struct {
 
 static uint64_t state;
 
-/* splitmix64 (Steele, Lea and Flood, 2014); below `count`. */
 static uint64_t draw(uint64_t count)
 {
-    uint64_t mixed = state += UINT64_C(0x9e3779b97f4a7c15);
-    mixed = (mixed ^ (mixed >> 30)) * UINT64_C(0xbf58476d1ce4e5b9);
-    mixed = (mixed ^ (mixed >> 27)) * UINT64_C(0x94d049bb133111eb);
-    return (mixed ^ (mixed >> 31)) % count;
+    return case_random(&state) % count;
 }
 
 static struct model model_drawn(uint32_t tp)

@@ -74,7 +74,13 @@ static const char cloud_v5e_dcn[] = "Cloud TPU documentation, v5e: 6.4 Tb/s a po
 static const char cloud_v5p[] = "Cloud TPU documentation, v5p: 1,200 GB/s, both ways";
 static const char cloud_v5p_dcn[] = "Cloud TPU documentation, v5p: 50 Gb/s";
 static const char cloud_v6e[] = "Cloud TPU documentation, v6e: 800 GB/s, both ways";
-static const char verda[] = "verda.com/blog/gb300-nvl72-architecture: 900 GB/s one way";
+/* By NVIDIA, where its data sheets are not at hand. */
+static const char tensorrt_h20[] =
+    "NVIDIA/TensorRT-LLM auto_parallel/cluster_info.py at 16d2467e: 450 GB/s one way";
+static const char systems_b300[] =
+    "ai-dynamo/aiconfigurator systems/b300_sxm.yaml at 095f58a5: 100 GB/s a GPU one way";
+static const char systems_gb300[] =
+    "ai-dynamo/aiconfigurator systems/gb300.yaml at 095f58a5: 900 GB/s one way";
 static const char cloud_7x[] = "Cloud TPU documentation, TPU7x";
 static const char cloud_v6e_pod[] = "Cloud TPU documentation, v6e";
 
@@ -101,7 +107,7 @@ static const struct figure figures[] = {
     {"a100-40gb", 0, NVSWITCHES, 6, "NVIDIA A100 whitepaper: DGX A100"},
     {"a100-40gb", 0, GPU_EGRESS, 300 * giga, table_12_6},
     {"h100-pcie", 0, GPU_EGRESS, 300 * giga, "NVIDIA H100 datasheet, PCIe: 600 GB/s, both ways"},
-    {"h20-sxm", 0, GPU_EGRESS, 450 * giga, "willitrunai.com/gpus/h20-96gb: 900 GB/s, both ways"},
+    {"h20-sxm", 0, GPU_EGRESS, 450 * giga, tensorrt_h20},
     {"mi300x", 0, GPU_EGRESS, 448 * giga, "AMD Instinct MI300X data sheet: 896 GB/s, both ways"},
     {"h100-sxm", 0, NVSWITCHES, 4, table_12_7},
     {"h100-sxm", 0, NVSWITCH_RATE, 6400 * giga, table_12_9},
@@ -122,8 +128,8 @@ static const struct figure figures[] = {
     {"gb200-nvl72", 0, NODE_EGRESS, 3600 * giga, table_12_10},
     {"gb200-nvl72", 8, GPUS, 576, beyond_node},
     {"b300", 0, GPU_EGRESS, 900 * giga, "NVIDIA DGX B300 datasheet: 1.8 TB/s, both ways"},
-    {"b300", 0, NODE_EGRESS, 800 * giga, "NVIDIA DGX B300 datasheet: eight ports of 800 Gb/s"},
-    {"gb300-nvl72", 0, GPU_EGRESS, 900 * giga, verda},
+    {"b300", 0, NODE_EGRESS, 800 * giga, systems_b300},
+    {"gb300-nvl72", 0, GPU_EGRESS, 900 * giga, systems_gb300},
     {"gb300-nvl72", 0, NODE_RATE, 65000 * giga, "NVIDIA GB300 NVL72: 130 TB/s, both ways"},
     {"tpu-v3", 0, POD_CHIPS, 1024, cloud_v3},
     {"tpu-v3", 1024, SLICE_BISECTION, 6400 * giga, cloud_v3},

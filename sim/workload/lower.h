@@ -122,6 +122,9 @@ struct lower {
 void lower_begin(struct lower *lower, struct arena *arena, const struct local *local,
                  struct program *program, struct error *reterr);
 
+/* lower_streams.c: streams in a fixed order, each only where some op can lie on it. */
+void lower_streams_add(struct lower *lower);
+
 void lower_template_begin(struct lower *lower, const char *name);
 /* The ops that follow know nothing of those before, but share the template. */
 void lower_pass_begin(struct lower *lower);

@@ -227,10 +227,7 @@ static enum status sequences_build(struct local *local, struct error *reterr)
     const struct workload_plan *plan = local->plan;
     uint64_t const tokens = plan->batch_tokens / plan->accumulate;
     char nearest[NEAREST_TEXT_BYTES];
-    if (plan->sequence_length == 0)
-        return error_set(reterr, STATUS_INVALID, "/workload/sequence_length", "0 tokens");
     uint64_t const sequences = tokens / plan->sequence_length;
-    STATUS_TRY(local_context_check(local, reterr));
     if (tokens % plan->sequence_length != 0) {
         return error_set(reterr, STATUS_INVALID, "/workload/sequence_length",
                          "a microbatch has %s, which are not whole sequences of %llu; the "
@@ -327,7 +324,8 @@ static enum status tokens_build(struct local *local, struct error *reterr)
 
 /* Tokens must be divisible by their axes; weights are padded, and so are the columns of In between
  * blocks where these lie in parts of D: each rank has the same, the last ones some of zeros, which
- * are gathered, reduced and kept like all others and taken off before a matmul reads them. */
+ * are gathered, reduced and kept like all others and taken off before a matmul reads them.
+ * What no batch could mend is refused before the batch. */
 static enum status widths_build(struct local *local, struct error *reterr)
 {
     const struct workload_plan *plan = local->plan;
@@ -336,6 +334,12 @@ static enum status widths_build(struct local *local, struct error *reterr)
     local->mlp_columns = units_ceil_divide(plan->model.mlp_width, local->tp);
     if (plan->accumulate == 0) {
         return error_set(reterr, STATUS_INVALID, "/workload/accumulate", "0 microbatches");
+    }
+    if (local_is_llama(local)) {
+        STATUS_TRY(heads_build(local, reterr));
+        if (plan->sequence_length == 0)
+            return error_set(reterr, STATUS_INVALID, "/workload/sequence_length", "0 tokens");
+        STATUS_TRY(local_context_check(local, reterr));
     }
     STATUS_TRY(tokens_build(local, reterr));
     bool const by_tokens = plan->activations == WORKLOAD_ACTIVATIONS_TOKENS;
@@ -391,7 +395,6 @@ enum status local_build(const struct workload_plan *plan, const struct machine *
     STATUS_TRY(ranks_build(&local, reterr));
     STATUS_TRY(widths_build(&local, reterr));
     if (local_is_llama(&local)) {
-        STATUS_TRY(heads_build(&local, reterr));
         STATUS_TRY(sequences_build(&local, reterr));
         STATUS_TRY(local_window_check(&local, reterr));
         local_attention_build(&local);

@@ -140,7 +140,7 @@ static inline bool local_gathers_next(const struct local *local)
 
 /* Sequences that ranks of cp share, and what each of them attends with (local_context.c). Without
  * cp the latter only. */
-enum status local_context_check(const struct local *local, struct error *reterr);
+enum status local_context_check(struct local *local, struct error *reterr);
 enum status local_context_build(struct local *local, struct error *reterr);
 void local_attention_build(struct local *local);
 

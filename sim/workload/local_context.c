@@ -26,20 +26,6 @@ static uint64_t parts_of(const struct local *local)
     return (uint64_t)local->cp * (orders_causally(local) && zigzag ? 2 : 1);
 }
 
-enum status local_context_check(const struct local *local, struct error *reterr)
-{
-    const struct workload_plan *plan = local->plan;
-    uint64_t const parts = parts_of(local);
-    char nearest[NEAREST_TEXT_BYTES];
-    if (local->cp == 1 || plan->sequence_length % parts == 0) return STATUS_OK;
-    return error_set(reterr, STATUS_INVALID, "/workload/sequence_length",
-                     "%llu tokens cannot be cut into %llu equal parts, %s for each of %u ranks of "
-                     "cp; the nearest that can: %s",
-                     (unsigned long long)plan->sequence_length, (unsigned long long)parts,
-                     parts > local->cp ? "two (zigzag)" : "one", local->cp,
-                     nearest_multiples(plan->sequence_length, parts, nearest));
-}
-
 /* A rank has some of the heads, or one that it shares with others of cp. */
 static bool heads_turn(const struct local *local, uint64_t cp)
 {
@@ -91,6 +77,23 @@ static enum status ring_find(struct local *local, struct error *reterr)
     return STATUS_OK;
 }
 
+enum status local_context_check(struct local *local, struct error *reterr)
+{
+    const struct workload_plan *plan = local->plan;
+    uint64_t const parts = parts_of(local);
+    char nearest[NEAREST_TEXT_BYTES];
+    if (local->cp == 1) return STATUS_OK;
+    if (local_turns(local)) STATUS_TRY(turn_check(local, reterr));
+    if (local_rings(local)) STATUS_TRY(ring_find(local, reterr));
+    if (plan->sequence_length % parts == 0) return STATUS_OK;
+    return error_set(reterr, STATUS_INVALID, "/workload/sequence_length",
+                     "%llu tokens cannot be cut into %llu equal parts, %s for each of %u ranks of "
+                     "cp; the nearest that can: %s",
+                     (unsigned long long)plan->sequence_length, (unsigned long long)parts,
+                     parts > local->cp ? "two (zigzag)" : "one", local->cp,
+                     nearest_multiples(plan->sequence_length, parts, nearest));
+}
+
 enum status local_context_build(struct local *local, struct error *reterr)
 {
     const struct workload_plan *plan = local->plan;
@@ -106,8 +109,6 @@ enum status local_context_build(struct local *local, struct error *reterr)
             "batch_tokens that fit: %s",
             counted(sequences, "sequence").text, counted(plan->sequence_length, "token").text,
             counted(ranks, "data rank").text, local->cp, nearest_batch(local, nearest));
-    if (local_turns(local)) STATUS_TRY(turn_check(local, reterr));
-    if (local_rings(local)) STATUS_TRY(ring_find(local, reterr));
     local->sequence_parts = local->cp;
     local->sequence_group = local->mesh->axis[MESH_CP].group;
     local->sequences = sequences / ranks;

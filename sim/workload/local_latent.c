@@ -1,5 +1,6 @@
 /* Latent attention (MLA): its columns on one chip, and what is refused. */
 #include "sim/workload/local.h"
+#include "sim/workload/nearest.h"
 
 enum status local_latent_check(const struct local *local, struct error *reterr)
 {
@@ -19,13 +20,13 @@ enum status local_latent_check(const struct local *local, struct error *reterr)
 
 enum status local_latent_sequences_check(const struct local *local, struct error *reterr)
 {
+    char nearest[NEAREST_TEXT_BYTES];
     if (!local_is_latent(local) || local->sequence_parts == 1) return STATUS_OK;
     return error_set(
         reterr, STATUS_UNSUPPORTED, "/workload/batch_tokens",
         "%u of the %u data ranks would share each sequence, which is not modelled with latent "
-        "attention (MLA); each rank has whole ones where batch_tokens are a multiple of %llu",
-        local->sequence_parts, local->data,
-        (unsigned long long)(local->plan->sequence_length * local->data * local->plan->accumulate));
+        "attention (MLA); the nearest batch_tokens that fit: %s",
+        local->sequence_parts, local->data, nearest_batch(local, nearest));
 }
 
 /* Each rank of tp projects all of its tokens down, for what comes out is small beside its heads. So

@@ -4,11 +4,13 @@
  */
 #include "sim/base/units.h"
 #include "sim/workload/local.h"
+#include "sim/workload/nearest.h"
 
 enum status local_window_check(const struct local *local, struct error *reterr)
 {
     const struct workload_plan *plan = local->plan;
     unsigned long long const window = plan->model.window;
+    char nearest[NEAREST_TEXT_BYTES];
     if (model_window_layers(&plan->model, plan->sequence_length) == 0) return STATUS_OK;
     if (local_is_unfused(local))
         return error_set(reterr, STATUS_UNSUPPORTED, "/workload/attention_kernel",
@@ -24,10 +26,8 @@ enum status local_window_check(const struct local *local, struct error *reterr)
                          window, window);
     return error_set(reterr, STATUS_UNSUPPORTED, "/workload/batch_tokens",
                      "%u ranks share each sequence, which is not modelled for layers that "
-                     "attend to a window of %llu keys; %llu tokens a microbatch give each rank a "
-                     "sequence",
-                     local->sequence_parts, window,
-                     (unsigned long long)(local->keys * local->data));
+                     "attend to a window of %llu keys; the nearest batch_tokens that fit: %s",
+                     local->sequence_parts, window, nearest_batch(local, nearest));
 }
 
 void local_window_build(struct local *local)

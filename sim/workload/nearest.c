@@ -53,33 +53,46 @@ bool nearest_sequences_split(const struct local *local, uint64_t sequences, uint
     return false;
 }
 
-static bool splits(const struct local *local, uint64_t sequences)
+/* Tokens of which all batches are multiples. */
+static uint64_t batch_unit(const struct local *local)
 {
+    const struct workload_plan *plan = local->plan;
+    bool const by_tokens = plan->activations == WORKLOAD_ACTIVATIONS_TOKENS;
+    if (local_is_llama(local)) return plan->accumulate * plan->sequence_length;
+    return plan->accumulate * (uint64_t)local->data * (by_tokens ? local->tp : 1);
+}
+
+/* Whether so many units are a batch that nothing refuses: ranks of data and of tp split its tokens,
+ * and ranks of data its sequences, of which some layers want whole ones. Multiples of the ranks of
+ * data and of tp do, once the sequences' length has been checked. */
+static bool batch_fits(const struct local *local, uint64_t units)
+{
+    const struct workload_plan *plan = local->plan;
     uint32_t parts = 1;
     enum mesh_role role = MESH_FSDP;
-    return nearest_sequences_split(local, sequences, &parts, &role);
+    uint64_t const ways = (uint64_t)plan->accumulate * local->data;
+    uint64_t const tokens = units * batch_unit(local);
+    if (!local_is_llama(local)) return true;
+    if (tokens % ways != 0 || !nearest_sequences_split(local, units, &parts, &role)) return false;
+    if (plan->activations == WORKLOAD_ACTIVATIONS_TOKENS && tokens / ways % local->tp != 0)
+        return false;
+    bool const windowed = model_window_layers(&plan->model, plan->sequence_length) != 0;
+    return parts == 1 || (!local_is_latent(local) && !windowed);
 }
 
 uint64_t nearest_batch_below(const struct local *local, uint64_t most)
 {
-    const struct workload_plan *plan = local->plan;
-    if (!local_is_llama(local))
-        return most - most % (plan->accumulate * (uint64_t)(local->data / local->cp));
-    uint64_t const unit = plan->accumulate * plan->sequence_length;
+    uint64_t const unit = batch_unit(local);
     uint64_t below = most / unit;
-    while (below != 0 && !splits(local, below)) below--;
+    while (below != 0 && !batch_fits(local, below)) below--;
     return below * unit;
 }
 
 const char *nearest_batch(const struct local *local, char text[NEAREST_TEXT_BYTES])
 {
     const struct workload_plan *plan = local->plan;
-    uint64_t const data = local->data / local->cp; /* cp splits what each of these has. */
-    if (!local_is_llama(local) || plan->sequence_length == 0)
-        return nearest_multiples(plan->batch_tokens, plan->accumulate * data, text);
-    uint64_t const unit = plan->accumulate * plan->sequence_length;
-    uint64_t const sequences = plan->batch_tokens / unit;
-    uint64_t above = sequences + 1;
-    while (!splits(local, above)) above++; /* Multiples of `data` do. */
+    uint64_t const unit = batch_unit(local);
+    uint64_t above = plan->batch_tokens / unit + 1;
+    while (!batch_fits(local, above)) above++;
     return both(nearest_batch_below(local, plan->batch_tokens), above * unit, text);
 }

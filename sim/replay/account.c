@@ -13,6 +13,13 @@ static uint64_t phase_index(const struct replay *replay, uint32_t phase, uint32_
     return (uint64_t)phase * replay->chip_count + chip;
 }
 
+static int64_t *stream_ps_at(const struct replay *replay, uint32_t phase, uint32_t stream,
+                             uint32_t chip)
+{
+    uint64_t const row = (uint64_t)phase * replay->stream_count + stream;
+    return &replay->stream_ps[row * replay->chip_count + chip];
+}
+
 /* Of the streams in `among`, as bits, the one at which `stream` has named itself; else none of the
  * program's. */
 static uint32_t waited_for(struct replay *replay, uint32_t stream, uint32_t chip, uint32_t among)
@@ -52,6 +59,8 @@ void account_until(struct replay *replay, uint32_t chip, int64_t now_ps)
     span->end_ps = now_ps;
     self->account_ps = now_ps;
     if (replay->mail != NULL) mail_account(replay, chip, span_ps);
+    for (uint32_t bits = self->running; bits != 0; bits &= bits - 1)
+        *stream_ps_at(replay, self->block_phase, (uint32_t)__builtin_ctz(bits), chip) += span_ps;
     if (self->computes) {
         breakdown->compute_ps += span_ps;
         return;
@@ -415,6 +424,8 @@ static void phase_results(const struct replay *replay, uint32_t chip, struct tra
         trace->phase[phase].compute_ps = breakdown->compute_ps;
         trace->phase[phase].exposed_ps = breakdown->exposed_ps;
         trace->phase[phase].idle_ps = breakdown->idle_ps;
+        for (uint32_t stream = 0; stream < replay->stream_count; stream++)
+            trace->phase[phase].stream_ps[stream] = *stream_ps_at(replay, phase, stream, chip);
         trace->compute_ps += breakdown->compute_ps;
         trace->exposed_ps += breakdown->exposed_ps;
         trace->idle_ps += breakdown->idle_ps;

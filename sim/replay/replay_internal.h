@@ -328,6 +328,7 @@ struct replay {
 
     struct breakdown *breakdowns;  /* [phase][chip] */
     struct phase_span *spans;      /* [phase][chip] */
+    int64_t *stream_ps;            /* [phase][stream][chip]: what is_exposed() ran meanwhile. */
     struct class_total *classes;   /* [class][chip] */
     struct memory_state *memories; /* [chip] */
     int64_t *finished_ps;          /* [chip] */
@@ -371,6 +372,7 @@ struct replay {
     X(waits, replay->options->count_waits ? replay->port_count : 0)                                \
     X(breakdowns, PROGRAM_PHASE_COUNT)                                                             \
     X(spans, PROGRAM_PHASE_COUNT)                                                                  \
+    X(stream_ps, PROGRAM_PHASE_COUNT * replay->stream_count)                                       \
     X(classes, replay->program->class_count)                                                       \
     X(memories, 1)                                                                                 \
     X(finished_ps, 1)                                                                              \

@@ -195,6 +195,16 @@ static void add_compute(const struct report_input *input, const struct program_o
     if (hbm > other) row->hbm_excess_s += (hbm - other) * times;
 }
 
+/* Of all that collectives and copies of a stream take, what falls into a phase: they may run in
+ * another one than that of their block. */
+static double phase_share(const struct trace *trace, uint32_t phase, uint32_t stream)
+{
+    double all = 0;
+    for (uint32_t i = 0; i < trace->phase_count; i++)
+        all += (double)trace->phase[i].stream_ps[stream];
+    return all > 0 ? (double)trace->phase[phase].stream_ps[stream] / all : 0;
+}
+
 /* Seconds that the busier direction of a link to the host takes for the copies of the chips that
  * share it. `phase` below 0 is the whole step. */
 static double host_s(const struct report_input *input, int phase)
@@ -202,12 +212,14 @@ static double host_s(const struct report_input *input, int phase)
     const struct program *program = input->program;
     double bytes[2] = {0};
     for (uint32_t t = 0; program->copy_count > 0 && t < program->template_count; t++) {
-        double const slots = (double)slots_of(input, t, phase);
+        double const slots = (double)slots_of(input, t, -1);
         for (uint32_t i = 0; i < program->templates[t].op_count; i++) {
             const struct program_op *op = &program->templates[t].op[i];
             if (op->kind != PROGRAM_OP_COPY) continue;
             const struct program_copy *copy = &program->copies[op->index];
-            bytes[copy->to_host] += slots * (double)copy->size_bytes;
+            double const share =
+                phase < 0 ? 1 : phase_share(input->trace, (uint32_t)phase, op->stream);
+            bytes[copy->to_host] += slots * share * (double)copy->size_bytes;
         }
     }
     return host_link_s(input->machine, bytes[0] > bytes[1] ? bytes[0] : bytes[1]);
@@ -355,23 +367,29 @@ static void step_bound(const struct report_input *input, struct facts *facts)
     if (best.axis >= 0) facts->bound_axis = machine_axis_name(input->machine, (uint32_t)best.axis);
 }
 
+/* Closed forms, each evenly over the time that the collective ran. They are the time of a group
+ * alone on all of its axes, so that those that ran at once may sum to more than the phase: an axis
+ * is busy for no longer. */
 static void phase_ici(const struct report_input *input, uint32_t phase, struct facts_phase *row)
 {
     const struct program *program = input->program;
+    double const whole = row->compute_s + row->exposed_s + row->idle_s;
     for (uint32_t t = 0; t < program->template_count; t++) {
-        double const slots = (double)slots_of(input, t, (int)phase);
-        if (slots == 0) continue;
-        for (uint32_t i = 0; i < program->templates[t].op_count; i++) {
+        double const slots = (double)slots_of(input, t, -1);
+        for (uint32_t i = 0; i < program->templates[t].op_count && slots > 0; i++) {
             const struct program_op *op = &program->templates[t].op[i];
             if (op->kind != PROGRAM_OP_COLLECTIVE) continue;
             const struct plan *plan = &program->plans[op->index];
-            double const time = slots * gather_factor(plan) *
+            double const time = slots * phase_share(input->trace, phase, op->stream) *
+                                gather_factor(plan) *
                                 roofline_gather_s(input->workload, input->machine, &plan->group,
                                                   (double)plan->size_bytes);
             for (uint32_t d = 0; d < plan->group.dimension_count; d++)
                 row->ici_s[plan->group.dimension[d].axis] += time;
         }
     }
+    for (uint32_t a = 0; a < input->machine->axis_count; a++)
+        if (row->ici_s[a] > whole) row->ici_s[a] = whole;
 }
 
 static void phases_build(const struct report_input *input, struct facts *facts)

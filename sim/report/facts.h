@@ -43,7 +43,7 @@ struct facts_class {
 struct facts_phase {
     const char *name;
     double begin_s, end_s, compute_s, exposed_s, idle_s;
-    double ici_s[MACHINE_AXES_MAX]; /* Demand of the phase's collectives, by closed forms. */
+    double ici_s[MACHINE_AXES_MAX]; /* Of collectives, what fell into the phase, by closed forms. */
     const char *bound_by;
 };
 

@@ -44,6 +44,16 @@ static void rows_add_up(const struct trace *trace, const char *text)
                  trace->exposed_ps, text);
 }
 
+/* No queue is busier in a phase than the phase is long. */
+static void phase_has_room(const struct facts_phase *phase, uint32_t axis_count, const char *text)
+{
+    double const whole_s = phase->compute_s + phase->exposed_s + phase->idle_s;
+    for (uint32_t a = 0; a < axis_count; a++)
+        if (phase->ici_s[a] > whole_s * (1 + 1e-9))
+            fail_msg("axis %u is busy for %g s of %s, which takes %g s\nin %s", a, phase->ici_s[a],
+                     phase->name, whole_s, text);
+}
+
 static void parts_add_up(struct play *play, const char *text)
 {
     struct report_input const input = {.title = "",
@@ -60,6 +70,8 @@ static void parts_add_up(struct play *play, const char *text)
     if (facts_build(play->arena, &input, &facts, &error) != STATUS_OK ||
         notes_build(play->arena, &input, &facts, &notes, &error) != STATUS_OK)
         fail_msg("%s: %s\nin %s", error.where, error.message, text);
+    for (uint32_t p = 0; p < facts.phase_count; p++)
+        phase_has_room(&facts.phase[p], input.machine->axis_count, text);
     /* All that a model's use counts is executed, counted by other formulas. */
     assert_that(facts.mfu <= facts.mfu_attention && facts.mfu_attention <= facts.hfu * (1 + 1e-9),
                 text);

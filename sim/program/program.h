@@ -39,6 +39,20 @@ enum {
     PROGRAM_SLOT_SINCE = INT16_MIN, /* A need's slot: that which its block says. */
 };
 
+/* What a program may have at most. */
+enum {
+    PROGRAM_TEMPLATES_MAX = 512,
+    PROGRAM_OPS_MAX = 192, /* Of one template. */
+    PROGRAM_WORKS_MAX = 1024,
+    PROGRAM_PLANS_MAX = 96,
+    PROGRAM_COPIES_MAX = 32,
+    PROGRAM_ROLES_MAX = 4096,
+    PROGRAM_CLASSES_MAX = 4096,
+    PROGRAM_PARTS_MAX = 1 << 20,  /* Of one op. */
+    PROGRAM_BLOCKS_MAX = 1 << 24, /* Of all roles together. */
+    PROGRAM_SLOTS_MAX = 1 << 26,  /* Of one role. */
+};
+
 #define PROGRAM_PHASE_TABLE(X)                                                                     \
     X(FORWARD, "forward")                                                                          \
     X(BACKWARD, "backward") /* With the recomputation that remat asks for; in pipelines that split \
@@ -210,6 +224,7 @@ struct program {
     struct work *works;
     uint32_t work_count;
     struct plan *plans;
+    const struct plan_request *requests; /* [plan]: what each was built from; NULL: not kept. */
     uint32_t plan_count;
     struct program_copy *copies;
     uint32_t copy_count;
@@ -223,9 +238,22 @@ struct program {
     double useful_attention_flop; /* Beside it. */
 };
 
+/* What of a program a refusal is of. PROGRAM_NOWHERE: nothing of that sort. */
+struct program_place {
+    uint32_t stream;
+    uint32_t template_index, op; /* An op of that template. */
+    uint32_t role, block;        /* A block of that role. */
+};
+static const uint32_t PROGRAM_NOWHERE = UINT32_MAX;
+
 /* Fills the derived fields and checks the whole: needs refer to streams and parts that exist, no
- * need can never be met, operand ops match their plans, plans of one stream agree on their lanes.
- * A program that fails here is our mistake, not the user's: it is an assertion. */
+ * need can never be met, operand ops match their plans, plans of one stream agree on their lanes,
+ * sums of parts and bytes can be counted. A refusal says where: in words in `reterr`, and as
+ * indexes in `ret_place`. STATUS_INVALID, STATUS_LIMIT, STATUS_NO_MEMORY. */
+enum status program_try_seal(struct arena *arena, struct program *program,
+                             struct program_place *ret_place, struct error *reterr);
+
+/* The same of a program that was made here: a refusal is our mistake, and an assertion. */
 void program_seal(struct arena *arena, struct program *program);
 
 /* Parts of a stream before a slot begins; slots below 0 count as 0 parts. */

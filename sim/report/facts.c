@@ -6,6 +6,7 @@
 #include "sim/base/arena.h"
 #include "sim/base/units.h"
 #include "sim/collective/ragged.h"
+#include "sim/report/rates.h"
 #include "sim/roofline/host_bound.h"
 #include "sim/roofline/wire.h"
 
@@ -427,17 +428,6 @@ static void phases_build(const struct report_input *input, struct facts *facts)
     }
 }
 
-/* What the step achieves, from step to step. */
-static void period_rates(const struct trace *trace, struct facts *facts)
-{
-    if (trace->period.time <= 0) return;
-    facts->period_s = units_seconds(trace->period.time);
-    double const sooner = facts->step_s / facts->period_s;
-    facts->period_tokens_per_s = facts->tokens_per_s * sooner;
-    facts->period_mfu = facts->mfu * sooner;
-    facts->period_mfu_attention = facts->mfu_attention * sooner;
-}
-
 enum status facts_build(struct arena *arena, const struct report_input *input,
                         struct facts *ret_facts, struct error *reterr)
 {
@@ -454,19 +444,12 @@ enum status facts_build(struct arena *arena, const struct report_input *input,
     };
     SIM_ASSERT(trace->compute_ps + trace->exposed_ps + trace->idle_ps == trace->step_ps);
     double const rounding = 1 + 1e-9; /* Of the closed forms; instants are exact. */
-    if (facts.step_s * rounding < roofline->lower_s)
+    if (roofline != NULL && facts.step_s * rounding < roofline->lower_s)
         return error_set(reterr, STATUS_STUCK, "",
                          "the step took %.9g s, which is below the roofline's lower bound of %.9g "
                          "s (%s): one of them is wrong, so neither is shown",
                          facts.step_s, roofline->lower_s, roofline->bound_by);
-    if (trace->step_ps > 0) {
-        double const peak = (double)trace->chips * roofline->peak_flop_per_s * facts.step_s;
-        facts.tokens_per_s = (double)input->program->tokens / facts.step_s;
-        facts.mfu = roofline->useful_flop / peak;
-        facts.mfu_attention = (roofline->useful_flop + roofline->useful_attention_flop) / peak;
-        facts.hfu = roofline->executed_flop / peak;
-        period_rates(trace, &facts);
-    }
+    if (trace->step_ps > 0) rates_fill(input, &facts);
     STATUS_TRY(classes_build(arena, input, &facts, reterr));
     step_bound(input, &facts);
     phases_build(input, &facts);

@@ -50,7 +50,7 @@ struct facts_phase {
 struct facts {
     double step_s, compute_s, exposed_s, idle_s;
     double waiting_s, bubble_s; /* Of idle_s, in a pipeline: for messages on their way; the rest. */
-    double tokens_per_s, mfu, mfu_attention, hfu;
+    double tokens_per_s, mfu, mfu_attention, hfu; /* The last three 0 without a roofline. */
     double period_s, period_tokens_per_s; /* From step to step; 0: it was not asked for. */
     double period_mfu, period_mfu_attention;
     const char *bound_by;   /* The busiest resource of the step; "latency" if idle time and the

@@ -31,7 +31,8 @@ struct report_input {
     const struct machine *machine;
     const struct mesh *mesh;
     const struct workload_plan *workload;
-    const struct roofline *roofline;
+    const struct roofline *roofline; /* NULL: the program was read, and of its workload no more
+                                        is known than the names of algorithms. */
     const struct program *program;             /* Not for a roofline alone. */
     const struct trace *trace;                 /* Not for a roofline alone. */
     struct report_fold fold[MACHINE_AXES_MAX]; /* By machine axis. */

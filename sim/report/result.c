@@ -141,6 +141,7 @@ static void write_period(struct json_writer *json, const struct report_input *in
     json_put_unsigned(json, "period_cycle", period->cycle);
     json_put_integer(json, "period_spread_ps", period->spread);
     json_put_real(json, "period_tokens_per_s", facts->period_tokens_per_s);
+    if (input->roofline == NULL) return;
     json_put_real(json, "period_mfu", facts->period_mfu);
     json_put_real(json, "period_mfu_attention", facts->period_mfu_attention);
 }
@@ -166,7 +167,7 @@ static void write_head(struct json_writer *json, const struct report_input *inpu
         json_put_real(json, "early_until_s", units_seconds(trace->early_ps));
     }
     result_mesh_write(json, input->machine, input->mesh);
-    result_padding_write(json, &input->roofline->counts.paddings);
+    if (input->roofline != NULL) result_padding_write(json, &input->roofline->counts.paddings);
     json_put_array(json, "folded_axes");
     for (uint32_t i = 0; i < input->machine->axis_count; i++) {
         json_write_object(json);
@@ -182,12 +183,14 @@ static void write_head(struct json_writer *json, const struct report_input *inpu
     json_put_unsigned(json, "bound_checks", trace->bound_checks);
     json_put_unsigned(json, "tokens", input->program->tokens);
     json_put_real(json, "tokens_per_s", facts->tokens_per_s);
-    json_put_real(json, "mfu", facts->mfu);
-    json_put_real(json, "mfu_attention", facts->mfu_attention);
-    json_put_real(json, "hfu", facts->hfu);
+    if (input->roofline != NULL) {
+        json_put_real(json, "mfu", facts->mfu);
+        json_put_real(json, "mfu_attention", facts->mfu_attention);
+        json_put_real(json, "hfu", facts->hfu);
+    }
     json_put_string(json, "bound_by", facts->bound_by);
     if (facts->bound_axis != NULL) json_put_string(json, "bound_axis", facts->bound_axis);
-    write_experts(json, input);
+    if (input->roofline != NULL) write_experts(json, input);
     if (input->wall_s > 0) {
         json_put_real(json, "wall_s", input->wall_s);
         json_put_real(json, "events_per_s", (double)trace->events / input->wall_s);
@@ -384,16 +387,18 @@ enum status result_write(struct arena *arena, const struct report_input *input, 
                          struct error *reterr)
 {
     struct facts facts;
-    struct notes notes;
+    struct notes notes = {.count = 0};
     STATUS_TRY(facts_build(arena, input, &facts, reterr));
-    STATUS_TRY(notes_build(arena, input, &facts, &notes, reterr));
+    if (input->roofline != NULL) STATUS_TRY(notes_build(arena, input, &facts, &notes, reterr));
     struct json_writer json;
     json_write_start(&json, text);
     json.flat = FLAT_DEPTH;
     json_write_object(&json);
     write_head(&json, input, &facts);
-    json_write_key(&json, "roofline");
-    write_roofline_object(&json, input);
+    if (input->roofline != NULL) {
+        json_write_key(&json, "roofline");
+        write_roofline_object(&json, input);
+    }
     json_put_object(&json, "breakdown");
     json_put_real(&json, "compute_s", facts.compute_s);
     json_put_real(&json, "exposed_communication_s", facts.exposed_s);

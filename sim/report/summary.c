@@ -37,19 +37,33 @@ static void write_period(const struct report_input *input, const struct facts *f
     const struct period *period = &input->trace->period;
     if (period->steps == 0) return;
     label(text, "period");
-    text_add(text, "%s   from step to step; MFU %.1f%% (%.1f%% with attention)\n",
-             table_instant(facts->period_s).text, 100 * facts->period_mfu,
-             100 * facts->period_mfu_attention);
+    text_add(text, "%s   from step to step", table_instant(facts->period_s).text);
+    if (input->roofline != NULL)
+        text_add(text, "; MFU %.1f%% (%.1f%% with attention)", 100 * facts->period_mfu,
+                 100 * facts->period_mfu_attention);
+    text_add(text, "\n");
     if (period->cycle != 0) return;
     text_pad(text, LABEL);
     text_add(text, "a mean: the last of %u steps still differ by up to %s\n", period->steps,
              table_duration(period->spread).text);
 }
 
+/* What a program that was read may not say: how many tokens its step has. */
+static void write_rates(const struct report_input *input, const struct facts *facts,
+                        struct text *text)
+{
+    if (input->program->tokens == 0) return;
+    label(text, "tokens/s");
+    text_add(text, "%s", table_count((uint64_t)(facts->tokens_per_s + 0.5)).text);
+    if (input->roofline != NULL)
+        text_add(text, "   MFU %.1f%% (%.1f%% with attention)   HFU %.1f%%", 100 * facts->mfu,
+                 100 * facts->mfu_attention, 100 * facts->hfu);
+    text_add(text, "\n");
+}
+
 static void write_step(const struct report_input *input, const struct facts *facts, bool colour,
                        struct text *text)
 {
-    char tokens[TABLE_FIGURE_BYTES];
     label(text, "step");
     table_colour(text, colour, TABLE_BOLD);
     text_add(text, "%s", table_instant(facts->step_s).text);
@@ -67,11 +81,7 @@ static void write_step(const struct report_input *input, const struct facts *fac
                  facts->runner_up_axis != NULL ? facts->runner_up_axis : "",
                  100 * facts->runner_up_share);
     text_add(text, ")\n");
-    label(text, "tokens/s");
-    (void)snprintf(tokens, sizeof tokens, "%s",
-                   table_count((uint64_t)(facts->tokens_per_s + 0.5)).text);
-    text_add(text, "%s   MFU %.1f%% (%.1f%% with attention)   HFU %.1f%%\n", tokens,
-             100 * facts->mfu, 100 * facts->mfu_attention, 100 * facts->hfu);
+    write_rates(input, facts, text);
     write_period(input, facts, text);
     text_add(text, "\n");
     if (input->wall_s > 0) {
@@ -340,9 +350,9 @@ enum status summary_write(struct arena *arena, const struct report_input *input,
                           struct text *text, struct error *reterr)
 {
     struct facts facts;
-    struct notes notes;
+    struct notes notes = {.count = 0};
     STATUS_TRY(facts_build(arena, input, &facts, reterr));
-    STATUS_TRY(notes_build(arena, input, &facts, &notes, reterr));
+    if (input->roofline != NULL) STATUS_TRY(notes_build(arena, input, &facts, &notes, reterr));
     table_heading(input, colour, text);
     write_step(input, &facts, colour, text);
     write_share(&facts, "compute", facts.compute_s, colour, TABLE_GREEN, text);
@@ -354,13 +364,13 @@ enum status summary_write(struct arena *arena, const struct report_input *input,
     } else {
         write_share(&facts, "idle", facts.idle_s, colour, TABLE_YELLOW, text);
     }
-    write_roofline(input, &facts, &notes, text);
+    if (input->roofline != NULL) write_roofline(input, &facts, &notes, text);
     write_phases(input, &facts, text);
     STATUS_TRY(write_collectives(arena, &facts, text, reterr));
     write_servers(input, &facts, text);
     text_add(text, "\n");
     summary_write_memory(input, text);
-    text_add(text, "\n");
+    if (notes.count > 0) text_add(text, "\n");
     for (uint32_t i = 0; i < notes.count && i < NOTES_SHOWN; i++) {
         text_add(text, "- ");
         table_wrap(text, 2, notes.text[i]);

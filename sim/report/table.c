@@ -102,9 +102,8 @@ void table_bar(struct text *text, double part, double whole, uint32_t width)
 
 void table_wrap(struct text *text, uint32_t indent, const char *sentence)
 {
-    uint32_t const columns = text->columns > 0 && text->columns < TABLE_COLUMNS
-                                 ? text->columns
-                                 : TABLE_COLUMNS;
+    uint32_t const columns =
+        text->columns > 0 && text->columns < TABLE_COLUMNS ? text->columns : TABLE_COLUMNS;
     bool first = true;
     while (*sentence != '\0') {
         size_t const length = strcspn(sentence, " ");
@@ -134,7 +133,7 @@ static void heading_mesh(const struct report_input *input, struct text *text)
     const struct mesh *mesh = input->mesh;
     for (uint32_t i = 0; i < mesh->order_count; i++) {
         const struct mesh_axis *axis = &mesh->axis[mesh->named[i]];
-        text_add(text, "%s%s %u over", i > 0 ? ", " : "", mesh_role_name(axis->role), axis->size);
+        text_add(text, "%s%s %u over", i > 0 ? ", " : "; ", mesh_role_name(axis->role), axis->size);
         for (uint32_t p = 0; p < axis->part_count; p++) {
             const struct mesh_part *part = &axis->part[p];
             text_add(text, " %s", machine_axis_name(input->machine, part->axis));
@@ -153,6 +152,17 @@ static void heading_title(const char *title, struct text *text)
     table_wrap(text, 0, plain);
 }
 
+/* Of a program that was read. */
+static void heading_program(const struct program *program, struct text *text)
+{
+    text_add(text, "\na program of %u %s", program->template_count,
+             counted_noun(program->template_count, "template").text);
+    if (program->tokens > 0)
+        text_add(text, ", %s %s a step", table_count(program->tokens).text,
+                 counted_noun(program->tokens, "token").text);
+    text_add(text, "\n\n");
+}
+
 void table_heading(const struct report_input *input, bool colour, struct text *text)
 {
     const struct machine *machine = input->machine;
@@ -162,9 +172,13 @@ void table_heading(const struct report_input *input, bool colour, struct text *t
     text_add(text, "%s ", machine->chip.name);
     for (uint32_t i = 0; i < machine->axis_count; i++)
         text_add(text, "%s%u", i > 0 ? "x" : "", machine->shape[i]);
-    text_add(text, " (%s profile), %s %s; ", machine->chip.profile,
+    text_add(text, " (%s profile), %s %s", machine->chip.profile,
              table_count(machine->chip_count).text, counted_noun(machine->chip_count, "chip").text);
     heading_mesh(input, text);
+    if (input->roofline == NULL) {
+        heading_program(input->program, text);
+        return;
+    }
     text_add(text, "\n%s, %s %s a step", input->workload->model.name,
              table_count(input->workload->batch_tokens).text,
              counted_noun(input->workload->batch_tokens, "token").text);

@@ -62,4 +62,14 @@ enum status scenario_machine_parse(struct arena *arena, const char *text, const 
 /* The scenario with every default visible, as JSON text in the arena (for `show scenario`). */
 const char *scenario_text(struct arena *arena, const struct scenario *scenario);
 
+/* What a program's text has of it before the program: all but the workload, and a chip whole that
+ * the scenario has in another file. */
+const char *scenario_text_of_program(struct arena *arena, const struct scenario *scenario);
+
+/* Reads the same. Its workload is empty but for what `run` says. */
+enum status scenario_read_of_program(struct arena *arena, const char *name, const char *text,
+                                     uint64_t text_bytes, const struct scenario_setting *settings,
+                                     uint32_t setting_count, struct scenario *ret_scenario,
+                                     struct error *reterr);
+
 #endif

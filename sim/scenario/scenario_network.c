@@ -142,7 +142,8 @@ static void write_latency(struct json_writer *writer, const char *key, int64_t l
 }
 
 /* What the chip or the level above decides is left out, as a shape is that the product decides. */
-void scenario_network_write(struct json_writer *writer, const struct machine_network_plan *plan)
+void scenario_network_write(struct json_writer *writer, const struct machine_network_plan *plan,
+                            bool has_tiers)
 {
     json_put_object(writer, "network");
     write_policy(writer, plan->policy);
@@ -165,8 +166,11 @@ void scenario_network_write(struct json_writer *writer, const struct machine_net
     json_write_object_end(writer);
     for (uint32_t tier = 0; tier < MACHINE_TIER_COUNT; tier++) {
         const struct machine_tier_plan *own = &plan->tier[tier];
+        bool const says_ratio = has_tiers || own->oversubscription_ppm != 0;
+        if (!says_ratio && own->policy == 0) continue;
         json_put_object(writer, tier_names[tier]);
         if (own->policy != 0) write_policy(writer, own->policy);
+        if (!says_ratio) continue;
         json_put_real(writer, "oversubscription",
                       own->oversubscription_ppm == 0 ? 1
                                                      : (double)own->oversubscription_ppm / PPM_ONE);

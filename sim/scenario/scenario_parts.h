@@ -38,7 +38,9 @@ enum status scenario_machine_read(struct arena *arena, struct json *object, cons
 /* The `network` of a machine. */
 enum status scenario_network_read(struct json *object, struct machine_network_plan *ret_plan,
                                   struct error *reterr);
-void scenario_network_write(struct json_writer *writer, const struct machine_network_plan *plan);
+/* `has_tiers`: it has leaves, spines and cores, whether or not the plan says more of them. */
+void scenario_network_write(struct json_writer *writer, const struct machine_network_plan *plan,
+                            bool has_tiers);
 
 enum status scenario_mesh_read(struct json *object, struct mesh_plan *ret_plan,
                                struct error *reterr);

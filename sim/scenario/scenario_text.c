@@ -75,11 +75,12 @@ static void write_chips(struct json_writer *writer, const struct machine_plan *p
     json_write_array_end(writer);
 }
 
+/* `whole`: a chip out of a file is written out, not named. */
 static void write_machine(struct json_writer *writer, const struct machine_plan *plan,
-                          uint32_t axis_count)
+                          uint32_t axis_count, bool whole)
 {
     json_put_object(writer, "machine");
-    if (plan->chip_document != NULL && plan->chip_path == NULL)
+    if (plan->chip_document != NULL && (whole || plan->chip_path == NULL))
         json_put_value(writer, "chip", plan->chip_document);
     else
         json_put_string(writer, "chip", plan->chip);
@@ -90,7 +91,8 @@ static void write_machine(struct json_writer *writer, const struct machine_plan 
     if (plan->nodes != 0) json_put_unsigned(writer, "nodes", plan->nodes);
     if (plan->gpus != 0) json_put_unsigned(writer, "gpus", plan->gpus);
     if (plan->slices != 0) json_put_unsigned(writer, "slices", plan->slices);
-    scenario_network_write(writer, &plan->network);
+    /* Slices are joined by one switch until a tier of switches is named. */
+    scenario_network_write(writer, &plan->network, plan->slices <= 1);
     json_put_boolean(writer, "unrealisable", plan->unrealisable);
     json_put_object(writer, "wrap");
     for (uint32_t axis = 0; axis < CHIP_AXES_MAX; axis++)
@@ -220,7 +222,8 @@ static void write_run(struct json_writer *writer, const struct scenario *scenari
     json_write_object_end(writer);
 }
 
-const char *scenario_text(struct arena *arena, const struct scenario *scenario)
+static const char *scenario_write(struct arena *arena, const struct scenario *scenario,
+                                  bool of_program)
 {
     struct text text = {0};
     struct json_writer writer;
@@ -231,12 +234,23 @@ const char *scenario_text(struct arena *arena, const struct scenario *scenario)
     json_put_unsigned(&writer, "podsim", 1);
     json_put_string(&writer, "title", scenario->title);
     json_put_string(&writer, "question", scenario->question);
-    write_machine(&writer, &scenario->machine, known_axes == 0 ? MACHINE_AXES_MAX : known_axes);
+    write_machine(&writer, &scenario->machine, known_axes == 0 ? MACHINE_AXES_MAX : known_axes,
+                  of_program);
     write_mesh(&writer, &scenario->mesh);
-    write_workload(&writer, &scenario->workload, &scenario->mesh);
+    if (!of_program) write_workload(&writer, &scenario->workload, &scenario->mesh);
     write_run(&writer, scenario);
     json_write_object_end(&writer);
     const char *copy = text.failed ? NULL : arena_text(arena, text.bytes);
     text_free(&text);
     return copy;
+}
+
+const char *scenario_text(struct arena *arena, const struct scenario *scenario)
+{
+    return scenario_write(arena, scenario, /* of_program= */ false);
+}
+
+const char *scenario_text_of_program(struct arena *arena, const struct scenario *scenario)
+{
+    return scenario_write(arena, scenario, /* of_program= */ true);
 }

@@ -21,6 +21,7 @@ void lower_begin(struct lower *lower, struct arena *arena, const struct local *l
         lower->status = error_set(reterr, STATUS_NO_MEMORY, "", "no memory for the program");
         return;
     }
+    program->requests = lower->requests;
     lower->layer = &local->layer[local_last_kind(local)];
     lower_streams_add(lower);
 }
@@ -182,7 +183,6 @@ uint32_t lower_plan_request(struct lower *lower, const struct plan_request *of, 
     for (uint32_t p = 0; p < program->plan_count; p++)
         if (requests_equal(&lower->requests[p], &request)) return p;
     SIM_ASSERT(program->plan_count < LOWER_PLANS_MAX);
-    lower->requests[program->plan_count] = request;
     for (uint32_t d = 0; d < request.group.dimension_count; d++)
         if (request.group.dimension[d].switched)
             plan_request_links(lower->local->machine, &request);
@@ -190,6 +190,8 @@ uint32_t lower_plan_request(struct lower *lower, const struct plan_request *of, 
                                &program->plans[program->plan_count], lower->error);
     if (lower->status == STATUS_UNSUPPORTED) name_the_refused(&request, lower->error);
     if (lower->status != STATUS_OK) return LOWER_NONE;
+    request.watch = NULL; /* Which is gone when others read what was asked for. */
+    lower->requests[program->plan_count] = request;
     return program->plan_count++;
 }
 

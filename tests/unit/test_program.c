@@ -22,7 +22,7 @@ struct sample {
     struct program_op backward[1];
     struct program_block block[2];
     struct program_role role;
-    struct work work;
+    struct work work[2];
     struct plan plan[2];
 };
 
@@ -62,6 +62,7 @@ static void sample_fill(struct sample *sample)
     sample->backward[0] = (struct program_op){.name = "matmul",
                                               .class_name = "matmul",
                                               .parts = 5,
+                                              .index = 1,
                                               .operand_op = PROGRAM_NONE,
                                               .need = {{.stream = 2, .slot = -3, .part = 1}},
                                               .need_count = 1};
@@ -85,8 +86,8 @@ static void sample_fill(struct sample *sample)
                          .template_count = 2,
                          .roles = &sample->role,
                          .role_count = 1,
-                         .works = &sample->work,
-                         .work_count = 1,
+                         .works = sample->work,
+                         .work_count = 2,
                          .plans = sample->plan,
                          .plan_count = 2};
 }
@@ -209,6 +210,9 @@ static void a_careless_op_is_an_assertion(void **state)
     assert_true(seal_aborts(&sample.program));
     sample_fill(&sample);
     sample.forward[0].index = 2;
+    assert_true(seal_aborts(&sample.program));
+    sample_fill(&sample);
+    sample.backward[0].index = 0; /* The work of two parts, in five. */
     assert_true(seal_aborts(&sample.program));
 }
 

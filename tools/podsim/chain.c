@@ -6,19 +6,22 @@
 #include "sim/base/arena.h"
 #include "sim/base/name.h"
 #include "sim/base/path.h"
+#include "sim/scenario/program_file.h"
 #include "tools/podsim/input.h"
 #include "tools/podsim/scenarios.h"
 
 enum { STDIN_BYTES_MAX = 16 << 20 }; /* As of a file: scenario.h. */
 
-static enum status stdin_read(struct chain_source *source, struct error *reterr)
+/* All of a file, or of "-". */
+static enum status text_load(struct chain_source *source, const char *operand, struct error *reterr)
 {
+    uint64_t const most = source->is_program ? PROGRAM_FILE_BYTES_MAX : STDIN_BYTES_MAX;
     char *text = NULL;
-    source->path = "standard input";
+    if (strcmp(operand, "-") == 0) source->path = "standard input";
     source->arena = arena_create(0);
     if (source->arena == NULL)
         return error_set(reterr, STATUS_NO_MEMORY, source->path, "there is no memory");
-    STATUS_TRY(input_load(source->arena, "-", STDIN_BYTES_MAX, &text, &source->text_bytes, reterr));
+    STATUS_TRY(input_load(source->arena, operand, most, &text, &source->text_bytes, reterr));
     source->text = text;
     return STATUS_OK;
 }
@@ -65,11 +68,14 @@ static enum status builtin_find(struct chain_source *source, struct error *reter
 enum status chain_source_read(const struct options *options, const char *operand,
                               struct chain_source *ret_source, struct error *reterr)
 {
-    *ret_source = (struct chain_source){.path = operand, .full = options_has(options, "--full")};
+    *ret_source = (struct chain_source){.path = operand,
+                                        .full = options_has(options, "--full"),
+                                        .is_program = options_has(options, "--program")};
     const char *text = NULL;
     while ((text = options_value_at(options, "--set", ret_source->setting_count)) != NULL)
         ret_source->settings[ret_source->setting_count++].text = text;
-    if (strcmp(operand, "-") == 0) return stdin_read(ret_source, reterr);
+    if (ret_source->is_program || strcmp(operand, "-") == 0)
+        return text_load(ret_source, operand, reterr);
     if (access(operand, F_OK) == 0) return STATUS_OK;
     return builtin_find(ret_source, reterr);
 }
@@ -90,6 +96,25 @@ static enum status scenario_build(struct chain *chain, const struct chain_source
                               source->settings, source->setting_count, &chain->scenario, reterr);
 }
 
+/* There is no workload, so no roofline and nothing that would refuse what does not fit. */
+static enum status program_build(struct chain *chain, const struct chain_source *source,
+                                 struct error *reterr)
+{
+    struct program_file_rest rest;
+    struct scenario *scenario = &chain->scenario;
+    STATUS_TRY(program_file_read_scenario(chain->arena, source->path, source->text,
+                                          source->text_bytes, source->settings,
+                                          source->setting_count, scenario, &rest, reterr));
+    scenario->workload.allow_oversubscription = true;
+    chain->is_program = true;
+    STATUS_TRY(machine_build(chain->arena, &scenario->machine, &chain->machine, reterr));
+    if (scenario->mesh.axis_count > 0) /* Which only reports ask for. */
+        STATUS_TRY(
+            mesh_build(chain->arena, &scenario->mesh, &chain->machine, &chain->mesh, reterr));
+    return program_file_read(chain->arena, source->path, &rest, &chain->machine, &chain->program,
+                             reterr);
+}
+
 enum status chain_build(struct chain *chain, const struct chain_source *source,
                         enum chain_stage stage, struct error *reterr)
 {
@@ -97,6 +122,7 @@ enum status chain_build(struct chain *chain, const struct chain_source *source,
     struct scenario *scenario = &chain->scenario;
     if (chain->arena == NULL)
         return error_set(reterr, STATUS_NO_MEMORY, "", "there is no memory to begin with");
+    if (source->is_program) return program_build(chain, source, reterr);
     STATUS_TRY(scenario_build(chain, source, reterr));
     if (source->schedule != NULL) scenario->workload.schedule_given = source->schedule;
     scenario->workload.schedule_held_max = source->schedule_held_max;

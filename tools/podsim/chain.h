@@ -32,6 +32,7 @@ struct chain_source {
     uint64_t text_bytes;
     struct arena *arena; /* Where the text of standard input lies; NULL: it is another's. */
     bool full;
+    bool is_program; /* The text is a program's (sim/scenario/program_file.h). */
     const struct schedule *schedule; /* Of its pipeline, out of a file; NULL: as it says. */
     uint32_t schedule_held_max;      /* Of a pipeline's ranks; see struct workload_plan. */
     const struct watch *watch;       /* While it is built; NULL: nobody waits. */
@@ -47,12 +48,14 @@ struct chain {
     struct mesh mesh;
     struct program program;
     struct fold fold;
+    bool is_program;          /* Read, not lowered: there are no workload and no roofline. */
     struct roofline roofline; /* With the program. */
     struct trace trace;       /* By chain_replay(). */
 };
 
 /* What an operand names, with every --set and --full: a file; where there is none, the built-in
- * scenario of that name; "-" is standard input. To be closed whatever is returned.
+ * scenario of that name; "-" is standard input; with --program, a program's text. To be closed
+ * whatever is returned.
  * STATUS_NOT_FOUND: neither file nor scenario. */
 enum status chain_source_read(const struct options *options, const char *operand,
                               struct chain_source *ret_source, struct error *reterr);

@@ -23,6 +23,7 @@
 
 static const struct option run_options[] = {
     {"--set", "/POINTER=VALUE", "change a key of the scenario; may be repeated", true},
+    {"--program", NULL, "FILE is a program's text, of `podsim show program --format text`", false},
     {"--full", NULL, "every chip and every hop: no folding", false},
     {"--json", "FILE", "write the result as JSON; - is standard output", false},
     TIMELINE_OPTIONS,
@@ -203,6 +204,9 @@ static enum status open_outputs(struct run *run, struct error *reterr)
     STATUS_TRY(output_distinct(trace, summary, reterr));
     STATUS_TRY(output_distinct(json, summary, reterr));
     STATUS_TRY(output_open(&run->json, json, run->options, reterr));
+    if (run->source.is_program && options_has(run->options, "--advise"))
+        return error_set(reterr, STATUS_INVALID, "--advise",
+                         "a program's text has no workload whose neighbours could be tried");
     return output_open(&run->trace, trace, run->options, reterr);
 }
 
@@ -250,7 +254,8 @@ static int run(const struct options *options)
 const struct command command_run = {
     .name = "run",
     .usage = "podsim run FILE [--set /pointer=value]... [--full] [--json FILE|-] [--trace FILE]\n"
-             "           [--trace-chips LIST] [--advise] [--engine NAME] [--timing] [--quiet]",
+             "           [--trace-chips LIST] [--advise] [--engine NAME] [--timing] [--quiet]\n"
+             "       podsim run --program FILE [...]",
     .summary = "simulates a scenario: how long it takes, and why",
     .help = "Simulates one step on the queues of chips and links, and prints one screen: the\n"
             "step, its bound, exposed communication, memory, the roofline and each reason for\n"
@@ -259,7 +264,8 @@ const struct command command_run = {
             "\"fits\": false. --advise simulates the scenario's neighbours (splits of tp,\n"
             "remat, collective matmul, prefetch) and names the best that fits.\n"
             "\n"
-            "FILE is a scenario, a name of `podsim list scenarios`, or - for standard input.\n"
+            "FILE is a scenario, a name of `podsim list scenarios`, or - for standard input; with\n"
+            "--program it is a program's text, which has no roofline.\n"
             "\n"
             "  podsim run llama3-8b-fsdp-v5e-16x16\n"
             "  podsim run FILE --set /workload/batch_tokens=8M --set /run/prefetch_layers=2\n"

@@ -8,6 +8,7 @@
 #include "sim/base/name.h"
 #include "sim/base/text.h"
 #include "sim/report/machine_svg.h"
+#include "sim/scenario/program_file.h"
 #include "tools/podsim/chain.h"
 #include "tools/podsim/command.h"
 #include "tools/podsim/output.h"
@@ -18,6 +19,8 @@ static const struct option show_options[] = {
     {"--machine", "SPEC", "a machine without a scenario, as \"h100-sxm:nodes=4\"", false},
     {"--svg", "FILE", "draw the machine, too; - is standard output, instead of the text", false},
     {"--set", "/POINTER=VALUE", "change a key of the scenario; may be repeated", true},
+    {"--format", "NAME", "of a program: listing, or text, which `podsim run --program` reads",
+     false},
     {0},
 };
 
@@ -45,8 +48,24 @@ static enum status stage_find(const char *name, enum chain_stage *ret_stage, str
                      name_nearest(name, names));
 }
 
-static enum status stage_text(struct chain *chain, enum chain_stage stage, struct text *text,
-                              struct error *reterr)
+/* Whether a program is asked for as text. */
+static enum status text_format_find(const struct options *options, enum chain_stage stage,
+                                    bool *ret_is_text, struct error *reterr)
+{
+    static const char *const formats[] = {"listing", "text", NULL};
+    const char *const asked = options_value(options, "--format");
+    *ret_is_text = asked != NULL && strcmp(asked, "text") == 0;
+    if (asked == NULL) return STATUS_OK;
+    if (stage != CHAIN_PROGRAM)
+        return error_set(reterr, STATUS_INVALID, "--format", "only a program has two formats");
+    if (*ret_is_text || strcmp(asked, "listing") == 0) return STATUS_OK;
+    return error_set(reterr, STATUS_NOT_FOUND, "--format",
+                     "no format \"%.40s\"; the nearest is %s (listing, text)", asked,
+                     name_nearest(asked, formats));
+}
+
+static enum status stage_text(struct chain *chain, enum chain_stage stage, bool as_text,
+                              struct text *text, struct error *reterr)
 {
     struct workload_listing listing;
     switch (stage) {
@@ -62,6 +81,9 @@ static enum status stage_text(struct chain *chain, enum chain_stage stage, struc
         break;
     }
     SIM_ASSERT(stage == CHAIN_PROGRAM);
+    if (as_text)
+        return program_file_write(chain->arena, &chain->scenario, &chain->machine, &chain->program,
+                                  text, reterr);
     STATUS_TRY(workload_listing(chain->arena, &chain->scenario.workload, &chain->machine,
                                 &chain->mesh, &listing, reterr));
     text_add(text, "%s", listing.text);
@@ -129,7 +151,10 @@ static int show_file(const struct options *options)
     struct chain chain = {0};
     struct text text = {.columns = report_columns(1)};
     enum chain_stage stage = CHAIN_SCENARIO;
+    bool as_text = false;
     enum status status = stage_find(options->operand[0], &stage, &error);
+    if (status == STATUS_OK) status = text_format_find(options, stage, &as_text, &error);
+    if (as_text) text.columns = 0; /* Which a reader has to understand. */
     if (status == STATUS_OK && svg != NULL && stage != CHAIN_MACHINE)
         status = error_set(&error, STATUS_INVALID, "--svg", "only a machine is drawn");
     if (status == STATUS_OK)
@@ -138,7 +163,7 @@ static int show_file(const struct options *options)
     if (status == STATUS_OK && stage == CHAIN_MACHINE) {
         status = machine_print(&chain.machine, options, &error);
     } else {
-        if (status == STATUS_OK) status = stage_text(&chain, stage, &text, &error);
+        if (status == STATUS_OK) status = stage_text(&chain, stage, as_text, &text, &error);
         if (status == STATUS_OK) status = output_print(&text, false, &error);
     }
     text_free(&text);
@@ -160,6 +185,7 @@ static int show(const struct options *options)
 const struct command command_show = {
     .name = "show",
     .usage = "podsim show scenario|machine|mesh|program FILE [--set /pointer=value]...\n"
+             "       podsim show program FILE --format text\n"
              "       podsim show machine --machine SPEC [--svg FILE]",
     .summary = "prints a stage: scenario, machine, mesh or program",
     .help = "  scenario   every key, with every default filled in\n"
@@ -168,6 +194,7 @@ const struct command command_show = {
             "  program    a layer forward and backward: shardings, collectives, what is reused\n"
             "\n"
             "  podsim show program scenarios/train/mlp-fsdp-tp-v5p-4x4x4.json\n"
+            "  podsim show program llama3-8b-fsdp-v5e-8x8 --format text > step.program\n"
             "  podsim show machine scenarios/train/llama3-8b-fsdp-v5e-8x8.json\n"
             "  podsim show machine --machine h100-sxm:nodes=128 --svg superpod.svg\n",
     .operands_min = 1,

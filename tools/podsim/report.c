@@ -18,7 +18,7 @@ void report_from_chain(const struct chain *chain, struct report_input *ret_input
         .machine = &chain->machine,
         .mesh = &chain->mesh,
         .workload = &chain->scenario.workload,
-        .roofline = &chain->roofline,
+        .roofline = chain->is_program ? NULL : &chain->roofline,
         .program = replayed ? &chain->program : NULL,
         .trace = replayed ? &chain->trace : NULL,
     };

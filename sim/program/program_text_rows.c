@@ -1,0 +1,291 @@
+#include "sim/program/program_text_rows.h"
+
+#include <stddef.h>
+
+#define BYTES_MOST (UINT64_C(1) << 56)
+#define FLOP_MOST (UINT64_C(1) << 62)
+#define ROWS_MOST (UINT64_C(1) << 40) /* Of a matrix, and columns. */
+#define COUNT_MOST UINT32_MAX
+
+/* What a row says of a member: how wide it is and where it lies. */
+#define MEMBER(type, member)                                                                       \
+    .size = (uint8_t)sizeof(((struct type *)0)->member),                                           \
+    .offset = (uint16_t)offsetof(struct type, member)
+#define NUMBER(name, type, member, highest)                                                        \
+    .key = name, .kind = ROW_UNSIGNED, MEMBER(type, member), .most = highest
+#define SIGNED(name, type, member, highest)                                                        \
+    .key = name, .kind = ROW_SIGNED, MEMBER(type, member), .most = highest
+#define REAL(name, type, member) .key = name, .kind = ROW_REAL, MEMBER(type, member)
+#define TEXT(name, type, member) .key = name, .kind = ROW_TEXT, MEMBER(type, member)
+#define NAME(name, type, member) TEXT(name, type, member), .is_name = true
+#define WORD(name, type, member, list)                                                             \
+    .key = name, .kind = ROW_WORD, MEMBER(type, member), .words = list
+#define AXIS(name, type, member) .key = name, .kind = ROW_AXIS, MEMBER(type, member)
+
+static const char *const no_yes[] = {"no", "yes", NULL};
+static const char *const op_kinds[] = {"compute", "collective", "copy", "send", "receive", NULL};
+static const char *const formats[] = {
+#define X(name, text, nccl, bits) text,
+    FORMAT_TABLE(X) NULL
+#undef X
+};
+static const char *const memories[] = {
+#define X(name, text) text,
+    PROGRAM_MEMORY_TABLE(X) NULL
+#undef X
+};
+static const char *const phases[] = {
+#define X(name, text) text,
+    PROGRAM_PHASE_TABLE(X) NULL
+#undef X
+};
+static const char *const reasons[] = {
+#define X(name, text) text,
+    PROGRAM_REASON_TABLE(X) NULL
+#undef X
+};
+/* In the order of enum collective_kind, as collective_kind_name() has them. */
+static const char *const kinds[] = {
+    "AllGather", "ReduceScatter", "AllReduce", "AllToAll", "Permute",
+    "Broadcast", "Reduce",        "Gather",    "Scatter",  NULL};
+static const char *const links[] = {"line", "ring", "switches", NULL};
+static const char *const link_rates[] = {"alike", "machine", NULL};
+static const char *const whens[] = {"done", "begun", NULL};
+static const char *const ends[] = {"begin", "end", NULL};
+static const char *const ways[] = {"chip", "host", NULL};
+
+/* Where a key means something. */
+static bool has_inner(const void *line)
+{
+    return ((const struct program *)line)->inner_count > 1;
+}
+
+static bool sends(const void *line)
+{
+    return ((const struct program_stream *)line)->kind == PROGRAM_OP_SEND;
+}
+
+static bool has_root(const void *line)
+{
+    return collective_is_rooted(((const struct text_plan *)line)->request.kind);
+}
+
+static bool is_permute(const void *line)
+{
+    return ((const struct text_plan *)line)->request.kind == COLLECTIVE_PERMUTE;
+}
+
+static bool is_exchange(const void *line)
+{
+    return ((const struct text_plan *)line)->request.kind == COLLECTIVE_ALL_TO_ALL;
+}
+
+static bool of_permute(const void *line)
+{
+    return ((const struct text_dimension *)line)->kind == COLLECTIVE_PERMUTE;
+}
+
+static bool of_exchange(const void *line)
+{
+    return ((const struct text_dimension *)line)->kind == COLLECTIVE_ALL_TO_ALL;
+}
+
+static const struct text_row step_rows[] = {
+    {NUMBER("tokens", program, tokens, INT64_MAX)},
+    {REAL("parameter_flop", program, parameter_flop)},
+    {REAL("useful_attention_flop", program, useful_attention_flop)},
+};
+
+static const struct text_row roles_rows[] = {
+    {AXIS("along", program, role_axis), .needed = true},
+    {NUMBER("stride", program, role_stride, UINT16_MAX), .needed = true},
+    {NUMBER("inner_count", program, inner_count, PROGRAM_ROLES_MAX)},
+    {AXIS("inner_along", program, inner_axis), .means = has_inner},
+    {NUMBER("inner_stride", program, inner_stride, UINT16_MAX), .means = has_inner},
+};
+
+static const struct text_row stream_rows[] = {
+    {WORD("kind", program_stream, kind, op_kinds), .needed = true},
+    {NUMBER("inbox", program_stream, inbox, PROGRAM_STREAMS_MAX - 1), .means = sends},
+    {NUMBER("urgency", program_stream, urgency, UINT8_MAX)},
+};
+
+static const struct text_row work_rows[] = {
+    {WORD("math", work, math_format, formats)},
+    {NUMBER("masked_rows", work, masked_rows, ROWS_MOST)},
+    {NUMBER("vector_flop", work, vector_flop, FLOP_MOST)},
+    {NUMBER("hbm_read_bytes", work, hbm_read_bytes, BYTES_MOST)},
+    {NUMBER("hbm_write_bytes", work, hbm_write_bytes, BYTES_MOST)},
+    {NUMBER("vmem_read_bytes", work, vmem_read_bytes, BYTES_MOST)},
+    {NUMBER("useful_flop", work, useful_flop, FLOP_MOST)},
+};
+
+static const struct text_row matmul_rows[] = {
+    {NUMBER("rows", work_matmul, rows, ROWS_MOST), .needed = true},
+    {NUMBER("inner", work_matmul, inner, ROWS_MOST), .needed = true},
+    {NUMBER("columns", work_matmul, columns, ROWS_MOST), .needed = true},
+    {NUMBER("count", work_matmul, count, ROWS_MOST), .needed = true},
+};
+
+static const struct text_row plan_rows[] = {
+    {WORD("kind", text_plan, request.kind, kinds), .needed = true},
+    {NUMBER("size_bytes", text_plan, request.size_bytes, BYTES_MOST), .needed = true},
+    {TEXT("algorithm", text_plan, request.algorithm)},
+    {TEXT("runs", text_plan, runs)},
+    {NUMBER("element_bits", text_plan, request.element_bits, 64)},
+    {NUMBER("chunks", text_plan, request.chunk_count, COUNT_MOST)},
+    {NUMBER("pieces", text_plan, request.piece_count, UINT16_MAX)},
+    {NUMBER("portions", text_plan, request.portion_count, UINT16_MAX)},
+    {NUMBER("root", text_plan, request.root, COUNT_MOST), .means = has_root},
+    {SIGNED("shift", text_plan, request.shift, INT32_MAX), .means = is_permute},
+    {WORD("mirrors", text_plan, request.mirrors, no_yes), .means = is_permute},
+    {WORD("spreads", text_plan, request.spreads, no_yes), .means = is_exchange},
+    {WORD("links", text_plan, from_machine, link_rates)},
+};
+
+static const struct text_row dimension_rows[] = {
+    {AXIS("axis", text_dimension, axis), .needed = true},
+    {NUMBER("size", text_dimension, size, COUNT_MOST), .needed = true},
+    {NUMBER("stride", text_dimension, stride, UINT16_MAX), .needed = true},
+    {WORD("links", text_dimension, links, links), .needed = true},
+    {SIGNED("offset", text_dimension, offset, INT32_MAX), .means = of_permute},
+    {NUMBER("exchange_bytes", text_dimension, exchange_bytes, BYTES_MOST), .means = of_exchange},
+};
+
+static const struct text_row ragged_rows[] = {
+    {NUMBER("experts", plan_ragged, expert_count, COUNT_MOST), .needed = true},
+    {NUMBER("top_k", plan_ragged, top_k, COUNT_MOST), .needed = true},
+    {NUMBER("token_bytes", plan_ragged, token_bytes, BYTES_MOST), .needed = true},
+    {NUMBER("seed", plan_ragged, seed, INT64_MAX)},
+    {NUMBER("skew_ppm", plan_ragged, skew_ppm, 1000000)},
+    {WORD("returns", plan_ragged, returns, no_yes)},
+};
+
+static const struct text_row host_copy_rows[] = {
+    {WORD("to", program_copy, to_host, ways), .needed = true},
+    {NUMBER("size_bytes", program_copy, size_bytes, BYTES_MOST), .needed = true},
+};
+
+#define OP_NAMES                                                                                   \
+    {NAME("class", program_op, class_name)}, {NAME("reads", program_op, reads)},                   \
+    {                                                                                              \
+        TEXT("writes", program_op, writes)                                                         \
+    }
+#define OP_STREAM                                                                                  \
+    {                                                                                              \
+        NUMBER("stream", program_op, stream, PROGRAM_STREAMS_MAX - 1), .needed = true              \
+    }
+#define OP_PARTS                                                                                   \
+    {                                                                                              \
+        NUMBER("parts", program_op, parts, PROGRAM_PARTS_MAX)                                      \
+    }
+#define OP_INDEX(what)                                                                             \
+    {                                                                                              \
+        NUMBER(what, program_op, index, UINT16_MAX), .needed = true, .is_index = true              \
+    }
+
+static const struct text_row compute_rows[] = {OP_STREAM, OP_PARTS, OP_INDEX("work"), OP_NAMES};
+static const struct text_row collective_rows[] = {
+    OP_STREAM,
+    OP_PARTS,
+    OP_INDEX("plan"),
+    {NUMBER("operand", program_op, operand_op, PROGRAM_NONE - 1), .instead = "none",
+     .instead_value = PROGRAM_NONE},
+    OP_NAMES,
+};
+static const struct text_row copy_rows[] = {OP_STREAM, OP_INDEX("host_copy"), OP_NAMES};
+static const struct text_row send_rows[] = {OP_STREAM, OP_INDEX("plan"), OP_NAMES};
+static const struct text_row receive_rows[] = {OP_STREAM, OP_NAMES};
+
+static const struct text_row need_rows[] = {
+    {NUMBER("stream", program_need, stream, PROGRAM_STREAMS_MAX - 1), .needed = true},
+    {SIGNED("slot", program_need, slot, INT16_MAX), .instead = "since",
+     .instead_value = PROGRAM_SLOT_SINCE},
+    {NUMBER("part", program_need, part, COUNT_MOST)},
+    {NUMBER("per_part", program_need, per_part, COUNT_MOST)},
+    {WORD("when", program_need, begun, whens)},
+    {WORD("reason", program_need, reason, reasons)},
+    {NAME("array", program_need, array)},
+};
+
+static const struct text_row memory_rows[] = {
+    {WORD("of", program_effect, memory, memories), .needed = true},
+    {WORD("at", program_effect, at_end, ends)},
+    {SIGNED("bytes", program_effect, bytes, BYTES_MOST), .needed = true},
+};
+
+static const struct text_row resident_rows[] = {
+    {WORD("of", text_resident, memory, memories), .needed = true},
+    {NUMBER("bytes", text_resident, bytes, BYTES_MOST), .needed = true},
+};
+
+static const struct text_row block_rows[] = {
+    {NUMBER("template", program_block, template_index, UINT16_MAX), .needed = true},
+    {NAME("name", program_block, name), .needed = true},
+    {WORD("phase", program_block, phase, phases)},
+    {NUMBER("repeat", program_block, repeat, PROGRAM_SLOTS_MAX), .needed = true},
+    {SIGNED("layer_first", program_block, layer_first, INT32_MAX)},
+    {SIGNED("layer_step", program_block, layer_step, 1)},
+    {NUMBER("microbatch", program_block, microbatch, COUNT_MOST)},
+    {NUMBER("pass", program_block, pass, PROGRAM_BLOCKS_MAX)},
+    {NUMBER("arrivals", program_block, arrivals, COUNT_MOST)},
+    {NUMBER("since_slot", program_block, since_slot, COUNT_MOST)},
+};
+
+#define ROWS(list) .rows = list, .row_count = sizeof list / sizeof *list
+#define NAMED(type) .named = true, .name_offset = (uint16_t)offsetof(struct type, name)
+#define OP(text, list)                                                                             \
+    {                                                                                              \
+        .word = text, .parent = LINE_TEMPLATE, .most = PROGRAM_TEMPLATES_MAX * PROGRAM_OPS_MAX,    \
+        .numbered = true, NAMED(program_op), ROWS(list)                                            \
+    }
+
+const struct text_line text_lines[LINE_COUNT] = {
+    [LINE_STEP] = {.word = "step", .parent = LINE_COUNT, .most = 1, ROWS(step_rows)},
+    [LINE_ROLES] = {.word = "roles", .parent = LINE_COUNT, .most = 1, ROWS(roles_rows)},
+    [LINE_STREAM] = {.word = "stream",
+                     .parent = LINE_COUNT,
+                     .most = PROGRAM_STREAMS_MAX,
+                     .numbered = true,
+                     NAMED(program_stream),
+                     ROWS(stream_rows)},
+    [LINE_WORK] = {.word = "work",
+                   .parent = LINE_COUNT,
+                   .most = PROGRAM_WORKS_MAX,
+                   .numbered = true,
+                   ROWS(work_rows)},
+    [LINE_MATMUL] = {.word = "matmul", .parent = LINE_WORK, ROWS(matmul_rows)},
+    [LINE_PLAN] = {.word = "plan",
+                   .parent = LINE_COUNT,
+                   .most = PROGRAM_PLANS_MAX,
+                   .numbered = true,
+                   ROWS(plan_rows)},
+    [LINE_DIMENSION] = {.word = "dimension", .parent = LINE_PLAN, ROWS(dimension_rows)},
+    [LINE_RAGGED] = {.word = "ragged", .parent = LINE_PLAN, ROWS(ragged_rows)},
+    [LINE_HOST_COPY] = {.word = "host_copy",
+                        .parent = LINE_COUNT,
+                        .most = PROGRAM_COPIES_MAX,
+                        .numbered = true,
+                        ROWS(host_copy_rows)},
+    [LINE_TEMPLATE] = {.word = "template",
+                       .parent = LINE_COUNT,
+                       .most = PROGRAM_TEMPLATES_MAX,
+                       .numbered = true,
+                       NAMED(program_template)},
+    [LINE_COMPUTE] = OP("compute", compute_rows),
+    [LINE_COLLECTIVE] = OP("collective", collective_rows),
+    [LINE_COPY] = OP("copy", copy_rows),
+    [LINE_SEND] = OP("send", send_rows),
+    [LINE_RECEIVE] = OP("receive", receive_rows),
+    [LINE_NEED] = {.word = "need", .parent = LINE_COMPUTE, ROWS(need_rows)},
+    [LINE_MEMORY] = {.word = "memory", .parent = LINE_COMPUTE, ROWS(memory_rows)},
+    [LINE_ROLE] = {.word = "role",
+                   .parent = LINE_COUNT,
+                   .most = PROGRAM_ROLES_MAX,
+                   .numbered = true},
+    [LINE_RESIDENT] = {.word = "resident", .parent = LINE_ROLE, ROWS(resident_rows)},
+    [LINE_BLOCK] = {.word = "block",
+                    .parent = LINE_ROLE,
+                    .most = PROGRAM_BLOCKS_MAX,
+                    ROWS(block_rows)},
+};

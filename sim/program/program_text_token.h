@@ -1,0 +1,46 @@
+/*
+ * program_text_token.h: a line of a program's text as tokens, and its keys as members of a
+ * structure. Internal to sim/program.
+ */
+#ifndef SIM_PROGRAM_PROGRAM_TEXT_TOKEN_H
+#define SIM_PROGRAM_PROGRAM_TEXT_TOKEN_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "sim/base/status.h"
+#include "sim/machine/machine.h"
+#include "sim/program/program_text_rows.h"
+
+struct arena;
+
+/* The line that is read. */
+struct text_cursor {
+    struct arena *arena;
+    const struct machine *machine;
+    const char *name; /* Of the text. */
+    uint32_t line;    /* From 1. */
+    const char *begin, *at, *end;
+    struct error *reterr;
+};
+
+/* Refuses what stands at `at`, with its line and column. */
+enum status cursor_refuse(const struct text_cursor *cursor, enum status status, const char *at,
+                          const char *format, ...) __attribute__((format(printf, 4, 5)));
+
+/* Past blanks; whether something is left of the line. */
+bool cursor_more(struct text_cursor *cursor);
+
+/* The word at the cursor, up to a blank, "=" or the end. */
+uint32_t cursor_word(const struct text_cursor *cursor);
+
+/* A number that must be the next one that is counted. */
+enum status cursor_number(struct text_cursor *cursor, const char *what, uint32_t next);
+
+/* Text in quotes, into the arena. */
+enum status cursor_text(struct text_cursor *cursor, const char **ret_text);
+
+/* All keys of the line, into `target`, which has what holds for keys that are left out. */
+enum status cursor_rows(struct text_cursor *cursor, const struct text_line *line, void *target);
+
+#endif

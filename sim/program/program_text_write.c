@@ -1,0 +1,266 @@
+#include <stddef.h>
+#include <string.h>
+
+#include "sim/base/json.h"
+#include "sim/base/text.h"
+#include "sim/program/program_text.h"
+#include "sim/program/program_text_rows.h"
+
+/* A text that is being written. */
+struct out {
+    const struct program *program;
+    const struct machine *machine;
+    struct text *text;
+    bool bare; /* No names; and what an op names stands below it. */
+};
+
+static void quoted(struct text *text, const char *value)
+{
+    text_add_bytes(text, "\"", 1);
+    while (*value != '\0') {
+        size_t const plain = strcspn(value, "\"\\");
+        text_add_bytes(text, value, plain);
+        value += plain;
+        if (*value != '\0') text_add(text, "\\%c", *value++);
+    }
+    text_add_bytes(text, "\"", 1);
+}
+
+static uint64_t member_unsigned(const void *member, uint8_t size)
+{
+    uint8_t byte;
+    uint16_t half;
+    uint32_t word;
+    uint64_t whole;
+    switch (size) {
+    case sizeof byte:
+        memcpy(&byte, member, sizeof byte);
+        return byte;
+    case sizeof half:
+        memcpy(&half, member, sizeof half);
+        return half;
+    case sizeof word:
+        memcpy(&word, member, sizeof word);
+        return word;
+    default:
+        memcpy(&whole, member, sizeof whole);
+        return whole;
+    }
+}
+
+/* The sign goes up to the width of the member. */
+static int64_t member_signed(const void *member, uint8_t size)
+{
+    uint64_t const bits = member_unsigned(member, size);
+    uint64_t const sign = UINT64_C(1) << (8 * size - 1);
+    return (bits & sign) == 0 ? (int64_t)bits : -(int64_t)(2 * sign - bits - 1) - 1;
+}
+
+static void add_word(struct text *text, const char *word)
+{
+    if (strchr(word, ' ') != NULL)
+        quoted(text, word);
+    else
+        text_add(text, "%s", word);
+}
+
+static void add_real(struct text *text, double value)
+{
+    struct json_writer writer = {.text = text, .after_key = true};
+    json_write_real(&writer, value);
+}
+
+static void add_row(const struct out *out, const struct text_row *row, const void *line)
+{
+    const void *member = (const char *)line + row->offset;
+    const char *value = NULL;
+    double real = 0;
+    if (row->kind == ROW_TEXT) memcpy(&value, member, sizeof value);
+    if (row->kind == ROW_TEXT && value == NULL) return;
+    if (row->means != NULL && !row->means(line)) return;
+    text_add(out->text, " %s=", row->key);
+    bool const is_instead =
+        row->instead != NULL &&
+        (row->kind == ROW_SIGNED
+             ? member_signed(member, row->size) == row->instead_value
+             : member_unsigned(member, row->size) == (uint64_t)row->instead_value);
+    if (is_instead) {
+        text_add(out->text, "%s", row->instead);
+        return;
+    }
+    switch (row->kind) {
+    case ROW_UNSIGNED:
+        text_add(out->text, "%llu", (unsigned long long)member_unsigned(member, row->size));
+        break;
+    case ROW_SIGNED:
+        text_add(out->text, "%lld", (long long)member_signed(member, row->size));
+        break;
+    case ROW_REAL:
+        memcpy(&real, member, sizeof real);
+        add_real(out->text, real);
+        break;
+    case ROW_TEXT:
+        quoted(out->text, value);
+        break;
+    case ROW_WORD:
+        add_word(out->text, row->words[member_unsigned(member, row->size)]);
+        break;
+    case ROW_AXIS:
+        add_word(out->text,
+                 machine_axis_name(out->machine, (uint32_t)member_unsigned(member, row->size)));
+        break;
+    }
+}
+
+static void add_line(const struct out *out, uint32_t indent, enum text_line_kind kind,
+                     uint32_t number, const void *line)
+{
+    const struct text_line *of = &text_lines[kind];
+    text_add(out->text, "%*s%s", (int)(2 * indent), "", of->word);
+    if (of->numbered && !(out->bare && of->parent == LINE_COUNT))
+        text_add(out->text, " %u", number);
+    if (of->named && !out->bare) {
+        const char *name = NULL;
+        memcpy(&name, (const char *)line + of->name_offset, sizeof name);
+        text_add(out->text, " ");
+        quoted(out->text, name);
+    }
+    for (uint32_t i = 0; i < of->row_count; i++)
+        if (!out->bare || !(of->rows[i].is_name || of->rows[i].is_index))
+            add_row(out, &of->rows[i], line);
+    text_add(out->text, "\n");
+}
+
+static void add_work(const struct out *out, uint32_t indent, uint32_t index)
+{
+    const struct work *work = &out->program->works[index];
+    add_line(out, indent, LINE_WORK, index, work);
+    for (uint32_t i = 0; i < work->matmul_count; i++)
+        add_line(out, indent + 1, LINE_MATMUL, i, &work->matmul[i]);
+}
+
+static enum text_links links_of(const struct group_dimension *dimension)
+{
+    if (dimension->switched) return TEXT_SWITCHES;
+    return dimension->ring ? TEXT_RING : TEXT_LINE;
+}
+
+/* An algorithm that nobody chose is "auto". What comes out of a file, and a protocol, are of
+ * `podsim collective`, whose programs are not written. */
+static void add_plan(const struct out *out, uint32_t indent, uint32_t index)
+{
+    const struct plan_request *request = &out->program->requests[index];
+    SIM_ASSERT(request->script == NULL && request->protocol.name == NULL);
+    struct text_plan plan = {.request = *request,
+                             .runs = out->program->plans[index].algorithm,
+                             .from_machine = request->bytes_per_s[0] != 0};
+    if (plan.request.algorithm == NULL) plan.request.algorithm = "auto";
+    add_line(out, indent, LINE_PLAN, index, &plan);
+    for (uint32_t d = 0; d < request->group.dimension_count; d++) {
+        const struct group_dimension *of = &request->group.dimension[d];
+        struct text_dimension const dimension = {.axis = of->axis,
+                                                 .size = of->size,
+                                                 .stride = of->stride,
+                                                 .links = links_of(of),
+                                                 .offset = request->offset[d],
+                                                 .exchange_bytes = request->exchange_bytes[d],
+                                                 .kind = request->kind};
+        add_line(out, indent + 1, LINE_DIMENSION, d, &dimension);
+    }
+    if (request->ragged.expert_count != 0)
+        add_line(out, indent + 1, LINE_RAGGED, 0, &request->ragged);
+}
+
+static void add_named(const struct out *out, const struct program_op *op)
+{
+    if (op->kind == PROGRAM_OP_COMPUTE) add_work(out, 2, op->index);
+    if (op->kind == PROGRAM_OP_COLLECTIVE || op->kind == PROGRAM_OP_SEND)
+        add_plan(out, 2, op->index);
+    if (op->kind == PROGRAM_OP_COPY)
+        add_line(out, 2, LINE_HOST_COPY, op->index, &out->program->copies[op->index]);
+}
+
+static void add_template(const struct out *out, uint32_t index)
+{
+    const struct program_template *template = &out->program->templates[index];
+    add_line(out, 0, LINE_TEMPLATE, index, template);
+    for (uint32_t s = 0; out->bare && s < out->program->stream_count; s++)
+        if (template->stream_parts[s] != 0) {
+            text_add(out->text, "  %u: ", s);
+            add_line(out, 0, LINE_STREAM, s, &out->program->stream[s]);
+        }
+    for (uint32_t i = 0; i < template->op_count; i++) {
+        const struct program_op *op = &template->op[i];
+        add_line(out, 1, (enum text_line_kind)(LINE_COMPUTE + op->kind), i, op);
+        for (uint32_t n = 0; n < op->need_count; n++) add_line(out, 2, LINE_NEED, n, &op->need[n]);
+        for (uint32_t e = 0; e < op->effect_count; e++)
+            add_line(out, 2, LINE_MEMORY, e, &op->effect[e]);
+        if (out->bare) add_named(out, op);
+    }
+}
+
+static void add_role(const struct out *out, uint32_t index)
+{
+    const struct program_role *role = &out->program->roles[index];
+    add_line(out, 0, LINE_ROLE, index, role);
+    for (uint32_t m = 0; m < PROGRAM_MEMORY_COUNT; m++) {
+        struct text_resident const resident = {(enum program_memory)m, role->resident_bytes[m]};
+        if (m < PROGRAM_OVERHEAD_FIRST || resident.bytes != 0)
+            add_line(out, 1, LINE_RESIDENT, m, &resident);
+    }
+    for (uint32_t b = 0; b < role->block_count; b++)
+        add_line(out, 1, LINE_BLOCK, b, &role->block[b]);
+}
+
+void program_text_write(const struct program *program, const struct machine *machine,
+                        struct text *text)
+{
+    struct out const out = {.program = program, .machine = machine, .text = text};
+    SIM_ASSERT(program->requests != NULL || program->plan_count == 0);
+    add_line(&out, 0, LINE_STEP, 0, program);
+    if (program->role_count > 1) add_line(&out, 0, LINE_ROLES, 0, program);
+    text_add(text, "\n");
+    for (uint32_t i = 0; i < program->stream_count; i++)
+        add_line(&out, 0, LINE_STREAM, i, &program->stream[i]);
+    text_add(text, "\n");
+    for (uint32_t i = 0; i < program->work_count; i++) add_work(&out, 0, i);
+    text_add(text, "\n");
+    for (uint32_t i = 0; i < program->plan_count; i++) add_plan(&out, 0, i);
+    for (uint32_t i = 0; i < program->copy_count; i++) {
+        if (i == 0) text_add(text, "\n");
+        add_line(&out, 0, LINE_HOST_COPY, i, &program->copies[i]);
+    }
+    for (uint32_t i = 0; i < program->template_count; i++) {
+        text_add(text, "\n");
+        add_template(&out, i);
+    }
+    for (uint32_t i = 0; i < program->role_count; i++) {
+        text_add(text, "\n");
+        add_role(&out, i);
+    }
+}
+
+void program_text_write_template(const struct program *program, const struct machine *machine,
+                                 uint32_t template_index, struct text *text)
+{
+    struct out const out = {.program = program, .machine = machine, .text = text, .bare = true};
+    add_template(&out, template_index);
+}
+
+/* FNV-1a (Fowler, Noll, Vo; draft-eastlake-fnv-21, 64 bits). */
+enum status program_text_digest(const struct program *program, const struct machine *machine,
+                                uint32_t template_index, uint64_t *ret_digest, struct error *reterr)
+{
+    struct text text = {0};
+    uint64_t digest = UINT64_C(0xcbf29ce484222325);
+    program_text_write_template(program, machine, template_index, &text);
+    for (uint64_t i = 0; i < text.size_bytes; i++) {
+        digest ^= (unsigned char)text.bytes[i];
+        digest *= UINT64_C(0x100000001b3);
+    }
+    bool const failed = text.failed;
+    text_free(&text);
+    if (failed) return error_set(reterr, STATUS_NO_MEMORY, "", "no memory for a template's text");
+    *ret_digest = digest;
+    return STATUS_OK;
+}

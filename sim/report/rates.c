@@ -1,0 +1,30 @@
+#include "sim/report/rates.h"
+
+#include "sim/base/units.h"
+
+static void utilisation(const struct report_input *input, struct facts *facts)
+{
+    const struct roofline *roofline = input->roofline;
+    double const chips = (double)input->trace->chips;
+    double const peak = chips * roofline->peak_flop_per_s * facts->step_s;
+    facts->mfu = roofline->useful_flop / peak;
+    facts->mfu_attention = (roofline->useful_flop + roofline->useful_attention_flop) / peak;
+    facts->hfu = roofline->executed_flop / peak;
+}
+
+static void period_rates(const struct trace *trace, struct facts *facts)
+{
+    if (trace->period.time <= 0) return;
+    facts->period_s = units_seconds(trace->period.time);
+    double const sooner = facts->step_s / facts->period_s;
+    facts->period_tokens_per_s = facts->tokens_per_s * sooner;
+    facts->period_mfu = facts->mfu * sooner;
+    facts->period_mfu_attention = facts->mfu_attention * sooner;
+}
+
+void rates_fill(const struct report_input *input, struct facts *facts)
+{
+    facts->tokens_per_s = (double)input->program->tokens / facts->step_s;
+    if (input->roofline != NULL) utilisation(input, facts);
+    period_rates(input->trace, facts);
+}

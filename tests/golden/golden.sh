@@ -18,6 +18,19 @@ root=$2
 wanted=${3:-}
 folder=$root/tests/golden
 cd "$root"
+
+# Digests of templates are held, and written, by tests of their own.
+if [ $bless = yes ]; then
+    case $wanted in
+    "" | templates)
+        for test in golden/test_templates unit/test_workload_counts \
+            unit/test_workload_counts_experts; do
+            PODSIM_TEST_THIN=1 PODSIM_BLESS=yes "$(dirname "$podsim")/tests/$test"
+        done
+        [ "$wanted" = "" ] || exit 0
+        ;;
+    esac
+fi
 output=$(mktemp)
 thinned=$(mktemp)
 trap 'rm -f "$output" "$thinned"' EXIT

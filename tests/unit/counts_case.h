@@ -16,6 +16,7 @@
 #include "sim/base/units.h"
 #include "sim/resource/compute.h"
 #include "sim/workload/counts.h"
+#include "tests/support/templates.h"
 #include "tests/unit/workload_case.h"
 
 static inline void near(const char *name, const char *what, double counted, double summed)
@@ -185,6 +186,13 @@ static inline void compare(const char *name, struct workload_case *made)
     for (uint32_t m = 0; m < PROGRAM_MEMORY_COUNT; m++) {
         if (sums.effects[m] != 0) fail_msg("%s: memory %u is not given back", name, m);
     }
+}
+
+/* The same, and what its templates do is what they did. */
+static inline void compare_kept(const char *name, struct workload_case *made)
+{
+    compare(name, made);
+    templates_hold(name, &made->program, &made->machine);
 }
 
 /* Other formats than the activations' for linear layers, and for tokens that travel to experts. */

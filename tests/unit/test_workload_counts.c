@@ -1,6 +1,7 @@
 /* Counts by closed formulas against the sums over lowered programs: two ways to the same number,
  * for every combination of mesh, remat, gather, ZeRO stage, accumulation, order and formats. */
 #include "sim/schedule/schedule.h"
+#include "tests/support/case.h"
 #include "tests/unit/counts_case.h"
 
 struct place {
@@ -47,7 +48,7 @@ static void formulas_and_programs_agree_on_shared_sequences(void **state)
             vary(&made, variant);
             made.plan.context = (enum workload_context)(variant / 12 % 3);
             made.plan.context_order = (enum workload_context_order)(variant / 36);
-            compare(name, &made);
+            compare_kept(name, &made);
             case_free(&made);
         }
 }
@@ -59,6 +60,7 @@ static void offload_compare(const char *name, struct workload_case *made)
     double bytes[2] = {0};
     uint64_t count = 0;
     if (case_lower(made) != STATUS_OK) fail_msg("%s: %s", name, made->error.message);
+    templates_hold(name, &made->program, &made->machine);
     workload_count(&made->plan, &made->machine, &made->mesh, &counts);
     const struct program *program = &made->program;
     for (uint32_t t = 0; t < program->template_count; t++)
@@ -99,7 +101,7 @@ static void formulas_and_programs_agree(void **state)
                 made.plan.batch_tokens = place->batch_tokens;
                 made.plan.zero = zero;
                 vary(&made, variant);
-                compare(name, &made);
+                compare_kept(name, &made);
                 case_free(&made);
             }
         }
@@ -124,7 +126,7 @@ static void formulas_and_programs_agree_on_unfused_attention(void **state)
             made.plan.attention = WORKLOAD_ATTENTION_FULL;
             made.plan.attention_kernel =
                 variant % 5 < 2 ? WORKLOAD_KERNEL_UNFUSED : WORKLOAD_KERNEL_DROPOUT;
-            compare(name, &made);
+            compare_kept(name, &made);
             struct case_sums const sums = case_sum(&made.program, "");
             for (uint32_t m = 0; m < PROGRAM_MEMORY_COUNT; m++)
                 if (sums.effects[m] != 0) fail_msg("%s: memory %u is not given back", name, m);
@@ -148,7 +150,7 @@ static void causal_scores_are_counted_for_an_odd_number_of_queries_too(void **st
             made.plan.remat = WORKLOAD_REMAT_NONE;
             made.plan.attention =
                 causal == 1 ? WORKLOAD_ATTENTION_CAUSAL : WORKLOAD_ATTENTION_FULL;
-            compare(name, &made);
+            compare_kept(name, &made);
             flop[causal] = case_sum(&made.program, "").matmul_flop;
             case_free(&made);
         }
@@ -243,6 +245,19 @@ static void memory_has_all_microbatches_that_are_held(void **state)
     case_free(&made);
 }
 
+/* What each step's templates did before. */
+static int kept_open(void **state)
+{
+    templates_open("workload_counts");
+    return case_arena_up(state);
+}
+
+static int kept_close(void **state)
+{
+    templates_close();
+    return case_arena_down(state);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -254,5 +269,5 @@ int main(void)
         cmocka_unit_test(memory_is_ten_bytes_a_parameter),
         cmocka_unit_test(memory_has_all_microbatches_that_are_held),
     };
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return cmocka_run_group_tests(tests, kept_open, kept_close);
 }

@@ -2,6 +2,7 @@
  * that is even or drawn, latent attention, modules that predict further tokens. */
 #include "sim/collective/ragged.h"
 #include "tests/support/thin.h"
+#include "tests/support/case.h"
 #include "tests/unit/counts_case.h"
 
 static const struct model small_experts = {.kind = MODEL_LLAMA,
@@ -104,7 +105,7 @@ static void formulas_and_programs_agree_on_experts(void **state)
                 made.plan.routing_skew_ppm = variant % 5 == 0 ? 400000 : 1000000;
                 made.plan.seed = variant;
             }
-            compare(name, &made);
+            compare_kept(name, &made);
             exchanges_near(name, &made);
             case_free(&made);
         }
@@ -156,9 +157,22 @@ static void formulas_and_programs_agree_on_latent_attention(void **state)
             if (variant % 3 != 0) model->tied = false;
             if (!model->tied) model->predictors = variant % 4;
             if (model->predictors != 0) model->positions = 0;
-            compare(name, &made);
+            compare_kept(name, &made);
             case_free(&made);
         }
+}
+
+/* What each step's templates did before. */
+static int kept_open(void **state)
+{
+    templates_open("workload_counts_experts");
+    return case_arena_up(state);
+}
+
+static int kept_close(void **state)
+{
+    templates_close();
+    return case_arena_down(state);
 }
 
 int main(void)
@@ -167,5 +181,5 @@ int main(void)
         cmocka_unit_test(formulas_and_programs_agree_on_experts),
         cmocka_unit_test(formulas_and_programs_agree_on_latent_attention),
     };
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return cmocka_run_group_tests(tests, kept_open, kept_close);
 }

@@ -1,0 +1,21 @@
+/*
+ * templates.h: digests of the templates of programs (ops, works, needs and effects in full, without
+ * names: program_text_write_template()) held against those that were kept in
+ * tests/golden/templates/.
+ */
+#ifndef PODSIM_TESTS_SUPPORT_TEMPLATES_H
+#define PODSIM_TESTS_SUPPORT_TEMPLATES_H
+
+#include "sim/machine/machine.h"
+#include "sim/program/program.h"
+
+/* tests/golden/templates/NAME.expect, from the root of the sources. With PODSIM_BLESS=yes the file
+ * is written anew instead, which takes every program, so none may be left out. */
+void templates_open(const char *name);
+void templates_close(void);
+
+/* Each template of a program against the line that begins with `of`. A difference fails the test
+ * and prints the first template that differs. */
+void templates_hold(const char *of, const struct program *program, const struct machine *machine);
+
+#endif

@@ -1,75 +1,62 @@
 #include "sim/measure/measure.h"
 
 #include "sim/base/arena.h"
-
-/* What has to be held for a program of so many ops. */
-static enum status program_take(struct arena *arena, const struct measure_party *party,
-                                struct program **ret_program, struct error *reterr)
-{
-    void *memory = NULL;
-    STATUS_TRY(arena_try(arena, 1, sizeof(struct program), &memory, reterr));
-    struct program *program = memory;
-    STATUS_TRY(arena_try(arena, 1, sizeof(struct program_template), &memory, reterr));
-    program->templates = memory;
-    STATUS_TRY(arena_try(arena, party->request_count + party->copy_count, sizeof(struct program_op),
-                         &memory, reterr));
-    program->templates[0] = (struct program_template){.name = "collective", .op = memory};
-    STATUS_TRY(arena_try(arena, 1, sizeof(struct program_role), &memory, reterr));
-    program->roles = memory;
-    STATUS_TRY(arena_try(arena, 1, sizeof(struct program_block), &memory, reterr));
-    program->roles[0] = (struct program_role){.block = memory, .block_count = 1};
-    STATUS_TRY(arena_try(arena, party->request_count, sizeof *program->plans, &memory, reterr));
-    program->plans = memory;
-    STATUS_TRY(arena_try(arena, party->copy_count, sizeof *program->copies, &memory, reterr));
-    program->copies = memory;
-    *ret_program = program;
-    return STATUS_OK;
-}
+#include "sim/program/builder.h"
 
 /* An op on a stream of its own. */
-static void op_add(struct program *program, enum program_op_kind kind, const char *name,
+static void op_add(struct builder *builder, enum program_op_kind kind, const char *name,
                    uint32_t parts, uint32_t index)
 {
-    struct program_template *template = &program->templates[0];
-    template->op[template->op_count++] = (struct program_op){
-        .name = name,
-        .class_name = name,
-        .kind = kind,
-        .stream = (uint8_t)program->stream_count,
-        .parts = parts,
-        .index = (uint16_t)index,
-        .operand_op = PROGRAM_NONE,
-    };
-    program->stream[program->stream_count++] = (struct program_stream){.name = name, .kind = kind};
+    uint8_t const stream =
+        builder_stream(builder, (struct program_stream){.name = name, .kind = kind});
+    (void)builder_op(builder, (struct program_op){.name = name,
+                                                  .kind = kind,
+                                                  .stream = stream,
+                                                  .parts = parts,
+                                                  .index = (uint16_t)index});
+}
+
+/* Collectives whose messages the replay can tell apart. */
+static enum status lanes_check(const struct program *program, const char *where,
+                               struct error *reterr)
+{
+    uint32_t lanes = 0;
+    for (uint32_t i = 0; i < program->plan_count; i++) lanes += program->plans[i].lane_count;
+    if (lanes <= REPLAY_LANES_MAX) return STATUS_OK;
+    return error_set(reterr, STATUS_LIMIT, where,
+                     "%u collectives at once have %u lanes of messages together; at most %d "
+                     "are modelled",
+                     program->plan_count, lanes, REPLAY_LANES_MAX);
 }
 
 /* A program of one slot: no compute, and a stream with one op for each collective and copy. */
-static enum status program_make(struct arena *arena, const struct plan *plans,
-                                const struct measure_party *party, struct program **ret_program,
-                                struct error *reterr)
+static enum status program_make(struct builder *builder, const struct measure_party *party,
+                                const char *where, struct error *reterr)
 {
-    struct program *program = NULL;
-    STATUS_TRY(program_take(arena, party, &program, reterr));
-    program->plan_count = party->request_count;
-    program->copy_count = party->copy_count;
-    program->stream[PROGRAM_COMPUTE].name = "compute";
-    program->stream_count = 1;
-    for (uint32_t i = 0; i < party->request_count; i++) {
-        program->plans[i] = plans[i];
-        op_add(program, PROGRAM_OP_COLLECTIVE, collective_kind_name(plans[i].kind),
-               plans[i].part_count, i);
-    }
+    struct program *program = builder->program;
+    (void)builder_stream(builder, (struct program_stream){.name = "compute"});
+    builder_template_begin(builder, "collective");
+    for (uint32_t i = 0; i < party->request_count; i++)
+        (void)builder_plan_add(builder, &party->requests[i], /* on_links= */ true, where);
+    if (builder->status != STATUS_OK) return builder->status;
+    SIM_ASSERT(program->plan_count == party->request_count); /* Groups have two ranks or more. */
+    STATUS_TRY(lanes_check(program, where, reterr));
+    for (uint32_t i = 0; i < party->request_count; i++)
+        op_add(builder, PROGRAM_OP_COLLECTIVE, collective_kind_name(program->plans[i].kind),
+               program->plans[i].part_count, i);
     for (uint32_t i = 0; i < party->copy_count; i++) {
-        program->copies[i] = party->copies[i];
-        op_add(program, PROGRAM_OP_COPY, party->copies[i].to_host ? "store" : "load", 1, i);
+        const struct program_copy *copy = &party->copies[i];
+        op_add(builder, PROGRAM_OP_COPY, copy->to_host ? "store" : "load", 1,
+               builder_copy(builder, copy->to_host, copy->size_bytes));
     }
-    program->template_count = 1;
-    *program->roles[0].block =
-        (struct program_block){.name = "collective", .repeat = 1, .layer_first = -1};
-    program->role_count = 1;
-    program_seal(arena, program);
-    *ret_program = program;
-    return STATUS_OK;
+    uint16_t const template_index = builder_template_end(builder);
+    struct program_role *role = builder_roles(builder, 1, 1);
+    if (role != NULL)
+        builder_block(role, (struct program_block){.template_index = template_index,
+                                                   .name = "collective",
+                                                   .repeat = 1,
+                                                   .layer_first = -1});
+    return builder->status;
 }
 
 enum status measure_party_run(struct arena *arena, const struct machine *machine,
@@ -80,23 +67,15 @@ enum status measure_party_run(struct arena *arena, const struct machine *machine
     uint32_t const count = party->request_count + party->copy_count;
     SIM_ASSERT(count >= 1 && count <= MEASURE_REQUESTS_MAX);
     void *memory = NULL;
-    struct program *program = NULL;
+    struct builder builder;
     struct measured measured = {.plans = NULL};
-    STATUS_TRY(arena_try(arena, party->request_count, sizeof(struct plan), &memory, reterr));
-    struct plan *plans = memory;
-    uint32_t lanes = 0;
-    for (uint32_t i = 0; i < party->request_count; i++) {
-        struct plan_request request = party->requests[i];
-        plan_request_links(machine, &request);
-        STATUS_TRY(plan_build(arena, &request, where, &plans[i], reterr));
-        lanes += plans[i].lane_count;
-    }
-    if (lanes > REPLAY_LANES_MAX)
-        return error_set(reterr, STATUS_LIMIT, where,
-                         "%u collectives at once have %u lanes of messages together; at most %d "
-                         "are modelled",
-                         party->request_count, lanes, REPLAY_LANES_MAX);
-    STATUS_TRY(program_make(arena, plans, party, &program, reterr));
+    struct builder_room const room = {
+        .templates = 1, .ops = count, .plans = party->request_count, .copies = party->copy_count};
+    STATUS_TRY(arena_try(arena, 1, sizeof(struct program), &memory, reterr));
+    struct program *program = memory;
+    builder_begin(&builder, arena, machine, room, program, reterr);
+    STATUS_TRY(program_make(&builder, party, where, reterr));
+    program_seal(arena, program);
     STATUS_TRY(fold_build(arena, machine, program, options->full, &measured.fold, reterr));
     struct replay_options const replay = {
         .engine = options->engine,

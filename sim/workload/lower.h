@@ -12,17 +12,10 @@
 #include <stdint.h>
 
 #include "sim/base/work.h"
-#include "sim/program/program.h"
+#include "sim/program/builder.h"
 #include "sim/workload/local.h"
 
-enum {
-    LOWER_OPS_MAX = 192,
-    LOWER_WORKS_MAX = 1024,
-    LOWER_PLANS_MAX = 96,
-    LOWER_TEMPLATES_MAX = 512,
-    LOWER_COPIES_MAX = 32
-};
-static const uint32_t LOWER_NONE = UINT32_MAX;
+static const uint32_t LOWER_NONE = UINT32_MAX; /* BUILDER_NONE */
 
 /* By the kind of their ops: compute, collectives, sends, receives, copies. */
 enum lower_stream {
@@ -82,22 +75,13 @@ struct lower_dead {
 };
 
 struct lower {
-    struct arena *arena;
+    struct builder build;
     const struct local *local;
-    struct program *program;
-    enum status status; /* The first failure; what follows it does nothing. */
-    struct error *error;
-    uint8_t stream[LOWER_STREAM_COUNT];            /* In the program, or PROGRAM_STREAMS_MAX. */
-    struct plan_request requests[LOWER_PLANS_MAX]; /* What each plan was made of. */
-    uint32_t work_parts[LOWER_WORKS_MAX];          /* Of the ops that each work is of. */
+    uint8_t stream[LOWER_STREAM_COUNT]; /* In the program, or PROGRAM_STREAMS_MAX. */
 
     /* The template under construction. */
     const struct local_layer *layer; /* Of a layer: which kind. */
     bool windowed;                   /* Its attention is to a window. */
-    const char *template_name;
-    struct program_op op[LOWER_OPS_MAX];
-    uint32_t op_count;
-    uint32_t stream_parts[PROGRAM_STREAMS_MAX];
     uint32_t output;      /* The op whose end makes the running activation (or its gradient)
                              available; LOWER_NONE: it comes from earlier slots. */
     uint32_t received;    /* The RECEIVE that its input comes by, or LOWER_NONE. */
@@ -128,8 +112,6 @@ void lower_streams_add(struct lower *lower);
 void lower_template_begin(struct lower *lower, const char *name);
 /* The ops that follow know nothing of those before, but share the template. */
 void lower_pass_begin(struct lower *lower);
-/* Returns the template's index in the program. */
-uint16_t lower_template_end(struct lower *lower);
 
 /* Ops. Names live as long as the arena. */
 uint32_t lower_op_add(struct lower *lower, struct program_op op);
@@ -150,9 +132,6 @@ uint32_t lower_collective(struct lower *lower, enum lower_stream stream, const c
                           const char *group_name, uint32_t plan);
 /* The collective's operand is produced by `operand`, chunk by chunk if it has chunks. */
 void lower_operand(struct lower *lower, uint32_t op, uint32_t operand);
-const char *lower_format(struct lower *lower, const char *format, ...)
-    __attribute__((format(printf, 2, 3)));
-
 /* Needs: the end of an op of this template; its parts, one by one, as the compute op's own; all
  * of a stream in earlier slots; parts of a stream in an earlier slot. The reason of the first two
  * follows from what the ops read and write; of the third, data that no such op reads is order. */
@@ -160,7 +139,6 @@ void lower_need_done(struct lower *lower, uint32_t op, uint32_t target);
 void lower_need_chunks(struct lower *lower, uint32_t op, uint32_t gather);
 void lower_need_before(struct lower *lower, uint32_t op, enum lower_stream stream,
                        enum program_reason reason);
-void lower_need(struct lower *lower, uint32_t op, struct program_need need);
 /* The running activation or gradient: see `output` and `received`. */
 void lower_need_output(struct lower *lower, uint32_t op);
 

@@ -69,8 +69,8 @@ uint32_t lower_blocks(const struct local *local, struct lower_block ret_blocks[2
 static const char *op_name(struct lower *lower, const struct lower_block *block, const char *name,
                            enum lower_pass pass)
 {
-    return lower_format(lower, "%s%s%s", block->prefix, name,
-                        pass == LOWER_RECOMPUTE ? " again" : "");
+    return builder_format(&lower->build, "%s%s%s", block->prefix, name,
+                          pass == LOWER_RECOMPUTE ? " again" : "");
 }
 
 uint32_t lower_norm(struct lower *lower, const char *name, enum format normed)
@@ -192,7 +192,7 @@ static uint32_t in_forward(struct lower *lower, const struct lower_block *block,
     }
     uint32_t const plan = tp_plan(lower, COLLECTIVE_ALL_GATHER, layout->in[0].forward.gather_left);
     uint32_t const gather = lower_collective(
-        lower, LOWER_GATHER_TP, lower_format(lower, "%sIn", block->prefix), "tp", plan);
+        lower, LOWER_GATHER_TP, builder_format(&lower->build, "%sIn", block->prefix), "tp", plan);
     lower_need_done(lower, gather, norm);
     struct work work = projection(lower, block, false, useful);
     bytes_set(&work,
@@ -237,7 +237,7 @@ static void out_forward(struct lower *lower, const struct lower_block *block,
     lower_weights_need(lower, matmul, block->out);
     if (pass == LOWER_FORWARD) lower_weights_release(lower, matmul, block->out, false);
     uint32_t const scatter = lower_collective(
-        lower, LOWER_REDUCE_TP, lower_format(lower, "%sOut", block->prefix), "tp", plan);
+        lower, LOWER_REDUCE_TP, builder_format(&lower->build, "%sOut", block->prefix), "tp", plan);
     lower_operand(lower, scatter, matmul);
     lower->output = scatter != LOWER_NONE ? scatter : matmul;
 
@@ -328,8 +328,9 @@ static uint32_t out_backward(struct lower *lower, const struct lower_block *bloc
     uint32_t input = LOWER_NONE;
     if (lower_has_input(lower)) {
         uint32_t const plan = tp_plan(lower, COLLECTIVE_ALL_GATHER, layout->out.d_left.gather_left);
-        gather = lower_collective(lower, LOWER_GATHER_TP,
-                                  lower_format(lower, "%sdOut", block->prefix), "tp", plan);
+        gather =
+            lower_collective(lower, LOWER_GATHER_TP,
+                             builder_format(&lower->build, "%sdOut", block->prefix), "tp", plan);
         lower_need_output(lower, gather);
         chunks = lower_plan_chunks(lower, plan);
     }
@@ -397,7 +398,7 @@ static uint32_t in_input(struct lower *lower, const struct lower_block *block,
     lower_weights_need(lower, op, block->in);
     lower_weights_release(lower, op, block->in, true);
     uint32_t const scatter = lower_collective(
-        lower, LOWER_REDUCE_TP, lower_format(lower, "%sdIn", block->prefix), "tp", plan);
+        lower, LOWER_REDUCE_TP, builder_format(&lower->build, "%sdIn", block->prefix), "tp", plan);
     lower_operand(lower, scatter, op);
     lower->output = scatter != LOWER_NONE ? scatter : op;
     lower_take(lower, op, PROGRAM_MEMORY_BUFFERS, full_bytes);
@@ -452,7 +453,7 @@ static uint32_t in_again(struct lower *lower, const struct lower_block *block,
                           lower_in_format(lower->local, block));
     uint32_t const plan = tp_plan(lower, COLLECTIVE_ALL_GATHER, layout->in[0].d_weight.gather_left);
     uint32_t const gather = lower_collective(
-        lower, LOWER_GATHER_TP, lower_format(lower, "%sIn", block->prefix), "tp", plan);
+        lower, LOWER_GATHER_TP, builder_format(&lower->build, "%sIn", block->prefix), "tp", plan);
     if (norm != LOWER_NONE) {
         lower_need_done(lower, gather, norm);
     } else {

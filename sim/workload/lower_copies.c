@@ -38,17 +38,17 @@ uint16_t lower_copy_send(struct lower *lower, const struct lower_behind *of)
                                          .group = lower->local->mesh->axis[MESH_PP].group,
                                          .mirrors = true};
     struct lower_exchange const exchange = exchange_of(lower, of);
-    if (lower->status != STATUS_OK) return 0;
-    lower_template_begin(lower, lower_format(lower, "send %s", of->name));
+    if (lower->build.status != STATUS_OK) return 0;
+    lower_template_begin(lower, builder_format(&lower->build, "send %s", of->name));
     lower_exchange_send(lower, &exchange, &request);
-    return lower_template_end(lower);
+    return builder_template_end(&lower->build);
 }
 
 uint16_t lower_copy_sum(struct lower *lower, const struct lower_behind *of)
 {
     struct lower_exchange const exchange = exchange_of(lower, of);
-    if (lower->status != STATUS_OK) return 0;
-    lower_template_begin(lower, lower_format(lower, "sum %s", of->name));
+    if (lower->build.status != STATUS_OK) return 0;
+    lower_template_begin(lower, builder_format(&lower->build, "sum %s", of->name));
     lower_exchange_sum(lower, &exchange);
-    return lower_template_end(lower);
+    return builder_template_end(&lower->build);
 }

@@ -17,7 +17,7 @@ void lower_exchange_send(struct lower *lower, const struct lower_exchange *excha
 {
     uint32_t const plan = lower_plan_request(lower, request, exchange->elements,
                                              lower->local->plan->formats.gradients);
-    if (lower->status != STATUS_OK) return;
+    if (lower->build.status != STATUS_OK) return;
     SIM_ASSERT(plan != LOWER_NONE); /* Its group is pp, which has several ranks. */
     uint32_t const sent =
         lower_op_add(lower, (struct program_op){.name = exchange->send,
@@ -38,7 +38,7 @@ void lower_exchange_sum(struct lower *lower, const struct lower_exchange *exchan
         .hbm_read_bytes = 2 * bytes,
         .hbm_write_bytes = bytes,
     };
-    if (lower->status != STATUS_OK) return;
+    if (lower->build.status != STATUS_OK) return;
     uint32_t const received =
         lower_op_add(lower, (struct program_op){.name = exchange->receive,
                                                 .class_name = exchange->receive,

@@ -147,7 +147,7 @@ static uint32_t shared_backward(struct lower *lower, uint32_t in)
     uint32_t const gather = shared_gather(lower);
     uint32_t const first =
         projection_backward(lower, true, true, local->block_full, LOWER_NONE, &d_tmp);
-    uint32_t const last = lower->op_count - 1; /* The one that reads dOut last. */
+    uint32_t const last = lower->build.op_count - 1; /* The one that reads dOut last. */
     lower_need_done(lower, first, gather);
     lower_take(lower, d_tmp, kept, tmp_bytes);
     lower_take(lower, gather, kept, full_bytes);
@@ -294,13 +294,13 @@ void lower_experts_backward(struct lower *lower)
         return;
     }
     uint32_t const again = rows_again(lower, &in);
-    uint32_t const sort_first = lower->op_count;
+    uint32_t const sort_first = lower->build.op_count;
     uint32_t const cast = experts_cast(lower, "moe.dCast", lower->output);
     uint32_t const sorted = experts_dispatch(lower, "dOutputs", "moe.dSum", cast);
     if (lower->output == LOWER_NONE) lower_need_output(lower, sort_first);
     uint32_t const others = shared_backward(lower, in);
     matmuls_backward(lower, sorted, again);
-    uint32_t const sum = lower->op_count;
+    uint32_t const sum = lower->build.op_count;
     uint32_t const back = experts_combine(lower, "dRows", "moe.dSort");
     if (whole) tensors_give(lower, sum);
     lower_need_done(lower, route_backward(lower), back);

@@ -102,7 +102,7 @@ void experts_drop(struct lower *lower, enum experts_tensor tensor, enum lower_pa
 
 const char *experts_name(struct lower *lower, const char *name, enum lower_pass pass)
 {
-    return pass == LOWER_RECOMPUTE ? lower_format(lower, "%s again", name) : name;
+    return pass == LOWER_RECOMPUTE ? builder_format(&lower->build, "%s again", name) : name;
 }
 
 uint32_t experts_vector(struct lower *lower, const char *name, uint64_t flop, uint64_t read_bytes,
@@ -232,7 +232,7 @@ uint32_t experts_dispatch(struct lower *lower, const char *what, const char *sor
     uint32_t const exchange = experts_exchange(lower, what, /* spreads= */ true);
     lower_need_done(lower, exchange, source);
     uint32_t const gather =
-        over_tp(lower, COLLECTIVE_ALL_GATHER, lower_format(lower, "moe.%s", what),
+        over_tp(lower, COLLECTIVE_ALL_GATHER, builder_format(&lower->build, "moe.%s", what),
                 experts_arrivals(lower), format);
     lower_need_done(lower, gather, exchange != LOWER_NONE ? exchange : source);
     uint32_t const sort = experts_vector(lower, sort_name, 0, arrivals,
@@ -263,7 +263,7 @@ uint32_t experts_combine(struct lower *lower, const char *what, const char *sum_
         experts_vector(lower, sum_name, experts_sorted(lower),
                        lower_activation_bytes(lower, experts_sorted(lower)), arrivals);
     uint32_t const scatter =
-        experts_tp(lower, COLLECTIVE_REDUCE_SCATTER, lower_format(lower, "moe.%s", what),
+        experts_tp(lower, COLLECTIVE_REDUCE_SCATTER, builder_format(&lower->build, "moe.%s", what),
                    experts_arrivals(lower));
     lower_need_done(lower, scatter, sum);
     uint32_t const exchange = experts_exchange(lower, what, /* spreads= */ false);

@@ -20,49 +20,46 @@ static const char activations[] = "activations";
 static uint32_t copy_add(struct lower *lower, enum lower_stream stream, const char *what,
                          bool to_host, uint64_t bytes)
 {
-    struct program *program = lower->program;
-    if (lower->status != STATUS_OK || bytes == 0) return LOWER_NONE;
-    SIM_ASSERT(program->copy_count < LOWER_COPIES_MAX);
+    if (lower->build.status != STATUS_OK || bytes == 0) return LOWER_NONE;
     SIM_ASSERT(lower->stream[stream] < PROGRAM_STREAMS_MAX);
-    program->copies[program->copy_count] =
-        (struct program_copy){.to_host = to_host, .size_bytes = bytes};
     const char *verb = to_host ? "store" : "load";
     return lower_op_add(
-        lower, (struct program_op){.name = lower_format(lower, "%s %s", verb, what),
-                                   .class_name = lower_format(lower, "%s %s (host)", verb, what),
-                                   .kind = PROGRAM_OP_COPY,
-                                   .stream = lower->stream[stream],
-                                   .parts = 1,
-                                   .index = (uint16_t)program->copy_count++});
+        lower,
+        (struct program_op){.name = builder_format(&lower->build, "%s %s", verb, what),
+                            .class_name = builder_format(&lower->build, "%s %s (host)", verb, what),
+                            .kind = PROGRAM_OP_COPY,
+                            .stream = lower->stream[stream],
+                            .parts = 1,
+                            .index = (uint16_t)builder_copy(&lower->build, to_host, bytes)});
 }
 
 /* All of a stream up to so many slots before this one is done. */
 static void need_behind(struct lower *lower, uint32_t op, enum lower_stream stream, uint32_t slots,
                         enum program_reason reason)
 {
-    lower_need(lower, op,
-               (struct program_need){
-                   .stream = lower->stream[stream],
-                   .slot = (int16_t) - (int32_t)slots,
-                   .reason = reason,
-                   .array = reason == PROGRAM_REASON_DATA ? activations : NULL,
-               });
+    builder_need(&lower->build, op,
+                 (struct program_need){
+                     .stream = lower->stream[stream],
+                     .slot = (int16_t) - (int32_t)slots,
+                     .reason = reason,
+                     .array = reason == PROGRAM_REASON_DATA ? activations : NULL,
+                 });
 }
 
 /* What an op stores, or has loaded for it, is of several arrays. Collectives of a backward pass
  * wait beside the compute ops that read them. */
 static void need_saved(struct lower *lower, uint32_t op, uint32_t target)
 {
-    if (lower->status != STATUS_OK || op == LOWER_NONE || target == LOWER_NONE) return;
-    const struct program_op *on = &lower->op[target];
-    bool const reads = lower->op[op].kind != PROGRAM_OP_COLLECTIVE;
-    lower_need(lower, op,
-               (struct program_need){
-                   .stream = on->stream,
-                   .part = on->part_first + on->parts,
-                   .reason = reads ? PROGRAM_REASON_DATA : PROGRAM_REASON_ORDER,
-                   .array = reads ? activations : NULL,
-               });
+    if (lower->build.status != STATUS_OK || op == LOWER_NONE || target == LOWER_NONE) return;
+    const struct program_op *on = &lower->build.op[target];
+    bool const reads = lower->build.op[op].kind != PROGRAM_OP_COLLECTIVE;
+    builder_need(&lower->build, op,
+                 (struct program_need){
+                     .stream = on->stream,
+                     .part = on->part_first + on->parts,
+                     .reason = reads ? PROGRAM_REASON_DATA : PROGRAM_REASON_ORDER,
+                     .array = reads ? activations : NULL,
+                 });
 }
 
 static uint64_t saved_bytes(const struct local *local)
@@ -80,8 +77,8 @@ static uint64_t saved_bytes(const struct local *local)
 /* The first op of the template on a stream, or LOWER_NONE. */
 static uint32_t first_of(const struct lower *lower, enum lower_stream stream)
 {
-    for (uint32_t op = 0; op < lower->op_count; op++)
-        if (lower->op[op].stream == lower->stream[stream]) return op;
+    for (uint32_t op = 0; op < lower->build.op_count; op++)
+        if (lower->build.op[op].stream == lower->stream[stream]) return op;
     return LOWER_NONE;
 }
 
@@ -89,15 +86,15 @@ static uint32_t first_of(const struct lower *lower, enum lower_stream stream)
 static uint32_t last_of(const struct lower *lower, enum lower_stream stream)
 {
     uint32_t last = LOWER_NONE;
-    for (uint32_t op = 0; op < lower->op_count; op++)
-        if (lower->op[op].stream == lower->stream[stream]) last = op;
+    for (uint32_t op = 0; op < lower->build.op_count; op++)
+        if (lower->build.op[op].stream == lower->stream[stream]) last = op;
     return last;
 }
 
 void lower_offload_forward(struct lower *lower)
 {
     uint64_t const bytes = saved_bytes(lower->local);
-    if (lower->status != STATUS_OK) return;
+    if (lower->build.status != STATUS_OK) return;
     uint32_t const first = first_of(lower, LOWER_COMPUTE);
     uint32_t const last = last_of(lower, LOWER_COMPUTE);
     uint32_t const store =

@@ -74,10 +74,11 @@ static bool slot_is_idle(const struct pipeline *pipeline, int64_t slot)
     uint32_t b = pipeline->block_count;
     if (slot < 0 || slot >= pipeline->slot_count) return false;
     while (pipeline->block[b - 1].slot_first > slot) b--;
-    const struct program *program = pipeline->lower->program;
+    const struct program *program = pipeline->lower->build.program;
     const struct program_template *template =
         &program->templates[pipeline->block[b - 1].template_index];
-    return pipeline->lower->status == STATUS_OK && template->stream_parts[PROGRAM_COMPUTE] == 0;
+    return pipeline->lower->build.status == STATUS_OK &&
+           template->stream_parts[PROGRAM_COMPUTE] == 0;
 }
 
 /* A pass while its slots are added. */
@@ -383,7 +384,7 @@ static enum status role_add(struct pipeline *pipeline, uint32_t rank, struct pro
     uint64_t const turns =
         lower->local->window_turns < layers ? lower->local->window_turns : layers;
     most += (uint64_t)list->count * (BLOCKS_A_PASS + lower->local->predictors + turns);
-    STATUS_TRY(arena_try(lower->arena, most, sizeof *pipeline->block, &memory, reterr));
+    STATUS_TRY(arena_try(lower->build.arena, most, sizeof *pipeline->block, &memory, reterr));
     pipeline->block = memory;
     pipeline->block_count = 0;
     pipeline->block_capacity = most;
@@ -432,19 +433,19 @@ static enum status pipeline_build(struct pipeline *pipeline, struct error *reter
 {
     struct lower *lower = pipeline->lower;
     const struct local *local = lower->local;
-    struct program *program = lower->program;
+    struct program *program = lower->build.program;
     const struct mesh_axis *axis = &local->mesh->axis[MESH_PP];
     void *memory = NULL;
     STATUS_TRY(pipeline_check(local, reterr));
-    STATUS_TRY(workload_schedule(lower->arena, local->plan, local->machine, local->mesh,
+    STATUS_TRY(workload_schedule(lower->build.arena, local->plan, local->machine, local->mesh,
                                  &pipeline->schedule, reterr));
-    STATUS_TRY(stages_build(lower->arena, local->plan, pipeline->schedule.stage_count,
+    STATUS_TRY(stages_build(lower->build.arena, local->plan, pipeline->schedule.stage_count,
                             &pipeline->stages, reterr));
-    STATUS_TRY(arena_try(lower->arena, pipeline->schedule.stage_count, sizeof *pipeline->hold,
+    STATUS_TRY(arena_try(lower->build.arena, pipeline->schedule.stage_count, sizeof *pipeline->hold,
                          &memory, reterr));
     pipeline->hold = memory;
-    STATUS_TRY(arena_try(lower->arena, pipeline->schedule.stage_count, sizeof *pipeline->sent_stage,
-                         &memory, reterr));
+    STATUS_TRY(arena_try(lower->build.arena, pipeline->schedule.stage_count,
+                         sizeof *pipeline->sent_stage, &memory, reterr));
     pipeline->sent_stage = memory;
     pipeline->twin_rank = twin_rank_of(pipeline);
     STATUS_TRY(pipeline_schedule_check(local, &pipeline->schedule, pipeline->twin_rank, reterr));
@@ -452,13 +453,11 @@ static enum status pipeline_build(struct pipeline *pipeline, struct error *reter
     bool const kv_last = local->partial_ranks > 1 && local->gradient_shards == 1;
     pipeline->differs = local->plan->accumulate > 1 && (local->reduce_last || kv_last);
     pipeline_rests_build(pipeline);
-    program->role_count = pipeline->schedule.rank_count;
-    STATUS_TRY(
-        arena_try(lower->arena, program->role_count, sizeof *program->roles, &memory, reterr));
-    program->roles = memory;
+    struct program_role *roles = builder_roles(&lower->build, pipeline->schedule.rank_count, 0);
+    if (roles == NULL) return lower->build.status;
     for (uint32_t rank = 0; rank < program->role_count; rank++) {
         STATUS_TRY(watch_check(local->plan->watch, reterr));
-        STATUS_TRY(role_add(pipeline, rank, &program->roles[rank], reterr));
+        STATUS_TRY(role_add(pipeline, rank, &roles[rank], reterr));
     }
     const struct group *group = &axis->group;
     program->role_axis = (uint8_t)group->dimension[0].axis;
@@ -468,18 +467,19 @@ static enum status pipeline_build(struct pipeline *pipeline, struct error *reter
         program->inner_stride = group->dimension[1].stride;
         program->inner_count = group->dimension[1].size;
     }
-    return lower->status;
+    return lower->build.status;
 }
 
 void lower_pipeline(struct lower *lower)
 {
     void *memory = NULL;
-    if (lower->status != STATUS_OK) return;
-    lower->status = arena_try(lower->arena, 1, sizeof(struct pipeline), &memory, lower->error);
-    if (lower->status != STATUS_OK) return;
+    if (lower->build.status != STATUS_OK) return;
+    lower->build.status =
+        arena_try(lower->build.arena, 1, sizeof(struct pipeline), &memory, lower->build.error);
+    if (lower->build.status != STATUS_OK) return;
     struct pipeline *pipeline = memory;
     pipeline->lower = lower;
     pipeline->dense_layers = lower->local->layer[LOCAL_DENSE].count;
-    enum status const status = pipeline_build(pipeline, lower->error);
-    if (lower->status == STATUS_OK) lower->status = status;
+    enum status const status = pipeline_build(pipeline, lower->build.error);
+    if (lower->build.status == STATUS_OK) lower->build.status = status;
 }

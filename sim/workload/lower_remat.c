@@ -38,21 +38,21 @@ static bool is_read(const struct lower *lower, const struct program_op *op, uint
                     const bool *dead)
 {
     char array[READS_ARRAY_BYTES];
-    for (uint32_t i = from; i < lower->op_count; i++)
-        if (!dead[i] && reads_meet(lower->op[i].reads, op->writes, array)) return true;
+    for (uint32_t i = from; i < lower->build.op_count; i++)
+        if (!dead[i] && reads_meet(lower->build.op[i].reads, op->writes, array)) return true;
     return false;
 }
 
 /* Of ops that stand from `first` on, those up to `end` are the repetition. */
 static struct lower_dead dead_among(const struct lower *lower, uint32_t first, uint32_t end)
 {
-    bool dead[LOWER_OPS_MAX] = {false};
+    bool dead[PROGRAM_OPS_MAX] = {false};
     struct lower_dead found = {.known = true};
     for (uint32_t i = end; i-- > first;) {
-        dead[i] = !is_read(lower, &lower->op[i], i + 1, dead);
+        dead[i] = !is_read(lower, &lower->build.op[i], i + 1, dead);
         if (!dead[i]) continue;
         SIM_ASSERT(found.count < LOWER_DEAD_MAX);
-        found.name[found.count++] = lower->op[i].name;
+        found.name[found.count++] = lower->build.op[i].name;
     }
     return found;
 }
@@ -61,22 +61,18 @@ static struct lower_dead dead_among(const struct lower *lower, uint32_t first, u
  * ops that stay find again. */
 static void dead_find(struct lower *lower, const struct lower_block *blocks, uint32_t count)
 {
-    struct lower *before = arena_take(lower->arena, 1, sizeof *before);
-    uint32_t const works = lower->program->work_count;
-    if (before == NULL) {
-        lower->status = error_set(lower->error, STATUS_NO_MEMORY, "", "no memory for the layers");
-        return;
-    }
-    *before = *lower;
+    struct builder_mark const mark = builder_mark(&lower->build);
+    struct lower const before = *lower;
     lower->half = LOWER_WHOLE;
     lower_layer_repeat(lower, blocks, count);
-    uint32_t const end = lower->op_count;
+    uint32_t const end = lower->build.op_count;
     lower_layer_gradients(lower, blocks, count);
-    struct lower_dead const dead = dead_among(lower, before->op_count, end);
-    memcpy(before->requests, lower->requests, sizeof before->requests);
-    before->status = lower->status;
-    *lower = *before;
-    lower->program->work_count = works;
+    if (lower->build.status != STATUS_OK) return;
+    struct lower_dead const dead = dead_among(lower, mark.op_count, end);
+    builder_rewind(&lower->build, &mark);
+    struct builder const build = lower->build;
+    *lower = before;
+    lower->build = build;
     lower->dead[lower->layer - lower->local->layer] = dead;
 }
 
@@ -84,7 +80,7 @@ void lower_layer_again(struct lower *lower, const struct lower_block *blocks, ui
 {
     uint32_t const above = lower->output;
     bool const whole = lower->local->plan->remat == WORKLOAD_REMAT_LAYER;
-    if (!whole && !dead_of(lower)->known && lower->status == STATUS_OK)
+    if (!whole && !dead_of(lower)->known && lower->build.status == STATUS_OK)
         dead_find(lower, blocks, count);
     lower_layer_repeat(lower, blocks, count);
     if (!whole) lower->output = above;

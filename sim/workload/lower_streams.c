@@ -72,23 +72,22 @@ void lower_streams_add(struct lower *lower)
         [LOWER_LOAD_OPTIMIZER] = {local_offloads_optimizer(local), "load ", "optimizer"},
         [LOWER_STORE_OPTIMIZER] = {local_offloads_optimizer(local), "store ", "optimizer"},
     };
-    struct program *program = lower->program;
+    struct program *program = lower->build.program;
     for (uint32_t s = 0; s < LOWER_STREAM_COUNT; s++) {
         lower->stream[s] = PROGRAM_STREAMS_MAX;
-        if (!table[s].used || lower->status != STATUS_OK) continue;
-        if (program->stream_count == PROGRAM_STREAMS_MAX) {
-            lower->status = error_set(lower->error, STATUS_UNSUPPORTED, "/mesh",
-                                      "with these mesh axes, and what is offloaded, there are "
-                                      "more than the %d streams that a chip has",
-                                      PROGRAM_STREAMS_MAX);
-            continue;
-        }
-        lower->stream[s] = (uint8_t)program->stream_count;
-        program->stream[program->stream_count++] = (struct program_stream){
-            .name = lower_format(lower, "%s%s", table[s].verb, table[s].of),
-            .kind = stream_kind(s),
-            .urgency = stream_urgency(s),
-        };
+        if (!table[s].used || lower->build.status != STATUS_OK) continue;
+        lower->stream[s] = builder_stream(
+            &lower->build,
+            (struct program_stream){
+                .name = builder_format(&lower->build, "%s%s", table[s].verb, table[s].of),
+                .kind = stream_kind(s),
+                .urgency = stream_urgency(s),
+            });
+        if (lower->stream[s] == PROGRAM_STREAMS_MAX)
+            (void)builder_fail(&lower->build, STATUS_UNSUPPORTED, "/mesh",
+                               "with these mesh axes, and what is offloaded, there are more than "
+                               "the %d streams that a chip has",
+                               PROGRAM_STREAMS_MAX);
     }
     if (local->pp == 1) return;
     program->stream[lower->stream[LOWER_SEND_NEXT]].inbox = lower->stream[LOWER_RECEIVE_PREVIOUS];

@@ -42,10 +42,10 @@ uint16_t lower_twin(struct lower *lower, uint32_t other, bool head)
                                             .send_stream = send_streams[head],
                                             .receive_stream = streams[head],
                                             .elements = elements};
-    if (lower->status != STATUS_OK) return 0;
+    if (lower->build.status != STATUS_OK) return 0;
     *pipeline_distance(&request) = head ? -apart : apart;
     lower_template_begin(lower, "tied gradients");
     lower_exchange_send(lower, &exchange, &request);
     lower_exchange_sum(lower, &exchange);
-    return lower_template_end(lower);
+    return builder_template_end(&lower->build);
 }

@@ -64,9 +64,9 @@ static uint32_t tp_plan(struct lower *lower, enum collective_kind kind, bool chu
 
 uint32_t lower_unit_gather(struct lower *lower, const struct local_unit *unit)
 {
-    uint32_t const before = lower->op_count;
+    uint32_t const before = lower->build.op_count;
     lower_units_gather(lower, unit, 1, false);
-    return lower->op_count > before ? before : LOWER_NONE;
+    return lower->build.op_count > before ? before : LOWER_NONE;
 }
 
 /* What autograd makes of the matrix' gradient before it is added to the main one. */
@@ -105,14 +105,15 @@ static uint32_t lookup(struct lower *lower, const char *prefix)
         .hbm_write_bytes = full_bytes,
     };
     uint32_t const op =
-        lower_compute(lower, lower_format(lower, "%sembedding.lookup", prefix), &work, 1);
+        lower_compute(lower, builder_format(&lower->build, "%sembedding.lookup", prefix), &work, 1);
     lower_need_done(lower, op, gather);
     if (gather != LOWER_NONE && local->shards > 1 && lower->keeping == LOWER_GATHERS) {
         lower_give(lower, op, PROGRAM_MEMORY_GATHERED, lower_weight_bytes(lower, unit.elements));
     }
     uint32_t const plan = tp_plan(lower, COLLECTIVE_REDUCE_SCATTER, false);
-    uint32_t const scatter = lower_collective(
-        lower, LOWER_REDUCE_TP, lower_format(lower, "%sembedding.Out", prefix), "tp", plan);
+    uint32_t const scatter =
+        lower_collective(lower, LOWER_REDUCE_TP,
+                         builder_format(&lower->build, "%sembedding.Out", prefix), "tp", plan);
     uint32_t const done = scatter != LOWER_NONE ? scatter : op;
     lower_need_done(lower, scatter, op);
     lower_take(lower, op, PROGRAM_MEMORY_BUFFERS, full_bytes);
@@ -163,13 +164,14 @@ static uint32_t lookup_backward(struct lower *lower, const struct use *use, uint
     uint64_t const full_bytes = lower_activation_bytes(lower, local->block_full);
     uint32_t const plan = tp_plan(lower, COLLECTIVE_ALL_GATHER, false);
     uint32_t const gather = lower_collective(
-        lower, LOWER_GATHER_TP, lower_format(lower, "%sembedding.dOut", use->prefix), "tp", plan);
+        lower, LOWER_GATHER_TP, builder_format(&lower->build, "%sembedding.dOut", use->prefix),
+        "tp", plan);
     struct work const work = rows_work(lower, use->opens);
     /* Not read here; but later passes do not gather it again. */
     uint32_t const weights =
         lower->keeping == LOWER_TAKES ? lower_unit_gather(lower, &read) : LOWER_NONE;
-    uint32_t const op =
-        lower_compute(lower, lower_format(lower, "%sembedding.dW", use->prefix), &work, 1);
+    uint32_t const op = lower_compute(
+        lower, builder_format(&lower->build, "%sembedding.dW", use->prefix), &work, 1);
     uint32_t const begin = gather != LOWER_NONE ? gather : op;
     lower_need_done(lower, op, gather);
     if (source != LOWER_NONE)
@@ -258,18 +260,21 @@ static void head_forward(struct lower *lower, const struct use *use)
     /* Tied, what was updated is gathered with the lookup. */
     bool const gathers = use->gathers && !(lower->updated && local->tied);
     uint32_t const weights = gathers ? lower_unit_gather(lower, &unit) : LOWER_NONE;
-    uint32_t const norm = lower_norm(lower, lower_format(lower, "%shead.norm", use->prefix),
-                                     local->plan->formats.activations);
+    uint32_t const norm =
+        lower_norm(lower, builder_format(&lower->build, "%shead.norm", use->prefix),
+                   local->plan->formats.activations);
     lower_need_output(lower, norm);
     uint32_t const plan = tp_plan(lower, COLLECTIVE_ALL_GATHER, true);
-    uint32_t const gather = lower_collective(
-        lower, LOWER_GATHER_TP, lower_format(lower, "%shead.In", use->prefix), "tp", plan);
+    uint32_t const gather =
+        lower_collective(lower, LOWER_GATHER_TP,
+                         builder_format(&lower->build, "%shead.In", use->prefix), "tp", plan);
     lower_need_done(lower, gather, norm);
     struct work work = head_work(lower);
     work.hbm_read_bytes = full_bytes + lower_weight_bytes(lower, local->vocabulary_elements);
     work.hbm_write_bytes = logit_bytes;
-    uint32_t const matmul = lower_compute(lower, lower_format(lower, "%shead.Logits", use->prefix),
-                                          &work, lower_plan_chunks(lower, plan));
+    uint32_t const matmul =
+        lower_compute(lower, builder_format(&lower->build, "%shead.Logits", use->prefix), &work,
+                      lower_plan_chunks(lower, plan));
     lower_need_chunks(lower, matmul, gather);
     lower_need_done(lower, matmul, weights);
     struct work const loss_work = {
@@ -278,8 +283,8 @@ static void head_forward(struct lower *lower, const struct use *use)
         .hbm_read_bytes = logit_bytes,
         .hbm_write_bytes = logit_bytes, /* dLogits in their place. */
     };
-    uint32_t const loss =
-        lower_compute(lower, lower_format(lower, "%shead.Loss", use->prefix), &loss_work, 1);
+    uint32_t const loss = lower_compute(
+        lower, builder_format(&lower->build, "%shead.Loss", use->prefix), &loss_work, 1);
     lower_take(lower, loss, PROGRAM_MEMORY_LOSS, overheads_loss_bytes(local));
     if (use->takes_input)
         lower_take(lower, norm, PROGRAM_MEMORY_BUFFERS,
@@ -306,7 +311,7 @@ static uint32_t head_weight(struct lower *lower, const struct use *use)
     bool const takes = lower->half == LOWER_WEIGHT && lower->keeping == LOWER_TAKES;
     uint32_t const weights = takes ? lower_unit_gather(lower, &read) : LOWER_NONE;
     uint32_t const op =
-        lower_compute(lower, lower_format(lower, "%shead.dW", use->prefix), &work, 1);
+        lower_compute(lower, builder_format(&lower->build, "%shead.dW", use->prefix), &work, 1);
     lower_need_done(lower, op, weights);
     autograd_pass(lower, op);
     if (use->opens) lower_gradient_take(lower, op, unit.elements);
@@ -327,11 +332,13 @@ static uint32_t head_input(struct lower *lower, const struct use *use)
     work.hbm_read_bytes = logit_bytes + lower_weight_bytes(lower, local->vocabulary_elements);
     work.hbm_write_bytes = full_bytes;
     uint32_t const plan = tp_plan(lower, COLLECTIVE_REDUCE_SCATTER, true);
-    uint32_t const op = lower_compute(lower, lower_format(lower, "%shead.dIn", use->prefix), &work,
-                                      lower_plan_chunks(lower, plan));
+    uint32_t const op =
+        lower_compute(lower, builder_format(&lower->build, "%shead.dIn", use->prefix), &work,
+                      lower_plan_chunks(lower, plan));
     lower_need_done(lower, op, weights);
-    uint32_t const scatter = lower_collective(
-        lower, LOWER_REDUCE_TP, lower_format(lower, "%shead.dIn", use->prefix), "tp", plan);
+    uint32_t const scatter =
+        lower_collective(lower, LOWER_REDUCE_TP,
+                         builder_format(&lower->build, "%shead.dIn", use->prefix), "tp", plan);
     lower_operand(lower, scatter, op);
     lower->output = scatter != LOWER_NONE ? scatter : op;
     lower_take(lower, op, PROGRAM_MEMORY_BUFFERS, full_bytes);
@@ -359,7 +366,7 @@ static void head_backward(struct lower *lower, const struct use *use)
                    lower_activation_bytes(lower, local->rows * local->vocabulary));
     if (!lower_has_input(lower)) return;
     uint32_t const norm =
-        lower_norm_backward(lower, lower_format(lower, "%shead.dNorm", use->prefix));
+        lower_norm_backward(lower, builder_format(&lower->build, "%shead.dNorm", use->prefix));
     lower_need_done(lower, norm, lower->output);
     lower->output = norm;
     if (use->takes_input)

@@ -16,22 +16,22 @@ void lower_prefetch_need(struct lower *lower, uint32_t op)
 {
     uint32_t const ahead = lower->local->plan->prefetch_layers;
     if (lower->gathers_since) {
-        lower_need(lower, op,
-                   (struct program_need){.stream = PROGRAM_COMPUTE,
-                                         .slot = PROGRAM_SLOT_SINCE,
-                                         .reason = PROGRAM_REASON_WINDOW});
+        builder_need(&lower->build, op,
+                     (struct program_need){.stream = PROGRAM_COMPUTE,
+                                           .slot = PROGRAM_SLOT_SINCE,
+                                           .reason = PROGRAM_REASON_WINDOW});
         return;
     }
     if (ahead == 0) {
         lower_need_before(lower, op, LOWER_COMPUTE, PROGRAM_REASON_WINDOW);
         return;
     }
-    lower_need(lower, op,
-               (struct program_need){.stream = PROGRAM_COMPUTE,
-                                     .begun = true,
-                                     .slot = (int16_t) - (int32_t)ahead,
-                                     .part = 1,
-                                     .reason = PROGRAM_REASON_WINDOW});
+    builder_need(&lower->build, op,
+                 (struct program_need){.stream = PROGRAM_COMPUTE,
+                                       .begun = true,
+                                       .slot = (int16_t) - (int32_t)ahead,
+                                       .part = 1,
+                                       .reason = PROGRAM_REASON_WINDOW});
 }
 
 /* Ranks that hold the same weights of a unit: of experts, those of no other ep rank. */
@@ -205,7 +205,7 @@ void lower_unit_reduce(struct lower *lower, const struct local_unit *unit, uint3
 {
     struct replicas const replicas = replicas_of(lower, unit);
     const struct local *local = lower->local;
-    const char *what = lower_format(lower, "d%s", unit->name);
+    const char *what = builder_format(&lower->build, "d%s", unit->name);
     enum format const format = local->plan->formats.gradients;
     uint32_t reduced = LOWER_NONE;
     if (unit->elements == 0) return;
@@ -274,7 +274,7 @@ static void update_need(struct lower *lower, uint32_t op, uint16_t backward, uin
 {
     static const enum lower_stream streams[] = {LOWER_REDUCE_WEIGHTS, LOWER_REDUCE_DP,
                                                 LOWER_REDUCE_EXPERTS, LOWER_SUM_KV};
-    if (lower->status != STATUS_OK) return;
+    if (lower->build.status != STATUS_OK) return;
     for (uint32_t i = 0; i < sizeof streams / sizeof *streams; i++) {
         if (slots == 0) {
             lower_need_before(lower, op, streams[i], PROGRAM_REASON_DATA);
@@ -282,15 +282,14 @@ static void update_need(struct lower *lower, uint32_t op, uint16_t backward, uin
         }
         uint8_t const stream = lower->stream[streams[i]];
         if (stream == PROGRAM_STREAMS_MAX) continue;
-        uint32_t const parts = lower->program->templates[backward].stream_parts[stream];
+        uint32_t const parts = lower->build.program->templates[backward].stream_parts[stream];
         if (parts == 0) continue;
-        lower_need(lower, op,
-                   (struct program_need){
-                       .stream = stream,
-                       .slot = (int16_t) - (int32_t)slots,
-                       .part = parts,
-                       .reason = PROGRAM_REASON_DATA,
-                       .array = "dW"});
+        builder_need(&lower->build, op,
+                     (struct program_need){.stream = stream,
+                                           .slot = (int16_t) - (int32_t)slots,
+                                           .part = parts,
+                                           .reason = PROGRAM_REASON_DATA,
+                                           .array = "dW"});
     }
 }
 
@@ -332,5 +331,5 @@ uint16_t lower_update(struct lower *lower, const struct lower_behind *update)
 {
     lower_template_begin(lower, update->name);
     lower_update_behind(lower, update);
-    return lower_template_end(lower);
+    return builder_template_end(&lower->build);
 }

@@ -66,8 +66,8 @@ struct pipeline {
     uint64_t dense_layers; /* The first so many have one MLP. */
     struct schedule schedule;
     struct stages stages;
-    struct pipeline_variant variant[LOWER_TEMPLATES_MAX];
-    uint16_t variant_template[LOWER_TEMPLATES_MAX];
+    struct pipeline_variant variant[PROGRAM_TEMPLATES_MAX];
+    uint16_t variant_template[PROGRAM_TEMPLATES_MAX];
     uint32_t variant_count;
     uint32_t *number[2]; /* [stage · microbatches + microbatch]: the message that a forward (0) or
                             backward pass (1) sends is that of its sender's stream, from 1. */
@@ -151,7 +151,7 @@ void pipeline_rests_build(struct pipeline *pipeline);
 /* Bytes that the gathered weights of a unit take. */
 uint64_t pipeline_gathered_bytes(const struct pipeline *pipeline, enum pipeline_unit unit);
 
-/* Fills templates and roles: role r is rank r of pp. Failures go to lower->status. */
+/* Fills templates and roles: role r is rank r of pp. Failures go to lower->build.status. */
 void lower_pipeline(struct lower *lower);
 
 /* What of a model a rank holds. */

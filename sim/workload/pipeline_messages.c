@@ -65,7 +65,8 @@ enum status pipeline_messages_number(struct pipeline *pipeline, struct error *re
     uint64_t const passes = (uint64_t)schedule->stage_count * schedule->microbatch_count;
     for (uint32_t i = 0; i < 2; i++) {
         void *memory = NULL;
-        STATUS_TRY(arena_try(pipeline->lower->arena, passes, sizeof(uint32_t), &memory, reterr));
+        STATUS_TRY(
+            arena_try(pipeline->lower->build.arena, passes, sizeof(uint32_t), &memory, reterr));
         pipeline->number[i] = memory;
     }
     for (uint32_t rank = 0; rank < schedule->rank_count; rank++) {

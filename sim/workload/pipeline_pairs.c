@@ -20,25 +20,26 @@ struct side {
 };
 
 struct mix {
-    struct lower *lower;
+    const struct lower *lower;
+    const struct program_op *op; /* Of the template. */
     struct side side[2];
-    uint32_t order[LOWER_OPS_MAX]; /* [new]: old. */
+    uint32_t order[PROGRAM_OPS_MAX]; /* [new]: old. */
     uint32_t count;
     uint64_t flop_done;
-    uint64_t issued_flop[LOWER_OPS_MAX]; /* [old]: what was done when a collective was placed, */
-    uint32_t place[LOWER_OPS_MAX];       /* [old]: and where. */
-    uint64_t share_flop;                 /* Math a collective. */
+    uint64_t issued_flop[PROGRAM_OPS_MAX]; /* [old]: what was done when a collective was placed, */
+    uint32_t place[PROGRAM_OPS_MAX];       /* [old]: and where. */
+    uint64_t share_flop;                   /* Math a collective. */
 };
 
 static uint64_t op_flop(const struct lower *lower, const struct program_op *op)
 {
     if (op->kind != PROGRAM_OP_COMPUTE) return 0;
-    return work_matmul_flop(&lower->program->works[op->index]);
+    return work_matmul_flop(&lower->build.program->works[op->index]);
 }
 
 static bool op_computes(const struct mix *mix, uint32_t op)
 {
-    return mix->lower->op[op].kind == PROGRAM_OP_COMPUTE;
+    return mix->op[op].kind == PROGRAM_OP_COMPUTE;
 }
 
 static void op_place(struct mix *mix, uint32_t op)
@@ -57,7 +58,7 @@ static void side_lead(struct mix *mix, struct side *side)
 /* Its next compute op, and what stands before the one after. */
 static void side_advance(struct mix *mix, struct side *side)
 {
-    uint64_t const flop = op_flop(mix->lower, &mix->lower->op[side->at]);
+    uint64_t const flop = op_flop(mix->lower, &mix->op[side->at]);
     mix->flop_done += flop;
     side->flop_done += flop;
     op_place(mix, side->at++);
@@ -69,8 +70,8 @@ static void side_advance(struct mix *mix, struct side *side)
 static const struct program_op *op_of_part(const struct lower *lower, uint32_t stream,
                                            uint32_t part)
 {
-    for (uint32_t i = 0; i < lower->op_count; i++) {
-        const struct program_op *op = &lower->op[i];
+    for (uint32_t i = 0; i < lower->build.op_count; i++) {
+        const struct program_op *op = &lower->build.op[i];
         if (op->stream == stream && op->part_first < part && part <= op->part_first + op->parts)
             return op;
     }
@@ -81,29 +82,29 @@ static const struct program_op *op_of_part(const struct lower *lower, uint32_t s
 /* Puts the ops in a new order: order[new] is old. */
 static void ops_reorder(struct lower *lower, const uint32_t *order)
 {
-    struct program_op old[LOWER_OPS_MAX];
-    uint32_t place[LOWER_OPS_MAX], first[LOWER_OPS_MAX], parts[PROGRAM_STREAMS_MAX] = {0};
-    for (uint32_t i = 0; i < lower->op_count; i++) {
-        const struct program_op *op = &lower->op[order[i]];
+    struct program_op old[PROGRAM_OPS_MAX];
+    uint32_t place[PROGRAM_OPS_MAX], first[PROGRAM_OPS_MAX], parts[PROGRAM_STREAMS_MAX] = {0};
+    for (uint32_t i = 0; i < lower->build.op_count; i++) {
+        const struct program_op *op = &lower->build.op[order[i]];
         place[order[i]] = i;
         first[order[i]] = parts[op->stream];
         parts[op->stream] += op->parts;
     }
-    memcpy(old, lower->op, lower->op_count * sizeof *old);
-    for (uint32_t i = 0; i < lower->op_count; i++) {
+    memcpy(old, lower->build.op, lower->build.op_count * sizeof *old);
+    for (uint32_t i = 0; i < lower->build.op_count; i++) {
         struct program_op *op = &old[i];
         for (uint32_t n = 0; n < op->need_count; n++) {
             struct program_need *need = &op->need[n];
             if (need->slot != 0 || need->part == 0) continue; /* Of another slot. */
             const struct program_op *on = op_of_part(lower, need->stream, need->part);
-            need->part += first[on - lower->op];
+            need->part += first[on - lower->build.op];
             need->part -= on->part_first;
         }
         if (op->operand_op != PROGRAM_NONE) op->operand_op = (uint16_t)place[op->operand_op];
     }
-    for (uint32_t i = 0; i < lower->op_count; i++) {
-        lower->op[i] = old[order[i]];
-        lower->op[i].part_first = first[order[i]];
+    for (uint32_t i = 0; i < lower->build.op_count; i++) {
+        lower->build.op[i] = old[order[i]];
+        lower->build.op[i].part_first = first[order[i]];
     }
 }
 
@@ -115,13 +116,12 @@ struct wait {
 
 static struct wait side_wait(const struct mix *mix, const struct side *side)
 {
-    const struct program_op *op = &mix->lower->op[side->at];
+    const struct program_op *op = &mix->op[side->at];
     struct wait wait = {.covered_flop = mix->share_flop};
     for (uint32_t n = 0; n < op->need_count; n++) {
         const struct program_need *need = &op->need[n];
         if (need->slot != 0 || need->part == 0 || need->stream == PROGRAM_COMPUTE) continue;
-        uint32_t const on =
-            (uint32_t)(op_of_part(mix->lower, need->stream, need->part) - mix->lower->op);
+        uint32_t const on = (uint32_t)(op_of_part(mix->lower, need->stream, need->part) - mix->op);
         uint64_t const since = mix->flop_done - mix->issued_flop[on];
         if (since >= mix->share_flop) continue;
         wait.covered_flop = since < wait.covered_flop ? since : wait.covered_flop;
@@ -148,18 +148,19 @@ void pipeline_ops_mix(struct lower *lower, uint32_t first, uint32_t second)
 {
     struct mix mix = {
         .lower = lower,
-        .side = {{.at = first, .end = second}, {.at = second, .end = lower->op_count}}};
+        .op = lower->build.op,
+        .side = {{.at = first, .end = second}, {.at = second, .end = lower->build.op_count}}};
     uint32_t collectives = 1;
-    if (lower->status != STATUS_OK) return;
-    for (uint32_t i = first; i < lower->op_count; i++) {
-        mix.side[i >= second].flop += op_flop(lower, &lower->op[i]);
-        collectives += lower->op[i].kind == PROGRAM_OP_COLLECTIVE;
+    if (lower->build.status != STATUS_OK) return;
+    for (uint32_t i = first; i < lower->build.op_count; i++) {
+        mix.side[i >= second].flop += op_flop(lower, &lower->build.op[i]);
+        collectives += lower->build.op[i].kind == PROGRAM_OP_COLLECTIVE;
     }
     mix.share_flop = (mix.side[0].flop + mix.side[1].flop) / collectives;
     for (uint32_t i = 0; i < first; i++) op_place(&mix, i);
     for (uint32_t i = 0; i < 2; i++) side_lead(&mix, &mix.side[i]);
     while (mix.side[0].at < mix.side[0].end || mix.side[1].at < mix.side[1].end)
         side_advance(&mix, side_next(&mix));
-    SIM_ASSERT(mix.count == lower->op_count);
+    SIM_ASSERT(mix.count == lower->build.op_count);
     ops_reorder(lower, mix.order);
 }

@@ -35,7 +35,7 @@ static void send_add(struct pipeline *pipeline, const struct pipeline_part *part
     const char *name = pipeline_is_forward(part->kind) ? "send activations" : "send gradients";
     if (way == WAY_NONE) return;
     uint32_t const plan = pipeline_send_plan(pipeline, way, part->around, part->arrays);
-    if (lower->status != STATUS_OK) return;
+    if (lower->build.status != STATUS_OK) return;
     uint32_t const op = lower_op_add(
         lower,
         (struct program_op){.name = name,
@@ -120,9 +120,9 @@ static void part_emit(struct pipeline *pipeline, const struct pipeline_part *par
 static void given_add(struct lower *lower, uint64_t bytes)
 {
     uint32_t op = LOWER_NONE;
-    for (uint32_t i = 0; i < lower->op_count; i++)
-        if (lower->op[i].kind == PROGRAM_OP_COMPUTE) op = i;
-    if (op == LOWER_NONE && lower->op_count > 0) op = lower->op_count - 1;
+    for (uint32_t i = 0; i < lower->build.op_count; i++)
+        if (lower->build.op[i].kind == PROGRAM_OP_COMPUTE) op = i;
+    if (op == LOWER_NONE && lower->build.op_count > 0) op = lower->build.op_count - 1;
     lower_give(lower, op, PROGRAM_MEMORY_GATHERED, bytes);
 }
 
@@ -152,38 +152,39 @@ static const char *template_name(struct lower *lower, const struct pipeline_vari
     const struct pipeline_part *one = &variant->part[0], *other = &variant->part[1];
     const char *kind = schedule_kind_name((enum schedule_kind)one->kind);
     const char *unit = pipeline_unit_name((enum pipeline_unit)one->unit);
-    if (variant->part_count == 1) return lower_format(lower, "%s %s", unit, kind);
-    return lower_format(lower, "%s %s, %s %s", unit, kind,
-                        pipeline_unit_name((enum pipeline_unit)other->unit),
-                        schedule_kind_name((enum schedule_kind)other->kind));
+    if (variant->part_count == 1) return builder_format(&lower->build, "%s %s", unit, kind);
+    return builder_format(&lower->build, "%s %s, %s %s", unit, kind,
+                          pipeline_unit_name((enum pipeline_unit)other->unit),
+                          schedule_kind_name((enum schedule_kind)other->kind));
 }
 
 uint16_t pipeline_template(struct pipeline *pipeline, const struct pipeline_variant *variant)
 {
     struct lower *lower = pipeline->lower;
     const struct pipeline_part *part = &variant->part[0];
-    if (lower->status != STATUS_OK) return 0;
+    if (lower->build.status != STATUS_OK) return 0;
     for (uint32_t i = 0; i < pipeline->variant_count; i++)
         if (variants_equal(&pipeline->variant[i], variant)) return pipeline->variant_template[i];
-    if (lower->program->template_count == LOWER_TEMPLATES_MAX) {
-        lower->status = error_set(lower->error, STATUS_LIMIT, "/workload/schedule",
-                                  "passes of more than %d kinds, by what they gather, reduce, "
-                                  "receive and send",
-                                  LOWER_TEMPLATES_MAX);
+    if (lower->build.program->template_count == PROGRAM_TEMPLATES_MAX) {
+        lower->build.status =
+            error_set(lower->build.error, STATUS_LIMIT, "/workload/schedule",
+                      "passes of more than %d kinds, by what they gather, reduce, "
+                      "receive and send",
+                      PROGRAM_TEMPLATES_MAX);
         return 0;
     }
     lower_template_begin(lower, template_name(lower, variant));
     receive_add(pipeline, variant);
-    uint32_t const received = lower->received, first = lower->op_count;
+    uint32_t const received = lower->received, first = lower->build.op_count;
     part_emit(pipeline, part, received);
     if (variant->part_count > 1) {
-        uint32_t const second = lower->op_count;
+        uint32_t const second = lower->build.op_count;
         lower_pass_begin(lower);
         part_emit(pipeline, &variant->part[1], received);
         pipeline_ops_mix(lower, first, second);
     }
     if (variant->given_bytes > 0) given_add(lower, variant->given_bytes);
-    uint16_t const template_index = lower_template_end(lower);
+    uint16_t const template_index = builder_template_end(&lower->build);
     pipeline->variant[pipeline->variant_count] = *variant;
     pipeline->variant_template[pipeline->variant_count++] = template_index;
     return template_index;
@@ -207,13 +208,15 @@ uint64_t pipeline_gathered_bytes(const struct pipeline *pipeline, enum pipeline_
 static uint16_t reduce_template(struct lower *lower, enum pipeline_unit unit,
                                 const struct local_unit *end)
 {
-    lower_template_begin(lower, lower_format(lower, "reduce %s", pipeline_unit_name(unit)));
+    lower_template_begin(lower,
+                         builder_format(&lower->build, "reduce %s", pipeline_unit_name(unit)));
     lower->layer = layer_of(lower, unit);
     if (end != NULL)
         lower_unit_reduce(lower, end, LOWER_NONE);
     else
         lower_layer_reduce(lower);
-    return lower->op_count == 0 ? (uint16_t)PROGRAM_NONE : lower_template_end(lower);
+    return lower->build.op_count == 0 ? (uint16_t)PROGRAM_NONE
+                                      : builder_template_end(&lower->build);
 }
 
 /* Of two copies, what goes between their ranks of what is updated as one. */
@@ -256,7 +259,7 @@ void pipeline_rests_build(struct pipeline *pipeline)
         const struct local_layer *layer = layer_of(lower, unit);
         if (is_layer ? layer->count == 0 : !local_is_llama(local)) continue;
         struct lower_behind const behind = {
-            .name = lower_format(lower, "update %s", pipeline_unit_name(unit)),
+            .name = builder_format(&lower->build, "update %s", pipeline_unit_name(unit)),
             .units = is_layer ? layer->unit : end,
             .unit_count = is_layer ? layer->unit_count : 1,
         };

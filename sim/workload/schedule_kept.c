@@ -47,8 +47,8 @@ static struct change pass_change(struct pipeline *pipeline, const struct pipelin
     struct pipeline_variant variant = {.part = {*unit}, .part_count = 1};
     variant.part[0].kind = (uint8_t)kind;
     uint16_t const index = pipeline_template(pipeline, &variant);
-    if (pipeline->lower->status != STATUS_OK) return (struct change){0, 0};
-    return change_of(&pipeline->lower->program->templates[index]);
+    if (pipeline->lower->build.status != STATUS_OK) return (struct change){0, 0};
+    return change_of(&pipeline->lower->build.program->templates[index]);
 }
 
 /* Units are added from the first up, and input gradients go through them from the last down. */
@@ -114,12 +114,12 @@ static enum status kept_of_stages(struct arena *arena, const struct workload_pla
     struct pipeline *pipeline = memory;
     STATUS_TRY(stages_build(arena, plan, stage_count, &stages, reterr));
     lower_begin(lower, arena, local, &unused, reterr);
-    STATUS_TRY(lower->status);
+    STATUS_TRY(lower->build.status);
     pipeline->lower = lower;
     pipeline->dense_layers = local->layer[LOCAL_DENSE].count;
     for (uint32_t s = 0; s < stage_count; s++) {
         struct kept const kept = stage_kept(pipeline, &stages.stage[s]);
-        STATUS_TRY(lower->status);
+        STATUS_TRY(lower->build.status);
         ret_kept[s].kept_ppm = ppm_of(kept.between, kept.forward);
         ret_kept[s].rise_ppm = ppm_of(kept.rise, kept.forward);
         all.forward += kept.forward;

@@ -33,7 +33,7 @@ static uint16_t layer_forward(struct lower *lower, struct layer_variant variant,
     lower->updated = updated;
     lower->windowed = variant.windowed;
     lower_layer_forward(lower, variant.top);
-    return lower_template_end(lower);
+    return builder_template_end(&lower->build);
 }
 
 static uint16_t layer_backward(struct lower *lower, bool last_microbatch,
@@ -44,7 +44,7 @@ static uint16_t layer_backward(struct lower *lower, bool last_microbatch,
     lower->last_microbatch = last_microbatch;
     lower->windowed = variant.windowed;
     lower_layer_backward(lower, variant.top, update);
-    return lower_template_end(lower);
+    return builder_template_end(&lower->build);
 }
 
 static uint16_t embedding_forward(struct lower *lower, bool updated)
@@ -52,7 +52,7 @@ static uint16_t embedding_forward(struct lower *lower, bool updated)
     lower_template_begin(lower, "embedding forward");
     lower->updated = updated;
     lower_embedding_forward(lower);
-    return lower_template_end(lower);
+    return builder_template_end(&lower->build);
 }
 
 static uint16_t embedding_backward(struct lower *lower, bool last_microbatch,
@@ -61,7 +61,7 @@ static uint16_t embedding_backward(struct lower *lower, bool last_microbatch,
     lower_template_begin(lower, "embedding backward");
     lower->last_microbatch = last_microbatch;
     lower_embedding_backward(lower, update);
-    return lower_template_end(lower);
+    return builder_template_end(&lower->build);
 }
 
 static uint16_t head_forward(struct lower *lower, bool updated)
@@ -69,7 +69,7 @@ static uint16_t head_forward(struct lower *lower, bool updated)
     lower_template_begin(lower, "head forward");
     lower->updated = updated;
     lower_head_forward(lower);
-    return lower_template_end(lower);
+    return builder_template_end(&lower->build);
 }
 
 static uint16_t head_backward(struct lower *lower, bool last_microbatch)
@@ -77,7 +77,7 @@ static uint16_t head_backward(struct lower *lower, bool last_microbatch)
     lower_template_begin(lower, "head backward");
     lower->last_microbatch = last_microbatch;
     lower_head_backward(lower);
-    return lower_template_end(lower);
+    return builder_template_end(&lower->build);
 }
 
 /* Places of modules that predict further tokens, by which templates differ. */
@@ -119,7 +119,7 @@ static void predictors_build(struct lower *lower, uint16_t templates[PLACES], bo
         lower->updated = forward && of_end;
         lower->last_microbatch = forward || of_end;
         (forward ? lower_predictor_forward : lower_predictor_backward)(lower, place);
-        templates[index] = lower_template_end(lower);
+        templates[index] = builder_template_end(&lower->build);
     }
 }
 
@@ -409,21 +409,18 @@ static void update_add(struct lower *lower, struct step *step)
 }
 
 /* All ranks have the same work. */
-static enum status single_role(struct lower *lower, struct error *reterr)
+static enum status single_role(struct lower *lower)
 {
     const struct local *local = lower->local;
     struct step step = {0};
-    void *memory = NULL;
     bool const llama = local_is_llama(local);
     uint64_t const blocks =
         local->plan->accumulate *
             (BLOCKS_MAX_A_MICROBATCH + 2 * (local->predictors + local->window_turns)) +
         BLOCKS_OF_THE_UPDATE + local->predictors;
-    STATUS_TRY(arena_try(lower->arena, 1, sizeof *lower->program->roles, &memory, reterr));
-    struct program_role *role = lower->program->roles = memory;
-    lower->program->role_count = 1;
-    STATUS_TRY(arena_try(lower->arena, blocks, sizeof *step.block, &memory, reterr));
-    role->block = step.block = memory;
+    struct program_role *role = builder_roles(&lower->build, 1, blocks);
+    if (role == NULL) return lower->build.status;
+    step.block = role->block;
     templates_build(lower, &step);
     for (uint32_t m = 0; m < local->plan->accumulate; m++) microbatch_add(lower, &step, m);
     if (local_offloads_optimizer(local))
@@ -438,7 +435,7 @@ static enum status single_role(struct lower *lower, struct error *reterr)
         .head = llama,
     };
     lower_resident(local, &holding, role->resident_bytes);
-    return lower->status;
+    return lower->build.status;
 }
 
 enum status workload_lower(struct arena *arena, const struct workload_plan *plan,
@@ -455,9 +452,9 @@ enum status workload_lower(struct arena *arena, const struct workload_plan *plan
     lower_begin(lower, arena, local, &program, reterr);
     if (local->pp > 1)
         lower_pipeline(lower);
-    else if (lower->status == STATUS_OK)
-        lower->status = single_role(lower, reterr);
-    if (lower->status != STATUS_OK) return lower->status;
+    else if (lower->build.status == STATUS_OK)
+        lower->build.status = single_role(lower);
+    if (lower->build.status != STATUS_OK) return lower->build.status;
     lower_totals(local, &program);
     program_seal(arena, &program);
     *ret_program = program;

@@ -91,9 +91,9 @@ static void roles_add(struct cluster *cluster)
     program->role_stride = cluster->bound[cluster->role_digit];
     program->role_count = cluster->bound[cluster->role_digit + 1] / program->role_stride;
     for (uint32_t r = 0; r < program->role_count; r++) {
-        cluster->block[r] = cluster->scene.block;
+        cluster->block[r] = cluster->scene.role->block[0];
         cluster->block[r].repeat = 1 + r;
-        cluster->role[r] = cluster->scene.role;
+        cluster->role[r] = *cluster->scene.role;
         cluster->role[r].block = &cluster->block[r];
     }
     program->roles = cluster->role;

@@ -43,20 +43,22 @@ void scene_open_axes(struct scene *scene, const uint32_t shape[MACHINE_AXES_MAX]
         scene->machine.wrap[axis] = axis < grid_axes && shape[axis] > 2;
         scene->machine.chip_count *= shape[axis];
     }
-    scene->program.stream[PROGRAM_COMPUTE].name = "compute";
-    scene->program.stream_count = 1;
-    scene->program.templates = &scene->template;
-    scene->program.template_count = 1;
-    scene->program.roles = &scene->role;
-    scene->program.role_count = 1;
-    scene->program.works = scene->work;
-    scene->program.plans = scene->plan;
-    scene->program.copies = scene->copy;
-    scene->template.name = "scene";
-    scene->template.op = scene->op;
-    scene->role.block = &scene->block;
-    scene->role.block_count = 1;
-    scene->block = (struct program_block){.name = "scene", .layer_first = -1};
+    struct builder_room const room = {.templates = 1,
+                                      .ops = SCENE_OPS_MAX,
+                                      .works = SCENE_OPS_MAX,
+                                      .plans = SCENE_PLANS_MAX,
+                                      .copies = SCENE_OPS_MAX};
+    builder_begin(&scene->build, scene->arena, &scene->machine, room, &scene->program,
+                  &scene->error);
+    scene->role = builder_roles(&scene->build, 1, 1);
+    SIM_ASSERT(scene->role != NULL);
+    builder_block(scene->role, (struct program_block){.name = "scene", .layer_first = -1});
+    scene->op = scene->build.op;
+    scene->plan = scene->program.plans;
+    scene->work = scene->program.works;
+    scene->copy = scene->program.copies;
+    (void)builder_stream(&scene->build, (struct program_stream){.name = "compute"});
+    builder_template_begin(&scene->build, "scene");
 }
 
 void scene_open(struct scene *scene, uint32_t x, uint32_t y, uint32_t z, bool wrap)
@@ -103,6 +105,33 @@ void scene_close(struct scene *scene)
     arena_destroy(scene->arena);
 }
 
+void scene_clear(struct scene *scene)
+{
+    scene->program.plan_count = 0;
+    scene->program.stream_count = 1;
+    builder_template_begin(&scene->build, "scene");
+}
+
+/* What was built is there: tests give no more than there is room for. */
+static uint32_t built(const struct scene *scene, uint32_t index)
+{
+    if (index == BUILDER_NONE)
+        (void)fprintf(stderr, "%s: %s\n", scene->error.where, scene->error.message);
+    SIM_ASSERT(index != BUILDER_NONE);
+    return index;
+}
+
+static uint32_t op_add(struct scene *scene, enum program_op_kind kind, const char *name,
+                       uint32_t stream, uint32_t parts, uint32_t index)
+{
+    return built(scene, builder_op(&scene->build,
+                                   (struct program_op){.name = name,
+                                                       .kind = kind,
+                                                       .stream = (uint8_t)stream,
+                                                       .parts = parts,
+                                                       .index = (uint16_t)built(scene, index)}));
+}
+
 struct group scene_group(const struct scene *scene, bool x, bool y, bool z)
 {
     bool const spans[] = {x, y, z};
@@ -131,23 +160,14 @@ struct group_dimension scene_dimension(const struct scene *scene, uint32_t axis)
 
 uint32_t scene_stream(struct scene *scene, const char *name)
 {
-    scene->program.stream[scene->program.stream_count] =
-        (struct program_stream){.name = name, .kind = PROGRAM_OP_COLLECTIVE};
-    return scene->program.stream_count++;
+    return builder_stream(&scene->build,
+                          (struct program_stream){.name = name, .kind = PROGRAM_OP_COLLECTIVE});
 }
 
 static uint32_t collective_op(struct scene *scene, uint32_t stream, uint32_t index)
 {
-    const char *name = collective_kind_name(scene->plan[index].kind);
-    uint32_t const op = scene->template.op_count++;
-    scene->op[op] = (struct program_op){.name = name,
-                                        .class_name = name,
-                                        .kind = PROGRAM_OP_COLLECTIVE,
-                                        .stream = (uint8_t)stream,
-                                        .parts = scene->plan[index].part_count,
-                                        .index = (uint16_t)index,
-                                        .operand_op = PROGRAM_NONE};
-    return op;
+    return op_add(scene, PROGRAM_OP_COLLECTIVE, collective_kind_name(scene->plan[index].kind),
+                  stream, scene->plan[index].part_count, index);
 }
 
 uint32_t scene_collective(struct scene *scene, uint32_t stream, enum collective_kind kind,
@@ -164,13 +184,8 @@ uint32_t scene_collective(struct scene *scene, uint32_t stream, enum collective_
 
 uint32_t scene_plan(struct scene *scene, uint32_t stream, const struct plan_request *request)
 {
-    struct error error = {0};
-    uint32_t const index = scene->program.plan_count++;
-    enum status const status =
-        plan_build(scene->arena, request, "/test", &scene->plan[index], &error);
-    if (status != STATUS_OK) (void)fprintf(stderr, "%s: %s\n", error.where, error.message);
-    SIM_ASSERT(status == STATUS_OK);
-    return collective_op(scene, stream, index);
+    uint32_t const index = builder_plan_add(&scene->build, request, false, "/test");
+    return collective_op(scene, stream, built(scene, index));
 }
 
 uint32_t scene_routed(struct scene *scene, uint32_t stream, const struct primitive *primitive,
@@ -214,22 +229,13 @@ uint32_t scene_routed(struct scene *scene, uint32_t stream, const struct primiti
 
 uint32_t scene_compute(struct scene *scene, uint64_t flop, uint32_t parts)
 {
-    uint32_t const index = scene->program.work_count++;
     uint64_t const rows = units_round_up(flop / (2 * 128 * 128), 8);
-    scene->work[index] =
-        (struct work){.matmul = {{.rows = rows, .inner = 128, .columns = 128, .count = 1}},
-                      .matmul_count = 1,
-                      .math_format = FORMAT_BF16,
-                      .useful_flop = flop};
-    uint32_t const op = scene->template.op_count++;
-    scene->op[op] = (struct program_op){.name = "matmul",
-                                        .class_name = "matmul",
-                                        .kind = PROGRAM_OP_COMPUTE,
-                                        .stream = PROGRAM_COMPUTE,
-                                        .parts = parts,
-                                        .index = (uint16_t)index,
-                                        .operand_op = PROGRAM_NONE};
-    return op;
+    struct work const work = {.matmul = {{.rows = rows, .inner = 128, .columns = 128, .count = 1}},
+                              .matmul_count = 1,
+                              .math_format = FORMAT_BF16,
+                              .useful_flop = flop};
+    return op_add(scene, PROGRAM_OP_COMPUTE, "matmul", PROGRAM_COMPUTE, parts,
+                  builder_work_add(&scene->build, &work, parts, "/test"));
 }
 
 void scene_host(struct scene *scene, uint64_t bytes_per_s, int64_t latency_ps, uint32_t sharers)
@@ -247,22 +253,11 @@ void scene_host(struct scene *scene, uint64_t bytes_per_s, int64_t latency_ps, u
 uint32_t scene_copy(struct scene *scene, uint32_t stream, bool to_host, uint64_t size_bytes)
 {
     const char *name = to_host ? "store" : "load";
-    uint32_t const index = scene->program.copy_count++;
-    uint32_t const op = scene->template.op_count++;
-    if (stream == PROGRAM_STREAMS_MAX) {
-        stream = scene->program.stream_count++;
-        scene->program.stream[stream] =
-            (struct program_stream){.name = name, .kind = PROGRAM_OP_COPY};
-    }
-    scene->copy[index] = (struct program_copy){.to_host = to_host, .size_bytes = size_bytes};
-    scene->op[op] = (struct program_op){.name = name,
-                                        .class_name = name,
-                                        .kind = PROGRAM_OP_COPY,
-                                        .stream = (uint8_t)stream,
-                                        .parts = 1,
-                                        .index = (uint16_t)index,
-                                        .operand_op = PROGRAM_NONE};
-    return op;
+    if (stream == PROGRAM_STREAMS_MAX)
+        stream = builder_stream(&scene->build,
+                                (struct program_stream){.name = name, .kind = PROGRAM_OP_COPY});
+    return op_add(scene, PROGRAM_OP_COPY, name, stream, 1,
+                  builder_copy(&scene->build, to_host, size_bytes));
 }
 
 void scene_need(struct scene *scene, uint32_t op, uint32_t other, int16_t slots)
@@ -270,8 +265,9 @@ void scene_need(struct scene *scene, uint32_t op, uint32_t other, int16_t slots)
     uint32_t part = 0;
     for (uint32_t i = 0; i <= other; i++)
         if (scene->op[i].stream == scene->op[other].stream) part += scene->op[i].parts;
-    scene->op[op].need[scene->op[op].need_count++] =
-        (struct program_need){.stream = scene->op[other].stream, .slot = slots, .part = part};
+    builder_need(
+        &scene->build, op,
+        (struct program_need){.stream = scene->op[other].stream, .slot = slots, .part = part});
 }
 
 enum status scene_try(struct scene *scene, uint32_t repeat, bool full, bool record,
@@ -287,7 +283,10 @@ enum status scene_try(struct scene *scene, uint32_t repeat, bool full, bool reco
         .shown_count = scene->shown != NULL ? scene->shown_count : 1,
         .record = record,
         .count_waits = true};
-    scene->block.repeat = repeat;
+    scene->role->block[0].repeat = repeat;
+    scene->program.templates[0] = (struct program_template){
+        .name = "scene", .op = scene->op, .op_count = scene->build.op_count};
+    scene->program.template_count = 1;
     program_seal(scene->arena, &scene->program);
     STATUS_TRY(fold_build(scene->arena, &scene->machine, &scene->program, full, &fold, reterr));
     return replay_run(scene->arena, &options, &scene->machine, &scene->program, &fold, ret_trace,

@@ -10,7 +10,7 @@
 #include "sim/base/arena.h"
 #include "sim/fold/fold.h"
 #include "sim/machine/machine.h"
-#include "sim/program/program.h"
+#include "sim/program/builder.h"
 #include "sim/replay/replay.h"
 #include "sim/trace/trace.h"
 
@@ -21,17 +21,18 @@ struct scene {
     struct arena *arena;
     struct machine machine;
     struct program program;
-    struct program_template template;
-    struct program_op op[SCENE_OPS_MAX];
-    struct plan plan[SCENE_PLANS_MAX];
-    struct work work[SCENE_OPS_MAX];
-    struct program_copy copy[SCENE_OPS_MAX];
-    struct program_block block;
-    struct program_role role;
+    struct builder build;
+    struct error error;
+    /* Of the program, to be changed before it is played. */
+    struct program_op *op;
+    struct plan *plan;
+    struct work *work;
+    struct program_copy *copy;
+    struct program_role *role;
     const char *engine;
     const char *arbitration; /* NULL: the replay's own. */
     uint64_t segment_bytes;  /* 0: the replay's own. */
-    const uint32_t *shown; /* Chips to record; NULL: the first. */
+    const uint32_t *shown;   /* Chips to record; NULL: the first. */
     uint32_t shown_count;
 };
 
@@ -50,6 +51,8 @@ struct level_tier *scene_tier(struct level *level, const uint32_t box[MACHINE_AX
 /* Axis 0: GPUs on one NVSwitch, 450 GB/s and half a microsecond each way. */
 void scene_open_node(struct scene *scene, uint32_t gpus);
 void scene_close(struct scene *scene);
+/* Without ops, plans and streams but the first; the machine stays. */
+void scene_clear(struct scene *scene);
 
 /* A group over whole axes, rings where the axis wraps. */
 struct group scene_group(const struct scene *scene, bool x, bool y, bool z);

@@ -79,9 +79,7 @@ static int64_t sharp_ps(struct scene *scene, enum collective_kind kind, uint64_t
 {
     struct group const group = group_of(scene, 1);
     const struct primitive *primitive = primitive_find(kind, "sharp", true);
-    scene->template.op_count = 0;
-    scene->program.plan_count = 0;
-    scene->program.stream_count = 1;
+    scene_clear(scene);
     (void)scene_routed(scene, scene_stream(scene, "sharp"), primitive, &group, false, unit_bytes,
                        pieces);
     return all_alike(scene, 3).step_ps / 3;

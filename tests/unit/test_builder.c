@@ -1,0 +1,147 @@
+/* The builder of programs: what is there once, what follows from a template, and failures. */
+#include <string.h>
+
+#include "sim/program/builder.h"
+#include "tests/support/case.h"
+
+static struct builder builder;
+static struct program program;
+static struct machine machine;
+
+static void begin(struct builder_room room)
+{
+    machine = case_machine("tpu-v5p:4x4x4");
+    builder_begin(&builder, case_arena, &machine, room, &program, &case_error);
+    case_ok(builder.status);
+    assert_int_equal(builder_stream(&builder, (struct program_stream){.name = "compute"}), 0);
+    assert_int_equal(
+        builder_stream(&builder,
+                       (struct program_stream){.name = "gather", .kind = PROGRAM_OP_COLLECTIVE}),
+        1);
+    builder_template_begin(&builder, "layer");
+}
+
+static uint32_t compute(const char *name, uint64_t vector_flop, uint32_t parts)
+{
+    struct work const work = {.vector_flop = vector_flop};
+    uint32_t const index = builder_work(&builder, &work, parts, "/works");
+    return builder_op(&builder, (struct program_op){.name = name,
+                                                    .kind = PROGRAM_OP_COMPUTE,
+                                                    .stream = PROGRAM_COMPUTE,
+                                                    .parts = parts,
+                                                    .index = (uint16_t)index});
+}
+
+static struct plan_request gather_of(uint64_t size_bytes)
+{
+    return (struct plan_request){.kind = COLLECTIVE_ALL_GATHER,
+                                 .group = case_group(&machine, "x,y"),
+                                 .size_bytes = size_bytes};
+}
+
+static void what_is_alike_is_there_once(void **state)
+{
+    (void)state;
+    begin(builder_room_most);
+    (void)compute("a", 1000, 1);
+    (void)compute("b", 1000, 1);
+    assert_int_equal(program.work_count, 1);
+    (void)compute("c", 1000, 2); /* In other parts it takes another time. */
+    (void)compute("d", 1001, 1);
+    assert_int_equal(program.work_count, 3);
+    struct plan_request small = gather_of(4096), large = gather_of(8192);
+    uint32_t const plan = builder_plan(&builder, &small, false, "/plan");
+    assert_int_equal(builder_plan(&builder, &small, false, "/plan"), plan);
+    assert_int_not_equal(builder_plan(&builder, &large, false, "/plan"), plan);
+    assert_int_equal(program.plan_count, 2);
+    assert_int_equal(builder_plan_add(&builder, &small, true, "/plan"), 2);
+    assert_int_equal(program.requests[plan].bytes_per_s[0], 0);
+    assert_int_not_equal(program.requests[2].bytes_per_s[0], 0);
+    small.group.dimension_count = 0; /* One rank has nobody to send to. */
+    assert_int_equal(builder_plan(&builder, &small, false, "/plan"), BUILDER_NONE);
+    case_ok(builder.status);
+}
+
+static void templates_count_parts_and_add_up_effects(void **state)
+{
+    (void)state;
+    begin(builder_room_most);
+    uint32_t const first = compute("first", 1, 3), second = compute("second", 2, 1);
+    struct program_need const need = builder_end_of(&builder, first);
+    assert_int_equal(need.part, 3);
+    assert_int_equal(builder_end_of(&builder, second).part, 4);
+    builder_need(&builder, second, need);
+    builder_need(&builder, BUILDER_NONE, need);
+    builder_effect(&builder, first, (struct program_effect){PROGRAM_MEMORY_BUFFERS, false, 8});
+    builder_effect(&builder, first, (struct program_effect){PROGRAM_MEMORY_BUFFERS, false, 4});
+    builder_effect(&builder, first, (struct program_effect){PROGRAM_MEMORY_BUFFERS, true, -12});
+    builder_effect(&builder, first, (struct program_effect){PROGRAM_MEMORY_GRADIENTS, true, 0});
+    assert_int_equal(builder_template_end(&builder), 0);
+    const struct program_op *op = program.templates[0].op;
+    assert_int_equal(program.templates[0].op_count, 2);
+    assert_int_equal(program.templates[0].stream_parts[PROGRAM_COMPUTE], 4);
+    assert_int_equal(op[0].effect_count, 2);
+    assert_int_equal(op[0].effect[0].bytes, 12);
+    assert_int_equal(op[1].need_count, 1);
+    assert_string_equal(op[1].class_name, "second");
+    assert_int_equal(op[1].operand_op, PROGRAM_NONE);
+    struct program_role *role = builder_roles(&builder, 1, 1);
+    assert_non_null(role);
+    builder_block(role, (struct program_block){.name = "layer", .repeat = 2});
+    program_seal(case_arena, &program);
+    assert_int_equal(role->slot_count, 2);
+}
+
+static void a_template_can_go_back(void **state)
+{
+    (void)state;
+    begin(builder_room_most);
+    uint32_t const first = compute("first", 1, 1);
+    struct builder_mark const mark = builder_mark(&builder);
+    builder_effect(&builder, first, (struct program_effect){PROGRAM_MEMORY_BUFFERS, false, 8});
+    (void)compute("second", 2, 5);
+    struct plan_request const request = gather_of(4096);
+    (void)builder_plan(&builder, &request, false, "/plan");
+    builder_rewind(&builder, &mark);
+    assert_int_equal(builder.op_count, 1);
+    assert_int_equal(builder.op[first].effect_count, 0);
+    assert_int_equal(builder.stream_parts[PROGRAM_COMPUTE], 1);
+    assert_int_equal(program.work_count, 1);
+    assert_int_equal(program.plan_count, 1); /* Plans stay. */
+}
+
+static void the_first_failure_is_kept(void **state)
+{
+    (void)state;
+    begin((struct builder_room){.templates = 1, .ops = 8, .works = 2, .plans = 1, .copies = 1});
+    (void)compute("a", 1, 1);
+    (void)compute("b", 2, 1);
+    assert_int_equal(compute("c", 3, 1), BUILDER_NONE);
+    case_refused(builder.status, STATUS_LIMIT, "/works", "more than 2 different ops");
+    (void)builder_fail(&builder, STATUS_INVALID, "/later", "another");
+    case_refused(builder.status, STATUS_LIMIT, "/works", "more than 2 different ops");
+    assert_int_equal(compute("a", 1, 1), BUILDER_NONE);
+    assert_int_equal(builder_template_end(&builder), 0);
+    assert_int_equal(program.template_count, 0);
+    assert_null(builder_roles(&builder, 1, 1));
+    begin(builder_room_most);
+    while (program.stream_count < PROGRAM_STREAMS_MAX)
+        (void)builder_stream(&builder, (struct program_stream){.name = "more"});
+    assert_int_equal(builder_stream(&builder, (struct program_stream){.name = "too many"}),
+                     PROGRAM_STREAMS_MAX);
+    struct plan_request request = gather_of(4096);
+    request.algorithm = "nonsense";
+    assert_int_equal(builder_plan(&builder, &request, false, "/plan"), BUILDER_NONE);
+    assert_string_equal(case_error.where, "/plan");
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(what_is_alike_is_there_once),
+        cmocka_unit_test(templates_count_parts_and_add_up_effects),
+        cmocka_unit_test(a_template_can_go_back),
+        cmocka_unit_test(the_first_failure_is_kept),
+    };
+    return cmocka_run_group_tests(tests, case_arena_up, case_arena_down);
+}

@@ -138,13 +138,30 @@ static void curve_add(struct trace_curve *curve, int64_t now_ps, uint64_t bytes)
     curve->bytes[curve->count - 1] = bytes;
 }
 
+/* Of a program that was read: it balances what it takes and gives in no order that it can have. */
+static void refuse_overdrawn(struct replay *replay, enum program_memory memory, uint32_t slot,
+                             uint32_t chip)
+{
+    static const char *const names[] = {
+#define X(name, text) text,
+        PROGRAM_MEMORY_TABLE(X)
+#undef X
+    };
+    char name[96];
+    if (replay->refusal.status != STATUS_OK) return;
+    program_slot_name(role_at(replay, chip)->role, slot, name, sizeof name);
+    (void)error_set(&replay->refusal, STATUS_INVALID, "",
+                    "an op of slot %u (%s) gives back more of %s than the chip holds then", slot,
+                    name, names[memory]);
+}
+
 static void memory_take(struct replay *replay, uint32_t chip, enum program_memory memory,
                         int64_t bytes, uint32_t slot, uint16_t op, int64_t now_ps)
 {
     struct memory_state *state = &replay->memories[chip];
     state->held_bytes[memory] += bytes;
     state->total_bytes += bytes;
-    SIM_ASSERT(state->held_bytes[memory] >= 0);
+    if (state->held_bytes[memory] < 0) refuse_overdrawn(replay, memory, slot, chip);
     if (state->held_bytes[memory] > state->each_peak_bytes[memory])
         state->each_peak_bytes[memory] = state->held_bytes[memory];
     if (state->total_bytes > state->peak_bytes) {

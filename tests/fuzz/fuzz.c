@@ -14,6 +14,7 @@
 #include "sim/measure/sizes.h"
 #include "sim/mesh/mesh.h"
 #include "sim/report/show_levels.h"
+#include "sim/scenario/program_file.h"
 #include "sim/scenario/scenario.h"
 #include "sim/schedule/schedule_csv.h"
 #include "sim/workload/model_read.h"
@@ -205,11 +206,46 @@ static void fuzz_schedule(const char *text, uint64_t text_bytes, struct fuzz_tak
     arena_destroy(arena);
 }
 
+/* What is accepted is printed, and read again as the same. */
+static void fuzz_program(const char *text, uint64_t text_bytes, struct fuzz_taken *taken)
+{
+    struct error error = {0};
+    struct scenario scenario;
+    struct machine machine;
+    struct program program;
+    struct program_file_rest rest;
+    struct text first = {0}, second = {0};
+    struct arena *arena = arena_create(memory_limit_bytes);
+    SIM_ASSERT(arena != NULL);
+    enum status status = program_file_read_scenario(arena, "fuzz", text, text_bytes, NULL, 0,
+                                                    &scenario, &rest, &error);
+    if (status == STATUS_OK) status = machine_build(arena, &scenario.machine, &machine, &error);
+    if (status == STATUS_OK)
+        status = program_file_read(arena, "fuzz", &rest, &machine, &program, &error);
+    if (taken_or_explained(status, &error)) {
+        SIM_ASSERT(program_file_write(arena, &scenario, &machine, &program, &first, &error) ==
+                   STATUS_OK);
+        SIM_ASSERT(program_file_read_scenario(arena, "printed", first.bytes, first.size_bytes, NULL,
+                                              0, &scenario, &rest, &error) == STATUS_OK);
+        SIM_ASSERT(program_file_read(arena, "printed", &rest, &machine, &program, &error) ==
+                   STATUS_OK);
+        SIM_ASSERT(program_file_write(arena, &scenario, &machine, &program, &second, &error) ==
+                   STATUS_OK);
+        SIM_ASSERT(first.size_bytes == second.size_bytes &&
+                   memcmp(first.bytes, second.bytes, first.size_bytes) == 0);
+        taken->programs++;
+    }
+    text_free(&first);
+    text_free(&second);
+    arena_destroy(arena);
+}
+
 void fuzz_readers(const char *text, uint64_t text_bytes, struct fuzz_taken *taken)
 {
     char ended[4096];
     if (text_bytes > 0 && text[0] == '<') fuzz_script(text, text_bytes, taken);
     if (text_bytes > 0 && text[0] == '0') fuzz_schedule(text, text_bytes, taken);
+    if (text_bytes > 0 && text[0] == 'p') fuzz_program(text, text_bytes, taken);
     fuzz_documents(text, text_bytes, taken);
     fuzz_scenario(text, text_bytes, taken);
     if (text_bytes >= sizeof ended) return;

@@ -329,17 +329,17 @@ int main(int argument_count, char **arguments)
     }
     (void)printf("taken: %llu json, %llu scenarios, %llu machines, %llu meshes, %llu chips, "
                  "%llu models, %llu settings, %llu quantities, %llu machine texts, "
-                 "%llu scripts, %llu schedules\n",
+                 "%llu scripts, %llu schedules, %llu programs\n",
                  (unsigned long long)taken.json, (unsigned long long)taken.scenarios,
                  (unsigned long long)taken.machines, (unsigned long long)taken.meshes,
                  (unsigned long long)taken.chips, (unsigned long long)taken.models,
                  (unsigned long long)taken.settings, (unsigned long long)taken.quantities,
                  (unsigned long long)taken.machine_texts, (unsigned long long)taken.scripts,
-                 (unsigned long long)taken.schedules);
+                 (unsigned long long)taken.schedules, (unsigned long long)taken.programs);
     /* Every reader was entered and passed: else the mutator only tests the parser. */
     bool const reached = taken.json > 0 && taken.scenarios > 0 && taken.machines > 0 &&
                          taken.meshes > 0 && taken.chips > 0 && taken.models > 0 &&
                          taken.settings > 0 && taken.quantities > 0 && taken.machine_texts > 0 &&
-                         taken.scripts > 0 && taken.schedules > 0;
+                         taken.scripts > 0 && taken.schedules > 0 && taken.programs > 0;
     return count == 1 || reached ? 0 : 1;
 }

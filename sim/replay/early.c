@@ -210,8 +210,10 @@ static void queue_copy(struct replay *early, struct replay *whole, const struct 
     struct port_queue *own = port_queue_of(whole, to);
     *own = *queue;
     list_copy(early, whole, &queue->plain, to, grid_chip, &own->plain);
-    for (uint32_t s = 0; s < whole->stream_count; s++)
+    for (uint32_t s = 0; s < whole->stream_count; s++) {
         list_copy(early, whole, &queue->flow[s].list, to, grid_chip, &own->flow[s].list);
+        port_lanes_copy(early->ports, whole->ports, &own->flow[s]);
+    }
 }
 
 /* Links of the grid that streams share, and what is to be passed over when it comes. */

@@ -219,6 +219,8 @@ enum status ports_build(struct arena *arena, struct replay *replay, uint64_t mes
         arena_try(arena, ports->queue_capacity + 1ull, sizeof *ports->queues, &memory, reterr));
     ports->queues = memory;
     message_max = message_max < entries_max ? message_max : entries_max;
+    STATUS_TRY(arena_try(arena, message_max + 1, sizeof *ports->lanes, &memory, reterr));
+    ports->lanes = memory;
     ports->entry_capacity = ports->void_capacity = (uint32_t)message_max;
     STATUS_TRY(arena_try(arena, message_max + 1, sizeof *ports->entries, &memory, reterr));
     ports->entries = memory;

@@ -1,17 +1,22 @@
 /*
- * port.h: a link that several streams want at once.
+ * port.h: a link that several streams want at once, or several lanes of one stream.
  *
- * Messages of one stream go first come, first served; streams take turns of one segment each
- * (run.arbitration `fair`), or the more urgent one goes first, again in turns of a segment
- * (`priority`). Turns follow one another without a gap, so a link is free when it would have been
- * had all waited in one queue (link_state.free_ps); what arbitration decides is who leaves when.
+ * Messages of a stream that is alone on a link go first come, first served. Where several streams
+ * meet, they take turns of one segment each (run.arbitration `fair`), or the more urgent one goes
+ * first, again in turns of a segment (`priority`); and in a stream's turns its lanes take turns of
+ * a segment. A gather over three axes has lanes with small messages of an early phase and large
+ * ones of a late phase on one link. Once another stream has put its phases out of step, a small
+ * message that waited for whole large ones would keep them so. Turns follow one another without a
+ * gap, so a link is free when it would have been had all waited in one queue (link_state.free_ps);
+ * what arbitration decides is who leaves when.
  *
  * Who takes turns. A queue knows for each stream how much work it was asked for and how much of it
  * is done at the next turn's beginning, and in which order streams come. When the k-th picosecond
  * of a stream's work is done follows from these in closed form, if nothing else comes
- * (port_done_ps()): rounds are not events. A stream that comes while a segment is on the link goes
- * before the stream of that segment, behind all others. A stream whose work ends has no turn until
- * it asks again.
+ * (port_done_ps()): rounds are not events. In the same way the turns of a stream's lanes say at
+ * which amount of the stream's work a message is done (port_lanes.c). A stream that comes while a
+ * segment is on the link goes before the stream of that segment, behind all others. A stream whose
+ * work ends has no turn until it asks again.
  *
  * What is promised. A message that finds its link free, or only its own stream on it, has its
  * events posted at once, as if nothing else could come: events, instants and their number are those
@@ -30,6 +35,7 @@ enum {
     PORT_SEGMENT_BYTES = 1 << 16,      /* Where NCCL does not cut. */
     PORT_SHARED = 0xff,                /* link_state.stream: streams take turns. */
     PORT_NO_STREAM = 0xff,
+    PORT_NO_LANE = 0xffff,
     PORT_DONE_LONG_AGO = -1, /* port_entry.done_ps */
 };
 
@@ -44,7 +50,9 @@ struct port_entry {
     int64_t end_ps;     /* When it will have left the link, as promised. */
     int64_t tail_ps;    /* It leaves no earlier. */
     int64_t latency_ps; /* From here to the next event. */
-    int64_t done_ps;    /* Its end as work of its stream; where streams take turns. */
+    int64_t lane_ps;    /* Its end as work of its lane, where several take turns; */
+    int64_t done_ps;    /* the same as work of its stream, */
+    int64_t begun_ps;   /* and its first picosecond. */
     uint32_t chip;      /* Routed: who sent it. Else: whose port it is. */
     uint32_t number;    /* On routes of several links: of the lane's messages, there. */
     uint32_t next;      /* Of its stream, or of the link. */
@@ -59,13 +67,25 @@ struct port_list {
     uint32_t first, last; /* Entries; 0: none. */
 };
 
+/* A lane that has work left at a shared link. */
+struct port_lane {
+    int64_t asked_ps;  /* Since it came; */
+    int64_t served_ps; /* of it done when the next turn begins. */
+    uint16_t number;
+    uint32_t next; /* Whose turn is next in its stream. */
+};
+
 /* A stream at a shared link. */
 struct port_flow {
     int64_t asked_ps;  /* Work, ever; */
     int64_t served_ps; /* of it done when the next turn begins. */
     struct port_list list;
-    int64_t left_ps;   /* When its last message that has left did so. */
-    uint32_t promised; /* Entries whose events are posted. */
+    int64_t left_ps;     /* When its last message that has left did so. */
+    int64_t turn_ps;     /* The stream's work that is done when the next turn of a lane begins. */
+    uint32_t lane_first; /* Lanes with work left, in the order of their turns. */
+    uint32_t lane_last;
+    uint16_t lane_current; /* Whose turn ends then; or PORT_NO_LANE. */
+    uint32_t promised;     /* Entries whose events are posted. */
 };
 
 /* What is kept of a link beside link_state. */
@@ -94,6 +114,8 @@ struct ports {
     uint32_t queue_count, queue_capacity;
     struct port_entry *entries; /* From 1. */
     uint32_t entry_free, entry_count, entry_capacity;
+    struct port_lane *lanes; /* From 1; each has an entry. */
+    uint32_t lane_free, lane_count;
     struct port_void *voids; /* From 1. */
     uint32_t void_free, voids_used, void_capacity;
     uint32_t *void_first; /* [chip] */
@@ -130,6 +152,16 @@ struct port_queue *port_queue_of(struct replay *replay, struct link_state *link)
 /* Goes on to the first turn that begins at `now_ps` or later. */
 void port_advance(const struct ports *ports, struct port_queue *queue, int64_t segment_ps,
                   int64_t now_ps);
+/* port_lanes.c: a stream has asked for an entry's work: the lane's turns in the stream's give the
+ * entry's place in the stream's work, and move those of entries that are not done. `ret_certain`:
+ * that of its first picosecond, and of its last, also if another lane comes. */
+void port_lane_ask(struct ports *ports, struct port_flow *flow, struct port_entry *entry,
+                   int64_t work_ps, int64_t segment_ps, bool ret_certain[2]);
+/* All that the stream has asked for is done. */
+void port_lanes_end(struct ports *ports, struct port_flow *flow);
+/* Lanes of an early fold's flow. */
+void port_lanes_copy(const struct ports *from, struct ports *ports, struct port_flow *flow);
+
 /* A stream asks for work. */
 void port_ask(const struct ports *ports, struct port_queue *queue, uint32_t stream,
               int64_t work_ps);

@@ -27,9 +27,8 @@ struct arrival {
 static struct arrival arrival_of(struct replay *replay, const struct port_entry *entry)
 {
     const struct lane_table *lane = entry->lane;
-    struct arrival arrival = {.order = entry->order,
-                              .payload = payload_of(replay, entry),
-                              .after_ps = entry->latency_ps};
+    struct arrival arrival = {
+        .order = entry->order, .payload = payload_of(replay, entry), .after_ps = entry->latency_ps};
     if (entry->last) {
         if (lane->routed == NULL && lane->hop_count == 1) {
             int64_t const depart_ps =
@@ -83,8 +82,7 @@ static int64_t milestone_ps(const struct ports *ports, const struct port_queue *
 {
     bool certain = false;
     if (entry->done_ps == PORT_DONE_LONG_AGO) return now_ps;
-    int64_t const done_ps =
-        entry->head_withheld ? entry->done_ps - entry->work_ps + 1 : entry->done_ps;
+    int64_t const done_ps = entry->head_withheld ? entry->begun_ps : entry->done_ps;
     int64_t const at_ps =
         port_done_ps(ports, queue, entry->lane->stream, done_ps, segment_ps, &certain) -
         entry->head_withheld;
@@ -227,6 +225,7 @@ static void share_begin(struct replay *replay, const struct port_place *place,
     for (uint32_t s = 0; s < replay->stream_count; s++) {
         struct port_flow *flow = &queue->flow[s];
         flow->served_ps = flow->asked_ps;
+        port_lanes_end(ports, flow);
         finished_drop(ports, flow);
         for (uint32_t e = flow->list.first; e != 0; e = ports->entries[e].next)
             ports->entries[e].done_ps = PORT_DONE_LONG_AGO;
@@ -251,7 +250,9 @@ static void share_begin(struct replay *replay, const struct port_place *place,
         if (runs) first = stream;
         port_ask(ports, queue, stream, left_ps);
         struct port_flow *flow = &queue->flow[stream];
-        entry->done_ps = flow->asked_ps;
+        bool certain[2];
+        port_lane_ask(ports, flow, entry, left_ps, segment_ps, certain);
+        if (runs) flow->lane_current = entry->lane->number;
         flow->promised++;
         port_list_append(ports, &flow->list, e);
         all_ps += left_ps;
@@ -327,12 +328,13 @@ int64_t promise_share(struct replay *replay, const struct port_place *place,
     struct port_entry *entry = &ports->entries[index];
     if (index == 0) return lane_held_ps;
     port_ask(ports, queue, stream, message->work_ps);
-    bool head_certain = false, end_certain = false;
-    entry->done_ps = flow->asked_ps;
-    int64_t const start_ps = port_done_ps(ports, queue, stream, entry->done_ps - entry->work_ps + 1,
-                                          segment_ps, &head_certain) -
-                             1;
+    bool head_certain = false, end_certain = false, among_lanes[2];
+    port_lane_ask(ports, flow, entry, entry->work_ps, segment_ps, among_lanes);
+    int64_t const start_ps =
+        port_done_ps(ports, queue, stream, entry->begun_ps, segment_ps, &head_certain) - 1;
     entry->end_ps = port_done_ps(ports, queue, stream, entry->done_ps, segment_ps, &end_certain);
+    head_certain = head_certain && among_lanes[0];
+    end_certain = end_certain && among_lanes[1];
     int64_t const depart_ps = entry->end_ps > entry->tail_ps ? entry->end_ps : entry->tail_ps;
     port_list_append(ports, &flow->list, index);
     count(replay, place, bytes, entry->work_ps, entry->end_ps, now_ps);
@@ -388,13 +390,12 @@ static void place_find(struct replay *replay, uint64_t order, uint32_t chip,
         return;
     }
     struct link_state *link = link_at(replay, port, chip);
-    *ret_place = (struct port_place){.link = link,
-                                     .waits = replay->waits == NULL
-                                                  ? NULL
-                                                  : &replay->waits[link - replay->links],
-                                     .kind = link_class_of(replay, chip, port),
-                                     .port = port,
-                                     .chip = chip};
+    *ret_place = (struct port_place){
+        .link = link,
+        .waits = replay->waits == NULL ? NULL : &replay->waits[link - replay->links],
+        .kind = link_class_of(replay, chip, port),
+        .port = port,
+        .chip = chip};
 }
 
 /* Of the entries that an EVENT_PORT names the first that is due; or else the first. */

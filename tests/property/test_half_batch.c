@@ -123,10 +123,11 @@ static bool algorithms_differ(const struct program *whole, const struct program 
     return false;
 }
 
-/* Returns whether half takes longer. */
+/* Returns whether half takes longer. A hundred-thousandth of the step is no longer: where messages
+ * meet in another order, some hop or segment is nearly always the last. */
 static bool exception_check(const struct play *whole, const struct play *half, const char *text)
 {
-    if (half->trace.step_ps <= whole->trace.step_ps) return false;
+    if (half->trace.step_ps - whole->trace.step_ps <= whole->trace.step_ps / 100000) return false;
     bool const shares = sequence_chips(&half->program) > sequence_chips(&whole->program);
     bool const chooses = algorithms_differ(&whole->program, &half->program);
     int64_t const longer_ps = half->trace.step_ps - whole->trace.step_ps;
@@ -172,9 +173,33 @@ static void half_the_batch_takes_no_longer(void **unused)
     assert_true(exceptions <= EXCEPTIONS_MAX);
 }
 
+/* A gather of weights over three axes goes in phases. Gathers of keys and values along one axis put
+ * them out of step; where small messages then waited for whole large ones of another phase, they
+ * stayed so, and 2M tokens took 1.08 s. */
+static void phases_of_a_gather_come_back_into_step(void **state)
+{
+    (void)state;
+    static const char *const tokens[] = {"4194304", "2097152", "1048576", "524288"};
+    int64_t before_ps = INT64_MAX;
+    for (uint32_t i = 0; i < sizeof tokens / sizeof *tokens; i++) {
+        char batch[64];
+        (void)snprintf(batch, sizeof batch, "/workload/batch_tokens=%s", tokens[i]);
+        struct scenario_setting const settings[] = {{.text = batch},
+                                                    {.text = "/workload/remat=none"}};
+        struct play_options const options = {.settings = settings, .setting_count = 2};
+        struct play play;
+        play_run_file(&play, "scenarios/train/llama3-70b-fsdp-v5p-16x16x16.json", &options);
+        print_message("    %s tokens: %lld ps\n", tokens[i], (long long)play.trace.step_ps);
+        assert_true(play.trace.step_ps < before_ps);
+        before_ps = play.trace.step_ps;
+        play_close(&play);
+    }
+}
+
 int main(void)
 {
     static const struct CMUnitTest tests[] = {
+        cmocka_unit_test(phases_of_a_gather_come_back_into_step),
         cmocka_unit_test(half_the_batch_takes_no_longer),
     };
     return cmocka_run_group_tests_name("half_batch", tests, NULL, NULL);

@@ -43,6 +43,18 @@ static const struct program_op *cursor_op(const struct play *play, struct cursor
     return NULL;
 }
 
+/* Parts of a stream before a slot. Most are of the block itself, which need not be looked up. */
+static uint64_t slot_start(const struct play *play, const struct cursor *cursor, uint32_t stream,
+                           int64_t slot)
+{
+    const struct program_block *block = &play->role->block[cursor->block];
+    int64_t const by = slot - (int64_t)block->slot_first;
+    if (by < 0 || by >= (int64_t)block->repeat)
+        return program_slot_start(play->role, play->program, stream, slot);
+    return block->stream_first[stream] +
+           (uint64_t)by * play->program->templates[block->template_index].stream_parts[stream];
+}
+
 static bool needs_met(const struct play *play, const struct program_op *op,
                       const struct cursor *cursor)
 {
@@ -51,8 +63,8 @@ static bool needs_met(const struct play *play, const struct program_op *op,
         int64_t const slot =
             program_need_slot(need, &play->role->block[cursor->block], cursor->slot);
         if (slot < 0) continue;
-        uint64_t const count = program_slot_start(play->role, play->program, need->stream, slot) +
-                               need->part + (uint64_t)need->per_part * cursor->part;
+        uint64_t const count = slot_start(play, cursor, need->stream, slot) + need->part +
+                               (uint64_t)need->per_part * cursor->part;
         if ((need->begun ? play->begun : play->done)[need->stream] < count) return false;
     }
     return true;
@@ -65,9 +77,8 @@ static bool operand_met(const struct play *play, const struct program_op *op,
     const struct program_block *block = &play->role->block[cursor->block];
     const struct program_op *operand =
         &play->program->templates[block->template_index].op[op->operand_op];
-    uint64_t const end =
-        program_slot_start(play->role, play->program, PROGRAM_COMPUTE, cursor->slot) +
-        operand->part_first + operand->parts;
+    uint64_t const end = slot_start(play, cursor, PROGRAM_COMPUTE, cursor->slot) +
+                         operand->part_first + operand->parts;
     return play->done[PROGRAM_COMPUTE] >= end;
 }
 

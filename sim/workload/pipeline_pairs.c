@@ -21,7 +21,9 @@ struct side {
 
 struct mix {
     const struct lower *lower;
-    const struct program_op *op; /* Of the template. */
+    /* Of the template. Reached through `lower`, side_lead() is compiled wrongly by gcc 12.2 at -O2
+     * (right with -fno-ivopts). */
+    const struct program_op *op;
     struct side side[2];
     uint32_t order[PROGRAM_OPS_MAX]; /* [new]: old. */
     uint32_t count;

@@ -114,8 +114,9 @@ struct ports {
     uint32_t queue_count, queue_capacity;
     struct port_entry *entries; /* From 1. */
     uint32_t entry_free, entry_count, entry_capacity;
-    struct port_lane *lanes; /* From 1; each has an entry. */
+    struct port_lane *lanes; /* From 1. */
     uint32_t lane_free, lane_count;
+    bool lanes_lacked;       /* There were not enough, and the run is refused. */
     struct port_void *voids; /* From 1. */
     uint32_t void_free, voids_used, void_capacity;
     uint32_t *void_first; /* [chip] */
@@ -140,6 +141,8 @@ enum status ports_build(struct arena *arena, struct replay *replay, uint64_t mes
 
 /* port_keep.c: keeps a message; 0: there is no room, and the run is refused. */
 uint32_t port_entry_take(struct replay *replay, const struct port_entry *entry);
+/* Refuses the run. */
+void port_no_room(struct replay *replay);
 void port_entry_give(struct ports *ports, uint32_t index);
 /* Entry 0 is none, and is left out. */
 void port_list_append(struct ports *ports, struct port_list *list, uint32_t index);

@@ -1,7 +1,7 @@
 /* What is kept of messages at links, and of promises that do not hold. */
 #include "sim/replay/promise.h"
 
-static void no_room(struct replay *replay)
+void port_no_room(struct replay *replay)
 {
     if (replay->refusal.status != STATUS_OK) return;
     (void)error_set(&replay->refusal, STATUS_LIMIT, "/run",
@@ -18,7 +18,7 @@ uint32_t port_entry_take(struct replay *replay, const struct port_entry *entry)
     } else if (ports->entry_count < ports->entry_capacity) {
         index = ++ports->entry_count;
     } else {
-        no_room(replay);
+        port_no_room(replay);
         return 0;
     }
     ports->entries[index] = *entry;
@@ -92,7 +92,7 @@ void promise_void_add(struct replay *replay, uint64_t order, uint32_t chip, int6
     } else if (ports->voids_used < ports->void_capacity) {
         index = ++ports->voids_used;
     } else {
-        no_room(replay);
+        port_no_room(replay);
         return;
     }
     ports->voids[index] = (struct port_void){

@@ -12,14 +12,18 @@ static int64_t left_ps(const struct port_lane *lane)
     return lane->asked_ps - lane->served_ps;
 }
 
+/* 0: there is no room. */
 static uint32_t lane_take(struct ports *ports, uint16_t number)
 {
     uint32_t index = ports->lane_free;
-    if (index != 0)
+    if (index != 0) {
         ports->lane_free = ports->lanes[index].next;
-    else
+    } else if (ports->lane_count < ports->entry_capacity) {
         index = ++ports->lane_count;
-    SIM_ASSERT(index <= ports->entry_capacity);
+    } else {
+        ports->lanes_lacked = true;
+        return 0;
+    }
     ports->lanes[index] = (struct port_lane){.number = number};
     return index;
 }
@@ -109,7 +113,7 @@ static int64_t stream_ps(const struct ports *ports, const struct port_flow *flow
     return at_ps;
 }
 
-/* The lane of a message, behind all others but the one whose turn it is. */
+/* The lane of a message, behind all others but the one whose turn it is; NULL: there is no room. */
 static struct port_lane *lane_of(struct ports *ports, struct port_flow *flow, uint16_t number)
 {
     uint32_t before_last = 0;
@@ -119,6 +123,7 @@ static struct port_lane *lane_of(struct ports *ports, struct port_flow *flow, ui
     }
     uint32_t const last = flow->lane_last;
     uint32_t const index = lane_take(ports, number);
+    if (index == 0) return NULL;
     if (last == 0 || ports->lanes[last].number != flow->lane_current) {
         lane_append(ports, flow, index);
         return &ports->lanes[index];
@@ -140,6 +145,7 @@ void port_lane_ask(struct ports *ports, struct port_flow *flow, struct port_entr
     if (work_ps == 0) return;
     advance(ports, flow, segment_ps);
     struct port_lane *lane = lane_of(ports, flow, entry->lane->number);
+    if (lane == NULL) return;
     lane->asked_ps += work_ps;
     entry->lane_ps = lane->asked_ps;
     entry->begun_ps = stream_ps(ports, flow, lane->number, entry->lane_ps - work_ps + 1, segment_ps,
@@ -177,6 +183,7 @@ void port_lanes_copy(const struct ports *from, struct ports *ports, struct port_
     flow->lane_first = flow->lane_last = 0;
     for (uint32_t i = first; i != 0; i = from->lanes[i].next) {
         uint32_t const index = lane_take(ports, from->lanes[i].number);
+        if (index == 0) return;
         ports->lanes[index] = from->lanes[i];
         lane_append(ports, flow, index);
     }

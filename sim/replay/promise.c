@@ -109,7 +109,8 @@ static void withhold(struct replay *replay, const struct port_place *place,
               milestone_ps(ports, queue, entry, ports->segment_ps[place->kind], now_ps));
 }
 
-/* Withholds all that leave later than they were promised to. */
+/* Withholds all that leave at another instant than they were promised to: nearly always a later
+ * one, but earlier where lanes that were promised first come, first served begin to take turns. */
 static void promises_check(struct replay *replay, const struct port_place *place,
                            struct port_queue *queue, int64_t now_ps)
 {
@@ -124,7 +125,7 @@ static void promises_check(struct replay *replay, const struct port_place *place
             if (entry->withheld || entry->done_ps <= flow->served_ps) continue;
             int64_t const end_ps = port_done_ps(ports, queue, stream, entry->done_ps,
                                                 ports->segment_ps[place->kind], &certain);
-            if (end_ps > entry->end_ps) withhold(replay, place, queue, entry, now_ps);
+            if (end_ps != entry->end_ps) withhold(replay, place, queue, entry, now_ps);
         }
     }
 }
@@ -276,6 +277,7 @@ static struct port_queue *shared_queue(struct replay *replay, const struct port_
 {
     struct port_queue *queue = port_queue_of(replay, place->link);
     if (place->link->stream != PORT_SHARED) share_begin(replay, place, queue, now_ps);
+    if (replay->ports->lanes_lacked) port_no_room(replay);
     port_advance(replay->ports, queue, replay->ports->segment_ps[place->kind], now_ps);
     return queue;
 }

@@ -4,7 +4,7 @@
  * An event is never cancelled, so what was posted for a message that then has to share its link is
  * passed over when it comes, and one more is posted when the truth is known.
  *
- *   A message that was promised to leave at one instant and leaves at a later one is withheld: an
+ *   A message that was promised to leave at one instant and leaves at another is withheld: an
  *   EVENT_PORT of its own, at this link, waits for its end. If that has moved again when the event
  *   comes, the event is posted anew; else the message's arrival is posted, as late as the rest of
  *   its way is long. So a message that shared links on its way arrives when the last of these

@@ -81,7 +81,8 @@ bool transport_leaves(struct replay *replay, uint32_t stream, uint32_t chip, int
     return true;
 }
 
-/* What a lane of the running op has put on its port, had the link done nothing else. */
+/* What a lane of the running op has put on its port at least, had the link done nothing else. Each
+ * message's time is rounded up, so that of a whole one is up to 1 ps more than its share. */
 static int64_t port_time_ps(const struct replay *replay, const struct lane_table *lane,
                             uint32_t chip)
 {
@@ -90,8 +91,9 @@ static int64_t port_time_ps(const struct replay *replay, const struct lane_table
     for (uint32_t step = 0; !lane->ring && step < lane->send_count[position]; step++)
         units += lane->primitive->step(lane->size, lane->lane, position, step).units;
     uint32_t const kind = link_class_of(replay, chip, lane->leg[0].port);
-    return (int64_t)(units * lane->piece_count / lane->units_max) *
-           cost_at(lane, kind, lane->units_max)->link_ps;
+    int64_t const whole_ps = cost_at(lane, kind, lane->units_max)->link_ps;
+    if (whole_ps == 0) return 0;
+    return (int64_t)(units * lane->piece_count / lane->units_max) * (whole_ps - 1);
 }
 
 void transport_end(struct replay *replay, uint32_t stream, uint32_t chip, int64_t now_ps)

@@ -77,12 +77,14 @@ uint32_t lower_plan_request(struct lower *lower, const struct plan_request *of, 
                             enum format format)
 {
     struct plan_request request = *of;
+    const char *place = "/run/algorithm";
     if (lower->build.status != STATUS_OK) return LOWER_NONE;
     request.size_bytes = format_bytes(format, elements);
     request.element_bits = format_bits(format);
     request.watch = lower->local->plan->watch;
-    uint32_t const plan = builder_plan(&lower->build, &request, false, "/run/algorithm");
-    if (lower->build.status == STATUS_UNSUPPORTED) name_the_refused(&request, lower->build.error);
+    uint32_t const plan = builder_plan(&lower->build, &request, false, place);
+    if (lower->build.status == STATUS_UNSUPPORTED && strcmp(lower->build.error->where, place) == 0)
+        name_the_refused(&request, lower->build.error);
     return plan;
 }
 

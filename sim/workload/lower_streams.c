@@ -89,7 +89,7 @@ void lower_streams_add(struct lower *lower)
                                "the %d streams that a chip has",
                                PROGRAM_STREAMS_MAX);
     }
-    if (local->pp == 1) return;
+    if (local->pp == 1 || lower->build.status != STATUS_OK) return;
     program->stream[lower->stream[LOWER_SEND_NEXT]].inbox = lower->stream[LOWER_RECEIVE_PREVIOUS];
     program->stream[lower->stream[LOWER_SEND_PREVIOUS]].inbox = lower->stream[LOWER_RECEIVE_NEXT];
     if (local->copies > 1)

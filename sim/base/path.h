@@ -1,5 +1,5 @@
 /*
- * path.h: whether a text names a file, and where a file beside another one lies.
+ * path.h: whether a text names a file, and the path of a file in the folder of another.
  */
 #ifndef SIM_BASE_PATH_H
 #define SIM_BASE_PATH_H

@@ -21,7 +21,7 @@ struct machine;
 
 static const uint32_t BUILDER_NONE = UINT32_MAX;
 
-/* Room for so many; at most the limits of program.h. */
+/* The most of each kind; at most the limits of program.h. */
 struct builder_room {
     uint32_t templates, ops, works, plans, copies; /* Ops: of one template. */
 };
@@ -96,7 +96,7 @@ uint32_t builder_op(struct builder *builder, struct program_op op);
 void builder_need(struct builder *builder, uint32_t op, struct program_need need);
 struct program_need builder_end_of(const struct builder *builder, uint32_t op);
 
-/* All roles of the program, each with room for so many blocks; NULL after a failure. */
+/* All roles of the program, each with room for that number of blocks; NULL after a failure. */
 struct program_role *builder_roles(struct builder *builder, uint32_t count, uint64_t blocks);
 void builder_block(struct program_role *role, struct program_block block);
 

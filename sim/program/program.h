@@ -68,7 +68,7 @@ enum program_phase {
         PROGRAM_PHASE_COUNT,
 };
 
-/* What frameworks hold beside that; what each is, and its source, stands in sim/workload/
+/* What frameworks hold in addition; each kind, and its source, is explained in sim/workload/
  * overheads.c. */
 #define PROGRAM_OVERHEAD_TABLE(X)                                                                  \
     X(MASTER, "master weights")                                                                    \

@@ -8,6 +8,7 @@
 #include "sim/base/units.h"
 #include "sim/report/facts.h"
 #include "sim/report/timeline_flows.h"
+#include "sim/report/timeline_lanes.h"
 #include "sim/report/timeline_peers.h"
 #include "sim/report/track.h"
 #include "sim/report/words.h"
@@ -23,14 +24,13 @@ enum {
     UUID_QUEUES = 4,
     UUID_QUEUE_FIRST = 8,
     UUID_MEMORY_FIRST = 16, /* The last of them is the total. */
-    LANES_MAX = 4,
-    UUID_PORT_FIRST = 36,                                              /* times LANES_MAX */
-    UUID_STREAM_FIRST = UUID_PORT_FIRST + LANES_MAX * TRACE_PORTS_MAX, /* times LANES_MAX */
-    UUID_CHIP = 256,
+    UUID_PORT_FIRST = 36,   /* Those of ports, then of streams: `lanes` tracks each. */
+    LANES_LEAST = 4,
+    UUID_CHIP = 256, /* Numbers of a chip, where its lanes need no more. */
     NAME_BYTES = TIMELINE_COORDINATES_BYTES,
 };
 
-_Static_assert(UUID_STREAM_FIRST + LANES_MAX * TRACE_STREAMS_MAX <= UUID_CHIP,
+_Static_assert(UUID_PORT_FIRST + LANES_LEAST * (TRACE_PORTS_MAX + TRACE_STREAMS_MAX) <= UUID_CHIP,
                "tracks of a chip have numbers of their own");
 
 struct timeline {
@@ -38,12 +38,14 @@ struct timeline {
     const struct program_role *role;
     struct track_writer writer;
     struct timeline_flows flows;
-    uint64_t base;     /* Of the chip that is being written. */
-    uint32_t chip;     /* That was asked for. */
-    uint32_t recorded; /* That stands for it in the records: folded chips do the same. */
+    struct timeline_lanes lanes;
+    uint32_t lanes_apart; /* Numbers from one port's, or stream's, first track to the next one's. */
+    uint64_t base;        /* Of the chip that is being written. */
+    uint32_t chip;        /* That was asked for. */
+    uint32_t recorded;    /* That stands for it in the records: folded chips do the same. */
 };
 
-static void describe(struct timeline *timeline, uint32_t uuid, uint32_t parent, const char *name,
+static void describe(struct timeline *timeline, uint64_t uuid, uint32_t parent, const char *name,
                      uint32_t rank, enum track_unit unit)
 {
     track_describe(&timeline->writer,
@@ -60,37 +62,33 @@ static const struct program_op *op_of(const struct timeline *timeline,
     return timeline_op(timeline->input->program, timeline->role, record);
 }
 
-/* Slices of one track must not overlap. Those of a stream or a link never should; if they do, the
- * later one is shown on a track of its own below rather than cut. */
-struct lanes {
-    int64_t end_ps[LANES_MAX];
-    bool described[LANES_MAX];
-    uint32_t first_uuid;
+/* The tracks of a stream or a port, one below the other. */
+struct lane_tracks {
+    uint64_t first_uuid;
     uint32_t parent;
     uint32_t rank;
+    uint32_t described;
     const char *name;
 };
 
-static uint64_t lane_for(struct timeline *timeline, struct lanes *lanes, int64_t begin_ps,
-                         int64_t end_ps)
+/* The track of the slice that begins with a record, described if the slice is its first. */
+static uint64_t lane_uuid(struct timeline *timeline, struct lane_tracks *tracks, uint32_t record)
 {
-    uint32_t lane = 0;
-    while (lane < LANES_MAX && lanes->end_ps[lane] > begin_ps) lane++;
-    if (lane == LANES_MAX) return 0;
-    if (!lanes->described[lane]) {
+    uint32_t const lane = timeline->lanes.of[record];
+    if (lane == tracks->described) {
         char name[NAME_BYTES];
-        (void)snprintf(name, sizeof name, lane == 0 ? "%s" : "%s (%u)", lanes->name, lane + 1);
-        describe(timeline, lanes->first_uuid + lane, lanes->parent, name,
-                 LANES_MAX * lanes->rank + lane, TRACK_NO_COUNTER);
-        lanes->described[lane] = true;
+        (void)snprintf(name, sizeof name, lane == 0 ? "%s" : "%s (%u)", tracks->name, lane + 1);
+        describe(timeline, tracks->first_uuid + lane, tracks->parent, name,
+                 timeline->lanes_apart * tracks->rank + lane, TRACK_NO_COUNTER);
+        tracks->described++;
     }
-    lanes->end_ps[lane] = end_ps;
-    return timeline->base + lanes->first_uuid + lane;
+    return timeline->base + tracks->first_uuid + lane;
 }
 
-static bool same_op(const struct trace_record *one, const struct trace_record *other)
+/* Of the number-th port; streams follow the ports. */
+static uint64_t lanes_first_uuid(const struct timeline *timeline, uint32_t number)
 {
-    return one->slot == other->slot && one->op == other->op;
+    return UUID_PORT_FIRST + (uint64_t)timeline->lanes_apart * number;
 }
 
 /* What is said of an op that is no compute; returns how many arguments. */
@@ -166,19 +164,14 @@ static void write_op(struct timeline *timeline, uint64_t uuid, uint32_t first, u
 
 static void write_stream(struct timeline *timeline, const struct timeline_track *track)
 {
-    const struct trace_record *const *at = timeline->flows.records->record + track->first;
-    struct lanes lanes = {.first_uuid = UUID_STREAM_FIRST + track->number * LANES_MAX,
-                          .parent = UUID_STEP,
-                          .rank = track->number,
-                          .name = timeline->input->program->stream[track->number].name};
-    for (uint32_t i = 0; i < track->count;) {
-        uint32_t parts = 1;
-        int64_t end_ps = at[i]->end_ps;
-        for (; i + parts < track->count && same_op(at[i], at[i + parts]); parts++)
-            if (at[i + parts]->end_ps > end_ps) end_ps = at[i + parts]->end_ps;
-        uint64_t const uuid = lane_for(timeline, &lanes, at[i]->begin_ps, end_ps);
-        if (uuid != 0) write_op(timeline, uuid, track->first + i, parts);
-        i += parts;
+    struct lane_tracks tracks = {.first_uuid =
+                                     lanes_first_uuid(timeline, TRACE_PORTS_MAX + track->number),
+                                 .parent = UUID_STEP,
+                                 .rank = track->number,
+                                 .name = timeline->input->program->stream[track->number].name};
+    for (uint32_t i = 0, parts; i < track->count; i += parts) {
+        parts = timeline_slice_records(timeline->flows.records, track, i);
+        write_op(timeline, lane_uuid(timeline, &tracks, track->first + i), track->first + i, parts);
     }
 }
 
@@ -255,19 +248,18 @@ static void message_begin(struct timeline *timeline, uint64_t uuid,
                       arguments, count);
 }
 
-static void write_port(struct timeline *timeline, uint32_t port,
-                       const struct trace_record *const *at, uint32_t count)
+static void write_port(struct timeline *timeline, const struct timeline_track *track)
 {
+    const struct trace_record *const *at = timeline->flows.records->record + track->first;
     char name[NAME_BYTES];
-    (void)snprintf(name, sizeof name, "%s%s", port < MACHINE_GRID_PORTS ? "ICI " : "",
-                   machine_port_name(timeline->input->machine, port));
-    struct lanes lanes = {.first_uuid = UUID_PORT_FIRST + port * LANES_MAX,
-                          .parent = UUID_PORTS,
-                          .rank = port,
-                          .name = name};
-    for (uint32_t i = 0; i < count; i++) {
-        uint64_t const uuid = lane_for(timeline, &lanes, at[i]->begin_ps, at[i]->end_ps);
-        if (uuid == 0) continue;
+    (void)snprintf(name, sizeof name, "%s%s", track->number < MACHINE_GRID_PORTS ? "ICI " : "",
+                   machine_port_name(timeline->input->machine, track->number));
+    struct lane_tracks tracks = {.first_uuid = lanes_first_uuid(timeline, track->number),
+                                 .parent = UUID_PORTS,
+                                 .rank = track->number,
+                                 .name = name};
+    for (uint32_t i = 0; i < track->count; i++) {
+        uint64_t const uuid = lane_uuid(timeline, &tracks, track->first + i);
         message_begin(timeline, uuid, at[i]);
         track_slice_end(&timeline->writer, uuid, at[i]->end_ps);
     }
@@ -391,7 +383,7 @@ static void write_chip(struct timeline *timeline)
             continue;
         }
         if (track->kind == TRACE_TRANSFER) {
-            write_port(timeline, track->number, at, track->count);
+            write_port(timeline, track);
             continue;
         }
         if (track->number == PROGRAM_COMPUTE) {
@@ -433,6 +425,13 @@ static void write_scenario(struct timeline *timeline)
     track_slice_end(&timeline->writer, UUID_SCENARIO, input->trace->step_ps);
 }
 
+/* Numbers that a chip's tracks take of all. */
+static uint64_t chip_uuids(const struct timeline *timeline)
+{
+    uint64_t const needed = lanes_first_uuid(timeline, TRACE_PORTS_MAX + TRACE_STREAMS_MAX);
+    return needed > UUID_CHIP ? needed : UUID_CHIP;
+}
+
 static enum status write_chips(struct arena *arena, struct timeline *timeline, struct error *reterr)
 {
     const struct report_input *input = timeline->input;
@@ -441,16 +440,20 @@ static enum status write_chips(struct arena *arena, struct timeline *timeline, s
     struct timeline_mail mail;
     STATUS_TRY(timeline_sort(arena, trace, &sorted, reterr));
     STATUS_TRY(timeline_mail_find(arena, input, &sorted, &mail, reterr));
+    timeline->base = UUID_CHIP;
     for (uint32_t i = 0; i < trace->shown_count; i++) {
         timeline->chip = trace->shown_chip[i];
         timeline->recorded = trace->shown_recorded[i];
-        timeline->base = (uint64_t)UUID_CHIP * (i + 1);
         timeline->role = &input->program->roles[facts_role(input, timeline->chip)];
-        STATUS_TRY(timeline_flows_find(arena, input, &mail,
-                                       timeline_records_of(&sorted, timeline->recorded),
-                                       timeline->role, i, &timeline->flows, reterr));
+        const struct timeline_records *records = timeline_records_of(&sorted, timeline->recorded);
+        STATUS_TRY(timeline_flows_find(arena, input, &mail, records, timeline->role, i,
+                                       &timeline->flows, reterr));
+        STATUS_TRY(timeline_lanes_find(arena, records, &timeline->lanes, reterr));
+        timeline->lanes_apart =
+            timeline->lanes.most > LANES_LEAST ? timeline->lanes.most : LANES_LEAST;
         describe_chip(timeline, i);
         write_chip(timeline);
+        timeline->base += chip_uuids(timeline);
     }
     return STATUS_OK;
 }

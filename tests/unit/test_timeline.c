@@ -7,6 +7,7 @@
 #include "sim/report/timeline.h"
 #include "tests/support/case.h"
 #include "tests/support/perfetto.h"
+#include "tests/support/scene.h"
 #include "tests/unit/report_case.h"
 
 static struct report_case report;
@@ -218,6 +219,72 @@ static void overlapping_records_of_one_stream_get_a_track_each(void **state)
     case_free(&report.made);
 }
 
+/* The slices of all ports; each stands on a track of its own place among its parent's. */
+static uint32_t message_slices(void)
+{
+    uint32_t slices = 0;
+    for (uint32_t i = 0; i < PERFETTO_TRACKS; i++) {
+        const struct perfetto_track *track = &perfetto.track[i];
+        if (strncmp(track->name, "ICI x", 5) != 0) continue;
+        assert_int_equal(track->most_depth, 1);
+        slices += track->slices;
+        for (uint32_t other = 0; other < i; other++)
+            if (perfetto.track[other].described && perfetto.track[other].parent == track->parent)
+                assert_true(perfetto.track[other].rank < track->rank);
+    }
+    return slices;
+}
+
+static void timeline_of(struct scene *scene, const char *arbitration)
+{
+    scene->arbitration = arbitration;
+    struct trace const trace = scene_run(scene, 1, true, true);
+    struct report_input const input = {.title = "turns",
+                                       .question = "",
+                                       .machine = &scene->machine,
+                                       .program = &scene->program,
+                                       .trace = &trace};
+    text_free(&text);
+    case_ok(timeline_write(scene->arena, &input, &text, &case_error));
+    perfetto_read(&text);
+}
+
+/* Messages of streams that take turns at a link are under way at once, as many as streams. The
+ * port's own are the first kind; messages that pass the chip on their way are the second. */
+static void every_message_is_a_slice_however_many_overlap(void **state)
+{
+    (void)state;
+    enum { STREAMS = 7, HOPS_MOST = 2, CHIPS = 2 };
+    static const char *const arbitrations[] = {"fair", "priority", "fifo"};
+    static const uint32_t shown[CHIPS] = {0, 5};
+    struct scene scene;
+    uint32_t messages = 0;
+    scene_open(&scene, 8, 1, 1, true);
+    scene.shown = shown;
+    scene.shown_count = CHIPS;
+    scene.segment_bytes = 1 << 20;
+    for (uint32_t i = 0; i < STREAMS; i++) {
+        int32_t const hops = 1 + (int32_t)(i % HOPS_MOST);
+        struct plan_request const request = {.kind = COLLECTIVE_PERMUTE,
+                                             .group = scene_group(&scene, true, false, false),
+                                             .size_bytes = 4 * scene.segment_bytes,
+                                             .offset = {hops}};
+        char name[] = {(char)('a' + i), '\0'};
+        uint32_t const stream = scene_stream(&scene, arena_text(scene.arena, name));
+        (void)scene_plan(&scene, stream, &request);
+        messages += (uint32_t)hops; /* A message of each chip on each of its links. */
+    }
+    for (uint32_t a = 0; a < sizeof arbitrations / sizeof *arbitrations; a++) {
+        timeline_of(&scene, arbitrations[a]);
+        assert_int_equal(message_slices(), CHIPS * messages);
+        char name[16];
+        (void)snprintf(name, sizeof name, "ICI x+ (%u)", STREAMS);
+        bool const takes_turns = strcmp(arbitrations[a], "fifo") != 0; /* All are as urgent. */
+        assert_int_equal(is_described(name), takes_turns);
+    }
+    scene_close(&scene);
+}
+
 static void two_writes_are_the_same_bytes(void **state)
 {
     (void)state;
@@ -275,6 +342,7 @@ int main(void)
         cmocka_unit_test(every_op_and_transfer_that_was_recorded_is_a_slice),
         cmocka_unit_test(every_memory_curve_shows_each_change),
         cmocka_unit_test(overlapping_records_of_one_stream_get_a_track_each),
+        cmocka_unit_test(every_message_is_a_slice_however_many_overlap),
         cmocka_unit_test(two_writes_are_the_same_bytes),
         cmocka_unit_test(messages_nest_whatever_their_length),
     };

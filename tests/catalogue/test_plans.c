@@ -336,6 +336,37 @@ static void a_primitive_that_translates_but_in_its_chunks_is_caught(void **state
     is_caught(&bad, "says that it translates, but in lane 0 position 7 does not do");
 }
 
+static const struct primitive *untouched;
+
+/* As it was, but for the last position, which first sends the chunk before. */
+static struct primitive_move move_turned_at_the_end(uint32_t size, uint32_t lane, uint32_t position,
+                                                    uint32_t step, uint32_t move)
+{
+    struct primitive_move moved = untouched->move(size, lane, position, step, move);
+    assert_true(move < untouched->step(size, lane, position, step).move_count);
+    if (position + 1 == size && move == 0)
+        moved.destination = (moved.destination + size - 1) % size;
+    return moved;
+}
+
+/* Of each step all moves are compared, the first of them too, and no more than it has. */
+static void a_primitive_that_translates_but_in_its_moves_is_caught(void **state)
+{
+    (void)state;
+    struct group const switched = {{{0, 8, 1, false, true, "x"}}, 1};
+    struct plan_request const request = {.kind = COLLECTIVE_REDUCE_SCATTER,
+                                         .group = switched,
+                                         .size_bytes = 16000,
+                                         .algorithm = "direct"};
+    struct plan bad = case_plan(&request);
+    struct primitive turned = *bad.item[0].primitive;
+    assert_true(turned.translates);
+    untouched = bad.item[0].primitive;
+    turned.move = move_turned_at_the_end;
+    bad.item[0].primitive = &turned;
+    is_caught(&bad, "says that it translates, but in lane 0 position 7 does not do");
+}
+
 static void broken_reductions_are_caught(void **state)
 {
     (void)state;
@@ -376,6 +407,7 @@ int main(void)
         cmocka_unit_test(a_mirror_joins_members_as_far_from_either_end),
         cmocka_unit_test(broken_plans_are_caught),
         cmocka_unit_test(a_primitive_that_translates_but_in_its_chunks_is_caught),
+        cmocka_unit_test(a_primitive_that_translates_but_in_its_moves_is_caught),
         cmocka_unit_test(broken_reductions_are_caught),
     };
     return cmocka_run_group_tests(tests, case_arena_up, case_arena_down);

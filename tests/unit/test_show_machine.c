@@ -344,6 +344,55 @@ static void a_node_leads_to_its_own_switches(void **state)
     text_free(&text);
 }
 
+/* The next box of a class behind `at`; NULL if there is none. */
+struct box {
+    double x, y, width, height;
+};
+
+static const char *box_find(const char *at, const char *class, struct box *ret_box)
+{
+    char found[32] = "";
+    while ((at = strstr(at, "<rect ")) != NULL) {
+        at++;
+        if (sscanf(at, "rect x=\"%lf\" y=\"%lf\" width=\"%lf\" height=\"%lf\" class=\"%31[a-z ]",
+                   &ret_box->x, &ret_box->y, &ret_box->width, &ret_box->height, found) == 5 &&
+            strcmp(found, class) == 0)
+            return at;
+    }
+    return NULL;
+}
+
+/* The frame of a host lies 4 pixels outside the chips of the host, on each side. */
+static void the_frame_of_a_host_is_around_its_chips(void **state)
+{
+    (void)state;
+    struct text text = {0};
+    struct box host, chip;
+    uint32_t hosts = 0;
+    with_machine("tpu-v5e:4x4,slices=2", machine_svg, &text);
+    for (const char *at = text.bytes; (at = box_find(at, "host", &host)) != NULL; hosts++) {
+        double const right = host.x + host.width, below = host.y + host.height;
+        double room[4] = {1e9, 1e9, 1e9, 1e9};
+        uint32_t framed = 0;
+        for (const char *from = text.bytes; (from = box_find(from, "chip", &chip)) != NULL;) {
+            double const x = chip.x + chip.width / 2, y = chip.y + chip.height / 2;
+            double const here[4] = {chip.x - host.x, right - chip.x - chip.width, chip.y - host.y,
+                                    below - chip.y - chip.height};
+            if (x < host.x || x > right || y < host.y || y > below) continue;
+            framed++;
+            for (uint32_t side = 0; side < 4; side++)
+                room[side] = here[side] < room[side] ? here[side] : room[side];
+        }
+        assert_int_equal(framed, 8);
+        for (uint32_t side = 0; side < 4; side++) {
+            if (room[side] < 3.99 || room[side] > 4.01)
+                fail_msg("host %u, side %u: %g pixels", hosts, side, room[side]);
+        }
+    }
+    assert_int_equal(hosts, 4);
+    text_free(&text);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -362,6 +411,7 @@ int main(void)
         cmocka_unit_test(cables_lead_to_what_is_above),
         cmocka_unit_test(the_cpu_of_a_host_has_a_box),
         cmocka_unit_test(a_node_leads_to_its_own_switches),
+        cmocka_unit_test(the_frame_of_a_host_is_around_its_chips),
     };
     return cmocka_run_group_tests(tests, case_arena_up, case_arena_down);
 }

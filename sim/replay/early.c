@@ -168,21 +168,35 @@ static void inboxes_copy(const struct replay *early, struct replay *whole)
         }
 }
 
-/* A message at a link: of which of the sender's images. */
+/*
+ * A message at a link: which of the sender's images it is of. There is one, and one only.
+ *
+ *   A fold has as many images of one chip as of any other. A step of a plan takes members to
+ *   members, each to another one. What is replayed of a receiver follows from what is replayed of
+ *   its sender, in both folds (fold.h, fold_digits.c). So the images of a sender send to different
+ *   images of its receiver, and are at different chips after the same number of links of the grid.
+ *   A link of the grid is one chip's, so exactly one image of the sender has its message there.
+ *   A cable that queues is a unit's: the sender's on the way up, the receiver's on the way down.
+ *   Chips of such a unit are told apart in both folds where an early plan climbs so high, so the
+ *   images of one chip lie in different units, one in each image of the unit. Which cable of the
+ *   unit it is follows from places that both folds keep: a rail's from the sender's place in the
+ *   unit, and where a hash of two ends decides, no two chips are alike.
+ */
 static uint32_t entry_image(struct replay *early, struct replay *whole,
                             const struct port_entry *entry, const struct link_state *link,
                             uint32_t grid_chip)
 {
     const struct spread *spread = early->spread;
-    if (entry->lane->routed == NULL) return grid_chip;
-    for (uint32_t i = 0; i < spread->count; i++) {
-        uint32_t const image = spread->image[entry->chip * spread->count + i];
-        struct port_place place;
+    struct port_place place = {.link = NULL};
+    uint32_t image = grid_chip;
+    if (entry->lane->routed == NULL) return image;
+    for (uint32_t i = 0; i < spread->count && place.link != link; i++) {
+        image = spread->image[entry->chip * spread->count + i];
         routed_port_place(whole, order_of_image(early, entry->order, entry->chip, image), image,
                           &place);
-        if (place.link == link) return image;
     }
-    return UINT32_MAX; /* Of another image of the link. */
+    SIM_ASSERT(place.link == link);
+    return image;
 }
 
 static void list_copy(struct replay *early, struct replay *whole, const struct port_list *from,
@@ -193,7 +207,6 @@ static void list_copy(struct replay *early, struct replay *whole, const struct p
         struct port_entry entry = early->ports->entries[e];
         uint32_t const image = entry_image(early, whole, &entry, link, grid_chip);
         const struct plan_table *plan = entry.lane->plan;
-        SIM_ASSERT(image != UINT32_MAX);
         entry.order = order_of_image(early, entry.order, entry.chip, image);
         entry.lane = &whole->plans[plan->index].lane[entry.lane - plan->lane];
         entry.chip = image;

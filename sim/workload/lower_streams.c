@@ -1,23 +1,30 @@
 #include "sim/workload/lower.h"
 
-/* How long others can wait for what a stream carries. Activations, and their gradients, go first:
- * the op that reads them is the next of this rank or of another. Weights of a layer to come are
- * gathered ahead of it. Sums of gradients are for the update at the end of the step. */
+/* How long an op can wait for what a stream carries: what program_stream.urgency is here. Several
+ * streams have the same, and take turns. */
+enum {
+    URGENCY_ACTIVATIONS, /* And their gradients: the next op of this rank or another reads them. */
+    URGENCY_WEIGHTS,     /* Of a layer to come. They are gathered ahead of it. */
+    URGENCY_GRADIENTS,   /* Of weights. The update at the end of the step reads their sums. */
+};
+
 static uint8_t stream_urgency(uint32_t stream)
 {
     switch (stream) {
     case LOWER_GATHER_WEIGHTS:
+    case LOWER_GATHER_DP: /* Updated weights, as those of experts. */
     case LOWER_GATHER_EXPERTS:
-        return 1;
+        return URGENCY_WEIGHTS;
     case LOWER_REDUCE_WEIGHTS:
     case LOWER_REDUCE_EXPERTS:
     case LOWER_REDUCE_DP:
-    case LOWER_GATHER_DP:
     case LOWER_SUM_KV:
     case LOWER_SEND_COPY:
-        return 2;
+    case LOWER_SEND_TWIN: /* Gradients of an embedding that several stages hold. */
+    case LOWER_SEND_FIRST:
+        return URGENCY_GRADIENTS;
     default:
-        return 0;
+        return URGENCY_ACTIVATIONS;
     }
 }
 

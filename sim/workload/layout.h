@@ -11,8 +11,8 @@
 #ifndef SIM_WORKLOAD_LAYOUT_H
 #define SIM_WORKLOAD_LAYOUT_H
 
+#include "sim/mesh/sharding.h"
 #include "sim/workload/local.h"
-#include "sim/workload/sharding.h"
 
 enum { LAYOUT_IN_MAX = 3 };
 

@@ -14,8 +14,8 @@
 #include "sim/base/status.h"
 #include "sim/base/units.h"
 #include "sim/mesh/mesh.h"
+#include "sim/mesh/sharding.h"
 #include "sim/workload/local_experts.h"
-#include "sim/workload/sharding.h"
 #include "sim/workload/workload.h"
 
 /* A layer's matrices by their place in it, in the order of the forward pass. */

@@ -1,7 +1,7 @@
 /* Shardings against the book's chapter 3: notation, local shapes, and the four cases. */
 #include <string.h>
 
-#include "sim/workload/sharding.h"
+#include "sim/mesh/sharding.h"
 #include "tests/support/case.h"
 
 static const struct sharding_size sizes[] = {{"I", 128},  {"J", 2048}, {"K", 64}, {"B", 512},

@@ -4,7 +4,7 @@
 
 #include "sim/base/arena.h"
 #include "sim/base/format.h"
-#include "sim/workload/sharding.h"
+#include "sim/mesh/sharding.h"
 #include "tests/validation/case_parts.h"
 
 enum { SIZES_MAX = 8 };

@@ -7,8 +7,8 @@
  *
  * A mesh axis is one letter. It may appear once in an array: on a dimension or as unreduced.
  */
-#ifndef SIM_WORKLOAD_SHARDING_H
-#define SIM_WORKLOAD_SHARDING_H
+#ifndef SIM_MESH_SHARDING_H
+#define SIM_MESH_SHARDING_H
 
 #include <stdbool.h>
 #include <stdint.h>

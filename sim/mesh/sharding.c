@@ -1,4 +1,4 @@
-#include "sim/workload/sharding.h"
+#include "sim/mesh/sharding.h"
 
 #include <ctype.h>
 #include <stdio.h>

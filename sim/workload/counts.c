@@ -1,8 +1,8 @@
 #include "sim/workload/counts.h"
 
 #include "sim/base/units.h"
+#include "sim/base/vector.h"
 #include "sim/workload/counts_parts.h"
-#include "sim/workload/vector.h"
 
 static double bytes_of(enum format format)
 {

@@ -1,7 +1,7 @@
 /* What a layer's experts ask of one chip: see lower_experts.h for the ops. */
 #include "sim/base/units.h"
+#include "sim/base/vector.h"
 #include "sim/workload/counts_parts.h"
-#include "sim/workload/vector.h"
 
 /* Letters of the experts, on one chip and in one microbatch. */
 struct expert_letters {

@@ -1,6 +1,6 @@
 /* What latent attention asks of one chip beside other attention: see lower_latent.c for the ops. */
+#include "sim/base/vector.h"
 #include "sim/workload/counts_parts.h"
-#include "sim/workload/vector.h"
 
 void counts_latent_letters(struct letters *x)
 {

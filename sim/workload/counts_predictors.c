@@ -1,7 +1,7 @@
 /* What modules that predict further tokens ask of one chip beside their layers, which are counted
  * with the model's: see lower_predictors.c for the ops. */
+#include "sim/base/vector.h"
 #include "sim/workload/counts_parts.h"
-#include "sim/workload/vector.h"
 
 /* Of all modules, in a microbatch: the projection with its norms, once more lookup and head. */
 static void count_compute(const struct letters *x, struct workload_counts *counts)

@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "sim/base/units.h"
-#include "sim/workload/vector.h"
+#include "sim/base/vector.h"
 
 enum {
     BITS = 62,              /* Two more would wrap; sums of a few such numbers stay exact. */

@@ -7,8 +7,8 @@
  * context_order says otherwise, such ranks hold causal queries from both ends, so that all have the
  * same work.
  */
+#include "sim/base/vector.h"
 #include "sim/workload/lower.h"
-#include "sim/workload/vector.h"
 
 /* Scores of one sequence and head on this rank, as rows and columns of a matmul. Causal: query i
  * has i keys, T·(T+1)/2 in all. Half the rows with T + 1 columns (`pairs`) is that sum exactly, and

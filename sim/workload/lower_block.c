@@ -9,9 +9,9 @@
  * A norm lies on the shard [B_X, D_Y]; the sum of squares of a row, one number a token and chip,
  * travels with the AllGather that follows and is not counted.
  */
+#include "sim/base/vector.h"
 #include "sim/workload/layout.h"
 #include "sim/workload/lower.h"
-#include "sim/workload/vector.h"
 
 uint32_t lower_blocks(const struct local *local, struct lower_block ret_blocks[2])
 {

@@ -1,7 +1,7 @@
 /* The forward pass of a layer's experts. */
 #include "sim/workload/lower_experts.h"
 
-#include "sim/workload/vector.h"
+#include "sim/base/vector.h"
 
 /* The norm, and In gathered over tp if shared experts read it. Returns the norm; `ret_in`: the op
  * after which the gathered In is there. */

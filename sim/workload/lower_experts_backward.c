@@ -4,7 +4,7 @@
  */
 #include "sim/workload/lower_experts.h"
 
-#include "sim/workload/vector.h"
+#include "sim/base/vector.h"
 
 static uint64_t adds_bytes(const struct lower *lower, bool shared, uint64_t bytes)
 {

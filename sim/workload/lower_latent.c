@@ -13,8 +13,8 @@
  *
  * K is written whole: the turned columns, which all heads share, are repeated for each.
  */
+#include "sim/base/vector.h"
 #include "sim/workload/lower.h"
-#include "sim/workload/vector.h"
 
 static uint64_t normed_elements(const struct lower *lower)
 {

@@ -14,8 +14,8 @@
  * again, but not the projection. What a norm adds up in a row of layers has been charged to the
  * head's norm, so the norm of the hidden state stands alone.
  */
+#include "sim/base/vector.h"
 #include "sim/workload/lower.h"
-#include "sim/workload/vector.h"
 
 static struct local_unit own_unit(const struct local *local)
 {

@@ -4,8 +4,8 @@
  * is saved, or computed again. Masks are applied in the softmax's kernel, so the whole square is
  * computed whatever they hide.
  */
+#include "sim/base/vector.h"
 #include "sim/workload/lower.h"
-#include "sim/workload/vector.h"
 
 static struct work_matmul product(const struct local *local, uint64_t rows, uint64_t inner,
                                   uint64_t columns)

@@ -12,9 +12,9 @@
  * use of the backward pass. Where two stages of a rank share an embedding, each pass reduces as it
  * would by itself: what is accumulated whole, once.
  */
+#include "sim/base/vector.h"
 #include "sim/workload/lower.h"
 #include "sim/workload/overheads.h"
-#include "sim/workload/vector.h"
 
 struct local_unit lower_embedding_unit(const struct local *local)
 {

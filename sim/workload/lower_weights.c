@@ -2,8 +2,8 @@
 #include "sim/workload/lower.h"
 
 #include "sim/base/units.h"
+#include "sim/base/vector.h"
 #include "sim/workload/overheads.h"
-#include "sim/workload/vector.h"
 
 static const struct group *role_group(const struct lower *lower, enum mesh_role role)
 {

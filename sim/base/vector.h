@@ -3,8 +3,8 @@
  * functions count as one each. They are O(BTD), O(BTF) and O(BTSN) beside the matmuls' O(BTDF)
  * (the book, chapter 4, 4.2.4), so the last digit is of no consequence.
  */
-#ifndef SIM_WORKLOAD_VECTOR_H
-#define SIM_WORKLOAD_VECTOR_H
+#ifndef SIM_BASE_VECTOR_H
+#define SIM_BASE_VECTOR_H
 
 enum {
     VECTOR_NORM = 5,          /* x + r; square, sum; · 1/rms; · weight */

@@ -104,7 +104,10 @@ static void withhold(struct replay *replay, const struct port_place *place,
     }
     struct arrival const arrival = arrival_of(replay, entry);
     promise_void_add(replay, arrival.order, arrival.payload, arrival.stamp);
-    if (entry->own) entry->lane->states[entry->chip].free_ps = lane_held_ps;
+    if (entry->own) {
+        SIM_ASSERT(place->port >= MACHINE_GRID_PORTS || place->chip == entry->chip);
+        entry->lane->states[entry->chip].free_ps = lane_held_ps;
+    }
     port_post(replay, entry,
               milestone_ps(ports, queue, entry, ports->segment_ps[place->kind], now_ps));
 }

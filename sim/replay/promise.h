@@ -17,6 +17,17 @@
  * instant, for heads and where the way is one link. Over several links the order of an arrival has
  * the message's number among those of its sender and lane: what a link posts for a message may come
  * before the message in front of it has arrived, so receivers cannot count.
+ *
+ * Whose state. A lane waits for the end of its message at the first link of the way only, and that
+ * link is the sender's own: a port of the grid, or its cable into the lowest switches of a level.
+ * So the lane that is told to wait (withhold()) is always one of the link's chip. The event at hand
+ * may be of another chip's message: on the grid a message that names its receiver may pass there,
+ * and its payload is its sender. Its handler touches that link and the lanes of the link's chip,
+ * and no lane of the sender. No two events of one instant and key touch one link (routed.h), so no
+ * two of a batch touch one lane, in whichever order the engine has them. Events of different keys
+ * come in the order of the keys, which is the same in every queue and in every fold. What follows,
+ * the end of that message and what the lane sends next, is an event of the link's own chip. An
+ * EVENT_PORT at a link further on touches the link alone.
  */
 #ifndef SIM_REPLAY_PROMISE_H
 #define SIM_REPLAY_PROMISE_H

@@ -42,7 +42,7 @@ static uint32_t on_grid(struct scene *scene, uint32_t stream)
     request.group = scene_group(scene, true, below(2) == 0, false);
     request.size_bytes = 8 * random_bytes();
     struct group_dimension *x = &request.group.dimension[0];
-    switch (below(4)) {
+    switch (below(5)) {
     case 0: /* To some chip further on, over several links. */
         request.kind = COLLECTIVE_PERMUTE;
         request.size_bytes = random_bytes();
@@ -60,6 +60,9 @@ static uint32_t on_grid(struct scene *scene, uint32_t stream)
         x->size /= 2;
         x->ring = false;
         break;
+    case 3: /* Each to each other one: messages pass links that are the first of others' ways. */
+        return scene_routed(scene, stream, &exchange_direct, &request.group, true,
+                            random_bytes() / 2, 1);
     default:
         break;
     }

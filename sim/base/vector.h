@@ -1,6 +1,6 @@
 /*
  * vector.h: VPU FLOP of what is not a matmul, per element, counted from the formulas. Elementary
- * functions count as one each. They are O(BTD), O(BTF) and O(BTSN) beside the matmuls' O(BTDF)
+ * functions count as one each. They are O(BTD), O(BTF) and O(BTSN), the matmuls O(BTDF)
  * (the book, chapter 4, 4.2.4), so the last digit is of no consequence.
  */
 #ifndef SIM_BASE_VECTOR_H

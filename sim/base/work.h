@@ -22,11 +22,11 @@ struct work_matmul {
 
 struct work {
     struct work_matmul matmul[WORK_MATMULS_MAX];
-    uint64_t masked_rows; /* Multiplied beside the rows of each of them, for nothing: what a mask
+    uint64_t masked_rows; /* Multiplied besides the rows of each of them, for nothing: what a mask
                              hides of the tiles that it cuts. They are padding. */
     uint32_t matmul_count;
     enum format math_format;  /* Decides the MXU's rate. */
-    uint64_t vector_flop;     /* On the VPU, beside the MXU. */
+    uint64_t vector_flop;     /* On the VPU, besides the MXU's. */
     uint64_t hbm_read_bytes;  /* Through HBM -> VMEM. */
     uint64_t hbm_write_bytes; /* VMEM -> HBM. */
     uint64_t vmem_read_bytes; /* Operands that already lie in VMEM: they pay its rate, not HBM's. */

@@ -43,9 +43,9 @@ struct choose_ranking {
     struct choose_candidate candidate[CHOOSE_MAX]; /* The best first; equals in the order of
                                                       plan_algorithms() and of the protocols. A
                                                       plan that has several names is there once. */
-    uint32_t count;    /* While others are left, without those of so many messages that a run would
-                          take minutes: 2^24, over the chips that are not folded away. */
-    uint32_t left_out; /* So many such, while others are left. */
+    uint32_t count;    /* While others are left, without candidates whose run would take minutes: of
+                          more than 2^24 messages, over the chips that are not folded away. */
+    uint32_t left_out; /* How many have, while others are left. */
     const struct tuner_rule *rule; /* That put the first in its place, or NULL. */
 };
 

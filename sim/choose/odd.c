@@ -43,7 +43,7 @@ static double neighbours_share(const struct use *use, const struct machine_link_
 }
 
 /* Of what the busiest link of an item carries; 0: nothing. Of what is routed, a line leaves the
- * link around the axis alone, and what only those beside the root take part in all other lines. */
+ * link around the axis alone, and what only the root's neighbours take part in, all other lines. */
 static double share_of(const struct use *use, const struct machine_link_override *link)
 {
     const struct machine *machine = use->machine;

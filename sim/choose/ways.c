@@ -35,7 +35,7 @@ static void antipodes_find(const struct plan_item *item, struct ways *ways)
     }
 }
 
-/* What all chips do along an axis repeats after so many. */
+/* Chips along an axis after which what they do repeats. */
 static uint32_t item_period(const struct ways *ways, const struct plan_item *item, uint32_t axis)
 {
     const struct machine *machine = ways->machine;

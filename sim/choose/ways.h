@@ -47,7 +47,7 @@ struct way_link {
     uint32_t link;
     double bytes_per_s;
     double latency_s; /* To the next link, or to the end; that of the first has what a message
-                         has beside its links. */
+                         has besides its links. */
 };
 
 /* False where there are more chips than `chips_max`. */

@@ -169,8 +169,8 @@ static bool axes_are_alike(const struct group *group)
     return true;
 }
 
-/* As many pieces as pay, but no rank sends more than so many messages in an order; nor do all send
- * so many that playing them takes minutes, or seconds for what a grid gains by them. */
+/* As many pieces as pay. A rank's messages in an order are bounded; and so are all messages, by
+ * what can be replayed in minutes, or in seconds for what a grid gains by them. */
 static uint32_t pieces_allowed(const struct build *build, uint64_t wanted,
                                const struct messages *messages)
 {

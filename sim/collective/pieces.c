@@ -17,8 +17,8 @@ static const uint64_t hop_bytes = 65536;
  * on top where nothing is to be won. */
 static const uint64_t hop_share = 4;
 
-/* Beside a further level, orders on a grid fill each other's ways while their pieces take so many
- * times these; and as there are several, more pieces pay than for one ring. */
+/* Next to a further level, orders on a grid fill each other's ways while their pieces take this
+ * multiple of their hops; and as there are several, more pieces pay than for one ring. */
 static const uint64_t grid_share = 8, grid_least = 3;
 
 /* What switches copy or add is not cut into portions (portions.h), but no message of it waits for
@@ -109,7 +109,7 @@ int64_t pieces_level_ps(const struct pieces_level *level, uint64_t bytes)
     return units_duration_ps(bytes, level->bytes_per_s);
 }
 
-/* What the two rings of an AllReduce take, in so many pieces: the first piece's sums and the last
+/* What the two rings of an AllReduce take, by their pieces: the first piece's sums and the last
  * one's gather have the links to themselves, and wait for each message's way. */
 static uint64_t rings_ps(uint64_t busy_ps, uint64_t again_ps, uint64_t rest_ps, uint64_t pieces)
 {
@@ -131,7 +131,7 @@ static uint64_t rings_best(uint64_t busy_ps, uint64_t again_ps, uint64_t rest_ps
     return best;
 }
 
-/* Where distances double, the least messages are single shards. Beside whole shares, which a link
+/* Where distances double, the least messages are single shards. Next to whole shares, which a link
  * serves as they come, one that is late by its fellows' unequal ways waits for all of one, and so
  * does what waits for it: unless it is about as long as those ways differ. */
 static uint64_t doubling_most(const struct pieces_level *level)

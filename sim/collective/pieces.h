@@ -59,7 +59,7 @@ struct pieces_level {
     uint64_t again_ps; /* The way that each piece has to go anew. */
 };
 
-/* How long a level takes for so many bytes. */
+/* How long a level takes for `bytes`. */
 int64_t pieces_level_ps(const struct pieces_level *level, uint64_t bytes);
 
 /* Into how many pieces levels that follow one another had best be cut, however many messages that

@@ -55,7 +55,7 @@ struct plan_item {
     uint8_t turn;      /* An item on the same dimension that goes first, or PLAN_NO_ITEM: piece p
                           also waits until piece p of `turn` has fully arrived on this rank. Small
                           chunks before large ones: or each would hold up what waits for it. */
-    uint8_t turn_lead; /* So many pieces it may be ahead of `turn`: piece p waits for piece
+    uint8_t turn_lead; /* Pieces that it may be ahead of `turn`: piece p waits for piece
                           p - turn_lead of it, if there is one. */
     uint8_t order;     /* Which share it belongs to. */
     bool last;         /* Of its order: its completion completes a piece of the share. */
@@ -322,7 +322,7 @@ static inline uint32_t plan_element_bits(const struct plan *plan)
     return plan->element_bits == 0 ? 16 : plan->element_bits;
 }
 
-/* In so many bytes; an array is far too small for its bits to overflow. */
+/* Elements in `bytes`; an array is far too small for its bits to overflow. */
 static inline uint64_t plan_elements(const struct plan *plan, uint64_t bytes)
 {
     return bytes * 8 / plan_element_bits(plan);

@@ -81,8 +81,8 @@ static enum status routed_build(struct arena *arena, const char *where, struct p
     return STATUS_OK;
 }
 
-/* Each rank sends to the one so many after it, the last to the first: neighbours in the innermost
- * level mostly, and where that ends in the next. */
+/* Each rank sends to the one at a fixed distance after it, the last to the first: neighbours in the
+ * innermost level mostly, and where that ends in the next. */
 static enum status shift_build(struct arena *arena, const char *where, struct plan *plan,
                                struct error *reterr)
 {

@@ -50,8 +50,8 @@ static uint32_t arrivals_of(const struct play *play, uint32_t rank, const struct
     return lane->arrival_count[position_of(play, rank, lane)];
 }
 
-/* Whether so many messages of every lane of an item, times what it gets in a portion, have arrived
- * at a rank; or `more` messages than that. */
+/* Whether every lane of an item has got all messages of `portions` portions at a rank, and `more`
+ * on top. */
 static bool has_arrived(const struct play *play, uint32_t rank, uint32_t item, uint32_t portions,
                         uint32_t more)
 {

@@ -31,7 +31,7 @@ enum { RAGGED_TOP_K_MAX = 64, RAGGED_EXPERTS_MAX = 65536, RAGGED_RANKS_MAX = 409
  * And tokens after which whoever draws asks whether to stop. */
 enum { RAGGED_CHOICES_MAX = 1 << 26, RAGGED_WATCH_TOKENS = 1 << 14 };
 
-/* Whether so many tokens of each rank are no more than RAGGED_CHOICES_MAX. */
+/* Whether the choices of `tokens` on each rank are no more than RAGGED_CHOICES_MAX. */
 static inline bool ragged_choices_fit(uint64_t tokens, uint64_t ranks, uint32_t top_k)
 {
     return tokens <= RAGGED_CHOICES_MAX / ranks / top_k;

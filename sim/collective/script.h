@@ -35,8 +35,8 @@ enum { SCRIPT_LANES_MAX = PLAN_LANES_MAX };
 /* What a message waits for, besides the one before it in its lane. */
 struct script_wait {
     uint8_t lane;
-    bool left;      /* So many messages of the lane have left this GPU; else: arrived at it. */
-    uint16_t count; /* The first so many. */
+    bool left;      /* Messages of the lane have left this GPU; else: arrived at it. */
+    uint16_t count; /* Of these messages, from the first. */
 };
 
 struct script {

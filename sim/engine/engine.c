@@ -65,7 +65,7 @@ static enum status create_fast(struct arena *arena, struct engine *engine, struc
 {
     const struct engine_options *options = &engine->options;
     /* A list has at least two chips a block; only the list being handled may be down to one chip
-     * in its last block, beside the block in the handler's hands, and block 0 is never used. */
+     * in its last block, besides the block in the handler's hands, and block 0 is never used. */
     uint64_t const block_max = options->pending_max / 2 + 3;
     void *memory = NULL;
     STATUS_TRY(arena_try(arena, (uint64_t)options->channel_count, sizeof *engine->channels, &memory,

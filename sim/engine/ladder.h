@@ -29,7 +29,7 @@ enum {
     LADDER_RUNGS_MAX = 12,
     LADDER_BUCKETS_MAX = 16384,
     LADDER_BUCKET_ENTRIES = 3, /* Wanted per bucket. */
-    LADDER_BUCKET_SLOTS = 6,   /* Beside the list; so a bucket is half a cache line. */
+    LADDER_BUCKET_SLOTS = 6,   /* Besides the list; so a bucket is half a cache line. */
     LADDER_RANK_MAX = 8,       /* Up to it ranks are counted, above it items are inserted. */
     LADDER_SORT_MAX = 48,      /* Above it a bucket is spread, not sorted, if its times differ. */
     LADDER_LATE_MIN = 64,      /* Above it (and the front's rest) the late heap is spread. */

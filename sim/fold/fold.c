@@ -176,7 +176,7 @@ static void axis_period(const struct fold_part *part, const struct fold_oddities
     }
     bool const switched = machine->axis_level[axis] != LEVEL_NONE;
     if (!switched && !machine->wrap[axis]) {
-        /* Along the other axes everything repeats: shifted links go on beside themselves. */
+        /* Along the other axes everything repeats: shifted links go on next to themselves. */
         fold->reason[axis] = machine_twists(machine, axis)
                                  ? "not folded: the links around it are shifted (twisted)"
                                  : "not folded: a line, whose ends are unlike its middle";

@@ -79,7 +79,7 @@ static bool bounds_find(const struct fold_part *part, uint32_t axis, struct digi
     return true;
 }
 
-/* The digits by which it differs how far a plan's messages climb, or beside whom they queue. */
+/* The digits by which it differs how far a plan's messages climb, or with whom they queue. */
 static void tier_keep(const struct fold_part *part, const struct plan *plan,
                       const struct level *level, uint32_t tier, uint32_t axis,
                       struct digits *digits)

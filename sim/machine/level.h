@@ -55,10 +55,10 @@ struct level_tier {
     int64_t latency_ps; /* Up or down: along a cable and through half of the switch at each of its
                            ends, and through the NIC at the end that is a chip or a host. */
     enum level_policy policy;
-    bool meshed; /* No switch: links lead from each chip to each other one. Their joint rate stands
-                    for what all chips do together; what one chip sends to one other has fewer,
-                    and is refused. */
-    bool assumed;               /* No product has so many: one switch for each link of a chip. */
+    bool meshed;  /* No switch: links lead from each chip to each other one. Their joint rate stands
+                     for what all chips do together; what one chip sends to one other has fewer,
+                     and is refused. */
+    bool assumed; /* No product has as many chips: one switch for each link of a chip. */
     bool multicasts;            /* One copy in, one out of each port: NVLink SHARP, IB SHARP. */
     uint64_t reduce_flop_per_s; /* fp32 additions of one whole unit; 0: it cannot reduce. */
 };

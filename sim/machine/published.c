@@ -48,7 +48,7 @@ static const struct {
 
 struct figure {
     const char *chip;
-    uint32_t units; /* So many nodes, or chips of a whole pod; 0: any. */
+    uint32_t units; /* Its nodes, or chips of a whole pod; 0: any. */
     enum quantity quantity;
     uint64_t value;
     const char *source;
@@ -160,7 +160,7 @@ static const struct figure figures[] = {
 };
 enum { FIGURE_COUNT = sizeof figures / sizeof *figures };
 
-/* A GPU's node as it is sold, or a slice; of so many units. */
+/* A GPU's node as it is sold, or a slice; with the figure's units. */
 static bool is_about(const struct figure *figure, const struct machine *machine)
 {
     const struct chip *chip = &machine->chip;

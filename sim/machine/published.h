@@ -1,5 +1,5 @@
 /*
- * published.h: what makers and the book say of whole machines, beside what the machine here comes
+ * published.h: what makers and the book say of whole machines, next to what the machine here comes
  * to: switches, cables, egress, bisection.
  *
  * The machine is built from numbers of one chip, one cable and one switch (topology/chips/) by

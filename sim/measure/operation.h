@@ -7,8 +7,8 @@
  * against the rate of a port whatever the number of ranks. Plans count V, the whole gathered or
  * exchanged array of the book: of an AllToAll it is ranks times the size.
  *
- * Beside them stand copies between each chip and its host, which nccl-tests does not have: a size
- * is what one rank copies, and no rank has to do with another but for links that they share.
+ * Copies between each chip and its host, which nccl-tests does not have, come on top: a size is
+ * what one rank copies, and no rank has to do with another but for links that they share.
  *
  * Source: nccl-tests, doc/PERFORMANCE.md and the GetBw function of each test.
  */

@@ -84,7 +84,7 @@ struct regimes {
     uint64_t run_count;
 };
 
-/* The size that the peak is taken at: so large that latency is nothing beside it. */
+/* The size that the peak is taken at: so large that latency is nothing to it. */
 uint64_t regimes_peak_bytes(const struct sizes *sizes);
 
 /* STATUS_INTERRUPTED leaves the groups that are finished in `ret_regimes`. */

@@ -5,11 +5,12 @@
 #include "sim/base/arena.h"
 #include "sim/measure/measure.h"
 
-/* So many at most; and messages of a whole trial, on top of what the row itself would play: so many
- * are always few, up to so many times the row's own, and never more than so many. */
+/* Bounds of trials, and of the messages of all of them on top of the row's own. MESSAGES_FEW are
+ * always allowed, up to MESSAGES_SHARE times the row's own are, and never more than MESSAGES_MAX.
+ */
 enum { TRIALS_MAX = 3, MESSAGES_FEW = 1 << 14, MESSAGES_SHARE = 16, MESSAGES_MAX = 1 << 20 };
 
-/* One that is estimated to take so many times what the first takes is no match for it. */
+/* A candidate whose estimate is this multiple of the first one's is no match for it. */
 static const double farthest_off = 1.6;
 
 /* In memory of its own; folded, as that changes no instant. */

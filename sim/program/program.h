@@ -13,10 +13,10 @@
  * counters a stream.
  *
  * Pipeline stages are roles. What one sends to the next is a SEND, on a stream whose messages the
- * receiver counts as they arrive; a RECEIVE of its own is done when so many have come.
+ * receiver counts as they arrive; a RECEIVE of its own is done when its number has come.
  *
- * Collective matmul falls out of parts: part k of a matmul needs so many parts of a gather, and a
- * chunk of a reduce-scatter needs so many parts of the matmul that produces it.
+ * Collective matmul falls out of parts: part k of a matmul needs the first parts of a gather, and
+ * a chunk of a reduce-scatter needs the first parts of the matmul that produces it.
  */
 #ifndef SIM_PROGRAM_PROGRAM_H
 #define SIM_PROGRAM_PROGRAM_H
@@ -235,7 +235,7 @@ struct program {
     /* What the step achieves, over all ranks. */
     uint64_t tokens;
     double parameter_flop;        /* 6·P·tokens, all P that are active, as the book counts. */
-    double useful_attention_flop; /* Beside it. */
+    double useful_attention_flop; /* On top of it. */
 };
 
 /* What of a program a refusal is of. PROGRAM_NOWHERE: nothing of that sort. */

@@ -17,8 +17,8 @@
 
 struct copy_table {
     uint32_t piece_count;
-    uint32_t longer;       /* The first so many pieces take 1 ps more, */
-    uint32_t bytes_larger; /* and so many have a byte more. */
+    uint32_t longer;       /* Pieces, the first ones, that take 1 ps more, */
+    uint32_t bytes_larger; /* and that have a byte more. */
     bool to_host;
     int64_t link_ps; /* Of a piece, */
     uint64_t bytes;

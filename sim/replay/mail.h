@@ -3,7 +3,7 @@
  *
  * A SEND travels as a message of its plan does, but whom it reaches expects nothing: it is counted
  * there, on the stream of RECEIVEs that its own stream names, whatever the chip does at that
- * instant. A RECEIVE ends when so many have been counted.
+ * instant. A RECEIVE ends when its number has been counted.
  *
  * Who waits for a RECEIVE with nothing to do is idle. For as long as the message that ends the
  * wait was on its way that is waiting for a transfer, and before that a bubble: the sender had not

@@ -88,7 +88,7 @@ struct port_flow {
     uint32_t promised;     /* Entries whose events are posted. */
 };
 
-/* What is kept of a link beside link_state. */
+/* What is kept of a link besides link_state. */
 struct port_queue {
     struct port_list plain; /* Of one stream, all promised. */
     int64_t turn_ps;        /* When the next turn begins. */

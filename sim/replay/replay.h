@@ -42,8 +42,8 @@ struct replay_options {
     bool record;
     bool curves;        /* trace_role.curve: takes no more time, but memory as ops have effects. */
     bool count_waits;   /* trace_link.waited_ps and .messages, at some percent of a long run. */
-    uint32_t steps_max; /* Above 1: behind the step by itself, further steps are played until their
-                           period is known (trace.period), at most so many. */
+    uint32_t steps_max; /* Above 1: behind the step by itself, further steps are replayed until
+                           their period is known (trace.period), at most this number. */
     replay_watch_fn *watch;
     void *watch_owner;
 };

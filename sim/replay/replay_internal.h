@@ -35,7 +35,7 @@
 #include "sim/replay/server.h"
 #include "sim/resource/compute.h"
 
-/* Time and memory traffic of a message of so many units. */
+/* Time and memory traffic of a message, by its units. */
 struct message_cost {
     int64_t link_ps;   /* On a link of one class. */
     int64_t read_ps;   /* HBM time where it departs, on a chip of class 0. */
@@ -44,11 +44,11 @@ struct message_cost {
     uint64_t bytes;
 };
 
-/* Consecutive lanes of a plan: those of an item. */
+/* Consecutive lanes of a plan: an item's. */
 struct lane_range {
     uint8_t first;
     uint8_t count;
-    uint8_t lead;         /* So many pieces those that wait may be ahead. */
+    uint8_t lead;         /* Pieces that a waiting lane may be ahead. */
     uint16_t portions;    /* Of the item's pieces. */
     const uint32_t *wait; /* What of a piece is waited for (plan_item.wait); NULL: all. */
 };
@@ -67,7 +67,7 @@ struct lane_state {    /* 32 bytes: two to a cache line. */
     bool waiting;      /* An EVENT_LANE_READY is under way. */
     bool finished;
     bool alone_before; /* Nothing of the items that the lane waits for comes to this chip, */
-    bool alone_behind; /* and it sends nothing in those that wait for the lane. */
+    bool alone_behind; /* and it sends nothing in items that wait for the lane. */
 };
 
 struct link_state {
@@ -113,8 +113,8 @@ struct lane_table {
     uint8_t leg_count;
     struct plan_leg leg[PLAN_ROUTE_MAX];
     uint16_t hop_count;
-    uint32_t piece_count;     /* Portions count as pieces: so many */
-    uint32_t portions;        /* make up one. */
+    uint32_t piece_count;     /* Portions count as pieces; */
+    uint32_t portions;        /* this number makes up one. */
     const uint32_t *position; /* [chip]; unused where ring. */
     const uint32_t *send_count;
     const uint32_t *arrival_count;
@@ -123,7 +123,7 @@ struct lane_table {
     int64_t shard_ps;          /* HBM time of writing what a ReduceScatter leaves, per piece. */
     uint64_t units_total;      /* Of a ring's lane, one piece; for the check of its port. */
 
-    const bool *awaited; /* [arrivals counted]: some lane behind may wait for so many; NULL: any. */
+    const bool *awaited; /* [arrivals counted]: some lane may wait for that count; NULL: for any. */
 
     struct label_passing *passing; /* [hop - 1][chip]; NULL unless it is recorded on its way. */
     uint32_t *passed; /* [hop][chip]: messages that came so far; NULL: nobody asks (port.h). */
@@ -137,7 +137,7 @@ struct lane_table {
     struct server_reads *reads; /* [chip]: of what leaves by the first port, */
     struct link_state *links;   /* [chip]: of the first link of the route, */
     const uint32_t *neighbours; /* and where they lead. */
-    int64_t overhead_ps;        /* Of a message, beside its links' latency. */
+    int64_t overhead_ps;        /* Of a message, on top of its links' latency. */
     int64_t latency_ps;         /* Of a message over one link of class 0, overhead included. */
     uint64_t arrive_order;      /* Of a message over one link, less its units. */
     /* The last two steps asked for, where every position is alike: chips send their message of a
@@ -149,7 +149,7 @@ struct lane_table {
         struct primitive_step step;
     } known[2];
     struct lane_range before[LANE_RANGES_MAX]; /* Lanes of the items that it waits for, */
-    struct lane_range behind[LANE_RANGES_MAX]; /* and of those that wait for it. */
+    struct lane_range behind[LANE_RANGES_MAX]; /* and of items that wait for it. */
 };
 
 struct plan_table {
@@ -168,8 +168,8 @@ struct op_table {
     uint32_t idle_longer;
     uint32_t parts; /* 0: no op has this work. */
     struct op_server {
-        int64_t shared_ps; /* What it takes of the server, and what does not stream beside that,
-                              were the server the slowest. */
+        int64_t shared_ps; /* How long it takes if the server is the slowest: its work on the
+                              server and what does not overlap that work. 0: it needs none. */
         int64_t spare_ps;  /* Time of the server that it leaves for sure, if `spares`. */
         uint32_t shared_longer;
         bool spares; /* Messages at their most could not push it out. */
@@ -199,7 +199,7 @@ struct stream_state {
     uint8_t phase;     /* enum stream_phase */
     uint8_t lanes_left;
     uint32_t waiters;    /* Streams of this chip that wait for parts of this one, */
-    uint32_t wake_done;  /* to be woken when so many are done */
+    uint32_t wake_done;  /* to be woken when this number is done */
     uint32_t wake_begun; /* or begun: the least that any of them wants. */
     uint16_t part;       /* Compute: of the running op. Copy: its piece. */
     bool part_runs;
@@ -358,8 +358,8 @@ struct replay {
 };
 
 /* The arrays of state, and how many rows over chips each has: what is taken at the start, and what
- * an early fold hands on (early.c). Beside them stand mail, what has come to routed lanes, and
- * links of levels. */
+ * an early fold hands on (early.c). Mail, what has come to routed lanes, and links of levels are
+ * kept apart. */
 #define REPLAY_STATE_TABLE(X)                                                                      \
     X(chips, 1)                                                                                    \
     X(streams, replay->stream_count)                                                               \
@@ -430,7 +430,7 @@ struct message_cost tables_cost(const struct replay *replay, const struct plan *
 void tables_attach(struct replay *replay);
 
 /* streams.c */
-/* A stream waits until another of its chip has so many parts done (or begun). */
+/* A stream waits until another of its chip has `parts` parts done (or begun). */
 static inline void stream_wait(struct stream_state *other, uint32_t waiter, bool begun,
                                uint32_t parts)
 {

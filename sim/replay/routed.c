@@ -126,7 +126,7 @@ static void way_fill(struct replay *replay, struct lane_table *lane, uint32_t se
         way->passes = way->passes || !level->tier[t].queues;
 }
 
-/* Where a chip's message is after so many links, of a lane that remembers. */
+/* Where a chip's message is after a number of links, of a lane that remembers. */
 static inline const struct routed_way *way_at(struct replay *replay, struct lane_table *lane,
                                               uint32_t sender, const struct routed_message *message,
                                               uint32_t hop)

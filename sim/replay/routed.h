@@ -50,11 +50,11 @@
 enum {
     EPOCHS_AHEAD = 4, /* Rows of an inbox: the running collective and three to come. */
     ROUTED_COSTS = 8, /* Remembered; a power of two. */
-    /* Places on the way of a lane's messages are remembered up to so many, which caches hold. */
+    /* Most places on the way of a lane's messages that are remembered: caches hold them. */
     ROUTED_WAYS_MAX = 1 << 14,
 };
 
-/* Time and memory traffic of a routed message of so many units. */
+/* Time and memory traffic of a routed message, by its units. */
 struct routed_cost {
     uint32_t units;             /* 0: none remembered. */
     int64_t *link_ps;           /* [kind] */
@@ -70,7 +70,7 @@ struct routed_step {
     uint8_t antipode; /* Axes on which it goes down if it goes half way round; bits. */
 };
 
-/* Where a chip's message of a step is after so many links. */
+/* Where a chip's message of a step is after a number of links. */
 struct routed_way {
     struct route_link at; /* at.link is NULL: not looked up yet. */
     uint32_t receiver;    /* As replayed. */

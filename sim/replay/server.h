@@ -16,9 +16,10 @@
  * A chip's time consists of runs, in which ops that need the server follow one another without a
  * break, and of the rest, in which messages disturb nobody. What of a passage fell into a run is
  * owed; what fell outside is settled at once. An op that needs the server pays all that is owed
- * when it ends: what ran beside it, and what is left from ended runs, the debt. An op with time of
- * the server to spare pays from what it spares. What is owed when all streams have come to their
- * end, the chip pays alone, and finishes later by that. So no server does more than its rate.
+ * when it ends: what messages took while it ran, and the debt, which ended runs have left. An op
+ * with time of the server to spare pays from what it spares. What is owed when all streams have
+ * come to their end, the chip pays alone, and finishes later by that. So no server does more than
+ * its rate.
  */
 #ifndef SIM_REPLAY_SERVER_H
 #define SIM_REPLAY_SERVER_H
@@ -46,12 +47,12 @@ struct server_state {
     int64_t dma_ps;       /* Granted to messages since the start. */
     int64_t edge_ps;      /* The instant at which `needed` became what it is; */
     int64_t run_begin_ps; /* and when the latest run began. */
-    int64_t settled_ps;   /* Of what was served: paid, or beside nobody; valid in a run and at the
-                             instant of its end. */
-    int64_t debt_ps;      /* Outside a run: owed from ended ones. */
-    int64_t spared_ps;    /* Outside a run: what the op that ended last had left over. */
-    int64_t free_ps;      /* The clock, where messages may exceed a server. */
-    bool needed;          /* An op that needs the server runs. */
+    int64_t settled_ps; /* Of what was served: paid, or disturbing nobody; valid in a run and at the
+                           instant of its end. */
+    int64_t debt_ps;    /* Outside a run: owed from ended ones. */
+    int64_t spared_ps;  /* Outside a run: what the op that ended last had left over. */
+    int64_t free_ps;    /* The clock, where messages may exceed a server. */
+    bool needed;        /* An op that needs the server runs. */
     uint8_t run_count;
     struct server_run run[SERVER_RUNS]; /* Ended before the latest, in order. */
 };

@@ -225,7 +225,7 @@ static uint32_t contributions(const struct tree_tier *tier, const struct place *
     return holds_receiver ? all - 1 + has_outside(tier, here) : all;
 }
 
-/* Adds a contribution, which stands for so many alike, to what a unit has; returns when the sum
+/* Adds a contribution, which stands for `alike` of them, to what a unit has; returns when the sum
  * goes on, or TIME_PS_NEVER if some has not come yet. */
 static int64_t contribution_add(struct replay *replay, const struct lane_table *lane,
                                 const struct tree_message *message, const struct place *here,

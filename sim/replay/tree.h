@@ -33,7 +33,7 @@ enum tree_step {
     TREE_STEPS, /* Times tier, plus step: the hop. */
 };
 
-/* Sums of so many collectives may be gathered in a unit at once; a run with more is refused. */
+/* Most collectives whose sums a unit gathers at once; a run with more is refused. */
 enum { TREE_EPOCHS = EPOCHS_AHEAD };
 
 /* Members of the group in a unit, along one axis: the lowest one in each unit below, ascending; on
@@ -41,7 +41,7 @@ enum { TREE_EPOCHS = EPOCHS_AHEAD };
 struct tree_children {
     const uint32_t *at;
     uint32_t count;
-    uint32_t folded; /* The first so many are replayed, the others are their images. */
+    uint32_t folded; /* The first `folded` are replayed, the others are their images. */
 };
 
 /* What has come of one sum. */

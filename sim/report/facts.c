@@ -89,7 +89,7 @@ static const char *last_word(const char *text)
     return space == NULL ? text : space + 1;
 }
 
-/* What is exchanged raggedly is as much as a dense exchange of so many bytes. */
+/* V of an array; of a ragged exchange, that of the dense one which moves as much. */
 static double array_bytes(const struct plan *plan)
 {
     double const ranks = (double)group_rank_count(&plan->group);

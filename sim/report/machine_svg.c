@@ -187,7 +187,7 @@ static void draw_tier(struct drawing *drawing, uint32_t level_index, uint32_t ti
         row_of_chips(machine, level, &row);
     else
         row_choose(&row, units, UNITS_SHOWN);
-    /* Those of a slice beside each other. */
+    /* Units of a slice stand next to each other. */
     for (uint32_t i = 0; units <= UNITS_SHOWN && i < units; i++)
         row.unit[i] = i % (units / slices) * slices + i / (units / slices);
     double const pitch = row_pitch(&row);

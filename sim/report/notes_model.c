@@ -50,7 +50,7 @@ static void note_experts(struct arena *arena, const struct report_input *input, 
                   (double)plan->routing_skew_ppm / PPM_ONE, share);
 }
 
-/* What a step trains beside the model. */
+/* What a step trains besides the model. */
 static void note_predictors(struct arena *arena, const struct report_input *input,
                             struct notes *notes)
 {

@@ -36,7 +36,7 @@ static double exposed_parts(struct arena *arena, const struct facts *facts, uint
     return within;
 }
 
-/* The bound is a mean rank's. What the reported one computes beside what they do on average: other
+/* The bound is a mean rank's. What the reported one computes beyond what they do on average: other
  * layers, the head, slower chips. */
 static double unlike_mean_s(const struct trace *trace)
 {
@@ -61,7 +61,7 @@ void notes_parts_build(struct arena *arena, const struct report_input *input,
         part_add(notes, "neither compute nor collectives", facts->idle_s);
     }
     if (bits != 0) {
-        /* The axis is busy lower_s at least; `within` of it beside idle compute, the rest beside
+        /* The axis is busy lower_s at least; `within` of it during idle compute, the rest during
          * compute. The compute beyond that runs while the axis rests. */
         const char *axis = machine_axis_name(input->machine, (uint32_t)roofline->bound_axis);
         double const rests_s = facts->compute_s - (roofline->lower_s - within);

@@ -138,7 +138,7 @@ static void write_roofline(const struct report_input *input, const struct facts 
     if (rest != 0) write_part(rest, rest < 0 ? "less the rest" : "the rest", text);
 }
 
-/* The chip that the figures above are of, and each rank beside it. */
+/* The chip that the figures above are of, and each rank next to it. */
 static void write_ranks(const struct report_input *input, struct text *text)
 {
     const struct trace *trace = input->trace;

@@ -265,7 +265,7 @@ static void write_port(struct timeline *timeline, const struct timeline_track *t
     }
 }
 
-/* Curves to draw, as bits: what frameworks hold beside the rest only where they do. */
+/* Curves to draw, as bits. What frameworks hold has one only where they hold something. */
 static uint32_t memory_kinds(const struct trace_record *const *at, uint32_t count)
 {
     uint32_t kinds = (1u << PROGRAM_OVERHEAD_FIRST) - 1;

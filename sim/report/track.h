@@ -2,7 +2,7 @@
  * track.h: Perfetto's packets: tracks, slices, counters, with names that are written once.
  *
  * Field numbers: perfetto.dev, protos/perfetto/trace/trace_packet.proto and the files in
- * track_event beside it.
+ * track_event next to it.
  */
 #ifndef SIM_REPORT_TRACK_H
 #define SIM_REPORT_TRACK_H

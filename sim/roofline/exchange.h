@@ -20,8 +20,8 @@ double exchange_s(const struct machine *machine, const struct workload_traffic *
  * axis differ, its slowest one carries as much as each of the others. */
 double exchange_slow_s(const struct machine *machine, const struct workload_traffic *traffic);
 
-/* How long they keep the links of a dimension's axis of the grid busy at least, beside whatever
- * else does. 0: nothing is known. Of levels: tiers.h. */
+/* How long they keep the links of a dimension's axis of the grid busy at least, whatever
+ * else does besides. 0: nothing is known. Of levels: tiers.h. */
 double exchange_axis_s(const struct machine *machine, const struct workload_traffic *traffic,
                        uint32_t dimension);
 

@@ -18,7 +18,7 @@ struct host_bound {
     const char *bound_by; /* "latency", "host", "hbm" */
 };
 
-/* Every chip copies so many bytes, each in one direction. The machine has a link to the host. */
+/* Every chip copies `bytes`, each in one direction. The machine has a link to the host. */
 void host_bound(const struct machine *machine, double bytes, struct host_bound *ret_bound);
 
 /* Seconds of the link for `bytes` of each chip that it serves, one way. 0 bytes take none. */

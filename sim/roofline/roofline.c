@@ -248,8 +248,8 @@ static double arriving_bytes(const struct workload_plan *plan,
     return even ? gathered + scattered : fmax(gathered, scattered);
 }
 
-/* Each group as if it had an axis of switches for itself, and the longest of them. Beside others it
- * may take longer and put more on other axes, so what they take alone does not add up. */
+/* Each group as if it had an axis of switches for itself, and the longest of them. Next to others
+ * it may take longer and put more on other axes, so what they take alone does not add up. */
 static double axis_alone_s(const struct workload_plan *as_said, const struct machine *machine,
                            const struct workload_traffic *const *traffic, uint32_t axis,
                            enum odd_links odd)

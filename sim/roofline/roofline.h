@@ -113,7 +113,7 @@ struct roofline {
 
     double useful_flop; /* Over the machine: 6 a token and parameter of a matmul, so that it is a
                            part of what is executed; parameter_flop of counts.h are all. */
-    double useful_attention_flop; /* Beside it. */
+    double useful_attention_flop; /* On top of it. */
     double executed_flop;         /* Over the machine; unpadded. */
     double padded_flop;           /* What the MXU's time is charged for. */
     double recomputed_flop;       /* Of the executed: again, for remat. */

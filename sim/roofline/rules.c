@@ -55,7 +55,7 @@ static void ring_rule(const struct workload_plan *plan, const struct machine *ma
     roofline->rules.ring_rank_tokens = (double)plan->sequence_length / mesh->axis[MESH_CP].size;
 }
 
-/* Useful FLOP are a third forward and the rest backward, with all that is executed beside them. */
+/* Useful FLOP are a third forward and the rest backward, with all that is executed besides. */
 static void offload_rules(const struct workload_plan *plan, const struct machine *machine,
                           const struct roofline *roofline, struct roofline_rules *rules)
 {

@@ -10,7 +10,7 @@
 void rules_evaluate(const struct workload_plan *plan, const struct machine *machine,
                     const struct mesh *mesh, struct roofline *roofline);
 
-/* What the rules' formulas have beside the book's letters, as they are written: "" where it is 1.
+/* What the rules' formulas have besides the book's letters, as they are written: "" where it is 1.
  */
 struct rules_factors {
     char times_gathers[16]; /* "32·": forward passes that gather their weights again. */

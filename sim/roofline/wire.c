@@ -42,7 +42,7 @@ double wire_level_rate(const struct machine *machine, uint32_t axis)
 }
 
 /* Of the units' cables that chips side by side, as many as are between a member and the next, have
- * at most, beside what they would have if they filled those units. */
+ * at most, relative to what they would have if they filled the units. */
 static double spread(uint32_t chips, uint32_t unit)
 {
     if (chips % unit == 0 || chips >= 2 * unit - 1) return 1; /* They fill one, at least. */
@@ -78,7 +78,7 @@ const char *wire_name(const struct machine *machine, uint32_t axis)
 }
 
 /* Where what a group shares is gathered: the grid, then each tier of each level that it spans. One
- * unit below (a chip, a node, a leaf) has so much, and the group fills so many of those units. */
+ * unit below (a chip, a node, a leaf) has so much, and the group fills a number of these units. */
 struct storey {
     double units;
     double bytes_per_s; /* Of one unit below, for this group: others use the rest meanwhile. */

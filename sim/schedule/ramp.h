@@ -1,6 +1,7 @@
 /*
- * ramp.h: what schedules of one stage a rank share whose ranks begin one after the other: so many
- * microbatches in flight, then a backward pass for each forward pass; and the bubble of the ramp.
+ * ramp.h: what schedules of one stage a rank share whose ranks begin one after the other: a
+ * number of microbatches in flight, then a backward pass for each forward pass; and the bubble of
+ * the ramp.
  */
 #ifndef SIM_SCHEDULE_RAMP_H
 #define SIM_SCHEDULE_RAMP_H

@@ -189,8 +189,8 @@ struct schedule_formula {
     const char *holds;    /* When it is exact, without hops: "W <= F"; NULL: always. */
 };
 
-/* Activations that a rank holds at most: of so many passes of a chunk everything, of so many only
- * what its weight gradient needs. */
+/* Activations that a rank holds at most, in passes of a chunk: `whole` passes keep everything,
+ * `kept` passes only what their weight gradients need. */
 struct schedule_peak {
     uint32_t whole, kept;
 };
@@ -226,7 +226,7 @@ enum status schedule_form_parse(const char *text, const char *where,
                                 const struct schedule_form **ret_form, uint32_t *ret_chunks,
                                 struct error *reterr);
 
-/* No instant of so many passes, nor a form's formula, can overflow: each pass adds at most one of
+/* No instant of `passes`, nor a form's formula, can overflow: each pass adds at most one of
  * each duration to the longest way. */
 enum status schedule_times_check(const struct schedule_times *times, uint64_t passes,
                                  const char *where, struct error *reterr);

@@ -31,8 +31,8 @@ enum status schedule_csv_read(struct arena *arena, const char *text, uint64_t si
                               const char *name, struct schedule *ret_schedule,
                               struct error *reterr);
 
-/* Whether a schedule of so many copies can be written. Errors: STATUS_UNSUPPORTED for two copies of
- * a model: a stage lies on one rank. */
+/* Whether a schedule of `copy_count` copies can be written. Errors: STATUS_UNSUPPORTED for two
+ * copies of a model: a stage lies on one rank. */
 enum status schedule_csv_check(const char *name, uint32_t copy_count, struct error *reterr);
 
 /* Writes one; gathers and reductions are those of the schedule, or, if it has none, PyTorch's

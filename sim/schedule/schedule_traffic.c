@@ -198,7 +198,7 @@ static enum status actions_build(struct arena *arena, struct schedule *schedule,
     struct schedule_rank *ranks = memory;
     for (uint32_t r = 0; r < schedule->rank_count; r++) {
         const struct schedule_rank *list = &schedule->rank[r];
-        /* At each pass no more than one stage comes and one goes, beside those of the ends; and
+        /* At each pass no more than one stage comes and one goes, besides the ends' own; and
          * gradients are of a pass. */
         actions.capacity = 3 * (list->count + AHEAD_MAX) + list->action_count;
         actions.count = actions.given_next = 0;

@@ -26,7 +26,7 @@ enum status vshape_list(struct arena *arena, const struct schedule_request *requ
 /* No closed form: `text` says about what it is. */
 struct schedule_formula vshape_formula(const char *text);
 
-/* So many whole shares of a rank, or all there are: the same on every rank. */
+/* Of `shares` whole shares of a rank, or all there are: the same on every rank. */
 struct schedule_peak vshape_peak(const struct schedule_request *request, uint32_t shares);
 
 #endif

@@ -113,7 +113,7 @@ struct trace_link {
     uint64_t sum_messages;
 };
 
-/* What a chip holds: so many bytes from each instant on, to the next. */
+/* What a chip holds: bytes from each instant on, to the next. */
 struct trace_curve {
     int64_t *at_ps;
     uint64_t *bytes;

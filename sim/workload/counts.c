@@ -385,7 +385,7 @@ static void traffic_divide(struct workload_traffic *traffic, uint32_t ranks)
     count_divide(&traffic->permute_count, ranks);
 }
 
-/* All that a chip would do if there were no stages, divided among so many. */
+/* All that a chip would do if there were no stages, divided among `ranks`. */
 static void stages_divide(struct workload_counts *counts, uint32_t ranks)
 {
     double *const shares[] = {

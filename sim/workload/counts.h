@@ -66,7 +66,7 @@ struct workload_counts {
     /* 6·P·tokens, all P that are active, as the book counts; what is looked up or scaled has
      * parameters and no matmul, so the useful FLOP of roofline.h are fewer. */
     double parameter_flop;
-    double useful_attention_flop; /* Of the dot products, beside it. */
+    double useful_attention_flop; /* Of the dot products, on top of it. */
 
     /* By mesh role, and the two kinds of neighbours. Roles of size 1 have no traffic. */
     struct workload_traffic role[MESH_ROLE_COUNT];
@@ -103,7 +103,7 @@ struct workload_counts {
     double gradient_bytes;   /* All gradients at once, as they are kept for the update. */
     double activation_bytes; /* Saved for the backward pass by remat, all layers, a microbatch; in a
                                 pipeline of all microbatches that are held at once. */
-    double master_bytes;     /* Of frameworks: weights in fp32 beside the parameters, */
+    double master_bytes;     /* Of frameworks: weights in fp32 on top of the parameters, */
     double fixed_bytes;      /* and what they hold whatever the step does (overheads_chip()). */
     double gathered_bytes;   /* Weights of one layer, gathered: 0 if they always lie there whole. */
 };

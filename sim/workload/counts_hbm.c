@@ -1,5 +1,5 @@
 /* Bytes that the ops of a step read and write, but for those that experts, latents and modules
- * which predict further tokens have beside the rest. */
+ * which predict further tokens have besides. */
 #include "sim/workload/counts_parts.h"
 
 double counts_projection_bytes(const struct letters *x, double weights, double adds, double again,

@@ -1,4 +1,5 @@
-/* What latent attention asks of one chip beside other attention: see lower_latent.c for the ops. */
+/* What latent attention asks of one chip besides other attention: see lower_latent.c for the ops.
+ */
 #include "sim/base/vector.h"
 #include "sim/workload/counts_parts.h"
 
@@ -29,7 +30,7 @@ void counts_latent(const struct letters *x, struct workload_counts *counts)
     double const sums = x->rows * (double)(local->heads * latent->rope);
     counts->vector_flop +=
         times * ((forwards * VECTOR_NORM_ALONE + VECTOR_NORM_ALONE_BACKWARD) * normed + sums);
-    /* Beside the normed latents, K's turned columns are read where they lie. */
+    /* Besides the normed latents, K's turned columns are read where they lie. */
     double const input = (x->attention_tmp + x->qkv) * x->a + x->latent_up * x->w;
     double const up = input + normed * (x->m - x->a);
     double const d_weight = normed * x->m + x->qkv * x->a + x->latent_up * x->g * (1 + x->adds);

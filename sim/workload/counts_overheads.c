@@ -1,4 +1,4 @@
-/* What frameworks hold beside what the book counts: overheads.h, by formulas. */
+/* What frameworks hold on top of what the book counts: overheads.h, by formulas. */
 #include "sim/workload/counts_parts.h"
 #include "sim/workload/overheads.h"
 

@@ -92,7 +92,7 @@ void counts_offload(const struct letters *x, struct workload_counts *counts);
 void counts_latent_letters(struct letters *x);
 void counts_latent(const struct letters *x, struct workload_counts *counts);
 
-/* Of modules that predict further tokens, beside their layers (counts_predictors.c). */
+/* Of modules that predict further tokens, besides their layers (counts_predictors.c). */
 void counts_predictors(const struct letters *x, struct workload_counts *counts);
 
 /* Matrices of a layer's attention. */
@@ -101,9 +101,9 @@ static inline uint64_t counts_attention_units(const struct letters *x)
     return local_is_latent(x->local) ? 5 : 4;
 }
 
-/* Shares (counts_shares.c): elements of one of so many ranks, of experts or of all others, equal on
- * every rank; those whose optimizer state lies on this chip, of each copy of the model; and of both
- * ends of a pipeline, what is added up. */
+/* Shares (counts_shares.c): elements of one of a number of ranks, of experts or of all others,
+ * equal on every rank; those whose optimizer state lies on this chip, of each copy of the model;
+ * and of both ends of a pipeline, what is added up. */
 double counts_share(const struct letters *x, uint32_t ranks, bool experts);
 double counts_state_elements(const struct letters *x);
 double counts_twins_share(const struct letters *x);

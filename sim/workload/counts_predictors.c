@@ -1,4 +1,4 @@
-/* What modules that predict further tokens ask of one chip beside their layers, which are counted
+/* What modules that predict further tokens ask of one chip besides their layers, which are counted
  * with the model's: see lower_predictors.c for the ops. */
 #include "sim/base/vector.h"
 #include "sim/workload/counts_parts.h"

@@ -15,7 +15,7 @@ struct listing {
     uint32_t step;       /* The last number given in this section. */
     uint32_t in_step[2]; /* Of the forward pass: where the MLP's and attention's In is gathered, */
     uint32_t read_step;  /* and the last step whose result the backward pass reads, */
-    uint32_t read_count; /* up to which so many collectives are told. */
+    uint32_t read_count; /* up to which this number of collectives is told. */
     struct workload_listing *made;
     enum workload_section section;
     uint32_t gathered, reduced; /* Of the layer's units those told in this section, a bit each. */
@@ -24,7 +24,7 @@ struct listing {
 /* Notes a collective of the section. */
 void listing_tell(struct listing *listing, enum collective_kind kind, const char *group,
                   uint64_t size_bytes);
-/* The same for a gather or a reduction over `axes`, whose array has so many elements on a chip. */
+/* The same for a gather or a reduction over `axes`, by the array's elements on a chip. */
 void listing_tell_axes(struct listing *listing, enum collective_kind kind, uint32_t axes,
                        enum format format, uint64_t elements);
 

@@ -3,7 +3,7 @@
  * what is gathered and reduced as one. Here it is refused what does not divide.
  *
  * Letters of the mesh as in the book: X for the ranks that split the batch and the parameters
- * (fsdp, or dp where there is no fsdp), Y for tp, Z for dp beside fsdp (replicas of the shards).
+ * (fsdp, or dp where there is no fsdp), Y for tp, Z for dp with fsdp (replicas of the shards).
  */
 #ifndef SIM_WORKLOAD_LOCAL_H
 #define SIM_WORKLOAD_LOCAL_H
@@ -87,7 +87,7 @@ struct local {
     /* MODEL_LLAMA */
     uint64_t heads;            /* N / tp, with padding, as each KV head has its queries' with it. */
     uint64_t kv_heads;         /* K / tp, at least 1. */
-    uint64_t kv_heads_padded;  /* K, and so many more that these lie evenly on tp, */
+    uint64_t kv_heads_padded;  /* K, rounded up so that these lie evenly on tp, */
     uint32_t kv_holders;       /* the chips that hold the same KV head being as many for each. */
     uint64_t head_width;       /* H, of Q and K. */
     uint64_t value_width;      /* Of V. */
@@ -96,7 +96,7 @@ struct local {
     uint64_t latent_normed;    /* those of them that are normed. */
     uint32_t partial_ranks;    /* Chips of tp that hold the same weights and have each a part of */
     uint64_t partial_elements; /* their gradients: the holders of a KV head, or all of tp for the
-                                  down-projections; and so many of them. */
+                                  down-projections; and how many they are. */
     uint32_t sequence_parts;   /* Ranks that share a sequence. */
     const char *ring_name;     /* The algorithm by which keys pass round, where they do. */
     uint64_t sequences;        /* Of a microbatch on one rank, whole or in part. */
@@ -108,8 +108,8 @@ struct local {
     uint64_t attention_queries; /* Of a sequence, and heads, as one rank attends with them: as */
     uint64_t attention_heads;   /* above, or all queries with some heads. */
     uint64_t attention_kv_heads;
-    uint64_t kv_kept_elements;  /* Keys and values that attention keeps beside this rank's own. */
-    uint64_t mid_kept_elements; /* Of its output that it keeps beside what is multiplied. */
+    uint64_t kv_kept_elements;  /* Keys and values that attention keeps besides the rank's own. */
+    uint64_t mid_kept_elements; /* Of its output, kept besides what is multiplied. */
     uint64_t vocabulary;        /* V / tp, rounded up. */
     struct group kv_group;
     struct group sequence_group;
@@ -162,7 +162,7 @@ static inline uint64_t local_useful_heads(const struct local *local, uint64_t fl
     return (uint64_t)((units_wide)flop * local->plan->model.heads / all);
 }
 
-/* Latent attention (local_latent.c): what is not modelled of it or beside it, and its columns. */
+/* Latent attention (local_latent.c): what is not modelled of it or with it, and its columns. */
 enum status local_latent_check(const struct local *local, struct error *reterr);
 enum status local_latent_sequences_check(const struct local *local, struct error *reterr);
 void local_latent_build(struct local *local);
@@ -172,7 +172,7 @@ static inline bool local_is_latent(const struct local *local)
     return local->plan->model.latent.kv_rank != 0;
 }
 
-/* Attention without fusing (local_scores.c): what is not modelled beside it. */
+/* Attention without fusing (local_scores.c): what is not modelled with it. */
 enum status local_scores_check(const struct local *local, struct error *reterr);
 
 /* Whether scores lie in HBM, and how many of a layer: the whole square. */
@@ -187,7 +187,7 @@ static inline uint64_t local_score_count(const struct local *local)
 }
 
 /* Layers that attend to a window of keys (local_window.c), and rows of scores as wide as `columns`
- * that a kernel multiplies beside `rows` in tiles that the window's edges cut. */
+ * that a kernel multiplies on top of `rows` in tiles that the window's edges cut. */
 enum status local_window_check(const struct local *local, struct error *reterr);
 void local_window_build(struct local *local);
 uint64_t local_window_masked_rows(const struct local *local, uint64_t rows, uint64_t columns);
@@ -197,7 +197,7 @@ static inline bool local_layer_is_windowed(const struct local *local, uint64_t l
     return local->window_layers != 0 && model_layer_is_windowed(&local->plan->model, layer);
 }
 
-/* Modules that predict further tokens: what they are not modelled beside, and their weights. */
+/* Modules that predict further tokens: what they are not modelled with, and their weights. */
 enum status local_predictors_check(const struct local *local, struct error *reterr);
 enum status local_predictors_build(struct local *local, struct error *reterr);
 

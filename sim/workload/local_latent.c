@@ -29,8 +29,9 @@ enum status local_latent_sequences_check(const struct local *local, struct error
         local->sequence_parts, local->data, nearest_batch(local, nearest));
 }
 
-/* Each rank of tp projects all of its tokens down, for what comes out is small beside its heads. So
- * each has the part of the gradients that its heads give, as holders of a KV head have. */
+/* Each rank of tp projects all of its tokens down, for what comes out is small compared with its
+ * heads. So each has the part of the gradients that its heads give, as holders of a KV head have.
+ */
 void local_latent_build(struct local *local)
 {
     const struct model_latent *latent = &local->plan->model.latent;

@@ -1,4 +1,4 @@
-/* Attention whose scores lie in HBM: what is refused beside it. */
+/* Attention whose scores lie in HBM: what is refused with it. */
 #include "sim/workload/local.h"
 
 enum status local_scores_check(const struct local *local, struct error *reterr)

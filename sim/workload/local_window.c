@@ -1,6 +1,6 @@
 /*
  * Layers that attend to a window of keys: which they are in this step, and what is not modelled
- * beside them. Where sequences fit the window such a layer is as any other.
+ * with them. Where sequences fit the window such a layer is as any other.
  */
 #include "sim/base/units.h"
 #include "sim/workload/local.h"

@@ -117,7 +117,7 @@ void lower_pass_begin(struct lower *lower);
 uint32_t lower_op_add(struct lower *lower, struct program_op op);
 uint32_t lower_compute(struct lower *lower, const char *name, const struct work *work,
                        uint32_t parts);
-/* A plan that moves so many elements on a group, or LOWER_NONE if the group is one rank. `chunked`:
+/* A plan that moves `elements` on a group, or LOWER_NONE if the group is one rank. `chunked`:
  * its parts are coupled with those of compute ops. */
 uint32_t lower_plan(struct lower *lower, enum collective_kind kind, const struct group *group,
                     uint64_t elements, enum format format, bool chunked);
@@ -286,7 +286,7 @@ uint32_t lower_latent_backward(struct lower *lower, const struct lower_block *bl
                                uint32_t before);
 
 /* What ranks that share sequences exchange around attention (lower_context.c): before it, and once
- * its op stands, which has so many parts. Both of the latter return the op that ends it all. */
+ * its op stands, which has `parts` parts. Both of the latter return the op that ends it all. */
 struct lower_keys {
     uint32_t op;
     uint32_t parts;
@@ -316,13 +316,13 @@ static inline enum program_memory lower_kept_memory(const struct lower *lower)
 }
 
 /* Copies to and from the host (lower_offload.c), at the end of a layer's forward and backward
- * template, and around the update of so many bytes of moments. */
+ * template, and around the update, by its moments. */
 void lower_offload_forward(struct lower *lower);
 void lower_offload_backward(struct lower *lower);
 void lower_offload_update(struct lower *lower, uint32_t update, uint64_t moments_bytes);
 
 /* An update behind the ops of a backward pass: of units whose gradients the template `backward`
- * reduces, so many slots back. */
+ * reduces, `slots` slots back. */
 struct lower_behind {
     const char *name;
     const struct local_unit *units;

@@ -55,7 +55,7 @@ static uint32_t keys_move(struct lower *lower, enum collective_kind kind)
                             gather ? "K V" : "dK dV", "sequence", key_plan(lower, kind));
 }
 
-/* An AllToAll of so many heads' part of a sequence on each rank. */
+/* An AllToAll of the part of a sequence that each rank has of `heads`. */
 static uint32_t turn(struct lower *lower, const char *what, uint64_t heads)
 {
     const struct local *local = lower->local;

@@ -90,7 +90,7 @@ uint32_t experts_vector(struct lower *lower, const char *name, uint64_t flop, ui
 
 /* AllToAll over ep, or LOWER_NONE. `spreads`: to the experts; else back from them. */
 uint32_t experts_exchange(struct lower *lower, const char *what, bool spreads);
-/* A collective of activations over tp that moves so many elements in all, or LOWER_NONE. */
+/* A collective of activations over tp that moves `elements` in all, or LOWER_NONE. */
 uint32_t experts_tp(struct lower *lower, enum collective_kind kind, const char *what,
                     uint64_t elements);
 

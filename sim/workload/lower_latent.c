@@ -5,9 +5,9 @@
  * heads.
  *
  * Over tp the heads are split, and with them the projections up. Down-projections and norms are
- * done by every rank for all of its tokens: the latents are thin beside the heads. So the gradient
- * of a latent, and of what gives it, is a sum over tp, of which each rank has the part of its
- * heads: dIn is summed by the ReduceScatter that ends the block, and dW_DQ and dW_DKV by one
+ * done by every rank for all of its tokens: the latents are thin compared with the heads. So the
+ * gradient of a latent, and of what gives it, is a sum over tp, of which each rank has the part of
+ * its heads: dIn is summed by the ReduceScatter that ends the block, and dW_DQ and dW_DKV by one
  * AllReduce, as gradients of shared KV heads are. Both are linear in the latents' gradients, so
  * nothing has to be summed before.
  *

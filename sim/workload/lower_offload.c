@@ -33,7 +33,7 @@ static uint32_t copy_add(struct lower *lower, enum lower_stream stream, const ch
                             .index = (uint16_t)builder_copy(&lower->build, to_host, bytes)});
 }
 
-/* All of a stream up to so many slots before this one is done. */
+/* All of a stream up to `slots` slots before this one is done. */
 static void need_behind(struct lower *lower, uint32_t op, enum lower_stream stream, uint32_t slots,
                         enum program_reason reason)
 {

@@ -54,7 +54,7 @@ struct model {
     uint64_t attention_vectors; /* Weights of a layer's attention that are in no matrix: norms of Q
                                    and K, biases, sinks. */
     uint64_t mlp_vectors;       /* The same of one MLP: biases. */
-    uint64_t norm_biases;       /* Of a channel of a norm, beside its one weight: 0 or 1. */
+    uint64_t norm_biases;       /* Of a channel of a norm, besides its weight: 0 or 1. */
     uint64_t positions;         /* Rows that are added to the embedding by position; 0: Q and K are
                                    turned by position instead. */
     uint64_t window;            /* Keys that a query of a windowed layer has at most, its own
@@ -80,7 +80,7 @@ struct model_counts {
     uint64_t norm_final;
     uint64_t total;
     uint64_t active;     /* Of `total`, what one token meets: k of E experts, and all else. */
-    uint64_t predictors; /* Beside `total`: of the layers that predict further tokens, which use
+    uint64_t predictors; /* Not in `total`: of the layers that predict further tokens, which use
                             the model's own embedding and head. */
     uint64_t predictors_active; /* Of them, what one token meets, and the head's matrix once more
                                    for each. */
@@ -96,7 +96,7 @@ static inline bool model_layer_is_windowed(const struct model *model, uint64_t l
     return model->windowed != NULL && model->windowed[layer];
 }
 
-/* The first so many layers have one MLP. */
+/* Layers from the first on that have one MLP. */
 static inline uint64_t model_dense_layers(const struct model *model)
 {
     return model_has_experts(model) ? model->experts.dense_layers : model->layers;

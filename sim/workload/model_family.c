@@ -257,7 +257,7 @@ static enum status read_deepseek_v3(struct json *document, struct model *model,
     return read_deepseek_v2(document, model, reterr);
 }
 
-/* Biases everywhere, and a sink for each head beside its keys. */
+/* Biases everywhere, and a sink for each head besides its keys. */
 static enum status read_gpt_oss(struct json *document, struct model *model, struct error *reterr)
 {
     struct model_experts *experts = &model->experts;

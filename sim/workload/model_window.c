@@ -1,6 +1,6 @@
 /*
  * Layers whose queries see a window of keys only: transformers' `sliding_window`, of which a
- * query's own key is one (its mask lets a key through that lies less than so many before the
+ * query's own key is one (its mask lets a key through that lies less than a window before the
  * query).
  */
 #include <stddef.h>

@@ -62,7 +62,7 @@ static uint64_t batch_unit(const struct local *local)
     return plan->accumulate * (uint64_t)local->data * (by_tokens ? local->tp : 1);
 }
 
-/* Whether so many units are a batch that nothing refuses: ranks of data and of tp split its tokens,
+/* Whether the units are a batch that nothing refuses: ranks of data and of tp split its tokens,
  * and ranks of data its sequences, of which some layers want whole ones. Multiples of the ranks of
  * data and of tp do, once the sequences' length has been checked. */
 static bool batch_fits(const struct local *local, uint64_t units)

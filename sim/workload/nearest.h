@@ -20,14 +20,14 @@ const char *nearest_batch(const struct local *local, char text[NEAREST_TEXT_BYTE
 /* The greatest of them that is `most` or less; 0: there is none. */
 uint64_t nearest_batch_below(const struct local *local, uint64_t most);
 
-/* What does divide the amount, beside `by`. */
+/* What does divide the amount, nearest to `by`. */
 const char *nearest_divisors(uint64_t amount, uint64_t by, char text[NEAREST_TEXT_BYTES]);
 
 /*
- * Whether the data ranks share so many sequences of a microbatch evenly. They are b times t ranks,
+ * Whether the data ranks share the sequences of a microbatch evenly. They are b times t ranks,
  * each with 1/b of the sequences and 1/t of the tokens of each, where b is the greatest divisor of
  * both numbers: 768 sequences on 4,096 ranks are three on each of 256, shared by 16. `ret_parts` is
- * t, whose ranks are neighbours in `ret_role`, and 1 beside cp, which splits sequences by itself.
+ * t, whose ranks are neighbours in `ret_role`, and 1 with cp, which splits sequences by itself.
  */
 bool nearest_sequences_split(const struct local *local, uint64_t sequences, uint32_t *ret_parts,
                              enum mesh_role *ret_role);

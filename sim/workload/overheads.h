@@ -1,8 +1,9 @@
 /*
- * overheads.h: what training frameworks hold on a GPU beside the bytes that the book counts, with
- * `"memory": "framework"`: Megatron-LM with Transformer Engine, or where parameters are sharded
- * (fsdp, zero 3) PyTorch's FSDP2. One row of a table each, a kind of memory of its own in programs,
- * reports and timelines. None of them takes time. Internal to sim/workload but for the table.
+ * overheads.h: what training frameworks hold on a GPU on top of the bytes that the book counts,
+ * with `"memory": "framework"`: Megatron-LM with Transformer Engine, or where parameters are
+ * sharded (fsdp, zero 3) PyTorch's FSDP2. One row of a table each, a kind of memory of its own in
+ * programs, reports and timelines. None of them takes time. Internal to sim/workload but for the
+ * table.
  */
 #ifndef SIM_WORKLOAD_OVERHEADS_H
 #define SIM_WORKLOAD_OVERHEADS_H
@@ -44,7 +45,7 @@ uint64_t overheads_loss_bytes(const struct local *local);
 uint64_t overheads_gathered_bytes(const struct local *local, uint64_t elements);
 uint64_t overheads_reduced_bytes(const struct local *local, uint64_t elements);
 
-/* Held from the first instant to the last: by units of weights, so many times; and by a chip that
+/* Held from the first instant to the last: by a unit of weights, `times` over; and by a chip that
  * has layers of these kinds (LOCAL_KINDS). Added. */
 void overheads_unit(const struct local *local, const struct local_unit *unit, uint64_t times,
                     uint64_t resident[PROGRAM_MEMORY_COUNT]);

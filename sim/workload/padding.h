@@ -27,7 +27,7 @@ struct paddings {
 
 void padding_list(const struct local *local, struct paddings *ret_paddings);
 
-/* Elements by which the units of parameters are padded where so many ranks have equal shares of
+/* Elements by which the units of parameters are padded where `ranks` have equal shares of
  * each: of experts, or of all others. */
 uint64_t padding_elements(const struct local *local, uint32_t ranks, bool experts);
 

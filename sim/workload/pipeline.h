@@ -63,7 +63,7 @@ struct pipeline_hold {
 
 struct pipeline {
     struct lower *lower;
-    uint64_t dense_layers; /* The first so many have one MLP. */
+    uint64_t dense_layers; /* From the first on: they have one MLP. */
     struct schedule schedule;
     struct stages stages;
     struct pipeline_variant variant[PROGRAM_TEMPLATES_MAX];
@@ -112,7 +112,7 @@ void pipeline_block_add(struct pipeline *pipeline, const struct program_block *b
 /* Between and behind the passes (pipeline_units.c). Whether no later pass of the rank adds to the
  * same stage's gradients. */
 bool pipeline_pass_is_last(const struct schedule_rank *list, uint32_t index);
-/* So many slots of a stage for each of its units, from the head down: a template each. They wait
+/* Slots of a stage, one for each of its units, from the head down: a template each. They wait
  * for a message more each, beginning with the one behind `arrivals`, if that is not NULL. */
 void pipeline_units_add(struct pipeline *pipeline, const struct stage *stage,
                         const uint16_t templates[UNIT_COUNT], enum program_phase phase,
@@ -157,7 +157,7 @@ void lower_pipeline(struct lower *lower);
 /* What of a model a rank holds. */
 struct lower_holding {
     uint64_t layers[LOCAL_KINDS];
-    uint64_t predictors; /* Modules, of which each has a layer beside these. */
+    uint64_t predictors; /* Modules, of which each has a layer besides these. */
     bool embedding, head;
 };
 
@@ -190,7 +190,7 @@ void lower_exchange_sum(struct lower *lower, const struct lower_exchange *exchan
 
 /* A tied matrix on both ends of a pipeline (lower_twins.c): a template in which an end's gradient
  * goes to the other, that one's comes, and they are added up; and the block that plays it before
- * all updates, which is when the other end waits for it, and has got so many messages. */
+ * all updates, which is when the other end waits for it, and has got `arrivals` messages. */
 uint16_t lower_twin(struct lower *lower, uint32_t other, bool head);
 struct program_block lower_twin_block(const struct schedule *schedule, bool head,
                                       uint16_t template_index, uint64_t arrivals);

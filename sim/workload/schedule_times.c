@@ -91,7 +91,7 @@ static void ranks_slow(const struct machine *machine, const struct mesh *mesh, u
     }
 }
 
-/* Of so many tokens on one chip. */
+/* Of `tokens`, on one of the chips. */
 static uint64_t amount_of(units_wide of_token, units_wide tokens, units_wide chips)
 {
     units_wide const amount = of_token * tokens / chips;

@@ -17,7 +17,7 @@ enum status schedule_times_estimate(struct arena *arena, const struct workload_p
                                     struct schedule_times *ret_times, struct error *reterr);
 
 /* What input gradients leave to weight gradients, in millionths of what the forward pass saves: of
- * each of so many stages, and of the model as a whole. Errors: those of workload_lower(). */
+ * each stage, and of the model as a whole. Errors: those of workload_lower(). */
 enum status schedule_kept_estimate(const struct workload_plan *plan, const struct machine *machine,
                                    const struct mesh *mesh, uint32_t stage_count,
                                    struct schedule_kept *ret_kept, uint32_t *ret_mean_ppm,

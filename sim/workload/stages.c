@@ -166,7 +166,7 @@ static enum status layout_read(struct arena *arena, const struct workload_plan *
     return STATUS_OK;
 }
 
-/* Whether layers lie evenly on so many stages, or with one less on the first and on the last. */
+/* Whether layers lie evenly on `count` stages, or with one less on the first and on the last. */
 static bool stages_fit(const struct workload_plan *plan, uint32_t count, bool *ret_ends_less)
 {
     uint64_t const layers = plan->model.layers;
@@ -176,7 +176,7 @@ static bool stages_fit(const struct workload_plan *plan, uint32_t count, bool *r
     return plan->model.kind != MODEL_MLP && count >= 3 && (layers + 2) % count == 0;
 }
 
-/* The nearest counts of stages that fit below and above, at least two steps, each as so many units;
+/* The nearest counts of stages that fit below and above, at least two steps, each in units;
  * "" if there are none. */
 static void nearest_write(const struct workload_plan *plan, uint32_t count, uint32_t step,
                           uint32_t unit, char *text, size_t text_bytes)

@@ -33,7 +33,7 @@ struct stages {
  * A layout is Megatron's (--pipeline-model-parallel-layout): "E" the embedding, "t" a layer, "m" a
  * module that predicts a further token, "L" head and loss, "|" the border of two stages, "*3"
  * behind a letter or behind "( )" repeats it, commas mean nothing: "Et*7|(t*8|)*14t*7mL". Without a
- * layout such modules are beside the last stage's layers.
+ * layout such modules are with the last stage's layers.
  *
  * Errors: STATUS_INVALID with the rule and the nearest counts that fit, or the place in the layout
  * ("/workload/layout", character); STATUS_UNSUPPORTED for "m" on several stages.

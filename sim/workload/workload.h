@@ -61,7 +61,7 @@ enum workload_tp_inputs {
     WORKLOAD_TP_INPUTS_SHARDS, /* Its part; the whole is gathered again for the weight gradient. */
     WORKLOAD_TP_INPUTS_WHOLE,  /* What it has gathered. */
 };
-/* Which bytes a chip holds: those that the book counts, or with what frameworks hold beside them
+/* Which bytes a chip holds: those that the book counts, or with what frameworks hold besides
  * (overheads.h). */
 enum workload_memory {
     WORKLOAD_MEMORY_DEFAULT, /* By the machine: see workload_memory(). */
@@ -107,7 +107,7 @@ struct workload_plan {
     enum workload_memory memory;
     enum workload_offload offload;
     uint32_t routing_skew_ppm; /* Of routers; 0: every expert is as likely, and nothing is drawn. */
-    uint32_t capacity_ppm;     /* An expert computes so many millionths of its even rows; 0: all. */
+    uint32_t capacity_ppm;     /* Millionths of its even rows that an expert computes; 0: all. */
     uint64_t seed;             /* Of what is drawn. */
     struct routing_drawn *drawn; /* Keeps what was drawn last, for the next one (routing_load.h);
                                     NULL: everyone draws. */
@@ -166,7 +166,7 @@ struct workload_borders {
     uint32_t way;  /* Of all, each as many times as it is from neighbour to neighbour: at most. */
 };
 
-/* Over so many ranks; all 0: there is one. */
+/* Over `ranks` of pp; all 0: there is one. */
 struct workload_borders workload_borders(const struct workload_plan *plan, uint32_t ranks);
 
 /* Microbatches whose activations the rank of pp holds that holds most, in millionths of its whole
@@ -184,7 +184,7 @@ uint32_t workload_gathers(const struct workload_plan *plan, uint32_t ranks);
  * is not known here. */
 uint32_t workload_head_returns(const struct workload_plan *plan, uint32_t ranks);
 
-/* Copies of the model that its schedule lays over so many ranks of pp: 1, or 2. */
+/* Copies of the model that its schedule lays over `ranks` of pp: 1, or 2. */
 uint32_t workload_copies(const struct workload_plan *plan, uint32_t ranks);
 
 /* A collective that a listing names. */

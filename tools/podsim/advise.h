@@ -3,8 +3,8 @@
  * that shards weights or batch, remat, collective matmul, prefetch. Which is best is a result of
  * runs, never of formulas.
  *
- * Neighbours are folded runs in a fixed order, a fixed number of them and each of at most so many
- * events, so the advice is the same on every machine. First the scenario's own mesh, then every
+ * Neighbours are folded runs in a fixed order, a fixed number of them and each of a bounded number
+ * of events, so the advice is the same on every machine. First the scenario's own mesh, then every
  * split of tp, with each remat; then what else may change, on the best of these that fits.
  */
 #ifndef TOOLS_PODSIM_ADVISE_H

@@ -1,5 +1,5 @@
 /*
- * formula.h: the published bubble of a schedule, beside the one that came out.
+ * formula.h: the published bubble of a schedule, next to the one that came out.
  */
 #ifndef TOOLS_PODSIM_FORMULA_H
 #define TOOLS_PODSIM_FORMULA_H

@@ -9,7 +9,7 @@
 
 enum { SCHEDULES_UNIT = 1000000000 }; /* Parts of a unit of time that can be written: 9 decimals. */
 
-/* Beside what all rows have. A tick is a part of a unit, divided by the chunks of a rank, so that
+/* Besides what all rows have. A tick is a part of a unit, divided by the chunks of a rank, so that
  * the times of a chunk are whole. */
 struct schedules_row {
     struct comparison_row *of;

@@ -36,7 +36,7 @@ double schedules_measured(const struct schedules_row *row)
     return schedules_units(row, formula_measured(&row->of->formula, &row->played));
 }
 
-/* Of passes that are so many ticks long for each part of a unit, a hop `parts`. */
+/* Of passes that are `ticks` long for each part of a unit, a hop `parts`. */
 static struct schedule_times times_of(const struct schedules *schedules, int64_t ticks,
                                       int64_t parts)
 {

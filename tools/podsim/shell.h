@@ -1,5 +1,5 @@
 /*
- * shell.h: long work beside a loop: the work runs on a thread of its own, the loop shows progress
+ * shell.h: long work next to a loop: the work runs on a thread of its own, the loop shows progress
  * on a terminal and takes Ctrl-C as a wish to stop cleanly.
  */
 #ifndef TOOLS_PODSIM_SHELL_H

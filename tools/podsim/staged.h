@@ -21,7 +21,7 @@ struct staged_bubbles {
     int64_t makespan_ps, busiest_ps, per_rank_ps;
 };
 
-/* Beside what all rows have. */
+/* Besides what all rows have. */
 struct staged_row {
     struct comparison_row *of;
     int64_t step_ps;
@@ -102,7 +102,7 @@ struct staged_shares staged_shares(const struct staged_row *row);
 
 struct table_figure staged_parameters_text(uint64_t count); /* "1.23 G" */
 
-/* A table of it on a terminal, by so many columns wider; nothing if no weights are gathered. */
+/* A table of it on a terminal, `wider` columns wider; nothing if no weights are gathered. */
 void staged_weights_write(const struct staged *staged, uint32_t wider, struct text *text);
 
 #endif

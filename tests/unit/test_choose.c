@@ -374,6 +374,13 @@ static void a_direct_exchange_is_estimated_by_the_books_forms(void **state)
     got = estimated_s(&pod, group_of(&pod), COLLECTIVE_ALL_TO_ALL, "flat-direct", 1u << 30, &plan);
     collective_estimate(&pod, &plan, NULL, &estimate);
     assert_true(fabs(estimate.beta_s_per_byte * 400e9 * 16 / 3 - 1) < 1e-6);
+    /* Too many to go through message by message: 72 times 63 of 4608 are beyond a node of 72. */
+    struct machine const racks = machine_of("gb200-nvl72", 64);
+    (void)estimated_s(&racks, group_of(&racks), COLLECTIVE_ALL_TO_ALL, "flat-direct",
+                      UINT64_C(4608) * 4608 * 1000, &plan);
+    collective_estimate(&racks, &plan, NULL, &estimate);
+    double const sent = 72.0 * 63 / (4608.0 * 4608);
+    assert_true(fabs(estimate.beta_s_per_byte * 50e9 / sent - 1) < 1e-3);
 }
 
 int main(void)

@@ -393,6 +393,28 @@ static void the_frame_of_a_host_is_around_its_chips(void **state)
     text_free(&text);
 }
 
+/* One slice stands at the left, several each in the middle of an equal part of what is right of the
+ * words. */
+static void slices_stand_in_equal_parts(void **state)
+{
+    (void)state;
+    struct text text = {0};
+    struct box box;
+    with_machine("tpu-v5e:4x4", machine_svg, &text);
+    assert_non_null(box_find(text.bytes, "node", &box));
+    assert_true(box.x == 350);
+    text_free(&text);
+    with_machine("tpu-v5e:4x4,slices=3", machine_svg, &text);
+    const char *at = text.bytes;
+    for (uint32_t i = 0; i < 3; i++) {
+        at = box_find(at, "node", &box);
+        assert_non_null(at);
+        double const off = box.x + box.width / 2 - (350 + (i + 0.5) * 800 / 3);
+        assert_true(off > -0.02 && off < 0.02);
+    }
+    text_free(&text);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -412,6 +434,7 @@ int main(void)
         cmocka_unit_test(the_cpu_of_a_host_has_a_box),
         cmocka_unit_test(a_node_leads_to_its_own_switches),
         cmocka_unit_test(the_frame_of_a_host_is_around_its_chips),
+        cmocka_unit_test(slices_stand_in_equal_parts),
     };
     return cmocka_run_group_tests(tests, case_arena_up, case_arena_down);
 }

@@ -60,6 +60,49 @@ static void a_copy_takes_its_latency_and_its_bytes_over_the_rate(void **state)
             }
 }
 
+/* Two copies of several pieces each, in turns: what is recorded fills their link from the first
+ * byte to the last, and a piece waits from the end of its copy's one before it. */
+static void records_of_pieces_fill_the_link(void **state)
+{
+    (void)state;
+    enum { COPIES = 2 };
+    static const uint64_t copied_bytes[COPIES] = {(UINT64_C(3) << 22) + 1, UINT64_C(5) << 22};
+    for (uint32_t store = 0; store < 2; store++) {
+        struct scene scene;
+        uint8_t stream[COPIES];
+        uint64_t bytes[COPIES] = {0};
+        uint32_t pieces[COPIES] = {0};
+        int64_t came_ps[COPIES] = {latency_ps, latency_ps}, free_ps = latency_ps;
+        scene_open(&scene, 1, 1, 1, false);
+        scene_host(&scene, host_bytes_per_s, latency_ps, 1);
+        for (uint32_t c = 0; c < COPIES; c++)
+            stream[c] =
+                scene.op[scene_copy(&scene, NEW_STREAM, store == 1, copied_bytes[c])].stream;
+        struct trace const trace = scene_run(&scene, 1, true, true);
+        for (uint64_t i = 0; i < trace.record_count; i++) {
+            const struct trace_record *record = &trace.record[i];
+            if (record->kind != TRACE_TRANSFER) continue;
+            uint32_t const copy = record->stream == stream[1];
+            assert_int_equal(record->stream, stream[copy]);
+            assert_int_equal(record->port, machine_host_port(&scene.machine, store == 0));
+            assert_int_equal(record->from, store == 1 ? 0 : trace_no_chip);
+            assert_int_equal(record->to, store == 1 ? trace_no_chip : 0);
+            assert_int_equal(record->number, pieces[copy]++);
+            assert_int_equal(record->begin_ps, free_ps);
+            assert_int_equal(record->wait_ps, record->begin_ps - came_ps[copy]);
+            assert_near_ps(record->end_ps - record->begin_ps, link_ps(record->bytes), 100);
+            bytes[copy] += record->bytes;
+            free_ps = came_ps[copy] = record->end_ps;
+        }
+        assert_int_equal(free_ps, trace.step_ps);
+        for (uint32_t c = 0; c < COPIES; c++) {
+            assert_int_equal(bytes[c], copied_bytes[c]);
+            assert_true(pieces[c] > 1);
+        }
+        scene_close(&scene);
+    }
+}
+
 static void the_two_directions_are_links_apart(void **state)
 {
     (void)state;
@@ -269,6 +312,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_copy_takes_its_latency_and_its_bytes_over_the_rate),
+        cmocka_unit_test(records_of_pieces_fill_the_link),
         cmocka_unit_test(the_two_directions_are_links_apart),
         cmocka_unit_test(chips_that_share_a_link_have_it_in_turns),
         cmocka_unit_test(a_copy_is_hidden_as_long_as_the_matmul_beside_it_is_longer),

@@ -74,7 +74,15 @@ static void windows_are_those_of_transformers(void **state)
         {qwen, ", \"layer_types\": [" FULL ", " FULL ", " FULL ", " FULL "]", 0, "ffff"},
         {mistral, ", \"layer_types\": [" SLIDING ", " SLIDING ", " SLIDING ", " SLIDING "]", 4096,
          "ssss"},
+        {mistral,
+         ", \"sliding_window\": null, \"layer_types\": [" FULL ", " FULL ", " FULL ", " FULL "]", 0,
+         "ffff"},
+        {mistral,
+         ", \"sliding_window\": 1, \"layer_types\": [" SLIDING ", " SLIDING ", " SLIDING
+         ", " SLIDING "]",
+         1, "ssss"},
         {llama, ", \"sliding_window\": null", 0, "ffff"},
+        {llama, ", \"layer_types\": [" FULL ", " FULL ", " FULL ", " FULL "]", 0, "ffff"},
         {llama, ", \"sliding_window\": 4096, \"use_sliding_window\": false", 0, "ffff"},
     };
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
@@ -105,6 +113,11 @@ static void what_windows_cannot_be_is_refused(void **state)
          "not modelled in models of type llama; it is in those of mistral"},
         {mistral, ", \"sliding_window\": 0", "/sliding_window", "0"},
         {mistral, ", \"layer_types\": [" SLIDING ", " FULL ", " SLIDING ", " SLIDING "]",
+         "/layer_types/1", "differs by layer is not modelled in models of type mistral"},
+        {mistral, ", \"layer_types\": [" FULL ", " SLIDING ", " SLIDING ", " SLIDING "]",
+         "/layer_types/0", "differs by layer is not modelled in models of type mistral"},
+        {mistral,
+         ", \"sliding_window\": null, \"layer_types\": [" FULL ", " SLIDING ", " FULL ", " FULL "]",
          "/layer_types/1", "differs by layer is not modelled in models of type mistral"},
         {qwen, ", \"layer_types\": [" FULL ", " FULL ", " FULL ", " SLIDING "]", "/layer_types/3",
          "use_sliding_window does not switch it on"},

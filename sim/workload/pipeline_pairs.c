@@ -21,9 +21,6 @@ struct side {
 
 struct mix {
     const struct lower *lower;
-    /* Of the template. Reached through `lower`, side_lead() is compiled wrongly by gcc 12.2 at -O2
-     * (right with -fno-ivopts). */
-    const struct program_op *op;
     struct side side[2];
     uint32_t order[PROGRAM_OPS_MAX]; /* [new]: old. */
     uint32_t count;
@@ -41,7 +38,7 @@ static uint64_t op_flop(const struct lower *lower, const struct program_op *op)
 
 static bool op_computes(const struct mix *mix, uint32_t op)
 {
-    return mix->op[op].kind == PROGRAM_OP_COMPUTE;
+    return mix->lower->build.op[op].kind == PROGRAM_OP_COMPUTE;
 }
 
 static void op_place(struct mix *mix, uint32_t op)
@@ -60,7 +57,7 @@ static void side_lead(struct mix *mix, struct side *side)
 /* Its next compute op, and what stands before the one after. */
 static void side_advance(struct mix *mix, struct side *side)
 {
-    uint64_t const flop = op_flop(mix->lower, &mix->op[side->at]);
+    uint64_t const flop = op_flop(mix->lower, &mix->lower->build.op[side->at]);
     mix->flop_done += flop;
     side->flop_done += flop;
     op_place(mix, side->at++);
@@ -118,12 +115,13 @@ struct wait {
 
 static struct wait side_wait(const struct mix *mix, const struct side *side)
 {
-    const struct program_op *op = &mix->op[side->at];
+    const struct program_op *op = &mix->lower->build.op[side->at];
     struct wait wait = {.covered_flop = mix->share_flop};
     for (uint32_t n = 0; n < op->need_count; n++) {
         const struct program_need *need = &op->need[n];
         if (need->slot != 0 || need->part == 0 || need->stream == PROGRAM_COMPUTE) continue;
-        uint32_t const on = (uint32_t)(op_of_part(mix->lower, need->stream, need->part) - mix->op);
+        const struct program_op *on_op = op_of_part(mix->lower, need->stream, need->part);
+        uint32_t const on = (uint32_t)(on_op - mix->lower->build.op);
         uint64_t const since = mix->flop_done - mix->issued_flop[on];
         if (since >= mix->share_flop) continue;
         wait.covered_flop = since < wait.covered_flop ? since : wait.covered_flop;
@@ -150,7 +148,6 @@ void pipeline_ops_mix(struct lower *lower, uint32_t first, uint32_t second)
 {
     struct mix mix = {
         .lower = lower,
-        .op = lower->build.op,
         .side = {{.at = first, .end = second}, {.at = second, .end = lower->build.op_count}}};
     uint32_t collectives = 1;
     if (lower->build.status != STATUS_OK) return;

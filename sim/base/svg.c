@@ -209,6 +209,16 @@ void svg_path_end(struct text *text)
     text_add(text, "\"/>\n");
 }
 
+void svg_group_begin(struct text *text, const char *style)
+{
+    text_add(text, "<g class=\"%s\">\n", style);
+}
+
+void svg_group_end(struct text *text)
+{
+    text_add(text, "</g>\n");
+}
+
 const char *svg_fill(char buffer[SVG_CLASS_BYTES], uint32_t series)
 {
     (void)snprintf(buffer, SVG_CLASS_BYTES, "f%u", series % SVG_SERIES_MAX);

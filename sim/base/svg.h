@@ -52,6 +52,10 @@ void svg_path_begin(struct text *text, const char *style, double x, double y);
 void svg_path_to(struct text *text, double x, double y);
 void svg_path_end(struct text *text);
 
+/* A class of all that is drawn between. */
+void svg_group_begin(struct text *text, const char *style);
+void svg_group_end(struct text *text);
+
 /* The class of a series' boxes ("f7") or lines ("l7"). */
 const char *svg_fill(char buffer[SVG_CLASS_BYTES], uint32_t series);
 const char *svg_stroke(char buffer[SVG_CLASS_BYTES], uint32_t series);

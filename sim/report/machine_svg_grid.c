@@ -1,5 +1,6 @@
 /* An ICI grid: x to the right, y downwards, z into the page, a layer a plane of x and y. */
 #include <math.h>
+#include <stdio.h>
 
 #include "sim/base/quantity.h"
 #include "sim/base/svg.h"
@@ -11,6 +12,8 @@
 enum {
     CELL_MOST = 46,
     CELL_LEAST = 14,
+    CELL_CLEAR = 36, /* Layers in cells as wide can be told apart. */
+    CHIPS_LEAST = 4, /* Of an axis, however narrow the cells. */
     CHIP = 9,
     END = 13, /* A cable that closes an axis, at either end. */
     LAYERS_SHOWN = 4,
@@ -28,12 +31,14 @@ static void axis_choose(uint32_t length, uint32_t most, struct grid_axis *ret)
     if (ret->has_gap) ret->chip[most - 1] = length - 1;
 }
 
-void grid_layout_find(const struct machine *machine, double width_most, struct grid_layout *ret)
+/* With at most `chips` drawn of x and of y. */
+static void layout_try(const struct machine *machine, double width_most, uint32_t chips,
+                       struct grid_layout *ret)
 {
     *ret = (struct grid_layout){.cell = CELL_MOST};
     for (uint32_t axis = 0; axis < 3; axis++)
         axis_choose(axis < machine->grid_axis_count ? machine->shape[axis] : 1,
-                    axis == 2 ? LAYERS_SHOWN : MACHINE_SVG_GRID_SHOWN, &ret->axis[axis]);
+                    axis == 2 ? LAYERS_SHOWN : chips, &ret->axis[axis]);
     double const deep = layer_share * (ret->axis[2].count - 1);
     double const rim = 2 * (EDGE + END) + CHIP;
     ret->cell = (width_most - rim) / (ret->axis[0].count - 1 + deep + 0.001);
@@ -41,6 +46,14 @@ void grid_layout_find(const struct machine *machine, double width_most, struct g
     ret->layer = ret->cell * layer_share;
     ret->width = rim + ret->cell * (ret->axis[0].count - 1 + deep);
     ret->height = rim + ret->cell * (ret->axis[1].count - 1 + deep);
+}
+
+void grid_layout_find(const struct machine *machine, double width_most, struct grid_layout *ret)
+{
+    uint32_t chips = MACHINE_SVG_GRID_SHOWN;
+    layout_try(machine, width_most, chips, ret);
+    while (ret->axis[2].count > 1 && ret->cell < CELL_CLEAR && chips > CHIPS_LEAST)
+        layout_try(machine, width_most, --chips, ret);
 }
 
 /* The middle of the chip that is drawn at these numbers of the axes. */
@@ -85,15 +98,17 @@ static void draw_cables(const struct drawing *drawing, const struct grid_layout 
 void grid_draw(const struct drawing *drawing, const struct grid_layout *layout, struct point corner)
 {
     svg_box(drawing->text, corner.x, corner.y, layout->width, layout->height, "node");
+    /* The layers behind the first as one, so that no line shines through a chip before it. */
+    svg_group_begin(drawing->text, "behind");
     for (uint32_t z = layout->axis[2].count; z-- > 0;) {
+        if (z == 0) svg_group_end(drawing->text);
         for (uint32_t y = 0; y < layout->axis[1].count; y++)
             for (uint32_t x = 0; x < layout->axis[0].count; x++)
                 draw_cables(drawing, layout, corner, (uint32_t[3]){x, y, z});
         for (uint32_t y = 0; y < layout->axis[1].count; y++)
             for (uint32_t x = 0; x < layout->axis[0].count; x++) {
                 struct point const at = chip_place(layout, corner, x, y, z);
-                svg_box(drawing->text, at.x - CHIP / 2.0, at.y - CHIP / 2.0, CHIP, CHIP,
-                        z == 0 ? "chip" : "chip behind");
+                svg_box(drawing->text, at.x - CHIP / 2.0, at.y - CHIP / 2.0, CHIP, CHIP, "chip");
             }
     }
 }
@@ -138,14 +153,16 @@ void grid_say_axes(const struct drawing *drawing, const struct grid_layout *layo
         bool const twists = machine_twists(machine, axis);
         closes = closes || twists || machine->wrap[axis];
         y += 16;
+        const struct grid_axis *shown = &layout->axis[axis];
+        char drawn[64] = "";
+        if (shown->has_gap)
+            (void)snprintf(drawn, sizeof drawn, ", the first %u%s and the last drawn",
+                           shown->count - 1, axis == 2 ? " layers" : "");
         svg_say(drawing->text, 20, y, "small", "%s: %s of %u%s", machine_axis_name(machine, axis),
                 machine->wrap[axis] ? "ring"
                 : twists            ? "twisted"
                                     : "line",
-                machine->shape[axis],
-                !layout->axis[axis].has_gap ? ""
-                : axis == 2                 ? ", the first 3 layers and the last drawn"
-                                            : ", the first 7 and the last drawn");
+                machine->shape[axis], drawn);
     }
     if (closes)
         svg_words(drawing->text, 20, y + 18, "tiny", "dashed ends: joined to the other end");

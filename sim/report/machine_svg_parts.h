@@ -34,7 +34,8 @@ struct grid_layout {
     double width, height;
 };
 
-/* The largest layout that is at most `width_most` pixels wide. */
+/* The largest layout that is at most `width_most` pixels wide. Where layers lie behind each other
+ * fewer chips are drawn than would fit, so that each can be seen. */
 void grid_layout_find(const struct machine *machine, double width_most, struct grid_layout *ret);
 /* Every cable between chips that are drawn; cables that close an axis as dashed ends on both sides
  * of it. */

@@ -214,6 +214,8 @@ static void a_drawing_is_one_small_file(void **state)
         {"gb200-nvl72:nodes=8", "GPUs x 72"},
         {"gb200-nvl72:gpus=576", "NVSwitch L2"},
         {"tpu-v5p:16x16x16", "z: ring of 16"},
+        {"tpu-v5p:16x16x16", "x: ring of 16, the first 7 and the last drawn"},
+        {"tpu-v5p:16x16x16,slices=4", "x: ring of 16, the first 4 and the last drawn"},
         {"tpu-v5e:8x16", "x: line of 8"},
         {"tpu-v5p:4x4x8,slices=4", "PCIe: 1 x 16.0 GB/s"},
         {"tpu-v3:4x4,slices=700,leaf.oversubscription=4", "leaf-spine"},
@@ -226,6 +228,7 @@ static void a_drawing_is_one_small_file(void **state)
         assert_int_equal(strncmp(text.bytes, "<svg xmlns=", 11), 0);
         assert_string_equal(text.bytes + text.size_bytes - 7, "</svg>\n");
         assert_int_equal(occurrences(text.bytes, "<text"), occurrences(text.bytes, "</text>"));
+        assert_int_equal(occurrences(text.bytes, "<g "), occurrences(text.bytes, "</g>"));
         assert_int_equal(occurrences(text.bytes, "http"), 1);
         assert_null(strstr(text.bytes, "href"));
         assert_true(text.size_bytes < 100000);

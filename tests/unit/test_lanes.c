@@ -1,0 +1,239 @@
+/* Turns of a stream's lanes at a link, against turns that are taken one after the other. */
+#include <stdio.h>
+#include <string.h>
+
+#include "sim/replay/port.h"
+#include "tests/support/case.h"
+
+/* The last of the lanes asks in thought only. */
+enum { CASES = 400, ASKS = 60, LANES = 5, CAPACITY = ASKS + 1 };
+
+/* A message as the turns have it: where it lies in the work of its lane, and, as work of the
+ * stream, when its first and its last picosecond are done. */
+struct message {
+    uint32_t lane;
+    int64_t first, last;
+    int64_t begun, done;
+    bool cut; /* It had begun before turns were taken. */
+};
+
+struct turns {
+    uint32_t queue[LANES], count; /* Lanes with work left, in the order of their turns. */
+    int64_t asked[LANES], served[LANES];
+    int64_t at, segment; /* Work of the stream that is done when the next turn begins. */
+    uint32_t current;    /* Whose turn ends then; LANES: nobody's. */
+    struct message message[ASKS + 1];
+    uint32_t message_first, message_count;
+};
+
+static void turn_take(struct turns *turns)
+{
+    uint32_t const lane = turns->queue[0];
+    int64_t const left = turns->asked[lane] - turns->served[lane];
+    int64_t const work = left < turns->segment ? left : turns->segment;
+    int64_t const from = turns->served[lane];
+    for (uint32_t i = turns->message_first; i < turns->message_count; i++) {
+        struct message *message = &turns->message[i];
+        if (message->lane != lane) continue;
+        if (message->first > from && message->first <= from + work)
+            message->begun = turns->at + message->first - from;
+        if (message->last > from && message->last <= from + work)
+            message->done = turns->at + message->last - from;
+    }
+    turns->served[lane] += work;
+    turns->at += work;
+    turns->current = lane;
+    memmove(turns->queue, turns->queue + 1, --turns->count * sizeof *turns->queue);
+    if (work < left) turns->queue[turns->count++] = lane;
+}
+
+/* Turns that begin before so much of the stream's work is done. */
+static void turns_take(struct turns *turns, int64_t done)
+{
+    while (turns->at < done && turns->count > 0) turn_take(turns);
+    if (turns->count == 0) turns->current = LANES;
+}
+
+static struct message *turns_ask(struct turns *turns, uint32_t lane, int64_t work)
+{
+    bool waits = false;
+    for (uint32_t i = 0; i < turns->count; i++) waits = waits || turns->queue[i] == lane;
+    if (!waits) {
+        uint32_t const last = turns->count++;
+        bool const before = last > 0 && turns->queue[last - 1] == turns->current;
+        turns->queue[last] = lane;
+        if (before) {
+            turns->queue[last] = turns->queue[last - 1];
+            turns->queue[last - 1] = lane;
+        }
+        turns->asked[lane] = turns->served[lane];
+    }
+    struct message *message = &turns->message[turns->message_count++];
+    *message = (struct message){.lane = lane, .first = turns->asked[lane] + 1};
+    message->last = turns->asked[lane] += work;
+    return message;
+}
+
+/* A link's stream, and a second one for a copy of it. */
+struct link {
+    struct ports ports;
+    struct port_flow flow;
+    struct port_entry entries[CAPACITY];
+    struct port_lane lanes[CAPACITY];
+};
+
+static void link_open(struct link *link, uint32_t capacity)
+{
+    memset(link, 0, sizeof *link);
+    link->ports.entries = link->entries;
+    link->ports.lanes = link->lanes;
+    link->ports.entry_capacity = capacity;
+    link->flow.lane_current = PORT_NO_LANE;
+}
+
+static void link_copy(const struct link *from, struct link *to)
+{
+    link_open(to, LANES - 1);
+    to->flow = from->flow;
+    memcpy(to->entries, from->entries, sizeof to->entries);
+    port_lanes_copy(&from->ports, &to->ports, &to->flow);
+    assert_false(to->ports.lanes_lacked);
+}
+
+/* All that the stream was asked for is done. */
+static void all_done(struct turns *turns, struct link *link)
+{
+    turns_take(turns, INT64_MAX);
+    turns->message_first = turns->message_count;
+    link->flow.served_ps = link->flow.asked_ps;
+    link->flow.list = (struct port_list){0, 0};
+    port_lanes_end(&link->ports, &link->flow);
+    assert_int_equal(link->flow.turn_ps, turns->at);
+}
+
+/* Whether the first picosecond of the last message, and its last one, are done as early if one more
+ * lane comes now. */
+static void stand(const struct turns *turns, bool ret_stands[2])
+{
+    struct turns alone = *turns, joined = *turns;
+    const struct message *as_it_is = &alone.message[turns->message_count - 1];
+    const struct message *as_it_becomes = &joined.message[turns->message_count - 1];
+    (void)turns_ask(&joined, LANES - 1, 1000);
+    turns_take(&alone, INT64_MAX);
+    turns_take(&joined, INT64_MAX);
+    ret_stands[0] = as_it_is->begun == as_it_becomes->begun;
+    ret_stands[1] = as_it_is->done == as_it_becomes->done;
+}
+
+static void compare(const struct turns *turns, const struct link *link, uint32_t number)
+{
+    struct turns rest = *turns;
+    turns_take(&rest, INT64_MAX);
+    for (uint32_t i = turns->message_first; i < turns->message_count; i++) {
+        const struct message *wanted = &rest.message[i];
+        const struct port_entry *got = &link->entries[i + 1];
+        if (got->done_ps == wanted->done && (wanted->cut || got->begun_ps == wanted->begun))
+            continue;
+        fail_msg("case %u, message %u of %u: from %lld to %lld, not from %lld to %lld", number, i,
+                 turns->message_count, (long long)got->begun_ps, (long long)got->done_ps,
+                 (long long)wanted->begun, (long long)wanted->done);
+    }
+}
+
+/* Whichever lanes ask when for how much; also in a copy, and with room for no more lanes than ask
+ * at once. What is said to be certain is what one more lane does not move. */
+static void lanes_take_turns(void **state)
+{
+    (void)state;
+    static struct link links[2];
+    static struct lane_table tables[LANES];
+    uint64_t chance = 21;
+    uint32_t certain = 0, cut = 0;
+    for (uint32_t l = 0; l < LANES; l++) tables[l].number = (uint8_t)l;
+    for (uint32_t number = 0; number < CASES; number++) {
+        struct link *link = &links[0];
+        struct turns turns = {.segment = 1 + (int64_t)(case_random(&chance) % 9), .current = LANES};
+        link_open(link, LANES - 1);
+        for (uint32_t i = 0; i < ASKS; i++) {
+            struct port_flow *flow = &link->flow;
+            uint32_t const lane = (uint32_t)(case_random(&chance) % (LANES - 1));
+            int64_t const work = 1 + (int64_t)(case_random(&chance) % (i % 3 == 0 ? 90 : 20));
+            int64_t const passed = (int64_t)(case_random(&chance) % 40);
+            flow->served_ps += passed;
+            if (flow->served_ps > flow->asked_ps) flow->served_ps = flow->asked_ps;
+            if (case_random(&chance) % 16 == 0) all_done(&turns, link);
+            turns_take(&turns, flow->served_ps);
+            bool const begun = turns.count == 0 && case_random(&chance) % 2 == 0;
+            struct message *message = turns_ask(&turns, lane, work);
+            struct port_entry *entry = &link->entries[i + 1];
+            bool is_certain[2], stands[2];
+            *entry = (struct port_entry){.lane = &tables[lane], .work_ps = work + begun};
+            flow->asked_ps += work;
+            port_lane_ask(&link->ports, flow, entry, work, turns.segment, is_certain);
+            if (flow->list.first == 0) flow->list.first = i + 1;
+            if (flow->list.last != 0) link->entries[flow->list.last].next = i + 1;
+            flow->list.last = i + 1;
+            stand(&turns, stands);
+            assert_true(is_certain[0] == stands[0] && is_certain[1] == stands[1]);
+            certain += stands[1];
+            message->cut = begun;
+            if (begun) {
+                flow->lane_current = (uint16_t)lane;
+                turns.current = lane;
+            }
+            cut += begun;
+            assert_false(link->ports.lanes_lacked);
+            compare(&turns, link, number);
+            if (case_random(&chance) % 8 != 0) continue;
+            struct link *other = &links[link == &links[0]];
+            link_copy(link, other);
+            link = other;
+        }
+        all_done(&turns, link);
+    }
+    print_message("    %u certain, %u cut\n", certain, cut);
+    assert_true(certain > CASES && cut > CASES);
+}
+
+/* More lanes than there is room for are not forgotten: the run is refused. */
+static void lanes_that_lack_room_are_noticed(void **state)
+{
+    (void)state;
+    static struct link link;
+    static struct lane_table tables[LANES];
+    bool certain[2];
+    link_open(&link, LANES - 1);
+    for (uint32_t l = 0; l < LANES; l++) {
+        struct port_entry entry = {.lane = &tables[l], .work_ps = 5};
+        tables[l].number = (uint8_t)l;
+        assert_false(link.ports.lanes_lacked);
+        link.flow.asked_ps += 5;
+        port_lane_ask(&link.ports, &link.flow, &entry, 5, 2, certain);
+    }
+    assert_true(link.ports.lanes_lacked);
+}
+
+/* What has no work left is done when all that was asked for before is. */
+static void no_work_has_no_turn(void **state)
+{
+    (void)state;
+    static struct link link;
+    static struct lane_table table;
+    bool certain[2] = {false, false};
+    struct port_entry entry = {.lane = &table, .work_ps = 5, .lane_ps = 7};
+    link_open(&link, LANES);
+    link.flow.asked_ps = 30;
+    port_lane_ask(&link.ports, &link.flow, &entry, 0, 2, certain);
+    assert_true(entry.begun_ps == 30 && entry.done_ps == 30 && entry.lane_ps == 0);
+    assert_true(certain[0] && certain[1] && link.ports.lane_count == 0);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(lanes_take_turns),
+        cmocka_unit_test(lanes_that_lack_room_are_noticed),
+        cmocka_unit_test(no_work_has_no_turn),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

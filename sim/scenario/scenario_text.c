@@ -161,6 +161,7 @@ static void write_formats(struct json_writer *writer, const struct workload_form
         json_put_string(writer, "matmuls", format_name(formats->matmuls));
     if (formats->dispatch != formats->activations)
         json_put_string(writer, "dispatch", format_name(formats->dispatch));
+    json_put_string(writer, "main_gradients", format_name(formats->main_gradients));
     json_write_object_end(writer);
 }
 

@@ -36,21 +36,26 @@ static enum status formats_read(struct json *object, struct workload_formats *re
                                 struct error *reterr)
 {
     enum { ACTIVATIONS = 1, FIRST_LIKE_ACTIVATIONS = 4 };
-    static const char *const known[] = {"weights", "activations", "gradients", "optimizer",
-                                        "matmuls", "dispatch",    NULL};
+    static const char *const known[] = {"weights", "activations", "gradients",      "optimizer",
+                                        "matmuls", "dispatch",    "main_gradients", NULL};
     static const char *const names[] = {
 #define X(name, text, nccl, bits) text,
         FORMAT_TABLE(X)
 #undef X
             NULL};
+    static const enum format wide[] = {FORMAT_BF16, FORMAT_FP16, FORMAT_FP32};
+    static const char *const wide_names[] = {"bf16", "fp16", "fp32", NULL};
     uint32_t formats[] = {FORMAT_BF16, FORMAT_BF16, FORMAT_BF16,
                           FORMAT_FP32, FORMAT_BF16, FORMAT_BF16};
+    uint32_t main_gradients = 2; /* fp32 */
     if (object != NULL) {
         STATUS_TRY(json_as_object(object, reterr));
-        for (uint32_t i = 0; known[i] != NULL; i++) {
+        for (uint32_t i = 0; i < sizeof formats / sizeof *formats; i++) {
             if (i >= FIRST_LIKE_ACTIVATIONS) formats[i] = formats[ACTIVATIONS];
             STATUS_TRY(scenario_take_choice(object, known[i], names, &formats[i], reterr));
         }
+        STATUS_TRY(
+            scenario_take_choice(object, "main_gradients", wide_names, &main_gradients, reterr));
         STATUS_TRY(json_end(object, known, reterr));
     }
     *ret_formats = (struct workload_formats){
@@ -60,6 +65,7 @@ static enum status formats_read(struct json *object, struct workload_formats *re
         .optimizer = (enum format)formats[3],
         .matmuls = (enum format)formats[4],
         .dispatch = (enum format)formats[5],
+        .main_gradients = wide[main_gradients],
     };
     return STATUS_OK;
 }

@@ -24,7 +24,8 @@ void counts_overheads(const struct letters *x, struct workload_counts *counts)
         counts_share(x, local->shards, false) + counts_share(x, local->shards, true);
     double gradients = counts_share(x, local->gradient_shards, false);
     if (x->sparse > 0) gradients += counts_share(x, local->experts.gradient_shards, true);
-    counts->gradient_bytes = local->copies * gradients * FP32;
+    counts->gradient_bytes =
+        local->copies * gradients * format_bits(overheads_gradient_format(local)) / 8;
     bool const wide = x->w >= FP32 || local_offloads_optimizer(local);
     if (!wide)
         counts->master_bytes = overheads_of_fsdp(local) ? local->copies * kept * (FP32 - x->w)

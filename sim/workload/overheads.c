@@ -37,10 +37,13 @@ static const struct overhead table[] = {
      "param_dtype is that of what is gathered)",
      false},
     {PROGRAM_MEMORY_MAIN_GRADIENTS, "main gradients",
-     "4 bytes of each weight whose gradient is kept here, in place of the book's gradients; in "
-     "Megatron-LM one buffer from the first step on, in FSDP from the reduction to the update",
+     "4 bytes of each weight whose gradient is kept here, in place of the book's gradients, or 2 "
+     "where `main_gradients` is bf16 or fp16; in Megatron-LM one buffer from the first step on, in "
+     "FSDP always fp32, from the reduction to the update",
      "Megatron-LM docs/source/api-guide/dist_optimizer.md at 50b073cc; "
-     "megatron/core/distributed/param_and_grad_buffer.py",
+     "megatron/core/distributed/distributed_data_parallel.py (grad_reduce_in_fp32: fp32, otherwise "
+     "the parameter's format); PyTorch torch/distributed/fsdp/_fully_shard/_fsdp_collectives.py "
+     "(foreach_reduce ends in orig_dtype)",
      false},
     {PROGRAM_MEMORY_ACTIVATED, "activation outputs",
      "what SwiGLU or GELU gives, which the next matmul keeps with what the function reads; with "
@@ -66,7 +69,8 @@ static const struct overhead table[] = {
      false},
     {PROGRAM_MEMORY_COPIES, "FSDP copies",
      "while weights are gathered, what the gather gives, before it is copied to the parameters; "
-     "while gradients are reduced, what the reduction reads, in fp32",
+     "while gradients are reduced, what the reduction reads, in the format of `main_gradients` "
+     "(reduce_dtype)",
      "PyTorch torch/distributed/fsdp/_fully_shard/_fsdp_collectives.py "
      "(foreach_all_gather_copy_out, "
      "foreach_reduce)",
@@ -113,6 +117,10 @@ enum workload_memory workload_memory(const struct workload_plan *plan,
 
 enum status overheads_check(const struct local *local, struct error *reterr)
 {
+    if (!overheads_count(local) && local->plan->formats.main_gradients != FORMAT_FP32)
+        return error_set(reterr, STATUS_INVALID, "/workload/formats/main_gradients",
+                         "\"memory\": \"book\" has no main gradients; its gradients lie in the "
+                         "format of \"gradients\"");
     if (!overheads_count(local) || local->machine->chip.kind == CHIP_GPU) return STATUS_OK;
     return error_set(reterr, STATUS_UNSUPPORTED, "/workload/memory",
                      "\"framework\" counts what Megatron-LM and PyTorch hold on GPUs; for %s there "
@@ -143,9 +151,15 @@ uint64_t overheads_master_bytes(const struct local *local, uint64_t kept, uint64
     return overheads_of_fsdp(local) ? wide - narrow : format_bytes(FORMAT_FP32, state);
 }
 
+/* FSDP2 turns what it has reduced into the format of its shards, which is fp32. */
+enum format overheads_gradient_format(const struct local *local)
+{
+    return overheads_of_fsdp(local) ? FORMAT_FP32 : local->plan->formats.main_gradients;
+}
+
 uint64_t overheads_gradient_bytes(const struct local *local, uint64_t elements)
 {
-    return overheads_count(local) ? format_bytes(FORMAT_FP32, elements) : 0;
+    return overheads_count(local) ? format_bytes(overheads_gradient_format(local), elements) : 0;
 }
 
 uint64_t overheads_autograd_bytes(const struct local *local, uint64_t elements)
@@ -179,7 +193,8 @@ uint64_t overheads_gathered_bytes(const struct local *local, uint64_t elements)
 
 uint64_t overheads_reduced_bytes(const struct local *local, uint64_t elements)
 {
-    return overheads_of_fsdp(local) ? format_bytes(FORMAT_FP32, elements) : 0;
+    enum format const format = local->plan->formats.main_gradients;
+    return overheads_of_fsdp(local) ? format_bytes(format, elements) : 0;
 }
 
 void overheads_unit(const struct local *local, const struct local_unit *unit, uint64_t times,

@@ -11,6 +11,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "sim/base/format.h"
 #include "sim/base/status.h"
 #include "sim/program/program.h"
 
@@ -37,6 +38,7 @@ bool overheads_of_fsdp(const struct local *local);
 
 /* Bytes of rows, of elements on one chip. 0 where they are not counted. */
 uint64_t overheads_master_bytes(const struct local *local, uint64_t kept, uint64_t state);
+enum format overheads_gradient_format(const struct local *local);
 uint64_t overheads_gradient_bytes(const struct local *local, uint64_t elements);
 uint64_t overheads_autograd_bytes(const struct local *local, uint64_t elements);
 uint64_t overheads_activated_bytes(const struct local *local, uint64_t elements);

@@ -80,9 +80,10 @@ struct workload_formats {
     enum format weights;
     enum format activations;
     enum format gradients;
-    enum format optimizer; /* Each of Adam's two moments. */
-    enum format matmuls;   /* Of linear layers; what only these read lies in HBM so. */
-    enum format dispatch;  /* Tokens, and gradients, on their way to the experts. */
+    enum format optimizer;      /* Each of Adam's two moments. */
+    enum format matmuls;        /* Of linear layers; what only these read lies in HBM so. */
+    enum format dispatch;       /* Tokens, and gradients, on their way to the experts. */
+    enum format main_gradients; /* Of frameworks: what microbatches add to (overheads.h). */
 };
 
 #define WORKLOAD_SCHEDULE_DEFAULT "1f1b"

@@ -145,6 +145,40 @@ static void fsdp_holds_fp32_parameters_and_copies_of_what_it_moves(void **state)
     play_close(&play);
 }
 
+static void main_gradients_have_their_own_format_but_in_shards_of_fsdp(void **state)
+{
+    (void)state;
+    static const char narrow[] = ",\"formats\":{\"main_gradients\":\"bf16\"}";
+    build(h100, dp, 8, narrow);
+    case_near((double)resident(PROGRAM_MEMORY_MAIN_GRADIENTS), 2 * parameters, 1e-6);
+    case_near((double)resident(PROGRAM_MEMORY_MASTER), 4 * parameters, 1e-6);
+    play_close(&play);
+    /* FSDP reduces from them, and keeps fp32. */
+    build(h100, fsdp, 8, narrow);
+    case_near((double)resident(PROGRAM_MEMORY_MAIN_GRADIENTS), 4 * parameters / 8, 1e-6);
+    assert_true((double)taken("layer backward", PROGRAM_MEMORY_COPIES) ==
+                (2 + 2) * layer_parameters);
+    play_close(&play);
+}
+
+static void the_book_has_no_main_gradients(void **state)
+{
+    (void)state;
+    static const char text[] =
+        "{\"podsim\":1,\"machine\":{\"chip\":\"h100-sxm\"},\"mesh\":{\"dp\":[\"gpu\"]},"
+        "\"workload\":{\"kind\":\"train_step\",\"model\":\"llama-3-8b\",\"batch_tokens\":65536,"
+        "\"sequence_length\":4096,\"formats\":{\"main_gradients\":\"%s\"}}}";
+    struct play_options const options = {.lower_only = true};
+    char made[TEXT_BYTES];
+    (void)snprintf(made, sizeof made, text, "bf16");
+    case_refused(play_try(&play, made, &options, &case_error), STATUS_INVALID,
+                 "/workload/formats/main_gradients", "has no main gradients");
+    play_close(&play);
+    (void)snprintf(made, sizeof made, text, "fp32");
+    assert_int_equal(play_try(&play, made, &options, &case_error), STATUS_OK);
+    play_close(&play);
+}
+
 static void what_swiglu_gives_is_kept_unless_remat_makes_it_again(void **state)
 {
     (void)state;
@@ -324,6 +358,8 @@ int main(void)
         cmocka_unit_test(measured_gpus_count_what_frameworks_hold_and_others_the_book),
         cmocka_unit_test(megatron_holds_masters_of_its_share_and_whole_gradients_in_fp32),
         cmocka_unit_test(fsdp_holds_fp32_parameters_and_copies_of_what_it_moves),
+        cmocka_unit_test(main_gradients_have_their_own_format_but_in_shards_of_fsdp),
+        cmocka_unit_test(the_book_has_no_main_gradients),
         cmocka_unit_test(what_swiglu_gives_is_kept_unless_remat_makes_it_again),
         cmocka_unit_test(what_experts_functions_give_is_kept_too),
         cmocka_unit_test(the_loss_reads_logits_in_fp32),

@@ -31,7 +31,8 @@ static const char full[] =
     "  \"memory\": \"book\","
     "  \"zero\": 2, \"accumulate\": 4,"
     "  \"attention\": \"causal\", \"formats\": {\"weights\": \"int8\", \"activations\": \"fp8\","
-    "  \"gradients\": \"fp32\", \"optimizer\": \"bf16\"}, \"gather\": \"tensor\","
+    "  \"gradients\": \"fp32\", \"optimizer\": \"bf16\", \"main_gradients\": \"fp16\"},"
+    "  \"gather\": \"tensor\","
     "  \"backward_order\": \"dx_first\", \"activations\": \"tokens\","
     "  \"allow_oversubscription\": true},"
     "\"run\": {\"prefetch_layers\": 2, \"collective_matmul\": true, \"seed\": 7,"
@@ -86,6 +87,7 @@ static void defaults_are_filled(void **state)
     assert_int_equal(plan->formats.activations, FORMAT_BF16);
     assert_int_equal(plan->formats.gradients, FORMAT_BF16);
     assert_int_equal(plan->formats.optimizer, FORMAT_FP32);
+    assert_int_equal(plan->formats.main_gradients, FORMAT_FP32);
     assert_int_equal(plan->gather, WORKLOAD_GATHER_BLOCK);
     assert_int_equal(plan->backward_order, WORKLOAD_BACKWARD_DW_FIRST);
     assert_int_equal(plan->activations, WORKLOAD_ACTIVATIONS_MODEL);
@@ -134,6 +136,7 @@ static void expect_full(void)
     assert_int_equal(plan->formats.activations, FORMAT_FP8);
     assert_int_equal(plan->formats.gradients, FORMAT_FP32);
     assert_int_equal(plan->formats.optimizer, FORMAT_BF16);
+    assert_int_equal(plan->formats.main_gradients, FORMAT_FP16);
     assert_int_equal(plan->gather, WORKLOAD_GATHER_TENSOR);
     assert_int_equal(plan->backward_order, WORKLOAD_BACKWARD_DX_FIRST);
     assert_int_equal(plan->activations, WORKLOAD_ACTIVATIONS_TOKENS);
@@ -283,6 +286,8 @@ static const struct {
     {"/workload/formats=bf16", "/workload/formats", "must be an object"},
     {"/workload/formats/weights=bf61", "/workload/formats/weights", "nearest is \"bf16\""},
     {"/workload/formats/optimizer=32", "/workload/formats/optimizer", "must be a string"},
+    {"/workload/formats/main_gradients=fp8", "/workload/formats/main_gradients",
+     "nearest is \"fp16\""},
     {"/workload/formats/gradient=bf16", "/workload/formats/gradient", "\"gradients\""},
     {"/workload/gather=tensors", "/workload/gather", "nearest is \"tensor\""},
     {"/workload/backward_order=dx", "/workload/backward_order", "nearest is \"dx_first\""},

@@ -61,7 +61,8 @@ static inline enum status case_build_on(struct workload_case *made, const struct
         .sequence_length = 4096,
         .remat = WORKLOAD_REMAT_NONE,
         .accumulate = 1,
-        .formats = {.optimizer = FORMAT_FP32}, /* All others are bf16. */
+        .formats = {.optimizer = FORMAT_FP32, /* All others are bf16. */
+                    .main_gradients = FORMAT_FP32},
         .prefetch_layers = 1,
         .algorithm = "auto",
     };

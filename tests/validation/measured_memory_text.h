@@ -103,8 +103,6 @@ static const char memory_tail[] =
     "- NCCL's trees, NVLS and point-to-point channels; what users register\n"
     "- FP8 copies of weights and scales of blocks; temporary arrays of single kernels\n"
     "- statistics of norms: one or two fp32 a row\n"
-    "- main gradients in bf16, as NeMo's `grad_reduce_in_fp32: false` has them: 2 bytes a weight "
-    "less\n"
     "- recomputation of some ops or of some layers, as FSDP's selective checkpointing chooses "
     "them\n";
 

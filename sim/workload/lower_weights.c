@@ -201,6 +201,24 @@ static uint32_t kv_sum(struct lower *lower, uint32_t after)
     return op;
 }
 
+/* ZeRO-2 reduces in every microbatch. A backward pass begins when the reductions of all slots but
+ * the one before are done, so gradients that wait for slow links do not fill HBM. DeepSpeed has two
+ * buckets in the same way, and FSDP2 waits for the last reduction before the next. */
+static void reduction_window(struct lower *lower, uint32_t reduction)
+{
+    uint32_t first = 0;
+    if (lower->build.status != STATUS_OK || lower->local->plan->zero != 2) return;
+    uint8_t const stream = lower->build.op[reduction].stream;
+    while (first < reduction && lower->build.op[first].stream != PROGRAM_COMPUTE) first++;
+    if (first == reduction) return;
+    const struct program_op *op = &lower->build.op[first];
+    for (uint32_t i = 0; i < op->need_count; i++)
+        if (op->need[i].stream == stream && op->need[i].reason == PROGRAM_REASON_WINDOW) return;
+    builder_need(
+        &lower->build, first,
+        (struct program_need){.stream = stream, .slot = -1, .reason = PROGRAM_REASON_WINDOW});
+}
+
 void lower_unit_reduce(struct lower *lower, const struct local_unit *unit, uint32_t after)
 {
     struct replicas const replicas = replicas_of(lower, unit);
@@ -240,6 +258,7 @@ void lower_unit_reduce(struct lower *lower, const struct local_unit *unit, uint3
         if (scattered == LOWER_NONE) scattered = op;
     }
     if (local_gradient_shards(local, unit->experts) == 1) return;
+    if (scattered != LOWER_NONE) reduction_window(lower, scattered);
     if (!local->gradients_resident) {
         lower_take(lower, scattered, kept_memory(lower), unit_kept_bytes(lower, unit));
     }

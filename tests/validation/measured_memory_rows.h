@@ -31,4 +31,16 @@ extern const uint32_t memory_b200_count;
 extern const struct memory_row memory_zero_bubble[];
 extern const uint32_t memory_zero_bubble_count;
 
+/* Runs that were published, so they fitted, and that podsim refuses with what it counts by default.
+ * `published` is members of `formats` that the source states. */
+struct memory_fit {
+    const char *title, *source;
+    const char *machine, *mesh, *workload; /* Members of the JSON objects. */
+    const char *formats, *published;
+    uint64_t layers, width, heads, kv_heads, vocabulary; /* Of a GPT; 0: the catalogue's model. */
+    const char *reason;
+};
+extern const struct memory_fit memory_fits[];
+extern const uint32_t memory_fit_count;
+
 #endif

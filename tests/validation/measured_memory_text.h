@@ -84,7 +84,7 @@ static const char memory_zero_bubble_parts[] = "\n"
                                                "The parts of the peak, in GB:\n"
                                                "\n";
 
-static const char memory_tail[] =
+static const char memory_zero_bubble_differences[] =
     "\n"
     "| difference | reason |\n"
     "|---|---|\n"
@@ -95,7 +95,29 @@ static const char memory_tail[] =
     "| ZB-2p | Of 1.5B and 6.2B, 3.0 and 2.1 GB more are measured. The search may hold 2p "
     "microbatches where `zb-h2` holds 2p - 1; one is 3.5 GB. |\n"
     "| fragmentation | Not counted, and not measured: the figures are what is allocated, not what "
-    "is reserved. |\n"
+    "is reserved. |\n";
+
+static const char memory_fits_head[] =
+    "\n"
+    "## Published runs that podsim refuses\n"
+    "\n"
+    "A published run fitted its memory. About 200 published steps on GPUs state layout, batch and "
+    "recomputation as\n"
+    "far as a scenario needs them. All but five of them fit with `main_gradients` in fp32, the "
+    "default; the table has\n"
+    "these five, Nemotron-4 340B with two sources. NeMo reduced in bf16; so stated, two of the "
+    "five "
+    "fit. Not among\n"
+    "the 200 are runs on TPUs, runs whose recomputation, split or microbatch is not stated, and "
+    "runs that recompute\n"
+    "some ops of a layer or some layers.\n"
+    "\n";
+
+static const char memory_tail[] =
+    "\n"
+    "80 GB is the data sheet's figure. `nvidia-smi` shows 81,559 MiB (85.5 GB) of an H100, so runs "
+    "between both may\n"
+    "fit and are refused: Nemotron-4 340B is 1.0 GB above.\n"
     "\n"
     "## What is not counted\n"
     "\n"

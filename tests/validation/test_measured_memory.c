@@ -61,12 +61,27 @@ static void model_set(const struct memory_row *row, struct model *model)
     if (strcmp(row->model, "megatron-1.7b") == 0) gpt_set(row, model);
 }
 
+static void fit_set(const struct memory_fit *fit, struct model *model)
+{
+    if (fit->layers == 0) return;
+    model->layers = fit->layers;
+    model->width = fit->width;
+    model->mlp_width = 4 * fit->width;
+    model->heads = fit->heads;
+    model->kv_heads = fit->kv_heads;
+    model->head_width = fit->width / fit->heads;
+    model->vocabulary = fit->vocabulary;
+    model->tied = false;
+}
+
 /* Members that are the same in all rows of a table. */
 struct table {
     const char *machine, *workload;
 };
 
-static struct peak play(const struct memory_row *row, const struct table *table, const char *memory)
+/* A scenario's text; its model changed to a row's, or a fit's, or NULL. */
+static struct peak simulate(const char *title, const char *text, int length,
+                            const struct memory_row *row, const struct memory_fit *fit)
 {
     struct arena *arena = arena_create(0);
     struct scenario scenario;
@@ -77,6 +92,30 @@ static struct peak play(const struct memory_row *row, const struct table *table,
     struct trace trace = {0};
     struct error error = {0};
     struct replay_options const options = {.engine = "fast", .steps_max = 1};
+    if (scenario_read_text(arena, title, text, (uint64_t)length, NULL, 0, &scenario, &error) !=
+        STATUS_OK)
+        stop(title, &error);
+    if (row != NULL) model_set(row, &scenario.workload.model);
+    if (fit != NULL) fit_set(fit, &scenario.workload.model);
+    if (machine_build(arena, &scenario.machine, &machine, &error) != STATUS_OK ||
+        mesh_build(arena, &scenario.mesh, &machine, &mesh, &error) != STATUS_OK ||
+        workload_lower(arena, &scenario.workload, &machine, &mesh, &program, &error) != STATUS_OK ||
+        fold_build(arena, &machine, &program, false, &fold, &error) != STATUS_OK ||
+        replay_run(arena, &options, &machine, &program, &fold, &trace, &error) != STATUS_OK)
+        stop(title, &error);
+    struct peak peak = {.all = (double)trace.memory_peak_bytes};
+    peak.allocated = peak.all;
+    for (uint32_t m = 0; m < PROGRAM_MEMORY_COUNT; m++) {
+        const struct overhead *overhead = overhead_of((enum program_memory)m);
+        peak.bytes[m] = trace.memory_at_peak_bytes[m];
+        if (overhead != NULL && overhead->outside) peak.allocated -= (double)peak.bytes[m];
+    }
+    arena_destroy(arena);
+    return peak;
+}
+
+static struct peak play(const struct memory_row *row, const struct table *table, const char *memory)
+{
     char text[SCENARIO_BYTES], stages[128] = "", layout[64] = "";
     const char *nodes = strstr(row->mesh, "node:");
     bool const shards = strstr(row->mesh, "dp") != NULL || strstr(row->mesh, "ep") != NULL ||
@@ -96,25 +135,7 @@ static struct peak play(const struct memory_row *row, const struct table *table,
         row->microbatches, shards, memory, table->workload, stages,
         strstr(row->mesh, "cp") != NULL ? ",\"context\":\"ulysses\"" : "",
         strstr(row->model, "deepseek-v3") != NULL ? ",\"mtp\":false" : "");
-    if (scenario_read_text(arena, row->title, text, (uint64_t)length, NULL, 0, &scenario, &error) !=
-        STATUS_OK)
-        stop(row->title, &error);
-    model_set(row, &scenario.workload.model);
-    if (machine_build(arena, &scenario.machine, &machine, &error) != STATUS_OK ||
-        mesh_build(arena, &scenario.mesh, &machine, &mesh, &error) != STATUS_OK ||
-        workload_lower(arena, &scenario.workload, &machine, &mesh, &program, &error) != STATUS_OK ||
-        fold_build(arena, &machine, &program, false, &fold, &error) != STATUS_OK ||
-        replay_run(arena, &options, &machine, &program, &fold, &trace, &error) != STATUS_OK)
-        stop(row->title, &error);
-    struct peak peak = {.all = (double)trace.memory_peak_bytes};
-    peak.allocated = peak.all;
-    for (uint32_t m = 0; m < PROGRAM_MEMORY_COUNT; m++) {
-        const struct overhead *overhead = overhead_of((enum program_memory)m);
-        peak.bytes[m] = trace.memory_at_peak_bytes[m];
-        if (overhead != NULL && overhead->outside) peak.allocated -= (double)peak.bytes[m];
-    }
-    arena_destroy(arena);
-    return peak;
+    return simulate(row->title, text, length, row, NULL);
 }
 
 static double part(const struct peak *peak, enum program_memory memory, double unit)
@@ -183,6 +204,30 @@ static void add_overheads(struct text *text)
     }
 }
 
+static struct peak fit_play(const struct memory_fit *fit, bool published)
+{
+    char text[SCENARIO_BYTES];
+    int const length =
+        snprintf(text, sizeof text,
+                 "{\"podsim\":1,\"machine\":{%s,\"profile\":\"measured\"},\"mesh\":{%s},"
+                 "\"workload\":{\"kind\":\"train_step\",%s,\"attention\":\"causal\","
+                 "\"formats\":{%s%s},\"allow_oversubscription\":true}}",
+                 fit->machine, fit->mesh, fit->workload, fit->formats,
+                 published ? fit->published : "\"main_gradients\":\"fp32\"");
+    return simulate(fit->title, text, length, NULL, fit);
+}
+
+static void add_fits(struct text *text)
+{
+    text_add(text, "| run | fp32, GB | bf16, GB | reason | source |\n|---|---|---|---|---|\n");
+    for (uint32_t i = 0; i < memory_fit_count; i++) {
+        const struct memory_fit *fit = &memory_fits[i];
+        text_add(text, "| %s | %.1f | %.1f | %s | %s |\n", fit->title,
+                 fit_play(fit, false).all / GB, fit_play(fit, true).all / GB, fit->reason,
+                 fit->source);
+    }
+}
+
 int main(int argc, char **argv)
 {
     static const struct table b200 = {"\"chip\":\"b200\"", ",\"attention\":\"causal\""};
@@ -203,6 +248,10 @@ int main(int argc, char **argv)
     add_rows(&text, memory_zero_bubble, memory_zero_bubble_count, &a100, /* either= */ true);
     text_add_bytes(&text, memory_zero_bubble_parts, sizeof memory_zero_bubble_parts - 1);
     add_parts(&text, memory_zero_bubble, memory_zero_bubble_count, &a100, "GB", GB);
+    text_add_bytes(&text, memory_zero_bubble_differences,
+                   sizeof memory_zero_bubble_differences - 1);
+    text_add_bytes(&text, memory_fits_head, sizeof memory_fits_head - 1);
+    add_fits(&text);
     text_add_bytes(&text, memory_tail, sizeof memory_tail - 1);
     return document_end(&text, argc == 3 ? argv[1] : NULL, argc == 3 ? argv[2] : NULL);
 }

@@ -201,7 +201,9 @@ static void overlapping_records_of_one_stream_get_a_track_each(void **state)
         struct trace_record *record = &report.trace.record[i];
         if (record->kind != TRACE_TRANSFER || record->chip != 0) continue;
         if (first != NULL && record->port == first->port) {
-            record->begin_ps = first->end_ps - 1000; /* Before the first has left. */
+            record->begin_ps = first->end_ps - 1000; /* Before the first has left, */
+            record->slot = first->slot;              /* as messages of one op's lanes do. */
+            record->op = first->op;
             break;
         }
         if (first == NULL) first = record;
@@ -249,12 +251,13 @@ static void timeline_of(struct scene *scene, const char *arbitration)
     perfetto_read(&text);
 }
 
-/* Messages of streams that take turns at a link are under way at once, as many as streams. The
- * port's own are the first kind; messages that pass the chip on their way are the second. */
+/* Messages of streams that take turns at a link are under way at once, as many as streams, and
+ * some of a stream pass the chip on their way. Each track of a chip has a number and a place
+ * of its own. */
 static void every_message_is_a_slice_however_many_overlap(void **state)
 {
     (void)state;
-    enum { STREAMS = 7, HOPS_MOST = 2, CHIPS = 2 };
+    enum { STREAMS = 12, UPWARDS = 9, HOPS_MOST = 3, CHIPS = 2 };
     static const char *const arbitrations[] = {"fair", "priority", "fifo"};
     static const uint32_t shown[CHIPS] = {0, 5};
     struct scene scene;
@@ -268,7 +271,7 @@ static void every_message_is_a_slice_however_many_overlap(void **state)
         struct plan_request const request = {.kind = COLLECTIVE_PERMUTE,
                                              .group = scene_group(&scene, true, false, false),
                                              .size_bytes = 4 * scene.segment_bytes,
-                                             .offset = {hops}};
+                                             .offset = {i < UPWARDS ? hops : -hops}};
         char name[] = {(char)('a' + i), '\0'};
         uint32_t const stream = scene_stream(&scene, arena_text(scene.arena, name));
         (void)scene_plan(&scene, stream, &request);
@@ -278,7 +281,7 @@ static void every_message_is_a_slice_however_many_overlap(void **state)
         timeline_of(&scene, arbitrations[a]);
         assert_int_equal(message_slices(), CHIPS * messages);
         char name[16];
-        (void)snprintf(name, sizeof name, "ICI x+ (%u)", STREAMS);
+        (void)snprintf(name, sizeof name, "ICI x+ (%u)", UPWARDS);
         bool const takes_turns = strcmp(arbitrations[a], "fifo") != 0; /* All are as urgent. */
         assert_int_equal(is_described(name), takes_turns);
     }

@@ -211,7 +211,7 @@ static uint32_t gather_level(const struct plan *plan, const struct plan_item *it
     return level;
 }
 
-/* Links serve first come, first served, chunk by chunk: beside the large chunks of a last gather
+/* Links serve first come, first served, chunk by chunk: behind the large chunks of a last gather
  * the small ones of a first gather, for which other dimensions wait, would come too late. */
 static void turns_set(struct plan *plan)
 {

@@ -181,7 +181,7 @@ struct plan_request {
     uint32_t root; /* Rooted kinds only. */
     uint32_t element_bits; /* Of what is added: what adders count. 0: sixteen. */
     /* Bytes that a link of each dimension carries while a message crosses one hop of it, and how
-     * fast the links are beside each other; what pieces and shares are chosen by. 0: 65,536, and
+     * fast the links are among each other; what pieces and shares are chosen by. 0: 65,536, and
      * all alike. plan_request_links() fills them. */
     uint64_t hop_bytes[GROUP_DIMENSIONS_MAX];
     uint64_t bytes_per_s[GROUP_DIMENSIONS_MAX];

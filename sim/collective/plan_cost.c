@@ -87,7 +87,7 @@ static int64_t permute_ps(const struct plan *plan, uint64_t bytes_per_s, int64_t
  *                              ways, 1 where it is one way or a line, whose end has one link
  *   AllToAll                   the dimension that takes longest: a ring of n carries V·n/(8·N·w),
  *                              n odd: V·(n²-1)/(8·n·N·w). A line alone V(n-1)/(2·N·w), for bundles
- *                              are stored and forwarded; beside other dimensions, where pieces
+ *                              are stored and forwarded; with other dimensions, where pieces
  *                              follow one another, what its middle link carries: twice a ring's
  * and the hops of all dimensions in series: floor(n/2) on a ring both ways, else n-1, each as many
  * links as the members are apart.

@@ -62,7 +62,7 @@ static struct axis_total axis_total(const struct facts *facts, const char *axis)
     return total;
 }
 
-/* What a step has beyond its bound, the largest parts of it. Where the bound's own work runs beside
+/* What a step has beyond its bound, the largest parts of it. Where the bound's own work runs during
  * that, the parts are more than the difference: then their sum is said, and what is less. */
 static void write_parts(const struct notes *notes, char *text, size_t text_bytes)
 {
@@ -140,7 +140,7 @@ static void note_tp_rule(struct arena *arena, const struct report_input *input, 
               rules->tp_exact_width, blocks);
 }
 
-/* Which collectives no matmul beside them can hide: the same at any batch. */
+/* Which collectives no matmul can hide: the same at any batch. */
 static void narrow_collectives(const struct roofline *roofline, char *text, uint32_t text_bytes)
 {
     text[0] = '\0';

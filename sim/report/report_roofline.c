@@ -119,7 +119,7 @@ static void write_rule(struct text *text, const char *format, ...)
     table_wrap(text, 2, sentence);
 }
 
-/* "attention.In 12288, mlp.Out 28672": those that the matmuls beside them cannot hide. */
+/* "attention.In 12288, mlp.Out 28672": collectives that the matmuls cannot hide. */
 static void write_narrow(const struct roofline *roofline, struct text *text)
 {
     char narrow[256] = "";

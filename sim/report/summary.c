@@ -103,7 +103,7 @@ static void write_share(const struct facts *facts, const char *name, double seco
     text_add(text, "\n");
 }
 
-/* A part may be negative: what the bound's resource did beside an exposed collective. */
+/* A part may be negative: what the bound's resource did during an exposed collective. */
 static void write_part(double seconds, const char *name, struct text *text)
 {
     text_pad(text, LABEL);

@@ -236,7 +236,7 @@ static double axis_even_s(const struct workload_plan *as_said, const struct mach
 }
 
 /* Bytes that are known to come one way to each member: lines have links to spare for reductions
- * beside gathers, and switches that add and copy need less of the other way. */
+ * along with gathers, and switches that add and copy need less of the other way. */
 static double arriving_bytes(const struct workload_plan *plan,
                              const struct workload_traffic *traffic)
 {

@@ -38,7 +38,7 @@ struct roofline_group {
     double hops_total_s;    /* Of all of them, one after another. */
 };
 
-/* A tp collective of the layers and the matmuls that can run beside it: it is hidden if they are
+/* A tp collective of the layers and the matmuls that can run during it: it is hidden if they are
  * wide enough, whatever the batch. */
 struct roofline_beside {
     const char *name; /* "mlp.Out" */
@@ -46,9 +46,9 @@ struct roofline_beside {
     uint64_t count; /* In the step, of all ranks of a pipeline together. */
     double bytes;   /* V of one. */
     double width;   /* Columns (gather) or rows (reduction) of those matmuls, over all of tp; 0:
-                       nothing runs beside it. */
+                       nothing runs during it. */
     double link_s;  /* Of one, with no hop latency. */
-    double math_s;  /* Of the matmuls beside one. */
+    double math_s;  /* Of the matmuls during one. */
 };
 
 /* The book's rules. Widths and tokens are 0 where a rule does not apply. `critical` is the book's
@@ -89,7 +89,7 @@ struct roofline {
     double hbm_s; /* Bytes of the compute ops and of the collectives over HBM bandwidth. */
     double hbm_collectives_s; /* Of it, the collectives'. */
     /* Bytes over each machine axis on its busiest links, both directions used where it is a ring. A
-     * group over several axes keeps all of them busy equally long where it can; beside one that has
+     * group over several axes keeps all of them busy equally long where it can; with one that has
      * to take longer, an axis counts for what cannot go another way. Through switches the longest
      * of what each group takes alone and of what all put on the cables of a tier (tiers.h). */
     double ici_s[MACHINE_AXES_MAX];
@@ -103,7 +103,7 @@ struct roofline {
                        the slowest links, with the overheads of the ops, and copies to and from the
                        host; of a pipeline that of all its ranks, and every message between stages.
                        A sum of parts: where groups share links a step may exceed it. */
-    /* An estimate, not a bound: math_s, what the tp collectives need beyond the matmuls beside them
+    /* An estimate, not a bound: math_s, what the tp collectives need beyond the matmuls during them
      * (without collective matmul, all they need), the gathers of split sequences, what goes to
      * experts and back, and latency_s; at least lower_s. */
     double critical_s;

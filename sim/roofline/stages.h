@@ -1,7 +1,7 @@
 /*
  * stages.h: how long messages between pipeline stages take at least, in closed form: bytes that two
  * neighbours exchange, or that a rank sends, over the rate of what is between them, whatever the
- * order of passes; and how long if none is sent beside another.
+ * order of passes; and how long if no two are sent at once.
  */
 #ifndef SIM_ROOFLINE_STAGES_H
 #define SIM_ROOFLINE_STAGES_H

@@ -223,7 +223,7 @@ static inline bool local_is_llama(const struct local *local)
 }
 
 /* Whether a rank of tp keeps its part [B_X, D_Y] of what norms give, and gathers the whole again
- * for the weight gradient, beside other compute (Korthikanti et al., arXiv 2205.05198, 4.2.2;
+ * for the weight gradient, during other compute (Korthikanti et al., arXiv 2205.05198, 4.2.2;
  * `sequence_parallel` in Megatron-LM's core/tensor_parallel/layers.py). The bare MLP has no norm:
  * it keeps the gathered In, as the book's does (chapter 5). */
 static inline bool local_keeps_parts(const struct local *local)

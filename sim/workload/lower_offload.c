@@ -47,7 +47,7 @@ static void need_behind(struct lower *lower, uint32_t op, enum lower_stream stre
 }
 
 /* What an op stores, or has loaded for it, is of several arrays. Collectives of a backward pass
- * wait beside the compute ops that read them. */
+ * wait as the compute ops do that read them. */
 static void need_saved(struct lower *lower, uint32_t op, uint32_t target)
 {
     if (lower->build.status != STATUS_OK || op == LOWER_NONE || target == LOWER_NONE) return;

@@ -304,7 +304,7 @@ static void places_add(struct pipeline *pipeline, const struct passing *passing,
     }
 }
 
-/* Whether collectives stand between the ops of a pass: else there is nothing to run beside. */
+/* Whether collectives stand between the ops of a pass: else there is nothing to run during. */
 static bool passes_wait(const struct local *local)
 {
     return local->tp > 1 || local->experts.ranks > 1 || local->sequence_parts > 1;

@@ -1,5 +1,5 @@
 /*
- * Two passes that overlap: the ops of both in one template, so that what one computes runs beside
+ * Two passes that overlap: the ops of both in one template, so that what one computes runs during
  * the collectives that the other waits for.
  *
  * Each pass's ops stay in their order: a compute op takes along what stands between it and the

@@ -168,7 +168,7 @@ static int64_t layer_waits_ps(const struct workload_plan *plan, const struct mac
     return COLLECTIVES * units_duration_ps(shard_bytes * (axis->size - 1), rate > 0 ? rate : 1);
 }
 
-/* A message of each chip's shard to the chip beside it along pp, the farthest of them. */
+/* A message of each chip's shard to the chip next to it along pp, the farthest of them. */
 static int64_t hop_ps(const struct workload_plan *plan, const struct machine *machine,
                       const struct mesh *mesh, uint64_t chips)
 {

@@ -13,7 +13,7 @@ struct arena;
  * kind: pairs and split passes are not spread evenly over the stages. `roles` are of the schedule's
  * ranks, with the times of their passes.
  *
- * A pair is measured whole, whether its passes ran beside each other or one after the other; F, I
+ * A pair is measured whole, whether its passes ran at once or one after the other; F, I
  * and W come from the passes outside of pairs. Where a stage splits no backward pass, it is
  * divided as others do, and where no stage does, in halves. */
 enum status staged_times_measure(struct arena *arena, const struct schedule *schedule,

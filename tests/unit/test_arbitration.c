@@ -42,19 +42,26 @@ struct meeting {
     int64_t math_ps;
 };
 
+static void meeting_fill(struct meeting *meeting, uint32_t bulk, uint32_t small)
+{
+    struct scene *scene = &meeting->scene;
+    meeting->bulk = bulk;
+    meeting->small = small;
+    meeting->math = scene_compute(scene, UINT64_C(105000000000), 1);
+    scene_need(scene, meeting->small, meeting->math, 0);
+    name(scene, meeting->bulk, "bulk");
+    name(scene, meeting->small, "small");
+    scene->program.stream[scene->op[bulk].stream].urgency = 2;
+}
+
 static void meeting_open(struct meeting *meeting, int32_t bulk_hops, int32_t small_hops)
 {
     struct scene *scene = &meeting->scene;
     scene_open(scene, 8, 1, 1, true);
     scene->segment_bytes = SEGMENT_BYTES;
     uint32_t const bulk = scene_stream(scene, "bulk"), small = scene_stream(scene, "small");
-    meeting->bulk = permute(scene, bulk, bulk_hops, bulk_segments * SEGMENT_BYTES);
-    meeting->small = permute(scene, small, small_hops, small_segments * SEGMENT_BYTES);
-    meeting->math = scene_compute(scene, UINT64_C(105000000000), 1);
-    scene_need(scene, meeting->small, meeting->math, 0);
-    name(scene, meeting->bulk, "bulk");
-    name(scene, meeting->small, "small");
-    scene->program.stream[bulk].urgency = 2;
+    uint32_t const op = permute(scene, bulk, bulk_hops, bulk_segments * SEGMENT_BYTES);
+    meeting_fill(meeting, op, permute(scene, small, small_hops, small_segments * SEGMENT_BYTES));
 }
 
 /* Folded and not, by both queues. */
@@ -138,6 +145,33 @@ static void messages_that_pass_by_share_too(void **state)
     assert_true(far_ps - meeting.math_ps <= 3 * link_ps);
     assert_true(far_ps < end_ps(&meeting.scene, &far, meeting.bulk));
     scene_close(&meeting.scene);
+}
+
+/* Round two corners, behind a link that it shares: the rest of the way is not shared, and takes the
+ * latency of its links; where they have none, 1 ps to each chip on the way. */
+static void what_is_held_up_arrives_so_much_later(void **state)
+{
+    (void)state;
+    static const int64_t latency_ps[] = {TIME_PS_PER_US, 0}, way_ps[] = {3 * TIME_PS_PER_US, 2};
+    for (uint32_t i = 0; i < 2; i++) {
+        struct meeting meeting;
+        struct scene *scene = &meeting.scene;
+        scene_open(scene, 3, 3, 3, true);
+        scene->machine.chip.hop_latency_ps = latency_ps[i];
+        scene->segment_bytes = SEGMENT_BYTES;
+        uint32_t const bulk = scene_stream(scene, "bulk"), small = scene_stream(scene, "small");
+        struct plan_request const request = {.kind = COLLECTIVE_PERMUTE,
+                                             .group = scene_group(scene, true, true, true),
+                                             .size_bytes = (uint64_t)small_segments * SEGMENT_BYTES,
+                                             .offset = {1, 1, 1}};
+        uint32_t const op = permute(scene, bulk, 1, bulk_segments * SEGMENT_BYTES);
+        meeting_fill(&meeting, op, scene_plan(scene, small, &request));
+        struct trace const fair = meeting_run(&meeting, "fair");
+        int64_t const turns = 2 * small_segments - 1;
+        assert_int_equal(end_ps(scene, &fair, meeting.small),
+                         boundary_ps(meeting.math_ps) + turns * segment_ps + way_ps[i]);
+        scene_close(scene);
+    }
 }
 
 /* A timeline's slice says what its message waited at its link, before its turns and between them:
@@ -362,6 +396,7 @@ int main(void)
     static const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_small_message_takes_twice_its_time_and_a_segment),
         cmocka_unit_test(messages_that_pass_by_share_too),
+        cmocka_unit_test(what_is_held_up_arrives_so_much_later),
         cmocka_unit_test(records_say_what_a_message_waited),
         cmocka_unit_test(equals_have_half_each),
         cmocka_unit_test(alone_nothing_changes),

@@ -62,6 +62,23 @@ static void levels_go_one_after_the_other(void **state)
     case_near(gather_s(&slices, case_group(&slices, "x,y,slice"), 32e9), dcn + grid, 1e-9);
 }
 
+/* What goes once to each unit of a level, less the own part; axes of a grid share theirs. */
+static void tokens_that_cross_levels_are_sent_at_each(void **state)
+{
+    (void)state;
+    struct machine const node = case_machine("h100-sxm:nodes=8"),
+                         grid = case_machine("tpu-v5e:4x8");
+    struct workload_traffic traffic = {.group = case_group(&node, "gpu,node:2"),
+                                       .all_to_all_bytes = 64e9};
+    case_near(exchange_sent_bytes(&traffic), 4e9 * 15 / 16, 1e-9);
+    traffic.crossing_bytes[0] = 32e9;
+    case_near(exchange_sent_bytes(&traffic), 2e9 * 7 / 8, 1e-9);
+    traffic.crossing_bytes[1] = 16e9;
+    case_near(exchange_sent_bytes(&traffic), 2e9 * 7 / 8 + 1e9 / 2, 1e-9);
+    traffic.group = case_group(&grid, "x,y");
+    case_near(exchange_sent_bytes(&traffic), (1e9 + 0.5e9) * 31 / 32 / 2, 1e-9);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -69,6 +86,7 @@ int main(void)
         cmocka_unit_test(lines_of_several_axes_may_go_one_after_the_other),
         cmocka_unit_test(bundles_on_a_line_are_stored_and_forwarded),
         cmocka_unit_test(levels_go_one_after_the_other),
+        cmocka_unit_test(tokens_that_cross_levels_are_sent_at_each),
     };
     return cmocka_run_group_tests(tests, case_arena_up, case_arena_down);
 }

@@ -287,6 +287,37 @@ static void what_repeats_after_a_shift_folds_to_it(void **state)
     }
 }
 
+/* Units within units on both levels, and copies to the host, beside which only periods fold. */
+static void each_level_in_use_keeps_its_units(void **state)
+{
+    (void)state;
+    static const uint32_t replayed[] = {2, 4 * 4};
+    for (uint32_t axis = 0; axis < 2; axis++) {
+        static const uint32_t shape[] = {4, 8, 1, 1};
+        static const uint32_t boxes[][MACHINE_AXES_MAX] = {
+            {2, 1, 1, 1}, {4, 1, 1, 1}, {4, 2, 1, 1}, {4, 4, 1, 1}, {4, 8, 1, 1}};
+        struct scene scene;
+        scene_open_axes(&scene, shape, 0);
+        struct level *node = scene_level(&scene, "node", 0);
+        for (uint32_t t = 0; t < 2; t++)
+            (void)scene_tier(node, boxes[t], 1, UINT64_C(100000000000), 250000);
+        struct level *network = scene_level(&scene, "network", 1);
+        for (uint32_t t = 2; t < 5; t++)
+            (void)scene_tier(network, boxes[t], 1, UINT64_C(50000000000), 250000);
+        scene_host(&scene, UINT64_C(50000000000), 250000, 1);
+        (void)scene_copy(&scene, PROGRAM_STREAMS_MAX, true, 1000000);
+        struct group const group = {.dimension[0] = scene_dimension(&scene, axis),
+                                    .dimension_count = 1};
+        (void)scene_routed(&scene, scene_stream(&scene, "exchange"), &exchange_direct, &group,
+                           false, 50000, 1);
+        struct trace const full = scene_run(&scene, 1, true, false);
+        struct trace const folded = scene_run(&scene, 1, false, false);
+        assert_int_equal(full.step_ps, folded.step_ps);
+        assert_int_equal(folded.chips_replayed, replayed[axis]);
+        scene_close(&scene);
+    }
+}
+
 static void a_machine_that_cannot_is_refused(void **state)
 {
     (void)state;
@@ -336,6 +367,7 @@ int main(void)
         cmocka_unit_test(ways_looked_up_together_are_those_looked_up_one_by_one),
         cmocka_unit_test(torus_exchange_of_all_pairs_folds_to_one_chip),
         cmocka_unit_test(what_repeats_after_a_shift_folds_to_it),
+        cmocka_unit_test(each_level_in_use_keeps_its_units),
         cmocka_unit_test(a_machine_that_cannot_is_refused),
         cmocka_unit_test(more_messages_than_keys_tell_apart_are_refused),
     };

@@ -116,12 +116,39 @@ static void test_a_watch_stops_it(void **state)
     case_free(&made);
 }
 
+/* All passes one after another must end before the clock does. */
+static void test_durations_that_add_up_to_too_much(void **state)
+{
+    (void)state;
+    for (uint32_t i = 0; i < 6; i++) {
+        struct schedule_times times = {0};
+        int64_t *const each[] = {&times.forward, &times.input, &times.weight,
+                                 &times.pair,    &times.hop,   &times.backward};
+        *each[i] = TIME_PS_END;
+        case_ok(schedule_times_check(&times, 1, "/times", &case_error));
+        *each[(i + 1) % 6] = 1;
+        case_refused(schedule_times_check(&times, 1, "/times", &case_error), STATUS_LIMIT, "/times",
+                     "the durations of 1 passes are too long");
+        *each[i] = TIME_PS_END / 7 - 1;
+        case_ok(schedule_times_check(&times, 7, "/times", &case_error));
+        *each[i] = TIME_PS_END / 7;
+        case_refused(schedule_times_check(&times, 7, "/times", &case_error), STATUS_LIMIT, "/times",
+                     "the durations of 7 passes are too long");
+        *each[i] = -1;
+        case_refused(schedule_times_check(&times, 1, "/times", &case_error), STATUS_INVALID,
+                     "/times", "a duration is less than nothing");
+        *each[i] = *each[(i + 1) % 6] = 0;
+        case_ok(schedule_times_check(&times, UINT64_MAX, "/times", &case_error));
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_ranks_of_a_grid),
         cmocka_unit_test(test_unlike_ranks_over_switches),
         cmocka_unit_test(test_a_watch_stops_it),
+        cmocka_unit_test(test_durations_that_add_up_to_too_much),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -10,17 +10,22 @@
 
 enum { TEXT_BYTES = 1400, STEPS = 8 };
 
+static uint64_t random_state = 7; /* Of what run.arbitration is. */
+
 /* Without overlap with the microbatches but the last: data parallel reductions come at the end. */
 static void scenario_write(char text[TEXT_BYTES], const char *machine, const char *mesh,
                            const char *schedule, const char *more)
 {
+    const char *arbitration = CASE_PICK(&random_state, "fair", "priority", "fifo");
+    const char *run = strstr(more, "\"run\"") != NULL ? ", " : "}, \"run\": {";
     int const length = snprintf(
         text, TEXT_BYTES,
         "{\"podsim\": 1, \"title\": \"early\", \"machine\": {%s, \"profile\": \"ideal\"}, "
         "\"mesh\": %s, \"workload\": {\"kind\": \"train_step\", \"model\": {\"kind\": \"mlp\", "
         "\"D\": 4096, \"F\": 16384, \"layers\": 16, \"matrices\": 2}, \"batch_tokens\": 4194304, "
-        "\"accumulate\": 8, \"schedule\": \"%s\", \"allow_oversubscription\": true%s}}",
-        machine, mesh, schedule, more);
+        "\"accumulate\": 8, \"schedule\": \"%s\", \"allow_oversubscription\": true%s%s"
+        "\"arbitration\": \"%s\"}}",
+        machine, mesh, schedule, more, run, arbitration);
     assert_true(length > 0 && length < TEXT_BYTES);
 }
 
@@ -60,11 +65,19 @@ static void same(const struct trace *one, const struct trace *other)
     }
 }
 
+static struct replay_options options_of(const struct play *play)
+{
+    return (struct replay_options){.engine = "fast",
+                                   .arbitration = play->scenario.run.arbitration,
+                                   .curves = true,
+                                   .count_waits = true,
+                                   .steps_max = STEPS};
+}
+
 /* The same with all chips of the fold from the start on. */
 static void late_run(struct play *play, struct arena *arena, struct trace *ret_trace)
 {
-    struct replay_options const options = {
-        .engine = "fast", .curves = true, .count_waits = true, .steps_max = STEPS};
+    struct replay_options const options = options_of(play);
     struct fold fold = play->fold;
     fold.early = NULL;
     case_ok(
@@ -74,8 +87,7 @@ static void late_run(struct play *play, struct arena *arena, struct trace *ret_t
 
 static void early_run(struct play *play, struct arena *arena, struct trace *ret_trace)
 {
-    struct replay_options const options = {
-        .engine = "fast", .curves = true, .count_waits = true, .steps_max = STEPS};
+    struct replay_options const options = options_of(play);
     case_ok(replay_run(arena, &options, &play->machine, &play->program, &play->fold, ret_trace,
                        &case_error));
 }

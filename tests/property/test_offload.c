@@ -3,15 +3,10 @@
  * math take, which closed forms say; HBM holds less by what is away; however it is played, the
  * instants are the same.
  */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdio.h>
 
-#include <cmocka.h>
-
 #include "sim/base/units.h"
+#include "tests/support/case.h"
 #include "tests/support/crossing.h"
 #include "tests/support/play.h"
 #include "tests/support/thin.h"
@@ -86,7 +81,8 @@ static void activations_are_hidden_where_the_model_is_wide_enough(void **state)
 }
 
 static void scenario_write(char text[TEXT_BYTES], const char *machine, const char *mesh,
-                           const char *offload, uint32_t accumulate, uint32_t prefetch)
+                           const char *offload, uint32_t accumulate, uint32_t prefetch,
+                           const char *arbitration)
 {
     int const length = snprintf(
         text, TEXT_BYTES,
@@ -94,8 +90,8 @@ static void scenario_write(char text[TEXT_BYTES], const char *machine, const cha
         "\"mesh\": %s, \"workload\": {\"kind\": \"train_step\", \"model\": {\"kind\": \"mlp\", "
         "\"D\": 4096, \"F\": 16384, \"layers\": 12, \"matrices\": 2}, \"batch_tokens\": 65536, "
         "\"offload\": \"%s\", \"accumulate\": %u, \"allow_oversubscription\": true}, "
-        "\"run\": {\"prefetch_layers\": %u}}",
-        machine, mesh, offload, accumulate, prefetch);
+        "\"run\": {\"prefetch_layers\": %u, \"arbitration\": \"%s\"}}",
+        machine, mesh, offload, accumulate, prefetch, arbitration);
     assert_true(length > 0 && length < TEXT_BYTES);
 }
 
@@ -108,9 +104,9 @@ static void hbm_holds_less_by_what_is_away(void **state)
     for (uint32_t prefetch = 0; prefetch < 3; prefetch++) {
         char text[TEXT_BYTES];
         struct play here, away;
-        scenario_write(text, machine, mesh, "none", 1, prefetch);
+        scenario_write(text, machine, mesh, "none", 1, prefetch, "fair");
         play_run(&here, text, NULL);
-        scenario_write(text, machine, mesh, "both", 1, prefetch);
+        scenario_write(text, machine, mesh, "both", 1, prefetch, "fair");
         play_run(&away, text, NULL);
         static const enum program_memory kinds[] = {PROGRAM_MEMORY_OPTIMIZER,
                                                     PROGRAM_MEMORY_ACTIVATIONS};
@@ -145,13 +141,15 @@ static void it_is_the_same_however_it_is_played(void **state)
         {"\"chip\": \"tpu-v5e\", \"shape\": \"4x4\", \"slices\": 4",
          "{\"dp\": [\"slice\"], \"fsdp\": [\"x\", \"y\"]}", true},
     };
+    uint64_t random = 1;
     static const struct play_options full = {.full = true, .engine = "fast"};
     static const struct play_options reference = {.full = true, .engine = "reference"};
     for (uint32_t i = 0; i < sizeof rows / sizeof *rows; i++)
         for (uint32_t accumulate = 1; accumulate <= 2; accumulate++) {
             char text[TEXT_BYTES];
             struct play folded, whole, slow;
-            scenario_write(text, rows[i].machine, rows[i].mesh, "both", accumulate, 1);
+            scenario_write(text, rows[i].machine, rows[i].mesh, "both", accumulate, 1,
+                           CASE_PICK(&random, "fair", "priority", "fifo"));
             play_run(&folded, text, NULL);
             play_run(&whole, text, &full);
             play_run(&slow, text, &reference);
@@ -178,9 +176,9 @@ static void offload_and_dcn_share_pcie(void **state)
     static const char mesh[] = "{\"dp\": [\"slice\"], \"fsdp\": [\"x\", \"y\"]}";
     char text[TEXT_BYTES];
     struct play here, away;
-    scenario_write(text, machine, mesh, "none", 1, 1);
+    scenario_write(text, machine, mesh, "none", 1, 1, "fair");
     play_run(&here, text, NULL);
-    scenario_write(text, machine, mesh, "optimizer", 1, 1);
+    scenario_write(text, machine, mesh, "optimizer", 1, 1, "fair");
     play_run(&away, text, NULL);
     uint32_t const up = machine_host_port(&away.machine, false);
     uint64_t const copied = away.trace.link[up].bytes - here.trace.link[up].bytes;
@@ -199,11 +197,13 @@ static void what_cannot_be_offloaded_is_refused(void **state)
     char text[TEXT_BYTES];
     struct play play;
     struct error error = {0};
-    scenario_write(text, "\"chip\": \"h100-sxm\"", "{\"fsdp\": [\"gpu\"]}", "activations", 1, 1);
+    scenario_write(text, "\"chip\": \"h100-sxm\"", "{\"fsdp\": [\"gpu\"]}", "activations", 1, 1,
+                   "fair");
     assert_int_equal(play_try(&play, text, &options, &error), STATUS_INVALID);
     assert_string_equal(error.where, "/workload/offload");
     play_close(&play);
-    scenario_write(text, "\"chip\": \"h100-sxm\"", "{\"fsdp\": [\"gpu\"]}", "optimizer", 1, 1);
+    scenario_write(text, "\"chip\": \"h100-sxm\"", "{\"fsdp\": [\"gpu\"]}", "optimizer", 1, 1,
+                   "fair");
     assert_int_equal(play_try(&play, text, &options, &error), STATUS_OK);
     play.machine.host.bytes_per_s = 0;
     assert_int_equal(workload_lower(play.arena, &play.scenario.workload, &play.machine, &play.mesh,

@@ -50,14 +50,18 @@ static void scenario_write(char text[TEXT_BYTES], uint32_t site, const char *sch
     uint32_t const microbatches = 8u << case_random(random) % 2;
     uint64_t const rows = UINT64_C(2048) << case_random(random) % 3;
     uint32_t const layers = 8u << case_random(random) % 2;
+    uint32_t const width = case_random(random) % 2 == 0 ? 4096 : 8192;
+    const char *arbitration = CASE_PICK(random, "fair", "priority", "fifo");
     int const length = snprintf(
         text, TEXT_BYTES,
         "{\"podsim\": 1, \"title\": \"periods\", \"machine\": {%s, \"profile\": \"ideal\"}, "
         "\"mesh\": %s, \"workload\": {\"kind\": \"train_step\", \"model\": {\"kind\": \"mlp\", "
         "\"D\": %u, \"F\": 16384, \"layers\": %u, \"matrices\": 2}, \"batch_tokens\": %llu, "
-        "\"accumulate\": %u, \"schedule\": \"%s\", \"allow_oversubscription\": true%s}}",
-        sites[site].machine, sites[site].mesh, case_random(random) % 2 == 0 ? 4096 : 8192, layers,
-        (unsigned long long)rows * microbatches * 8, microbatches, schedule, sites[site].more);
+        "\"accumulate\": %u, \"schedule\": \"%s\", \"allow_oversubscription\": true%s}, \"run\": "
+        "{\"arbitration\": \"%s\"}}",
+        sites[site].machine, sites[site].mesh, width, layers,
+        (unsigned long long)rows * microbatches * 8, microbatches, schedule, sites[site].more,
+        arbitration);
     assert_true(length > 0 && length < TEXT_BYTES);
 }
 

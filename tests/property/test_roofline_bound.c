@@ -24,12 +24,17 @@ enum { STEPS = 100, EXCHANGES = 40, FABRICS = 140, SEED = 20240607, ODD = 6 };
 
 static uint64_t state_of_draws = SEED;
 
+static uint32_t draw_of(uint64_t *state, uint32_t choices)
+{
+    *state ^= *state << 13; /* xorshift64 (Marsaglia 2003) */
+    *state ^= *state >> 7;
+    *state ^= *state << 17;
+    return (uint32_t)(*state >> 33) % choices;
+}
+
 static uint32_t draw(uint32_t choices)
 {
-    state_of_draws ^= state_of_draws << 13; /* xorshift64 (Marsaglia 2003) */
-    state_of_draws ^= state_of_draws >> 7;
-    state_of_draws ^= state_of_draws << 17;
-    return (uint32_t)(state_of_draws >> 33) % choices;
+    return draw_of(&state_of_draws, choices);
 }
 
 static const char *pick(const char *const *texts, uint32_t count)
@@ -196,8 +201,17 @@ static void write_fabric(char *text, size_t room)
                    batch, length, context, gather, accumulate, PICK("true", "false"), algorithm);
 }
 
+/* Closed forms know nothing of collectives that keep each other waiting at switches. By urgency
+ * they do so for longer: what is held up at one cable of thin leaves has members of its group wait
+ * that nothing holds up. 4 of 138 such steps are above, by up to 8 %. */
+static double most_waits(const char *text, const char *arbitration)
+{
+    if (strstr(text, "\"network\"") == NULL) return 1;
+    return strcmp(arbitration, "priority") == 0 ? 1.1 : 1.01;
+}
+
 /* Plays it; false if it is refused, which a drawn combination may be. */
-static bool check_step(const char *text, struct error *error)
+static bool check_step(const char *text, const char *arbitration, struct error *error)
 {
     struct arena *arena = arena_create(0);
     struct scenario scenario;
@@ -206,7 +220,7 @@ static bool check_step(const char *text, struct error *error)
     struct program program;
     struct fold fold;
     struct trace trace;
-    struct replay_options const options = {.engine = "fast"};
+    struct replay_options const options = {.engine = "fast", .arbitration = arbitration};
     bool const played =
         scenario_read_text(arena, "drawn", text, strlen(text), NULL, 0, &scenario, error) ==
             STATUS_OK &&
@@ -220,8 +234,8 @@ static bool check_step(const char *text, struct error *error)
         roofline_train_step(&scenario.workload, &machine, &mesh, &roofline);
         double const step_s = units_seconds(trace.step_ps), rounding = 1 + 1e-9;
         if (step_s * rounding < roofline.lower_s)
-            fail_msg("%.9g s is below the roofline's %.9g s (%s): %s", step_s, roofline.lower_s,
-                     roofline.bound_by, text);
+            fail_msg("%.9g s is below the roofline's %.9g s (%s), %s: %s", step_s, roofline.lower_s,
+                     roofline.bound_by, arbitration, text);
         /* A sum of parts bounds no step whose strided lines share links or halve their shares, nor
          * one of other algorithms or routes than its closed forms are of. */
         bool const simple =
@@ -229,10 +243,10 @@ static bool check_step(const char *text, struct error *error)
             (strstr(text, "\"routing_skew\"") == NULL &&
              (strstr(text, "\"algorithm\":\"auto\"") != NULL ||
               strstr(text, "experts.json") != NULL || strstr(text, "ulysses") != NULL));
-        /* Closed forms know nothing of collectives that keep each other waiting at switches. */
-        double const waits = strstr(text, "\"network\"") != NULL ? 1.01 : 1;
+        double const waits = most_waits(text, arbitration);
         if (simple && roofline.upper_s * waits * rounding < step_s)
-            fail_msg("%.9g s is above the roofline's %.9g s: %s", step_s, roofline.upper_s, text);
+            fail_msg("%.9g s is above the roofline's %.9g s, %s: %s", step_s, roofline.upper_s,
+                     arbitration, text);
         double const mxu_s = units_seconds(trace.queue_busy_ps[TRACE_QUEUE_MXU]);
         bool const alike = machine.chip_override_count == 0; /* Else the reported chip decides. */
         if (alike && (mxu_s * rounding < roofline.math_s || mxu_s > roofline.math_s * (1 + 1e-6)))
@@ -273,6 +287,8 @@ static bool check_step(const char *text, struct error *error)
 /* Each test draws from the seed anew: how many steps others take says nothing of which it draws. */
 static void check_steps(void (*write)(char *text, size_t room), uint32_t steps)
 {
+    static const char *const arbitrations[] = {"fair", "priority", "fifo"};
+    uint64_t arbitration = SEED; /* Draws of its own: steps are the same ones under each. */
     uint32_t played = 0;
     print_message("seed %d\n", SEED);
     state_of_draws = SEED;
@@ -280,7 +296,7 @@ static void check_steps(void (*write)(char *text, size_t room), uint32_t steps)
         char text[1200];
         struct error error = {0};
         write(text, sizeof text);
-        if (check_step(text, &error))
+        if (check_step(text, arbitrations[draw_of(&arbitration, LENGTH(arbitrations))], &error))
             played++;
         else
             assert_true(error.status == STATUS_INVALID || error.status == STATUS_UNSUPPORTED);
@@ -329,7 +345,7 @@ static void switches_add_where_leaves_hold_some_groups_whole(void **state)
             "\"run\":{\"collective_matmul\":false,\"algorithm\":\"sharp\"}}",
             ports[i / 2 % LENGTH(ports)], meshes[i / 2 / LENGTH(ports)],
             i % 2 == 0 ? "\"dp\",\"fsdp\"" : "\"fsdp\",\"dp\"");
-        if (!check_step(text, &error)) fail_msg("%s: %s", error.message, text);
+        if (!check_step(text, "fair", &error)) fail_msg("%s: %s", error.message, text);
     }
 }
 
@@ -355,7 +371,7 @@ static void a_slow_link_decides_of_an_exchange(void **state)
                        "\"allow_oversubscription\":true}}",
                        i % 2 == 0 ? "true" : "false", links[i / 2 % LENGTH(links)],
                        meshes[i / 2 / LENGTH(links)]);
-        if (!check_step(text, &error)) fail_msg("%s: %s", error.message, text);
+        if (!check_step(text, "fair", &error)) fail_msg("%s: %s", error.message, text);
     }
 }
 

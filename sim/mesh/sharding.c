@@ -340,9 +340,9 @@ static enum status unreduced_read(struct reader *reader, struct sharding *array)
     return accept(reader, '}') ? STATUS_OK : refuse(reader, "\"}\"");
 }
 
-enum status sharding_parse(const struct sharding_mesh *mesh, const struct sharding_size *sizes,
-                           const char *text, const char *where, struct sharding *ret_array,
-                           struct error *reterr)
+enum status sharding_read(const struct sharding_mesh *mesh, const struct sharding_size *sizes,
+                          const char *text, const char *where, struct sharding *ret_array,
+                          struct error *reterr)
 {
     struct sharding array = {0};
     struct reader reader = {mesh, sizes, text, text, where, reterr};
@@ -359,7 +359,14 @@ enum status sharding_parse(const struct sharding_mesh *mesh, const struct shardi
     if (accept(&reader, '{')) STATUS_TRY(unreduced_read(&reader, &array));
     blanks_skip(&reader);
     if (*reader.at != '\0') return refuse(&reader, "nothing more");
-    STATUS_TRY(sharding_check(mesh, &array, where, reterr));
     *ret_array = array;
     return STATUS_OK;
+}
+
+enum status sharding_parse(const struct sharding_mesh *mesh, const struct sharding_size *sizes,
+                           const char *text, const char *where, struct sharding *ret_array,
+                           struct error *reterr)
+{
+    STATUS_TRY(sharding_read(mesh, sizes, text, where, ret_array, reterr));
+    return sharding_check(mesh, ret_array, where, reterr);
 }

@@ -54,6 +54,12 @@ enum status sharding_parse(const struct sharding_mesh *mesh, const struct shardi
                            const char *text, const char *where, struct sharding *ret_array,
                            struct error *reterr);
 
+/* The same without what sharding_check() refuses: an array that its axes do not divide lies flat.
+ */
+enum status sharding_read(const struct sharding_mesh *mesh, const struct sharding_size *sizes,
+                          const char *text, const char *where, struct sharding *ret_array,
+                          struct error *reterr);
+
 /* Refused: an axis used twice, a dimension that its axes do not divide. */
 enum status sharding_check(const struct sharding_mesh *mesh, const struct sharding *array,
                            const char *where, struct error *reterr);

@@ -1,0 +1,33 @@
+#include "sim/graph/block.h"
+
+#define BLOCK(name) extern const struct block block_##name;
+#include "workloads/blocks.def"
+#undef BLOCK
+
+const struct block *const block_table[] = {
+#define BLOCK(name) &block_##name,
+#include "workloads/blocks.def"
+#undef BLOCK
+};
+
+const uint32_t block_count = sizeof block_table / sizeof *block_table;
+
+static void write(const struct block *block, const struct model *model, struct graph *graph)
+{
+    struct graph_span *span = &graph->block[graph->block_count];
+    *span = (struct graph_span){.block = block, .first = graph->op_count};
+    block->write(graph, model);
+    span->count = (uint8_t)(graph->op_count - span->first);
+    graph->block_count++;
+}
+
+void block_write_layer(const struct graph_terms *terms, const struct model *model, uint64_t layer,
+                       struct graph *ret_graph)
+{
+    ret_graph->terms = terms;
+    ret_graph->tensor_count = ret_graph->op_count = ret_graph->block_count = 0;
+    for (uint32_t place = 0; place < BLOCK_PLACE_COUNT; place++)
+        for (uint32_t i = 0; i < block_count; i++)
+            if (block_table[i]->place == place && block_table[i]->applies(model, layer))
+                write(block_table[i], model, ret_graph);
+}

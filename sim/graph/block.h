@@ -1,0 +1,31 @@
+/*
+ * block.h: a block of a model, written once. A new one is one file in workloads/blocks, with its
+ * line in workloads/blocks.def.
+ */
+#ifndef SIM_GRAPH_BLOCK_H
+#define SIM_GRAPH_BLOCK_H
+
+#include "sim/graph/graph.h"
+
+struct model;
+
+/* A layer has one block at each place, or none. */
+enum block_place { BLOCK_MIXES_TOKENS, BLOCK_MIXES_CHANNELS, BLOCK_PLACE_COUNT };
+
+struct block {
+    const char *name;   /* "attention" */
+    const char *prefix; /* Of its ops' names: "attention." */
+    const char *source;
+    enum block_place place;
+    bool (*applies)(const struct model *model, uint64_t layer);
+    void (*write)(struct graph *graph, const struct model *model);
+};
+
+extern const struct block *const block_table[];
+extern const uint32_t block_count;
+
+/* Writes the blocks of a layer, in their order. */
+void block_write_layer(const struct graph_terms *terms, const struct model *model, uint64_t layer,
+                       struct graph *ret_graph);
+
+#endif

@@ -1,0 +1,76 @@
+#include "sim/graph/op.h"
+
+const struct op_kind *const op_kind_table[] = {
+#define OP(name) &op_kind_##name,
+#include "workloads/ops.def"
+#undef OP
+};
+
+const uint32_t op_kind_count = sizeof op_kind_table / sizeof *op_kind_table;
+
+uint8_t op_reads_nothing(const struct graph *graph, const struct graph_op *op, enum op_pass pass,
+                         tensor ret_reads[OP_READS_MAX])
+{
+    (void)graph;
+    (void)op;
+    (void)pass;
+    (void)ret_reads;
+    return 0;
+}
+
+static void add(const struct graph_sharded *sharded, tensor of, uint32_t gathered, bool gradient,
+                struct op_bytes *bytes)
+{
+    const struct graph *graph = sharded->graph;
+    const struct graph_tensor *at = &graph->tensor[of];
+    bytes->elements[gradient ? at->gradient : at->format] +=
+        graph_elements(graph, gradient ? &at->gradient_at : &at->at, gathered);
+}
+
+void op_bytes_in(const struct graph_sharded *sharded, const struct graph_op *op, uint8_t input,
+                 bool gradient, struct op_bytes *bytes)
+{
+    uint32_t const gather = graph_shard_of(sharded, op)->gather;
+    const struct graph_op *fused = graph_fused(sharded->graph, op->in[input]);
+    if (fused == NULL) {
+        add(sharded, op->in[input], gather, gradient, bytes);
+        return;
+    }
+    for (uint8_t i = 0; i < fused->in_count; i++)
+        add(sharded, fused->in[i], gather, gradient, bytes);
+}
+
+void op_bytes_ins(const struct graph_sharded *sharded, const struct graph_op *op, bool gradient,
+                  struct op_bytes *bytes)
+{
+    for (uint8_t i = 0; i < op->in_count; i++) op_bytes_in(sharded, op, i, gradient, bytes);
+}
+
+void op_bytes_outs(const struct graph_sharded *sharded, const struct graph_op *op, bool gradient,
+                   struct op_bytes *bytes)
+{
+    uint32_t const scatter = graph_shard_of(sharded, op)->scatter;
+    for (uint8_t i = 0; i < op->out_count; i++) add(sharded, op->out[i], scatter, gradient, bytes);
+}
+
+uint64_t op_bytes_sum(const struct op_bytes *bytes)
+{
+    uint64_t sum = 0;
+    for (uint32_t f = 0; f < FORMAT_COUNT; f++)
+        sum += format_bytes((enum format)f, bytes->elements[f]);
+    return sum;
+}
+
+uint64_t op_in_elements(const struct graph_sharded *sharded, const struct graph_op *op,
+                        uint8_t input)
+{
+    return graph_elements(sharded->graph, &sharded->graph->tensor[op->in[input]].at,
+                          graph_shard_of(sharded, op)->gather);
+}
+
+uint64_t op_out_elements(const struct graph_sharded *sharded, const struct graph_op *op,
+                         uint8_t result)
+{
+    return graph_elements(sharded->graph, &sharded->graph->tensor[op->out[result]].at,
+                          graph_shard_of(sharded, op)->scatter);
+}

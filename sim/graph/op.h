@@ -1,0 +1,114 @@
+/*
+ * op.h: a kind of op: what it asks of a chip in each pass, what it reads, what it moves. A new one
+ * is one file in workloads/ops, with its line in workloads/ops.def.
+ */
+#ifndef SIM_GRAPH_OP_H
+#define SIM_GRAPH_OP_H
+
+#include "sim/base/work.h"
+#include "sim/collective/collective.h"
+#include "sim/graph/shard.h"
+
+enum { OP_READS_MAX = 8, OP_MOVES_MAX = 2 };
+
+enum op_pass {
+    OP_FORWARD,
+    OP_AGAIN,       /* As forward, for the backward pass; */
+    OP_AGAIN_ALONE, /* and without the sum that is fused with it, which was kept. */
+    OP_INPUT_GRADIENT,
+    OP_WEIGHT_GRADIENT,
+    OP_BOTH_GRADIENTS, /* In one kernel. */
+};
+
+/* Ranks that a collective is over. */
+enum op_axis {
+    OP_AXIS_TP,
+    OP_AXIS_EP,
+    OP_AXIS_SEQUENCE, /* Ranks that share sequences. */
+    OP_AXIS_HOLDERS,  /* Ranks of tp with the same weights, and each a part of their gradients. */
+};
+
+struct op_move {
+    enum collective_kind kind;
+    enum op_axis axis;
+    uint64_t bytes;
+    bool before;  /* The op's compute; else behind it. */
+    bool carries; /* The input becomes the result; else inputs behind the first stay what they are.
+                   */
+};
+
+struct op_kind {
+    const char *name;
+    const char *help;
+    const char *source; /* Of its counts. */
+
+    /* What a pass asks of a chip. Nothing at all: the pass has no such compute. */
+    void (*work)(const struct graph_sharded *sharded, const struct graph_op *op, enum op_pass pass,
+                 struct work *ret_work);
+
+    /* Tensors of the forward pass that a gradient reads. (Forward, an op reads its inputs.) */
+    uint8_t (*reads)(const struct graph *graph, const struct graph_op *op, enum op_pass pass,
+                     tensor ret_reads[OP_READS_MAX]);
+
+    /* Collectives of its own, in addition to what follows from shardings. NULL: it has none. */
+    uint8_t (*moves)(const struct graph_sharded *sharded, const struct graph_op *op,
+                     enum op_pass pass, struct op_move ret_moves[OP_MOVES_MAX]);
+
+    bool passes_on;       /* The gradient of an input is that of the result. */
+    bool shares_sequence; /* Inputs behind the first are read of whole sequences. */
+};
+
+extern const struct op_kind *const op_kind_table[];
+extern const uint32_t op_kind_count;
+
+#define OP(name) extern const struct op_kind op_kind_##name;
+#include "workloads/ops.def"
+#undef OP
+
+static inline bool op_is_forward(enum op_pass pass)
+{
+    return pass <= OP_AGAIN_ALONE;
+}
+
+static inline bool op_gives_input(enum op_pass pass)
+{
+    return pass == OP_INPUT_GRADIENT || pass == OP_BOTH_GRADIENTS;
+}
+
+static inline bool op_gives_weight(enum op_pass pass)
+{
+    return pass == OP_WEIGHT_GRADIENT || pass == OP_BOTH_GRADIENTS;
+}
+
+/* Reads of an op whose gradients read nothing of the forward pass. */
+uint8_t op_reads_nothing(const struct graph *graph, const struct graph_op *op, enum op_pass pass,
+                         tensor ret_reads[OP_READS_MAX]);
+
+static inline bool op_has_work(const struct work *work)
+{
+    return work->matmul_count + work->vector_flop + work->hbm_read_bytes + work->hbm_write_bytes !=
+           0;
+}
+
+/* Elements by their format, which become bytes together. */
+struct op_bytes {
+    uint64_t elements[FORMAT_COUNT];
+};
+
+/* Tensors of an op, as it reads and writes them: inputs gathered, results before they are reduced;
+ * of an input that is fused, the inputs of that. Their values, or their gradients. */
+void op_bytes_in(const struct graph_sharded *sharded, const struct graph_op *op, uint8_t input,
+                 bool gradient, struct op_bytes *bytes);
+void op_bytes_ins(const struct graph_sharded *sharded, const struct graph_op *op, bool gradient,
+                  struct op_bytes *bytes);
+void op_bytes_outs(const struct graph_sharded *sharded, const struct graph_op *op, bool gradient,
+                   struct op_bytes *bytes);
+uint64_t op_bytes_sum(const struct op_bytes *bytes);
+
+/* Elements of an input as it is read, and of a result before it is reduced. */
+uint64_t op_in_elements(const struct graph_sharded *sharded, const struct graph_op *op,
+                        uint8_t input);
+uint64_t op_out_elements(const struct graph_sharded *sharded, const struct graph_op *op,
+                         uint8_t result);
+
+#endif

@@ -1,0 +1,35 @@
+/*
+ * remat.h: what the backward pass reads of the forward pass; of that, what is kept, and what is
+ * computed again.
+ *
+ * With `none`, `norms` and `big_matmuls` an op is repeated in its block's backward pass, if its
+ * result is read there and not kept. With `block` all that is read is repeated before a layer's
+ * backward pass: the rest is dead code. With `layer` the whole forward pass is.
+ */
+#ifndef SIM_GRAPH_REMAT_H
+#define SIM_GRAPH_REMAT_H
+
+#include "sim/graph/backward.h"
+
+/* How much of a tensor. */
+enum graph_part { GRAPH_NOTHING, GRAPH_OWN, GRAPH_GATHERED };
+
+struct graph_kept {
+    enum graph_part read[GRAPH_TENSORS_MAX]; /* By gradients, and by what is repeated for them. */
+    enum graph_part kept[GRAPH_TENSORS_MAX];
+    bool again[GRAPH_OPS_MAX];
+    bool for_input[GRAPH_OPS_MAX]; /* An input's gradient waits for the repetition; else only
+                                      gradients of weights do. */
+};
+
+void graph_remat(const struct graph_sharded *sharded, const struct graph_backward *backward,
+                 struct graph_kept *ret_kept);
+
+/* Bytes that a layer keeps from its forward to its backward pass. */
+uint64_t graph_kept_bytes(const struct graph_sharded *sharded, const struct graph_kept *kept);
+
+/* How a repeated op is computed. */
+enum op_pass graph_again_pass(const struct graph_sharded *sharded, const struct graph_kept *kept,
+                              uint8_t op);
+
+#endif

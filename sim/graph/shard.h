@@ -1,0 +1,42 @@
+/*
+ * shard.h: which collectives follow from shardings. A product gathers its left operand and reduces
+ * its result by the four cases (mesh/sharding.h, the book, chapter 3); any other op gathers what
+ * its result does not have split, and reduces a sum that was left due. Backward each is the other.
+ *
+ * Over tp alone: weights are gathered by buckets, not by ops.
+ */
+#ifndef SIM_GRAPH_SHARD_H
+#define SIM_GRAPH_SHARD_H
+
+#include "sim/graph/graph.h"
+
+/* Axes, a bit each. */
+struct graph_shard {
+    uint32_t gather; /* Of the inputs. */
+    uint32_t scatter, all_reduce;
+};
+
+struct graph_sharded {
+    const struct graph *graph;
+    struct graph_shard op[GRAPH_OPS_MAX];
+    uint32_t gathered[GRAPH_TENSORS_MAX]; /* For some op that reads the tensor. */
+    bool whole[GRAPH_TENSORS_MAX];        /* Some op reads it of whole sequences. */
+};
+
+void graph_shard(const struct graph *graph, struct graph_sharded *ret_sharded);
+
+static inline const struct graph_shard *graph_shard_of(const struct graph_sharded *sharded,
+                                                       const struct graph_op *op)
+{
+    return &sharded->op[graph_index(sharded->graph, op)];
+}
+
+/* Whether readers see more of a tensor than lies on the chip that has it; and its elements as they
+ * do. */
+static inline bool graph_is_gathered(const struct graph_sharded *sharded, tensor of)
+{
+    return sharded->gathered[of] != 0 || sharded->whole[of];
+}
+uint64_t graph_gathered_elements(const struct graph_sharded *sharded, tensor of);
+
+#endif

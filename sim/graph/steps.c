@@ -1,0 +1,337 @@
+#include "sim/graph/steps.h"
+
+struct writer {
+    const struct graph_sharded *sharded;
+    const struct graph_backward *backward;
+    const struct graph_kept *kept;
+    struct graph_request request;
+    struct graph_steps *steps;
+    bool gathered[GRAPH_TENSORS_MAX]; /* In this pass. */
+};
+
+static const struct graph *graph_of(const struct writer *writer)
+{
+    return writer->sharded->graph;
+}
+
+/* --- One step --- */
+
+static struct graph_step *step_add(struct writer *writer, uint8_t op, enum op_pass pass)
+{
+    SIM_ASSERT(writer->steps->count < GRAPH_STEPS_MAX);
+    struct graph_step *step = &writer->steps->step[writer->steps->count++];
+    *step = (struct graph_step){.op = op, .pass = pass};
+    return step;
+}
+
+static void read_add(struct graph_step *step, tensor of, bool gradient)
+{
+    SIM_ASSERT(step->read_count < GRAPH_VALUES_MAX);
+    step->read[step->read_count++] = (struct graph_value){of, gradient};
+}
+
+static void written_add(struct graph_step *step, tensor of, bool gradient)
+{
+    SIM_ASSERT(step->written_count < GRAPH_VALUES_MAX);
+    step->written[step->written_count++] = (struct graph_value){of, gradient};
+}
+
+/* An input as an op touches it. A fused one is computed on the way: its own inputs are. */
+static void input_add(const struct graph *graph, struct graph_step *step, tensor of, bool gradient,
+                      void (*add)(struct graph_step *, tensor, bool))
+{
+    const struct graph_op *fused = graph_fused(graph, of);
+    if (fused == NULL) {
+        add(step, of, gradient);
+        return;
+    }
+    for (uint8_t i = 0; i < fused->in_count; i++) add(step, fused->in[i], gradient);
+}
+
+static void forward_values(const struct graph *graph, const struct graph_op *op,
+                           struct graph_step *step)
+{
+    for (uint8_t i = 0; i < op->in_count; i++) {
+        bool const stored = graph_fused(graph, op->in[i]) != NULL &&
+                            graph->tensor[op->in[i]].kept != GRAPH_REMAT_NEVER;
+        if (step->pass == OP_AGAIN_ALONE)
+            read_add(step, op->in[i], false);
+        else
+            input_add(graph, step, op->in[i], false, read_add);
+        if (stored && step->pass != OP_AGAIN_ALONE) written_add(step, op->in[i], false);
+    }
+    for (uint8_t i = 0; i < op->weight_count; i++) read_add(step, op->weight[i], false);
+    for (uint8_t i = 0; i < op->out_count; i++) written_add(step, op->out[i], false);
+}
+
+static void gradient_values(const struct graph *graph, const struct graph_op *op,
+                            struct graph_step *step)
+{
+    tensor read[OP_READS_MAX];
+    uint8_t const count = op->kind->reads(graph, op, step->pass, read);
+    bool const matmul = op->kind == &op_kind_matmul;
+    for (uint8_t i = 0; i < op->out_count; i++)
+        if (graph->tensor[op->out[i]].role == GRAPH_ACTIVATION) read_add(step, op->out[i], true);
+    for (uint8_t i = 0; i < count; i++) {
+        bool const stored = graph->tensor[read[i]].kept != GRAPH_REMAT_NEVER;
+        if (stored)
+            read_add(step, read[i], false);
+        else
+            input_add(graph, step, read[i], false, read_add);
+    }
+    for (uint8_t i = 0; op_gives_input(step->pass) && i < op->weight_count; i++)
+        read_add(step, op->weight[i], false);
+    for (uint8_t i = 0; op_gives_input(step->pass) && i < op->in_count; i++)
+        input_add(graph, step, op->in[i], true, written_add);
+    for (uint8_t i = 0; (op_gives_weight(step->pass) || !matmul) && i < op->weight_count; i++)
+        written_add(step, op->weight[i], true);
+}
+
+static void compute_add(struct writer *writer, uint8_t index, enum op_pass pass)
+{
+    const struct graph *graph = graph_of(writer);
+    const struct graph_op *op = &graph->op[index];
+    struct work work;
+    op->kind->work(writer->sharded, op, pass, &work);
+    if (!op_has_work(&work)) return;
+    struct graph_step *step = step_add(writer, index, pass);
+    step->is_compute = true;
+    step->work = work;
+    (op_is_forward(pass) ? forward_values : gradient_values)(graph, op, step);
+}
+
+/* A collective of a tensor's value or gradient, which it reads and writes. */
+static void move_add(struct writer *writer, uint8_t index, enum op_pass pass, tensor of,
+                     struct op_move move)
+{
+    struct graph_step *step = step_add(writer, index, pass);
+    bool const gradient = !op_is_forward(pass);
+    step->move = move;
+    read_add(step, of, gradient);
+    written_add(step, of, gradient);
+}
+
+static void tp_add(struct writer *writer, uint8_t index, enum op_pass pass, tensor of,
+                   enum collective_kind kind, uint32_t gathered)
+{
+    const struct graph *graph = graph_of(writer);
+    const struct graph_tensor *at = &graph->tensor[of];
+    bool const gradient = !op_is_forward(pass);
+    uint64_t const elements =
+        graph_elements(graph, gradient ? &at->gradient_at : &at->at, gathered);
+    uint64_t const bytes = format_bytes(gradient ? at->gradient : at->format, elements);
+    move_add(writer, index, pass, of,
+             (struct op_move){.kind = kind, .axis = OP_AXIS_TP, .bytes = bytes});
+}
+
+static void own_values(const struct graph_op *op, struct graph_step *step)
+{
+    bool const gradient = !op_is_forward(step->pass);
+    for (uint8_t i = 1; !step->move.carries && i < op->in_count; i++) {
+        read_add(step, op->in[i], gradient);
+        written_add(step, op->in[i], gradient);
+    }
+    if (!step->move.carries) return;
+    read_add(step, gradient ? op->out[0] : op->in[0], gradient);
+    written_add(step, gradient ? op->in[0] : op->out[0], gradient);
+}
+
+/* Collectives of an op's own: of keys and values, of rows. */
+static void own_moves_add(struct writer *writer, uint8_t index, enum op_pass pass, bool before)
+{
+    const struct graph_op *op = &graph_of(writer)->op[index];
+    struct op_move move[OP_MOVES_MAX];
+    if (op->kind->moves == NULL) return;
+    uint8_t const count = op->kind->moves(writer->sharded, op, pass, move);
+    for (uint8_t i = 0; i < count; i++) {
+        if (move[i].before != before) continue;
+        struct graph_step *step = step_add(writer, index, pass);
+        step->move = move[i];
+        own_values(op, step);
+    }
+}
+
+/* --- Forward, and again --- */
+
+/* Gathers what some op of this pass reads gathered. */
+static void gather_add(struct writer *writer, uint8_t index, enum op_pass pass, tensor of)
+{
+    uint32_t const axes = writer->sharded->gathered[of];
+    bool const wanted = pass == OP_FORWARD || writer->kept->read[of] == GRAPH_GATHERED;
+    if (axes == 0 || writer->gathered[of] || !wanted) return;
+    writer->gathered[of] = true;
+    tp_add(writer, index, pass, of, COLLECTIVE_ALL_GATHER, axes);
+}
+
+static void forward_add(struct writer *writer, uint8_t index, enum op_pass pass)
+{
+    const struct graph_op *op = &graph_of(writer)->op[index];
+    const struct graph_shard *shard = graph_shard_of(writer->sharded, op);
+    if (op->fused) return;
+    for (uint8_t i = 0; i < op->in_count; i++)
+        if (graph_maker(graph_of(writer), op->in[i]) == NULL)
+            gather_add(writer, index, pass, op->in[i]);
+    own_moves_add(writer, index, pass, true);
+    compute_add(writer, index, pass);
+    for (uint8_t i = 0; i < op->out_count; i++) {
+        if (shard->scatter != 0)
+            tp_add(writer, index, pass, op->out[i], COLLECTIVE_REDUCE_SCATTER, shard->scatter);
+        if (shard->all_reduce != 0)
+            tp_add(writer, index, pass, op->out[i], COLLECTIVE_ALL_REDUCE, 0);
+    }
+    own_moves_add(writer, index, pass, false);
+    for (uint8_t i = 0; i < op->out_count; i++) gather_add(writer, index, pass, op->out[i]);
+}
+
+static void again_add(struct writer *writer, uint8_t index)
+{
+    forward_add(writer, index, graph_again_pass(writer->sharded, writer->kept, index));
+}
+
+/* --- Backward --- */
+
+static bool has_input(const struct writer *writer)
+{
+    return writer->request.half != GRAPH_WEIGHT_HALF;
+}
+
+static bool has_weight(const struct writer *writer)
+{
+    return writer->request.half != GRAPH_INPUT_HALF;
+}
+
+/* The pass as the half of the backward pass has it; false: not at all. */
+static bool pass_of(const struct writer *writer, enum op_pass pass, enum op_pass *ret_pass)
+{
+    *ret_pass = pass;
+    if (pass == OP_BOTH_GRADIENTS && !has_weight(writer)) *ret_pass = OP_INPUT_GRADIENT;
+    if (pass == OP_BOTH_GRADIENTS && !has_input(writer)) *ret_pass = OP_WEIGHT_GRADIENT;
+    return (op_gives_input(*ret_pass) && has_input(writer)) ||
+           (op_gives_weight(*ret_pass) && has_weight(writer));
+}
+
+/* What has to come before an op's gradients: the sum of its result's, if several ops read that, and
+ * what the forward pass has scattered. */
+static void results_add(struct writer *writer, uint8_t index)
+{
+    const struct graph *graph = graph_of(writer);
+    const struct graph_op *op = &graph->op[index];
+    uint32_t const scatter = graph_shard_of(writer->sharded, op)->scatter;
+    for (uint8_t i = 0; has_input(writer) && i < op->out_count; i++) {
+        if (writer->backward->readers[op->out[i]] > 1) {
+            struct graph_step *step = step_add(writer, index, OP_INPUT_GRADIENT);
+            step->is_compute = true;
+            step->work = graph_gradient_sum(writer->sharded, op->out[i]);
+            read_add(step, op->out[i], true);
+            written_add(step, op->out[i], true);
+        }
+        if (scatter != 0)
+            tp_add(writer, index, OP_INPUT_GRADIENT, op->out[i], COLLECTIVE_ALL_GATHER, scatter);
+    }
+}
+
+/* What the forward pass has gathered: for the op alone, its part of the sum. */
+static void inputs_add(struct writer *writer, uint8_t index)
+{
+    const struct graph *graph = graph_of(writer);
+    const struct graph_op *op = &graph->op[index];
+    for (uint8_t i = 0; i < op->in_count; i++) {
+        uint32_t const axes = graph_shard_of(writer->sharded, op)->gather &
+                              sharding_axes(&graph->tensor[op->in[i]].at);
+        if (axes != 0)
+            tp_add(writer, index, OP_INPUT_GRADIENT, op->in[i], COLLECTIVE_REDUCE_SCATTER, axes);
+    }
+}
+
+/* The sum of a block's weights' gradients that lie in parts, behind the last of them. */
+static void partial_add(struct writer *writer, const struct graph_gradient *gradient)
+{
+    const struct graph *graph = graph_of(writer);
+    uint8_t const block = graph->op[gradient->op].block;
+    struct graph_partial const partial = graph_partial_of(writer->sharded, writer->backward, block);
+    bool const gives = op_gives_weight(gradient->pass) && has_weight(writer);
+    if (!writer->request.sums_partial || partial.last != gradient->op || !gives) return;
+    struct graph_step *step = step_add(writer, gradient->op, OP_WEIGHT_GRADIENT);
+    step->move = (struct op_move){
+        .kind = COLLECTIVE_ALL_REDUCE,
+        .axis = OP_AXIS_HOLDERS,
+        .bytes = format_bytes(graph->terms->formats.gradients, partial.elements),
+    };
+    for (uint8_t w = 0; w < graph->op[gradient->op].weight_count; w++) {
+        read_add(step, graph->op[gradient->op].weight[w], true);
+        written_add(step, graph->op[gradient->op].weight[w], true);
+    }
+}
+
+static void gradient_add(struct writer *writer, const struct graph_gradient *gradient, bool first)
+{
+    enum op_pass pass = gradient->pass;
+    if (first) results_add(writer, gradient->op);
+    if (pass_of(writer, gradient->pass, &pass)) {
+        own_moves_add(writer, gradient->op, pass, true);
+        compute_add(writer, gradient->op, pass);
+        own_moves_add(writer, gradient->op, pass, false);
+        if (op_gives_input(pass)) inputs_add(writer, gradient->op);
+    }
+    partial_add(writer, gradient);
+}
+
+/* What only gradients of a block's weights wait for: ops that are repeated for them, and what was
+ * kept as it lay and is gathered again. */
+static void weights_again_add(struct writer *writer, const struct graph_span *span)
+{
+    const struct graph *graph = graph_of(writer);
+    if (!has_weight(writer)) return;
+    for (uint8_t i = span->first; i < span->first + span->count; i++) {
+        const struct graph_op *op = &graph->op[i];
+        bool const again = writer->kept->again[i];
+        if (again && !writer->kept->for_input[i]) again_add(writer, i);
+        for (uint8_t in = 0; !again && !op->fused && in < op->in_count; in++)
+            if (writer->kept->kept[op->in[in]] == GRAPH_OWN)
+                gather_add(writer, i, OP_AGAIN, op->in[in]);
+    }
+}
+
+static void block_add(struct writer *writer, uint8_t block)
+{
+    const struct graph *graph = graph_of(writer);
+    const struct graph_backward *backward = writer->backward;
+    const struct graph_span *span = &graph->block[block];
+    bool const repeated = graph_remat_repeats(graph->terms->policy.remat);
+    const struct graph_op *end = graph_maker(graph, span->out);
+    uint8_t const last = end->kind == &op_kind_matmul ? graph_index(graph, end) : GRAPH_NONE;
+    bool again = repeated; /* Already. */
+    for (uint8_t i = span->first; !repeated && has_input(writer) && i < span->first + span->count;
+         i++)
+        if (writer->kept->for_input[i]) again_add(writer, i);
+    for (uint32_t g = 0; g < backward->count; g++) {
+        const struct graph_gradient *gradient = &backward->gradient[g];
+        if (graph->op[gradient->op].block != block) continue;
+        if (!again && gradient->op != last) {
+            weights_again_add(writer, span);
+            again = true;
+        }
+        gradient_add(writer, gradient, g == 0 || backward->gradient[g - 1].op != gradient->op);
+    }
+}
+
+void graph_steps(const struct graph_sharded *sharded, const struct graph_backward *backward,
+                 const struct graph_kept *kept, struct graph_request request,
+                 struct graph_steps *ret_steps)
+{
+    const struct graph *graph = sharded->graph;
+    struct writer writer = {.sharded = sharded,
+                            .backward = backward,
+                            .kept = kept,
+                            .request = request,
+                            .steps = ret_steps};
+    bool const repeats =
+        request.backward && has_input(&writer) && graph_remat_repeats(graph->terms->policy.remat);
+    ret_steps->count = 0;
+    for (uint8_t i = 0; i < graph->op_count; i++) {
+        if (!request.backward) forward_add(&writer, i, OP_FORWARD);
+        if (repeats && kept->again[i]) again_add(&writer, i);
+    }
+    for (uint8_t block = graph->block_count; request.backward && block-- > 0;)
+        block_add(&writer, block);
+}

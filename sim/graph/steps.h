@@ -1,0 +1,50 @@
+/*
+ * steps.h: computes and collectives of a pass of one layer, in order.
+ *
+ * Forward: ops as they are written; what is gathered for later ops is gathered as soon as it is
+ * made. Backward: gradients in their order; repetitions that an input's gradient waits for come at
+ * the start of their block; the others, and what is gathered again, behind the gradients of the
+ * matmul that ends the block, or, where no matmul ends it, at its start too.
+ */
+#ifndef SIM_GRAPH_STEPS_H
+#define SIM_GRAPH_STEPS_H
+
+#include "sim/graph/remat.h"
+
+enum { GRAPH_STEPS_MAX = 128, GRAPH_VALUES_MAX = 12 };
+
+/* Pipelines may split a backward pass: gradients of inputs, and later those of weights. */
+enum graph_half { GRAPH_WHOLE, GRAPH_INPUT_HALF, GRAPH_WEIGHT_HALF };
+
+struct graph_request {
+    bool backward;
+    enum graph_half half; /* Of a backward pass. */
+    bool sums_partial;    /* Gradients of weights that lie in parts are summed after it. */
+};
+
+/* A tensor, or its gradient. */
+struct graph_value {
+    tensor of;
+    bool gradient;
+};
+
+struct graph_step {
+    bool is_compute;
+    uint8_t op;          /* Which op's step it is, */
+    enum op_pass pass;   /* in which pass. */
+    struct work work;    /* Compute. */
+    struct op_move move; /* Collective. */
+    struct graph_value read[GRAPH_VALUES_MAX], written[GRAPH_VALUES_MAX];
+    uint8_t read_count, written_count;
+};
+
+struct graph_steps {
+    struct graph_step step[GRAPH_STEPS_MAX];
+    uint32_t count;
+};
+
+void graph_steps(const struct graph_sharded *sharded, const struct graph_backward *backward,
+                 const struct graph_kept *kept, struct graph_request request,
+                 struct graph_steps *ret_steps);
+
+#endif

@@ -1,0 +1,94 @@
+#include "sim/workload/graph_terms.h"
+
+#include <string.h>
+
+#include "sim/workload/local.h"
+
+static void dimension_add(struct graph_terms *terms, uint32_t *count,
+                          struct graph_dimension dimension)
+{
+    SIM_ASSERT(*count + 1 < GRAPH_DIMENSIONS_MAX);
+    if (dimension.holders == 0) dimension.holders = 1;
+    terms->dimension[(*count)++] = dimension;
+    terms->dimension[*count] = (struct graph_dimension){.name = NULL};
+}
+
+static void plain_add(struct graph_terms *terms, uint32_t *count, const char *name, uint64_t size)
+{
+    dimension_add(terms, count, (struct graph_dimension){name, size, size, 1});
+}
+
+/* Tokens, widths, heads: as in the book. */
+static void decoder_add(const struct local *local, struct graph_terms *terms, uint32_t *count)
+{
+    const struct model *model = &local->plan->model;
+    uint64_t const tp = local->tp;
+    plain_add(terms, count, "B", local->rows * local->data);
+    dimension_add(terms, count,
+                  (struct graph_dimension){"D", local->block_columns, local->width, 1});
+    dimension_add(terms, count,
+                  (struct graph_dimension){"F", local->mlp_columns * tp, model->mlp_width, 1});
+    if (!local_is_llama(local)) return;
+    dimension_add(terms, count, (struct graph_dimension){"N", local->heads * tp, model->heads, 1});
+    dimension_add(
+        terms, count,
+        (struct graph_dimension){"K", local->kv_heads * tp, model->kv_heads, local->kv_holders});
+    plain_add(terms, count, "H", local->head_width);
+    plain_add(terms, count, "V", local->value_width);
+}
+
+static struct graph_sequence sequence_of(const struct local *local, uint64_t layer)
+{
+    const struct workload_plan *plan = local->plan;
+    return (struct graph_sequence){
+        .keys = local->keys,
+        .queries = local->queries,
+        .count = local->sequences,
+        .parts = local->sequence_parts,
+        .causal = plan->attention == WORKLOAD_ATTENTION_CAUSAL,
+        .window = local_layer_is_windowed(local, layer) ? plan->model.window : 0,
+        .tile_columns = local->machine->chip.mxu_columns,
+    };
+}
+
+static struct graph_policy policy_of(const struct local *local)
+{
+    static const enum graph_remat remats[] = {
+        [WORKLOAD_REMAT_NONE] = GRAPH_REMAT_NONE,
+        [WORKLOAD_REMAT_NORMS] = GRAPH_REMAT_NORMS,
+        [WORKLOAD_REMAT_BIG_MATMULS] = GRAPH_REMAT_BIG_MATMULS,
+        [WORKLOAD_REMAT_BLOCK] = GRAPH_REMAT_BLOCK,
+        [WORKLOAD_REMAT_LAYER] = GRAPH_REMAT_LAYER,
+    };
+    const struct workload_plan *plan = local->plan;
+    return (struct graph_policy){
+        .remat = remats[plan->remat],
+        .by_tokens = plan->activations == WORKLOAD_ACTIVATIONS_TOKENS,
+        .keeps_whole = !local_keeps_parts(local),
+        .dx_first = plan->backward_order == WORKLOAD_BACKWARD_DX_FIRST,
+        .weights_split = local->shards > 1,
+        .adds = local->gradients_resident && local->gradient_shards == 1,
+        .adds_of_experts = local->gradients_resident && local->experts.gradient_shards == 1,
+    };
+}
+
+bool graph_terms_of(const struct local *local, uint64_t layer, struct graph_terms *ret_terms)
+{
+    const struct workload_formats *formats = &local->plan->formats;
+    uint32_t count = 0;
+    if (local->cp > 1 || local_is_unfused(local)) return false;
+    *ret_terms = (struct graph_terms){
+        .mesh = local->axes,
+        .axis_x = local->axis_x,
+        .axis_y = local->axis_y,
+        .ranks = local->data * local->tp,
+        .ranks_y = local->tp,
+        .ranks_exchange = local->mesh->axis[MESH_EP].size,
+        .sequence = sequence_of(local, layer),
+        .formats = {formats->weights, formats->activations, formats->gradients, formats->matmuls,
+                    formats->dispatch},
+        .policy = policy_of(local),
+    };
+    decoder_add(local, ret_terms, &count);
+    return true;
+}

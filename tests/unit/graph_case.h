@@ -1,0 +1,277 @@
+/*
+ * graph_case.h: what a layer's graph derives held against the templates that workload_lower()
+ * makes: each compute op's whole work, each collective's kind, group and bytes, in order, and the
+ * bytes that a layer keeps. No tolerance.
+ *
+ * Left out of the templates: gathers and reductions of weights by buckets, updates, messages and
+ * copies, which are not of the graph.
+ */
+#ifndef TESTS_UNIT_GRAPH_CASE_H
+#define TESTS_UNIT_GRAPH_CASE_H
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "sim/graph/block.h"
+#include "sim/graph/steps.h"
+#include "sim/workload/graph_terms.h"
+#include "sim/workload/local.h"
+#include "sim/workload/reads.h"
+
+/* A layer with all that follows from it. */
+struct graph_case {
+    struct graph_terms terms;
+    struct graph graph;
+    struct graph_sharded sharded;
+    struct graph_backward backward;
+    struct graph_kept kept;
+    bool experts;
+    uint32_t forward_matched, backward_matched; /* Templates that are this layer's. */
+};
+
+/* Of the model's layers those that differ. Many steps were held against them in all. */
+struct graph_cases {
+    struct local local;
+    struct graph_case layer[4];
+    uint32_t count;
+};
+
+struct graph_compared {
+    uint32_t steps, templates, ops;
+};
+static struct graph_compared graph_compared;
+
+static inline void graph_case_derive(struct graph_case *made, const struct model *model,
+                                     uint64_t layer)
+{
+    block_write_layer(&made->terms, model, layer, &made->graph);
+    graph_shard(&made->graph, &made->sharded);
+    graph_backward(&made->sharded, &made->backward);
+    graph_remat(&made->sharded, &made->backward, &made->kept);
+    made->experts = layer >= model_dense_layers(model);
+    made->forward_matched = made->backward_matched = 0;
+}
+
+/* False: no block describes some layer of the step. */
+static inline bool graph_cases_build(const struct local *local, struct graph_cases *ret_cases)
+{
+    const struct model *model = &local->plan->model;
+    if (model_has_experts(model) || local_is_latent(local)) return false;
+    ret_cases->local = *local;
+    ret_cases->count = 0;
+    bool seen[4] = {false};
+    for (uint64_t layer = 0; layer < model->layers; layer++) {
+        bool const experts = layer >= model_dense_layers(model);
+        uint32_t const which = 2U * experts + local_layer_is_windowed(local, layer);
+        if (seen[which]) continue;
+        seen[which] = true;
+        struct graph_case *made = &ret_cases->layer[ret_cases->count++];
+        if (!graph_terms_of(&ret_cases->local, layer, &made->terms)) return false;
+        graph_case_derive(made, model, layer);
+    }
+    return true;
+}
+
+static inline bool graph_works_equal(const struct work *a, const struct work *b)
+{
+    bool equal = a->matmul_count == b->matmul_count && a->masked_rows == b->masked_rows &&
+                 a->math_format == b->math_format && a->vector_flop == b->vector_flop &&
+                 a->hbm_read_bytes == b->hbm_read_bytes &&
+                 a->hbm_write_bytes == b->hbm_write_bytes &&
+                 a->vmem_read_bytes == b->vmem_read_bytes && a->useful_flop == b->useful_flop;
+    for (uint32_t i = 0; equal && i < a->matmul_count; i++)
+        equal = a->matmul[i].rows == b->matmul[i].rows &&
+                a->matmul[i].inner == b->matmul[i].inner &&
+                a->matmul[i].columns == b->matmul[i].columns &&
+                a->matmul[i].count == b->matmul[i].count;
+    return equal;
+}
+
+static inline const char *graph_work_text(const struct work *work, char buffer[512])
+{
+    size_t used = (size_t)snprintf(
+        buffer, 512, "%s vector %llu read %llu write %llu useful %llu masked %llu",
+        format_name(work->math_format), (unsigned long long)work->vector_flop,
+        (unsigned long long)work->hbm_read_bytes, (unsigned long long)work->hbm_write_bytes,
+        (unsigned long long)work->useful_flop, (unsigned long long)work->masked_rows);
+    for (uint32_t i = 0; i < work->matmul_count; i++)
+        used += (size_t)snprintf(
+            buffer + used, 512 - used, " [%llu %llu %llu x%llu]",
+            (unsigned long long)work->matmul[i].rows, (unsigned long long)work->matmul[i].inner,
+            (unsigned long long)work->matmul[i].columns, (unsigned long long)work->matmul[i].count);
+    return buffer;
+}
+
+static inline bool graph_stream_is(const struct program *program, const struct program_op *op,
+                                   const char *word)
+{
+    const char *name = program->stream[op->stream].name, *blank = strrchr(name, ' ');
+    return strcmp(blank != NULL ? blank + 1 : name, word) == 0;
+}
+
+/* An op that is the graph's to derive. */
+static inline bool graph_op_is_ours(const struct program *program, const struct program_op *op)
+{
+    bool const weights = reads_have(op->writes, "W") || reads_have(op->writes, "dW");
+    if (op->kind == PROGRAM_OP_COMPUTE) return strncmp(op->name, "update", 6) != 0;
+    if (op->kind != PROGRAM_OP_COLLECTIVE) return false;
+    return !weights || graph_stream_is(program, op, "kv");
+}
+
+static inline const struct group *graph_group_of(const struct local *local, enum op_axis axis)
+{
+    switch (axis) {
+    case OP_AXIS_TP:
+        return &local->mesh->axis[MESH_TP].group;
+    case OP_AXIS_EP:
+        return &local->mesh->axis[MESH_EP].group;
+    case OP_AXIS_SEQUENCE:
+        return &local->sequence_group;
+    case OP_AXIS_HOLDERS:
+        return &local->kv_group;
+    }
+    return NULL;
+}
+
+/* Whether a step is an op; `ret_why` says what differs. */
+static inline bool graph_step_is(const struct graph_cases *cases, const struct program *program,
+                                 const struct graph_step *step, const struct program_op *op,
+                                 char ret_why[1200])
+{
+    char own[512], theirs[512];
+    if (step->is_compute != (op->kind == PROGRAM_OP_COMPUTE)) {
+        (void)snprintf(ret_why, 1200, "%s is %sa compute", op->name,
+                       step->is_compute ? "not " : "");
+        return false;
+    }
+    if (step->is_compute) {
+        const struct work *work = &program->works[op->index];
+        (void)snprintf(ret_why, 1200, "%s:\n  derived %s\n  lowered %s", op->name,
+                       graph_work_text(&step->work, own), graph_work_text(work, theirs));
+        return graph_works_equal(&step->work, work);
+    }
+    const struct plan *plan = &program->plans[op->index];
+    (void)snprintf(ret_why, 1200, "%s: derived %s of %llu bytes, lowered %s of %llu", op->name,
+                   collective_kind_name(step->move.kind), (unsigned long long)step->move.bytes,
+                   collective_kind_name(plan->kind), (unsigned long long)plan->size_bytes);
+    return plan->kind == step->move.kind && plan->size_bytes == step->move.bytes &&
+           group_equal(&plan->group, graph_group_of(&cases->local, step->move.axis));
+}
+
+static inline bool graph_template_is(const struct graph_cases *cases, const struct program *program,
+                                     const struct program_template *template,
+                                     const struct graph_steps *steps, char ret_why[1200])
+{
+    uint32_t at = 0;
+    for (uint32_t i = 0; i < template->op_count; i++) {
+        const struct program_op *op = &template->op[i];
+        if (!graph_op_is_ours(program, op)) continue;
+        if (at == steps->count) {
+            (void)snprintf(ret_why, 1200, "%s is not derived", op->name);
+            return false;
+        }
+        if (!graph_step_is(cases, program, &steps->step[at++], op, ret_why)) return false;
+    }
+    if (at == steps->count) return true;
+    (void)snprintf(ret_why, 1200, "derived %u steps, lowered %u", steps->count, at);
+    return false;
+}
+
+static inline int64_t graph_template_kept(const struct program_template *template)
+{
+    int64_t bytes = 0;
+    for (uint32_t i = 0; i < template->op_count; i++)
+        for (uint32_t e = 0; e < template->op[i].effect_count; e++) {
+            const struct program_effect *effect = &template->op[i].effect[e];
+            if (effect->memory == PROGRAM_MEMORY_ACTIVATIONS && effect->bytes > 0)
+                bytes += effect->bytes;
+        }
+    return bytes;
+}
+
+/* What of a layer's graph a template is, by its name; false: it is no layer's. */
+static inline bool graph_request_of(const struct program *program,
+                                    const struct program_template *template,
+                                    struct graph_request *ret_request)
+{
+    static const struct {
+        const char *name;
+        struct graph_request request;
+    } rows[] = {
+        {"layer forward", {false, GRAPH_WHOLE, false}},
+        {"layer backward", {true, GRAPH_WHOLE, false}},
+        {"layer input gradient", {true, GRAPH_INPUT_HALF, false}},
+        {"layer weight gradient", {true, GRAPH_WEIGHT_HALF, false}},
+    };
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        if (strcmp(template->name, rows[i].name) != 0) continue;
+        *ret_request = rows[i].request;
+        for (uint32_t o = 0; o < template->op_count; o++)
+            if (graph_stream_is(program, &template->op[o], "kv")) ret_request->sums_partial = true;
+        return true;
+    }
+    return false;
+}
+
+static inline bool graph_template_has_experts(const struct program_template *template)
+{
+    for (uint32_t i = 0; i < template->op_count; i++)
+        if (strncmp(template->op[i].name, "moe.", 4) == 0) return true;
+    return false;
+}
+
+static inline void graph_template_hold(const char *name, struct graph_cases *cases,
+                                       const struct program *program,
+                                       const struct program_template *template)
+{
+    static struct graph_steps steps;
+    struct graph_request request;
+    char why[1200] = "no layer of this kind";
+    if (!graph_request_of(program, template, &request)) return;
+    for (uint32_t i = 0; i < cases->count; i++) {
+        struct graph_case *made = &cases->layer[i];
+        if (made->experts != graph_template_has_experts(template)) continue;
+        graph_steps(&made->sharded, &made->backward, &made->kept, request, &steps);
+        if (!graph_template_is(cases, program, template, &steps, why)) continue;
+        if (!request.backward &&
+            graph_template_kept(template) != (int64_t)graph_kept_bytes(&made->sharded, &made->kept))
+            fail_msg("%s: a layer keeps %lld bytes, derived %llu", name,
+                     (long long)graph_template_kept(template),
+                     (unsigned long long)graph_kept_bytes(&made->sharded, &made->kept));
+        *(request.backward ? &made->backward_matched : &made->forward_matched) += 1;
+        graph_compared.templates++;
+        graph_compared.ops += steps.count;
+        return;
+    }
+    fail_msg("%s, %s: %s", name, template->name, why);
+}
+
+/* Every template of a layer is what some layer's graph derives, and every layer has templates.
+ * False: no block describes the step's layers. */
+static inline bool graph_hold(const char *name, const struct local *local,
+                              const struct program *program)
+{
+    static struct graph_cases cases;
+    bool summed = local->partial_ranks == 1;
+    if (!graph_cases_build(local, &cases)) return false;
+    for (uint32_t t = 0; t < program->template_count; t++) {
+        const struct program_template *template = &program->templates[t];
+        graph_template_hold(name, &cases, program, template);
+        for (uint32_t i = 0; i < template->op_count; i++)
+            summed = summed || graph_stream_is(program, &template->op[i], "kv");
+    }
+    for (uint32_t i = 0; i < cases.count; i++)
+        if (cases.layer[i].forward_matched == 0 || cases.layer[i].backward_matched == 0)
+            fail_msg("%s: a kind of layer has no templates", name);
+    if (!summed) fail_msg("%s: gradients in parts are never summed", name);
+    graph_compared.steps++;
+    return true;
+}
+
+#endif

@@ -1,0 +1,19 @@
+/* mlp.h: an MLP, bare or gated, as a layer has it, and of shared experts. */
+#ifndef WORKLOADS_BLOCKS_MLP_H
+#define WORKLOADS_BLOCKS_MLP_H
+
+#include "sim/graph/graph.h"
+
+/* Its tensors in the notation, and its ops' names. */
+struct mlp_texts {
+    const char *weight_gate, *gate;
+    const char *weight_up, *up; /* Of a bare one, its only in-projection. */
+    const char *product;        /* What a gated one multiplies with W_out. */
+    const char *weight_out, *out;
+    const char *name_gated, *name_bare, *name_out;
+};
+
+/* From its input to its result. */
+tensor mlp_write(struct graph *graph, const struct mlp_texts *texts, bool gated, tensor in);
+
+#endif

@@ -1,0 +1,205 @@
+/*
+ * Flash attention: no T x S array in HBM (the book, chapter 4, appendix A). Q, K and V are read
+ * once, the result is written once, with one fp32 a row and head.
+ *
+ * Inputs are Q, and one or more tensors that K and V lie in; results the heads' values, and the
+ * statistics of their rows. Ranks that share a sequence gather its keys and values.
+ */
+#include "sim/base/units.h"
+#include "sim/base/vector.h"
+#include "sim/graph/op.h"
+
+/* N and H of Q, and the width of a head's values. */
+struct heads {
+    const struct graph_dimension *all;
+    uint64_t count; /* On this chip. */
+    uint64_t width, value_width;
+};
+
+static struct heads heads_of(const struct graph *graph, const struct graph_op *op)
+{
+    const struct sharding *q = &graph->tensor[op->in[0]].at, *a = &graph->tensor[op->out[0]].at;
+    return (struct heads){
+        .all = graph_dimension_of(graph->terms, q->dimension[1].name),
+        .count = sharding_local_size(&graph->terms->mesh, &q->dimension[1]),
+        .width = q->dimension[2].size,
+        .value_width = a->dimension[2].size,
+    };
+}
+
+/* Scores of all heads as rows and columns of a matmul. Causal: query i has i keys, T·(T+1)/2 in
+ * all. Half the rows with T + 1 columns is that sum exactly, and padding the columns to the MXU
+ * gives what a kernel wastes in the tiles on the diagonal. */
+static struct work_matmul causal_scores(const struct graph_sequence *sequence)
+{
+    uint64_t const rows = sequence->queries, pairs = sequence->keys + 1;
+    bool const even = rows % 2 == 0;
+    return (struct work_matmul){.rows = even ? rows / 2 : rows,
+                                .columns = even ? pairs : (pairs + 1) / 2};
+}
+
+/* The same in a window of w keys, itself among them: w·(2T - w + 1)/2 in all, which is 2T - w + 1
+ * rows of w/2 columns exactly. */
+static struct work_matmul causal_window_scores(const struct graph_sequence *sequence)
+{
+    uint64_t const window = sequence->window, rows = 2 * sequence->keys - window + 1;
+    bool const even = window % 2 == 0;
+    return (struct work_matmul){.rows = even ? rows : rows / 2,
+                                .columns = even ? window / 2 : window};
+}
+
+static struct work_matmul scores(const struct graph *graph, const struct heads *heads)
+{
+    const struct graph_sequence *sequence = &graph->terms->sequence;
+    bool const windowed = sequence->window != 0;
+    struct work_matmul of = {.rows = sequence->queries,
+                             .columns = windowed ? sequence->window : sequence->keys};
+    if (sequence->causal) of = (windowed ? causal_window_scores : causal_scores)(sequence);
+    of.inner = heads->width;
+    of.count = heads->count * sequence->count;
+    return of;
+}
+
+/* Rows of scores that are multiplied for nothing, in tiles that a window's edges cut. */
+static uint64_t masked_rows(const struct graph *graph, const struct work_matmul *score)
+{
+    const struct graph_sequence *sequence = &graph->terms->sequence;
+    uint64_t const edge = sequence->tile_columns;
+    if (sequence->window == 0 || !sequence->causal) return 0;
+    uint64_t const blocks = units_ceil_divide(sequence->keys, edge);
+    uint64_t before = units_ceil_divide(sequence->window - 1, edge);
+    if (before >= blocks) before = blocks - 1;
+    units_wide const tiles = (units_wide)(before + 1) * (2 * blocks - before) / 2;
+    uint64_t const wide = units_round_up(score->columns, edge);
+    uint64_t const all = (uint64_t)((tiles * edge * edge + wide - 1) / wide);
+    return all > score->rows ? all - score->rows : 0;
+}
+
+/* The same scores as the left operand, or as the result of a product over another width. */
+static struct work_matmul weighted(struct work_matmul score, uint64_t width)
+{
+    return (struct work_matmul){score.rows, score.columns, width, score.count};
+}
+
+static struct work_matmul scored(struct work_matmul score, uint64_t width)
+{
+    return (struct work_matmul){score.rows, width, score.columns, score.count};
+}
+
+static uint64_t elements(const struct graph *graph, tensor of)
+{
+    return graph_elements(graph, &graph->tensor[of].at, 0);
+}
+
+static uint64_t turned_flop(const struct graph *graph, const struct graph_op *op)
+{
+    uint64_t turned = 0;
+    for (uint32_t i = 0; i < sizeof op->as.attention.turned; i++)
+        if (op->as.attention.turned[i] != GRAPH_NONE)
+            turned += elements(graph, op->as.attention.turned[i]);
+    return VECTOR_ROPE * turned;
+}
+
+/* Elements of K and V on this chip; as they are read, of whole sequences. */
+static uint64_t key_elements(const struct graph *graph, const struct graph_op *op)
+{
+    uint64_t sum = 0;
+    for (uint8_t i = 1; i < op->in_count; i++) sum += elements(graph, op->in[i]);
+    return sum * graph->terms->sequence.parts;
+}
+
+/* FLOP of the two forward products, of heads that are no padding. */
+static uint64_t useful_flop(const struct heads *heads, struct work_matmul score)
+{
+    struct work const forward = {.matmul = {score, weighted(score, heads->value_width)},
+                                 .matmul_count = 2};
+    return (uint64_t)((units_wide)work_matmul_flop(&forward) * heads->all->useful /
+                      heads->all->padded);
+}
+
+static struct work forward(const struct graph *graph, const struct graph_op *op,
+                           const struct heads *heads, struct work_matmul score)
+{
+    enum format const format = graph->terms->formats.activations;
+    return (struct work){
+        .matmul = {score, weighted(score, heads->value_width)},
+        .matmul_count = 2,
+        .vector_flop =
+            turned_flop(graph, op) + VECTOR_SOFTMAX * score.rows * score.columns * score.count,
+        .hbm_read_bytes =
+            format_bytes(format, elements(graph, op->in[0]) + key_elements(graph, op)),
+        .hbm_write_bytes = format_bytes(format, elements(graph, op->out[0])) +
+                           format_bytes(FORMAT_FP32, elements(graph, op->out[1])),
+    };
+}
+
+/* S again, dP = dO·V; dQ = dS·K, dV = P·dO, dK = dS·Q. */
+static struct work backward(const struct graph *graph, const struct graph_op *op,
+                            const struct heads *heads, struct work_matmul score)
+{
+    enum format const format = graph->terms->formats.activations;
+    struct work_matmul const weight = weighted(score, heads->width);
+    struct work_matmul const value = weighted(score, heads->value_width);
+    uint64_t const query = format_bytes(format, elements(graph, op->in[0]));
+    uint64_t const output = format_bytes(format, elements(graph, op->out[0]));
+    uint64_t const keys = format_bytes(format, key_elements(graph, op));
+    return (struct work){
+        .matmul = {score, scored(score, heads->value_width), weight, value, weight},
+        .matmul_count = 5,
+        .vector_flop = turned_flop(graph, op) + VECTOR_ROW_DOT * elements(graph, op->out[0]) +
+                       VECTOR_SOFTMAX_BACKWARD * score.rows * score.columns * score.count,
+        .hbm_read_bytes =
+            query + 2 * output + keys + format_bytes(FORMAT_FP32, elements(graph, op->out[1])),
+        .hbm_write_bytes = query + keys,
+    };
+}
+
+static void work(const struct graph_sharded *sharded, const struct graph_op *op, enum op_pass pass,
+                 struct work *ret_work)
+{
+    const struct graph *graph = sharded->graph;
+    struct heads const heads = heads_of(graph, op);
+    struct work_matmul const score = scores(graph, &heads);
+    bool const is_forward = op_is_forward(pass);
+    *ret_work = (is_forward ? forward : backward)(graph, op, &heads, score);
+    ret_work->math_format = graph->terms->formats.activations;
+    ret_work->masked_rows = masked_rows(graph, &score);
+    if (pass == OP_FORWARD) ret_work->useful_flop = useful_flop(&heads, score);
+    if (!is_forward) ret_work->useful_flop = 2 * useful_flop(&heads, score);
+}
+
+static uint8_t reads(const struct graph *graph, const struct graph_op *op, enum op_pass pass,
+                     tensor ret_reads[OP_READS_MAX])
+{
+    uint8_t count = 0;
+    (void)graph;
+    (void)pass;
+    for (uint8_t i = 0; i < op->in_count; i++) ret_reads[count++] = op->in[i];
+    for (uint8_t i = 0; i < op->out_count; i++) ret_reads[count++] = op->out[i];
+    return count;
+}
+
+static uint8_t moves(const struct graph_sharded *sharded, const struct graph_op *op,
+                     enum op_pass pass, struct op_move ret_moves[OP_MOVES_MAX])
+{
+    const struct graph *graph = sharded->graph;
+    if (graph->terms->sequence.parts == 1) return 0;
+    bool const gathers = op_is_forward(pass);
+    ret_moves[0] = (struct op_move){
+        .kind = gathers ? COLLECTIVE_ALL_GATHER : COLLECTIVE_REDUCE_SCATTER,
+        .axis = OP_AXIS_SEQUENCE,
+        .bytes = format_bytes(graph->terms->formats.activations, key_elements(graph, op)),
+        .before = gathers,
+    };
+    return 1;
+}
+
+const struct op_kind op_kind_attention = {
+    .name = "attention",
+    .help = "flash attention: two products forward, five backward, scores never in HBM",
+    .source = "Dao et al., arXiv 2205.14135; the book, chapter 4, appendix A",
+    .work = work,
+    .reads = reads,
+    .moves = moves,
+    .shares_sequence = true,
+};

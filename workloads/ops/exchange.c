@@ -1,0 +1,39 @@
+/*
+ * Rows go to the ranks that have their experts, or come back: an AllToAll over ep, and its own
+ * mirror backward.
+ */
+#include "sim/graph/op.h"
+
+static void work(const struct graph_sharded *sharded, const struct graph_op *op, enum op_pass pass,
+                 struct work *ret_work)
+{
+    (void)op;
+    (void)pass;
+    *ret_work = (struct work){.math_format = sharded->graph->terms->formats.activations};
+}
+
+static uint8_t moves(const struct graph_sharded *sharded, const struct graph_op *op,
+                     enum op_pass pass, struct op_move ret_moves[OP_MOVES_MAX])
+{
+    const struct graph *graph = sharded->graph;
+    const struct graph_tensor *out = &graph->tensor[op->out[0]];
+    enum format const format = op_is_forward(pass) ? out->format : out->gradient;
+    if (graph->terms->ranks_exchange == 1) return 0;
+    ret_moves[0] = (struct op_move){
+        .kind = COLLECTIVE_ALL_TO_ALL,
+        .axis = OP_AXIS_EP,
+        .bytes = format_bytes(format, graph_elements(graph, &op->as.exchange.sent, 0)),
+        .carries = true,
+    };
+    return 1;
+}
+
+const struct op_kind op_kind_exchange = {
+    .name = "exchange",
+    .help = "rows to the ranks that have their experts, or back",
+    .source = "GShard, arXiv 2006.16668, 3.2",
+    .work = work,
+    .reads = op_reads_nothing,
+    .moves = moves,
+    .passes_on = true,
+};

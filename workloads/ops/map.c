@@ -1,0 +1,44 @@
+/* A function of each element, of one or more inputs: a gate, a router's softmax. */
+#include "sim/graph/op.h"
+
+static void work(const struct graph_sharded *sharded, const struct graph_op *op, enum op_pass pass,
+                 struct work *ret_work)
+{
+    const struct graph_map *map = &op->as.map;
+    struct op_bytes read = {{0}}, written = {{0}};
+    uint64_t const elements = op_out_elements(sharded, op, 0);
+    bool const forward = op_is_forward(pass);
+    if (forward || map->reads_inputs) op_bytes_ins(sharded, op, false, &read);
+    if (!forward) op_bytes_outs(sharded, op, true, &read);
+    if (!forward && map->reads_result) op_bytes_outs(sharded, op, false, &read);
+    if (forward)
+        op_bytes_outs(sharded, op, false, &written);
+    else
+        op_bytes_ins(sharded, op, true, &written);
+    *ret_work = (struct work){
+        .math_format = sharded->graph->terms->formats.activations,
+        .vector_flop = (forward ? map->flop : map->flop_backward) * elements,
+        .hbm_read_bytes = op_bytes_sum(&read),
+        .hbm_write_bytes = op_bytes_sum(&written),
+    };
+}
+
+static uint8_t reads(const struct graph *graph, const struct graph_op *op, enum op_pass pass,
+                     tensor ret_reads[OP_READS_MAX])
+{
+    uint8_t count = 0;
+    (void)graph;
+    (void)pass;
+    for (uint8_t i = 0; op->as.map.reads_inputs && i < op->in_count; i++)
+        ret_reads[count++] = op->in[i];
+    if (op->as.map.reads_result) ret_reads[count++] = op->out[0];
+    return count;
+}
+
+const struct op_kind op_kind_map = {
+    .name = "map",
+    .help = "a function of each element, with its FLOP each way",
+    .source = "counted from the formulas; the book, chapter 4, 4.2.4",
+    .work = work,
+    .reads = reads,
+};

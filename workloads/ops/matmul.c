@@ -1,0 +1,205 @@
+/*
+ * Products of weights, in one kernel: forward, and both gradients. An input that is fused is
+ * computed on the way, from its own inputs, and so is its gradient.
+ */
+#include <string.h>
+
+#include "sim/base/units.h"
+#include "sim/graph/op.h"
+
+static bool has(const struct sharding *array, const char *name)
+{
+    for (uint32_t d = 0; d < array->dimension_count; d++)
+        if (strcmp(array->dimension[d].name, name) == 0) return true;
+    return false;
+}
+
+/* A product on one chip. A dimension of the weight that left has is summed over; one that neither
+ * left nor the result has counts matrices, for each of which left has as many rows. */
+struct shape {
+    struct work_matmul matmul;
+    units_wide useful; /* Rows, inner and columns without padding, of all ranks. */
+};
+
+static struct shape shape_of(const struct graph_sharded *sharded, const struct graph_op *op,
+                             const struct graph_product *product)
+{
+    const struct graph *graph = sharded->graph;
+    const struct graph_terms *terms = graph->terms;
+    const struct sharding left =
+        sharding_gathered(&graph->tensor[product->left].at, graph_shard_of(sharded, op)->gather);
+    const struct sharding weight =
+        sharding_gathered(&graph->tensor[product->weight].at, terms->axis_x);
+    const struct sharding *out = &graph->tensor[product->out].at;
+    struct shape shape = {{1, 1, 1, 1}, 1};
+    for (uint32_t d = 0; d < left.dimension_count; d++) {
+        if (has(&weight, left.dimension[d].name)) continue;
+        shape.matmul.rows *= sharding_local_size(&terms->mesh, &left.dimension[d]);
+        shape.useful *= graph_dimension_of(terms, left.dimension[d].name)->useful;
+    }
+    for (uint32_t d = 0; d < weight.dimension_count; d++) {
+        const struct sharding_dimension *at = &weight.dimension[d];
+        bool const inner = has(&left, at->name), columns = !inner && has(out, at->name);
+        uint64_t const size = sharding_local_size(&terms->mesh, at);
+        *(inner     ? &shape.matmul.inner
+          : columns ? &shape.matmul.columns
+                    : &shape.matmul.count) *= size;
+        if (inner || columns) shape.useful *= graph_dimension_of(terms, at->name)->useful;
+    }
+    shape.matmul.rows /= shape.matmul.count;
+    return shape;
+}
+
+/* The products of the op: joined ones are one, alike ones of one operand are counted. */
+static struct work products(const struct graph_sharded *sharded, const struct graph_op *op,
+                            bool useful)
+{
+    const struct graph_matmul *matmul = &op->as.matmul;
+    struct work work = {.math_format = matmul->math};
+    units_wide flop = 0;
+    for (uint8_t i = 0; i < matmul->product_count; i++) {
+        struct shape const shape = shape_of(sharded, op, &matmul->product[i]);
+        bool const same_left = i > 0 && matmul->product[i].left == matmul->product[i - 1].left;
+        struct work_matmul *last = &work.matmul[work.matmul_count - (same_left ? 1 : 0)];
+        flop += 2 * shape.useful;
+        if (!same_left)
+            work.matmul[work.matmul_count++] = shape.matmul;
+        else if (matmul->joined)
+            last->columns += shape.matmul.columns;
+        else
+            last->count += shape.matmul.count;
+    }
+    if (useful) work.useful_flop = (uint64_t)(flop / sharded->graph->terms->ranks);
+    return work;
+}
+
+static uint64_t weight_bytes(const struct graph_sharded *sharded, const struct graph_op *op,
+                             bool gradient)
+{
+    const struct graph *graph = sharded->graph;
+    const struct graph_formats *formats = &graph->terms->formats;
+    uint64_t elements = 0;
+    for (uint8_t i = 0; i < op->weight_count; i++)
+        elements += graph_weight_elements(graph, op->weight[i]);
+    return format_bytes(gradient ? formats->gradients : formats->weights, elements);
+}
+
+static bool is_left(const struct graph_op *op, tensor of)
+{
+    const struct graph_matmul *matmul = &op->as.matmul;
+    for (uint8_t i = 0; i < matmul->product_count; i++)
+        if (matmul->product[i].left == of) return true;
+    return false;
+}
+
+static uint64_t lefts_bytes(const struct graph_sharded *sharded, const struct graph_op *op)
+{
+    struct op_bytes bytes = {{0}};
+    for (uint8_t i = 0; i < op->in_count; i++)
+        if (is_left(op, op->in[i])) op_bytes_in(sharded, op, i, false, &bytes);
+    return op_bytes_sum(&bytes);
+}
+
+static uint64_t all_bytes(const struct graph_sharded *sharded, const struct graph_op *op,
+                          bool results, bool gradient)
+{
+    struct op_bytes bytes = {{0}};
+    (results ? op_bytes_outs : op_bytes_ins)(sharded, op, gradient, &bytes);
+    return op_bytes_sum(&bytes);
+}
+
+/* FLOP of inputs that are computed on the way, or of their gradients. */
+static uint64_t fused_flop(const struct graph_sharded *sharded, const struct graph_op *op,
+                           bool backward)
+{
+    uint64_t flop = 0;
+    for (uint8_t i = 0; i < op->in_count; i++) {
+        const struct graph_op *fused = graph_fused(sharded->graph, op->in[i]);
+        if (fused == NULL) continue;
+        const struct graph_map *map = &fused->as.map;
+        flop += (backward ? map->flop_backward : map->flop) * op_in_elements(sharded, op, i);
+    }
+    return flop;
+}
+
+/* Whether the gradient of the inputs reads them: that of a fused one may. */
+static bool input_gradient_reads(const struct graph *graph, const struct graph_op *op)
+{
+    for (uint8_t i = 0; i < op->in_count; i++) {
+        const struct graph_op *fused = graph_fused(graph, op->in[i]);
+        if (fused != NULL && fused->as.map.reads_inputs) return true;
+    }
+    return false;
+}
+
+/* Gradients of copies add up to that of what is copied. */
+static uint64_t copies(const struct graph_sharded *sharded, const struct graph_op *op)
+{
+    const struct graph *graph = sharded->graph;
+    uint64_t elements = 0;
+    for (uint8_t i = 0; i < op->as.matmul.copy_count; i++)
+        elements += graph_elements(graph, &graph->tensor[op->as.matmul.copy[i].out].at, 0);
+    return elements;
+}
+
+static void weight_gradient(const struct graph_sharded *sharded, const struct graph_op *op,
+                            struct work *work)
+{
+    const struct graph *graph = sharded->graph;
+    const struct graph_policy *policy = &graph->terms->policy;
+    bool const adds = graph->tensor[op->weight[0]].grouped ? policy->adds_of_experts : policy->adds;
+    uint64_t const gradient = weight_bytes(sharded, op, true);
+    work->vector_flop += fused_flop(sharded, op, false);
+    work->hbm_read_bytes += lefts_bytes(sharded, op) + (adds ? gradient : 0);
+    work->hbm_write_bytes += gradient;
+}
+
+static void input_gradient(const struct graph_sharded *sharded, const struct graph_op *op,
+                           struct work *work)
+{
+    work->vector_flop += fused_flop(sharded, op, true) + copies(sharded, op);
+    work->hbm_read_bytes += weight_bytes(sharded, op, false);
+    if (input_gradient_reads(sharded->graph, op)) work->hbm_read_bytes += lefts_bytes(sharded, op);
+    work->hbm_write_bytes += all_bytes(sharded, op, false, true);
+}
+
+static void work(const struct graph_sharded *sharded, const struct graph_op *op, enum op_pass pass,
+                 struct work *ret_work)
+{
+    struct work work = products(sharded, op, pass == OP_FORWARD || !op_is_forward(pass));
+    if (op_is_forward(pass)) {
+        work.vector_flop = fused_flop(sharded, op, false);
+        work.hbm_read_bytes =
+            all_bytes(sharded, op, false, false) + weight_bytes(sharded, op, false);
+        work.hbm_write_bytes = all_bytes(sharded, op, true, false);
+        *ret_work = work;
+        return;
+    }
+    work.hbm_read_bytes = all_bytes(sharded, op, true, true);
+    if (op_gives_weight(pass)) weight_gradient(sharded, op, &work);
+    if (op_gives_input(pass)) input_gradient(sharded, op, &work);
+    if (pass == OP_BOTH_GRADIENTS) {
+        work.matmul[work.matmul_count] = work.matmul[0];
+        work.matmul_count++;
+        work.useful_flop *= 2;
+    }
+    *ret_work = work;
+}
+
+static uint8_t reads(const struct graph *graph, const struct graph_op *op, enum op_pass pass,
+                     tensor ret_reads[OP_READS_MAX])
+{
+    bool const read = op_gives_weight(pass) || input_gradient_reads(graph, op);
+    uint8_t count = 0;
+    for (uint8_t i = 0; read && i < op->in_count; i++)
+        if (is_left(op, op->in[i])) ret_reads[count++] = op->in[i];
+    return count;
+}
+
+const struct op_kind op_kind_matmul = {
+    .name = "matmul",
+    .help = "products with weights; each gradient is a product of as many FLOP",
+    .source = "the book, chapter 4",
+    .work = work,
+    .reads = reads,
+};

@@ -1,0 +1,50 @@
+/*
+ * A sum of inputs, each read once. Their gradients are that of the result. An input that wants it
+ * in another format, as a way to experts does, gets a copy.
+ */
+#include "sim/graph/op.h"
+
+static struct work sum(const struct graph_sharded *sharded, const struct graph_op *op)
+{
+    struct op_bytes read = {{0}}, written = {{0}};
+    uint64_t elements = 0;
+    for (uint8_t i = 0; i < op->in_count; i++) elements += op_in_elements(sharded, op, i);
+    op_bytes_ins(sharded, op, false, &read);
+    op_bytes_outs(sharded, op, false, &written);
+    return (struct work){
+        .math_format = sharded->graph->terms->formats.activations,
+        .vector_flop = elements,
+        .hbm_read_bytes = op_bytes_sum(&read),
+        .hbm_write_bytes = op_bytes_sum(&written),
+    };
+}
+
+static struct work copies(const struct graph_sharded *sharded, const struct graph_op *op)
+{
+    const struct graph *graph = sharded->graph;
+    const struct graph_tensor *out = &graph->tensor[op->out[0]];
+    uint64_t const elements = op_out_elements(sharded, op, 0);
+    struct work work = {.math_format = graph->terms->formats.activations};
+    for (uint8_t i = 0; i < op->in_count; i++) {
+        enum format const wanted = graph->tensor[op->in[i]].gradient;
+        if (wanted == out->gradient) continue;
+        work.hbm_read_bytes += format_bytes(out->gradient, elements);
+        work.hbm_write_bytes += format_bytes(wanted, elements);
+    }
+    return work;
+}
+
+static void work(const struct graph_sharded *sharded, const struct graph_op *op, enum op_pass pass,
+                 struct work *ret_work)
+{
+    *ret_work = (op_is_forward(pass) ? sum : copies)(sharded, op);
+}
+
+const struct op_kind op_kind_merge = {
+    .name = "merge",
+    .help = "a sum of inputs",
+    .source = "counted from the formulas",
+    .work = work,
+    .reads = op_reads_nothing,
+    .passes_on = true,
+};

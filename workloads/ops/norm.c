@@ -1,0 +1,48 @@
+/*
+ * RMS norms in one kernel. With the sum of the residual stream fused, it writes that sum as well,
+ * and backward the stream's gradient is added. The sum of squares of a row, one number a token and
+ * chip, travels with the AllGather that follows and is not counted.
+ */
+#include "sim/base/vector.h"
+#include "sim/graph/op.h"
+
+static void work(const struct graph_sharded *sharded, const struct graph_op *op, enum op_pass pass,
+                 struct work *ret_work)
+{
+    const struct graph *graph = sharded->graph;
+    bool const summed = graph_fused(graph, op->in[0]) != NULL && pass != OP_AGAIN_ALONE;
+    const struct graph_tensor *in = &graph->tensor[op->in[0]];
+    struct op_bytes out = {{0}};
+    uint64_t elements = 0;
+    for (uint8_t i = 0; i < op->out_count; i++) elements += op_out_elements(sharded, op, i);
+    op_bytes_outs(sharded, op, false, &out);
+    uint64_t const bytes = format_bytes(in->format, elements);
+    struct work work = {.math_format = graph->terms->formats.activations};
+    if (op_is_forward(pass)) {
+        work.vector_flop = (summed ? VECTOR_NORM : VECTOR_NORM_ALONE) * elements;
+        work.hbm_read_bytes = (summed ? 2 : 1) * bytes;
+        work.hbm_write_bytes = (summed ? bytes : 0) + op_bytes_sum(&out);
+    } else {
+        work.vector_flop = (summed ? VECTOR_NORM_BACKWARD : VECTOR_NORM_ALONE_BACKWARD) * elements;
+        work.hbm_read_bytes = (summed ? 3 : 2) * bytes; /* And the stream's gradient. */
+        work.hbm_write_bytes = bytes;
+    }
+    *ret_work = work;
+}
+
+static uint8_t reads(const struct graph *graph, const struct graph_op *op, enum op_pass pass,
+                     tensor ret_reads[OP_READS_MAX])
+{
+    (void)graph;
+    (void)pass;
+    for (uint8_t i = 0; i < op->in_count; i++) ret_reads[i] = op->in[i];
+    return op->in_count;
+}
+
+const struct op_kind op_kind_norm = {
+    .name = "norm",
+    .help = "RMS norm, with the residual sum where that is fused; its gradient gives the weight's",
+    .source = "counted from the formulas; the book, chapter 4, 4.2.4",
+    .work = work,
+    .reads = reads,
+};

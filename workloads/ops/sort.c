@@ -1,0 +1,35 @@
+/*
+ * Rows that come to a chip are copied for each of its experts that wants them and lie by expert; or
+ * rows of experts are added up where they are one token's. Each is the gradient of the other.
+ */
+#include "sim/graph/op.h"
+
+static void work(const struct graph_sharded *sharded, const struct graph_op *op, enum op_pass pass,
+                 struct work *ret_work)
+{
+    struct op_bytes read = {{0}}, written = {{0}};
+    bool const backward = !op_is_forward(pass), sums = op->as.sort.sums != backward;
+    uint64_t const summed =
+        backward ? op_out_elements(sharded, op, 0) : op_in_elements(sharded, op, 0);
+    if (backward) {
+        op_bytes_outs(sharded, op, true, &read);
+        op_bytes_ins(sharded, op, true, &written);
+    } else {
+        op_bytes_ins(sharded, op, false, &read);
+        op_bytes_outs(sharded, op, false, &written);
+    }
+    *ret_work = (struct work){
+        .math_format = sharded->graph->terms->formats.activations,
+        .vector_flop = sums ? summed : 0,
+        .hbm_read_bytes = op_bytes_sum(&read),
+        .hbm_write_bytes = op_bytes_sum(&written),
+    };
+}
+
+const struct op_kind op_kind_sort = {
+    .name = "sort",
+    .help = "rows to where experts want them, or sums of theirs",
+    .source = "counted from the formulas",
+    .work = work,
+    .reads = op_reads_nothing,
+};

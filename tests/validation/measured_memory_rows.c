@@ -67,36 +67,48 @@ const struct memory_row memory_zero_bubble[] = {
 };
 const uint32_t memory_zero_bubble_count = sizeof memory_zero_bubble / sizeof *memory_zero_bubble;
 
-#define BF16 "\"main_gradients\":\"bf16\""
-#define FP8 "\"matmuls\":\"fp8\","
+#define FORMATS(gradients, matmuls)                                                                \
+    "\"formats\":{\"main_gradients\":\"" gradients "\",\"matmuls\":\"" matmuls "\"}"
+#define BF16 FORMATS("fp32", "bf16"), FORMATS("bf16", "bf16")
+#define FP8 FORMATS("fp32", "fp8"), FORMATS("bf16", "fp8")
 #define H100(nodes) "\"chip\":\"h100-sxm\",\"nodes\":" #nodes
 
 const struct memory_fit memory_fits[] = {
+    {"LLaMA 3 405B, TP 8, PP 16, DP 128, 16,384 H100, no recomputation",
+     "arXiv 2407.21783, 3.3 (its FSDP shards optimizer and gradients; gradients in fp32)",
+     H100(2048),
+     "\"tp\":[\"gpu\"],\"pp\":[\"node:16\"],\"dp\":[\"node:128\"],\"order\":[\"tp\",\"pp\",\"dp\"]",
+     "\"model\":\"llama-3-405b\",\"batch_tokens\":16777216,\"sequence_length\":8192,"
+     "\"accumulate\":16,\"schedule\":\"interleaved:8\",\"layout\":\"E|(t|)*126L\"",
+     "\"zero\":1,\"formats\":{\"gradients\":\"fp32\"}",
+     "\"zero\":2,\"formats\":{\"gradients\":\"fp32\"}", 0, 0, 0, 0, 0,
+     "gradients sharded, `zero` 2, not whole as with 1; of those that wait for their reduction "
+     "two layers (71.9 GB waited before that was bounded)"},
     {"LLaMA 3.1 405B, TP 8, CP 2, PP 9, DP 4, 576 H100",
      "NVIDIA/dgxc-benchmarking at 8f5cbb37 (bf16 gradient reduction, no recomputation)", H100(72),
      "\"tp\":[\"gpu\"],\"cp\":[\"node:2\"],\"dp\":[\"node:4\"],\"pp\":[\"node:9\"]",
      "\"model\":\"llama-3-405b\",\"batch_tokens\":2064384,\"sequence_length\":8192,"
      "\"accumulate\":63,\"zero\":1,\"activations\":\"tokens\",\"schedule\":\"interleaved:7\"",
-     "", BF16, 0, 0, 0, 0, 0, "gradients in bf16"},
+     BF16, 0, 0, 0, 0, 0, "gradients in bf16"},
     {"GPT-3 20B, FP8, TP 2, DP 32, 64 H100",
      "NVIDIA/NeMo v2.0.0, docs/source/performance/performance_summary.md", H100(8),
      "\"tp\":[\"gpu:2\"],\"dp\":[\"gpu:4\",\"node\"]",
      "\"model\":\"megatron-1.7b\",\"batch_tokens\":524288,\"sequence_length\":2048,"
      "\"accumulate\":4,\"zero\":1,\"activations\":\"tokens\"",
-     FP8, BF16, 44, 6144, 48, 48, 50304, "gradients in bf16"},
+     FP8, 44, 6144, 48, 48, 50304, "gradients in bf16"},
     {"Nemotron-4 340B, FP8, TP 8, PP 8, DP 2, 128 H100 (two sources)",
      "NVIDIA/dgxc-benchmarking at 8f5cbb37; NVIDIA/NeMo v2.0.0", H100(16),
      "\"tp\":[\"gpu\"],\"dp\":[\"node:2\"],\"pp\":[\"node:8\"]",
      "\"model\":\"megatron-1.7b\",\"batch_tokens\":131072,\"sequence_length\":4096,"
      "\"accumulate\":16,\"zero\":1,\"activations\":\"tokens\",\"schedule\":\"interleaved:12\"",
-     FP8, BF16, 96, 18432, 96, 8, 256000,
+     FP8, 96, 18432, 96, 8, 256000,
      "NeMo keeps 2 bytes of a master weight, not 4: the other 16 bits are the bf16 weight "
      "(`store_param_remainders`). 5.8 GB less"},
     {"GPT 530B, FSDP 640, 640 A100, full recomputation", "arXiv 2104.04473, table 2",
      "\"chip\":\"a100-sxm\",\"nodes\":80", "\"fsdp\":[\"gpu\",\"node\"]",
      "\"model\":\"megatron-529.6b\",\"batch_tokens\":5242880,\"sequence_length\":2048,"
      "\"remat\":\"layer\"",
-     "", BF16, 0, 0, 0, 0, 0,
+     BF16, 0, 0, 0, 0, 0,
      "it ran in DeepSpeed's ZeRO-3, and the rows are FSDP2's: DeepSpeed gathers into the "
      "parameters, "
      "without a copy, and at most a bucket ahead, where podsim holds a second whole layer. Its "

@@ -32,11 +32,11 @@ extern const struct memory_row memory_zero_bubble[];
 extern const uint32_t memory_zero_bubble_count;
 
 /* Runs that were published, so they fitted, and that podsim refuses with what it counts by default.
- * `published` is members of `formats` that the source states. */
+ * `counted` and `published` are members of `workload`: what is assumed, and what sources state. */
 struct memory_fit {
     const char *title, *source;
     const char *machine, *mesh, *workload; /* Members of the JSON objects. */
-    const char *formats, *published;
+    const char *counted, *published;
     uint64_t layers, width, heads, kv_heads, vocabulary; /* Of a GPT; 0: the catalogue's model. */
     const char *reason;
 };

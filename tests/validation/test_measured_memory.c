@@ -210,16 +210,17 @@ static struct peak fit_play(const struct memory_fit *fit, bool published)
     int const length =
         snprintf(text, sizeof text,
                  "{\"podsim\":1,\"machine\":{%s,\"profile\":\"measured\"},\"mesh\":{%s},"
-                 "\"workload\":{\"kind\":\"train_step\",%s,\"attention\":\"causal\","
-                 "\"formats\":{%s%s},\"allow_oversubscription\":true}}",
-                 fit->machine, fit->mesh, fit->workload, fit->formats,
-                 published ? fit->published : "\"main_gradients\":\"fp32\"");
+                 "\"workload\":{\"kind\":\"train_step\",%s,\"attention\":\"causal\",%s,"
+                 "\"allow_oversubscription\":true}}",
+                 fit->machine, fit->mesh, fit->workload, published ? fit->published : fit->counted);
     return simulate(fit->title, text, length, NULL, fit);
 }
 
 static void add_fits(struct text *text)
 {
-    text_add(text, "| run | fp32, GB | bf16, GB | reason | source |\n|---|---|---|---|---|\n");
+    text_add(
+        text,
+        "| run | as assumed, GB | as published, GB | reason | source |\n|---|---|---|---|---|\n");
     for (uint32_t i = 0; i < memory_fit_count; i++) {
         const struct memory_fit *fit = &memory_fits[i];
         text_add(text, "| %s | %.1f | %.1f | %s | %s |\n", fit->title,

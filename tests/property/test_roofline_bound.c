@@ -202,8 +202,8 @@ static void write_fabric(char *text, size_t room)
 }
 
 /* Closed forms know nothing of collectives that keep each other waiting at switches. By urgency
- * they do so for longer: what is held up at one cable of thin leaves has members of its group wait
- * that nothing holds up. 4 of 138 such steps are above, by up to 8 %. */
+ * they do so for longer: on leaves with fewer cables up than down, 4 of 138 such steps are above,
+ * by up to 8 %. */
 static double most_waits(const char *text, const char *arbitration)
 {
     if (strstr(text, "\"network\"") == NULL) return 1;

@@ -1,4 +1,5 @@
 /* What groups that share an axis of switches must carry adds up cable by cable, and no further. */
+#include "sim/roofline/stages.h"
 #include "sim/roofline/tiers.h"
 #include "sim/roofline/wire.h"
 #include "tests/support/case.h"
@@ -112,6 +113,23 @@ static void stages_that_begin_inside_a_leaf_have_cables_of_another(void **state)
     case_near(wire_step_rate(&machine, &near_ones.dimension[0]), nic, 1e-9);
 }
 
+/* Over two levels the pair with most may lie in the faster one: that one is busy for as long. */
+static void stages_over_two_levels_count_in_the_faster(void **state)
+{
+    (void)state;
+    enum { GPU = 0 };
+    struct machine const machine = case_machine("h100-sxm:nodes=4");
+    struct workload_counts const counts = {
+        .role[MESH_PP] = {.group = case_group(&machine, "node,gpu")},
+        .stage_bytes = 9e9,
+        .stage_sent_bytes = 18e9};
+    struct roofline roofline = {.stages_s = 0};
+    assert_int_equal(counts.role[MESH_PP].group.dimension_count, 2);
+    stages_evaluate(&machine, &counts, &roofline);
+    case_near(roofline.stages_s, 9e9 / 450e9, 1e-9);
+    assert_true(roofline.ici_s[GPU] == roofline.stages_s && roofline.ici_s[NODE] == 0);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -120,6 +138,7 @@ int main(void)
         cmocka_unit_test(several_levels_have_a_part_each),
         cmocka_unit_test(a_leaf_that_is_not_full_has_as_many_cables),
         cmocka_unit_test(stages_that_begin_inside_a_leaf_have_cables_of_another),
+        cmocka_unit_test(stages_over_two_levels_count_in_the_faster),
     };
     return cmocka_run_group_tests(tests, case_arena_up, case_arena_down);
 }

@@ -28,13 +28,19 @@ enum status chip_number(struct json *object, const char *key, struct json **ret_
     return json_end(number, known, reterr);
 }
 
+static enum status value_read(struct json *object, const char *key, struct json **ret_value,
+                              struct error *reterr)
+{
+    const char *source = NULL;
+    return chip_number(object, key, ret_value, &source, reterr);
+}
+
 enum status chip_count_from(struct json *object, const char *key, uint32_t least, uint32_t most,
                             uint32_t *ret_count, struct error *reterr)
 {
     struct json *value = NULL;
-    const char *source = NULL;
     int64_t count = 0;
-    STATUS_TRY(chip_number(object, key, &value, &source, reterr));
+    STATUS_TRY(value_read(object, key, &value, reterr));
     STATUS_TRY(json_as_integer(value, least, most, &count, reterr));
     *ret_count = (uint32_t)count;
     return STATUS_OK;
@@ -53,16 +59,15 @@ static enum status check_bounds(struct json *value, uint64_t amount, uint64_t le
     const char *text = NULL;
     if (amount >= least && amount <= most) return STATUS_OK;
     STATUS_TRY(json_as_string(value, &text, reterr));
-    return error_set(reterr, STATUS_INVALID, json_where(value),
-                     "%.40s is not what a chip has: %s", text, bounds);
+    return error_set(reterr, STATUS_INVALID, json_where(value), "%.40s is not what a chip has: %s",
+                     text, bounds);
 }
 
 enum status chip_bytes(struct json *object, const char *key, uint64_t *ret_bytes,
                        struct error *reterr)
 {
     struct json *value = NULL;
-    const char *source = NULL;
-    STATUS_TRY(chip_number(object, key, &value, &source, reterr));
+    STATUS_TRY(value_read(object, key, &value, reterr));
     STATUS_TRY(json_bytes(value, ret_bytes, reterr));
     return check_bounds(value, *ret_bytes, bytes_least, bytes_most, "from 1KiB to 1024TiB", reterr);
 }
@@ -71,8 +76,7 @@ enum status chip_rate(struct json *object, const char *key, uint64_t *ret_bytes_
                       struct error *reterr)
 {
     struct json *value = NULL;
-    const char *source = NULL;
-    STATUS_TRY(chip_number(object, key, &value, &source, reterr));
+    STATUS_TRY(value_read(object, key, &value, reterr));
     STATUS_TRY(json_rate(value, ret_bytes_per_s, reterr));
     return check_bounds(value, *ret_bytes_per_s, rate_least, rate_most, "from 1MB/s to 1PB/s",
                         reterr);
@@ -84,9 +88,8 @@ enum status chip_flop_rate(struct json *object, const char *key, uint64_t *ret_f
 {
     static const char unit[] = "FLOP/s";
     struct json *value = NULL;
-    const char *source = NULL;
     const char *text = NULL;
-    STATUS_TRY(chip_number(object, key, &value, &source, reterr));
+    STATUS_TRY(value_read(object, key, &value, reterr));
     STATUS_TRY(json_as_string(value, &text, reterr));
     char as_bytes[64];
     size_t const length = strlen(text);
@@ -106,8 +109,7 @@ enum status chip_overhead(struct json *object, const char *key, int64_t *ret_ps,
                           struct error *reterr)
 {
     struct json *value = NULL;
-    const char *source = NULL;
-    STATUS_TRY(chip_number(object, key, &value, &source, reterr));
+    STATUS_TRY(value_read(object, key, &value, reterr));
     STATUS_TRY(json_duration(value, ret_ps, reterr));
     return check_bounds(value, (uint64_t)*ret_ps, 0, TIME_PS_PER_S, "up to 1s", reterr);
 }
@@ -124,9 +126,8 @@ enum status chip_shape(struct json *object, const char *key, struct shape *ret_s
                        struct error *reterr)
 {
     struct json *value = NULL;
-    const char *source = NULL;
     const char *text = NULL;
-    STATUS_TRY(chip_number(object, key, &value, &source, reterr));
+    STATUS_TRY(value_read(object, key, &value, reterr));
     STATUS_TRY(json_as_string(value, &text, reterr));
     return shape_parse(text, json_where(value), ret_shape, reterr);
 }

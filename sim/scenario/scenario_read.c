@@ -109,6 +109,15 @@ static enum status settings_apply(struct json *document, const struct scenario_s
     return STATUS_OK;
 }
 
+static enum status text_parse(struct arena *arena, const char *name, const char *text,
+                              uint64_t text_bytes, const struct scenario_setting *settings,
+                              uint32_t setting_count, struct json **ret_document,
+                              struct error *reterr)
+{
+    STATUS_TRY(json_read_text(arena, name, text, text_bytes, ret_document, reterr));
+    return settings_apply(*ret_document, settings, setting_count, reterr);
+}
+
 enum status scenario_read(struct arena *arena, const char *path,
                           const struct scenario_setting *settings, uint32_t setting_count,
                           struct scenario *ret_scenario, struct error *reterr)
@@ -127,8 +136,8 @@ enum status scenario_read_text(struct arena *arena, const char *name, const char
                                struct error *reterr)
 {
     struct json *document = NULL;
-    STATUS_TRY(json_read_text(arena, name, text, text_bytes, &document, reterr));
-    STATUS_TRY(settings_apply(document, settings, setting_count, reterr));
+    STATUS_TRY(
+        text_parse(arena, name, text, text_bytes, settings, setting_count, &document, reterr));
     return document_read(arena, document, NULL, ret_scenario, reterr);
 }
 
@@ -138,7 +147,7 @@ enum status scenario_read_of_program(struct arena *arena, const char *name, cons
                                      struct error *reterr)
 {
     struct json *document = NULL;
-    STATUS_TRY(json_read_text(arena, name, text, text_bytes, &document, reterr));
-    STATUS_TRY(settings_apply(document, settings, setting_count, reterr));
+    STATUS_TRY(
+        text_parse(arena, name, text, text_bytes, settings, setting_count, &document, reterr));
     return program_document_read(arena, document, ret_scenario, reterr);
 }

@@ -32,45 +32,21 @@ static const char *const texts[] = {
     "\"fair\"}}",
 };
 
-static enum status stages(struct arena *arena, const char *text, struct text *result,
-                          struct error *reterr)
+/* All stages, and what is told of them. */
+static enum status tell(struct play *play, const char *text, uint64_t memory_bytes,
+                        struct text *result, struct error *reterr)
 {
-    struct scenario scenario;
-    struct machine machine;
-    struct mesh mesh;
-    struct program program;
-    struct fold fold;
-    struct trace trace;
-    struct roofline roofline;
+    struct play_options const options = {.record = true, .memory_bytes = memory_bytes};
+    struct workload_listing listing;
     struct facts facts;
     struct notes notes;
-    struct workload_listing listing;
-    struct replay_options options = {.engine = "fast", .record = true};
-    static const uint32_t shown[] = {0};
-    options.shown_chips = shown;
-    options.shown_count = 1;
-    STATUS_TRY(scenario_read_text(arena, "s.json", text, strlen(text), NULL, 0, &scenario, reterr));
-    STATUS_TRY(machine_build(arena, &scenario.machine, &machine, reterr));
-    STATUS_TRY(mesh_build(arena, &scenario.mesh, &machine, &mesh, reterr));
-    STATUS_TRY(workload_lower(arena, &scenario.workload, &machine, &mesh, &program, reterr));
-    STATUS_TRY(workload_listing(arena, &scenario.workload, &machine, &mesh, &listing, reterr));
-    roofline_train_step(&scenario.workload, &machine, &mesh, &roofline);
-    STATUS_TRY(fold_build(arena, &machine, &program, false, &fold, reterr));
-    options.arbitration = scenario.run.arbitration;
-    STATUS_TRY(replay_run(arena, &options, &machine, &program, &fold, &trace, reterr));
-    struct report_input input = {.title = "",
-                                 .question = "",
-                                 .machine = &machine,
-                                 .mesh = &mesh,
-                                 .workload = &scenario.workload,
-                                 .program = &program,
-                                 .trace = &trace,
-                                 .roofline = &roofline};
-    for (uint32_t axis = 0; axis < fold.axis_count; axis++)
-        input.fold[axis] = (struct report_fold){fold.period[axis], fold.reason[axis]};
-    STATUS_TRY(facts_build(arena, &input, &facts, reterr));
-    STATUS_TRY(notes_build(arena, &input, &facts, &notes, reterr));
-    return result_write(arena, &input, result, reterr);
+    STATUS_TRY(play_try(play, text, &options, reterr));
+    STATUS_TRY(workload_listing(play->arena, &play->scenario.workload, &play->machine, &play->mesh,
+                                &listing, reterr));
+    struct report_input const input = play_report(play);
+    STATUS_TRY(facts_build(play->arena, &input, &facts, reterr));
+    STATUS_TRY(notes_build(play->arena, &input, &facts, &notes, reterr));
+    return result_write(play->arena, &input, result, reterr);
 }
 
 static void each_size_of_memory_is_enough_or_said_to_be_too_little(void **state)
@@ -86,10 +62,10 @@ static void each_size_of_memory_is_enough_or_said_to_be_too_little(void **state)
                                          : i <= SMALL ? i * SMALL_BYTES
                                                       : whole_bytes / SIZES * (i - SMALL);
             if (i > 0 && thin_skips(&walked)) continue;
-            struct arena *arena = arena_create(limit_bytes);
-            enum status const status = stages(arena, texts[t], &result, &error);
-            if (i == 0) whole_bytes = arena_taken_bytes(arena);
-            arena_destroy(arena);
+            struct play play;
+            enum status const status = tell(&play, texts[t], limit_bytes, &result, &error);
+            if (i == 0) whole_bytes = arena_taken_bytes(play.arena);
+            play_close(&play);
             text_free(&result);
             if (i == 0 && status != STATUS_OK) fail_msg("%s: %s", error.where, error.message);
             if (status != STATUS_OK && status != STATUS_NO_MEMORY)

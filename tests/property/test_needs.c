@@ -9,7 +9,6 @@
  * - Gradients travel as soon as they are there: a collective of a gradient waits for nothing by
  * mere order, and for no op that was repeated.
  */
-#include <dirent.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -17,8 +16,9 @@
 #include "tests/support/case.h"
 #include "tests/support/play.h"
 #include "tests/support/thin.h"
+#include "tests/support/walk.h"
 
-enum { TEXT_BYTES = 1400, DRAWN = 500, PATH_BYTES = 512, OPS_MAX = 256 };
+enum { TEXT_BYTES = 1400, DRAWN = 500, OPS_MAX = 256 };
 
 /* A program, and what it is called where it fails. */
 struct checked {
@@ -231,38 +231,26 @@ static void program_check(struct checked *checked)
     }
 }
 
+static struct checked shipped;
+
+static void shipped_check(struct play *play, const char *path)
+{
+    shipped.program = &play->program;
+    shipped.remat = play->scenario.workload.remat;
+    shipped.text = path;
+    program_check(&shipped);
+}
+
 static void every_shipped_scenario_waits_for_what_it_reads(void **state)
 {
-    static const char *const folders[] = {"context", "gpu",      "megatron",  "moe",
-                                          "train",   "pipeline", "multislice"};
     static const struct scenario_setting fits = {"/workload/allow_oversubscription=true"};
     static const struct play_options options = {
         .lower_only = true, .settings = &fits, .setting_count = 1};
-    uint32_t walked = 0, files = 0;
-    struct checked checked = {0};
     (void)state;
-    for (size_t f = 0; f < sizeof folders / sizeof *folders; f++) {
-        char path[PATH_BYTES];
-        (void)snprintf(path, sizeof path, "scenarios/%s", folders[f]);
-        DIR *folder = opendir(path);
-        assert_non_null(folder);
-        for (struct dirent *entry = readdir(folder); entry != NULL; entry = readdir(folder)) {
-            struct play play;
-            if (strstr(entry->d_name, ".json") == NULL || thin_skips(&walked)) continue;
-            (void)snprintf(path, sizeof path, "scenarios/%s/%s", folders[f], entry->d_name);
-            play_run_file(&play, path, &options);
-            checked.program = &play.program;
-            checked.remat = play.scenario.workload.remat;
-            checked.text = path;
-            program_check(&checked);
-            play_close(&play);
-            files++;
-        }
-        (void)closedir(folder);
-    }
-    print_message("    %u files, %llu needs of data, %llu of order\n", files,
-                  (unsigned long long)checked.data, (unsigned long long)checked.orders);
-    assert_true(checked.data > 0);
+    walk_shipped(&options, NULL, shipped_check);
+    print_message("    %llu needs of data, %llu of order\n", (unsigned long long)shipped.data,
+                  (unsigned long long)shipped.orders);
+    assert_true(shipped.data > 0);
 }
 
 #define PICK(...) CASE_PICK(state, __VA_ARGS__)

@@ -10,12 +10,9 @@
 
 #include <cmocka.h>
 
-#include "sim/base/arena.h"
 #include "sim/base/units.h"
-#include "sim/fold/fold.h"
-#include "sim/replay/replay.h"
 #include "sim/report/notes.h"
-#include "sim/scenario/scenario.h"
+#include "tests/support/play.h"
 #include "tests/support/thin.h"
 
 enum { STEPS = 100, EXCHANGES = 40, FABRICS = 140, SEED = 20240607, ODD = 6 };
@@ -213,74 +210,57 @@ static double most_waits(const char *text, const char *arbitration)
 /* Plays it; false if it is refused, which a drawn combination may be. */
 static bool check_step(const char *text, const char *arbitration, struct error *error)
 {
-    struct arena *arena = arena_create(0);
-    struct scenario scenario;
-    struct machine machine;
-    struct mesh mesh;
-    struct program program;
-    struct fold fold;
-    struct trace trace;
-    struct replay_options const options = {.engine = "fast", .arbitration = arbitration};
-    bool const played =
-        scenario_read_text(arena, "drawn", text, strlen(text), NULL, 0, &scenario, error) ==
-            STATUS_OK &&
-        machine_build(arena, &scenario.machine, &machine, error) == STATUS_OK &&
-        mesh_build(arena, &scenario.mesh, &machine, &mesh, error) == STATUS_OK &&
-        workload_lower(arena, &scenario.workload, &machine, &mesh, &program, error) == STATUS_OK &&
-        fold_build(arena, &machine, &program, false, &fold, error) == STATUS_OK &&
-        replay_run(arena, &options, &machine, &program, &fold, &trace, error) == STATUS_OK;
+    struct play play;
+    char turns[40];
+    (void)snprintf(turns, sizeof turns, "/run/arbitration=%s", arbitration);
+    struct scenario_setting const setting = {.text = turns};
+    struct play_options const options = {.settings = &setting, .setting_count = 1};
+    bool const played = play_try(&play, text, &options, error) == STATUS_OK;
     if (played) {
-        struct roofline roofline;
-        roofline_train_step(&scenario.workload, &machine, &mesh, &roofline);
-        double const step_s = units_seconds(trace.step_ps), rounding = 1 + 1e-9;
-        if (step_s * rounding < roofline.lower_s)
-            fail_msg("%.9g s is below the roofline's %.9g s (%s), %s: %s", step_s, roofline.lower_s,
-                     roofline.bound_by, arbitration, text);
+        const struct machine *machine = &play.machine;
+        const struct roofline *roofline = &play.roofline;
+        const struct trace *trace = &play.trace;
+        double const step_s = units_seconds(trace->step_ps), rounding = 1 + 1e-9;
+        if (step_s * rounding < roofline->lower_s)
+            fail_msg("%.9g s is below the roofline's %.9g s (%s), %s: %s", step_s,
+                     roofline->lower_s, roofline->bound_by, arbitration, text);
         /* A sum of parts bounds no step whose strided lines share links or halve their shares, nor
          * one of other algorithms or routes than its closed forms are of. */
         bool const simple =
-            (machine.axis_count == 1 && strstr(text, "x:") == NULL) ||
+            (machine->axis_count == 1 && strstr(text, "x:") == NULL) ||
             (strstr(text, "\"routing_skew\"") == NULL &&
              (strstr(text, "\"algorithm\":\"auto\"") != NULL ||
               strstr(text, "experts.json") != NULL || strstr(text, "ulysses") != NULL));
         double const waits = most_waits(text, arbitration);
-        if (simple && roofline.upper_s * waits * rounding < step_s)
-            fail_msg("%.9g s is above the roofline's %.9g s, %s: %s", step_s, roofline.upper_s,
+        if (simple && roofline->upper_s * waits * rounding < step_s)
+            fail_msg("%.9g s is above the roofline's %.9g s, %s: %s", step_s, roofline->upper_s,
                      arbitration, text);
-        double const mxu_s = units_seconds(trace.queue_busy_ps[TRACE_QUEUE_MXU]);
-        bool const alike = machine.chip_override_count == 0; /* Else the reported chip decides. */
-        if (alike && (mxu_s * rounding < roofline.math_s || mxu_s > roofline.math_s * (1 + 1e-6)))
-            fail_msg("the mxu works %.9g s, not %.9g s: %s", mxu_s, roofline.math_s, text);
+        double const mxu_s = units_seconds(trace->queue_busy_ps[TRACE_QUEUE_MXU]);
+        bool const alike = machine->chip_override_count == 0; /* Else the reported chip decides. */
+        if (alike && (mxu_s * rounding < roofline->math_s || mxu_s > roofline->math_s * (1 + 1e-6)))
+            fail_msg("the mxu works %.9g s, not %.9g s: %s", mxu_s, roofline->math_s, text);
         /* Odd links and strided parts are not what the shares of several axes are solved for. */
-        bool const even = machine.link_override_count == 0 && strstr(text, "y:2") == NULL;
-        for (uint32_t axis = 0; even && axis < machine.grid_axis_count; axis++) {
-            int64_t busy_ps = trace.link[2 * axis].busy_ps;
-            if (trace.link[2 * axis + 1].busy_ps > busy_ps)
-                busy_ps = trace.link[2 * axis + 1].busy_ps;
+        bool const even = machine->link_override_count == 0 && strstr(text, "y:2") == NULL;
+        for (uint32_t axis = 0; even && axis < machine->grid_axis_count; axis++) {
+            int64_t busy_ps = trace->link[2 * axis].busy_ps;
+            if (trace->link[2 * axis + 1].busy_ps > busy_ps)
+                busy_ps = trace->link[2 * axis + 1].busy_ps;
             /* Shares of several axes are rounded to small whole numbers. */
-            if (units_seconds(busy_ps) * (1 + 1e-3) < roofline.ici_s[axis])
-                fail_msg("axis %s is busy %.9g s, not %.9g s: %s",
-                         machine_axis_name(&machine, axis), units_seconds(busy_ps),
-                         roofline.ici_s[axis], text);
+            if (units_seconds(busy_ps) * (1 + 1e-3) < roofline->ici_s[axis])
+                fail_msg("axis %s is busy %.9g s, not %.9g s: %s", machine_axis_name(machine, axis),
+                         units_seconds(busy_ps), roofline->ici_s[axis], text);
         }
-        struct report_input const input = {.title = "drawn",
-                                           .question = "",
-                                           .machine = &machine,
-                                           .mesh = &mesh,
-                                           .workload = &scenario.workload,
-                                           .program = &program,
-                                           .trace = &trace,
-                                           .roofline = &roofline};
+        struct report_input const input = play_report(&play);
         struct facts facts;
         struct notes notes;
-        assert_int_equal(facts_build(arena, &input, &facts, error), STATUS_OK);
-        assert_int_equal(notes_build(arena, &input, &facts, &notes, error), STATUS_OK);
+        assert_int_equal(facts_build(play.arena, &input, &facts, error), STATUS_OK);
+        assert_int_equal(notes_build(play.arena, &input, &facts, &notes, error), STATUS_OK);
         double sum = 0;
         for (uint32_t i = 0; i < notes.part_count; i++) sum += notes.part[i].seconds;
-        double const above = facts.step_s - roofline.lower_s;
+        double const above = facts.step_s - roofline->lower_s;
         assert_true(sum > above - 1e-9 * facts.step_s && sum < above + 1e-9 * facts.step_s);
     }
-    arena_destroy(arena);
+    play_close(&play);
     return played;
 }
 

@@ -10,8 +10,7 @@
 
 static const struct play_options defaults = {.engine = "fast"};
 
-static enum status stages(struct play *play, const struct play_options *options,
-                          struct error *reterr)
+enum status play_stages(struct play *play, const struct play_options *options, struct error *reterr)
 {
     const struct scenario *scenario = &play->scenario;
     static const uint32_t shown[] = {0};
@@ -40,11 +39,11 @@ enum status play_try(struct play *play, const char *text, const struct play_opti
 {
     memset(play, 0, sizeof *play);
     if (options == NULL) options = &defaults;
-    play->arena = arena_create(0);
+    play->arena = arena_create(options->memory_bytes);
     STATUS_TRY(scenario_read_text(play->arena, "test.json", text, strlen(text), options->settings,
                                   options->setting_count, &play->scenario, reterr));
     if (options->schedule != NULL) play->scenario.workload.schedule_given = options->schedule;
-    return stages(play, options, reterr);
+    return play_stages(play, options, reterr);
 }
 
 void play_run(struct play *play, const char *text, const struct play_options *options)
@@ -62,7 +61,7 @@ void play_run_file(struct play *play, const char *path, const struct play_option
     play->arena = arena_create(0);
     if (scenario_read(play->arena, path, options->settings, options->setting_count, &play->scenario,
                       &error) != STATUS_OK ||
-        stages(play, options, &error) != STATUS_OK)
+        play_stages(play, options, &error) != STATUS_OK)
         fail_msg("%s: %s", error.where, error.message);
 }
 
@@ -70,4 +69,19 @@ void play_close(struct play *play)
 {
     arena_destroy(play->arena);
     play->arena = NULL;
+}
+
+struct report_input play_report(const struct play *play)
+{
+    struct report_input input = {.title = "",
+                                 .question = "",
+                                 .machine = &play->machine,
+                                 .mesh = &play->mesh,
+                                 .workload = &play->scenario.workload,
+                                 .program = &play->program,
+                                 .trace = &play->trace,
+                                 .roofline = &play->roofline};
+    for (uint32_t axis = 0; axis < play->fold.axis_count; axis++)
+        input.fold[axis] = (struct report_fold){play->fold.period[axis], play->fold.reason[axis]};
+    return input;
 }

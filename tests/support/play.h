@@ -13,6 +13,7 @@
 #include "sim/mesh/mesh.h"
 #include "sim/program/program.h"
 #include "sim/replay/replay.h"
+#include "sim/report/report.h"
 #include "sim/roofline/roofline.h"
 #include "sim/scenario/scenario.h"
 #include "sim/trace/trace.h"
@@ -31,11 +32,12 @@ struct play {
 struct play_options {
     bool full;
     bool record;
-    bool lower_only; /* Stops before fold and replay. */
+    bool lower_only;       /* Stops before fold and replay. */
+    uint64_t memory_bytes; /* At most, of the arena; 0: as much as it takes. */
     const char *engine;
     uint64_t segment_bytes; /* Of a turn at a link; 0: the replay's own. */
-    uint32_t steps_max;    /* As a run is asked for (struct replay_options). */
-    const uint32_t *shown; /* Chips to record; NULL: the first. */
+    uint32_t steps_max;     /* As a run is asked for (struct replay_options). */
+    const uint32_t *shown;  /* Chips to record; NULL: the first. */
     uint32_t shown_count;
     const struct scenario_setting *settings;
     uint32_t setting_count;
@@ -45,10 +47,16 @@ struct play_options {
 /* The caller closes the play whatever the status. Options may be NULL. */
 enum status play_try(struct play *play, const char *text, const struct play_options *options,
                      struct error *reterr);
+/* The stages behind the scenario, which the caller has read into the play, with an arena. */
+enum status play_stages(struct play *play, const struct play_options *options,
+                        struct error *reterr);
 /* Fails the test, with the error, if a stage refuses. */
 void play_run(struct play *play, const char *text, const struct play_options *options);
 /* The same from a file of the source tree. */
 void play_run_file(struct play *play, const char *path, const struct play_options *options);
 void play_close(struct play *play);
+
+/* What the reports of a played scenario are made of. */
+struct report_input play_report(const struct play *play);
 
 #endif

@@ -10,12 +10,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "sim/base/arena.h"
 #include "sim/base/text.h"
-#include "sim/fold/fold.h"
-#include "sim/replay/replay.h"
-#include "sim/scenario/scenario.h"
 #include "sim/workload/overheads.h"
+#include "tests/support/play.h"
 #include "tests/validation/document.h"
 #include "tests/validation/measured_memory_rows.h"
 #include "tests/validation/measured_memory_text.h"
@@ -83,38 +80,29 @@ struct table {
 static struct peak simulate(const char *title, const char *text, int length,
                             const struct memory_row *row, const struct memory_fit *fit)
 {
-    struct arena *arena = arena_create(0);
-    struct scenario scenario;
-    struct machine machine;
-    struct mesh mesh;
-    struct program program;
-    struct fold fold;
-    struct trace trace = {0};
+    struct play play = {.arena = arena_create(0)};
     struct error error = {0};
-    struct replay_options const options = {.engine = "fast", .steps_max = 1};
-    if (scenario_read_text(arena, title, text, (uint64_t)length, NULL, 0, &scenario, &error) !=
-        STATUS_OK)
+    struct play_options const options = {.steps_max = 1};
+    if (scenario_read_text(play.arena, title, text, (uint64_t)length, NULL, 0, &play.scenario,
+                           &error) != STATUS_OK)
         stop(title, &error);
-    if (row != NULL) model_set(row, &scenario.workload.model);
-    if (fit != NULL) fit_set(fit, &scenario.workload.model);
-    if (machine_build(arena, &scenario.machine, &machine, &error) != STATUS_OK ||
-        mesh_build(arena, &scenario.mesh, &machine, &mesh, &error) != STATUS_OK ||
-        workload_lower(arena, &scenario.workload, &machine, &mesh, &program, &error) != STATUS_OK ||
-        fold_build(arena, &machine, &program, false, &fold, &error) != STATUS_OK ||
-        replay_run(arena, &options, &machine, &program, &fold, &trace, &error) != STATUS_OK)
-        stop(title, &error);
-    struct peak peak = {.all = (double)trace.memory_peak_bytes};
+    if (row != NULL) model_set(row, &play.scenario.workload.model);
+    if (fit != NULL) fit_set(fit, &play.scenario.workload.model);
+    if (play_stages(&play, &options, &error) != STATUS_OK) stop(title, &error);
+    const struct trace *trace = &play.trace;
+    struct peak peak = {.all = (double)trace->memory_peak_bytes};
     peak.allocated = peak.all;
     for (uint32_t m = 0; m < PROGRAM_MEMORY_COUNT; m++) {
         const struct overhead *overhead = overhead_of((enum program_memory)m);
-        peak.bytes[m] = trace.memory_at_peak_bytes[m];
+        peak.bytes[m] = trace->memory_at_peak_bytes[m];
         if (overhead != NULL && overhead->outside) peak.allocated -= (double)peak.bytes[m];
     }
-    arena_destroy(arena);
+    play_close(&play);
     return peak;
 }
 
-static struct peak play(const struct memory_row *row, const struct table *table, const char *memory)
+static struct peak peak_of(const struct memory_row *row, const struct table *table,
+                           const char *memory)
 {
     char text[SCENARIO_BYTES], stages[128] = "", layout[64] = "";
     const char *nodes = strstr(row->mesh, "node:");
@@ -158,8 +146,8 @@ static void add_rows(struct text *text, const struct memory_row *rows, uint32_t 
     text_add(text, "|---|---|---|---|---|---|%s\n", either ? "---|" : "");
     for (uint32_t i = 0; i < count; i++) {
         double const measured = rows[i].measured;
-        double const book = play(&rows[i], table, "book").all / unit_bytes;
-        double const framework = play(&rows[i], table, "framework").allocated / unit_bytes;
+        double const book = peak_of(&rows[i], table, "book").all / unit_bytes;
+        double const framework = peak_of(&rows[i], table, "framework").allocated / unit_bytes;
         text_add(text, "| %s | %.4g | %.1f | %+.0f %% | %.1f | %+.1f %% |", rows[i].title, measured,
                  book, percent(book, measured), framework, percent(framework, measured));
         if (either) text_add(text, " %+.1f %% |", percent(framework * GB / GIB, measured));
@@ -177,7 +165,7 @@ static void add_parts(struct text *text, const struct memory_row *rows, uint32_t
              "|---|---|---|---|---|---|---|---|---|---|---|---|---|---|\n",
              unit);
     for (uint32_t i = 0; i < count; i++) {
-        struct peak const peak = play(&rows[i], table, "framework");
+        struct peak const peak = peak_of(&rows[i], table, "framework");
         double const sum = peak.allocated / unit_bytes;
         text_add(text, "| %s |", rows[i].title);
         text_add(text, " %.1f | %.1f | %.1f |", part(&peak, PROGRAM_MEMORY_PARAMETERS, unit_bytes),

@@ -13,12 +13,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "sim/base/arena.h"
 #include "sim/base/text.h"
 #include "sim/base/units.h"
-#include "sim/fold/fold.h"
-#include "sim/replay/replay.h"
-#include "sim/scenario/scenario.h"
+#include "tests/support/play.h"
 #include "tests/support/thin.h"
 #include "tests/validation/document.h"
 
@@ -70,42 +67,33 @@ static double paper_flop(const struct model *model, double sequences, double len
            (1 + length / (6 * width) + (double)model->vocabulary / (16 * layers * width));
 }
 
-static struct played play(const char *folder, const char *name,
-                          const struct scenario_setting *settings, uint32_t setting_count)
+static struct played played_of(const char *folder, const char *name,
+                               const struct scenario_setting *settings, uint32_t setting_count)
 {
-    struct arena *arena = arena_create(0);
-    struct scenario scenario;
-    struct machine machine;
-    struct mesh mesh;
-    struct program program;
-    struct fold fold;
-    struct trace trace = {0};
+    struct play play = {.arena = arena_create(0)};
     struct error error = {0};
-    struct replay_options options = {.engine = "fast"};
+    struct play_options options = {0};
     char path[PATH_BYTES];
     (void)snprintf(path, sizeof path, "%s/megatron/megatron-%s.json", folder, name);
-    if (scenario_read(arena, path, settings, setting_count, &scenario, &error) != STATUS_OK)
+    if (scenario_read(play.arena, path, settings, setting_count, &play.scenario, &error) !=
+        STATUS_OK)
         stop(path, &error);
-    options.steps_max = scenario.run.steps;
-    if (machine_build(arena, &scenario.machine, &machine, &error) != STATUS_OK ||
-        mesh_build(arena, &scenario.mesh, &machine, &mesh, &error) != STATUS_OK ||
-        workload_lower(arena, &scenario.workload, &machine, &mesh, &program, &error) != STATUS_OK ||
-        fold_build(arena, &machine, &program, false, &fold, &error) != STATUS_OK ||
-        replay_run(arena, &options, &machine, &program, &fold, &trace, &error) != STATUS_OK)
-        stop(path, &error);
-    const struct workload_plan *plan = &scenario.workload;
+    options.steps_max = play.scenario.run.steps;
+    if (play_stages(&play, &options, &error) != STATUS_OK) stop(path, &error);
+    const struct trace *trace = &play.trace;
+    const struct workload_plan *plan = &play.scenario.workload;
     struct played played = {
         .model = plan->model,
-        .step_s = units_seconds(trace.period.time > 0 ? trace.period.time : trace.step_ps),
-        .hbm_bytes_per_s = (double)machine.chip.hbm_bytes_per_s,
-        .chips = trace.chips,
+        .step_s = units_seconds(trace->period.time > 0 ? trace->period.time : trace->step_ps),
+        .hbm_bytes_per_s = (double)play.machine.chip.hbm_bytes_per_s,
+        .chips = trace->chips,
         .length = (double)plan->sequence_length};
     played.model.name = NULL; /* It lies in the arena. */
     played.sequences = (double)plan->batch_tokens / played.length;
     played.flop = paper_flop(&plan->model, played.sequences, played.length);
     (void)snprintf(played.schedule, sizeof played.schedule, "%s",
                    plan->schedule == NULL ? "" : plan->schedule);
-    arena_destroy(arena);
+    play_close(&play);
     return played;
 }
 
@@ -165,7 +153,7 @@ static void add_flash(struct text *text, const char *folder, const struct played
     text_add(text, "\nWith flash attention (2022)");
     for (uint32_t i = 0; i < sizeof some / sizeof *some; i++) {
         const struct row *row = &rows[some[i]];
-        struct played const other = play(folder, row->name, &flash, 1);
+        struct played const other = played_of(folder, row->name, &flash, 1);
         text_add(text, "%s %s takes %.2f s instead of %.2f",
                  i == 0   ? ""
                  : i == 1 ? ","
@@ -182,7 +170,7 @@ static struct played play_batch(const char *folder, uint32_t batch, const char *
     (void)snprintf(values[1], SETTING_BYTES, "/workload/accumulate=%u", batch);
     (void)snprintf(values[2], SETTING_BYTES, "/workload/schedule=%s", schedule);
     struct scenario_setting const settings[CHANGES] = {{values[0]}, {values[1]}, {values[2]}};
-    return play(folder, "174.6b-a100-96", settings, CHANGES);
+    return played_of(folder, "174.6b-a100-96", settings, CHANGES);
 }
 
 static void add_interleaved(struct text *text, const char *folder)
@@ -225,7 +213,7 @@ static void add_alone(struct text *text, const char *folder)
             (void)snprintf(values[k], SETTING_BYTES, "/%s=%s", keys[k], of[k]);
             settings[k].text = values[k];
         }
-        struct played const played = play(folder, alone[i].name, settings, KEYS + 1);
+        struct played const played = played_of(folder, alone[i].name, settings, KEYS + 1);
         double const measured = played.flop / alone[i].measured_s / (double)played.chips;
         text_add(text, "| %s | %s | %.2f s | %.2f s | %+.1f %% | %.1f, %.1f |\n", alone[i].title,
                  played.schedule, alone[i].measured_s, played.step_s,
@@ -239,7 +227,7 @@ static void add_alone(struct text *text, const char *folder)
 static void add_document(struct text *text, const char *folder)
 {
     static struct played played[ROWS];
-    for (uint32_t i = 0; i < ROWS; i++) played[i] = play(folder, rows[i].name, NULL, 0);
+    for (uint32_t i = 0; i < ROWS; i++) played[i] = played_of(folder, rows[i].name, NULL, 0);
     text_add_bytes(text, megatron_head, sizeof megatron_head - 1);
     add_rates(text, played, ROWS);
     text_add_bytes(text, megatron_setup, sizeof megatron_setup - 1);
@@ -257,7 +245,7 @@ static void add_some(struct text *text, const char *folder)
 {
     enum { SOME = 3 };
     static struct played played[SOME];
-    for (uint32_t i = 0; i < SOME; i++) played[i] = play(folder, rows[i].name, NULL, 0);
+    for (uint32_t i = 0; i < SOME; i++) played[i] = played_of(folder, rows[i].name, NULL, 0);
     add_rates(text, played, SOME);
 }
 

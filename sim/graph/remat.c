@@ -68,6 +68,21 @@ static void again_mark(struct remat *remat)
     }
 }
 
+/* Columns of joined products lie in one array, which is kept if any of them is. */
+static void joined_mark(struct remat *remat)
+{
+    const struct graph *graph = remat->sharded->graph;
+    for (uint8_t i = 0; i < graph->op_count; i++) {
+        const struct graph_op *op = &graph->op[i];
+        bool read = false;
+        if (op->kind != &op_kind_matmul || !op->as.matmul.joined) continue;
+        for (uint8_t out = 0; out < op->out_count; out++)
+            read = read || remat->kept->read[op->out[out]] != GRAPH_NOTHING;
+        for (uint8_t out = 0; read && out < op->out_count; out++)
+            mark(remat, op->out[out], GRAPH_OWN, false);
+    }
+}
+
 static enum graph_part part_kept(const struct remat *remat, tensor of)
 {
     const struct graph_tensor *at = &remat->sharded->graph->tensor[of];
@@ -85,6 +100,7 @@ void graph_remat(const struct graph_sharded *sharded, const struct graph_backwar
     *ret_kept = (struct graph_kept){.again = {false}};
     gradients_mark(&remat, backward);
     again_mark(&remat);
+    joined_mark(&remat);
     for (uint8_t t = 0; t < graph->tensor_count; t++) ret_kept->kept[t] = part_kept(&remat, t);
 }
 

@@ -263,16 +263,20 @@ static void partial_add(struct writer *writer, const struct graph_gradient *grad
     }
 }
 
-static void gradient_add(struct writer *writer, const struct graph_gradient *gradient, bool first)
+static void gradient_add(struct writer *writer, const struct graph_gradient *gradient, bool first,
+                         bool last)
 {
+    bool const apart = graph_of(writer)->op[gradient->op].behind != GRAPH_NONE;
     enum op_pass pass = gradient->pass;
     if (first) results_add(writer, gradient->op);
     if (pass_of(writer, gradient->pass, &pass)) {
         own_moves_add(writer, gradient->op, pass, true);
         compute_add(writer, gradient->op, pass);
         own_moves_add(writer, gradient->op, pass, false);
-        if (op_gives_input(pass)) inputs_add(writer, gradient->op);
+        if (op_gives_input(pass) && !apart) inputs_add(writer, gradient->op);
     }
+    /* Nobody waits for what ops beside the others give, until all is added up. */
+    if (last && apart && has_input(writer)) inputs_add(writer, gradient->op);
     partial_add(writer, gradient);
 }
 
@@ -311,7 +315,9 @@ static void block_add(struct writer *writer, uint8_t block)
             weights_again_add(writer, span);
             again = true;
         }
-        gradient_add(writer, gradient, g == 0 || backward->gradient[g - 1].op != gradient->op);
+        bool const first = g == 0 || gradient[-1].op != gradient->op;
+        bool const ends = g + 1 == backward->count || gradient[1].op != gradient->op;
+        gradient_add(writer, gradient, first, ends);
     }
 }
 

@@ -37,6 +37,38 @@ static void decoder_add(const struct local *local, struct graph_terms *terms, ui
     plain_add(terms, count, "V", local->value_width);
 }
 
+/* Latents, the columns of K that are turned, and what K and V of a head have from their latent. */
+static void latent_add(const struct local *local, struct graph_terms *terms, uint32_t *count)
+{
+    const struct model_latent *latent = &local->plan->model.latent;
+    plain_add(terms, count, "Cq", latent->query_rank);
+    plain_add(terms, count, "Ckv", latent->kv_rank);
+    plain_add(terms, count, "R", latent->rope);
+    plain_add(terms, count, "J", latent->plain + local->value_width);
+}
+
+/* Experts of the layer and of a rank, their rows and widths; rows that come to a rank, that come
+ * back, and that all ranks together exchange. */
+static void experts_add(const struct local *local, struct graph_terms *terms, uint32_t *count)
+{
+    const struct local_experts *experts = &local->experts;
+    const struct model_experts *model = &local->plan->model.experts;
+    uint64_t const tp = local->tp, data = local->data;
+    bool const drawn = experts->drawn.expert_count != 0;
+    plain_add(terms, count, "E", model->count);
+    plain_add(terms, count, "L", experts->count);
+    dimension_add(terms, count,
+                  (struct graph_dimension){"W", experts->all * data, experts->kept * data, 1});
+    dimension_add(terms, count,
+                  (struct graph_dimension){"Fe", experts->columns * tp, model->width, 1});
+    dimension_add(terms, count,
+                  (struct graph_dimension){"Fs", experts->shared_columns * tp,
+                                           model->shared * model->width, 1});
+    plain_add(terms, count, "A", experts->arrivals * data);
+    plain_add(terms, count, "S", experts->sent * data);
+    plain_add(terms, count, "Sent", drawn ? experts->ranks * local->rows : experts->exchanged);
+}
+
 static struct graph_sequence sequence_of(const struct local *local, uint64_t layer)
 {
     const struct workload_plan *plan = local->plan;
@@ -90,5 +122,7 @@ bool graph_terms_of(const struct local *local, uint64_t layer, struct graph_term
         .policy = policy_of(local),
     };
     decoder_add(local, ret_terms, &count);
+    if (local_is_latent(local)) latent_add(local, ret_terms, &count);
+    if (model_has_experts(&local->plan->model)) experts_add(local, ret_terms, &count);
     return true;
 }

@@ -62,7 +62,6 @@ static inline void graph_case_derive(struct graph_case *made, const struct model
 static inline bool graph_cases_build(const struct local *local, struct graph_cases *ret_cases)
 {
     const struct model *model = &local->plan->model;
-    if (model_has_experts(model) || local_is_latent(local)) return false;
     ret_cases->local = *local;
     ret_cases->count = 0;
     bool seen[4] = {false};

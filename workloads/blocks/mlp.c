@@ -10,35 +10,41 @@
 #include "sim/graph/op.h"
 #include "sim/workload/model.h"
 
-static tensor gated_write(struct graph *g, const struct mlp_texts *texts, tensor in)
+/* One in-projection, or two. Returns how many results they have. */
+static uint8_t in_write(struct graph *g, const struct mlp_texts *texts, bool gated, tensor in,
+                        tensor ret_out[2])
 {
     enum format const between = g->terms->formats.matmuls;
-    graph_matmul(g, texts->name_gated);
-    tensor const gate = graph_product(g, in, texts->weight_gate, texts->gate);
-    tensor const up = graph_product(g, in, texts->weight_up, texts->up);
-    graph_set_formats(g, gate, between, between);
-    graph_set_formats(g, up, between, between);
+    uint8_t count = 0;
+    graph_matmul(g, gated ? texts->name_gated : texts->name_bare);
+    if (gated) ret_out[count++] = graph_product(g, in, texts->weight_gate, texts->gate);
+    ret_out[count++] = graph_product(g, in, texts->weight_up, texts->up);
+    for (uint8_t i = 0; i < count; i++) graph_set_formats(g, ret_out[i], between, between);
+    return count;
+}
 
-    struct graph_op *map = graph_op(g, &op_kind_map, "gate", 2, (const tensor[]){gate, up});
-    map->fused = true;
-    map->as.map = (struct graph_map){VECTOR_GATE, VECTOR_GATE_BACKWARD, .reads_inputs = true};
+/* What the second matmul multiplies, where that is not what the first gives. */
+static tensor between_write(struct graph *g, const struct mlp_texts *texts, uint8_t count,
+                            const tensor *in)
+{
+    bool const gated = count == 2;
+    struct graph_map map = {.reads_inputs = gated};
+    if (gated) map.flop = VECTOR_GATE, map.flop_backward = VECTOR_GATE_BACKWARD;
+    if (texts->weighted) map.flop += 1, map.flop_backward += VECTOR_ROW_DOT + 1;
+    struct graph_op *op = graph_op(g, &op_kind_map, "gate", count, in);
+    op->fused = true;
+    op->as.map = map;
     tensor const product = graph_result(g, texts->product);
     graph_set_kept(g, product, GRAPH_REMAT_NEVER, GRAPH_REMAT_NEVER);
     return product;
 }
 
-static tensor bare_write(struct graph *g, const struct mlp_texts *texts, tensor in)
-{
-    enum format const between = g->terms->formats.matmuls;
-    graph_matmul(g, texts->name_bare);
-    tensor const tmp = graph_product(g, in, texts->weight_up, texts->up);
-    graph_set_formats(g, tmp, between, between);
-    return tmp;
-}
-
 tensor mlp_write(struct graph *graph, const struct mlp_texts *texts, bool gated, tensor in)
 {
-    tensor const tmp = (gated ? gated_write : bare_write)(graph, texts, in);
+    tensor between[2];
+    uint8_t const count = in_write(graph, texts, gated, in, between);
+    bool const plain = !gated && !texts->weighted;
+    tensor const tmp = plain ? between[0] : between_write(graph, texts, count, between);
     graph_matmul(graph, texts->name_out);
     return graph_product(graph, tmp, texts->weight_out, texts->out);
 }

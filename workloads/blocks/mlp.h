@@ -11,6 +11,7 @@ struct mlp_texts {
     const char *product;        /* What a gated one multiplies with W_out. */
     const char *weight_out, *out;
     const char *name_gated, *name_bare, *name_out;
+    bool weighted; /* Each row is multiplied by its router's weight in between. */
 };
 
 /* From its input to its result. */

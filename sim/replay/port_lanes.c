@@ -95,7 +95,8 @@ static int64_t stream_ps(const struct ports *ports, const struct port_flow *flow
                          int64_t done_ps, int64_t segment_ps, bool *ret_certain)
 {
     uint32_t own = flow->lane_first;
-    while (ports->lanes[own].number != number) own = ports->lanes[own].next;
+    while (own != 0 && ports->lanes[own].number != number) own = ports->lanes[own].next;
+    SIM_ASSERT(own != 0);
     int64_t const ahead_ps = done_ps - ports->lanes[own].served_ps;
     int64_t const turns = (ahead_ps + segment_ps - 1) / segment_ps;
     int64_t at_ps = flow->turn_ps + ahead_ps;
@@ -113,14 +114,23 @@ static int64_t stream_ps(const struct ports *ports, const struct port_flow *flow
     return at_ps;
 }
 
+/* A lane with work left; NULL: it has none. */
+static struct port_lane *lane_find(struct ports *ports, const struct port_flow *flow,
+                                   uint16_t number)
+{
+    for (uint32_t i = flow->lane_first; i != 0; i = ports->lanes[i].next)
+        if (ports->lanes[i].number == number) return &ports->lanes[i];
+    return NULL;
+}
+
 /* The lane of a message, behind all others but the one whose turn it is; NULL: there is no room. */
 static struct port_lane *lane_of(struct ports *ports, struct port_flow *flow, uint16_t number)
 {
+    struct port_lane *lane = lane_find(ports, flow, number);
+    if (lane != NULL) return lane;
     uint32_t before_last = 0;
-    for (uint32_t i = flow->lane_first; i != 0; i = ports->lanes[i].next) {
-        if (ports->lanes[i].number == number) return &ports->lanes[i];
+    for (uint32_t i = flow->lane_first; i != 0; i = ports->lanes[i].next)
         if (ports->lanes[i].next == flow->lane_last) before_last = i;
-    }
     uint32_t const last = flow->lane_last;
     uint32_t const index = lane_take(ports, number);
     if (index == 0) return NULL;
@@ -136,14 +146,53 @@ static struct port_lane *lane_of(struct ports *ports, struct port_flow *flow, ui
     return &ports->lanes[index];
 }
 
+/* A message without work, as to an expert that got no token: it waits for what its lane has asked
+ * for, or else for the turn of a lane that has begun. */
+static void nothing_asked(struct ports *ports, struct port_flow *flow, struct port_entry *entry,
+                          int64_t segment_ps, bool ret_certain[2])
+{
+    const struct port_lane *lane = lane_find(ports, flow, entry->lane->number);
+    ret_certain[0] = true;
+    entry->done_ps = flow->turn_ps;
+    if (lane != NULL) {
+        entry->lane_ps = lane->asked_ps;
+        entry->done_ps =
+            stream_ps(ports, flow, lane->number, entry->lane_ps, segment_ps, &ret_certain[0]);
+    }
+    entry->begun_ps = entry->done_ps;
+    ret_certain[1] = ret_certain[0];
+}
+
+/* The turns of entries that are not done, once another lane has asked. A message that had begun
+ * before turns were taken has only its rest as work of its lane. */
+static void entries_move(struct ports *ports, struct port_flow *flow, int64_t segment_ps)
+{
+    bool certain = false;
+    for (uint32_t e = flow->list.first; e != 0; e = ports->entries[e].next) {
+        struct port_entry *other = &ports->entries[e];
+        uint16_t const number = other->lane->number;
+        bool const begun = other->begun_ps <= flow->turn_ps || other->lane_ps < other->work_ps;
+        if (other->done_ps > flow->turn_ps)
+            other->done_ps = stream_ps(ports, flow, number, other->lane_ps, segment_ps, &certain);
+        if (!begun)
+            other->begun_ps = other->work_ps == 0 ? other->done_ps
+                                                  : stream_ps(ports, flow, number,
+                                                              other->lane_ps - other->work_ps + 1,
+                                                              segment_ps, &certain);
+    }
+}
+
 void port_lane_ask(struct ports *ports, struct port_flow *flow, struct port_entry *entry,
                    int64_t work_ps, int64_t segment_ps, bool ret_certain[2])
 {
     ret_certain[0] = ret_certain[1] = true;
     entry->lane_ps = 0;
     entry->begun_ps = entry->done_ps = flow->asked_ps;
-    if (work_ps == 0) return;
     advance(ports, flow, segment_ps);
+    if (work_ps == 0) {
+        nothing_asked(ports, flow, entry, segment_ps, ret_certain);
+        return;
+    }
     struct port_lane *lane = lane_of(ports, flow, entry->lane->number);
     if (lane == NULL) return;
     lane->asked_ps += work_ps;
@@ -152,18 +201,7 @@ void port_lane_ask(struct ports *ports, struct port_flow *flow, struct port_entr
                                 &ret_certain[0]);
     entry->done_ps =
         stream_ps(ports, flow, lane->number, entry->lane_ps, segment_ps, &ret_certain[1]);
-    bool certain = false;
-    if (flow->lane_first == flow->lane_last) return;
-    /* A message that had begun before turns were taken has only its rest as work of its lane. */
-    for (uint32_t e = flow->list.first; e != 0; e = ports->entries[e].next) {
-        struct port_entry *other = &ports->entries[e];
-        uint16_t const number = other->lane->number;
-        if (other->begun_ps > flow->turn_ps && other->lane_ps >= other->work_ps)
-            other->begun_ps = stream_ps(ports, flow, number, other->lane_ps - other->work_ps + 1,
-                                        segment_ps, &certain);
-        if (other->done_ps > flow->turn_ps)
-            other->done_ps = stream_ps(ports, flow, number, other->lane_ps, segment_ps, &certain);
-    }
+    if (flow->lane_first != flow->lane_last) entries_move(ports, flow, segment_ps);
 }
 
 void port_lanes_end(struct ports *ports, struct port_flow *flow)

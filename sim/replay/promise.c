@@ -76,16 +76,26 @@ static void next_post(struct replay *replay, const struct port_entry *entry, int
                 payload_of(replay, entry));
 }
 
+/* When a message begins on its link; one without work as it ends. */
+static int64_t start_ps(const struct ports *ports, const struct port_queue *queue,
+                        const struct port_entry *entry, int64_t segment_ps, int64_t now_ps,
+                        bool *ret_certain)
+{
+    int64_t const at_ps =
+        port_done_ps(ports, queue, entry->lane->stream, entry->begun_ps, segment_ps, ret_certain) -
+        (entry->work_ps > 0);
+    return at_ps > now_ps ? at_ps : now_ps;
+}
+
 /* When a withheld message begins or ends. */
 static int64_t milestone_ps(const struct ports *ports, const struct port_queue *queue,
                             const struct port_entry *entry, int64_t segment_ps, int64_t now_ps)
 {
     bool certain = false;
     if (entry->done_ps == PORT_DONE_LONG_AGO) return now_ps;
-    int64_t const done_ps = entry->head_withheld ? entry->begun_ps : entry->done_ps;
+    if (entry->head_withheld) return start_ps(ports, queue, entry, segment_ps, now_ps, &certain);
     int64_t const at_ps =
-        port_done_ps(ports, queue, entry->lane->stream, done_ps, segment_ps, &certain) -
-        entry->head_withheld;
+        port_done_ps(ports, queue, entry->lane->stream, entry->done_ps, segment_ps, &certain);
     return at_ps > now_ps ? at_ps : now_ps;
 }
 
@@ -335,9 +345,10 @@ int64_t promise_share(struct replay *replay, const struct port_place *place,
     port_ask(ports, queue, stream, message->work_ps);
     bool head_certain = false, end_certain = false, among_lanes[2];
     port_lane_ask(ports, flow, entry, entry->work_ps, segment_ps, among_lanes);
-    int64_t const start_ps =
-        port_done_ps(ports, queue, stream, entry->begun_ps, segment_ps, &head_certain) - 1;
-    entry->end_ps = port_done_ps(ports, queue, stream, entry->done_ps, segment_ps, &end_certain);
+    int64_t const begin_ps = start_ps(ports, queue, entry, segment_ps, now_ps, &head_certain);
+    int64_t const done_ps =
+        port_done_ps(ports, queue, stream, entry->done_ps, segment_ps, &end_certain);
+    entry->end_ps = done_ps > now_ps ? done_ps : now_ps;
     head_certain = head_certain && among_lanes[0];
     end_certain = end_certain && among_lanes[1];
     int64_t const depart_ps = entry->end_ps > entry->tail_ps ? entry->end_ps : entry->tail_ps;
@@ -345,7 +356,7 @@ int64_t promise_share(struct replay *replay, const struct port_place *place,
     count(replay, place, bytes, entry->work_ps, entry->end_ps, now_ps);
     entry->withheld = !end_certain;
     entry->head_withheld = !entry->last && !head_certain;
-    if (!entry->last && head_certain) next_post(replay, entry, start_ps + entry->latency_ps);
+    if (!entry->last && head_certain) next_post(replay, entry, begin_ps + entry->latency_ps);
     if (end_certain) {
         flow->promised++;
         record_mend(replay, entry, entry->end_ps - entry->work_ps, entry->end_ps);

@@ -16,101 +16,23 @@ static const struct graph *graph_of(const struct writer *writer)
 
 /* --- One step --- */
 
-static struct graph_step *step_add(struct writer *writer, uint8_t op, enum op_pass pass)
+static void step_add(struct writer *writer, struct graph_step step)
 {
     SIM_ASSERT(writer->steps->count < GRAPH_STEPS_MAX);
-    struct graph_step *step = &writer->steps->step[writer->steps->count++];
-    *step = (struct graph_step){.op = op, .pass = pass};
-    return step;
-}
-
-static void read_add(struct graph_step *step, tensor of, bool gradient)
-{
-    SIM_ASSERT(step->read_count < GRAPH_VALUES_MAX);
-    step->read[step->read_count++] = (struct graph_value){of, gradient};
-}
-
-static void written_add(struct graph_step *step, tensor of, bool gradient)
-{
-    SIM_ASSERT(step->written_count < GRAPH_VALUES_MAX);
-    step->written[step->written_count++] = (struct graph_value){of, gradient};
-}
-
-/* An input as an op touches it. A fused one is computed on the way: its own inputs are. */
-static void input_add(const struct graph *graph, struct graph_step *step, tensor of, bool gradient,
-                      void (*add)(struct graph_step *, tensor, bool))
-{
-    const struct graph_op *fused = graph_fused(graph, of);
-    if (fused == NULL) {
-        add(step, of, gradient);
-        return;
-    }
-    for (uint8_t i = 0; i < fused->in_count; i++) add(step, fused->in[i], gradient);
-}
-
-static void forward_values(const struct graph *graph, const struct graph_op *op,
-                           struct graph_step *step)
-{
-    for (uint8_t i = 0; i < op->in_count; i++) {
-        bool const stored = graph_fused(graph, op->in[i]) != NULL &&
-                            graph->tensor[op->in[i]].kept != GRAPH_REMAT_NEVER;
-        if (step->pass == OP_AGAIN_ALONE)
-            read_add(step, op->in[i], false);
-        else
-            input_add(graph, step, op->in[i], false, read_add);
-        if (stored && step->pass != OP_AGAIN_ALONE) written_add(step, op->in[i], false);
-    }
-    for (uint8_t i = 0; i < op->weight_count; i++) read_add(step, op->weight[i], false);
-    for (uint8_t i = 0; i < op->out_count; i++) written_add(step, op->out[i], false);
-}
-
-static void gradient_values(const struct graph *graph, const struct graph_op *op,
-                            struct graph_step *step)
-{
-    tensor read[OP_READS_MAX];
-    uint8_t const count = op->kind->reads(graph, op, step->pass, read);
-    bool const matmul = op->kind == &op_kind_matmul;
-    for (uint8_t i = 0; i < op->out_count; i++)
-        if (graph->tensor[op->out[i]].role == GRAPH_ACTIVATION) read_add(step, op->out[i], true);
-    for (uint8_t i = 0; i < count; i++) {
-        bool const stored = graph->tensor[read[i]].kept != GRAPH_REMAT_NEVER;
-        if (stored)
-            read_add(step, read[i], false);
-        else
-            input_add(graph, step, read[i], false, read_add);
-    }
-    for (uint8_t i = 0; op_gives_input(step->pass) && i < op->weight_count; i++)
-        read_add(step, op->weight[i], false);
-    for (uint8_t i = 0; op_gives_input(step->pass) && i < op->in_count; i++)
-        input_add(graph, step, op->in[i], true, written_add);
-    for (uint8_t i = 0; (op_gives_weight(step->pass) || !matmul) && i < op->weight_count; i++)
-        written_add(step, op->weight[i], true);
+    graph_step_values(writer->sharded, writer->kept, &step);
+    writer->steps->step[writer->steps->count++] = step;
 }
 
 static void compute_add(struct writer *writer, uint8_t index, enum op_pass pass)
 {
     const struct graph *graph = graph_of(writer);
     const struct graph_op *op = &graph->op[index];
-    struct work work;
-    op->kind->work(writer->sharded, op, pass, &work);
-    if (!op_has_work(&work)) return;
-    struct graph_step *step = step_add(writer, index, pass);
-    step->is_compute = true;
-    step->work = work;
-    (op_is_forward(pass) ? forward_values : gradient_values)(graph, op, step);
+    struct graph_step step = {.is_compute = true, .of = GRAPH_NONE, .op = index, .pass = pass};
+    op->kind->work(writer->sharded, op, pass, &step.work);
+    if (op_has_work(&step.work)) step_add(writer, step);
 }
 
-/* A collective of a tensor's value or gradient, which it reads and writes. */
-static void move_add(struct writer *writer, uint8_t index, enum op_pass pass, tensor of,
-                     struct op_move move)
-{
-    struct graph_step *step = step_add(writer, index, pass);
-    bool const gradient = !op_is_forward(pass);
-    step->move = move;
-    read_add(step, of, gradient);
-    written_add(step, of, gradient);
-}
-
+/* A collective of a tensor's value or gradient. */
 static void tp_add(struct writer *writer, uint8_t index, enum op_pass pass, tensor of,
                    enum collective_kind kind, uint32_t gathered)
 {
@@ -120,20 +42,8 @@ static void tp_add(struct writer *writer, uint8_t index, enum op_pass pass, tens
     uint64_t const elements =
         graph_elements(graph, gradient ? &at->gradient_at : &at->at, gathered);
     uint64_t const bytes = format_bytes(gradient ? at->gradient : at->format, elements);
-    move_add(writer, index, pass, of,
-             (struct op_move){.kind = kind, .axis = OP_AXIS_TP, .bytes = bytes});
-}
-
-static void own_values(const struct graph_op *op, struct graph_step *step)
-{
-    bool const gradient = !op_is_forward(step->pass);
-    for (uint8_t i = 1; !step->move.carries && i < op->in_count; i++) {
-        read_add(step, op->in[i], gradient);
-        written_add(step, op->in[i], gradient);
-    }
-    if (!step->move.carries) return;
-    read_add(step, gradient ? op->out[0] : op->in[0], gradient);
-    written_add(step, gradient ? op->in[0] : op->out[0], gradient);
+    struct op_move const move = {.kind = kind, .axis = OP_AXIS_TP, .bytes = bytes};
+    step_add(writer, (struct graph_step){.of = of, .op = index, .pass = pass, .move = move});
 }
 
 /* Collectives of an op's own: of keys and values, of rows. */
@@ -145,9 +55,8 @@ static void own_moves_add(struct writer *writer, uint8_t index, enum op_pass pas
     uint8_t const count = op->kind->moves(writer->sharded, op, pass, move);
     for (uint8_t i = 0; i < count; i++) {
         if (move[i].before != before) continue;
-        struct graph_step *step = step_add(writer, index, pass);
-        step->move = move[i];
-        own_values(op, step);
+        step_add(writer,
+                 (struct graph_step){.of = GRAPH_NONE, .op = index, .pass = pass, .move = move[i]});
     }
 }
 
@@ -218,13 +127,13 @@ static void results_add(struct writer *writer, uint8_t index)
     const struct graph_op *op = &graph->op[index];
     uint32_t const scatter = graph_shard_of(writer->sharded, op)->scatter;
     for (uint8_t i = 0; has_input(writer) && i < op->out_count; i++) {
-        if (writer->backward->readers[op->out[i]] > 1) {
-            struct graph_step *step = step_add(writer, index, OP_INPUT_GRADIENT);
-            step->is_compute = true;
-            step->work = graph_gradient_sum(writer->sharded, op->out[i]);
-            read_add(step, op->out[i], true);
-            written_add(step, op->out[i], true);
-        }
+        if (writer->backward->readers[op->out[i]] > 1)
+            step_add(writer,
+                     (struct graph_step){.is_compute = true,
+                                         .of = op->out[i],
+                                         .op = index,
+                                         .pass = OP_INPUT_GRADIENT,
+                                         .work = graph_gradient_sum(writer->sharded, op->out[i])});
         if (scatter != 0)
             tp_add(writer, index, OP_INPUT_GRADIENT, op->out[i], COLLECTIVE_ALL_GATHER, scatter);
     }
@@ -251,16 +160,15 @@ static void partial_add(struct writer *writer, const struct graph_gradient *grad
     struct graph_partial const partial = graph_partial_of(writer->sharded, writer->backward, block);
     bool const gives = op_gives_weight(gradient->pass) && has_weight(writer);
     if (!writer->request.sums_partial || partial.last != gradient->op || !gives) return;
-    struct graph_step *step = step_add(writer, gradient->op, OP_WEIGHT_GRADIENT);
-    step->move = (struct op_move){
+    struct op_move const move = {
         .kind = COLLECTIVE_ALL_REDUCE,
         .axis = OP_AXIS_HOLDERS,
         .bytes = format_bytes(graph->terms->formats.gradients, partial.elements),
     };
-    for (uint8_t w = 0; w < graph->op[gradient->op].weight_count; w++) {
-        read_add(step, graph->op[gradient->op].weight[w], true);
-        written_add(step, graph->op[gradient->op].weight[w], true);
-    }
+    step_add(writer, (struct graph_step){.of = graph->op[gradient->op].weight[0],
+                                         .op = gradient->op,
+                                         .pass = OP_WEIGHT_GRADIENT,
+                                         .move = move});
 }
 
 static void gradient_add(struct writer *writer, const struct graph_gradient *gradient, bool first,

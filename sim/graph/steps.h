@@ -30,10 +30,12 @@ struct graph_value {
 
 struct graph_step {
     bool is_compute;
-    uint8_t op;          /* Which op's step it is, */
+    uint8_t op;          /* The op it is a step of, */
     enum op_pass pass;   /* in which pass. */
-    struct work work;    /* Compute. */
-    struct op_move move; /* Collective. */
+    tensor of;           /* The one that is moved, or whose gradients are added up; GRAPH_NONE: the
+                            step is the op's own. */
+    struct work work;    /* Of a compute. */
+    struct op_move move; /* Of a collective. */
     struct graph_value read[GRAPH_VALUES_MAX], written[GRAPH_VALUES_MAX];
     uint8_t read_count, written_count;
 };
@@ -46,5 +48,9 @@ struct graph_steps {
 void graph_steps(const struct graph_sharded *sharded, const struct graph_backward *backward,
                  const struct graph_kept *kept, struct graph_request request,
                  struct graph_steps *ret_steps);
+
+/* What a step reads and writes, of which all else is set (values.c). */
+void graph_step_values(const struct graph_sharded *sharded, const struct graph_kept *kept,
+                       struct graph_step *step);
 
 #endif

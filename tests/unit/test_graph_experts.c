@@ -55,7 +55,6 @@ static void routing_set(struct workload_plan *plan, bool gpus, uint32_t variant)
 
 static void drawn_step(size_t p, uint32_t variant, bool latent)
 {
-    static struct local local;
     const struct place *place = &places[p];
     bool const gpus = place->nodes != 0;
     struct workload_case made;
@@ -84,10 +83,7 @@ static void drawn_step(size_t p, uint32_t variant, bool latent)
         return;
     }
     if (case_lower(&made) != STATUS_OK) fail_msg("%s: %s", name, made.error.message);
-    enum status const status =
-        local_build(&made.plan, &made.machine, &made.mesh, &local, &made.error);
-    assert_int_equal(status, STATUS_OK);
-    if (!graph_hold(name, &local, &made.program)) fail_msg("%s: not described", name);
+    graph_step_hold(name, &made);
     case_free(&made);
 }
 

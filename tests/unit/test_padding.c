@@ -1,12 +1,13 @@
 /*
  * Shapes that no number of ranks divides: drawn steps whose heads, widths, vocabularies, shards and
- * sequences do not. Formulas count what programs execute, memory included; what MFU counts is what
- * one chip would do.
+ * sequences do not. Formulas count what programs execute, memory included; graphs derive it; what
+ * MFU counts is what one chip would do.
  */
 #include "sim/base/units.h"
 #include "tests/support/case.h"
 #include "tests/support/thin.h"
 #include "tests/unit/counts_case.h"
+#include "tests/unit/graph_case.h"
 
 enum { DRAWS = 400, VARIANTS = 36 };
 
@@ -105,6 +106,7 @@ static void formulas_count_what_programs_execute(void **unused)
         vary(&made, variant);
         batch_draw(&made.plan, places[place].data, places[place].shared, places[place].tp);
         compare(name, &made);
+        graph_step_hold(name, &made);
         useful_is_what_one_chip_does(name, &made);
         struct workload_counts counts;
         workload_count(&made.plan, &made.machine, &made.mesh, &counts);

@@ -20,7 +20,7 @@ static bool applies(const struct model *model, uint64_t layer)
 }
 
 /* Each chip of tp scores a part of D, or a part of the tokens. */
-static void router_write(struct graph *g, const struct model *model, tensor in)
+static tensor router_write(struct graph *g, const struct model *model, tensor in)
 {
     bool const tokens = g->terms->policy.by_tokens;
     const char *weight = tokens ? "W_router[D_X, E]" : "W_router[D_YX, E]";
@@ -38,6 +38,7 @@ static void router_write(struct graph *g, const struct model *model, tensor in)
     tensor const gates = graph_result(g, tokens ? "Gates[B_ZXY, E]" : "Gates[B_ZX, E]");
     graph_set_formats(g, gates, FORMAT_FP32, FORMAT_FP32);
     graph_set_kept(g, gates, GRAPH_REMAT_BIG_MATMULS, GRAPH_REMAT_BIG_MATMULS);
+    return gates;
 }
 
 /* In the format that travels. What comes back of its gradient is a row from each rank. */
@@ -51,18 +52,21 @@ static tensor cast_write(struct graph *g, tensor in)
     return sent;
 }
 
-static tensor exchange_write(struct graph *g, const char *name, tensor in, const char *text)
+static tensor exchange_write(struct graph *g, const char *name, uint8_t count, const tensor *in,
+                             const char *text)
 {
-    struct graph_op *exchange = graph_op(g, &op_kind_exchange, name, 1, &in);
+    struct graph_op *exchange = graph_op(g, &op_kind_exchange, name, count, in);
     exchange->as.exchange.sent = graph_sharding(g, "Sent[Sent, D_Y]", GRAPH_ACTIVATION);
     return graph_result(g, text);
 }
 
-/* Rows of all experts of the rank, each expert's together. */
-static tensor dispatch_write(struct graph *g, tensor sent)
+/* Rows of all experts of the rank, each expert's together. Their weights travel along: one number a
+ * row, which is not counted. */
+static tensor dispatch_write(struct graph *g, tensor sent, tensor gates)
 {
     const struct graph_formats *formats = &g->terms->formats;
-    tensor const arrived = exchange_write(g, "rows", sent, "Arrived[A_ZX, D_Y]");
+    tensor const arrived =
+        exchange_write(g, "rows", 2, (const tensor[]){sent, gates}, "Arrived[A_ZX, D_Y]");
     graph_set_formats(g, arrived, formats->dispatch, formats->activations);
     graph_op(g, &op_kind_sort, "Sort", 1, &arrived);
     tensor const rows = graph_result(g, "Rows[W_ZX, D]");
@@ -74,11 +78,12 @@ static tensor dispatch_write(struct graph *g, tensor sent)
 static tensor experts_write(struct graph *g, bool gated, tensor rows)
 {
     static const struct mlp_texts texts = {
+        .weight_in = "W_in[L, D_X, Fe_Y]",
         .weight_gate = "W_gate[L, D_X, Fe_Y]",
         .gate = "Gate[W_ZX, Fe_Y]",
-        .weight_up = "W_in[L, D_X, Fe_Y]",
+        .weight_up = "W_up[L, D_X, Fe_Y]",
         .up = "Up[W_ZX, Fe_Y]",
-        .product = "Tmp[W_ZX, Fe_Y]",
+        .tmp = "Tmp[W_ZX, Fe_Y]",
         .weight_out = "W_out[L, Fe_Y, D_X]",
         .out = "Outputs[W_ZX, D]",
         .name_gated = "experts.Gate,Up",
@@ -100,7 +105,7 @@ static tensor combine_write(struct graph *g, tensor outputs)
     graph_op(g, &op_kind_sort, "Sum", 1, &outputs)->as.sort.sums = true;
     tensor const summed = graph_result(g, "Summed[A_ZX, D_Y]");
     graph_set_formats(g, summed, formats->activations, formats->dispatch);
-    tensor const came = exchange_write(g, "outputs", summed, "Came[S_ZX, D_Y]");
+    tensor const came = exchange_write(g, "outputs", 1, &summed, "Came[S_ZX, D_Y]");
     graph_set_formats(g, came, formats->activations, formats->dispatch);
     graph_set_gradient(g, came, "Came");
     return came;
@@ -109,11 +114,12 @@ static tensor combine_write(struct graph *g, tensor outputs)
 static tensor shared_write(struct graph *g, bool gated, tensor in)
 {
     static const struct mlp_texts texts = {
+        .weight_in = "W_shared_in[D_X, Fs_Y]",
         .weight_gate = "W_shared_gate[D_X, Fs_Y]",
         .gate = "SharedGate[B_ZX, Fs_Y]",
-        .weight_up = "W_shared_in[D_X, Fs_Y]",
+        .weight_up = "W_shared_up[D_X, Fs_Y]",
         .up = "SharedUp[B_ZX, Fs_Y]",
-        .product = "SharedTmp[B_ZX, Fs_Y]",
+        .tmp = "SharedTmp[B_ZX, Fs_Y]",
         .weight_out = "W_shared_out[Fs_Y, D_X]",
         .out = "Shared",
         .name_gated = "shared.Gate,Up",
@@ -129,14 +135,14 @@ static void write(struct graph *g, const struct model *model)
     tensor const x = graph_residual(g);
     graph_norm(g, "norm");
     tensor const in = graph_normed(g, x, "In");
-    router_write(g, model, in);
+    tensor const gates = router_write(g, model, in);
     tensor const sent = cast_write(g, in);
 
     uint8_t const first = g->op_count;
     tensor const shared = shares ? shared_write(g, gated, in) : GRAPH_NONE;
     uint8_t const end = g->op_count;
 
-    tensor const rows = dispatch_write(g, sent);
+    tensor const rows = dispatch_write(g, sent, gates);
     tensor const outputs = experts_write(g, gated, rows);
     tensor const came = combine_write(g, outputs);
     graph_set_behind(g, first, end, (uint8_t)(g->op_count - 2)); /* The sum before the exchange. */

@@ -10,41 +10,51 @@
 #include "sim/graph/op.h"
 #include "sim/workload/model.h"
 
-/* One in-projection, or two. Returns how many results they have. */
-static uint8_t in_write(struct graph *g, const struct mlp_texts *texts, bool gated, tensor in,
-                        tensor ret_out[2])
+/* What lies between an MLP's matmuls only these read. */
+static tensor in_product(struct graph *g, tensor in, const char *weight, const char *text)
 {
     enum format const between = g->terms->formats.matmuls;
-    uint8_t count = 0;
-    graph_matmul(g, gated ? texts->name_gated : texts->name_bare);
-    if (gated) ret_out[count++] = graph_product(g, in, texts->weight_gate, texts->gate);
-    ret_out[count++] = graph_product(g, in, texts->weight_up, texts->up);
-    for (uint8_t i = 0; i < count; i++) graph_set_formats(g, ret_out[i], between, between);
-    return count;
+    tensor const out = graph_product(g, in, weight, text);
+    graph_set_formats(g, out, between, between);
+    return out;
 }
 
-/* What the second matmul multiplies, where that is not what the first gives. */
-static tensor between_write(struct graph *g, const struct mlp_texts *texts, uint8_t count,
-                            const tensor *in)
+/* A function of each element that the second matmul computes on the way. */
+static tensor fused_write(struct graph *g, const char *text, struct graph_map map, uint8_t count,
+                          const tensor *in)
 {
-    bool const gated = count == 2;
-    struct graph_map map = {.reads_inputs = gated};
-    if (gated) map.flop = VECTOR_GATE, map.flop_backward = VECTOR_GATE_BACKWARD;
-    if (texts->weighted) map.flop += 1, map.flop_backward += VECTOR_ROW_DOT + 1;
     struct graph_op *op = graph_op(g, &op_kind_map, "gate", count, in);
     op->fused = true;
     op->as.map = map;
-    tensor const product = graph_result(g, texts->product);
-    graph_set_kept(g, product, GRAPH_REMAT_NEVER, GRAPH_REMAT_NEVER);
-    return product;
+    tensor const out = graph_result(g, text);
+    graph_set_kept(g, out, GRAPH_REMAT_NEVER, GRAPH_REMAT_NEVER);
+    return out;
+}
+
+static tensor gated_write(struct graph *g, const struct mlp_texts *texts, tensor in)
+{
+    struct graph_map map = {VECTOR_GATE, VECTOR_GATE_BACKWARD, .reads_inputs = true};
+    graph_matmul(g, texts->name_gated);
+    tensor const gate = in_product(g, in, texts->weight_gate, texts->gate);
+    tensor const up = in_product(g, in, texts->weight_up, texts->up);
+    if (texts->weighted) {
+        map.flop += 1;
+        map.flop_backward += VECTOR_ROW_DOT + 1;
+    }
+    return fused_write(g, texts->tmp, map, 2, (const tensor[]){gate, up});
+}
+
+static tensor bare_write(struct graph *g, const struct mlp_texts *texts, tensor in)
+{
+    struct graph_map const map = {.flop = 1, .flop_backward = VECTOR_ROW_DOT + 1};
+    graph_matmul(g, texts->name_bare);
+    tensor const tmp = in_product(g, in, texts->weight_in, texts->tmp);
+    return texts->weighted ? fused_write(g, texts->tmp, map, 1, &tmp) : tmp;
 }
 
 tensor mlp_write(struct graph *graph, const struct mlp_texts *texts, bool gated, tensor in)
 {
-    tensor between[2];
-    uint8_t const count = in_write(graph, texts, gated, in, between);
-    bool const plain = !gated && !texts->weighted;
-    tensor const tmp = plain ? between[0] : between_write(graph, texts, count, between);
+    tensor const tmp = (gated ? gated_write : bare_write)(graph, texts, in);
     graph_matmul(graph, texts->name_out);
     return graph_product(graph, tmp, texts->weight_out, texts->out);
 }
@@ -57,11 +67,12 @@ static bool applies(const struct model *model, uint64_t layer)
 static void write(struct graph *g, const struct model *model)
 {
     static const struct mlp_texts texts = {
+        .weight_in = "W_in[D_X, F_Y]",
         .weight_gate = "W_gate[D_X, F_Y]",
         .gate = "Gate[B_ZX, F_Y]",
-        .weight_up = "W_in[D_X, F_Y]",
+        .weight_up = "W_up[D_X, F_Y]",
         .up = "Up[B_ZX, F_Y]",
-        .product = "Tmp[B_ZX, F_Y]",
+        .tmp = "Tmp[B_ZX, F_Y]",
         .weight_out = "W_out[F_Y, D_X]",
         .out = "Out",
         .name_gated = "Gate,Up",

@@ -6,9 +6,9 @@
 
 /* Its tensors in the notation, and its ops' names. */
 struct mlp_texts {
-    const char *weight_gate, *gate;
-    const char *weight_up, *up; /* Of a bare one, its only in-projection. */
-    const char *product;        /* What a gated one multiplies with W_out. */
+    const char *weight_in; /* Of a bare one, */
+    const char *weight_gate, *gate, *weight_up, *up;
+    const char *tmp; /* What is multiplied with W_out. */
     const char *weight_out, *out;
     const char *name_gated, *name_bare, *name_out;
     bool weighted; /* Each row is multiplied by its router's weight in between. */

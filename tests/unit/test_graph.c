@@ -1,5 +1,6 @@
 /* What graphs of dense layers derive is what workload_lower() makes: op by op, in order, over the
  * drawn steps of counts_case.h and the shipped scenarios. */
+#include "sim/graph/print.h"
 #include "tests/support/thin.h"
 #include "tests/support/walk.h"
 #include "tests/unit/counts_case.h"
@@ -89,12 +90,56 @@ static void shipped_scenarios_are_derived(void **state)
                   graph_compared.templates, graph_compared.ops);
 }
 
+/* The book, chapter 5, 5.3: an MLP with FSDP over X and tensor parallelism over Y. */
+static void a_layer_is_printed_in_the_notation(void **state)
+{
+    static const char wanted[] =
+        "mlp.Tmp                 Tmp[B_X, F_Y] = matmul(X[B_X, D_Y], W_in[D_X, F_Y])  AllGather_Y\n"
+        "mlp.Out                 Out[B_X, D_Y] = matmul(Tmp[B_X, F_Y], W_out[F_Y, D_X])"
+        "  ReduceScatter_Y\n"
+        "kept                    X[B_X, D_Y]\n"
+        "kept                    Tmp[B_X, F_Y]\n"
+        "  AllGather tp                                  1073741824 bytes  reads dOut  writes "
+        "dOut\n"
+        "mlp.Out: d weights                              8796093022208 FLOP 2281701376 bytes"
+        "  reads dOut Tmp  writes dW_out\n"
+        "mlp.Out: d inputs                               8796093022208 FLOP 2281701376 bytes"
+        "  reads dOut W_out  writes dTmp\n"
+        "  AllGather tp                                  1073741824 bytes  reads X  writes X\n"
+        "mlp.Tmp: d weights                              8796093022208 FLOP 2281701376 bytes"
+        "  reads dTmp X  writes dW_in\n"
+        "mlp.Tmp: d inputs                               8796093022208 FLOP 2281701376 bytes"
+        "  reads dTmp W_in  writes dX\n"
+        "  ReduceScatter tp                              1073741824 bytes  reads dX  writes dX\n";
+    static struct local local;
+    static struct graph_cases cases;
+    static struct graph_steps steps;
+    struct workload_case made;
+    struct text text = {0};
+    (void)state;
+    assert_int_equal(case_build(&made, &case_mlp, "4x4x4", NULL, "x y", "z"), STATUS_OK);
+    made.plan.remat = WORKLOAD_REMAT_BIG_MATMULS;
+    assert_int_equal(local_build(&made.plan, &made.machine, &made.mesh, &local, &made.error),
+                     STATUS_OK);
+    assert_true(graph_cases_build(&local, &cases));
+    const struct graph_case *layer = &cases.layer[0];
+    graph_print(&layer->sharded, &text);
+    graph_print_kept(&layer->sharded, &layer->kept, &text);
+    graph_steps(&layer->sharded, &layer->backward, &layer->kept,
+                (struct graph_request){true, GRAPH_WHOLE, false}, &steps);
+    graph_print_steps(&layer->sharded, &steps, &text);
+    assert_string_equal(text.bytes, wanted);
+    text_free(&text);
+    case_free(&made);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(dense_layers_are_derived),
         cmocka_unit_test(layers_with_windows_are_derived),
         cmocka_unit_test(shipped_scenarios_are_derived),
+        cmocka_unit_test(a_layer_is_printed_in_the_notation),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,0 +1,17 @@
+/* print.h: each product of the passes as text, in the notation of the book. */
+#ifndef SIM_GRAPH_PRINT_H
+#define SIM_GRAPH_PRINT_H
+
+#include "sim/base/text.h"
+#include "sim/graph/steps.h"
+
+/* Ops as they are written, and their collectives over tp. */
+void graph_print(const struct graph_sharded *sharded, struct text *text);
+/* What is kept, and what is computed again. */
+void graph_print_kept(const struct graph_sharded *sharded, const struct graph_kept *kept,
+                      struct text *text);
+/* The steps of a pass. */
+void graph_print_steps(const struct graph_sharded *sharded, const struct graph_steps *steps,
+                       struct text *text);
+
+#endif

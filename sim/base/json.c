@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include "sim/base/arena.h"
+#include "sim/base/files_read.h"
 #include "sim/base/json_node.h"
 
 _Static_assert((int)JSON_NULL == NODE_NULL && (int)JSON_BOOLEAN == NODE_BOOLEAN &&
@@ -80,6 +81,7 @@ enum status json_read_file(struct arena *arena, const char *path, struct json **
     char *text = NULL;
     uint64_t text_bytes = 0;
     enum status status = check_file(file, path, reterr);
+    if (status == STATUS_OK) status = files_read_add(file, path, reterr);
     if (status != STATUS_OK) goto out;
     text = malloc(JSON_FILE_BYTES_MAX + 1);
     if (text == NULL) {

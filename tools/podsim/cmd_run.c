@@ -147,6 +147,17 @@ static enum status refuse_behind(struct run *run, struct error *reterr)
     return oversubscribed(reterr);
 }
 
+/* Before a long run: the outputs were opened before the scenario said which files it reads. */
+static enum status spare_what_was_read(const struct run *run, struct error *reterr)
+{
+    static const char *const outputs[] = {"--json", "--trace"};
+    for (size_t i = 0; i < sizeof outputs / sizeof *outputs; i++) {
+        const char *const path = options_value(run->options, outputs[i]);
+        if (path != NULL) STATUS_TRY(output_spares(path, run->options, reterr));
+    }
+    return STATUS_OK;
+}
+
 /* Everything up to complete texts; nothing is written yet. */
 static enum status work_texts(struct run *run, struct error *reterr)
 {
@@ -156,6 +167,7 @@ static enum status work_texts(struct run *run, struct error *reterr)
     run->source.watch = &run->building;
     run->reason.columns = report_columns(2);
     STATUS_TRY(chain_build(chain, &run->source, CHAIN_PROGRAM, reterr));
+    STATUS_TRY(spare_what_was_read(run, reterr));
     STATUS_TRY(refuse_before(run, reterr));
     STATUS_TRY(shell_check(run->shell, reterr));
     STATUS_TRY(replay(run, reterr));

@@ -154,30 +154,58 @@ enum status comparison_csv_open(const struct comparison *comparison, struct comp
     return targets_check(comparison, ret_csv->folder, reterr);
 }
 
+/* Whether a file is not there, is empty, or has this text already; a device takes any text. */
+static bool may_hold(const char *path, const struct text *text)
+{
+    struct stat found;
+    if (stat(path, &found) != 0 || !S_ISREG(found.st_mode) || found.st_size == 0) return true;
+    FILE *file = (uint64_t)found.st_size == text->size_bytes ? fopen(path, "rb") : NULL;
+    bool same = file != NULL;
+    for (uint64_t i = 0; same && i < text->size_bytes; i++)
+        same = getc(file) == (unsigned char)text->bytes[i];
+    if (file != NULL) (void)fclose(file);
+    return same;
+}
+
+enum pass { PASS_CHECK, PASS_WRITE };
+
 static enum status row_write(const struct comparison *comparison, const struct comparison_row *row,
-                             const struct comparison_csv *csv, struct error *reterr)
+                             const struct comparison_csv *csv, enum pass pass, struct error *reterr)
 {
     char path[OUTPUT_PATH_BYTES];
     struct text text = {0};
     STATUS_TRY(path_of(row, csv->folder, path, reterr));
+    STATUS_TRY(output_spares(path, comparison->options, reterr));
     enum status status =
         schedule_csv_write(comparison->arena, &row->schedule, csv->dialect, &text, reterr);
-    if (status == STATUS_OK) status = text_write_file(&text, path, reterr);
+    if (status == STATUS_OK && !text.failed && !may_hold(path, &text))
+        status = error_set(reterr, STATUS_IO, path,
+                           "is there and holds something else, maybe a schedule of yours; remove "
+                           "it, or name another folder");
+    if (status == STATUS_OK && pass == PASS_WRITE) status = text_write_file(&text, path, reterr);
     text_free(&text);
     return status;
+}
+
+static bool is_written(const struct comparison_row *row, struct error *reterr)
+{
+    return row->refused.status == STATUS_OK && row_check(row, reterr) == STATUS_OK;
 }
 
 enum status comparison_csv_write(const struct comparison *comparison,
                                  const struct comparison_csv *csv, struct text *notes,
                                  struct error *reterr)
 {
-    for (uint32_t i = 0; csv->folder != NULL && i < comparison->done_count; i++) {
+    uint32_t const count = csv->folder == NULL ? 0 : comparison->done_count;
+    struct error error;
+    for (uint32_t i = 0; i < count; i++) /* None is written if one may not be. */
+        if (is_written(&comparison->row[i], &error))
+            STATUS_TRY(row_write(comparison, &comparison->row[i], csv, PASS_CHECK, reterr));
+    for (uint32_t i = 0; i < count; i++) {
         const struct comparison_row *row = &comparison->row[i];
-        struct error error;
-        if (row->refused.status != STATUS_OK) continue;
-        if (row_check(row, &error) == STATUS_OK)
-            STATUS_TRY(row_write(comparison, row, csv, reterr));
-        else
+        if (is_written(row, &error))
+            STATUS_TRY(row_write(comparison, row, csv, PASS_WRITE, reterr));
+        else if (row->refused.status == STATUS_OK)
             text_add(notes, "- no file for %s: %s\n", row->name, error.message);
     }
     return STATUS_OK;

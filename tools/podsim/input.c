@@ -1,3 +1,5 @@
+#define _POSIX_C_SOURCE 200809L /* fileno() */
+
 #include "tools/podsim/input.h"
 
 #include <errno.h>
@@ -6,6 +8,7 @@
 #include <string.h>
 
 #include "sim/base/arena.h"
+#include "sim/base/files_read.h"
 
 enum { CHUNK_BYTES = 1 << 16 };
 
@@ -37,7 +40,8 @@ enum status input_load(struct arena *arena, const char *path, uint64_t bytes_max
     void *memory = NULL;
     if (file == NULL)
         return error_set(reterr, STATUS_IO, path, "cannot be read: %s", strerror(errno));
-    enum status status = stream_load(file, bytes_max, &buffer, &size);
+    enum status status = files_read_add(fileno(file), path, reterr);
+    if (status == STATUS_OK) status = stream_load(file, bytes_max, &buffer, &size);
     if (status == STATUS_IO)
         (void)error_set(reterr, status, path, "cannot be read: %s", strerror(errno));
     if (status == STATUS_LIMIT)

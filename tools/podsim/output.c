@@ -14,6 +14,7 @@
 #include <unistd.h>
 
 #include "sim/base/arena.h"
+#include "sim/base/files_read.h"
 #include "sim/base/json.h"
 #include "sim/base/text.h"
 #include "sim/report/table_fit.h"
@@ -205,6 +206,16 @@ static bool names_file(const char *path, const struct stat *file)
     return stat(path, &other) == 0 && same_file(file, &other);
 }
 
+/* What a scenario names is read too; `shown` is how the user wrote it. */
+static enum status spares_read(const char *path, const char *shown, struct error *reterr)
+{
+    struct stat file;
+    if (stat(path, &file) != 0 || !files_read_has(&file)) return STATUS_OK;
+    return error_set(reterr, STATUS_IO, shown,
+                     "is a file that this command reads, which no result replaces; name another "
+                     "file");
+}
+
 enum status output_spares(const char *path, const struct options *options, struct error *reterr)
 {
     struct stat file;
@@ -221,7 +232,17 @@ enum status output_spares(const char *path, const struct options *options, struc
         if (reads && names_file(value, &file))
             return error_set(reterr, STATUS_IO, path, "is what %s names", option->name);
     }
-    return STATUS_OK;
+    return spares_read(path, path, reterr);
+}
+
+/* A file that is only looked at, and so not listed as read. NULL: it cannot be. */
+static char *content_of(const char *path, size_t *ret_bytes)
+{
+    FILE *file = fopen(path, "rb");
+    char *const content = file == NULL ? NULL : malloc(JSON_FILE_BYTES_MAX + 1);
+    if (content != NULL) *ret_bytes = fread(content, 1, JSON_FILE_BYTES_MAX + 1, file);
+    if (file != NULL) (void)fclose(file);
+    return content;
 }
 
 /* Whether it is what verbs read: a scenario, or a file with a machine alone. Results name a machine
@@ -231,12 +252,16 @@ static bool is_scenario(const char *path)
     struct error ignored;
     struct json *document = NULL, *machine = NULL;
     struct arena *arena = arena_create(0);
-    if (arena != NULL && json_read_file(arena, path, &document, &ignored) == STATUS_OK &&
+    size_t bytes = 0;
+    char *const content = content_of(path, &bytes);
+    if (arena != NULL && content != NULL &&
+        json_read_text(arena, path, content, bytes, &document, &ignored) == STATUS_OK &&
         json_kind(document) == JSON_OBJECT && json_take(document, "podsim") != NULL)
         machine = json_take(document, "machine");
     bool const found = machine != NULL && json_kind(machine) == JSON_OBJECT;
     if (document != NULL) json_free(document);
     arena_destroy(arena);
+    free(content);
     return found;
 }
 
@@ -306,6 +331,9 @@ enum status output_write(struct output *output, const struct text *text, struct 
     if (text->failed)
         return error_set(reterr, STATUS_NO_MEMORY, output->path,
                          "there is not enough memory to prepare it");
+    /* What the work has read since the output was opened. */
+    if (output->temporary[0] != '\0')
+        STATUS_TRY(spares_read(output->target, output->path, reterr));
     size_t const size = (size_t)text->size_bytes;
     errno = 0;
     bool const written = fwrite(text->bytes, 1, size, output->file) == size;

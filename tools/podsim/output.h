@@ -37,9 +37,9 @@ void output_child(pid_t child);
 /* Refuses two outputs (NULL: none; "-": standard output) that are one file by any names. */
 enum status output_distinct(const char *path, const char *other, struct error *reterr);
 
-/* `path` NULL does nothing; "-" is standard output. What the command line reads is not overwritten:
- * a path is refused that names an operand, or the value of another option that takes a file; and so
- * is a scenario that is there, whoever reads it.
+/* `path` NULL does nothing; "-" is standard output. What the command reads is not overwritten: a
+ * path is refused that names an operand, the value of another option that takes a file, or a file
+ * that has been read (files_read.h); and so is a scenario that is there, whoever reads it.
  * `options` NULL: nothing is read. */
 enum status output_open(struct output *output, const char *path, const struct options *options,
                         struct error *reterr);
@@ -52,7 +52,8 @@ enum status output_open_table(struct output *output, const char *path,
 /* The same refusal, of a file that is written in another way. */
 enum status output_spares(const char *path, const struct options *options, struct error *reterr);
 
-/* Writes all of it, under the temporary name. */
+/* Writes all of it, under the temporary name. A file that the command has read since it was opened
+ * is refused as above. */
 enum status output_write(struct output *output, const struct text *text, struct error *reterr);
 /* Gives the file its name. Several outputs are all written before the first gets its name. */
 enum status output_finish(struct output *output, struct error *reterr);

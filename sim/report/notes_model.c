@@ -44,9 +44,9 @@ static void note_experts(struct arena *arena, const struct report_input *input, 
                   percent(counts->rows_dropped, counts->rows_assigned), share);
     else if (uneven > 0)
         notes_add(arena, notes,
-                  "routing_skew %g: the most loaded rank of ep is waited for at the combine, so "
-                  "every rank is charged the rows that it has: %.1f%% of the executed FLOP are "
-                  "more than the ranks' own, and HFU counts them",
+                  "routing_skew %g: the combine waits for the most loaded rank of ep, so every "
+                  "rank is charged the rows of that rank: %.1f%% of the executed FLOP exceed the "
+                  "ranks' own rows, and HFU counts them",
                   (double)plan->routing_skew_ppm / PPM_ONE, share);
 }
 

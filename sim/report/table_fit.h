@@ -1,6 +1,6 @@
 /*
- * table_fit.h: text on a terminal of text.columns columns. Where that is 0, nothing is changed: a
- * file and a pipe get tables as wide as they are, and sentences wrapped at TABLE_COLUMNS.
+ * table_fit.h: text on a terminal of text.columns columns. 0 is a file or a pipe:
+ * tables keep their full width, and sentences are wrapped at TABLE_COLUMNS.
  */
 #ifndef SIM_REPORT_TABLE_FIT_H
 #define SIM_REPORT_TABLE_FIT_H

@@ -125,8 +125,8 @@ static void draw_head(const struct picture *picture, const struct question *ques
     svg_words(text, 20, 28, "title", title);
     svg_say(text, 20, 48, "small", "size: %s", operation_size_text(question->row.operation));
     svg_words(text, 20, TOP - 12, "small",
-              "ranks (axes): the fastest algorithm at each size, but for changes that lie too "
-              "close together to be seen");
+              "ranks (axes): the fastest algorithm at each size; changes less than four pixels "
+              "apart are one");
 }
 
 /* Lines and labels at sizes that are far enough apart. */

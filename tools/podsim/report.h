@@ -24,11 +24,11 @@ enum status report_name(struct arena *arena, const struct options *options, cons
  * (no-color.org) is not set, nor is it a dumb one. */
 bool report_in_colour(int descriptor);
 
-/* What text may look like there. */
+/* How text is laid out there. */
 struct report_terminal {
     bool colour;
-    bool is_one;      /* Else tables are as wide as they are, */
-    uint32_t columns; /* and pictures take 94. */
+    bool is_one;      /* False: tables keep their full width. */
+    uint32_t columns; /* Of pictures; 94 where it is no terminal. */
 };
 
 struct report_terminal report_terminal(int descriptor);

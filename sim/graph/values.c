@@ -4,9 +4,19 @@
 struct values {
     const struct graph_sharded *sharded;
     const struct graph_kept *kept;
+    const struct graph_op *op;
+    struct graph_step *step;
 };
 
-/* Whether a pass of an op has neither compute nor collective: what goes in comes out. */
+static const struct graph *graph_of(const struct values *values)
+{
+    return values->sharded->graph;
+}
+
+/* --- One value --- */
+
+/* Whether a pass of an op has neither compute nor collective: what goes in
+ * comes out. */
 static bool is_silent(const struct graph_sharded *sharded, const struct graph_op *op,
                       enum op_pass pass)
 {
@@ -16,17 +26,6 @@ static bool is_silent(const struct graph_sharded *sharded, const struct graph_op
     op->kind->work(sharded, op, pass, &work);
     return !op_has_work(&work) &&
            (op->kind->moves == NULL || op->kind->moves(sharded, op, pass, move) == 0);
-}
-
-/* The tensor whose value, or whose gradient, is there in the place of another's. */
-static tensor value_at(const struct graph_sharded *sharded, tensor of)
-{
-    const struct graph_op *maker = graph_maker(sharded->graph, of);
-    while (maker != NULL && is_silent(sharded, maker, OP_FORWARD)) {
-        of = maker->in[0];
-        maker = graph_maker(sharded->graph, of);
-    }
-    return of;
 }
 
 /* The op that alone reads a tensor, or NULL. */
@@ -42,6 +41,7 @@ static const struct graph_op *only_reader(const struct graph *graph, tensor of)
     return found;
 }
 
+/* The tensor whose gradient is there in the place of another's. */
 static tensor gradient_at(const struct graph_sharded *sharded, tensor of)
 {
     const struct graph_op *reader = only_reader(sharded->graph, of);
@@ -52,148 +52,192 @@ static tensor gradient_at(const struct graph_sharded *sharded, tensor of)
     return of;
 }
 
-static void read_add(const struct graph_sharded *sharded, struct graph_step *step, tensor of,
-                     bool gradient)
+static void value_add(const struct values *values, struct graph_value value)
 {
+    struct graph_step *step = values->step;
     SIM_ASSERT(step->read_count < GRAPH_VALUES_MAX);
-    step->read[step->read_count++] =
-        (struct graph_value){gradient ? gradient_at(sharded, of) : value_at(sharded, of), gradient};
+    step->read[step->read_count++] = value;
 }
 
-static void written_add(struct graph_step *step, tensor of, bool gradient)
+/* Of what a silent op makes, its inputs. What a collective makes has the name of its tensor. */
+static void read_add(const struct values *values, tensor of, bool gradient, bool full)
 {
-    SIM_ASSERT(step->written_count < GRAPH_VALUES_MAX);
-    step->written[step->written_count++] = (struct graph_value){of, gradient};
-}
-
-/* A fused input: it is computed on the way, and written where someone reads it later. What was kept
- * is read. */
-static void fused_values(const struct values *values, tensor of, struct graph_step *step)
-{
-    const struct graph *graph = values->sharded->graph;
-    const struct graph_op *fused = graph_fused(graph, of);
-    bool const stored = graph->tensor[of].kept != GRAPH_REMAT_NEVER;
-    if (step->pass != OP_FORWARD && values->kept->kept[of] != GRAPH_NOTHING) {
-        read_add(values->sharded, step, of, false);
+    const struct graph_op *maker = graph_maker(graph_of(values), of);
+    if (gradient && !full) of = gradient_at(values->sharded, of);
+    if (gradient || full || maker == NULL || !is_silent(values->sharded, maker, OP_FORWARD)) {
+        value_add(values, (struct graph_value){of, gradient, full});
         return;
     }
-    for (uint8_t i = 0; i < fused->in_count; i++)
-        read_add(values->sharded, step, fused->in[i], false);
-    if (stored) written_add(step, of, false);
+    for (uint8_t i = 0; i < maker->in_count; i++) read_add(values, maker->in[i], false, false);
 }
 
-static void forward_values(const struct values *values, const struct graph_op *op,
-                           struct graph_step *step)
+static void written_add(const struct values *values, tensor of, bool gradient, bool full)
 {
-    for (uint8_t i = 0; i < op->in_count; i++) {
-        if (graph_fused(values->sharded->graph, op->in[i]) != NULL)
-            fused_values(values, op->in[i], step);
-        else
-            read_add(values->sharded, step, op->in[i], false);
+    struct graph_step *step = values->step;
+    SIM_ASSERT(step->written_count < GRAPH_VALUES_MAX);
+    step->written[step->written_count++] = (struct graph_value){of, gradient, full};
+}
+
+/* Whether an op reads an input gathered, or its result is still to be reduced.
+ */
+static bool is_full_in(const struct values *values, tensor of)
+{
+    const struct graph_op *op = values->op;
+    uint32_t const gather = graph_shard_of(values->sharded, op)->gather;
+    return (gather & sharding_axes(&graph_of(values)->tensor[of].at)) != 0 ||
+           (op->kind->shares_sequence && of != op->in[0] && values->sharded->whole[of]);
+}
+
+static bool is_full_out(const struct values *values)
+{
+    const struct graph_shard *shard = graph_shard_of(values->sharded, values->op);
+    return shard->scatter != 0 || shard->all_reduce != 0;
+}
+
+/* --- Forward --- */
+
+/* A fused input: it is computed on the way, and written where someone reads it
+ * later. What was kept is read. */
+static void fused_values(const struct values *values, tensor of)
+{
+    const struct graph *graph = graph_of(values);
+    const struct graph_op *fused = graph_fused(graph, of);
+    bool const stored = graph->tensor[of].kept != GRAPH_REMAT_NEVER;
+    if (values->step->pass != OP_FORWARD && values->kept->kept[of] != GRAPH_NOTHING) {
+        read_add(values, of, false, false);
+        return;
     }
-    for (uint8_t i = 0; i < op->weight_count; i++)
-        read_add(values->sharded, step, op->weight[i], false);
-    for (uint8_t i = 0; i < op->out_count; i++) written_add(step, op->out[i], false);
+    for (uint8_t i = 0; i < fused->in_count; i++) read_add(values, fused->in[i], false, false);
+    if (stored) written_add(values, of, false, false);
 }
 
-/* Gradients of inputs, of a fused one of its own; where that is a sum of the stream, the stream's
- * gradient comes in. */
-static void input_gradients(const struct values *values, const struct graph_op *op,
-                            struct graph_step *step)
+static void forward_values(const struct values *values)
 {
-    const struct graph *graph = values->sharded->graph;
+    const struct graph_op *op = values->op;
     for (uint8_t i = 0; i < op->in_count; i++) {
-        const struct graph_op *fused = graph_fused(graph, op->in[i]);
+        if (graph_fused(graph_of(values), op->in[i]) != NULL)
+            fused_values(values, op->in[i]);
+        else
+            read_add(values, op->in[i], false, is_full_in(values, op->in[i]));
+    }
+    for (uint8_t i = 0; i < op->weight_count; i++) read_add(values, op->weight[i], false, false);
+    for (uint8_t i = 0; i < op->out_count; i++)
+        written_add(values, op->out[i], false, is_full_out(values));
+}
+
+/* --- Backward --- */
+
+/* Gradients of inputs, of a fused one of its own; where that is a sum of the
+ * stream, the stream's gradient comes in. */
+static void input_gradients(const struct values *values)
+{
+    const struct graph_op *op = values->op;
+    for (uint8_t i = 0; i < op->in_count; i++) {
+        const struct graph_op *fused = graph_fused(graph_of(values), op->in[i]);
         if (fused == NULL) {
-            written_add(step, op->in[i], true);
+            written_add(values, op->in[i], true, is_full_in(values, op->in[i]));
             continue;
         }
-        if (fused->kind->passes_on) read_add(values->sharded, step, op->in[i], true);
-        for (uint8_t k = 0; k < fused->in_count; k++) written_add(step, fused->in[k], true);
+        if (fused->kind->passes_on) read_add(values, op->in[i], true, false);
+        for (uint8_t k = 0; k < fused->in_count; k++)
+            written_add(values, fused->in[k], true, false);
     }
 }
 
-static void gradient_values(const struct values *values, const struct graph_op *op,
-                            struct graph_step *step)
+/* Values of the forward pass; of what is computed on the way, its inputs. */
+static void values_read(const struct values *values)
 {
-    const struct graph *graph = values->sharded->graph;
+    const struct graph *graph = graph_of(values);
     tensor read[OP_READS_MAX];
-    uint8_t const count = op->kind->reads(graph, op, step->pass, read);
-    bool const matmul = op->kind == &op_kind_matmul;
-    for (uint8_t i = 0; i < op->out_count; i++)
-        if (graph->tensor[op->out[i]].role == GRAPH_ACTIVATION)
-            read_add(values->sharded, step, op->out[i], true);
+    uint8_t const count = values->op->kind->reads(graph, values->op, values->step->pass, read);
     for (uint8_t i = 0; i < count; i++) {
         const struct graph_op *fused = graph_fused(graph, read[i]);
         bool const stored = graph->tensor[read[i]].kept != GRAPH_REMAT_NEVER;
-        if (fused == NULL || stored) read_add(values->sharded, step, read[i], false);
+        if (fused == NULL || stored) read_add(values, read[i], false, is_full_in(values, read[i]));
         for (uint8_t k = 0; fused != NULL && !stored && k < fused->in_count; k++)
-            read_add(values->sharded, step, fused->in[k], false);
+            read_add(values, fused->in[k], false, false);
     }
-    for (uint8_t i = 0; op_gives_input(step->pass) && i < op->weight_count; i++)
-        read_add(values->sharded, step, op->weight[i], false);
-    if (op_gives_input(step->pass)) input_gradients(values, op, step);
-    for (uint8_t i = 0; (op_gives_weight(step->pass) || !matmul) && i < op->weight_count; i++)
-        written_add(step, op->weight[i], true);
 }
 
-static void own_values(const struct values *values, const struct graph_op *op,
-                       struct graph_step *step)
+static void gradient_values(const struct values *values)
 {
-    bool const gradient = !op_is_forward(step->pass), carries = step->move.carries;
-    for (uint8_t i = 1; !carries && i < op->in_count; i++) {
-        read_add(values->sharded, step, op->in[i], gradient);
-        written_add(step, op->in[i], gradient);
-    }
-    for (uint8_t i = 0; carries && i < op->in_count; i++) {
-        if (gradient)
-            written_add(step, op->in[i], true);
-        else
-            read_add(values->sharded, step, op->in[i], false);
-    }
-    if (carries && gradient) read_add(values->sharded, step, op->out[0], true);
-    if (carries && !gradient) written_add(step, op->out[0], false);
+    const struct graph_op *op = values->op;
+    enum op_pass const pass = values->step->pass;
+    bool const matmul = op->kind == &op_kind_matmul;
+    bool const scattered = graph_shard_of(values->sharded, op)->scatter != 0;
+    for (uint8_t i = 0; i < op->out_count; i++)
+        if (graph_of(values)->tensor[op->out[i]].role == GRAPH_ACTIVATION)
+            read_add(values, op->out[i], true, scattered);
+    values_read(values);
+    for (uint8_t i = 0; op_gives_input(pass) && i < op->weight_count; i++)
+        read_add(values, op->weight[i], false, false);
+    if (op_gives_input(pass)) input_gradients(values);
+    for (uint8_t i = 0; (op_gives_weight(pass) || !matmul) && i < op->weight_count; i++)
+        written_add(values, op->weight[i], true, false);
 }
 
 /* What each reader gives of a tensor's gradient, and their sum. */
-static void sum_values(const struct values *values, tensor of, struct graph_step *step)
+static void sum_values(const struct values *values)
 {
-    const struct graph *graph = values->sharded->graph;
+    const struct graph *graph = graph_of(values);
+    tensor const of = values->step->of;
     for (uint8_t i = 0; i < graph->op_count; i++)
         for (uint8_t in = 0; !graph->op[i].fused && in < graph->op[i].in_count; in++)
             if (graph->op[i].in[in] == of)
-                read_add(values->sharded, step,
-                         graph->op[i].kind->passes_on ? graph->op[i].out[0] : of, true);
-    written_add(step, of, true);
+                read_add(values, graph->op[i].kind->passes_on ? graph->op[i].out[0] : of, true,
+                         false);
+    written_add(values, of, true, false);
 }
 
-/* A collective of one tensor, or of an op's gradients of weights. */
-static void moved_values(const struct values *values, const struct graph_op *op,
-                         struct graph_step *step)
+/* --- Collectives --- */
+
+/* An AllGather gives the full value, a reduction the chip's own part. */
+static void moved_values(const struct values *values, tensor of)
 {
-    bool const gradient = !op_is_forward(step->pass);
-    if (step->move.axis != OP_AXIS_HOLDERS) {
-        read_add(values->sharded, step, step->of, gradient);
-        written_add(step, step->of, gradient);
+    bool const gradient = !op_is_forward(values->step->pass);
+    bool const gathers = values->step->move.kind == COLLECTIVE_ALL_GATHER;
+    read_add(values, of, gradient, !gathers);
+    written_add(values, of, gradient, gathers);
+}
+
+static void carried_values(const struct values *values)
+{
+    const struct graph_op *op = values->op;
+    bool const gradient = !op_is_forward(values->step->pass);
+    for (uint8_t i = 0; i < op->in_count; i++)
+        (gradient ? written_add : read_add)(values, op->in[i], gradient, false);
+    (gradient ? read_add : written_add)(values, op->out[0], gradient, false);
+}
+
+static void collective_values(const struct values *values)
+{
+    const struct graph_op *op = values->op;
+    const struct graph_step *step = values->step;
+    bool const partial = step->move.axis == OP_AXIS_HOLDERS;
+    for (uint8_t w = 0; partial && w < op->weight_count; w++) {
+        read_add(values, op->weight[w], true, false);
+        written_add(values, op->weight[w], true, false);
+    }
+    if (partial) return;
+    if (step->move.carries) {
+        carried_values(values);
         return;
     }
-    for (uint8_t w = 0; w < op->weight_count; w++) {
-        read_add(values->sharded, step, op->weight[w], true);
-        written_add(step, op->weight[w], true);
+    if (step->of != GRAPH_NONE) {
+        moved_values(values, step->of);
+        return;
     }
+    for (uint8_t i = 1; i < op->in_count; i++) moved_values(values, op->in[i]);
 }
 
 void graph_step_values(const struct graph_sharded *sharded, const struct graph_kept *kept,
                        struct graph_step *step)
 {
-    struct values const values = {sharded, kept};
-    const struct graph_op *op = &sharded->graph->op[step->op];
-    if (step->is_compute && step->of != GRAPH_NONE)
-        sum_values(&values, step->of, step);
-    else if (step->is_compute)
-        (op_is_forward(step->pass) ? forward_values : gradient_values)(&values, op, step);
-    else if (step->of == GRAPH_NONE)
-        own_values(&values, op, step);
+    struct values const values = {sharded, kept, &sharded->graph->op[step->op], step};
+    if (!step->is_compute)
+        collective_values(&values);
+    else if (step->of != GRAPH_NONE)
+        sum_values(&values);
     else
-        moved_values(&values, op, step);
+        (op_is_forward(step->pass) ? forward_values : gradient_values)(&values);
 }

@@ -23,6 +23,7 @@
 #include "sim/workload/graph_terms.h"
 #include "sim/workload/local.h"
 #include "sim/workload/reads.h"
+#include "tests/unit/graph_needs.h"
 #include "tests/unit/workload_case.h"
 
 /* A layer with all that follows from it. */
@@ -165,21 +166,24 @@ static inline bool graph_step_is(const struct graph_cases *cases, const struct p
 }
 
 static inline bool graph_template_is(const struct graph_cases *cases, const struct program *program,
-                                     const struct program_template *template,
-                                     const struct graph_steps *steps, char ret_why[1200])
+                                     struct graph_matched *matched, char ret_why[1200])
 {
+    const struct program_template *template = matched->template;
     uint32_t at = 0;
     for (uint32_t i = 0; i < template->op_count; i++) {
         const struct program_op *op = &template->op[i];
+        matched->step_of[i] = GRAPH_NEEDS_NONE;
         if (!graph_op_is_ours(program, op)) continue;
-        if (at == steps->count) {
+        if (at == matched->steps->count) {
             (void)snprintf(ret_why, 1200, "%s is not derived", op->name);
             return false;
         }
-        if (!graph_step_is(cases, program, &steps->step[at++], op, ret_why)) return false;
+        matched->step_of[i] = at;
+        matched->op_of[at] = i;
+        if (!graph_step_is(cases, program, &matched->steps->step[at++], op, ret_why)) return false;
     }
-    if (at == steps->count) return true;
-    (void)snprintf(ret_why, 1200, "derived %u steps, lowered %u", steps->count, at);
+    if (at == matched->steps->count) return true;
+    (void)snprintf(ret_why, 1200, "derived %u steps, lowered %u", matched->steps->count, at);
     return false;
 }
 
@@ -231,14 +235,19 @@ static inline void graph_template_hold(const char *name, struct graph_cases *cas
                                        const struct program_template *template)
 {
     static struct graph_steps steps;
+    static struct graph_matched matched;
     struct graph_request request;
     char why[1200] = "no layer of this kind";
+    matched.name = name;
+    matched.template = template;
+    matched.steps = &steps;
     if (!graph_request_of(program, template, &request)) return;
     for (uint32_t i = 0; i < cases->count; i++) {
         struct graph_case *made = &cases->layer[i];
         if (made->experts != graph_template_has_experts(template)) continue;
         graph_steps(&made->sharded, &made->backward, &made->kept, request, &steps);
-        if (!graph_template_is(cases, program, template, &steps, why)) continue;
+        if (!graph_template_is(cases, program, &matched, why)) continue;
+        graph_needs_hold(&matched);
         if (!request.backward &&
             graph_template_kept(template) != (int64_t)graph_kept_bytes(&made->sharded, &made->kept))
             fail_msg("%s: a layer keeps %lld bytes, derived %llu", name,
@@ -254,9 +263,15 @@ static inline void graph_template_hold(const char *name, struct graph_cases *cas
 
 /* --- What steps read is there --- */
 
+/* [full] */
 struct graph_there {
-    bool value[GRAPH_TENSORS_MAX], gradient[GRAPH_TENSORS_MAX];
+    bool value[2][GRAPH_TENSORS_MAX], gradient[2][GRAPH_TENSORS_MAX];
 };
+
+static inline bool *graph_there_at(struct graph_there *there, struct graph_value value)
+{
+    return &(value.gradient ? there->gradient : there->value)[value.full][value.of];
+}
 
 static inline void graph_steps_play(const char *name, const struct graph_case *made,
                                     struct graph_request request, struct graph_there *there)
@@ -267,18 +282,14 @@ static inline void graph_steps_play(const char *name, const struct graph_case *m
         const struct graph_step *step = &steps.step[i];
         for (uint8_t k = 0; k < step->read_count; k++) {
             struct graph_value const read = step->read[k];
-            if (!(read.gradient ? there->gradient : there->value)[read.of])
-                fail_msg("%s, %s %s, step %u: %s, pass %d, reads %s%s, which is not there", name,
-                         request.backward ? "backward" : "forward",
-                         request.half == GRAPH_WHOLE        ? "whole"
-                         : request.half == GRAPH_INPUT_HALF ? "inputs"
-                                                            : "weights",
-                         i, made->graph.op[step->op].name, (int)step->pass,
-                         read.gradient ? "d" : "", made->graph.tensor[read.of].at.name);
+            if (*graph_there_at(there, read)) continue;
+            fail_msg("%s, %s pass, half %d, step %u: %s, pass %d, reads %s%s%s, which is not there",
+                     name, request.backward ? "backward" : "forward", (int)request.half, i,
+                     made->graph.op[step->op].name, (int)step->pass, read.full ? "full " : "",
+                     read.gradient ? "d" : "", made->graph.tensor[read.of].at.name);
         }
         for (uint8_t k = 0; k < step->written_count; k++)
-            (step->written[k].gradient ? there->gradient : there->value)[step->written[k].of] =
-                true;
+            *graph_there_at(there, step->written[k]) = true;
     }
 }
 
@@ -287,14 +298,15 @@ static inline void graph_steps_play(const char *name, const struct graph_case *m
 static inline struct graph_there graph_there_first(const struct graph_case *made, bool backward)
 {
     const struct graph *graph = &made->graph;
-    struct graph_there there = {{false}, {false}};
+    struct graph_there there = {{{false}}, {{false}}};
     for (uint8_t t = 0; t < graph->tensor_count; t++) {
         bool const before = graph->tensor[t].made_by == GRAPH_NONE;
-        there.value[t] = graph->tensor[t].role == GRAPH_WEIGHT ||
-                         (backward ? made->kept.kept[t] != GRAPH_NOTHING : before);
+        there.value[false][t] = graph->tensor[t].role == GRAPH_WEIGHT ||
+                                (backward ? made->kept.kept[t] != GRAPH_NOTHING : before);
+        there.value[true][t] = backward && made->kept.kept[t] == GRAPH_GATHERED;
     }
-    there.gradient[graph->stream] = backward;
-    there.gradient[graph->added] = backward;
+    there.gradient[false][graph->stream] = backward;
+    there.gradient[false][graph->added] = backward;
     return there;
 }
 
@@ -305,7 +317,7 @@ static inline void graph_gradients_hold(const char *name, const struct graph_cas
     for (uint8_t t = 0; t < graph->tensor_count; t++) {
         bool const wanted =
             graph->tensor[t].role == GRAPH_WEIGHT || graph->tensor[t].made_by == GRAPH_NONE;
-        if (wanted && !there->gradient[t])
+        if (wanted && !there->gradient[false][t])
             fail_msg("%s: nothing gives d%s", name, graph->tensor[t].at.name);
     }
 }

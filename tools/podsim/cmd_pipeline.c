@@ -167,9 +167,9 @@ const struct command command_pipeline = {
         "  podsim pipeline --schedule-csv mine.csv --schedules 1f1b --stages 4 \\\n"
         "      --microbatches 8\n"
         "\n"
-        "The best row has a * in front: the shortest period of the rows that fit. Rows\n"
-        "that a search found (auto) stand last. \"all\" leaves out none, which is no\n"
-        "pipeline at all; its name brings it.\n"
+        "The best row has a * in front: the shortest period of the rows that fit. The\n"
+        "row of the search (auto) comes last. \"all\" is every schedule except none,\n"
+        "which has no pipeline.\n"
         "\n"
         "Names: podsim list schedules. One schedule alone is drawn as lanes.\n",
     .operands_min = 0,

@@ -6,6 +6,7 @@
  *   backward.h  gradients in their order, and weights whose gradients are partial sums
  *   remat.h     what the backward pass reads; of it what is kept, and what is computed again
  *   steps.h     computes and collectives of a pass, in order
+ *   live.h      from which step to which each value lies in memory
  *
  * A block (block.h, workloads/blocks) writes tensors and ops through the functions below. A kind
  * of op (op.h, workloads/ops) knows what an op asks of a chip, what it reads and what it moves.

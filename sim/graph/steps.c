@@ -241,6 +241,7 @@ void graph_steps(const struct graph_sharded *sharded, const struct graph_backwar
                             .steps = ret_steps};
     bool const repeats =
         request.backward && has_input(&writer) && graph_remat_repeats(graph->terms->policy.remat);
+    ret_steps->request = request;
     ret_steps->count = 0;
     for (uint8_t i = 0; i < graph->op_count; i++) {
         if (!request.backward) forward_add(&writer, i, OP_FORWARD);

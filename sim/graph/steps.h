@@ -1,11 +1,10 @@
 /*
  * steps.h: computes and collectives of a pass of one layer, in order.
  *
- * Forward: ops as they are written; what is gathered for later ops is gathered
- * as soon as it is made. Backward: gradients in their order; repetitions that
- * an input's gradient waits for come at the start of their block; the others,
- * and what is gathered again, behind the gradients of the matmul that ends the
- * block, or, where no matmul ends it, at its start too.
+ * Forward: ops as they are written; what is gathered for later ops is gathered as soon as it is
+ * made. Backward: gradients in their order; repetitions that an input's gradient waits for come at
+ * the start of their block; the others, and what is gathered again, behind the gradients of the
+ * matmul that ends the block, or, where no matmul ends it, at its start too.
  */
 #ifndef SIM_GRAPH_STEPS_H
 #define SIM_GRAPH_STEPS_H
@@ -14,48 +13,46 @@
 
 enum { GRAPH_STEPS_MAX = 128, GRAPH_VALUES_MAX = 12 };
 
-/* Pipelines may split a backward pass: gradients of inputs, and later those of
- * weights. */
+/* Pipelines may split a backward pass: gradients of inputs, and later those of weights. */
 enum graph_half { GRAPH_WHOLE, GRAPH_INPUT_HALF, GRAPH_WEIGHT_HALF };
 
 struct graph_request {
-  bool backward;
-  enum graph_half half; /* Of a backward pass. */
-  bool sums_partial; /* Gradients of weights that lie in parts are summed after
-                        it. */
+    bool backward;
+    enum graph_half half; /* Of a backward pass. */
+    bool sums_partial;    /* Gradients of weights that lie in parts are summed after it. */
 };
 
-/* A tensor, or its gradient. Full: gathered for the ops that read it, or not
- * reduced yet; else as it lies between ops. */
+/* A tensor, or its gradient. Full: gathered for the ops that read it, or not reduced yet; else as
+ * it lies between ops. */
 struct graph_value {
-  tensor of;
-  bool gradient, full;
+    tensor of;
+    bool gradient, full;
 };
 
 struct graph_step {
-  bool is_compute;
-  uint8_t op;        /* The op it is a step of, */
-  enum op_pass pass; /* in which pass. */
-  tensor of;         /* The one that is moved, or whose gradients are added up;
-                        GRAPH_NONE: the         step is the op's own. */
-  struct work work;  /* Of a compute. */
-  struct op_move move; /* Of a collective. */
-  struct graph_value read[GRAPH_VALUES_MAX], written[GRAPH_VALUES_MAX];
-  uint8_t read_count, written_count;
+    bool is_compute;
+    uint8_t op;          /* The op it is a step of, */
+    enum op_pass pass;   /* in which pass. */
+    tensor of;           /* What is moved, or whose gradients are added up; GRAPH_NONE: the step is
+                            the op's own. */
+    struct work work;    /* Of a compute. */
+    struct op_move move; /* Of a collective. */
+    struct graph_value read[GRAPH_VALUES_MAX], written[GRAPH_VALUES_MAX];
+    uint8_t read_count, written_count;
 };
 
 struct graph_steps {
-  struct graph_step step[GRAPH_STEPS_MAX];
-  uint32_t count;
+    struct graph_request request;
+    struct graph_step step[GRAPH_STEPS_MAX];
+    uint32_t count;
 };
 
-void graph_steps(const struct graph_sharded *sharded,
-                 const struct graph_backward *backward,
+void graph_steps(const struct graph_sharded *sharded, const struct graph_backward *backward,
                  const struct graph_kept *kept, struct graph_request request,
                  struct graph_steps *ret_steps);
 
 /* What a step reads and writes, of which all else is set (values.c). */
-void graph_step_values(const struct graph_sharded *sharded,
-                       const struct graph_kept *kept, struct graph_step *step);
+void graph_step_values(const struct graph_sharded *sharded, const struct graph_kept *kept,
+                       struct graph_step *step);
 
 #endif

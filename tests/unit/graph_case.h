@@ -24,18 +24,8 @@
 #include "sim/workload/local.h"
 #include "sim/workload/reads.h"
 #include "tests/unit/graph_needs.h"
+#include "tests/unit/graph_values.h"
 #include "tests/unit/workload_case.h"
-
-/* A layer with all that follows from it. */
-struct graph_case {
-    struct graph_terms terms;
-    struct graph graph;
-    struct graph_sharded sharded;
-    struct graph_backward backward;
-    struct graph_kept kept;
-    bool experts;
-    uint32_t forward_matched, backward_matched; /* Templates that are this layer's. */
-};
 
 /* Of the model's layers those that differ. Many steps were held against them in all. */
 struct graph_cases {
@@ -261,82 +251,6 @@ static inline void graph_template_hold(const char *name, struct graph_cases *cas
     fail_msg("%s, %s: %s", name, template->name, why);
 }
 
-/* --- What steps read is there --- */
-
-/* [full] */
-struct graph_there {
-    bool value[2][GRAPH_TENSORS_MAX], gradient[2][GRAPH_TENSORS_MAX];
-};
-
-static inline bool *graph_there_at(struct graph_there *there, struct graph_value value)
-{
-    return &(value.gradient ? there->gradient : there->value)[value.full][value.of];
-}
-
-static inline void graph_steps_play(const char *name, const struct graph_case *made,
-                                    struct graph_request request, struct graph_there *there)
-{
-    static struct graph_steps steps;
-    graph_steps(&made->sharded, &made->backward, &made->kept, request, &steps);
-    for (uint32_t i = 0; i < steps.count; i++) {
-        const struct graph_step *step = &steps.step[i];
-        for (uint8_t k = 0; k < step->read_count; k++) {
-            struct graph_value const read = step->read[k];
-            if (*graph_there_at(there, read)) continue;
-            fail_msg("%s, %s pass, half %d, step %u: %s, pass %d, reads %s%s%s, which is not there",
-                     name, request.backward ? "backward" : "forward", (int)request.half, i,
-                     made->graph.op[step->op].name, (int)step->pass, read.full ? "full " : "",
-                     read.gradient ? "d" : "", made->graph.tensor[read.of].at.name);
-        }
-        for (uint8_t k = 0; k < step->written_count; k++)
-            *graph_there_at(there, step->written[k]) = true;
-    }
-}
-
-/* Weights, and forward what comes from before the layer; backward what was kept, and gradients from
- * above. */
-static inline struct graph_there graph_there_first(const struct graph_case *made, bool backward)
-{
-    const struct graph *graph = &made->graph;
-    struct graph_there there = {{{false}}, {{false}}};
-    for (uint8_t t = 0; t < graph->tensor_count; t++) {
-        bool const before = graph->tensor[t].made_by == GRAPH_NONE;
-        there.value[false][t] = graph->tensor[t].role == GRAPH_WEIGHT ||
-                                (backward ? made->kept.kept[t] != GRAPH_NOTHING : before);
-        there.value[true][t] = backward && made->kept.kept[t] == GRAPH_GATHERED;
-    }
-    there.gradient[false][graph->stream] = backward;
-    there.gradient[false][graph->added] = backward;
-    return there;
-}
-
-static inline void graph_gradients_hold(const char *name, const struct graph_case *made,
-                                        const struct graph_there *there)
-{
-    const struct graph *graph = &made->graph;
-    for (uint8_t t = 0; t < graph->tensor_count; t++) {
-        bool const wanted =
-            graph->tensor[t].role == GRAPH_WEIGHT || graph->tensor[t].made_by == GRAPH_NONE;
-        if (wanted && !there->gradient[false][t])
-            fail_msg("%s: nothing gives d%s", name, graph->tensor[t].at.name);
-    }
-}
-
-/* Each step of each pass reads what was written before it; all gradients are given, by a backward
- * pass in one and in halves. */
-static inline void graph_values_hold(const char *name, const struct graph_case *made)
-{
-    struct graph_there there = graph_there_first(made, false);
-    graph_steps_play(name, made, (struct graph_request){false, GRAPH_WHOLE, false}, &there);
-    there = graph_there_first(made, true);
-    graph_steps_play(name, made, (struct graph_request){true, GRAPH_WHOLE, true}, &there);
-    graph_gradients_hold(name, made, &there);
-    there = graph_there_first(made, true);
-    graph_steps_play(name, made, (struct graph_request){true, GRAPH_INPUT_HALF, true}, &there);
-    graph_steps_play(name, made, (struct graph_request){true, GRAPH_WEIGHT_HALF, true}, &there);
-    graph_gradients_hold(name, made, &there);
-}
-
 /* Every template of a layer is what some layer's graph derives, and every layer has templates.
  * False: no block describes the step's layers. */
 static inline bool graph_hold(const char *name, const struct local *local,
@@ -351,7 +265,10 @@ static inline bool graph_hold(const char *name, const struct local *local,
         for (uint32_t i = 0; i < template->op_count; i++)
             summed = summed || graph_stream_is(program, &template->op[i], "kv");
     }
-    for (uint32_t i = 0; i < cases.count; i++) graph_values_hold(name, &cases.layer[i]);
+    for (uint32_t i = 0; i < cases.count; i++) {
+        graph_values_hold(name, &cases.layer[i]);
+        graph_lives_hold(name, &cases.layer[i]);
+    }
     for (uint32_t i = 0; i < cases.count; i++)
         if (cases.layer[i].forward_matched == 0 || cases.layer[i].backward_matched == 0)
             fail_msg("%s: a kind of layer has no templates", name);

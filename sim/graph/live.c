@@ -1,0 +1,157 @@
+#include "sim/graph/live.h"
+
+struct finder {
+    const struct graph_sharded *sharded;
+    const struct graph_kept *kept;
+    const struct graph_steps *steps, *later;
+    struct graph_live *live;
+};
+
+static bool values_equal(struct graph_value a, struct graph_value b)
+{
+    return a.of == b.of && a.gradient == b.gradient && a.full == b.full;
+}
+
+/* Full: gathered by its readers, or as its maker leaves it to be reduced. */
+static uint64_t bytes_of(const struct graph_sharded *sharded, struct graph_value value)
+{
+    const struct graph *graph = sharded->graph;
+    const struct graph_tensor *of = &graph->tensor[value.of];
+    const struct graph_op *maker = graph_maker(graph, value.of);
+    const struct sharding *at = value.gradient ? &of->gradient_at : &of->at;
+    uint32_t const scatter = maker == NULL ? 0 : graph_shard_of(sharded, maker)->scatter;
+    uint32_t const axes = value.full ? scatter | sharded->gathered[value.of] : 0;
+    uint64_t elements = graph_elements(graph, at, axes);
+    if (value.full && sharded->whole[value.of]) elements *= graph->terms->sequence.parts;
+    return format_bytes(value.gradient ? of->gradient : of->format, elements);
+}
+
+/* What the forward pass keeps of a tensor. */
+static bool is_kept(const struct finder *finder, struct graph_value value)
+{
+    enum graph_part const part = finder->kept->kept[value.of];
+    return !value.gradient && part == (value.full ? GRAPH_GATHERED : GRAPH_OWN);
+}
+
+/* What another layer takes, or a bucket of weights. */
+static bool is_others(const struct finder *finder, struct graph_value value)
+{
+    const struct graph *graph = finder->sharded->graph;
+    const struct graph_tensor *of = &graph->tensor[value.of];
+    bool const stream = value.of == graph->stream || value.of == graph->added;
+    bool const outer = !value.full && (value.gradient ? stream : of->made_by == GRAPH_NONE);
+    return of->role == GRAPH_WEIGHT || (outer && !is_kept(finder, value));
+}
+
+/* Its index, or the count of lives: it has none. */
+static uint32_t life_index(const struct graph_live *live, struct graph_value value)
+{
+    uint32_t i = 0;
+    while (i < live->count && !values_equal(live->life[i].value, value)) i++;
+    return i;
+}
+
+const struct graph_life *graph_life_of(const struct graph_live *live, struct graph_value value)
+{
+    uint32_t const i = life_index(live, value);
+    return i == live->count ? NULL : &live->life[i];
+}
+
+/* The life of a value, which begins with the step if it has none. */
+static struct graph_life *life_at(const struct finder *finder, struct graph_value value,
+                                  uint32_t step)
+{
+    struct graph_live *live = finder->live;
+    uint32_t const i = life_index(live, value);
+    if (i < live->count) return &live->life[i];
+    SIM_ASSERT(live->count < GRAPH_LIVES_MAX);
+    live->life[live->count++] = (struct graph_life){
+        .value = value, .bytes = bytes_of(finder->sharded, value), .first = step};
+    return &live->life[i];
+}
+
+/* A chip's own part of what was kept in full lies in that. */
+static struct graph_value lies_in(const struct finder *finder, struct graph_value value)
+{
+    value.full = value.full || (!value.gradient && finder->steps->request.backward &&
+                                finder->kept->kept[value.of] == GRAPH_GATHERED);
+    return value;
+}
+
+static void step_live(const struct finder *finder, uint32_t at)
+{
+    const struct graph_step *step = &finder->steps->step[at];
+    for (uint8_t i = 0; i < step->read_count; i++) {
+        struct graph_value const value = lies_in(finder, step->read[i]);
+        bool const found = graph_life_of(finder->live, value) != NULL;
+        if (is_others(finder, value)) continue;
+        struct graph_life *life = life_at(finder, value, 0);
+        if (!found) life->before = finder->steps->request.backward;
+        life->last = at;
+    }
+    for (uint8_t i = 0; i < step->written_count; i++)
+        if (!is_others(finder, step->written[i])) life_at(finder, step->written[i], at)->last = at;
+}
+
+static bool is_read_later(const struct finder *finder, struct graph_value value)
+{
+    const struct graph_steps *later = finder->later;
+    for (uint32_t s = 0; later != NULL && s < later->count; s++)
+        for (uint8_t i = 0; i < later->step[s].read_count; i++)
+            if (values_equal(lies_in(finder, later->step[s].read[i]), value)) return true;
+    return false;
+}
+
+/* The last step that touches what the same op made. */
+static uint32_t siblings_last(const struct finder *finder, tensor of)
+{
+    const struct graph *graph = finder->sharded->graph;
+    uint32_t last = 0;
+    for (uint32_t i = 0; i < finder->live->count; i++) {
+        const struct graph_life *life = &finder->live->life[i];
+        bool const same = graph->tensor[life->value.of].made_by == graph->tensor[of].made_by;
+        if (same && !life->value.gradient && life->last > last) last = life->last;
+    }
+    return last;
+}
+
+/* What was kept and no step of this pass reads: a later half does, or it lies in one array with
+ * what is read. */
+static void unread_add(const struct finder *finder)
+{
+    const struct graph *graph = finder->sharded->graph;
+    for (uint8_t t = 0; t < graph->tensor_count; t++) {
+        bool const full = finder->kept->kept[t] == GRAPH_GATHERED;
+        struct graph_value const value = {t, false, full};
+        if (!is_kept(finder, value) || graph_life_of(finder->live, value) != NULL) continue;
+        uint32_t const last = siblings_last(finder, t);
+        struct graph_life *life = life_at(finder, value, 0);
+        life->before = true;
+        life->last = last;
+    }
+}
+
+void graph_live(const struct graph_sharded *sharded, const struct graph_kept *kept,
+                const struct graph_steps *steps, const struct graph_steps *later,
+                struct graph_live *ret_live)
+{
+    struct finder const finder = {sharded, kept, steps, later, ret_live};
+    bool const backward = steps->request.backward;
+    ret_live->count = 0;
+    for (uint32_t i = 0; i < steps->count; i++) step_live(&finder, i);
+    if (backward && steps->request.half != GRAPH_WEIGHT_HALF) unread_add(&finder);
+    for (uint32_t i = 0; i < ret_live->count; i++) {
+        struct graph_life *life = &ret_live->life[i];
+        life->after =
+            backward ? is_read_later(&finder, life->value) : is_kept(&finder, life->value);
+        if (life->after) life->last = steps->count - 1;
+    }
+}
+
+uint64_t graph_live_bytes(const struct graph_live *live, uint32_t step)
+{
+    uint64_t bytes = 0;
+    for (uint32_t i = 0; i < live->count; i++)
+        if (live->life[i].first <= step && step <= live->life[i].last) bytes += live->life[i].bytes;
+    return bytes;
+}

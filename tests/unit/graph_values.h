@@ -1,0 +1,171 @@
+/*
+ * graph_values.h: what steps of a layer's passes read is there: each value was written or kept
+ * before. And how long it lies in memory.
+ */
+#ifndef TESTS_UNIT_GRAPH_VALUES_H
+#define TESTS_UNIT_GRAPH_VALUES_H
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include "sim/graph/live.h"
+
+/* A layer with all that follows from it. */
+struct graph_case {
+    struct graph_terms terms;
+    struct graph graph;
+    struct graph_sharded sharded;
+    struct graph_backward backward;
+    struct graph_kept kept;
+    bool experts;
+    uint32_t forward_matched, backward_matched; /* Templates that are this layer's. */
+};
+
+/* --- What steps read is there --- */
+
+/* [full] */
+struct graph_there {
+    bool value[2][GRAPH_TENSORS_MAX], gradient[2][GRAPH_TENSORS_MAX];
+};
+
+static inline bool *graph_there_at(struct graph_there *there, struct graph_value value)
+{
+    return &(value.gradient ? there->gradient : there->value)[value.full][value.of];
+}
+
+static inline void graph_steps_play(const char *name, const struct graph_case *made,
+                                    struct graph_request request, struct graph_there *there)
+{
+    static struct graph_steps steps;
+    graph_steps(&made->sharded, &made->backward, &made->kept, request, &steps);
+    for (uint32_t i = 0; i < steps.count; i++) {
+        const struct graph_step *step = &steps.step[i];
+        for (uint8_t k = 0; k < step->read_count; k++) {
+            struct graph_value const read = step->read[k];
+            if (*graph_there_at(there, read)) continue;
+            fail_msg("%s, %s pass, half %d, step %u: %s, pass %d, reads %s%s%s, which is not there",
+                     name, request.backward ? "backward" : "forward", (int)request.half, i,
+                     made->graph.op[step->op].name, (int)step->pass, read.full ? "full " : "",
+                     read.gradient ? "d" : "", made->graph.tensor[read.of].at.name);
+        }
+        for (uint8_t k = 0; k < step->written_count; k++)
+            *graph_there_at(there, step->written[k]) = true;
+    }
+}
+
+/* Weights, and forward what comes from before the layer; backward what was kept, and gradients from
+ * above. */
+static inline struct graph_there graph_there_first(const struct graph_case *made, bool backward)
+{
+    const struct graph *graph = &made->graph;
+    struct graph_there there = {{{false}}, {{false}}};
+    for (uint8_t t = 0; t < graph->tensor_count; t++) {
+        bool const before = graph->tensor[t].made_by == GRAPH_NONE;
+        there.value[false][t] = graph->tensor[t].role == GRAPH_WEIGHT ||
+                                (backward ? made->kept.kept[t] != GRAPH_NOTHING : before);
+        there.value[true][t] = backward && made->kept.kept[t] == GRAPH_GATHERED;
+    }
+    there.gradient[false][graph->stream] = backward;
+    there.gradient[false][graph->added] = backward;
+    return there;
+}
+
+static inline void graph_gradients_hold(const char *name, const struct graph_case *made,
+                                        const struct graph_there *there)
+{
+    const struct graph *graph = &made->graph;
+    for (uint8_t t = 0; t < graph->tensor_count; t++) {
+        bool const wanted =
+            graph->tensor[t].role == GRAPH_WEIGHT || graph->tensor[t].made_by == GRAPH_NONE;
+        if (wanted && !there->gradient[false][t])
+            fail_msg("%s: nothing gives d%s", name, graph->tensor[t].at.name);
+    }
+}
+
+/* Each step of each pass reads what was written before it; all gradients are given, by a backward
+ * pass in one and in halves. */
+static inline void graph_values_hold(const char *name, const struct graph_case *made)
+{
+    struct graph_there there = graph_there_first(made, false);
+    graph_steps_play(name, made, (struct graph_request){false, GRAPH_WHOLE, false}, &there);
+    there = graph_there_first(made, true);
+    graph_steps_play(name, made, (struct graph_request){true, GRAPH_WHOLE, true}, &there);
+    graph_gradients_hold(name, made, &there);
+    there = graph_there_first(made, true);
+    graph_steps_play(name, made, (struct graph_request){true, GRAPH_INPUT_HALF, true}, &there);
+    graph_steps_play(name, made, (struct graph_request){true, GRAPH_WEIGHT_HALF, true}, &there);
+    graph_gradients_hold(name, made, &there);
+}
+
+/* --- How long they lie in memory --- */
+
+static inline void graph_life_hold(const char *name, const struct graph_live *live,
+                                   struct graph_value value, uint32_t step)
+{
+    const struct graph_life *life = graph_life_of(live, value);
+    if (life != NULL && (step < life->first || life->last < step))
+        fail_msg("%s: step %u uses a value that is not in memory then", name, step);
+}
+
+/* Bytes that are there before a pass, or after it. */
+static inline uint64_t graph_live_ends(const struct graph_live *live, bool after)
+{
+    uint64_t bytes = 0;
+    for (uint32_t i = 0; i < live->count; i++)
+        if (after ? live->life[i].after : live->life[i].before) bytes += live->life[i].bytes;
+    return bytes;
+}
+
+static inline void graph_pass_live(const char *name, const struct graph_case *made,
+                                   const struct graph_steps *steps, const struct graph_steps *later,
+                                   struct graph_live *ret_live)
+{
+    graph_live(&made->sharded, &made->kept, steps, later, ret_live);
+    for (uint32_t s = 0; s < steps->count; s++) {
+        for (uint8_t i = 0; i < steps->step[s].read_count; i++)
+            graph_life_hold(name, ret_live, steps->step[s].read[i], s);
+        for (uint8_t i = 0; i < steps->step[s].written_count; i++)
+            graph_life_hold(name, ret_live, steps->step[s].written[i], s);
+    }
+}
+
+static inline void graph_bytes_equal(const char *name, const char *what, uint64_t a, uint64_t b)
+{
+    if (a != b)
+        fail_msg("%s: %s: %llu bytes, and %llu", name, what, (unsigned long long)a,
+                 (unsigned long long)b);
+}
+
+/* What the forward pass leaves is what is kept, and what the backward pass finds; of a backward
+ * pass in halves the first leaves what the second finds. Nothing stays. */
+static inline void graph_lives_hold(const char *name, const struct graph_case *made)
+{
+    static struct graph_steps steps[4];
+    static struct graph_live live, other;
+    static const struct graph_request requests[4] = {
+        {.backward = false},
+        {.backward = true, .half = GRAPH_WHOLE},
+        {.backward = true, .half = GRAPH_INPUT_HALF},
+        {.backward = true, .half = GRAPH_WEIGHT_HALF},
+    };
+    for (uint32_t i = 0; i < 4; i++)
+        graph_steps(&made->sharded, &made->backward, &made->kept, requests[i], &steps[i]);
+    uint64_t const kept = graph_kept_bytes(&made->sharded, &made->kept);
+    graph_pass_live(name, made, &steps[0], NULL, &live);
+    graph_bytes_equal(name, "left by the forward pass", graph_live_ends(&live, true), kept);
+    graph_pass_live(name, made, &steps[1], NULL, &live);
+    graph_bytes_equal(name, "found by the backward pass", graph_live_ends(&live, false), kept);
+    graph_bytes_equal(name, "left by the backward pass", graph_live_ends(&live, true), 0);
+    graph_pass_live(name, made, &steps[2], &steps[3], &live);
+    graph_pass_live(name, made, &steps[3], NULL, &other);
+    graph_bytes_equal(name, "found by the first half", graph_live_ends(&live, false), kept);
+    graph_bytes_equal(name, "left between the halves", graph_live_ends(&live, true),
+                      graph_live_ends(&other, false));
+    graph_bytes_equal(name, "left by the second half", graph_live_ends(&other, true), 0);
+}
+
+#endif

@@ -41,7 +41,8 @@ static char *file_read(const char *root, const char *path)
 
 static bool is_catalogue_entry(const char *path)
 {
-    static const char *const folders[] = {"topology/chips/", "workloads/collectives/"};
+    static const char *const folders[] = {"topology/chips/", "workloads/blocks/",
+                                          "workloads/collectives/", "workloads/ops/"};
     for (size_t i = 0; i < sizeof folders / sizeof *folders; i++)
         if (strncmp(path, folders[i], strlen(folders[i])) == 0 &&
             (tidy_ends_with(path, ".c") || tidy_ends_with(path, ".json")))

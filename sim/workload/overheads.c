@@ -31,10 +31,10 @@ enum {
 static const struct overhead table[] = {
     {PROGRAM_MEMORY_MASTER, "master weights",
      "4 bytes of each weight whose optimizer state lies here, with weights in a narrower format; "
-     "FSDP has no others, so there it is 4 bytes less the format's, of each weight of the shard",
+     "FSDP keeps one copy: 4 bytes less the bytes of the format, of each weight of the shard",
      "Megatron-LM docs/source/api-guide/dist_optimizer.md at 50b073cc (6 + 12/d bytes); PyTorch "
      "torch/distributed/fsdp/_fully_shard/_fsdp_param.py (the sharded parameter keeps its format, "
-     "param_dtype is that of what is gathered)",
+     "param_dtype is the format of the gather)",
      false},
     {PROGRAM_MEMORY_MAIN_GRADIENTS, "main gradients",
      "4 bytes of each weight whose gradient is kept here, in place of the book's gradients, or 2 "
@@ -46,13 +46,14 @@ static const struct overhead table[] = {
      "(foreach_reduce ends in orig_dtype)",
      false},
     {PROGRAM_MEMORY_ACTIVATED, "activation outputs",
-     "what SwiGLU or GELU gives, which the next matmul keeps with what the function reads; with "
-     "remat while it lives",
+     "the output of SwiGLU or GELU, which the next matmul keeps in addition to the function's "
+     "input; with remat only until the matmul has read it",
      "Megatron-LM megatron/core/fusions/fused_bias_swiglu.py at 00caa53a (the function saves its "
-     "input alone, the linear layer behind it its own); Korthikanti et al., arXiv 2205.05198, 4.1",
+     "input alone, and the next linear layer saves its own input); Korthikanti et al., arXiv "
+     "2205.05198, 4.1",
      false},
     {PROGRAM_MEMORY_MASKS, "dropout masks",
-     "1 byte an element of what attention and MLP give, where `attention_kernel` drops out",
+     "1 byte an element of the outputs of attention and MLP, where `attention_kernel` drops out",
      "Korthikanti et al., arXiv 2205.05198, 4.1", false},
     {PROGRAM_MEMORY_LOSS, "logits in fp32",
      "from the loss to the start of the backward pass, with the logits: 4 bytes a logit, which "
@@ -61,25 +62,25 @@ static const struct overhead table[] = {
      "second array; Transformer Engine's has none)",
      "Megatron-LM megatron/core/tensor_parallel/cross_entropy.py at 00611e6e", false},
     {PROGRAM_MEMORY_AUTOGRAD, "autograd gradients",
-     "Megatron-LM: gradients that autograd asks for though matmuls add theirs to the main ones: of "
-     "each shape of a layer's matrices one, in the weights' format; of embedding and head while "
-     "their gradients are computed",
+     "Megatron-LM: one gradient for each shape of a layer's matrices, in the weights' format, "
+     "which "
+     "autograd allocates although matmuls add to the main gradients; also of embedding and head "
+     "while their gradients are computed",
      "TransformerEngine transformer_engine/pytorch/module/base.py (get_dummy_wgrad); Megatron-LM "
      "megatron/core/tensor_parallel/layers.py (grad_added_to_main_grad)",
      false},
     {PROGRAM_MEMORY_COPIES, "FSDP copies",
-     "while weights are gathered, what the gather gives, before it is copied to the parameters; "
-     "while gradients are reduced, what the reduction reads, in the format of `main_gradients` "
+     "while weights are gathered: the output of the gather, before the copy to the parameters; "
+     "while gradients are reduced: the input of the reduction, in the format of `main_gradients` "
      "(reduce_dtype)",
      "PyTorch torch/distributed/fsdp/_fully_shard/_fsdp_collectives.py "
      "(foreach_all_gather_copy_out, "
      "foreach_reduce)",
      false},
     {PROGRAM_MEMORY_NCCL, "NCCL buffers",
-     "for each axis of the mesh, and each group that gradients are reduced over, one communicator: "
-     "9.19 MiB a channel (LL 0.5, LL128 4.69, Simple 4), 24 channels in a node and 16 across "
-     "nodes; "
-     "of rings alone",
+     "one communicator for each axis of the mesh and each group that reduces gradients: 9.19 MiB a "
+     "channel (LL 0.5, LL128 4.69, Simple 4), 24 channels in a node and 16 across nodes; rings "
+     "only",
      "NVIDIA/nccl src/init.cc (DEFAULT_BUFFSIZE, DEFAULT_LL_BUFFSIZE, DEFAULT_LL128_BUFFSIZE), "
      "src/include/device.h; \"coll channels\" in its logs on nodes of 8 A100 and H100",
      true},
@@ -91,8 +92,9 @@ static const struct overhead table[] = {
      "(get_cublas_workspace_size_bytes)",
      false},
     {PROGRAM_MEMORY_CONTEXT, "CUDA context",
-     "0.47 GiB: what PyTorch 2.1 takes of an A100 for a first tensor, kernels loaded as they are "
-     "used",
+     "0.47 GiB: the memory that PyTorch 2.1 takes on an A100 for a first tensor, with kernels "
+     "loaded "
+     "when they are used",
      "stas00/ml-engineering training/performance/README.md (Preloaded CUDA kernels memory usage)",
      true},
 };

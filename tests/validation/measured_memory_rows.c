@@ -82,8 +82,8 @@ const struct memory_fit memory_fits[] = {
      "\"accumulate\":16,\"schedule\":\"interleaved:8\",\"layout\":\"E|(t|)*126L\"",
      "\"zero\":1,\"formats\":{\"gradients\":\"fp32\"}",
      "\"zero\":2,\"formats\":{\"gradients\":\"fp32\"}", 0, 0, 0, 0, 0,
-     "gradients sharded, `zero` 2, not whole as with 1; of those that wait for their reduction "
-     "two layers (71.9 GB waited before that was bounded)"},
+     "gradients sharded with `zero` 2 and not whole as with 1; gradients of two layers wait for "
+     "their reduction"},
     {"LLaMA 3.1 405B, TP 8, CP 2, PP 9, DP 4, 576 H100",
      "NVIDIA/dgxc-benchmarking at 8f5cbb37 (bf16 gradient reduction, no recomputation)", H100(72),
      "\"tp\":[\"gpu\"],\"cp\":[\"node:2\"],\"dp\":[\"node:4\"],\"pp\":[\"node:9\"]",
@@ -109,9 +109,8 @@ const struct memory_fit memory_fits[] = {
      "\"model\":\"megatron-529.6b\",\"batch_tokens\":5242880,\"sequence_length\":2048,"
      "\"remat\":\"layer\"",
      BF16, 0, 0, 0, 0, 0,
-     "it ran in DeepSpeed's ZeRO-3, and the rows are FSDP2's: DeepSpeed gathers into the "
-     "parameters, "
-     "without a copy, and at most a bucket ahead, where podsim holds a second whole layer. Its "
-     "settings are not stated"},
+     "the run used DeepSpeed's ZeRO-3, podsim's rows are FSDP2's. DeepSpeed gathers into the "
+     "parameters without a copy, and at most a bucket ahead; podsim holds a second whole layer. "
+     "The settings of the run are not stated"},
 };
 const uint32_t memory_fit_count = sizeof memory_fits / sizeof *memory_fits;

@@ -134,6 +134,6 @@ const struct measured_row measured_figures[] = {
      "v5e 8x4, the line of 4, 33.6 MB", "book ch. 3, Pop Quiz 2"},
     {"tpu-v5e", OPERATION_ALL_GATHER, 0, 131072, 8000, UINT64_C(0), "line", "8x4", "y",
      "v5e 8x4, the line of 4, 131 kB",
-     "book ch. 3, Pop Quiz 2: what the overhead of a message is taken from"},
+     "book ch. 3, Pop Quiz 2: the source of the overhead of a message"},
 };
 const uint32_t measured_figure_count = sizeof measured_figures / sizeof *measured_figures;

@@ -23,7 +23,7 @@ enum {
      * two changes of the best. */
     ADVISE_ROWS_MAX = 27,
     ADVISE_SETTINGS_MAX = 5,
-    ADVISE_EVENTS_MAX = 20000000, /* Of one neighbour. */
+    ADVISE_EVENTS_MAX = 24000000, /* Of one neighbour. */
     ADVISE_STEPS_MAX = 4,         /* For its period: most repeat by then. */
     ADVISE_NONE = ADVISE_ROWS_MAX,
 };

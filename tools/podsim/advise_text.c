@@ -1,5 +1,6 @@
 #include <string.h>
 
+#include "sim/base/counted.h"
 #include "sim/base/json.h"
 #include "sim/base/text.h"
 #include "sim/base/units.h"
@@ -8,7 +9,10 @@
 
 enum { SHOWN_MAX = 8, STEP_COLUMN = 11, MFU_COLUMN = 19, MEMORY_COLUMN = 28, CHANGE_COLUMN = 31 };
 
-static const char *const states[] = {"simulated", "does not fit", "too many events", "refused"};
+enum { STATES = ADVISE_REFUSED + 1, EVENTS_MILLIONS = ADVISE_EVENTS_MAX / 1000000 };
+
+static const char *const states[STATES] = {"simulated", "does not fit", "too many events",
+                                           "refused"};
 
 /* Whether a row stands before another: played ones first, the faster before the slower; else as
  * they were tried. */
@@ -79,10 +83,11 @@ static void add_row(const struct advise *advise, uint32_t index, struct text *te
                     table_percent((double)row->memory_bytes, (double)advise->hbm_bytes).text);
     text_pad(text, CHANGE_COLUMN);
     add_change(row, text);
+    if (row->why != NULL) text_add(text, ": %s", row->why);
     text_add(text, "\n");
 }
 
-/* One word of a shell. */
+/* One word of a shell, between quotes. */
 static void add_quoted(const char *word, struct text *text)
 {
     text_add(text, "'");
@@ -93,6 +98,28 @@ static void add_quoted(const char *word, struct text *text)
             text_add_bytes(text, c, 1);
     }
     text_add(text, "'");
+}
+
+/* The scenario as one word of a shell. A name stands for standard input, which was read and is
+ * gone, and for a name that would command the terminal. */
+static void add_operand(const char *operand, struct text *text)
+{
+    bool is_plain = true, is_word = strcmp(operand, "-") != 0;
+    for (const char *c = operand; *c != '\0'; c++) {
+        bool const is_letter = (*c >= 'a' && *c <= 'z') || (*c >= 'A' && *c <= 'Z');
+        is_plain = is_plain &&
+                   (is_letter || (*c >= '0' && *c <= '9') || strchr("/._-+,:@%", *c) != NULL);
+        is_word = is_word && (unsigned char)*c >= 0x20 && *c != 0x7f;
+    }
+    if (!is_word) {
+        text_add(text, "FILE");
+        return;
+    }
+    if (*operand == '-') text_add(text, "./"); /* Else it were an option. */
+    if (is_plain)
+        text_add(text, "%s", operand);
+    else
+        add_quoted(operand, text);
 }
 
 /* A command that a shell takes as it stands, so no terminal breaks it elsewhere. */
@@ -121,7 +148,8 @@ static void add_command(const struct advise *advise, const struct advise_row *ro
                         const char *operand, struct text *text)
 {
     const struct chain_source *source = advise->source;
-    text_add(text, "  podsim run %s", operand);
+    text_add(text, "  podsim run ");
+    add_operand(operand, text);
     for (uint32_t i = 0; i < source->setting_count; i++)
         if (!is_overridden(row, source->settings[i].text))
             add_setting(source->settings[i].text, text);
@@ -143,6 +171,13 @@ static uint32_t least_unknown(const struct advise *advise, uint32_t *ret_count)
     return least;
 }
 
+static bool any_played(const struct advise *advise)
+{
+    for (uint32_t i = 0; i < advise->count; i++)
+        if (advise->row[i].state == ADVISE_PLAYED) return true;
+    return false;
+}
+
 /* Whether those with too many events fit is not known: what they hold at least does. */
 static void add_none(const struct advise *advise, const char *operand, struct text *text)
 {
@@ -154,11 +189,48 @@ static void add_none(const struct advise *advise, const char *operand, struct te
     }
     text_add(
         text,
-        "none of those simulated fits the memory of a chip; %u ha%s more than %u million "
-        "events and may fit\n\n> the least memory of those (%s at least):\n",
-        count, count == 1 ? "s" : "ve", ADVISE_EVENTS_MAX / 1000000,
+        "%s; %u ha%s more than %d million events and may fit\n\n"
+        "> the least memory of those (%s at least):\n",
+        any_played(advise) ? "none of those simulated fits the memory of a chip"
+                           : "none was simulated to its end",
+        count, count == 1 ? "s" : "ve", EVENTS_MILLIONS,
         table_percent((double)advise->row[least].memory_bytes, (double)advise->hbm_bytes).text);
     add_command(advise, &advise->row[least], operand, text);
+}
+
+/* "12 neighbours of the scenario, simulated"; or how many were, and what became of the others. */
+static void add_counts(const struct advise *advise, struct text *text)
+{
+    uint32_t counts[STATES] = {0};
+    for (uint32_t i = 0; i < advise->count; i++) counts[advise->row[i].state]++;
+    text_add(text, "\nadvice: %s of the scenario", counted(advise->count, "neighbour").text);
+    if (counts[ADVISE_PLAYED] == advise->count) {
+        text_add(text, ", simulated\n");
+        return;
+    }
+    text_add(text, ": %u simulated", counts[ADVISE_PLAYED]);
+    if (counts[ADVISE_UNFIT] > 0)
+        text_add(text, ", %u not, as %s not fit", counts[ADVISE_UNFIT],
+                 counts[ADVISE_UNFIT] == 1 ? "it does" : "they do");
+    if (counts[ADVISE_TOO_LONG] > 0)
+        text_add(text, ", %u not to the end, beyond %d million events", counts[ADVISE_TOO_LONG],
+                 EVENTS_MILLIONS);
+    if (counts[ADVISE_REFUSED] > 0) text_add(text, ", %u refused", counts[ADVISE_REFUSED]);
+    text_add(text, "\n");
+}
+
+/* The first rows, and each that nothing is known of: it could be the best. */
+static void add_rows(const struct advise *advise, const uint32_t *order, struct text *text)
+{
+    uint32_t hidden = 0;
+    for (uint32_t i = 0; i < advise->count; i++) {
+        enum advise_state const state = advise->row[order[i]].state;
+        if (i < SHOWN_MAX || state == ADVISE_TOO_LONG || state == ADVISE_REFUSED)
+            add_row(advise, order[i], text);
+        else
+            hidden++;
+    }
+    if (hidden > 0) text_add(text, "  %u more with --json\n", hidden);
 }
 
 static bool have_periods(const struct advise *advise)
@@ -172,15 +244,13 @@ void advise_write_text(const struct advise *advise, const char *operand, struct 
 {
     uint32_t order[ADVISE_ROWS_MAX] = {0};
     rows_sort(advise, order);
-    text_add(text, "\nadvice: %u neighbours of the scenario, simulated\n", advise->count);
+    add_counts(advise, text);
     table_right(text, STEP_COLUMN, have_periods(advise) ? "period" : "step");
     table_right(text, MFU_COLUMN, "MFU");
     table_right(text, MEMORY_COLUMN, "memory");
     text_pad(text, CHANGE_COLUMN);
     text_add(text, "change\n");
-    for (uint32_t i = 0; i < advise->count && i < SHOWN_MAX; i++) add_row(advise, order[i], text);
-    if (advise->count > SHOWN_MAX)
-        text_add(text, "  %u more with --json\n", advise->count - SHOWN_MAX);
+    add_rows(advise, order, text);
     if (advise->best == ADVISE_NONE) {
         add_none(advise, operand, text);
         return;

@@ -71,12 +71,13 @@ struct json *json_at(struct json *array, uint32_t index);
 enum status json_as_boolean(struct json *json, bool *ret_value, struct error *reterr);
 enum status json_as_integer(struct json *json, int64_t least, int64_t most, int64_t *ret_value,
                             struct error *reterr);
-/* A whole number of things: an integer, or text such as "4M", where K, M, G and T stand for powers
- * of 1024, as in sizes of collectives: "4M" tokens are 4,194,304. */
+/* A whole number of things: an integer, or text such as "4M" or "1.5M", as in sizes of collectives
+ * (scaled.h): "4M" tokens are 4,194,304. */
 enum status json_as_count(struct json *json, int64_t least, int64_t most, int64_t *ret_value,
                           struct error *reterr);
 enum status json_as_real(struct json *json, double least, double most, double *ret_value,
                          struct error *reterr);
+/* One line of text: control characters are refused. */
 enum status json_as_string(struct json *json, const char **ret_text, struct error *reterr);
 /* A string out of a list ended by NULL; an unknown one is refused with the nearest. */
 enum status json_choice(struct json *json, const char *const *choices, uint32_t *ret_index,

@@ -8,7 +8,7 @@
 #include "sim/base/json.h"
 #include "sim/base/json_node.h"
 #include "sim/base/name.h"
-#include "sim/base/number.h"
+#include "sim/base/scaled.h"
 #include "sim/base/quantity.h"
 #include "sim/base/text.h"
 
@@ -157,22 +157,23 @@ enum status json_as_integer(struct json *json, int64_t least, int64_t most, int6
 enum status json_as_count(struct json *json, int64_t least, int64_t most, int64_t *ret_value,
                           struct error *reterr)
 {
-    static const char letters[] = "KMGT";
     if (json->kind != NODE_STRING) return json_as_integer(json, least, most, ret_value, reterr);
     const char *text = NULL;
     STATUS_TRY(json_as_string(json, &text, reterr));
-    uint64_t number = 0;
-    const char *const end = number_read(text, INT64_MAX - 1, &number);
-    const char *const letter = *end == '\0' ? NULL : strchr(letters, *end);
-    if (end == text) return refuse_kind(json, "an integer", reterr);
-    if (*end != '\0' && (letter == NULL || end[1] != '\0'))
+    uint64_t number = INT64_MAX; /* What is too large is above any maximum. */
+    const char *unit = "";
+    enum scaled const found = scaled_read(text, INT64_MAX, &number, &unit);
+    if (found == SCALED_NO_NUMBER && (*text < '0' || *text > '9'))
+        return refuse_kind(json, "an integer", reterr);
+    if (found == SCALED_NO_NUMBER || unit[0] != '\0')
         return error_set(reterr, STATUS_INVALID, json_where(json),
-                         "\"%.32s\" is no count; one is written 4194304 or \"4M\" (K, M, G, T: "
-                         "powers of 1024)",
+                         "\"%.32s\" is no count; one is written 4194304 or \"4M\" (K, M, G, T, "
+                         "P: powers of 1024)",
                          text);
-    uint32_t const shift = letter == NULL ? 0 : 10 * (uint32_t)(letter - letters + 1);
-    if (number > (uint64_t)INT64_MAX >> shift) number = (uint64_t)INT64_MAX >> shift;
-    *ret_value = (int64_t)(number << shift);
+    if (found == SCALED_NOT_WHOLE)
+        return error_set(reterr, STATUS_INVALID, json_where(json),
+                         "\"%.32s\" is not a whole number", text);
+    *ret_value = (int64_t)number;
     return refuse_range(json, *ret_value, least, most, reterr);
 }
 
@@ -190,9 +191,24 @@ enum status json_as_real(struct json *json, double least, double most, double *r
     return STATUS_OK;
 }
 
+/* Texts go to terminals, pictures and timelines as they are. A terminal obeys C0, DEL and, in
+ * UTF-8, C1; XML has none of C0, and neither U+FFFE nor U+FFFF. */
+static bool commands(const char *text)
+{
+    for (const unsigned char *c = (const unsigned char *)text; *c != '\0'; c++) {
+        bool const is_c1 = c[0] == 0xc2 && c[1] >= 0x80 && c[1] < 0xa0;
+        bool const is_none = c[0] == 0xef && c[1] == 0xbf && c[2] >= 0xbe;
+        if (c[0] < 0x20 || c[0] == 0x7f || is_c1 || is_none) return true;
+    }
+    return false;
+}
+
 enum status json_as_string(struct json *json, const char **ret_text, struct error *reterr)
 {
     if (json->kind != NODE_STRING) return refuse_kind(json, "a string", reterr);
+    if (commands(json->value.text))
+        return error_set(reterr, STATUS_INVALID, json_where(json),
+                         "holds a control character; it must be one line of text");
     *ret_text = json->value.text;
     return STATUS_OK;
 }

@@ -418,7 +418,8 @@ enum status choice_make(const struct plan_request *request, const char *where,
                 "lie along none; these can run here: %s",
                 request->algorithm, list);
     }
-    const char *const synonym = choice_synonym(request->algorithm, &all);
+    const char *synonym = choice_synonym(request->algorithm);
+    if (synonym != NULL && strcmp(synonym, name_nearest(synonym, nearest)) != 0) synonym = NULL;
     return error_set(reterr, STATUS_NOT_FOUND, where,
                      "no algorithm \"%.64s\" for %s; did you mean \"%s\"? (%s)", request->algorithm,
                      collective_kind_name(request->kind),

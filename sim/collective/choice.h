@@ -49,9 +49,9 @@ static inline uint32_t levels_count(const struct levels *levels)
 }
 
 /* What is called otherwise elsewhere: of NCCL's names (src/include/nccl_tuner.h) NVLS and CollNet
- * add in the switches, PAT is Bruck's; "rhd" halves and doubles recursively. The name in `of`; NULL
- * where there is none. */
-const char *choice_synonym(const char *name, const struct plan_algorithms *of);
+ * add in the switches, PAT is Bruck's; "rhd" halves and doubles recursively. podsim's name, which
+ * not every kind has; NULL where there is none. */
+const char *choice_synonym(const char *name);
 
 extern const char choice_mixed_name[]; /* Of a grid whose axes differ, each played by what it is. */
 

@@ -39,18 +39,15 @@ struct plan_algorithms plan_algorithm_names(enum collective_kind asked)
     return all;
 }
 
-const char *choice_synonym(const char *name, const struct plan_algorithms *of)
+const char *choice_synonym(const char *name)
 {
     static const char *const pairs[][2] = {
         {"nvls", "sharp"},    {"nvlstree", "sharp"},      {"nvls-tree", "sharp"},
         {"collnet", "sharp"}, {"collnetdirect", "sharp"}, {"collnetchain", "sharp"},
         {"pat", "bruck"},     {"rhd", "recursive"},
     };
-    for (size_t i = 0; i < sizeof pairs / sizeof *pairs; i++) {
-        if (strcasecmp(name, pairs[i][0]) != 0) continue;
-        for (uint32_t k = 0; k < of->count; k++)
-            if (strcmp(of->name[k], pairs[i][1]) == 0) return of->name[k];
-    }
+    for (size_t i = 0; i < sizeof pairs / sizeof *pairs; i++)
+        if (strcasecmp(name, pairs[i][0]) == 0) return pairs[i][1];
     return NULL;
 }
 

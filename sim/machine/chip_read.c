@@ -10,7 +10,8 @@
 #include "sim/machine/chip_number.h"
 #include "sim/machine/shape.h"
 
-enum { CHIP_FACTS_MAX = 128, CHIP_PROFILES_MAX = 8, HOST_CHIPS_MAX = 64, CHIP_NODE_MAX = 576 };
+enum { CHIP_FACTS_MAX = 128, HOST_CHIPS_MAX = 64, CHIP_NODE_MAX = 576 };
+enum { CHIP_PROFILES_MAX = 8 }; /* That are offered where none has the name. */
 
 static enum status read_math(struct json *document, struct chip *chip, struct error *reterr)
 {
@@ -266,17 +267,19 @@ static enum status read_profile(struct json *document, const char *name, const c
     STATUS_TRY(json_need(document, "profiles", &profiles, reterr));
     STATUS_TRY(json_as_object(profiles, reterr));
     const char *names[CHIP_PROFILES_MAX + 1] = {NULL};
-    for (uint32_t i = 0; i < CHIP_PROFILES_MAX; i++) {
-        names[i] = json_key_at(profiles, i);
-        if (names[i] == NULL) break;
-        if (strcmp(names[i], name) != 0) continue;
-        chip->profile = names[i];
+    const char *key = NULL;
+    for (uint32_t i = 0; (key = json_key_at(profiles, i)) != NULL; i++) {
+        if (i < CHIP_PROFILES_MAX) names[i] = key;
+        if (strcmp(key, name) != 0) continue;
+        chip->profile = key;
         return apply_profile(json_take(profiles, name), chip, reterr);
     }
-    const char *nearest = name_nearest(name, names);
+    if (names[0] == NULL)
+        return error_set(reterr, STATUS_NOT_FOUND, json_where(profiles),
+                         "%s has no profile at all; \"%.40s\" is needed", chip->title, name);
     return error_set(reterr, STATUS_NOT_FOUND, where,
                      "%s has no profile \"%.40s\"; the nearest is \"%s\"", chip->title, name,
-                     nearest == NULL ? "" : nearest);
+                     name_nearest(name, names));
 }
 
 static const char *const known_tpu[] = {

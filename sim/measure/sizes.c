@@ -5,9 +5,9 @@
 
 #include "sim/base/counted.h"
 #include "sim/base/number.h"
-#include "sim/base/units.h"
+#include "sim/base/scaled.h"
 
-enum { FRACTION_DIGITS_MAX = 18, FACTOR_MAX = 1 << 20 };
+enum { FACTOR_MAX = 1 << 20 };
 
 static const uint64_t bytes_most = UINT64_C(1) << 63;
 static const uint64_t bytes_default = UINT64_C(32) << 20;
@@ -20,59 +20,29 @@ static enum status refuse(const char *text, const char *where, struct error *ret
                      text);
 }
 
-/* K, KiB: the power of 2 after the digits. False: neither. */
-static bool suffix_shift(const char *suffix, uint32_t *ret_shift)
-{
-    static const char letters[] = "KMGTP";
-    if (suffix[0] == '\0') {
-        *ret_shift = 0;
-        return true;
-    }
-    bool const is_lower = strchr("kmgtp", suffix[0]) != NULL;
-    char const upper = is_lower ? (char)(suffix[0] - 'a' + 'A') : suffix[0];
-    const char *letter = strchr(letters, upper);
-    if (letter == NULL) return false;
-    *ret_shift = 10 * (uint32_t)(letter - letters + 1);
-    return suffix[1] == '\0' || strcmp(suffix + 1, "i") == 0 || strcmp(suffix + 1, "iB") == 0;
-}
-
 enum status sizes_parse(const char *text, const char *where, uint64_t *ret_bytes,
                         struct error *reterr)
 {
-    uint64_t whole = 0, fraction = 0;
-    units_wide scale = 1;
-    size_t fraction_digits = 0;
-    uint32_t shift = 0;
-    const char *at = number_read(text, bytes_most, &whole);
-    if (at == text) return refuse(text, where, reterr);
-    if (*at == '.') {
-        const char *const digits = at + 1;
-        at = number_read(digits, bytes_most, &fraction);
-        fraction_digits = (size_t)(at - digits);
-        if (fraction_digits == 0 || fraction_digits > FRACTION_DIGITS_MAX)
-            return refuse(text, where, reterr);
-    }
-    for (size_t i = 0; i < fraction_digits; i++) scale *= 10;
-    size_t const length = strlen(at);
-    if (length == 2 && strchr("KkMmGgTtPp", at[0]) != NULL && (at[1] == 'B' || at[1] == 'b'))
+    uint64_t bytes = 0;
+    const char *unit = "";
+    enum scaled const found = scaled_read(text, bytes_most, &bytes, &unit);
+    if (found == SCALED_NO_NUMBER) return refuse(text, where, reterr);
+    if (strcmp(unit, "B") == 0 || strcmp(unit, "b") == 0)
         return error_set(reterr, STATUS_INVALID, where,
                          "\"%.40s\" may mean powers of 1000 or of 1024; write %c (or %ciB) for "
                          "powers of 1024, or the bytes",
-                         text, at[0], at[0]);
-    if (!suffix_shift(at, &shift)) return refuse(text, where, reterr);
-    if (whole > bytes_most >> shift)
+                         text, unit[-1], unit[-1]);
+    if (unit[0] != '\0' && strcmp(unit, "i") != 0 && strcmp(unit, "iB") != 0) /* K, KiB. */
+        return refuse(text, where, reterr);
+    if (found == SCALED_TOO_LARGE)
         return error_set(reterr, STATUS_LIMIT, where, "\"%.40s\" is more than 2^63 bytes", text);
-    units_wide const part = (units_wide)fraction << shift;
-    if (part % scale != 0)
+    if (found == SCALED_NOT_WHOLE)
         return error_set(reterr, STATUS_INVALID, where, "\"%.40s\" is not a whole number of bytes",
                          text);
-    units_wide const bytes = ((units_wide)whole << shift) + part / scale;
-    if (bytes > bytes_most)
-        return error_set(reterr, STATUS_LIMIT, where, "\"%.40s\" is more than 2^63 bytes", text);
     if (bytes == 0)
         return error_set(reterr, STATUS_INVALID, where,
                          "a collective of no bytes takes no time; the least size is 1");
-    *ret_bytes = (uint64_t)bytes;
+    *ret_bytes = bytes;
     return STATUS_OK;
 }
 

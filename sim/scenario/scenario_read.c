@@ -1,8 +1,6 @@
 /*
  * scenario_read.c: a scenario file as a whole.
  */
-#include <string.h>
-
 #include "sim/base/arena.h"
 #include "sim/base/json.h"
 #include "sim/base/path.h"
@@ -10,18 +8,6 @@
 
 /* Of pipelines, and where a step ends in the next one. Nearly all repeat after three steps. */
 enum { STEPS_DEFAULT = 8 };
-
-/* Titles go to terminals and into timelines as they are. */
-static enum status line_read(struct json *object, const char *key, const char **value,
-                             struct error *reterr)
-{
-    STATUS_TRY(scenario_take_text(object, key, value, reterr));
-    for (const char *c = *value; *c != '\0'; c++)
-        if ((unsigned char)*c < 0x20 || *c == 0x7f)
-            return error_set(reterr, STATUS_INVALID, json_where(json_take(object, key)),
-                             "holds a control character; it must be one line of text");
-    return STATUS_OK;
-}
 
 /* Members that scenarios and programs' texts have alike. */
 struct parts {
@@ -35,8 +21,8 @@ static enum status parts_take(struct json *document, const char *const *known, s
     int64_t ignored = 0;
     STATUS_TRY(json_need(document, "podsim", &version, reterr));
     STATUS_TRY(json_as_integer(version, 1, 1, &ignored, reterr));
-    STATUS_TRY(line_read(document, "title", &scenario->title, reterr));
-    STATUS_TRY(line_read(document, "question", &scenario->question, reterr));
+    STATUS_TRY(scenario_take_text(document, "title", &scenario->title, reterr));
+    STATUS_TRY(scenario_take_text(document, "question", &scenario->question, reterr));
     parts->mesh = json_take(document, "mesh");
     parts->run = json_take(document, "run");
     (void)json_take(document, "machine");

@@ -8,6 +8,7 @@
 #include "sim/base/json.h"
 #include "sim/base/path.h"
 #include "sim/base/units.h"
+#include "sim/collective/choice.h"
 #include "sim/collective/collective.h"
 #include "sim/scenario/scenario_parts.h"
 #include "sim/workload/model_read.h"
@@ -292,6 +293,11 @@ static enum status algorithm_read(struct json *object, const char **ret_algorith
     if (json_kind(member) == JSON_STRING) {
         STATUS_TRY(json_as_string(member, ret_algorithm, reterr));
         if (is_composed(*ret_algorithm, names)) return STATUS_OK;
+        const char *const synonym = choice_synonym(*ret_algorithm);
+        if (synonym != NULL)
+            return error_set(reterr, STATUS_INVALID, json_where(member),
+                             "no algorithm \"%.64s\"; did you mean \"%s\"?", *ret_algorithm,
+                             synonym);
     }
     return json_choice(member, names, &chosen, reterr);
 }

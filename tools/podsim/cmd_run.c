@@ -285,8 +285,8 @@ const struct command command_run = {
             "  podsim run FILE --json - --quiet | jq .step_time_s\n"
             "  podsim run FILE --trace step.pftrace --trace-chips \"0,0,0 0,0,1\"\n"
             "\n"
-            "--set takes JSON if it parses as such, else a string; counts may end in K, M, G\n"
-            "or T, powers of 1024. Files are written whole or not at all; Ctrl-C stops cleanly\n"
+            "--set takes JSON if it parses as such, else a string; counts may end in K, M, G,\n"
+            "T or P, powers of 1024. Files are written whole or not at all; Ctrl-C stops cleanly\n"
             "with exit status 130.\n",
     .operands_min = 1,
     .operands_max = 1,

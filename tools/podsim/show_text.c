@@ -182,14 +182,27 @@ void show_machine(const struct machine *machine, struct text *text)
     add_overrides(text, machine);
 }
 
-static void add_group(struct text *text, const struct group *group)
+static void add_dimension(struct text *text, const struct machine *machine,
+                          const struct group_dimension *dimension)
+{
+    bool const linked = !dimension->switched;
+    if (linked)
+        text_add(text, "%s of %u on %s", dimension->ring ? "ring" : "line", dimension->size,
+                 dimension->name);
+    else if (machine_is_meshed(machine, dimension->axis))
+        text_add(text, "%u on %s, each linked to each", dimension->size, dimension->name);
+    else
+        text_add(text, "%u on %s behind switches", dimension->size, dimension->name);
+    if (dimension->stride != 1)
+        text_add(text, ", %u%s apart", dimension->stride, linked ? " links" : "");
+}
+
+static void add_group(struct text *text, const struct machine *machine, const struct group *group)
 {
     if (group->dimension_count == 0) text_add(text, "one rank, nothing to send");
     for (uint32_t i = 0; i < group->dimension_count; i++) {
-        const struct group_dimension *dimension = &group->dimension[i];
-        text_add(text, "%s%s of %u on %s", i == 0 ? "" : ", ", dimension->ring ? "ring" : "line",
-                 dimension->size, dimension->name);
-        if (dimension->stride != 1) text_add(text, ", %u links apart", dimension->stride);
+        text_add(text, "%s", i == 0 ? "" : ", ");
+        add_dimension(text, machine, &group->dimension[i]);
     }
     text_add(text, "\n");
 }
@@ -203,6 +216,6 @@ void show_mesh(const struct machine *machine, const struct mesh *mesh, struct te
         const struct mesh_axis *axis = &mesh->axis[mesh->named[i]];
         text_add(text, "  %s of %u", mesh_role_name(axis->role), axis->size);
         text_pad(text, VALUE_COLUMN);
-        add_group(text, &axis->group);
+        add_group(text, machine, &axis->group);
     }
 }

@@ -5,6 +5,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "sim/base/counted.h"
+
 enum { ENDS_BYTES = 128 };
 
 static const char place[] = "--trace-chips";
@@ -79,9 +81,8 @@ enum status trace_chips_read(const char *list, const struct machine *machine,
         const char *const item = at;
         if (!read_coordinates(&at, machine->axis_count, coordinates))
             return error_set(reterr, STATUS_INVALID, place,
-                             "%.40s is no list of chips; each is %u coordinates, such as "
-                             "\"%s %s\"; or say all",
-                             list, machine->axis_count,
+                             "%.40s is no list of chips; each is %s, such as \"%s %s\"; or say all",
+                             list, counted(machine->axis_count, "coordinate").text,
                              &"0,0,0,0"[2 * (MACHINE_AXES_MAX - machine->axis_count)],
                              &"1,1,1,1"[2 * (MACHINE_AXES_MAX - machine->axis_count)]);
         STATUS_TRY(add_chip(item, coordinates, machine, ret_chips, reterr));

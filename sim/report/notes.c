@@ -48,18 +48,27 @@ struct axis_total {
     double hops_s;
 };
 
-static struct axis_total axis_total(const struct facts *facts, const char *axis)
+enum { GATHERS = 1, OTHERS = 2 };
+
+/* Of gathers, of all but them, or of both. */
+static struct axis_total kinds_total(const struct facts *facts, const char *axis, unsigned kinds)
 {
     struct axis_total total = {0};
     for (uint32_t i = 0; i < facts->class_count; i++) {
         const struct facts_class *row = &facts->classes[i];
         if (!row->collective || strcmp(row->axis, axis) != 0) continue;
+        if ((kinds & (strcmp(row->kind, "AllGather") == 0 ? GATHERS : OTHERS)) == 0) continue;
         total.time_s += row->time_s;
         total.exposed_s += row->exposed_s;
         total.count += row->count;
         if (row->exposed_s > 0) total.hops_s += row->hop_s * (double)row->count;
     }
     return total;
+}
+
+static struct axis_total axis_total(const struct facts *facts, const char *axis)
+{
+    return kinds_total(facts, axis, GATHERS | OTHERS);
 }
 
 /* What a step has beyond its bound, the largest parts of it. Where the bound's own work runs during
@@ -252,15 +261,36 @@ static void note_fsdp(struct arena *arena, const struct report_input *input,
                 : "");
 }
 
-static void note_dp(struct arena *arena, const struct facts *facts, struct notes *notes)
+/* Weights that zero has sharded are gathered: before each use, behind the update, or a step later.
+ */
+static const char *dp_gathered(const struct workload_plan *plan)
 {
-    struct axis_total const total = axis_total(facts, "dp");
-    if (total.count == 0) return;
-    notes_add(arena, notes,
-              "the dp reductions run behind the backward pass; %s of their %s is exposed (%.1f%% "
-              "of the step), at the latest the last layer's, which no compute is left to overlap",
-              table_seconds(total.exposed_s).text, table_seconds(total.time_s).text,
-              percent(total.exposed_s, facts->step_s));
+    if (plan->zero == 3) return "before each use";
+    return plan->parameter_gather == WORKLOAD_PARAMETERS_NEXT_STEP
+               ? "before their first use in the next step"
+               : "once they are updated";
+}
+
+static void note_dp(struct arena *arena, const struct report_input *input,
+                    const struct facts *facts, struct notes *notes)
+{
+    struct axis_total const sums = kinds_total(facts, "dp", OTHERS);
+    struct axis_total const gathers = kinds_total(facts, "dp", GATHERS);
+    if (sums.count > 0)
+        notes_add(arena, notes,
+                  "the dp reductions run behind the backward pass; %s of their %s is exposed "
+                  "(%.1f%% of the step)%s",
+                  table_seconds(sums.exposed_s).text, table_seconds(sums.time_s).text,
+                  percent(sums.exposed_s, facts->step_s),
+                  sums.exposed_s > 0
+                      ? ", at the latest the last layer's, which no compute is left to overlap"
+                      : "");
+    if (gathers.count > 0)
+        notes_add(arena, notes,
+                  "the dp gathers bring weights together %s; %s of their %s is exposed (%.1f%% of "
+                  "the step)",
+                  dp_gathered(input->workload), table_seconds(gathers.exposed_s).text,
+                  table_seconds(gathers.time_s).text, percent(gathers.exposed_s, facts->step_s));
 }
 
 static void note_latency(struct arena *arena, const struct report_input *input,
@@ -433,7 +463,7 @@ enum status notes_build(struct arena *arena, const struct report_input *input,
     note_tp_exposed(arena, input, facts, &odd, ret_notes);
     note_fsdp(arena, input, facts, &odd, ret_notes);
     note_sequence(arena, input, facts, ret_notes);
-    note_dp(arena, facts, ret_notes);
+    note_dp(arena, input, facts, ret_notes);
     notes_host_build(arena, input, facts, ret_notes);
     note_latency(arena, input, facts, ret_notes);
     note_lines(arena, input, ret_notes);

@@ -16,6 +16,7 @@
 #include <cmocka.h>
 
 #include "sim/report/notes.h"
+#include "sim/report/table.h"
 #include "tests/support/case.h"
 #include "tests/support/play.h"
 #include "tests/support/thin.h"
@@ -54,6 +55,35 @@ static void phase_has_room(const struct facts_phase *phase, uint32_t axis_count,
                      phase->name, whole_s, text);
 }
 
+/* What the rows of dp add up to, of gathers or of all else, is what the note of them says; without
+ * such rows there is no note. */
+static void note_agrees(const struct facts *facts, const struct notes *notes, bool gathers,
+                        const char *text)
+{
+    const char *const begin = gathers ? "the dp gathers " : "the dp reductions ";
+    double time_s = 0, exposed_s = 0;
+    bool expected = false, found = false;
+    for (uint32_t i = 0; i < facts->class_count; i++) {
+        const struct facts_class *row = &facts->classes[i];
+        if (!row->collective || row->count == 0 || strcmp(row->axis, "dp") != 0) continue;
+        if ((strcmp(row->kind, "AllGather") == 0) != gathers) continue;
+        expected = true;
+        time_s += row->time_s;
+        exposed_s += row->exposed_s;
+    }
+    char says[128];
+    (void)snprintf(says, sizeof says, "; %s of their %s is exposed (",
+                   table_seconds(exposed_s).text, table_seconds(time_s).text);
+    for (uint32_t i = 0; i < notes->count; i++) {
+        const char *note = notes->text[i];
+        if (strncmp(note, begin, strlen(begin)) != 0) continue;
+        found = true;
+        if (strstr(note, says) == NULL) fail_msg("\"%s\" is not in: %s\nin %s", says, note, text);
+        assert_that(exposed_s > 0 || strstr(note, "at the latest") == NULL, text);
+    }
+    assert_that(found == expected, text);
+}
+
 static void parts_add_up(struct play *play, const char *text)
 {
     struct report_input const input = {.title = "",
@@ -70,6 +100,8 @@ static void parts_add_up(struct play *play, const char *text)
     if (facts_build(play->arena, &input, &facts, &error) != STATUS_OK ||
         notes_build(play->arena, &input, &facts, &notes, &error) != STATUS_OK)
         fail_msg("%s: %s\nin %s", error.where, error.message, text);
+    note_agrees(&facts, &notes, true, text);
+    note_agrees(&facts, &notes, false, text);
     for (uint32_t p = 0; p < facts.phase_count; p++)
         phase_has_room(&facts.phase[p], input.machine->axis_count, text);
     /* All that a model's use counts is executed, counted by other formulas. */
@@ -107,7 +139,8 @@ static void step_random(uint64_t *state, char text[TEXT_BYTES])
              "\"dp\":[\"node\"],\"fsdp\":[\"gpu:2\"],\"tp\":[\"gpu:2\"]",
              "\"pp\":[\"node\"],\"fsdp\":[\"gpu\"]",
              "\"pp\":[\"node:2\"],\"dp\":[\"node:2\"],\"tp\":[\"gpu\"]",
-             "\"dp\":[\"node\"],\"cp\":[\"gpu\"]", "\"ep\":[\"gpu\"],\"dp\":[\"node\"]",
+             "\"dp\":[\"node\"],\"cp\":[\"gpu\"]", "\"dp\":[\"node\",\"gpu\"]",
+             "\"dp\":[\"node\"],\"tp\":[\"gpu\"]", "\"ep\":[\"gpu\"],\"dp\":[\"node\"]",
              "\"ep\":[\"gpu:2\"],\"tp\":[\"gpu:2\"],\"fsdp\":[\"node\"]");
     const char *model = strstr(mesh, "\"ep\"") != NULL ? "tests/property/experts.json"
                                                        : PICK("llama-3-8b", "megatron-1.7b");
@@ -116,6 +149,10 @@ static void step_random(uint64_t *state, char text[TEXT_BYTES])
     const char *order = PICK("dw_first", "dx_first");
     const char *accumulate = strstr(mesh, "pp") != NULL ? "8" : PICK("1", "2");
     const char *offload = strstr(mesh, "pp") != NULL ? "none" : PICK("none", "none", "optimizer");
+    bool const shards = strstr(mesh, "\"dp\"") != NULL && strstr(mesh, "fsdp") == NULL &&
+                        strstr(mesh, "pp") == NULL;
+    const char *zero = shards ? PICK("0", "1", "2", "3") : "0";
+    const char *when = zero[0] == '1' || zero[0] == '2' ? PICK("end", "next_step") : "end";
     const char *prefetch = PICK("0", "1", "2"), *chunks = PICK("true", "false");
     const char *profile = PICK("ideal", "measured");
     unsigned const tokens = 131072u << case_random(state) % 2;
@@ -125,9 +162,10 @@ static void step_random(uint64_t *state, char text[TEXT_BYTES])
         "\"profile\":\"%s\"},\"mesh\":{%s},\"workload\":{\"kind\":\"train_step\","
         "\"model\":\"%s\",\"batch_tokens\":%u,\"sequence_length\":1024,"
         "\"remat\":\"%s\",\"gather\":\"%s\",\"backward_order\":\"%s\","
-        "\"accumulate\":%s,\"offload\":\"%s\",\"allow_oversubscription\":true},"
-        "\"run\":{\"prefetch_layers\":%s,\"collective_matmul\":%s}}",
-        profile, mesh, model, tokens, remat, gather, order, accumulate, offload, prefetch, chunks);
+        "\"accumulate\":%s,\"offload\":\"%s\",\"zero\":%s,\"allow_oversubscription\":true},"
+        "\"run\":{\"prefetch_layers\":%s,\"collective_matmul\":%s,\"parameter_gather\":\"%s\"}}",
+        profile, mesh, model, tokens, remat, gather, order, accumulate, offload, zero, prefetch,
+        chunks, when);
     assert_true(length > 0 && length < TEXT_BYTES);
 }
 

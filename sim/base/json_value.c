@@ -8,8 +8,8 @@
 #include "sim/base/json.h"
 #include "sim/base/json_node.h"
 #include "sim/base/name.h"
-#include "sim/base/scaled.h"
 #include "sim/base/quantity.h"
+#include "sim/base/scaled.h"
 #include "sim/base/text.h"
 
 static const char *const kind_names[] = {"null",     "a boolean", "an integer", "a number",

@@ -29,13 +29,21 @@ static enum status read_config(const char *more, struct model *model, struct err
 static void what_a_block_cannot_be_is_refused_at_the_key_that_says_it(void **state)
 {
     (void)state;
+    static const char serial[] = "are not modelled yet;"; /* For no reason of a block. */
     static const struct {
         const char *type, *more, *where, *words;
     } rows[] = {
         {"cohere", "", "/model_type", "in parallel, is not modelled yet"},
-        {"gpt_neox", "", "/model_type", "in parallel"},
-        {"gpt_neox", "\"use_parallel_residual\": true,", "/use_parallel_residual", "in parallel"},
-        {"gpt_neox", "\"use_parallel_residual\": false,", "/model_type", "not modelled yet"},
+        {"gpt_neox", "", "/model_type", "in parallel, each behind a norm of its own"},
+        {"gpt_neox", "\"use_parallel_residual\": true,", "/use_parallel_residual",
+         "in parallel, each behind a norm of its own"},
+        {"gpt_neox", "\"use_parallel_residual\": false,", "/model_type", serial},
+        {"stablelm", "", "/model_type", serial},
+        {"stablelm", "\"use_parallel_residual\": true,", "/use_parallel_residual", "the same norm"},
+        {"falcon", "", "/model_type", "the same norm"},
+        {"falcon", "\"parallel_attn\": false,", "/model_type", serial},
+        {"falcon", "\"new_decoder_architecture\": true,", "/new_decoder_architecture",
+         "each behind a norm of its own"},
         {"falcon", "\"parallel_attn\": true,", "/parallel_attn", "in parallel"},
         {"falcon", "\"new_decoder_architecture\": true,", "/new_decoder_architecture", "parallel"},
         {"gemma2", "", "/model_type", "a norm behind attention and MLP"},

@@ -107,8 +107,8 @@ static void add_operand(const char *operand, struct text *text)
     bool is_plain = true, is_word = strcmp(operand, "-") != 0;
     for (const char *c = operand; *c != '\0'; c++) {
         bool const is_letter = (*c >= 'a' && *c <= 'z') || (*c >= 'A' && *c <= 'Z');
-        is_plain = is_plain &&
-                   (is_letter || (*c >= '0' && *c <= '9') || strchr("/._-+,:@%", *c) != NULL);
+        is_plain =
+            is_plain && (is_letter || (*c >= '0' && *c <= '9') || strchr("/._-+,:@%", *c) != NULL);
         is_word = is_word && (unsigned char)*c >= 0x20 && *c != 0x7f;
     }
     if (!is_word) {

@@ -25,7 +25,7 @@ static void read_mark(struct remat *remat, const struct graph_op *op, tensor of,
 {
     const struct graph *graph = remat->sharded->graph;
     const struct graph_op *fused = graph_fused(graph, of);
-    bool const whole = op->kind->shares_sequence && of != op->in[0] && remat->sharded->whole[of];
+    bool const whole = op->kind->shares_sequence && remat->sharded->whole[of];
     bool const gathers =
         (graph_shard_of(remat->sharded, op)->gather & sharding_axes(&graph->tensor[of].at)) != 0;
     if (fused == NULL || graph->tensor[of].kept >= remat->policy) {

@@ -85,7 +85,7 @@ static bool is_full_in(const struct values *values, tensor of)
     const struct graph_op *op = values->op;
     uint32_t const gather = graph_shard_of(values->sharded, op)->gather;
     return (gather & sharding_axes(&graph_of(values)->tensor[of].at)) != 0 ||
-           (op->kind->shares_sequence && of != op->in[0] && values->sharded->whole[of]);
+           (op->kind->shares_sequence && values->sharded->whole[of]);
 }
 
 static bool is_full_out(const struct values *values)

@@ -267,6 +267,7 @@ static inline bool graph_hold(const char *name, const struct local *local,
     }
     for (uint32_t i = 0; i < cases.count; i++) {
         graph_values_hold(name, &cases.layer[i]);
+        graph_steps_are_read(name, &cases.layer[i]);
         graph_lives_hold(name, &cases.layer[i]);
     }
     for (uint32_t i = 0; i < cases.count; i++)

@@ -57,6 +57,43 @@ static inline void graph_steps_play(const char *name, const struct graph_case *m
     }
 }
 
+static inline bool graph_is_read_from(const struct graph_steps *steps, uint32_t from,
+                                      struct graph_value value)
+{
+    for (uint32_t s = from; s < steps->count; s++)
+        for (uint8_t i = 0; i < steps->step[s].read_count; i++) {
+            struct graph_value const read = steps->step[s].read[i];
+            if (read.of == value.of && read.gradient == value.gradient &&
+                (read.full == value.full || value.full))
+                return true;
+        }
+    return false;
+}
+
+/* Nothing is computed in vain: gradients are read by a later step, but for weights' and what other
+ * layers get; something of what is repeated is, too, unless all of a layer is. */
+static inline void graph_steps_are_read(const char *name, const struct graph_case *made)
+{
+    static struct graph_steps steps;
+    const struct graph *graph = &made->graph;
+    graph_steps(&made->sharded, &made->backward, &made->kept,
+                (struct graph_request){true, GRAPH_WHOLE, false}, &steps);
+    for (uint32_t s = 0; s < steps.count; s++) {
+        const struct graph_step *step = &steps.step[s];
+        bool any = graph->terms->policy.remat == GRAPH_REMAT_LAYER;
+        for (uint8_t i = 0; i < step->written_count; i++) {
+            const struct graph_value value = step->written[i];
+            bool const ends = graph->tensor[value.of].role == GRAPH_WEIGHT ||
+                              graph->tensor[value.of].made_by == GRAPH_NONE;
+            bool const read = graph_is_read_from(&steps, s + 1, value);
+            any = any || read || value.gradient;
+            if (value.gradient && !ends && !read)
+                fail_msg("%s: d%s is given and not read", name, graph->tensor[value.of].at.name);
+        }
+        if (!any) fail_msg("%s: %s is repeated for nothing", name, graph->op[step->op].name);
+    }
+}
+
 /* Weights, and forward what comes from before the layer; backward what was kept, and gradients from
  * above. */
 static inline struct graph_there graph_there_first(const struct graph_case *made, bool backward)

@@ -56,15 +56,17 @@ static void dense_layers_are_derived(void **state)
     }
 }
 
+/* Even, odd, and nearly all keys. */
 static void layers_with_windows_are_derived(void **state)
 {
+    static const uint64_t windows[3] = {1024, 513, 4000};
     uint32_t walked = 0;
     (void)state;
     for (size_t p = 0; p < sizeof places / sizeof *places; p++) {
         bool const shares = places[p].batch_tokens == 1 << 19 || p == 9; /* Sequences. */
         if (!places[p].llama || shares) continue;
         for (uint32_t variant = 0; variant < 60; variant++)
-            if (!thin_skips(&walked)) drawn_step(p, 0, variant, variant % 2 == 0 ? 1024 : 513);
+            if (!thin_skips(&walked)) drawn_step(p, 0, variant, windows[variant % 3]);
     }
 }
 
@@ -91,6 +93,19 @@ static void shipped_scenarios_are_derived(void **state)
 }
 
 /* The book, chapter 5, 5.3: an MLP with FSDP over X and tensor parallelism over Y. */
+static const struct graph_case *mlp_layer(struct workload_case *ret_made)
+{
+    static struct local local;
+    static struct graph_cases cases;
+    assert_int_equal(case_build(ret_made, &case_mlp, "4x4x4", NULL, "x y", "z"), STATUS_OK);
+    ret_made->plan.remat = WORKLOAD_REMAT_BIG_MATMULS;
+    assert_int_equal(
+        local_build(&ret_made->plan, &ret_made->machine, &ret_made->mesh, &local, &ret_made->error),
+        STATUS_OK);
+    assert_true(graph_cases_build(&local, &cases));
+    return &cases.layer[0];
+}
+
 static void a_layer_is_printed_in_the_notation(void **state)
 {
     static const char wanted[] =
@@ -99,8 +114,8 @@ static void a_layer_is_printed_in_the_notation(void **state)
         "  ReduceScatter_Y\n"
         "kept                    X[B_X, D_Y]\n"
         "kept                    Tmp[B_X, F_Y]\n"
-        "  AllGather tp                                  1073741824 bytes  reads dOut  writes "
-        "dOut\n"
+        "  AllGather tp                                  1073741824 bytes"
+        "  reads dOut  writes dOut\n"
         "mlp.Out: d weights                              8796093022208 FLOP 2281701376 bytes"
         "  reads dOut Tmp  writes dW_out\n"
         "mlp.Out: d inputs                               8796093022208 FLOP 2281701376 bytes"
@@ -111,18 +126,11 @@ static void a_layer_is_printed_in_the_notation(void **state)
         "mlp.Tmp: d inputs                               8796093022208 FLOP 2281701376 bytes"
         "  reads dTmp W_in  writes dX\n"
         "  ReduceScatter tp                              1073741824 bytes  reads dX  writes dX\n";
-    static struct local local;
-    static struct graph_cases cases;
     static struct graph_steps steps;
     struct workload_case made;
+    const struct graph_case *layer = mlp_layer(&made);
     struct text text = {0};
     (void)state;
-    assert_int_equal(case_build(&made, &case_mlp, "4x4x4", NULL, "x y", "z"), STATUS_OK);
-    made.plan.remat = WORKLOAD_REMAT_BIG_MATMULS;
-    assert_int_equal(local_build(&made.plan, &made.machine, &made.mesh, &local, &made.error),
-                     STATUS_OK);
-    assert_true(graph_cases_build(&local, &cases));
-    const struct graph_case *layer = &cases.layer[0];
     graph_print(&layer->sharded, &text);
     graph_print_kept(&layer->sharded, &layer->kept, &text);
     graph_steps(&layer->sharded, &layer->backward, &layer->kept,
@@ -133,6 +141,25 @@ static void a_layer_is_printed_in_the_notation(void **state)
     case_free(&made);
 }
 
+/* By hand, in quarters of a GiB: a chip's part of In is one, gathered it is four, as are Tmp and
+ * Out before it is reduced. In's part and Tmp stay. */
+static void bytes_lie_from_step_to_step(void **state)
+{
+    static const uint64_t forward[] = {1 + 4, 1 + 4 + 4, 1 + 4 + 4, 1 + 4 + 4 + 1};
+    static struct graph_steps steps;
+    static struct graph_live live;
+    struct workload_case made;
+    const struct graph_case *layer = mlp_layer(&made);
+    (void)state;
+    graph_steps(&layer->sharded, &layer->backward, &layer->kept,
+                (struct graph_request){.backward = false}, &steps);
+    graph_live(&layer->sharded, &layer->kept, &steps, NULL, &live);
+    assert_int_equal(steps.count, 4); /* AllGather, in, out, ReduceScatter. */
+    for (uint32_t i = 0; i < 4; i++)
+        assert_int_equal(graph_live_bytes(&live, i), forward[i] * (UINT64_C(1) << 28));
+    case_free(&made);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -140,6 +167,7 @@ int main(void)
         cmocka_unit_test(layers_with_windows_are_derived),
         cmocka_unit_test(shipped_scenarios_are_derived),
         cmocka_unit_test(a_layer_is_printed_in_the_notation),
+        cmocka_unit_test(bytes_lie_from_step_to_step),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -74,6 +74,8 @@ static void drawn_step(size_t p, uint32_t variant, bool latent)
     vary(&made, variant / 2);
     made.plan.model.experts.shared = variant % 3;
     made.plan.model.experts.dense_layers = variant % 4;
+    if (variant % 5 == 0)
+        made.plan.model.experts.width = 1020; /* Of which tp has no equal parts. */
     if (latent)
         latent_set(&made.plan.model, variant);
     else

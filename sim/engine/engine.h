@@ -14,7 +14,7 @@
  * The queue behind it can be chosen: `fast` is a ladder of buckets that sorts one bucket at a
  * time; `reference` is a plain binary heap of single events. Both give the same digest.
  *
- * Threads. An engine belongs to one thread. Many engines may run side by side; they share nothing.
+ * Threads. An engine belongs to one thread. Many engines may run at once; they share nothing.
  */
 #ifndef SIM_ENGINE_ENGINE_H
 #define SIM_ENGINE_ENGINE_H
@@ -34,16 +34,17 @@ typedef void engine_handler_fn(void *owner, struct engine *engine, int64_t now_p
 /* Called between batches every few thousand events; returning false stops the run cleanly. */
 typedef bool engine_watch_fn(void *owner, int64_t now_ps, uint64_t event_count);
 
-/* Called some time before the handler, for events that are not shared: a chance to have the chip's
- * state fetched. It must change nothing. */
+/* Called some time before the handler, for events of a single chip, to prefetch the chip's state.
+ * It must change nothing. */
 typedef void engine_ahead_fn(void *owner, uint64_t order, uint32_t chip);
 
 struct engine_options {
     const char *queue; /* "fast" or "reference" */
     uint32_t chip_count;
     uint32_t channel_count;
-    uint64_t pending_max;     /* Bound on events posted and not yet handled: proven, */
-    bool pending_is_limit;    /* or a limit: a run that exceeds it ends with STATUS_LIMIT. */
+    uint64_t pending_max;  /* Bound on events posted and not yet handled. */
+    bool pending_is_limit; /* A run that exceeds pending_max ends with STATUS_LIMIT. False: proven.
+                            */
     uint64_t event_count_max; /* 0: no limit. */
     engine_handler_fn *handler;
     engine_ahead_fn *ahead; /* May be NULL. */
@@ -59,17 +60,18 @@ enum status engine_create(struct arena *arena, const struct engine_options *opti
 void engine_post(struct engine *engine, int64_t at_ps, uint64_t order, uint32_t channel,
                  uint32_t chip);
 
-/* Until no event is left: STATUS_OK; or a limit (STATUS_LIMIT) or the watcher's stop
- * (STATUS_INTERRUPTED). */
+/* Runs until no event is left (STATUS_OK), a limit is exceeded (STATUS_LIMIT), or the watcher stops
+ * the run (STATUS_INTERRUPTED). */
 enum status engine_run(struct engine *engine, struct error *reterr);
 
 /* From a handler: the run returns once this batch is handled, with STATUS_OK and events waiting. */
 void engine_pause(struct engine *engine);
 
-/* Hands all events that wait to another handler, in their order, which must not post here. */
+/* Hands all pending events in their order to another handler, which must not post to this engine.
+ */
 void engine_drain(struct engine *engine, engine_handler_fn *handler, void *owner);
 
-/* Goes on where another engine has stopped: its clock, and what it has counted, times `factor`. */
+/* Continues another engine that has stopped: takes its clock, and its counts times `factor`. */
 void engine_continue(struct engine *engine, const struct engine *other, uint64_t factor);
 
 uint64_t engine_pending_count(const struct engine *engine);

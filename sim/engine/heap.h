@@ -1,7 +1,7 @@
 /*
  * heap.h: the reference queue: a plain binary heap of single events by (instant, order, chip).
  *
- * Nothing is clever here; what the fast queue does is compared with it.
+ * It is simple on purpose: tests compare the fast queue with it.
  */
 #ifndef SIM_ENGINE_HEAP_H
 #define SIM_ENGINE_HEAP_H
@@ -26,6 +26,6 @@ struct heap {
 enum status heap_create(struct arena *arena, uint64_t event_max, struct heap *ret_heap,
                         struct error *reterr);
 void heap_push(struct heap *heap, struct heap_event event);
-struct heap_event heap_pop(struct heap *heap); /* It is not empty. */
+struct heap_event heap_pop(struct heap *heap); /* The heap must not be empty. */
 
 #endif

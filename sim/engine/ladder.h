@@ -5,8 +5,8 @@
  * for large-scale discrete event simulation") with three changes: the rung is as long as twice the
  * median of what waits, so that a few far events do not widen its buckets; a bucket that is too
  * full gets a rung of its own; posts into the bucket being served go to a small heap instead of
- * into its sorted array. So random times cost a few dozen cycles and ties or bad spreads at worst
- * a sort.
+ * into its sorted array. So random times cost a few dozen cycles, and ties or bad spreads cost a
+ * sort at worst.
  *
  *     late   a binary heap     what was posted before front_end since the front was sorted
  *     front  a sorted array    the bucket being served
@@ -29,20 +29,20 @@ enum {
     LADDER_RUNGS_MAX = 12,
     LADDER_BUCKETS_MAX = 16384,
     LADDER_BUCKET_ENTRIES = 3, /* Wanted per bucket. */
-    LADDER_BUCKET_SLOTS = 6,   /* Besides the list; so a bucket is half a cache line. */
-    LADDER_RANK_MAX = 8,       /* Up to it ranks are counted, above it items are inserted. */
-    LADDER_SORT_MAX = 48,      /* Above it a bucket is spread, not sorted, if its times differ. */
-    LADDER_LATE_MIN = 64,      /* Above it (and the front's rest) the late heap is spread. */
+    LADDER_BUCKET_SLOTS = 6,   /* In a bucket, before its list: a bucket is half a cache line. */
+    LADDER_RANK_MAX = 8,       /* Most items sorted by counting ranks; more are inserted. */
+    LADDER_SORT_MAX = 48,      /* A bucket with more entries of different times is spread. */
+    LADDER_LATE_MIN = 64,      /* A late heap is spread above this number plus the front's rest. */
 };
 
-/* What waits: its key, and what the owner keeps with it. Entry 0 stands for none. */
+/* A pending entry: its key, and the owner's data. Entry 0 stands for none. */
 struct ladder_entry {
     uint64_t at_ps;
     uint64_t order;
     uint32_t next; /* In its bucket's list, or in the owner's list of free entries. */
     uint32_t channel;
-    uint32_t chip;  /* The only chip, */
-    uint32_t block; /* or the first block of a list of chips. */
+    uint32_t chip;  /* Of an entry with one chip. */
+    uint32_t block; /* First block of the chips of an entry with several; 0: one chip. */
 };
 
 struct ladder_item {
@@ -69,10 +69,10 @@ struct ladder_rung {
     struct ladder_bucket *buckets;
     uint32_t shift; /* A bucket is 2^shift ps wide. */
     uint32_t bucket_count;
-    uint32_t bucket_next; /* To be served next. */
+    uint32_t bucket_next; /* The next bucket to serve. */
 };
 
-/* Told of an entry that is served soon, so that what it needs can be on its way to the cache. */
+/* Told of an entry that is served soon, so that it can prefetch the entry's data. */
 typedef void ladder_ahead_fn(void *owner, const struct ladder_entry *entry);
 
 struct ladder {
@@ -118,7 +118,7 @@ static inline void ladder_rung_push(struct ladder *ladder, const struct ladder_r
     }
 }
 
-/* Its key is already in the entry. */
+/* Adds an entry whose key is set. */
 static inline void ladder_push(struct ladder *ladder, uint32_t entry)
 {
     uint64_t const at_ps = ladder->entries[entry].at_ps;

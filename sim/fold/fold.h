@@ -1,13 +1,13 @@
 /*
- * fold.h: exactness bought with symmetry. The machine is divided by translations: each axis gets a
- * period that divides its length, the smallest shift that maps wraparound, overrides and groups
- * onto themselves, and units of the levels in use onto units. Only one chip for each residue is
- * replayed; a link that leaves the replayed box comes back on its other side. Groups keep their
- * true size. Along an axis on a level, where no link leads to a neighbour, any part of a coordinate
- * may be folded, whatever lies around it (fold_digits.c).
+ * fold.h: exact results from fewer chips, by symmetry. The machine is divided by translations: each
+ * axis gets a period that divides its length, the smallest shift that maps wraparound, overrides
+ * and groups onto themselves, and units of the levels in use onto units. Only one chip for each
+ * residue is replayed; a link that leaves the replayed box comes back on its other side. Groups
+ * keep their true size. Along an axis on a level, where no link leads to a neighbour, any part of a
+ * coordinate may be folded, whatever lies around it (fold_digits.c).
  *
- * What is odd about the machine (overridden chips and links) is resolved here into small classes,
- * so that nobody behind it has to search overrides.
+ * Overridden chips and links are resolved here into small classes, so that sim/replay searches no
+ * overrides.
  */
 #ifndef SIM_FOLD_FOLD_H
 #define SIM_FOLD_FOLD_H
@@ -46,30 +46,29 @@ struct fold_run {
 struct fold {
     uint32_t axis_count;
     uint32_t shape[MACHINE_AXES_MAX]; /* Of the machine; 1 beyond axis_count. */
-    /* Replayed along the axis. 1: fully folded; equal to the shape: not at all; else mostly a
-     * period, */
+    /* Number of places replayed along the axis: the product of the sizes of `run`. 1: fully folded;
+     * equal to the shape: not folded. */
     uint32_t period[MACHINE_AXES_MAX];
-    /* and always the product of the parts of a coordinate that tell chips apart, the fastest first:
-     * one of stride 1 where it is a period, none if it is 1. */
+    /* Parts of a coordinate that distinguish chips, the fastest first: one part of stride 1 where
+     * the axis has a true period, none where the period is 1. */
     struct fold_run run[MACHINE_AXES_MAX][FOLD_RUNS_MAX];
     uint32_t run_count[MACHINE_AXES_MAX];
     const char *reason[MACHINE_AXES_MAX]; /* Why the period is what it is. */
-    uint32_t chip_count;                  /* Replayed: the product of the periods. */
+    uint32_t chip_count;                  /* Replayed chips: the product of the periods. */
 
-    struct fold_chip_class *chip_classes; /* Class 0: a chip like the others. */
+    struct fold_chip_class *chip_classes; /* [class]; 0: chips without overrides. */
     uint32_t chip_class_count;
     struct fold_link_class
-        link_classes[FOLD_LINK_CLASSES_MAX]; /* Class 0: a link like the others. */
+        link_classes[FOLD_LINK_CLASSES_MAX]; /* [class]; 0: links without overrides. */
     uint32_t link_class_count;
     const uint16_t *chip_class; /* [replayed chip]; NULL: all of class 0. */
     const uint8_t
         *link_class; /* [replayed chip · MACHINE_PORTS_MAX + port]; NULL: all of class 0. */
 
-    /* Pipelines are alike until a plan tells them apart, as reductions over switches do at the end
-     * of a step. How the machine folds until then: fewer chips, of periods that divide these; and
-     * in that fold, which plans end it. NULL: there is no such time. */
+    /* How the machine folds before the first late plan: to fewer chips, of periods that divide
+     * these. NULL: the run has no early fold. */
     const struct fold *early;
-    const bool *late; /* [plan] */
+    const bool *late; /* [plan]: it distinguishes pipelines that are alike until then (early.h). */
 };
 
 /* `full`: every axis keeps its length. More than FOLD_LINK_CLASSES_MAX kinds of links are refused.
@@ -82,15 +81,15 @@ enum status fold_build(struct arena *arena, const struct machine *machine,
 bool fold_axis_has_antipodes(const struct machine *machine, const struct plan *plan,
                              const struct plan_item *item, uint32_t axis);
 
-/* What decides which way round they go, so that both ways carry the same: whether they go an odd
- * way along another such axis, which is returned; or, if it is the axis itself, whether their
- * sender stands at an odd place on it. */
+/* The axis that decides which way round such messages go, so that both ways carry the same bytes:
+ * another such axis decides by whether the message goes an odd way along it; the axis itself
+ * decides by whether its sender stands at an odd place on it. */
 uint32_t fold_antipode_axis(const struct machine *machine, const struct plan *plan,
                             const struct plan_item *item, uint32_t axis);
 
-/* What is replayed for a coordinate of an axis: its number among `period`; */
+/* The replayed place, from 0 to period - 1, that stands for a coordinate of an axis. */
 uint32_t fold_along(const struct fold *fold, uint32_t axis, uint32_t at);
-/* and the lowest coordinate of those that it stands for. */
+/* The lowest coordinate that a replayed place stands for. */
 uint32_t fold_lowest(const struct fold *fold, uint32_t axis, uint32_t replayed);
 
 /* Coordinates of a replayed chip, which are those of the machine's chip it stands for (the one

@@ -1,5 +1,5 @@
 /*
- * part.h: what is folded, and what its plans ask of a fold. Internal to sim/fold.
+ * part.h: the input of a fold, and the periods that its plans allow. Internal to sim/fold.
  */
 #ifndef SIM_FOLD_PART_H
 #define SIM_FOLD_PART_H
@@ -12,7 +12,7 @@ struct fold_oddities {
     uint8_t *link_class;  /* [chip · ports + port]; NULL: none is odd. */
 };
 
-/* fold_odd.c: fills the classes of a fold too. */
+/* fold_odd.c: finds odd chips and links, and fills the classes of the fold. */
 enum status fold_oddities_find(struct arena *arena, const struct machine *machine,
                                struct fold *fold, struct fold_oddities *odd, struct error *reterr);
 /* Whether a shift by `period` along an axis maps the odd chips and links onto themselves. */
@@ -40,7 +40,7 @@ uint32_t fold_item_period(const struct machine *machine, const struct plan *plan
 uint32_t fold_tiers_below(const struct machine *machine, const struct level *level,
                           const struct group *group);
 
-/* Messages that switches copy or add: sums are kept of who is replayed. */
+/* Whether switches copy or add messages of the plan: sums then count replayed members. */
 bool fold_is_tree(const struct plan *plan);
 
 /* fold_digits.c: the digits of an axis on a level that tell chips apart. False: its groups and

@@ -14,8 +14,8 @@ void account_class(struct replay *replay, const struct program_op *op, uint32_t 
 /* An op of compute before the update ends. */
 void account_pass(struct replay *replay, const struct need_cache *needs, uint32_t chip,
                   int64_t begin_ps, int64_t end_ps);
-/* Room for what all ops of the step change, and for what is held at its start: pages that are never
- * written cost nothing. */
+/* Reserves the curve of a role: room for the effects of all ops of the step and for the start.
+ * Pages that are never written cost nothing. */
 enum status account_curve_build(struct arena *arena, const struct program *program,
                                 struct role_table *table, struct error *reterr);
 void account_resident(struct replay *replay, uint32_t chip);

@@ -1,34 +1,33 @@
 /*
- * early.h: pipelines that do the same until a reduction between them tells them apart, replayed as
- * one until then.
+ * early.h: pipelines that are alike until a reduction between them, replayed as one until then.
  *
- * What is played. A fold keeps apart whatever any plan of the step tells apart, and a reduction at
- * its end may so tell apart pipelines that were alike until then. So fold_build() folds the program
- * once more, as it would be without such plans, the late ones: to fewer chips, each of which stands
- * for several of the whole run's, its images. Two replays are set up. The early one plays that fold
- * until a rank comes near to a late plan; then all that it knows becomes the whole one's, and that
- * goes on.
+ * What is replayed. A fold keeps chips apart that any plan of the step distinguishes. A reduction
+ * at the end of the step can thus distinguish pipelines that were alike until then. So fold_build()
+ * folds the program once more, as it would be without such plans, the late ones: to fewer chips,
+ * each of which stands for several of the whole run's, its images. Two replays are set up. The
+ * early one replays that fold until a rank comes near to a late plan. Then the whole replay takes
+ * over its state, and goes on.
  *
  * Why that is exact. A fold changes no instant of the program that it was made for (fold.h), and
  * until a late plan begins the step is the program without late plans. So when the early run stops,
  * each chip of the whole run would be in the state of the one that stands for it: counters, clocks,
  * links and inboxes (state_copy()). The events that wait for a chip would wait for each of its
  * images, under the same keys but for the discriminator, which says where a sender stands
- * (routed.h): the image's place is put for the chip's (order_of_image()). And whatever was counted,
- * each image has done: sums are multiplied, and the digest, whose records name the chip, takes a
- * record for each image while it is played (early_digest_add()). Trees keep sums by who is
- * replayed, which could not be copied so; their plans are late.
+ * (routed.h): the image's place is put for the chip's (order_of_image()). Counts hold for each
+ * image: sums are multiplied, and the digest, whose records name the chip, takes a record for each
+ * image during the early replay (early_digest_add()). Trees keep sums by replayed member, which
+ * cannot be copied in this way; their plans are late.
  *
  * Where it stops. Before the slots in which a late op may begin by its needs (late_slots_find()).
- * Were that wrong, nothing would be: a late op that begins in the early run is seen, that run is
- * dropped, and all is played from the start (early_op_begin(), early_holds()).
+ * An error there cannot change a result: if a late op begins in the early run, that run is dropped,
+ * and the whole replay starts anew (early_op_begin(), early_holds()).
  */
 #ifndef SIM_REPLAY_EARLY_H
 #define SIM_REPLAY_EARLY_H
 
 #include "sim/replay/replay_internal.h"
 
-/* Into the digest, as all the chips that this one stands for. */
+/* Adds a record to the digest for each chip that this one stands for. */
 void early_digest_add(struct replay *early, int64_t now_ps, uint64_t order, uint32_t chip);
 
 static inline void digest_add(struct replay *replay, int64_t now_ps, uint64_t order, uint32_t chip)

@@ -1,8 +1,8 @@
 /*
  * host.h: copies between a chip and its host, over the link that leads there.
  *
- * A copy is cut into pieces, so that others find a turn between them: copies of other chips where
- * these share the link, and messages over a DCN, which take the same one. A piece joins the link's
+ * A copy is cut into pieces, so that other traffic finds a turn between them: copies of other chips
+ * that share the link, and messages over a DCN, which use the same link. A piece joins the link's
  * queue when the one before has passed, and the first one a latency after the op began. Rounding
  * happens once a copy: its picoseconds and bytes are dealt to the pieces as evenly as integers
  * allow.
@@ -17,27 +17,27 @@
 
 struct copy_table {
     uint32_t piece_count;
-    uint32_t longer;       /* Pieces, the first ones, that take 1 ps more, */
-    uint32_t bytes_larger; /* and that have a byte more. */
+    uint32_t longer;       /* The first `longer` pieces take 1 ps more. */
+    uint32_t bytes_larger; /* The first `bytes_larger` pieces have one byte more. */
     bool to_host;
-    int64_t link_ps; /* Of a piece, */
-    uint64_t bytes;
-    int64_t hbm_ps; /* and its HBM time on a chip of class 0. */
+    int64_t link_ps; /* Of a piece. */
+    uint64_t bytes;  /* Of a piece. */
+    int64_t hbm_ps;  /* HBM time of a piece on a chip of class 0. */
 };
 
 struct host_links {
     struct copy_table *copies;   /* [copy of the program] */
-    const uint32_t *unit;        /* [chip]: its link, */
-    const uint32_t *place;       /* and its place among those that share it. */
+    const uint32_t *unit;        /* [chip]: number of its link. */
+    const uint32_t *place;       /* [chip]: its place among the chips that share the link. */
     struct link_state *links[2]; /* Up, down: [unit] */
     struct link_waits *waits[2];
     uint32_t unit_count;
     uint8_t port[2];
-    uint8_t kind;  /* Of the cables, where they are */
-    bool on_level; /* They are the first cables of a level. */
+    uint8_t kind;  /* Kind of the cables in message_cost, with `on_level`. */
+    bool on_level; /* The links are the first cables of a level. */
 };
 
-/* Nothing where the program has no copies. Refused: a machine without a link to the host. */
+/* Builds nothing where the program has no copies. Refused: a machine without a link to the host. */
 enum status host_build_links(struct arena *arena, struct replay *replay, struct error *reterr);
 
 /* A copy begins. Its end is an EVENT_COLLECTIVE_END. */

@@ -1,6 +1,6 @@
 /*
- * landing.h: what messages cost the memory of a chip, for all that send or receive; so it is in
- * line.
+ * landing.h: HBM and VPU time of messages where they depart and land; inline, since every message
+ * needs it.
  */
 #ifndef SIM_REPLAY_LANDING_H
 #define SIM_REPLAY_LANDING_H
@@ -20,7 +20,7 @@ static inline const struct fold_chip_class *chip_class_of(const struct replay *r
     return &replay->fold->chip_classes[replay->chips[chip].chip_class];
 }
 
-/* Time of a server for a message, at the chip's own rate, as it goes into the books. */
+/* Grants a message time of a server, at the chip's own rate. Returns the time. */
 static inline int64_t dma_grant(struct replay *replay, enum server server, uint32_t chip,
                                 int64_t work_ps)
 {
@@ -70,7 +70,7 @@ static inline void reads_add(struct server_reads *reads, int64_t work_ps, int64_
     *reads = (struct server_reads){.work_ps = work_ps, .since_ps = now_ps, .until_ps = depart_ps};
 }
 
-/* Elsewhere a message is read as it leaves. */
+/* Where HBM is never behind, a message is read as it leaves. */
 static inline void dma_leave(struct replay *replay, struct server_reads *reads, uint32_t chip,
                              int64_t work_ps, int64_t now_ps, int64_t depart_ps)
 {
@@ -78,7 +78,7 @@ static inline void dma_leave(struct replay *replay, struct server_reads *reads, 
     reads_add(reads, dma_grant(replay, SERVER_HBM, chip, work_ps), now_ps, depart_ps);
 }
 
-/* What leaves a chip by one way: a port of the grid; behind the ports levels, then the host. */
+/* Reads of one way out of a chip: ports of the grid first, then levels, then the host. */
 static inline struct server_reads *reads_at(const struct replay *replay, uint32_t way,
                                             uint32_t chip)
 {
@@ -94,7 +94,7 @@ static inline void dma_pass(struct replay *replay, enum server server, uint32_t 
     if (from_ps < state->edge_ps) server_passed(state, work_ps, from_ps, now_ps);
 }
 
-/* Whether the time of a message on its way matters where it lands, if it is at most `most_ps`. */
+/* Whether the passage of a message, of at most `most_ps`, can affect an op where it lands. */
 static inline bool landing_looks_back(const struct replay *replay, const struct message_cost *cost,
                                       uint32_t chip, int64_t most_ps, int64_t now_ps)
 {

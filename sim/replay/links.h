@@ -1,5 +1,6 @@
 /*
- * links.h: a message on a link, and what transport.c looks up for each; so it is all in line.
+ * links.h: a message on a link, and the look-ups of transport.c; inline, since every message needs
+ * them.
  */
 #ifndef SIM_REPLAY_LINKS_H
 #define SIM_REPLAY_LINKS_H
@@ -37,15 +38,15 @@ static inline const struct message_cost *cost_at(const struct lane_table *lane, 
 struct label;
 struct label_ends;
 
-/* links.c: the record, for a timeline, of a message that is handed to a link now; */
+/* links.c: records a message that is handed to a link now, for a timeline. */
 void link_record(struct replay *replay, const struct lane_table *lane, const struct label *label,
                  const struct label_ends *ends, uint32_t chip, uint32_t port, int64_t begin_ps,
                  int64_t end_ps, uint64_t bytes);
-/* of one on the `hop`-th link of its route; */
+/* links.c: records a message on the `hop`-th link of its route. */
 void link_hop_record(struct replay *replay, const struct lane_table *lane, uint32_t hop,
                      uint32_t chip, uint32_t port, int64_t begin_ps, int64_t end_ps,
                      uint64_t bytes);
-/* and the port of that link. */
+/* The port of the `hop`-th link of a route. */
 uint32_t route_port(const struct lane_table *lane, uint32_t hop);
 
 /* Puts a message on the `hop`-th link of its route, first come, first served: it may begin now, and

@@ -9,8 +9,8 @@
 
 #include "sim/program/program.h"
 
-/* Kinds of events, in the order in which they happen at one instant: what arrives or ends gives
- * before anything new takes. */
+/* Kinds of events, in their order at one instant: arrivals and ends release resources before a new
+ * op or message takes them. */
 enum replay_event {
     EVENT_ARRIVE,         /* A message has arrived whole at the end of its route. */
     EVENT_HOP,            /* The head of a message has reached a chip on its route. */
@@ -19,9 +19,9 @@ enum replay_event {
     EVENT_COMPUTE_END,    /* A part of a compute op ends. */
     EVENT_START,          /* The step begins. */
     EVENT_LAND,           /* A message has arrived, and HBM has caught up with writing it. */
-    /* One number for two events, as an order has room for eight: of the compute stream, all streams
-     * have ended, and HBM has done what was still owed; of a stream that sends, a message that
-     * streams share a link with begins, or has left. */
+    /* One number for two events, as an order has room for eight kinds. Of the compute stream: all
+     * streams have ended, and HBM has paid its debt. Of a stream that sends: a message on a link
+     * that streams share begins, or has left. */
     EVENT_FINISH_OR_PORT,
     EVENT_FINISH = EVENT_FINISH_OR_PORT,
     EVENT_PORT = EVENT_FINISH_OR_PORT,
@@ -52,8 +52,8 @@ enum {
 /* Messages that name their receivers (routed.h) say so in the place of the port, and have a layout
  * of their own behind the lane; so do the pieces of copies (host.h). */
 enum {
-    ORDER_HOST = 6,   /* No port of the grid either. */
-    ORDER_ROUTED = 7, /* No port of the grid. */
+    ORDER_HOST = 6,   /* In place of a port: a piece of a copy. */
+    ORDER_ROUTED = 7, /* In place of a port: a message that names its receiver. */
     ORDER_ROUTED_PLAN_SHIFT = 36,
     ORDER_ROUTED_PLAN_BITS = 9,
     ORDER_EPOCH_SHIFT = 30,

@@ -45,22 +45,22 @@ static const int64_t lane_held_ps = INT64_MAX;
 /* A message at a link, as long as its events could change. */
 struct port_entry {
     struct lane_table *lane;
-    uint64_t order;     /* Of its next event: the head at the next link, or all of it at its end. */
-    int64_t work_ps;    /* On this link. */
-    int64_t end_ps;     /* When it will have left the link, as promised. */
-    int64_t tail_ps;    /* It leaves no earlier. */
-    int64_t latency_ps; /* From here to the next event. */
-    int64_t lane_ps;    /* Its end as work of its lane, where several take turns; */
-    int64_t done_ps;    /* the same as work of its stream, */
-    int64_t begun_ps;   /* and its first picosecond. */
-    uint32_t chip;      /* Routed: who sent it. Else: whose port it is. */
-    uint32_t number;    /* On routes of several links: of the lane's messages, there. */
-    uint32_t next;      /* Of its stream, or of the link. */
+    uint64_t order;     /* Of the next event: the head at the next link, or the arrival. */
+    int64_t work_ps;    /* The message's own time on this link. */
+    int64_t end_ps;     /* Promised instant at which the tail leaves this link. */
+    int64_t tail_ps;    /* Earliest instant at which the tail may leave. */
+    int64_t latency_ps; /* From this link to the next event. */
+    int64_t lane_ps;    /* Where lanes take turns: the lane's work at the message's end. */
+    int64_t done_ps;    /* The stream's work at the message's end; or PORT_DONE_LONG_AGO. */
+    int64_t begun_ps;   /* The stream's work at the message's first picosecond. */
+    uint32_t chip;      /* Sender of a routed message; otherwise the owner of the port. */
+    uint32_t number;    /* On routes of several links: the message's number in its lane. */
+    uint32_t next;      /* Next entry of the stream's list, or of the link's. */
     uint32_t record;    /* 1 + index of its timeline record; 0: none. */
     bool last;          /* The next event is its arrival. */
-    bool own;           /* The link is the first of its way: its lane waits for its end. */
+    bool own;           /* This link is the first of the route: the lane waits for the end. */
     bool withheld;      /* An EVENT_PORT will post its next event. */
-    bool head_withheld; /* Its head too. */
+    bool head_withheld; /* An EVENT_PORT will post the event of its head. */
 };
 
 struct port_list {
@@ -69,32 +69,32 @@ struct port_list {
 
 /* A lane that has work left at a shared link. */
 struct port_lane {
-    int64_t asked_ps;  /* Since it came; */
-    int64_t served_ps; /* of it done when the next turn begins. */
+    int64_t asked_ps;  /* Work that the lane has asked for since it came. */
+    int64_t served_ps; /* Work of the lane that is done when the next turn begins. */
     uint16_t number;
-    uint32_t next; /* Whose turn is next in its stream. */
+    uint32_t next; /* The lane with the next turn of the stream. */
 };
 
 /* A stream at a shared link. */
 struct port_flow {
-    int64_t asked_ps;  /* Work, ever; */
-    int64_t served_ps; /* of it done when the next turn begins. */
+    int64_t asked_ps;  /* Work that the stream has asked for since the start. */
+    int64_t served_ps; /* Work of the stream that is done when the next turn begins. */
     struct port_list list;
-    int64_t left_ps;     /* When its last message that has left did so. */
-    int64_t turn_ps;     /* The stream's work that is done when the next turn of a lane begins. */
+    int64_t left_ps;     /* Instant at which the latest message left. */
+    int64_t turn_ps;     /* Work of the stream that is done when the next turn of a lane begins. */
     uint32_t lane_first; /* Lanes with work left, in the order of their turns. */
-    uint32_t lane_last;
-    uint16_t lane_current; /* Whose turn ends then; or PORT_NO_LANE. */
+    uint32_t lane_last;  /* The last of these lanes. */
+    uint16_t lane_current; /* The lane whose turn ends at turn_ps; or PORT_NO_LANE. */
     uint32_t promised;     /* Entries whose events are posted. */
 };
 
-/* What is kept of a link besides link_state. */
+/* State of a link that several streams have wanted, in addition to link_state. */
 struct port_queue {
-    struct port_list plain; /* Of one stream, all promised. */
+    struct port_list plain; /* Entries while one stream is alone, all promised. */
     int64_t turn_ps;        /* When the next turn begins. */
     int64_t whole_ps;       /* Work that goes before all turns: of messages that cannot be cut. */
     uint8_t count;          /* Streams with work left, in the order of their turns. */
-    uint8_t current;        /* Whose turn ends then; or PORT_NO_STREAM. */
+    uint8_t current;        /* Stream whose turn ends at turn_ps; or PORT_NO_STREAM. */
     uint8_t turn[PROGRAM_STREAMS_MAX];
     struct port_flow flow[PROGRAM_STREAMS_MAX];
 };
@@ -102,37 +102,37 @@ struct port_queue {
 /* A promise that is not kept: an event that is passed over when it comes. */
 struct port_void {
     uint64_t order;
-    int64_t stamp; /* What else names it: its instant, or a message's number. */
+    int64_t stamp; /* The event's instant, or the message's number. */
     uint32_t count;
-    uint32_t next; /* Of its chip. */
+    uint32_t next; /* Next void event of the chip. */
 };
 
 struct ports {
     uint8_t urgency[PROGRAM_STREAMS_MAX]; /* 0 goes first; all 0 where all are alike. */
     int64_t *segment_ps;                  /* [link kind] */
-    struct port_queue *queues;            /* From 1, as links come to need them. */
+    struct port_queue *queues;            /* From 1, made when a link needs one. */
     uint32_t queue_count, queue_capacity;
     struct port_entry *entries; /* From 1. */
     uint32_t entry_free, entry_count, entry_capacity;
     struct port_lane *lanes; /* From 1. */
     uint32_t lane_free, lane_count;
-    bool lanes_lacked;       /* There were not enough, and the run is refused. */
+    bool lanes_lacked;       /* Lanes ran out, and the run is refused. */
     struct port_void *voids; /* From 1. */
     uint32_t void_free, voids_used, void_capacity;
     uint32_t *void_first; /* [chip] */
-    uint64_t void_left;   /* In all: while it is 0 nothing need be looked up. */
+    uint64_t void_left;   /* Void events of all chips; 0: no look-up is needed. */
 };
 
 /* A link as a message comes to it. */
 struct port_place {
     struct link_state *link;
-    struct link_waits *waits; /* Or NULL. */
+    struct link_waits *waits; /* NULL: not counted. */
     uint32_t kind;            /* Of message_cost. */
     uint32_t port;
-    uint32_t chip; /* Grid: whose it is. */
+    uint32_t chip; /* Grid: the owner of the link. */
 };
 
-/* Whether streams could meet at a link, and arbitration asks what then. */
+/* Whether streams could meet at a link, under an arbitration other than `fifo`. */
 bool ports_wanted(const struct replay *replay);
 
 /* Sets replay->ports where streams could meet and arbitration is not `fifo`. */
@@ -144,15 +144,15 @@ uint32_t port_entry_take(struct replay *replay, const struct port_entry *entry);
 /* Refuses the run. */
 void port_no_room(struct replay *replay);
 void port_entry_give(struct ports *ports, uint32_t index);
-/* Entry 0 is none, and is left out. */
+/* Does nothing for entry 0, which stands for none. */
 void port_list_append(struct ports *ports, struct port_list *list, uint32_t index);
 void port_list_remove(struct ports *ports, struct port_list *list, uint32_t index);
-/* Into a list by when they leave. */
+/* Inserts an entry into a list in the order of leaving. */
 void port_list_sort_in(struct ports *ports, struct port_list *list, uint32_t index);
 
 struct port_queue *port_queue_of(struct replay *replay, struct link_state *link);
 
-/* Goes on to the first turn that begins at `now_ps` or later. */
+/* Advances the queue to the first turn that begins at `now_ps` or later. */
 void port_advance(const struct ports *ports, struct port_queue *queue, int64_t segment_ps,
                   int64_t now_ps);
 /* port_lanes.c: a stream has asked for an entry's work: the lane's turns in the stream's give the
@@ -160,15 +160,15 @@ void port_advance(const struct ports *ports, struct port_queue *queue, int64_t s
  * that of its first picosecond, and of its last, also if another lane comes. */
 void port_lane_ask(struct ports *ports, struct port_flow *flow, struct port_entry *entry,
                    int64_t work_ps, int64_t segment_ps, bool ret_certain[2]);
-/* All that the stream has asked for is done. */
+/* Ends the turns of lanes: all work of the stream is done. */
 void port_lanes_end(struct ports *ports, struct port_flow *flow);
-/* Lanes of an early fold's flow. */
+/* Copies the lanes of a flow of an early fold. */
 void port_lanes_copy(const struct ports *from, struct ports *ports, struct port_flow *flow);
 
 /* A stream asks for work. */
 void port_ask(const struct ports *ports, struct port_queue *queue, uint32_t stream,
               int64_t work_ps);
-/* When so much of a stream's work will be done, if nothing else comes; 0: it is long done.
+/* The instant at which `done_ps` of a stream's work is done, if nothing else comes; 0: long ago.
  * `ret_certain`: also if another stream comes. */
 int64_t port_done_ps(const struct ports *ports, const struct port_queue *queue, uint32_t stream,
                      int64_t done_ps, int64_t segment_ps, bool *ret_certain);

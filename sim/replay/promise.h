@@ -1,16 +1,15 @@
 /*
  * promise.h: the events of messages that share their links (port.h).
  *
- * An event is never cancelled, so what was posted for a message that then has to share its link is
- * passed over when it comes, and one more is posted when the truth is known.
+ * An event is never cancelled. If a message has to share its link after its event was posted, the
+ * event is ignored when it comes, and another event is posted once the true instant is known.
  *
  *   A message that was promised to leave at one instant and leaves at another is withheld: an
  *   EVENT_PORT of its own, at this link, waits for its end. If that has moved again when the event
- *   comes, the event is posted anew; else the message's arrival is posted, as late as the rest of
- *   its way is long. So a message that shared links on its way arrives when the last of these
- *   posts says: the receiver passes over as many arrivals as are still to come. Cables further on
- *   keep what they had been told of the message: it may pass them later, and is never in two
- * places. A head that was promised and has not begun is withheld likewise.
+ *   comes, the event is posted anew; else the message's arrival is posted, later by the latency of
+ *   the rest of the route. The last of these arrivals counts: the receiver ignores an arrival while
+ *   others are still to come. Later cables keep the interval that the message booked, even if the
+ *   message passes them later. A head that was promised and has not begun is withheld likewise.
  *
  * Which events are passed over is noted under their names, once and for all before they come: at
  * least 1 ps, for what is promised lies a latency ahead. Names are (order, payload) and the
@@ -39,8 +38,8 @@
 int64_t promise_share(struct replay *replay, const struct port_place *place,
                       const struct port_entry *entry, uint64_t bytes, int64_t now_ps);
 
-/* A message that cannot be cut comes to such a link: it has the next turn, as long as it takes.
- * Returns when that begins. */
+/* A message that cannot be cut comes to such a link and has the next turn, until its end. Returns
+ * when the turn begins. */
 int64_t promise_whole(struct replay *replay, const struct port_place *place, int64_t work_ps,
                       int64_t now_ps);
 
@@ -52,11 +51,11 @@ void promise_keep(struct replay *replay, const struct port_place *place,
 void promise_port(struct replay *replay, uint64_t order, const uint32_t *chips, uint32_t count,
                   int64_t now_ps);
 
-/* Adds what an early fold hands on: a message at a link, an event that is to be passed over. */
+/* Add state of an early fold: a message at a link; a void event. */
 void promise_append(struct replay *replay, struct port_list *list, const struct port_entry *entry);
 void promise_void_add(struct replay *replay, uint64_t order, uint32_t chip, int64_t stamp);
 
-/* Whether an event that comes is to be passed over; it is not any more. */
+/* Whether an event is void; if so, removes it from the void events. */
 bool promise_void_take(struct replay *replay, uint64_t order, uint32_t chip, int64_t stamp);
 
 static inline bool promise_is_void(struct replay *replay, uint64_t order, uint32_t chip,
@@ -66,15 +65,15 @@ static inline bool promise_is_void(struct replay *replay, uint64_t order, uint32
            promise_void_take(replay, order, chip, stamp);
 }
 
-/* Whether a stream finds the link with others'. */
+/* Whether a stream finds messages of other streams on the link. */
 static inline bool promise_meets(const struct replay *replay, const struct link_state *link,
                                  uint32_t stream, int64_t now_ps)
 {
     return link->free_ps > now_ps && link->stream != stream && replay->ports != NULL;
 }
 
-/* Until when a message that leaves is read: the end of all that its link has, if its own is not
- * known. */
+/* The instant until which a departing message is read: its own end, or the end of all work of the
+ * link where its own end is not known. */
 static inline int64_t promise_left_ps(const struct link_state *link, int64_t depart_ps)
 {
     return depart_ps == lane_held_ps ? link->free_ps : depart_ps;
@@ -87,11 +86,11 @@ static inline uint64_t arrival_number(uint32_t number)
     return (uint64_t)(number & ((1u << ORDER_HOP_BITS) - 1)) << ORDER_HOP_SHIFT;
 }
 
-/* routed.c: the link of an EVENT_PORT of a sender, */
+/* routed.c: the link of an EVENT_PORT of a sender. */
 void routed_port_place(struct replay *replay, uint64_t order, uint32_t sender,
                        struct port_place *ret_place);
-/* and the rest of the way from there: the order of the arrival, and the latency beyond the next
- * link's beginning. */
+/* The order of the arrival of such a message, and the latency from the begin of the next link to
+ * the arrival. */
 uint64_t routed_rest(struct replay *replay, uint64_t order, uint32_t sender, int64_t *ret_ps);
 
 #endif

@@ -1,5 +1,5 @@
 /*
- * replay.h: a program played out on a machine, through queues. The only folder that knows both.
+ * replay.h: simulates a program on a machine, through queues. No other folder includes both.
  */
 #ifndef SIM_REPLAY_REPLAY_H
 #define SIM_REPLAY_REPLAY_H
@@ -36,14 +36,14 @@ struct replay_options {
      * "priority", those of the more urgent stream (program_stream.urgency), cut at segments;
      * "fifo", as they come, each whole. NULL: "fair". */
     const char *arbitration;
-    uint64_t segment_bytes;      /* Of a turn; 0: as port.h has it. */
+    uint64_t segment_bytes;      /* Of a turn; 0: the default of port.h. */
     const uint32_t *shown_chips; /* Machine chips to record for a timeline. */
     uint32_t shown_count;
     bool record;
-    bool curves;        /* trace_role.curve: takes no more time, but memory as ops have effects. */
-    bool count_waits;   /* trace_link.waited_ps and .messages, at some percent of a long run. */
-    uint32_t steps_max; /* Above 1: behind the step by itself, further steps are replayed until
-                           their period is known (trace.period), at most this number. */
+    bool curves;        /* Fill trace_role.curve: costs memory for each effect of an op. */
+    bool count_waits;   /* Fill trace_link.waited_ps and .messages: costs some percent of time. */
+    uint32_t steps_max; /* Most steps that are replayed in a row to find trace.period; 0 or 1: the
+                           single step only. */
     replay_watch_fn *watch;
     void *watch_owner;
 };

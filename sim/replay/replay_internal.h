@@ -1,10 +1,10 @@
 /*
  * replay_internal.h: the state of a run, shared by the files of sim/replay.
  *
- *   replay.c     sets a run up, runs it, says who is stuck, gathers the results
- *   tables.c     what is constant during a run: durations, lanes, neighbours
+ *   replay.c     sets a run up, runs it, names ranks that are stuck, gathers the results
+ *   tables.c     constants of a run: durations, lanes, neighbours
  *   streams.c    ops of a stream in order, needs, parts; the compute stream
- *   steps.c      further steps behind the first
+ *   steps.c      further steps after the first
  *   transport.c  lanes of collectives, links, HBM's share of them
  *   hbm.c        what messages take of HBM, and what compute ops owe for it
  *   links.c      messages between neighbours
@@ -12,13 +12,13 @@
  *   route.c      the way between any two chips, and links of levels; route_twisted.c: if twisted
  *   routed.c     messages that name their receivers; routed_inbox.c: where they arrive
  *   host.c       copies to and from the host
- *   mail.c       messages between ranks of different roles, who waits for them
+ *   mail.c       messages between ranks of different roles, and waits for them
  *   account.c    breakdown, memory, records
- *   label.c      whose messages a timeline shows
- *   early.c      pipelines replayed as one for as long as they are alike
+ *   label.c      the ops of messages in a timeline
+ *   early.c      pipelines replayed as one while they are alike
  *
  * State is kept as arrays over chips, [stream or lane or port][chip]: in a symmetric machine the
- * chips of a batch lie side by side. A handler touches the state of one chip only.
+ * chips of a batch are adjacent in memory. A handler touches the state of one chip only.
  */
 #ifndef SIM_REPLAY_REPLAY_INTERNAL_H
 #define SIM_REPLAY_REPLAY_INTERNAL_H
@@ -49,39 +49,38 @@ struct lane_range {
     uint8_t first;
     uint8_t count;
     uint8_t lead;         /* Pieces that a waiting lane may be ahead. */
-    uint16_t portions;    /* Of the item's pieces. */
-    const uint32_t *wait; /* What of a piece is waited for (plan_item.wait); NULL: all. */
+    uint16_t portions;    /* Portions of each piece of the item. */
+    const uint32_t *wait; /* Parts of a piece to wait for (plan_item.wait); NULL: all. */
 };
 
-/* Chips of a batch pass from one op to the next in turn: needs of two have to be at hand. */
+/* NEED_CACHES: chips of a batch pass to the next op in turn, so the needs of both are kept. */
 enum { LANE_RANGES_MAX = PLAN_ITEMS_MAX, RUNNING_NONE = 0xffff, NEED_CACHES = 8 };
 
 struct lane_state {    /* 32 bytes: two to a cache line. */
-    int64_t free_ps;   /* When its last message has left. */
+    int64_t free_ps;   /* Instant at which its last message has left. */
     uint32_t early;    /* Messages that arrived for ops still to come; routed: before others of
                           this op that are counted first. */
-    uint32_t sent;     /* Of the running op: messages sent, */
-    uint32_t counted;  /* and arrived; */
-    uint32_t sends;    /* to send in all pieces, */
-    uint32_t arrivals; /* and to arrive. */
+    uint32_t sent;     /* Messages of the running op that were sent. */
+    uint32_t counted;  /* Messages of the running op that arrived. */
+    uint32_t sends;    /* Messages that the running op sends in all pieces. */
+    uint32_t arrivals; /* Messages that arrive for the running op in all pieces. */
     bool waiting;      /* An EVENT_LANE_READY is under way. */
     bool finished;
-    bool alone_before; /* Nothing of the items that the lane waits for comes to this chip, */
-    bool alone_behind; /* and it sends nothing in items that wait for the lane. */
+    bool alone_before; /* No message of items that the lane waits for comes to this chip. */
+    bool alone_behind; /* This chip sends no message in items that wait for the lane. */
 };
 
 struct link_state {
     int64_t free_ps;
     int64_t busy_ps;
     uint64_t bytes;
-    uint32_t queue; /* Where streams have met, or messages are kept: of ports (port.h). */
-    uint8_t stream; /* Whose messages it has; PORT_SHARED: streams take turns. */
+    uint32_t queue; /* Index of its port_queue, once streams have met or messages are kept. */
+    uint8_t stream; /* Stream of its messages; PORT_SHARED: streams take turns. */
 };
 
-/* What its messages waited, where the caller asks for it: apart, for it costs a long run some
- * percent. */
+/* Waits of a link's messages, if the caller asks for them: they cost a long run some percent. */
 struct link_waits {
-    uint64_t waited_ps; /* All of them together; it may wrap where a run lasts for days. */
+    uint64_t waited_ps; /* Sum over all messages; may wrap if the simulated run lasts for days. */
     uint64_t messages;
 };
 
@@ -93,7 +92,7 @@ struct routes;
 struct routed_lane;
 struct spread;
 
-/* A lane of one plan, and what all chips have in common there. Constant but for `known`. */
+/* A lane of one plan: the data that all chips share. Constant, except `known`. */
 struct lane_table {
     const struct primitive *primitive;
     uint32_t size;       /* Of the dimension. */
@@ -102,8 +101,8 @@ struct lane_table {
     bool waits;          /* Some step of its item waits for its arrivals. */
     bool reduces;        /* A ReduceScatter: its operand may still be computed. */
     bool posts;          /* Its messages are SENDs: they are counted where they arrive. */
-    bool first;          /* Of its order: it reads the operand. */
-    bool last;           /* Of its order: it completes the share. */
+    bool first;          /* The first of its order of axes: it reads the operand. */
+    bool last;           /* The last of its order of axes: it completes the share. */
     bool waits_by_step;  /* Its steps wait for different portions of the item before. */
     bool led_by_message; /* Portions of the item behind wait for its single messages. */
     bool plain;          /* Messages over one link; links, and HBM of chips, are all alike and wait
@@ -113,43 +112,43 @@ struct lane_table {
     uint8_t leg_count;
     struct plan_leg leg[PLAN_ROUTE_MAX];
     uint16_t hop_count;
-    uint32_t piece_count;     /* Portions count as pieces; */
-    uint32_t portions;        /* this number makes up one. */
+    uint32_t piece_count;     /* Pieces, with each portion counted as a piece. */
+    uint32_t portions;        /* Portions that make up one piece of the array. */
     const uint32_t *position; /* [chip]; unused where ring. */
     const uint32_t *send_count;
     const uint32_t *arrival_count;
     uint32_t units_max;
     struct message_cost *cost; /* [link class][units] */
-    int64_t shard_ps;          /* HBM time of writing what a ReduceScatter leaves, per piece. */
-    uint64_t units_total;      /* Of a ring's lane, one piece; for the check of its port. */
+    int64_t shard_ps;          /* HBM time of writing the shard of a ReduceScatter, per piece. */
+    uint64_t units_total;      /* Units of a ring's lane in one piece; for the check of its port. */
 
     const bool *awaited; /* [arrivals counted]: some lane may wait for that count; NULL: for any. */
 
-    struct label_passing *passing; /* [hop - 1][chip]; NULL unless it is recorded on its way. */
-    uint32_t *passed; /* [hop][chip]: messages that came so far; NULL: nobody asks (port.h). */
+    struct label_passing *passing; /* [hop - 1][chip]; NULL unless later links are recorded. */
+    uint32_t *passed; /* [hop][chip]: messages that came so far; NULL: not needed (port.h). */
 
     struct plan_table *plan;
     const struct plan_item *item;
     struct routed_lane *routed; /* NULL: its messages go to a neighbour, or on a fixed route. */
     uint8_t stream;
-    uint8_t number;             /* Over all streams. */
+    uint8_t number;             /* Among the lanes of all streams. */
     struct lane_state *states;  /* [chip] */
-    struct server_reads *reads; /* [chip]: of what leaves by the first port, */
-    struct link_state *links;   /* [chip]: of the first link of the route, */
-    const uint32_t *neighbours; /* and where they lead. */
-    int64_t overhead_ps;        /* Of a message, on top of its links' latency. */
+    struct server_reads *reads; /* [chip]: reads of messages that leave by the first port. */
+    struct link_state *links;   /* [chip]: the first link of the route. */
+    const uint32_t *neighbours; /* [chip]: the chip at the end of that link. */
+    int64_t overhead_ps;        /* Of a message, in addition to the latency of its links. */
     int64_t latency_ps;         /* Of a message over one link of class 0, overhead included. */
-    uint64_t arrive_order;      /* Of a message over one link, less its units. */
-    /* The last two steps asked for, where every position is alike: chips send their message of a
-     * number, and look whether they may send the next. */
+    uint64_t arrive_order;      /* Of the arrival of a message over one link, less its units. */
+    /* The last two steps asked for, where every position is alike: a chip sends one message and
+     * then checks whether it may send the next. */
     struct {
         uint32_t sent;
         uint32_t piece;
-        uint32_t number; /* Of the step. */
+        uint32_t number; /* Number of the step. */
         struct primitive_step step;
     } known[2];
-    struct lane_range before[LANE_RANGES_MAX]; /* Lanes of the items that it waits for, */
-    struct lane_range behind[LANE_RANGES_MAX]; /* and of items that wait for it. */
+    struct lane_range before[LANE_RANGES_MAX]; /* Lanes of items that this lane waits for. */
+    struct lane_range behind[LANE_RANGES_MAX]; /* Lanes of items that wait for this lane. */
 };
 
 struct plan_table {
@@ -158,21 +157,21 @@ struct plan_table {
     uint32_t lane_count;
     uint32_t index; /* In replay.plans. */
     uint32_t stream;
-    uint32_t *begun; /* [chip]: ops that play it; NULL unless some lane is recorded on its way. */
+    uint32_t *begun; /* [chip]: ops with this plan that began; NULL: not recorded. */
 };
 
 /* A compute op on one class of chips. A span of time is cut into the op's parts as evenly
  * as integers allow: the first `longer` have 1 ps more. */
 struct op_table {
-    int64_t idle_ps; /* A part on a chip that does nothing for messages. */
+    int64_t idle_ps; /* Time of a part on a chip without messages. */
     uint32_t idle_longer;
     uint32_t parts; /* 0: no op has this work. */
     struct op_server {
-        int64_t shared_ps; /* How long it takes if the server is the slowest: its work on the
-                              server and what does not overlap that work. 0: it needs none. */
-        int64_t spare_ps;  /* Time of the server that it leaves for sure, if `spares`. */
+        int64_t shared_ps; /* Time of a part that the server bounds: its work on the server, and
+                              the work that does not overlap it. 0: no work on the server. */
+        int64_t spare_ps;  /* Time of the server that a part surely leaves, if `spares`. */
         uint32_t shared_longer;
-        bool spares; /* Messages at their most could not push it out. */
+        bool spares; /* No load of messages can delay the op. */
     } server[SERVER_COUNT];
 };
 
@@ -185,41 +184,43 @@ struct stream_ops {
 enum stream_phase {
     STREAM_WAITS,
     STREAM_RUNS,
-    STREAM_LEAVES, /* Nothing is left but messages that wait for turns at a link. */
+    STREAM_LEAVES, /* Only messages that wait for turns at a link are left. */
     STREAM_ENDS,
     STREAM_FINISHED,
 };
 
 struct stream_state {
-    uint32_t done; /* Parts, since the start of the step. */
-    uint32_t begun;
-    uint32_t op_first; /* `done` when the running op began. */
+    uint32_t done;     /* Parts done since the start of the step. */
+    uint32_t begun;    /* Parts begun since the start of the step. */
+    uint32_t op_first; /* Value of `done` when the running op began. */
     uint32_t slot;
     uint16_t position; /* In stream_ops of the slot's template. */
     uint8_t phase;     /* enum stream_phase */
     uint8_t lanes_left;
-    uint32_t waiters;    /* Streams of this chip that wait for parts of this one, */
-    uint32_t wake_done;  /* to be woken when this number is done */
-    uint32_t wake_begun; /* or begun: the least that any of them wants. */
-    uint16_t part;       /* Compute: of the running op. Copy: its piece. */
+    uint32_t waiters;    /* Streams of this chip that wait for parts of this stream; bits. */
+    uint32_t wake_done;  /* The least number of done parts that wakes a waiter. */
+    uint32_t wake_begun; /* The least number of begun parts that wakes a waiter. */
+    uint16_t part;       /* Compute: part of the running op. Copy: piece of the copy. */
     bool part_runs;
     uint8_t epoch;          /* Collectives begun, modulo 64. */
-    uint32_t operand_first; /* Collective: parts of the compute stream before the op that */
-    uint32_t operand_parts; /* computes its operand, and of it; 0: the operand is there. */
-    int64_t begin_ps;       /* Of the running op. */
+    uint32_t operand_first; /* Collective: parts of the compute stream before the operand's op. */
+    uint32_t operand_parts; /* Collective: parts of the operand's op; 0: the operand is there. */
+    int64_t begin_ps;       /* Begin of the running op. */
 };
 
 struct chip_state {
     int64_t part_begin_ps;
-    int64_t account_ps;     /* Up to here the breakdown is written. */
-    int64_t first_begin_ps; /* Of compute before the update; TIME_PS_NEVER: none yet. */
-    int64_t last_end_ps, exposed_ps, exposed_last_ps; /* Exposed in all, and to last_end_ps, */
-    int64_t exposed_first_ps;                         /* and to first_begin_ps. */
-    uint32_t running;    /* Streams with a collective or a copy under way, as bits. */
-    uint16_t chip_class; /* Of the fold. */
+    int64_t account_ps;       /* Instant up to which the breakdown is written. */
+    int64_t first_begin_ps;   /* Of compute before the update; TIME_PS_NEVER: none yet. */
+    int64_t last_end_ps;      /* Of compute before the update. */
+    int64_t exposed_ps;       /* Exposed time in all. */
+    int64_t exposed_last_ps;  /* Exposed time up to last_end_ps. */
+    int64_t exposed_first_ps; /* Exposed time up to first_begin_ps. */
+    uint32_t running;         /* Streams with a collective or a copy under way, as bits. */
+    uint16_t chip_class;      /* Of the fold. */
     uint16_t role;
-    uint8_t block_phase; /* enum program_phase of the compute stream's slot, */
-    uint8_t last_phase;  /* of what ended last before the update. */
+    uint8_t block_phase; /* enum program_phase of the compute stream's slot. */
+    uint8_t last_phase;  /* enum program_phase of the op that ended last before the update. */
     bool computes;
     bool shown;
 };
@@ -238,9 +239,9 @@ struct phase_span {
 struct class_total {
     uint64_t count;
     int64_t busy_ps;
-    int64_t exposed_ps; /* The chip's exposed time that is charged to them: each instant once. */
-    int64_t idle_ps;    /* While the compute stream was idle, each in full. */
-    int64_t end_ps;     /* Of the last one. */
+    int64_t exposed_ps; /* Exposed time charged to the class: each instant to one class. */
+    int64_t idle_ps;    /* Time of its ops while the compute stream was idle, each in full. */
+    int64_t end_ps;     /* End of the last op. */
 };
 
 struct memory_state {
@@ -263,26 +264,26 @@ struct need_cache {
     const struct program_op *op;
     uint32_t count[PROGRAM_NEEDS_MAX];
     uint32_t per_part[PROGRAM_NEEDS_MAX];
-    uint32_t operand_first; /* Parts of the compute stream before the operand's op, */
-    uint32_t operand_parts; /* and of it. */
+    uint32_t operand_first; /* Parts of the compute stream before the operand's op. */
+    uint32_t operand_parts; /* Parts of the operand's op. */
     uint32_t arrivals;      /* Of a RECEIVE: messages that it waits for. */
-    uint32_t pass;          /* Of the block. */
+    uint32_t pass;          /* Pass of the block. */
 };
 
-/* What chips of a role have in common. */
+/* The data that chips of a role share. */
 struct role_table {
     const struct program_role *role;
     uint16_t *slot_template; /* [slot] */
     uint32_t *slot_block;    /* [slot]; NULL: blocks are few, and searched. */
-    uint32_t late_slot;      /* Where an early fold is left; UINT32_MAX: it is none. */
+    uint32_t late_slot;      /* Slot at which an early fold ends; UINT32_MAX: no early fold. */
     struct need_cache (*needs)[NEED_CACHES]; /* [stream] */
-    int64_t *pass_ps;         /* [pass, from 1]: of the first chip; [0]: of no pass. NULL: none. */
-    int64_t *pass_begin_ps;   /* The same. */
-    int64_t *pass_end_ps;     /* 0: it has not begun. */
-    int64_t pass_until_ps;    /* All that these add up to. */
-    uint32_t pass_count;      /* With [0]. */
-    uint32_t pass_chip;       /* The first. */
-    struct trace_curve curve; /* Of it; has room for all of the step, or none. */
+    int64_t *pass_ps;         /* [pass, from 1]: time of pass_chip; [0]: of no pass. NULL: none. */
+    int64_t *pass_begin_ps;   /* [pass]: begin on pass_chip. */
+    int64_t *pass_end_ps;     /* [pass]: end on pass_chip; 0: it has not begun. */
+    int64_t pass_until_ps;    /* End of the time that pass_ps counts. */
+    uint32_t pass_count;      /* Passes, [0] included. */
+    uint32_t pass_chip;       /* The first chip of the role. */
+    struct trace_curve curve; /* Of pass_chip; has room for the whole step, or none. */
 };
 
 struct replay {
@@ -295,26 +296,26 @@ struct replay {
 
     uint32_t chip_count; /* Replayed. */
     uint32_t stream_count;
-    uint32_t lane_count;                     /* Over all streams. */
-    uint8_t lane_first[PROGRAM_STREAMS_MAX]; /* Of each stream. */
-    uint8_t lane_stream[256];                /* Of each lane. */
-    uint32_t port_count;                     /* Of the grid. */
+    uint32_t lane_count;                     /* Lanes of all streams. */
+    uint8_t lane_first[PROGRAM_STREAMS_MAX]; /* [stream]: its first lane. */
+    uint8_t lane_stream[256];                /* [lane]: its stream. */
+    uint32_t port_count;                     /* Ports of the grid. */
     struct routes *routes;
     struct host_links *host;  /* NULL: nothing is copied to or from a host. */
     struct mail *mail;        /* NULL: nothing is sent. */
-    struct ports *ports;      /* NULL: no streams share a link, or first come, first served. */
+    struct ports *ports;      /* NULL: no streams share a link, or arbitration is `fifo`. */
     uint32_t *neighbour;      /* [port][chip]; UINT32_MAX: no link. */
-    struct plan_table *plans; /* For each stream that plays a plan. */
+    struct plan_table *plans; /* One for each plan of each stream. */
     uint32_t plan_count;
     uint16_t *plan_index;          /* [stream][plan of the program]: in plans, or RUNNING_NONE. */
-    struct op_table *ops;          /* [work][chip class]: chips are mostly at one op. */
+    struct op_table *ops;          /* [work][chip class]: chips mostly run the same op. */
     struct stream_ops *stream_ops; /* [template][stream] */
     int64_t message_overhead_ps;
-    bool differs[SERVER_COUNT];          /* Some chip's is not like the others'. */
-    bool dma_may_exceed;                 /* Else neither server ever delays a collective. */
-    uint32_t dma_most_ppm[SERVER_COUNT]; /* Of its time: what all links of a chip can ask for, at
-                                            most all. */
-    uint32_t read_ways; /* By which reads leave a chip: ports of the grid, levels, the host. */
+    bool differs[SERVER_COUNT];          /* Some chip's server has another rate. */
+    bool dma_may_exceed;                 /* False: no server ever delays a collective. */
+    uint32_t dma_most_ppm[SERVER_COUNT]; /* Share of a server's time that all links of a chip can
+                                            ask for; at most all. */
+    uint32_t read_ways; /* Ways by which reads leave a chip: ports, levels, the host. */
 
     struct chip_state *chips;
     struct stream_state *streams; /* [stream][chip] */
@@ -324,7 +325,7 @@ struct replay {
     struct server_reads *reads; /* [way][chip] */
     struct lane_state *lanes;   /* [lane][chip] */
     struct link_state *links;   /* [port][chip] */
-    struct link_waits *waits;   /* The same, or NULL. */
+    struct link_waits *waits;   /* [port][chip]; NULL: not counted. */
 
     struct breakdown *breakdowns;  /* [phase][chip] */
     struct phase_span *spans;      /* [phase][chip] */
@@ -333,15 +334,15 @@ struct replay {
     struct memory_state *memories; /* [chip] */
     int64_t *finished_ps;          /* [chip] */
 
-    uint32_t steps_max;    /* Steps to be played at most (steps.h); 0: the step by itself. */
+    uint32_t steps_max;    /* Most steps in a row (steps.h); 0: the single step only. */
     uint32_t *steps_ended; /* [chip] */
     int64_t *step_end_ps;  /* [step, from 1][chip]; [0]: the starts. */
     uint32_t chips_ended[REPLAY_STEPS_MAX + 1]; /* [step, from 1]: chips that have ended it. */
-    struct period period;                       /* Once it is found. */
+    struct period period;                       /* Valid once it is found. */
 
-    struct spread *spread; /* Of an early fold; else NULL. */
-    uint32_t early_chips;  /* Of the early fold that the run went on from; 0: of none, */
-    int64_t early_ps;      /* and where it did. */
+    struct spread *spread; /* In the replay of an early fold; otherwise NULL. */
+    uint32_t early_chips;  /* Chips of the early fold that the run continued; 0: none. */
+    int64_t early_ps;      /* Instant at which the run continued the early fold. */
     uint64_t transfers;
     uint64_t digest;
     uint64_t bound_checks;
@@ -354,12 +355,11 @@ struct replay {
     bool record_failed;
     bool recording;                       /* Some chip is shown. */
     int64_t queued_ps[MACHINE_PORTS_MAX]; /* The longest wait for a link of a port. */
-    struct error refusal;                 /* What a handler could not do: the run ends with it. */
+    struct error refusal;                 /* Error of a handler; the run ends with it. */
 };
 
-/* The arrays of state, and how many rows over chips each has: what is taken at the start, and what
- * an early fold hands on (early.c). Mail, what has come to routed lanes, and links of levels are
- * kept apart. */
+/* The arrays of state, and the number of rows over chips of each. They are reserved at the start,
+ * and an early fold hands them on (early.c). Mail, inboxes and links of levels are kept apart. */
 #define REPLAY_STATE_TABLE(X)                                                                      \
     X(chips, 1)                                                                                    \
     X(streams, replay->stream_count)                                                               \
@@ -379,7 +379,7 @@ struct replay {
     X(steps_ended, 1)                                                                              \
     X(step_end_ps, replay->steps_max == 0 ? 0 : replay->steps_max + 1)
 
-/* The engine's channel of an event: what a batch shares, besides its instant. */
+/* The engine's channel of an event. Events of a batch share it. */
 static inline uint32_t channel_of(const struct replay *replay, enum replay_event event,
                                   uint32_t lane_or_stream)
 {
@@ -423,10 +423,10 @@ static inline uint16_t *running_at(struct replay *replay, uint32_t stream, uint3
 enum status tables_build(struct arena *arena, struct replay *replay, struct error *reterr);
 /* Bytes on the wire of a payload, by the plan's protocol. */
 uint64_t tables_wire_bytes(const struct plan *plan, uint64_t bytes);
-/* All but the time on a link. */
+/* The cost of a message, without its time on a link. */
 struct message_cost tables_cost(const struct replay *replay, const struct plan *plan,
                                 const struct primitive *primitive, uint64_t bytes);
-/* Once the state is there: lanes know where theirs is. */
+/* Sets the lanes' pointers into the arrays of state, which must exist. */
 void tables_attach(struct replay *replay);
 
 /* streams.c */
@@ -447,7 +447,7 @@ void streams_finish(struct replay *replay, uint32_t chip, int64_t now_ps);
 void streams_check_finished(struct replay *replay, uint32_t chip, int64_t now_ps);
 /* A collective's last message has left and all have arrived, or a copy is done. */
 void streams_collective_end(struct replay *replay, uint32_t stream, uint32_t chip, int64_t now_ps);
-/* Counts `parts` more as done (on a running op) and wakes who waits for it. */
+/* Counts `parts` more as done (of a running op) and wakes streams that wait for them. */
 void streams_progress(struct replay *replay, uint32_t stream, uint32_t chip, uint32_t parts,
                       int64_t now_ps);
 void streams_needs_fill(const struct replay *replay, const struct role_table *role, uint32_t stream,
@@ -480,7 +480,7 @@ void transport_hop(struct replay *replay, uint64_t order, const uint32_t *chips,
 void transport_lane_ready(struct replay *replay, uint32_t number, uint32_t chip, int64_t now_ps);
 /* Posts the end of the running collective if nothing of it is left. */
 void transport_check_end(struct replay *replay, uint32_t stream, uint32_t chip, int64_t now_ps);
-/* Whether a message of the collective that was to end now has still to leave: it will end then. */
+/* Whether the collective that was to end now still has a message to leave, and ends with it. */
 bool transport_leaves(struct replay *replay, uint32_t stream, uint32_t chip, int64_t now_ps);
 /* Sends what the lane may send now. */
 void transport_lane_try(struct replay *replay, struct lane_table *lane, uint32_t chip,
@@ -489,12 +489,12 @@ void transport_lane_try(struct replay *replay, struct lane_table *lane, uint32_t
 void transport_lane_check(struct replay *replay, const struct lane_table *lane, uint32_t chip);
 /* The lane's last message has left, after others that it shared its link with. */
 void transport_left(struct replay *replay, struct lane_table *lane, uint32_t chip, int64_t now_ps);
-/* Lanes that waited for a piece of this one. */
+/* Tries lanes that waited for a piece of this lane. */
 void transport_followers_try(struct replay *replay, const struct lane_table *lane, uint32_t chip,
                              int64_t now_ps);
-/* Pieces that the plan has completed on the chip and not told others of. */
+/* Pieces that the plan has completed on the chip, less those that already count as done. */
 uint32_t transport_parts_new(struct replay *replay, const struct lane_table *lane, uint32_t chip);
-/* Closes its books: arrivals, and the check that no port was faster than its link. */
+/* Ends the collective's accounts, and checks that no port was faster than its link. */
 void transport_end(struct replay *replay, uint32_t stream, uint32_t chip, int64_t now_ps);
 
 #endif

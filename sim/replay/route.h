@@ -1,5 +1,5 @@
 /*
- * route.h: the way of a message between any two chips, as the links where it may have to wait.
+ * route.h: the route of a message between any two chips, as the links at which it may wait.
  *
  * On the grid it goes axis by axis, the shorter way round. On a twisted torus the shortest way goes
  * around an axis into another line; which of equally short ones is chosen once for each
@@ -8,7 +8,7 @@
  * all others the level only. A tier whose cables never make a message wait has no queue: the
  * message passes it, its latency is added and its bytes are counted.
  *
- * All is looked up in tables by coordinate: no division on the way.
+ * All look-ups are in tables by coordinate, without a division.
  */
 #ifndef SIM_REPLAY_ROUTE_H
 #define SIM_REPLAY_ROUTE_H
@@ -30,7 +30,7 @@ struct place {
 struct route_stop {
     uint8_t tier;
     bool down;
-    int64_t latency_ps; /* From its beginning to the next stop, or to the end. */
+    int64_t latency_ps; /* From its begin to the next stop, or to the end. */
 };
 
 /* The way through a level that turns at one of its tiers. */
@@ -44,11 +44,11 @@ struct tier_links {
     bool queues;
     uint8_t policy;
     uint32_t cable_count; /* Queues of a unit: 1 for a bundle. */
-    uint32_t whole;       /* Times a unit holds what is replayed of it: 1 where it queues. */
+    uint32_t whole;       /* Chips of a unit over its replayed chips: 1 where it queues. */
     uint32_t unit_count;  /* Replayed units of the tier below. */
-    uint32_t *below[MACHINE_AXES_MAX];   /* [coordinate]: what it adds to the unit below, */
-    uint32_t *rail[MACHINE_AXES_MAX];    /* to the place in it by which RAIL chooses, */
-    uint32_t *unit_at[MACHINE_AXES_MAX]; /* and its unit's number along the axis. */
+    uint32_t *below[MACHINE_AXES_MAX];   /* [coordinate]: its term of the unit below. */
+    uint32_t *rail[MACHINE_AXES_MAX];    /* [coordinate]: its term of the place for RAIL. */
+    uint32_t *unit_at[MACHINE_AXES_MAX]; /* [coordinate]: its unit's number along the axis. */
     uint32_t *first_chip;                /* [unit below]: filled for results. */
     struct link_state *links[2];         /* Up, down: [unit below · cables + cable] */
     struct link_waits *waits[2];
@@ -57,9 +57,9 @@ struct tier_links {
 
 struct level_links {
     const struct level *level;
-    uint32_t axes; /* Along which it joins chips, as bits. */
+    uint32_t axes; /* Axes along which it joins chips; bits. */
     struct tier_links tier[LEVEL_TIERS_MAX];
-    struct route_way way[LEVEL_TIERS_MAX]; /* By the tier where it turns. */
+    struct route_way way[LEVEL_TIERS_MAX]; /* [tier where the route turns] */
 };
 
 /* Hops along each axis of a way over a twisted torus, negative towards lower coordinates. */
@@ -69,8 +69,8 @@ struct route_hops {
 
 struct routes {
     struct place *places;              /* [chip]: replayed chips on the machine. */
-    uint32_t *chip[MACHINE_AXES_MAX];  /* [coordinate]: what it adds to the replayed chip. */
-    uint32_t length[MACHINE_AXES_MAX]; /* Of an axis of the grid that closes; else 0. */
+    uint32_t *chip[MACHINE_AXES_MAX];  /* [coordinate]: its term of the replayed chip. */
+    uint32_t length[MACHINE_AXES_MAX]; /* Length of an axis of the grid that closes; otherwise 0. */
     uint32_t grid_axes;
     struct route_hops *twisted; /* [displacement]; NULL: no axis twists. */
     struct level_links level[LEVELS_MAX];
@@ -83,7 +83,7 @@ struct routes {
 struct route_link {
     struct link_state *link;
     struct link_waits *waits; /* NULL: not counted. */
-    uint32_t chip;            /* Grid: that it leaves. Level: the number of the queue. */
+    uint32_t chip;            /* Grid: the chip that the link leaves. Level: number of the queue. */
     uint8_t port;
     uint8_t kind;
     int64_t latency_ps;
@@ -118,7 +118,7 @@ static inline uint32_t route_unit_below(const struct tier_links *links, const st
     return unit;
 }
 
-/* By what a message goes: a level and the tier where it turns, or the grid. */
+/* The network of a message: a level and the tier where the route turns, or the grid. */
 struct route_course {
     uint32_t level; /* LEVEL_NONE: the grid. */
     uint32_t turn;
@@ -174,12 +174,12 @@ enum status route_twisted_build(struct arena *arena, const struct machine *machi
 void route_twisted_find(struct replay *replay, const struct place *from, const struct place *to,
                         uint32_t hop, struct route_link *ret_link);
 
-/* Where the `hop`-th link of a way over the grid is, for all that are displaced alike on axes that
- * close: on some axes they have come to the end, on one they are on their way. */
+/* The `hop`-th link of a route over the grid, for all messages with the same displacement on axes
+ * that close. On some axes such messages are at the end, along one they move. */
 struct route_leg {
-    uint32_t done; /* Axes, as bits. */
-    uint32_t axis;
-    uint32_t by; /* Along it, upwards. */
+    uint32_t done; /* Axes on which messages are at the end; bits. */
+    uint32_t axis; /* Axis along which messages move. */
+    uint32_t by;   /* Places along `axis` so far, upwards. */
     uint8_t port;
     bool last;
 };
@@ -187,7 +187,7 @@ struct route_leg {
 struct route_leg route_leg(const struct routes *routes, const struct place *by, uint32_t hop,
                            uint32_t antipode);
 
-/* The link of a leg for one of them, where all links are alike. */
+/* The link of a leg for one such message, where all links are alike. */
 static inline void route_leg_find(struct replay *replay, const struct route_leg *leg,
                                   const struct place *from, const struct place *by,
                                   struct route_link *ret_link)

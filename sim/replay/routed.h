@@ -49,71 +49,71 @@
 
 enum {
     EPOCHS_AHEAD = 4, /* Rows of an inbox: the running collective and three to come. */
-    ROUTED_COSTS = 8, /* Remembered; a power of two. */
-    /* Most places on the way of a lane's messages that are remembered: caches hold them. */
+    ROUTED_COSTS = 8, /* Costs that a lane remembers; a power of two. */
+    /* Most places of a lane's messages that are remembered, so that caches hold them. */
     ROUTED_WAYS_MAX = 1 << 14,
 };
 
 /* Time and memory traffic of a routed message, by its units. */
 struct routed_cost {
-    uint32_t units;             /* 0: none remembered. */
+    uint32_t units;             /* 0: no cost is remembered. */
     int64_t *link_ps;           /* [kind] */
-    int64_t slowest_ps;         /* The longest of them. */
+    int64_t slowest_ps;         /* The longest of link_ps. */
     struct message_cost memory; /* Its link_ps is unused. */
 };
 
-/* What all positions of a translating primitive do as the `number`-th message. */
+/* The `number`-th message of a translating primitive, the same for all positions. */
 struct routed_step {
     struct place by; /* Displacement, along each axis less than the group's extent. */
     uint32_t units;
     uint32_t slot;
-    uint8_t antipode; /* Axes on which it goes down if it goes half way round; bits. */
+    uint8_t antipode; /* Axes on which a message half way round goes down; bits. */
 };
 
-/* Where a chip's message of a step is after a number of links. */
+/* The place of a chip's message of a step after a number of links. */
 struct routed_way {
     struct route_link at; /* at.link is NULL: not looked up yet. */
     uint32_t receiver;    /* As replayed. */
     uint32_t tie;         /* The sender's discriminator. */
-    bool passes;          /* It is to be counted on cables where nothing waits. */
+    bool passes;          /* The message also counts on cables where nothing waits. */
 };
 
 struct tree;
 
 /* How the messages of a lane find their ways. */
 enum routed_guide {
-    ROUTED_BY_POSITION, /* Positions differ: a message's step is asked for at each link anew. */
-    ROUTED_BY_STEP,     /* They are alike: `steps` say how far each message goes. */
-    ROUTED_BY_WAY,      /* So, and there are few places to come to: `ways` remember them. */
-    ROUTED_BY_TURNS,    /* So, over links all alike: messages of a number take the same turns. */
+    ROUTED_BY_POSITION, /* Positions differ: each link asks for a message's step anew. */
+    ROUTED_BY_STEP,     /* Positions are alike: `steps` have each message's displacement. */
+    ROUTED_BY_WAY,      /* Positions are alike and places are few: `ways` remember them. */
+    ROUTED_BY_TURNS,    /* Positions and links are alike: messages of a number turn together. */
     ROUTED_BY_TREE,     /* Switches copy or add messages: `tree`. */
 };
 
 struct routed_lane {
     enum routed_guide guide;
     struct tree *tree;
-    uint32_t tree_units; /* Of each of them. */
+    uint32_t tree_units; /* Units of each message of the tree. */
     const struct plan *plan;
     const struct plan_item *item;
-    uint32_t axes;       /* Of the machine, that the item spans; as bits. */
-    bool switched;       /* Some of them is served by a level. */
-    bool twisted;        /* Ways of several axes over links around twisted ones. */
-    uint8_t tie_bits;    /* Of the order key: the discriminator, */
-    uint8_t number_bits; /* above it the number, above that the hop. */
+    uint32_t axes;       /* Machine axes that the item spans; bits. */
+    bool switched;       /* A level serves some of these axes. */
+    bool twisted;        /* Routes over several axes use links around twisted ones. */
+    uint8_t tie_bits;    /* Lowest bits of the order key: the discriminator. */
+    uint8_t number_bits; /* Bits above the discriminator: the number; above these the hop. */
     uint8_t parity;      /* Axes on which antipodal messages alternate by source; bits. */
-    uint8_t parity_by[MACHINE_AXES_MAX]; /* Else: the axis whose displacement decides. */
+    uint8_t parity_by[MACHINE_AXES_MAX]; /* [other axis]: the axis whose displacement decides. */
     const struct routed_step *steps;     /* [number] */
     struct routed_way *ways;             /* [step][hop][sender] */
     uint32_t way_hops;
     uint32_t extent[MACHINE_AXES_MAX]; /* Size · stride. */
     uint32_t stride[MACHINE_AXES_MAX];
-    uint32_t *end[MACHINE_AXES_MAX]; /* [coordinate]: where its extent ends. */
-    uint32_t *tie[MACHINE_AXES_MAX]; /* [coordinate]: what it adds to the discriminator. */
-    uint32_t words;                  /* Of a row of slots. */
-    uint64_t *slots;       /* [chip][epoch row][word]; NULL: arrivals count in whichever order. */
-    uint32_t *early;       /* [chip][epoch row]: messages that came for it, */
-    uint32_t *early_units; /* and their units. */
-    int64_t overhead_ps[1 + LEVELS_MAX]; /* Of a message: over the grid, by level 0... */
+    uint32_t *end[MACHINE_AXES_MAX]; /* [coordinate]: end of its extent. */
+    uint32_t *tie[MACHINE_AXES_MAX]; /* [coordinate]: its term of the discriminator. */
+    uint32_t words;                  /* Words of a row of slots. */
+    uint64_t *slots;       /* [chip][epoch row][word]; NULL: arrivals count in any order. */
+    uint32_t *early;       /* [chip][epoch row]: messages that came for the epoch. */
+    uint32_t *early_units; /* [chip][epoch row]: units of these messages. */
+    int64_t overhead_ps[1 + LEVELS_MAX]; /* Of a message: [0] over the grid, [1 + n] by level n. */
     struct routed_cost costs[ROUTED_COSTS];
 };
 
@@ -128,7 +128,7 @@ struct routed_message {
     uint32_t antipode;
     struct routed_way *ways; /* [hop][sender] of the step; NULL: none remembered. */
     struct route_course course;
-    struct route_leg leg; /* Where the lane's messages go together. */
+    struct route_leg leg; /* With ROUTED_BY_TURNS. */
     struct place from;
     struct place to;
 };
@@ -150,10 +150,10 @@ void routed_land(struct replay *replay, uint64_t order, const uint32_t *chips, u
 /* A message has arrived whole at a chip: in routed_inbox.c, as the two below. */
 void routed_message_land(struct replay *replay, struct lane_table *lane, uint32_t chip,
                          const struct routed_message *message, int64_t now_ps);
-/* Takes in what came before the collective began; returns parts that others may now count on. */
+/* Counts messages that came before the collective began; returns parts that are thereby done. */
 uint32_t routed_begin(struct replay *replay, const struct lane_table *lane, uint32_t chip);
 void routed_end(struct replay *replay, const struct lane_table *lane, uint32_t chip);
-/* Has what the handler of an event will touch fetched. */
+/* Prefetches the data of an event's handler. */
 void routed_ahead(struct replay *replay, uint64_t order, uint32_t chip);
 /* Messages of a lane that can be under way at once. */
 uint64_t routed_bound(const struct lane_table *lane);
@@ -180,7 +180,7 @@ static inline uint64_t routed_order(const struct lane_table *lane, enum replay_e
            (uint64_t)epoch << ORDER_EPOCH_SHIFT;
 }
 
-/* How many times its step's units a message is long. */
+/* Length of a message, in its step's units. */
 static inline uint32_t routed_portion_size(const struct lane_table *lane, uint32_t piece)
 {
     if (lane->portions == 1) return 1;

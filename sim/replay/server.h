@@ -1,7 +1,7 @@
 /*
- * server.h: what messages take of the servers of a chip that compute ops need too, and what the ops
- * owe for it: of HBM, which DMA reads and writes, and of the VPU, which adds what arrives. Internal
- * to sim/replay; landing.h has what is done for each message.
+ * server.h: time of HBM and of the VPU that messages take from compute ops, and the debt of the
+ * ops. DMA reads and writes HBM, and the VPU adds the arriving data of reductions. Internal to
+ * sim/replay; landing.h has the work of each message.
  *
  * Messages go before the tiles of compute ops, so a message never waits for an op, and an op that
  * needs the server ends later by what messages take of it meanwhile. That counts along a message's
@@ -45,16 +45,16 @@ struct server_run {
 /* All times but instants are the server's, at the chip's own rate. */
 struct server_state {
     int64_t dma_ps;       /* Granted to messages since the start. */
-    int64_t edge_ps;      /* The instant at which `needed` became what it is; */
-    int64_t run_begin_ps; /* and when the latest run began. */
-    int64_t settled_ps; /* Of what was served: paid, or disturbing nobody; valid in a run and at the
-                           instant of its end. */
-    int64_t debt_ps;    /* Outside a run: owed from ended ones. */
-    int64_t spared_ps;  /* Outside a run: what the op that ended last had left over. */
-    int64_t free_ps;    /* The clock, where messages may exceed a server. */
-    bool needed;        /* An op that needs the server runs. */
+    int64_t edge_ps;      /* Instant of the latest change of `needed`. */
+    int64_t run_begin_ps; /* Instant at which the latest run began. */
+    int64_t settled_ps;   /* Time served that is paid or disturbed no op; valid in a run and at the
+                             instant of its end. */
+    int64_t debt_ps;      /* Outside a run: time owed from ended runs. */
+    int64_t spared_ps;    /* Outside a run: time that the last ended op had to spare. */
+    int64_t free_ps;      /* Clock of the server, where messages may ask for more than it has. */
+    bool needed;          /* An op that needs the server runs. */
     uint8_t run_count;
-    struct server_run run[SERVER_RUNS]; /* Ended before the latest, in order. */
+    struct server_run run[SERVER_RUNS]; /* Runs that ended before the latest, in order. */
 };
 
 /* Reads of the messages that leave a chip by one of its ports, or into one level, or to the host:
@@ -65,9 +65,9 @@ struct server_reads {
     int64_t until_ps;
 };
 
-/* server_tables.c: what the links of a chip can ask of each server; */
+/* server_tables.c: the most that the links of a chip can ask of each server. */
 void servers_build(struct replay *replay);
-/* and what an op, of so long, takes of one and leaves of it. */
+/* server_tables.c: the time of a server that an op of `time` takes, and the time that it leaves. */
 void server_op_build(const struct replay *replay, enum server server,
                      const struct compute_time *time, struct op_table *table);
 
@@ -77,23 +77,23 @@ int64_t server_share_ps(int64_t work_ps, int64_t part_ps, int64_t whole_ps);
  * fell into runs, which is owed, and the rest. The work has been granted. */
 void server_passed(struct server_state *state, int64_t work_ps, int64_t from_ps, int64_t until_ps);
 
-/* What of a chip's time of a server messages are to have; */
+/* The state of a server of a chip. */
 struct server_state *server_at(const struct replay *replay, enum server server, uint32_t chip);
-/* a part of an op that needs the server begins; */
+/* A part of an op that needs the server begins. */
 void server_part_begin(struct replay *replay, enum server server, uint32_t chip, int64_t now_ps);
-/* what it owes if it ends now; */
+/* The time that the part owes if it ends now. */
 int64_t server_owed_ps(const struct replay *replay, enum server server, uint32_t chip,
                        int64_t now_ps);
-/* and it ends, has paid that, and had `spared_ps` left over. */
+/* The part ends, has paid `owed_ps`, and had `spared_ps` left over. */
 void server_part_end(struct replay *replay, enum server server, uint32_t chip, int64_t owed_ps,
                      int64_t spared_ps, int64_t now_ps);
-/* A part of an op with time to spare ends, and pays from that. */
+/* A part of an op ends, and pays debt from the time that it had to spare. */
 static inline void server_spare(struct server_state *state, int64_t spare_ps)
 {
     if (state->debt_ps > 0) state->debt_ps -= state->debt_ps < spare_ps ? state->debt_ps : spare_ps;
 }
-/* What of all servers is still to be had when all streams of a chip have come to their end: they
- * do it side by side. */
+/* The time until all servers have paid their debts, when all streams of a chip have ended; the
+ * servers pay at the same time. */
 int64_t servers_left_ps(const struct replay *replay, uint32_t chip, int64_t now_ps);
 
 #endif

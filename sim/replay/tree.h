@@ -24,7 +24,7 @@
 
 #include "sim/replay/routed.h"
 
-/* What an event of a tree is; the hop of its order. */
+/* Kinds of events of a tree; the hop of an event's order. */
 enum tree_step {
     TREE_UNIT_UP,   /* A head enters a unit from below. */
     TREE_UNIT_DOWN, /* A head enters a unit from above. */
@@ -44,9 +44,9 @@ struct tree_children {
     uint32_t folded; /* The first `folded` are replayed, the others are their images. */
 };
 
-/* What has come of one sum. */
+/* The arrived contributions of one sum. */
 struct tree_sum {
-    uint32_t joined; /* Contributions; 0: none, and of no collective. */
+    uint32_t joined; /* Contributions so far; 0: `epoch` is not set. */
     uint32_t epoch;
 };
 
@@ -64,8 +64,8 @@ struct tree {
     struct level_links *level;
     uint32_t level_index;
     uint32_t tier_count;
-    uint32_t slots;                       /* Of a join: pieces times epochs. */
-    uint32_t receivers;                   /* Of a join. */
+    uint32_t slots;                       /* Slots of a join: pieces times epochs. */
+    uint32_t receivers;                   /* Receivers of a join. */
     uint32_t sum_first[MACHINE_AXES_MAX]; /* Radix of a receiver's place. */
     struct tree_tier tier[LEVEL_TIERS_MAX];
 };
@@ -77,10 +77,10 @@ enum status tree_build(struct arena *arena, struct replay *replay, struct lane_t
 int64_t tree_send(struct replay *replay, struct lane_table *lane, uint32_t chip, int64_t now_ps);
 void tree_hop(struct replay *replay, struct lane_table *lane, uint64_t order, const uint32_t *chips,
               uint32_t count, int64_t now_ps);
-/* What a message that has arrived at a chip is: all but its way. */
+/* The message that has arrived at a chip, without its route. */
 void tree_message(struct replay *replay, struct lane_table *lane, uint64_t order, uint32_t chip,
                   struct routed_message *ret_message);
-/* The time of a message on the slowest cable of a whole way. */
+/* The time of a message on the slowest cable of its whole route. */
 int64_t tree_pace_ps(const struct lane_table *lane, const struct routed_cost *cost);
 /* Events of a message that can be under way at once. */
 uint64_t tree_bound(const struct lane_table *lane);

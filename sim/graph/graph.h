@@ -8,11 +8,12 @@
  *   steps.h     computes and collectives of a pass, in order
  *   live.h      from which step to which each value lies in memory
  *
- * A block (block.h, workloads/blocks) writes tensors and ops through the functions below. A kind
- * of op (op.h, workloads/ops) knows what an op asks of a chip, what it reads and what it moves.
+ * A block (block.h, workloads/blocks) writes tensors and ops (write.h). A kind of op (op.h,
+ * workloads/ops) states what an op asks of a chip, what it reads and what it moves.
  *
- * Not in the graph: how weights are gathered and reduced by buckets, with norms' weights and biases
- * of the layer, which is about how often and when, once for all blocks.
+ * Not in the graph: gathers and reductions of weights by buckets, in which biases and the norms'
+ * weights travel too. They follow from how often and when a step needs weights, for all blocks
+ * alike.
  */
 #ifndef SIM_GRAPH_GRAPH_H
 #define SIM_GRAPH_GRAPH_H
@@ -42,14 +43,15 @@ enum graph_role {
 };
 
 struct graph_tensor {
-    struct sharding at;          /* As it lies between ops. */
-    struct sharding gradient_at; /* The same of its gradient. */
+    struct sharding at;          /* How it lies between ops. */
+    struct sharding gradient_at; /* How its gradient does. */
     enum graph_role role;
-    enum format format, gradient;   /* In HBM, and of its gradient. */
-    enum graph_remat kept;          /* The strongest policy that keeps it for the backward pass, */
-    enum graph_remat kept_gathered; /* and as its readers have gathered it. */
-    bool grouped;                   /* Of a weight: one matrix for each expert. */
-    uint8_t made_by;                /* The op, or GRAPH_NONE: it comes from before the layer. */
+    enum format format;             /* In HBM. */
+    enum format gradient;           /* The gradient's. */
+    enum graph_remat kept;          /* The strongest policy that keeps it for the backward pass. */
+    enum graph_remat kept_gathered; /* The strongest one that keeps it as its readers gather it. */
+    bool grouped;                   /* A weight that has one matrix for each expert. */
+    uint8_t made_by;                /* The op; GRAPH_NONE: it comes from before the layer. */
 };
 
 struct block;
@@ -74,39 +76,40 @@ struct graph_op {
     tensor out[GRAPH_ARRAYS_MAX];
     uint8_t in_count, weight_count, out_count;
     bool fused;     /* The op that reads its result computes it on the way. */
-    uint8_t behind; /* The op whose gradients come directly before this op's; GRAPH_NONE: those of
-                       the op that is written behind it. */
+    uint8_t behind; /* The op whose gradients come directly before this op's. GRAPH_NONE: the next
+                       op that is written. */
     union {
         struct graph_matmul {
             struct graph_product product[GRAPH_ARRAYS_MAX];
-            struct graph_copy copy[1]; /* What comes to lie with the results. */
+            struct graph_copy copy[1]; /* Written with the results. */
             uint8_t product_count, copy_count;
             bool joined;      /* The columns of all weights are one product. */
-            bool one_kernel;  /* Both gradients come from one. */
-            enum format math; /* Of the products. */
+            bool one_kernel;  /* Both gradients come from one kernel. */
+            enum format math; /* The products'. */
         } matmul;
         struct graph_map {
-            uint64_t flop, flop_backward; /* Of an element of the result. */
-            bool reads_inputs;            /* Its gradient does; */
-            bool reads_result;            /* or reads its result. */
+            uint64_t flop;          /* For an element of the result. */
+            uint64_t flop_backward; /* For its gradient. */
+            bool reads_inputs;      /* The gradient reads the inputs. */
+            bool reads_result;      /* The gradient reads the result. */
         } map;
         struct graph_attention {
-            tensor turned[2]; /* By position; GRAPH_NONE: none are. */
+            tensor turned[2]; /* Turned by position (rope). GRAPH_NONE: none. */
         } attention;
         struct graph_exchange {
-            struct sharding sent; /* By all ranks together. */
+            struct sharding sent; /* Rows that all ranks send together. */
         } exchange;
         struct graph_sort {
-            bool sums; /* Rows are added up; else each is copied to where it is wanted. */
+            bool sums; /* Rows are added up. Else each is copied to where it is wanted. */
         } sort;
     } as;
 };
 
-/* A block's ops in the graph. */
+/* A block's part of the graph. */
 struct graph_span {
     const struct block *block;
-    uint8_t first, count;
-    tensor out;
+    uint8_t first, count; /* Its ops. */
+    tensor out;           /* Its result, which the stream adds. */
 };
 
 struct graph {
@@ -117,62 +120,16 @@ struct graph {
     uint8_t op_count;
     struct graph_span block[GRAPH_BLOCKS_MAX];
     uint8_t block_count;
-    tensor stream; /* The residual stream before the block, */
-    tensor added;  /* and what the block before adds to it. */
+    tensor stream; /* The residual stream before the last block. */
+    tensor added;  /* The last block's result. */
 };
 
-/* --- What blocks are written with. ---
- *
- * Tensors are text in the notation, "Q[B_ZX, N_Y, H]". Axes that the mesh does not have fall away,
- * of weights X too where parameters are not split. A name alone, "Out", lies as arrays between
- * blocks do: [B_ZX, D_Y], or [B_ZXY, D] where tp splits tokens.
- *
- * What a function makes has the format of the activations, gradients as well. Results of matmuls
- * are kept by `big_matmuls` and weaker policies, all else is kept without remat only. What differs
- * is said behind. */
-
-/* The layer's input, or the sum of the stream and what the block before gave: what a block's norm
- * reads. The sum is fused with the norm. */
-tensor graph_residual(struct graph *graph);
-/* The result of the block before, alone: the input of a block without norm. */
-tensor graph_block_input(struct graph *graph);
-/* Ends a block. */
-void graph_block_output(struct graph *graph, tensor out);
-
-/* Norms of `in`, each with a weight for each of its columns. */
-struct graph_op *graph_norm(struct graph *graph, const char *name);
-tensor graph_normed(struct graph *graph, tensor in, const char *text);
-
-/* Products of one kernel; the first two add to the op that was begun last. */
-struct graph_op *graph_matmul(struct graph *graph, const char *name);
-tensor graph_product(struct graph *graph, tensor left, const char *weight, const char *text);
-/* A copy of `in`, to lie with the products' results. */
-tensor graph_copied(struct graph *graph, tensor in, const char *text);
-
-/* An op of another kind, with `count` inputs; and one result more. */
-struct graph_op *graph_op(struct graph *graph, const struct op_kind *kind, const char *name,
-                          uint8_t count, const tensor *in);
-tensor graph_result(struct graph *graph, const char *text);
-tensor graph_statistic(struct graph *graph, const char *text);
+/* An array of the notation; see write.h. */
 struct sharding graph_sharding(const struct graph *graph, const char *text, enum graph_role role);
 
-/* Formats of a tensor and its gradient; policies that keep it, and keep it gathered; and how its
- * gradient lies, where not as itself. */
-void graph_set_formats(struct graph *graph, tensor of, enum format format, enum format gradient);
-/* What a linear layer alone reads is written in its format; over tp it travels first. */
-void graph_set_linear(struct graph *graph, tensor of);
-void graph_set_kept(struct graph *graph, tensor of, enum graph_remat kept,
-                    enum graph_remat kept_gathered);
-void graph_set_gradient(struct graph *graph, tensor of, const char *text);
-/* Sums over tp that are left due until another op reduces them. */
-void graph_set_due(struct graph *graph, tensor of);
-/* Gradients of ops from `first` to the last come behind those of `behind`, which is written yet. */
-void graph_set_behind(struct graph *graph, uint8_t first, uint8_t end, uint8_t behind);
-
-/* --- Sizes --- */
-
-/* Elements on one chip: of an array as it lies; gathered over axes; of weights over X as well. */
+/* Elements of an array on one chip, once it is gathered over some axes. */
 uint64_t graph_elements(const struct graph *graph, const struct sharding *array, uint32_t gathered);
+/* Elements of a weight on one chip as products read it, which is gathered over X. */
 uint64_t graph_weight_elements(const struct graph *graph, tensor weight);
 
 /* The op that makes a tensor, or NULL: it comes from before the layer. */

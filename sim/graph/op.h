@@ -32,9 +32,8 @@ struct op_move {
     enum collective_kind kind;
     enum op_axis axis;
     uint64_t bytes;
-    bool before;  /* The op's compute; else behind it. */
-    bool carries; /* The input becomes the result; else inputs behind the first stay what they are.
-                   */
+    bool before;  /* It comes before the op's compute. */
+    bool carries; /* It makes the result. Else it gathers or reduces inputs, all but the first. */
 };
 
 struct op_kind {
@@ -55,7 +54,7 @@ struct op_kind {
                      enum op_pass pass, struct op_move ret_moves[OP_MOVES_MAX]);
 
     bool passes_on;       /* The gradient of an input is that of the result. */
-    bool shares_sequence; /* Inputs behind the first are read of whole sequences. */
+    bool shares_sequence; /* All inputs but the first are read of whole sequences. */
 };
 
 extern const struct op_kind *const op_kind_table[];

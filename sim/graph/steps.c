@@ -183,7 +183,7 @@ static void gradient_add(struct writer *writer, const struct graph_gradient *gra
         own_moves_add(writer, gradient->op, pass, false);
         if (op_gives_input(pass) && !apart) inputs_add(writer, gradient->op);
     }
-    /* Nobody waits for what ops beside the others give, until all is added up. */
+    /* What ops of a side branch give is read by the sum of gradients alone, which comes last. */
     if (last && apart && has_input(writer)) inputs_add(writer, gradient->op);
     partial_add(writer, gradient);
 }

@@ -1,6 +1,17 @@
 /*
- * terms.h: what a layer's graph is written for: how many ranks split what, sizes of dimensions,
- * formats, policies. All that the graph knows of a model's numbers, of a mesh and of a plan.
+ * terms.h: what a layer's graph is written for: ranks, sizes of dimensions, formats, policies. The
+ * graph has no other numbers of a model, a mesh or a plan.
+ *
+ *   B   tokens              N   heads          H   columns of a head's Q and K
+ *   D   width               K   KV heads       V   columns of a head's values
+ *   F   width of the MLP
+ *
+ *   Cq  latent of Q         R   columns of K that are turned by position
+ *   Ckv latent of K and V   J   columns of a head's K and V from their latent
+ *
+ *   E   experts             Fe  width of one         A   rows that come to a rank
+ *   L   experts of a rank   Fs  width of shared ones S   rows that come back to it
+ *   W   rows of these                                Sent  rows that all ranks send
  */
 #ifndef SIM_GRAPH_TERMS_H
 #define SIM_GRAPH_TERMS_H
@@ -16,19 +27,19 @@ enum { GRAPH_DIMENSIONS_MAX = 24 };
 /* A dimension by its letter in the notation. The graph multiplies these sizes and no others. */
 struct graph_dimension {
     const char *name;
-    uint64_t padded;  /* Size where ranks of tp split it, on all of them together: equal parts. */
-    uint64_t useful;  /* Size in the model: heads, columns or tokens without padding. */
-    uint32_t holders; /* Ranks of tp with the same part: of a KV head; else 1. */
+    uint64_t padded;  /* Its size on all ranks together, where they split it in equal parts. */
+    uint64_t useful;  /* Its size without padding. */
+    uint32_t holders; /* Ranks that hold the same part, as of a KV head, or 1. */
 };
 
 struct graph_sequence {
-    uint64_t keys;    /* T, of a whole sequence. */
-    uint64_t queries; /* T on one rank. */
+    uint64_t keys;    /* Tokens of a whole sequence. */
+    uint64_t queries; /* Tokens of a sequence on one rank. */
     uint64_t count;   /* Sequences of a microbatch on one rank, whole or in part. */
-    uint32_t parts;   /* Ranks that share a sequence; else 1. */
+    uint32_t parts;   /* Ranks that share a sequence, or 1. */
     bool causal;
-    uint64_t window;       /* Keys of a query at most; 0: all. */
-    uint64_t tile_columns; /* Edge of the tiles that a kernel multiplies. */
+    uint64_t window;       /* The most keys of a query. 0: all. */
+    uint64_t tile_columns; /* The edge of tiles that a kernel multiplies. */
 };
 
 struct graph_formats {
@@ -54,18 +65,19 @@ struct graph_policy {
     enum graph_remat remat;
     bool by_tokens;       /* Between blocks tp splits tokens, not D. */
     bool keeps_whole;     /* Without remat a block's input is kept as tp has gathered it. */
-    bool dx_first;        /* Of a matmul's two gradients. */
+    bool dx_first;        /* A matmul's gradient of its input comes before that of its weight. */
     bool weights_split;   /* Parameters are split over X. */
-    bool adds;            /* Gradients of weights are added to what is there; */
-    bool adds_of_experts; /* and of experts. */
+    bool adds;            /* Gradients of weights are added to an accumulator. */
+    bool adds_of_experts; /* Gradients of experts' weights are. */
 };
 
 struct graph_terms {
     struct sharding_mesh mesh; /* X, Y and Z, without axes of one rank. */
-    uint32_t axis_x, axis_y;   /* Bits in `mesh`: batch and parameters, tp; 0: it has none. */
-    uint32_t ranks;            /* Of all axes together. */
-    uint32_t ranks_y;          /* tp */
-    uint32_t ranks_exchange;   /* ep */
+    uint32_t axis_x;           /* The bit of batch and parameters in `mesh`, or 0. */
+    uint32_t axis_y;           /* The bit of tp, or 0. */
+    uint32_t ranks;            /* Of the whole mesh. */
+    uint32_t ranks_y;          /* Of tp. */
+    uint32_t ranks_exchange;   /* Of ep. */
     struct graph_dimension dimension[GRAPH_DIMENSIONS_MAX]; /* Ended by a NULL name. */
     struct graph_sequence sequence;
     struct graph_formats formats;

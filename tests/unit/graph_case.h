@@ -27,7 +27,7 @@
 #include "tests/unit/graph_values.h"
 #include "tests/unit/workload_case.h"
 
-/* Of the model's layers those that differ. Many steps were held against them in all. */
+/* A layer of each kind that the model has. */
 struct graph_cases {
     struct local local;
     struct graph_case layer[4];

@@ -11,6 +11,7 @@
 #include "sim/base/vector.h"
 #include "sim/graph/block.h"
 #include "sim/graph/op.h"
+#include "sim/graph/write.h"
 #include "sim/workload/model.h"
 #include "workloads/blocks/mlp.h"
 

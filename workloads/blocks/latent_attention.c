@@ -9,6 +9,7 @@
  */
 #include "sim/graph/block.h"
 #include "sim/graph/op.h"
+#include "sim/graph/write.h"
 #include "sim/workload/model.h"
 
 static bool applies(const struct model *model, uint64_t layer)
@@ -36,7 +37,7 @@ static void write(struct graph *g, const struct model *model)
     graph_set_formats(g, lq, formats->matmuls, formats->activations);
     graph_set_formats(g, lkv, formats->matmuls, formats->activations);
 
-    /* They come again from the latents, beside which they are many times as large. */
+    /* They are many times as large as the latents, and come again from them. */
     graph_matmul(g, "Up");
     tensor const q = graph_product(g, lq, "W_UQ[Cq_X, N_Y, H]", "Q[B_ZX, N_Y, H]");
     tensor const kv = graph_product(g, lkv, "W_UKV[Ckv_X, N_Y, J]", "KV[B_ZX, N_Y, J]");

@@ -8,6 +8,7 @@
 #include "sim/base/vector.h"
 #include "sim/graph/block.h"
 #include "sim/graph/op.h"
+#include "sim/graph/write.h"
 #include "sim/workload/model.h"
 
 /* What lies between an MLP's matmuls only these read. */

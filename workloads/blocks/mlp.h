@@ -2,7 +2,7 @@
 #ifndef WORKLOADS_BLOCKS_MLP_H
 #define WORKLOADS_BLOCKS_MLP_H
 
-#include "sim/graph/graph.h"
+#include "sim/graph/write.h"
 
 /* Its tensors in the notation, and its ops' names. */
 struct mlp_texts {

@@ -1,0 +1,213 @@
+#include "sim/graph/write.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "sim/graph/op.h"
+
+enum { TEXT_BYTES = 96 };
+
+/* --- Tensors --- */
+
+static tensor tensor_add(struct graph *graph, const char *text, enum graph_role role)
+{
+    const struct graph_formats *formats = &graph->terms->formats;
+    bool const weight = role == GRAPH_WEIGHT, statistic = role == GRAPH_STATISTIC;
+    SIM_ASSERT(graph->tensor_count < GRAPH_TENSORS_MAX);
+    struct graph_tensor *added = &graph->tensor[graph->tensor_count];
+    *added = (struct graph_tensor){
+        .at = graph_sharding(graph, text, role),
+        .role = role,
+        .format = statistic ? FORMAT_FP32
+                  : weight  ? formats->weights
+                            : formats->activations,
+        .gradient = weight ? formats->gradients : formats->activations,
+        .kept = GRAPH_REMAT_NONE,
+        .kept_gathered = graph->terms->policy.keeps_whole ? GRAPH_REMAT_NONE : GRAPH_REMAT_NEVER,
+        .made_by = GRAPH_NONE,
+    };
+    added->gradient_at = added->at;
+    return graph->tensor_count++;
+}
+
+static struct graph_op *last_op(struct graph *graph)
+{
+    SIM_ASSERT(graph->op_count > 0);
+    return &graph->op[graph->op_count - 1];
+}
+
+static void input_add(struct graph_op *op, tensor in)
+{
+    for (uint8_t i = 0; i < op->in_count; i++)
+        if (op->in[i] == in) return;
+    SIM_ASSERT(op->in_count < GRAPH_ARRAYS_MAX);
+    op->in[op->in_count++] = in;
+}
+
+static tensor weight_add(struct graph *graph, const char *text)
+{
+    struct graph_op *op = last_op(graph);
+    tensor const weight = tensor_add(graph, text, GRAPH_WEIGHT);
+    SIM_ASSERT(op->weight_count < GRAPH_ARRAYS_MAX);
+    return op->weight[op->weight_count++] = weight;
+}
+
+static tensor result_add(struct graph *graph, const char *text, enum graph_role role)
+{
+    struct graph_op *op = last_op(graph);
+    tensor const out = tensor_add(graph, text, role);
+    SIM_ASSERT(op->out_count < GRAPH_ARRAYS_MAX);
+    graph->tensor[out].made_by = graph_index(graph, op);
+    return op->out[op->out_count++] = out;
+}
+
+tensor graph_result(struct graph *graph, const char *text)
+{
+    return result_add(graph, text, GRAPH_ACTIVATION);
+}
+
+tensor graph_statistic(struct graph *graph, const char *text)
+{
+    return result_add(graph, text, GRAPH_STATISTIC);
+}
+
+void graph_set_formats(struct graph *graph, tensor of, enum format format, enum format gradient)
+{
+    graph->tensor[of].format = format;
+    graph->tensor[of].gradient = gradient;
+}
+
+void graph_set_linear(struct graph *graph, tensor of)
+{
+    const struct graph_formats *formats = &graph->terms->formats;
+    bool const travels = graph->terms->axis_y != 0;
+    graph_set_formats(graph, of, travels ? formats->activations : formats->matmuls,
+                      formats->activations);
+}
+
+void graph_set_kept(struct graph *graph, tensor of, enum graph_remat kept,
+                    enum graph_remat kept_gathered)
+{
+    graph->tensor[of].kept = kept;
+    graph->tensor[of].kept_gathered = kept_gathered;
+}
+
+void graph_set_gradient(struct graph *graph, tensor of, const char *text)
+{
+    graph->tensor[of].gradient_at = graph_sharding(graph, text, GRAPH_ACTIVATION);
+}
+
+void graph_set_due(struct graph *graph, tensor of)
+{
+    graph->tensor[of].at.unreduced |= graph->terms->axis_y;
+}
+
+/* --- Ops --- */
+
+struct graph_op *graph_op(struct graph *graph, const struct op_kind *kind, const char *name,
+                          uint8_t count, const tensor *in)
+{
+    SIM_ASSERT(graph->op_count < GRAPH_OPS_MAX);
+    struct graph_op *op = &graph->op[graph->op_count++];
+    *op = (struct graph_op){
+        .kind = kind, .name = name, .block = graph->block_count, .behind = GRAPH_NONE};
+    for (uint8_t i = 0; i < count; i++) input_add(op, in[i]);
+    return op;
+}
+
+void graph_set_behind(struct graph *graph, uint8_t first, uint8_t end, uint8_t behind)
+{
+    for (uint8_t i = first; i < end; i++) graph->op[i].behind = behind;
+}
+
+struct graph_op *graph_norm(struct graph *graph, const char *name)
+{
+    return graph_op(graph, &op_kind_norm, name, 0, NULL);
+}
+
+tensor graph_normed(struct graph *graph, tensor in, const char *text)
+{
+    char weight[TEXT_BYTES];
+    input_add(last_op(graph), in);
+    tensor const out = graph_result(graph, text);
+    const struct sharding *at = &graph->tensor[out].at;
+    struct sharding const columns = {.dimension = {at->dimension[at->dimension_count - 1]},
+                                     .dimension_count = 1};
+    char letters[SHARDING_TEXT_BYTES];
+    (void)snprintf(weight, sizeof weight, "w_%s%s", at->name,
+                   sharding_text(&graph->terms->mesh, &columns, letters));
+    (void)weight_add(graph, weight);
+    return out;
+}
+
+struct graph_op *graph_matmul(struct graph *graph, const char *name)
+{
+    struct graph_op *op = graph_op(graph, &op_kind_matmul, name, 0, NULL);
+    op->as.matmul.math = graph->terms->formats.matmuls;
+    return op;
+}
+
+static bool has(const struct sharding *array, const char *name)
+{
+    for (uint32_t d = 0; d < array->dimension_count; d++)
+        if (strcmp(array->dimension[d].name, name) == 0) return true;
+    return false;
+}
+
+tensor graph_product(struct graph *graph, tensor left, const char *weight_text, const char *text)
+{
+    struct graph_op *op = last_op(graph);
+    input_add(op, left);
+    tensor const weight = weight_add(graph, weight_text);
+    tensor const out = graph_result(graph, text);
+    graph_set_kept(graph, out, GRAPH_REMAT_BIG_MATMULS, GRAPH_REMAT_BIG_MATMULS);
+    struct graph_tensor *of = &graph->tensor[weight];
+    for (uint32_t d = 0; d < of->at.dimension_count; d++)
+        of->grouped = of->grouped || (!has(&graph->tensor[left].at, of->at.dimension[d].name) &&
+                                      !has(&graph->tensor[out].at, of->at.dimension[d].name));
+    op->as.matmul.product[op->as.matmul.product_count++] =
+        (struct graph_product){left, weight, out};
+    return out;
+}
+
+tensor graph_copied(struct graph *graph, tensor in, const char *text)
+{
+    struct graph_op *op = last_op(graph);
+    SIM_ASSERT(op->as.matmul.copy_count == 0);
+    input_add(op, in);
+    tensor const out = graph_result(graph, text);
+    op->as.matmul.copy[op->as.matmul.copy_count++] = (struct graph_copy){in, out};
+    return out;
+}
+
+/* --- Blocks --- */
+
+tensor graph_residual(struct graph *graph)
+{
+    bool const first = graph->block_count == 0;
+    if (first) {
+        graph->stream = tensor_add(graph, "X", GRAPH_ACTIVATION);
+        graph->added = tensor_add(graph, "Out", GRAPH_ACTIVATION);
+    }
+    struct graph_op *sum =
+        graph_op(graph, &op_kind_merge, "Residual", 2, (tensor[]){graph->stream, graph->added});
+    sum->fused = true;
+    tensor const x = graph_result(graph, "X");
+    enum graph_remat const kept = first ? GRAPH_REMAT_LAYER : GRAPH_REMAT_BIG_MATMULS;
+    graph_set_kept(graph, x, kept, kept);
+    return graph->stream = x;
+}
+
+tensor graph_block_input(struct graph *graph)
+{
+    tensor const in = graph->block_count == 0 ? tensor_add(graph, "X", GRAPH_ACTIVATION)
+                                              : graph->block[graph->block_count - 1].out;
+    graph_set_kept(graph, in, GRAPH_REMAT_LAYER, GRAPH_REMAT_NORMS);
+    return in;
+}
+
+void graph_block_output(struct graph *graph, tensor out)
+{
+    graph->block[graph->block_count].out = out;
+    graph->added = out;
+}

@@ -1,0 +1,62 @@
+/*
+ * write.h: what blocks are written with.
+ *
+ * Tensors are text in the notation, "Q[B_ZX, N_Y, H]". X splits the batch and the parameters, Y is
+ * tp, Z is dp in addition to fsdp. Axes that the mesh does not have fall away, and of weights X
+ * where parameters are not split. A name alone, "Out", lies as arrays between blocks do:
+ * [B_ZX, D_Y], or [B_ZXY, D] where tp splits tokens.
+ *
+ * A new tensor and its gradient have the format of the activations. Results of products are kept by
+ * `big_matmuls` and weaker policies, all else without remat only. The functions graph_set_...()
+ * say what differs.
+ */
+#ifndef SIM_GRAPH_WRITE_H
+#define SIM_GRAPH_WRITE_H
+
+#include "sim/graph/graph.h"
+
+/* --- The stream --- */
+
+/* What a block's norm reads: the residual stream with the result of the block before. The norm's
+ * kernel adds them up. */
+tensor graph_residual(struct graph *graph);
+/* What a block without norm reads: the result of the block before. */
+tensor graph_block_input(struct graph *graph);
+/* The block's result, which ends it. */
+void graph_block_output(struct graph *graph, tensor out);
+
+/* --- Ops. What follows one adds to it. --- */
+
+/* Norms in one kernel; and one of them, with a weight for each column. */
+struct graph_op *graph_norm(struct graph *graph, const char *name);
+tensor graph_normed(struct graph *graph, tensor in, const char *text);
+
+/* Products in one kernel; one of them; and a copy of `in` that is written with their results. */
+struct graph_op *graph_matmul(struct graph *graph, const char *name);
+tensor graph_product(struct graph *graph, tensor left, const char *weight, const char *text);
+tensor graph_copied(struct graph *graph, tensor in, const char *text);
+
+/* An op of any kind, with its inputs; a result of it; a result that is one fp32 a row. */
+struct graph_op *graph_op(struct graph *graph, const struct op_kind *kind, const char *name,
+                          uint8_t count, const tensor *in);
+tensor graph_result(struct graph *graph, const char *text);
+tensor graph_statistic(struct graph *graph, const char *text);
+
+/* --- What differs --- */
+
+/* Formats of a tensor and of its gradient. */
+void graph_set_formats(struct graph *graph, tensor of, enum format format, enum format gradient);
+/* Only linear layers read it: it is written in their format, or, where tp gathers it first, in that
+ * of the activations. */
+void graph_set_linear(struct graph *graph, tensor of);
+/* The strongest policies that keep it, and keep it as its readers gather it. */
+void graph_set_kept(struct graph *graph, tensor of, enum graph_remat kept,
+                    enum graph_remat kept_gathered);
+/* How its gradient lies. */
+void graph_set_gradient(struct graph *graph, tensor of, const char *text);
+/* It is a sum over tp that stays due: the op that reads it reduces its own result. */
+void graph_set_due(struct graph *graph, tensor of);
+/* Gradients of the ops from `first` up to `end` come directly behind those of `behind`. */
+void graph_set_behind(struct graph *graph, uint8_t first, uint8_t end, uint8_t behind);
+
+#endif

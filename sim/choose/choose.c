@@ -119,9 +119,14 @@ static bool is_of_nccl(enum collective_kind kind, const char *algorithm)
     return false;
 }
 
-/* Whether NCCL can run the collective at all by one of the names. */
-static bool nccl_has_any(enum collective_kind kind, const struct plan_algorithms *names)
+/* Whether NCCL can run the collective at all by one of the names. Of GPUs without a switch RCCL
+ * joins several rings, which together use the links to all others. A ring here uses one, so that
+ * stands for none of RCCL's, and all take part. */
+static bool nccl_has_any(const struct plan_request *request, const struct plan_algorithms *names)
 {
+    enum collective_kind const kind = request->kind;
+    for (uint32_t d = 0; d < request->group.dimension_count; d++)
+        if (request->meshed[d]) return false;
     for (uint32_t i = 0; i < names->count; i++)
         if (is_of_nccl(kind, names->name[i])) return true;
     return false;
@@ -130,7 +135,7 @@ static bool nccl_has_any(enum collective_kind kind, const struct plan_algorithms
 bool choose_takes_part(const struct plan_request *request, const char *algorithm)
 {
     struct plan_algorithms const names = plan_algorithms(request);
-    return is_of_nccl(request->kind, algorithm) || !nccl_has_any(request->kind, &names);
+    return is_of_nccl(request->kind, algorithm) || !nccl_has_any(request, &names);
 }
 
 /* The first rule that fits goes before what is cheaper, estimated though it is. */
@@ -182,7 +187,7 @@ enum status choose_rank(struct arena *arena, const struct choose_question *quest
     plan_request_links(question->machine, &request);
     struct plan_algorithms const names = plan_algorithms(&request);
     struct choose_ranking *ranking = ret_ranking;
-    bool const of_nccl = question->protocols && nccl_has_any(request.kind, &names);
+    bool const of_nccl = question->protocols && nccl_has_any(&request, &names);
     void *memory = NULL;
     STATUS_TRY(arena_try(arena, 1, sizeof(struct contenders), &memory, reterr));
     struct contenders *contenders = memory;

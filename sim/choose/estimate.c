@@ -268,7 +268,9 @@ static double add_routed(const struct estimator *estimator, const struct plan_it
         here *= at->size;
         double passed = form->paired ? inside * (here - 1) / (ranks - 1) : 1;
         if (!at->switched) passed = grid_share(item->primitive, at, ranks);
-        time_s = bytes * passed / rate_of(estimator, item, d);
+        time_s = bytes * passed /
+                 fmin(rate_of(estimator, item, d),
+                      wire_mesh_rate(estimator->machine, at, form->paired ? at->size - 1 : 1));
     }
     cost->wire_s[wire] += time_s * (form->wired > 0 ? form->wired / form->chunks : 1);
     cost->serial_s = fmax(cost->serial_s, time_s);
@@ -411,8 +413,10 @@ static double permute_s(const struct estimator *estimator, double *ret_alpha_s)
     double slowest = INFINITY, grid = 0, level = 0;
     for (uint32_t d = 0; d < plan->group.dimension_count; d++) {
         int32_t const offset = plan->permute.offset[d];
+        const struct group_dimension *at = &plan->group.dimension[d];
         if (offset == 0) continue;
-        slowest = fmin(slowest, rate_of(estimator, NULL, d));
+        slowest = fmin(
+            slowest, fmin(rate_of(estimator, NULL, d), wire_mesh_rate(estimator->machine, at, 1)));
         if (plan->group.dimension[d].switched)
             level = fmax(level, message_s(estimator, d));
         else

@@ -46,6 +46,7 @@ struct play {
     const uint32_t *position; /* [chip], or seats: of who takes no part, one that sends nothing. */
     uint32_t lane_count;
     uint32_t piece_count;
+    bool abreast;  /* A lane's messages have links of their own, and none waits for another. */
     bool in_order; /* Arrivals are counted in the order of their slots. */
     uint32_t words;
     uint64_t *slots;        /* [chip · lanes + lane][word] */
@@ -163,10 +164,9 @@ static void lane_try(struct play *play, uint32_t chip, uint32_t number, double n
         uint32_t const slot = piece * own->arrival_count[receiver] + step.slot;
         double const bytes = step.units * play->unit_bytes;
         uint32_t const message = message_new(play, chip, to, (uint8_t)number, slot, bytes);
-        if (bytes > 0)
-            lane->free_s = message_take(play, message, chip, now_s);
-        else
-            message_fly(play, message, chip, now_s);
+        double const left_s = bytes > 0 ? message_take(play, message, chip, now_s) : now_s;
+        if (bytes <= 0) message_fly(play, message, chip, now_s);
+        if (!play->abreast) lane->free_s = left_s;
         lane->sent++;
     }
 }
@@ -300,6 +300,10 @@ static bool rehearse_anew(const struct machine *machine, const struct plan *plan
     if (arena == NULL) return false;
     struct ways ways;
     struct play play = {.ways = &ways, .plan = plan, .item = item};
+    for (uint32_t d = 0; d < plan->group.dimension_count; d++)
+        if ((item->flat || item->dimension == d) &&
+            machine_is_meshed(machine, plan->group.dimension[d].axis))
+            play.abreast = true;
     bool const done =
         ways_build(arena, machine, plan, item, CHIPS_MAX, &ways) && play_build(arena, &play);
     if (done) play_all(&play, ret);

@@ -290,6 +290,8 @@ static void tier_add(const struct ways *ways, uint32_t index, uint32_t t, bool d
     if (!bundle && tier->policy == LEVEL_HASH)
         cable = level_hash_cable(machine_chip_at(machine, from), machine_chip_at(machine, to), t,
                                  tier->cable_count);
+    else if (!bundle && tier->policy == LEVEL_PAIR)
+        cable = level_pair_cable(machine, from, to);
     else if (!bundle)
         cable = rail_of(machine, level, t, from) % tier->cable_count;
     uint32_t const unit = level_unit(machine, level, (int32_t)t - 1, at);

@@ -124,6 +124,10 @@ static const char *auto_name(const struct chooser *chooser, enum collective_kind
     const struct group_dimension *at = &chooser->request->group.dimension[dimension];
     if (kind == COLLECTIVE_PERMUTE) return "shift";
     if (collective_is_rooted(kind)) {
+        bool const single = chooser->request->group.dimension_count == 1;
+        bool const spreads = kind == COLLECTIVE_SCATTER || kind == COLLECTIVE_GATHER;
+        /* Without a switch the root has a link to each, of which a tree uses one at a time. */
+        if (single && spreads && chooser->request->meshed[dimension]) return "direct";
         if (!chooser->choice.by_axis) return "tree";
         if (at->ring) return "ring";
         return kind == COLLECTIVE_BROADCAST || kind == COLLECTIVE_REDUCE ? "chain" : "direct";

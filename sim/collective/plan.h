@@ -189,6 +189,7 @@ struct plan_request {
     uint8_t way[GROUP_DIMENSIONS_MAX];     /* Of a message, in plan_protocol.message_ps. */
     /* What the switches along a dimension can do; filled by plan_request_links() too. */
     bool multicasts[GROUP_DIMENSIONS_MAX];
+    bool meshed[GROUP_DIMENSIONS_MAX]; /* A link between any two members, and no switch. */
     bool reduces[GROUP_DIMENSIONS_MAX];
     uint32_t piece_count; /* 0: by the plan's own rule. */
     uint32_t

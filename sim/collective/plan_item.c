@@ -159,6 +159,7 @@ void plan_request_links(const struct machine *machine, struct plan_request *requ
         uint64_t rate = machine->chip.ici_bytes_per_s;
         int64_t hop_ps = machine->chip.hop_latency_ps, near_ps = hop_ps;
         request->multicasts[d] = request->reduces[d] = false;
+        request->meshed[d] = machine_is_meshed(machine, axis);
         if (machine->axis_level[axis] != LEVEL_NONE) {
             const struct level *level = &machine->level[machine->axis_level[axis]];
             rate = UINT64_MAX;

@@ -15,6 +15,7 @@ static const char *const policy_names[] = {
 
 const char *level_policy_name(enum level_policy policy)
 {
+    if (policy == LEVEL_PAIR) return "pair";
     SIM_ASSERT(policy < LEVEL_POLICY_COUNT);
     return policy_names[policy];
 }
@@ -101,6 +102,15 @@ uint32_t level_hash_cable(uint64_t source, uint64_t target, uint32_t tier, uint3
 {
     uint64_t const mixed = digest_record((int64_t)tier + 1, source, target);
     return (uint32_t)((mixed >> 32) * cable_count >> 32);
+}
+
+uint32_t level_pair_cable(const struct machine *machine, const uint32_t from[LEVEL_AXES_MAX],
+                          const uint32_t to[LEVEL_AXES_MAX])
+{
+    uint32_t axis = 0;
+    while (axis + 1 < machine->axis_count && from[axis] == to[axis]) axis++;
+    SIM_ASSERT(from[axis] != to[axis]);
+    return (to[axis] + machine->shape[axis] - from[axis]) % machine->shape[axis] - 1;
 }
 
 /* Whether a chip's cable depends on where it stands in such a way that a shift does not keep it. */

@@ -39,6 +39,9 @@ enum level_policy {
     LEVEL_POLICY_TABLE(X)
 #undef X
         LEVEL_POLICY_COUNT,
+    /* No switch: a link leads from each chip to each other one, and takes what the one sends to
+     * the other. Chips have it or not, so no scenario asks for it. */
+    LEVEL_PAIR = LEVEL_POLICY_COUNT,
 };
 
 struct level_tier {
@@ -55,11 +58,8 @@ struct level_tier {
     int64_t latency_ps; /* Up or down: along a cable and through half of the switch at each of its
                            ends, and through the NIC at the end that is a chip or a host. */
     enum level_policy policy;
-    bool meshed;  /* No switch: links lead from each chip to each other one. Their joint rate stands
-                     for what all chips do together; what one chip sends to one other has fewer,
-                     and is refused. */
-    bool assumed; /* No product has as many chips: one switch for each link of a chip. */
-    bool multicasts;            /* One copy in, one out of each port: NVLink SHARP, IB SHARP. */
+    bool assumed;    /* No product has as many chips: one switch for each link of a chip. */
+    bool multicasts; /* One copy in, one out of each port: NVLink SHARP, IB SHARP. */
     uint64_t reduce_flop_per_s; /* fp32 additions of one whole unit; 0: it cannot reduce. */
 };
 
@@ -104,6 +104,11 @@ uint32_t level_meeting_tier(const struct level *level, const uint32_t a[LEVEL_AX
  * together are at least as fast as all that feed them. A tier that does not queue costs latency
  * only. */
 bool level_tier_queues(const struct level *level, uint32_t tier);
+
+/* The cable under LEVEL_PAIR: by how far the receiver is ahead along the axis in which the two
+ * differ, so that all chips are alike. */
+uint32_t level_pair_cable(const struct machine *machine, const uint32_t from[LEVEL_AXES_MAX],
+                          const uint32_t to[LEVEL_AXES_MAX]);
 
 /* The shift along an axis of `length` that keeps to a period and maps boxes onto boxes: the
  * smallest multiple of both that divides the axis, or all of it. */

@@ -212,12 +212,12 @@ static inline uint32_t machine_host_port(const struct machine *machine, bool dow
     return MACHINE_HOST_PORT + down;
 }
 
-/* Whether links lead along an axis from each chip to each other one. All of them together are
- * modelled, and neither a part of them nor what one chip sends to one other. */
+/* Whether links lead along an axis from each chip to each other one: what a chip sends to one other
+ * has one of them. */
 static inline bool machine_is_meshed(const struct machine *machine, uint32_t axis)
 {
     uint32_t const level = machine->axis_level[axis];
-    return level != LEVEL_NONE && machine->level[level].tier[0].meshed;
+    return level != LEVEL_NONE && machine->level[level].tier[0].policy == LEVEL_PAIR;
 }
 
 /* Whether no switch joins the chips along an axis: their links lead from each to each other one, of

@@ -203,7 +203,7 @@ static enum status build_mesh(const struct machine_network_plan *plan, struct ma
         .box = {gpus, 1, 1, 1},
         .switch_count = 1,
         .cable_count = gpus > 1 ? gpus - 1 : 1,
-        .meshed = gpus > 2,
+        .policy = gpus > 2 ? LEVEL_PAIR : LEVEL_SPRAY,
         .cable_bytes_per_s = links * chip->nvlink_bytes_per_s,
         .cable_peak_bytes_per_s = links * chip->nvlink_peak_bytes_per_s,
         .latency_ps =

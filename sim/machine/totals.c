@@ -86,9 +86,8 @@ void totals_of_machine(const struct machine *machine, struct machine_totals *ret
     };
     if (gpu) {
         totals.chip_egress_bytes_per_s = network->nvlink_count * network->nvlink_bytes_per_s;
-        totals.unit_egress_bytes_per_s =
-            (uint64_t)machine->shape[0] / network->nic_chips * network->nic_count *
-            network->nic_bytes_per_s;
+        totals.unit_egress_bytes_per_s = (uint64_t)machine->shape[0] / network->nic_chips *
+                                         network->nic_count * network->nic_bytes_per_s;
     } else {
         for (uint32_t axis = 0; axis < machine->grid_axis_count; axis++)
             totals.chip_egress_bytes_per_s +=
@@ -108,6 +107,11 @@ void totals_of_machine(const struct machine *machine, struct machine_totals *ret
         uint32_t const level = machine->level_count - 1;
         totals_of_tier(machine, level, machine->level[level].tier_count - 1, &top);
         totals.bisection_bytes_per_s = machine->chip_count / 2 * top.share_bytes_per_s;
+        /* Without a switch only the links to the other half lead across. */
+        if (machine->level[level].tier[0].policy == LEVEL_PAIR)
+            totals.bisection_bytes_per_s = (uint64_t)(machine->chip_count / 2) *
+                                           (machine->chip_count - machine->chip_count / 2) *
+                                           machine->level[level].tier[0].cable_bytes_per_s;
     }
     *ret_totals = totals;
 }

@@ -42,7 +42,6 @@ uint32_t regimes_groups(const struct machine *machine, const struct group *large
         for (uint32_t size = 2; size <= dimension->size; size++) {
             bool const is_whole = size == dimension->size;
             if (dimension->size % size != 0 || (size < 2 * before && !is_whole)) continue;
-            if (!is_whole && machine_is_meshed(machine, dimension->axis)) continue;
             SIM_ASSERT(count < REGIMES_GROUPS_MAX); /* Each at least doubles. */
             struct group *group = &ret_groups[count++];
             *group = (struct group){.dimension_count = 0};

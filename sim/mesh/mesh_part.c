@@ -58,12 +58,6 @@ enum status mesh_part_parse(const char *text, const struct machine *machine, con
                          length);
     }
     part.size = (uint32_t)size;
-    if (machine_is_meshed(machine, part.axis) && size > 1 && size < length)
-        return error_set(reterr, STATUS_UNSUPPORTED, where,
-                         "%u of the %u GPUs along %s have only some of their links to each other "
-                         "(no switch joins them), which is not modelled; \"%s\" is all, or "
-                         "\"gpus\": %u makes smaller nodes",
-                         part.size, length, name, name, part.size);
     *ret_part = part;
     return STATUS_OK;
 }

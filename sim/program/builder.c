@@ -170,29 +170,12 @@ static bool requests_equal(const struct plan_request *a, const struct plan_reque
            memcmp(a->offset, b->offset, sizeof a->offset) == 0;
 }
 
-/* Whether the group's chips have all their links to each other; else that is refused. */
-static bool group_is_joined(struct builder *builder, const struct group *group)
-{
-    const struct machine *machine = builder->machine;
-    for (uint32_t d = 0; machine != NULL && d < group->dimension_count; d++) {
-        const struct group_dimension *of = &group->dimension[d];
-        if (!machine_is_meshed(machine, of->axis) || of->size == machine->shape[of->axis]) continue;
-        (void)builder_fail(builder, STATUS_UNSUPPORTED, "/mesh",
-                           "a collective of %u of the %u GPUs along %s, which have only some of "
-                           "their links to each other (no switch joins them), is not modelled",
-                           of->size, machine->shape[of->axis], of->name);
-        return false;
-    }
-    return true;
-}
-
 uint32_t builder_plan_add(struct builder *builder, const struct plan_request *of, bool on_links,
                           const char *where)
 {
     struct program *program = builder->program;
     struct plan_request request = *of;
     if (builder->status != STATUS_OK || request.group.dimension_count == 0) return BUILDER_NONE;
-    if (!group_is_joined(builder, &request.group)) return BUILDER_NONE;
     SIM_ASSERT(program->plan_count < builder->room.plans);
     for (uint32_t d = 0; d < request.group.dimension_count; d++)
         on_links = on_links || request.group.dimension[d].switched;

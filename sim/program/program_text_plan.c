@@ -57,11 +57,6 @@ enum status text_dimension_add(const struct text_cursor *cursor,
         return cursor_refuse(cursor, STATUS_INVALID, cursor->begin,
                              "%u members, %u apart, do not lie evenly on %s, whose length is %u",
                              of.size, of.stride, name, length);
-    if (machine_is_meshed(machine, axis) && of.size < length)
-        return cursor_refuse(cursor, STATUS_UNSUPPORTED, cursor->begin,
-                             "%u of the %u GPUs along %s have only some of their links to each "
-                             "other, which is not modelled",
-                             of.size, length, name);
     if (switched != (dimension->links == TEXT_SWITCHES) || (of.ring && !closes))
         return cursor_refuse(cursor, STATUS_INVALID, cursor->begin,
                              "the links between these members of %s are %s", name,

@@ -144,6 +144,9 @@ uint32_t port_entry_take(struct replay *replay, const struct port_entry *entry);
 /* Refuses the run. */
 void port_no_room(struct replay *replay);
 void port_entry_give(struct ports *ports, uint32_t index);
+/* When the lane of a message that leaves at `depart_ps` has none under way at its first links. */
+int64_t port_lane_leaves_ps(const struct replay *replay, const struct port_entry *of,
+                            int64_t depart_ps);
 /* Does nothing for entry 0, which stands for none. */
 void port_list_append(struct ports *ports, struct port_list *list, uint32_t index);
 void port_list_remove(struct ports *ports, struct port_list *list, uint32_t index);

@@ -1,6 +1,8 @@
 /* What is kept of messages at links, and of promises that do not hold. */
 #include "sim/replay/promise.h"
 
+#include "sim/replay/route.h"
+
 void port_no_room(struct replay *replay)
 {
     if (replay->refusal.status != STATUS_OK) return;
@@ -118,4 +120,43 @@ bool promise_void_take(struct replay *replay, uint64_t order, uint32_t chip, int
         return true;
     }
     return false;
+}
+
+/* When the last message leaves that a list has of a lane on a chip. */
+static int64_t list_leaves_ps(const struct ports *ports, const struct port_list *list,
+                              const struct port_entry *of)
+{
+    int64_t last_ps = 0;
+    for (uint32_t e = list->first; e != 0 && last_ps != lane_held_ps; e = ports->entries[e].next) {
+        const struct port_entry *entry = &ports->entries[e];
+        if (!entry->own || entry->lane != of->lane || entry->chip != of->chip) continue;
+        if (entry->withheld)
+            last_ps = lane_held_ps;
+        else if (entry->end_ps > last_ps)
+            last_ps = entry->end_ps;
+    }
+    return last_ps;
+}
+
+int64_t port_lane_leaves_ps(const struct replay *replay, const struct port_entry *of,
+                            int64_t depart_ps)
+{
+    const struct ports *ports = replay->ports;
+    const struct routes *routes = replay->routes;
+    int64_t last_ps = depart_ps;
+    for (uint32_t index = 0; index < routes->level_count && of->lane->abreast; index++) {
+        const struct tier_links *tier = &routes->level[index].tier[0];
+        uint32_t const unit = route_unit_below(tier, &routes->places[of->chip]);
+        for (uint32_t cable = 0; cable < tier->cable_count; cable++) {
+            uint32_t const queue = tier->links[0][unit * tier->cable_count + cable].queue;
+            if (queue == 0) continue;
+            const struct port_list *lists[] = {&ports->queues[queue].plain,
+                                               &ports->queues[queue].flow[of->lane->stream].list};
+            for (uint32_t i = 0; i < 2; i++) {
+                int64_t const list_ps = list_leaves_ps(ports, lists[i], of);
+                last_ps = list_ps > last_ps ? list_ps : last_ps;
+            }
+        }
+    }
+    return last_ps;
 }

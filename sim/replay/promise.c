@@ -456,7 +456,7 @@ static void entry_end(struct replay *replay, const struct port_place *place,
     port_list_remove(ports, &flow->list, index);
     port_entry_give(ports, index);
     if (!entry.own) return;
-    entry.lane->states[entry.chip].free_ps = depart_ps;
+    entry.lane->states[entry.chip].free_ps = port_lane_leaves_ps(replay, &entry, depart_ps);
     transport_left(replay, entry.lane, entry.chip, now_ps);
 }
 

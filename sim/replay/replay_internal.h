@@ -57,7 +57,7 @@ struct lane_range {
 enum { LANE_RANGES_MAX = PLAN_ITEMS_MAX, RUNNING_NONE = 0xffff, NEED_CACHES = 8 };
 
 struct lane_state {    /* 32 bytes: two to a cache line. */
-    int64_t free_ps;   /* Instant at which its last message has left. */
+    int64_t free_ps;   /* Instant at which the last of its messages has left. */
     uint32_t early;    /* Messages that arrived for ops still to come; routed: before others of
                           this op that are counted first. */
     uint32_t sent;     /* Messages of the running op that were sent. */
@@ -105,8 +105,8 @@ struct lane_table {
     bool last;           /* The last of its order of axes: it completes the share. */
     bool waits_by_step;  /* Its steps wait for different portions of the item before. */
     bool led_by_message; /* Portions of the item behind wait for its single messages. */
-    bool plain;          /* Messages over one link; links, and HBM of chips, are all alike and wait
-                            for nobody. */
+    bool abreast;        /* Links lead to each receiver: no message waits for another. */
+    bool plain;          /* One link a message; links and HBM are all alike, and none waits. */
     uint8_t before_count;
     uint8_t behind_count;
     uint8_t leg_count;

@@ -187,6 +187,7 @@ static uint32_t cable_of(const struct replay *replay, const struct tier_links *l
                          const struct place *from, const struct place *to)
 {
     if (links->cable_count == 1) return 0;
+    if (links->policy == LEVEL_PAIR) return level_pair_cable(replay->machine, from->at, to->at);
     if (links->policy == LEVEL_HASH)
         return level_hash_cable(machine_chip_at(replay->machine, from->at),
                                 machine_chip_at(replay->machine, to->at), tier, links->cable_count);

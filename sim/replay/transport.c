@@ -2,7 +2,8 @@
  * Collectives as they travel: lanes, links, and HBM's share of them.
  *
  * A lane sends its messages one at a time: the next when what it forwards has arrived, when the
- * data it starts from are there, and when its last message has left. Arrivals are counted, so a
+ * data it starts from are there, and when its last message has left; where a link leads to each
+ * other chip, it sends without waiting for that. Arrivals are counted, so a
  * neighbour that is ahead needs no mailbox: its messages are absorbed when the op they belong to
  * begins here.
  *
@@ -159,12 +160,13 @@ void transport_lane_try(struct replay *replay, struct lane_table *lane, uint32_t
             return;
         if (lane->reduces && lane->first && !operand_ready(replay, lane, chip, piece, step->chunks))
             return;
-        if (state->free_ps > now_ps) {
+        if (state->free_ps > now_ps && !(lane->abreast && state->sent > 0)) {
             if (state->free_ps != lane_held_ps) ready_post(replay, lane, chip, state->free_ps);
             return;
         }
         if (lane->routed != NULL) {
-            state->free_ps = routed_send(replay, lane, chip, now_ps);
+            int64_t const left_ps = routed_send(replay, lane, chip, now_ps);
+            if (!lane->abreast || state->free_ps < left_ps) state->free_ps = left_ps;
         } else {
             state->free_ps = message_send(replay, lane, chip, step->units, now_ps);
         }

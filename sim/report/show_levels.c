@@ -109,6 +109,10 @@ void show_levels(const struct machine *machine, struct text *text)
                "Cables lead from each unit of the tier below into one of this tier, and as many "
                "back; rates are one way. Chips that meet in a tier have `pair` while they are "
                "alone, and `all` while all chips send there.");
+    if (machine->level[0].tier[0].policy == LEVEL_PAIR)
+        table_wrap(text, 0,
+                   "Under `pair` each two chips have a link of their own: what one sends to one "
+                   "other has that link, and `all` is what it sends to all others at once.");
     if (machine->level[0].tier[0].assumed)
         text_add(
             text,

@@ -86,6 +86,20 @@ struct block {
     double bytes_per_s;
 };
 
+/* Without a switch a chip has a link to each other member in its node, of which a permute uses one.
+ */
+static double mesh_rate(const struct search *search, uint32_t index)
+{
+    const struct level_tier *tier = &search->machine->level[index].tier[0];
+    uint32_t members = 1;
+    for (uint32_t d = 0; d < search->group->dimension_count; d++)
+        if (search->machine->axis_level[search->group->dimension[d].axis] == index)
+            members *= search->group->dimension[d].size;
+    if (members == 1) return INFINITY;
+    bool const permutes = search->query->kind == COLLECTIVE_PERMUTE;
+    return (permutes ? 1 : members - 1) * (double)tier->cable_bytes_per_s;
+}
+
 static struct block block_of(const struct search *search, uint32_t index, uint32_t tier)
 {
     const struct machine *machine = search->machine;
@@ -107,6 +121,8 @@ static struct block block_of(const struct search *search, uint32_t index, uint32
         block.members *= places < dimension->size ? places : dimension->size;
     }
     block.bytes_per_s = block.units * (double)level_bundle_bytes_per_s(&level->tier[tier]);
+    if (level->tier[tier].policy == LEVEL_PAIR)
+        block.bytes_per_s = fmin(block.bytes_per_s, mesh_rate(search, index));
     return block;
 }
 

@@ -41,6 +41,13 @@ double wire_level_rate(const struct machine *machine, uint32_t axis)
     return least;
 }
 
+double wire_mesh_rate(const struct machine *machine, const struct group_dimension *dimension,
+                      uint32_t others)
+{
+    if (!machine_is_meshed(machine, dimension->axis)) return INFINITY;
+    return others * (double)level_of(machine, dimension->axis)->tier[0].cable_bytes_per_s;
+}
+
 /* Of the units' cables that chips side by side, as many as are between a member and the next, have
  * at most, relative to what they would have if they filled the units. */
 static double spread(uint32_t chips, uint32_t unit)
@@ -59,7 +66,7 @@ double wire_step_rate(const struct machine *machine, const struct group_dimensio
         if (below > dimension->stride) break;
         least = fmin(least, tier_rate(machine, level, tier) * spread(dimension->stride, below));
     }
-    return least;
+    return fmin(least, wire_mesh_rate(machine, dimension, 1));
 }
 
 int64_t wire_level_latency_ps(const struct machine *machine,

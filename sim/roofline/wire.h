@@ -17,9 +17,14 @@
  * its share of those that it has in common with others. */
 double wire_level_rate(const struct machine *machine, uint32_t axis);
 
-/* The same for an array gathered or reduced along a dimension, at best: no tier above where all
- * members meet counts, and what has entered a leaf once is passed on inside it. Times (n-1)/n of
- * the array, a bound from below for any algorithm; wire_level_rate() is from above. */
+/* Without a switch each pair has a link: what a member has towards a number of others at once. Else
+ * nothing limits it: INFINITY. */
+double wire_mesh_rate(const struct machine *machine, const struct group_dimension *dimension,
+                      uint32_t others);
+
+/* wire_level_rate() for an array gathered or reduced along a dimension, at best: no tier above
+ * where all members meet counts, and what has entered a leaf once is passed on inside it. Times
+ * (n-1)/n of the array, a bound from below for any algorithm; wire_level_rate() is from above. */
 double wire_dimension_rate(const struct machine *machine, const struct group_dimension *dimension);
 
 /* The same for a message from each member to the next, all at once: of the cables that all of

@@ -59,14 +59,6 @@ static enum status ring_find(struct local *local, struct error *reterr)
                          "\"ring\" goes round one axis of the machine, and cp lies on %u; "
                          "\"all_gather\" and \"ulysses\" go over several",
                          group->dimension_count);
-    for (uint32_t i = 0; i < local->mesh->axis[MESH_CP].part_count; i++)
-        if (local->mesh->axis[MESH_CP].part[i].size > 1 &&
-            machine_is_meshed(local->machine, local->mesh->axis[MESH_CP].part[i].axis))
-            return error_set(reterr, STATUS_UNSUPPORTED, "/workload/context",
-                             "a rank that sends to the next has one of its links along %s (no "
-                             "switch joins the GPUs of %s), which is not modelled; \"all_gather\" "
-                             "and \"ulysses\" use all of them",
-                             dimension->name, local->machine->chip.title);
     bool const two = dimension->size == 2; /* Each is next to the other, on a line too. */
     if (!dimension->ring && !dimension->switched && !two)
         return error_set(reterr, STATUS_UNSUPPORTED, "/workload/context",

@@ -127,7 +127,8 @@ static uint64_t rate_of(const struct machine *machine, const struct mesh_part *p
         uint64_t const share =
             level_bundle_bytes_per_s(tier) / level_box_chips(machine, level, (int32_t)t - 1);
         uint64_t const cable = tier->cable_bytes_per_s;
-        uint64_t const rate = tier->policy == LEVEL_HASH && cable < share ? cable : share;
+        bool const one = tier->policy == LEVEL_HASH || tier->policy == LEVEL_PAIR;
+        uint64_t const rate = one && cable < share ? cable : share;
         slowest = rate < slowest ? rate : slowest;
     }
     return slowest > 0 ? slowest : 1;

@@ -103,7 +103,12 @@ static void fabric_open(struct scene *scene)
     uint32_t const chip[] = {1, 1, 1, 1}, node[] = {shape[0], 1, 1, 1};
     uint32_t const all[] = {shape[0], shape[1], 1, 1};
     scene_open_axes(scene, shape, 0);
-    random_tier(scene_level(scene, "node", 0), node);
+    struct level *inside_node = scene_level(scene, "node", 0);
+    random_tier(inside_node, node);
+    if (gpus > 2 && below(3) == 0) { /* No switch: a link a pair. */
+        inside_node->tier[0].policy = LEVEL_PAIR;
+        inside_node->tier[0].cable_count = gpus - 1;
+    }
     struct level *level = scene_level(scene, "network", 1);
     if (below(2) == 0) {
         uint32_t const leaf[] = {below(2) == 0 ? 1 : shape[0],

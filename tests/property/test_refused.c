@@ -29,8 +29,6 @@ static const struct {
      "\"accumulate\":8", "/mesh/pp", "the outer level is named first, node and then gpu"},
     {NODES, "\"pp\":[\"node\",\"gpu:2\"],\"tp\":[\"gpu:4\"],\"order\":[\"tp\",\"pp\"]", LLAMA,
      "\"accumulate\":16,\"schedule\":\"dualpipe\"", "/mesh/pp", "lay each stage on two ranks"},
-    {"\"chip\":\"mi300x\"", "\"pp\":[\"gpu\"]", LLAMA, "\"accumulate\":8", "/mesh/pp",
-     "no switch joins the GPUs of"},
     {NODES, "\"pp\":[\"node\"],\"tp\":[\"gpu\"]", "\"megatron-1.7b\"",
      "\"accumulate\":8,\"schedule\":\"zb-v\"", "/workload/schedule",
      "megatron-1.7b ties its embedding to its head"},

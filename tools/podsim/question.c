@@ -198,13 +198,6 @@ static enum status group_read(const struct options *options, struct question *qu
     }
     STATUS_TRY(measure_group(&question->machine, axes, "--axes", &row->group, reterr));
     (void)measure_group_text(&question->machine, &row->group, row->axes);
-    for (uint32_t i = 0; i < row->group.dimension_count; i++)
-        if (row->operation == OPERATION_SENDRECV &&
-            machine_is_meshed(&question->machine, row->group.dimension[i].axis))
-            return error_set(reterr, STATUS_UNSUPPORTED, "--op",
-                             "a rank that sends to one other has one of its links along %s (no "
-                             "switch joins the GPUs of %s), which is not modelled; --axes node is",
-                             row->group.dimension[i].name, question->machine.chip.title);
     return STATUS_OK;
 }
 

@@ -129,17 +129,6 @@ void svg_say(struct text *text, double x, double y, const char *style, const cha
     svg_words(text, x, y, style, words);
 }
 
-void svg_words_down(struct text *text, double x, double y, const char *style, const char *words)
-{
-    text_add(text, "<text transform=\"translate(");
-    add_number(text, x);
-    text_add(text, " ");
-    add_number(text, y);
-    text_add(text, ") rotate(90)\" class=\"%s\">", style);
-    add_escaped(text, words);
-    text_add(text, "</text>\n");
-}
-
 static void add_box(struct text *text, double x, double y, double width, double height,
                     const char *style)
 {

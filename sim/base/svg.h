@@ -38,8 +38,6 @@ void svg_end(struct text *text);
 void svg_words(struct text *text, double x, double y, const char *style, const char *words);
 void svg_say(struct text *text, double x, double y, const char *style, const char *format, ...)
     __attribute__((format(printf, 5, 6)));
-/* Words that run downwards, centred on a point. */
-void svg_words_down(struct text *text, double x, double y, const char *style, const char *words);
 void svg_box(struct text *text, double x, double y, double width, double height, const char *style);
 /* A box that says `title` under the pointer. */
 void svg_titled_box(struct text *text, double x, double y, double width, double height,

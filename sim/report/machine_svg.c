@@ -3,6 +3,7 @@
 #include <inttypes.h>
 #include <math.h>
 #include <stdio.h>
+#include <string.h>
 
 #include "sim/base/counted.h"
 #include "sim/base/quantity.h"
@@ -119,6 +120,13 @@ static const char *policy_words(enum level_policy policy)
                                   : "messages are spread over all cables";
 }
 
+/* The host of the picture is a CPU. GPUs that have a NIC in common meet in a tier of their own. */
+static const char *tier_name(const struct machine *machine, const struct level_tier *tier)
+{
+    bool const shares = machine->chip.kind == CHIP_GPU && strcmp(tier->name, "host") == 0;
+    return shares ? "shared NIC" : tier->name;
+}
+
 static void say_tier(struct drawing *drawing, uint32_t level, uint32_t index)
 {
     const struct level_tier *tier = &drawing->machine->level[level].tier[index];
@@ -134,7 +142,8 @@ static void say_tier(struct drawing *drawing, uint32_t level, uint32_t index)
         svg_say(drawing->text, 20, y, "head", "%s: %s", tier->name,
                 counted(totals.unit_count, "node").text);
     else
-        svg_say(drawing->text, 20, y, "head", "%s: %u", tier->name, totals.unit_count);
+        svg_say(drawing->text, 20, y, "head", "%s: %u", tier_name(drawing->machine, tier),
+                totals.unit_count);
     svg_say(drawing->text, 20, y + 16, "small",
             bare ? "%s: %u x %s from each to the others" : "%s: %u x %s up from each below",
             tier->cable_name, tier->cable_count,
@@ -145,7 +154,9 @@ static void say_tier(struct drawing *drawing, uint32_t level, uint32_t index)
             quantity_text_seconds(latency, units_seconds(tier->latency_ps)));
     if (bare || tier->cable_count > 1)
         svg_words(drawing->text, 20, y + 46, "small",
-                  bare ? "no switch" : policy_words(tier->policy));
+                  tier->policy == LEVEL_PAIR ? "no switch: each pair has a link"
+                  : bare                     ? "no switch"
+                                             : policy_words(tier->policy));
     if (tier->reduce_flop_per_s != 0)
         svg_say(drawing->text, 20, y + 61, "small", "SHARP: %s a unit",
                 quantity_text_rate(rate, (double)tier->reduce_flop_per_s, "FLOP/s"));
@@ -199,7 +210,7 @@ static void draw_tier(struct drawing *drawing, uint32_t level_index, uint32_t ti
         row.middle[i] = (struct point){corner.x + width / 2, drawing->y + BOX_HEIGHT / 2};
         svg_box(drawing->text, corner.x, corner.y, width, BOX_HEIGHT, "switch");
         svg_say(drawing->text, row.middle[i].x, drawing->y + 17, "mid", "%s %u",
-                level->tier[tier].name, row.unit[i] / slices);
+                tier_name(machine, &level->tier[tier]), row.unit[i] / slices);
         if (in_slice)
             svg_say(drawing->text, row.middle[i].x, drawing->y + 32, "tiny mid", "of slice %u",
                     row.unit[i] % slices);

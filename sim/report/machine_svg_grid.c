@@ -1,6 +1,7 @@
 /* An ICI grid: x to the right, y downwards, z into the page, a layer a plane of x and y. */
 #include <math.h>
 #include <stdio.h>
+#include <string.h>
 
 #include "sim/base/quantity.h"
 #include "sim/base/svg.h"
@@ -140,6 +141,23 @@ bool grid_outline(const struct drawing *drawing, const struct grid_layout *layou
     return true;
 }
 
+/* Where the cables come out that go around a twisted axis. */
+static void say_twist(const struct drawing *drawing, uint32_t axis, double y)
+{
+    const struct machine *machine = drawing->machine;
+    char along[32] = "";
+    uint32_t shift = 0;
+    for (uint32_t other = 0; other < machine->grid_axis_count; other++) {
+        if (machine->twist[axis][other] == 0) continue;
+        size_t const used = strlen(along);
+        (void)snprintf(along + used, sizeof along - used, "%s%s", used == 0 ? "" : " and ",
+                       machine_axis_name(machine, other));
+        shift = machine->twist[axis][other];
+    }
+    svg_say(drawing->text, 20, y, "tiny", "around %s: to the other end, %u further along %s",
+            machine_axis_name(machine, axis), shift, along);
+}
+
 void grid_say_axes(const struct drawing *drawing, const struct grid_layout *layout)
 {
     const struct machine *machine = drawing->machine;
@@ -158,12 +176,15 @@ void grid_say_axes(const struct drawing *drawing, const struct grid_layout *layo
         if (shown->has_gap)
             (void)snprintf(drawn, sizeof drawn, ", the first %u%s and the last drawn",
                            shown->count - 1, axis == 2 ? " layers" : "");
-        svg_say(drawing->text, 20, y, "small", "%s: %s of %u%s", machine_axis_name(machine, axis),
-                machine->wrap[axis] ? "ring"
-                : twists            ? "twisted"
-                                    : "line",
-                machine->shape[axis], drawn);
+        svg_say(drawing->text, 20, y, "small", "%s: %s of %u%s%s", machine_axis_name(machine, axis),
+                machine->wrap[axis] ? "ring" : "line", machine->shape[axis],
+                twists ? ", its ends joined with a twist" : "", drawn);
     }
     if (closes)
         svg_words(drawing->text, 20, y + 18, "tiny", "dashed ends: joined to the other end");
+    for (uint32_t axis = 0; axis < machine->grid_axis_count; axis++)
+        if (machine_twists(machine, axis)) {
+            say_twist(drawing, axis, y + 31);
+            y += 13;
+        }
 }

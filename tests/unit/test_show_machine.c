@@ -317,6 +317,31 @@ static void a_mesh_is_drawn_cable_by_cable(void **state)
     }
 }
 
+/* The picture's host is a CPU, and GPUs that share a NIC are no host of another kind. */
+static void a_shared_nic_is_no_host(void **state)
+{
+    (void)state;
+    struct text text = {0};
+    with_machine("h100-sxm:nodes=4,node_nics=4", machine_svg, &text);
+    assert_non_null(strstr(text.bytes, ">shared NIC: 16<"));
+    assert_non_null(strstr(text.bytes, ">shared NIC 15<"));
+    assert_int_equal(occurrences(text.bytes, ">host"), 1);
+    text_free(&text);
+}
+
+/* Cables around a twisted axis lead to the other end and along the long axes. */
+static void a_twist_is_said(void **state)
+{
+    (void)state;
+    struct text text = {0};
+    with_machine("v5p:4x8x8_twisted", machine_svg, &text);
+    assert_non_null(strstr(text.bytes, ">x: line of 4, its ends joined with a twist<"));
+    assert_non_null(strstr(text.bytes, ">around x: to the other end, 4 further along y and z<"));
+    assert_null(strstr(text.bytes, "around z"));
+    assert_null(strstr(text.bytes, "twisted of"));
+    text_free(&text);
+}
+
 /* Beside the slice, which has a box, too. */
 static void the_cpu_of_a_host_has_a_box(void **state)
 {
@@ -431,6 +456,8 @@ int main(void)
         cmocka_unit_test(differences_from_published_totals_are_said),
         cmocka_unit_test(hosts_say_whose_they_are),
         cmocka_unit_test(a_mesh_is_drawn_cable_by_cable),
+        cmocka_unit_test(a_shared_nic_is_no_host),
+        cmocka_unit_test(a_twist_is_said),
         cmocka_unit_test(a_drawing_is_one_small_file),
         cmocka_unit_test(every_link_of_a_grid_is_drawn),
         cmocka_unit_test(cables_lead_to_what_is_above),

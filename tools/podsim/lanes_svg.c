@@ -14,20 +14,26 @@ enum {
     GAP = 2,
     HEAD = 64,
     LEGEND_ROW = 16,
-    LEGEND_MAX = 5, /* Sentences, and the NULL behind them. */
+    LEGEND_MAX = 6, /* Sentences, and the NULL behind them. */
     TITLE = 26,
     AXIS = 20,
     AXIS_PITCH = 90, /* At least between two numbers of the axis. */
     CURVE = 48,
     BELOW = 40,
     DIGIT = 5,
-    NARROW = 7, /* The narrowest pass that has room for a number, written downwards. */
+    NARROW = 4,         /* The narrowest pass, while the page may become wider. */
+    NUMBERED_EVERY = 4, /* Of passes too narrow for a number. */
+    NUMBER_DIGITS_MAX = 16,
 };
+
+/* Of a digit in the smaller letters, and what a number keeps clear. */
+static const double small_digit = 4.2, clear = 1;
 
 static const char classes[] =
     ".p0 { fill: #7aa6f0 } .p1 { fill: #8fce9a } .p2 { fill: #6cc5c1 } .p3 { fill: #f3b562 }\n"
     ".pale { opacity: 0.7 } .n { font-size: 9px; text-anchor: middle; fill: #111 }\n"
-    ".d { font-size: 7px; text-anchor: middle; fill: #111 }\n"
+    ".d { font-size: 7.5px; text-anchor: middle; fill: #111 }\n"
+    ".e { font-size: 7.5px; text-anchor: start; fill: #111 }\n"
     ".held { fill: #ddd; stroke: #888 }\n";
 
 static double scale_of(const struct lanes_page *page)
@@ -120,16 +126,19 @@ static bool is_pale(const struct schedule *schedule, const struct odd_stages *od
     return odd->is_odd[pass->stage];
 }
 
-/* The microbatch, written across where there is room, else downwards. */
-static void draw_number(uint32_t number, double x, double y, double width, double height,
-                        struct text *text)
+/* The microbatch where there is room for it, which is how much a number takes. */
+struct number {
+    char words[NUMBER_DIGITS_MAX];
+    double width, small_width;
+};
+
+static struct number number_of(const struct schedule_pass *pass)
 {
-    char words[16];
-    int const digits = snprintf(words, sizeof words, "%u", number);
-    if (width >= DIGIT * digits + 3)
-        svg_words(text, x + width / 2, y + height / 2 + 3.2, "n", words);
-    else if (width >= NARROW - 0.01 && height >= 4.5 * digits)
-        svg_words_down(text, x + width / 2 - 2.5, y + height / 2, "d", words);
+    struct number number;
+    int const digits = snprintf(number.words, sizeof number.words, "%u", pass->microbatch);
+    number.width = DIGIT * digits + 3;
+    number.small_width = small_digit * digits + clear;
+    return number;
 }
 
 static void draw_pass(const struct lanes_picture *picture, const struct odd_stages *odd,
@@ -148,7 +157,33 @@ static void draw_pass(const struct lanes_picture *picture, const struct odd_stag
     (void)snprintf(title, sizeof title, "%u%s%u", pass->stage,
                    schedule_kind_letter((enum schedule_kind)pass->kind), pass->microbatch);
     svg_titled_box(text, x, y, width - edge, height, style, title);
-    draw_number(pass->microbatch, x, y, width, height, text);
+}
+
+/* The number of a pass, in it; else, of every fourth microbatch, from where the pass begins on over
+ * passes that have none either. `free_x`: where the lane's last number ends. */
+static void draw_number(const struct lanes_picture *picture, double scale, uint32_t rank,
+                        uint32_t index, double y, double height, double *free_x, struct text *text)
+{
+    const struct schedule_rank *list = &picture->schedule->rank[rank];
+    const struct schedule_lane *lane = &picture->played->lane[rank];
+    struct number const number = number_of(&list->pass[index]);
+    double const x = LEFT + scale * (double)lane->begin[index];
+    double const width = scale * (double)(lane->end[index] - lane->begin[index]);
+    double const middle = x + width / 2, base = y + height / 2 + 3;
+    if (width >= number.small_width) {
+        svg_words(text, middle, base, width >= number.width ? "n" : "d", number.words);
+        *free_x = x + width;
+        return;
+    }
+    if (list->pass[index].microbatch % NUMBERED_EVERY != 0 || x < *free_x) return;
+    double const end = x + number.small_width + DIGIT / 2.0;
+    for (uint32_t i = index + 1; i < list->count; i++) {
+        if (LEFT + scale * (double)lane->begin[i] >= end) break;
+        double const next = scale * (double)(lane->end[i] - lane->begin[i]);
+        if (next >= number_of(&list->pass[i]).small_width) return;
+    }
+    svg_words(text, x + clear / 2, base, "e", number.words);
+    *free_x = end;
 }
 
 static void draw_lane(const struct lanes_picture *picture, const struct odd_stages *odd,
@@ -156,11 +191,18 @@ static void draw_lane(const struct lanes_picture *picture, const struct odd_stag
 {
     const struct schedule_rank *list = &picture->schedule->rank[rank];
     svg_say(text, LEFT - 6, top + LANE / 2.0 + 3.5, "tiny end", "%u", rank);
-    for (uint32_t i = 0; i < list->count; i++) {
-        bool const first = list->pass[i].paired, second = i > 0 && list->pass[i - 1].paired;
-        draw_pass(picture, odd, scale, rank, i, second ? top + LANE / 2.0 : top,
-                  first || second ? LANE / 2.0 : LANE, text);
-    }
+    /* Numbers lie over the passes behind theirs. */
+    double free_x[2] = {0, 0};
+    for (uint32_t numbers = 0; numbers < 2; numbers++)
+        for (uint32_t i = 0; i < list->count; i++) {
+            bool const first = list->pass[i].paired, second = i > 0 && list->pass[i - 1].paired;
+            double const y = second ? top + LANE / 2.0 : top;
+            double const height = first || second ? LANE / 2.0 : LANE;
+            if (numbers == 0)
+                draw_pass(picture, odd, scale, rank, i, y, height, text);
+            else
+                draw_number(picture, scale, rank, i, y, height, &free_x[second], text);
+        }
 }
 
 double lanes_svg_draw(const struct lanes_page *page, const struct lanes_picture *picture,
@@ -196,6 +238,9 @@ static void legend_find(const struct lanes_page *page, const char *ret_sentence[
     if (page->has_chunks) ret_sentence[count++] = "paler: every second stage of a rank";
     if (page->has_copies)
         ret_sentence[count++] = "paler: the second copy of the model, from the other end";
+    if (page->narrowest_units * scale_of(page) < 2 * small_digit + clear)
+        ret_sentence[count++] = "numbers: microbatches; of narrow passes every fourth, from where "
+                                "it begins";
     if (page->has_pairs)
         ret_sentence[count++] = "one above the other: a pair of passes, side by side";
     ret_sentence[count] = NULL;

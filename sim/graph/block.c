@@ -1,9 +1,5 @@
 #include "sim/graph/block.h"
 
-#define BLOCK(name) extern const struct block block_##name;
-#include "workloads/blocks.def"
-#undef BLOCK
-
 const struct block *const block_table[] = {
 #define BLOCK(name) &block_##name,
 #include "workloads/blocks.def"
@@ -12,8 +8,9 @@ const struct block *const block_table[] = {
 
 const uint32_t block_count = sizeof block_table / sizeof *block_table;
 
-static void write(const struct block *block, const struct model *model, struct graph *graph)
+void block_write(const struct block *block, const struct model *model, struct graph *graph)
 {
+    SIM_ASSERT(graph->block_count < GRAPH_BLOCKS_MAX);
     struct graph_span *span = &graph->block[graph->block_count];
     *span = (struct graph_span){.block = block, .first = graph->op_count};
     block->write(graph, model);
@@ -29,5 +26,5 @@ void block_write_layer(const struct graph_terms *terms, const struct model *mode
     for (uint32_t place = 0; place < BLOCK_PLACE_COUNT; place++)
         for (uint32_t i = 0; i < block_count; i++)
             if (block_table[i]->place == place && block_table[i]->applies(model, layer))
-                write(block_table[i], model, ret_graph);
+                block_write(block_table[i], model, ret_graph);
 }

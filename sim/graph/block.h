@@ -24,6 +24,13 @@ struct block {
 extern const struct block *const block_table[];
 extern const uint32_t block_count;
 
+#define BLOCK(name) extern const struct block block_##name;
+#include "workloads/blocks.def"
+#undef BLOCK
+
+/* Writes one more block of a layer, which begins with {.terms = ...}. */
+void block_write(const struct block *block, const struct model *model, struct graph *graph);
+
 /* Writes the blocks of a layer, in their order. */
 void block_write_layer(const struct graph_terms *terms, const struct model *model, uint64_t layer,
                        struct graph *ret_graph);

@@ -92,8 +92,7 @@ enum status mesh_build(struct arena *arena, const struct mesh_plan *plan,
                        const struct machine *machine, struct mesh *ret_mesh, struct error *reterr);
 
 /* Refused, as STATUS_UNSUPPORTED: a mesh whose pipeline stages lie where none are modelled. */
-enum status mesh_stages_check(const struct machine *machine, const struct mesh *mesh,
-                              struct error *reterr);
+enum status mesh_stages_check(const struct mesh *mesh, struct error *reterr);
 
 /* The rank of a chip along a mesh axis. */
 uint32_t mesh_rank(const struct mesh *mesh, const struct machine *machine, enum mesh_role role,

@@ -3,7 +3,7 @@
 
 enum status pipeline_check(const struct local *local, struct error *reterr)
 {
-    STATUS_TRY(mesh_stages_check(local->machine, local->mesh, reterr));
+    STATUS_TRY(mesh_stages_check(local->mesh, reterr));
     if (local->mesh->axis[MESH_PP].group.dimension_count > 1 && local->copies > 1)
         return error_set(reterr, STATUS_UNSUPPORTED, "/mesh/pp",
                          "stages over two axes of the machine are not modelled for schedules that "

@@ -75,7 +75,7 @@ static enum status stage_text(struct chain *chain, enum chain_stage stage, bool 
     case CHAIN_MACHINE: /* Printed by machine_print(). */
         break;
     case CHAIN_MESH:
-        STATUS_TRY(mesh_stages_check(&chain->machine, &chain->mesh, reterr)); /* As a run does. */
+        STATUS_TRY(mesh_stages_check(&chain->mesh, reterr)); /* As a run does. */
         show_mesh(&chain->machine, &chain->mesh, text);
         return STATUS_OK;
     case CHAIN_PROGRAM:

@@ -21,8 +21,7 @@ void block_write(const struct block *block, const struct model *model, struct gr
 void block_write_layer(const struct graph_terms *terms, const struct model *model, uint64_t layer,
                        struct graph *ret_graph)
 {
-    ret_graph->terms = terms;
-    ret_graph->tensor_count = ret_graph->op_count = ret_graph->block_count = 0;
+    *ret_graph = (struct graph){.terms = terms};
     for (uint32_t place = 0; place < BLOCK_PLACE_COUNT; place++)
         for (uint32_t i = 0; i < block_count; i++)
             if (block_table[i]->place == place && block_table[i]->applies(model, layer))

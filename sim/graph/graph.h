@@ -120,7 +120,7 @@ struct graph {
     uint8_t op_count;
     struct graph_span block[GRAPH_BLOCKS_MAX];
     uint8_t block_count;
-    tensor stream; /* The residual stream before the last block. */
+    tensor stream; /* What the last block has for input: the residual stream, if it has norms. */
     tensor added;  /* The last block's result. */
 };
 

@@ -54,6 +54,32 @@ void graph_print(const struct graph_sharded *sharded, struct text *text)
         op_add(sharded, &sharded->graph->op[i], text);
 }
 
+static const char *pass_text(enum op_pass pass)
+{
+    static const char *const texts[] = {"",           " again",      " again, alone",
+                                        ": d inputs", ": d weights", ": d inputs, d weights"};
+    return texts[pass];
+}
+
+void graph_print_backward(const struct graph_sharded *sharded,
+                          const struct graph_backward *backward, struct text *text)
+{
+    const struct graph *graph = sharded->graph;
+    for (uint32_t i = 0; i < backward->count; i++) {
+        const struct graph_op *op = &graph->op[backward->gradient[i].op];
+        text_add(text, "%s%s%s\n", prefix_of(graph, op), op->name,
+                 pass_text(backward->gradient[i].pass));
+    }
+    for (uint8_t t = 0; t < graph->tensor_count; t++) {
+        if (backward->due[t] == 0 && backward->parts[t] <= 1) continue;
+        text_add(text, "d%s", graph->tensor[t].at.name);
+        text_pad(text, NAME_COLUMN);
+        axes_add(graph, "due", backward->due[t], text);
+        if (backward->parts[t] > 1) text_add(text, "  in %u parts", backward->parts[t]);
+        text_add(text, "\n");
+    }
+}
+
 void graph_print_kept(const struct graph_sharded *sharded, const struct graph_kept *kept,
                       struct text *text)
 {
@@ -81,13 +107,6 @@ static void values_add(const struct graph *graph, const char *verb,
         text_add(text, " %s%s", values[i].gradient ? "d" : "", graph->tensor[values[i].of].at.name);
 }
 
-static const char *pass_text(enum op_pass pass)
-{
-    static const char *const texts[] = {"",           " again",      " again, alone",
-                                        ": d inputs", ": d weights", ": d inputs, d weights"};
-    return texts[pass];
-}
-
 void graph_print_steps(const struct graph_sharded *sharded, const struct graph_steps *steps,
                        struct text *text)
 {
@@ -113,5 +132,19 @@ void graph_print_steps(const struct graph_sharded *sharded, const struct graph_s
         values_add(graph, "reads", step->read, step->read_count, text);
         values_add(graph, "writes", step->written, step->written_count, text);
         text_add(text, "\n");
+    }
+}
+
+void graph_print_live(const struct graph_sharded *sharded, const struct graph_live *live,
+                      struct text *text)
+{
+    for (uint32_t i = 0; i < live->count; i++) {
+        const struct graph_life *life = &live->life[i];
+        const struct graph_tensor *of = &sharded->graph->tensor[life->value.of];
+        text_add(text, "%s%s%s", life->value.full ? "full " : "", life->value.gradient ? "d" : "",
+                 of->at.name);
+        text_pad(text, NAME_COLUMN);
+        text_add(text, "%" PRIu64 " bytes, steps %u to %u%s%s\n", life->bytes, life->first,
+                 life->last, life->before ? ", there before" : "", life->after ? ", stays" : "");
     }
 }

@@ -125,8 +125,15 @@ static void a_layer_is_printed_in_the_notation(void **state)
         "  reads dTmp X  writes dW_in\n"
         "mlp.Tmp: d inputs                               8796093022208 FLOP 2281701376 bytes"
         "  reads dTmp W_in  writes dX\n"
-        "  ReduceScatter tp                              1073741824 bytes  reads dX  writes dX\n";
+        "  ReduceScatter tp                              1073741824 bytes  reads dX  writes dX\n"
+        "full dOut               1073741824 bytes, steps 0 to 2\n"
+        "Tmp                     1073741824 bytes, steps 0 to 1, there before\n"
+        "dTmp                    1073741824 bytes, steps 2 to 5\n"
+        "X                       268435456 bytes, steps 0 to 3, there before\n"
+        "full X                  1073741824 bytes, steps 3 to 4\n"
+        "full dX                 1073741824 bytes, steps 5 to 6\n";
     static struct graph_steps steps;
+    static struct graph_live live;
     struct workload_case made;
     const struct graph_case *layer = mlp_layer(&made);
     struct text text = {0};
@@ -136,7 +143,39 @@ static void a_layer_is_printed_in_the_notation(void **state)
     graph_steps(&layer->sharded, &layer->backward, &layer->kept,
                 (struct graph_request){true, GRAPH_WHOLE, false}, &steps);
     graph_print_steps(&layer->sharded, &steps, &text);
+    graph_live(&layer->sharded, &layer->kept, &steps, NULL, &live);
+    graph_print_live(&layer->sharded, &live, &text);
     assert_string_equal(text.bytes, wanted);
+    text_free(&text);
+    case_free(&made);
+}
+
+/* Two ranks hold each KV head, and have a part of its weights' gradients each. */
+static void gradients_in_parts_are_printed(void **state)
+{
+    static struct local local;
+    static struct graph_cases cases;
+    struct workload_case made;
+    struct text text = {0};
+    (void)state;
+    assert_int_equal(case_build(&made, &case_llama_70b, "16", NULL, NULL, "x"), STATUS_OK);
+    assert_int_equal(local_build(&made.plan, &made.machine, &made.mesh, &local, &made.error),
+                     STATUS_OK);
+    assert_true(graph_cases_build(&local, &cases));
+    graph_print_backward(&cases.layer[0].sharded, &cases.layer[0].backward, &text);
+    assert_string_equal(text.bytes, "mlp.Out: d weights\n"
+                                    "mlp.Out: d inputs\n"
+                                    "mlp.Gate,Up: d weights\n"
+                                    "mlp.Gate,Up: d inputs\n"
+                                    "mlp.norm: d inputs\n"
+                                    "attention.O: d weights\n"
+                                    "attention.O: d inputs\n"
+                                    "attention.flash: d inputs\n"
+                                    "attention.QKV: d weights\n"
+                                    "attention.QKV: d inputs\n"
+                                    "attention.norm: d inputs\n"
+                                    "dW_K                      in 2 parts\n"
+                                    "dW_V                      in 2 parts\n");
     text_free(&text);
     case_free(&made);
 }
@@ -167,6 +206,7 @@ int main(void)
         cmocka_unit_test(layers_with_windows_are_derived),
         cmocka_unit_test(shipped_scenarios_are_derived),
         cmocka_unit_test(a_layer_is_printed_in_the_notation),
+        cmocka_unit_test(gradients_in_parts_are_printed),
         cmocka_unit_test(bytes_lie_from_step_to_step),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

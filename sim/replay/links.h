@@ -69,6 +69,7 @@ static inline int64_t link_take(struct replay *replay, struct link_state *link,
     link->busy_ps += cost->link_ps;
     link->bytes += cost->bytes;
     link->stream = lane->stream;
+    link->lane = lane->number;
     if (replay->waits != NULL) {
         replay->waits[link - replay->links].waited_ps += (uint64_t)(start_ps - now_ps);
         replay->waits[link - replay->links].messages++;
@@ -103,7 +104,7 @@ static inline int64_t message_send(struct replay *replay, struct lane_table *lan
     if (!lane->plain) return message_depart(replay, lane, chip, units, now_ps);
     const struct message_cost *cost = cost_at(lane, 0, units);
     int64_t depart_ps = 0;
-    if (promise_meets(replay, &lane->links[chip], lane->stream, now_ps))
+    if (promise_meets_lane(replay, &lane->links[chip], lane, now_ps))
         return message_depart(replay, lane, chip, units, now_ps);
     (void)link_take(replay, &lane->links[chip], lane, 0, lane->leg[0].port, chip, cost, now_ps, 0,
                     &depart_ps);

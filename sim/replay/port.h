@@ -1,14 +1,21 @@
 /*
  * port.h: a link that several streams want at once, or several lanes of one stream.
  *
- * Messages of a stream that is alone on a link go first come, first served. Where several streams
+ * Messages of a lane that is alone on a link go first come, first served. Where several streams
  * meet, they take turns of one segment each (run.arbitration `fair`), or the more urgent one goes
- * first, again in turns of a segment (`priority`); and in a stream's turns its lanes take turns of
- * a segment. A gather over three axes has lanes with small messages of an early phase and large
- * ones of a late phase on one link. Once another stream has put its phases out of step, a small
- * message that waited for whole large ones would keep them so. Turns follow one another without a
- * gap, so a link is free when it would have been had all waited in one queue (link_state.free_ps);
- * what arbitration decides is who leaves when.
+ * first, again in turns of a segment (`priority`).
+ *
+ * In a stream's turns its lanes take turns of a segment, and lanes of an earlier phase go first. A
+ * gather over three axes has lanes with small messages of an early phase and large ones of a late
+ * phase. Alone they never meet; once another stream has put them out of step, they do. A ring sends
+ * a message when the one before has come: if a small one waited for a whole large one at each step,
+ * as many large ones would pass as there are steps, the axis of the next phase would idle for so
+ * long, and the next gather would begin as far out of step. Pieces are in several phases at once
+ * and keep themselves in step (plan_item.turn): without another stream they go as they come, and
+ * with one in turns, whatever their phase.
+ *
+ * Turns follow one another without a gap, so a link is free when it would have been had all waited
+ * in one queue (link_state.free_ps); what arbitration decides is who leaves when.
  *
  * Who takes turns. A queue knows for each stream how much work it was asked for and how much of it
  * is done at the next turn's beginning, and in which order streams come. When the k-th picosecond
@@ -72,6 +79,7 @@ struct port_lane {
     int64_t asked_ps;  /* Work that the lane has asked for since it came. */
     int64_t served_ps; /* Work of the lane that is done when the next turn begins. */
     uint16_t number;
+    uint8_t phase; /* Lanes of the earliest phase go first. */
     uint32_t next; /* The lane with the next turn of the stream. */
 };
 
@@ -83,7 +91,6 @@ struct port_flow {
     int64_t left_ps;     /* Instant at which the latest message left. */
     int64_t turn_ps;     /* Work of the stream that is done when the next turn of a lane begins. */
     uint32_t lane_first; /* Lanes with work left, in the order of their turns. */
-    uint32_t lane_last;  /* The last of these lanes. */
     uint16_t lane_current; /* The lane whose turn ends at turn_ps; or PORT_NO_LANE. */
     uint32_t promised;     /* Entries whose events are posted. */
 };

@@ -2,8 +2,9 @@
  * Turns of a stream's lanes in its turns at a link.
  *
  * What instants are for streams, the stream's work is for its lanes: a lane's turn begins when so
- * much of the stream's work is done, and takes a segment of it. A lane that comes goes before the
- * lane whose turn it is, behind all others; one whose work ends has no turn until it asks again.
+ * much of the stream's work is done, and takes a segment of it. Lanes of the earliest phase take
+ * turns, and others wait. A lane that comes goes before the lane whose turn it is, behind all others
+ * of its phase; one whose work ends has no turn until it asks again.
  */
 #include "sim/replay/port.h"
 
@@ -13,7 +14,7 @@ static int64_t left_ps(const struct port_lane *lane)
 }
 
 /* 0: there is no room. */
-static uint32_t lane_take(struct ports *ports, uint16_t number)
+static uint32_t lane_take(struct ports *ports, uint16_t number, uint8_t phase)
 {
     uint32_t index = ports->lane_free;
     if (index != 0) {
@@ -24,7 +25,7 @@ static uint32_t lane_take(struct ports *ports, uint16_t number)
         ports->lanes_lacked = true;
         return 0;
     }
-    ports->lanes[index] = (struct port_lane){.number = number};
+    ports->lanes[index] = (struct port_lane){.number = number, .phase = phase};
     return index;
 }
 
@@ -34,17 +35,27 @@ static void lane_give(struct ports *ports, uint32_t index)
     ports->lane_free = index;
 }
 
-static void lane_append(struct ports *ports, struct port_flow *flow, uint32_t index)
+/* Behind all lanes that are as early or earlier; `current`: but before the last of them. */
+static void lane_insert(struct ports *ports, struct port_flow *flow, uint32_t index, bool current)
 {
-    ports->lanes[index].next = 0;
-    if (flow->lane_first == 0)
+    struct port_lane *lane = &ports->lanes[index];
+    uint32_t before = 0, before_last = 0;
+    for (uint32_t i = flow->lane_first; i != 0 && ports->lanes[i].phase <= lane->phase;
+         i = ports->lanes[i].next) {
+        before_last = before;
+        before = i;
+    }
+    if (current && before != 0 && ports->lanes[before].phase == lane->phase &&
+        ports->lanes[before].number == flow->lane_current)
+        before = before_last;
+    lane->next = before == 0 ? flow->lane_first : ports->lanes[before].next;
+    if (before == 0)
         flow->lane_first = index;
     else
-        ports->lanes[flow->lane_last].next = index;
-    flow->lane_last = index;
+        ports->lanes[before].next = index;
 }
 
-/* One turn of the lane in front, which goes behind all others. */
+/* One turn of the lane in front, which goes behind its like. */
 static void turn_pass(struct ports *ports, struct port_flow *flow, int64_t segment_ps)
 {
     uint32_t const index = flow->lane_first;
@@ -55,9 +66,8 @@ static void turn_pass(struct ports *ports, struct port_flow *flow, int64_t segme
     flow->turn_ps += work_ps;
     flow->lane_current = lane->number;
     flow->lane_first = lane->next;
-    if (flow->lane_first == 0) flow->lane_last = 0;
     if (work_ps < left)
-        lane_append(ports, flow, index);
+        lane_insert(ports, flow, index, false);
     else
         lane_give(ports, index);
 }
@@ -66,18 +76,23 @@ static void turn_pass(struct ports *ports, struct port_flow *flow, int64_t segme
 static void rounds_pass(struct ports *ports, struct port_flow *flow, int64_t segment_ps,
                         int64_t done_ps)
 {
+    uint8_t const phase = ports->lanes[flow->lane_first].phase;
     int64_t count = 0, least = INT64_MAX;
-    for (uint32_t i = flow->lane_first; i != 0; i = ports->lanes[i].next, count++) {
+    uint32_t last = 0;
+    for (uint32_t i = flow->lane_first; i != 0 && ports->lanes[i].phase == phase;
+         i = ports->lanes[i].next, count++) {
         int64_t const whole = (left_ps(&ports->lanes[i]) - 1) / segment_ps;
         if (whole < least) least = whole;
+        last = i;
     }
     int64_t rounds = (done_ps - flow->turn_ps) / (segment_ps * count);
     if (rounds > least) rounds = least;
     if (rounds == 0) return;
-    for (uint32_t i = flow->lane_first; i != 0; i = ports->lanes[i].next)
+    for (uint32_t i = flow->lane_first; count > 0; count--, i = ports->lanes[i].next) {
         ports->lanes[i].served_ps += rounds * segment_ps;
-    flow->turn_ps += rounds * segment_ps * count;
-    flow->lane_current = ports->lanes[flow->lane_last].number;
+        flow->turn_ps += rounds * segment_ps;
+    }
+    flow->lane_current = ports->lanes[last].number;
 }
 
 /* Goes on to the first turn that begins where the stream's work is done, or later. */
@@ -106,11 +121,13 @@ static int64_t stream_ps(const struct ports *ports, const struct port_flow *flow
             before = false;
             continue;
         }
+        if (ports->lanes[i].phase > ports->lanes[own].phase) break;
         int64_t const others_ps = left_ps(&ports->lanes[i]);
         int64_t const turns_ps = segment_ps * (before ? turns : turns - 1);
-        at_ps += others_ps < turns_ps ? others_ps : turns_ps;
+        bool const earlier = ports->lanes[i].phase < ports->lanes[own].phase;
+        at_ps += earlier || others_ps < turns_ps ? others_ps : turns_ps;
     }
-    *ret_certain = turns == 1 && number != flow->lane_current;
+    *ret_certain = turns == 1 && ports->lanes[own].phase == 0 && number != flow->lane_current;
     return at_ps;
 }
 
@@ -123,26 +140,16 @@ static struct port_lane *lane_find(struct ports *ports, const struct port_flow *
     return NULL;
 }
 
-/* The lane of a message, behind all others but the one whose turn it is; NULL: there is no room. */
-static struct port_lane *lane_of(struct ports *ports, struct port_flow *flow, uint16_t number)
+/* The lane of a message; NULL: there is no room. One that comes goes behind its like, but before
+ * the lane whose turn it is. */
+static struct port_lane *lane_of(struct ports *ports, struct port_flow *flow,
+                                 const struct lane_table *table)
 {
-    struct port_lane *lane = lane_find(ports, flow, number);
+    struct port_lane *lane = lane_find(ports, flow, table->number);
     if (lane != NULL) return lane;
-    uint32_t before_last = 0;
-    for (uint32_t i = flow->lane_first; i != 0; i = ports->lanes[i].next)
-        if (ports->lanes[i].next == flow->lane_last) before_last = i;
-    uint32_t const last = flow->lane_last;
-    uint32_t const index = lane_take(ports, number);
+    uint32_t const index = lane_take(ports, table->number, table->phase);
     if (index == 0) return NULL;
-    if (last == 0 || ports->lanes[last].number != flow->lane_current) {
-        lane_append(ports, flow, index);
-        return &ports->lanes[index];
-    }
-    ports->lanes[index].next = last;
-    if (before_last == 0)
-        flow->lane_first = index;
-    else
-        ports->lanes[before_last].next = index;
+    lane_insert(ports, flow, index, true);
     return &ports->lanes[index];
 }
 
@@ -193,7 +200,7 @@ void port_lane_ask(struct ports *ports, struct port_flow *flow, struct port_entr
         nothing_asked(ports, flow, entry, segment_ps, ret_certain);
         return;
     }
-    struct port_lane *lane = lane_of(ports, flow, entry->lane->number);
+    struct port_lane *lane = lane_of(ports, flow, entry->lane);
     if (lane == NULL) return;
     lane->asked_ps += work_ps;
     entry->lane_ps = lane->asked_ps;
@@ -201,7 +208,7 @@ void port_lane_ask(struct ports *ports, struct port_flow *flow, struct port_entr
                                 &ret_certain[0]);
     entry->done_ps =
         stream_ps(ports, flow, lane->number, entry->lane_ps, segment_ps, &ret_certain[1]);
-    if (flow->lane_first != flow->lane_last) entries_move(ports, flow, segment_ps);
+    if (ports->lanes[flow->lane_first].next != 0) entries_move(ports, flow, segment_ps);
 }
 
 void port_lanes_end(struct ports *ports, struct port_flow *flow)
@@ -210,19 +217,25 @@ void port_lanes_end(struct ports *ports, struct port_flow *flow)
         next = ports->lanes[i].next;
         lane_give(ports, i);
     }
-    flow->lane_first = flow->lane_last = 0;
+    flow->lane_first = 0;
     flow->lane_current = PORT_NO_LANE;
     flow->turn_ps = flow->asked_ps;
 }
 
 void port_lanes_copy(const struct ports *from, struct ports *ports, struct port_flow *flow)
 {
+    uint32_t last = 0;
     uint32_t const first = flow->lane_first;
-    flow->lane_first = flow->lane_last = 0;
+    flow->lane_first = 0;
     for (uint32_t i = first; i != 0; i = from->lanes[i].next) {
-        uint32_t const index = lane_take(ports, from->lanes[i].number);
+        uint32_t const index = lane_take(ports, from->lanes[i].number, from->lanes[i].phase);
         if (index == 0) return;
         ports->lanes[index] = from->lanes[i];
-        lane_append(ports, flow, index);
+        ports->lanes[index].next = 0;
+        if (last == 0)
+            flow->lane_first = index;
+        else
+            ports->lanes[last].next = index;
+        last = index;
     }
 }

@@ -72,6 +72,16 @@ static inline bool promise_meets(const struct replay *replay, const struct link_
     return link->free_ps > now_ps && link->stream != stream && replay->ports != NULL;
 }
 
+/* Whether a lane finds the link with messages of another stream, or of another lane of its stream.
+ * Pieces are in several phases at once, and go as they come. */
+static inline bool promise_meets_lane(const struct replay *replay, const struct link_state *link,
+                                      const struct lane_table *lane, int64_t now_ps)
+{
+    return link->free_ps > now_ps && replay->ports != NULL &&
+           (link->stream != lane->stream ||
+            (link->lane != lane->number && lane->piece_count == 1));
+}
+
 /* The instant until which a departing message is read: its own end, or the end of all work of the
  * link where its own end is not known. */
 static inline int64_t promise_left_ps(const struct link_state *link, int64_t depart_ps)

@@ -75,7 +75,8 @@ struct link_state {
     int64_t busy_ps;
     uint64_t bytes;
     uint32_t queue; /* Index of its port_queue, once streams have met or messages are kept. */
-    uint8_t stream; /* Stream of its messages; PORT_SHARED: streams take turns. */
+    uint8_t lane;   /* Lane of its last message, among the lanes of all streams. */
+    uint8_t stream; /* Stream of its messages; PORT_SHARED: streams or lanes take turns. */
 };
 
 /* Waits of a link's messages, if the caller asks for them: they cost a long run some percent. */
@@ -132,6 +133,7 @@ struct lane_table {
     struct routed_lane *routed; /* NULL: its messages go to a neighbour, or on a fixed route. */
     uint8_t stream;
     uint8_t number;             /* Among the lanes of all streams. */
+    uint8_t phase;              /* Of its order, from 0; with pieces, which are in several, 0. */
     struct lane_state *states;  /* [chip] */
     struct server_reads *reads; /* [chip]: reads of messages that leave by the first port. */
     struct link_state *links;   /* [chip]: the first link of the route. */

@@ -276,6 +276,7 @@ static int64_t message_take(struct replay *replay, struct lane_table *lane, uint
     link->busy_ps += link_ps;
     link->bytes += cost->memory.bytes;
     link->stream = lane->stream;
+    link->lane = lane->number;
     replay->transfers++;
     uint64_t const records = replay->record_count;
     if (replay->recording) message_record(replay, lane, sender, message, at, start_ps, depart_ps);

@@ -325,6 +325,9 @@ static enum status lane_build(struct arena *arena, struct replay *replay, const 
     table->last = item->last;
     table->portions = plan_item_portions(item);
     table->piece_count = item->piece_count * table->portions;
+    for (uint8_t at = item->after; table->piece_count == 1 && at != PLAN_NO_ITEM;
+         at = plan->item[at].after)
+        table->phase++;
     table->send_count = lane->send_count;
     table->arrival_count = lane->arrival_count;
     if (table->reduces)

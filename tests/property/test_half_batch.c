@@ -173,14 +173,16 @@ static void half_the_batch_takes_no_longer(void **unused)
     assert_true(exceptions <= EXCEPTIONS_MAX);
 }
 
-/* A gather of weights over three axes goes in phases. Gathers of keys and values along one axis put
- * them out of step; where small messages then waited for whole large ones of another phase, they
- * stayed so, and 2M tokens took 1.08 s. */
+/* A gather of weights over three axes goes in phases. Gathers of keys and values along one axis or
+ * two put them out of step; where small messages then waited for whole large ones of another phase,
+ * they stayed so: 2M tokens took 1.08 s, and 128K took 0.92 s. From 512K on a sequence lies over
+ * ever more chips, and nothing else is left to win. */
 static void phases_of_a_gather_come_back_into_step(void **state)
 {
     (void)state;
-    static const char *const tokens[] = {"4194304", "2097152", "1048576", "524288"};
-    int64_t before_ps = INT64_MAX;
+    static const char *const tokens[] = {"4194304", "2097152", "1048576", "524288",
+                                         "262144",  "131072",  "65536"};
+    int64_t before_ps = INT64_MAX / 2;
     for (uint32_t i = 0; i < sizeof tokens / sizeof *tokens; i++) {
         char batch[64];
         (void)snprintf(batch, sizeof batch, "/workload/batch_tokens=%s", tokens[i]);
@@ -190,7 +192,7 @@ static void phases_of_a_gather_come_back_into_step(void **state)
         struct play play;
         play_run_file(&play, "scenarios/train/llama3-70b-fsdp-v5p-16x16x16.json", &options);
         print_message("    %s tokens: %lld ps\n", tokens[i], (long long)play.trace.step_ps);
-        assert_true(play.trace.step_ps < before_ps);
+        assert_true(play.trace.step_ps < before_ps + before_ps / 5000);
         before_ps = play.trace.step_ps;
         play_close(&play);
     }

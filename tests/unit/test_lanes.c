@@ -22,9 +22,22 @@ struct turns {
     int64_t asked[LANES], served[LANES];
     int64_t at, segment; /* Work of the stream that is done when the next turn begins. */
     uint32_t current;    /* Whose turn ends then; LANES: nobody's. */
+    const uint8_t *phase; /* [lane]: the earliest goes first. */
     struct message message[ASKS + 1];
     uint32_t message_first, message_count;
 };
+
+/* Behind all lanes that are as early; `before_current`: but before the one whose turn it is. */
+static void turns_insert(struct turns *turns, uint32_t lane, bool before_current)
+{
+    uint32_t at = 0;
+    while (at < turns->count && turns->phase[turns->queue[at]] <= turns->phase[lane]) at++;
+    if (before_current && at > 0 && turns->queue[at - 1] == turns->current &&
+        turns->phase[turns->current] == turns->phase[lane])
+        at--;
+    memmove(turns->queue + at + 1, turns->queue + at, (turns->count++ - at) * sizeof *turns->queue);
+    turns->queue[at] = lane;
+}
 
 static void turn_take(struct turns *turns)
 {
@@ -44,7 +57,7 @@ static void turn_take(struct turns *turns)
     turns->at += work;
     turns->current = lane;
     memmove(turns->queue, turns->queue + 1, --turns->count * sizeof *turns->queue);
-    if (work < left) turns->queue[turns->count++] = lane;
+    if (work < left) turns_insert(turns, lane, false);
 }
 
 /* Turns that begin before so much of the stream's work is done. */
@@ -65,13 +78,7 @@ static struct message *turns_ask(struct turns *turns, uint32_t lane, int64_t wor
         return message;
     }
     if (!waits) {
-        uint32_t const last = turns->count++;
-        bool const before = last > 0 && turns->queue[last - 1] == turns->current;
-        turns->queue[last] = lane;
-        if (before) {
-            turns->queue[last] = turns->queue[last - 1];
-            turns->queue[last - 1] = lane;
-        }
+        turns_insert(turns, lane, true);
         turns->asked[lane] = turns->served[lane];
     }
     struct message *message = &turns->message[turns->message_count++];
@@ -148,17 +155,20 @@ static void compare(const struct turns *turns, const struct link *link, uint32_t
 
 /* Whichever lanes ask when for how much; also in a copy, and with room for no more lanes than ask
  * at once. What is said to be certain is what one more lane does not move. */
-static void lanes_take_turns(void **state)
+static void lanes_meet(const uint8_t phase[LANES])
 {
-    (void)state;
     static struct link links[2];
     static struct lane_table tables[LANES];
     uint64_t chance = 21;
     uint32_t certain = 0, cut = 0;
-    for (uint32_t l = 0; l < LANES; l++) tables[l].number = (uint8_t)l;
+    for (uint32_t l = 0; l < LANES; l++) {
+        tables[l].number = (uint8_t)l;
+        tables[l].phase = phase[l];
+    }
     for (uint32_t number = 0; number < CASES; number++) {
         struct link *link = &links[0];
-        struct turns turns = {.segment = 1 + (int64_t)(case_random(&chance) % 9), .current = LANES};
+        struct turns turns = {.current = LANES, .phase = phase};
+        turns.segment = 1 + (int64_t)(case_random(&chance) % 9);
         link_open(link, LANES - 1);
         for (uint32_t i = 0; i < ASKS; i++) {
             struct port_flow *flow = &link->flow;
@@ -202,6 +212,19 @@ static void lanes_take_turns(void **state)
     assert_true(certain > CASES && cut > CASES);
 }
 
+static void lanes_take_turns(void **state)
+{
+    (void)state;
+    lanes_meet((const uint8_t[LANES]){0, 0, 0, 0, 0});
+}
+
+static void earlier_phases_go_first(void **state)
+{
+    (void)state;
+    lanes_meet((const uint8_t[LANES]){1, 0, 2, 0, 0});
+    lanes_meet((const uint8_t[LANES]){1, 1, 0, 2, 0});
+}
+
 /* More lanes than there is room for are not forgotten: the run is refused. */
 static void lanes_that_lack_room_are_noticed(void **state)
 {
@@ -224,6 +247,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(lanes_take_turns),
+        cmocka_unit_test(earlier_phases_go_first),
         cmocka_unit_test(lanes_that_lack_room_are_noticed),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

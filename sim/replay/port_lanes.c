@@ -3,8 +3,8 @@
  *
  * What instants are for streams, the stream's work is for its lanes: a lane's turn begins when so
  * much of the stream's work is done, and takes a segment of it. Lanes of the earliest phase take
- * turns, and others wait. A lane that comes goes before the lane whose turn it is, behind all others
- * of its phase; one whose work ends has no turn until it asks again.
+ * turns, and others wait. A lane that comes goes before the lane whose turn it is, behind all
+ * others of its phase; one whose work ends has no turn until it asks again.
  */
 #include "sim/replay/port.h"
 

@@ -124,10 +124,8 @@ struct lane_table {
     uint64_t units_total;      /* Units of a ring's lane in one piece; for the check of its port. */
 
     const bool *awaited; /* [arrivals counted]: some lane may wait for that count; NULL: for any. */
-
     struct label_passing *passing; /* [hop - 1][chip]; NULL unless later links are recorded. */
     uint32_t *passed; /* [hop][chip]: messages that came so far; NULL: not needed (port.h). */
-
     struct plan_table *plan;
     const struct plan_item *item;
     struct routed_lane *routed; /* NULL: its messages go to a neighbour, or on a fixed route. */

@@ -246,13 +246,20 @@ static inline bool local_offloads_activations(const struct local *local)
            local->plan->offload == WORKLOAD_OFFLOAD_BOTH;
 }
 
-/* Whether frameworks keep what activation functions give, and masks, for the backward pass, which
- * else makes them again: what is offloaded is ours to choose, so it is not copied either. */
-static inline bool local_keeps_outputs(const struct local *local)
+/* Whether frameworks keep masks of dropout for the backward pass, which else makes them again: what
+ * is offloaded is ours to choose, so it is not copied either. */
+static inline bool local_keeps_masks(const struct local *local)
 {
     enum workload_remat const remat = local->plan->remat;
     return (remat == WORKLOAD_REMAT_NONE || remat == WORKLOAD_REMAT_NORMS) &&
            !local_offloads_activations(local);
+}
+
+/* The same of what activation functions give. `norms` is the policy of DeepSeek-V3, which keeps the
+ * inputs of SwiGLU and makes its output again (arXiv 2412.19437, 3.3.3). */
+static inline bool local_keeps_outputs(const struct local *local)
+{
+    return local->plan->remat == WORKLOAD_REMAT_NONE && local_keeps_masks(local);
 }
 
 /* Which layers lie at the top, before the head. */

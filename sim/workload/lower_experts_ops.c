@@ -52,7 +52,7 @@ static bool is_product(enum experts_tensor tensor)
 
 /*
  * none: all that the backward pass reads.
- * norms: the same without In.
+ * norms: the same without In, and without what activation functions give.
  * big_matmuls: the outputs of the matmuls; tokens are sent to their experts once more.
  * block: nothing: the layer's input is attention's.
  */

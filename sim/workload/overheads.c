@@ -47,10 +47,10 @@ static const struct overhead table[] = {
      false},
     {PROGRAM_MEMORY_ACTIVATED, "activation outputs",
      "the output of SwiGLU or GELU, which the next matmul keeps in addition to the function's "
-     "input; with remat only until the matmul has read it",
+     "input; with remat, `norms` too, only until the matmul has read it",
      "Megatron-LM megatron/core/fusions/fused_bias_swiglu.py at 00caa53a (the function saves its "
      "input alone, and the next linear layer saves its own input); Korthikanti et al., arXiv "
-     "2205.05198, 4.1",
+     "2205.05198, 4.1; DeepSeek-V3, arXiv 2412.19437, 3.3.3 (`norms`)",
      false},
     {PROGRAM_MEMORY_MASKS, "dropout masks",
      "1 byte an element of the outputs of attention and MLP, where `attention_kernel` drops out",

@@ -75,8 +75,9 @@ static inline double compute_ops(const struct workload_case *made)
  * make it again. */
 static inline bool is_saved(enum program_memory memory, enum workload_remat remat)
 {
-    bool const outputs = remat == WORKLOAD_REMAT_NONE || remat == WORKLOAD_REMAT_NORMS;
-    if (memory == PROGRAM_MEMORY_ACTIVATED || memory == PROGRAM_MEMORY_MASKS) return outputs;
+    bool const all = remat == WORKLOAD_REMAT_NONE;
+    if (memory == PROGRAM_MEMORY_ACTIVATED) return all;
+    if (memory == PROGRAM_MEMORY_MASKS) return all || remat == WORKLOAD_REMAT_NORMS;
     return memory == PROGRAM_MEMORY_ACTIVATIONS;
 }
 

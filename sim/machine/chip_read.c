@@ -234,7 +234,8 @@ static enum status check_keys(struct json *object, const char *const *known, str
     return json_end(object, known, reterr);
 }
 
-/* Scales the peaks that were read and adds the overheads. */
+/* Scales the peaks that were read and adds the overheads. A GPU's capacity is that of its data sheet
+ * unless the profile has what the driver leaves of the real one. */
 static enum status apply_profile(struct json *object, struct chip *chip, struct error *reterr)
 {
     static const char *const known_tpu[] = {"math_ppm",         "vector_ppm",  "hbm_ppm",
@@ -242,13 +243,15 @@ static enum status apply_profile(struct json *object, struct chip *chip, struct 
                                             "message_overhead", NULL};
     static const char *const known_gpu[] = {"math_ppm",         "vector_ppm",  "hbm_ppm",
                                             "nvlink_ppm",       "op_overhead", "nic_ppm",
-                                            "message_overhead", NULL};
+                                            "message_overhead", "hbm_capacity", NULL};
     bool const gpu = chip->kind == CHIP_GPU;
     struct profile profile = {0};
     STATUS_TRY(check_keys(object, gpu ? known_gpu : known_tpu, reterr));
     STATUS_TRY(chip_count(object, "math_ppm", PPM_ONE, &profile.math_ppm, reterr));
     STATUS_TRY(chip_count(object, "vector_ppm", PPM_ONE, &profile.vector_ppm, reterr));
     STATUS_TRY(chip_count(object, "hbm_ppm", PPM_ONE, &profile.hbm_ppm, reterr));
+    if (gpu && json_take(object, "hbm_capacity") != NULL)
+        STATUS_TRY(chip_bytes(object, "hbm_capacity", &chip->hbm_capacity_bytes, reterr));
     if (gpu)
         STATUS_TRY(chip_count(object, "nvlink_ppm", PPM_ONE, &profile.nvlink_ppm, reterr));
     else

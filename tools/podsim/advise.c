@@ -206,15 +206,20 @@ static enum status rest_play(struct search *search, struct error *reterr)
     return STATUS_OK;
 }
 
-/* Where nothing fits so far: weights sharded instead of replicated, then smaller microbatches. */
+/* Where nothing fits so far: weights sharded instead of replicated, then smaller microbatches. What
+ * cannot be divided so is no neighbour, and not divided further. */
 static enum status smaller_play(struct search *search, struct error *reterr)
 {
     struct arena *arena = search->chain->arena;
+    struct advise *advise = search->advise;
+    const struct mesh *mesh = &search->chain->mesh;
     const struct workload_plan *plan = &search->chain->scenario.workload;
-    bool const shards = search->chain->mesh.present[MESH_DP];
+    bool const alone = mesh->axis[MESH_EP].size * mesh->axis[MESH_CP].size == 1;
+    bool const shards = mesh->present[MESH_DP] && alone;
     for (uint32_t more = 2; more <= 16; more *= 2) {
-        best_find(search->advise);
-        if (search->advise->best != ADVISE_NONE) return STATUS_OK;
+        uint32_t const count = advise->count;
+        best_find(advise);
+        if (advise->best != ADVISE_NONE) return STATUS_OK;
         struct advise_row row = {.setting_count = 0};
         STATUS_TRY(setting_add(
             arena, &row, arena_format(arena, "/workload/accumulate=%u", plan->accumulate * more),
@@ -222,10 +227,13 @@ static enum status smaller_play(struct search *search, struct error *reterr)
         STATUS_TRY(setting_add(arena, &row, "/workload/remat=block", reterr));
         if (shards && plan->zero < 3)
             STATUS_TRY(setting_add(arena, &row, "/workload/zero=3", reterr));
-        STATUS_TRY(row_try(search, row, search->chain->mesh.present[MESH_TP], WORKLOAD_REMAT_BLOCK,
-                           reterr));
+        STATUS_TRY(row_try(search, row, mesh->present[MESH_TP], WORKLOAD_REMAT_BLOCK, reterr));
+        if (advise->count > count && advise->row[count].state == ADVISE_REFUSED) {
+            advise->count = count;
+            break;
+        }
         /* Still smaller ones have still more events. */
-        if (search->advise->row[search->advise->count - 1].state == ADVISE_TOO_LONG) break;
+        if (advise->row[advise->count - 1].state == ADVISE_TOO_LONG) break;
     }
     return STATUS_OK;
 }

@@ -24,6 +24,7 @@ static const double GIB = 1073741824.0, GB = 1e9;
 struct peak {
     uint64_t bytes[PROGRAM_MEMORY_COUNT];
     double all, allocated; /* Without what PyTorch's allocator does not see. */
+    double capacity;
 };
 
 static _Noreturn void stop(const char *title, const struct error *error)
@@ -90,7 +91,8 @@ static struct peak simulate(const char *title, const char *text, int length,
     if (fit != NULL) fit_set(fit, &play.scenario.workload.model);
     if (play_stages(&play, &options, &error) != STATUS_OK) stop(title, &error);
     const struct trace *trace = &play.trace;
-    struct peak peak = {.all = (double)trace->memory_peak_bytes};
+    struct peak peak = {.all = (double)trace->memory_peak_bytes,
+                        .capacity = (double)play.machine.chip.hbm_capacity_bytes};
     peak.allocated = peak.all;
     for (uint32_t m = 0; m < PROGRAM_MEMORY_COUNT; m++) {
         const struct overhead *overhead = overhead_of((enum program_memory)m);
@@ -208,12 +210,17 @@ static void add_fits(struct text *text)
 {
     text_add(
         text,
-        "| run | as assumed, GB | as published, GB | reason | source |\n|---|---|---|---|---|\n");
+        "| run | as assumed, GB | as published, GB | a GPU has, GB | refused | reason | source |\n"
+        "|---|---|---|---|---|---|---|\n");
     for (uint32_t i = 0; i < memory_fit_count; i++) {
         const struct memory_fit *fit = &memory_fits[i];
-        text_add(text, "| %s | %.1f | %.1f | %s | %s |\n", fit->title,
-                 fit_play(fit, false).all / GB, fit_play(fit, true).all / GB, fit->reason,
-                 fit->source);
+        struct peak const assumed = fit_play(fit, false), published = fit_play(fit, true);
+        const char *const refused = published.all > published.capacity ? "both"
+                                    : assumed.all > assumed.capacity   ? "as assumed"
+                                                                       : "neither";
+        text_add(text, "| %s | %.1f | %.1f | %.1f | %s | %s | %s |\n", fit->title,
+                 assumed.all / GB, published.all / GB, published.capacity / GB, refused,
+                 fit->reason, fit->source);
     }
 }
 

@@ -234,8 +234,8 @@ static enum status check_keys(struct json *object, const char *const *known, str
     return json_end(object, known, reterr);
 }
 
-/* Scales the peaks that were read and adds the overheads. A GPU's capacity is that of its data sheet
- * unless the profile has what the driver leaves of the real one. */
+/* Scales the peaks that were read and adds the overheads. A GPU's capacity is that of its data
+ * sheet unless the profile has what the driver leaves of the real one. */
 static enum status apply_profile(struct json *object, struct chip *chip, struct error *reterr)
 {
     static const char *const known_tpu[] = {"math_ppm",         "vector_ppm",  "hbm_ppm",

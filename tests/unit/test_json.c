@@ -370,6 +370,7 @@ static void odd_files_are_refused_unread(void **state)
     assert_int_equal(ftruncate(fileno(file), 16 * 1024 * 1024 + 1), 0);
     assert_int_equal(json_read_file(case_arena, path, &json, &error), STATUS_LIMIT);
     assert_string_equal(error.where, path);
+    assert_string_equal(error.message, "16777217 bytes are above the maximum of 16777216 bytes");
     (void)fclose(file);
     (void)unlink(path);
     assert_int_equal(rmdir(folder), 0);

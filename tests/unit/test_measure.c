@@ -187,6 +187,8 @@ static void test_fairness(void **state)
     assert_true(row_slowdown(&rows[3]) == 1);
     double const index = row_fairness(rows, 4); /* (3·3+1)² / (4·(3·9+1)) = 100/112 */
     assert_true(index > 0.892 && index < 0.893);
+    assert_true(row_slowdown(&(struct row){.time_ps = 3, .alone_ps = 1}) == 3);
+    assert_true(row_slowdown(&(struct row){.time_ps = 3}) == 1); /* Alone it would take nothing. */
 }
 
 static void run_one(const struct row_question *question, uint64_t size_bytes, const char *algorithm,
@@ -228,6 +230,22 @@ static void test_ring(void **state)
     run_one(&question, bytes, NULL, true, &measured);
     assert_int_equal(measured.time_ps[0], row.time_ps);
     assert_int_equal(measured.fold.chip_count, 128);
+    case_ok(row_prove(&measured.plans[0], &row, &case_error));
+    assert_true(row.proved);
+}
+
+/* A plan that leaves half of each chunk behind is no plan of its collective. */
+static void test_unsound_plans_are_not_proved(void **state)
+{
+    (void)state;
+    struct machine const machine = case_machine("v5e:8x16");
+    struct plan_request const request = {
+        .kind = COLLECTIVE_ALL_GATHER, .group = case_group(&machine, "y"), .size_bytes = 1 << 20};
+    struct plan plan = case_plan(&request);
+    struct row row = {.proved = false};
+    plan.item[0].unit_bytes /= 2;
+    case_refused(row_prove(&plan, &row, &case_error), STATUS_INVALID, NULL, "carry");
+    assert_false(row.proved);
 }
 
 /* Adders of switches and of chips count elements: halves of them are twice as many. Four NVSwitches
@@ -451,6 +469,7 @@ int main(void)
         cmocka_unit_test(test_fit_is_least),
         cmocka_unit_test(test_fairness),
         cmocka_unit_test(test_ring),
+        cmocka_unit_test(test_unsound_plans_are_not_proved),
         cmocka_unit_test(test_two_at_once),
         cmocka_unit_test(test_map_groups),
         cmocka_unit_test(test_map),

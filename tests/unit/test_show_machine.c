@@ -421,6 +421,26 @@ static void the_frame_of_a_host_is_around_its_chips(void **state)
     text_free(&text);
 }
 
+/* The box of a unit is no wider than words need, however few units a tier has, and units next to
+ * each other stand apart. */
+static void units_of_a_tier_stand_apart(void **state)
+{
+    (void)state;
+    struct text text = {0};
+    struct box box, last = {0};
+    uint32_t widest = 0, apart = 0;
+    with_machine("tpu-v5e:4x4,slices=3", machine_svg, &text); /* Six hosts, and the DCN. */
+    for (const char *at = text.bytes; (at = box_find(at, "switch", &box)) != NULL; last = box) {
+        assert_true(box.width < 220.01);
+        widest += box.width > 219.99;
+        if (box.y != last.y) continue;
+        assert_true(box.x > last.x + last.width + 13.99);
+        apart++;
+    }
+    assert_true(widest == 1 && apart == 5);
+    text_free(&text);
+}
+
 /* One slice stands at the left, several each in the middle of an equal part of what is right of the
  * words. */
 static void slices_stand_in_equal_parts(void **state)
@@ -464,6 +484,7 @@ int main(void)
         cmocka_unit_test(the_cpu_of_a_host_has_a_box),
         cmocka_unit_test(a_node_leads_to_its_own_switches),
         cmocka_unit_test(the_frame_of_a_host_is_around_its_chips),
+        cmocka_unit_test(units_of_a_tier_stand_apart),
         cmocka_unit_test(slices_stand_in_equal_parts),
     };
     return cmocka_run_group_tests(tests, case_arena_up, case_arena_down);

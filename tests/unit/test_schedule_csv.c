@@ -237,6 +237,33 @@ static void memory_is_for_cells_that_say_something(void **state)
     arena_destroy(arena);
 }
 
+/* More than 2^22 pairs of a stage and a microbatch are looked up only for a file with two passes
+ * for each of them: then it is the passes that are judged. */
+static void a_large_table_is_for_as_many_passes(void **state)
+{
+    (void)state;
+    enum { MICROBATCHES = 838861, PASSES = 2 * 5 * MICROBATCHES, CELL = 4 };
+    static const char first[] = "0F0,1F0,2F0,3F0,4F838860";
+    static const char *const words[] = {
+        "5 stages with 838861 microbatches need at least 8388610 passes; there are 8388609",
+        "line 1, cell 6, 0F0: it has been done"};
+    size_t const length = sizeof first - 1;
+    char *text = malloc(length + (size_t)CELL * PASSES);
+    assert_non_null(text);
+    memcpy(text, first, length);
+    for (size_t i = 0; i < PASSES; i++) memcpy(text + length + CELL * i, ",0F0", CELL);
+    for (uint32_t i = 0; i < 2; i++) {
+        struct arena *arena = arena_create(0);
+        struct schedule schedule;
+        size_t const others = PASSES - 6 + i;
+        case_refused(schedule_csv_read(arena, text, length + CELL * others, "file.csv", &schedule,
+                                       &case_error),
+                     i == 0 ? STATUS_LIMIT : STATUS_INVALID, "file.csv", words[i]);
+        arena_destroy(arena);
+    }
+    free(text);
+}
+
 /* Whether a file is read; its refusal has line and cell. */
 static bool is_read(const struct text *text)
 {
@@ -312,6 +339,7 @@ int main(void)
         cmocka_unit_test(cells_may_be_in_quotation_marks),
         cmocka_unit_test(receives_may_stand_anywhere_before_their_pass),
         cmocka_unit_test(memory_is_for_cells_that_say_something),
+        cmocka_unit_test(a_large_table_is_for_as_many_passes),
         cmocka_unit_test(no_message_may_be_missing_or_twice),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

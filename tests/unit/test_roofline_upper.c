@@ -1,7 +1,9 @@
 /* What collectives take at most where nothing overlaps: as they are played, not as they could be.
  */
+#include "sim/base/units.h"
 #include "sim/roofline/exchange.h"
 #include "sim/roofline/roofline_bounds.h"
+#include "sim/roofline/stages.h"
 #include "tests/support/case.h"
 
 static const double nic = 50e9;
@@ -79,6 +81,24 @@ static void tokens_that_cross_levels_are_sent_at_each(void **state)
     case_near(exchange_sent_bytes(&traffic), (1e9 + 0.5e9) * 31 / 32 / 2, 1e-9);
 }
 
+/* Pipelines that lie between each other share the links, and each message takes several. */
+static void messages_between_stages_take_every_link_on_their_way(void **state)
+{
+    (void)state;
+    struct machine const machine = case_machine("tpu-v5e:16x16");
+    struct chip const *chip = &machine.chip;
+    struct workload_counts counts = {.role[MESH_PP] = {.group = case_group(&machine, "x:4")},
+                                     .stage_way_bytes = 45e9,
+                                     .stage_way_count = 1000};
+    for (uint32_t stride = 1; stride <= 4; stride++) {
+        int64_t const way_ps = stride * chip->hop_latency_ps + chip->message_overhead_ps;
+        counts.role[MESH_PP].group.dimension[0].stride = stride;
+        case_near(stages_slow_s(&machine, &counts),
+                  stride * 45e9 / (double)chip->ici_bytes_per_s + 1000 * units_seconds(way_ps),
+                  1e-12);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -87,6 +107,7 @@ int main(void)
         cmocka_unit_test(bundles_on_a_line_are_stored_and_forwarded),
         cmocka_unit_test(levels_go_one_after_the_other),
         cmocka_unit_test(tokens_that_cross_levels_are_sent_at_each),
+        cmocka_unit_test(messages_between_stages_take_every_link_on_their_way),
     };
     return cmocka_run_group_tests(tests, case_arena_up, case_arena_down);
 }

@@ -126,6 +126,35 @@ static void what_repeats_is_highest_at_one_of_its_ends(void **state)
     }
 }
 
+/* When an op of another stream gives back is not known, so of that kind of memory only what is
+ * there from the start counts, whichever op stands first. */
+static void what_others_give_back_is_not_counted(void **state)
+{
+    (void)state;
+    for (uint32_t first = 0; first < 2; first++) {
+        struct program_op ops[2] = {{.stream = PROGRAM_COMPUTE}, {.stream = PROGRAM_COMPUTE}};
+        struct program_op *taker = &ops[1 - first], *giver = &ops[first];
+        taker->effect[0] = (struct program_effect){PROGRAM_MEMORY_ACTIVATIONS, false, 100};
+        taker->effect[1] = (struct program_effect){PROGRAM_MEMORY_GRADIENTS, false, 7};
+        taker->effect_count = 2;
+        giver->stream = PROGRAM_COMPUTE + 1;
+        giver->effect[0] = (struct program_effect){PROGRAM_MEMORY_ACTIVATIONS, true, -100};
+        giver->effect_count = 1;
+        struct program_template template = {.name = "t", .op = ops, .op_count = 2};
+        struct program_block block = {.repeat = 3};
+        struct program_role role = {.block = &block, .block_count = 1};
+        role.resident_bytes[PROGRAM_MEMORY_ACTIVATIONS] = 1000;
+        struct program const program = {
+            .templates = &template, .template_count = 1, .roles = &role, .role_count = 1};
+        struct arena *arena = arena_create(0);
+        struct least_memory least;
+        case_ok(least_memory_of(arena, &program, &least, &case_error));
+        assert_int_equal(least.bytes[PROGRAM_MEMORY_ACTIVATIONS], 1000);
+        assert_int_equal(least.total_bytes, 1000 + 3 * 7);
+        arena_destroy(arena);
+    }
+}
+
 int main(void)
 {
     static const struct CMUnitTest tests[] = {
@@ -133,6 +162,7 @@ int main(void)
         cmocka_unit_test(what_is_shipped_fits_as_it_is),
         cmocka_unit_test(the_published_run_fits_without_remat),
         cmocka_unit_test(what_repeats_is_highest_at_one_of_its_ends),
+        cmocka_unit_test(what_others_give_back_is_not_counted),
     };
     return cmocka_run_group_tests_name("least memory", tests, NULL, NULL);
 }

@@ -156,6 +156,32 @@ static void published_bubbles_are_met_where_they_hold(void **state)
     assert_true(met > 600 && missed > 100);
 }
 
+/* With as many microbatches as a formula asks for it is met; with one less it makes no claim. */
+static void formulas_claim_to_be_met_from_their_first_microbatch_on(void **state)
+{
+    (void)state;
+    static const struct times equal = {100, 100, 100, 0, 0};
+    static const struct {
+        const char *name;
+        uint32_t rounds, less; /* Of the ranks. */
+    } firsts[] = {{"looped-bfs:3", 1, 0}, {"zb-h1", 1, 0}, {"zb-h2", 2, 1}, {"zb-v", 2, 0}};
+    for (uint32_t i = 0; i < sizeof firsts / sizeof *firsts; i++)
+        for (uint32_t ranks = 2; ranks <= 8; ranks++) {
+            struct arena *arena = arena_create(0);
+            uint32_t const first = firsts[i].rounds * ranks - firsts[i].less;
+            struct played played = play(arena, firsts[i].name, ranks, first, &equal);
+            struct schedule_formula const formula = played.form->formula(&played.request);
+            int64_t const bubble = formula.measure == SCHEDULE_MAKESPAN
+                                       ? played.result.bubble_makespan
+                                       : played.result.bubble_per_rank;
+            assert_true(formula.exact);
+            assert_int_equal(bubble, formula.bubble_ticks);
+            played.request.microbatch_count--;
+            assert_false(played.form->formula(&played.request).exact);
+            arena_destroy(arena);
+        }
+}
+
 /* Makespan less work, and per rank, in thousandths of a rank's unit. */
 struct expected {
     const char *name;
@@ -409,6 +435,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(every_schedule_is_proved),
         cmocka_unit_test(published_bubbles_are_met_where_they_hold),
+        cmocka_unit_test(formulas_claim_to_be_met_from_their_first_microbatch_on),
         cmocka_unit_test(counter_examples_come_out),
         cmocka_unit_test(zero_bubble_schedules_follow_their_true_forms),
         cmocka_unit_test(hops_reorder_the_ranking),

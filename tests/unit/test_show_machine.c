@@ -82,6 +82,9 @@ static void levels_are_a_line_a_tier(void **state)
     assert_non_null(strstr(text.bytes, "560 (512 NVSwitch, 32 leaf, 16 spine)"));
     assert_non_null(strstr(text.bytes, "bisection             25.6 TB/s"));
     text_free(&text);
+    with_machine("h100-sxm:nodes=64,leaf.oversubscription=4", show_levels, &text);
+    assert_non_null(strstr(text.bytes, "8 x 50.0 GB/s    6.40 TB/s  50.0 GB/s  12.5 GB/s  300 ns"));
+    text_free(&text);
     struct text grid = {0};
     with_machine("tpu-v5e:8x16", show_levels, &grid);
     assert_int_equal(grid.size_bytes, 0);

@@ -17,7 +17,7 @@
 #include "sim/graph/steps.h"
 #include "sim/program/program.h"
 
-enum { GRAPH_NEEDS_NONE = UINT32_MAX };
+static const uint32_t GRAPH_NEEDS_NONE = UINT32_MAX;
 
 /* [op]: ops of the template that have ended, or at least begun to give chunks, before it begins. */
 struct graph_waits {

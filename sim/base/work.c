@@ -1,5 +1,7 @@
 #include "sim/base/work.h"
 
+#include "sim/base/units.h"
+
 uint64_t work_matmul_flop(const struct work *work)
 {
     uint64_t flop = 0;
@@ -8,4 +10,28 @@ uint64_t work_matmul_flop(const struct work *work)
         flop += 2 * matmul->rows * matmul->inner * matmul->columns * matmul->count;
     }
     return flop;
+}
+
+static uint64_t saturate(units_wide amount)
+{
+    return amount > UINT64_MAX ? UINT64_MAX : (uint64_t)amount;
+}
+
+static uint64_t pad(uint64_t amount, uint64_t multiple)
+{
+    return saturate((units_wide)units_ceil_divide(amount, multiple) * multiple);
+}
+
+uint64_t work_padded_flop(const struct work *work, struct work_edges edges)
+{
+    units_wide flop = 0;
+    for (uint32_t i = 0; i < work->matmul_count; i++) {
+        const struct work_matmul *matmul = &work->matmul[i];
+        uint64_t product =
+            saturate((units_wide)2 * pad(matmul->rows + work->masked_rows, edges.rows));
+        product = saturate((units_wide)product * pad(matmul->inner, edges.inner));
+        product = saturate((units_wide)product * pad(matmul->columns, edges.columns));
+        flop += saturate((units_wide)product * matmul->count);
+    }
+    return saturate(flop);
 }

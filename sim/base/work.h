@@ -36,4 +36,13 @@ struct work {
 /* 2·rows·inner·columns·count over the matmuls, unpadded. */
 uint64_t work_matmul_flop(const struct work *work);
 
+/* Multiples that a matrix unit pads the sides of its products to. */
+struct work_edges {
+    uint64_t rows, inner, columns;
+};
+enum { WORK_EDGE_ROWS = 8 };
+
+/* The same with padded shapes, and rows that a mask hides. The most of 64 bits where it is more. */
+uint64_t work_padded_flop(const struct work *work, struct work_edges edges);
+
 #endif

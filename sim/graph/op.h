@@ -36,6 +36,12 @@ struct op_move {
     bool carries; /* It makes the result. Else it gathers or reduces inputs, all but the first. */
 };
 
+/* FLOP of a pass that only give all ranks equal shares: of dimensions that are padded, and of rows
+ * that not every rank has. A repetition has none: all of its FLOP are a repetition's. */
+struct op_spare {
+    uint64_t padding, rows;
+};
+
 struct op_kind {
     const char *name;
     const char *help;
@@ -52,6 +58,10 @@ struct op_kind {
     /* Collectives of its own, in addition to what follows from shardings. NULL: it has none. */
     uint8_t (*moves)(const struct graph_sharded *sharded, const struct graph_op *op,
                      enum op_pass pass, struct op_move ret_moves[OP_MOVES_MAX]);
+
+    /* NULL: it multiplies nothing. */
+    void (*spare)(const struct graph_sharded *sharded, const struct graph_op *op, enum op_pass pass,
+                  struct op_spare *ret_spare);
 
     bool passes_on;       /* The gradient of an input is that of the result. */
     bool shares_sequence; /* All inputs but the first are read of whole sequences. */

@@ -107,10 +107,11 @@ static void values_add(const struct graph *graph, const char *verb,
         text_add(text, " %s%s", values[i].gradient ? "d" : "", graph->tensor[values[i].of].at.name);
 }
 
+static const char *const axis_texts[] = {"tp", "ep", "sequence", "kv"};
+
 void graph_print_steps(const struct graph_sharded *sharded, const struct graph_steps *steps,
                        struct text *text)
 {
-    static const char *const axes[] = {"tp", "ep", "sequence", "kv"};
     const struct graph *graph = sharded->graph;
     for (uint32_t i = 0; i < steps->count; i++) {
         const struct graph_step *step = &steps->step[i];
@@ -125,7 +126,8 @@ void graph_print_steps(const struct graph_sharded *sharded, const struct graph_s
             text_add(text, "%" PRIu64 " FLOP %" PRIu64 " bytes", work_matmul_flop(&step->work),
                      step->work.hbm_read_bytes + step->work.hbm_write_bytes);
         } else {
-            text_add(text, "  %s %s", collective_kind_name(step->move.kind), axes[step->move.axis]);
+            text_add(text, "  %s %s", collective_kind_name(step->move.kind),
+                     axis_texts[step->move.axis]);
             text_pad(text, BYTES_COLUMN);
             text_add(text, "%" PRIu64 " bytes", step->move.bytes);
         }
@@ -147,4 +149,29 @@ void graph_print_live(const struct graph_sharded *sharded, const struct graph_li
         text_add(text, "%" PRIu64 " bytes, steps %u to %u%s%s\n", life->bytes, life->first,
                  life->last, life->before ? ", there before" : "", life->after ? ", stays" : "");
     }
+}
+
+void graph_print_count(const struct graph_count *count, struct text *text)
+{
+    static const char *const passes[] = {"forward",  "again",     "again, alone",
+                                         "d inputs", "d weights", "d inputs, d weights"};
+    for (uint32_t i = 0; i < count->compute_count; i++) {
+        const struct graph_compute_sum *sum = &count->compute[i];
+        text_add(text, "%s, %s, %s", passes[sum->pass], sum->kind->name, format_name(sum->format));
+        text_pad(text, BYTES_COLUMN);
+        text_add(text,
+                 "%" PRIu64 " of %" PRIu64 " FLOP, %" PRIu64 " useful, %" PRIu64 " vector, %" PRIu64
+                 " bytes\n",
+                 sum->count, sum->flop, sum->useful_flop, sum->vector_flop, sum->hbm_bytes);
+    }
+    for (uint32_t i = 0; i < count->move_count; i++) {
+        const struct graph_move_sum *sum = &count->move[i];
+        text_add(text, "%s, %s, %s %s", passes[sum->pass], sum->kind->name,
+                 collective_kind_name(sum->collective), axis_texts[sum->axis]);
+        text_pad(text, BYTES_COLUMN);
+        text_add(text, "%" PRIu64 " of %" PRIu64 " bytes\n", sum->count, sum->bytes);
+    }
+    text_add(text, "kept");
+    text_pad(text, BYTES_COLUMN);
+    text_add(text, "%" PRIu64 " bytes\n", count->kept_bytes);
 }

@@ -3,6 +3,7 @@
 #define SIM_GRAPH_PRINT_H
 
 #include "sim/base/text.h"
+#include "sim/graph/count.h"
 #include "sim/graph/live.h"
 
 /* Ops as they are written, and their collectives over tp. */
@@ -19,5 +20,7 @@ void graph_print_steps(const struct graph_sharded *sharded, const struct graph_s
 /* From which step to which each value lies in memory. */
 void graph_print_live(const struct graph_sharded *sharded, const struct graph_live *live,
                       struct text *text);
+/* Sums over the steps of a layer. */
+void graph_print_count(const struct graph_count *count, struct text *text);
 
 #endif

@@ -25,7 +25,6 @@
 #include "sim/base/units.h"
 
 enum {
-    COMPUTE_ROW_MULTIPLE = 8,
     COMPUTE_VMEM_TILES = 256,
     COMPUTE_BUFFERS = 2,
 };
@@ -42,32 +41,6 @@ struct compute_stages {
 static uint64_t saturate_add(uint64_t left, uint64_t right)
 {
     return left > UINT64_MAX - right ? UINT64_MAX : left + right;
-}
-
-static uint64_t saturate_multiply(uint64_t left, uint64_t right)
-{
-    units_wide const product = (units_wide)left * right;
-    return product > UINT64_MAX ? UINT64_MAX : (uint64_t)product;
-}
-
-static uint64_t pad(uint64_t amount, uint64_t multiple)
-{
-    return saturate_multiply(units_ceil_divide(amount, multiple), multiple);
-}
-
-static uint64_t padded_flop(const struct chip *chip, const struct work *work)
-{
-    uint64_t flop = 0;
-    for (uint32_t i = 0; i < work->matmul_count; i++) {
-        const struct work_matmul *matmul = &work->matmul[i];
-        uint64_t product = 2;
-        product =
-            saturate_multiply(product, pad(matmul->rows + work->masked_rows, COMPUTE_ROW_MULTIPLE));
-        product = saturate_multiply(product, pad(matmul->inner, chip->mxu_rows));
-        product = saturate_multiply(product, pad(matmul->columns, chip->mxu_columns));
-        flop = saturate_add(flop, saturate_multiply(product, matmul->count));
-    }
-    return flop;
 }
 
 /* No amount takes no time, whatever the rate: a chip may lack a unit that is not asked for. */
@@ -88,7 +61,8 @@ static struct compute_stages stages_of(const struct chip *chip, const struct wor
     uint64_t const hbm_bytes = saturate_add(work->hbm_read_bytes, work->hbm_write_bytes);
     uint64_t const vmem_bytes = saturate_add(hbm_bytes, work->vmem_read_bytes);
     uint64_t const tile_bytes = chip->vmem_capacity_bytes / COMPUTE_VMEM_TILES;
-    uint64_t const flop = padded_flop(chip, work);
+    struct work_edges const edges = {WORK_EDGE_ROWS, chip->mxu_rows, chip->mxu_columns};
+    uint64_t const flop = work_padded_flop(work, edges);
     uint64_t const flop_per_s = flop == 0 ? 0 : chip->math_flop_per_s[work->math_format];
     *ret_time = (struct compute_time){
         .mxu_ps = demand_ps(flop, flop_per_s, math_ppm),

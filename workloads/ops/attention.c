@@ -168,6 +168,18 @@ static void work(const struct graph_sharded *sharded, const struct graph_op *op,
     if (!is_forward) ret_work->useful_flop = 2 * useful_flop(&heads, score);
 }
 
+static void spare(const struct graph_sharded *sharded, const struct graph_op *op, enum op_pass pass,
+                  struct op_spare *ret_spare)
+{
+    const struct graph *graph = sharded->graph;
+    struct heads const heads = heads_of(graph, op);
+    struct work_matmul const score = scores(graph, &heads);
+    struct work const once = forward(graph, op, &heads, score);
+    uint64_t const padding = work_matmul_flop(&once) - useful_flop(&heads, score);
+    uint64_t const times = pass == OP_FORWARD ? 1 : op_is_forward(pass) ? 0 : 2;
+    *ret_spare = (struct op_spare){.padding = times * padding};
+}
+
 static uint8_t reads(const struct graph *graph, const struct graph_op *op, enum op_pass pass,
                      tensor ret_reads[OP_READS_MAX])
 {
@@ -201,5 +213,6 @@ const struct op_kind op_kind_attention = {
     .work = work,
     .reads = reads,
     .moves = moves,
+    .spare = spare,
     .shares_sequence = true,
 };

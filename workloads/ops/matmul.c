@@ -186,6 +186,51 @@ static void work(const struct graph_sharded *sharded, const struct graph_op *op,
     *ret_work = work;
 }
 
+/* What is left of a product's FLOP where a dimension is as long as in the model, and only one of
+ * its holders computes a part. */
+static uint64_t without_padding(const struct graph_terms *terms,
+                                const struct sharding_dimension *at, uint64_t flop)
+{
+    return (uint64_t)((units_wide)flop * graph_dimension_of(terms, at->name)->useful / at->size);
+}
+
+static struct op_spare product_spare(const struct graph_sharded *sharded, const struct graph_op *op,
+                                     const struct graph_product *product)
+{
+    const struct graph *graph = sharded->graph;
+    const struct sharding *left = &graph->tensor[product->left].at;
+    const struct sharding *weight = &graph->tensor[product->weight].at;
+    const struct sharding *out = &graph->tensor[product->out].at;
+    struct work const one = {.matmul = {shape_of(sharded, op, product).matmul}, .matmul_count = 1};
+    uint64_t const all = work_matmul_flop(&one);
+    uint64_t rows = all;
+    for (uint32_t d = 0; d < left->dimension_count; d++)
+        if (!has(weight, left->dimension[d].name))
+            rows = without_padding(graph->terms, &left->dimension[d], rows);
+    uint64_t once = rows, wanted = rows; /* Copies of a part are no padding. */
+    for (uint32_t d = 0; d < weight->dimension_count; d++) {
+        const struct sharding_dimension *at = &weight->dimension[d];
+        if (!has(left, at->name) && !has(out, at->name)) continue;
+        once /= graph_dimension_of(graph->terms, at->name)->holders;
+        wanted = without_padding(graph->terms, at, wanted);
+    }
+    return (struct op_spare){.padding = once - wanted, .rows = all - rows};
+}
+
+static void spare(const struct graph_sharded *sharded, const struct graph_op *op, enum op_pass pass,
+                  struct op_spare *ret_spare)
+{
+    const struct graph_matmul *matmul = &op->as.matmul;
+    bool const again = op_is_forward(pass) && pass != OP_FORWARD;
+    uint64_t const times = pass == OP_BOTH_GRADIENTS ? 2 : 1;
+    *ret_spare = (struct op_spare){0, 0};
+    for (uint8_t i = 0; !again && i < matmul->product_count; i++) {
+        struct op_spare const one = product_spare(sharded, op, &matmul->product[i]);
+        ret_spare->padding += times * one.padding;
+        ret_spare->rows += times * one.rows;
+    }
+}
+
 static uint8_t reads(const struct graph *graph, const struct graph_op *op, enum op_pass pass,
                      tensor ret_reads[OP_READS_MAX])
 {
@@ -202,4 +247,5 @@ const struct op_kind op_kind_matmul = {
     .source = "the book, chapter 4",
     .work = work,
     .reads = reads,
+    .spare = spare,
 };

@@ -1,0 +1,96 @@
+#include "sim/graph/count.h"
+
+static struct graph_compute_sum *compute_sum(struct graph_count *count, enum op_pass pass,
+                                             const struct op_kind *kind, enum format format)
+{
+    for (uint32_t i = 0; i < count->compute_count; i++) {
+        struct graph_compute_sum *sum = &count->compute[i];
+        if (sum->pass == pass && sum->kind == kind && sum->format == format) return sum;
+    }
+    SIM_ASSERT(count->compute_count < GRAPH_SUMS_MAX);
+    struct graph_compute_sum *sum = &count->compute[count->compute_count++];
+    *sum = (struct graph_compute_sum){.pass = pass, .kind = kind, .format = format};
+    return sum;
+}
+
+static struct graph_move_sum *move_sum(struct graph_count *count, enum op_pass pass,
+                                       const struct op_kind *kind, const struct op_move *move)
+{
+    for (uint32_t i = 0; i < count->move_count; i++) {
+        struct graph_move_sum *sum = &count->move[i];
+        if (sum->pass == pass && sum->kind == kind && sum->collective == move->kind &&
+            sum->axis == move->axis)
+            return sum;
+    }
+    SIM_ASSERT(count->move_count < GRAPH_SUMS_MAX);
+    struct graph_move_sum *sum = &count->move[count->move_count++];
+    *sum = (struct graph_move_sum){
+        .pass = pass, .kind = kind, .collective = move->kind, .axis = move->axis};
+    return sum;
+}
+
+static void compute_add(const struct graph_sharded *sharded, const struct graph_step *step,
+                        struct work_edges edges, struct graph_count *count)
+{
+    const struct graph_op *op = &sharded->graph->op[step->op];
+    const struct work *work = &step->work;
+    struct graph_compute_sum *sum = compute_sum(count, step->pass, op->kind, work->math_format);
+    struct op_spare spare = {0, 0};
+    if (op->kind->spare != NULL && step->of == GRAPH_NONE)
+        op->kind->spare(sharded, op, step->pass, &spare);
+    sum->count++;
+    sum->flop += work_matmul_flop(work);
+    sum->padded_flop += work_padded_flop(work, edges);
+    sum->useful_flop += work->useful_flop;
+    sum->spare.padding += spare.padding;
+    sum->spare.rows += spare.rows;
+    sum->vector_flop += work->vector_flop;
+    sum->hbm_bytes += work->hbm_read_bytes + work->hbm_write_bytes;
+}
+
+static void steps_add(const struct graph_sharded *sharded, const struct graph_steps *steps,
+                      struct work_edges edges, struct graph_count *count)
+{
+    for (uint32_t i = 0; i < steps->count; i++) {
+        const struct graph_step *step = &steps->step[i];
+        if (step->is_compute) {
+            compute_add(sharded, step, edges, count);
+            continue;
+        }
+        const struct op_kind *kind = sharded->graph->op[step->op].kind;
+        struct graph_move_sum *sum = move_sum(count, step->pass, kind, &step->move);
+        sum->count++;
+        sum->bytes += step->move.bytes;
+    }
+}
+
+static void matrices_add(const struct graph *graph, struct graph_count *count)
+{
+    for (uint8_t i = 0; i < graph->op_count; i++) {
+        const struct graph_op *op = &graph->op[i];
+        for (uint8_t w = 0; op->kind == &op_kind_matmul && w < op->weight_count; w++) {
+            uint64_t const elements = graph_weight_elements(graph, op->weight[w]);
+            count->matrix_elements += elements;
+            if (graph->tensor[op->weight[w]].grouped) count->grouped_elements += elements;
+        }
+    }
+}
+
+void graph_count(const struct graph_sharded *sharded, const struct graph_backward *backward,
+                 const struct graph_kept *kept, struct work_edges edges,
+                 struct graph_count *ret_count)
+{
+    const struct graph *graph = sharded->graph;
+    struct graph_steps steps;
+    *ret_count = (struct graph_count){.kept_bytes = graph_kept_bytes(sharded, kept)};
+    for (uint8_t t = 0; t < graph->tensor_count; t++)
+        if (kept->kept[t] != GRAPH_NOTHING && graph->tensor[t].role == GRAPH_STATISTIC)
+            ret_count->statistics_bytes += format_bytes(
+                graph->tensor[t].format, graph_elements(graph, &graph->tensor[t].at, 0));
+    matrices_add(graph, ret_count);
+    for (uint32_t way = 0; way < 2; way++) {
+        struct graph_request const request = {way == 1, GRAPH_WHOLE, .sums_partial = true};
+        graph_steps(sharded, backward, kept, request, &steps);
+        steps_add(sharded, &steps, edges, ret_count);
+    }
+}

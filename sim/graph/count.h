@@ -1,0 +1,53 @@
+/*
+ * count.h: what a layer asks of one chip, a microbatch: sums over the steps of its forward and its
+ * backward pass, by what is alike in them. Rooflines are computed from these sums; they know no
+ * order and no stream.
+ */
+#ifndef SIM_GRAPH_COUNT_H
+#define SIM_GRAPH_COUNT_H
+
+#include "sim/base/units.h"
+#include "sim/graph/steps.h"
+
+enum { GRAPH_SUMS_MAX = 48 };
+
+/* Computes of a pass, of a kind of op and in a format. */
+struct graph_compute_sum {
+    enum op_pass pass;
+    const struct op_kind *kind;
+    enum format format;
+    uint64_t count;
+    uint64_t flop;          /* Of matmuls, executed; */
+    units_wide padded_flop; /* with shapes padded; */
+    uint64_t useful_flop;   /* and neither repeated nor duplicated. */
+    struct op_spare spare;
+    uint64_t vector_flop;
+    uint64_t hbm_bytes;
+};
+
+/* Collectives of a pass, of a kind of op and over an axis. */
+struct graph_move_sum {
+    enum op_pass pass;
+    const struct op_kind *kind;
+    enum collective_kind collective;
+    enum op_axis axis;
+    uint64_t count;
+    uint64_t bytes;
+};
+
+struct graph_count {
+    struct graph_compute_sum compute[GRAPH_SUMS_MAX];
+    struct graph_move_sum move[GRAPH_SUMS_MAX]; /* Sums of gradients in parts are among them. */
+    uint32_t compute_count, move_count;
+    uint64_t kept_bytes;       /* From the forward to the backward pass; */
+    uint64_t statistics_bytes; /* of them one number a row. */
+    uint64_t matrix_elements;  /* Of products' weights, whole over X; */
+    uint64_t grouped_elements; /* of them one matrix for each expert. */
+};
+
+/* `edges` are the matrix unit's. */
+void graph_count(const struct graph_sharded *sharded, const struct graph_backward *backward,
+                 const struct graph_kept *kept, struct work_edges edges,
+                 struct graph_count *ret_count);
+
+#endif

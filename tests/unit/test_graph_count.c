@@ -1,0 +1,145 @@
+/* Sums over a layer's steps: by hand, and by what holds of all products. */
+#include "sim/base/arena.h"
+#include "sim/graph/print.h"
+#include "sim/scenario/scenario.h"
+#include "tests/unit/counts_case.h"
+#include "tests/unit/graph_case.h"
+#include "tools/podsim/scenarios.h"
+
+static const struct work_edges edges = {WORK_EDGE_ROWS, 128, 128};
+
+static void layer_count(const struct graph_case *layer, struct graph_count *ret_count)
+{
+    graph_count(&layer->sharded, &layer->backward, &layer->kept, edges, ret_count);
+}
+
+/* The book, chapter 5, 5.3: an MLP with FSDP over X and tensor parallelism over Y. */
+static void mlp_layer(struct workload_case *ret_made, struct graph_count *ret_count)
+{
+    static struct local local;
+    static struct graph_cases cases;
+    assert_int_equal(case_build(ret_made, &case_mlp, "4x4x4", NULL, "x y", "z"), STATUS_OK);
+    ret_made->plan.remat = WORKLOAD_REMAT_BIG_MATMULS;
+    assert_int_equal(
+        local_build(&ret_made->plan, &ret_made->machine, &ret_made->mesh, &local, &ret_made->error),
+        STATUS_OK);
+    assert_true(graph_cases_build(&local, &cases));
+    layer_count(&cases.layer[0], ret_count);
+}
+
+/* 2^16 rows, D = 2^13, F = 2^15 over 4: a product has 2·2^16·2^13·2^13 = 2^43 FLOP, reads and
+ * writes arrays of 2^30, 2^27 and 2^30 bytes. In, Out and their gradients are 2^30 bytes each; of
+ * In a quarter is kept, and Tmp. */
+static void a_layer_is_counted(void **state)
+{
+    static const char wanted[] =
+        "forward, matmul, bf16                           2 of 17592186044416 FLOP, "
+        "17592186044416 useful, 0 vector, 4563402752 bytes\n"
+        "d weights, matmul, bf16                         2 of 17592186044416 FLOP, "
+        "17592186044416 useful, 0 vector, 4563402752 bytes\n"
+        "d inputs, matmul, bf16                          2 of 17592186044416 FLOP, "
+        "17592186044416 useful, 0 vector, 4563402752 bytes\n"
+        "forward, matmul, AllGather tp                   1 of 1073741824 bytes\n"
+        "forward, matmul, ReduceScatter tp               1 of 1073741824 bytes\n"
+        "d inputs, matmul, AllGather tp                  1 of 1073741824 bytes\n"
+        "again, matmul, AllGather tp                     1 of 1073741824 bytes\n"
+        "d inputs, matmul, ReduceScatter tp              1 of 1073741824 bytes\n"
+        "kept                                            1342177280 bytes\n";
+    static struct graph_count count;
+    struct workload_case made;
+    struct text text = {0};
+    (void)state;
+    mlp_layer(&made, &count);
+    graph_print_count(&count, &text);
+    assert_string_equal(text.bytes, wanted);
+    assert_int_equal(count.matrix_elements, 2 * (UINT64_C(1) << 26));
+    assert_int_equal(count.grouped_elements, 0);
+    text_free(&text);
+    case_free(&made);
+}
+
+/* --- All shipped scenarios --- */
+
+struct step {
+    struct scenario of;
+    struct machine machine;
+    struct mesh mesh;
+};
+
+static void step_build(const struct embed_file *file, struct arena *arena, struct step *ret_step)
+{
+    struct error error = {0};
+    if (scenario_read_text(arena, file->name, file->bytes, file->size_bytes, NULL, 0, &ret_step->of,
+                           &error) != STATUS_OK ||
+        machine_build(arena, &ret_step->of.machine, &ret_step->machine, &error) != STATUS_OK ||
+        mesh_build(arena, &ret_step->of.mesh, &ret_step->machine, &ret_step->mesh, &error) !=
+            STATUS_OK)
+        fail_msg("%s: %s: %s", file->name, error.where, error.message);
+}
+
+static void shipped_each(void (*hold)(const char *name, const struct step *step))
+{
+    static struct step step;
+    assert_true(embed_scenarios_count > 40);
+    for (uint32_t i = 0; i < embed_scenarios_count; i++) {
+        struct arena *arena = arena_create(0);
+        assert_non_null(arena);
+        step_build(&embed_scenarios[i], arena, &step);
+        hold(embed_scenarios[i].name, &step);
+        arena_destroy(arena);
+    }
+}
+
+static uint64_t products_flop(const struct graph_count *count, enum op_pass pass)
+{
+    uint64_t flop = 0;
+    for (uint32_t i = 0; i < count->compute_count; i++)
+        if (count->compute[i].kind == &op_kind_matmul && count->compute[i].pass == pass)
+            flop += count->compute[i].flop;
+    return flop;
+}
+
+/* Each gradient of a product has as many FLOP as the product. Repetitions have no more, and nothing
+ * of them is useful; nor is what gives ranks equal shares. */
+static void products_hold(const char *name, const struct step *step)
+{
+    static struct local local;
+    static struct graph_cases cases;
+    static struct graph_count count;
+    struct error error;
+    assert_int_equal(local_build(&step->of.workload, &step->machine, &step->mesh, &local, &error),
+                     STATUS_OK);
+    if (!graph_cases_build(&local, &cases)) return;
+    for (uint32_t i = 0; i < cases.count; i++) {
+        layer_count(&cases.layer[i], &count);
+        uint64_t const forward = products_flop(&count, OP_FORWARD);
+        uint64_t const both = products_flop(&count, OP_BOTH_GRADIENTS) / 2;
+        if (forward != products_flop(&count, OP_INPUT_GRADIENT) + both ||
+            forward != products_flop(&count, OP_WEIGHT_GRADIENT) + both ||
+            forward < products_flop(&count, OP_AGAIN))
+            fail_msg("%s: gradients of products have other FLOP", name);
+        for (uint32_t k = 0; k < count.compute_count; k++) {
+            const struct graph_compute_sum *sum = &count.compute[k];
+            bool const again = sum->pass == OP_AGAIN || sum->pass == OP_AGAIN_ALONE;
+            uint64_t const known = sum->useful_flop + sum->spare.padding + sum->spare.rows;
+            if (known > sum->flop || (again && known != 0) || sum->padded_flop < sum->flop)
+                fail_msg("%s: of %llu FLOP %llu are useful or spare", name,
+                         (unsigned long long)sum->flop, (unsigned long long)known);
+        }
+    }
+}
+
+static void gradients_of_products_have_as_many_flop(void **state)
+{
+    (void)state;
+    shipped_each(products_hold);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_layer_is_counted),
+        cmocka_unit_test(gradients_of_products_have_as_many_flop),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

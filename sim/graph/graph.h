@@ -7,7 +7,7 @@
  *   remat.h     what the backward pass reads; of it what is kept, and what is computed again
  *   steps.h     computes and collectives of a pass, in order
  *   live.h      from which step to which each value lies in memory
- *   count.h     sums over the steps
+ *   count.h     sums over the steps, which rooflines are computed from
  *
  * A block (block.h, workloads/blocks) writes tensors and ops (write.h). A kind of op (op.h,
  * workloads/ops) states what an op asks of a chip, what it reads and what it moves.

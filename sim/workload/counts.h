@@ -1,7 +1,7 @@
 /*
- * counts.h: what a training step asks of one chip, counted by closed formulas from the workload and
- * the mesh alone: FLOP, bytes and collectives. It never looks at a lowered program, so a test can
- * hold the program's sums against it; the rooflines are computed from it. Of the ranks of a
+ * counts.h: what a training step asks of one chip: FLOP, bytes and collectives, of layers summed
+ * over their graphs, of the rest by closed formulas. It never looks at a lowered program, so a test
+ * can hold the program's sums against it; the rooflines are computed from it. Of the ranks of a
  * pipeline it is the mean: not all of them can be done before a mean one, so bounds stay bounds.
  *
  * The workload must be one that workload_lower() accepts.
@@ -40,7 +40,7 @@ struct workload_counts {
     /* Compute ops of one chip, a step; recomputation and duplicated KV heads included. */
     double matmul_flop; /* Executed. */
     double padded_flop; /* The same with shapes padded: token rows to 8, the rest to the MXU. */
-    double linear_flop; /* Of matmul_flop: of linear layers, in the format of `matmuls`; */
+    double linear_flop; /* Of matmul_flop: in the format of `matmuls`, as linear layers are; */
     double padded_linear_flop; /* and padded. */
     double vector_flop;        /* VPU */
     double hbm_bytes;          /* Operands read once, results written once. */

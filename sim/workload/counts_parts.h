@@ -1,41 +1,36 @@
 /*
- * counts_parts.h: what the formulas of a training step's counts are written in, for counts*.c.
+ * counts_parts.h: what the counts of a training step are made of, for counts*.c: sums over graphs
+ * of layers, and formulas for the rest.
  */
 #ifndef SIM_WORKLOAD_COUNTS_PARTS_H
 #define SIM_WORKLOAD_COUNTS_PARTS_H
 
+#include "sim/graph/count.h"
 #include "sim/workload/counts.h"
 #include "sim/workload/local.h"
+
+/* Layers that are alike. */
+struct counts_layers {
+    uint64_t count; /* With those of modules that predict further tokens. 0: there are none. */
+    struct graph_count graph;
+};
 
 /* One chip, one microbatch, elements unless the name says more. */
 struct letters {
     const struct local *local;
     const struct machine *machine;
+    struct counts_layers like[LOCAL_KINDS][2]; /* By kind; with a window or without. */
     double layers, microbatches; /* Layers with those in modules that predict further tokens; */
     double predictors;           /* the modules. */
     double dense, sparse;        /* Layers that have an MLP, and experts in its place. */
-    double again;                /* 1: remat repeats the forward pass, */
-    double whole;           /* 1: with what nothing reads, the last projection and what follows; */
-    double attention_again; /* 1: so does big_matmuls with the attention between the matmuls; */
-    double norms_again;     /* 1: and these and `norms` with the norms and the latents. */
-    double adds;            /* 1: dW reads the accumulator that it is added to. */
-    double a, w, g, o;      /* Bytes of an element: activations, weights, gradients, moments; */
-    double m, d;            /* what only matmuls read, what travels to experts; */
-    double normed;          /* what a norm gives to them. */
-    double rows, full, shard, tmp, mid, in_weights, out_weights; /* Of the MLP. */
-    double in_kept;                                              /* Without remat. */
-    double q, qkv, kv, scores, attention_in, attention_out;      /* Of attention. */
-    double attended, attention_tmp; /* What attention gives, and its in-projection. */
-    double latent_up;               /* Matrices that take latents up to the heads. */
-    double all_scores;              /* Of all layers, which differ where some have a window, */
-    double all_mean_scores;         /* of the mean rank, */
-    double all_useful_scores;       /* and of heads that are no padding. */
-    double useful_heads;            /* These, of a rank's heads. */
-    double windowed;                /* Layers that have one. */
-    double statistics;              /* Bytes. */
-    double unfused, drops;          /* 1: scores lie in HBM; 1: with dropout. */
-    double ring_steps;              /* Parts of attention after the first. */
-    double gated;
+    double attention_again;      /* 1: remat repeats attention, */
+    double norms_again;          /* 1: and norms. */
+    double adds;                 /* 1: dW reads the accumulator that it is added to. */
+    double a, w, g, o;        /* Bytes of an element: activations, weights, gradients, moments; */
+    double m;                 /* what only matmuls read; */
+    double normed;            /* what a norm gives to them. */
+    double rows, full, shard; /* Tokens; of [rows, D] all, and what lies between blocks. */
+    double in_kept;           /* Without remat. */
     double vocabulary, logits;
     double twins;           /* Of both ends of a pipeline, what is added up. */
     double layer_elements;  /* All weights of a layer that has an MLP; */
@@ -45,34 +40,30 @@ struct letters {
                                embedding where a pipeline has one. */
 };
 
+/* Layers (counts_layers.c): their graphs' sums, and their weights; all that these ask. */
+void counts_layers_letters(struct letters *x);
+void counts_layers(const struct letters *x, struct workload_counts *counts);
+
+/* Attention that no block describes (counts_attention.c), between its projections: of ranks of cp,
+ * and with scores in HBM. Nothing where graphs have it. */
+void counts_attention(const struct letters *x, struct workload_counts *counts);
+/* Scores of all layers, of the mean rank and of heads that are no padding. */
+double counts_useful_scores(const struct letters *x);
+
+/* Before and behind the layers, and the update (counts_ends.c). */
+void counts_ends(const struct letters *x, struct workload_counts *counts);
+
 double counts_padded_matmul(const struct letters *x, uint64_t rows, uint64_t inner,
                             uint64_t columns);
 
-/* Scores (counts_scores.c): their letters; and their products in all layers, with shapes padded. */
-void counts_scores_letters(struct letters *x);
-double counts_padded_scores(const struct letters *x, uint64_t width, bool weighted);
-
-/* Operand and result of a projection: elements, and bytes of one in the forward pass and of its
- * gradient. */
-struct counts_side {
-    double elements, bytes, gradient_bytes;
-};
-/* A projection's operands and results forward, for its dW and for its dX. `adds` as in letters;
- * `again`: 1 if it is repeated. */
-double counts_projection_bytes(const struct letters *x, double weights, double adds, double again,
-                               struct counts_side in, struct counts_side out);
-/* All of it, but for experts, latent attention's own, and modules that predict further tokens. */
-void counts_hbm(const struct letters *x, struct workload_counts *counts);
 /* Matmuls of linear layers, padded or not, are in their own format. */
 void counts_linear(struct workload_counts *counts, double flop, double padded_flop);
 
-/* What shares are padded by (counts_shares.c): FLOP of the matmuls, once for each pass and for both
- * gradients; of experts' columns a part. */
-double counts_matmul_padding(const struct letters *x);
-
-/* Of experts (counts_experts.c): their letters, and what they add to everything. */
-void counts_experts_letters(struct letters *x);
+/* Of experts (counts_experts.c): what is drawn, dropped and exchanged. */
 void counts_experts(const struct letters *x, struct workload_counts *counts);
+/* `count` exchanges over ep, of as many bytes as the graph has. */
+void counts_exchange(const struct letters *x, uint64_t count, double bytes,
+                     struct workload_counts *counts);
 /* Units of weights of a layer that has experts, and those of them that are the experts'. */
 uint64_t counts_sparse_units(const struct letters *x);
 uint64_t counts_expert_units(const struct letters *x);
@@ -87,10 +78,6 @@ void counts_overheads(const struct letters *x, struct workload_counts *counts);
 
 /* Of what is kept in the host's memory (counts_offload.c), after all of the chip's memory. */
 void counts_offload(const struct letters *x, struct workload_counts *counts);
-
-/* Of latent attention (counts_latent.c): the same. Without it nothing. */
-void counts_latent_letters(struct letters *x);
-void counts_latent(const struct letters *x, struct workload_counts *counts);
 
 /* Of modules that predict further tokens, besides their layers (counts_predictors.c). */
 void counts_predictors(const struct letters *x, struct workload_counts *counts);

@@ -27,30 +27,3 @@ double counts_twins_share(const struct letters *x)
     if (x->twins == 0) return 0;
     return 2 * (double)units_ceil_divide(local->vocabulary_elements, local->state_shards);
 }
-
-/* Heads: of a KV head that several ranks hold, what it is held once more for is no padding. */
-static double attention_padding(const struct letters *x)
-{
-    const struct local *local = x->local;
-    const struct model *model = &local->plan->model;
-    double const heads = (double)local->heads * (1 - x->useful_heads);
-    double const values = heads * (double)local->value_width;
-    double const width = (double)local->width;
-    if (local_is_latent(local)) return x->latent_up * (1 - x->useful_heads) + width * values;
-    double const kv_heads = (double)(local->kv_heads_padded - model->kv_heads) / local->tp;
-    return width * ((heads + 2 * kv_heads) * (double)local->head_width + values);
-}
-
-double counts_matmul_padding(const struct letters *x)
-{
-    const struct local *local = x->local;
-    const struct model *model = &local->plan->model;
-    double const wanted = (double)local->width / local->tp;
-    double const mlp =
-        x->in_weights + x->out_weights - wanted * (double)(model->matrices * model->mlp_width);
-    double elements = x->dense * mlp;
-    if (local_is_llama(local))
-        elements += x->layers * attention_padding(x) +
-                    (1 + x->predictors) * (x->vocabulary - wanted * (double)model->vocabulary);
-    return 3 * 2 * x->rows * elements;
-}

@@ -76,7 +76,7 @@ static struct graph_sequence sequence_of(const struct local *local, uint64_t lay
         .keys = local->keys,
         .queries = local->queries,
         .count = local->sequences,
-        .parts = local->sequence_parts,
+        .parts = local->cp > 1 ? 1 : local->sequence_parts, /* See graph_terms_attend(). */
         .causal = plan->attention == WORKLOAD_ATTENTION_CAUSAL,
         .window = local_layer_is_windowed(local, layer) ? plan->model.window : 0,
         .tile_columns = local->machine->chip.mxu_columns,
@@ -104,11 +104,15 @@ static struct graph_policy policy_of(const struct local *local)
     };
 }
 
-bool graph_terms_of(const struct local *local, uint64_t layer, struct graph_terms *ret_terms)
+bool graph_terms_attend(const struct local *local)
+{
+    return local->cp == 1 && !local_is_unfused(local);
+}
+
+void graph_terms_of(const struct local *local, uint64_t layer, struct graph_terms *ret_terms)
 {
     const struct workload_formats *formats = &local->plan->formats;
     uint32_t count = 0;
-    if (local->cp > 1 || local_is_unfused(local)) return false;
     *ret_terms = (struct graph_terms){
         .mesh = local->axes,
         .axis_x = local->axis_x,
@@ -124,5 +128,4 @@ bool graph_terms_of(const struct local *local, uint64_t layer, struct graph_term
     decoder_add(local, ret_terms, &count);
     if (local_is_latent(local)) latent_add(local, ret_terms, &count);
     if (model_has_experts(&local->plan->model)) experts_add(local, ret_terms, &count);
-    return true;
 }

@@ -6,8 +6,11 @@
 
 struct local;
 
-/* What a layer's graph is written for. False: the layer has what no block describes yet, which is
- * context parallelism and unfused scores. */
-bool graph_terms_of(const struct local *local, uint64_t layer, struct graph_terms *ret_terms);
+/* What a layer's graph is written for. */
+void graph_terms_of(const struct local *local, uint64_t layer, struct graph_terms *ret_terms);
+
+/* Whether the graph's op of attention is the step's. No block describes context parallelism and
+ * unfused scores yet: then all of the graph is, but that op and what it makes. */
+bool graph_terms_attend(const struct local *local);
 
 #endif

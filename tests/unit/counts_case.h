@@ -1,6 +1,6 @@
 /*
- * counts_case.h: counts by closed formulas beside the sums over a lowered program, for tests of
- * workload_count().
+ * counts_case.h: what workload_count() counts, of layers by their graphs, beside the oracle's
+ * closed formulas and beside the sums over a lowered program.
  */
 #ifndef TESTS_UNIT_COUNTS_CASE_H
 #define TESTS_UNIT_COUNTS_CASE_H
@@ -16,6 +16,7 @@
 #include "sim/base/units.h"
 #include "sim/resource/compute.h"
 #include "sim/workload/counts.h"
+#include "tests/oracle/oracle.h"
 #include "tests/support/templates.h"
 #include "tests/unit/workload_case.h"
 
@@ -23,7 +24,7 @@ static inline void near(const char *name, const char *what, double counted, doub
 {
     double const difference = counted > summed ? counted - summed : summed - counted;
     if (difference > 1e-6 * (counted > 1 ? counted : 1)) {
-        fail_msg("%s: %s is %.9g by formula and %.9g in the program", name, what, counted, summed);
+        fail_msg("%s: %s is counted as %.9g and %.9g in the program", name, what, counted, summed);
     }
 }
 
@@ -143,11 +144,29 @@ static inline void traffics_near(const char *name, const struct workload_case *m
     traffic_near(name, made, "fsdp", &role[MESH_FSDP]);
 }
 
+/* Of the same step. */
+static inline void oracle_hold(const char *name, const struct workload_plan *plan,
+                               const struct machine *machine, const struct mesh *mesh,
+                               struct workload_counts counts)
+{
+    struct workload_counts oracle;
+    oracle_count(plan, machine, mesh, &oracle);
+    if (plan->formats.matmuls == plan->formats.activations) {
+        counts.linear_flop = oracle.linear_flop; /* Of an only format, it is of no use. */
+        counts.padded_linear_flop = oracle.padded_linear_flop;
+    }
+    struct oracle_difference const found = oracle_compare(&counts, &oracle);
+    if (found.field != NULL)
+        fail_msg("%s: %s is counted as %.12g, and %.12g by the oracle", name, found.field,
+                 found.counted, found.oracle);
+}
+
 static inline void compare(const char *name, struct workload_case *made)
 {
     struct workload_counts counts;
     if (case_lower(made) != STATUS_OK) fail_msg("%s: %s", name, made->error.message);
     workload_count(&made->plan, &made->machine, &made->mesh, &counts);
+    oracle_hold(name, &made->plan, &made->machine, &made->mesh, counts);
     struct case_sums const sums = case_sum(&made->program, "");
     near(name, "matmul FLOP", counts.matmul_flop, sums.matmul_flop);
     near(name, "useful FLOP", counts.matmul_useful, sums.useful_flop);

@@ -56,6 +56,7 @@ static inline bool graph_cases_build(const struct local *local, struct graph_cas
     const struct model *model = &local->plan->model;
     ret_cases->local = *local;
     ret_cases->count = 0;
+    if (!graph_terms_attend(local)) return false;
     bool seen[4] = {false};
     for (uint64_t layer = 0; layer < model->layers; layer++) {
         bool const experts = layer >= model_dense_layers(model);
@@ -63,7 +64,7 @@ static inline bool graph_cases_build(const struct local *local, struct graph_cas
         if (seen[which]) continue;
         seen[which] = true;
         struct graph_case *made = &ret_cases->layer[ret_cases->count++];
-        if (!graph_terms_of(&ret_cases->local, layer, &made->terms)) return false;
+        graph_terms_of(&ret_cases->local, layer, &made->terms);
         graph_case_derive(made, model, layer);
     }
     return true;

@@ -1,4 +1,5 @@
-/* Sums over a layer's steps: by hand, and by what holds of all products. */
+/* Sums over a layer's steps: by hand, by what holds of all products, and of all shipped scenarios
+ * against the oracle. */
 #include "sim/base/arena.h"
 #include "sim/graph/print.h"
 #include "sim/scenario/scenario.h"
@@ -90,6 +91,19 @@ static void shipped_each(void (*hold)(const char *name, const struct step *step)
     }
 }
 
+static void oracle_holds(const char *name, const struct step *step)
+{
+    struct workload_counts counts;
+    workload_count(&step->of.workload, &step->machine, &step->mesh, &counts);
+    oracle_hold(name, &step->of.workload, &step->machine, &step->mesh, counts);
+}
+
+static void the_oracle_counts_the_same(void **state)
+{
+    (void)state;
+    shipped_each(oracle_holds);
+}
+
 static uint64_t products_flop(const struct graph_count *count, enum op_pass pass)
 {
     uint64_t flop = 0;
@@ -139,6 +153,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_layer_is_counted),
+        cmocka_unit_test(the_oracle_counts_the_same),
         cmocka_unit_test(gradients_of_products_have_as_many_flop),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

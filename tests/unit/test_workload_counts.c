@@ -1,5 +1,6 @@
-/* Counts by closed formulas against the sums over lowered programs: two ways to the same number,
- * for every combination of mesh, remat, gather, ZeRO stage, accumulation, order and formats. */
+/* Counts, of layers by their graphs, against the oracle's closed formulas and against the sums over
+ * lowered programs: three ways to the same number, for every combination of mesh, remat, gather,
+ * ZeRO stage, accumulation, order and formats. */
 #include "sim/schedule/schedule.h"
 #include "tests/support/case.h"
 #include "tests/unit/counts_case.h"
@@ -62,6 +63,7 @@ static void offload_compare(const char *name, struct workload_case *made)
     if (case_lower(made) != STATUS_OK) fail_msg("%s: %s", name, made->error.message);
     templates_hold(name, &made->program, &made->machine);
     workload_count(&made->plan, &made->machine, &made->mesh, &counts);
+    oracle_hold(name, &made->plan, &made->machine, &made->mesh, counts);
     const struct program *program = &made->program;
     for (uint32_t t = 0; t < program->template_count; t++)
         for (uint32_t i = 0; i < program->templates[t].op_count; i++) {
@@ -148,8 +150,7 @@ static void causal_scores_are_counted_for_an_odd_number_of_queries_too(void **st
             made.plan.sequence_length = length;
             made.plan.batch_tokens = 16 * length;
             made.plan.remat = WORKLOAD_REMAT_NONE;
-            made.plan.attention =
-                causal == 1 ? WORKLOAD_ATTENTION_CAUSAL : WORKLOAD_ATTENTION_FULL;
+            made.plan.attention = causal == 1 ? WORKLOAD_ATTENTION_CAUSAL : WORKLOAD_ATTENTION_FULL;
             compare_kept(name, &made);
             flop[causal] = case_sum(&made.program, "").matmul_flop;
             case_free(&made);

@@ -1,5 +1,5 @@
-/* Counts by closed formulas against the sums over lowered programs, of layers with experts: routing
- * that is even or drawn, latent attention, modules that predict further tokens. */
+/* Counts against the oracle and against the sums over lowered programs, of layers with experts:
+ * routing that is even or drawn, latent attention, modules that predict further tokens. */
 #include "sim/collective/ragged.h"
 #include "tests/support/thin.h"
 #include "tests/support/case.h"

@@ -2,9 +2,9 @@
  * lower_attention.c for the ops. */
 #include <math.h>
 
-#include "sim/workload/counts_parts.h"
+#include "tests/oracle/counts_parts.h"
 
-void counts_scores_letters(struct letters *x)
+void oracle_scores_letters(struct letters *x)
 {
     const struct local *local = x->local;
     bool const causal = local->plan->attention == WORKLOAD_ATTENTION_CAUSAL;
@@ -32,8 +32,8 @@ static double padded_whole_scores(const struct letters *x, uint64_t width, bool 
         columns = rows % 2 == 0 ? local->key_pairs : (local->key_pairs + 1) / 2;
         rows = rows % 2 == 0 ? rows / 2 : rows;
     }
-    double const one = weighted ? counts_padded_matmul(x, rows, columns, width)
-                                : counts_padded_matmul(x, rows, width, columns);
+    double const one = weighted ? oracle_padded_matmul(x, rows, columns, width)
+                                : oracle_padded_matmul(x, rows, width, columns);
     return one * (double)(local->attention_heads * local->sequences);
 }
 
@@ -55,13 +55,13 @@ static double padded_window_scores(const struct letters *x, uint64_t width, bool
         double const wide = edge * ceil((double)columns / edge);
         rows = (uint64_t)fmax(own, ceil(tiles * edge * edge / wide));
     }
-    double const one = weighted ? counts_padded_matmul(x, rows, columns, width)
-                                : counts_padded_matmul(x, rows, width, columns);
+    double const one = weighted ? oracle_padded_matmul(x, rows, columns, width)
+                                : oracle_padded_matmul(x, rows, width, columns);
     return one * (double)(local->attention_heads * local->sequences);
 }
 
 /* Of all layers. */
-double counts_padded_scores(const struct letters *x, uint64_t width, bool weighted)
+double oracle_padded_scores(const struct letters *x, uint64_t width, bool weighted)
 {
     double flop = (x->layers - x->windowed) * padded_whole_scores(x, width, weighted);
     if (x->windowed > 0) flop += x->windowed * padded_window_scores(x, width, weighted);

@@ -1,9 +1,9 @@
 /* Bytes that the ops of a step read and write, but for those that experts, latents and modules
  * which predict further tokens have besides. */
-#include "sim/workload/counts_parts.h"
+#include "tests/oracle/counts_parts.h"
 
-double counts_projection_bytes(const struct letters *x, double weights, double adds, double again,
-                               struct counts_side in, struct counts_side out)
+double oracle_projection_bytes(const struct letters *x, double weights, double adds, double again,
+                               struct oracle_side in, struct oracle_side out)
 {
     double const in_bytes = in.elements * in.bytes, out_bytes = out.elements * out.bytes;
     double const d_in = in.elements * in.gradient_bytes;
@@ -17,25 +17,25 @@ double counts_projection_bytes(const struct letters *x, double weights, double a
 static double mlp_bytes(const struct letters *x)
 {
     bool const norm = local_is_llama(x->local);
-    struct counts_side const in = {x->full, norm ? x->normed : x->a, x->a};
-    struct counts_side const tmp = {x->tmp, x->m, x->m}, mid = {x->mid, x->m, x->m};
-    struct counts_side const out = {x->full, x->a, x->a};
-    return counts_projection_bytes(x, x->in_weights, x->adds, x->again, in, tmp) +
-           counts_projection_bytes(x, x->out_weights, x->adds, x->whole, mid, out) +
+    struct oracle_side const in = {x->full, norm ? x->normed : x->a, x->a};
+    struct oracle_side const tmp = {x->tmp, x->m, x->m}, mid = {x->mid, x->m, x->m};
+    struct oracle_side const out = {x->full, x->a, x->a};
+    return oracle_projection_bytes(x, x->in_weights, x->adds, x->again, in, tmp) +
+           oracle_projection_bytes(x, x->out_weights, x->adds, x->whole, mid, out) +
            x->gated * x->mid * x->m;
 }
 
 /* Of attention's: its own products stand between them. */
 static double projections_bytes(const struct letters *x)
 {
-    struct counts_side const in = {x->full, x->normed, x->a};
-    struct counts_side const tmp = {x->attention_tmp, x->a, x->a};
-    struct counts_side const attended = {x->attended, x->a, x->a}, out = {x->full, x->a, x->a};
-    return counts_projection_bytes(x, x->attention_in, x->adds, x->again, in, tmp) +
-           counts_projection_bytes(x, x->attention_out, x->adds, x->again, attended, out);
+    struct oracle_side const in = {x->full, x->normed, x->a};
+    struct oracle_side const tmp = {x->attention_tmp, x->a, x->a};
+    struct oracle_side const attended = {x->attended, x->a, x->a}, out = {x->full, x->a, x->a};
+    return oracle_projection_bytes(x, x->attention_in, x->adds, x->again, in, tmp) +
+           oracle_projection_bytes(x, x->attention_out, x->adds, x->again, attended, out);
 }
 
-void counts_hbm(const struct letters *x, struct workload_counts *counts)
+void oracle_hbm(const struct letters *x, struct workload_counts *counts)
 {
     const struct local *local = x->local;
     bool const tied = local->tied;
@@ -69,7 +69,7 @@ void counts_hbm(const struct letters *x, struct workload_counts *counts)
         rest = embedding + head;
     }
     counts->hbm_bytes =
-        3 * counts_twins_share(x) * x->g + 3 * counts_summed_elements(x) * x->g +
+        3 * oracle_twins_share(x) * x->g + 3 * oracle_summed_elements(x) * x->g +
         x->microbatches * (x->dense * mlp + x->sparse * sparse + x->layers * layer + rest) +
-        counts_state_elements(x) * (x->g + 4 * x->o + 2 * x->w);
+        oracle_state_elements(x) * (x->g + 4 * x->o + 2 * x->w);
 }

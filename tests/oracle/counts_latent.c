@@ -1,9 +1,9 @@
 /* What latent attention asks of one chip besides other attention: see lower_latent.c for the ops.
  */
 #include "sim/base/vector.h"
-#include "sim/workload/counts_parts.h"
+#include "tests/oracle/counts_parts.h"
 
-void counts_latent_letters(struct letters *x)
+void oracle_latent_letters(struct letters *x)
 {
     const struct local *local = x->local;
     const struct model_latent *latent = &local->plan->model.latent;
@@ -13,7 +13,7 @@ void counts_latent_letters(struct letters *x)
                                            (double)latent->kv_rank * keys);
 }
 
-void counts_latent(const struct letters *x, struct workload_counts *counts)
+void oracle_latent(const struct letters *x, struct workload_counts *counts)
 {
     const struct local *local = x->local;
     const struct model_latent *latent = &local->plan->model.latent;
@@ -22,10 +22,10 @@ void counts_latent(const struct letters *x, struct workload_counts *counts)
     double const normed = x->rows * (double)local->latent_normed;
     double const product = 2 * x->rows * x->latent_up;
     double const pads =
-        counts_padded_matmul(x, local->rows, latent->query_rank, local->heads * local->head_width) +
-        counts_padded_matmul(x, local->rows, latent->kv_rank,
+        oracle_padded_matmul(x, local->rows, latent->query_rank, local->heads * local->head_width) +
+        oracle_padded_matmul(x, local->rows, latent->kv_rank,
                              local->heads * (latent->plain + local->value_width));
-    counts_linear(counts, times * (forwards + 2) * product, times * (forwards + 2) * pads);
+    oracle_linear(counts, times * (forwards + 2) * product, times * (forwards + 2) * pads);
     counts->matmul_useful += times * 3 * product * x->useful_heads;
     double const sums = x->rows * (double)(local->heads * latent->rope);
     counts->vector_flop +=

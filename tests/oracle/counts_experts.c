@@ -1,0 +1,252 @@
+/* What a layer's experts ask of one chip: see lower_experts.h for the ops. */
+#include "sim/base/units.h"
+#include "sim/base/vector.h"
+#include "tests/oracle/counts_parts.h"
+
+/* Letters of the experts, on one chip and in one microbatch. */
+struct expert_letters {
+    double in, out;                 /* Matrices of a projection, as if each row met one expert's. */
+    double weights_in, weights_out; /* All of the chip's experts. */
+    double shared_in, shared_out;
+    double sorted, arrivals,
+        part; /* Rows of D: as experts read them; as they come; on one of tp. */
+    double tmp, shared_tmp;
+    double assigned;       /* Rows, not rounded up. */
+    double logits, router; /* Elements of the router's result and of its matrix. */
+    double adds;
+    double shared;  /* 1: there are shared experts; */
+    double gathers; /* 1: and they gather In over tp. */
+    double sums;    /* 1: logits are summed over tp. */
+    double casts;   /* 1: what travels to experts is a copy in a format of its own. */
+};
+
+static struct expert_letters letters_of(const struct letters *x)
+{
+    const struct local *local = x->local;
+    const struct local_experts *experts = &local->experts;
+    const struct model_experts *model = &local->plan->model.experts;
+    double const width = (double)local->width, tp = local->tp;
+    double const columns = (double)experts->columns;
+    double const count = (double)model->count / experts->ranks;
+    bool const by_tokens = local->plan->activations == WORKLOAD_ACTIVATIONS_TOKENS;
+    struct expert_letters e = {.shared = model->shared != 0};
+    e.in = width * columns * (1 + x->gated);
+    e.out = width * columns;
+    e.weights_in = count * e.in;
+    e.weights_out = count * e.out;
+    e.shared_in = (double)model->shared * e.in;
+    e.shared_out = (double)model->shared * e.out;
+    e.sorted = (double)experts->all * width;
+    e.arrivals = (double)experts->arrivals * width;
+    e.part = (double)experts->sent * width / tp;
+    e.tmp = (double)experts->all * columns * (1 + x->gated);
+    e.shared_tmp = x->rows * (double)model->shared * columns * (1 + x->gated);
+    e.assigned = (double)experts->kept;
+    e.logits = x->rows * (by_tokens ? 1 / tp : 1) * (double)model->count;
+    e.router = width * (by_tokens ? 1 : 1 / tp) * (double)model->count;
+    e.adds = local->plan->accumulate > 1 && experts->gradient_shards == 1;
+    e.gathers = e.shared > 0 && local->tp > 1;
+    e.sums = local->tp > 1 && !by_tokens;
+    e.casts = local->plan->formats.dispatch != local->plan->formats.activations;
+    return e;
+}
+
+void oracle_experts_letters(struct letters *x)
+{
+    const struct model_experts *model = &x->local->plan->model.experts;
+    if (x->sparse == 0) return;
+    struct expert_letters const e = letters_of(x);
+    double const count = (double)model->count / x->local->experts.ranks;
+    double const columns = (double)x->local->experts.columns;
+    double const bias = columns * (1 + x->gated) + (double)x->local->width;
+    x->sparse_elements += e.router + (model->router_biased ? (double)model->count : 0);
+    x->sparse_elements += e.shared_in + e.shared_out;
+    x->expert_elements = e.weights_in + e.weights_out + (model->biased ? count * bias : 0);
+}
+
+uint64_t oracle_sparse_units(const struct letters *x)
+{
+    const struct workload_plan *plan = x->local->plan;
+    if (x->sparse == 0) return 0;
+    if (plan->gather == WORKLOAD_GATHER_LAYER) return 2;
+    if (plan->gather == WORKLOAD_GATHER_BLOCK) return 3;
+    return oracle_attention_units(x) + 1 +
+           plan->model.matrices * (plan->model.experts.shared != 0 ? 2 : 1);
+}
+
+uint64_t oracle_expert_units(const struct letters *x)
+{
+    const struct workload_plan *plan = x->local->plan;
+    if (x->sparse == 0) return 0;
+    return plan->gather == WORKLOAD_GATHER_TENSOR ? plan->model.matrices : 1;
+}
+
+static void count_matmuls(const struct letters *x, const struct expert_letters *e,
+                          struct workload_counts *counts)
+{
+    const struct local *local = x->local;
+    const struct local_experts *experts = &local->experts;
+    const struct model_experts *model = &local->plan->model.experts;
+    double const passes = 3 + x->again, times = x->microbatches * x->sparse;
+    double const ins = passes, outs = 3 + x->whole;
+    double const shared = 2 * x->rows * (e->shared_in + e->shared_out);
+    double const router = 2 * e->logits * e->router / (double)model->count;
+    double const all = (double)experts->all;
+    if (local_experts_drawn(local) || local->plan->capacity_ppm != 0)
+        counts->matmul_uneven = times * 3 * 2 * (all - e->assigned) * (e->in + e->out);
+    counts->matmul_flop += times * passes * router;
+    double const kept = 2 * e->assigned * (e->in + e->out);
+    double const useful = (double)model->width / ((double)experts->columns * (double)local->tp);
+    counts->matmul_useful += times * 3 * ((kept + shared) * useful + router);
+    counts->matmul_padding += times * 3 * (kept + shared) * (1 - useful);
+    uint64_t const columns = experts->columns, beside = experts->shared_columns;
+    double const gates = ins * (1 + x->gated);
+    double pads = (double)experts->count *
+                  (gates * oracle_padded_matmul(x, experts->rows, local->width, columns) +
+                   outs * oracle_padded_matmul(x, experts->rows, columns, local->width));
+    if (e->shared > 0)
+        pads += gates * oracle_padded_matmul(x, local->rows, local->width, beside) +
+                outs * oracle_padded_matmul(x, local->rows, beside, local->width);
+    counts->padded_flop +=
+        times * passes *
+        oracle_padded_matmul(x, experts->router_rows, experts->router_inner, model->count);
+    oracle_linear(counts,
+                  times * (2 * all * (ins * e->in + outs * e->out) +
+                           2 * x->rows * (ins * e->shared_in + outs * e->shared_out)),
+                  times * pads);
+}
+
+static void count_vector(const struct letters *x, const struct expert_letters *e,
+                         struct workload_counts *counts)
+{
+    const struct model_experts *model = &x->local->plan->model.experts;
+    double const times = x->microbatches * x->sparse, forwards = 1 + x->again;
+    double const outs = 2 + x->whole; /* Out-projections, or their dW, and ways back. */
+    double const one = e->tmp / (1 + x->gated), shared = e->shared_tmp / (1 + x->gated);
+    double const gate = x->gated * VECTOR_GATE;
+    double const back = x->gated * VECTOR_GATE_BACKWARD;
+    double flop = forwards * (double)(VECTOR_ROUTE + model->top_k) * e->logits;
+    flop += VECTOR_ROUTE_BACKWARD * e->logits;
+    flop += outs * ((1 + gate) * one + gate * shared);
+    flop += (VECTOR_ROW_DOT + 1 + back) * one + back * shared;
+    /* Sums of a token's experts on a chip, and of what comes back of it. */
+    flop += outs * (e->sorted + e->part + e->shared * x->shard) + x->shard;
+    counts->vector_flop += times * flop;
+}
+
+/* Both projections: experts read rows that are sorted for them, and so gradients of what they give;
+ * shared experts read the block's own. */
+static double projections_bytes(const struct letters *x, double adds, const double weights[2],
+                                double rows, double rows_bytes, double tmp)
+{
+    struct oracle_side const in = {rows, rows_bytes, x->a}, between = {tmp, x->m, x->m};
+    struct oracle_side const out = {rows, x->a, rows_bytes};
+    return oracle_projection_bytes(x, weights[0], adds, x->again, in, between) +
+           oracle_projection_bytes(x, weights[1], adds, x->whole, between, out) +
+           x->gated * tmp * x->m;
+}
+
+static void count_hbm(const struct letters *x, const struct expert_letters *e,
+                      struct workload_counts *counts)
+{
+    double const forwards = 1 + x->again, outs = 2 + x->whole;
+    double const weights[2] = {e->weights_in, e->weights_out};
+    double const shared[2] = {e->shared_in, e->shared_out};
+    double bytes = projections_bytes(x, e->adds, weights, e->sorted, x->m, e->tmp);
+    if (e->shared > 0) bytes += projections_bytes(x, x->adds, shared, x->full, x->a, e->shared_tmp);
+    bytes += forwards * (x->shard * x->a + e->router * x->w + 3 * 4 * e->logits);
+    bytes += 2 * x->shard * x->a + e->router * x->w + 4 * 4 * e->logits +
+             e->router * x->g * (1 + x->adds);
+    /* Sorted and summed, both ways, and sorted once more where rows are not kept. */
+    double const sorts = forwards + 1 + (x->attention_again - x->again);
+    bytes += sorts * (e->arrivals * x->d + e->sorted * x->m);
+    bytes += outs * (e->arrivals + e->sorted) * x->a;
+    bytes += sorts * e->casts * x->shard * (x->a + x->d);
+    bytes += outs * (e->part + (1 + e->shared) * x->shard) * x->a + x->shard * x->a;
+    counts->hbm_bytes += x->microbatches * x->sparse * bytes;
+}
+
+static void count_traffic(const struct letters *x, const struct expert_letters *e,
+                          struct workload_counts *counts)
+{
+    const struct local *local = x->local;
+    const struct local_experts *experts = &local->experts;
+    uint64_t const layers = local->plan->accumulate * local_layer_count(local, LOCAL_EXPERTS);
+    uint64_t const block = x->again > 0, big = x->attention_again > 0 && !block;
+    uint64_t const outs = 2 + (x->whole > 0); /* Ways back, of what experts give or gradients. */
+    if (experts->ranks > 1) {
+        struct workload_traffic *exchange = &counts->role[MESH_EP];
+        double const part = (double)local->width / local->tp; /* Of a token. */
+        uint64_t const there = layers * (2 + block + big), back = layers * outs;
+        double const bytes = part * ((double)there * x->d + (double)back * x->a);
+        exchange->all_to_all_count = there + back;
+        exchange->all_to_all_bytes = (double)experts->exchanged * bytes;
+        for (uint32_t d = 0; d < GROUP_DIMENSIONS_MAX; d++)
+            exchange->crossing_bytes[d] = (double)experts->crossing[d] * bytes;
+    }
+    counts->experts_width = e->assigned / x->rows * (double)local->plan->model.experts.width;
+    if (local->tp == 1) return;
+    counts->tp_rows_bytes = e->arrivals * x->d;
+    counts->tp_outputs_bytes = e->arrivals * x->a;
+    counts->tp_logits_bytes = e->sums * 4 * e->logits;
+    struct workload_traffic *tp = &counts->role[MESH_TP];
+    uint64_t const shared = e->shared > 0, times = 1 + block;
+    /* In alone. */
+    uint64_t const again = (x->norms_again > 0 && !block) || local_keeps_parts(local);
+    uint64_t const rows_gathered = layers * (times + 1 + big);
+    uint64_t const rows_scattered = layers * outs;
+    uint64_t const in_gathered = layers * shared * (times + 1 + again);
+    uint64_t const out_scattered = layers * shared * outs;
+    uint64_t const sums = e->sums > 0 ? layers * times : 0;
+    tp->gather_count += rows_gathered + in_gathered;
+    tp->gather_bytes +=
+        (double)rows_gathered * e->arrivals * x->d + (double)in_gathered * x->full * x->a;
+    tp->scatter_count += rows_scattered + out_scattered;
+    tp->scatter_bytes +=
+        ((double)rows_scattered * e->arrivals + (double)out_scattered * x->full) * x->a;
+    tp->all_reduce_count += sums;
+    tp->all_reduce_bytes += (double)sums * 4 * e->logits;
+    counts->tp_critical_count +=
+        rows_gathered + rows_scattered + in_gathered + out_scattered + sums;
+}
+
+/* Tokens that are dropped are not what the step is for. */
+static void count_dropped(const struct letters *x, const struct expert_letters *e,
+                          struct workload_counts *counts)
+{
+    const struct workload_plan *plan = x->local->plan;
+    const struct local_experts *experts = &x->local->experts;
+    double const all = x->rows * (double)plan->model.experts.top_k * experts->ranks;
+    counts->rows_assigned =
+        x->sparse * (double)plan->batch_tokens * (double)plan->model.experts.top_k;
+    counts->rows_dropped = counts->rows_assigned * (double)experts->dropped / all;
+    counts->parameter_flop -= 6 * counts->rows_dropped * (e->in + e->out) * x->local->tp;
+}
+
+double oracle_experts_products(const struct letters *x)
+{
+    if (x->sparse == 0) return 0;
+    struct expert_letters const e = letters_of(x);
+    return x->sparse * (e.tmp + e.shared_tmp) / (1 + x->gated);
+}
+
+void oracle_experts(const struct letters *x, struct workload_counts *counts)
+{
+    if (x->sparse == 0) return;
+    struct expert_letters const e = letters_of(x);
+    count_matmuls(x, &e, counts);
+    count_vector(x, &e, counts);
+    count_hbm(x, &e, counts);
+    count_traffic(x, &e, counts);
+    count_dropped(x, &e, counts);
+    double const forward = 8 + 2 * e.shared, backward = 10 + 4 * e.shared;
+    double const dead = (1 - x->whole) * (3 + e.shared); /* Out, the way back and the sum. */
+    double const again = x->again > 0 ? forward - dead : x->norms_again + x->attention_again;
+    double const casts = e.casts * (2 + x->attention_again);
+    counts->compute_count += x->microbatches * x->sparse * (forward + backward + again + casts);
+    if (x->again > 0) return;
+    double kept = x->shard * x->a + (e.tmp + e.shared_tmp) * x->m + 4 * e.logits;
+    if (x->attention_again == 0) kept += e.sorted * x->m;
+    if (x->norms_again == 0) kept += (e.gathers > 0 ? x->in_kept : x->shard) * x->a;
+    counts->activation_bytes += x->sparse * kept;
+}

@@ -1,0 +1,118 @@
+/*
+ * counts_parts.h: what the oracle's formulas are written in, for counts*.c. Frozen, as oracle.h
+ * says: never extended.
+ */
+#ifndef TESTS_ORACLE_COUNTS_PARTS_H
+#define TESTS_ORACLE_COUNTS_PARTS_H
+
+#include "sim/workload/local.h"
+#include "tests/oracle/oracle.h"
+
+/* One chip, one microbatch, elements unless the name says more. */
+struct letters {
+    const struct local *local;
+    const struct machine *machine;
+    double layers, microbatches; /* Layers with those in modules that predict further tokens; */
+    double predictors;           /* the modules. */
+    double dense, sparse;        /* Layers that have an MLP, and experts in its place. */
+    double again;                /* 1: remat repeats the forward pass, */
+    double whole;           /* 1: with what nothing reads, the last projection and what follows; */
+    double attention_again; /* 1: so does big_matmuls with the attention between the matmuls; */
+    double norms_again;     /* 1: and these and `norms` with the norms and the latents. */
+    double adds;            /* 1: dW reads the accumulator that it is added to. */
+    double a, w, g, o;      /* Bytes of an element: activations, weights, gradients, moments; */
+    double m, d;            /* what only matmuls read, what travels to experts; */
+    double normed;          /* what a norm gives to them. */
+    double rows, full, shard, tmp, mid, in_weights, out_weights; /* Of the MLP. */
+    double in_kept;                                              /* Without remat. */
+    double q, qkv, kv, scores, attention_in, attention_out;      /* Of attention. */
+    double attended, attention_tmp; /* What attention gives, and its in-projection. */
+    double latent_up;               /* Matrices that take latents up to the heads. */
+    double all_scores;              /* Of all layers, which differ where some have a window, */
+    double all_mean_scores;         /* of the mean rank, */
+    double all_useful_scores;       /* and of heads that are no padding. */
+    double useful_heads;            /* These, of a rank's heads. */
+    double windowed;                /* Layers that have one. */
+    double statistics;              /* Bytes. */
+    double unfused, drops;          /* 1: scores lie in HBM; 1: with dropout. */
+    double ring_steps;              /* Parts of attention after the first. */
+    double gated;
+    double vocabulary, logits;
+    double twins;           /* Of both ends of a pipeline, what is added up. */
+    double layer_elements;  /* All weights of a layer that has an MLP; */
+    double sparse_elements; /* of one that has experts, without these, */
+    double expert_elements; /* and these. */
+    double step_elements;   /* All weights of the model, without experts; with a copy of the
+                               embedding where a pipeline has one. */
+};
+
+double oracle_padded_matmul(const struct letters *x, uint64_t rows, uint64_t inner,
+                            uint64_t columns);
+
+/* Scores (counts_scores.c): their letters; and their products in all layers, with shapes padded. */
+void oracle_scores_letters(struct letters *x);
+double oracle_padded_scores(const struct letters *x, uint64_t width, bool weighted);
+
+/* Operand and result of a projection: elements, and bytes of one in the forward pass and of its
+ * gradient. */
+struct oracle_side {
+    double elements, bytes, gradient_bytes;
+};
+/* A projection's operands and results forward, for its dW and for its dX. `adds` as in letters;
+ * `again`: 1 if it is repeated. */
+double oracle_projection_bytes(const struct letters *x, double weights, double adds, double again,
+                               struct oracle_side in, struct oracle_side out);
+/* All of it, but for experts, latent attention's own, and modules that predict further tokens. */
+void oracle_hbm(const struct letters *x, struct workload_counts *counts);
+/* Matmuls of linear layers, padded or not, are in their own format. */
+void oracle_linear(struct workload_counts *counts, double flop, double padded_flop);
+
+/* What shares are padded by (counts_shares.c): FLOP of the matmuls, once for each pass and for both
+ * gradients; of experts' columns a part. */
+double oracle_matmul_padding(const struct letters *x);
+
+/* Of experts (counts_experts.c): their letters, and what they add to everything. */
+void oracle_experts_letters(struct letters *x);
+void oracle_experts(const struct letters *x, struct workload_counts *counts);
+/* Units of weights of a layer that has experts, and those of them that are the experts'. */
+uint64_t oracle_sparse_units(const struct letters *x);
+uint64_t oracle_expert_units(const struct letters *x);
+
+/* Elements between the projections of all layers' experts, as the second reads them. */
+double oracle_experts_products(const struct letters *x);
+
+/* What frameworks hold (counts_overheads.c): of activations; and of the rest, after what is
+ * offloaded. */
+void oracle_overheads_saved(const struct letters *x, struct workload_counts *counts);
+void oracle_overheads(const struct letters *x, struct workload_counts *counts);
+
+/* Of what is kept in the host's memory (counts_offload.c), after all of the chip's memory. */
+void oracle_offload(const struct letters *x, struct workload_counts *counts);
+
+/* Of latent attention (counts_latent.c): the same. Without it nothing. */
+void oracle_latent_letters(struct letters *x);
+void oracle_latent(const struct letters *x, struct workload_counts *counts);
+
+/* Of modules that predict further tokens, besides their layers (counts_predictors.c). */
+void oracle_predictors(const struct letters *x, struct workload_counts *counts);
+
+/* Matrices of a layer's attention. */
+static inline uint64_t oracle_attention_units(const struct letters *x)
+{
+    return local_is_latent(x->local) ? 5 : 4;
+}
+
+/* Shares (counts_shares.c): elements of one of a number of ranks, of experts or of all others,
+ * equal on every rank; those whose optimizer state lies on this chip, of each copy of the model;
+ * and of both ends of a pipeline, what is added up. */
+double oracle_share(const struct letters *x, uint32_t ranks, bool experts);
+double oracle_state_elements(const struct letters *x);
+double oracle_twins_share(const struct letters *x);
+
+/* Elements of them whose gradients are added to those of another copy. */
+static inline double oracle_summed_elements(const struct letters *x)
+{
+    return x->local->copies > 1 ? oracle_state_elements(x) : 0;
+}
+
+#endif

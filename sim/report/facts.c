@@ -47,6 +47,18 @@ static double gather_factor(const struct plan *plan)
     return plan->kind == COLLECTIVE_ALL_TO_ALL ? 0.25 : 1;
 }
 
+/* Bytes of a collective on the links of its group. Without a switch a ring, as of cp, has one link
+ * of a rank, whatever the step's other collectives go by. */
+static double links_s(const struct report_input *input, const struct plan *plan)
+{
+    struct workload_plan goes = *input->workload;
+    for (uint32_t d = 0; d < plan->group.dimension_count && plan->item_count > 0; d++)
+        if (machine_is_meshed(input->machine, plan->group.dimension[d].axis))
+            goes.algorithm = primitive_algorithm(plan->item[0].primitive);
+    return gather_factor(plan) *
+           roofline_gather_s(&goes, input->machine, &plan->group, (double)plan->size_bytes);
+}
+
 static double hop_s(const struct report_input *input, const struct plan *plan)
 {
     const struct chip *chip = &input->machine->chip;
@@ -381,10 +393,8 @@ static void phase_ici(const struct report_input *input, uint32_t phase, struct f
             const struct program_op *op = &program->templates[t].op[i];
             if (op->kind != PROGRAM_OP_COLLECTIVE) continue;
             const struct plan *plan = &program->plans[op->index];
-            double const time = slots * phase_share(input->trace, phase, op->stream) *
-                                gather_factor(plan) *
-                                roofline_gather_s(input->workload, input->machine, &plan->group,
-                                                  (double)plan->size_bytes);
+            double const time =
+                slots * phase_share(input->trace, phase, op->stream) * links_s(input, plan);
             for (uint32_t d = 0; d < plan->group.dimension_count; d++)
                 row->ici_s[plan->group.dimension[d].axis] += time;
         }

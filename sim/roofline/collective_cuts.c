@@ -6,6 +6,7 @@
 
 #include "sim/base/units.h"
 #include "sim/roofline/unlike.h"
+#include "sim/roofline/wire.h"
 
 struct search {
     const struct machine *machine;
@@ -90,14 +91,17 @@ struct block {
  */
 static double mesh_rate(const struct search *search, uint32_t index)
 {
-    const struct level_tier *tier = &search->machine->level[index].tier[0];
+    const struct group_dimension *along = NULL;
     uint32_t members = 1;
-    for (uint32_t d = 0; d < search->group->dimension_count; d++)
-        if (search->machine->axis_level[search->group->dimension[d].axis] == index)
-            members *= search->group->dimension[d].size;
-    if (members == 1) return INFINITY;
+    for (uint32_t d = 0; d < search->group->dimension_count; d++) {
+        const struct group_dimension *dimension = &search->group->dimension[d];
+        if (search->machine->axis_level[dimension->axis] != index) continue;
+        along = dimension;
+        members *= dimension->size;
+    }
     bool const permutes = search->query->kind == COLLECTIVE_PERMUTE;
-    return (permutes ? 1 : members - 1) * (double)tier->cable_bytes_per_s;
+    if (along == NULL) return INFINITY;
+    return wire_mesh_rate(search->machine, along, permutes ? 1 : members - 1);
 }
 
 static struct block block_of(const struct search *search, uint32_t index, uint32_t tier)
@@ -121,8 +125,7 @@ static struct block block_of(const struct search *search, uint32_t index, uint32
         block.members *= places < dimension->size ? places : dimension->size;
     }
     block.bytes_per_s = block.units * (double)level_bundle_bytes_per_s(&level->tier[tier]);
-    if (level->tier[tier].policy == LEVEL_PAIR)
-        block.bytes_per_s = fmin(block.bytes_per_s, mesh_rate(search, index));
+    if (tier == 0) block.bytes_per_s = fmin(block.bytes_per_s, mesh_rate(search, index));
     return block;
 }
 

@@ -56,6 +56,17 @@ static double dimension_links(const struct workload_plan *plan,
     return (is_ring_both_ways(plan, dimension) ? 2.0 : 1.0) / dimension->stride;
 }
 
+/* Of nodes without a switch: what is not known to send to all others at once has one link. */
+static enum wire_reach reach_of(const char *algorithm)
+{
+    static const char *const to_all[] = {"auto", "hierarchical", "direct", "sharp"};
+    const char *base = algorithm == NULL ? NULL : plan_flat_base(algorithm);
+    if (algorithm == NULL) return WIRE_TO_ALL;
+    for (size_t i = 0; i < sizeof to_all / sizeof *to_all; i++)
+        if (strcmp(base == NULL ? algorithm : base, to_all[i]) == 0) return WIRE_TO_ALL;
+    return WIRE_TO_ONE;
+}
+
 /* Which links count where some are unlike the others. */
 enum odd_links {
     ODD_FASTEST,  /* A bound from below that holds wherever they are. */
@@ -72,10 +83,13 @@ static void rates_of(const struct workload_plan *plan, const struct machine *mac
     double slowest = INFINITY;
     for (uint32_t i = 0; i < group->dimension_count; i++) {
         const struct group_dimension *dimension = &group->dimension[i];
+        enum wire_reach const reach = reach_of(plan->algorithm);
         bool const all = unlike_reaches_all(machine, dimension, plan->algorithm);
-        double const slow = unlike_slowest_link(machine, dimension->axis, plan->algorithm);
+        double const slow = dimension->switched
+                                ? wire_slow_rate(machine, dimension, reach)
+                                : unlike_slowest_link(machine, dimension->axis, plan->algorithm);
         double const fast = dimension->switched
-                                ? wire_dimension_rate(machine, dimension)
+                                ? wire_dimension_rate(machine, dimension, reach)
                                 : unlike_fastest_link(machine, dimension->axis, plan->algorithm);
         ret_rate[i] = dimension_links(plan, dimension) * (odd == ODD_ON_RINGS && all ? slow : fast);
         if (slow < slowest) slowest = slow;
@@ -193,9 +207,10 @@ static void add_group(const struct workload_plan *as_said, const struct machine 
         if (!traffic->group.dimension[i].switched)
             grid += dimension_links(plan, &traffic->group.dimension[i]) *
                     (double)machine->chip.ici_bytes_per_s;
+    enum wire_reach const reach = reach_of(plan->algorithm);
     group->axes =
-        wire_group_rate(machine, &traffic->group, grid) / roofline_axis_bytes_per_s(machine);
-    group->finite_share = wire_group_share(machine, &traffic->group, grid);
+        wire_group_rate(machine, &traffic->group, reach, grid) / roofline_axis_bytes_per_s(machine);
+    group->finite_share = wire_group_share(machine, &traffic->group, reach, grid);
     group->hop_s = group_hop_s(plan, machine, &traffic->group, false);
     group->hops_total_s = group->hop_s * (double)(count + traffic->all_reduce_count);
 }
@@ -249,7 +264,8 @@ static double arriving_bytes(const struct workload_plan *plan,
 }
 
 /* Each group as if it had an axis of switches for itself, and the longest of them. Next to others
- * it may take longer and put more on other axes, so what they take alone does not add up. */
+ * it may take longer and put more on other axes, so what they take alone does not add up. Without
+ * switches, links that the plan's algorithm leaves idle could be used by another. */
 static double axis_alone_s(const struct workload_plan *as_said, const struct machine *machine,
                            const struct workload_traffic *const *traffic, uint32_t axis,
                            enum odd_links odd)
@@ -257,8 +273,9 @@ static double axis_alone_s(const struct workload_plan *as_said, const struct mac
     double longest = 0;
     for (uint32_t t = 0; t < ROOFLINE_GROUPS_MAX; t++) {
         const struct group *group = &traffic[t]->group;
-        struct workload_plan const of = played(as_said, traffic[t]->algorithm);
+        struct workload_plan of = played(as_said, traffic[t]->algorithm);
         double const bytes = arriving_bytes(&of, traffic[t]);
+        if (machine_is_meshed(machine, axis)) of.algorithm = traffic[t]->algorithm;
         for (uint32_t i = 0; i < group->dimension_count; i++) {
             if (group->dimension[i].axis != axis) continue;
             longest = fmax(longest, dimension_busy_s(&of, machine, group, i, bytes, odd));
@@ -397,7 +414,7 @@ static double gather_slow_s(const struct workload_plan *plan, const struct machi
         for (uint32_t d = 0; d < group->dimension_count; d++)
             if (group->dimension[d].switched && group->dimension[d].axis > at->axis)
                 arriving *= group->dimension[d].size;
-        total += arriving / wire_level_rate(machine, at->axis);
+        total += arriving / wire_slow_rate(machine, at, reach_of(plan->algorithm));
     }
     if (grid.dimension_count > 0) total += grid_slow_s(plan, machine, &grid, bytes);
     return total;

@@ -46,7 +46,7 @@ static void ring_rule(const struct workload_plan *plan, const struct machine *ma
     bool const halved = plan->attention == WORKLOAD_ATTENTION_CAUSAL &&
                         plan->context_order == WORKLOAD_CONTEXT_ZIGZAG;
     double const tp = mesh->axis[MESH_TP].size;
-    double const rate = ring->switched ? wire_dimension_rate(machine, ring)
+    double const rate = ring->switched ? wire_dimension_rate(machine, ring, WIRE_TO_ONE)
                                        : (double)machine->chip.ici_bytes_per_s / ring->stride;
     double const kv = (double)plan->model.kv_heads > tp ? (double)plan->model.kv_heads : tp;
     double const bytes = format_bits(plan->formats.activations) / 8.0;

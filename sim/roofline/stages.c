@@ -5,10 +5,12 @@
 #include "sim/roofline/wire.h"
 
 /* Neighbours on the grid have a link each way, which strided pipelines share. On a level all that
- * a rank sends, forward and back, leaves it by the same cables. */
+ * a rank sends, forward and back, leaves it by the same cables, but for one without a switch. */
 static double neighbours_s(const struct machine *machine, const struct group_dimension *dimension,
                            const struct workload_counts *counts)
 {
+    if (machine_is_meshed(machine, dimension->axis))
+        return counts->stage_bytes / wire_step_rate(machine, dimension);
     if (dimension->switched) return counts->stage_sent_bytes / wire_step_rate(machine, dimension);
     return dimension->stride * counts->stage_bytes /
            unlike_fastest_link(machine, dimension->axis, NULL);
@@ -44,7 +46,8 @@ static double dimension_slow_s(const struct machine *machine, const struct workl
         dimension->switched ? wire_level_latency_ps(machine, dimension)
                             : dimension->stride * unlike_longest_hop_ps(machine, dimension->axis);
     double const links = dimension->switched ? 1 : dimension->stride;
-    double const rate = unlike_slowest_link(machine, dimension->axis, NULL);
+    double const rate = dimension->switched ? wire_slow_rate(machine, dimension, WIRE_TO_ONE)
+                                            : unlike_slowest_link(machine, dimension->axis, NULL);
     return counts->stage_way_bytes * links / rate +
            counts->stage_way_count * units_seconds(way_ps + machine->chip.message_overhead_ps);
 }

@@ -41,11 +41,26 @@ double wire_level_rate(const struct machine *machine, uint32_t axis)
     return least;
 }
 
+/* A link to each of a number of others, of one chip. */
+static double mesh_rate(const struct level *level, double others)
+{
+    if (level->tier[0].policy != LEVEL_PAIR) return INFINITY;
+    return others * (double)level->tier[0].cable_bytes_per_s;
+}
+
 double wire_mesh_rate(const struct machine *machine, const struct group_dimension *dimension,
                       uint32_t others)
 {
-    if (!machine_is_meshed(machine, dimension->axis)) return INFINITY;
-    return others * (double)level_of(machine, dimension->axis)->tier[0].cable_bytes_per_s;
+    const struct level *level = level_of(machine, dimension->axis);
+    return level == NULL ? INFINITY : mesh_rate(level, others);
+}
+
+double wire_slow_rate(const struct machine *machine, const struct group_dimension *dimension,
+                      enum wire_reach reach)
+{
+    uint32_t const others = reach == WIRE_TO_ONE ? 1 : dimension->size - 1;
+    return fmin(wire_level_rate(machine, dimension->axis),
+                wire_mesh_rate(machine, dimension, others));
 }
 
 /* Of the units' cables that chips side by side, as many as are between a member and the next, have
@@ -108,7 +123,8 @@ static double members_in(const struct machine *machine, const struct group *grou
 }
 
 static uint32_t storeys_of(const struct machine *machine, const struct group *group,
-                           double grid_bytes_per_s, struct storey ret_storey[STOREYS_MAX])
+                           enum wire_reach reach, double grid_bytes_per_s,
+                           struct storey ret_storey[STOREYS_MAX])
 {
     double grid = 1, along[LEVELS_MAX];
     for (uint32_t l = 0; l < LEVELS_MAX; l++) along[l] = 1;
@@ -123,7 +139,9 @@ static uint32_t storeys_of(const struct machine *machine, const struct group *gr
         for (uint32_t tier = 0; tier < machine->level[l].tier_count; tier++) {
             double const below = members_in(machine, group, l, (int32_t)tier - 1);
             if (below >= along[l]) break; /* They have met. */
-            double const rate = tier_rate(machine, &machine->level[l], tier);
+            double const others = reach == WIRE_TO_ONE ? 1 : along[l] - 1;
+            double const rate = fmin(tier_rate(machine, &machine->level[l], tier),
+                                     mesh_rate(&machine->level[l], others));
             ret_storey[count++] = (struct storey){along[l] / below, rate * below * members};
         }
         members *= along[l];
@@ -131,18 +149,20 @@ static uint32_t storeys_of(const struct machine *machine, const struct group *gr
     return count;
 }
 
-double wire_dimension_rate(const struct machine *machine, const struct group_dimension *dimension)
+double wire_dimension_rate(const struct machine *machine, const struct group_dimension *dimension,
+                           enum wire_reach reach)
 {
     struct group const group = {.dimension = {*dimension}, .dimension_count = 1};
     double const n = dimension->size;
-    return (n - 1) / n * wire_group_rate(machine, &group, 0) / wire_group_share(machine, &group, 0);
+    return (n - 1) / n * wire_group_rate(machine, &group, reach, 0) /
+           wire_group_share(machine, &group, reach, 0);
 }
 
 double wire_group_rate(const struct machine *machine, const struct group *group,
-                       double grid_bytes_per_s)
+                       enum wire_reach reach, double grid_bytes_per_s)
 {
     struct storey storey[STOREYS_MAX];
-    uint32_t const count = storeys_of(machine, group, grid_bytes_per_s, storey);
+    uint32_t const count = storeys_of(machine, group, reach, grid_bytes_per_s, storey);
     double least = INFINITY;
     for (uint32_t i = 0; i < count; i++)
         least = storey[i].bytes_per_s < least ? storey[i].bytes_per_s : least;
@@ -150,14 +170,14 @@ double wire_group_rate(const struct machine *machine, const struct group *group,
 }
 
 double wire_group_share(const struct machine *machine, const struct group *group,
-                        double grid_bytes_per_s)
+                        enum wire_reach reach, double grid_bytes_per_s)
 {
     struct storey storey[STOREYS_MAX];
-    uint32_t const count = storeys_of(machine, group, grid_bytes_per_s, storey);
+    uint32_t const count = storeys_of(machine, group, reach, grid_bytes_per_s, storey);
     double longest = 0;
     for (uint32_t i = 0; i < count; i++) {
         double const time = (storey[i].units - 1) / storey[i].units / storey[i].bytes_per_s;
         longest = time > longest ? time : longest;
     }
-    return longest * wire_group_rate(machine, group, grid_bytes_per_s);
+    return longest * wire_group_rate(machine, group, reach, grid_bytes_per_s);
 }

@@ -13,6 +13,13 @@
 #include "sim/collective/group.h"
 #include "sim/machine/machine.h"
 
+/* To how many others of its group a member sends at once. It makes a difference only on a level
+ * without a switch, where each pair has a link of its own. */
+enum wire_reach {
+    WIRE_TO_ALL,
+    WIRE_TO_ONE, /* Rings, trees, neighbours. */
+};
+
 /* Bytes per second, one way, that a chip has of the level that serves an axis: its own cables, and
  * its share of those that it has in common with others. */
 double wire_level_rate(const struct machine *machine, uint32_t axis);
@@ -22,10 +29,16 @@ double wire_level_rate(const struct machine *machine, uint32_t axis);
 double wire_mesh_rate(const struct machine *machine, const struct group_dimension *dimension,
                       uint32_t others);
 
+/* wire_level_rate(), of it what a group along a dimension has. */
+double wire_slow_rate(const struct machine *machine, const struct group_dimension *dimension,
+                      enum wire_reach reach);
+
 /* wire_level_rate() for an array gathered or reduced along a dimension, at best: no tier above
  * where all members meet counts, and what has entered a leaf once is passed on inside it. Times
- * (n-1)/n of the array, a bound from below for any algorithm; wire_level_rate() is from above. */
-double wire_dimension_rate(const struct machine *machine, const struct group_dimension *dimension);
+ * (n-1)/n of the array, a bound from below for any algorithm of that reach; wire_slow_rate() is
+ * from above. */
+double wire_dimension_rate(const struct machine *machine, const struct group_dimension *dimension,
+                           enum wire_reach reach);
 
 /* The same for a message from each member to the next, all at once: of the cables that all of
  * these must take. */
@@ -43,11 +56,11 @@ const char *wire_name(const struct machine *machine, uint32_t axis);
  * enters a node, or a leaf, is shared by its members. `grid_bytes_per_s` is what the group's
  * dimensions on the grid have together. */
 double wire_group_rate(const struct machine *machine, const struct group *group,
-                       double grid_bytes_per_s);
+                       enum wire_reach reach, double grid_bytes_per_s);
 
 /* The largest of (n-1)/n over those tiers' rates, times wire_group_rate(): what is left of the
  * time of an array if the finite number of units is counted. */
 double wire_group_share(const struct machine *machine, const struct group *group,
-                        double grid_bytes_per_s);
+                        enum wire_reach reach, double grid_bytes_per_s);
 
 #endif

@@ -93,8 +93,8 @@ static void a_shared_card_is_divided_among_the_chips_of_its_host(void **state)
     case_near(wire_level_rate(&slices, 3), 6.25e9, 1e-12);
     struct group group = {{{3, 2, 1, false, true, "slice"}}, 1};
     assert_int_equal(wire_level_latency_ps(&slices, &group.dimension[0]), 22);
-    case_near(wire_group_rate(&slices, &group, 0), 6.25e9, 1e-12);
-    case_near(wire_group_share(&slices, &group, 0), 0.5, 1e-12);
+    case_near(wire_group_rate(&slices, &group, WIRE_TO_ALL, 0), 6.25e9, 1e-12);
+    case_near(wire_group_share(&slices, &group, WIRE_TO_ALL, 0), 0.5, 1e-12);
     assert_string_equal(wire_name(&slices, 0), "ici");
     assert_string_equal(wire_name(&slices, 3), "DCN");
 }
@@ -107,12 +107,12 @@ static void the_level_that_binds_is_the_books(void **state)
     struct machine const machine = pod(128);
     struct group const node = group_of(8, 1), rail = group_of(1, 32), unit = group_of(8, 32),
                        two = group_of(8, 2);
-    case_near(wire_group_rate(&machine, &node, 0), 450e9, 1e-12);
-    case_near(wire_group_share(&machine, &node, 0), 7.0 / 8, 1e-12);
-    case_near(wire_group_rate(&machine, &rail, 0), 50e9, 1e-12);
-    case_near(wire_group_rate(&machine, &unit, 0), 400e9, 1e-12);
-    case_near(wire_group_share(&machine, &unit, 0), 31.0 / 32, 1e-12);
-    case_near(wire_group_share(&machine, &two, 0) / 400e9, 7.0 / 8 / 450e9, 1e-12);
+    case_near(wire_group_rate(&machine, &node, WIRE_TO_ALL, 0), 450e9, 1e-12);
+    case_near(wire_group_share(&machine, &node, WIRE_TO_ALL, 0), 7.0 / 8, 1e-12);
+    case_near(wire_group_rate(&machine, &rail, WIRE_TO_ALL, 0), 50e9, 1e-12);
+    case_near(wire_group_rate(&machine, &unit, WIRE_TO_ALL, 0), 400e9, 1e-12);
+    case_near(wire_group_share(&machine, &unit, WIRE_TO_ALL, 0), 31.0 / 32, 1e-12);
+    case_near(wire_group_share(&machine, &two, WIRE_TO_ALL, 0) / 400e9, 7.0 / 8 / 450e9, 1e-12);
 }
 
 /* Four leaves of 32: three quarters of the array enter each, once for all of its nodes, so that the
@@ -124,11 +124,33 @@ static void what_enters_a_leaf_is_passed_on_inside_it(void **state)
     struct group const all = group_of(1, 128), leaf = group_of(1, 32), unit = group_of(8, 128);
     machine.level[INFINIBAND].tier[1].cable_count = 8; /* Four to one. */
     case_near(wire_level_rate(&machine, 1), 12.5e9, 1e-12);
-    case_near(wire_dimension_rate(&machine, &all.dimension[0]), 50e9, 1e-12);
-    case_near(wire_group_rate(&machine, &unit, 0), 400e9, 1e-12);
+    case_near(wire_dimension_rate(&machine, &all.dimension[0], WIRE_TO_ALL), 50e9, 1e-12);
+    case_near(wire_group_rate(&machine, &unit, WIRE_TO_ALL, 0), 400e9, 1e-12);
     machine.level[INFINIBAND].tier[1].cable_bytes_per_s = 2000000000; /* A hundred to one. */
-    case_near(wire_dimension_rate(&machine, &all.dimension[0]), 0.5e9 * 32 * (127.0 / 96), 1e-12);
-    case_near(wire_dimension_rate(&machine, &leaf.dimension[0]), 50e9, 1e-12);
+    case_near(wire_dimension_rate(&machine, &all.dimension[0], WIRE_TO_ALL),
+              0.5e9 * 32 * (127.0 / 96), 1e-12);
+    case_near(wire_dimension_rate(&machine, &leaf.dimension[0], WIRE_TO_ALL), 50e9, 1e-12);
+}
+
+/* A node of MI300X: 64 GB/s a pair. A part of the node has the links to its members, a ring one of
+ * them, and so do neighbours; node to node it is the cards as ever. */
+static void without_a_switch_a_group_has_the_links_of_its_pairs(void **state)
+{
+    (void)state;
+    struct machine const machine = case_machine("mi300x:nodes=2");
+    for (uint32_t size = 2; size <= 8; size *= 2) {
+        struct group const part = {{{0, size, 1, false, true, "gpu"}}, 1};
+        const struct group_dimension *along = &part.dimension[0];
+        case_near(wire_dimension_rate(&machine, along, WIRE_TO_ALL), (size - 1) * 64e9, 1e-12);
+        case_near(wire_slow_rate(&machine, along, WIRE_TO_ALL), (size - 1) * 64e9, 1e-12);
+        case_near(wire_group_rate(&machine, &part, WIRE_TO_ALL, 0), (size - 1) * 64e9, 1e-12);
+        case_near(wire_dimension_rate(&machine, along, WIRE_TO_ONE), 64e9, 1e-12);
+        case_near(wire_slow_rate(&machine, along, WIRE_TO_ONE), 64e9, 1e-12);
+        case_near(wire_step_rate(&machine, along), 64e9, 1e-12);
+    }
+    struct group const rail = {{{1, 2, 1, false, true, "node"}}, 1};
+    case_near(wire_dimension_rate(&machine, &rail.dimension[0], WIRE_TO_ONE), 50e9, 1e-12);
+    case_near(wire_level_rate(&machine, 0), 448e9, 1e-12);
 }
 
 static void the_way_is_as_long_as_the_farthest_members_are_apart(void **state)
@@ -148,7 +170,8 @@ int main(void)
         cmocka_unit_test(a_shared_card_is_divided_among_the_chips_of_its_host),
         cmocka_unit_test(the_level_that_binds_is_the_books),
         cmocka_unit_test(what_enters_a_leaf_is_passed_on_inside_it),
+        cmocka_unit_test(without_a_switch_a_group_has_the_links_of_its_pairs),
         cmocka_unit_test(the_way_is_as_long_as_the_farthest_members_are_apart),
     };
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return cmocka_run_group_tests(tests, case_arena_up, case_arena_down);
 }

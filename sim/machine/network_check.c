@@ -52,6 +52,10 @@ static enum status check_sharp(const struct machine_network_plan *plan,
     bool any = false;
     for (uint32_t i = 0; i < machine->level_count; i++)
         any = any || machine->level[i].tier[0].multicasts;
+    if (plan->nvlink_sharp == MACHINE_SHARP_ON && machine->chip.network.nvswitch_count == 0) {
+        return error_set(reterr, STATUS_INVALID, "/machine/network/nvlink/sharp",
+                         "no switch joins the GPUs of %s, so none can reduce", machine->chip.title);
+    }
     if (plan->nvlink_sharp == MACHINE_SHARP_ON && machine->chip.network.nvswitch_flop_per_s == 0) {
         return error_set(reterr, STATUS_INVALID, "/machine/network/nvlink/sharp",
                          "the NVSwitches of %s do not reduce; those of NVLink 4 and 5 do",

@@ -47,6 +47,14 @@ static enum status check_at(const struct machine *machine, const uint32_t at[MAC
     return STATUS_OK;
 }
 
+/* Whether a link, and no switch, joins two chips of one node. */
+static bool joins_without_switch(const struct machine *machine, uint32_t level)
+{
+    for (uint32_t axis = 0; axis < machine->axis_count; axis++)
+        if (machine->axis_level[axis] == level && machine_lacks_switch(machine, axis)) return true;
+    return false;
+}
+
 static enum status check_link(const struct machine *machine,
                               const struct machine_link_override *link, uint32_t index,
                               struct error *reterr)
@@ -59,11 +67,14 @@ static enum status check_link(const struct machine *machine,
     (void)snprintf(where, sizeof where, "/machine/links/%u/to", index);
     STATUS_TRY(check_at(machine, link->to, false, where, reterr));
     (void)snprintf(where, sizeof where, "/machine/links/%u", index);
-    if (machine_level_between(machine, link->from, link->to) != LEVEL_NONE) {
+    uint32_t const level = machine_level_between(machine, link->from, link->to);
+    if (level != LEVEL_NONE) {
         return error_set(reterr, STATUS_UNSUPPORTED, where,
-                         "%s and %s are joined by switches, whose cables are all alike; only links "
-                         "of a grid can be unlike the others",
-                         at_text(from, machine, link->from), at_text(to, machine, link->to));
+                         "%s and %s are joined by %s are all alike; only links of a grid can be "
+                         "unlike the others",
+                         at_text(from, machine, link->from), at_text(to, machine, link->to),
+                         joins_without_switch(machine, level) ? "the links of a node, which"
+                                                              : "switches, whose cables");
     }
     if (machine_port_between(machine, link->from, link->to) == MACHINE_PORTS_MAX) {
         return error_set(reterr, STATUS_INVALID, where,

@@ -5,13 +5,15 @@
 
 #include "sim/report/table.h"
 
-/* Whether a flow has one of several cables, however busy that is. */
+/* Whether a flow has one of several cables, however busy that is. The closed forms know the links
+ * of pairs. */
 static bool keeps_cables(const struct machine *machine)
 {
     bool any = false;
     for (uint32_t l = 0; l < machine->level_count; l++)
         for (uint32_t t = 0; t < machine->level[l].tier_count; t++)
-            any = any || (machine->level[l].tier[t].policy != LEVEL_SPRAY &&
+            any = any || ((machine->level[l].tier[t].policy == LEVEL_HASH ||
+                           machine->level[l].tier[t].policy == LEVEL_RAIL) &&
                           machine->level[l].tier[t].cable_count > 1);
     return any;
 }

@@ -88,7 +88,6 @@ struct port_flow {
     int64_t asked_ps;  /* Work that the stream has asked for since the start. */
     int64_t served_ps; /* Work of the stream that is done when the next turn begins. */
     struct port_list list;
-    int64_t left_ps;     /* Instant at which the latest message left. */
     int64_t turn_ps;     /* Work of the stream that is done when the next turn of a lane begins. */
     uint32_t lane_first; /* Lanes with work left, in the order of their turns. */
     uint16_t lane_current; /* The lane whose turn ends at turn_ps; or PORT_NO_LANE. */

@@ -168,19 +168,6 @@ static bool lane_on_port(const struct replay *replay, struct lane_table *lane, u
     return true;
 }
 
-/* The timeline's record of a message, as its end says which. */
-static uint32_t record_find(const struct replay *replay, const struct port_place *place,
-                            int64_t end_ps)
-{
-    for (uint64_t i = replay->record_count; replay->recording && i > 0; i--) {
-        const struct trace_record *record = &replay->record[i - 1];
-        if (record->kind == TRACE_TRANSFER && record->chip == place->chip &&
-            record->port == place->port && record->end_ps == end_ps)
-            return (uint32_t)i;
-    }
-    return 0;
-}
-
 /* Messages of one link are not kept when they are promised: their lanes know them. */
 static void lanes_keep(struct replay *replay, const struct port_place *place,
                        struct port_queue *queue, int64_t now_ps)
@@ -194,7 +181,7 @@ static void lanes_keep(struct replay *replay, const struct port_place *place,
             if (!lane_on_port(replay, &plan->lane[i], place->port, place->chip, now_ps, &entry))
                 continue;
             if (replay->chips[place->chip].shown)
-                entry.record = record_find(replay, place, entry.end_ps);
+                entry.record = promise_record_find(replay, place, &entry);
             port_list_sort_in(replay->ports, &queue->plain, port_entry_take(replay, &entry));
         }
     }
@@ -209,12 +196,6 @@ static int64_t rest_ps(const struct port_entry *entry, int64_t segment_ps, int64
     return given_ps < entry->work_ps ? entry->work_ps - given_ps : 0;
 }
 
-/* A message leaves its link; the next of its stream comes to the front. */
-static void flow_left(struct port_flow *flow, int64_t end_ps)
-{
-    if (end_ps > flow->left_ps) flow->left_ps = end_ps;
-}
-
 /* A promised entry in front that is done is not needed any more. */
 static void finished_drop(struct ports *ports, struct port_flow *flow)
 {
@@ -225,7 +206,6 @@ static void finished_drop(struct ports *ports, struct port_flow *flow)
         flow->list.first = entry->next;
         if (flow->list.first == 0) flow->list.last = 0;
         flow->promised--;
-        flow_left(flow, entry->end_ps);
         port_entry_give(ports, first);
     }
 }
@@ -255,7 +235,6 @@ static void share_begin(struct replay *replay, const struct port_place *place,
         next = entry->next;
         uint8_t const stream = entry->lane->stream;
         if (entry->end_ps <= now_ps) {
-            flow_left(&queue->flow[stream], entry->end_ps);
             port_entry_give(ports, e);
             continue;
         }
@@ -266,6 +245,7 @@ static void share_begin(struct replay *replay, const struct port_place *place,
         struct port_flow *flow = &queue->flow[stream];
         bool certain[2];
         port_lane_ask(ports, flow, entry, left_ps, segment_ps, certain);
+        if (ports->lanes_lacked) port_no_room(replay);
         if (runs) flow->lane_current = entry->lane->number;
         flow->promised++;
         port_list_append(ports, &flow->list, e);
@@ -290,7 +270,6 @@ static struct port_queue *shared_queue(struct replay *replay, const struct port_
 {
     struct port_queue *queue = port_queue_of(replay, place->link);
     if (place->link->stream != PORT_SHARED) share_begin(replay, place, queue, now_ps);
-    if (replay->ports->lanes_lacked) port_no_room(replay);
     port_advance(replay->ports, queue, replay->ports->segment_ps[place->kind], now_ps);
     return queue;
 }
@@ -313,19 +292,6 @@ static void count(struct replay *replay, const struct port_place *place, uint64_
     replay->transfers++;
 }
 
-/* The slice of a message from when it was in front of its stream. It waited all the time that it
- * was at the link and not on it. */
-static void record_mend(struct replay *replay, const struct port_entry *entry, int64_t front_ps,
-                        int64_t end_ps)
-{
-    if (entry->record == 0) return;
-    struct trace_record *record = &replay->record[entry->record - 1];
-    int64_t const came_ps = record->begin_ps - record->wait_ps;
-    record->begin_ps = front_ps > came_ps ? front_ps : came_ps;
-    record->wait_ps = end_ps - came_ps - entry->work_ps;
-    record->end_ps = end_ps > entry->tail_ps ? end_ps : entry->tail_ps;
-}
-
 int64_t promise_share(struct replay *replay, const struct port_place *place,
                       const struct port_entry *message, uint64_t bytes, int64_t now_ps)
 {
@@ -345,6 +311,7 @@ int64_t promise_share(struct replay *replay, const struct port_place *place,
     port_ask(ports, queue, stream, message->work_ps);
     bool head_certain = false, end_certain = false, among_lanes[2];
     port_lane_ask(ports, flow, entry, entry->work_ps, segment_ps, among_lanes);
+    if (ports->lanes_lacked) port_no_room(replay);
     int64_t const begin_ps = start_ps(ports, queue, entry, segment_ps, now_ps, &head_certain);
     int64_t const done_ps =
         port_done_ps(ports, queue, stream, entry->done_ps, segment_ps, &end_certain);
@@ -354,12 +321,12 @@ int64_t promise_share(struct replay *replay, const struct port_place *place,
     int64_t const depart_ps = entry->end_ps > entry->tail_ps ? entry->end_ps : entry->tail_ps;
     port_list_append(ports, &flow->list, index);
     count(replay, place, bytes, entry->work_ps, entry->end_ps, now_ps);
+    promise_record(replay, entry, now_ps);
     entry->withheld = !end_certain;
     entry->head_withheld = !entry->last && !head_certain;
     if (!entry->last && head_certain) next_post(replay, entry, begin_ps + entry->latency_ps);
     if (end_certain) {
         flow->promised++;
-        record_mend(replay, entry, entry->end_ps - entry->work_ps, entry->end_ps);
         if (entry->last) next_post(replay, entry, depart_ps + entry->latency_ps);
     } else {
         if (!entry->last) {
@@ -369,6 +336,7 @@ int64_t promise_share(struct replay *replay, const struct port_place *place,
         port_post(replay, entry, milestone_ps(ports, queue, entry, segment_ps, now_ps));
     }
     promises_check(replay, place, queue, now_ps);
+    promise_records_move(replay, place, queue, now_ps);
     return end_certain ? depart_ps : lane_held_ps;
 }
 
@@ -379,6 +347,7 @@ int64_t promise_whole(struct replay *replay, const struct port_place *place, int
     int64_t const start_ps = queue->turn_ps + queue->whole_ps;
     queue->whole_ps += work_ps;
     promises_check(replay, place, queue, now_ps);
+    promise_records_move(replay, place, queue, now_ps);
     return start_ps;
 }
 
@@ -451,8 +420,7 @@ static void entry_end(struct replay *replay, const struct port_place *place,
     if (place->waits != NULL && now_ps > entry.end_ps)
         place->waits->waited_ps += (uint64_t)(now_ps - entry.end_ps);
     struct port_flow *flow = &queue->flow[entry.lane->stream];
-    record_mend(replay, &entry, flow->left_ps, now_ps);
-    flow_left(flow, now_ps);
+    promise_record_end(replay, &entry, now_ps);
     port_list_remove(ports, &flow->list, index);
     port_entry_give(ports, index);
     if (!entry.own) return;

@@ -55,6 +55,18 @@ void promise_port(struct replay *replay, uint64_t order, const uint32_t *chips, 
 void promise_append(struct replay *replay, struct port_list *list, const struct port_entry *entry);
 void promise_void_add(struct replay *replay, uint64_t order, uint32_t chip, int64_t stamp);
 
+/* promise_record.c: the record of a message, as its lane and its end say which; 0: there is none. */
+uint32_t promise_record_find(const struct replay *replay, const struct port_place *place,
+                             const struct port_entry *entry);
+/* A message comes to turns. It waits at the link for as long as it is there but not on it. */
+void promise_record(struct replay *replay, const struct port_entry *entry, int64_t now_ps);
+/* It has left, at another instant than was promised. */
+void promise_record_end(struct replay *replay, const struct port_entry *entry, int64_t now_ps);
+/* A slice begins with its first byte. Whatever comes to a link moves those that are still to come.
+ */
+void promise_records_move(struct replay *replay, const struct port_place *place,
+                          const struct port_queue *queue, int64_t now_ps);
+
 /* Whether an event is void; if so, removes it from the void events. */
 bool promise_void_take(struct replay *replay, uint64_t order, uint32_t chip, int64_t stamp);
 

@@ -59,9 +59,8 @@ struct trace_record {
         uint64_t bytes; /* Transfer: of the message. Memory: held. */
         uint64_t came;  /* Arrival: messages for its inbox so far, with this one. */
     };
-    int64_t wait_ps; /* Transfer: for the link, before begin_ps; where streams take turns, also
-                        between these. Then begin_ps is when the message came to the front of its
-                        stream. */
+    int64_t wait_ps; /* Transfer: for the link, before begin_ps, its first byte; where messages take
+                        turns, also between these. */
     uint32_t chip;
     uint32_t slot;
     uint32_t from;   /* Transfer, arrival: the sender; */

@@ -2,8 +2,10 @@
  * Random streams that meet at links: on grids, over links of their own and over several, and on
  * fabrics; each begins when some math is done, so that they meet in the middle of messages. By
  * turns and by urgency, folded and full agree to the picosecond, the fast and the reference queue
- * in every event, and links carry what they carry first come, first served.
+ * in every event, and links carry what they carry first come, first served. The timeline shows each
+ * message for as long as it is on its link, at least, and a link whose it is.
  */
+#include <stdlib.h>
 #include <string.h>
 
 #include "sim/base/units.h"
@@ -153,6 +155,54 @@ static void describe(const struct scene *scene, uint32_t number)
     }
 }
 
+/* A message's own time on a cable of the chip. */
+static int64_t work_of(const struct scene *scene, const struct trace_record *record)
+{
+    uint64_t rate = scene->machine.chip.ici_bytes_per_s;
+    if (record->port >= MACHINE_GRID_PORTS) {
+        uint32_t const index = (uint32_t)(record->port - MACHINE_GRID_PORTS) / 2; /* Up and down. */
+        const struct level_tier *tier =
+            &scene->machine.level[index / LEVEL_TIERS_MAX].tier[index % LEVEL_TIERS_MAX];
+        bool const bundled = tier->policy == LEVEL_SPRAY || tier->policy == LEVEL_RAIL;
+        rate = tier->cable_bytes_per_s * (bundled ? tier->cable_count : 1);
+    }
+    return units_duration_ps(record->bytes, rate);
+}
+
+static int begins_before(const void *one, const void *other)
+{
+    const struct trace_record *a = one, *b = other;
+    if (a->port != b->port) return a->port < b->port ? -1 : 1;
+    return (a->begin_ps > b->begin_ps) - (a->begin_ps < b->begin_ps);
+}
+
+/* On a grid a port is one link, so that at each instant at which it is busy some slice shows it. */
+static void slices_compare(const struct scene *scene, struct trace *trace, uint32_t number)
+{
+    int64_t work_ps = 0, shown_ps = 0, until_ps = 0;
+    qsort(trace->record, trace->record_count, sizeof *trace->record, begins_before);
+    for (uint64_t i = 0; i < trace->record_count; i++) {
+        const struct trace_record *at = &trace->record[i];
+        if (at->kind != TRACE_TRANSFER) continue;
+        int64_t const own_ps = work_of(scene, at);
+        if (at->end_ps - at->begin_ps < own_ps || at->wait_ps < 0) {
+            describe(scene, number);
+            fail_msg("port %u: %llu bytes from %lld to %lld ps, a wait of %lld", at->port,
+                     (unsigned long long)at->bytes, (long long)at->begin_ps, (long long)at->end_ps,
+                     (long long)at->wait_ps);
+        }
+        if (at->port >= MACHINE_GRID_PORTS) continue;
+        if (i == 0 || at->port != trace->record[i - 1].port) until_ps = 0;
+        int64_t const from_ps = at->begin_ps > until_ps ? at->begin_ps : until_ps;
+        if (at->end_ps > from_ps) shown_ps += at->end_ps - from_ps;
+        if (at->end_ps > until_ps) until_ps = at->end_ps;
+        work_ps += own_ps;
+    }
+    if (shown_ps >= work_ps) return;
+    describe(scene, number);
+    fail_msg("%lld ps of messages in %lld ps of slices", (long long)work_ps, (long long)shown_ps);
+}
+
 /* Returns whether the arbitration made a difference. */
 static bool compare(struct scene *scene, const struct trace *fifo, uint32_t number, bool *ret_folds)
 {
@@ -165,7 +215,7 @@ static bool compare(struct scene *scene, const struct trace *fifo, uint32_t numb
     }
     struct trace const folded = scene_run(scene, REPEATS, false, false);
     scene->engine = "reference";
-    struct trace const reference = scene_run(scene, REPEATS, true, false);
+    struct trace reference = scene_run(scene, REPEATS, true, true);
     bool same = full.step_ps == folded.step_ps && full.digest == reference.digest &&
                 full.events == reference.events && full.transfers == fifo->transfers;
     for (uint32_t i = 0; i < full.class_count; i++)
@@ -179,6 +229,7 @@ static bool compare(struct scene *scene, const struct trace *fifo, uint32_t numb
         fail_msg("full %lld ps, folded %lld, reference %lld", (long long)full.step_ps,
                  (long long)folded.step_ps, (long long)reference.step_ps);
     }
+    slices_compare(scene, &reference, number);
     *ret_folds = folded.chips_replayed < full.chips_replayed;
     return full.digest != fifo->digest;
 }

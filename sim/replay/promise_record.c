@@ -1,0 +1,51 @@
+/* The timeline's records of messages that take turns. */
+#include "sim/replay/promise.h"
+
+uint32_t promise_record_find(const struct replay *replay, const struct port_place *place,
+                             const struct port_entry *entry)
+{
+    for (uint64_t i = replay->record_count; replay->recording && i > 0; i--) {
+        const struct trace_record *record = &replay->record[i - 1];
+        if (record->kind == TRACE_TRANSFER && record->chip == place->chip &&
+            record->port == place->port && record->stream == entry->lane->stream &&
+            record->lane == entry->lane->number && record->end_ps == entry->end_ps)
+            return (uint32_t)i;
+    }
+    return 0;
+}
+
+void promise_record(struct replay *replay, const struct port_entry *entry, int64_t now_ps)
+{
+    if (entry->record == 0) return;
+    struct trace_record *record = &replay->record[entry->record - 1];
+    record->wait_ps = entry->end_ps - entry->work_ps - now_ps;
+    record->end_ps = entry->end_ps > entry->tail_ps ? entry->end_ps : entry->tail_ps;
+}
+
+void promise_record_end(struct replay *replay, const struct port_entry *entry, int64_t now_ps)
+{
+    if (entry->record == 0) return;
+    struct trace_record *record = &replay->record[entry->record - 1];
+    record->wait_ps += now_ps - entry->end_ps;
+    record->end_ps = now_ps > entry->tail_ps ? now_ps : entry->tail_ps;
+    SIM_ASSERT(record->end_ps - record->begin_ps >= entry->work_ps);
+}
+
+void promise_records_move(struct replay *replay, const struct port_place *place,
+                          const struct port_queue *queue, int64_t now_ps)
+{
+    const struct ports *ports = replay->ports;
+    bool certain = false;
+    for (uint32_t i = 0; replay->recording && i < queue->count; i++) {
+        uint8_t const stream = queue->turn[i];
+        for (uint32_t e = queue->flow[stream].list.first; e != 0; e = ports->entries[e].next) {
+            const struct port_entry *entry = &ports->entries[e];
+            bool const begun = entry->lane_ps < entry->work_ps; /* Before turns were taken. */
+            if (entry->record == 0 || entry->done_ps == PORT_DONE_LONG_AGO || begun) continue;
+            int64_t const begin_ps = port_done_ps(ports, queue, stream, entry->begun_ps,
+                                                  ports->segment_ps[place->kind], &certain) -
+                                     (entry->work_ps > 0);
+            if (begin_ps >= now_ps) replay->record[entry->record - 1].begin_ps = begin_ps;
+        }
+    }
+}

@@ -226,6 +226,7 @@ static void queue_copy(struct replay *early, struct replay *whole, const struct 
     for (uint32_t s = 0; s < whole->stream_count; s++) {
         list_copy(early, whole, &queue->flow[s].list, to, grid_chip, &own->flow[s].list);
         port_lanes_copy(early->ports, whole->ports, &own->flow[s]);
+        if (whole->ports->lanes_lacked) port_no_room(whole);
     }
 }
 

@@ -9,6 +9,7 @@ void port_no_room(struct replay *replay)
     (void)error_set(&replay->refusal, STATUS_LIMIT, "/run",
                     "more than %u messages share links at once, which is more than a run can hold",
                     replay->ports->entry_capacity);
+    engine_pause(replay->engine);
 }
 
 uint32_t port_entry_take(struct replay *replay, const struct port_entry *entry)

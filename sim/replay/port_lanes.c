@@ -208,7 +208,9 @@ void port_lane_ask(struct ports *ports, struct port_flow *flow, struct port_entr
                                 &ret_certain[0]);
     entry->done_ps =
         stream_ps(ports, flow, lane->number, entry->lane_ps, segment_ps, &ret_certain[1]);
-    if (ports->lanes[flow->lane_first].next != 0) entries_move(ports, flow, segment_ps);
+    /* Once lanes lack room, some entries have none, and the run is refused. */
+    if (ports->lanes[flow->lane_first].next != 0 && !ports->lanes_lacked)
+        entries_move(ports, flow, segment_ps);
 }
 
 void port_lanes_end(struct ports *ports, struct port_flow *flow)

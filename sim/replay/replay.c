@@ -367,15 +367,19 @@ static enum status begin_early(struct arena *arena, struct replay *whole, struct
     return STATUS_OK;
 }
 
+/* A run that is refused before it begins lacks what an early fold had. */
+static enum status run(struct replay *replay, struct error *reterr)
+{
+    if (replay->refusal.status == STATUS_OK) STATUS_TRY(engine_run(replay->engine, reterr));
+    if (replay->refusal.status != STATUS_OK) *reterr = replay->refusal;
+    return replay->refusal.status;
+}
+
 static enum status play(struct arena *arena, struct replay *replay, struct trace *ret_trace,
                         struct error *reterr)
 {
     STATUS_TRY(begin_early(arena, replay, reterr));
-    STATUS_TRY(engine_run(replay->engine, reterr));
-    if (replay->refusal.status != STATUS_OK) {
-        *reterr = replay->refusal;
-        return reterr->status;
-    }
+    STATUS_TRY(run(replay, reterr));
     STATUS_TRY(stuck_check(arena, replay, reterr));
     /* Each event that was to be passed over has come, so no message has arrived twice. */
     SIM_ASSERT(replay->ports == NULL || replay->ports->void_left == 0);
@@ -397,11 +401,7 @@ static enum status period_play(struct arena *arena, const struct replay_options 
     struct replay *replay = NULL;
     STATUS_TRY(replay_make(arena, options, steps_max, machine, program, fold, &replay, reterr));
     STATUS_TRY(begin_early(arena, replay, reterr));
-    STATUS_TRY(engine_run(replay->engine, reterr));
-    if (replay->refusal.status != STATUS_OK) {
-        *reterr = replay->refusal;
-        return reterr->status;
-    }
+    STATUS_TRY(run(replay, reterr));
     *ret_period = replay->period;
     if (replay->period.steps > 0) return STATUS_OK;
     STATUS_TRY(stuck_check(arena, replay, reterr));

@@ -243,12 +243,72 @@ static void lanes_that_lack_room_are_noticed(void **state)
     assert_true(link.ports.lanes_lacked);
 }
 
+/* A lane that has messages goes on to ask where another has none. */
+static void entries_that_lack_a_lane_have_no_turns(void **state)
+{
+    (void)state;
+    static struct link link;
+    static struct lane_table tables[LANES];
+    bool certain[2];
+    link_open(&link, LANES - 1);
+    for (uint32_t i = 0; i <= LANES; i++) {
+        uint32_t const lane = i % LANES;
+        struct port_entry *entry = &link.entries[i + 1];
+        tables[lane].number = (uint8_t)lane;
+        *entry = (struct port_entry){.lane = &tables[lane], .work_ps = 5};
+        link.flow.asked_ps += 5;
+        port_lane_ask(&link.ports, &link.flow, entry, 5, 2, certain);
+        port_list_append(&link.ports, &link.flow.list, i + 1);
+    }
+    assert_true(link.ports.lanes_lacked);
+}
+
+enum { EVENTS = 3 };
+
+struct stopped {
+    struct replay replay;
+    struct ports ports;
+    uint32_t events;
+};
+
+static void lacks_room(void *owner, struct engine *engine, int64_t now_ps, uint64_t order,
+                       const uint32_t *chips, uint32_t count)
+{
+    struct stopped *stopped = owner;
+    (void)engine, (void)now_ps, (void)order, (void)chips, (void)count;
+    stopped->events++;
+    port_no_room(&stopped->replay);
+}
+
+/* What follows a refusal has neither entries nor lanes to hold on to. */
+static void a_run_that_lacks_room_stops(void **state)
+{
+    (void)state;
+    static struct stopped stopped;
+    struct engine_options const options = {.queue = "fast",
+                                           .chip_count = 1,
+                                           .channel_count = 1,
+                                           .pending_max = EVENTS,
+                                           .handler = lacks_room,
+                                           .owner = &stopped};
+    stopped.replay.ports = &stopped.ports;
+    (void)case_arena_up(NULL);
+    case_ok(engine_create(case_arena, &options, &stopped.replay.engine, &case_error));
+    for (int64_t i = 1; i <= EVENTS; i++) engine_post(stopped.replay.engine, i, 0, 0, 0);
+    case_ok(engine_run(stopped.replay.engine, &case_error));
+    assert_int_equal(stopped.replay.refusal.status, STATUS_LIMIT);
+    assert_int_equal(stopped.events, 1);
+    (void)case_arena_down(NULL);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(lanes_take_turns),
         cmocka_unit_test(earlier_phases_go_first),
         cmocka_unit_test(lanes_that_lack_room_are_noticed),
+        cmocka_unit_test(entries_that_lack_a_lane_have_no_turns),
+        cmocka_unit_test(a_run_that_lacks_room_stops),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -223,7 +223,11 @@ void builder_need(struct builder *builder, uint32_t op, struct program_need need
 {
     if (builder->status != STATUS_OK || op == BUILDER_NONE) return;
     struct program_op *of = &builder->op[op];
-    SIM_ASSERT(of->need_count < PROGRAM_NEEDS_MAX);
+    if (of->need_count == PROGRAM_NEEDS_MAX) {
+        (void)builder_fail(builder, STATUS_LIMIT, "/workload",
+                           "an op waits for more others than a program can say");
+        return;
+    }
     of->need[of->need_count++] = need;
 }
 

@@ -15,6 +15,7 @@ void lower_begin(struct lower *lower, struct arena *arena, const struct local *l
 
 void lower_pass_begin(struct lower *lower)
 {
+    lower->pass_first = lower->build.op_count;
     lower->output = LOWER_NONE;
     lower->received = LOWER_NONE;
     lower->half = LOWER_WHOLE;

@@ -82,6 +82,7 @@ struct lower {
     /* The template under construction. */
     const struct local_layer *layer; /* Of a layer: which kind. */
     bool windowed;                   /* Its attention is to a window. */
+    uint32_t pass_first;  /* Its first op, or of a pair's second pass the first. */
     uint32_t output;      /* The op whose end makes the running activation (or its gradient)
                              available; LOWER_NONE: it comes from earlier slots. */
     uint32_t received;    /* The RECEIVE that its input comes by, or LOWER_NONE. */

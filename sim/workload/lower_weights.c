@@ -206,7 +206,7 @@ static uint32_t kv_sum(struct lower *lower, uint32_t after)
  * buckets in the same way, and FSDP2 waits for the last reduction before the next. */
 static void reduction_window(struct lower *lower, uint32_t reduction)
 {
-    uint32_t first = 0;
+    uint32_t first = lower->pass_first;
     if (lower->build.status != STATUS_OK || lower->local->plan->zero != 2) return;
     uint8_t const stream = lower->build.op[reduction].stream;
     while (first < reduction && lower->build.op[first].stream != PROGRAM_COMPUTE) first++;

@@ -135,6 +135,19 @@ static void the_first_failure_is_kept(void **state)
     assert_string_equal(case_error.where, "/plan");
 }
 
+static void an_op_with_too_many_needs_is_refused(void **state)
+{
+    (void)state;
+    begin(builder_room_most);
+    uint32_t const op = compute("a", 1000, 1);
+    for (int16_t i = 1; i <= PROGRAM_NEEDS_MAX + 1; i++) {
+        case_ok(builder.status);
+        builder_need(&builder, op,
+                     (struct program_need){.stream = 1, .slot = (int16_t)-i, .part = 1});
+    }
+    case_refused(builder.status, STATUS_LIMIT, "/workload", "waits for more others");
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -142,6 +155,7 @@ int main(void)
         cmocka_unit_test(templates_count_parts_and_add_up_effects),
         cmocka_unit_test(a_template_can_go_back),
         cmocka_unit_test(the_first_failure_is_kept),
+        cmocka_unit_test(an_op_with_too_many_needs_is_refused),
     };
     return cmocka_run_group_tests(tests, case_arena_up, case_arena_down);
 }

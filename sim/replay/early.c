@@ -180,7 +180,7 @@ static void inboxes_copy(const struct replay *early, struct replay *whole)
  *   Chips of such a unit are told apart in both folds where an early plan climbs so high, so the
  *   images of one chip lie in different units, one in each image of the unit. Which cable of the
  *   unit it is follows from places that both folds keep: a rail's from the sender's place in the
- *   unit, and where a hash of two ends decides, no two chips are alike.
+ *   unit, a pair's from both ends', and where a hash of two ends decides, no two chips are alike.
  */
 static uint32_t entry_image(struct replay *early, struct replay *whole,
                             const struct port_entry *entry, const struct link_state *link,

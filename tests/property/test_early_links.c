@@ -21,10 +21,12 @@ static const char leaves[] =
 static const char thin_leaves[] =
     "\"chip\": \"h100-sxm\", \"nodes\": 64, \"gpus\": 1, \"network\": "
     "{\"switch_ports\": 8, \"leaf\": {\"oversubscription\": 4}}";
+static const char pairs[] =
+    "\"chip\": \"mi300x\", \"nodes\": 8, \"gpus\": 4, \"network\": {\"switch_ports\": 8}";
 static const char slices[] = "\"chip\": \"tpu-v5p\", \"shape\": \"8x4x4\", \"slices\": 4";
 
-/* Weights are gathered over links that stages send by; or stages of a leaf share its cables. `dp`
- * tells pipelines apart at the end. */
+/* Weights are gathered over links that stages send by; or stages of a leaf share its cables; or
+ * gathers and reductions meet at a link of two GPUs. `dp` tells pipelines apart at the end. */
 static const struct {
     const char *machine, *mesh;
     uint32_t microbatches;
@@ -46,6 +48,10 @@ static const struct {
      "\"slice\"], \"order\": [\"tp\", \"pp\", \"fsdp\", \"dp\"]}",
      8},
     {thin_leaves, "{\"pp\": [\"node:8\"], \"dp\": [\"node:8\"], \"order\": [\"pp\", \"dp\"]}", 16},
+    {pairs,
+     "{\"fsdp\": [\"gpu\"], \"pp\": [\"node:2\"], \"dp\": [\"node:4\"], "
+     "\"order\": [\"fsdp\", \"pp\", \"dp\"]}",
+     8},
 };
 enum { SITES = sizeof sites / sizeof *sites };
 

@@ -46,7 +46,7 @@ struct play {
     const uint32_t *position; /* [chip], or seats: of who takes no part, one that sends nothing. */
     uint32_t lane_count;
     uint32_t piece_count;
-    bool abreast;  /* A lane's messages have links of their own, and none waits for another. */
+    bool abreast;  /* A lane's messages go to their first links at once (routed_tables.c). */
     bool in_order; /* Arrivals are counted in the order of their slots. */
     uint32_t words;
     uint64_t *slots;        /* [chip · lanes + lane][word] */

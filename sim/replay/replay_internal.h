@@ -106,7 +106,7 @@ struct lane_table {
     bool last;           /* The last of its order of axes: it completes the share. */
     bool waits_by_step;  /* Its steps wait for different portions of the item before. */
     bool led_by_message; /* Portions of the item behind wait for its single messages. */
-    bool abreast;        /* Links lead to each receiver: no message waits for another. */
+    bool abreast;        /* Messages go to their first links at once (routed_tables.c). */
     bool plain;          /* One link a message; links and HBM are all alike, and none waits. */
     uint8_t before_count;
     uint8_t behind_count;

@@ -270,6 +270,9 @@ enum status routed_build(struct arena *arena, struct replay *replay, const struc
     routed->twisted = replay->routes->twisted != NULL && (grid & (grid - 1)) != 0;
     for (uint32_t way = 0; way <= LEVELS_MAX; way++)
         routed->overhead_ps[way] = replay->message_overhead_ps + plan->protocol.message_ps[way];
+    /* Links lead to each peer of a node. A flat group over more axes also sends to chips elsewhere:
+     * all of these messages are put on its NIC at once. So are a chain's pieces on the link to its
+     * one peer. */
     for (uint32_t axis = 0; axis < replay->machine->axis_count && plan->script == NULL; axis++)
         if (routed->axes >> axis & 1 && machine_is_meshed(replay->machine, axis))
             lane->abreast = true;

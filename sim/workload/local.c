@@ -390,9 +390,9 @@ enum status local_build(const struct workload_plan *plan, const struct machine *
     STATUS_TRY(model_check(&local, reterr));
     STATUS_TRY(offload_check(&local, reterr));
     STATUS_TRY(limits_format_check(&local, reterr));
-    STATUS_TRY(overheads_check(&local, reterr));
     STATUS_TRY(roles_check(&local, reterr));
     STATUS_TRY(ranks_build(&local, reterr));
+    STATUS_TRY(overheads_check(&local, reterr));
     STATUS_TRY(widths_build(&local, reterr));
     if (local_is_llama(&local)) {
         STATUS_TRY(sequences_build(&local, reterr));

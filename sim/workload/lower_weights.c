@@ -155,11 +155,18 @@ bool lower_experts_gradient_adds(const struct lower *lower)
     return lower->local->gradients_resident && lower->local->experts.gradient_shards == 1;
 }
 
+/* A gradient that is to be reduced. FSDP2 computes it in the format of what it has gathered. */
+static uint64_t unreduced_bytes(const struct lower *lower, uint64_t elements)
+{
+    return overheads_of_fsdp(lower->local) ? lower_weight_bytes(lower, elements)
+                                           : lower_gradient_bytes(lower, elements);
+}
+
 static void gradient_take(struct lower *lower, uint32_t op, uint64_t elements, bool experts)
 {
-    uint64_t const bytes = lower_gradient_bytes(lower, elements);
     if (local_gradient_shards(lower->local, experts) > 1) {
-        lower_take(lower, op, PROGRAM_MEMORY_BUFFERS, bytes); /* Until it is reduced. */
+        lower_take(lower, op, PROGRAM_MEMORY_BUFFERS,
+                   unreduced_bytes(lower, elements)); /* Until it is reduced. */
     } else if (!lower->local->gradients_resident) {
         lower_take(lower, op, kept_memory(lower),
                    kept_bytes(lower, elements)); /* Until the update. */
@@ -262,8 +269,7 @@ void lower_unit_reduce(struct lower *lower, const struct local_unit *unit, uint3
     if (!local->gradients_resident) {
         lower_take(lower, scattered, kept_memory(lower), unit_kept_bytes(lower, unit));
     }
-    lower_give(lower, scattered, PROGRAM_MEMORY_BUFFERS,
-               lower_gradient_bytes(lower, unit->elements));
+    lower_give(lower, scattered, PROGRAM_MEMORY_BUFFERS, unreduced_bytes(lower, unit->elements));
 }
 
 void lower_layer_reduce(struct lower *lower)

@@ -71,7 +71,7 @@ static const struct overhead table[] = {
      false},
     {PROGRAM_MEMORY_COPIES, "FSDP copies",
      "while weights are gathered: the output of the gather, before the copy to the parameters; "
-     "while gradients are reduced: the input of the reduction, in the format of `main_gradients` "
+     "while gradients are reduced: the input of the reduction, in the format of `gradients` "
      "(reduce_dtype)",
      "PyTorch torch/distributed/fsdp/_fully_shard/_fsdp_collectives.py "
      "(foreach_all_gather_copy_out, "
@@ -123,6 +123,10 @@ enum status overheads_check(const struct local *local, struct error *reterr)
         return error_set(reterr, STATUS_INVALID, "/workload/formats/main_gradients",
                          "\"memory\": \"book\" has no main gradients; its gradients lie in the "
                          "format of \"gradients\"");
+    if (overheads_of_fsdp(local) && local->plan->formats.main_gradients != FORMAT_FP32)
+        return error_set(reterr, STATUS_INVALID, "/workload/formats/main_gradients",
+                         "FSDP keeps gradients in the format of its shards, which is fp32; what it "
+                         "reduces has the format of \"gradients\"");
     if (!overheads_count(local) || local->machine->chip.kind == CHIP_GPU) return STATUS_OK;
     return error_set(reterr, STATUS_UNSUPPORTED, "/workload/memory",
                      "\"framework\" counts what Megatron-LM and PyTorch hold on GPUs; for %s there "
@@ -193,9 +197,10 @@ uint64_t overheads_gathered_bytes(const struct local *local, uint64_t elements)
     return overheads_of_fsdp(local) ? format_bytes(local->plan->formats.weights, elements) : 0;
 }
 
+/* What a reduction reads is what it sends. */
 uint64_t overheads_reduced_bytes(const struct local *local, uint64_t elements)
 {
-    enum format const format = local->plan->formats.main_gradients;
+    enum format const format = local->plan->formats.gradients;
     return overheads_of_fsdp(local) ? format_bytes(format, elements) : 0;
 }
 

@@ -238,7 +238,8 @@ static inline void vary(struct workload_case *made, uint32_t variant)
     if (may_keep) plan->tp_inputs = (enum workload_tp_inputs)(variant / 6 % 2);
     if (made->machine.chip.kind == CHIP_GPU && variant / 5 % 2 != 0)
         plan->memory = WORKLOAD_MEMORY_FRAMEWORK;
-    if (plan->memory == WORKLOAD_MEMORY_FRAMEWORK && variant % 3 == 0)
+    bool const shards = made->mesh.present[MESH_FSDP] || plan->zero == 3;
+    if (plan->memory == WORKLOAD_MEMORY_FRAMEWORK && variant % 3 == 0 && !shards)
         plan->formats.main_gradients = FORMAT_BF16;
     plan->gather = (enum workload_gather)(variant / 3 % 3);
     plan->accumulate = 1 + variant % 2;

@@ -132,10 +132,10 @@ static void fsdp_holds_fp32_parameters_and_copies_of_what_it_moves(void **state)
               4 * parameters / 8, 1e-6);
     case_near((double)resident(PROGRAM_MEMORY_MAIN_GRADIENTS), 4 * parameters / 8, 1e-6);
     assert_int_equal(resident(PROGRAM_MEMORY_AUTOGRAD), 0);
-    /* Gathered in bf16, both ways; reduced in fp32. */
+    /* Gathered in bf16, both ways; reduced in what is sent. */
     assert_true((double)taken("layer forward", PROGRAM_MEMORY_COPIES) == 2 * layer_parameters);
     assert_true((double)taken("layer backward", PROGRAM_MEMORY_COPIES) ==
-                (2 + 4) * layer_parameters);
+                (2 + 2) * layer_parameters);
     play_close(&play);
     /* Of one microbatch only from the reduction to the update. */
     build_microbatches(h100, fsdp, 8, 1, "");
@@ -153,11 +153,21 @@ static void main_gradients_have_their_own_format_but_in_shards_of_fsdp(void **st
     case_near((double)resident(PROGRAM_MEMORY_MAIN_GRADIENTS), 2 * parameters, 1e-6);
     case_near((double)resident(PROGRAM_MEMORY_MASTER), 4 * parameters, 1e-6);
     play_close(&play);
-    /* FSDP reduces from them, and keeps fp32. */
-    build(h100, fsdp, 8, narrow);
+    /* FSDP keeps fp32, and reduces from what it sends, whose format is that of gradients. */
+    char text[TEXT_BYTES];
+    struct play_options const options = {.lower_only = true};
+    (void)snprintf(text, sizeof text,
+                   "{\"podsim\":1,\"machine\":{%s},\"mesh\":{%s},\"workload\":{\"kind\":"
+                   "\"train_step\",\"model\":\"llama-3-8b\",\"batch_tokens\":65536,"
+                   "\"sequence_length\":4096%s}}",
+                   h100, fsdp, narrow);
+    case_refused(play_try(&play, text, &options, &case_error), STATUS_INVALID,
+                 "/workload/formats/main_gradients", "FSDP keeps gradients");
+    play_close(&play);
+    build(h100, fsdp, 8, ",\"formats\":{\"gradients\":\"fp32\"}");
     case_near((double)resident(PROGRAM_MEMORY_MAIN_GRADIENTS), 4 * parameters / 8, 1e-6);
     assert_true((double)taken("layer backward", PROGRAM_MEMORY_COPIES) ==
-                (2 + 2) * layer_parameters);
+                (2 + 4) * layer_parameters);
     play_close(&play);
 }
 

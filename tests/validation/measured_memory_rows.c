@@ -69,6 +69,7 @@ const uint32_t memory_zero_bubble_count = sizeof memory_zero_bubble / sizeof *me
 
 #define FORMATS(gradients, matmuls)                                                                \
     "\"formats\":{\"main_gradients\":\"" gradients "\",\"matmuls\":\"" matmuls "\"}"
+#define SENT(gradients) "\"formats\":{\"gradients\":\"" gradients "\"}" /* FSDP */
 #define BF16 FORMATS("fp32", "bf16"), FORMATS("bf16", "bf16")
 #define FP8 FORMATS("fp32", "fp8"), FORMATS("bf16", "fp8")
 #define H100(nodes) "\"chip\":\"h100-sxm\",\"nodes\":" #nodes
@@ -108,7 +109,7 @@ const struct memory_fit memory_fits[] = {
      "\"chip\":\"a100-sxm\",\"nodes\":80", "\"fsdp\":[\"gpu\",\"node\"]",
      "\"model\":\"megatron-529.6b\",\"batch_tokens\":5242880,\"sequence_length\":2048,"
      "\"remat\":\"layer\"",
-     BF16, 0, 0, 0, 0, 0,
+     SENT("fp32"), SENT("bf16"), 0, 0, 0, 0, 0,
      "the run used DeepSpeed's ZeRO-3, podsim's rows are FSDP2's. DeepSpeed gathers into the "
      "parameters without a copy, and at most a bucket ahead; podsim holds a second whole layer. "
      "The settings of the run are not stated"},

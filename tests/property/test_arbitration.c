@@ -5,7 +5,6 @@
  * in every event, and links carry what they carry first come, first served. The timeline shows each
  * message for as long as it is on its link, at least, and a link whose it is.
  */
-#include <stdlib.h>
 #include <string.h>
 
 #include "sim/base/units.h"
@@ -169,18 +168,23 @@ static int64_t work_of(const struct scene *scene, const struct trace_record *rec
     return units_duration_ps(record->bytes, rate);
 }
 
-static int begins_before(const void *one, const void *other)
+/* They are nearly in this order. */
+static void sort_by_begin(struct trace *trace)
 {
-    const struct trace_record *a = one, *b = other;
-    if (a->port != b->port) return a->port < b->port ? -1 : 1;
-    return (a->begin_ps > b->begin_ps) - (a->begin_ps < b->begin_ps);
+    for (uint64_t i = 1; i < trace->record_count; i++) {
+        struct trace_record const record = trace->record[i];
+        uint64_t at = i;
+        for (; at > 0 && trace->record[at - 1].begin_ps > record.begin_ps; at--)
+            trace->record[at] = trace->record[at - 1];
+        trace->record[at] = record;
+    }
 }
 
 /* On a grid a port is one link, so that at each instant at which it is busy some slice shows it. */
 static void slices_compare(const struct scene *scene, struct trace *trace, uint32_t number)
 {
-    int64_t work_ps = 0, shown_ps = 0, until_ps = 0;
-    qsort(trace->record, trace->record_count, sizeof *trace->record, begins_before);
+    int64_t work_ps = 0, shown_ps = 0, until[MACHINE_GRID_PORTS] = {0};
+    sort_by_begin(trace);
     for (uint64_t i = 0; i < trace->record_count; i++) {
         const struct trace_record *at = &trace->record[i];
         if (at->kind != TRACE_TRANSFER) continue;
@@ -192,10 +196,10 @@ static void slices_compare(const struct scene *scene, struct trace *trace, uint3
                      (long long)at->wait_ps);
         }
         if (at->port >= MACHINE_GRID_PORTS) continue;
-        if (i == 0 || at->port != trace->record[i - 1].port) until_ps = 0;
-        int64_t const from_ps = at->begin_ps > until_ps ? at->begin_ps : until_ps;
+        int64_t *until_ps = &until[at->port];
+        int64_t const from_ps = at->begin_ps > *until_ps ? at->begin_ps : *until_ps;
         if (at->end_ps > from_ps) shown_ps += at->end_ps - from_ps;
-        if (at->end_ps > until_ps) until_ps = at->end_ps;
+        if (at->end_ps > *until_ps) *until_ps = at->end_ps;
         work_ps += own_ps;
     }
     if (shown_ps >= work_ps) return;

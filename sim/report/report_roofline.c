@@ -162,15 +162,15 @@ static void write_rules(const struct report_input *input, struct text *text)
                    verdict(rules->tokens_per_chip >= rules->fsdp_crossing_tokens));
     if (rules->dp_critical_tokens > 0)
         write_rule(text,
-                   "dp: (C/W)/M_dp over the ranks that hold a replica = %.0f tokens a chip; with "
-                   "(N-1)/N %.0f: %s",
-                   rules->dp_critical_tokens, rules->dp_exact_tokens,
+                   "dp: (C/W)/M_dp over the ranks that hold a replica%s = %.0f tokens a chip; "
+                   "with (N-1)/N %.0f: %s",
+                   factors.reductions, rules->dp_critical_tokens, rules->dp_exact_tokens,
                    verdict(rules->tokens_per_chip >= rules->dp_exact_tokens));
     if (rules->experts_critical_tokens > 0)
         write_rule(text,
-                   "experts: E/k·(C/W)/M over the ranks that hold all experts = %.0f "
+                   "experts: E/k·(C/W)/M over the ranks that hold all experts%s = %.0f "
                    "tokens a chip; with (N-1)/N %.0f: %s",
-                   rules->experts_critical_tokens, rules->experts_exact_tokens,
+                   factors.reductions, rules->experts_critical_tokens, rules->experts_exact_tokens,
                    verdict(rules->tokens_per_chip >= rules->experts_exact_tokens));
     if (rules->tp_mlp_width > 0)
         write_rule(text, "tp, MLP: F·%g = %.0f against Y·(C/W)/M_Y = %.0f, with (N-1)/N %.0f: %s",

@@ -61,7 +61,10 @@ struct roofline_rules {
                                     communication bound. */
     double fsdp_exact_tokens;
     double fsdp_crossing_tokens;
-    double dp_critical_tokens; /* alpha/(M_dp·X·Y): fewer leave a reduction of gradients exposed. */
+    uint32_t reductions;       /* Of each gradient in a step. */
+    double dp_critical_tokens; /* n·alpha/(M_dp·X·Y): fewer leave a reduction of gradients exposed.
+                                  n counts AllReduces, of which a reduction that leaves shards and
+                                  a gather of weights are half each. */
     double dp_exact_tokens;
     double experts_critical_tokens; /* The same of experts' gradients: E/k times as many, as an
                                        expert meets k/E of the tokens; over ep as over tp. */

@@ -70,15 +70,37 @@ static void offload_rules(const struct workload_plan *plan, const struct machine
                                            (layers - 1) / (forward_s / layers);
 }
 
+/* AllReduces of two-byte numbers that replicas' gradients and weights are as long as. With ZeRO a
+ * reduction leaves shards, half of an AllReduce. The weights are gathered once, another half, or
+ * under ZeRO-3 for each forward pass and each backward pass: as long a forward pass has one gather,
+ * and a backward pass of twice its length one gather and one reduction. */
+static double replica_sums(const struct workload_plan *plan, const struct mesh *mesh,
+                           const struct roofline_rules *rules)
+{
+    uint32_t const stages = mesh->axis[MESH_PP].size;
+    double const two_bytes = 16, copies = workload_copies(plan, stages);
+    double const reductions = rules->reductions * format_bits(plan->formats.gradients) / two_bytes;
+    double const weight = format_bits(plan->formats.weights) / two_bytes;
+    if (plan->zero == 0) return reductions;
+    if (plan->zero < 3) return (reductions + copies * weight) / 2;
+    bool const once = rules->fsdp_gathers == 1;
+    double const gathers = weight * (once ? copies : rules->fsdp_gathers);
+    double const both = (reductions + gathers) / 2;
+    return both > gathers ? both : gathers;
+}
+
 struct rules_factors rules_factors(const struct roofline_rules *rules, const struct mesh *mesh)
 {
-    struct rules_factors factors = {"", "", ""};
+    struct rules_factors factors = {"", "", "", ""};
     uint32_t const gathers = rules->fsdp_gathers, stages = mesh->axis[MESH_PP].size;
     if (gathers > 1) {
         (void)snprintf(factors.times_gathers, sizeof factors.times_gathers, "%u·", gathers);
         (void)snprintf(factors.over_gathers, sizeof factors.over_gathers, "/%u", gathers);
     }
     if (stages > 1) (void)snprintf(factors.over_stages, sizeof factors.over_stages, "/%u", stages);
+    if (rules->reductions > 1)
+        (void)snprintf(factors.reductions, sizeof factors.reductions, ", for %u reductions a step",
+                       rules->reductions);
     return factors;
 }
 
@@ -92,6 +114,7 @@ void rules_evaluate(const struct workload_plan *plan, const struct machine *mach
     const struct roofline_group *experts = roofline_group_find(roofline, "experts");
     double const chips = machine->chip_count;
     double const two_bytes = 16;
+    uint32_t const stages = mesh->axis[MESH_PP].size;
     rules->alpha = roofline->math_flop_per_s / roofline_axis_bytes_per_s(machine);
     rules->tokens_per_chip = (double)plan->batch_tokens / chips;
     double const weight = format_bits(plan->formats.weights) / two_bytes;
@@ -99,10 +122,10 @@ void rules_evaluate(const struct workload_plan *plan, const struct machine *mach
     /* A chip reduces and gathers its share of the model: of a layer over tp, of all layers over pp.
      */
     double const tp_ranks = mesh->axis[MESH_TP].size;
-    double const model_ranks = tp_ranks * mesh->axis[MESH_PP].size;
-    /* Of each copy that a pipeline has of it, once a step. */
-    double const copies = workload_copies(plan, mesh->axis[MESH_PP].size);
-    rules->fsdp_gathers = workload_gathers(plan, mesh->axis[MESH_PP].size);
+    double const model_ranks = tp_ranks * stages;
+    rules->fsdp_gathers = workload_gathers(plan, stages);
+    rules->reductions = workload_reductions(plan, stages);
+    double const sums = replica_sums(plan, mesh, rules);
     if (fsdp != NULL) {
         rules->fsdp_critical_tokens =
             rules->fsdp_gathers * weight * rules->alpha / (fsdp->axes * model_ranks);
@@ -111,16 +134,14 @@ void rules_evaluate(const struct workload_plan *plan, const struct machine *mach
             rules->tokens_per_chip * (fsdp->time_s + fsdp->hops_total_s) / roofline->math_s;
     }
     if (dp != NULL) {
-        double const gradient = format_bits(plan->formats.gradients) / two_bytes;
-        rules->dp_critical_tokens = copies * gradient * rules->alpha /
-                                    (dp->axes * model_ranks * mesh->axis[MESH_FSDP].size);
+        rules->dp_critical_tokens =
+            sums * rules->alpha / (dp->axes * model_ranks * mesh->axis[MESH_FSDP].size);
         rules->dp_exact_tokens = rules->dp_critical_tokens * dp->finite_share;
     }
     if (experts != NULL) {
         const struct model_experts *model = &plan->model.experts;
-        double const gradient = format_bits(plan->formats.gradients) / two_bytes;
         double const ranks = model_ranks * mesh->axis[MESH_FSDP].size * mesh->axis[MESH_EP].size;
-        rules->experts_critical_tokens = copies * gradient * rules->alpha * (double)model->count /
+        rules->experts_critical_tokens = sums * rules->alpha * (double)model->count /
                                          (double)model->top_k / (experts->axes * ranks);
         rules->experts_exact_tokens = rules->experts_critical_tokens * experts->finite_share;
     }
@@ -133,7 +154,6 @@ void rules_evaluate(const struct workload_plan *plan, const struct machine *mach
     ring_rule(plan, machine, mesh, roofline);
     if (fsdp != NULL && tp != NULL && rules->tp_mlp_width > 0) {
         double const batch = (double)plan->batch_tokens / rules->fsdp_gathers;
-        double const stages = mesh->axis[MESH_PP].size;
         rules->mixed_best_ranks =
             sqrt(batch / rules->tp_mlp_width * fsdp->axes / tp->axes * chips / stages);
         rules->mixed_critical_tokens = rules->fsdp_gathers * rules->alpha * rules->alpha /

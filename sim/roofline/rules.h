@@ -16,6 +16,7 @@ struct rules_factors {
     char times_gathers[16]; /* "32·": forward passes that gather their weights again. */
     char over_gathers[16];  /* "/32" */
     char over_stages[16];   /* "/4": ranks of pp. */
+    char reductions[48];    /* ", for 16 reductions a step" */
 };
 
 struct rules_factors rules_factors(const struct roofline_rules *rules, const struct mesh *mesh);

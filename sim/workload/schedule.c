@@ -186,6 +186,15 @@ uint32_t workload_gathers(const struct workload_plan *plan, uint32_t ranks)
     return ranks > 1 && once ? 1 : plan->accumulate;
 }
 
+uint32_t workload_reductions(const struct workload_plan *plan, uint32_t ranks)
+{
+    const struct schedule *given = plan->schedule_given;
+    bool const once = plan->regather != WORKLOAD_REGATHER_MICROBATCH ||
+                      (given != NULL && (given->has_gathers || given->has_reductions));
+    bool const last = plan->zero <= 1 || (ranks > 1 && once);
+    return last ? workload_copies(plan, ranks) : plan->accumulate;
+}
+
 static uint32_t head_returns_of(const struct schedule *schedule)
 {
     uint32_t count = 0;

@@ -180,6 +180,10 @@ uint64_t workload_held_ppm(const struct workload_plan *plan, const struct machin
  * each microbatch, or once where stages of a pipeline keep them. */
 uint32_t workload_gathers(const struct workload_plan *plan, uint32_t ranks);
 
+/* Times a step that replicas' gradients of each weight are reduced: for each microbatch from ZeRO-2
+ * on, else once for each copy of the model. */
+uint32_t workload_reductions(const struct workload_plan *plan, uint32_t ranks);
+
 /* Microbatches whose head does other passes between its forward and its backward pass, so that
  * sharded weights are gathered for each of the two: at least, for an order that is built for times
  * is not known here. */

@@ -150,6 +150,38 @@ static void the_best_mix_is_the_books(void **state)
     step_free(step);
 }
 
+/* Two-byte gradients of 16 replicas on one ring: an AllReduce of all needs C/W tokens a chip, as a
+ * gather needs of a forward pass, and ZeRO-2's reduction is half of one for each microbatch. */
+static void the_dp_rule_counts_the_reductions_of_a_step(void **state)
+{
+    static const struct {
+        uint32_t zero, accumulate;
+        enum format gradients;
+        double sums;
+    } cases[] = {
+        {0, 8, FORMAT_BF16, 1},   {1, 8, FORMAT_BF16, 1},
+        {2, 1, FORMAT_BF16, 1},   {2, 8, FORMAT_BF16, (8 + 1) / 2.0},
+        {3, 8, FORMAT_BF16, 8},   {0, 8, FORMAT_FP32, 2},
+        {2, 8, FORMAT_FP32, 8.5}, {3, 8, FORMAT_FP32, 12},
+    };
+    (void)state;
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        struct step *step = step_of("16", true, "x", NULL);
+        struct workload_plan *plan = &step->made.plan;
+        struct mesh_axis *fsdp = &step->made.mesh.axis[MESH_FSDP];
+        plan->zero = cases[i].zero;
+        plan->accumulate = cases[i].accumulate;
+        plan->formats.gradients = cases[i].gradients;
+        step->counts.role[MESH_DP] = (struct workload_traffic){
+            .group = fsdp->group, .scatter_bytes = 1e9, .scatter_count = 1};
+        fsdp->size = 1;
+        forward_counts(step, 3000);
+        case_near(step->roofline.rules.dp_critical_tokens, 2550 * cases[i].sums, 1e-9);
+        case_near(step->roofline.rules.dp_exact_tokens, 2550 * cases[i].sums * 15 / 16, 1e-9);
+        step_free(step);
+    }
+}
+
 static void a_line_has_half_a_rings_bandwidth_and_more_hops(void **state)
 {
     (void)state;
@@ -429,6 +461,7 @@ int main(void)
         cmocka_unit_test(tp_is_bound_by_its_width_at_any_batch),
         cmocka_unit_test(attention_is_narrower_than_a_gated_mlp),
         cmocka_unit_test(the_best_mix_is_the_books),
+        cmocka_unit_test(the_dp_rule_counts_the_reductions_of_a_step),
         cmocka_unit_test(a_line_has_half_a_rings_bandwidth_and_more_hops),
         cmocka_unit_test(a_gather_and_a_reduction_fill_different_links_of_a_line),
         cmocka_unit_test(an_all_reduce_fills_an_axis_as_its_two_halves_do),

@@ -175,24 +175,19 @@ enum status schedule_times_check(const struct schedule_times *times, uint64_t pa
     return STATUS_OK;
 }
 
-enum status schedule_build(struct arena *arena, const struct schedule_form *form,
-                           const struct schedule_request *asked, const char *where,
-                           struct schedule *ret_schedule, struct error *reterr)
+enum status schedule_places(struct arena *arena, const struct schedule_form *form,
+                            const struct schedule_request *request, const char *where,
+                            struct schedule *ret_schedule, struct error *reterr)
 {
-    struct schedule_request request = *asked;
-    if (request.chunk_count == 0) request.chunk_count = form->chunks == 0 ? 2 : form->chunks;
-    STATUS_TRY(schedule_request_check(form, &request, where, reterr)); /* Before memory. */
-    uint32_t const p = request.rank_count, m = request.microbatch_count;
-    STATUS_TRY(schedule_times_check(&request.times, (uint64_t)3 * p * m * request.chunk_count,
-                                    where, reterr));
+    uint32_t const chunks = request->chunk_count;
     void *memory = NULL;
+    STATUS_TRY(schedule_request_check(form, request, where, reterr)); /* Before memory. */
     struct schedule schedule = {
-        .name = form->chunks == 0 ? arena_format(arena, "%s:%u", form->name, request.chunk_count)
-                                  : form->name,
-        .rank_count = p,
-        .stage_count = p * request.chunk_count,
-        .microbatch_count = m,
-        .chunk_count = request.chunk_count,
+        .name = form->chunks == 0 ? arena_format(arena, "%s:%u", form->name, chunks) : form->name,
+        .rank_count = request->rank_count,
+        .stage_count = request->rank_count * chunks,
+        .microbatch_count = request->microbatch_count,
+        .chunk_count = chunks,
         .copy_count = form->copies,
     };
     if (schedule.name == NULL)
@@ -201,6 +196,22 @@ enum status schedule_build(struct arena *arena, const struct schedule_form *form
                          sizeof *schedule.rank_of, &memory, reterr));
     schedule.rank_of = memory;
     places_fill(form, &schedule);
+    *ret_schedule = schedule;
+    return STATUS_OK;
+}
+
+enum status schedule_build(struct arena *arena, const struct schedule_form *form,
+                           const struct schedule_request *asked, const char *where,
+                           struct schedule *ret_schedule, struct error *reterr)
+{
+    struct schedule_request request = *asked;
+    if (request.chunk_count == 0) request.chunk_count = form->chunks == 0 ? 2 : form->chunks;
+    uint32_t const p = request.rank_count, m = request.microbatch_count;
+    void *memory = NULL;
+    struct schedule schedule;
+    STATUS_TRY(schedule_places(arena, form, &request, where, &schedule, reterr));
+    STATUS_TRY(schedule_times_check(&request.times, (uint64_t)3 * p * m * request.chunk_count,
+                                    where, reterr));
     STATUS_TRY(arena_try(arena, p, sizeof *schedule.rank, &memory, reterr));
     schedule.rank = memory;
     STATUS_TRY(arena_try(arena, p, sizeof(struct schedule_list), &memory, reterr));

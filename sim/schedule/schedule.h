@@ -237,6 +237,12 @@ enum status schedule_request_check(const struct schedule_form *form,
                                    const struct schedule_request *request, const char *where,
                                    struct error *reterr);
 
+/* A schedule without its passes: its name, its counts and where its stages lie. Errors as of
+ * schedule_request_check(), and STATUS_NO_MEMORY. */
+enum status schedule_places(struct arena *arena, const struct schedule_form *form,
+                            const struct schedule_request *request, const char *where,
+                            struct schedule *ret_schedule, struct error *reterr);
+
 /* Builds and checks (schedule_check.h). Errors: STATUS_INVALID with the rule and the nearest counts
  * that fit, STATUS_LIMIT, STATUS_NO_MEMORY, STATUS_INTERRUPTED. */
 enum status schedule_build(struct arena *arena, const struct schedule_form *form,

@@ -26,6 +26,15 @@ enum status local_divide(uint64_t amount, uint64_t by, const char *where, const 
     return STATUS_OK;
 }
 
+uint64_t local_room(const struct local *local, enum mesh_role role)
+{
+    const struct mesh_axis *axis = &local->mesh->axis[role];
+    uint64_t ranks = 1;
+    for (uint32_t p = 0; p < axis->part_count; p++)
+        ranks *= local->machine->shape[axis->part[p].axis];
+    return ranks;
+}
+
 static uint32_t letter_add(struct local *local, char letter, uint32_t size)
 {
     if (size == 1) return 0;
@@ -200,11 +209,15 @@ static enum status heads_build(struct local *local, struct error *reterr)
 {
     const struct model *model = &local->plan->model;
     uint32_t const tp = local->tp;
-    if (tp > model->heads)
+    if (tp > model->heads) {
+        uint64_t const room = local_room(local, MESH_TP);
+        uint64_t fits = model->heads;
+        while (room % fits != 0) fits--;
         return error_set(reterr, STATUS_INVALID, "/mesh/tp",
                          "%u ranks are more than the model's %llu attention heads: some would have "
                          "none; the nearest number of ranks that fits: %llu",
-                         tp, (unsigned long long)model->heads, (unsigned long long)model->heads);
+                         tp, (unsigned long long)model->heads, (unsigned long long)fits);
+    }
     heads_split(local);
     local->head_width = model->head_width;
     local->value_width = model_value_width(model);
@@ -322,6 +335,17 @@ static enum status tokens_build(struct local *local, struct error *reterr)
     return STATUS_OK;
 }
 
+/* Whether two stages have a matrix of the vocabulary, and so copies of it. */
+static void twins_build(struct local *local)
+{
+    bool const predicts = workload_predictors(local->plan) != 0;
+    local->predictors_apart = predicts && stages_predictors_apart(local->plan->layout);
+    local->ends_meet =
+        workload_ends_meet(local->plan, local->pp) && (local->pp == 1 || !local->predictors_apart);
+    local->twin_reads = predicts && !local->ends_meet;
+    local->twins = (local->plan->model.tied && local->pp > 1) || local->twin_reads;
+}
+
 /* Tokens must be divisible by their axes; weights are padded, and so are the columns of In between
  * blocks where these lie in parts of D: each rank has the same, the last ones some of zeros, which
  * are gathered, reduced and kept like all others and taken off before a matmul reads them.
@@ -341,6 +365,8 @@ static enum status widths_build(struct local *local, struct error *reterr)
             return error_set(reterr, STATUS_INVALID, "/workload/sequence_length", "0 tokens");
         STATUS_TRY(local_context_check(local, reterr));
     }
+    twins_build(local);
+    STATUS_TRY(local_stages_check(local, reterr));
     STATUS_TRY(tokens_build(local, reterr));
     bool const by_tokens = plan->activations == WORKLOAD_ACTIVATIONS_TOKENS;
     /* An expert's rows are whole ones, of which each rank of tp has as many columns. */
@@ -374,12 +400,6 @@ static void vectors_build(struct local *local)
     local->position_elements = vector_share(local, model->positions * local->width);
     local->vocabulary_elements = local->vocabulary * local->width;
     local->tied = model->tied && local->pp == 1;
-    local->predictors_apart =
-        workload_predictors(local->plan) != 0 && stages_predictors_apart(local->plan->layout);
-    local->ends_meet =
-        workload_ends_meet(local->plan, local->pp) && (local->pp == 1 || !local->predictors_apart);
-    local->twin_reads = workload_predictors(local->plan) != 0 && !local->ends_meet;
-    local->twins = (model->tied && local->pp > 1) || local->twin_reads;
 }
 
 enum status local_build(const struct workload_plan *plan, const struct machine *machine,

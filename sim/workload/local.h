@@ -275,6 +275,13 @@ static inline uint64_t local_layer_count(const struct local *local, uint32_t kin
     return local->layer[kind].count + (last ? local->predictors : 0);
 }
 
+/* Ranks that the machine's axes have, of which an axis of the mesh lies on all or a part. */
+uint64_t local_room(const struct local *local, enum mesh_role role);
+
+/* Refused (pipeline_check.c): what no pipeline can have, stages that the model cannot be split
+ * into, a schedule that takes another number of microbatches: whatever the batch is. */
+enum status local_stages_check(const struct local *local, struct error *reterr);
+
 /* Ranks that a unit's optimizer state, and its reduced gradients, are split over. */
 static inline uint32_t local_state_shards(const struct local *local, bool experts)
 {

@@ -26,9 +26,11 @@ static uint64_t parts_of(const struct local *local)
     return (uint64_t)local->cp * (orders_causally(local) && zigzag ? 2 : 1);
 }
 
-/* A rank has some of the heads, or one that it shares with others of cp. */
+/* A rank has some of the heads, or one that it shares with others of cp; of numbers of ranks that
+ * the machine's axes of cp offer. */
 static bool heads_turn(const struct local *local, uint64_t cp)
 {
+    if (local_room(local, MESH_CP) % cp != 0) return false;
     return local->heads % cp == 0 && (local->kv_heads % cp == 0 || cp % local->kv_heads == 0);
 }
 
@@ -43,10 +45,11 @@ static enum status turn_check(const struct local *local, struct error *reterr)
         (void)snprintf(more, sizeof more, " and %llu", (unsigned long long)above);
     return error_set(reterr, STATUS_INVALID, "/mesh/cp",
                      "with \"ulysses\" %u ranks have to divide the %llu attention heads and %llu "
-                     "KV heads of a rank of tp among them; the nearest numbers of ranks that can: "
+                     "KV heads of a rank of tp among them; the nearest %s of ranks that can: "
                      "%llu%s (\"ring\" and \"all_gather\" take any)",
                      local->cp, (unsigned long long)local->heads,
-                     (unsigned long long)local->kv_heads, (unsigned long long)below, more);
+                     (unsigned long long)local->kv_heads, more[0] == '\0' ? "number" : "numbers",
+                     (unsigned long long)below, more);
 }
 
 /* Keys go to the next rank each time, the last one's to the first. */

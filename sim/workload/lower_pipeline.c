@@ -420,15 +420,6 @@ static enum status role_add(struct pipeline *pipeline, uint32_t rank, struct pro
     return STATUS_OK;
 }
 
-/* The rank of the last stage, or of the one whose modules look up the embedding. */
-static uint32_t twin_rank_of(const struct pipeline *pipeline)
-{
-    uint32_t stage = pipeline->schedule.stage_count - 1;
-    for (uint32_t s = 0; s < pipeline->schedule.stage_count; s++)
-        if (pipeline->stages.stage[s].predictors != 0) stage = s;
-    return schedule_rank_of(&pipeline->schedule, stage, 0);
-}
-
 static enum status pipeline_build(struct pipeline *pipeline, struct error *reterr)
 {
     struct lower *lower = pipeline->lower;
@@ -436,19 +427,17 @@ static enum status pipeline_build(struct pipeline *pipeline, struct error *reter
     struct program *program = lower->build.program;
     const struct mesh_axis *axis = &local->mesh->axis[MESH_PP];
     void *memory = NULL;
-    STATUS_TRY(pipeline_check(local, reterr));
     STATUS_TRY(workload_schedule(lower->build.arena, local->plan, local->machine, local->mesh,
                                  &pipeline->schedule, reterr));
     STATUS_TRY(stages_build(lower->build.arena, local->plan, pipeline->schedule.stage_count,
-                            &pipeline->stages, reterr));
+                            local_room(local, MESH_PP), &pipeline->stages, reterr));
     STATUS_TRY(arena_try(lower->build.arena, pipeline->schedule.stage_count, sizeof *pipeline->hold,
                          &memory, reterr));
     pipeline->hold = memory;
     STATUS_TRY(arena_try(lower->build.arena, pipeline->schedule.stage_count,
                          sizeof *pipeline->sent_stage, &memory, reterr));
     pipeline->sent_stage = memory;
-    pipeline->twin_rank = twin_rank_of(pipeline);
-    STATUS_TRY(pipeline_schedule_check(local, &pipeline->schedule, pipeline->twin_rank, reterr));
+    pipeline->twin_rank = pipeline_twin_rank(&pipeline->schedule, &pipeline->stages);
     STATUS_TRY(pipeline_messages_number(pipeline, reterr));
     bool const kv_last = local->partial_ranks > 1 && local->gradient_shards == 1;
     pipeline->differs = local->plan->accumulate > 1 && (local->reduce_last || kv_last);

@@ -168,11 +168,9 @@ void lower_resident(const struct local *local, const struct lower_holding *holdi
 /* Tokens and useful FLOP of the whole step (lower_totals.c, as the above). */
 void lower_totals(const struct local *local, struct program *program);
 
-/* Refused (pipeline_check.c): what no pipeline can have; a schedule that puts both ends of a model
- * that ties them on one rank, or elsewhere than the first and `twin_rank`. */
-enum status pipeline_check(const struct local *local, struct error *reterr);
-enum status pipeline_schedule_check(const struct local *local, const struct schedule *schedule,
-                                    uint32_t twin_rank, struct error *reterr);
+/* The rank of the last stage, or of the one whose modules look up the embedding
+ * (pipeline_check.c). */
+uint32_t pipeline_twin_rank(const struct schedule *schedule, const struct stages *stages);
 
 /* Gradients that two ranks of pp give to one another, each to add the other's to its own, once its
  * own are reduced over the data ranks (lower_exchange.c). */

@@ -50,6 +50,22 @@ static enum status form_of(const struct workload_plan *plan, const struct schedu
     return schedule_form_parse(workload_schedule_name(plan), where, ret_form, ret_chunks, reterr);
 }
 
+enum status workload_places(struct arena *arena, const struct workload_plan *plan, uint32_t ranks,
+                            struct schedule *ret_schedule, struct error *reterr)
+{
+    const struct schedule_form *form = NULL;
+    struct schedule_request request = {.rank_count = ranks,
+                                       .microbatch_count = plan->accumulate,
+                                       .held_max = plan->schedule_held_max};
+    if (plan->schedule_given != NULL) {
+        STATUS_TRY(given_check(plan, ranks, reterr));
+        *ret_schedule = *plan->schedule_given;
+        return STATUS_OK;
+    }
+    STATUS_TRY(form_of(plan, &form, &request.chunk_count, reterr));
+    return schedule_places(arena, form, &request, where, ret_schedule, reterr);
+}
+
 enum status workload_schedule(struct arena *arena, const struct workload_plan *plan,
                               const struct machine *machine, const struct mesh *mesh,
                               struct schedule *ret_schedule, struct error *reterr)

@@ -112,7 +112,7 @@ static enum status kept_of_stages(struct arena *arena, const struct workload_pla
     struct lower *lower = memory;
     STATUS_TRY(arena_try(arena, 1, sizeof(struct pipeline), &memory, reterr));
     struct pipeline *pipeline = memory;
-    STATUS_TRY(stages_build(arena, plan, stage_count, &stages, reterr));
+    STATUS_TRY(stages_build(arena, plan, stage_count, local_room(local, MESH_PP), &stages, reterr));
     lower_begin(lower, arena, local, &unused, reterr);
     STATUS_TRY(lower->build.status);
     pipeline->lower = lower;

@@ -195,7 +195,7 @@ enum status schedule_times_estimate(struct arena *arena, const struct workload_p
     uint64_t const full = machine->chip.math_flop_per_s[plan->formats.matmuls];
     struct stages stages;
     void *memory = NULL;
-    STATUS_TRY(stages_build(arena, plan, ranks, &stages, reterr));
+    STATUS_TRY(stages_build(arena, plan, ranks, ranks, &stages, reterr));
     STATUS_TRY(arena_try(arena, ranks, sizeof(uint32_t), &memory, reterr));
     uint32_t *math_ppm = memory;
     STATUS_TRY(arena_try(arena, ranks, sizeof *ret_times, &memory, reterr));

@@ -176,16 +176,23 @@ static bool stages_fit(const struct workload_plan *plan, uint32_t count, bool *r
     return plan->model.kind != MODEL_MLP && count >= 3 && (layers + 2) % count == 0;
 }
 
+/* The same of ranks that divide the room; 0: any do. */
+static bool ranks_fit(const struct workload_plan *plan, uint32_t count, uint32_t unit,
+                      uint64_t room)
+{
+    bool unused = false;
+    return room % (count / unit) == 0 && stages_fit(plan, count, &unused);
+}
+
 /* The nearest counts of stages that fit below and above, at least two steps, each in units;
  * "" if there are none. */
 static void nearest_write(const struct workload_plan *plan, uint32_t count, uint32_t step,
-                          uint32_t unit, char *text, size_t text_bytes)
+                          uint32_t unit, uint64_t room, char *text, size_t text_bytes)
 {
-    bool unused = false;
     uint32_t const least = 2 * step, layers = (uint32_t)plan->model.layers;
     uint32_t below = count - step, above = count + step;
-    while (below >= least && !stages_fit(plan, below, &unused)) below -= step;
-    while (above <= layers && !stages_fit(plan, above, &unused)) above += step;
+    while (below >= least && !ranks_fit(plan, below, unit, room)) below -= step;
+    while (above <= layers && !ranks_fit(plan, above, unit, room)) above += step;
     if (below >= least && above <= layers)
         (void)snprintf(text, text_bytes, "%u and %u", below / unit, above / unit);
     else if (below >= least || above <= layers)
@@ -196,7 +203,8 @@ static void nearest_write(const struct workload_plan *plan, uint32_t count, uint
 
 /* A schedule that takes any number of stages a rank may have another; else there may be other
  * ranks. Nothing fits a file's but a layout. */
-static enum status uneven(const struct workload_plan *plan, uint32_t count, struct error *reterr)
+static enum status uneven(const struct workload_plan *plan, uint32_t count, uint64_t room,
+                          struct error *reterr)
 {
     const char *const name = workload_schedule_name(plan);
     const struct schedule_form *form = NULL;
@@ -205,14 +213,17 @@ static enum status uneven(const struct workload_plan *plan, uint32_t count, stru
     if (plan->schedule_given == NULL) {
         STATUS_TRY(schedule_form_parse(name, "/workload/schedule", &form, &chunks, reterr));
         uint32_t const ranks = count / chunks;
-        if (form->chunks == 0) nearest_write(plan, count, ranks, 1, nearest, sizeof nearest);
+        if (form->chunks == 0) nearest_write(plan, count, ranks, 1, 0, nearest, sizeof nearest);
         if (nearest[0] != '\0')
             (void)snprintf(hint, sizeof hint, "the nearest numbers of stages on %u ranks: %s; or ",
                            ranks, nearest);
         else
-            nearest_write(plan, count, chunks, chunks, nearest, sizeof nearest);
+            nearest_write(plan, count, chunks, chunks, room, nearest, sizeof nearest);
         if (hint[0] == '\0' && nearest[0] != '\0')
-            (void)snprintf(hint, sizeof hint, "the nearest numbers of ranks of pp: %s; or ",
+            (void)snprintf(hint, sizeof hint,
+                           strstr(nearest, " and ") == NULL
+                               ? "the nearest number of ranks of pp: %s; or "
+                               : "the nearest numbers of ranks of pp: %s; or ",
                            nearest);
     }
     if (plan->model.layers < count)
@@ -227,7 +238,7 @@ static enum status uneven(const struct workload_plan *plan, uint32_t count, stru
 }
 
 enum status stages_build(struct arena *arena, const struct workload_plan *plan, uint32_t count,
-                         struct stages *ret_stages, struct error *reterr)
+                         uint64_t room, struct stages *ret_stages, struct error *reterr)
 {
     void *memory = NULL;
     bool const llama = plan->model.kind != MODEL_MLP;
@@ -236,7 +247,7 @@ enum status stages_build(struct arena *arena, const struct workload_plan *plan, 
     *ret_stages = (struct stages){memory, count};
     if (plan->layout != NULL) return layout_read(arena, plan, ret_stages, reterr);
     bool ends_less = false;
-    if (!stages_fit(plan, count, &ends_less)) return uneven(plan, count, reterr);
+    if (!stages_fit(plan, count, &ends_less)) return uneven(plan, count, room, reterr);
     uint32_t const each = (layers + (ends_less ? 2 : 0)) / count;
     uint32_t layer = 0;
     for (uint32_t s = 0; s < count; s++) {

@@ -35,11 +35,13 @@ struct stages {
  * behind a letter or behind "( )" repeats it, commas mean nothing: "Et*7|(t*8|)*14t*7mL". Without a
  * layout such modules are with the last stage's layers.
  *
+ * `room` is how many ranks the machine's axes of pp have: others than its divisors are not offered.
+ *
  * Errors: STATUS_INVALID with the rule and the nearest counts that fit, or the place in the layout
  * ("/workload/layout", character); STATUS_UNSUPPORTED for "m" on several stages.
  */
 enum status stages_build(struct arena *arena, const struct workload_plan *plan, uint32_t count,
-                         struct stages *ret_stages, struct error *reterr);
+                         uint64_t room, struct stages *ret_stages, struct error *reterr);
 
 /* Whether a layout, which may be NULL, puts them on another stage than the head. */
 bool stages_predictors_apart(const char *layout);

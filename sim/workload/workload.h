@@ -149,6 +149,11 @@ enum status workload_lower(struct arena *arena, const struct workload_plan *plan
 /* As the plan has it, or the default. */
 const char *workload_schedule_name(const struct workload_plan *plan);
 
+/* Where that schedule lays the stages, on `ranks` of pp; unless it comes from a file, it has no
+ * passes. Errors: of no batch. */
+enum status workload_places(struct arena *arena, const struct workload_plan *plan, uint32_t ranks,
+                            struct schedule *ret_schedule, struct error *reterr);
+
 /* The schedule of the ranks of pp, as workload_lower() builds it. A program's role is a rank, and
  * program_block.pass counts the passes of its list from 1. */
 enum status workload_schedule(struct arena *arena, const struct workload_plan *plan,

@@ -55,7 +55,7 @@ static void what_does_not_divide_is_refused_with_what_would(void **state)
     made.plan.context = WORKLOAD_CONTEXT_ULYSSES;
     refused(STATUS_INVALID, "/mesh/cp",
             "12 ranks have to divide the 64 attention heads and 8 KV heads of a rank of tp among "
-            "them; the nearest numbers of ranks that can: 8 and 16");
+            "them; the nearest number of ranks that can: 4 (");
 }
 
 static void a_ring_needs_an_axis_that_closes(void **state)

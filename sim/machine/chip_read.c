@@ -263,6 +263,30 @@ static enum status apply_profile(struct json *object, struct chip *chip, struct 
     return STATUS_OK;
 }
 
+/* A profile's capacity is of the same memory as the data sheet's, less what a driver keeps. Where
+ * one of the two was changed in a copied file, the other was forgotten. */
+static enum status check_capacity(struct json *document, struct json *profile,
+                                  const struct chip *chip, struct error *reterr)
+{
+    enum { PERCENT_APART_MAX = 15 };
+    static const char key[] = "hbm_capacity";
+    uint64_t const sheet = chip->hbm_capacity_bytes;
+    uint64_t bytes = 0;
+    const char *own = NULL, *of_sheet = NULL;
+    if (chip->kind != CHIP_GPU || json_kind(profile) != JSON_OBJECT) return STATUS_OK;
+    if (json_take(profile, key) == NULL) return STATUS_OK;
+    STATUS_TRY(chip_bytes(profile, key, &bytes, reterr));
+    uint64_t const apart = bytes > sheet ? bytes - sheet : sheet - bytes;
+    if (apart * 100 <= sheet * PERCENT_APART_MAX) return STATUS_OK;
+    struct json *const value = json_take(json_take(profile, key), "value");
+    STATUS_TRY(json_as_string(value, &own, reterr));
+    STATUS_TRY(json_as_string(json_take(json_take(document, key), "value"), &of_sheet, reterr));
+    return error_set(reterr, STATUS_INVALID, json_where(value),
+                     "%.40s is more than %d %% apart from %.40s, the chip's own \"%s\", whose "
+                     "memory it is; change both, or leave this one out",
+                     own, PERCENT_APART_MAX, of_sheet, key);
+}
+
 static enum status read_profile(struct json *document, const char *name, const char *where,
                                 struct chip *chip, struct error *reterr)
 {
@@ -271,6 +295,8 @@ static enum status read_profile(struct json *document, const char *name, const c
     STATUS_TRY(json_as_object(profiles, reterr));
     const char *names[CHIP_PROFILES_MAX + 1] = {NULL};
     const char *key = NULL;
+    for (uint32_t i = 0; (key = json_key_at(profiles, i)) != NULL; i++)
+        STATUS_TRY(check_capacity(document, json_take(profiles, key), chip, reterr));
     for (uint32_t i = 0; (key = json_key_at(profiles, i)) != NULL; i++) {
         if (i < CHIP_PROFILES_MAX) names[i] = key;
         if (strcmp(key, name) != 0) continue;

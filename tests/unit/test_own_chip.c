@@ -93,6 +93,10 @@ static void what_is_wrong_with_a_chip_is_said_with_its_place(void **state)
         {"\"value\": 132", "\"value\": {\"value\": 1}", "/machine/chip/sm_count/value", ""},
         {"\"math_ppm\"", "\"math_pm\"", "/machine/chip/profiles/ideal/math_pm", "\"math_ppm\""},
         {"\"ideal\"", "\"idael\"", "/machine/profile", "\"idael\""},
+        {"\"80GB\"", "\"160GB\"", "/machine/chip/profiles/measured/hbm_capacity/value",
+         "81008MiB is more than 15 % apart from 160GB"},
+        {"\"81008MiB\"", "\"67.9GB\"", "/machine/chip/profiles/measured/hbm_capacity/value",
+         "67.9GB is more than 15 % apart from 80GB"},
     };
     const char *whole = chip_text("h100-sxm");
     for (size_t i = 0; i < sizeof bad / sizeof *bad; i++)

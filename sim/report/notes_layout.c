@@ -2,6 +2,8 @@
 
 #include <stdio.h>
 
+#include "sim/base/units.h"
+
 enum { NAMES_BYTES = 96 };
 
 /* The mesh axes that lie on a machine axis, with what stands around and between their names. */
@@ -65,8 +67,20 @@ static void note_padding(struct arena *arena, const struct report_input *input, 
               input->workload->remat == WORKLOAD_REMAT_NONE ? "" : " without what is recomputed");
 }
 
+static void note_skew(struct arena *arena, const struct report_input *input, struct notes *notes)
+{
+    const struct workload_plan *plan = input->workload;
+    bool const matters = plan->capacity_ppm != 0 || input->mesh->axis[MESH_EP].size > 1;
+    if (plan->routing_skew_ppm == 0 || matters) return;
+    notes_add(arena, notes,
+              "routing_skew %g changes nothing: without ep each rank has all experts and computes "
+              "all rows of its own tokens, and without a capacity_factor no expert lacks room",
+              (double)plan->routing_skew_ppm / PPM_ONE);
+}
+
 void notes_layout_build(struct arena *arena, const struct report_input *input, struct notes *notes)
 {
     note_order(arena, input, notes);
+    note_skew(arena, input, notes);
     note_padding(arena, input, notes);
 }

@@ -1,6 +1,6 @@
 /*
  * notes_layout.h: how a step lies on its ranks, where that is not what a reader would take for
- * granted: the order of mesh axes, and what is padded.
+ * granted: the order of mesh axes, a skew that changes nothing, and what is padded.
  */
 #ifndef SIM_REPORT_NOTES_LAYOUT_H
 #define SIM_REPORT_NOTES_LAYOUT_H

@@ -220,9 +220,13 @@ enum status output_spares(const char *path, const struct options *options, struc
 {
     struct stat file;
     if (options == NULL || stat(path, &file) != 0 || !S_ISREG(file.st_mode)) return STATUS_OK;
+    bool program = false;
+    for (uint32_t i = 0; i < options->given_count; i++)
+        program = program || strcmp(options->given[i].option->name, "--program") == 0;
     for (uint32_t i = 0; i < options->operand_count; i++)
         if (names_file(options->operand[i], &file))
-            return error_set(reterr, STATUS_IO, path, "is the scenario itself");
+            return error_set(reterr, STATUS_IO, path,
+                             program ? "is the program itself" : "is the scenario itself");
     for (uint32_t i = 0; i < options->given_count; i++) {
         const struct option *option = options->given[i].option;
         const char *const value = options->given[i].value;
@@ -332,8 +336,7 @@ enum status output_write(struct output *output, const struct text *text, struct 
         return error_set(reterr, STATUS_NO_MEMORY, output->path,
                          "there is not enough memory to prepare it");
     /* What the work has read since the output was opened. */
-    if (output->temporary[0] != '\0')
-        STATUS_TRY(spares_read(output->target, output->path, reterr));
+    if (output->temporary[0] != '\0') STATUS_TRY(spares_read(output->target, output->path, reterr));
     size_t const size = (size_t)text->size_bytes;
     errno = 0;
     bool const written = fwrite(text->bytes, 1, size, output->file) == size;

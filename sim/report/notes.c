@@ -271,25 +271,38 @@ static const char *dp_gathered(const struct workload_plan *plan)
                : "once they are updated";
 }
 
+/* What exposes reductions. One microbatch's are all that can wait for the last layer; more wait in
+ * the window that ZeRO-2 has (lower_weights.c), in which gradients of one slot wait. */
+static const char *reductions_wait(const struct workload_plan *plan, double exposed_s,
+                                   double time_s)
+{
+    if (exposed_s == 0) return "";
+    if (plan->zero == 2 && exposed_s > time_s / plan->accumulate)
+        return ", as gradients of one slot may wait: a layer's backward pass begins when the "
+               "reductions of all layers but the previous one are done";
+    return ", at the latest the last layer's, which no compute is left to overlap";
+}
+
 static void note_dp(struct arena *arena, const struct report_input *input,
                     const struct facts *facts, struct notes *notes)
 {
     struct axis_total const sums = kinds_total(facts, "dp", OTHERS);
     struct axis_total const gathers = kinds_total(facts, "dp", GATHERS);
+    const struct workload_plan *plan = input->workload;
+    uint32_t const times = workload_reductions(plan, input->mesh->axis[MESH_PP].size);
+    bool const each = plan->zero >= 2 && plan->accumulate > 1 && times == plan->accumulate;
     if (sums.count > 0)
         notes_add(arena, notes,
-                  "the dp reductions run behind the backward pass; %s of their %s is exposed "
+                  "the dp reductions%s run behind the backward pass; %s of their %s is exposed "
                   "(%.1f%% of the step)%s",
-                  table_seconds(sums.exposed_s).text, table_seconds(sums.time_s).text,
-                  percent(sums.exposed_s, facts->step_s),
-                  sums.exposed_s > 0
-                      ? ", at the latest the last layer's, which no compute is left to overlap"
-                      : "");
+                  each ? " of each microbatch" : "", table_seconds(sums.exposed_s).text,
+                  table_seconds(sums.time_s).text, percent(sums.exposed_s, facts->step_s),
+                  reductions_wait(plan, sums.exposed_s, sums.time_s));
     if (gathers.count > 0)
         notes_add(arena, notes,
                   "the dp gathers bring weights together %s; %s of their %s is exposed (%.1f%% of "
                   "the step)",
-                  dp_gathered(input->workload), table_seconds(gathers.exposed_s).text,
+                  dp_gathered(plan), table_seconds(gathers.exposed_s).text,
                   table_seconds(gathers.time_s).text, percent(gathers.exposed_s, facts->step_s));
 }
 

@@ -184,12 +184,24 @@ static enum status splits_play(struct search *search, struct error *reterr)
     return STATUS_OK;
 }
 
-/* The best so far with one thing more changed. */
+static bool sets(const struct advise_row *row, const char *pointer)
+{
+    size_t const length = strlen(pointer);
+    for (uint32_t i = 0; i < row->setting_count; i++)
+        if (strncmp(row->setting[i], pointer, length) == 0 && row->setting[i][length] == '=')
+            return true;
+    return false;
+}
+
+/* The best so far with one thing more changed. ZeRO-2 reduces gradients for each microbatch, ZeRO-1
+ * once; where a split of the mesh has set the stage already, it stays. */
 static enum status rest_play(struct search *search, struct error *reterr)
 {
     const struct workload_plan *plan = &search->chain->scenario.workload;
     struct arena *arena = search->chain->arena;
+    bool const reduces_each = plan->zero == 2 && plan->accumulate > 1;
     const char *const settings[] = {
+        reduces_each ? "/workload/zero=1" : NULL,
         plan->collective_matmul ? "/run/collective_matmul=false" : "/run/collective_matmul=true",
         plan->prefetch_layers == 1 ? "/run/prefetch_layers=2" : "/run/prefetch_layers=1",
     };
@@ -198,6 +210,7 @@ static enum status rest_play(struct search *search, struct error *reterr)
         if (search->advise->best == ADVISE_NONE) return STATUS_OK;
         struct advise_row row = {.setting_count = 0};
         const struct advise_row *best = &search->advise->row[search->advise->best];
+        if (settings[i] == NULL || (i == 0 && sets(best, "/workload/zero"))) continue;
         memcpy(row.setting, best->setting, sizeof row.setting);
         row.setting_count = best->setting_count;
         STATUS_TRY(setting_add(arena, &row, settings[i], reterr));

@@ -1,7 +1,7 @@
 /*
  * advise.h: a scenario's neighbours, simulated: other splits of the mesh between tp and the axis
- * that shards weights or batch, remat, collective matmul, prefetch. Which is best is a result of
- * runs, never of formulas.
+ * that shards weights or batch, remat, ZeRO, collective matmul, prefetch. Which is best is a result
+ * of runs, never of formulas.
  *
  * Neighbours are folded runs in a fixed order, a fixed number of them and each of a bounded number
  * of events, so the advice is the same on every machine. First the scenario's own mesh, then every
@@ -20,9 +20,9 @@ struct text;
 
 enum {
     /* The scenario's own mesh and six splits with three ways of remat, four sizes of microbatches,
-     * two changes of the best. */
-    ADVISE_ROWS_MAX = 27,
-    ADVISE_SETTINGS_MAX = 5,
+     * three changes of the best. */
+    ADVISE_ROWS_MAX = 28,
+    ADVISE_SETTINGS_MAX = 6,
     ADVISE_EVENTS_MAX = 24000000, /* Of one neighbour. */
     ADVISE_STEPS_MAX = 4,         /* For its period: most repeat by then. */
     ADVISE_NONE = ADVISE_ROWS_MAX,

@@ -93,10 +93,10 @@ static uint64_t elements(const struct graph *graph, tensor of)
 
 static uint64_t turned_flop(const struct graph *graph, const struct graph_op *op)
 {
+    const struct graph_attention *attention = &op->as.attention;
     uint64_t turned = 0;
-    for (uint32_t i = 0; i < sizeof op->as.attention.turned; i++)
-        if (op->as.attention.turned[i] != GRAPH_NONE)
-            turned += elements(graph, op->as.attention.turned[i]);
+    for (uint32_t i = 0; i < sizeof attention->turned / sizeof *attention->turned; i++)
+        if (attention->turned[i] != GRAPH_NONE) turned += elements(graph, attention->turned[i]);
     return VECTOR_ROPE * turned;
 }
 

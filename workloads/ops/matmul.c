@@ -50,7 +50,30 @@ static struct shape shape_of(const struct graph_sharded *sharded, const struct g
     return shape;
 }
 
-/* The products of the op: joined ones are one, alike ones of one operand are counted. */
+static bool alike(const struct work_matmul *a, const struct work_matmul *b)
+{
+    return a->rows == b->rows && a->inner == b->inner && a->columns == b->columns;
+}
+
+/* One more product. It is further columns of the one before, if they are joined; the same once
+ * more, if both have one left operand and one shape; else a product of its own. */
+static void product_add(struct work *work, const struct work_matmul *product, bool joins,
+                        bool same_left)
+{
+    struct work_matmul *last =
+        work->matmul_count == 0 ? NULL : &work->matmul[work->matmul_count - 1];
+    if (same_left && joins) {
+        SIM_ASSERT(last->rows == product->rows && last->inner == product->inner &&
+                   last->count == product->count);
+        last->columns += product->columns;
+    } else if (same_left && alike(last, product)) {
+        last->count += product->count;
+    } else {
+        SIM_ASSERT(work->matmul_count < WORK_MATMULS_MAX);
+        work->matmul[work->matmul_count++] = *product;
+    }
+}
+
 static struct work products(const struct graph_sharded *sharded, const struct graph_op *op,
                             bool useful)
 {
@@ -60,17 +83,20 @@ static struct work products(const struct graph_sharded *sharded, const struct gr
     for (uint8_t i = 0; i < matmul->product_count; i++) {
         struct shape const shape = shape_of(sharded, op, &matmul->product[i]);
         bool const same_left = i > 0 && matmul->product[i].left == matmul->product[i - 1].left;
-        struct work_matmul *last = &work.matmul[work.matmul_count - (same_left ? 1 : 0)];
         flop += 2 * shape.useful;
-        if (!same_left)
-            work.matmul[work.matmul_count++] = shape.matmul;
-        else if (matmul->joined)
-            last->columns += shape.matmul.columns;
-        else
-            last->count += shape.matmul.count;
+        product_add(&work, &shape.matmul, matmul->joined, same_left);
     }
     if (useful) work.useful_flop = (uint64_t)(flop / sharded->graph->terms->ranks);
     return work;
+}
+
+/* The gradients of the inputs and of the weights: as many products each. */
+static void both_set(struct work *work)
+{
+    uint32_t const count = work->matmul_count;
+    SIM_ASSERT(2 * count <= WORK_MATMULS_MAX);
+    for (uint32_t i = 0; i < count; i++) work->matmul[work->matmul_count++] = work->matmul[i];
+    work->useful_flop *= 2;
 }
 
 static uint64_t weight_bytes(const struct graph_sharded *sharded, const struct graph_op *op,
@@ -178,11 +204,7 @@ static void work(const struct graph_sharded *sharded, const struct graph_op *op,
     work.hbm_read_bytes = all_bytes(sharded, op, true, true);
     if (op_gives_weight(pass)) weight_gradient(sharded, op, &work);
     if (op_gives_input(pass)) input_gradient(sharded, op, &work);
-    if (pass == OP_BOTH_GRADIENTS) {
-        work.matmul[work.matmul_count] = work.matmul[0];
-        work.matmul_count++;
-        work.useful_flop *= 2;
-    }
+    if (pass == OP_BOTH_GRADIENTS) both_set(&work);
     *ret_work = work;
 }
 

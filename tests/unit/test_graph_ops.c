@@ -1,0 +1,80 @@
+/* What kinds of ops state of graphs that no block of ours writes. */
+#include "sim/graph/op.h"
+#include "sim/graph/print.h"
+#include "sim/graph/write.h"
+#include "tests/unit/counts_case.h"
+#include "tests/unit/graph_case.h"
+
+static struct graph_case made_case;
+static struct local local;
+
+static void case_begin(struct workload_case *ret_made)
+{
+    assert_int_equal(case_build(ret_made, &case_llama_70b, "4x4x4", NULL, "x y", "z"), STATUS_OK);
+    assert_int_equal(
+        local_build(&ret_made->plan, &ret_made->machine, &ret_made->mesh, &local, &ret_made->error),
+        STATUS_OK);
+    graph_terms_of(&local, 0, &made_case.terms);
+    made_case.graph = (struct graph){.terms = &made_case.terms};
+}
+
+static struct work work_of(const struct graph_op *op, enum op_pass pass)
+{
+    struct work work;
+    op->kind->work(&made_case.sharded, op, pass, &work);
+    return work;
+}
+
+/* Products of In with Q's and K's weights, which differ in width, in one kernel. */
+static void unlike_write(struct graph *g, const struct model *model)
+{
+    (void)model;
+    tensor const in = graph_block_input(g);
+    graph_matmul(g, "QK");
+    (void)graph_product(g, in, "W_Q[D_X, N_Y, H]", "Q[B_ZX, N_Y, H]");
+    graph_block_output(g, graph_product(g, in, "W_K[D_X, K_Y, H]", "K[B_ZX, K_Y, H]"));
+}
+
+static const struct block unlike = {.name = "unlike", .prefix = "unlike.", .write = unlike_write};
+
+static const struct graph_op *unlike_make(struct workload_case *ret_made)
+{
+    case_begin(ret_made);
+    block_write(&unlike, &local.plan->model, &made_case.graph);
+    graph_shard(&made_case.graph, &made_case.sharded);
+    return &made_case.graph.op[0];
+}
+
+static void unlike_products_are_counted_each(void **state)
+{
+    struct workload_case made;
+    const struct graph_op *op = unlike_make(&made);
+    struct work const work = work_of(op, OP_FORWARD);
+    (void)state;
+    assert_int_equal(work.matmul_count, 2);
+    assert_int_equal(work.matmul[0].columns, 8 * work.matmul[1].columns); /* 64 heads, 8 of KV. */
+    assert_int_equal(work_matmul_flop(&work), work.useful_flop);
+    case_free(&made);
+}
+
+static void both_gradients_are_the_sum_of_each(void **state)
+{
+    struct workload_case made;
+    const struct graph_op *op = unlike_make(&made);
+    struct work const both = work_of(op, OP_BOTH_GRADIENTS);
+    struct work const input = work_of(op, OP_INPUT_GRADIENT);
+    struct work const weight = work_of(op, OP_WEIGHT_GRADIENT);
+    (void)state;
+    assert_int_equal(work_matmul_flop(&both), work_matmul_flop(&input) + work_matmul_flop(&weight));
+    assert_int_equal(both.useful_flop, input.useful_flop + weight.useful_flop);
+    case_free(&made);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(unlike_products_are_counted_each),
+        cmocka_unit_test(both_gradients_are_the_sum_of_each),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -42,6 +42,13 @@ struct op_spare {
     uint64_t padding, rows;
 };
 
+/* Of an op that a product computes on the way: vector FLOP of an element of the result. */
+struct op_fused {
+    uint64_t flop;
+    uint64_t flop_backward; /* For its gradient, */
+    bool reads_inputs;      /* which reads the inputs. */
+};
+
 struct op_kind {
     const char *name;
     const char *help;
@@ -62,6 +69,9 @@ struct op_kind {
     /* NULL: it multiplies nothing. */
     void (*spare)(const struct graph_sharded *sharded, const struct graph_op *op, enum op_pass pass,
                   struct op_spare *ret_spare);
+
+    /* NULL: no product computes it on the way. */
+    struct op_fused (*fused)(const struct graph_op *op);
 
     bool passes_on;       /* The gradient of an input is that of the result. */
     bool shares_sequence; /* All inputs but the first are read of whole sequences. */

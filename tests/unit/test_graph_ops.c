@@ -1,4 +1,8 @@
 /* What kinds of ops state of graphs that no block of ours writes. */
+#include <sys/types.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
 #include "sim/graph/op.h"
 #include "sim/graph/print.h"
 #include "sim/graph/write.h"
@@ -70,11 +74,44 @@ static void both_gradients_are_the_sum_of_each(void **state)
     case_free(&made);
 }
 
+/* A sum of the stream is computed by a norm alone, and would cost a product nothing. */
+static void of_unnormed_write(struct graph *g, const struct model *model)
+{
+    (void)model;
+    tensor const x = graph_residual(g);
+    graph_matmul(g, "Q");
+    graph_block_output(g, graph_product(g, x, "W_Q[D_X, N_Y, H]", "Q[B_ZX, N_Y, H]"));
+}
+
+static const struct block of_unnormed = {
+    .name = "unnormed", .prefix = "unnormed.", .write = of_unnormed_write};
+
+static void a_product_of_an_unnormed_sum_is_an_assertion(void **state)
+{
+    struct workload_case made;
+    (void)state;
+    case_begin(&made);
+    block_write(&of_unnormed, &local.plan->model, &made_case.graph);
+    graph_shard(&made_case.graph, &made_case.sharded);
+    pid_t const child = fork();
+    assert_true(child >= 0);
+    if (child == 0) {
+        (void)close(STDERR_FILENO);
+        (void)work_of(&made_case.graph.op[made_case.graph.op_count - 1], OP_FORWARD);
+        _exit(0);
+    }
+    int child_status = 0;
+    assert_int_equal(waitpid(child, &child_status, 0), child);
+    assert_true(WIFSIGNALED(child_status));
+    case_free(&made);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(unlike_products_are_counted_each),
         cmocka_unit_test(both_gradients_are_the_sum_of_each),
+        cmocka_unit_test(a_product_of_an_unnormed_sum_is_an_assertion),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -35,10 +35,18 @@ static uint8_t reads(const struct graph *graph, const struct graph_op *op, enum 
     return count;
 }
 
+static struct op_fused fused(const struct graph_op *op)
+{
+    const struct graph_map *map = &op->as.map;
+    SIM_ASSERT(!map->reads_result); /* It never lies in memory. */
+    return (struct op_fused){map->flop, map->flop_backward, map->reads_inputs};
+}
+
 const struct op_kind op_kind_map = {
     .name = "map",
     .help = "a function of each element, with its FLOP each way",
     .source = "counted from the formulas; the book, chapter 4, 4.2.4",
     .work = work,
     .reads = reads,
+    .fused = fused,
 };

@@ -134,16 +134,24 @@ static uint64_t all_bytes(const struct graph_sharded *sharded, const struct grap
     return op_bytes_sum(&bytes);
 }
 
+/* What an input costs on the way. One that is not computed so costs nothing. A sum of the stream
+ * is not: only a norm writes it down for later readers. */
+static struct op_fused fused_of(const struct graph *graph, tensor in)
+{
+    const struct graph_op *fused = graph_fused(graph, in);
+    if (fused == NULL) return (struct op_fused){0, 0, false};
+    SIM_ASSERT(fused->kind->fused != NULL);
+    return fused->kind->fused(fused);
+}
+
 /* FLOP of inputs that are computed on the way, or of their gradients. */
 static uint64_t fused_flop(const struct graph_sharded *sharded, const struct graph_op *op,
                            bool backward)
 {
     uint64_t flop = 0;
     for (uint8_t i = 0; i < op->in_count; i++) {
-        const struct graph_op *fused = graph_fused(sharded->graph, op->in[i]);
-        if (fused == NULL) continue;
-        const struct graph_map *map = &fused->as.map;
-        flop += (backward ? map->flop_backward : map->flop) * op_in_elements(sharded, op, i);
+        struct op_fused const fused = fused_of(sharded->graph, op->in[i]);
+        flop += (backward ? fused.flop_backward : fused.flop) * op_in_elements(sharded, op, i);
     }
     return flop;
 }
@@ -151,10 +159,8 @@ static uint64_t fused_flop(const struct graph_sharded *sharded, const struct gra
 /* Whether the gradient of the inputs reads them: that of a fused one may. */
 static bool input_gradient_reads(const struct graph *graph, const struct graph_op *op)
 {
-    for (uint8_t i = 0; i < op->in_count; i++) {
-        const struct graph_op *fused = graph_fused(graph, op->in[i]);
-        if (fused != NULL && fused->as.map.reads_inputs) return true;
-    }
+    for (uint8_t i = 0; i < op->in_count; i++)
+        if (fused_of(graph, op->in[i]).reads_inputs) return true;
     return false;
 }
 

@@ -14,9 +14,9 @@ static void op_gradients_add(const struct graph *graph, uint8_t index,
     const struct graph_op *op = &graph->op[index];
     bool const dx_first = graph->terms->policy.dx_first;
     if (op->fused) return;
-    if (op->kind != &op_kind_matmul) {
+    if (!op->kind->weights_apart) {
         gradient_add(backward, index, OP_INPUT_GRADIENT);
-    } else if (op->as.matmul.one_kernel) {
+    } else if (op->one_kernel) {
         gradient_add(backward, index, OP_BOTH_GRADIENTS);
     } else {
         gradient_add(backward, index, dx_first ? OP_INPUT_GRADIENT : OP_WEIGHT_GRADIENT);
@@ -36,45 +36,14 @@ static void order(const struct graph *graph, struct graph_backward *backward)
 
 /* --- Sums that stay due --- */
 
-/* Over ranks that split columns of a weight, the gradient of what it is multiplied with is a sum.
- */
-static uint32_t product_due(const struct graph *graph, const struct graph_product *product)
-{
-    uint32_t const columns = sharding_axes(&graph->tensor[product->weight].at) &
-                             sharding_axes(&graph->tensor[product->out].at) &
-                             ~sharding_axes(&graph->tensor[product->left].at);
-    return columns & graph->terms->axis_y;
-}
-
-static void matmul_due(const struct graph_sharded *sharded, const struct graph_op *op,
-                       struct graph_backward *backward)
-{
-    const struct graph *graph = sharded->graph;
-    const struct graph_matmul *matmul = &op->as.matmul;
-    uint32_t const gather = graph_shard_of(sharded, op)->gather;
-    for (uint8_t i = 0; i < matmul->product_count; i++) {
-        const struct graph_product *product = &matmul->product[i];
-        uint32_t const due = backward->due[product->out];
-        backward->due[product->weight] |= due;
-        backward->due[product->left] |= (due | product_due(graph, product)) & ~gather;
-    }
-    /* Each rank has copies for its heads, and the gradients of these. */
-    for (uint8_t i = 0; i < matmul->copy_count; i++) {
-        const struct graph_copy *copy = &matmul->copy[i];
-        backward->due[copy->in] |= sharding_axes(&graph->tensor[copy->out].at) &
-                                   ~sharding_axes(&graph->tensor[copy->in].at) &
-                                   graph->terms->axis_y;
-    }
-}
-
 static void plain_due(const struct graph_sharded *sharded, const struct graph_op *op,
-                      struct graph_backward *backward)
+                      uint32_t due[GRAPH_TENSORS_MAX])
 {
     uint32_t const gather = graph_shard_of(sharded, op)->gather;
-    uint32_t due = 0;
-    for (uint8_t i = 0; i < op->out_count; i++) due |= backward->due[op->out[i]];
-    for (uint8_t i = 0; i < op->weight_count; i++) backward->due[op->weight[i]] |= due;
-    for (uint8_t i = 0; i < op->in_count; i++) backward->due[op->in[i]] |= due & ~gather;
+    uint32_t all = 0;
+    for (uint8_t i = 0; i < op->out_count; i++) all |= due[op->out[i]];
+    for (uint8_t i = 0; i < op->weight_count; i++) due[op->weight[i]] |= all;
+    for (uint8_t i = 0; i < op->in_count; i++) due[op->in[i]] |= all & ~gather;
 }
 
 /* Ranks that each have a part of a weight's gradient: of heads that they share, or of a sum. */
@@ -103,7 +72,7 @@ void graph_backward(const struct graph_sharded *sharded, struct graph_backward *
     order(graph, ret_backward);
     for (uint8_t i = graph->op_count; i-- > 0;) {
         const struct graph_op *op = &graph->op[i];
-        (op->kind == &op_kind_matmul ? matmul_due : plain_due)(sharded, op, ret_backward);
+        (op->kind->due != NULL ? op->kind->due : plain_due)(sharded, op, ret_backward->due);
     }
     for (uint8_t i = 0; i < graph->op_count; i++)
         for (uint8_t w = 0; w < graph->op[i].weight_count; w++) {
@@ -142,7 +111,7 @@ struct graph_partial graph_partial_of(const struct graph_sharded *sharded,
     for (uint32_t i = 0; i < backward->count; i++) {
         const struct graph_gradient *gradient = &backward->gradient[i];
         const struct graph_op *op = &graph->op[gradient->op];
-        bool const gives = op->kind != &op_kind_matmul || op_gives_weight(gradient->pass);
+        bool const gives = op_gives_weights(op, gradient->pass);
         for (uint8_t w = 0; gives && op->block == block && w < op->weight_count; w++) {
             if (backward->parts[op->weight[w]] == 1) continue;
             partial.elements += graph_weight_elements(graph, op->weight[w]);

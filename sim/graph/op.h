@@ -1,6 +1,7 @@
 /*
  * op.h: a kind of op: what it asks of a chip in each pass, what it reads, what it moves. A new one
- * is one file in workloads/ops, with its line in workloads/ops.def.
+ * is one file in workloads/ops, with its line in workloads/ops.def; and a member of graph_op's
+ * union, if its ops have numbers of their own. Passes ask what a kind states, never which it is.
  */
 #ifndef SIM_GRAPH_OP_H
 #define SIM_GRAPH_OP_H
@@ -70,9 +71,20 @@ struct op_kind {
     void (*spare)(const struct graph_sharded *sharded, const struct graph_op *op, enum op_pass pass,
                   struct op_spare *ret_spare);
 
+    /* Collectives that follow from its shardings. NULL: inputs are gathered over axes that do not
+     * split the result, and a sum that ends in the op is reduced. */
+    struct graph_shard (*shard)(const struct graph *graph, const struct graph_op *op);
+
+    /* Adds, tensor by tensor, axes that gradients of inputs and weights are sums over. NULL: those
+     * of the results' gradients. */
+    void (*due)(const struct graph_sharded *sharded, const struct graph_op *op,
+                uint32_t due[GRAPH_TENSORS_MAX]);
+
     /* NULL: no product computes it on the way. */
     struct op_fused (*fused)(const struct graph_op *op);
 
+    bool weights_apart;   /* It is linear in its weights, which are matrices: their gradient is a
+                             pass of its own. Else the inputs' pass gives it. */
     bool passes_on;       /* The gradient of an input is that of the result. */
     bool shares_sequence; /* All inputs but the first are read of whole sequences. */
 };
@@ -97,6 +109,12 @@ static inline bool op_gives_input(enum op_pass pass)
 static inline bool op_gives_weight(enum op_pass pass)
 {
     return pass == OP_WEIGHT_GRADIENT || pass == OP_BOTH_GRADIENTS;
+}
+
+/* The same of an op: without a pass of their own, its weights' gradients come with its inputs'. */
+static inline bool op_gives_weights(const struct graph_op *op, enum op_pass pass)
+{
+    return !op->kind->weights_apart || op_gives_weight(pass);
 }
 
 /* Reads of an op whose gradients read nothing of the forward pass. */

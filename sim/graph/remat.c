@@ -68,14 +68,14 @@ static void again_mark(struct remat *remat)
     }
 }
 
-/* Columns of joined products lie in one array, which is kept if any of them is. */
+/* Joined results lie in one array, which is kept if any of them is. */
 static void joined_mark(struct remat *remat)
 {
     const struct graph *graph = remat->sharded->graph;
     for (uint8_t i = 0; i < graph->op_count; i++) {
         const struct graph_op *op = &graph->op[i];
         bool read = false;
-        if (op->kind != &op_kind_matmul || !op->as.matmul.joined) continue;
+        if (!op->joined) continue;
         for (uint8_t out = 0; out < op->out_count; out++)
             read = read || remat->kept->read[op->out[out]] != GRAPH_NOTHING;
         for (uint8_t out = 0; read && out < op->out_count; out++)

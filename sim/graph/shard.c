@@ -2,10 +2,8 @@
 
 #include "sim/graph/op.h"
 
-/* Of a product, and over tp alone. Where a product comes out more split than it is wanted, its left
- * operand is gathered instead, which is as many bytes and comes before. */
-static struct graph_shard product_shard(const struct graph *graph,
-                                        const struct graph_product *product)
+struct graph_shard graph_product_shard(const struct graph *graph,
+                                       const struct graph_product *product)
 {
     const struct graph_tensor *out = &graph->tensor[product->out];
     uint32_t const tp = graph->terms->axis_y;
@@ -20,18 +18,6 @@ static struct graph_shard product_shard(const struct graph *graph,
         .scatter = of.scatter & tp,
         .all_reduce = of.all_reduce & ~out->at.unreduced & tp,
     };
-}
-
-static struct graph_shard matmul_shard(const struct graph *graph, const struct graph_op *op)
-{
-    const struct graph_matmul *matmul = &op->as.matmul;
-    struct graph_shard const first = product_shard(graph, &matmul->product[0]);
-    for (uint8_t i = 1; i < matmul->product_count; i++) {
-        struct graph_shard const other = product_shard(graph, &matmul->product[i]);
-        SIM_ASSERT(other.gather == first.gather && other.scatter == first.scatter &&
-                   other.all_reduce == first.all_reduce);
-    }
-    return first;
 }
 
 static struct graph_shard plain_shard(const struct graph *graph, const struct graph_op *op)
@@ -50,9 +36,8 @@ void graph_shard(const struct graph *graph, struct graph_sharded *ret_sharded)
     *ret_sharded = (struct graph_sharded){.graph = graph};
     for (uint8_t i = 0; i < graph->op_count; i++) {
         const struct graph_op *op = &graph->op[i];
-        bool const matmul = op->kind == &op_kind_matmul;
         bool const shares = op->kind->shares_sequence && graph->terms->sequence.parts > 1;
-        ret_sharded->op[i] = (matmul ? matmul_shard : plain_shard)(graph, op);
+        ret_sharded->op[i] = (op->kind->shard != NULL ? op->kind->shard : plain_shard)(graph, op);
         for (uint8_t in = 0; in < op->in_count; in++) {
             ret_sharded->gathered[op->in[in]] |=
                 ret_sharded->op[i].gather & sharding_axes(&graph->tensor[op->in[in]].at);

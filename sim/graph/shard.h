@@ -23,6 +23,11 @@ struct graph_sharded {
     bool whole[GRAPH_TENSORS_MAX];        /* Some op reads it of whole sequences. */
 };
 
+/* Of a product, and over tp alone. Where a product comes out more split than it is wanted, its left
+ * operand is gathered instead, which is as many bytes and comes before. */
+struct graph_shard graph_product_shard(const struct graph *graph,
+                                       const struct graph_product *product);
+
 void graph_shard(const struct graph *graph, struct graph_sharded *ret_sharded);
 
 static inline const struct graph_shard *graph_shard_of(const struct graph_sharded *sharded,

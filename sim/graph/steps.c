@@ -211,7 +211,7 @@ static void block_add(struct writer *writer, uint8_t block)
     const struct graph_span *span = &graph->block[block];
     bool const repeated = graph_remat_repeats(graph->terms->policy.remat);
     const struct graph_op *end = graph_maker(graph, span->out);
-    uint8_t const last = end->kind == &op_kind_matmul ? graph_index(graph, end) : GRAPH_NONE;
+    uint8_t const last = end->kind->weights_apart ? graph_index(graph, end) : GRAPH_NONE;
     bool again = repeated; /* Already. */
     for (uint8_t i = span->first; !repeated && has_input(writer) && i < span->first + span->count;
          i++)

@@ -163,7 +163,6 @@ static void gradient_values(const struct values *values)
 {
     const struct graph_op *op = values->op;
     enum op_pass const pass = values->step->pass;
-    bool const matmul = op->kind == &op_kind_matmul;
     bool const scattered = graph_shard_of(values->sharded, op)->scatter != 0;
     for (uint8_t i = 0; i < op->out_count; i++)
         if (graph_of(values)->tensor[op->out[i]].role == GRAPH_ACTIVATION)
@@ -172,7 +171,7 @@ static void gradient_values(const struct values *values)
     for (uint8_t i = 0; op_gives_input(pass) && i < op->weight_count; i++)
         read_add(values, op->weight[i], false, false);
     if (op_gives_input(pass)) input_gradients(values);
-    for (uint8_t i = 0; (op_gives_weight(pass) || !matmul) && i < op->weight_count; i++)
+    for (uint8_t i = 0; op_gives_weights(op, pass) && i < op->weight_count; i++)
         written_add(values, op->weight[i], true, false);
 }
 

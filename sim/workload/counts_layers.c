@@ -70,7 +70,7 @@ static void compute_add(const struct letters *x, double times, const struct grap
                         struct workload_counts *counts)
 {
     const struct workload_plan *plan = x->local->plan;
-    bool const linear = sum->kind == &op_kind_matmul && sum->format == plan->formats.matmuls;
+    bool const linear = sum->kind->weights_apart && sum->format == plan->formats.matmuls;
     bool const uneven = local_experts_drawn(x->local) || plan->capacity_ppm != 0;
     if (sum->kind == &op_kind_attention && !graph_terms_attend(x->local)) return;
     counts->matmul_flop += times * (double)sum->flop;

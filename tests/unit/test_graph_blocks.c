@@ -25,7 +25,7 @@ static void parallel_write(struct graph *g, const struct model *model)
     tensor const in = graph_normed(g, x, "In");
     graph_set_linear(g, in);
 
-    graph_matmul(g, "QKV")->as.matmul.joined = true;
+    graph_matmul(g, "QKV")->joined = true;
     tensor const q = graph_product(g, in, "W_Q[D_X, N_Y, H]", "Q[B_ZX, N_Y, H]");
     tensor const k = graph_product(g, in, "W_K[D_X, K_Y, H]", "K[B_ZX, K_Y, H]");
     tensor const v = graph_product(g, in, "W_V[D_X, K_Y, H]", "V[B_ZX, K_Y, H]");

@@ -3,6 +3,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "sim/graph/count.h"
 #include "sim/graph/op.h"
 #include "sim/graph/print.h"
 #include "sim/graph/write.h"
@@ -106,12 +107,66 @@ static void a_product_of_an_unnormed_sum_is_an_assertion(void **state)
     case_free(&made);
 }
 
+/* Convolutions, grouped matmuls: other kinds with weights. Here one that is as matmul is. */
+static struct op_kind other_kind;
+
+static void derived_print(struct text *text)
+{
+    static struct graph_steps steps;
+    static struct graph_count count;
+    const struct graph_case *made = &made_case;
+    graph_print_backward(&made->sharded, &made->backward, text);
+    graph_print_kept(&made->sharded, &made->kept, text);
+    for (enum graph_half half = GRAPH_WHOLE; half <= GRAPH_WEIGHT_HALF; half++) {
+        graph_steps(&made->sharded, &made->backward, &made->kept,
+                    (struct graph_request){true, half, true}, &steps);
+        graph_print_steps(&made->sharded, &steps, text);
+    }
+    graph_count(&made->sharded, &made->backward, &made->kept, (struct work_edges){8, 128, 128},
+                &count);
+    text_add(text, "%llu\n", (unsigned long long)count.matrix_elements);
+}
+
+static void layer_print(bool other, struct text *text)
+{
+    struct graph_case *made = &made_case;
+    block_write_layer(&made->terms, &local.plan->model, 0, &made->graph);
+    for (uint8_t i = 0; other && i < made->graph.op_count; i++)
+        if (made->graph.op[i].kind == &op_kind_matmul) made->graph.op[i].kind = &other_kind;
+    graph_shard(&made->graph, &made->sharded);
+    graph_backward(&made->sharded, &made->backward);
+    graph_remat(&made->sharded, &made->backward, &made->kept);
+    derived_print(text);
+}
+
+static void any_kind_may_have_gradients_of_weights_apart(void **state)
+{
+    (void)state;
+    other_kind = op_kind_matmul;
+    for (uint32_t variant = 0; variant < 60; variant++) {
+        struct workload_case made;
+        struct text matmul = {0}, other = {0};
+        assert_int_equal(case_build(&made, &case_llama_70b, "4x4x4", NULL, "x y", "z"), STATUS_OK);
+        vary(&made, variant);
+        assert_int_equal(local_build(&made.plan, &made.machine, &made.mesh, &local, &made.error),
+                         STATUS_OK);
+        graph_terms_of(&local, 0, &made_case.terms);
+        layer_print(false, &matmul);
+        layer_print(true, &other);
+        assert_string_equal(other.bytes, matmul.bytes);
+        text_free(&matmul);
+        text_free(&other);
+        case_free(&made);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(unlike_products_are_counted_each),
         cmocka_unit_test(both_gradients_are_the_sum_of_each),
         cmocka_unit_test(a_product_of_an_unnormed_sum_is_an_assertion),
+        cmocka_unit_test(any_kind_may_have_gradients_of_weights_apart),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

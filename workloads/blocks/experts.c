@@ -25,8 +25,8 @@ static tensor router_write(struct graph *g, const struct model *model, tensor in
 {
     bool const tokens = g->terms->policy.by_tokens;
     const char *weight = tokens ? "W_router[D_X, E]" : "W_router[D_YX, E]";
-    struct graph_matmul *router = &graph_matmul(g, "Router")->as.matmul;
-    router->math = g->terms->formats.activations;
+    struct graph_op *router = graph_matmul(g, "Router");
+    router->as.matmul.math = g->terms->formats.activations;
     router->one_kernel = true;
     tensor const logits =
         graph_product(g, in, weight, tokens ? "Logits[B_ZXY, E]" : "Logits[B_ZX, E]");

@@ -26,7 +26,7 @@ static void write(struct graph *g, const struct model *model)
     tensor const in = graph_normed(g, x, "In");
     graph_set_linear(g, in);
 
-    graph_matmul(g, "Down")->as.matmul.joined = true;
+    graph_matmul(g, "Down")->joined = true;
     tensor const cq = graph_product(g, in, "W_DQ[D_X, Cq]", "CQ[B_ZX, Cq]");
     tensor const ckv = graph_product(g, in, "W_DKV[D_X, Ckv]", "CKV[B_ZX, Ckv]");
     tensor const kr = graph_product(g, in, "W_KR[D_X, R]", "KR[B_ZX, R]");

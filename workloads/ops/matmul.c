@@ -84,7 +84,7 @@ static struct work products(const struct graph_sharded *sharded, const struct gr
         struct shape const shape = shape_of(sharded, op, &matmul->product[i]);
         bool const same_left = i > 0 && matmul->product[i].left == matmul->product[i - 1].left;
         flop += 2 * shape.useful;
-        product_add(&work, &shape.matmul, matmul->joined, same_left);
+        product_add(&work, &shape.matmul, op->joined, same_left);
     }
     if (useful) work.useful_flop = (uint64_t)(flop / sharded->graph->terms->ranks);
     return work;
@@ -269,6 +269,48 @@ static uint8_t reads(const struct graph *graph, const struct graph_op *op, enum 
     return count;
 }
 
+static struct graph_shard shard(const struct graph *graph, const struct graph_op *op)
+{
+    const struct graph_matmul *matmul = &op->as.matmul;
+    struct graph_shard const first = graph_product_shard(graph, &matmul->product[0]);
+    for (uint8_t i = 1; i < matmul->product_count; i++) {
+        struct graph_shard const other = graph_product_shard(graph, &matmul->product[i]);
+        SIM_ASSERT(other.gather == first.gather && other.scatter == first.scatter &&
+                   other.all_reduce == first.all_reduce);
+    }
+    return first;
+}
+
+/* Over ranks that split columns of a weight, the gradient of what it is multiplied with is a sum.
+ */
+static uint32_t columns_due(const struct graph *graph, const struct graph_product *product)
+{
+    uint32_t const columns = sharding_axes(&graph->tensor[product->weight].at) &
+                             sharding_axes(&graph->tensor[product->out].at) &
+                             ~sharding_axes(&graph->tensor[product->left].at);
+    return columns & graph->terms->axis_y;
+}
+
+static void due_add(const struct graph_sharded *sharded, const struct graph_op *op,
+                    uint32_t due[GRAPH_TENSORS_MAX])
+{
+    const struct graph *graph = sharded->graph;
+    const struct graph_matmul *matmul = &op->as.matmul;
+    uint32_t const gather = graph_shard_of(sharded, op)->gather;
+    for (uint8_t i = 0; i < matmul->product_count; i++) {
+        const struct graph_product *product = &matmul->product[i];
+        uint32_t const of_result = due[product->out];
+        due[product->weight] |= of_result;
+        due[product->left] |= (of_result | columns_due(graph, product)) & ~gather;
+    }
+    /* Each rank has copies for its heads, and the gradients of these. */
+    for (uint8_t i = 0; i < matmul->copy_count; i++) {
+        const struct graph_copy *copy = &matmul->copy[i];
+        due[copy->in] |= sharding_axes(&graph->tensor[copy->out].at) &
+                         ~sharding_axes(&graph->tensor[copy->in].at) & graph->terms->axis_y;
+    }
+}
+
 const struct op_kind op_kind_matmul = {
     .name = "matmul",
     .help = "products with weights; each gradient is a product of as many FLOP",
@@ -276,4 +318,7 @@ const struct op_kind op_kind_matmul = {
     .work = work,
     .reads = reads,
     .spare = spare,
+    .shard = shard,
+    .due = due_add,
+    .weights_apart = true,
 };

@@ -6,8 +6,7 @@
 #define SIM_GRAPH_BLOCK_H
 
 #include "sim/graph/graph.h"
-
-struct model;
+#include "sim/model/model.h"
 
 /* A layer has one block at each place, or none. */
 enum block_place { BLOCK_MIXES_TOKENS, BLOCK_MIXES_CHANNELS, BLOCK_PLACE_COUNT };

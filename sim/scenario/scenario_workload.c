@@ -10,8 +10,8 @@
 #include "sim/base/units.h"
 #include "sim/collective/choice.h"
 #include "sim/collective/collective.h"
+#include "sim/model/model_read.h"
 #include "sim/scenario/scenario_parts.h"
-#include "sim/workload/model_read.h"
 
 enum { ACCUMULATE_MAX = 65536, PREFETCH_MAX = 1024, ALGORITHMS_MAX = 64, STEPS_MAX = 64 };
 static const int64_t tokens_max = INT64_C(1) << 34;

@@ -8,7 +8,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "sim/workload/model.h"
+#include "sim/model/model.h"
 
 /* How many of `tokens` have at least one of their experts among `held` of them that lie next to
  * each other (those of a rank, of a node), on average and rounded up. */

@@ -13,8 +13,8 @@
 #include "sim/base/watch.h"
 #include "sim/machine/machine.h"
 #include "sim/mesh/mesh.h"
+#include "sim/model/model.h"
 #include "sim/program/program.h"
-#include "sim/workload/model.h"
 
 struct arena;
 struct routing_drawn;

@@ -13,11 +13,11 @@
 #include "sim/machine/shape.h"
 #include "sim/measure/sizes.h"
 #include "sim/mesh/mesh.h"
+#include "sim/model/model_read.h"
 #include "sim/report/show_levels.h"
 #include "sim/scenario/program_file.h"
 #include "sim/scenario/scenario.h"
 #include "sim/schedule/schedule_csv.h"
-#include "sim/workload/model_read.h"
 
 extern const struct embed_file embed_scenarios[];
 

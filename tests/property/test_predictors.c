@@ -6,8 +6,8 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "sim/model/model_read.h"
 #include "sim/workload/counts.h"
-#include "sim/workload/model_read.h"
 #include "tests/support/case.h"
 #include "tests/support/play.h"
 #include "tests/support/thin.h"

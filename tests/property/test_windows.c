@@ -7,9 +7,9 @@
 #include <string.h>
 
 #include "sim/base/units.h"
+#include "sim/model/model_read.h"
 #include "sim/resource/compute.h"
 #include "sim/workload/counts.h"
-#include "sim/workload/model_read.h"
 #include "tests/support/case.h"
 #include "tests/support/play.h"
 #include "tests/support/thin.h"

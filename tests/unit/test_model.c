@@ -6,7 +6,7 @@
 #include <unistd.h>
 
 #include "sim/base/json.h"
-#include "sim/workload/model_read.h"
+#include "sim/model/model_read.h"
 #include "tests/support/case.h"
 
 static struct model model_of(const char *name)

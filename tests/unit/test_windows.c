@@ -4,8 +4,8 @@
 
 #include "sim/base/json.h"
 #include "sim/base/units.h"
+#include "sim/model/model_read.h"
 #include "sim/resource/compute.h"
-#include "sim/workload/model_read.h"
 #include "tests/support/case.h"
 #include "tests/unit/workload_case.h"
 

@@ -4,8 +4,8 @@
  */
 #include <string.h>
 
+#include "sim/model/model_read.h"
 #include "sim/workload/counts.h"
-#include "sim/workload/model_read.h"
 #include "tests/validation/case_parts.h"
 #include "tests/validation/case_workload.h"
 

@@ -4,7 +4,7 @@
 #ifndef TESTS_VALIDATION_CASE_WORKLOAD_H
 #define TESTS_VALIDATION_CASE_WORKLOAD_H
 
-#include "sim/workload/model.h"
+#include "sim/model/model.h"
 #include "tests/validation/case_row.h"
 
 struct model row_model(const struct case_row *row);

@@ -10,9 +10,9 @@
 #include "sim/base/text.h"
 #include "sim/collective/plan.h"
 #include "sim/measure/operation.h"
+#include "sim/model/model.h"
+#include "sim/model/model_read.h"
 #include "sim/report/table_fit.h"
-#include "sim/workload/model.h"
-#include "sim/workload/model_read.h"
 #include "tools/podsim/list_text.h"
 #include "tools/podsim/scenarios.h"
 

@@ -12,7 +12,7 @@
 #include "sim/graph/block.h"
 #include "sim/graph/op.h"
 #include "sim/graph/write.h"
-#include "sim/workload/model.h"
+#include "sim/model/model.h"
 #include "workloads/blocks/mlp.h"
 
 static bool applies(const struct model *model, uint64_t layer)

@@ -9,7 +9,7 @@
 #include "sim/graph/block.h"
 #include "sim/graph/op.h"
 #include "sim/graph/write.h"
-#include "sim/workload/model.h"
+#include "sim/model/model.h"
 
 /* What lies between an MLP's matmuls only these read. */
 static tensor in_product(struct graph *g, tensor in, const char *weight, const char *text)

@@ -1,4 +1,4 @@
-#include "sim/workload/model_read.h"
+#include "sim/model/model_read.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -9,7 +9,7 @@
 #include "sim/base/json.h"
 #include "sim/base/name.h"
 #include "sim/base/path.h"
-#include "sim/workload/model_read_parts.h"
+#include "sim/model/model_read_parts.h"
 
 /* Written at build time from workloads/models/. */
 extern const struct embed_file model_files[];

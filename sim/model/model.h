@@ -2,8 +2,8 @@
  * model.h: what a model is, by the book's letters, and what it counts: parameters, FLOP, bytes.
  * Read from a Hugging Face config.json, or from the bare MLP that the book reasons on.
  */
-#ifndef SIM_WORKLOAD_MODEL_H
-#define SIM_WORKLOAD_MODEL_H
+#ifndef SIM_MODEL_MODEL_H
+#define SIM_MODEL_MODEL_H
 
 #include <stdbool.h>
 #include <stddef.h>

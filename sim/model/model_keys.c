@@ -11,7 +11,7 @@
 
 #include "sim/base/json.h"
 #include "sim/base/name.h"
-#include "sim/workload/model_read_parts.h"
+#include "sim/model/model_read_parts.h"
 
 /* Of any model: names and versions, tokens, formats of the checkpoint, how a model is run, how text
  * is generated; rotary and other positions that have no weights; epsilons, scales and initial

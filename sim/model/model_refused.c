@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "sim/base/json.h"
-#include "sim/workload/model_read_parts.h"
+#include "sim/model/model_read_parts.h"
 
 /* `key` is what a config.json says it with; NULL: the type alone says it. A type may have several
  * rows, one a key. What Hugging Face's class does without the key is `by_default`. */

@@ -2,14 +2,14 @@
  * model_read_parts.h: what the readers of config.json share: members, bounds, and the families of
  * models whose layers are known.
  */
-#ifndef SIM_WORKLOAD_MODEL_READ_PARTS_H
-#define SIM_WORKLOAD_MODEL_READ_PARTS_H
+#ifndef SIM_MODEL_MODEL_READ_PARTS_H
+#define SIM_MODEL_MODEL_READ_PARTS_H
 
 #include <stdbool.h>
 #include <stdint.h>
 
 #include "sim/base/status.h"
-#include "sim/workload/model.h"
+#include "sim/model/model.h"
 
 struct arena;
 struct json;

@@ -8,7 +8,7 @@
 
 #include "sim/base/arena.h"
 #include "sim/base/json.h"
-#include "sim/workload/model_read_parts.h"
+#include "sim/model/model_read_parts.h"
 
 static const int64_t window_max = INT64_C(1) << 34;
 static const uint64_t qwen_full_layers = 28; /* `max_window_layers` where it is left out. */

@@ -4,7 +4,7 @@
 
 #include "sim/base/json.h"
 #include "sim/base/units.h"
-#include "sim/workload/model_read_parts.h"
+#include "sim/model/model_read_parts.h"
 
 enum { WEIGHTS_BITS = 60 };
 
@@ -340,8 +340,8 @@ const struct model_family model_families[] = {
     {"granite", NAMES("GraniteForCausalLM", "GraniteModel"), false, NULL, NULL, NULL, NO_WINDOWS},
     {"internlm2", NAMES("InternLM2ForCausalLM", "InternLM2Model"), false, NULL, NULL, NULL,
      NO_WINDOWS},
-    {"gpt_bigcode", NAMES("GPTBigCodeForCausalLM", "GPTBigCodeModel"), true, NULL,
-     read_gpt_bigcode, &gpt2_keys, NO_WINDOWS},
+    {"gpt_bigcode", NAMES("GPTBigCodeForCausalLM", "GPTBigCodeModel"), true, NULL, read_gpt_bigcode,
+     &gpt2_keys, NO_WINDOWS},
     {"gpt2", NAMES("GPT2LMHeadModel", "GPT2Model"), true, NULL, read_gpt2, &gpt2_keys, NO_WINDOWS},
     {NULL, NULL, false, NULL, NULL, NULL, NO_WINDOWS},
 };

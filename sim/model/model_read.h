@@ -6,13 +6,13 @@
  * the computation and is not modelled is refused: layers that take turns, local attention,
  * quantised weights, biases, and model types whose layers are not known.
  */
-#ifndef SIM_WORKLOAD_MODEL_READ_H
-#define SIM_WORKLOAD_MODEL_READ_H
+#ifndef SIM_MODEL_MODEL_READ_H
+#define SIM_MODEL_MODEL_READ_H
 
 #include <stdint.h>
 
 #include "sim/base/status.h"
-#include "sim/workload/model.h"
+#include "sim/model/model.h"
 
 struct arena;
 struct json;

@@ -1,4 +1,4 @@
-#include "sim/workload/model.h"
+#include "sim/model/model.h"
 
 /* MLA: DeepSeek-V2 (arXiv 2405.04434), 2.1: down and up for Q, and for K and V; both latents are
  * normed; the columns of K that are turned come straight from the width. */

@@ -260,7 +260,8 @@ static void half_the_batch_takes_no_longer(void **unused)
         char text[TEXT_BYTES];
         uint64_t tokens = 0;
         scenario_draw(&state, text, &tokens);
-        if (thin_skips(&walked)) continue;
+        /* A pair takes half a second: a sample is a quarter of what it is elsewhere. */
+        if (thin_skips(&walked) || (thin() > 1 && walked % 4 != 0)) continue;
         taken++;
         pair_play(text, tokens, &verdicts);
     }

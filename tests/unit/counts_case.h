@@ -1,6 +1,6 @@
 /*
- * counts_case.h: what workload_count() counts, of layers by their graphs, beside the oracle's
- * closed formulas and beside the sums over a lowered program.
+ * counts_case.h: what workload_count() takes from the layers' graphs, compared with the closed
+ * formulas of tests/oracle and with sums over a lowered program.
  */
 #ifndef TESTS_UNIT_COUNTS_CASE_H
 #define TESTS_UNIT_COUNTS_CASE_H

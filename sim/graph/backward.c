@@ -14,7 +14,9 @@ static void op_gradients_add(const struct graph *graph, uint8_t index,
     const struct graph_op *op = &graph->op[index];
     bool const dx_first = graph->terms->policy.dx_first;
     if (op->fused) return;
-    if (!op->kind->weights_apart) {
+    if (op->in_count == 0) {
+        gradient_add(backward, index, OP_WEIGHT_GRADIENT);
+    } else if (!op->kind->weights_apart) {
         gradient_add(backward, index, OP_INPUT_GRADIENT);
     } else if (op->one_kernel) {
         gradient_add(backward, index, OP_BOTH_GRADIENTS);

@@ -18,12 +18,20 @@ void block_write(const struct block *block, const struct model *model, struct gr
     graph->block_count++;
 }
 
-void block_write_layer(const struct graph_terms *terms, const struct model *model, uint64_t layer,
-                       struct graph *ret_graph)
+/* A bit each. */
+static const uint32_t places_of[] = {
+    [BLOCK_EMBEDDING] = 1U << BLOCK_LOOKS_UP,
+    [BLOCK_LAYER] = 1U << BLOCK_MIXES_TOKENS | 1U << BLOCK_MIXES_CHANNELS,
+    [BLOCK_HEAD] = 1U << BLOCK_GIVES_LOSS,
+    [BLOCK_MTP] = 1U << BLOCK_LOOKS_UP | 1U << BLOCK_JOINS_EMBEDDING,
+};
+
+void block_write_part(const struct graph_terms *terms, const struct model *model,
+                      enum block_part part, uint64_t layer, struct graph *ret_graph)
 {
     *ret_graph = (struct graph){.terms = terms};
     for (uint32_t place = 0; place < BLOCK_PLACE_COUNT; place++)
-        for (uint32_t i = 0; i < block_count; i++)
+        for (uint32_t i = 0; (places_of[part] >> place & 1) != 0 && i < block_count; i++)
             if (block_table[i]->place == place && block_table[i]->applies(model, layer))
                 block_write(block_table[i], model, ret_graph);
 }

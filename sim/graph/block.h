@@ -8,8 +8,19 @@
 #include "sim/graph/graph.h"
 #include "sim/model/model.h"
 
-/* A layer has one block at each place, or none. */
-enum block_place { BLOCK_MIXES_TOKENS, BLOCK_MIXES_CHANNELS, BLOCK_PLACE_COUNT };
+/* A part of a model is written as one graph: what lies before the layers, a layer, what lies behind
+ * them; and what a module that predicts a further token has before its own layer and head. */
+enum block_part { BLOCK_EMBEDDING, BLOCK_LAYER, BLOCK_HEAD, BLOCK_MTP };
+
+/* A part has one block at each of its places, or none. */
+enum block_place {
+    BLOCK_LOOKS_UP,
+    BLOCK_MIXES_TOKENS,
+    BLOCK_MIXES_CHANNELS,
+    BLOCK_GIVES_LOSS,
+    BLOCK_JOINS_EMBEDDING,
+    BLOCK_PLACE_COUNT
+};
 
 struct block {
     const char *name;   /* "attention" */
@@ -27,11 +38,17 @@ extern const uint32_t block_count;
 #include "workloads/blocks.def"
 #undef BLOCK
 
-/* Writes one more block of a layer, which begins with {.terms = ...}. */
+/* Writes one more block of a part, which begins with {.terms = ...}. */
 void block_write(const struct block *block, const struct model *model, struct graph *graph);
 
-/* Writes the blocks of a layer, in their order. */
-void block_write_layer(const struct graph_terms *terms, const struct model *model, uint64_t layer,
-                       struct graph *ret_graph);
+/* Writes the blocks of a part, in their order. `layer`: which one the part is, or, of a module,
+ * which its own is like. */
+void block_write_part(const struct graph_terms *terms, const struct model *model,
+                      enum block_part part, uint64_t layer, struct graph *ret_graph);
+static inline void block_write_layer(const struct graph_terms *terms, const struct model *model,
+                                     uint64_t layer, struct graph *ret_graph)
+{
+    block_write_part(terms, model, BLOCK_LAYER, layer, ret_graph);
+}
 
 #endif

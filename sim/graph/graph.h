@@ -1,6 +1,7 @@
 /*
- * graph.h: what a layer of a model computes, written once: tensors in the book's notation, and ops
- * between them. Everything else is derived, by passes from constant input to one product each:
+ * graph.h: what a part of a model computes, written once: tensors in the book's notation, and ops
+ * between them. Parts are its layers and its ends. Everything else is derived, by passes from
+ * constant input to one product each:
  *
  *   shard.h     collectives from shardings: the four cases of a product, and sums that stay due
  *   backward.h  gradients in their order, and weights whose gradients are partial sums
@@ -52,6 +53,8 @@ struct graph_tensor {
     enum graph_remat kept;          /* The strongest policy that keeps it for the backward pass. */
     enum graph_remat kept_gathered; /* The strongest one that keeps it as its readers gather it. */
     bool grouped;                   /* A weight that has one matrix for each expert. */
+    bool adds;                      /* A weight: its gradient is added to what is there. */
+    bool shared;                    /* Other parts read it too: its gradient is added to theirs. */
     uint8_t made_by;                /* The op; GRAPH_NONE: it comes from before the layer. */
 };
 
@@ -75,7 +78,8 @@ struct graph_op {
     tensor in[GRAPH_ARRAYS_MAX];
     tensor weight[GRAPH_ARRAYS_MAX];
     tensor out[GRAPH_ARRAYS_MAX];
-    uint8_t in_count, weight_count, out_count;
+    uint8_t in_count, weight_count,
+        out_count;   /* Without inputs it has gradients of weights alone. */
     bool joined;     /* Its results are columns of one array, and its products are one. */
     bool one_kernel; /* Both gradients come from one kernel. */
     bool fused;      /* The op that reads its result computes it on the way. */

@@ -86,6 +86,7 @@ struct op_kind {
     bool weights_apart;   /* It is linear in its weights, which are matrices: their gradient is a
                              pass of its own. Else the inputs' pass gives it. */
     bool passes_on;       /* The gradient of an input is that of the result. */
+    bool gives_gradient;  /* The result is already the gradient of the input. */
     bool shares_sequence; /* All inputs but the first are read of whole sequences. */
 };
 

@@ -126,16 +126,18 @@ static void results_add(struct writer *writer, uint8_t index)
     const struct graph *graph = graph_of(writer);
     const struct graph_op *op = &graph->op[index];
     uint32_t const scatter = graph_shard_of(writer->sharded, op)->scatter;
-    for (uint8_t i = 0; has_input(writer) && i < op->out_count; i++) {
+    bool const weights_alone = op->in_count == 0;
+    bool const wanted = weights_alone ? has_weight(writer) : has_input(writer);
+    enum op_pass const pass = weights_alone ? OP_WEIGHT_GRADIENT : OP_INPUT_GRADIENT;
+    for (uint8_t i = 0; wanted && i < op->out_count; i++) {
         if (writer->backward->readers[op->out[i]] > 1)
             step_add(writer,
                      (struct graph_step){.is_compute = true,
                                          .of = op->out[i],
                                          .op = index,
-                                         .pass = OP_INPUT_GRADIENT,
+                                         .pass = pass,
                                          .work = graph_gradient_sum(writer->sharded, op->out[i])});
-        if (scatter != 0)
-            tp_add(writer, index, OP_INPUT_GRADIENT, op->out[i], COLLECTIVE_ALL_GATHER, scatter);
+        if (scatter != 0) tp_add(writer, index, pass, op->out[i], COLLECTIVE_ALL_GATHER, scatter);
     }
 }
 
@@ -204,14 +206,42 @@ static void weights_again_add(struct writer *writer, const struct graph_span *sp
     }
 }
 
+/* Whether a gradient of weights reads what comes again for these alone. */
+static bool waits_for_weights_again(const struct writer *writer,
+                                    const struct graph_gradient *gradient)
+{
+    const struct graph *graph = graph_of(writer);
+    const struct graph_op *op = &graph->op[gradient->op];
+    const struct graph_kept *kept = writer->kept;
+    tensor read[OP_READS_MAX];
+    if (!op_gives_weight(gradient->pass)) return false;
+    uint8_t const count = op->kind->reads(graph, op, gradient->pass, read);
+    for (uint8_t i = 0; i < count; i++) {
+        uint8_t const maker = graph->tensor[read[i]].made_by;
+        bool const again = maker != GRAPH_NONE && kept->again[maker] && !kept->for_input[maker];
+        if (again || (kept->kept[read[i]] == GRAPH_OWN && kept->read[read[i]] == GRAPH_GATHERED))
+            return true;
+    }
+    return false;
+}
+
+/* The op that ends a block, if it has gradients of weights apart: less those behind it that only
+ * pass theirs on. GRAPH_NONE: it has none. */
+static uint8_t block_end(const struct graph *graph, const struct graph_span *span)
+{
+    const struct graph_op *end = graph_maker(graph, span->out);
+    while (end->kind->passes_on && graph_maker(graph, end->in[0]) != NULL)
+        end = graph_maker(graph, end->in[0]);
+    return end->kind->weights_apart ? graph_index(graph, end) : GRAPH_NONE;
+}
+
 static void block_add(struct writer *writer, uint8_t block)
 {
     const struct graph *graph = graph_of(writer);
     const struct graph_backward *backward = writer->backward;
     const struct graph_span *span = &graph->block[block];
     bool const repeated = graph_remat_repeats(graph->terms->policy.remat);
-    const struct graph_op *end = graph_maker(graph, span->out);
-    uint8_t const last = end->kind->weights_apart ? graph_index(graph, end) : GRAPH_NONE;
+    uint8_t const last = block_end(graph, span);
     bool again = repeated; /* Already. */
     for (uint8_t i = span->first; !repeated && has_input(writer) && i < span->first + span->count;
          i++)
@@ -219,7 +249,8 @@ static void block_add(struct writer *writer, uint8_t block)
     for (uint32_t g = 0; g < backward->count; g++) {
         const struct graph_gradient *gradient = &backward->gradient[g];
         if (graph->op[gradient->op].block != block) continue;
-        if (!again && gradient->op != last) {
+        bool const behind = last == GRAPH_NONE || gradient->op < last;
+        if (!again && (behind || waits_for_weights_again(writer, gradient))) {
             weights_again_add(writer, span);
             again = true;
         }

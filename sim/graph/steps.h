@@ -4,7 +4,8 @@
  * Forward: ops as they are written; what is gathered for later ops is gathered as soon as it is
  * made. Backward: gradients in their order; repetitions that an input's gradient waits for come at
  * the start of their block; the others, and what is gathered again, behind the gradients of the
- * op that ends the block, or, where that has no gradient of weights apart, at its start too.
+ * op that ends the block, or before that of its weights, if it reads them; where the op has no
+ * gradient of weights apart, at the block's start too.
  */
 #ifndef SIM_GRAPH_STEPS_H
 #define SIM_GRAPH_STEPS_H

@@ -12,6 +12,9 @@
  *   E   experts             Fe  width of one         A   rows that come to a rank
  *   L   experts of a rank   Fs  width of shared ones S   rows that come back to it
  *   W   rows of these                                Sent  rows that all ranks send
+ *
+ *   Vocab  vocabulary       P   positions that have a row of a table
+ *   2D  width of two arrays side by side
  */
 #ifndef SIM_GRAPH_TERMS_H
 #define SIM_GRAPH_TERMS_H
@@ -69,6 +72,8 @@ struct graph_policy {
     bool weights_split;   /* Parameters are split over X. */
     bool adds;            /* Gradients of weights are added to an accumulator. */
     bool adds_of_experts; /* Gradients of experts' weights are. */
+    bool used_before; /* Of the embedding, or of the head: another use of the matrix has left its
+                         gradient in the same backward pass. */
 };
 
 struct graph_terms {

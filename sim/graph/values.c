@@ -64,6 +64,11 @@ static void read_add(const struct values *values, tensor of, bool gradient, bool
 {
     const struct graph_op *maker = graph_maker(graph_of(values), of);
     if (gradient && !full) of = gradient_at(values->sharded, of);
+    const struct graph_op *reader = gradient ? only_reader(graph_of(values), of) : NULL;
+    if (reader != NULL && reader->kind->gives_gradient) {
+        value_add(values, (struct graph_value){reader->out[0], false, false});
+        return;
+    }
     if (gradient || full || maker == NULL || !is_silent(values->sharded, maker, OP_FORWARD)) {
         value_add(values, (struct graph_value){of, gradient, full});
         return;
@@ -135,6 +140,8 @@ static void input_gradients(const struct values *values)
     for (uint8_t i = 0; i < op->in_count; i++) {
         const struct graph_op *fused = graph_fused(graph_of(values), op->in[i]);
         if (fused == NULL) {
+            if (graph_of(values)->tensor[op->in[i]].shared)
+                read_add(values, op->in[i], true, false);
             written_add(values, op->in[i], true, is_full_in(values, op->in[i]));
             continue;
         }

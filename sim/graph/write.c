@@ -24,6 +24,7 @@ static tensor tensor_add(struct graph *graph, const char *text, enum graph_role 
         .gradient = weight ? formats->gradients : formats->activations,
         .kept = GRAPH_REMAT_NONE,
         .kept_gathered = graph->terms->policy.keeps_whole ? GRAPH_REMAT_NONE : GRAPH_REMAT_NEVER,
+        .adds = weight && graph->terms->policy.adds,
         .made_by = GRAPH_NONE,
     };
     added->gradient_at = added->at;
@@ -97,6 +98,11 @@ void graph_set_gradient(struct graph *graph, tensor of, const char *text)
     graph->tensor[of].gradient_at = graph_sharding(graph, text, GRAPH_ACTIVATION);
 }
 
+void graph_set_used(struct graph *graph, tensor weight)
+{
+    graph->tensor[weight].adds |= graph->terms->policy.used_before;
+}
+
 void graph_set_due(struct graph *graph, tensor of)
 {
     graph->tensor[of].at.unreduced |= graph->terms->axis_y;
@@ -140,6 +146,17 @@ tensor graph_normed(struct graph *graph, tensor in, const char *text)
     return out;
 }
 
+tensor graph_lookup(struct graph *graph, const char *table, const char *by_position,
+                    const char *text)
+{
+    graph_op(graph, &op_kind_lookup, "lookup", 0, NULL);
+    graph_set_used(graph, weight_add(graph, table));
+    if (by_position != NULL) (void)weight_add(graph, by_position);
+    tensor const rows = graph_result(graph, text);
+    graph_set_kept(graph, rows, GRAPH_REMAT_LAYER, GRAPH_REMAT_LAYER);
+    return rows;
+}
+
 struct graph_op *graph_matmul(struct graph *graph, const char *name)
 {
     struct graph_op *op = graph_op(graph, &op_kind_matmul, name, 0, NULL);
@@ -165,6 +182,7 @@ tensor graph_product(struct graph *graph, tensor left, const char *weight_text, 
     for (uint32_t d = 0; d < of->at.dimension_count; d++)
         of->grouped = of->grouped || (!has(&graph->tensor[left].at, of->at.dimension[d].name) &&
                                       !has(&graph->tensor[out].at, of->at.dimension[d].name));
+    if (of->grouped) of->adds = graph->terms->policy.adds_of_experts;
     op->as.matmul.product[op->as.matmul.product_count++] =
         (struct graph_product){left, weight, out};
     return out;
@@ -203,6 +221,14 @@ tensor graph_block_input(struct graph *graph)
     tensor const in = graph->block_count == 0 ? tensor_add(graph, "X", GRAPH_ACTIVATION)
                                               : graph->block[graph->block_count - 1].out;
     graph_set_kept(graph, in, GRAPH_REMAT_LAYER, GRAPH_REMAT_NORMS);
+    return graph->stream = in;
+}
+
+tensor graph_shared_input(struct graph *graph)
+{
+    tensor const in = tensor_add(graph, "X", GRAPH_ACTIVATION);
+    graph->tensor[in].shared = true;
+    graph_set_kept(graph, in, GRAPH_REMAT_LAYER, GRAPH_REMAT_LAYER);
     return graph->stream = in;
 }
 

@@ -22,6 +22,8 @@
 tensor graph_residual(struct graph *graph);
 /* What a block without norm reads: the result of the block before. */
 tensor graph_block_input(struct graph *graph);
+/* The stream as it comes from other parts, which read it too. It is kept. */
+tensor graph_shared_input(struct graph *graph);
 /* The block's result, which ends it. */
 void graph_block_output(struct graph *graph, tensor out);
 
@@ -30,6 +32,10 @@ void graph_block_output(struct graph *graph, tensor out);
 /* Norms in one kernel; and one of them, with a weight for each column. */
 struct graph_op *graph_norm(struct graph *graph, const char *name);
 tensor graph_normed(struct graph *graph, tensor in, const char *text);
+
+/* Rows of tables: of tokens, and by position, which are added. They are kept. */
+tensor graph_lookup(struct graph *graph, const char *table, const char *by_position,
+                    const char *text);
 
 /* Products in one kernel; one of them; and a copy of `in` that is written with their results. */
 struct graph_op *graph_matmul(struct graph *graph, const char *name);
@@ -52,6 +58,8 @@ void graph_set_linear(struct graph *graph, tensor of);
 /* The strongest policies that keep it, and keep it as its readers gather it. */
 void graph_set_kept(struct graph *graph, tensor of, enum graph_remat kept,
                     enum graph_remat kept_gathered);
+/* Its gradient is added to what another use of the weight has left in the same backward pass. */
+void graph_set_used(struct graph *graph, tensor weight);
 /* How its gradient lies. */
 void graph_set_gradient(struct graph *graph, tensor of, const char *text);
 /* It is a sum over tp that stays due: the op that reads it reduces its own result. */

@@ -37,6 +37,17 @@ static void decoder_add(const struct local *local, struct graph_terms *terms, ui
     plain_add(terms, count, "V", local->value_width);
 }
 
+/* Tables of rows by token and by position; two arrays side by side. */
+static void ends_add(const struct local *local, struct graph_terms *terms, uint32_t *count)
+{
+    const struct model *model = &local->plan->model;
+    dimension_add(
+        terms, count,
+        (struct graph_dimension){"Vocab", local->vocabulary * local->tp, model->vocabulary, 1});
+    plain_add(terms, count, "2D", 2 * local->width);
+    if (model->positions != 0) plain_add(terms, count, "P", model->positions);
+}
+
 /* Latents, the columns of K that are turned, and what K and V of a head have from their latent. */
 static void latent_add(const struct local *local, struct graph_terms *terms, uint32_t *count)
 {
@@ -126,6 +137,19 @@ void graph_terms_of(const struct local *local, uint64_t layer, struct graph_term
         .policy = policy_of(local),
     };
     decoder_add(local, ret_terms, &count);
+    if (local_is_llama(local)) ends_add(local, ret_terms, &count);
     if (local_is_latent(local)) latent_add(local, ret_terms, &count);
     if (model_has_experts(&local->plan->model)) experts_add(local, ret_terms, &count);
+}
+
+void graph_terms_of_end(const struct local *local, bool used_before, struct graph_terms *ret_terms)
+{
+    graph_terms_of(local, 0, ret_terms);
+    ret_terms->policy.used_before = used_before;
+    if (ret_terms->policy.remat > GRAPH_REMAT_NORMS) ret_terms->policy.remat = GRAPH_REMAT_NORMS;
+}
+
+bool graph_terms_embedding_used(const struct local *local)
+{
+    return local->tied || (local->predictors != 0 && local->pp == 1);
 }

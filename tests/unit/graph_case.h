@@ -39,15 +39,21 @@ struct graph_compared {
 };
 static struct graph_compared graph_compared;
 
+/* What follows from a graph. */
+static inline void graph_case_pass(struct graph_case *made)
+{
+    graph_shard(&made->graph, &made->sharded);
+    graph_backward(&made->sharded, &made->backward);
+    graph_remat(&made->sharded, &made->backward, &made->kept);
+    made->forward_matched = made->backward_matched = 0;
+}
+
 static inline void graph_case_derive(struct graph_case *made, const struct model *model,
                                      uint64_t layer)
 {
     block_write_layer(&made->terms, model, layer, &made->graph);
-    graph_shard(&made->graph, &made->sharded);
-    graph_backward(&made->sharded, &made->backward);
-    graph_remat(&made->sharded, &made->backward, &made->kept);
+    graph_case_pass(made);
     made->experts = layer >= model_dense_layers(model);
-    made->forward_matched = made->backward_matched = 0;
 }
 
 /* False: no block describes some layer of the step. */

@@ -177,9 +177,7 @@ static uint64_t copies(const struct graph_sharded *sharded, const struct graph_o
 static void weight_gradient(const struct graph_sharded *sharded, const struct graph_op *op,
                             struct work *work)
 {
-    const struct graph *graph = sharded->graph;
-    const struct graph_policy *policy = &graph->terms->policy;
-    bool const adds = graph->tensor[op->weight[0]].grouped ? policy->adds_of_experts : policy->adds;
+    bool const adds = sharded->graph->tensor[op->weight[0]].adds;
     uint64_t const gradient = weight_bytes(sharded, op, true);
     work->vector_flop += fused_flop(sharded, op, false);
     work->hbm_read_bytes += lefts_bytes(sharded, op) + (adds ? gradient : 0);

@@ -1,7 +1,8 @@
 /*
  * RMS norms in one kernel. With the sum of the residual stream fused, it writes that sum as well,
- * and backward the stream's gradient is added. The sum of squares of a row, one number a token and
- * chip, travels with the AllGather that follows and is not counted.
+ * and backward the stream's gradient is added, as is that of an input that other parts read too.
+ * The sum of squares of a row, one number a token and chip, travels with the AllGather that follows
+ * and is not counted.
  */
 #include "sim/base/vector.h"
 #include "sim/graph/op.h"
@@ -12,6 +13,7 @@ static void work(const struct graph_sharded *sharded, const struct graph_op *op,
     const struct graph *graph = sharded->graph;
     bool const summed = graph_fused(graph, op->in[0]) != NULL && pass != OP_AGAIN_ALONE;
     const struct graph_tensor *in = &graph->tensor[op->in[0]];
+    bool const adds = summed || in->shared; /* The stream's gradient. */
     struct op_bytes out = {{0}};
     uint64_t elements = 0;
     for (uint8_t i = 0; i < op->out_count; i++) elements += op_out_elements(sharded, op, i);
@@ -23,8 +25,8 @@ static void work(const struct graph_sharded *sharded, const struct graph_op *op,
         work.hbm_read_bytes = (summed ? 2 : 1) * bytes;
         work.hbm_write_bytes = (summed ? bytes : 0) + op_bytes_sum(&out);
     } else {
-        work.vector_flop = (summed ? VECTOR_NORM_BACKWARD : VECTOR_NORM_ALONE_BACKWARD) * elements;
-        work.hbm_read_bytes = (summed ? 3 : 2) * bytes; /* And the stream's gradient. */
+        work.vector_flop = (adds ? VECTOR_NORM_BACKWARD : VECTOR_NORM_ALONE_BACKWARD) * elements;
+        work.hbm_read_bytes = (adds ? 3 : 2) * bytes;
         work.hbm_write_bytes = bytes;
     }
     *ret_work = work;

@@ -1,0 +1,239 @@
+/* What graphs of a model's ends derive is what workload_lower() makes: op by op, in order, over the
+ * drawn steps of counts_case.h and the shipped scenarios. */
+#include "sim/graph/print.h"
+#include "tests/support/thin.h"
+#include "tests/support/walk.h"
+#include "tests/unit/counts_case.h"
+#include "tests/unit/graph_ends.h"
+
+/* Four ranks of stages; the mesh with what follows on it, model, schedule, layout, remat, order. */
+#define TEXT                                                                                       \
+    "{\"podsim\": 1, \"title\": \"ends\", \"machine\": {\"chip\": \"h100-sxm\", \"nodes\": 4, "    \
+    "\"profile\": \"ideal\"}, \"mesh\": {\"pp\": [\"node\"], %s, \"kind\": \"train_step\", "       \
+    "\"model\": \"%s\", \"batch_tokens\": 262144, \"sequence_length\": 1024, \"accumulate\": 8, "  \
+    "\"schedule\": \"%s\", \"layout\": \"%s\", \"remat\": \"%s\", \"backward_order\": \"%s\"}}"
+
+static const struct model small_experts = {.kind = MODEL_LLAMA,
+                                           .name = "experts",
+                                           .layers = 5,
+                                           .width = 2048,
+                                           .mlp_width = 8192,
+                                           .matrices = 3,
+                                           .heads = 16,
+                                           .kv_heads = 16,
+                                           .head_width = 192,
+                                           .value_width = 128,
+                                           .vocabulary = 32768,
+                                           .experts = {64, 6, 1024, 0, 0, 0, 0, false, false},
+                                           .latent = {768, 256, 128, 64}};
+
+static void drawn_hold(const char *name, struct workload_case *made)
+{
+    static struct local local;
+    if (case_lower(made) != STATUS_OK) fail_msg("%s: %s", name, made->error.message);
+    assert_int_equal(local_build(&made->plan, &made->machine, &made->mesh, &local, &made->error),
+                     STATUS_OK);
+    graph_ends_hold(name, &local, &made->program);
+}
+
+static void ends_of_dense_models_are_derived(void **state)
+{
+    static const struct {
+        const char *shape, *dp, *fsdp, *tp;
+        uint64_t batch_tokens;
+    } places[] = {
+        {"16x16x16", NULL, "x y", "z", 1 << 22}, {"4x4x4", "x y", NULL, "z", 1 << 20},
+        {"4x4x4", "y", "x", "z", 1 << 20},       {"16x16x16", NULL, "x y z", NULL, 1 << 22},
+        {"16", NULL, NULL, "x", 1 << 20},
+    };
+    uint32_t walked = 0;
+    (void)state;
+    for (size_t p = 0; p < sizeof places / sizeof *places; p++) {
+        bool const staged = places[p].dp != NULL && places[p].fsdp == NULL;
+        for (uint32_t zero = 0; zero <= (staged ? 3u : 0u); zero++)
+            for (uint32_t variant = 0; variant < 60; variant++) {
+                struct workload_case made;
+                char name[96];
+                if (thin_skips(&walked)) continue;
+                (void)snprintf(name, sizeof name, "place %zu, zero %u, variant %u", p, zero,
+                               variant);
+                assert_int_equal(case_build(&made, &case_llama_70b, places[p].shape, places[p].dp,
+                                            places[p].fsdp, places[p].tp),
+                                 STATUS_OK);
+                made.plan.batch_tokens = places[p].batch_tokens;
+                made.plan.zero = zero;
+                vary(&made, variant);
+                drawn_hold(name, &made);
+                case_free(&made);
+            }
+    }
+}
+
+/* None to three modules, which come with untied ends and without learned positions. */
+static void modules_that_predict_are_derived(void **state)
+{
+    static const struct {
+        uint32_t nodes; /* Of 8 H100; 0: a 4x4 torus. */
+        const char *parts[MESH_ROLE_COUNT];
+    } places[] = {
+        {1, {[MESH_EP] = "gpu"}},
+        {1, {[MESH_TP] = "gpu"}},
+        {4, {[MESH_DP] = "node", [MESH_EP] = "gpu"}},
+        {4, {[MESH_FSDP] = "node", [MESH_EP] = "gpu"}},
+        {4, {[MESH_EP] = "node", [MESH_TP] = "gpu"}},
+        {4, {[MESH_FSDP] = "node", [MESH_TP] = "gpu"}},
+        {0, {[MESH_FSDP] = "x", [MESH_TP] = "y"}},
+    };
+    uint32_t walked = 0;
+    (void)state;
+    for (size_t p = 0; p < sizeof places / sizeof *places; p++)
+        for (uint32_t variant = 0; variant < 72; variant++) {
+            struct workload_case made;
+            char name[96];
+            bool const gpus = places[p].nodes != 0;
+            struct machine_plan const machine = {.chip = gpus ? "h100-sxm" : "tpu-v5p",
+                                                 .nodes = places[p].nodes,
+                                                 .shape = gpus ? NULL : "4x4",
+                                                 .profile = "ideal",
+                                                 .unrealisable = !gpus,
+                                                 .wrap = {-1, -1, -1}};
+            bool const replicated =
+                places[p].parts[MESH_DP] != NULL || places[p].parts[MESH_EP] != NULL;
+            if (thin_skips(&walked)) continue;
+            (void)snprintf(name, sizeof name, "modules %zu, variant %u", p, variant);
+            if (case_build_on(&made, &small_experts, &machine, places[p].parts) != STATUS_OK)
+                fail_msg("%s: %s", name, made.error.message);
+            made.plan.zero = replicated && places[p].parts[MESH_FSDP] == NULL ? variant % 3 : 0;
+            vary(&made, variant / 2);
+            struct model *model = &made.plan.model;
+            model->experts.shared = variant % 2;
+            model->experts.dense_layers = variant % 4;
+            if (variant % 3 != 0) model->tied = false;
+            if (!model->tied) model->predictors = variant % 4;
+            if (model->predictors != 0) model->positions = 0;
+            drawn_hold(name, &made);
+            case_free(&made);
+        }
+}
+
+/* A chip has 2^14 rows, 2^13 columns and 32064 words: a product has 2·2^14·2^13·32064 FLOP, and
+ * reads and writes arrays of 2^28, 1050673152 (logits) and 525336576 bytes. */
+static void ends_are_printed_in_the_notation(void **state)
+{
+    static const char wanted[] =
+        "embedding.lookup        Rows[B_X, D_Y] = lookup(W_embedding[Vocab_Y, D_X])"
+        "  ReduceScatter_Y\n"
+        "head.Residual (fused)   X[B_X, D_Y] = merge(X[B_X, D_Y], Out[B_X, D_Y])\n"
+        "head.norm               In[B_X, D_Y] = norm(X[B_X, D_Y], w_In[D_Y])\n"
+        "head.Logits             Logits[B_X, Vocab_Y] = matmul(In[B_X, D_Y], W_head[Vocab_Y, D_X])"
+        "  AllGather_Y\n"
+        "head.Loss               dLogits[B_X, Vocab_Y] = loss(Logits[B_X, Vocab_Y])\n"
+        "head.Logits: d weights                          8607114461184 FLOP 1844445184 bytes"
+        "  reads dLogits In  writes dW_head\n"
+        "head.Logits: d inputs                           8607114461184 FLOP 1844445184 bytes"
+        "  reads dLogits W_head  writes dIn\n"
+        "  ReduceScatter tp                              268435456 bytes  reads dIn  writes dIn\n"
+        "head.norm: d inputs                             0 FLOP 268435456 bytes"
+        "  reads dIn X w_In dX  writes dX dOut dw_In\n";
+    static struct local local;
+    static struct graph_ends ends;
+    static struct graph_steps steps;
+    struct workload_case made;
+    struct text text = {0};
+    (void)state;
+    assert_int_equal(case_build(&made, &case_llama_70b, "4x4x4", NULL, "x y", "z"), STATUS_OK);
+    made.plan.batch_tokens = 1 << 18;
+    assert_int_equal(local_build(&made.plan, &made.machine, &made.mesh, &local, &made.error),
+                     STATUS_OK);
+    graph_ends_build(&local, &ends);
+    graph_print(&ends.embedding.sharded, &text);
+    graph_print(&ends.head[0].sharded, &text);
+    graph_steps(&ends.head[0].sharded, &ends.head[0].backward, &ends.head[0].kept,
+                (struct graph_request){true, GRAPH_WHOLE, false}, &steps);
+    graph_print_steps(&ends.head[0].sharded, &steps, &text);
+    assert_string_equal(text.bytes, wanted);
+    text_free(&text);
+    case_free(&made);
+}
+
+static void shipped_hold(struct play *play, const char *path)
+{
+    static struct local local;
+    struct error error;
+    assert_int_equal(
+        local_build(&play->scenario.workload, &play->machine, &play->mesh, &local, &error),
+        STATUS_OK);
+    graph_ends_hold(path, &local, &play->program);
+}
+
+static void ends_of_shipped_scenarios_are_derived(void **state)
+{
+    static const struct play_options lower_only = {.lower_only = true};
+    (void)state;
+    walk_shipped(&lower_only, NULL, shipped_hold);
+    print_message("%u steps, %u templates, %u ops and collectives\n", graph_compared.steps,
+                  graph_compared.templates, graph_compared.ops);
+}
+
+/* Pipelines, whose passes are halved from the fourth schedule on: of modules, with their head or on
+ * a stage before it; of a tied matrix, but where both ends lie on one rank. */
+static void ends_in_pipelines_are_derived(void **state)
+{
+    static const struct {
+        const char *schedule, *layout;
+    } rows[] = {
+        {"1f1b", "Ett|tt|t|t%sL"},
+        {"1f1b", "Ett|ttt|t%s|L"},
+        {"interleaved:2", "E|t|t|t|t|t|t|%sL"},
+        {"zb-h1", "Et|t|t|ttt%sL"},
+        {"zb-v", "E|t|t|t|t|t|t|%sL"},
+        {"dualpipev", "E|t|t|t|t|t|t%s|L"},
+        {"dualpipe", "Ett|tt|t|t%sL"},
+    };
+    static const struct {
+        const char *model, *modules;
+    } models[] = {{"tests/property/mtp.json", "m"},
+                  {"tests/property/mtp-2.json", "mm"},
+                  {"tests/property/tied.json", ""}};
+    static const char *const meshes[] = {
+        "\"tp\": [\"gpu:4\"], \"fsdp\": [\"gpu:2\"]}, \"workload\": {\"zero\": 0",
+        "\"tp\": [\"gpu:2\"], \"dp\": [\"gpu:4\"]}, \"workload\": {\"zero\": 1, \"activations\": "
+        "\"tokens\"",
+    };
+    static const char *const remats[] = {"none", "norms", "big_matmuls", "block", "layer"};
+    static const struct play_options lower_only = {.lower_only = true};
+    uint32_t walked = 0;
+    (void)state;
+    for (size_t r = 0; r < sizeof rows / sizeof *rows; r++)
+        for (size_t m = 0; m < sizeof models / sizeof *models; m++)
+            for (uint32_t variant = 0; variant < 10; variant++) {
+                static struct local local;
+                struct play play;
+                struct error error;
+                char layout[64], text[1024];
+                bool const bent = r >= 4, tied = models[m].modules[0] == '\0';
+                if ((bent && tied) || thin_skips(&walked)) continue;
+                (void)snprintf(layout, sizeof layout, rows[r].layout, models[m].modules);
+                (void)snprintf(text, sizeof text, TEXT, meshes[variant % 2], models[m].model,
+                               rows[r].schedule, layout, remats[variant / 2],
+                               variant % 3 == 0 ? "dx_first" : "dw_first");
+                play_run(&play, text, &lower_only);
+                assert_int_equal(
+                    local_build(&play.scenario.workload, &play.machine, &play.mesh, &local, &error),
+                    STATUS_OK);
+                graph_ends_hold(text, &local, &play.program);
+                play_close(&play);
+            }
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(ends_of_dense_models_are_derived),
+        cmocka_unit_test(modules_that_predict_are_derived),
+        cmocka_unit_test(ends_in_pipelines_are_derived),
+        cmocka_unit_test(ends_are_printed_in_the_notation),
+        cmocka_unit_test(ends_of_shipped_scenarios_are_derived),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,32 @@
+/*
+ * The embedding: a row of the table for each token, and, where a model learns them, one for its
+ * position. A rank of tp looks up the tokens of its part of the vocabulary, so the rows are a sum
+ * that ends in a ReduceScatter, like a block's.
+ */
+#include "sim/graph/block.h"
+#include "sim/graph/write.h"
+#include "sim/model/model.h"
+
+static bool applies(const struct model *model, uint64_t layer)
+{
+    (void)layer;
+    return model->kind == MODEL_LLAMA;
+}
+
+static void write(struct graph *g, const struct model *model)
+{
+    const char *positions =
+        g->terms->policy.by_tokens ? "W_position[P, D_X]" : "W_position[P, D_YX]";
+    g->stream = graph_lookup(g, "W_embedding[Vocab_Y, D_X]",
+                             model->positions == 0 ? NULL : positions, "Rows");
+    graph_block_output(g, g->stream);
+}
+
+const struct block block_embedding = {
+    .name = "embedding",
+    .prefix = "embedding.",
+    .source = "Megatron-LM, arXiv 1909.08053, 3; GPT-2's rows by position, Radford et al. 2019",
+    .place = BLOCK_LOOKS_UP,
+    .applies = applies,
+    .write = write,
+};

@@ -1,0 +1,39 @@
+/*
+ * The loss of logits, of which each rank of tp has those of its part of the vocabulary. The same
+ * kernel gives the logits' gradient, p - 1 of the right one, which lies in their place: there is
+ * nothing to compute backward. The maximum and the sum of a row, one number a token, travel with
+ * the next collective and are not counted.
+ */
+#include "sim/base/vector.h"
+#include "sim/graph/op.h"
+
+static void work(const struct graph_sharded *sharded, const struct graph_op *op, enum op_pass pass,
+                 struct work *ret_work)
+{
+    struct op_bytes read = {{0}}, written = {{0}};
+    *ret_work = (struct work){.math_format = sharded->graph->terms->formats.activations};
+    if (!op_is_forward(pass)) return;
+    op_bytes_ins(sharded, op, false, &read);
+    op_bytes_outs(sharded, op, false, &written);
+    ret_work->vector_flop = VECTOR_LOSS * op_in_elements(sharded, op, 0);
+    ret_work->hbm_read_bytes = op_bytes_sum(&read);
+    ret_work->hbm_write_bytes = op_bytes_sum(&written);
+}
+
+static uint8_t reads(const struct graph *graph, const struct graph_op *op, enum op_pass pass,
+                     tensor ret_reads[OP_READS_MAX])
+{
+    (void)graph;
+    (void)pass;
+    ret_reads[0] = op->out[0];
+    return 1;
+}
+
+const struct op_kind op_kind_loss = {
+    .name = "loss",
+    .help = "softmax and cross-entropy of logits, with their gradient",
+    .source = "Megatron-LM, arXiv 1909.08053, 3; counted from the formulas",
+    .work = work,
+    .reads = reads,
+    .gives_gradient = true,
+};

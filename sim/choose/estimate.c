@@ -70,7 +70,8 @@ static struct form neighbour_form(const struct primitive *primitive, double n)
         return (struct form){depth, both ? (n - 1) / 2 : n - 1, false, 0};
     double const odd = fmod(n, 2);
     if (both) return (struct form){depth, (n * n - odd) / 8, false, 0};
-    return (struct form){depth, n * (n - 1) / 2, false, (n * n - odd) / 4}; /* Bundles. */
+    /* Bundles: of a line the middle carries most, and round a ring one way all links alike. */
+    return (struct form){depth, n * (n - 1) / 2, false, primitive->ring ? 0 : (n * n - odd) / 4};
 }
 
 static struct form reduction_form(const struct primitive *primitive, double n, double log)

@@ -195,6 +195,22 @@ static void test_copies_keep_one_cable(void **state)
     assert_true(fabs(estimate.time_s * 1e12 - taken) < 0.1 * taken);
 }
 
+/* One way round a ring each link carries all that a member sends; on a line its middle carries half
+ * of what its end does. Axes that work side by side hide neither. */
+static void test_exchanges_one_way_fill_every_link(void **state)
+{
+    (void)state;
+    struct machine const machine = case_machine("tpu-v5p:4x4x8");
+    struct row_question const question = question_of(&machine, OPERATION_ALL_TO_ALL);
+    const struct row_choice *choice = NULL;
+    struct plan plan;
+    struct collective_estimate estimate;
+    case_ok(row_choose(case_arena, &question, 1 << 30, "ring-one-way", "", &choice, &case_error));
+    case_ok(plan_build(case_arena, &choice->request, "", &plan, &case_error));
+    collective_estimate(&machine, &plan, NULL, &estimate);
+    case_near(estimate.time_s * 1e12, (double)played_ps(&question, choice), 0.01);
+}
+
 /* The first by estimate is not the fastest here, and the ranking says what was played. */
 static void test_played_is_said(void **state)
 {
@@ -262,6 +278,8 @@ int main(void)
         cmocka_unit_test_setup_teardown(test_adders_count, case_arena_up, case_arena_down),
         cmocka_unit_test_setup_teardown(test_crowded_cables_count, case_arena_up, case_arena_down),
         cmocka_unit_test_setup_teardown(test_copies_keep_one_cable, case_arena_up, case_arena_down),
+        cmocka_unit_test_setup_teardown(test_exchanges_one_way_fill_every_link, case_arena_up,
+                                        case_arena_down),
         cmocka_unit_test_setup_teardown(test_played_is_said, case_arena_up, case_arena_down),
         cmocka_unit_test_setup_teardown(test_a_reduction_keeps_its_rate, case_arena_up,
                                         case_arena_down),

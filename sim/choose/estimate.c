@@ -13,7 +13,7 @@
 
 enum { WAYS = REHEARSAL_WIRES }; /* Wires: axes of the grid, then levels. */
 
-/* An item. Times of bytes are for all pieces together. */
+/* Of an item. Times of bytes are for all pieces together. */
 struct cost {
     double latency_s;
     double wire_s[WAYS];   /* By wire. */
@@ -35,89 +35,6 @@ static double log2_up(double value)
     for (double reach = 1; reach < value; reach *= 2) log++;
     return log;
 }
-
-/* --- What a primitive sends, in chunks: of an array of n chunks, or n a member (AllToAll). --- */
-
-struct form {
-    double depth;  /* Messages in series. */
-    double chunks; /* In series, each message after the one that it waits for. */
-    bool paired;   /* What it sends is spread over the other members as evenly as in an exchange;
-                      else some member sends all of it the farthest way. */
-    double wired;  /* Through the busiest port all in all; 0: as many. */
-};
-
-/* Each message is all of a piece, or half of it. */
-static struct form spanning_form(enum spanning_part part, double n)
-{
-    double const far = floor(n / 2);
-    if (part == SPANNING_LINE) return (struct form){n - 1, (n - 1) * n / 2, false, n / 2};
-    if (part == SPANNING_NEAR_LINE) return (struct form){far, far * n, false, n};
-    /* What is by the root is reached sooner than what is farthest from it, but on a ring of 3. */
-    double const depth = part == SPANNING_CLOSE || far == 1 ? 1 : 0;
-    return (struct form){depth, depth * n / 2, false, 0};
-}
-
-static struct form neighbour_form(const struct primitive *primitive, double n)
-{
-    bool const both = primitive->ring && primitive->lane_count == 2;
-    double const depth = both ? floor(n / 2) : n - 1;
-    enum spanning_part const part = spanning_part(primitive);
-    if (primitive->kind == COLLECTIVE_PERMUTE) return (struct form){1, 1, false, 0};
-    if (part != SPANNING_NONE) return spanning_form(part, n);
-    if (primitive->kind == COLLECTIVE_BROADCAST || primitive->kind == COLLECTIVE_REDUCE)
-        return (struct form){n - 1, n - 1, false, n / 2}; /* Halves, all the way round. */
-    if (primitive->kind != COLLECTIVE_ALL_TO_ALL)
-        return (struct form){depth, both ? (n - 1) / 2 : n - 1, false, 0};
-    double const odd = fmod(n, 2);
-    if (both) return (struct form){depth, (n * n - odd) / 8, false, 0};
-    /* Bundles: of a line the middle carries most, and round a ring one way all links alike. */
-    return (struct form){depth, n * (n - 1) / 2, false, primitive->ring ? 0 : (n * n - odd) / 4};
-}
-
-static struct form reduction_form(const struct primitive *primitive, double n, double log)
-{
-    if (primitive->family == PRIMITIVE_SHARP) return (struct form){1, n, false, 0};
-    if (primitive->family == PRIMITIVE_RECURSIVE_DOUBLING)
-        return (struct form){log, n * log, false, 0};
-    /* Two children in turn on each level; inner ranks of one tree are leaves of the other. */
-    if (primitive->family == PRIMITIVE_DOUBLE_TREE)
-        return (struct form){2 * log, 2 * n * log, false, 2 * n};
-    SIM_ASSERT(primitive->family == PRIMITIVE_TREE);
-    return (struct form){2 * log, 2 * n * log, false, n * log};
-}
-
-static struct form routed_form(const struct primitive *primitive, double n)
-{
-    double const log = log2_up(n);
-    switch (primitive->kind) {
-    case COLLECTIVE_ALL_REDUCE:
-        return reduction_form(primitive, n, log);
-    case COLLECTIVE_BROADCAST:
-    case COLLECTIVE_REDUCE:
-        if (primitive->family == PRIMITIVE_SHARP) return (struct form){1, n, false, 0};
-        if (primitive->family == PRIMITIVE_CHAIN) return (struct form){n - 1, 2 * n - 2, false, n};
-        if (primitive->family == PRIMITIVE_DIRECT) return (struct form){1, n * (n - 1), true, 0};
-        return (struct form){log, n * log, false, 0};
-    case COLLECTIVE_ALL_TO_ALL:
-        if (primitive->family == PRIMITIVE_BRUCK) return (struct form){log, n / 2 * log, false, 0};
-        return (struct form){1, n - 1, true, 0};
-    case COLLECTIVE_ALL_GATHER:
-    case COLLECTIVE_REDUCE_SCATTER:
-        if (primitive->family == PRIMITIVE_RING) return (struct form){n - 1, n - 1, false, 0};
-        break;
-    case COLLECTIVE_GATHER:
-    case COLLECTIVE_SCATTER:
-        break;
-    case COLLECTIVE_PERMUTE:
-    case COLLECTIVE_KIND_COUNT:
-        return (struct form){1, 1, false, 0};
-    }
-    if (primitive->family == PRIMITIVE_SHARP) return (struct form){1, n - 1, false, 0};
-    if (primitive->family == PRIMITIVE_DIRECT) return (struct form){1, n - 1, true, 0};
-    return (struct form){log, n - 1, primitive->family == PRIMITIVE_RECURSIVE, 0};
-}
-
-/* --- Wires --- */
 
 /* From one member to the farthest along a dimension, once; NCCL's or another protocol's own time
  * with it. */
@@ -171,15 +88,15 @@ static double doubling_links(const struct group_dimension *at)
     return links;
 }
 
-static bool is_between_neighbours(const struct form *form, double ranks)
+static bool is_between_neighbours(uint32_t depth, double ranks)
 {
-    return form->depth == ranks - 1 && ranks > 2;
+    return depth == ranks - 1 && ranks > 2;
 }
 
 /* The hops of messages in series on the grid: one each between neighbours, all distances in turn,
  * or once along all axes. Returns the ranks that the grid joins. */
 static double grid_latency_s(const struct estimator *estimator, const struct plan_item *item,
-                             const struct form *form, double ranks, double *ret_latency_s)
+                             uint32_t depth, double ranks, double *ret_latency_s)
 {
     const struct plan *plan = estimator->plan;
     double here = 1, far = 0, doubling = 0, hop = 0, odd = 0;
@@ -193,9 +110,9 @@ static double grid_latency_s(const struct estimator *estimator, const struct pla
         hop = fmax(hop, once);
         odd += odd_grid_hop_s(estimator->machine, plan, item, d);
     }
-    *ret_latency_s = doubling * form->depth / log2_up(ranks);
-    if (is_between_neighbours(form, ranks)) *ret_latency_s = (ranks - ranks / here) * hop;
-    if (form->depth == 1) *ret_latency_s = far;
+    *ret_latency_s = doubling * depth / log2_up(ranks);
+    if (is_between_neighbours(depth, ranks)) *ret_latency_s = (ranks - ranks / here) * hop;
+    if (depth == 1) *ret_latency_s = far;
     *ret_latency_s += odd;
     return here;
 }
@@ -204,11 +121,11 @@ static double grid_latency_s(const struct estimator *estimator, const struct pla
  * crosses a farther level where its nearer ones end; doubling distances come to it once they have
  * passed these. */
 static double routed_latency_s(const struct estimator *estimator, const struct plan_item *item,
-                               const struct form *form, double ranks)
+                               uint32_t depth, double ranks)
 {
     const struct plan *plan = estimator->plan;
     double total = 0;
-    double inside = grid_latency_s(estimator, item, form, ranks, &total);
+    double inside = grid_latency_s(estimator, item, depth, ranks, &total);
     double longest = total;
     for (uint32_t wire = MACHINE_AXES_MAX; wire < WAYS; wire++) {
         double here = 1, way = 0;
@@ -219,95 +136,74 @@ static double routed_latency_s(const struct estimator *estimator, const struct p
         }
         if (here == 1) continue;
         longest = fmax(longest, way);
-        if (is_between_neighbours(form, ranks))
+        if (is_between_neighbours(depth, ranks))
             total += (ranks / inside - ranks / (inside * here)) * way;
         else
-            total +=
-                form->depth * (log2_up(inside * here) - log2_up(inside)) / log2_up(ranks) * way;
+            total += depth * (log2_up(inside * here) - log2_up(inside)) / log2_up(ranks) * way;
         inside *= here;
     }
-    return form->depth == 1 ? longest : total;
+    return depth == 1 ? longest : total;
 }
 
 /* How often the busiest link of an axis carries what a member sends in series. An exchange goes
  * half through the middle, and round an even ring to the far side all one way unless it is dealt
  * out; doubling distances take as many links; to and from a root there are two ways round. */
-static double grid_share(const struct primitive *primitive, const struct group_dimension *at,
-                         double ranks)
+static double grid_share(const struct primitive *primitive, enum primitive_reach reach,
+                         const struct group_dimension *at, double ranks)
 {
     double const size = at->size, middle = floor(size / 2), ways = at->ring ? 2 : 1;
-    enum collective_kind const kind = primitive->kind;
-    bool const exchange = kind == COLLECTIVE_ALL_TO_ALL || kind == COLLECTIVE_ALL_GATHER ||
-                          kind == COLLECTIVE_REDUCE_SCATTER;
-    if (primitive->family == PRIMITIVE_DIRECT && exchange) {
-        bool const one_way = kind != COLLECTIVE_ALL_TO_ALL && at->ring && at->size % 2 == 0;
+    bool const one_way = primitive->kind != COLLECTIVE_ALL_TO_ALL && at->ring && at->size % 2 == 0;
+    switch (reach) {
+    case PRIMITIVE_REACH_NEAR:
+        return 1;
+    case PRIMITIVE_REACH_ALL:
+        if (collective_is_rooted(primitive->kind)) return 1 / ways;
         return ranks / (ranks - 1) * middle * (size - middle) / size *
                (one_way ? 1 + 2 / size : 1) / ways;
-    }
-    if (primitive->family == PRIMITIVE_DIRECT) return 1 / ways;
-    if (primitive->family == PRIMITIVE_RECURSIVE_DOUBLING ||
-        (primitive->family == PRIMITIVE_BRUCK && kind == COLLECTIVE_ALL_TO_ALL))
+    case PRIMITIVE_REACH_DOUBLING:
         return doubling_links(at) / log2_up(size);
-    if (primitive->family == PRIMITIVE_BRUCK || primitive->family == PRIMITIVE_RECURSIVE)
+    case PRIMITIVE_REACH_SCALED:
         return (size + 1) / 3;
+    }
     return 1;
+}
+
+/* Of what is sent in series, how much passes the busiest port. */
+static double port_share(const struct primitive_cost *cost)
+{
+    return cost->units > 0 ? (double)cost->port_units / (double)cost->units : 1;
 }
 
 /* What routed messages take of a wire. Between levels each takes the farthest in which its ends
  * differ. `inside`: members that nearer levels join. Returns how many this one joins. */
 static double add_routed(const struct estimator *estimator, const struct plan_item *item,
-                         const struct form *form, double bytes, uint32_t wire, double inside,
-                         struct cost *cost)
+                         const struct primitive_cost *of, double bytes, uint32_t wire,
+                         double inside, struct cost *cost)
 {
     const struct plan *plan = estimator->plan;
-    double const ranks = item->flat ? (double)group_rank_count(&plan->group)
-                                    : plan->group.dimension[item->dimension].size;
+    double const ranks = item->size;
     double here = 1, time_s = 0;
     for (uint32_t d = 0; d < plan->group.dimension_count; d++) {
         const struct group_dimension *at = &plan->group.dimension[d];
         if (!takes(item, d) || wire_of(estimator, d) != wire) continue;
         here *= at->size;
-        double passed = form->paired ? inside * (here - 1) / (ranks - 1) : 1;
-        if (!at->switched) passed = grid_share(item->primitive, at, ranks);
+        double passed = of->paired ? inside * (here - 1) / (ranks - 1) : 1;
+        if (!at->switched) passed = grid_share(item->primitive, of->reach, at, ranks);
         time_s = bytes * passed /
                  fmin(rate_of(estimator, item, d),
-                      wire_mesh_rate(estimator->machine, at, form->paired ? at->size - 1 : 1));
+                      wire_mesh_rate(estimator->machine, at, of->paired ? at->size - 1 : 1));
     }
-    cost->wire_s[wire] += time_s * (form->wired > 0 ? form->wired / form->chunks : 1);
+    cost->wire_s[wire] += time_s * port_share(of);
     cost->serial_s = fmax(cost->serial_s, time_s);
     return here;
 }
 
-/* Of the rank that has the most to send or to receive, in tokens of a piece. */
-static double ragged_chunks(const struct plan *plan, const struct plan_item *item)
+/* Of the rank that has the most to send or to receive, in half tokens of a piece. */
+static double ragged_units(const struct plan *plan, const struct plan_item *item)
 {
     struct ragged_load const load = ragged_item_load(plan, item);
-    return fmax((double)load.sent_most_bytes, (double)load.received_most_bytes) /
+    return 2 * fmax((double)load.sent_most_bytes, (double)load.received_most_bytes) /
            ((double)plan->ragged.token_bytes * item->piece_count);
-}
-
-/* Whether a member's later messages wait for what came of its earlier ones, so that each piece
- * begins when the one before has ended. */
-static bool goes_back_and_forth(const struct primitive *primitive)
-{
-    switch (primitive->family) {
-    case PRIMITIVE_LINE:
-    case PRIMITIVE_DIRECT:
-    case PRIMITIVE_TREE:
-    case PRIMITIVE_DOUBLE_TREE:
-    case PRIMITIVE_CHAIN:
-    case PRIMITIVE_SHARP:
-    case PRIMITIVE_SHIFT:
-        return false;
-    case PRIMITIVE_RING:
-    case PRIMITIVE_RING_ONE_WAY:
-    case PRIMITIVE_RECURSIVE:
-    case PRIMITIVE_RECURSIVE_DOUBLING:
-    case PRIMITIVE_BRUCK:
-    case PRIMITIVE_FAMILY_COUNT:
-        break;
-    }
-    return primitive->kind != COLLECTIVE_PERMUTE && !collective_is_rooted(primitive->kind);
 }
 
 /* What was found by playing an item's messages. */
@@ -361,33 +257,30 @@ static struct cost links_cost(const struct estimator *estimator, const struct pl
     const struct plan *plan = estimator->plan;
     const struct primitive *primitive = item->primitive;
     struct cost cost = {.latency_s = 0};
-    double const n = item->flat ? (double)group_rank_count(&plan->group)
-                                : plan->group.dimension[item->dimension].size;
-    struct form form = primitive->routed ? routed_form(primitive, n) : neighbour_form(primitive, n);
-    if (plan->ragged_units != NULL) form.chunks = ragged_chunks(plan, item);
+    struct primitive_cost of = primitive->cost(item->size);
     /* Of an AllReduce one half is busy upwards, the other downwards. */
     if (plan->kind == COLLECTIVE_ALL_REDUCE && primitive->kind != plan->kind &&
-        primitive->family == PRIMITIVE_SHARP)
-        form.wired = n / 2;
-    double const bytes = form.chunks * 2 * (double)plan_item_unit_bytes(item) * estimator->wire;
+        primitive->network != PRIMITIVE_NETWORK_NONE)
+        of.port_units = item->size;
+    double const units = plan->ragged_units != NULL ? ragged_units(plan, item) : (double)of.units;
+    double const bytes = units * (double)plan_item_unit_bytes(item) * estimator->wire;
     if (primitive->routed) {
         double inside = 1;
-        cost.latency_s = routed_latency_s(estimator, item, &form, n);
+        cost.latency_s = routed_latency_s(estimator, item, of.depth, item->size);
         for (uint32_t wire = 0; wire < WAYS; wire++)
-            inside *= add_routed(estimator, item, &form, bytes, wire, inside, &cost);
+            inside *= add_routed(estimator, item, &of, bytes, wire, inside, &cost);
     } else {
-        cost.latency_s = form.depth * message_s(estimator, item->dimension) +
+        cost.latency_s = of.depth * message_s(estimator, item->dimension) +
                          odd_grid_hop_s(estimator->machine, plan, item, item->dimension);
         cost.serial_s = bytes / rate_of(estimator, item, item->dimension);
-        cost.wire_s[wire_of(estimator, item->dimension)] =
-            cost.serial_s * (form.wired > 0 ? form.wired / form.chunks : 1);
+        cost.wire_s[wire_of(estimator, item->dimension)] = cost.serial_s * port_share(&of);
     }
     double const counted = (double)plan_item_unit_bytes(item) * estimator->wire;
     cost.serial_s = fmax(cost.serial_s, rehearsal.byte_s * counted);
     for (uint32_t wire = 0; wire < WAYS; wire++)
         cost.wire_s[wire] = fmax(cost.wire_s[wire], rehearsal.wire_byte_s[wire] * counted);
     for (uint32_t wire = 0; wire < WAYS; wire++) cost.next_s = fmax(cost.next_s, cost.wire_s[wire]);
-    if (goes_back_and_forth(primitive)) {
+    if (of.serial) {
         cost.next_latency_s = cost.latency_s;
         cost.next_s = cost.serial_s;
     }

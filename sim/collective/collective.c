@@ -48,27 +48,3 @@ const char *primitive_family_name(enum primitive_family family)
     SIM_ASSERT((uint32_t)family < PRIMITIVE_FAMILY_COUNT);
     return names[family];
 }
-
-uint32_t primitive_series(const struct primitive *primitive, uint32_t size)
-{
-    if (primitive == NULL) return 0;
-    switch (primitive->family) {
-    case PRIMITIVE_RING:
-        return primitive->lane_count == 2 ? size / 2 : size - 1;
-    case PRIMITIVE_RING_ONE_WAY:
-    case PRIMITIVE_RECURSIVE:
-    case PRIMITIVE_RECURSIVE_DOUBLING:
-    case PRIMITIVE_BRUCK:
-        return primitive->send_count(size, 0, 0);
-    case PRIMITIVE_LINE:
-    case PRIMITIVE_DIRECT:
-    case PRIMITIVE_TREE:
-    case PRIMITIVE_DOUBLE_TREE:
-    case PRIMITIVE_CHAIN:
-    case PRIMITIVE_SHARP:
-    case PRIMITIVE_SHIFT:
-    case PRIMITIVE_FAMILY_COUNT:
-        break;
-    }
-    return 0;
-}

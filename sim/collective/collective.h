@@ -30,6 +30,7 @@
 #define SIM_COLLECTIVE_COLLECTIVE_H
 
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 
 #include "sim/base/status.h"
@@ -110,6 +111,30 @@ struct primitive_step {
     uint8_t wait_lane; /* Whose arrivals are counted; the step's own lane unless it says so. */
 };
 
+/* How far the messages of a primitive go whose receivers lie along an axis of a grid, and so how
+ * often they cross its busiest link. */
+enum primitive_reach {
+    PRIMITIVE_REACH_NEAR,     /* A link is crossed by what one member sends: neighbours, trees. */
+    PRIMITIVE_REACH_ALL,      /* A message to each of the others, or from each. */
+    PRIMITIVE_REACH_DOUBLING, /* 1, 2, 4, ... positions, messages of one length. */
+    PRIMITIVE_REACH_SCALED,   /* 1, 2, 4, ... positions, messages as much longer as they go far. */
+};
+
+/* What a primitive costs where each position sends and gets one message at a time, neighbours one
+ * each way. Exactly what its moves take, as the tests' catalogue proves by playing them for every
+ * size up to 64; and more, at most twice as much, of trees and bundles whose size is no power of
+ * two, and of two trees at once. */
+struct primitive_cost {
+    uint32_t depth;      /* Messages in series, each of which waits for the one before. */
+    uint64_t units;      /* Half chunks from the first message to the last arrival. */
+    uint64_t port_units; /* Half chunks all in all through the busiest port. */
+    bool serial; /* A member's later messages wait for what came of its earlier ones, so that a
+                    further piece begins when the one before ends. */
+    bool paired; /* Of what the busiest member sends or gets, each block of others has a part as
+                    large as the block; else some member sends all of it the farthest way. */
+    enum primitive_reach reach;
+};
+
 struct primitive {
     const char *name; /* "all_gather_ring": equal to the file's name. */
     const char *help;
@@ -143,6 +168,8 @@ struct primitive {
     /* ReduceScatter: the chunk that a producer should compute as its `index`-th, so that the lanes
      * never wait longer than they must. NULL for other kinds. */
     uint32_t (*chunk_at)(uint32_t size, uint32_t position, uint32_t index);
+    /* NULL where the primitive comes out of a file. */
+    struct primitive_cost (*cost)(uint32_t size);
 };
 
 extern const struct primitive *const primitive_table[];
@@ -166,7 +193,12 @@ static inline const char *primitive_algorithm(const struct primitive *primitive)
 /* How many messages of a member go one after the other, each of which has to come round before the
  * next: a line passes on what has come while it goes on, and a direct exchange or a tree waits for
  * nobody. 0 of NULL. */
-uint32_t primitive_series(const struct primitive *primitive, uint32_t size);
+static inline uint32_t primitive_series(const struct primitive *primitive, uint32_t size)
+{
+    if (primitive == NULL) return 0;
+    struct primitive_cost const cost = primitive->cost(size);
+    return cost.serial ? cost.depth : 0;
+}
 
 /* Whether one rank is unlike the others: broadcast, reduce, gather, scatter. */
 static inline bool collective_is_rooted(enum collective_kind kind)

@@ -136,11 +136,9 @@ static struct pieces_level level_of(const struct build *build, const struct prim
     uint64_t const rate = (known == 0 ? (uint64_t)TIME_PS_PER_S : known) / at->stride;
     bool const whole =
         primitive->kind == COLLECTIVE_BROADCAST || primitive->kind == COLLECTIVE_REDUCE;
-    bool const goes_round =
-        !whole && primitive->family == PRIMITIVE_RING && !collective_is_rooted(primitive->kind);
     /* What pieces save of a chain's fill need not be far less than its whole way. */
     uint32_t const steps = is_chain(primitive) ? at->size / 16 : 1;
-    uint32_t const series = goes_round ? primitive_series(primitive, at->size) : 0;
+    uint32_t const series = primitive_series(primitive, at->size);
     /* Of several orders the others fill the links while the rings of one go round: half the time
      * that these have for their bytes can be spent on it. */
     bool const beside = build->choice->levels.grid_count > 1;

@@ -14,7 +14,7 @@ static uint32_t messages_of(const struct primitive *primitive, uint32_t size)
 
 static bool is_in_network(const struct primitive *primitive)
 {
-    return primitive != NULL && primitive->family == PRIMITIVE_SHARP;
+    return primitive != NULL && primitive->network != PRIMITIVE_NETWORK_NONE;
 }
 
 /* What each piece waits for. On a grid the messages of its orders fill the links meanwhile, all the

@@ -141,6 +141,12 @@ static struct primitive_move mirror_move(uint32_t size, uint32_t lane, uint32_t 
         .source = position, .destination = size - 1 - position, .halves = PRIMITIVE_HALVES};
 }
 
+static struct primitive_cost mirror_cost(uint32_t size)
+{
+    (void)size;
+    return (struct primitive_cost){.depth = 1, .units = 2, .port_units = 2};
+}
+
 /* Not in the catalogue: nobody asks for it but pipelines of two copies. */
 static const struct primitive mirror = {
     .name = "permute_mirror",
@@ -154,6 +160,7 @@ static const struct primitive mirror = {
     .arrival_count = one_message,
     .step = mirror_step,
     .move = mirror_move,
+    .cost = mirror_cost,
 };
 
 /* Each pair is as far apart as it is: messages name their receivers, on grids too. */

@@ -15,9 +15,10 @@ enum { PIECES_LEAST = 2 };
 enum { PORTIONS_A_WAY = 4 };
 
 /* Whether an item of the level inside can go along with one of the level outside. */
-static bool is_cut(const struct primitive *outer, const struct primitive *inner)
+static bool is_cut(const struct primitive *outer, uint32_t outer_size,
+                   const struct primitive *inner)
 {
-    return outer->family == PRIMITIVE_DIRECT && inner->routed &&
+    return outer->cost(outer_size).reach == PRIMITIVE_REACH_ALL && inner->routed &&
            inner->network == PRIMITIVE_NETWORK_NONE;
 }
 
@@ -31,8 +32,10 @@ bool portions_apply(const struct plan_request *request, const struct choice *cho
         return false;
     uint32_t const outer = levels->outer[0], inner = levels->outer[1];
     if (request->portion_count == 1 || choice->whole[outer] != NULL) return false;
-    return is_cut(choice->once[outer], choice->once[inner]) &&
-           (kind != COLLECTIVE_ALL_REDUCE || is_cut(choice->gather[outer], choice->gather[inner]));
+    uint32_t const size = request->group.dimension[outer].size;
+    return is_cut(choice->once[outer], size, choice->once[inner]) &&
+           (kind != COLLECTIVE_ALL_REDUCE ||
+            is_cut(choice->gather[outer], size, choice->gather[inner]));
 }
 
 /* The ends of portions from the shortest on. The next is as long as the faster level can be with it

@@ -160,31 +160,63 @@ static struct primitive_step close_step(uint32_t size, uint32_t lane, uint32_t p
     return step_after(size, 0);
 }
 
+/* --- What they cost: each message is all of a piece, or half of it --- */
+
+static struct primitive_cost line_cost(uint32_t size)
+{
+    return (struct primitive_cost){
+        .depth = size - 1, .units = (uint64_t)size * (size - 1), .port_units = size};
+}
+
+static struct primitive_cost near_line_cost(uint32_t size)
+{
+    return (struct primitive_cost){.depth = size / 2,
+                                   .units = 2 * (uint64_t)size * (size / 2),
+                                   .port_units = 2 * (uint64_t)size};
+}
+
+static struct primitive_cost close_cost(uint32_t size)
+{
+    return (struct primitive_cost){.depth = 1, .units = size, .port_units = size};
+}
+
+/* By the shorter ways what closes a ring has come sooner than what goes to the middle of it, but on
+ * a ring of 3. */
+static struct primitive_cost near_close_cost(uint32_t size)
+{
+    if (size / 2 == 1) return close_cost(size);
+    return (struct primitive_cost){.depth = 0};
+}
+
 /* Of a ring's two ways, each a lane. */
-#define PART(part_name, part_kind, sends, arrivals, part_step, part_move)                          \
+#define PART(part_name, part_kind, sends, arrivals, part_step, part_move, part_cost)               \
     {                                                                                              \
         .name = part_name, .kind = part_kind, .family = PRIMITIVE_RING, .ring = true,              \
         .lane_count = 2, .send_count = sends, .arrival_count = arrivals, .step = part_step,        \
-        .move = part_move,                                                                         \
+        .move = part_move, .cost = part_cost,                                                      \
     }
 
 /* Not of the catalogue: by itself a closing link is no collective. */
 static const struct primitive parts[2][SPANNING_NONE] = {
     {
         PART("broadcast_tree_line", COLLECTIVE_BROADCAST, from_sends, from_arrivals, from_step,
-             move_of),
-        PART("broadcast_tree_close", COLLECTIVE_BROADCAST, closes, begins, close_step, move_of),
+             move_of, line_cost),
+        PART("broadcast_tree_close", COLLECTIVE_BROADCAST, closes, begins, close_step, move_of,
+             close_cost),
         PART("broadcast_tree_near_line", COLLECTIVE_BROADCAST, near_from_sends, near_from_arrivals,
-             near_from_step, whole_move),
-        PART("broadcast_tree_near_close", COLLECTIVE_BROADCAST, closes, begins, close_step,
-             move_of),
+             near_from_step, whole_move, near_line_cost),
+        PART("broadcast_tree_near_close", COLLECTIVE_BROADCAST, closes, begins, close_step, move_of,
+             near_close_cost),
     },
     {
-        PART("reduce_tree_line", COLLECTIVE_REDUCE, to_sends, to_arrivals, to_step, move_of),
-        PART("reduce_tree_close", COLLECTIVE_REDUCE, begins, follows, close_step, move_of),
+        PART("reduce_tree_line", COLLECTIVE_REDUCE, to_sends, to_arrivals, to_step, move_of,
+             line_cost),
+        PART("reduce_tree_close", COLLECTIVE_REDUCE, begins, follows, close_step, move_of,
+             close_cost),
         PART("reduce_tree_near_line", COLLECTIVE_REDUCE, near_to_sends, near_to_arrivals,
-             near_to_step, whole_move),
-        PART("reduce_tree_near_close", COLLECTIVE_REDUCE, begins, follows, close_step, move_of),
+             near_to_step, whole_move, near_line_cost),
+        PART("reduce_tree_near_close", COLLECTIVE_REDUCE, begins, follows, close_step, move_of,
+             near_close_cost),
     },
 };
 #undef PART

@@ -3,10 +3,59 @@
 
 #include "sim/collective/collective.h"
 #include "sim/collective/plan.h"
+#include "tests/catalogue/costs.h"
 #include "tests/support/case.h"
 #include "tests/support/thin.h"
 
 enum { RANKS_MAX = 64 };
+
+static bool is_power_of_two(uint32_t size)
+{
+    return (size & (size - 1)) == 0;
+}
+
+/* Trees of other sizes than powers of two have leaves nearer to the root, and bundles of an
+ * exchange are shorter: there the entry says at most twice what is taken. */
+static bool is_exact_depth(const struct primitive *primitive, uint32_t size)
+{
+    return is_power_of_two(size) || primitive->family != PRIMITIVE_TREE;
+}
+
+/* Of two trees at once the entry says what each would take by itself. */
+static bool is_exact_bytes(const struct primitive *primitive, uint32_t size)
+{
+    bool const bundles =
+        primitive->kind == COLLECTIVE_ALL_TO_ALL && primitive->family == PRIMITIVE_BRUCK;
+    return primitive->family != PRIMITIVE_DOUBLE_TREE && (is_power_of_two(size) || !bundles);
+}
+
+static bool is_said(uint64_t said, uint64_t taken, bool exact)
+{
+    return exact ? said == taken : said >= taken && said <= 2 * taken;
+}
+
+/* What of an entry's cost its moves do not bear out; NULL: nothing. */
+static const char *cost_error(const struct primitive *primitive, uint32_t size)
+{
+    struct costs_clock const ways = {0, 1, 1}, twice = {0, 1, 2}, bytes = {1, 0, 1};
+    struct primitive_cost const cost = primitive->cost(size);
+    bool const exact = is_exact_bytes(primitive, size);
+    uint64_t port_units = 0;
+    uint64_t const depth = costs_play(primitive, size, &ways, &port_units);
+    uint64_t const again = costs_play(primitive, size, &twice, &port_units) - depth;
+    uint64_t const units = costs_play(primitive, size, &bytes, &port_units);
+    if (!is_said(cost.depth, depth, is_exact_depth(primitive, size))) return "depth";
+    if (!is_said(cost.units, units, exact)) return "units";
+    if (!is_said(cost.port_units, port_units, exact)) return "port_units";
+    if (again != (cost.serial ? depth - 1 : 0)) return "serial";
+    for (uint32_t inside = 2; cost.paired && inside < size; inside++)
+        if (size % inside == 0 &&
+            costs_crossing(primitive, size, inside) * (size - 1) != cost.units * (size - inside))
+            return "paired";
+    if (size >= 8 && is_power_of_two(size) && costs_reach(primitive, size) != cost.reach)
+        return "reach";
+    return NULL;
+}
 
 static void every_primitive_is_proved_for_every_size(void **state)
 {
@@ -27,6 +76,8 @@ static void every_primitive_is_proved_for_every_size(void **state)
             if (status != STATUS_OK)
                 print_error("%s of %u: %s\n", error.where, size, error.message);
             assert_int_equal(status, STATUS_OK);
+            const char *wrong = cost_error(primitive, size);
+            if (wrong != NULL) fail_msg("%s of %u: cost: %s", primitive->name, size, wrong);
         }
 }
 
@@ -325,6 +376,45 @@ static void moves_outside_the_dimension_are_refused(void **state)
     refuses(&canary, 1, "not between 2 and 64");
 }
 
+static struct primitive_cost spoilt; /* What wrong_cost() says. */
+
+static struct primitive_cost wrong_cost(uint32_t size)
+{
+    (void)size;
+    return spoilt;
+}
+
+static void costs_that_moves_do_not_bear_out_are_noticed(void **state)
+{
+    (void)state;
+    for (uint32_t i = 0; i < primitive_count; i++) {
+        struct primitive canary = *primitive_table[i];
+        struct primitive_cost const good = canary.cost(16);
+        canary.cost = wrong_cost;
+        spoilt = good;
+        assert_null(cost_error(&canary, 16));
+        spoilt.depth = good.depth - 1;
+        assert_string_equal(cost_error(&canary, 16), "depth");
+        spoilt = good;
+        spoilt.units = good.units * 5 / 2;
+        assert_string_equal(cost_error(&canary, 16), "units");
+        spoilt = good;
+        spoilt.port_units = good.port_units * 5 / 2;
+        assert_string_equal(cost_error(&canary, 16), "port_units");
+        spoilt = good;
+        spoilt.serial = !good.serial;
+        if (good.depth > 1) assert_string_equal(cost_error(&canary, 16), "serial");
+        spoilt = good;
+        spoilt.reach =
+            good.reach == PRIMITIVE_REACH_ALL ? PRIMITIVE_REACH_NEAR : PRIMITIVE_REACH_ALL;
+        assert_string_equal(cost_error(&canary, 16), "reach");
+        spoilt = good;
+        spoilt.paired = true;
+        if (good.reach == PRIMITIVE_REACH_DOUBLING)
+            assert_string_equal(cost_error(&canary, 16), "paired");
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -341,6 +431,7 @@ int main(void)
         cmocka_unit_test(chunks_computed_too_late_or_twice_are_refused),
         cmocka_unit_test(counts_that_are_not_those_announced_are_refused),
         cmocka_unit_test(moves_outside_the_dimension_are_refused),
+        cmocka_unit_test(costs_that_moves_do_not_bear_out_are_noticed),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -42,4 +42,5 @@ const struct primitive primitive_all_gather_bruck = {
     .arrival_count = count_log2_each,
     .step = step_of,
     .move = move_of,
+    .cost = cost_bruck,
 };

@@ -29,4 +29,5 @@ const struct primitive primitive_all_gather_direct = {
     .arrival_count = count_others_each,
     .step = step_of,
     .move = move_own_chunk,
+    .cost = cost_direct,
 };

@@ -38,4 +38,5 @@ const struct primitive primitive_all_gather_line = {
     .arrival_count = count_before_on_line,
     .step = step_of,
     .move = move_of,
+    .cost = cost_line,
 };

@@ -30,6 +30,12 @@ static struct primitive_move move_of(uint32_t size, uint32_t lane, uint32_t posi
     };
 }
 
+static struct primitive_cost cost_of(uint32_t size)
+{
+    return (struct primitive_cost){
+        .depth = size / 2, .units = size - 1, .port_units = size - 1, .serial = true};
+}
+
 const struct primitive primitive_all_gather_ring = {
     .name = "all_gather_ring",
     .help = "whole chunks go round a ring in both directions at once: "
@@ -44,4 +50,5 @@ const struct primitive primitive_all_gather_ring = {
     .arrival_count = count_half_each,
     .step = step_of,
     .move = move_of,
+    .cost = cost_of,
 };

@@ -38,4 +38,5 @@ const struct primitive primitive_all_gather_ring_one_way = {
     .arrival_count = count_others_each,
     .step = step_of,
     .move = move_of,
+    .cost = cost_one_way,
 };

@@ -37,4 +37,5 @@ const struct primitive primitive_all_gather_ring_routed = {
     .arrival_count = count_others_each,
     .step = step_of,
     .move = move_of,
+    .cost = cost_one_way,
 };

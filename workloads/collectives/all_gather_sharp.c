@@ -28,4 +28,5 @@ const struct primitive primitive_all_gather_sharp = {
     .arrival_count = count_others_each,
     .step = step_of,
     .move = move_own_chunk,
+    .cost = cost_sharp,
 };

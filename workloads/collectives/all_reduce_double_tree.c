@@ -53,6 +53,14 @@ static struct primitive_move move_of(uint32_t size, uint32_t lane, uint32_t posi
                                                                : PRIMITIVE_HALF_SECOND};
 }
 
+static struct primitive_cost cost_of(uint32_t size)
+{
+    uint64_t const storeys = binomial_storeys(size);
+    return (struct primitive_cost){.depth = (uint32_t)(2 * storeys),
+                                   .units = 4 * storeys * size,
+                                   .port_units = 4 * (uint64_t)size};
+}
+
 const struct primitive primitive_all_reduce_double_tree = {
     .name = "all_reduce_double_tree",
     .help = "half the array on each of two binary trees: 2V/w with many pieces, about 2·log2(N) "
@@ -67,4 +75,5 @@ const struct primitive primitive_all_reduce_double_tree = {
     .arrival_count = arrival_count,
     .step = step_of,
     .move = move_of,
+    .cost = cost_of,
 };

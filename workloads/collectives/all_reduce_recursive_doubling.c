@@ -15,6 +15,16 @@ static struct primitive_step step_of(uint32_t size, uint32_t lane, uint32_t posi
                                    .slot = step};
 }
 
+static struct primitive_cost cost_of(uint32_t size)
+{
+    uint64_t const units = 2 * (uint64_t)size * log2_up(size);
+    return (struct primitive_cost){.depth = log2_up(size),
+                                   .units = units,
+                                   .port_units = units,
+                                   .serial = true,
+                                   .reach = PRIMITIVE_REACH_DOUBLING};
+}
+
 const struct primitive primitive_all_reduce_recursive_doubling = {
     .name = "all_reduce_recursive_doubling",
     .help = "partners at doubling distance exchange whole sums: V·log2(N)/w and log2(N) latencies",
@@ -31,4 +41,5 @@ const struct primitive primitive_all_reduce_recursive_doubling = {
     .arrival_count = count_log2_each,
     .step = step_of,
     .move = move_array,
+    .cost = cost_of,
 };

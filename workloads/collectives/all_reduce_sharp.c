@@ -38,4 +38,5 @@ const struct primitive primitive_all_reduce_sharp = {
     .arrival_count = count_one_each,
     .step = step_of,
     .move = move_of,
+    .cost = cost_sharp_array,
 };

@@ -46,6 +46,14 @@ static struct primitive_move move_of(uint32_t size, uint32_t lane, uint32_t posi
         .source = lane == UP ? primitive_any : 0, .destination = move, .halves = PRIMITIVE_HALVES};
 }
 
+static struct primitive_cost cost_of(uint32_t size)
+{
+    struct primitive_cost cost = cost_binomial(size); /* Of one way; up and down by other ports. */
+    cost.depth *= 2;
+    cost.units *= 2;
+    return cost;
+}
+
 const struct primitive primitive_all_reduce_tree = {
     .name = "all_reduce_tree",
     .help = "sums up a binomial tree and down again: 2V·ceil(log2 N)/w in one piece, 2·ceil(log2 "
@@ -60,4 +68,5 @@ const struct primitive primitive_all_reduce_tree = {
     .arrival_count = arrival_count,
     .step = step_of,
     .move = move_of,
+    .cost = cost_of,
 };

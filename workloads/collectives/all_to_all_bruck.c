@@ -40,6 +40,16 @@ static struct primitive_move move_of(uint32_t size, uint32_t lane, uint32_t posi
         .source = source, .destination = (source + whole) % size, .halves = PRIMITIVE_HALVES};
 }
 
+static struct primitive_cost cost_of(uint32_t size)
+{
+    uint64_t const units = (uint64_t)size * log2_up(size);
+    return (struct primitive_cost){.depth = log2_up(size),
+                                   .units = units,
+                                   .port_units = units,
+                                   .serial = true,
+                                   .reach = PRIMITIVE_REACH_DOUBLING};
+}
+
 const struct primitive primitive_all_to_all_bruck = {
     .name = "all_to_all_bruck",
     .help = "bundles go ahead by 1, 2, 4, ... ranks: V·log2(N)/(2N·w) and ceil(log2 N) latencies, "
@@ -56,4 +66,5 @@ const struct primitive primitive_all_to_all_bruck = {
     .arrival_count = count_log2_each,
     .step = step_of,
     .move = move_of,
+    .cost = cost_of,
 };

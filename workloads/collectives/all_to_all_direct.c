@@ -3,7 +3,7 @@
  * a range of its own, so that near and far receivers, which are reached by different ports, are
  * served side by side.
  */
-#include "sim/collective/collective.h"
+#include "workloads/collectives/patterns.h"
 
 enum { LANES = 4 };
 
@@ -55,4 +55,5 @@ const struct primitive primitive_all_to_all_direct = {
     .arrival_count = message_count,
     .step = step_of,
     .move = move_of,
+    .cost = cost_direct,
 };

@@ -21,6 +21,13 @@ static struct primitive_move move_of(uint32_t size, uint32_t lane, uint32_t posi
     };
 }
 
+static struct primitive_cost cost_of(uint32_t size)
+{
+    uint64_t const chunks = size;
+    return (struct primitive_cost){
+        .depth = size - 1, .units = chunks * (chunks - 1), .port_units = chunks * chunks / 2};
+}
+
 const struct primitive primitive_all_to_all_line = {
     .name = "all_to_all_line",
     .help = "bundles travel to both ends of a line, a chunk less each hop: "
@@ -35,4 +42,5 @@ const struct primitive primitive_all_to_all_line = {
     .arrival_count = count_before_on_line,
     .step = step_of,
     .move = move_of,
+    .cost = cost_of,
 };

@@ -28,6 +28,13 @@ static struct primitive_move move_of(uint32_t size, uint32_t lane, uint32_t posi
     };
 }
 
+static struct primitive_cost cost_of(uint32_t size)
+{
+    uint64_t const units = (uint64_t)size * size / 4;
+    return (struct primitive_cost){
+        .depth = size / 2, .units = units, .port_units = units, .serial = true};
+}
+
 const struct primitive primitive_all_to_all_ring = {
     .name = "all_to_all_ring",
     .help = "bundles go round a ring in both directions, a chunk less each hop: "
@@ -42,4 +49,5 @@ const struct primitive primitive_all_to_all_ring = {
     .arrival_count = count_half_each,
     .step = step_of,
     .move = move_of,
+    .cost = cost_of,
 };

@@ -25,6 +25,13 @@ static struct primitive_move move_of(uint32_t size, uint32_t lane, uint32_t posi
     };
 }
 
+static struct primitive_cost cost_of(uint32_t size)
+{
+    uint64_t const units = (uint64_t)size * (size - 1);
+    return (struct primitive_cost){
+        .depth = size - 1, .units = units, .port_units = units, .serial = true};
+}
+
 const struct primitive primitive_all_to_all_ring_one_way = {
     .name = "all_to_all_ring_one_way",
     .help = "bundles go round a ring in one direction, a chunk less each hop: V(N-1)/(2N·w) and "
@@ -39,4 +46,5 @@ const struct primitive primitive_all_to_all_ring_one_way = {
     .arrival_count = count_others_each,
     .step = step_of,
     .move = move_of,
+    .cost = cost_of,
 };

@@ -43,4 +43,5 @@ const struct primitive primitive_broadcast_chain = {
     .arrival_count = count_chunks_of_others,
     .step = step_of,
     .move = move_of,
+    .cost = cost_chain,
 };

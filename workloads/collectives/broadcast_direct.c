@@ -23,4 +23,5 @@ const struct primitive primitive_broadcast_direct = {
     .arrival_count = count_one_of_others,
     .step = step_of,
     .move = move_array,
+    .cost = cost_direct_array,
 };

@@ -44,4 +44,5 @@ const struct primitive primitive_broadcast_ring = {
     .arrival_count = count_chunks_of_others,
     .step = step_of,
     .move = move_of,
+    .cost = cost_root_ring_array,
 };

@@ -25,4 +25,5 @@ const struct primitive primitive_broadcast_sharp = {
     .arrival_count = count_one_of_others,
     .step = step_of,
     .move = move_array,
+    .cost = cost_sharp_array,
 };

@@ -28,4 +28,5 @@ const struct primitive primitive_broadcast_tree = {
     .arrival_count = count_one_of_others,
     .step = step_of,
     .move = move_array,
+    .cost = cost_binomial,
 };

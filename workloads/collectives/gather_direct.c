@@ -24,4 +24,5 @@ const struct primitive primitive_gather_direct = {
     .arrival_count = count_others_of_root,
     .step = step_of,
     .move = move_own_chunk,
+    .cost = cost_direct,
 };

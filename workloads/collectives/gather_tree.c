@@ -39,4 +39,5 @@ const struct primitive primitive_gather_tree = {
     .arrival_count = count_children_binomial,
     .step = step_of,
     .move = move_of,
+    .cost = cost_binomial_bundles,
 };

@@ -121,6 +121,88 @@ static inline uint32_t bruck_chunks(uint32_t size, uint32_t k)
     return distance < size - distance ? distance : size - distance;
 }
 
+/* Each message a chunk that came in the one before, one way round. */
+static inline struct primitive_cost cost_one_way(uint32_t size)
+{
+    uint64_t const units = 2 * ((uint64_t)size - 1);
+    return (struct primitive_cost){
+        .depth = size - 1, .units = units, .port_units = units, .serial = true};
+}
+
+/* Chunks that are passed on along a line: the last link carries those of all others. */
+static inline struct primitive_cost cost_line(uint32_t size)
+{
+    uint64_t const units = 2 * ((uint64_t)size - 1);
+    return (struct primitive_cost){.depth = size - 1, .units = units, .port_units = units};
+}
+
+/* A chunk to each of the others, or from each. */
+static inline struct primitive_cost cost_direct(uint32_t size)
+{
+    uint64_t const units = 2 * ((uint64_t)size - 1);
+    return (struct primitive_cost){.depth = 1,
+                                   .units = units,
+                                   .port_units = units,
+                                   .paired = true,
+                                   .reach = PRIMITIVE_REACH_ALL};
+}
+
+/* An array to each of the others, or from each. */
+static inline struct primitive_cost cost_direct_array(uint32_t size)
+{
+    struct primitive_cost cost = cost_direct(size);
+    cost.units *= size;
+    cost.port_units *= size;
+    return cost;
+}
+
+/* Chunks, twice as many to the rank twice as far. */
+static inline struct primitive_cost cost_bruck(uint32_t size)
+{
+    uint64_t const units = 2 * ((uint64_t)size - 1);
+    return (struct primitive_cost){.depth = log2_up(size),
+                                   .units = units,
+                                   .port_units = units,
+                                   .serial = true,
+                                   .reach = PRIMITIVE_REACH_SCALED};
+}
+
+/* The same between partners. */
+static inline struct primitive_cost cost_recursive(uint32_t size)
+{
+    struct primitive_cost cost = cost_bruck(size);
+    cost.paired = true;
+    return cost;
+}
+
+/* What switches copy or add: a chunk for each of the others; */
+static inline struct primitive_cost cost_sharp(uint32_t size)
+{
+    uint64_t const units = 2 * ((uint64_t)size - 1);
+    return (struct primitive_cost){.depth = 1, .units = units, .port_units = units};
+}
+
+/* or an array. */
+static inline struct primitive_cost cost_sharp_array(uint32_t size)
+{
+    return (struct primitive_cost){
+        .depth = 1, .units = 2 * (uint64_t)size, .port_units = 2 * (uint64_t)size};
+}
+
+/* Chunk after chunk along a chain. */
+static inline struct primitive_cost cost_chain(uint32_t size)
+{
+    uint64_t const chunks = size;
+    return (struct primitive_cost){
+        .depth = size - 1, .units = 2 * (2 * chunks - 2), .port_units = 2 * chunks};
+}
+
+static inline struct primitive_cost cost_permute(uint32_t size)
+{
+    (void)size;
+    return (struct primitive_cost){.depth = 1, .units = 2, .port_units = 2};
+}
+
 /* The own chunk, for all. */
 static inline struct primitive_move move_own_chunk(uint32_t size, uint32_t lane, uint32_t position,
                                                    uint32_t step, uint32_t move)

@@ -3,7 +3,7 @@
  * the shift by one along a line; a plan routes other displacements over the links they pass and
  * says who sends (on a ring everybody).
  */
-#include "sim/collective/collective.h"
+#include "workloads/collectives/patterns.h"
 
 static uint32_t send_count(uint32_t size, uint32_t lane, uint32_t position)
 {
@@ -53,4 +53,5 @@ const struct primitive primitive_permute = {
     .arrival_count = arrival_count,
     .step = step_of,
     .move = move_of,
+    .cost = cost_permute,
 };

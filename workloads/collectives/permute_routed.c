@@ -39,4 +39,5 @@ const struct primitive primitive_permute_routed = {
     .arrival_count = count_one_each,
     .step = step_of,
     .move = move_of,
+    .cost = cost_permute,
 };

@@ -44,4 +44,5 @@ const struct primitive primitive_reduce_chain = {
     .arrival_count = arrival_count,
     .step = step_of,
     .move = move_of,
+    .cost = cost_chain,
 };

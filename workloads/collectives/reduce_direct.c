@@ -24,4 +24,5 @@ const struct primitive primitive_reduce_direct = {
     .arrival_count = count_others_of_root,
     .step = step_of,
     .move = move_array,
+    .cost = cost_direct_array,
 };

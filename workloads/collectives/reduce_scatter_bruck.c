@@ -55,4 +55,5 @@ const struct primitive primitive_reduce_scatter_bruck = {
     .step = step_of,
     .move = move_of,
     .chunk_at = chunk_at,
+    .cost = cost_bruck,
 };

@@ -41,4 +41,5 @@ const struct primitive primitive_reduce_scatter_direct = {
     .step = step_of,
     .move = move_of,
     .chunk_at = next_sum,
+    .cost = cost_direct,
 };

@@ -67,4 +67,5 @@ const struct primitive primitive_reduce_scatter_line = {
     .step = step_of,
     .move = move_of,
     .chunk_at = chunk_at,
+    .cost = cost_line,
 };

@@ -57,4 +57,5 @@ const struct primitive primitive_reduce_scatter_recursive = {
     .step = step_of,
     .move = move_of,
     .chunk_at = chunk_at,
+    .cost = cost_recursive,
 };

@@ -46,6 +46,12 @@ static uint32_t chunk_at(uint32_t size, uint32_t position, uint32_t index)
     return (slot % 2 == 0 ? position + distance : position + size - distance) % size;
 }
 
+static struct primitive_cost cost_of(uint32_t size)
+{
+    return (struct primitive_cost){
+        .depth = size / 2, .units = size - 1, .port_units = size - 1, .serial = true};
+}
+
 const struct primitive primitive_reduce_scatter_ring = {
     .name = "reduce_scatter_ring",
     .help = "partial sums go round a ring in both directions, farthest first: "
@@ -62,4 +68,5 @@ const struct primitive primitive_reduce_scatter_ring = {
     .step = step_of,
     .move = move_of,
     .chunk_at = chunk_at,
+    .cost = cost_of,
 };

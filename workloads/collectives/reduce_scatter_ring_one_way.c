@@ -40,4 +40,5 @@ const struct primitive primitive_reduce_scatter_ring_one_way = {
     .step = step_of,
     .move = move_of,
     .chunk_at = ring_sum,
+    .cost = cost_one_way,
 };

@@ -38,4 +38,5 @@ const struct primitive primitive_reduce_scatter_ring_routed = {
     .step = step_of,
     .move = move_of,
     .chunk_at = ring_sum,
+    .cost = cost_one_way,
 };

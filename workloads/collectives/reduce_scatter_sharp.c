@@ -40,4 +40,5 @@ const struct primitive primitive_reduce_scatter_sharp = {
     .step = step_of,
     .move = move_of,
     .chunk_at = next_sum,
+    .cost = cost_sharp,
 };

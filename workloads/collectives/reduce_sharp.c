@@ -26,4 +26,5 @@ const struct primitive primitive_reduce_sharp = {
     .arrival_count = count_one_of_root,
     .step = step_of,
     .move = move_array,
+    .cost = cost_sharp_array,
 };

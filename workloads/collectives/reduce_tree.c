@@ -30,4 +30,5 @@ const struct primitive primitive_reduce_tree = {
     .arrival_count = count_children_binomial,
     .step = step_of,
     .move = move_array,
+    .cost = cost_binomial,
 };

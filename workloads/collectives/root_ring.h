@@ -41,4 +41,17 @@ static inline uint8_t root_ring_half(uint32_t size, uint32_t lane, uint32_t dist
     return last ? PRIMITIVE_HALF_SECOND : PRIMITIVE_HALF_FIRST;
 }
 
+/* Half chunks by the shorter way, those for the farthest first, or those from behind last. */
+static inline struct primitive_cost cost_root_ring(uint32_t size)
+{
+    return (struct primitive_cost){.depth = size / 2, .units = size - 1, .port_units = size - 1};
+}
+
+/* Half of the array each way round, chunk after chunk. */
+static inline struct primitive_cost cost_root_ring_array(uint32_t size)
+{
+    return (struct primitive_cost){
+        .depth = size - 1, .units = 2 * ((uint64_t)size - 1), .port_units = size};
+}
+
 #endif

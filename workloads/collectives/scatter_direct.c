@@ -35,4 +35,5 @@ const struct primitive primitive_scatter_direct = {
     .arrival_count = count_one_of_others,
     .step = step_of,
     .move = move_of,
+    .cost = cost_direct,
 };

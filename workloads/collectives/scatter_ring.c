@@ -48,4 +48,5 @@ const struct primitive primitive_scatter_ring = {
     .arrival_count = arrival_count,
     .step = step_of,
     .move = move_of,
+    .cost = cost_root_ring,
 };

@@ -37,4 +37,5 @@ const struct primitive primitive_scatter_tree = {
     .arrival_count = count_one_of_others,
     .step = step_of,
     .move = move_of,
+    .cost = cost_binomial_bundles,
 };

@@ -14,6 +14,8 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "sim/collective/collective.h"
+
 enum { TREE_CHILDREN_MAX = 2 };
 
 /* The number of the lowest bit of a position; of 0 the number of bits that `size` positions need.
@@ -45,6 +47,28 @@ static inline uint32_t binomial_held(uint32_t size, uint32_t position)
 {
     uint64_t const held = UINT64_C(1) << binomial_bit(size, position);
     return held < size - position ? (uint32_t)held : size - position;
+}
+
+/* Bits that `size` positions need: the storeys of a binomial tree. */
+static inline uint32_t binomial_storeys(uint32_t size)
+{
+    return binomial_bit(size, 0);
+}
+
+/* An array down a binomial tree, or up. */
+static inline struct primitive_cost cost_binomial(uint32_t size)
+{
+    uint32_t const storeys = binomial_storeys(size);
+    uint64_t const units = 2 * (uint64_t)size * storeys;
+    return (struct primitive_cost){.depth = storeys, .units = units, .port_units = units};
+}
+
+/* Chunks in bundles. */
+static inline struct primitive_cost cost_binomial_bundles(uint32_t size)
+{
+    uint64_t const units = 2 * ((uint64_t)size - 1);
+    return (struct primitive_cost){
+        .depth = binomial_storeys(size), .units = units, .port_units = units};
 }
 
 struct tree_node {

@@ -1,7 +1,7 @@
 /*
- * count.h: what a layer asks of one chip, a microbatch: sums over the steps of its forward and its
- * backward pass, by what is alike in them. Rooflines are computed from these sums; they know no
- * order and no stream.
+ * count.h: what a part of a model asks of one chip, a microbatch: sums over the steps of its
+ * forward and its backward pass, by what is alike in them. Rooflines are computed from these sums;
+ * they know no order and no stream.
  */
 #ifndef SIM_GRAPH_COUNT_H
 #define SIM_GRAPH_COUNT_H

@@ -16,25 +16,20 @@ static struct letters letters_of(const struct local *local, const struct machine
     x.predictors = (double)local->predictors;
     x.microbatches = plan->accumulate;
     x.attention_again = plan->remat >= WORKLOAD_REMAT_BIG_MATMULS;
-    x.norms_again = plan->remat != WORKLOAD_REMAT_NONE;
-    x.adds = plan->accumulate > 1 && local->gradient_shards == 1;
     x.a = bytes_of(plan->formats.activations);
     x.m = bytes_of(plan->formats.matmuls);
-    x.normed = bytes_of(local_normed_format(local));
     x.w = bytes_of(plan->formats.weights);
     x.g = bytes_of(plan->formats.gradients);
     x.o = bytes_of(plan->formats.optimizer);
     x.rows = (double)local->rows;
-    x.full = x.rows * (double)local->block_columns;
-    x.shard = x.full / local->tp;
-    x.in_kept = local_keeps_parts(local) ? x.shard : x.full;
+    x.shard = (double)local->block_shard;
     x.dense = (double)local_layer_count(local, LOCAL_DENSE);
     x.sparse = (double)local_layer_count(local, LOCAL_EXPERTS);
     counts_layers_letters(&x);
     x.step_elements = x.dense * x.layer_elements + x.sparse * x.sparse_elements;
     if (local_is_llama(local)) {
-        x.vocabulary = (double)local->vocabulary * (double)local->width;
-        x.logits = x.rows * (double)local->vocabulary;
+        counts_ends_letters(&x);
+        x.vocabulary = (double)x.end[COUNTS_HEAD].graph.matrix_elements;
         x.twins = local->twins ? 2 * x.vocabulary : 0;
         x.step_elements += x.vocabulary * ((local->tied ? 1 : 2) + local->twin_reads) +
                            (double)(local->norm_elements + local->position_elements);
@@ -55,14 +50,6 @@ double counts_padded_matmul(const struct letters *x, uint64_t rows, uint64_t inn
     const struct chip *chip = &x->machine->chip;
     return 2 * padded(rows, WORK_EDGE_ROWS) * padded(inner, chip->mxu_rows) *
            padded(columns, chip->mxu_columns);
-}
-
-void counts_linear(struct workload_counts *counts, double flop, double padded_flop)
-{
-    counts->matmul_flop += flop;
-    counts->linear_flop += flop;
-    counts->padded_flop += padded_flop;
-    counts->padded_linear_flop += padded_flop;
 }
 
 /* Gradients that several ranks have of the same weights, and, with a ZeRO stage, those weights. */

@@ -1,49 +1,33 @@
 /* What lies before and behind the layers, and the update. */
 #include "sim/base/vector.h"
 #include "sim/workload/counts_parts.h"
+#include "sim/workload/graph_terms.h"
 
-/* The head's three products. Columns that only make the shares of tp equal are those of modules
- * that predict further tokens too, whose heads these are. */
-static void count_matmuls(const struct letters *x, struct workload_counts *counts)
+void counts_ends_letters(struct letters *x)
 {
     const struct local *local = x->local;
-    double const once = x->microbatches * 3 * 2 * x->rows;
-    double const useful = (double)local->width / local->tp * (double)local->plan->model.vocabulary;
-    counts->matmul_flop += once * x->vocabulary;
-    counts->matmul_useful += once * useful;
-    counts->matmul_padding += once * (1 + x->predictors) * (x->vocabulary - useful);
-    counts->padded_flop +=
-        x->microbatches * 3 * counts_padded_matmul(x, local->rows, local->width, local->vocabulary);
-}
-
-static void count_rest(const struct letters *x, struct workload_counts *counts)
-{
-    const struct local *local = x->local;
-    bool const tied = local->tied;
-    double const flop =
-        x->shard * (VECTOR_NORM + VECTOR_NORM_BACKWARD + 1) + VECTOR_LOSS * x->logits;
-    double const embedding = x->shard * x->w + x->full * x->a + x->shard * x->a +
-                             2 * x->shard * x->g +
-                             (tied || x->adds > 0 ? 0 : x->vocabulary * x->g) +
-                             (double)local->position_elements * (x->w + x->g * (1 + x->adds));
-    double const head = 2 * 4 * x->shard * x->a + 5 * x->logits * x->a + 3 * x->full * x->a +
-                        2 * x->vocabulary * x->w + x->vocabulary * x->g * (1 + x->adds);
-    counts->vector_flop += x->microbatches * flop;
-    counts->hbm_bytes += x->microbatches * (embedding + head);
-    counts->compute_count += x->microbatches * 8;
-}
-
-/* One of each kind a pass. */
-static void count_traffic(const struct letters *x, struct workload_counts *counts)
-{
-    uint64_t const ends = 2 * (uint64_t)x->local->plan->accumulate;
-    struct workload_traffic *tp = &counts->role[MESH_TP];
-    if (x->local->tp == 1) return;
-    tp->gather_count += ends;
-    tp->scatter_count += ends;
-    tp->gather_bytes += (double)ends * x->full * x->a;
-    tp->scatter_bytes += (double)ends * x->full * x->a;
-    counts->tp_critical_count += 2 * ends;
+    static const enum block_part parts[] = {[COUNTS_EMBEDDING] = BLOCK_EMBEDDING,
+                                            [COUNTS_HEAD] = BLOCK_HEAD,
+                                            [COUNTS_HEAD_AGAIN] = BLOCK_HEAD,
+                                            [COUNTS_MTP] = BLOCK_MTP,
+                                            [COUNTS_MTP_AGAIN] = BLOCK_MTP};
+    uint64_t const modules = local->predictors;
+    uint64_t const counts[] = {[COUNTS_EMBEDDING] = 1,
+                               [COUNTS_HEAD] = 1,
+                               [COUNTS_HEAD_AGAIN] = modules,
+                               [COUNTS_MTP] = modules != 0,
+                               [COUNTS_MTP_AGAIN] = modules != 0 ? modules - 1 : 0};
+    bool const used[] = {[COUNTS_EMBEDDING] = graph_terms_embedding_used(local),
+                         [COUNTS_HEAD_AGAIN] = true,
+                         [COUNTS_MTP_AGAIN] = true};
+    for (uint32_t end = 0; end < COUNTS_ENDS; end++) {
+        struct graph_terms terms;
+        x->end[end].count = counts[end];
+        if (counts[end] == 0) continue;
+        graph_terms_of_end(local, used[end], &terms);
+        counts_graph_derive(x, &terms, parts[end], local->plan->model.layers - 1,
+                            &x->end[end].graph);
+    }
 }
 
 static void count_update(const struct letters *x, struct workload_counts *counts)
@@ -54,14 +38,16 @@ static void count_update(const struct letters *x, struct workload_counts *counts
         counts_twins_share(x) + counts_summed_elements(x) + VECTOR_ADAM * counts_state_elements(x);
     counts->hbm_bytes += 3 * counts_twins_share(x) * x->g + 3 * counts_summed_elements(x) * x->g +
                          counts_state_elements(x) * (x->g + 4 * x->o + 2 * x->w);
-    counts->compute_count += (x->twins > 0 ? 2 : 0) + (local->copies > 1 ? 4 : 1) * updates;
+    counts->compute_count +=
+        (x->twins > 0 ? 2 : 0) + (local->copies > 1 ? 4 : 1) * updates + local->twin_reads;
 }
 
 void counts_ends(const struct letters *x, struct workload_counts *counts)
 {
     count_update(x, counts);
-    if (!local_is_llama(x->local)) return;
-    count_matmuls(x, counts);
-    count_rest(x, counts);
-    count_traffic(x, counts);
+    for (uint32_t end = 0; end < COUNTS_ENDS; end++)
+        if (x->end[end].count != 0) counts_graph_add(x, &x->end[end], counts);
+    /* The head's backward pass follows at once, and what it reads lies in buffers. */
+    for (enum counts_end end = COUNTS_MTP; end <= COUNTS_MTP_AGAIN; end++)
+        counts->activation_bytes += (double)(x->end[end].count * x->end[end].graph.kept_bytes);
 }

@@ -1,29 +1,34 @@
 /* What layers ask of one chip: the sums over their graphs, as often as a step has them. */
-#include "sim/graph/block.h"
 #include "sim/graph/op.h"
 #include "sim/workload/counts_parts.h"
 #include "sim/workload/graph_terms.h"
 
-/* A layer of a kind; any of them, as they differ by their windows alone. */
-static void graph_derive(const struct letters *x, uint32_t kind, bool windowed,
-                         struct graph_count *ret_count)
+void counts_graph_derive(const struct letters *x, const struct graph_terms *terms,
+                         enum block_part part, uint64_t layer, struct graph_count *ret_count)
 {
-    const struct model *model = &x->local->plan->model;
     const struct chip *chip = &x->machine->chip;
-    uint64_t const layer = kind == LOCAL_EXPERTS ? model->layers - 1 : 0;
-    struct graph_terms terms;
     struct graph graph;
     struct graph_sharded sharded;
     struct graph_backward backward;
     struct graph_kept kept;
-    graph_terms_of(x->local, layer, &terms);
-    terms.sequence.window = windowed ? model->window : 0;
-    block_write_layer(&terms, model, layer, &graph);
+    block_write_part(terms, &x->local->plan->model, part, layer, &graph);
     graph_shard(&graph, &sharded);
     graph_backward(&sharded, &backward);
     graph_remat(&sharded, &backward, &kept);
     graph_count(&sharded, &backward, &kept,
                 (struct work_edges){WORK_EDGE_ROWS, chip->mxu_rows, chip->mxu_columns}, ret_count);
+}
+
+/* A layer of a kind; any of them, as they differ by their windows alone. */
+static void layer_derive(const struct letters *x, uint32_t kind, bool windowed,
+                         struct graph_count *ret_count)
+{
+    const struct model *model = &x->local->plan->model;
+    uint64_t const layer = kind == LOCAL_EXPERTS ? model->layers - 1 : 0;
+    struct graph_terms terms;
+    graph_terms_of(x->local, layer, &terms);
+    terms.sequence.window = windowed ? model->window : 0;
+    counts_graph_derive(x, &terms, BLOCK_LAYER, layer, ret_count);
 }
 
 /* Matrices as the graph has them, and vectors: norms and biases. */
@@ -61,7 +66,7 @@ void counts_layers_letters(struct letters *x)
         for (uint32_t windowed = 0; windowed < 2; windowed++) {
             struct counts_layers *like = &x->like[kind][windowed];
             if (like->count == 0) continue;
-            graph_derive(x, kind, windowed, &like->graph);
+            layer_derive(x, kind, windowed, &like->graph);
             elements_add(x, kind, &like->graph);
         }
 }
@@ -140,15 +145,22 @@ static void move_add(const struct letters *x, uint64_t layers, const struct grap
     }
 }
 
+void counts_graph_add(const struct letters *x, const struct counts_layers *like,
+                      struct workload_counts *counts)
+{
+    const struct graph_count *graph = &like->graph;
+    for (uint32_t i = 0; i < graph->compute_count; i++)
+        compute_add(x, x->microbatches * (double)like->count, &graph->compute[i], counts);
+    for (uint32_t i = 0; i < graph->move_count; i++)
+        move_add(x, like->count, &graph->move[i], counts);
+}
+
 static void like_add(const struct letters *x, const struct counts_layers *like,
                      struct workload_counts *counts)
 {
     const struct graph_count *graph = &like->graph;
     double const layers = (double)like->count;
-    for (uint32_t i = 0; i < graph->compute_count; i++)
-        compute_add(x, x->microbatches * layers, &graph->compute[i], counts);
-    for (uint32_t i = 0; i < graph->move_count; i++)
-        move_add(x, like->count, &graph->move[i], counts);
+    counts_graph_add(x, like, counts);
     uint64_t const no_rows = local_is_unfused(x->local) ? graph->statistics_bytes : 0;
     counts->activation_bytes += layers * (double)(graph->kept_bytes - no_rows);
 }

@@ -1,18 +1,31 @@
 /*
  * counts_parts.h: what the counts of a training step are made of, for counts*.c: sums over graphs
- * of layers, and formulas for the rest.
+ * of a model's parts, and formulas for weights and the update.
  */
 #ifndef SIM_WORKLOAD_COUNTS_PARTS_H
 #define SIM_WORKLOAD_COUNTS_PARTS_H
 
+#include "sim/graph/block.h"
 #include "sim/graph/count.h"
 #include "sim/workload/counts.h"
 #include "sim/workload/local.h"
 
-/* Layers that are alike. */
+/* Layers that are alike, or ends. */
 struct counts_layers {
-    uint64_t count; /* With those of modules that predict further tokens. 0: there are none. */
+    uint64_t
+        count; /* Of layers with those of modules that predict further tokens. 0: there are none. */
     struct graph_count graph;
+};
+
+/* Ends, and modules' own parts: each once more where the matrix has been used before in a backward
+ * pass. */
+enum counts_end {
+    COUNTS_EMBEDDING,
+    COUNTS_HEAD,
+    COUNTS_HEAD_AGAIN,
+    COUNTS_MTP,
+    COUNTS_MTP_AGAIN,
+    COUNTS_ENDS
 };
 
 /* One chip, one microbatch, elements unless the name says more. */
@@ -20,18 +33,15 @@ struct letters {
     const struct local *local;
     const struct machine *machine;
     struct counts_layers like[LOCAL_KINDS][2]; /* By kind; with a window or without. */
+    struct counts_layers end[COUNTS_ENDS];
     double layers, microbatches; /* Layers with those in modules that predict further tokens; */
     double predictors;           /* the modules. */
     double dense, sparse;        /* Layers that have an MLP, and experts in its place. */
-    double attention_again;      /* 1: remat repeats attention, */
-    double norms_again;          /* 1: and norms. */
-    double adds;                 /* 1: dW reads the accumulator that it is added to. */
-    double a, w, g, o;        /* Bytes of an element: activations, weights, gradients, moments; */
-    double m;                 /* what only matmuls read; */
-    double normed;            /* what a norm gives to them. */
-    double rows, full, shard; /* Tokens; of [rows, D] all, and what lies between blocks. */
-    double in_kept;           /* Without remat. */
-    double vocabulary, logits;
+    double attention_again;      /* 1: remat repeats attention. */
+    double a, w, g, o;      /* Bytes of an element: activations, weights, gradients, moments; */
+    double m;               /* what only matmuls read; */
+    double rows, shard;     /* Tokens; of [rows, D] what lies between blocks. */
+    double vocabulary;      /* The matrix of the embedding, or of the head. */
     double twins;           /* Of both ends of a pipeline, what is added up. */
     double layer_elements;  /* All weights of a layer that has an MLP; */
     double sparse_elements; /* of one that has experts, without these, */
@@ -50,14 +60,20 @@ void counts_attention(const struct letters *x, struct workload_counts *counts);
 /* Scores of all layers, of the mean rank and of heads that are no padding. */
 double counts_useful_scores(const struct letters *x);
 
-/* Before and behind the layers, and the update (counts_ends.c). */
+/* The sums over the graph of a part of a model. */
+void counts_graph_derive(const struct letters *x, const struct graph_terms *terms,
+                         enum block_part part, uint64_t layer, struct graph_count *ret_count);
+/* What parts that are alike ask in a step, but for what they keep. */
+void counts_graph_add(const struct letters *x, const struct counts_layers *like,
+                      struct workload_counts *counts);
+
+/* Before and behind the layers, with modules that predict further tokens; and the update
+ * (counts_ends.c). */
+void counts_ends_letters(struct letters *x);
 void counts_ends(const struct letters *x, struct workload_counts *counts);
 
 double counts_padded_matmul(const struct letters *x, uint64_t rows, uint64_t inner,
                             uint64_t columns);
-
-/* Matmuls of linear layers, padded or not, are in their own format. */
-void counts_linear(struct workload_counts *counts, double flop, double padded_flop);
 
 /* Of experts (counts_experts.c): what is drawn, dropped and exchanged. */
 void counts_experts(const struct letters *x, struct workload_counts *counts);
@@ -79,7 +95,8 @@ void counts_overheads(const struct letters *x, struct workload_counts *counts);
 /* Of what is kept in the host's memory (counts_offload.c), after all of the chip's memory. */
 void counts_offload(const struct letters *x, struct workload_counts *counts);
 
-/* Of modules that predict further tokens, besides their layers (counts_predictors.c). */
+/* Weights of modules that predict further tokens, besides their layers', and of the embedding that
+ * they share (counts_predictors.c). */
 void counts_predictors(const struct letters *x, struct workload_counts *counts);
 
 /* Matrices of a layer's attention. */

@@ -1,52 +1,13 @@
-/* What modules that predict further tokens ask of one chip besides their layers, which are counted
- * with the model's: see lower_predictors.c for the ops. */
-#include "sim/base/vector.h"
+/* Weights that modules which predict further tokens gather and whose gradients they reduce, besides
+ * their layers', which are counted with the model's. */
 #include "sim/workload/counts_parts.h"
 
-/* Of all modules, in a microbatch: the projection with its norms, once more lookup and head. */
-static void count_compute(const struct letters *x, struct workload_counts *counts)
-{
-    const struct local *local = x->local;
-    double const times = x->microbatches * x->predictors;
-    double const matrix = 2 * (double)local->width * (double)local->width / local->tp;
-    double const project = 3 * 2 * x->rows * matrix;
-    double const again = x->norms_again; /* The norms, and the gather behind them. */
-    uint64_t const width = local->width;
-    counts_linear(counts, times * project,
-                  times * 3 * counts_padded_matmul(x, local->rows, 2 * width, width / local->tp));
-    counts->matmul_flop += times * 3 * 2 * x->rows * x->vocabulary;
-    counts->matmul_useful +=
-        times * (project + 3 * 2 * x->rows * (double)width * (double)local->plan->model.vocabulary /
-                               local->tp);
-    counts->padded_flop +=
-        times * 3 * counts_padded_matmul(x, local->rows, width, local->vocabulary);
-
-    double flop = 2 * (1 + again) * VECTOR_NORM_ALONE + VECTOR_NORM_ALONE_BACKWARD;
-    flop += VECTOR_NORM_BACKWARD;                   /* Of the hidden state. */
-    flop += VECTOR_NORM + VECTOR_NORM_BACKWARD + 1; /* Of head and lookup. */
-    counts->vector_flop += times * (flop * x->shard + VECTOR_LOSS * x->logits);
-
-    double bytes = (2 * (1 + again) * (x->a + x->normed) + (3 + 4) * x->a) * x->shard;
-    bytes += 2 * 2 * x->full * x->normed + (2 * x->full + 3 * x->shard) * x->a;
-    bytes += 2 * matrix * x->w + matrix * x->g * (1 + x->adds);
-    bytes += x->shard * x->w + x->full * x->a + x->shard * x->a + 2 * x->shard * x->g;
-    /* The head's gradient is added to the one before it. */
-    bytes += 2 * 4 * x->shard * x->a + 5 * x->logits * x->a + 3 * x->full * x->a +
-             2 * x->vocabulary * x->w + 2 * x->vocabulary * x->g;
-    counts->hbm_bytes += times * bytes;
-    /* In other passes than the embedding's own, its gradient begins at zero as there. */
-    if (local->pp > 1 && x->adds == 0) counts->hbm_bytes += x->microbatches * x->vocabulary * x->g;
-    counts->compute_count += times * (8 + 7 + 2 * again) + local->twin_reads;
-}
-
-static void count_traffic(const struct letters *x, struct workload_counts *counts)
+void counts_predictors(const struct letters *x, struct workload_counts *counts)
 {
     const struct local *local = x->local;
     const struct workload_plan *plan = local->plan;
     uint64_t const modules = plan->accumulate * local->predictors;
-    uint64_t const again = x->norms_again > 0 || local_keeps_parts(local);
-    uint64_t const turns = plan->activations == WORKLOAD_ACTIVATIONS_TOKENS ? 2 * modules : 0;
-    struct workload_traffic *tp = &counts->role[MESH_TP];
+    if (local->predictors == 0) return;
     if (local->shards > 1) {
         /* The projection as a layer; the embedding for each lookup. */
         struct workload_traffic *shards = &counts->role[local->shard_role];
@@ -64,20 +25,4 @@ static void count_traffic(const struct letters *x, struct workload_counts *count
         counts->role[MESH_DP].scatter_bytes += x->microbatches * x->vocabulary * x->g;
         counts->role[MESH_DP].scatter_count += plan->accumulate;
     }
-    if (local->tp == 1) return;
-    tp->gather_count += modules * (3 + again) + turns;
-    tp->gather_bytes +=
-        ((double)modules * (2 + 2 * (1.0 + (double)again)) + (double)turns) * x->full * x->a;
-    tp->scatter_count += modules * 3;
-    tp->scatter_bytes += (double)modules * (2 + 2) * x->full * x->a;
-    counts->tp_critical_count += modules * (6 + again) + turns;
-}
-
-void counts_predictors(const struct letters *x, struct workload_counts *counts)
-{
-    if (x->predictors == 0) return;
-    count_compute(x, counts);
-    count_traffic(x, counts);
-    double const pair = x->norms_again > 0 ? 0 : 2 * x->in_kept;
-    counts->activation_bytes += x->predictors * (2 * x->shard * x->a + pair * x->normed);
 }

@@ -16,7 +16,7 @@ static bool applies(const struct model *model, uint64_t layer)
 static void write(struct graph *g, const struct model *model)
 {
     const char *positions =
-        g->terms->policy.by_tokens ? "W_position[P, D_X]" : "W_position[P, D_YX]";
+        g->terms->policy.by_tokens ? "W_position[P, D_X]" : "W_position[P_Y, D_X]";
     g->stream = graph_lookup(g, "W_embedding[Vocab_Y, D_X]",
                              model->positions == 0 ? NULL : positions, "Rows");
     graph_block_output(g, g->stream);

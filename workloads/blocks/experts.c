@@ -42,6 +42,12 @@ static tensor router_write(struct graph *g, const struct model *model, tensor in
     return gates;
 }
 
+/* Over tp a row travels in parts; where tp splits tokens, each chip's rows are whole. */
+static const char *rows_text(const struct graph *g, const char *by_tokens, const char *by_columns)
+{
+    return g->terms->policy.by_tokens ? by_tokens : by_columns;
+}
+
 /* In the format that travels. What comes back of its gradient is a row from each rank. */
 static tensor cast_write(struct graph *g, tensor in)
 {
@@ -49,7 +55,7 @@ static tensor cast_write(struct graph *g, tensor in)
     graph_op(g, &op_kind_cast, "Cast", 1, &in);
     tensor const sent = graph_result(g, "Sent");
     graph_set_formats(g, sent, formats->dispatch, formats->activations);
-    graph_set_gradient(g, sent, "Sent[S_ZX, D_Y]");
+    graph_set_gradient(g, sent, rows_text(g, "Sent[S_ZXY, D]", "Sent[S_ZX, D_Y]"));
     return sent;
 }
 
@@ -66,8 +72,8 @@ static tensor exchange_write(struct graph *g, const char *name, uint8_t count, c
 static tensor dispatch_write(struct graph *g, tensor sent, tensor gates)
 {
     const struct graph_formats *formats = &g->terms->formats;
-    tensor const arrived =
-        exchange_write(g, "rows", 2, (const tensor[]){sent, gates}, "Arrived[A_ZX, D_Y]");
+    tensor const arrived = exchange_write(g, "rows", 2, (const tensor[]){sent, gates},
+                                          rows_text(g, "Arrived[A_ZXY, D]", "Arrived[A_ZX, D_Y]"));
     graph_set_formats(g, arrived, formats->dispatch, formats->activations);
     graph_op(g, &op_kind_sort, "Sort", 1, &arrived);
     tensor const rows = graph_result(g, "Rows[W_ZX, D]");
@@ -104,9 +110,10 @@ static tensor combine_write(struct graph *g, tensor outputs)
 {
     const struct graph_formats *formats = &g->terms->formats;
     graph_op(g, &op_kind_sort, "Sum", 1, &outputs)->as.sort.sums = true;
-    tensor const summed = graph_result(g, "Summed[A_ZX, D_Y]");
+    tensor const summed = graph_result(g, rows_text(g, "Summed[A_ZXY, D]", "Summed[A_ZX, D_Y]"));
     graph_set_formats(g, summed, formats->activations, formats->dispatch);
-    tensor const came = exchange_write(g, "outputs", 1, &summed, "Came[S_ZX, D_Y]");
+    tensor const came =
+        exchange_write(g, "outputs", 1, &summed, rows_text(g, "Came[S_ZXY, D]", "Came[S_ZX, D_Y]"));
     graph_set_formats(g, came, formats->activations, formats->dispatch);
     graph_set_gradient(g, came, "Came");
     return came;

@@ -218,7 +218,7 @@ tensor graph_residual(struct graph *graph)
 
 tensor graph_block_input(struct graph *graph)
 {
-    tensor const in = graph->block_count == 0 ? tensor_add(graph, "X", GRAPH_ACTIVATION)
+    tensor const in = graph->block_count == 0 ? tensor_add(graph, "In", GRAPH_ACTIVATION)
                                               : graph->block[graph->block_count - 1].out;
     graph_set_kept(graph, in, GRAPH_REMAT_LAYER, GRAPH_REMAT_NORMS);
     return graph->stream = in;

@@ -109,10 +109,11 @@ static const struct graph_case *mlp_layer(struct workload_case *ret_made)
 static void a_layer_is_printed_in_the_notation(void **state)
 {
     static const char wanted[] =
-        "mlp.Tmp                 Tmp[B_X, F_Y] = matmul(X[B_X, D_Y], W_in[D_X, F_Y])  AllGather_Y\n"
+        "mlp.Tmp                 Tmp[B_X, F_Y] = matmul(In[B_X, D_Y], W_in[D_X, F_Y])"
+        "  AllGather_Y\n"
         "mlp.Out                 Out[B_X, D_Y] = matmul(Tmp[B_X, F_Y], W_out[F_Y, D_X])"
         "  ReduceScatter_Y\n"
-        "kept                    X[B_X, D_Y]\n"
+        "kept                    In[B_X, D_Y]\n"
         "kept                    Tmp[B_X, F_Y]\n"
         "  AllGather tp                                  1073741824 bytes"
         "  reads dOut  writes dOut\n"
@@ -120,18 +121,18 @@ static void a_layer_is_printed_in_the_notation(void **state)
         "  reads dOut Tmp  writes dW_out\n"
         "mlp.Out: d inputs                               8796093022208 FLOP 2281701376 bytes"
         "  reads dOut W_out  writes dTmp\n"
-        "  AllGather tp                                  1073741824 bytes  reads X  writes X\n"
+        "  AllGather tp                                  1073741824 bytes  reads In  writes In\n"
         "mlp.Tmp: d weights                              8796093022208 FLOP 2281701376 bytes"
-        "  reads dTmp X  writes dW_in\n"
+        "  reads dTmp In  writes dW_in\n"
         "mlp.Tmp: d inputs                               8796093022208 FLOP 2281701376 bytes"
-        "  reads dTmp W_in  writes dX\n"
-        "  ReduceScatter tp                              1073741824 bytes  reads dX  writes dX\n"
+        "  reads dTmp W_in  writes dIn\n"
+        "  ReduceScatter tp                              1073741824 bytes  reads dIn  writes dIn\n"
         "full dOut               1073741824 bytes, steps 0 to 2\n"
         "Tmp                     1073741824 bytes, steps 0 to 1, there before\n"
         "dTmp                    1073741824 bytes, steps 2 to 5\n"
-        "X                       268435456 bytes, steps 0 to 3, there before\n"
-        "full X                  1073741824 bytes, steps 3 to 4\n"
-        "full dX                 1073741824 bytes, steps 5 to 6\n";
+        "In                      268435456 bytes, steps 0 to 3, there before\n"
+        "full In                 1073741824 bytes, steps 3 to 4\n"
+        "full dIn                1073741824 bytes, steps 5 to 6\n";
     static struct graph_steps steps;
     static struct graph_live live;
     struct workload_case made;

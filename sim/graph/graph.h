@@ -73,8 +73,9 @@ struct graph_copy {
 
 struct graph_op {
     const struct op_kind *kind;
-    const char *name; /* "QKV" */
-    uint8_t block;    /* Of the graph. */
+    const char *name;    /* "QKV" */
+    const char *formula; /* As op_notation's; NULL: that of the kind. */
+    uint8_t block;       /* Of the graph. */
     tensor in[GRAPH_ARRAYS_MAX];
     tensor weight[GRAPH_ARRAYS_MAX];
     tensor out[GRAPH_ARRAYS_MAX];

@@ -50,10 +50,19 @@ struct op_fused {
     bool reads_inputs;      /* which reads the inputs. */
 };
 
+/* How a listing writes an op: "Norm(%)". % stands for the next input, @ for the names of all, + for
+ * their sum, $ for the op's name. Its gradient is the function's name with a prime, "Norm'". */
+struct op_notation {
+    const char *formula; /* NULL: it is listed by its products, or by what it moves. */
+    const char *remark, *remark_backward;
+    const char *remark_split; /* Of a result whose rows lie in parts. */
+};
+
 struct op_kind {
     const char *name;
     const char *help;
     const char *source; /* Of its counts. */
+    struct op_notation notation;
 
     /* What a pass asks of a chip. Nothing at all: the pass has no such compute. */
     void (*work)(const struct graph_sharded *sharded, const struct graph_op *op, enum op_pass pass,

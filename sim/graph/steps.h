@@ -52,6 +52,10 @@ void graph_steps(const struct graph_sharded *sharded, const struct graph_backwar
                  const struct graph_kept *kept, struct graph_request request,
                  struct graph_steps *ret_steps);
 
+/* The tensor whose value, or gradient, stands for another's: an op without compute and collective
+ * hands on what it reads (values.c). */
+tensor graph_value_at(const struct graph_sharded *sharded, tensor of, bool gradient);
+
 /* What a step reads and writes, of which all else is set (values.c). */
 void graph_step_values(const struct graph_sharded *sharded, const struct graph_kept *kept,
                        struct graph_step *step);

@@ -1,4 +1,6 @@
 /* What each step reads and writes: tensors between ops, and their gradients. */
+#include <string.h>
+
 #include "sim/graph/steps.h"
 
 struct values {
@@ -48,6 +50,37 @@ static tensor gradient_at(const struct graph_sharded *sharded, tensor of)
     while (reader != NULL && is_silent(sharded, reader, OP_INPUT_GRADIENT)) {
         of = reader->out[0];
         reader = only_reader(sharded->graph, of);
+    }
+    return of;
+}
+
+static tensor made_at(const struct graph_sharded *sharded, tensor of)
+{
+    const struct graph_op *maker = graph_maker(sharded->graph, of);
+    while (maker != NULL && is_silent(sharded, maker, OP_FORWARD)) {
+        of = maker->in[0];
+        maker = graph_maker(sharded->graph, of);
+    }
+    return of;
+}
+
+/* Whether arrays have columns of one dimension: rows that an op hands on, and no others that come
+ * with them. */
+static bool columns_alike(const struct sharding *a, const struct sharding *b)
+{
+    return strcmp(a->dimension[a->dimension_count - 1].name,
+                  b->dimension[b->dimension_count - 1].name) == 0;
+}
+
+tensor graph_value_at(const struct graph_sharded *sharded, tensor of, bool gradient)
+{
+    const struct graph *graph = sharded->graph;
+    const struct graph_op *reader = only_reader(graph, of);
+    if (!gradient) return made_at(sharded, of);
+    while (reader != NULL && is_silent(sharded, reader, OP_INPUT_GRADIENT) &&
+           columns_alike(&graph->tensor[of].at, &graph->tensor[reader->out[0]].at)) {
+        of = reader->out[0];
+        reader = only_reader(graph, of);
     }
     return of;
 }

@@ -120,11 +120,11 @@ static void compute_add(struct listing *listing, const char *name)
     for (size_t i = 0; i < sizeof notations / sizeof *notations; i++) {
         const struct notation *row = &notations[i];
         if (strlen(row->op) != length || memcmp(row->op, name, length) != 0) continue;
-        listing_step(listing, NULL, 0, repeated ? "for the backward pass" : remark_of(listing, row),
-                     "%s%s", row->what, repeated ? ", again" : "");
+        listing_step(listing, repeated ? "for the backward pass" : remark_of(listing, row), "%s%s",
+                     row->what, repeated ? ", again" : "");
         return;
     }
-    listing_step(listing, NULL, 0, "", "%s", name);
+    listing_step(listing, "", "%s", name);
 }
 
 /* "gather fsdp" works for the mesh axis "fsdp". */
@@ -153,10 +153,9 @@ static void collective_add(struct listing *listing, const struct program *progra
     if (strncmp(array, "dW", 2) == 0) remark = "not on critical path, can be done async";
     if (chunked) remark = "chunk by chunk, while the compute that reads or feeds it runs";
     if (tp || shards)
-        listing_step(listing, NULL, 0, remark, "%s = %s_%s(%s)", array, kind, tp ? "Y" : "X",
-                     array);
+        listing_step(listing, remark, "%s = %s_%s(%s)", array, kind, tp ? "Y" : "X", array);
     else
-        listing_step(listing, NULL, 0, remark, "%s = %s(%s) over the %s of %s", array, kind, array,
+        listing_step(listing, remark, "%s = %s(%s) over the %s of %s", array, kind, array,
                      counted(group_rank_count(&plan->group), "rank").text, group);
     listing_tell(listing, plan->kind, group, plan->size_bytes);
 }
@@ -202,11 +201,11 @@ bool listing_template(struct listing *listing, const struct program *program, co
             collective_add(listing, program, op);
             break;
         case PROGRAM_OP_COPY:
-            listing_step(listing, NULL, 0, "over the link to the host", "%s", op->name);
+            listing_step(listing, "over the link to the host", "%s", op->name);
             break;
         case PROGRAM_OP_SEND:
         case PROGRAM_OP_RECEIVE:
-            listing_step(listing, NULL, 0, "over pp", "%s", op->name);
+            listing_step(listing, "over pp", "%s", op->name);
             break;
         }
     }

@@ -115,12 +115,15 @@ static struct moves program_moves(const struct play *play, enum workload_section
         {"update layer", NULL},
         {"mtp backward", NULL, "mtp input gradient", "mtp weight gradient"},
     };
-    struct moves moves = {.count = 0};
+    struct moves moves = {.count = 0}, halves = {.count = 0};
     if (section == WORKLOAD_SECTION_PREDICTORS) (void)most_add(play, "mtp forward", &moves);
-    if (most_add(play, names[section][0], &moves) || names[section][2] == NULL) return moves;
-    (void)most_add(play, names[section][2], &moves);
-    (void)most_add(play, names[section][3], &moves);
-    return moves;
+    bool const whole = most_add(play, names[section][0], &moves);
+    if (names[section][2] == NULL || (whole && section == WORKLOAD_SECTION_PREDICTORS))
+        return moves;
+    /* A schedule may have backward passes of both kinds, of which only the last ones reduce. */
+    (void)most_add(play, names[section][2], whole ? &halves : &moves);
+    (void)most_add(play, names[section][3], whole ? &halves : &moves);
+    return halves.count > moves.count ? halves : moves;
 }
 
 static struct moves listing_moves(const struct workload_listing *listing,
@@ -142,6 +145,55 @@ static void print_moves(const char *who, const struct moves *moves)
                     moves->row[i].size_bytes);
 }
 
+/* Lines of a part of the listing that name a collective, without those that say that it is not
+ * there, being shared. */
+static uint32_t lines_named(const char *begin, const char *end, const char *name)
+{
+    uint32_t count = 0;
+    for (const char *line = begin; line < end; line += strcspn(line, "\n") + 1) {
+        char one[TEXT_BYTES];
+        (void)snprintf(one, sizeof one, "%.*s", (int)strcspn(line, "\n"), line);
+        count += strstr(one, name) != NULL && strstr(one, "and is)") == NULL;
+    }
+    return count;
+}
+
+static uint32_t told_count(const struct workload_listing *listing, enum workload_section section,
+                           enum collective_kind kind, const char *group)
+{
+    uint32_t count = 0;
+    for (uint32_t i = 0; i < listing->listed_count; i++)
+        count += listing->listed[i].section == section && listing->listed[i].kind == kind &&
+                 strcmp(listing->listed[i].group, group) == 0;
+    return count;
+}
+
+/* What is told stands in the text, too. What remat repeats before a backward pass has no lines. */
+static void lines_are_told(const struct play *play, const struct workload_listing *listing,
+                           const char *text)
+{
+    static const struct {
+        const char *name, *group;
+        enum collective_kind kind;
+    } rows[] = {{" = AllGather_Y(", "tp", COLLECTIVE_ALL_GATHER},
+                {" = ReduceScatter_Y(", "tp", COLLECTIVE_REDUCE_SCATTER},
+                {" ranks of ep", "ep", COLLECTIVE_ALL_TO_ALL}};
+    const char *forward = strstr(listing->text, "\nForward pass");
+    const char *backward = strstr(listing->text, "\nBackward pass");
+    const char *end = strstr(backward, "\nMulti-token");
+    bool const repeats = workload_remat_repeats(play->scenario.workload.remat);
+    if (end == NULL) end = strstr(backward, "\nStreams:");
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        uint32_t const before =
+            told_count(listing, WORKLOAD_SECTION_FORWARD, rows[i].kind, rows[i].group);
+        uint32_t const after =
+            told_count(listing, WORKLOAD_SECTION_BACKWARD, rows[i].kind, rows[i].group);
+        if (lines_named(forward, backward, rows[i].name) != before ||
+            (!repeats && lines_named(backward, end, rows[i].name) != after))
+            fail_msg("lines with \"%s\"\nin %s\n%s", rows[i].name, text, listing->text);
+    }
+}
+
 static void listing_is_the_program(const struct play *play, const char *text)
 {
     static const char *const sections[] = {"forward", "backward", "update", "predictors"};
@@ -158,6 +210,7 @@ static void listing_is_the_program(const struct play *play, const char *text)
         print_moves("program", &done);
         fail_msg("%s\nin %s", sections[s], text);
     }
+    lines_are_told(play, &listing, text);
 }
 
 /* A collective of the layers, by its name in the roofline. */

@@ -21,10 +21,11 @@ static tensor in_product(struct graph *g, tensor in, const char *weight, const c
 }
 
 /* A function of each element that the second matmul computes on the way. */
-static tensor fused_write(struct graph *g, const char *text, struct graph_map map, uint8_t count,
-                          const tensor *in)
+static tensor fused_write(struct graph *g, const char *text, const char *formula,
+                          struct graph_map map, uint8_t count, const tensor *in)
 {
     struct graph_op *op = graph_op(g, &op_kind_map, "gate", count, in);
+    op->formula = formula;
     op->fused = true;
     op->as.map = map;
     tensor const out = graph_result(g, text);
@@ -38,11 +39,13 @@ static tensor gated_write(struct graph *g, const struct mlp_texts *texts, tensor
     graph_matmul(g, texts->name_gated);
     tensor const gate = in_product(g, in, texts->weight_gate, texts->gate);
     tensor const up = in_product(g, in, texts->weight_up, texts->up);
+    const char *formula = "silu(%) * %";
     if (texts->weighted) {
+        formula = "g * silu(%) * %"; /* g: what the router gives the row. */
         map.flop += 1;
         map.flop_backward += VECTOR_ROW_DOT + 1;
     }
-    return fused_write(g, texts->tmp, map, 2, (const tensor[]){gate, up});
+    return fused_write(g, texts->tmp, formula, map, 2, (const tensor[]){gate, up});
 }
 
 static tensor bare_write(struct graph *g, const struct mlp_texts *texts, tensor in)
@@ -50,7 +53,7 @@ static tensor bare_write(struct graph *g, const struct mlp_texts *texts, tensor 
     struct graph_map const map = {.flop = 1, .flop_backward = VECTOR_ROW_DOT + 1};
     graph_matmul(g, texts->name_bare);
     tensor const tmp = in_product(g, in, texts->weight_in, texts->tmp);
-    return texts->weighted ? fused_write(g, texts->tmp, map, 1, &tmp) : tmp;
+    return texts->weighted ? fused_write(g, texts->tmp, "g * %", map, 1, &tmp) : tmp;
 }
 
 tensor mlp_write(struct graph *graph, const struct mlp_texts *texts, bool gated, tensor in)

@@ -21,6 +21,7 @@ const struct op_kind op_kind_cast = {
     .name = "cast",
     .help = "the same in another format",
     .source = "counted from the formulas",
+    .notation = {.formula = "%"},
     .work = work,
     .reads = op_reads_nothing,
     .passes_on = true,

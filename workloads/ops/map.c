@@ -46,6 +46,7 @@ const struct op_kind op_kind_map = {
     .name = "map",
     .help = "a function of each element, with its FLOP each way",
     .source = "counted from the formulas; the book, chapter 4, 4.2.4",
+    .notation = {.formula = "$(%)"},
     .work = work,
     .reads = reads,
     .fused = fused,

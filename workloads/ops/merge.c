@@ -44,6 +44,7 @@ const struct op_kind op_kind_merge = {
     .name = "merge",
     .help = "a sum of inputs",
     .source = "counted from the formulas",
+    .notation = {.formula = "+"},
     .work = work,
     .reads = op_reads_nothing,
     .passes_on = true,

@@ -30,6 +30,7 @@ const struct op_kind op_kind_sort = {
     .name = "sort",
     .help = "rows to where experts want them, or sums of theirs",
     .source = "counted from the formulas",
+    .notation = {.formula = "$(%)"},
     .work = work,
     .reads = op_reads_nothing,
 };

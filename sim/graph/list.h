@@ -1,0 +1,62 @@
+/*
+ * list.h: a layer in the notation of the book (chapters 3 and 5): the steps of a pass as numbered
+ * lines, each with what it makes on one chip. *_D is a product that contracts D, {U_X} a sum over X
+ * that is still due, a prime the gradient of a function.
+ *
+ * Every line is a tensor's or an op's. Not of the graph, so given by the caller, is when weights
+ * are gathered and their gradients reduced.
+ */
+#ifndef SIM_GRAPH_LIST_H
+#define SIM_GRAPH_LIST_H
+
+#include "sim/base/text.h"
+#include "sim/graph/steps.h"
+
+enum { GRAPH_LINES_MAX = 256, GRAPH_LINE_BYTES = 512 };
+
+struct graph_list_weights {
+    const struct graph *state; /* The same layer, as gradients of weights are wanted. */
+    bool gathers_backward;     /* Weights are gathered for the backward pass, too. */
+    bool reduces;              /* Gradients of weights are reduced in it. */
+    uint32_t axis_same;        /* The axis of ranks that hold the same weights, or 0. */
+    uint32_t grouped_ranks;    /* Ranks that hold the same experts, where these are only a part of
+                                  that axis. 0: they are all of it. */
+    bool grouped_scatters;     /* Each of them wants a part of the gradients. */
+};
+
+struct graph_list {
+    const struct graph_sharded *sharded;
+    const struct graph_backward *backward;
+    const struct graph_kept *kept;
+    const struct graph_list_weights *weights;
+    struct text *text;
+
+    /* Called once for each collective of the steps. */
+    void (*tell)(void *context, const struct graph_step *step);
+    void *context;
+
+    uint32_t line;                           /* The last number given in the section. */
+    uint32_t forward_lines;                  /* Lines of the forward pass. */
+    bool repeated[GRAPH_LINES_MAX];          /* By number: a line that remat repeats. */
+    bool repeats;                            /* What is written now is. */
+    bool halves;                             /* Gradients of weights come in a later pass. */
+    uint32_t gathered_at[GRAPH_TENSORS_MAX]; /* The line that gathers a tensor, or 0. */
+    bool shared[GRAPH_TENSORS_MAX];          /* A section's line says how it is gathered again. */
+    bool weight_there[GRAPH_TENSORS_MAX];    /* A section's line gathers it. */
+};
+
+/* A numbered line: "  3. what", with the shape and bytes of `array` on one chip, NULL: nothing is
+ * made that is worth a size; and a remark, or "". */
+void graph_list_line(struct text *text, uint32_t number, const struct sharding_mesh *mesh,
+                     const struct sharding *array, enum format format, const char *remark,
+                     const char *what);
+
+/* The steps of the forward pass; `backward` says which of them remat repeats. */
+void graph_list_forward(struct graph_list *list, const struct graph_steps *forward,
+                        const struct graph_steps *backward);
+/* A backward pass; one half of it with `begins` false continues the numbers of the other. */
+void graph_list_backward(struct graph_list *list, const struct graph_steps *steps, bool begins);
+/* What each rank has updated of the weights is gathered. */
+void graph_list_update(struct graph_list *list);
+
+#endif

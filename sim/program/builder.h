@@ -60,6 +60,8 @@ const char *builder_format(struct builder *builder, const char *format, ...)
 uint8_t builder_stream(struct builder *builder, struct program_stream stream);
 
 void builder_template_begin(struct builder *builder, const char *name);
+/* Leaves out needs that others imply, and puts the rest in order (builder_needs.c). */
+void builder_needs_reduce(struct builder *builder);
 /* Its index in the program; 0 after a failure. */
 uint16_t builder_template_end(struct builder *builder);
 

@@ -56,11 +56,6 @@ void program_text_write(const struct program *program, const struct machine *mac
 void program_text_write_template(const struct program *program, const struct machine *machine,
                                  uint32_t template_index, struct text *text);
 
-/* 64 bits of that text. STATUS_NO_MEMORY. */
-enum status program_text_digest(const struct program *program, const struct machine *machine,
-                                uint32_t template_index, uint64_t *ret_digest,
-                                struct error *reterr);
-
 /* Builds its plans and seals it. Refusals say "NAME:LINE:COLUMN"; `line` is the number of the first
  * line of the text. Nothing is reserved for more than the limits of program.h. Names lie in the
  * arena. */

@@ -246,21 +246,3 @@ void program_text_write_template(const struct program *program, const struct mac
     struct out const out = {.program = program, .machine = machine, .text = text, .bare = true};
     add_template(&out, template_index);
 }
-
-/* FNV-1a (Fowler, Noll, Vo; draft-eastlake-fnv-21, 64 bits). */
-enum status program_text_digest(const struct program *program, const struct machine *machine,
-                                uint32_t template_index, uint64_t *ret_digest, struct error *reterr)
-{
-    struct text text = {0};
-    uint64_t digest = UINT64_C(0xcbf29ce484222325);
-    program_text_write_template(program, machine, template_index, &text);
-    for (uint64_t i = 0; i < text.size_bytes; i++) {
-        digest ^= (unsigned char)text.bytes[i];
-        digest *= UINT64_C(0x100000001b3);
-    }
-    bool const failed = text.failed;
-    text_free(&text);
-    if (failed) return error_set(reterr, STATUS_NO_MEMORY, "", "no memory for a template's text");
-    *ret_digest = digest;
-    return STATUS_OK;
-}

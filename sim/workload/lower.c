@@ -40,6 +40,12 @@ void lower_template_begin(struct lower *lower, const char *name)
     lower_pass_begin(lower);
 }
 
+uint16_t lower_template_end(struct lower *lower)
+{
+    builder_needs_reduce(&lower->build);
+    return builder_template_end(&lower->build);
+}
+
 uint32_t lower_op_add(struct lower *lower, struct program_op op)
 {
     if (lower->build.status != STATUS_OK) return LOWER_NONE;

@@ -111,6 +111,8 @@ void lower_begin(struct lower *lower, struct arena *arena, const struct local *l
 void lower_streams_add(struct lower *lower);
 
 void lower_template_begin(struct lower *lower, const char *name);
+/* Its index in the program; 0 after a failure. */
+uint16_t lower_template_end(struct lower *lower);
 /* The ops that follow know nothing of those before, but share the template. */
 void lower_pass_begin(struct lower *lower);
 

@@ -41,7 +41,7 @@ uint16_t lower_copy_send(struct lower *lower, const struct lower_behind *of)
     if (lower->build.status != STATUS_OK) return 0;
     lower_template_begin(lower, builder_format(&lower->build, "send %s", of->name));
     lower_exchange_send(lower, &exchange, &request);
-    return builder_template_end(&lower->build);
+    return lower_template_end(lower);
 }
 
 uint16_t lower_copy_sum(struct lower *lower, const struct lower_behind *of)
@@ -50,5 +50,5 @@ uint16_t lower_copy_sum(struct lower *lower, const struct lower_behind *of)
     if (lower->build.status != STATUS_OK) return 0;
     lower_template_begin(lower, builder_format(&lower->build, "sum %s", of->name));
     lower_exchange_sum(lower, &exchange);
-    return builder_template_end(&lower->build);
+    return lower_template_end(lower);
 }

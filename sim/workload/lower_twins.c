@@ -47,5 +47,5 @@ uint16_t lower_twin(struct lower *lower, uint32_t other, bool head)
     lower_template_begin(lower, "tied gradients");
     lower_exchange_send(lower, &exchange, &request);
     lower_exchange_sum(lower, &exchange);
-    return builder_template_end(&lower->build);
+    return lower_template_end(lower);
 }

@@ -356,5 +356,5 @@ uint16_t lower_update(struct lower *lower, const struct lower_behind *update)
 {
     lower_template_begin(lower, update->name);
     lower_update_behind(lower, update);
-    return builder_template_end(&lower->build);
+    return lower_template_end(lower);
 }

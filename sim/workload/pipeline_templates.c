@@ -184,7 +184,7 @@ uint16_t pipeline_template(struct pipeline *pipeline, const struct pipeline_vari
         pipeline_ops_mix(lower, first, second);
     }
     if (variant->given_bytes > 0) given_add(lower, variant->given_bytes);
-    uint16_t const template_index = builder_template_end(&lower->build);
+    uint16_t const template_index = lower_template_end(lower);
     pipeline->variant[pipeline->variant_count] = *variant;
     pipeline->variant_template[pipeline->variant_count++] = template_index;
     return template_index;
@@ -216,7 +216,7 @@ static uint16_t reduce_template(struct lower *lower, enum pipeline_unit unit,
     else
         lower_layer_reduce(lower);
     return lower->build.op_count == 0 ? (uint16_t)PROGRAM_NONE
-                                      : builder_template_end(&lower->build);
+                                      : lower_template_end(lower);
 }
 
 /* Of two copies, what goes between their ranks of what is updated as one. */

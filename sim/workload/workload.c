@@ -33,7 +33,7 @@ static uint16_t layer_forward(struct lower *lower, struct layer_variant variant,
     lower->updated = updated;
     lower->windowed = variant.windowed;
     lower_layer_forward(lower, variant.top);
-    return builder_template_end(&lower->build);
+    return lower_template_end(lower);
 }
 
 static uint16_t layer_backward(struct lower *lower, bool last_microbatch,
@@ -44,7 +44,7 @@ static uint16_t layer_backward(struct lower *lower, bool last_microbatch,
     lower->last_microbatch = last_microbatch;
     lower->windowed = variant.windowed;
     lower_layer_backward(lower, variant.top, update);
-    return builder_template_end(&lower->build);
+    return lower_template_end(lower);
 }
 
 static uint16_t embedding_forward(struct lower *lower, bool updated)
@@ -52,7 +52,7 @@ static uint16_t embedding_forward(struct lower *lower, bool updated)
     lower_template_begin(lower, "embedding forward");
     lower->updated = updated;
     lower_embedding_forward(lower);
-    return builder_template_end(&lower->build);
+    return lower_template_end(lower);
 }
 
 static uint16_t embedding_backward(struct lower *lower, bool last_microbatch,
@@ -61,7 +61,7 @@ static uint16_t embedding_backward(struct lower *lower, bool last_microbatch,
     lower_template_begin(lower, "embedding backward");
     lower->last_microbatch = last_microbatch;
     lower_embedding_backward(lower, update);
-    return builder_template_end(&lower->build);
+    return lower_template_end(lower);
 }
 
 static uint16_t head_forward(struct lower *lower, bool updated)
@@ -69,7 +69,7 @@ static uint16_t head_forward(struct lower *lower, bool updated)
     lower_template_begin(lower, "head forward");
     lower->updated = updated;
     lower_head_forward(lower);
-    return builder_template_end(&lower->build);
+    return lower_template_end(lower);
 }
 
 static uint16_t head_backward(struct lower *lower, bool last_microbatch)
@@ -77,7 +77,7 @@ static uint16_t head_backward(struct lower *lower, bool last_microbatch)
     lower_template_begin(lower, "head backward");
     lower->last_microbatch = last_microbatch;
     lower_head_backward(lower);
-    return builder_template_end(&lower->build);
+    return lower_template_end(lower);
 }
 
 /* Places of modules that predict further tokens, by which templates differ. */
@@ -119,7 +119,7 @@ static void predictors_build(struct lower *lower, uint16_t templates[PLACES], bo
         lower->updated = forward && of_end;
         lower->last_microbatch = forward || of_end;
         (forward ? lower_predictor_forward : lower_predictor_backward)(lower, place);
-        templates[index] = builder_template_end(&lower->build);
+        templates[index] = lower_template_end(lower);
     }
 }
 

@@ -1,7 +1,7 @@
 /*
  * templates.h: digests of the templates of programs (ops, works, needs and effects in full, without
  * names: program_text_write_template()) held against those that were kept in
- * tests/golden/templates/.
+ * tests/golden/templates/. What memory ops take and give is held apart, in files of its own.
  */
 #ifndef PODSIM_TESTS_SUPPORT_TEMPLATES_H
 #define PODSIM_TESTS_SUPPORT_TEMPLATES_H
@@ -9,8 +9,9 @@
 #include "sim/machine/machine.h"
 #include "sim/program/program.h"
 
-/* tests/golden/templates/NAME.expect, from the root of the sources. With PODSIM_BLESS=yes the file
- * is written anew instead, which takes every program, so none may be left out. */
+/* tests/golden/templates/NAME.expect and NAME-memory.expect, from the root of the sources. With
+ * PODSIM_BLESS=yes the files are written anew instead, which takes every program, so none may be
+ * left out. */
 void templates_open(const char *name);
 void templates_close(void);
 

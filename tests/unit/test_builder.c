@@ -92,6 +92,57 @@ static void templates_count_parts_and_add_up_effects(void **state)
     assert_int_equal(role->slot_count, 2);
 }
 
+/* An op on a stream of its own, done when `need` is. */
+static uint32_t on_stream(uint8_t stream)
+{
+    return builder_op(&builder,
+                      (struct program_op){.name = "copy",
+                                          .kind = PROGRAM_OP_COPY,
+                                          .stream = stream,
+                                          .parts = 1,
+                                          .index = (uint16_t)builder_copy(&builder, true, 1)});
+}
+
+static void need_end(uint32_t op, uint32_t target)
+{
+    builder_need(&builder, op, builder_end_of(&builder, target));
+}
+
+/* What the stream has waited for, and what others have that are waited for, goes without saying. */
+static void needs_that_others_imply_are_left_out(void **state)
+{
+    (void)state;
+    begin(builder_room_most);
+    uint8_t const out = builder_stream(&builder, (struct program_stream){.name = "out"});
+    uint8_t const back = builder_stream(&builder, (struct program_stream){.name = "back"});
+    uint32_t const first = compute("first", 1, 1);
+    uint32_t const sent = on_stream(out);
+    need_end(sent, first);
+    uint32_t const second = on_stream(out);
+    builder_need(&builder, second, (struct program_need){.stream = PROGRAM_COMPUTE});
+    uint32_t const third = on_stream(back);
+    need_end(third, sent);
+    need_end(third, first); /* Before what is sent. */
+    need_end(third, sent);
+    uint32_t const fourth = on_stream(back);
+    need_end(fourth, second);
+    need_end(fourth, sent); /* Waited for before. */
+    builder_need(&builder, fourth, (struct program_need){.stream = PROGRAM_COMPUTE, .slot = -1});
+    uint32_t const last = compute("last", 1, 4);
+    builder_need(&builder, last, (struct program_need){.stream = out, .part = 1, .per_part = 1});
+    builder_needs_reduce(&builder);
+    const struct program_op *op = builder.op;
+    assert_int_equal(op[sent].need_count, 1);
+    assert_int_equal(op[second].need_count, 0);
+    assert_int_equal(op[third].need_count, 1);
+    assert_int_equal(op[third].need[0].stream, out);
+    assert_int_equal(op[fourth].need_count, 2); /* Other slots are others. */
+    assert_int_equal(op[fourth].need[0].slot, -1);
+    assert_int_equal(op[fourth].need[1].part, 2);
+    assert_int_equal(op[last].need_count, 1);
+    case_ok(builder.status);
+}
+
 static void a_template_can_go_back(void **state)
 {
     (void)state;
@@ -153,6 +204,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(what_is_alike_is_there_once),
         cmocka_unit_test(templates_count_parts_and_add_up_effects),
+        cmocka_unit_test(needs_that_others_imply_are_left_out),
         cmocka_unit_test(a_template_can_go_back),
         cmocka_unit_test(the_first_failure_is_kept),
         cmocka_unit_test(an_op_with_too_many_needs_is_refused),

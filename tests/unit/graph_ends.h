@@ -47,6 +47,48 @@ struct graph_parts {
     uint32_t count;
 };
 
+/* What steps wait for if they wait for what they read alone, by way of others if need be. */
+static inline void graph_waits_derive(const struct graph_matched *matched,
+                                      struct graph_waits *ret_waits)
+{
+    const struct program_template *template = matched->template;
+    memset(ret_waits, 0, sizeof *ret_waits);
+    for (uint32_t at = 0; at < matched->steps->count; at++) {
+        const struct graph_step *step = &matched->steps->step[at];
+        uint32_t const op = matched->op_of[at];
+        bool behind = false, found[GRAPH_VALUES_MAX] = {false};
+        for (uint32_t before = at; before-- > 0;) {
+            uint32_t const other = matched->op_of[before];
+            bool const same = template->op[other].stream == template->op[op].stream;
+            bool wanted = same && !behind; /* A stream is in order. */
+            behind = behind || same;
+            for (uint8_t k = 0; k < step->read_count; k++) {
+                if (found[k] || !graph_step_writes(&matched->steps->step[before], step->read[k]))
+                    continue;
+                wanted = found[k] = true;
+            }
+            if (wanted) graph_wait_add(ret_waits, op, other);
+        }
+    }
+}
+
+/* Steps of an end wait for what they read, and in its part of a template for nothing else. */
+static inline void graph_waits_hold(const struct graph_matched *matched)
+{
+    static struct graph_waits lowered, derived;
+    const struct program_template *template = matched->template;
+    graph_waits_fill(template, &lowered);
+    graph_waits_derive(matched, &derived);
+    for (uint32_t at = 0; at < matched->steps->count; at++)
+        for (uint32_t before = 0; before < at; before++) {
+            uint32_t const op = matched->op_of[at], other = matched->op_of[before];
+            if (lowered.of[op][other] != derived.of[op][other])
+                fail_msg("%s, %s: %s waits for %s: %d, derived %d", matched->name, template->name,
+                         template->op[op].name, template->op[other].name, lowered.of[op][other],
+                         derived.of[op][other]);
+        }
+}
+
 /* Ops of the template up to the last that a part derives, from `*op` on; false: they differ. */
 static inline bool graph_part_is(const struct graph_ends *ends, const struct program *program,
                                  struct graph_matched *matched, uint32_t *op, char ret_why[1200])
@@ -95,6 +137,9 @@ static inline bool graph_parts_are(const char *name, const struct graph_ends *en
         graph_steps(&part->sharded, &part->backward, &part->kept, request, &steps);
         if (!graph_part_is(ends, program, &matched, &op, ret_why)) return false;
         graph_needs_hold(&matched);
+        if (part->graph.block[0].block->place == BLOCK_LOOKS_UP ||
+            part->graph.block[0].block->place == BLOCK_GIVES_LOSS)
+            graph_waits_hold(&matched);
         graph_compared.ops += steps.count;
     }
     return graph_rest_is_others(program, template, op, ret_why);

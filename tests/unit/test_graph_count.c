@@ -4,7 +4,7 @@
 #include "sim/graph/print.h"
 #include "sim/scenario/scenario.h"
 #include "tests/unit/counts_case.h"
-#include "tests/unit/graph_case.h"
+#include "tests/unit/graph_ends.h"
 #include "tools/podsim/scenarios.h"
 
 static const struct work_edges edges = {WORK_EDGE_ROWS, 128, 128};
@@ -115,31 +115,42 @@ static uint64_t products_flop(const struct graph_count *count, enum op_pass pass
 
 /* Each gradient of a product has as many FLOP as the product. Repetitions have no more, and nothing
  * of them is useful; nor is what gives ranks equal shares. */
+static void products_of_hold(const char *name, const struct graph_case *part)
+{
+    static struct graph_count count;
+    layer_count(part, &count);
+    uint64_t const forward = products_flop(&count, OP_FORWARD);
+    uint64_t const both = products_flop(&count, OP_BOTH_GRADIENTS) / 2;
+    if (forward != products_flop(&count, OP_INPUT_GRADIENT) + both ||
+        forward != products_flop(&count, OP_WEIGHT_GRADIENT) + both ||
+        forward < products_flop(&count, OP_AGAIN))
+        fail_msg("%s: gradients of products have other FLOP", name);
+    for (uint32_t k = 0; k < count.compute_count; k++) {
+        const struct graph_compute_sum *sum = &count.compute[k];
+        bool const again = sum->pass == OP_AGAIN || sum->pass == OP_AGAIN_ALONE;
+        uint64_t const known = sum->useful_flop + sum->spare.padding + sum->spare.rows;
+        if (known > sum->flop || (again && known != 0) || sum->padded_flop < sum->flop)
+            fail_msg("%s: of %llu FLOP %llu are useful or spare", name,
+                     (unsigned long long)sum->flop, (unsigned long long)known);
+    }
+}
+
 static void products_hold(const char *name, const struct step *step)
 {
     static struct local local;
     static struct graph_cases cases;
-    static struct graph_count count;
+    static struct graph_ends ends;
     struct error error;
     assert_int_equal(local_build(&step->of.workload, &step->machine, &step->mesh, &local, &error),
                      STATUS_OK);
-    if (!graph_cases_build(&local, &cases)) return;
-    for (uint32_t i = 0; i < cases.count; i++) {
-        layer_count(&cases.layer[i], &count);
-        uint64_t const forward = products_flop(&count, OP_FORWARD);
-        uint64_t const both = products_flop(&count, OP_BOTH_GRADIENTS) / 2;
-        if (forward != products_flop(&count, OP_INPUT_GRADIENT) + both ||
-            forward != products_flop(&count, OP_WEIGHT_GRADIENT) + both ||
-            forward < products_flop(&count, OP_AGAIN))
-            fail_msg("%s: gradients of products have other FLOP", name);
-        for (uint32_t k = 0; k < count.compute_count; k++) {
-            const struct graph_compute_sum *sum = &count.compute[k];
-            bool const again = sum->pass == OP_AGAIN || sum->pass == OP_AGAIN_ALONE;
-            uint64_t const known = sum->useful_flop + sum->spare.padding + sum->spare.rows;
-            if (known > sum->flop || (again && known != 0) || sum->padded_flop < sum->flop)
-                fail_msg("%s: of %llu FLOP %llu are useful or spare", name,
-                         (unsigned long long)sum->flop, (unsigned long long)known);
-        }
+    if (graph_cases_build(&local, &cases))
+        for (uint32_t i = 0; i < cases.count; i++) products_of_hold(name, &cases.layer[i]);
+    if (!local_is_llama(&local)) return;
+    graph_ends_build(&local, &ends);
+    products_of_hold(name, &ends.embedding);
+    for (uint32_t used = 0; used < 2; used++) {
+        products_of_hold(name, &ends.head[used]);
+        if (local.predictors != 0) products_of_hold(name, &ends.mtp[used]);
     }
 }
 

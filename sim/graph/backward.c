@@ -16,6 +16,9 @@ static void op_gradients_add(const struct graph *graph, uint8_t index,
     if (op->fused) return;
     if (op->in_count == 0) {
         gradient_add(backward, index, OP_WEIGHT_GRADIENT);
+    } else if (op->kind->inputs_apart) {
+        gradient_add(backward, index, op->right_first ? OP_RIGHT_GRADIENT : OP_LEFT_GRADIENT);
+        gradient_add(backward, index, op->right_first ? OP_LEFT_GRADIENT : OP_RIGHT_GRADIENT);
     } else if (!op->kind->weights_apart) {
         gradient_add(backward, index, OP_INPUT_GRADIENT);
     } else if (op->one_kernel) {

@@ -35,7 +35,7 @@ static void compute_add(const struct graph_sharded *sharded, const struct graph_
     const struct graph_op *op = &sharded->graph->op[step->op];
     const struct work *work = &step->work;
     struct graph_compute_sum *sum = compute_sum(count, step->pass, op->kind, work->math_format);
-    struct op_spare spare = {0, 0};
+    struct op_spare spare = {0};
     if (op->kind->spare != NULL && step->of == GRAPH_NONE)
         op->kind->spare(sharded, op, step->pass, &spare);
     sum->count++;
@@ -44,6 +44,8 @@ static void compute_add(const struct graph_sharded *sharded, const struct graph_
     sum->useful_flop += work->useful_flop;
     sum->spare.padding += spare.padding;
     sum->spare.rows += spare.rows;
+    sum->spare.waiting += spare.waiting;
+    sum->spare.again += spare.again;
     sum->vector_flop += work->vector_flop;
     sum->hbm_bytes += work->hbm_read_bytes + work->hbm_write_bytes;
 }

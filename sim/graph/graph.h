@@ -40,7 +40,7 @@ static const uint8_t GRAPH_NONE = UINT8_MAX;
 enum graph_role {
     GRAPH_ACTIVATION,
     GRAPH_WEIGHT,
-    GRAPH_STATISTIC, /* One number a row, for the backward pass. */
+    GRAPH_STATISTIC, /* For the backward pass alone: it has no gradient. */
     GRAPH_CACHE,     /* Keys and values of earlier tokens. */
 };
 
@@ -80,12 +80,13 @@ struct graph_op {
     tensor weight[GRAPH_ARRAYS_MAX];
     tensor out[GRAPH_ARRAYS_MAX];
     uint8_t in_count, weight_count,
-        out_count;   /* Without inputs it has gradients of weights alone. */
-    bool joined;     /* Its results are columns of one array, and its products are one. */
-    bool one_kernel; /* Both gradients come from one kernel. */
-    bool fused;      /* The op that reads its result computes it on the way. */
-    uint8_t behind;  /* The op whose gradients come directly before this op's. GRAPH_NONE: the next
-                        op that is written. */
+        out_count;    /* Without inputs it has gradients of weights alone. */
+    bool joined;      /* Its results are columns of one array, and its products are one. */
+    bool one_kernel;  /* Both gradients come from one kernel. */
+    bool right_first; /* Of gradients apart, that of the second input comes first. */
+    bool fused;       /* The op that reads its result computes it on the way. */
+    uint8_t behind;   /* The op whose gradients come directly before this op's. GRAPH_NONE: the next
+                         op that is written. */
     union {
         struct graph_matmul {
             struct graph_product product[GRAPH_ARRAYS_MAX];
@@ -101,7 +102,7 @@ struct graph_op {
         } map;
         struct graph_attention {
             tensor turned[2]; /* Turned by position (rope). GRAPH_NONE: none. */
-        } attention;
+        } attention, dot;
         struct graph_exchange {
             struct sharding sent; /* Rows that all ranks send together. */
         } exchange;

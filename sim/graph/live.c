@@ -22,7 +22,7 @@ static uint64_t bytes_of(const struct graph_sharded *sharded, struct graph_value
     uint32_t const scatter = maker == NULL ? 0 : graph_shard_of(sharded, maker)->scatter;
     uint32_t const axes = value.full ? scatter | sharded->gathered[value.of] : 0;
     uint64_t elements = graph_elements(graph, at, axes);
-    if (value.full && sharded->whole[value.of]) elements *= graph->terms->sequence.parts;
+    if (value.full && sharded->whole[value.of] != 0) elements *= sharded->whole[value.of];
     return format_bytes(value.gradient ? of->gradient : of->format, elements);
 }
 

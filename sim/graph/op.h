@@ -10,7 +10,7 @@
 #include "sim/collective/collective.h"
 #include "sim/graph/shard.h"
 
-enum { OP_READS_MAX = 8, OP_MOVES_MAX = 2 };
+enum { OP_READS_MAX = 8, OP_MOVES_MAX = 3 };
 
 enum op_pass {
     OP_FORWARD,
@@ -19,6 +19,8 @@ enum op_pass {
     OP_INPUT_GRADIENT,
     OP_WEIGHT_GRADIENT,
     OP_BOTH_GRADIENTS, /* In one kernel. */
+    OP_LEFT_GRADIENT,  /* Of the first of two inputs alone, */
+    OP_RIGHT_GRADIENT, /* and of the second. */
 };
 
 /* Ranks that a collective is over. */
@@ -34,13 +36,19 @@ struct op_move {
     enum op_axis axis;
     uint64_t bytes;
     bool before;  /* It comes before the op's compute. */
-    bool carries; /* It makes the result. Else it gathers or reduces inputs, all but the first. */
+    bool carries; /* It makes results of inputs. Else it gathers or reduces inputs, all but the
+                     first; a permute brings their sums home. */
+    uint8_t of;   /* Which result of which input. OP_MOVES_ALL: the only one, of all. */
 };
+static const uint8_t OP_MOVES_ALL = UINT8_MAX;
 
-/* FLOP of a pass that only give all ranks equal shares: of dimensions that are padded, and of rows
- * that not every rank has. A repetition has none: all of its FLOP are a repetition's. */
+/* FLOP of a pass that are not useful, by the reason. A repetition has none: all of its FLOP are a
+ * repetition's. */
 struct op_spare {
-    uint64_t padding, rows;
+    uint64_t padding; /* Dimensions are padded so that all ranks have equal shares. */
+    uint64_t rows;    /* Rows that not every rank has. */
+    uint64_t waiting; /* What the rank that has most has above the mean. */
+    uint64_t again;   /* A gradient's kernel computes what the forward pass has not written. */
 };
 
 /* Of an op that a product computes on the way: vector FLOP of an element of the result. */
@@ -94,9 +102,11 @@ struct op_kind {
 
     bool weights_apart;   /* It is linear in its weights, which are matrices: their gradient is a
                              pass of its own. Else the inputs' pass gives it. */
+    bool inputs_apart;    /* It has two inputs, whose gradients are passes of their own. */
     bool passes_on;       /* The gradient of an input is that of the result. */
     bool gives_gradient;  /* The result is already the gradient of the input. */
-    bool shares_sequence; /* All inputs but the first are read of whole sequences. */
+    bool shares_sequence; /* All inputs but the first are read of whole sequences, */
+    bool passes_round;    /* of which two ranks' parts lie here at once. */
 };
 
 extern const struct op_kind *const op_kind_table[];
@@ -113,7 +123,7 @@ static inline bool op_is_forward(enum op_pass pass)
 
 static inline bool op_gives_input(enum op_pass pass)
 {
-    return pass == OP_INPUT_GRADIENT || pass == OP_BOTH_GRADIENTS;
+    return !op_is_forward(pass) && pass != OP_WEIGHT_GRADIENT;
 }
 
 static inline bool op_gives_weight(enum op_pass pass)

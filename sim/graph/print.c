@@ -57,7 +57,8 @@ void graph_print(const struct graph_sharded *sharded, struct text *text)
 static const char *pass_text(enum op_pass pass)
 {
     static const char *const texts[] = {"",           " again",      " again, alone",
-                                        ": d inputs", ": d weights", ": d inputs, d weights"};
+                                        ": d inputs", ": d weights", ": d inputs, d weights",
+                                        ": d left",   ": d right"};
     return texts[pass];
 }
 
@@ -154,7 +155,8 @@ void graph_print_live(const struct graph_sharded *sharded, const struct graph_li
 void graph_print_count(const struct graph_count *count, struct text *text)
 {
     static const char *const passes[] = {"forward",  "again",     "again, alone",
-                                         "d inputs", "d weights", "d inputs, d weights"};
+                                         "d inputs", "d weights", "d inputs, d weights",
+                                         "d left",   "d right"};
     for (uint32_t i = 0; i < count->compute_count; i++) {
         const struct graph_compute_sum *sum = &count->compute[i];
         text_add(text, "%s, %s, %s", passes[sum->pass], sum->kind->name, format_name(sum->format));

@@ -25,7 +25,7 @@ static void read_mark(struct remat *remat, const struct graph_op *op, tensor of,
 {
     const struct graph *graph = remat->sharded->graph;
     const struct graph_op *fused = graph_fused(graph, of);
-    bool const whole = op->kind->shares_sequence && remat->sharded->whole[of];
+    bool const whole = op->kind->shares_sequence && remat->sharded->whole[of] != 0;
     bool const gathers =
         (graph_shard_of(remat->sharded, op)->gather & sharding_axes(&graph->tensor[of].at)) != 0;
     if (fused == NULL || graph->tensor[of].kept >= remat->policy) {
@@ -42,9 +42,10 @@ static void gradients_mark(struct remat *remat, const struct graph_backward *bac
         const struct graph_gradient *gradient = &backward->gradient[i];
         const struct graph_op *op = &graph->op[gradient->op];
         tensor read[OP_READS_MAX];
+        bool const ends = graph_maker(graph, graph->block[op->block].out) == op;
+        bool const for_input = ends || !op_gives_weight(gradient->pass);
         uint8_t const count = op->kind->reads(graph, op, gradient->pass, read);
-        for (uint8_t k = 0; k < count; k++)
-            read_mark(remat, op, read[k], gradient->pass == OP_INPUT_GRADIENT);
+        for (uint8_t k = 0; k < count; k++) read_mark(remat, op, read[k], for_input);
     }
 }
 

@@ -18,8 +18,8 @@ struct graph_kept {
     enum graph_part read[GRAPH_TENSORS_MAX]; /* By gradients, and by what is repeated for them. */
     enum graph_part kept[GRAPH_TENSORS_MAX];
     bool again[GRAPH_OPS_MAX];
-    bool for_input[GRAPH_OPS_MAX]; /* An input's gradient waits for the repetition; else only
-                                      gradients of weights do. */
+    bool for_input[GRAPH_OPS_MAX]; /* An input's gradient waits for the repetition, or one of the
+                                      op that ends the block; else only gradients of weights do. */
 };
 
 void graph_remat(const struct graph_sharded *sharded, const struct graph_backward *backward,

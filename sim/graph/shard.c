@@ -36,12 +36,14 @@ void graph_shard(const struct graph *graph, struct graph_sharded *ret_sharded)
     *ret_sharded = (struct graph_sharded){.graph = graph};
     for (uint8_t i = 0; i < graph->op_count; i++) {
         const struct graph_op *op = &graph->op[i];
-        bool const shares = op->kind->shares_sequence && graph->terms->sequence.parts > 1;
+        uint32_t const parts = graph->terms->sequence.parts;
+        bool const shares = op->kind->shares_sequence && parts > 1;
         ret_sharded->op[i] = (op->kind->shard != NULL ? op->kind->shard : plain_shard)(graph, op);
         for (uint8_t in = 0; in < op->in_count; in++) {
             ret_sharded->gathered[op->in[in]] |=
                 ret_sharded->op[i].gather & sharding_axes(&graph->tensor[op->in[in]].at);
-            ret_sharded->whole[op->in[in]] |= shares && in > 0;
+            if (shares && in > 0)
+                ret_sharded->whole[op->in[in]] = op->kind->passes_round ? 2 : parts;
         }
     }
 }
@@ -50,5 +52,5 @@ uint64_t graph_gathered_elements(const struct graph_sharded *sharded, tensor of)
 {
     const struct graph *graph = sharded->graph;
     uint64_t const elements = graph_elements(graph, &graph->tensor[of].at, sharded->gathered[of]);
-    return sharded->whole[of] ? elements * graph->terms->sequence.parts : elements;
+    return sharded->whole[of] != 0 ? elements * sharded->whole[of] : elements;
 }

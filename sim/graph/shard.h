@@ -20,7 +20,8 @@ struct graph_sharded {
     const struct graph *graph;
     struct graph_shard op[GRAPH_OPS_MAX];
     uint32_t gathered[GRAPH_TENSORS_MAX]; /* For some op that reads the tensor. */
-    bool whole[GRAPH_TENSORS_MAX];        /* Some op reads it of whole sequences. */
+    uint32_t whole[GRAPH_TENSORS_MAX];    /* Of whole sequences that some op reads, the ranks' parts
+                                             that lie here at once. 0: none does. */
 };
 
 /* Of a product, and over tp alone. Where a product comes out more split than it is wanted, its left
@@ -40,7 +41,7 @@ static inline const struct graph_shard *graph_shard_of(const struct graph_sharde
  * do. */
 static inline bool graph_is_gathered(const struct graph_sharded *sharded, tensor of)
 {
-    return sharded->gathered[of] != 0 || sharded->whole[of];
+    return sharded->gathered[of] != 0 || sharded->whole[of] != 0;
 }
 uint64_t graph_gathered_elements(const struct graph_sharded *sharded, tensor of);
 

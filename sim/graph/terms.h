@@ -4,7 +4,10 @@
  *
  *   B   tokens              N   heads          H   columns of a head's Q and K
  *   D   width               K   KV heads       V   columns of a head's values
- *   F   width of the MLP
+ *   F   width of the MLP   T   keys of a sequence
+ *
+ *   Bc  tokens of the sequences that a rank has a part of
+ *   Kc  KV heads, one at least for each rank of those that share a sequence
  *
  *   Cq  latent of Q         R   columns of K that are turned by position
  *   Ckv latent of K and V   J   columns of a head's K and V from their latent
@@ -25,7 +28,7 @@
 #include "sim/base/format.h"
 #include "sim/mesh/sharding.h"
 
-enum { GRAPH_DIMENSIONS_MAX = 24 };
+enum { GRAPH_DIMENSIONS_MAX = 32 };
 
 /* A dimension by its letter in the notation. The graph multiplies these sizes and no others. */
 struct graph_dimension {
@@ -37,10 +40,12 @@ struct graph_dimension {
 
 struct graph_sequence {
     uint64_t keys;    /* Tokens of a whole sequence. */
-    uint64_t queries; /* Tokens of a sequence on one rank. */
+    uint64_t queries; /* Tokens of a sequence that one rank attends with. */
     uint64_t count;   /* Sequences of a microbatch on one rank, whole or in part. */
-    uint32_t parts;   /* Ranks that share a sequence, or 1. */
+    uint32_t parts;   /* Ranks that each attend with a part of a sequence, or 1. */
+    bool rings;       /* They pass keys and values round. Else each gathers all. */
     bool causal;
+    uint64_t pairs;        /* Causal: keys of the first and the last query of a rank together. */
     uint64_t window;       /* The most keys of a query. 0: all. */
     uint64_t tile_columns; /* The edge of tiles that a kernel multiplies. */
 };
@@ -70,6 +75,8 @@ struct graph_policy {
     bool keeps_whole;     /* Without remat a block's input is kept as tp has gathered it. */
     bool dx_first;        /* A matmul's gradient of its input comes before that of its weight. */
     bool weights_split;   /* Parameters are split over X. */
+    bool stores_scores;   /* Attention is not fused: its scores lie in HBM. */
+    bool drops;           /* Of these some are dropped. */
     bool adds;            /* Gradients of weights are added to an accumulator. */
     bool adds_of_experts; /* Gradients of experts' weights are. */
     bool used_before; /* Of the embedding, or of the head: another use of the matrix has left its
@@ -77,9 +84,11 @@ struct graph_policy {
 };
 
 struct graph_terms {
-    struct sharding_mesh mesh; /* X, Y and Z, without axes of one rank. */
+    struct sharding_mesh mesh; /* X, Y, Z and C, without axes of one rank. */
     uint32_t axis_x;           /* The bit of batch and parameters in `mesh`, or 0. */
     uint32_t axis_y;           /* The bit of tp, or 0. */
+    uint32_t axis_c;           /* The bit of ranks that turn parts of sequences into whole ones of
+                                  some heads, or 0. They are among those of X and Z. */
     uint32_t ranks;            /* Of the whole mesh. */
     uint32_t ranks_y;          /* Of tp. */
     uint32_t ranks_exchange;   /* Of ep. */

@@ -123,7 +123,7 @@ static bool is_full_in(const struct values *values, tensor of)
     const struct graph_op *op = values->op;
     uint32_t const gather = graph_shard_of(values->sharded, op)->gather;
     return (gather & sharding_axes(&graph_of(values)->tensor[of].at)) != 0 ||
-           (op->kind->shares_sequence && values->sharded->whole[of]);
+           (op->kind->shares_sequence && values->sharded->whole[of] != 0);
 }
 
 static bool is_full_out(const struct values *values)
@@ -170,8 +170,10 @@ static void forward_values(const struct values *values)
 static void input_gradients(const struct values *values)
 {
     const struct graph_op *op = values->op;
+    enum op_pass const other[2] = {OP_RIGHT_GRADIENT, OP_LEFT_GRADIENT};
     for (uint8_t i = 0; i < op->in_count; i++) {
         const struct graph_op *fused = graph_fused(graph_of(values), op->in[i]);
+        if (op->kind->inputs_apart && values->step->pass == other[i]) continue;
         if (fused == NULL) {
             if (graph_of(values)->tensor[op->in[i]].shared)
                 read_add(values, op->in[i], true, false);
@@ -230,11 +232,14 @@ static void sum_values(const struct values *values)
 
 /* --- Collectives --- */
 
-/* An AllGather gives the full value, a reduction the chip's own part. */
+/* An AllGather gives the full value, a reduction the chip's own part. What an op moves before its
+ * compute are values that this reads. Partial sums that went round come home with what their last
+ * rank adds. */
 static void moved_values(const struct values *values, tensor of)
 {
-    bool const gradient = !op_is_forward(values->step->pass);
+    bool const gradient = !op_is_forward(values->step->pass) && !values->step->move.before;
     bool const gathers = values->step->move.kind == COLLECTIVE_ALL_GATHER;
+    if (values->step->move.kind == COLLECTIVE_PERMUTE) read_add(values, of, gradient, false);
     read_add(values, of, gradient, !gathers);
     written_add(values, of, gradient, gathers);
 }
@@ -243,9 +248,12 @@ static void carried_values(const struct values *values)
 {
     const struct graph_op *op = values->op;
     bool const gradient = !op_is_forward(values->step->pass);
+    uint8_t const only = values->step->move.of;
     for (uint8_t i = 0; i < op->in_count; i++)
-        (gradient ? written_add : read_add)(values, op->in[i], gradient, false);
-    (gradient ? read_add : written_add)(values, op->out[0], gradient, false);
+        if (only == OP_MOVES_ALL || only == i)
+            (gradient ? written_add : read_add)(values, op->in[i], gradient, false);
+    (gradient ? read_add : written_add)(values, op->out[only == OP_MOVES_ALL ? 0 : only], gradient,
+                                        false);
 }
 
 static void collective_values(const struct values *values)

@@ -89,6 +89,7 @@ static struct graph_sequence sequence_of(const struct local *local, uint64_t lay
         .count = local->sequences,
         .parts = local->cp > 1 ? 1 : local->sequence_parts, /* See graph_terms_attend(). */
         .causal = plan->attention == WORKLOAD_ATTENTION_CAUSAL,
+        .pairs = local->key_pairs,
         .window = local_layer_is_windowed(local, layer) ? plan->model.window : 0,
         .tile_columns = local->machine->chip.mxu_columns,
     };

@@ -3,8 +3,14 @@
  * once, the result is written once, with one fp32 a row and head.
  *
  * Inputs are Q, and one or more tensors that K and V lie in; results the heads' values, and the
- * statistics of their rows. Ranks that share a sequence gather its keys and values.
+ * statistics of their rows. Ranks that share a sequence gather its keys and values, and reduce
+ * their gradients.
+ *
+ * Causal queries of such ranks are charged as the rank has them that has most; see
+ * sim/workload/local_context.c for which those are.
  */
+#include "workloads/ops/attention.h"
+
 #include "sim/base/units.h"
 #include "sim/base/vector.h"
 #include "sim/graph/op.h"
@@ -28,11 +34,11 @@ static struct heads heads_of(const struct graph *graph, const struct graph_op *o
 }
 
 /* Scores of all heads as rows and columns of a matmul. Causal: query i has i keys, T·(T+1)/2 in
- * all. Half the rows with T + 1 columns is that sum exactly, and padding the columns to the MXU
- * gives what a kernel wastes in the tiles on the diagonal. */
-static struct work_matmul causal_scores(const struct graph_sequence *sequence)
+ * all. Half the rows with T + 1 columns (`pairs`) is that sum exactly, and padding the columns to
+ * the MXU gives what a kernel wastes in the tiles on the diagonal. */
+static struct work_matmul causal_scores(const struct graph_sequence *sequence, uint64_t pairs)
 {
-    uint64_t const rows = sequence->queries, pairs = sequence->keys + 1;
+    uint64_t const rows = sequence->queries;
     bool const even = rows % 2 == 0;
     return (struct work_matmul){.rows = even ? rows / 2 : rows,
                                 .columns = even ? pairs : (pairs + 1) / 2};
@@ -48,13 +54,15 @@ static struct work_matmul causal_window_scores(const struct graph_sequence *sequ
                                 .columns = even ? window / 2 : window};
 }
 
-static struct work_matmul scores(const struct graph *graph, const struct heads *heads)
+static struct work_matmul scores(const struct graph *graph, const struct heads *heads,
+                                 uint64_t pairs)
 {
     const struct graph_sequence *sequence = &graph->terms->sequence;
     bool const windowed = sequence->window != 0;
     struct work_matmul of = {.rows = sequence->queries,
                              .columns = windowed ? sequence->window : sequence->keys};
-    if (sequence->causal) of = (windowed ? causal_window_scores : causal_scores)(sequence);
+    if (sequence->causal)
+        of = windowed ? causal_window_scores(sequence) : causal_scores(sequence, pairs);
     of.inner = heads->width;
     of.count = heads->count * sequence->count;
     return of;
@@ -100,21 +108,35 @@ static uint64_t turned_flop(const struct graph *graph, const struct graph_op *op
     return VECTOR_ROPE * turned;
 }
 
-/* Elements of K and V on this chip; as they are read, of whole sequences. */
-static uint64_t key_elements(const struct graph *graph, const struct graph_op *op)
+uint64_t attention_key_elements(const struct graph *graph, const struct graph_op *op)
 {
     uint64_t sum = 0;
     for (uint8_t i = 1; i < op->in_count; i++) sum += elements(graph, op->in[i]);
     return sum * graph->terms->sequence.parts;
 }
 
-/* FLOP of the two forward products, of heads that are no padding. */
-static uint64_t useful_flop(const struct heads *heads, struct work_matmul score)
+/* FLOP of the two forward products, of the rank that has most; of the mean one; and of heads that
+ * are no padding. */
+struct forward_flop {
+    uint64_t most, mean, useful;
+};
+
+static uint64_t products_flop(const struct heads *heads, struct work_matmul score)
 {
     struct work const forward = {.matmul = {score, weighted(score, heads->value_width)},
                                  .matmul_count = 2};
-    return (uint64_t)((units_wide)work_matmul_flop(&forward) * heads->all->useful /
-                      heads->all->padded);
+    return work_matmul_flop(&forward);
+}
+
+static struct forward_flop forward_flop_of(const struct graph *graph, const struct heads *heads)
+{
+    const struct graph_sequence *sequence = &graph->terms->sequence;
+    uint64_t const mean = products_flop(heads, scores(graph, heads, sequence->keys + 1));
+    return (struct forward_flop){
+        .most = products_flop(heads, scores(graph, heads, sequence->pairs)),
+        .mean = mean,
+        .useful = (uint64_t)((units_wide)mean * heads->all->useful / heads->all->padded),
+    };
 }
 
 static struct work forward(const struct graph *graph, const struct graph_op *op,
@@ -127,7 +149,7 @@ static struct work forward(const struct graph *graph, const struct graph_op *op,
         .vector_flop =
             turned_flop(graph, op) + VECTOR_SOFTMAX * score.rows * score.columns * score.count,
         .hbm_read_bytes =
-            format_bytes(format, elements(graph, op->in[0]) + key_elements(graph, op)),
+            format_bytes(format, elements(graph, op->in[0]) + attention_key_elements(graph, op)),
         .hbm_write_bytes = format_bytes(format, elements(graph, op->out[0])) +
                            format_bytes(FORMAT_FP32, elements(graph, op->out[1])),
     };
@@ -142,7 +164,7 @@ static struct work backward(const struct graph *graph, const struct graph_op *op
     struct work_matmul const value = weighted(score, heads->value_width);
     uint64_t const query = format_bytes(format, elements(graph, op->in[0]));
     uint64_t const output = format_bytes(format, elements(graph, op->out[0]));
-    uint64_t const keys = format_bytes(format, key_elements(graph, op));
+    uint64_t const keys = format_bytes(format, attention_key_elements(graph, op));
     return (struct work){
         .matmul = {score, scored(score, heads->value_width), weight, value, weight},
         .matmul_count = 5,
@@ -154,34 +176,39 @@ static struct work backward(const struct graph *graph, const struct graph_op *op
     };
 }
 
-static void work(const struct graph_sharded *sharded, const struct graph_op *op, enum op_pass pass,
-                 struct work *ret_work)
+void attention_work(const struct graph_sharded *sharded, const struct graph_op *op,
+                    enum op_pass pass, struct work *ret_work)
 {
     const struct graph *graph = sharded->graph;
     struct heads const heads = heads_of(graph, op);
-    struct work_matmul const score = scores(graph, &heads);
+    struct work_matmul const score = scores(graph, &heads, graph->terms->sequence.pairs);
+    uint64_t const useful = forward_flop_of(graph, &heads).useful;
     bool const is_forward = op_is_forward(pass);
     *ret_work = (is_forward ? forward : backward)(graph, op, &heads, score);
     ret_work->math_format = graph->terms->formats.activations;
     ret_work->masked_rows = masked_rows(graph, &score);
-    if (pass == OP_FORWARD) ret_work->useful_flop = useful_flop(&heads, score);
-    if (!is_forward) ret_work->useful_flop = 2 * useful_flop(&heads, score);
+    if (pass == OP_FORWARD) ret_work->useful_flop = useful;
+    if (!is_forward) ret_work->useful_flop = 2 * useful;
 }
 
-static void spare(const struct graph_sharded *sharded, const struct graph_op *op, enum op_pass pass,
-                  struct op_spare *ret_spare)
+void attention_spare(const struct graph_sharded *sharded, const struct graph_op *op,
+                     enum op_pass pass, struct op_spare *ret_spare)
 {
     const struct graph *graph = sharded->graph;
     struct heads const heads = heads_of(graph, op);
-    struct work_matmul const score = scores(graph, &heads);
-    struct work const once = forward(graph, op, &heads, score);
-    uint64_t const padding = work_matmul_flop(&once) - useful_flop(&heads, score);
+    struct forward_flop const flop = forward_flop_of(graph, &heads);
     uint64_t const times = pass == OP_FORWARD ? 1 : op_is_forward(pass) ? 0 : 2;
-    *ret_spare = (struct op_spare){.padding = times * padding};
+    struct work all;
+    attention_work(sharded, op, pass, &all);
+    *ret_spare = (struct op_spare){
+        .padding = times * (flop.mean - flop.useful),
+        .waiting = times * (flop.most - flop.mean),
+        .again = times == 0 ? 0 : work_matmul_flop(&all) - times * flop.most,
+    };
 }
 
-static uint8_t reads(const struct graph *graph, const struct graph_op *op, enum op_pass pass,
-                     tensor ret_reads[OP_READS_MAX])
+uint8_t attention_reads(const struct graph *graph, const struct graph_op *op, enum op_pass pass,
+                        tensor ret_reads[OP_READS_MAX])
 {
     uint8_t count = 0;
     (void)graph;
@@ -200,7 +227,7 @@ static uint8_t moves(const struct graph_sharded *sharded, const struct graph_op 
     ret_moves[0] = (struct op_move){
         .kind = gathers ? COLLECTIVE_ALL_GATHER : COLLECTIVE_REDUCE_SCATTER,
         .axis = OP_AXIS_SEQUENCE,
-        .bytes = format_bytes(graph->terms->formats.activations, key_elements(graph, op)),
+        .bytes = format_bytes(graph->terms->formats.activations, attention_key_elements(graph, op)),
         .before = gathers,
     };
     return 1;
@@ -213,9 +240,9 @@ const struct op_kind op_kind_attention = {
     .notation = {.formula = "Attention(@)",
                  .remark = "flash: no T x S array in HBM",
                  .remark_backward = "computes the scores again"},
-    .work = work,
-    .reads = reads,
+    .work = attention_work,
+    .reads = attention_reads,
     .moves = moves,
-    .spare = spare,
+    .spare = attention_spare,
     .shares_sequence = true,
 };

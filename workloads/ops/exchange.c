@@ -24,6 +24,7 @@ static uint8_t moves(const struct graph_sharded *sharded, const struct graph_op 
         .axis = OP_AXIS_EP,
         .bytes = format_bytes(format, graph_elements(graph, &op->as.exchange.sent, 0)),
         .carries = true,
+        .of = OP_MOVES_ALL,
     };
     return 1;
 }

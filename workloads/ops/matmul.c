@@ -249,7 +249,7 @@ static void spare(const struct graph_sharded *sharded, const struct graph_op *op
     const struct graph_matmul *matmul = &op->as.matmul;
     bool const again = op_is_forward(pass) && pass != OP_FORWARD;
     uint64_t const times = pass == OP_BOTH_GRADIENTS ? 2 : 1;
-    *ret_spare = (struct op_spare){0, 0};
+    *ret_spare = (struct op_spare){0};
     for (uint8_t i = 0; !again && i < matmul->product_count; i++) {
         struct op_spare const one = product_spare(sharded, op, &matmul->product[i]);
         ret_spare->padding += times * one.padding;

@@ -82,14 +82,9 @@ void graph_count(const struct graph_sharded *sharded, const struct graph_backwar
                  const struct graph_kept *kept, struct work_edges edges,
                  struct graph_count *ret_count)
 {
-    const struct graph *graph = sharded->graph;
     struct graph_steps steps;
     *ret_count = (struct graph_count){.kept_bytes = graph_kept_bytes(sharded, kept)};
-    for (uint8_t t = 0; t < graph->tensor_count; t++)
-        if (kept->kept[t] != GRAPH_NOTHING && graph->tensor[t].role == GRAPH_STATISTIC)
-            ret_count->statistics_bytes += format_bytes(
-                graph->tensor[t].format, graph_elements(graph, &graph->tensor[t].at, 0));
-    matrices_add(graph, ret_count);
+    matrices_add(sharded->graph, ret_count);
     for (uint32_t way = 0; way < 2; way++) {
         struct graph_request const request = {way == 1, GRAPH_WHOLE, .sums_partial = true};
         graph_steps(sharded, backward, kept, request, &steps);

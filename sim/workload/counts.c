@@ -15,7 +15,6 @@ static struct letters letters_of(const struct local *local, const struct machine
     x.layers = (double)(plan->model.layers + local->predictors);
     x.predictors = (double)local->predictors;
     x.microbatches = plan->accumulate;
-    x.attention_again = plan->remat >= WORKLOAD_REMAT_BIG_MATMULS;
     x.a = bytes_of(plan->formats.activations);
     x.m = bytes_of(plan->formats.matmuls);
     x.w = bytes_of(plan->formats.weights);
@@ -192,7 +191,6 @@ void workload_count(const struct workload_plan *plan, const struct machine *mach
     counts.kv.group = local.kv_group;
     counts.sequence.group = local.sequence_group;
     counts_layers(&x, &counts);
-    counts_attention(&x, &counts);
     counts_ends(&x, &counts);
     count_weights(&x, &counts);
     counts_predictors(&x, &counts);
@@ -204,11 +202,7 @@ void workload_count(const struct workload_plan *plan, const struct machine *mach
     struct model_counts const model = model_count(&plan->model);
     uint64_t const active = model.active + (local.predictors != 0 ? model.predictors_active : 0);
     counts.parameter_flop = 6 * (double)active * tokens;
-    if (local_is_llama(&local)) {
-        double const widths = (double)(local.head_width + local.value_width);
-        double const ways = (double)plan->batch_tokens / x.rows * local.tp;
-        counts.useful_attention_flop = 6 * counts_useful_scores(&x) * widths * ways;
-    }
+    counts.useful_attention_flop *= (double)local.data * local.tp; /* Of all ranks. */
     counts_experts(&x, &counts);
     bool const experts = x.sparse > 0;
     double const kept =

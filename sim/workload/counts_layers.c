@@ -77,7 +77,6 @@ static void compute_add(const struct letters *x, double times, const struct grap
     const struct workload_plan *plan = x->local->plan;
     bool const linear = sum->kind->weights_apart && sum->format == plan->formats.matmuls;
     bool const uneven = local_experts_drawn(x->local) || plan->capacity_ppm != 0;
-    if (sum->kind == &op_kind_attention && !graph_terms_attend(x->local)) return;
     counts->matmul_flop += times * (double)sum->flop;
     counts->padded_flop += times * (double)sum->padded_flop;
     if (linear) counts->linear_flop += times * (double)sum->flop;
@@ -86,11 +85,11 @@ static void compute_add(const struct letters *x, double times, const struct grap
     counts->matmul_padding += times * (double)sum->spare.padding;
     /* Else rows are only rounded up. */
     if (uneven) counts->matmul_uneven += times * (double)sum->spare.rows;
-    /* Both gradients are twice the forward pass, and the scores. */
-    if (sum->kind == &op_kind_attention && sum->pass == OP_FORWARD)
-        counts->matmul_flash -= times * 2 * (double)sum->flop;
-    if (sum->kind == &op_kind_attention && sum->pass == OP_INPUT_GRADIENT)
-        counts->matmul_flash += times * (double)sum->flop;
+    counts->matmul_flash += times * (double)sum->spare.again;
+    counts->matmul_waiting += times * (double)sum->spare.waiting;
+    /* Products without weights are attention's. */
+    if (!sum->kind->weights_apart)
+        counts->useful_attention_flop += times * (double)sum->useful_flop;
     counts->vector_flop += times * (double)sum->vector_flop;
     counts->hbm_bytes += times * (double)sum->hbm_bytes;
     counts->compute_count += times * (double)sum->count;
@@ -99,14 +98,23 @@ static void compute_add(const struct letters *x, double times, const struct grap
 static void traffic_add(struct workload_traffic *traffic, enum collective_kind kind, uint64_t count,
                         double bytes)
 {
-    bool const gather = kind == COLLECTIVE_ALL_GATHER, reduce = kind == COLLECTIVE_ALL_REDUCE;
-    SIM_ASSERT(gather || reduce || kind == COLLECTIVE_REDUCE_SCATTER);
-    *(gather   ? &traffic->gather_count
-      : reduce ? &traffic->all_reduce_count
-               : &traffic->scatter_count) += count;
-    *(gather   ? &traffic->gather_bytes
-      : reduce ? &traffic->all_reduce_bytes
-               : &traffic->scatter_bytes) += bytes;
+    struct {
+        enum collective_kind kind;
+        uint64_t *count;
+        double *bytes;
+    } const rows[] = {
+        {COLLECTIVE_ALL_GATHER, &traffic->gather_count, &traffic->gather_bytes},
+        {COLLECTIVE_REDUCE_SCATTER, &traffic->scatter_count, &traffic->scatter_bytes},
+        {COLLECTIVE_ALL_REDUCE, &traffic->all_reduce_count, &traffic->all_reduce_bytes},
+        {COLLECTIVE_ALL_TO_ALL, &traffic->all_to_all_count, &traffic->all_to_all_bytes},
+        {COLLECTIVE_PERMUTE, &traffic->permute_count, &traffic->permute_bytes},
+    };
+    size_t const row_count = sizeof rows / sizeof *rows;
+    size_t i = 0;
+    while (i < row_count && rows[i].kind != kind) i++;
+    SIM_ASSERT(i < row_count);
+    *rows[i].count += count;
+    *rows[i].bytes += bytes;
 }
 
 /* V of what a layer with experts moves over tp, forward. */
@@ -138,6 +146,7 @@ static void move_add(const struct letters *x, uint64_t layers, const struct grap
         break;
     case OP_AXIS_SEQUENCE:
         traffic_add(&counts->sequence, sum->collective, count, bytes);
+        if (local_rings(local)) counts->sequence.algorithm = local->ring_name;
         break;
     case OP_AXIS_HOLDERS:
         traffic_add(&counts->kv, sum->collective, count, bytes);
@@ -158,11 +167,8 @@ void counts_graph_add(const struct letters *x, const struct counts_layers *like,
 static void like_add(const struct letters *x, const struct counts_layers *like,
                      struct workload_counts *counts)
 {
-    const struct graph_count *graph = &like->graph;
-    double const layers = (double)like->count;
     counts_graph_add(x, like, counts);
-    uint64_t const no_rows = local_is_unfused(x->local) ? graph->statistics_bytes : 0;
-    counts->activation_bytes += layers * (double)(graph->kept_bytes - no_rows);
+    counts->activation_bytes += (double)like->count * (double)like->graph.kept_bytes;
 }
 
 void counts_layers(const struct letters *x, struct workload_counts *counts)

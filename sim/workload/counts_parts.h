@@ -37,7 +37,6 @@ struct letters {
     double layers, microbatches; /* Layers with those in modules that predict further tokens; */
     double predictors;           /* the modules. */
     double dense, sparse;        /* Layers that have an MLP, and experts in its place. */
-    double attention_again;      /* 1: remat repeats attention. */
     double a, w, g, o;      /* Bytes of an element: activations, weights, gradients, moments; */
     double m;               /* what only matmuls read; */
     double rows, shard;     /* Tokens; of [rows, D] what lies between blocks. */
@@ -53,12 +52,6 @@ struct letters {
 /* Layers (counts_layers.c): their graphs' sums, and their weights; all that these ask. */
 void counts_layers_letters(struct letters *x);
 void counts_layers(const struct letters *x, struct workload_counts *counts);
-
-/* Attention that no block describes (counts_attention.c), between its projections: of ranks of cp,
- * and with scores in HBM. Nothing where graphs have it. */
-void counts_attention(const struct letters *x, struct workload_counts *counts);
-/* Scores of all layers, of the mean rank and of heads that are no padding. */
-double counts_useful_scores(const struct letters *x);
 
 /* The sums over the graph of a part of a model. */
 void counts_graph_derive(const struct letters *x, const struct graph_terms *terms,

@@ -48,6 +48,29 @@ static void ends_add(const struct local *local, struct graph_terms *terms, uint3
     if (model->positions != 0) plain_add(terms, count, "P", model->positions);
 }
 
+/* Whole sequences: the tokens of those that a rank has a part of, and KV heads that each of its
+ * ranks has one of at least; and the keys of one. */
+static void sequences_add(const struct local *local, struct graph_terms *terms, uint32_t *count)
+{
+    const struct model *model = &local->plan->model;
+    uint32_t const ranks = local_turns(local) ? local->cp : 1;
+    plain_add(terms, count, "T", local->keys);
+    plain_add(terms, count, "Bc", local->rows * local->data * ranks);
+    dimension_add(terms, count,
+                  (struct graph_dimension){"Kc", local->attention_kv_heads * ranks * local->tp,
+                                           model->kv_heads, local->kv_holders});
+}
+
+/* Ranks that turn sequences into heads have an axis of their own. */
+static uint32_t axis_c_add(const struct local *local, struct sharding_mesh *mesh)
+{
+    if (!local_turns(local)) return 0;
+    SIM_ASSERT(mesh->axis_count < SHARDING_AXES_MAX);
+    mesh->letter[mesh->axis_count] = 'C';
+    mesh->size[mesh->axis_count] = local->cp;
+    return UINT32_C(1) << mesh->axis_count++;
+}
+
 /* Latents, the columns of K that are turned, and what K and V of a head have from their latent. */
 static void latent_add(const struct local *local, struct graph_terms *terms, uint32_t *count)
 {
@@ -85,9 +108,10 @@ static struct graph_sequence sequence_of(const struct local *local, uint64_t lay
     const struct workload_plan *plan = local->plan;
     return (struct graph_sequence){
         .keys = local->keys,
-        .queries = local->queries,
+        .queries = local->attention_queries,
         .count = local->sequences,
-        .parts = local->cp > 1 ? 1 : local->sequence_parts, /* See graph_terms_attend(). */
+        .parts = local_turns(local) ? 1 : local->sequence_parts,
+        .rings = local_rings(local),
         .causal = plan->attention == WORKLOAD_ATTENTION_CAUSAL,
         .pairs = local->key_pairs,
         .window = local_layer_is_windowed(local, layer) ? plan->model.window : 0,
@@ -111,14 +135,11 @@ static struct graph_policy policy_of(const struct local *local)
         .keeps_whole = !local_keeps_parts(local),
         .dx_first = plan->backward_order == WORKLOAD_BACKWARD_DX_FIRST,
         .weights_split = local->shards > 1,
+        .stores_scores = local_is_unfused(local),
+        .drops = plan->attention_kernel == WORKLOAD_KERNEL_DROPOUT,
         .adds = local->gradients_resident && local->gradient_shards == 1,
         .adds_of_experts = local->gradients_resident && local->experts.gradient_shards == 1,
     };
-}
-
-bool graph_terms_attend(const struct local *local)
-{
-    return local->cp == 1 && !local_is_unfused(local);
 }
 
 void graph_terms_of(const struct local *local, uint64_t layer, struct graph_terms *ret_terms)
@@ -137,8 +158,10 @@ void graph_terms_of(const struct local *local, uint64_t layer, struct graph_term
                     formats->dispatch},
         .policy = policy_of(local),
     };
+    ret_terms->axis_c = axis_c_add(local, &ret_terms->mesh);
     decoder_add(local, ret_terms, &count);
     if (local_is_llama(local)) ends_add(local, ret_terms, &count);
+    if (local_is_llama(local)) sequences_add(local, ret_terms, &count);
     if (local_is_latent(local)) latent_add(local, ret_terms, &count);
     if (model_has_experts(&local->plan->model)) experts_add(local, ret_terms, &count);
 }

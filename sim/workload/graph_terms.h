@@ -17,8 +17,4 @@ void graph_terms_of_end(const struct local *local, bool used_before, struct grap
 /* Whether one has when the embedding's own gradient comes. */
 bool graph_terms_embedding_used(const struct local *local);
 
-/* Whether the graph's op of attention is the step's. No block describes context parallelism and
- * unfused scores yet: then all of the graph is, but that op and what it makes. */
-bool graph_terms_attend(const struct local *local);
-
 #endif

@@ -9,7 +9,6 @@
 #include "sim/base/counted.h"
 #include "sim/base/quantity.h"
 #include "sim/graph/list.h"
-#include "sim/workload/graph_terms.h"
 #include "sim/workload/padding.h"
 
 void listing_tell(struct listing *listing, enum collective_kind kind, const char *group,
@@ -172,6 +171,12 @@ static void predictors_add(struct listing *listing, const struct program *progra
     (void)listing_template(listing, program, "mtp weight gradient");
 }
 
+/* A graph's kinds of op have no words yet for what ranks of cp exchange, and for scores in HBM. */
+static bool graph_has_words(const struct local *local)
+{
+    return local->cp == 1 && !local_is_unfused(local);
+}
+
 enum status workload_listing(struct arena *arena, const struct workload_plan *plan,
                              const struct machine *machine, const struct mesh *mesh,
                              struct workload_listing *ret_listing, struct error *reterr)
@@ -184,7 +189,7 @@ enum status workload_listing(struct arena *arena, const struct workload_plan *pl
     struct listing listing = {.text = &text, .local = &local, .made = ret_listing};
     *ret_listing = (struct workload_listing){.listed_count = 0};
     heading_add(&text, &local);
-    if (graph_terms_attend(&local))
+    if (graph_has_words(&local))
         listing_layer(&listing, &program);
     else
         program_add(&listing, &program);

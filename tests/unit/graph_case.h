@@ -56,13 +56,11 @@ static inline void graph_case_derive(struct graph_case *made, const struct model
     made->experts = layer >= model_dense_layers(model);
 }
 
-/* False: no block describes some layer of the step. */
-static inline bool graph_cases_build(const struct local *local, struct graph_cases *ret_cases)
+static inline void graph_cases_build(const struct local *local, struct graph_cases *ret_cases)
 {
     const struct model *model = &local->plan->model;
     ret_cases->local = *local;
     ret_cases->count = 0;
-    if (!graph_terms_attend(local)) return false;
     bool seen[4] = {false};
     for (uint64_t layer = 0; layer < model->layers; layer++) {
         bool const experts = layer >= model_dense_layers(model);
@@ -73,7 +71,6 @@ static inline bool graph_cases_build(const struct local *local, struct graph_cas
         graph_terms_of(&ret_cases->local, layer, &made->terms);
         graph_case_derive(made, model, layer);
     }
-    return true;
 }
 
 static inline bool graph_works_equal(const struct work *a, const struct work *b)
@@ -258,14 +255,13 @@ static inline void graph_template_hold(const char *name, struct graph_cases *cas
     fail_msg("%s, %s: %s", name, template->name, why);
 }
 
-/* Every template of a layer is what some layer's graph derives, and every layer has templates.
- * False: no block describes the step's layers. */
-static inline bool graph_hold(const char *name, const struct local *local,
+/* Every template of a layer is what some layer's graph derives, and every layer has templates. */
+static inline void graph_hold(const char *name, const struct local *local,
                               const struct program *program)
 {
     static struct graph_cases cases;
     bool summed = local->partial_ranks == 1;
-    if (!graph_cases_build(local, &cases)) return false;
+    graph_cases_build(local, &cases);
     for (uint32_t t = 0; t < program->template_count; t++) {
         const struct program_template *template = &program->templates[t];
         graph_template_hold(name, &cases, program, template);
@@ -282,17 +278,16 @@ static inline bool graph_hold(const char *name, const struct local *local,
             fail_msg("%s: a kind of layer has no templates", name);
     if (!summed) fail_msg("%s: gradients in parts are never summed", name);
     graph_compared.steps++;
-    return true;
 }
 
-/* The same of a step that was lowered; blocks describe its layers. */
+/* The same of a step that was lowered. */
 static inline void graph_step_hold(const char *name, const struct workload_case *made)
 {
     static struct local local;
     struct error error;
     if (local_build(&made->plan, &made->machine, &made->mesh, &local, &error) != STATUS_OK)
         fail_msg("%s: %s", name, error.message);
-    if (!graph_hold(name, &local, &made->program)) fail_msg("%s: not described", name);
+    graph_hold(name, &local, &made->program);
 }
 
 #endif

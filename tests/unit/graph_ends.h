@@ -26,7 +26,7 @@ static inline void graph_end_build(const struct graph_ends *ends, enum block_par
 
 static inline void graph_ends_build(const struct local *local, struct graph_ends *ret_ends)
 {
-    if (!graph_cases_build(local, &ret_ends->layers)) ret_ends->layers.count = 0;
+    graph_cases_build(local, &ret_ends->layers);
     ret_ends->layers.local = *local;
     if (!local_is_llama(local)) return;
     graph_end_build(ret_ends, BLOCK_EMBEDDING, graph_terms_embedding_used(local),

@@ -76,11 +76,8 @@ static void shipped_hold(struct play *play, const char *path)
     struct error error;
     enum status const status =
         local_build(&play->scenario.workload, &play->machine, &play->mesh, &local, &error);
-    bool const kernels = play->scenario.workload.attention_kernel == WORKLOAD_KERNEL_FLASH;
     assert_int_equal(status, STATUS_OK);
-    bool const described = graph_hold(path, &local, &play->program);
-    if (described != (kernels && play->mesh.axis[MESH_CP].size == 1))
-        fail_msg("%s: %s", path, described ? "described" : "not described");
+    graph_hold(path, &local, &play->program);
 }
 
 static void shipped_scenarios_are_derived(void **state)
@@ -102,7 +99,7 @@ static const struct graph_case *mlp_layer(struct workload_case *ret_made)
     assert_int_equal(
         local_build(&ret_made->plan, &ret_made->machine, &ret_made->mesh, &local, &ret_made->error),
         STATUS_OK);
-    assert_true(graph_cases_build(&local, &cases));
+    graph_cases_build(&local, &cases);
     return &cases.layer[0];
 }
 
@@ -162,7 +159,7 @@ static void gradients_in_parts_are_printed(void **state)
     assert_int_equal(case_build(&made, &case_llama_70b, "16", NULL, NULL, "x"), STATUS_OK);
     assert_int_equal(local_build(&made.plan, &made.machine, &made.mesh, &local, &made.error),
                      STATUS_OK);
-    assert_true(graph_cases_build(&local, &cases));
+    graph_cases_build(&local, &cases);
     graph_print_backward(&cases.layer[0].sharded, &cases.layer[0].backward, &text);
     assert_string_equal(text.bytes, "mlp.Out: d weights\n"
                                     "mlp.Out: d inputs\n"

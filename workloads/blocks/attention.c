@@ -2,7 +2,13 @@
  * Attention of whole heads: every head has its own Q, K and V, or groups of heads share K and V
  * (GQA, Ainslie et al., arXiv 2305.13245). Over tp heads are split; ranks that are more than there
  * are KV heads share them.
+ *
+ * Between the projections it is one kernel (flash), or kernels of its own for scores, their softmax
+ * and what they weigh (Megatron-LM before flash attention). Ranks that share sequences gather all
+ * keys and values, pass them round (ring), or turn their parts of sequences into some heads of
+ * whole ones and back (Ulysses).
  */
+#include "sim/base/vector.h"
 #include "sim/graph/block.h"
 #include "sim/graph/op.h"
 #include "sim/graph/write.h"
@@ -12,6 +18,88 @@ static bool applies(const struct model *model, uint64_t layer)
 {
     (void)layer;
     return model->kind == MODEL_LLAMA && model->latent.kv_rank == 0;
+}
+
+/* Q, K and V; and of these what is turned by position. */
+struct heads {
+    tensor q, k, v;
+    tensor turned[2];
+};
+
+static void turned_set(const struct heads *heads, struct graph_attention *attention)
+{
+    attention->turned[0] = heads->turned[0];
+    attention->turned[1] = heads->turned[1];
+}
+
+/* One kernel; scores never lie in HBM. */
+static tensor flash_write(struct graph *g, const struct heads *heads, const char *text,
+                          const char *rows)
+{
+    bool const rings = g->terms->sequence.rings;
+    struct graph_op *flash = graph_op(g, rings ? &op_kind_ring_attention : &op_kind_attention,
+                                      "flash", 3, (const tensor[]){heads->q, heads->k, heads->v});
+    turned_set(heads, &flash->as.attention);
+    tensor const a = graph_result(g, text);
+    tensor const statistics = graph_statistic(g, rows);
+    graph_set_kept(g, a, GRAPH_REMAT_NORMS, GRAPH_REMAT_NORMS);
+    graph_set_kept(g, statistics, GRAPH_REMAT_NORMS, GRAPH_REMAT_NORMS);
+    return a;
+}
+
+/* The same of whole sequences, with some of the heads: they go there and come back. */
+static tensor turned_write(struct graph *g, const struct heads *heads)
+{
+    struct heads some = *heads;
+    graph_op(g, &op_kind_turn, "Turn", 3, (const tensor[]){heads->q, heads->k, heads->v});
+    some.q = graph_result(g, "QC[Bc_ZX, N_YC, H]");
+    some.k = graph_result(g, "KC[Bc_ZX, Kc_YC, H]");
+    some.v = graph_result(g, "VC[Bc_ZX, Kc_YC, H]");
+    graph_set_kept(g, some.q, GRAPH_REMAT_NORMS, GRAPH_REMAT_NORMS);
+    graph_set_kept(g, some.k, GRAPH_REMAT_NORMS, GRAPH_REMAT_NORMS);
+    graph_set_kept(g, some.v, GRAPH_REMAT_NORMS, GRAPH_REMAT_NORMS);
+    tensor const a = flash_write(g, &some, "AC[Bc_ZX, N_YC, H]", "S[Bc_ZX, N_YC]");
+    graph_op(g, &op_kind_turn, "Turn back", 1, &a);
+    tensor const back = graph_result(g, "A[B_ZX, N_Y, H]");
+    graph_set_kept(g, back, GRAPH_REMAT_NORMS, GRAPH_REMAT_NORMS);
+    return back;
+}
+
+static tensor dropped_write(struct graph *g, tensor p)
+{
+    graph_op(g, &op_kind_dropout, "dropout", 1, &p);
+    tensor const dropped = graph_result(g, "Dropped[B_ZX, N_Y, T]");
+    tensor const mask = graph_statistic(g, "Mask[B_ZX, N_Y, T]");
+    graph_set_formats(g, mask, FORMAT_INT8, FORMAT_INT8);
+    graph_set_kept(g, dropped, GRAPH_REMAT_NORMS, GRAPH_REMAT_NORMS);
+    graph_set_kept(g, mask, GRAPH_REMAT_NORMS, GRAPH_REMAT_NORMS);
+    return dropped;
+}
+
+/* Kernels of its own; what the softmax gives lies in HBM until the backward pass. */
+static tensor scores_write(struct graph *g, const struct heads *heads)
+{
+    struct graph_op *scores = graph_op(g, &op_kind_dot, "S", 2, (tensor[]){heads->q, heads->k});
+    turned_set(heads, &scores->as.dot);
+    tensor const s = graph_result(g, "S[B_ZX, N_Y, T]");
+    graph_op(g, &op_kind_map, "P", 1, &s)->as.map = (struct graph_map){
+        .flop = VECTOR_SOFTMAX, .flop_backward = VECTOR_SOFTMAX_BACKWARD, .reads_result = true};
+    tensor const p = graph_result(g, "P[B_ZX, N_Y, T]");
+    graph_set_kept(g, p, GRAPH_REMAT_NORMS, GRAPH_REMAT_NORMS);
+    tensor const weights = g->terms->policy.drops ? dropped_write(g, p) : p;
+    struct graph_op *sums = graph_op(g, &op_kind_dot, "A", 2, (tensor[]){weights, heads->v});
+    sums->as.dot = (struct graph_attention){{GRAPH_NONE, GRAPH_NONE}};
+    sums->right_first = true;
+    tensor const a = graph_result(g, "A[B_ZX, N_Y, H]");
+    graph_set_kept(g, a, GRAPH_REMAT_NORMS, GRAPH_REMAT_NORMS);
+    return a;
+}
+
+static tensor attention_write(struct graph *g, const struct heads *heads)
+{
+    if (g->terms->policy.stores_scores) return scores_write(g, heads);
+    if (g->terms->axis_c != 0) return turned_write(g, heads);
+    return flash_write(g, heads, "A[B_ZX, N_Y, H]", "S[B_ZX, N_Y]");
 }
 
 static void write(struct graph *g, const struct model *model)
@@ -25,17 +113,14 @@ static void write(struct graph *g, const struct model *model)
     tensor const q = graph_product(g, in, "W_Q[D_X, N_Y, H]", "Q[B_ZX, N_Y, H]");
     tensor const k = graph_product(g, in, "W_K[D_X, K_Y, H]", "K[B_ZX, K_Y, H]");
     tensor const v = graph_product(g, in, "W_V[D_X, K_Y, H]", "V[B_ZX, K_Y, H]");
-    graph_set_kept(g, k, GRAPH_REMAT_BIG_MATMULS, GRAPH_REMAT_NORMS);
-    graph_set_kept(g, v, GRAPH_REMAT_BIG_MATMULS, GRAPH_REMAT_NORMS);
+    /* What passes round is not kept. */
+    enum graph_remat const whole = g->terms->sequence.rings ? GRAPH_REMAT_NEVER : GRAPH_REMAT_NORMS;
+    graph_set_kept(g, k, GRAPH_REMAT_BIG_MATMULS, whole);
+    graph_set_kept(g, v, GRAPH_REMAT_BIG_MATMULS, whole);
 
-    struct graph_op *flash = graph_op(g, &op_kind_attention, "flash", 3, (const tensor[]){q, k, v});
     bool const turns = model->positions == 0;
-    flash->as.attention.turned[0] = turns ? q : GRAPH_NONE;
-    flash->as.attention.turned[1] = turns ? k : GRAPH_NONE;
-    tensor const a = graph_result(g, "A[B_ZX, N_Y, H]");
-    tensor const statistics = graph_statistic(g, "S[B_ZX, N_Y]");
-    graph_set_kept(g, a, GRAPH_REMAT_NORMS, GRAPH_REMAT_NORMS);
-    graph_set_kept(g, statistics, GRAPH_REMAT_NORMS, GRAPH_REMAT_NORMS);
+    struct heads const heads = {q, k, v, {turns ? q : GRAPH_NONE, turns ? k : GRAPH_NONE}};
+    tensor const a = attention_write(g, &heads);
 
     graph_matmul(g, "O");
     graph_block_output(g, graph_product(g, a, "W_O[N_Y, H, D_X]", "Out"));

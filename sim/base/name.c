@@ -3,6 +3,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <string.h>
+#include <strings.h>
 
 /* Longer names are compared by their beginning: the names we know are short, and a hostile key of
  * megabytes must not cost anything. */
@@ -72,6 +73,31 @@ static uint32_t word_shared(const char *a, uint32_t a_bytes, const char *b, uint
                 longest = length;
     }
     return longest;
+}
+
+uint32_t name_find(const char *name, const char *const *names)
+{
+    uint32_t at = 0;
+    while (names[at] != NULL && (name == NULL || strcmp(names[at], name) != 0)) at++;
+    return at;
+}
+
+uint32_t name_find_any_case(const char *name, const char *const *names)
+{
+    uint32_t at = 0;
+    while (names[at] != NULL && (name == NULL || strcasecmp(names[at], name) != 0)) at++;
+    return at;
+}
+
+bool name_same(const char *name, const char *other)
+{
+    return name == other || (name != NULL && other != NULL && strcmp(name, other) == 0);
+}
+
+const char *name_after(const char *name, const char *beginning)
+{
+    size_t const length = strlen(beginning);
+    return strncmp(name, beginning, length) == 0 ? name + length : NULL;
 }
 
 bool name_is_near(const char *name, const char *other)

@@ -1,5 +1,8 @@
 /*
- * name.h: the nearest known name to a misspelt one.
+ * name.h: what a name stands for: its place among those known, or the nearest to a misspelt one.
+ *
+ * A name is looked up once, where it is read. What comes of it is a number or an entry, by which
+ * everything else decides.
  */
 #ifndef SIM_BASE_NAME_H
 #define SIM_BASE_NAME_H
@@ -7,6 +10,15 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+/* The place of a name among `names`, which NULL ends; of none of them, and of NULL, their number.
+ */
+uint32_t name_find(const char *name, const char *const *names);
+/* The same, whatever the case of the letters. */
+uint32_t name_find_any_case(const char *name, const char *const *names);
+/* Whether two names that were read or made are the same; NULL is like NULL alone. */
+bool name_same(const char *name, const char *other);
+/* What comes after a beginning, "tree" of "flat-tree" after "flat-"; NULL if it is not there. */
+const char *name_after(const char *name, const char *beginning);
 /* By edit distance with transpositions, one that begins the same before all others, then one that
  * has the whole name as a word ("all_gather_ring" of "ring"); of equals one that has a word in
  * common, then the first. NULL if `names` (ended by NULL) is empty. */

@@ -4,8 +4,10 @@
 #include <string.h>
 
 #include "sim/base/arena.h"
+#include "sim/base/name.h"
 #include "sim/base/units.h"
 #include "sim/choose/ways.h"
+#include "sim/collective/algorithm.h"
 
 /* Messages of a plan, over the chips that are not folded away, beyond which a run takes minutes. */
 static const uint64_t messages_max = UINT64_C(1) << 24;
@@ -73,7 +75,7 @@ static void contend(struct contenders *contenders, const struct choose_candidate
 {
     uint32_t at = 0;
     while (at < contenders->count && !choose_is_same(contenders->plan[at], plan)) at++;
-    if (at < contenders->count && strcmp(candidate->algorithm, plan->algorithm) != 0) return;
+    if (at < contenders->count && !name_same(candidate->algorithm, plan->algorithm)) return;
     SIM_ASSERT(at < CHOOSE_MAX);
     contenders->plan[at] = plan;
     contenders->candidate[at] = *candidate;
@@ -98,25 +100,21 @@ static bool competes(const struct choose_question *question, enum protocol proto
     return protocol != PROTOCOL_NONE;
 }
 
-/* What NCCL itself can do, by the names here: rings and trees of sums, switches that add, messages
- * from each to each. A ring over several levels stands for NCCL's rings, one a rail; so does for a
- * root what goes through its node and over all rails of it. */
-static bool is_of_nccl(enum collective_kind kind, const char *algorithm)
+/* What NCCL itself can do: rings and trees of sums, switches that add, messages from each to each.
+ * A ring over several levels stands for NCCL's rings, one a rail; so does for a root what goes
+ * through its node and over all rails of it. */
+static bool is_of_nccl(enum collective_kind kind, const char *name)
 {
-    static const char *const exchanges[] = {"direct", "flat-direct", "auto", NULL};
-    static const char *const sums[] = {"ring", "double-tree", "sharp", NULL};
-    static const char *const spreads[] = {"ring", "chain", "hierarchical", NULL};
-    static const char *const others[] = {"ring", "chain", "sharp", NULL};
+    struct algorithm const algorithm = algorithm_of(name);
     bool const spread = kind == COLLECTIVE_BROADCAST || kind == COLLECTIVE_REDUCE;
     bool const exchange = kind == COLLECTIVE_ALL_TO_ALL || kind == COLLECTIVE_GATHER ||
                           kind == COLLECTIVE_SCATTER || kind == COLLECTIVE_PERMUTE;
-    const char *const *names = exchange                        ? exchanges
-                               : spread                        ? spreads
-                               : kind == COLLECTIVE_ALL_REDUCE ? sums
-                                                               : others;
-    for (; *names != NULL; names++)
-        if (strcmp(algorithm, *names) == 0) return true;
-    return false;
+    if (exchange) return algorithm.means == ALGORITHM_AUTO || algorithm.family == PRIMITIVE_DIRECT;
+    if (spread && algorithm.means == ALGORITHM_HIERARCHICAL) return true;
+    if (algorithm_is(&algorithm, PRIMITIVE_RING)) return true;
+    if (algorithm_is(&algorithm, PRIMITIVE_SHARP)) return !spread;
+    if (algorithm_is(&algorithm, PRIMITIVE_CHAIN)) return kind != COLLECTIVE_ALL_REDUCE;
+    return algorithm_is(&algorithm, PRIMITIVE_DOUBLE_TREE) && kind == COLLECTIVE_ALL_REDUCE;
 }
 
 /* Whether NCCL can run the collective at all by one of the names. Of GPUs without a switch RCCL
@@ -147,7 +145,7 @@ static enum status rule_apply(struct arena *arena, const struct choose_question 
     protocol_extent(question->machine, &question->request.group, &nodes, &ranks);
     const struct tuner_rule *rule =
         tuner_find(question->tuner, question->request.kind, question->size_bytes, nodes, ranks);
-    if (rule == NULL || strcmp(rule->algorithm, "auto") == 0) return STATUS_OK;
+    if (rule == NULL || algorithm_of(rule->algorithm).means == ALGORITHM_AUTO) return STATUS_OK;
     struct choose_candidate chosen = {.protocol =
                                           question->protocols ? rule->protocol : PROTOCOL_NONE};
     struct protocol_use const use = {question->machine, &question->request.group,
@@ -163,7 +161,7 @@ static enum status rule_apply(struct arena *arena, const struct choose_question 
     STATUS_TRY(estimate(arena, question, where, &chosen, &plan, reterr));
     uint32_t kept = 0;
     for (uint32_t i = 0; i < ranking->count; i++)
-        if (strcmp(ranking->candidate[i].algorithm, chosen.algorithm) != 0 ||
+        if (!name_same(ranking->candidate[i].algorithm, chosen.algorithm) ||
             ranking->candidate[i].protocol != chosen.protocol)
             ranking->candidate[kept++] = ranking->candidate[i];
     if (kept == CHOOSE_MAX) kept--;
@@ -177,7 +175,8 @@ static enum status rule_apply(struct arena *arena, const struct choose_question 
 /* Another name for "direct", for which the tokens would be drawn anew. */
 static bool is_drawn_twice(const struct plan_request *request, const char *algorithm)
 {
-    return request->ragged.expert_count > 0 && strcmp(algorithm, "hierarchical") == 0;
+    return request->ragged.expert_count > 0 &&
+           algorithm_of(algorithm).means == ALGORITHM_HIERARCHICAL;
 }
 
 enum status choose_rank(struct arena *arena, const struct choose_question *question,
@@ -194,7 +193,7 @@ enum status choose_rank(struct arena *arena, const struct choose_question *quest
     ranking->count = ranking->left_out = 0;
     ranking->rule = NULL;
     for (uint32_t i = 0; i < names.count; i++) {
-        if (strcmp(names.name[i], "auto") == 0 && names.count > 1) continue;
+        if (algorithm_of(names.name[i]).means == ALGORITHM_AUTO && names.count > 1) continue;
         if (of_nccl && !is_of_nccl(request.kind, names.name[i])) continue;
         if (is_drawn_twice(&request, names.name[i])) continue;
         struct protocol_use const use = {question->machine, &question->request.group, request.kind,

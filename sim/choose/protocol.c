@@ -1,10 +1,10 @@
 #include "sim/choose/protocol.h"
 
-#include <string.h>
-#include <strings.h>
+#include <stddef.h>
 
 #include "sim/base/name.h"
 #include "sim/base/units.h"
+#include "sim/collective/algorithm.h"
 
 /* Rows and columns of NCCL's tables. */
 enum row { ROW_TREE, ROW_RING, ROW_NVLS, ROW_COUNT };
@@ -54,11 +54,10 @@ static const uint8_t tree_tenths[CLASS_COUNT][CORRECTIONS] = {
     {9, 9, 9, 9, 9, 9, 9, 8, 7, 6, 6, 5, 5, 5, 5, 6, 7, 8, 7, 7, 8, 9, 9},
 };
 
-static const char *const names[] = {
+static const char *const names[PROTOCOL_COUNT + 1] = {
 #define X(name, text) text,
     PROTOCOL_TABLE(X)
 #undef X
-        NULL,
 };
 
 const char *protocol_name(enum protocol protocol)
@@ -70,11 +69,9 @@ const char *protocol_name(enum protocol protocol)
 enum status protocol_find(const char *name, const char *where, enum protocol *ret_protocol,
                           struct error *reterr)
 {
-    for (uint32_t i = 0; i < PROTOCOL_COUNT; i++) {
-        if (strcasecmp(name, names[i]) != 0) continue;
-        *ret_protocol = (enum protocol)i;
-        return STATUS_OK;
-    }
+    uint32_t const found = name_find_any_case(name, names);
+    *ret_protocol = (enum protocol)found;
+    if (found < PROTOCOL_COUNT) return STATUS_OK;
     return error_set(reterr, STATUS_NOT_FOUND, where, "no protocol \"%.64s\"; did you mean \"%s\"?",
                      name, name_nearest(name, names));
 }
@@ -96,18 +93,11 @@ void protocol_extent(const struct machine *machine, const struct group *group,
     }
 }
 
-/* "flat-tree" is a tree. */
-static bool is(const char *algorithm, const char *name)
-{
-    if (algorithm == NULL) return false;
-    const char *base = plan_flat_base(algorithm);
-    return strcmp(base == NULL ? algorithm : base, name) == 0;
-}
-
 static enum row row_of(const struct protocol_use *use)
 {
-    if (is(use->algorithm, "sharp")) return ROW_NVLS;
-    bool const tree = is(use->algorithm, "tree") || is(use->algorithm, "double-tree");
+    enum primitive_family const family = algorithm_of(use->algorithm).family;
+    if (family == PRIMITIVE_SHARP) return ROW_NVLS;
+    bool const tree = family == PRIMITIVE_TREE || family == PRIMITIVE_DOUBLE_TREE;
     return tree && use->kind == COLLECTIVE_ALL_REDUCE ? ROW_TREE : ROW_RING;
 }
 

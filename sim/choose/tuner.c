@@ -7,22 +7,24 @@
 #include "sim/base/name.h"
 #include "sim/base/number.h"
 #include "sim/base/units.h"
+#include "sim/collective/algorithm.h"
 
 enum { FIELDS_LEAST = 8, FIELDS_MAX = 10, RULES_MAX = 65536, NAMES_MAX = 64, FIELD_BYTES = 64 };
 
-static const struct {
-    const char *name;
-    enum collective_kind kind;
-} kinds[] = {
-    {"allgather", COLLECTIVE_ALL_GATHER},
-    {"allreduce", COLLECTIVE_ALL_REDUCE},
-    {"alltoall", COLLECTIVE_ALL_TO_ALL},
-    {"broadcast", COLLECTIVE_BROADCAST},
-    {"gather", COLLECTIVE_GATHER},
-    {"reduce", COLLECTIVE_REDUCE},
-    {"reducescatter", COLLECTIVE_REDUCE_SCATTER},
-    {"scatter", COLLECTIVE_SCATTER},
-};
+/* Collectives as the file calls them, and as they are here. */
+static const char *const kind_names[] = {"allgather",     "allreduce", "alltoall",
+                                         "broadcast",     "gather",    "reduce",
+                                         "reducescatter", "scatter",   NULL};
+static const enum collective_kind kinds[] = {
+    COLLECTIVE_ALL_GATHER, COLLECTIVE_ALL_REDUCE, COLLECTIVE_ALL_TO_ALL,     COLLECTIVE_BROADCAST,
+    COLLECTIVE_GATHER,     COLLECTIVE_REDUCE,     COLLECTIVE_REDUCE_SCATTER, COLLECTIVE_SCATTER};
+
+/* Algorithms, NCCL's own first. */
+enum { NAME_RING, NAME_TREE, NAME_NVLS };
+static const char *const nccl_names[] = {
+    [NAME_RING] = "ring", [NAME_TREE] = "tree", [NAME_NVLS] = "nvls", NULL};
+static const char *const unmodelled[] = {"collnet_direct", "collnet_chain", "nvls_tree", "pat",
+                                         NULL};
 
 struct field {
     char text[FIELD_BYTES];
@@ -83,6 +85,8 @@ static enum status line_split(struct reader *reader, struct field fields[FIELDS_
     return STATUS_OK;
 }
 
+static const char any_number[] = "-1";
+
 /* An unsigned number, or -1 where `any` permits it. */
 static enum status number_take(const struct reader *reader, const struct field *field, bool any,
                                int64_t *ret_value)
@@ -90,7 +94,7 @@ static enum status number_take(const struct reader *reader, const struct field *
     char where[192];
     uint64_t value = 0;
     *ret_value = -1;
-    if (any && strcmp(field->text, "-1") == 0) return STATUS_OK;
+    if (any && name_same(field->text, any_number)) return STATUS_OK;
     const char *end = number_read(field->text, INT64_MAX, &value);
     if (*end != '\0' || end == field->text || value > INT64_MAX)
         return error_set(reader->reterr, STATUS_INVALID, place(reader, field->column, where),
@@ -104,42 +108,33 @@ static enum status kind_take(const struct reader *reader, const struct field *fi
                              enum collective_kind *ret_kind)
 {
     char where[192];
-    const char *names[sizeof kinds / sizeof *kinds + 1] = {NULL};
-    for (uint32_t i = 0; i < sizeof kinds / sizeof *kinds; i++) {
-        names[i] = kinds[i].name;
-        if (strcmp(field->text, kinds[i].name) != 0) continue;
-        *ret_kind = kinds[i].kind;
-        return STATUS_OK;
-    }
-    return error_set(reader->reterr, STATUS_NOT_FOUND, place(reader, field->column, where),
-                     "no collective \"%s\"; did you mean \"%s\"?", field->text,
-                     name_nearest(field->text, names));
+    uint32_t const found = name_find(field->text, kind_names);
+    if (kind_names[found] == NULL)
+        return error_set(reader->reterr, STATUS_NOT_FOUND, place(reader, field->column, where),
+                         "no collective \"%s\"; did you mean \"%s\"?", field->text,
+                         name_nearest(field->text, kind_names));
+    *ret_kind = kinds[found];
+    return STATUS_OK;
 }
 
 static enum status algorithm_take(const struct reader *reader, const struct field *field,
                                   enum collective_kind kind, const char **ret_algorithm)
 {
-    static const char *const others[] = {"collnet_direct", "collnet_chain", "nvls_tree", "pat"};
     char where[192];
     const char *names[NAMES_MAX] = {"ring", "tree", "nvls", "auto", "hierarchical"};
     uint32_t count = 5;
-    for (uint32_t i = 0; i < sizeof others / sizeof *others; i++)
-        if (strcmp(field->text, others[i]) == 0)
-            return error_set(reader->reterr, STATUS_UNSUPPORTED,
-                             place(reader, field->column, where),
-                             "\"%s\" is not modelled; ring, tree and nvls are", field->text);
-    const char *name = field->text;
-    if (strcmp(name, "nvls") == 0) name = "sharp";
-    if (strcmp(name, "tree") == 0 && kind == COLLECTIVE_ALL_REDUCE) name = "double-tree";
-    const char *flat = plan_flat_base(name), *base = flat == NULL ? name : flat;
-    bool known = strcmp(name, "auto") == 0 || strcmp(name, "hierarchical") == 0;
-    for (uint32_t i = 0; i < PRIMITIVE_FAMILY_COUNT; i++) {
-        const char *family = primitive_family_name((enum primitive_family)i);
-        known = known || strcmp(base, family) == 0;
-        if (count + 1 < NAMES_MAX) names[count++] = family;
-    }
-    *ret_algorithm = name;
-    if (known) return STATUS_OK;
+    if (unmodelled[name_find(field->text, unmodelled)] != NULL)
+        return error_set(reader->reterr, STATUS_UNSUPPORTED, place(reader, field->column, where),
+                         "\"%s\" is not modelled; ring, tree and nvls are", field->text);
+    uint32_t const own = name_find(field->text, nccl_names);
+    bool const sums = kind == COLLECTIVE_ALL_REDUCE;
+    *ret_algorithm = field->text;
+    if (own == NAME_NVLS) *ret_algorithm = primitive_family_name(PRIMITIVE_SHARP);
+    if (own == NAME_TREE && sums) *ret_algorithm = primitive_family_name(PRIMITIVE_DOUBLE_TREE);
+    struct algorithm const algorithm = algorithm_of(*ret_algorithm);
+    if (algorithm.means == ALGORITHM_FAMILY || algorithm_is_automatic(&algorithm)) return STATUS_OK;
+    for (uint32_t i = 0; i < PRIMITIVE_FAMILY_COUNT; i++)
+        if (count + 1 < NAMES_MAX) names[count++] = primitive_family_name((enum primitive_family)i);
     return error_set(reader->reterr, STATUS_NOT_FOUND, place(reader, field->column, where),
                      "no algorithm \"%s\"; did you mean \"%s\"?", field->text,
                      name_nearest(field->text, names));

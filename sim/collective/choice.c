@@ -7,17 +7,11 @@
 
 #include "sim/base/name.h"
 #include "sim/base/units.h"
+#include "sim/collective/algorithm.h"
 
 enum { NAME_SIZE = PLAN_ALGORITHM_SIZE };
 
-static const char flat_prefix[] = "flat-";
 const char choice_mixed_name[] = "ring+line";
-
-const char *plan_flat_base(const char *algorithm)
-{
-    size_t const length = sizeof flat_prefix - 1;
-    return strncmp(algorithm, flat_prefix, length) == 0 ? algorithm + length : NULL;
-}
 
 /* What is being chosen, and why it cannot be. */
 struct chooser {
@@ -241,10 +235,9 @@ static bool is_mixed(const struct plan_request *request, const struct levels *le
 /* What comes behind "ring+line" in the name of a grid whose axes differ; else NULL. */
 static const char *mixed_end(const struct chooser *chooser, const char *text)
 {
-    size_t const length = sizeof choice_mixed_name - 1;
     if (!is_mixed(chooser->request, &chooser->choice.levels)) return NULL;
-    if (strncmp(text, choice_mixed_name, length) != 0) return NULL;
-    return text[length] == '\0' || text[length] == '+' ? text + length : NULL;
+    const char *end = name_after(text, choice_mixed_name);
+    return end != NULL && (*end == '\0' || *end == '+') ? end : NULL;
 }
 
 /* "A+B", the innermost level first. `parts` is where the names are kept. */
@@ -273,7 +266,7 @@ static bool name_levels(struct chooser *chooser, const char *text, char parts[][
     for (uint32_t i = 0; i < levels->outer_count; i++)
         chooser->name[levels->outer[i]] = parts[count - 1 - i];
     for (uint32_t d = 0; d < chooser->request->group.dimension_count; d++)
-        if (strcmp(chooser->name[d], "auto") == 0) chooser->name[d] = NULL;
+        if (algorithm_of(chooser->name[d]).means == ALGORITHM_AUTO) chooser->name[d] = NULL;
     return choose_all(chooser);
 }
 
@@ -300,7 +293,9 @@ static bool chains_ragged(struct chooser *chooser, const char *name, const struc
                           char parts[][NAME_SIZE])
 {
     if (levels_count(&chooser->choice.levels) < 2) return false;
-    if (strcmp(name, "hierarchical") == 0 || strcmp(name, "direct") == 0) return true;
+    struct algorithm const algorithm = algorithm_of(name);
+    if (algorithm.means == ALGORITHM_HIERARCHICAL || algorithm_is(&algorithm, PRIMITIVE_DIRECT))
+        return true;
     if (strchr(name, '+') == NULL || !name_levels(chooser, name, parts)) return false;
     for (uint32_t d = 0; d < chooser->request->group.dimension_count; d++)
         if (chooser->choice.once[d] != direct) return false;
@@ -314,7 +309,9 @@ static bool choose_ragged(struct chooser *chooser, const char *name, bool automa
     const struct primitive *direct = primitive_find(COLLECTIVE_ALL_TO_ALL, "direct", true);
     struct choice *choice = &chooser->choice;
     uint32_t const count = chooser->request->group.dimension_count;
-    bool const at_once = automatic || strcmp(name, count > 1 ? "flat-direct" : "direct") == 0;
+    struct algorithm const algorithm = algorithm_of(name);
+    bool const at_once =
+        automatic || (algorithm.family == PRIMITIVE_DIRECT && algorithm.flat == (count > 1));
     choice->flat = false;
     if (!at_once && !chains_ragged(chooser, name, direct, parts))
         return chooser->reason[0] != '\0'
@@ -343,9 +340,10 @@ static bool resolve(struct chooser *chooser, const char *name, char parts[][NAME
     const struct group *group = &chooser->request->group;
     enum collective_kind const kind = chooser->request->kind;
     struct choice *choice = &chooser->choice;
-    bool const automatic = name == NULL || strcmp(name, "auto") == 0;
+    struct algorithm const algorithm = algorithm_of(name);
+    bool const automatic = algorithm.means == ALGORITHM_AUTO;
     bool const several = levels_count(&choice->levels) > 1;
-    bool const hierarchical = !automatic && strcmp(name, "hierarchical") == 0;
+    bool const hierarchical = algorithm.means == ALGORITHM_HIERARCHICAL;
     bool const grid = choice->levels.outer_count == 0;
     *ret_known = true;
     chooser->used = automatic || hierarchical;
@@ -356,7 +354,7 @@ static bool resolve(struct chooser *chooser, const char *name, char parts[][NAME
     choice->named = rooted && several && !automatic && strchr(name, '+') != NULL;
     choice->by_axis = (rooted && hierarchical) || choice->named;
     bool const spread = kind == COLLECTIVE_BROADCAST || kind == COLLECTIVE_REDUCE;
-    if (!automatic && spread && strcmp(name, "scatter-gather") == 0) return scatter_gather(chooser);
+    if (spread && algorithm.means == ALGORITHM_SCATTER_GATHER) return scatter_gather(chooser);
     if (several && !choice->by_axis && is_of_some_levels(chooser, name))
         choice->by_axis = choice->named = true;
     choice->flat = rooted && group->dimension_count > 1 && !choice->by_axis;
@@ -407,25 +405,23 @@ enum status choice_make(const struct plan_request *request, const char *where,
         return error_set(reterr, STATUS_UNSUPPORTED, where, "%s; these can run here: %s",
                          chooser.reason, list);
     struct plan_algorithms const all = plan_algorithm_names(request->kind);
-    const char *nearest[PLAN_ALGORITHMS_MAX + 1] = {NULL};
-    for (uint32_t i = 0; i < all.count; i++) {
-        nearest[i] = all.name[i];
-        if (strcmp(request->algorithm, all.name[i]) == 0 && collective_is_rooted(request->kind))
-            return error_set(reterr, STATUS_UNSUPPORTED, where,
-                             "\"%s\" goes round one ring of neighbours, and these ranks are not on "
-                             "one; these can run here: %s",
-                             request->algorithm, list);
-        if (strcmp(request->algorithm, all.name[i]) == 0)
-            return error_set(
-                reterr, STATUS_UNSUPPORTED, where,
-                "\"%s\" goes from neighbour to neighbour along an axis, and these ranks "
-                "lie along none; these can run here: %s",
-                request->algorithm, list);
-    }
+    const char *names[PLAN_ALGORITHMS_MAX + 1] = {NULL};
+    for (uint32_t i = 0; i < all.count; i++) names[i] = all.name[i];
+    bool const elsewhere = name_find(request->algorithm, names) < all.count;
+    if (elsewhere && collective_is_rooted(request->kind))
+        return error_set(reterr, STATUS_UNSUPPORTED, where,
+                         "\"%s\" goes round one ring of neighbours, and these ranks are not on "
+                         "one; these can run here: %s",
+                         request->algorithm, list);
+    if (elsewhere)
+        return error_set(reterr, STATUS_UNSUPPORTED, where,
+                         "\"%s\" goes from neighbour to neighbour along an axis, and these ranks "
+                         "lie along none; these can run here: %s",
+                         request->algorithm, list);
     const char *synonym = choice_synonym(request->algorithm);
-    if (synonym != NULL && strcmp(synonym, name_nearest(synonym, nearest)) != 0) synonym = NULL;
+    if (name_find(synonym, names) == all.count) synonym = NULL;
     return error_set(reterr, STATUS_NOT_FOUND, where,
                      "no algorithm \"%.64s\" for %s; did you mean \"%s\"? (%s)", request->algorithm,
                      collective_kind_name(request->kind),
-                     synonym != NULL ? synonym : name_nearest(request->algorithm, nearest), list);
+                     synonym != NULL ? synonym : name_nearest(request->algorithm, names), list);
 }

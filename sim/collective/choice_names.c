@@ -1,8 +1,8 @@
 /* The names of algorithms: all of a kind, and those that can run on a group. */
 #include <stdio.h>
 #include <string.h>
-#include <strings.h>
 
+#include "sim/base/name.h"
 #include "sim/base/units.h"
 #include "sim/collective/choice.h"
 
@@ -13,7 +13,7 @@ static void name_add(struct plan_algorithms *names, const char *prefix, const ch
     char text[NAME_SIZE];
     (void)snprintf(text, sizeof text, "%s%s", prefix, name);
     for (uint32_t i = 0; i < names->count; i++)
-        if (strcmp(names->name[i], text) == 0) return;
+        if (name_same(names->name[i], text)) return;
     SIM_ASSERT(names->count < PLAN_ALGORITHMS_MAX);
     memcpy(names->name[names->count++], text, sizeof text);
 }
@@ -41,14 +41,13 @@ struct plan_algorithms plan_algorithm_names(enum collective_kind asked)
 
 const char *choice_synonym(const char *name)
 {
-    static const char *const pairs[][2] = {
-        {"nvls", "sharp"},    {"nvlstree", "sharp"},      {"nvls-tree", "sharp"},
-        {"collnet", "sharp"}, {"collnetdirect", "sharp"}, {"collnetchain", "sharp"},
-        {"pat", "bruck"},     {"rhd", "recursive"},
-    };
-    for (size_t i = 0; i < sizeof pairs / sizeof *pairs; i++)
-        if (strcasecmp(name, pairs[i][0]) == 0) return pairs[i][1];
-    return NULL;
+    static const char *const others[] = {"nvls",    "nvlstree",      "nvls-tree",
+                                         "collnet", "collnetdirect", "collnetchain",
+                                         "pat",     "rhd",           NULL};
+    static const char *const ours[] = {"sharp", "sharp", "sharp", "sharp",
+                                       "sharp", "sharp", "bruck", "recursive"};
+    uint32_t const at = name_find_any_case(name, others);
+    return others[at] == NULL ? NULL : ours[at];
 }
 
 /* Names that stand alone. */

@@ -1,7 +1,9 @@
 #include "sim/collective/collective.h"
 
 #include <stddef.h>
-#include <string.h>
+
+#include "sim/base/units.h"
+#include "sim/collective/algorithm.h"
 
 #define COLLECTIVE(name) extern const struct primitive primitive_##name;
 #include "workloads/collectives.def"
@@ -18,9 +20,10 @@ const uint32_t primitive_count = sizeof primitive_table / sizeof *primitive_tabl
 const struct primitive *primitive_find(enum collective_kind kind, const char *algorithm,
                                        bool routed)
 {
+    enum primitive_family const family = primitive_family_find(algorithm);
     for (uint32_t i = 0; i < primitive_count; i++)
         if (primitive_table[i]->kind == kind && primitive_table[i]->routed == routed &&
-            strcmp(primitive_algorithm(primitive_table[i]), algorithm) == 0)
+            primitive_table[i]->family == family)
             return primitive_table[i];
     return NULL;
 }
@@ -36,15 +39,4 @@ const char *collective_kind_name(enum collective_kind kind)
     };
     SIM_ASSERT((uint32_t)kind < sizeof names / sizeof *names);
     return names[kind];
-}
-
-const char *primitive_family_name(enum primitive_family family)
-{
-    static const char *const names[] = {
-#define X(name, text) text,
-        PRIMITIVE_FAMILY_TABLE(X)
-#undef X
-    };
-    SIM_ASSERT((uint32_t)family < PRIMITIVE_FAMILY_COUNT);
-    return names[family];
 }

@@ -1,10 +1,11 @@
 #include "sim/collective/compose.h"
 
 #include <stddef.h>
-#include <string.h>
 
 #include "sim/base/arena.h"
+#include "sim/base/name.h"
 #include "sim/base/units.h"
+#include "sim/collective/algorithm.h"
 #include "sim/collective/compose_build.h"
 #include "sim/collective/spanning.h"
 #include "sim/machine/machine.h"
@@ -256,13 +257,14 @@ static const char *level_name(const struct build *build, const uint8_t *dimensio
     for (uint32_t d = 0; d < count; d++) {
         const char *other = dimension_name(build, dimension[d]);
         if (other == NULL) continue;
-        mixed = mixed && (strcmp(other, "ring") == 0 || strcmp(other, "line") == 0);
-        alike = alike && (name == NULL || strcmp(name, other) == 0);
+        enum primitive_family const family = primitive_family_find(other);
+        mixed = mixed && (family == PRIMITIVE_RING || family == PRIMITIVE_LINE);
+        alike = alike && (name == NULL || name_same(name, other));
         name = other;
     }
     if (alike) return name;
     *ret_asked = *ret_asked || !mixed;
-    return "ring+line";
+    return choice_mixed_name;
 }
 
 /* The name for a report: what would build this plan again. */
@@ -292,7 +294,7 @@ static enum status name_set(const struct build *build)
                 name = joined = other;
                 continue;
             }
-            alike = alike && strcmp(other, name) == 0;
+            alike = alike && name_same(other, name);
             joined = arena_format(build->arena, "%s+%s", joined, other);
             if (joined == NULL) break;
         }

@@ -9,9 +9,9 @@
  * own cables take on, and a gather comes back that way.
  */
 #include <stddef.h>
-#include <string.h>
 
 #include "sim/base/arena.h"
+#include "sim/base/name.h"
 #include "sim/base/units.h"
 #include "sim/collective/compose_build.h"
 
@@ -238,8 +238,8 @@ const char *rooted_name(const struct build *build)
     if (!choice->named) return "hierarchical";
     for (uint32_t i = 0; i < levels->grid_count; i++) {
         const char *other = primitive_algorithm(choice->once[levels->grid[i]]);
-        name = name == NULL || strcmp(name, other) == 0 ? other
-                                                        : "auto"; /* The axes of the grid differ. */
+        name = name == NULL || name_same(name, other) ? other
+                                                      : "auto"; /* The axes of the grid differ. */
     }
     for (uint32_t i = levels->outer_count; i-- > 0;) {
         const char *other = primitive_algorithm(choice->once[levels->outer[i]]);

@@ -1,7 +1,6 @@
 #include "sim/measure/operation.h"
 
 #include <stddef.h>
-#include <string.h>
 
 #include "sim/base/name.h"
 #include "sim/base/units.h"
@@ -50,12 +49,9 @@ enum status operation_find(const char *name, const char *where, enum operation *
                            struct error *reterr)
 {
     const char *names[OPERATION_COUNT + 1] = {NULL};
-    for (uint32_t i = 0; i < OPERATION_COUNT; i++) {
-        names[i] = operations[i].name;
-        if (strcmp(names[i], name) != 0) continue;
-        *ret_operation = (enum operation)i;
-        return STATUS_OK;
-    }
+    for (uint32_t i = 0; i < OPERATION_COUNT; i++) names[i] = operations[i].name;
+    *ret_operation = (enum operation)name_find(name, names);
+    if (*ret_operation < OPERATION_COUNT) return STATUS_OK;
     return error_set(
         reterr, STATUS_NOT_FOUND, where,
         "no collective \"%.40s\"; the nearest is %s (all_gather, reduce_scatter, "

@@ -4,9 +4,11 @@
 #include <string.h>
 
 #include "sim/base/arena.h"
+#include "sim/base/name.h"
 #include "sim/base/units.h"
 #include "sim/choose/choose.h"
 #include "sim/choose/estimate.h"
+#include "sim/collective/algorithm.h"
 #include "sim/collective/script.h"
 #include "sim/mesh/mesh.h"
 #include "sim/roofline/collective_bound.h"
@@ -356,7 +358,7 @@ static enum status group_play(struct arena *arena, struct study *study)
 static enum status algorithm_add(struct regimes *regimes, const char *name, struct error *reterr)
 {
     for (uint32_t a = 0; a < regimes->algorithm_count; a++)
-        if (strcmp(regimes->algorithm[a], name) == 0) return STATUS_OK;
+        if (name_same(regimes->algorithm[a], name)) return STATUS_OK;
     if (regimes->algorithm_count == REGIMES_ALGORITHMS_MAX)
         return error_set(reterr, STATUS_LIMIT, "--algorithm",
                          "a map has at most %d algorithms; name those of interest",
@@ -381,7 +383,7 @@ static enum status names_fill(const struct regimes_plan *plan, struct regimes *r
         plan_request_links(plan->question.machine, &request);
         struct plan_algorithms const names = plan_algorithms(&request);
         for (uint32_t i = 0; i < names.count; i++)
-            if (strcmp(names.name[i], "auto") != 0 &&
+            if (algorithm_of(names.name[i]).means != ALGORITHM_AUTO &&
                 (!plan->question.protocols || choose_takes_part(&request, names.name[i])))
                 STATUS_TRY(algorithm_add(regimes, names.name[i], reterr));
     }

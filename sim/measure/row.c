@@ -5,7 +5,9 @@
 #include <string.h>
 
 #include "sim/base/arena.h"
+#include "sim/base/name.h"
 #include "sim/base/units.h"
+#include "sim/collective/algorithm.h"
 #include "sim/collective/proof.h"
 #include "sim/collective/script.h"
 #include "sim/measure/trial.h"
@@ -78,7 +80,7 @@ static enum status protocol_choose(struct arena *arena, const struct choose_ques
     struct choose_ranking *ranking = memory;
     STATUS_TRY(choose_rank(arena, &untuned, where, ranking, reterr));
     for (uint32_t i = 0; i < ranking->count; i++) {
-        if (strcmp(ranking->candidate[i].algorithm, candidate->algorithm) != 0) continue;
+        if (!name_same(ranking->candidate[i].algorithm, candidate->algorithm)) continue;
         candidate->protocol = ranking->candidate[i].protocol;
         return STATUS_OK;
     }
@@ -142,7 +144,7 @@ enum status row_choose(struct arena *arena, const struct row_question *question,
 {
     struct choose_question asked;
     struct row_choice *choice = NULL;
-    bool const is_auto = algorithm == NULL || strcmp(algorithm, "auto") == 0;
+    bool const is_auto = algorithm_of(algorithm).means == ALGORITHM_AUTO;
     STATUS_TRY(question_make(question, size_bytes, where, &asked, reterr));
     STATUS_TRY(choice_take(arena, &choice, reterr));
     if (question->operation == OPERATION_SENDRECV) {

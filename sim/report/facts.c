@@ -5,6 +5,7 @@
 
 #include "sim/base/arena.h"
 #include "sim/base/units.h"
+#include "sim/collective/algorithm.h"
 #include "sim/collective/ragged.h"
 #include "sim/report/rates.h"
 #include "sim/roofline/host_bound.h"
@@ -51,10 +52,10 @@ static double gather_factor(const struct plan *plan)
  * of a rank, whatever the step's other collectives go by. */
 static double links_s(const struct report_input *input, const struct plan *plan)
 {
-    struct workload_plan goes = *input->workload;
+    struct algorithm goes = algorithm_of(input->workload->algorithm);
     for (uint32_t d = 0; d < plan->group.dimension_count && plan->item_count > 0; d++)
         if (machine_is_meshed(input->machine, plan->group.dimension[d].axis))
-            goes.algorithm = primitive_algorithm(plan->item[0].primitive);
+            goes = algorithm_of(primitive_algorithm(plan->item[0].primitive));
     return gather_factor(plan) *
            roofline_gather_s(&goes, input->machine, &plan->group, (double)plan->size_bytes);
 }
@@ -70,11 +71,8 @@ static double hop_s(const struct report_input *input, const struct plan *plan)
                                    chip->message_overhead_ps);
             continue;
         }
-        bool const both = dimension->ring && strcmp(plan->algorithm, "ring-one-way") != 0 &&
-                          strcmp(plan->algorithm, "line") != 0;
-        uint32_t const steps = both ? dimension->size / 2 : dimension->size - 1;
-        total += steps * (dimension->stride * units_seconds(chip->hop_latency_ps) +
-                          units_seconds(chip->message_overhead_ps));
+        total += plan_series(plan, i) * (dimension->stride * units_seconds(chip->hop_latency_ps) +
+                                         units_seconds(chip->message_overhead_ps));
     }
     return total * (plan->kind == COLLECTIVE_ALL_REDUCE ? 2 : 1);
 }

@@ -3,6 +3,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "sim/collective/algorithm.h"
 #include "sim/report/table.h"
 
 /* Whether a flow has one of several cables, however busy that is. The closed forms know the links
@@ -19,13 +20,11 @@ static bool keeps_cables(const struct machine *machine)
 }
 
 /* The algorithms that the closed forms of the bound are of. */
-static bool is_known(const char *algorithm)
+static bool is_known(const struct algorithm *algorithm)
 {
-    static const char *const known[] = {"auto",         "hierarchical", "ring",
-                                        "ring-one-way", "line",         "direct"};
-    for (size_t i = 0; i < sizeof known / sizeof *known; i++)
-        if (algorithm == NULL || strcmp(algorithm, known[i]) == 0) return true;
-    return false;
+    return algorithm_is_automatic(algorithm) || algorithm_is(algorithm, PRIMITIVE_RING) ||
+           algorithm_is(algorithm, PRIMITIVE_RING_ONE_WAY) ||
+           algorithm_is(algorithm, PRIMITIVE_LINE) || algorithm_is(algorithm, PRIMITIVE_DIRECT);
 }
 
 static void reason_add(char *text, size_t size, bool holds, const char *reason)
@@ -39,10 +38,11 @@ void notes_upper_build(struct arena *arena, const struct report_input *input,
 {
     const struct workload_plan *plan = input->workload;
     double const upper_s = input->roofline->upper_s;
+    struct algorithm const algorithm = algorithm_of(plan->algorithm);
     bool const stages = input->mesh->axis[MESH_PP].size > 1;
     char reasons[400] = "", played[96] = "";
     if (facts->step_s <= upper_s * (1 + 1e-9)) return;
-    if (!is_known(plan->algorithm))
+    if (!is_known(&algorithm))
         (void)snprintf(played, sizeof played, "of \"%.64s\"", plan->algorithm);
     reason_add(reasons, sizeof reasons, played[0] != '\0', played);
     reason_add(reasons, sizeof reasons, keeps_cables(input->machine),

@@ -2,6 +2,8 @@
 
 #include <stddef.h>
 
+#include "sim/collective/algorithm.h"
+
 /* The layers of a step that have a block, each microbatch, on one chip. */
 struct layers {
     const struct workload_plan *plan;
@@ -20,7 +22,8 @@ static void add(const struct layers *layers, const char *name, enum collective_k
                 uint32_t passes, double bytes, double width)
 {
     struct roofline *roofline = layers->roofline;
-    double const gather_s = roofline_gather_s(layers->plan, layers->machine, layers->tp, bytes);
+    struct algorithm const algorithm = algorithm_of(layers->plan->algorithm);
+    double const gather_s = roofline_gather_s(&algorithm, layers->machine, layers->tp, bytes);
     if (layers->count == 0 || bytes <= 0) return;
     SIM_ASSERT(roofline->beside_count < ROOFLINE_BESIDE_MAX);
     roofline->beside[roofline->beside_count++] =

@@ -1,10 +1,10 @@
 #include "sim/roofline/roofline.h"
 
 #include <math.h>
-#include <string.h>
 
+#include "sim/base/name.h"
 #include "sim/base/units.h"
-#include "sim/collective/plan.h"
+#include "sim/collective/algorithm.h"
 #include "sim/roofline/beside.h"
 #include "sim/roofline/exchange.h"
 #include "sim/roofline/host_bound.h"
@@ -16,55 +16,47 @@
 #include "sim/roofline/unlike.h"
 #include "sim/roofline/wire.h"
 
-static bool plays(const struct workload_plan *plan, const char *algorithm)
+/* What a group's collectives are played by: what they name themselves, or else what the plan says.
+ */
+static struct algorithm played(const struct workload_plan *plan, const char *own)
 {
-    return plan->algorithm != NULL && strcmp(plan->algorithm, algorithm) == 0;
-}
-
-/* The plan as a group's collectives are played. */
-static struct workload_plan played(const struct workload_plan *plan, const char *algorithm)
-{
-    struct workload_plan made = *plan;
-    if (algorithm != NULL) made.algorithm = algorithm;
-    return made;
+    return algorithm_of(own != NULL ? own : plan->algorithm);
 }
 
 /* Whether a dimension is played as a ring: one that closes may be played as a line. */
-static bool is_ring(const struct workload_plan *plan, const struct group_dimension *dimension)
+static bool is_ring(const struct algorithm *algorithm, const struct group_dimension *dimension)
 {
-    return dimension->ring && !plays(plan, "line");
+    return dimension->ring && !algorithm_is(algorithm, PRIMITIVE_LINE);
 }
 
 /* Whether all links carry the same: on rings, and where each member has its own way to a switch. */
-static bool is_even(const struct workload_plan *plan, const struct group_dimension *dimension)
+static bool is_even(const struct algorithm *algorithm, const struct group_dimension *dimension)
 {
-    return is_ring(plan, dimension) || dimension->switched;
+    return is_ring(algorithm, dimension) || dimension->switched;
 }
 
-static bool is_ring_both_ways(const struct workload_plan *plan,
+static bool is_ring_both_ways(const struct algorithm *algorithm,
                               const struct group_dimension *dimension)
 {
-    return is_ring(plan, dimension) && !plays(plan, "ring-one-way");
+    return is_ring(algorithm, dimension) && !algorithm_is(algorithm, PRIMITIVE_RING_ONE_WAY);
 }
 
 /* Links' worth of bandwidth that a dimension has for each member. Strided members share the links
  * between them with the groups that they are interleaved with, but not their ways to a switch. */
-static double dimension_links(const struct workload_plan *plan,
+static double dimension_links(const struct algorithm *algorithm,
                               const struct group_dimension *dimension)
 {
     if (dimension->switched) return 1;
-    return (is_ring_both_ways(plan, dimension) ? 2.0 : 1.0) / dimension->stride;
+    return (is_ring_both_ways(algorithm, dimension) ? 2.0 : 1.0) / dimension->stride;
 }
 
 /* Of nodes without a switch: what is not known to send to all others at once has one link. */
-static enum wire_reach reach_of(const char *algorithm)
+static enum wire_reach reach_of(const struct algorithm *algorithm)
 {
-    static const char *const to_all[] = {"auto", "hierarchical", "direct", "sharp"};
-    const char *base = algorithm == NULL ? NULL : plan_flat_base(algorithm);
-    if (algorithm == NULL) return WIRE_TO_ALL;
-    for (size_t i = 0; i < sizeof to_all / sizeof *to_all; i++)
-        if (strcmp(base == NULL ? algorithm : base, to_all[i]) == 0) return WIRE_TO_ALL;
-    return WIRE_TO_ONE;
+    bool const to_all = algorithm_is_automatic(algorithm) ||
+                        algorithm->family == PRIMITIVE_DIRECT ||
+                        algorithm->family == PRIMITIVE_SHARP;
+    return to_all ? WIRE_TO_ALL : WIRE_TO_ONE;
 }
 
 /* Which links count where some are unlike the others. */
@@ -76,38 +68,39 @@ enum odd_links {
 
 /* Bytes a second that each dimension brings to a member. The shares of the dimensions do not see
  * odd links, so from above each is as slow as the slowest of all. */
-static void rates_of(const struct workload_plan *plan, const struct machine *machine,
+static void rates_of(const struct algorithm *algorithm, const struct machine *machine,
                      const struct group *group, enum odd_links odd,
                      double ret_rate[GROUP_DIMENSIONS_MAX])
 {
     double slowest = INFINITY;
     for (uint32_t i = 0; i < group->dimension_count; i++) {
         const struct group_dimension *dimension = &group->dimension[i];
-        enum wire_reach const reach = reach_of(plan->algorithm);
-        bool const all = unlike_reaches_all(machine, dimension, plan->algorithm);
+        enum wire_reach const reach = reach_of(algorithm);
+        bool const all = unlike_reaches_all(machine, dimension, algorithm);
         double const slow = dimension->switched
                                 ? wire_slow_rate(machine, dimension, reach)
-                                : unlike_slowest_link(machine, dimension->axis, plan->algorithm);
+                                : unlike_slowest_link(machine, dimension->axis, algorithm);
         double const fast = dimension->switched
                                 ? wire_dimension_rate(machine, dimension, reach)
-                                : unlike_fastest_link(machine, dimension->axis, plan->algorithm);
-        ret_rate[i] = dimension_links(plan, dimension) * (odd == ODD_ON_RINGS && all ? slow : fast);
+                                : unlike_fastest_link(machine, dimension->axis, algorithm);
+        ret_rate[i] =
+            dimension_links(algorithm, dimension) * (odd == ODD_ON_RINGS && all ? slow : fast);
         if (slow < slowest) slowest = slow;
     }
     for (uint32_t i = 0; odd == ODD_SLOWEST && i < group->dimension_count; i++)
-        ret_rate[i] = dimension_links(plan, &group->dimension[i]) * slowest;
+        ret_rate[i] = dimension_links(algorithm, &group->dimension[i]) * slowest;
 }
 
 /* However the members that agree in some of the dimensions share the work, V(1 - 1/n) has to come
  * to them over the others, n the product of those sizes: V(n-1)/N a member, at the rate of those
  * dimensions together. All of them together decide unless some are slow: a strided one, or a long
  * line, has that much to carry whatever the others could take over. */
-static double gather_s(const struct workload_plan *plan, const struct machine *machine,
+static double gather_s(const struct algorithm *algorithm, const struct machine *machine,
                        const struct group *group, double bytes, enum odd_links odd)
 {
     double rate[GROUP_DIMENSIONS_MAX], longest = 0;
     double const ranks = (double)group_rank_count(group);
-    rates_of(plan, machine, group, odd, rate);
+    rates_of(algorithm, machine, group, odd, rate);
     for (uint32_t subset = 1; subset < 1u << group->dimension_count; subset++) {
         double together = 0, size = 1;
         for (uint32_t i = 0; i < group->dimension_count; i++) {
@@ -123,15 +116,15 @@ static double gather_s(const struct workload_plan *plan, const struct machine *m
 
 /* What of that a dimension is busy for: all of it, or where others are the slow ones, what they
  * leave to it. */
-static double dimension_busy_s(const struct workload_plan *plan, const struct machine *machine,
+static double dimension_busy_s(const struct algorithm *algorithm, const struct machine *machine,
                                const struct group *group, uint32_t index, double bytes,
                                enum odd_links odd)
 {
     double rate[GROUP_DIMENSIONS_MAX], together = 0;
     double const ranks = (double)group_rank_count(group);
     double const arriving = bytes * (ranks - 1) / ranks;
-    double const whole = gather_s(plan, machine, group, bytes, odd);
-    rates_of(plan, machine, group, odd, rate);
+    double const whole = gather_s(algorithm, machine, group, bytes, odd);
+    rates_of(algorithm, machine, group, odd, rate);
     for (uint32_t i = 0; i < group->dimension_count; i++) together += rate[i];
     if (arriving >= whole * together * (1 - 1e-12)) return whole;
     double const rest = arriving - whole * (together - rate[index]);
@@ -145,24 +138,24 @@ double roofline_axis_bytes_per_s(const struct machine *machine)
     return wire_level_rate(machine, 0);
 }
 
-double roofline_gather_s(const struct workload_plan *plan, const struct machine *machine,
+double roofline_gather_s(const struct algorithm *algorithm, const struct machine *machine,
                          const struct group *group, double bytes)
 {
-    return gather_s(plan, machine, group, bytes, ODD_ON_RINGS);
+    return gather_s(algorithm, machine, group, bytes, ODD_ON_RINGS);
 }
 
 /* floor(n/2) steps on a ring both ways, n-1 else, each over `stride` links; through switches all
  * members are one way apart, and only a ring needs n-1 of them. */
-static double group_hop_s(const struct workload_plan *plan, const struct machine *machine,
+static double group_hop_s(const struct algorithm *algorithm, const struct machine *machine,
                           const struct group *group, bool longest)
 {
     double total = 0;
     for (uint32_t i = 0; i < group->dimension_count; i++) {
         const struct group_dimension *dimension = &group->dimension[i];
-        bool const both = is_ring_both_ways(plan, dimension);
+        bool const both = is_ring_both_ways(algorithm, dimension);
         uint32_t const steps = both ? dimension->size / 2 : dimension->size - 1;
         if (dimension->switched) {
-            total += (plays(plan, "ring") ? steps : 1) *
+            total += (algorithm_is(algorithm, PRIMITIVE_RING) ? steps : 1) *
                      units_seconds(wire_level_latency_ps(machine, dimension) +
                                    machine->chip.message_overhead_ps);
             continue;
@@ -176,12 +169,11 @@ static double group_hop_s(const struct workload_plan *plan, const struct machine
     return total;
 }
 
-static void add_group(const struct workload_plan *as_said, const struct machine *machine,
+static void add_group(const struct workload_plan *plan, const struct machine *machine,
                       const char *name, const struct workload_traffic *traffic,
                       struct roofline *roofline)
 {
-    struct workload_plan const of = played(as_said, traffic->algorithm);
-    const struct workload_plan *plan = &of;
+    struct algorithm const algorithm = played(plan, traffic->algorithm);
     uint64_t const count = traffic->gather_count + traffic->scatter_count +
                            traffic->all_reduce_count + traffic->all_to_all_count +
                            traffic->permute_count;
@@ -200,18 +192,18 @@ static void add_group(const struct workload_plan *as_said, const struct machine 
                         traffic->permute_bytes;
     group->exchange_s = exchange_s(machine, traffic);
     group->exchange_slow_s = exchange_slow_s(machine, traffic);
-    group->time_s =
-        roofline_gather_s(plan, machine, &traffic->group, group->gather_bytes) + group->exchange_s;
+    group->time_s = roofline_gather_s(&algorithm, machine, &traffic->group, group->gather_bytes) +
+                    group->exchange_s;
     double grid = 0;
     for (uint32_t i = 0; i < traffic->group.dimension_count; i++)
         if (!traffic->group.dimension[i].switched)
-            grid += dimension_links(plan, &traffic->group.dimension[i]) *
+            grid += dimension_links(&algorithm, &traffic->group.dimension[i]) *
                     (double)machine->chip.ici_bytes_per_s;
-    enum wire_reach const reach = reach_of(plan->algorithm);
+    enum wire_reach const reach = reach_of(&algorithm);
     group->axes =
         wire_group_rate(machine, &traffic->group, reach, grid) / roofline_axis_bytes_per_s(machine);
     group->finite_share = wire_group_share(machine, &traffic->group, reach, grid);
-    group->hop_s = group_hop_s(plan, machine, &traffic->group, false);
+    group->hop_s = group_hop_s(&algorithm, machine, &traffic->group, false);
     group->hops_total_s = group->hop_s * (double)(count + traffic->all_reduce_count);
 }
 
@@ -219,7 +211,7 @@ static void add_group(const struct workload_plan *as_said, const struct machine 
  * gather fills the links towards the ends (the i-th carries i chunks) and a reduce-scatter those
  * that leave them, so the sum of both is not twice as much; where a line shares the axis with other
  * groups, only what is the same on all links may be added to the busiest line. */
-static double axis_even_s(const struct workload_plan *as_said, const struct machine *machine,
+static double axis_even_s(const struct workload_plan *plan, const struct machine *machine,
                           const struct workload_traffic *const *traffic, uint32_t axis,
                           bool slow_rings)
 {
@@ -229,8 +221,7 @@ static double axis_even_s(const struct workload_plan *as_said, const struct mach
         const struct group *group = &traffic[t]->group;
         double const gathered = traffic[t]->gather_bytes + traffic[t]->all_reduce_bytes;
         double const scattered = traffic[t]->scatter_bytes + traffic[t]->all_reduce_bytes;
-        struct workload_plan const of = played(as_said, traffic[t]->algorithm);
-        const struct workload_plan *plan = &of;
+        struct algorithm const algorithm = played(plan, traffic[t]->algorithm);
         double const more = gathered > scattered ? gathered : scattered;
         double const less = gathered > scattered ? scattered : gathered;
         for (uint32_t i = 0; i < group->dimension_count; i++) {
@@ -238,12 +229,12 @@ static double axis_even_s(const struct workload_plan *as_said, const struct mach
             if (dimension->axis != axis) continue;
             double const exchanged = exchange_axis_s(machine, traffic[t], i);
             if (exchanged > lines) lines = exchanged;
-            if (is_even(plan, dimension)) {
-                rings += dimension_busy_s(plan, machine, group, i, more + less, odd);
+            if (is_even(&algorithm, dimension)) {
+                rings += dimension_busy_s(&algorithm, machine, group, i, more + less, odd);
                 continue;
             }
             double const both = more + less / (dimension->size - 1);
-            double const line = dimension_busy_s(plan, machine, group, i, both, odd);
+            double const line = dimension_busy_s(&algorithm, machine, group, i, both, odd);
             if (line > lines) lines = line;
         }
     }
@@ -252,33 +243,33 @@ static double axis_even_s(const struct workload_plan *as_said, const struct mach
 
 /* Bytes that are known to come one way to each member: lines have links to spare for reductions
  * along with gathers, and switches that add and copy need less of the other way. */
-static double arriving_bytes(const struct workload_plan *plan,
+static double arriving_bytes(const struct algorithm *algorithm,
                              const struct workload_traffic *traffic)
 {
     double const gathered = traffic->gather_bytes + traffic->all_reduce_bytes;
     double const scattered = traffic->scatter_bytes + traffic->all_reduce_bytes;
-    bool even = !tiers_adds(plan);
+    bool even = !algorithm->in_switches;
     for (uint32_t i = 0; i < traffic->group.dimension_count; i++)
-        even = even && is_even(plan, &traffic->group.dimension[i]);
+        even = even && is_even(algorithm, &traffic->group.dimension[i]);
     return even ? gathered + scattered : fmax(gathered, scattered);
 }
 
 /* Each group as if it had an axis of switches for itself, and the longest of them. Next to others
  * it may take longer and put more on other axes, so what they take alone does not add up. Without
  * switches, links that the plan's algorithm leaves idle could be used by another. */
-static double axis_alone_s(const struct workload_plan *as_said, const struct machine *machine,
+static double axis_alone_s(const struct workload_plan *plan, const struct machine *machine,
                            const struct workload_traffic *const *traffic, uint32_t axis,
                            enum odd_links odd)
 {
     double longest = 0;
     for (uint32_t t = 0; t < ROOFLINE_GROUPS_MAX; t++) {
         const struct group *group = &traffic[t]->group;
-        struct workload_plan of = played(as_said, traffic[t]->algorithm);
-        double const bytes = arriving_bytes(&of, traffic[t]);
-        if (machine_is_meshed(machine, axis)) of.algorithm = traffic[t]->algorithm;
+        struct algorithm algorithm = played(plan, traffic[t]->algorithm);
+        double const bytes = arriving_bytes(&algorithm, traffic[t]);
+        if (machine_is_meshed(machine, axis)) algorithm = algorithm_of(traffic[t]->algorithm);
         for (uint32_t i = 0; i < group->dimension_count; i++) {
             if (group->dimension[i].axis != axis) continue;
-            longest = fmax(longest, dimension_busy_s(&of, machine, group, i, bytes, odd));
+            longest = fmax(longest, dimension_busy_s(&algorithm, machine, group, i, bytes, odd));
             if (group->dimension_count == 1)
                 longest = fmax(longest, exchange_s(machine, traffic[t]));
         }
@@ -309,11 +300,11 @@ static double axis_busy_s(const struct workload_plan *plan, const struct machine
 
 /* Whether all members do as much for a gather or a reduction: at the end of a line a chip forwards
  * and adds less, and where chips differ the slow one may stand there. */
-static bool is_shared_evenly(const struct workload_plan *plan, const struct machine *machine,
+static bool is_shared_evenly(const struct algorithm *algorithm, const struct machine *machine,
                              const struct group *group)
 {
     for (uint32_t d = 0; d < group->dimension_count && machine->chip_override_count > 0; d++)
-        if (!is_even(plan, &group->dimension[d])) return false;
+        if (!is_even(algorithm, &group->dimension[d])) return false;
     return true;
 }
 
@@ -327,7 +318,9 @@ static double traffic_hbm_bytes(const struct workload_plan *plan, const struct m
     double const ranks = (double)group_rank_count(&traffic->group);
     if (traffic->group.dimension_count == 0) return 0;
     double const moved = (ranks - 1) / ranks;
-    bool const even = !tiers_adds(plan) && is_shared_evenly(plan, machine, &traffic->group);
+    struct algorithm const algorithm = algorithm_of(plan->algorithm);
+    bool const even =
+        !algorithm.in_switches && is_shared_evenly(&algorithm, machine, &traffic->group);
     double const sent = even ? moved : 1 / ranks;
     double const exchanged = exchange_sent_bytes(traffic) + traffic->permute_bytes;
     return 2 * exchanged + (traffic->gather_bytes + traffic->all_reduce_bytes) * (moved + sent) +
@@ -336,14 +329,14 @@ static double traffic_hbm_bytes(const struct workload_plan *plan, const struct m
 
 /* N arrays of V elements are one after (N-1)·V additions, whoever does them: of a mean member
  * V·(N-1)/N. Switches that add leave them nothing to do. The widest elements are the fewest. */
-static double traffic_additions(const struct workload_plan *as_said, const struct machine *machine,
+static double traffic_additions(const struct workload_plan *plan, const struct machine *machine,
                                 const struct workload_traffic *traffic)
 {
-    const struct workload_formats *formats = &as_said->formats;
+    const struct workload_formats *formats = &plan->formats;
     double const ranks = (double)group_rank_count(&traffic->group);
     double const bits = fmax(format_bits(formats->gradients), format_bits(formats->activations));
-    struct workload_plan const of = played(as_said, traffic->algorithm);
-    if (tiers_adds(&of) || !is_shared_evenly(&of, machine, &traffic->group)) return 0;
+    struct algorithm const algorithm = played(plan, traffic->algorithm);
+    if (algorithm.in_switches || !is_shared_evenly(&algorithm, machine, &traffic->group)) return 0;
     return (traffic->scatter_bytes + traffic->all_reduce_bytes) * 8 / bits * (ranks - 1) / ranks;
 }
 
@@ -384,26 +377,25 @@ static void communication(const struct workload_plan *plan, const struct machine
 
 /* On the grid. Where lines are among several dimensions, what goes along one after the other may
  * wait for all of it: small arrays are not cut into pieces. */
-static double grid_slow_s(const struct workload_plan *plan, const struct machine *machine,
+static double grid_slow_s(const struct algorithm *algorithm, const struct machine *machine,
                           const struct group *grid, double bytes)
 {
     bool lines = false;
     double sum = 0;
     for (uint32_t i = 0; i < grid->dimension_count; i++) {
-        lines = lines || !is_ring(plan, &grid->dimension[i]);
-        sum += dimension_busy_s(plan, machine, grid, i, bytes, ODD_SLOWEST);
+        lines = lines || !is_ring(algorithm, &grid->dimension[i]);
+        sum += dimension_busy_s(algorithm, machine, grid, i, bytes, ODD_SLOWEST);
     }
-    return lines ? sum : gather_s(plan, machine, grid, bytes, ODD_SLOWEST);
+    return lines ? sum : gather_s(algorithm, machine, grid, bytes, ODD_SLOWEST);
 }
 
 /* An array goes over the levels one after the other, the outermost first. */
-static double gather_slow_s(const struct workload_plan *plan, const struct machine *machine,
+static double gather_slow_s(const struct algorithm *algorithm, const struct machine *machine,
                             const struct group *group, double bytes)
 {
     struct group grid = {.dimension_count = 0};
     double total = 0;
-    if (plan->algorithm != NULL && plan_flat_base(plan->algorithm) != NULL)
-        return gather_s(plan, machine, group, bytes, ODD_SLOWEST);
+    if (algorithm->flat) return gather_s(algorithm, machine, group, bytes, ODD_SLOWEST);
     for (uint32_t i = 0; i < group->dimension_count; i++) {
         const struct group_dimension *at = &group->dimension[i];
         if (!at->switched) {
@@ -414,9 +406,9 @@ static double gather_slow_s(const struct workload_plan *plan, const struct machi
         for (uint32_t d = 0; d < group->dimension_count; d++)
             if (group->dimension[d].switched && group->dimension[d].axis > at->axis)
                 arriving *= group->dimension[d].size;
-        total += arriving / wire_slow_rate(machine, at, reach_of(plan->algorithm));
+        total += arriving / wire_slow_rate(machine, at, reach_of(algorithm));
     }
-    if (grid.dimension_count > 0) total += grid_slow_s(plan, machine, &grid, bytes);
+    if (grid.dimension_count > 0) total += grid_slow_s(algorithm, machine, &grid, bytes);
     return total;
 }
 
@@ -424,9 +416,9 @@ double roofline_group_slow_s(const struct workload_plan *plan, const struct mach
                              const struct roofline_group *group)
 {
     double const passes = group->hop_s > 0 ? group->hops_total_s / group->hop_s : 0;
-    struct workload_plan const of = played(plan, group->algorithm);
-    return gather_slow_s(&of, machine, &group->group, group->gather_bytes) +
-           group->exchange_slow_s + passes * group_hop_s(&of, machine, &group->group, true);
+    struct algorithm const algorithm = played(plan, group->algorithm);
+    return gather_slow_s(&algorithm, machine, &group->group, group->gather_bytes) +
+           group->exchange_slow_s + passes * group_hop_s(&algorithm, machine, &group->group, true);
 }
 
 static double mean_rate(const struct workload_counts *counts, const struct roofline *roofline)
@@ -478,6 +470,6 @@ void roofline_from_counts(const struct workload_plan *plan, const struct machine
 const struct roofline_group *roofline_group_find(const struct roofline *roofline, const char *name)
 {
     for (uint32_t i = 0; i < roofline->group_count; i++)
-        if (strcmp(roofline->group[i].name, name) == 0) return &roofline->group[i];
+        if (name_same(roofline->group[i].name, name)) return &roofline->group[i];
     return NULL;
 }

@@ -16,6 +16,8 @@
 #include "sim/workload/counts.h"
 #include "sim/workload/workload.h"
 
+struct algorithm; /* sim/collective/algorithm.h */
+
 enum { ROOFLINE_GROUPS_MAX = MESH_ROLE_COUNT + 3, ROOFLINE_BESIDE_MAX = 20 };
 
 /* The collectives of one mesh axis, or of neighbours on it, over a step; one chip. */
@@ -154,7 +156,7 @@ double roofline_axis_bytes_per_s(const struct machine *machine);
 
 /* Seconds that the links of a group need for an AllGather or ReduceScatter of `bytes`, all of its
  * axes busy equally long and no hop taking time. */
-double roofline_gather_s(const struct workload_plan *plan, const struct machine *machine,
+double roofline_gather_s(const struct algorithm *algorithm, const struct machine *machine,
                          const struct group *group, double bytes);
 
 #endif

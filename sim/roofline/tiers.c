@@ -1,9 +1,9 @@
 #include "sim/roofline/tiers.h"
 
 #include <math.h>
-#include <string.h>
+#include <stddef.h>
 
-#include "sim/collective/plan.h"
+#include "sim/collective/algorithm.h"
 
 /* Boxes of chips below a tier, and the members of groups along an axis that lie in them. */
 struct cut {
@@ -47,16 +47,10 @@ static struct crossing cut_line(const struct cut *cut)
     return crossing;
 }
 
-static const char *algorithm_of(const struct workload_plan *plan,
-                                const struct workload_traffic *traffic)
+/* Whether a group's collectives go over all dimensions at once. */
+static bool is_flat(const struct workload_plan *plan, const struct workload_traffic *traffic)
 {
-    const char *algorithm = traffic->algorithm != NULL ? traffic->algorithm : plan->algorithm;
-    return algorithm == NULL ? "auto" : algorithm;
-}
-
-bool tiers_adds(const struct workload_plan *plan)
-{
-    return plan->algorithm != NULL && strstr(plan->algorithm, "sharp") != NULL;
+    return algorithm_of(traffic->algorithm != NULL ? traffic->algorithm : plan->algorithm).flat;
 }
 
 /* Members along levels that are farther away. An array goes over these first, so what each member
@@ -65,7 +59,7 @@ static double farther_members(const struct workload_plan *plan,
                               const struct workload_traffic *traffic, uint32_t dimension)
 {
     double members = 1;
-    if (plan_flat_base(algorithm_of(plan, traffic)) != NULL) return 1;
+    if (is_flat(plan, traffic)) return 1;
     for (uint32_t d = 0; d < traffic->group.dimension_count; d++)
         if (traffic->group.dimension[d].switched &&
             traffic->group.dimension[d].axis > traffic->group.dimension[dimension].axis)
@@ -80,7 +74,7 @@ static double exchanged_bytes(const struct workload_plan *plan,
 {
     const struct group *group = &traffic->group;
     double const ranks = (double)group_rank_count(group);
-    bool const flat = plan_flat_base(algorithm_of(plan, traffic)) != NULL;
+    bool const flat = is_flat(plan, traffic);
     if (traffic->crossing_bytes[0] == 0)
         return group->dimension_count == 1 ? traffic->all_to_all_bytes : 0;
     for (uint32_t d = 0; d < group->dimension_count; d++)
@@ -112,7 +106,8 @@ static void demand_add(const struct workload_plan *plan, const struct cut *cut,
 /* Where switches copy and add, only one way is known to carry all of a gather or a reduction. */
 static double demand_bytes(const struct workload_plan *plan, const struct demand *demand)
 {
-    if (tiers_adds(plan)) return fmax(demand->gathered, demand->scattered) + demand->others;
+    if (algorithm_of(plan->algorithm).in_switches)
+        return fmax(demand->gathered, demand->scattered) + demand->others;
     return demand->gathered + demand->scattered + demand->others;
 }
 

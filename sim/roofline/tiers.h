@@ -12,9 +12,6 @@
 #include "sim/workload/counts.h"
 #include "sim/workload/workload.h"
 
-/* Whether collectives of the plan are added or copied by switches. */
-bool tiers_adds(const struct workload_plan *plan);
-
 /* Seconds that the cables of an axis' level are busy on average, at the tier where that is longest:
  * bytes that have to cross it, over the rate of all its cables. Of a group over several dimensions
  * no more than what must cross this one. */

@@ -1,7 +1,6 @@
 #include "sim/roofline/unlike.h"
 
 #include <stddef.h>
-#include <string.h>
 
 #include "sim/base/units.h"
 #include "sim/roofline/wire.h"
@@ -60,22 +59,17 @@ void unlike_work_shares(const struct machine *machine, const struct mesh *mesh, 
     *ret_hbm = (double)hbm_sum / ranks / PPM_ONE;
 }
 
-static bool is(const char *algorithm, const char *name)
-{
-    return algorithm != NULL && strcmp(algorithm, name) == 0;
-}
-
 /* The axis whose link it is. */
 static bool lies_on(const struct machine_link_override *link, uint32_t axis)
 {
     return link->from[axis] != link->to[axis];
 }
 
-static double odd_link(const struct machine *machine, uint32_t axis, const char *algorithm,
-                       bool slowest)
+static double odd_link(const struct machine *machine, uint32_t axis,
+                       const struct algorithm *algorithm, bool slowest)
 {
     if (machine->axis_level[axis] != LEVEL_NONE) return wire_level_rate(machine, axis);
-    bool const one_way = is(algorithm, "ring-one-way");
+    bool const one_way = algorithm != NULL && algorithm_is(algorithm, PRIMITIVE_RING_ONE_WAY);
     uint64_t const length = machine->shape[axis];
     uint64_t const links = machine->chip_count / length *
                            (machine->wrap[axis] ? length : length - 1) * (one_way ? 1 : 2);
@@ -95,21 +89,24 @@ static double odd_link(const struct machine *machine, uint32_t axis, const char 
     return slowest == (rate < even) ? rate : even;
 }
 
-double unlike_slowest_link(const struct machine *machine, uint32_t axis, const char *algorithm)
+double unlike_slowest_link(const struct machine *machine, uint32_t axis,
+                           const struct algorithm *algorithm)
 {
     return odd_link(machine, axis, algorithm, true);
 }
 
-double unlike_fastest_link(const struct machine *machine, uint32_t axis, const char *algorithm)
+double unlike_fastest_link(const struct machine *machine, uint32_t axis,
+                           const struct algorithm *algorithm)
 {
     return odd_link(machine, axis, algorithm, false);
 }
 
 bool unlike_reaches_all(const struct machine *machine, const struct group_dimension *dimension,
-                        const char *algorithm)
+                        const struct algorithm *algorithm)
 {
-    bool const rings = algorithm == NULL || is(algorithm, "auto") || is(algorithm, "ring") ||
-                       is(algorithm, "ring-one-way");
+    bool const rings = algorithm->means == ALGORITHM_AUTO ||
+                       algorithm_is(algorithm, PRIMITIVE_RING) ||
+                       algorithm_is(algorithm, PRIMITIVE_RING_ONE_WAY);
     return rings && dimension->ring &&
            dimension->size * dimension->stride == machine->shape[dimension->axis];
 }

@@ -6,6 +6,7 @@
 
 #include <stdbool.h>
 
+#include "sim/collective/algorithm.h"
 #include "sim/machine/machine.h"
 #include "sim/mesh/mesh.h"
 
@@ -22,15 +23,17 @@ void unlike_work_shares(const struct machine *machine, const struct mesh *mesh, 
                         double *ret_hbm);
 
 /* Bytes per second of one direction of an axis' links, one of them alone: the slowest or the
- * fastest that there is. `algorithm` tells which directions carry anything. Of an axis that a level
- * serves, what a chip has of it. */
-double unlike_slowest_link(const struct machine *machine, uint32_t axis, const char *algorithm);
-double unlike_fastest_link(const struct machine *machine, uint32_t axis, const char *algorithm);
+ * fastest that there is. `algorithm` tells which directions carry anything; NULL: both. Of an axis
+ * that a level serves, what a chip has of it. */
+double unlike_slowest_link(const struct machine *machine, uint32_t axis,
+                           const struct algorithm *algorithm);
+double unlike_fastest_link(const struct machine *machine, uint32_t axis,
+                           const struct algorithm *algorithm);
 
 /* Whether every link of the axis carries the same part of the groups' traffic in this dimension: a
  * closed ring. Of a line nobody knows which link is the odd one: it may carry nothing. */
 bool unlike_reaches_all(const struct machine *machine, const struct group_dimension *dimension,
-                        const char *algorithm);
+                        const struct algorithm *algorithm);
 
 /* The longest hop of an axis. */
 int64_t unlike_longest_hop_ps(const struct machine *machine, uint32_t axis);

@@ -1,6 +1,8 @@
 /* Collectives: every primitive and every plan proved on sets, and canaries that must be refused. */
+#include <stdio.h>
 #include <string.h>
 
+#include "sim/collective/algorithm.h"
 #include "sim/collective/collective.h"
 #include "sim/collective/plan.h"
 #include "tests/catalogue/costs.h"
@@ -95,6 +97,45 @@ static void every_primitive_can_be_found_and_says_where_it_comes_from(void **sta
                     (primitive->kind == COLLECTIVE_REDUCE_SCATTER));
     }
     assert_null(primitive_find(COLLECTIVE_ALL_GATHER, "rings", false));
+}
+
+static void every_algorithm_is_what_its_name_says(void **state)
+{
+    (void)state;
+    for (uint32_t i = 0; i < PRIMITIVE_FAMILY_COUNT; i++) {
+        enum primitive_family const family = (enum primitive_family)i;
+        struct algorithm algorithm = algorithm_of(primitive_family_name(family));
+        assert_int_equal(algorithm.means, ALGORITHM_FAMILY);
+        assert_true(algorithm_is(&algorithm, family));
+        assert_int_equal(algorithm.in_switches, family == PRIMITIVE_SHARP);
+        char flat[PLAN_ALGORITHM_SIZE];
+        (void)snprintf(flat, sizeof flat, "flat-%s", primitive_family_name(family));
+        algorithm = algorithm_of(flat);
+        assert_int_equal(algorithm.family, family);
+        assert_true(algorithm.flat && !algorithm_is(&algorithm, family));
+    }
+    static const struct {
+        const char *name;
+        enum algorithm_means means;
+        bool automatic, in_switches;
+    } others[] = {
+        {NULL, ALGORITHM_AUTO, true, false},
+        {"auto", ALGORITHM_AUTO, true, false},
+        {"hierarchical", ALGORITHM_HIERARCHICAL, true, false},
+        {"scatter-gather", ALGORITHM_SCATTER_GATHER, false, false},
+        {"ring+line", ALGORITHM_LEVELS, false, false},
+        {"sharp+direct", ALGORITHM_LEVELS, false, true},
+        {"direct+sharp", ALGORITHM_LEVELS, false, true},
+        {"rings", ALGORITHM_OTHER, false, false},
+        {"flat-auto", ALGORITHM_OTHER, false, false},
+    };
+    for (size_t i = 0; i < sizeof others / sizeof *others; i++) {
+        struct algorithm const algorithm = algorithm_of(others[i].name);
+        assert_int_equal(algorithm.means, others[i].means);
+        assert_int_equal(algorithm.family, PRIMITIVE_FAMILY_COUNT);
+        assert_int_equal(algorithm_is_automatic(&algorithm), others[i].automatic);
+        assert_int_equal(algorithm.in_switches, others[i].in_switches);
+    }
 }
 
 static const enum collective_kind kinds[] = {COLLECTIVE_ALL_GATHER, COLLECTIVE_REDUCE_SCATTER,
@@ -420,6 +461,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(every_primitive_is_proved_for_every_size),
         cmocka_unit_test(every_primitive_can_be_found_and_says_where_it_comes_from),
+        cmocka_unit_test(every_algorithm_is_what_its_name_says),
         cmocka_unit_test(every_plan_on_one_axis_is_proved),
         cmocka_unit_test(the_default_plan_on_two_axes_is_proved),
         cmocka_unit_test(the_default_plan_on_three_axes_is_proved),

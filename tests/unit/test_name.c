@@ -61,9 +61,41 @@ static void a_name_of_megabytes_costs_nothing_and_breaks_nothing(void **state)
     for (int i = 0; i < 1000; i++) assert_non_null(name_nearest(name, names));
 }
 
+static void a_name_is_found_at_its_place(void **state)
+{
+    (void)state;
+    static const char *const known[] = {"ring", "line", "LL128", NULL};
+    assert_int_equal(name_find("ring", known), 0);
+    assert_int_equal(name_find("line", known), 1);
+    assert_int_equal(name_find("lines", known), 3);
+    assert_int_equal(name_find("Line", known), 3);
+    assert_int_equal(name_find(NULL, known), 3);
+    assert_int_equal(name_find_any_case("Line", known), 1);
+    assert_int_equal(name_find_any_case("ll128", known), 2);
+    assert_int_equal(name_find_any_case("ll", known), 3);
+    assert_int_equal(name_find_any_case(NULL, known), 3);
+}
+
+static void names_are_the_same_or_begin_alike(void **state)
+{
+    (void)state;
+    static const char tree[] = "flat-tree";
+    char other[] = "flat-tree";
+    assert_true(name_same(tree, other));
+    assert_true(name_same(NULL, NULL));
+    assert_false(name_same(tree, "flat"));
+    assert_false(name_same(tree, NULL));
+    assert_false(name_same(NULL, tree));
+    assert_string_equal(name_after(tree, "flat-"), "tree");
+    assert_string_equal(name_after(tree, tree), "");
+    assert_null(name_after("flat", "flat-"));
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_name_is_found_at_its_place),
+        cmocka_unit_test(names_are_the_same_or_begin_alike),
         cmocka_unit_test(a_misspelt_name_finds_the_one_that_was_meant),
         cmocka_unit_test(who_wrote_the_beginning_meant_the_name),
         cmocka_unit_test(whole_words_are_meant),

@@ -1,0 +1,44 @@
+/*
+ * algorithm.h: what the name of an algorithm says, looked up once.
+ */
+#ifndef SIM_COLLECTIVE_ALGORITHM_H
+#define SIM_COLLECTIVE_ALGORITHM_H
+
+#include <stdbool.h>
+
+#include "sim/collective/collective.h"
+
+enum algorithm_means {
+    ALGORITHM_AUTO,           /* "auto", and no name. */
+    ALGORITHM_HIERARCHICAL,   /* "hierarchical": level by level, each by what `auto` takes. */
+    ALGORITHM_SCATTER_GATHER, /* "scatter-gather" of a broadcast or reduction. */
+    ALGORITHM_FAMILY,         /* "tree", and "flat-tree" over all dimensions at once. */
+    ALGORITHM_LEVELS,         /* "ring+direct": a name a level, the innermost first. */
+    ALGORITHM_OTHER,          /* None that is known: out of a file, or misspelt. */
+};
+
+struct algorithm {
+    enum algorithm_means means;
+    enum primitive_family family; /* Of ALGORITHM_FAMILY; else PRIMITIVE_FAMILY_COUNT. */
+    bool flat;
+    bool in_switches; /* They copy or add, on some level at least. */
+};
+
+struct algorithm algorithm_of(const char *name);
+
+/* PRIMITIVE_FAMILY_COUNT of no family's name. */
+enum primitive_family primitive_family_find(const char *name);
+
+/* Whether it is this family, dimension by dimension. */
+static inline bool algorithm_is(const struct algorithm *algorithm, enum primitive_family family)
+{
+    return algorithm->family == family && !algorithm->flat;
+}
+
+/* Whether it has each dimension go by what suits it. */
+static inline bool algorithm_is_automatic(const struct algorithm *algorithm)
+{
+    return algorithm->means == ALGORITHM_AUTO || algorithm->means == ALGORITHM_HIERARCHICAL;
+}
+
+#endif

@@ -44,6 +44,13 @@ enum graph_role {
     GRAPH_CACHE,     /* Keys and values of earlier tokens. */
 };
 
+/* What frameworks hold of a tensor beside the tensors: no op of ours reads it. */
+enum graph_beside {
+    GRAPH_BESIDE_NOTHING,
+    GRAPH_BESIDE_OUTPUT, /* What a function computes that a product computes on the way here; */
+    GRAPH_BESIDE_MASK,   /* which elements are dropped. */
+};
+
 struct graph_tensor {
     struct sharding at;          /* How it lies between ops. */
     struct sharding gradient_at; /* How its gradient does. */
@@ -52,10 +59,13 @@ struct graph_tensor {
     enum format gradient;           /* The gradient's. */
     enum graph_remat kept;          /* The strongest policy that keeps it for the backward pass. */
     enum graph_remat kept_gathered; /* The strongest one that keeps it as its readers gather it. */
-    bool grouped;                   /* A weight that has one matrix for each expert. */
-    bool adds;                      /* A weight: its gradient is added to what is there. */
-    bool shared;                    /* Other parts read it too: its gradient is added to theirs. */
-    uint8_t made_by;                /* The op; GRAPH_NONE: it comes from before the layer. */
+    enum graph_beside beside;
+    enum format beside_format;
+    enum graph_remat beside_kept; /* As `kept`. */
+    bool grouped;                 /* A weight that has one matrix for each expert. */
+    bool adds;                    /* A weight: its gradient is added to what is there. */
+    bool shared;                  /* Other parts read it too: its gradient is added to theirs. */
+    uint8_t made_by;              /* The op; GRAPH_NONE: it comes from before the layer. */
 };
 
 struct block;

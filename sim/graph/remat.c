@@ -119,6 +119,18 @@ uint64_t graph_kept_bytes(const struct graph_sharded *sharded, const struct grap
     return bytes;
 }
 
+uint64_t graph_beside_bytes(const struct graph *graph)
+{
+    uint64_t bytes = 0;
+    for (uint8_t t = 0; t < graph->tensor_count; t++) {
+        const struct graph_tensor *at = &graph->tensor[t];
+        bool const kept = at->beside_kept >= graph->terms->policy.remat;
+        if (at->beside != GRAPH_BESIDE_NOTHING && kept)
+            bytes += format_bytes(at->beside_format, graph_elements(graph, &at->at, 0));
+    }
+    return bytes;
+}
+
 enum op_pass graph_again_pass(const struct graph_sharded *sharded, const struct graph_kept *kept,
                               uint8_t op)
 {

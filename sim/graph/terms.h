@@ -77,6 +77,8 @@ struct graph_policy {
     bool weights_split;   /* Parameters are split over X. */
     bool stores_scores;   /* Attention is not fused: its scores lie in HBM. */
     bool drops;           /* Of these some are dropped. */
+    bool holds_beside;    /* What frameworks hold beside is counted; */
+    bool remakes_beside;  /* none of it is kept for the backward pass, whatever remat is. */
     bool adds;            /* Gradients of weights are added to an accumulator. */
     bool adds_of_experts; /* Gradients of experts' weights are. */
     bool used_before; /* Of the embedding, or of the head: another use of the matrix has left its

@@ -16,7 +16,6 @@ static struct letters letters_of(const struct local *local, const struct machine
     x.predictors = (double)local->predictors;
     x.microbatches = plan->accumulate;
     x.a = bytes_of(plan->formats.activations);
-    x.m = bytes_of(plan->formats.matmuls);
     x.w = bytes_of(plan->formats.weights);
     x.g = bytes_of(plan->formats.gradients);
     x.o = bytes_of(plan->formats.optimizer);
@@ -212,7 +211,6 @@ void workload_count(const struct workload_plan *plan, const struct machine *mach
     counts.parameter_bytes = local.copies * kept * x.w;
     counts.optimizer_bytes = 2 * counts_state_elements(&x) * x.o;
     counts.gradient_bytes = local.copies * gradients * x.g;
-    counts_overheads_saved(&x, &counts);
     double const gathered = x.sparse > 0 ? x.sparse_elements + x.expert_elements : x.layer_elements;
     counts.gathered_bytes = local.shards > 1 ? gathered * x.w : 0;
     counts_offload(&x, &counts);

@@ -36,14 +36,6 @@ void counts_exchange(const struct letters *x, uint64_t count, double bytes,
         exchange->crossing_bytes[d] += (double)experts->crossing[d] * row_bytes;
 }
 
-double counts_experts_products(const struct letters *x)
-{
-    const struct local_experts *experts = &x->local->experts;
-    uint64_t const shared = x->local->plan->model.experts.shared;
-    double const columns = (double)experts->columns;
-    return x->sparse * columns * ((double)experts->all + x->rows * (double)shared);
-}
-
 /* Tokens that are dropped are not what the step is for. */
 void counts_experts(const struct letters *x, struct workload_counts *counts)
 {

@@ -168,7 +168,8 @@ static void like_add(const struct letters *x, const struct counts_layers *like,
                      struct workload_counts *counts)
 {
     counts_graph_add(x, like, counts);
-    counts->activation_bytes += (double)like->count * (double)like->graph.kept_bytes;
+    counts->activation_bytes +=
+        (double)like->count * (double)(like->graph.kept_bytes + like->graph.beside_bytes);
 }
 
 void counts_layers(const struct letters *x, struct workload_counts *counts)

@@ -4,17 +4,6 @@
 
 enum { FP32 = 4 };
 
-void counts_overheads_saved(const struct letters *x, struct workload_counts *counts)
-{
-    const struct local *local = x->local;
-    double const product = x->rows * (double)local->mlp_columns * x->m;
-    if (!overheads_count(local) || !local_is_llama(local)) return;
-    if (local_keeps_outputs(local))
-        counts->activation_bytes += x->dense * product + counts_experts_products(x) * x->m;
-    if (local_keeps_masks(local))
-        counts->activation_bytes += (x->layers + x->dense) * (double)overheads_mask_bytes(local);
-}
-
 void counts_overheads(const struct letters *x, struct workload_counts *counts)
 {
     const struct local *local = x->local;

@@ -38,7 +38,6 @@ struct letters {
     double predictors;           /* the modules. */
     double dense, sparse;        /* Layers that have an MLP, and experts in its place. */
     double a, w, g, o;      /* Bytes of an element: activations, weights, gradients, moments; */
-    double m;               /* what only matmuls read; */
     double rows, shard;     /* Tokens; of [rows, D] what lies between blocks. */
     double vocabulary;      /* The matrix of the embedding, or of the head. */
     double twins;           /* Of both ends of a pipeline, what is added up. */
@@ -77,12 +76,7 @@ void counts_exchange(const struct letters *x, uint64_t count, double bytes,
 uint64_t counts_sparse_units(const struct letters *x);
 uint64_t counts_expert_units(const struct letters *x);
 
-/* Elements between the projections of all layers' experts, as the second reads them. */
-double counts_experts_products(const struct letters *x);
-
-/* What frameworks hold (counts_overheads.c): of activations; and of the rest, after what is
- * offloaded. */
-void counts_overheads_saved(const struct letters *x, struct workload_counts *counts);
+/* What frameworks hold whatever layers save (counts_overheads.c), after what is offloaded. */
 void counts_overheads(const struct letters *x, struct workload_counts *counts);
 
 /* Of what is kept in the host's memory (counts_offload.c), after all of the chip's memory. */

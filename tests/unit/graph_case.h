@@ -36,6 +36,7 @@ struct graph_cases {
 
 struct graph_compared {
     uint32_t steps, templates, ops;
+    uint32_t beside; /* Forward passes of which frameworks hold something beside. */
 };
 static struct graph_compared graph_compared;
 
@@ -193,6 +194,34 @@ static inline int64_t graph_template_kept(const struct program_template *templat
     return bytes;
 }
 
+/* What frameworks hold beside when the template has ended. */
+static inline int64_t graph_template_beside(const struct program_template *template)
+{
+    int64_t bytes = 0;
+    for (uint32_t i = 0; i < template->op_count; i++)
+        for (uint32_t e = 0; e < template->op[i].effect_count; e++) {
+            const struct program_effect *effect = &template->op[i].effect[e];
+            if (effect->memory == PROGRAM_MEMORY_ACTIVATED ||
+                effect->memory == PROGRAM_MEMORY_MASKS)
+                bytes += effect->bytes;
+        }
+    return bytes;
+}
+
+static inline void graph_bytes_hold(const char *name, const struct graph_case *made,
+                                    const struct program_template *template)
+{
+    uint64_t const kept = graph_kept_bytes(&made->sharded, &made->kept);
+    uint64_t const beside = graph_beside_bytes(&made->graph);
+    if (graph_template_kept(template) != (int64_t)kept ||
+        graph_template_beside(template) != (int64_t)beside)
+        fail_msg("%s: a layer keeps %lld bytes and %lld beside, derived %llu and %llu", name,
+                 (long long)graph_template_kept(template),
+                 (long long)graph_template_beside(template), (unsigned long long)kept,
+                 (unsigned long long)beside);
+    graph_compared.beside += beside != 0;
+}
+
 /* What of a layer's graph a template is, by its name; false: it is no layer's. */
 static inline bool graph_request_of(const struct program *program,
                                     const struct program_template *template,
@@ -242,11 +271,7 @@ static inline void graph_template_hold(const char *name, struct graph_cases *cas
         graph_steps(&made->sharded, &made->backward, &made->kept, request, &steps);
         if (!graph_template_is(cases, program, &matched, why)) continue;
         graph_needs_hold(&matched);
-        if (!request.backward &&
-            graph_template_kept(template) != (int64_t)graph_kept_bytes(&made->sharded, &made->kept))
-            fail_msg("%s: a layer keeps %lld bytes, derived %llu", name,
-                     (long long)graph_template_kept(template),
-                     (unsigned long long)graph_kept_bytes(&made->sharded, &made->kept));
+        if (!request.backward) graph_bytes_hold(name, made, template);
         *(request.backward ? &made->backward_matched : &made->forward_matched) += 1;
         graph_compared.templates++;
         graph_compared.ops += steps.count;

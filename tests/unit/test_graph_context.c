@@ -109,6 +109,34 @@ static void stored_scores_are_derived(void **state)
                   graph_compared.templates, graph_compared.ops);
 }
 
+/* Outputs of functions, and masks where some is dropped, on two nodes of GPUs. */
+static void what_frameworks_hold_is_derived(void **state)
+{
+    static const struct machine_plan machine = {
+        .chip = "h100-sxm", .nodes = 2, .profile = "ideal", .wrap = {-1, -1, -1}};
+    static const enum workload_kernel kernels[3] = {WORKLOAD_KERNEL_FLASH, WORKLOAD_KERNEL_UNFUSED,
+                                                    WORKLOAD_KERNEL_DROPOUT};
+    const char *const parts[MESH_ROLE_COUNT] = {[MESH_DP] = "node", [MESH_TP] = "gpu"};
+    uint32_t walked = 0;
+    graph_compared.beside = 0;
+    (void)state;
+    for (uint32_t variant = 0; variant < 180; variant++) {
+        struct workload_case made;
+        char name[96];
+        if (thin_skips(&walked)) continue;
+        (void)snprintf(name, sizeof name, "frameworks, variant %u", variant);
+        assert_int_equal(case_build_on(&made, &case_llama_70b, &machine, parts), STATUS_OK);
+        vary(&made, variant / 3);
+        made.plan.attention = WORKLOAD_ATTENTION_FULL;
+        made.plan.attention_kernel = kernels[variant % 3];
+        made.plan.memory = WORKLOAD_MEMORY_FRAMEWORK;
+        made.plan.batch_tokens = 1 << 16;
+        if (variant / 7 % 3 == 0) made.plan.offload = WORKLOAD_OFFLOAD_ACTIVATIONS;
+        step_hold(name, &made);
+    }
+    assert_true(graph_compared.beside != 0);
+}
+
 /* --- By hand --- */
 
 /* "AllGather 64, Permute 16": collectives of a pass among ranks that share sequences, in MiB. */
@@ -171,6 +199,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(shared_sequences_are_derived),
         cmocka_unit_test(stored_scores_are_derived),
+        cmocka_unit_test(what_frameworks_hold_is_derived),
         cmocka_unit_test(moves_of_sequences_are_counted_by_hand),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -123,7 +123,10 @@ static void write(struct graph *g, const struct model *model)
     tensor const a = attention_write(g, &heads);
 
     graph_matmul(g, "O");
-    graph_block_output(g, graph_product(g, a, "W_O[N_Y, H, D_X]", "Out"));
+    tensor const out = graph_product(g, a, "W_O[N_Y, H, D_X]", "Out");
+    if (g->terms->policy.drops)
+        graph_set_beside(g, out, GRAPH_BESIDE_MASK, FORMAT_INT8, GRAPH_REMAT_NORMS);
+    graph_block_output(g, out);
 }
 
 const struct block block_attention = {

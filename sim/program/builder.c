@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "sim/base/arena.h"
+#include "sim/base/name.h"
 #include "sim/machine/machine.h"
 
 const struct builder_room builder_room_most = {.templates = PROGRAM_TEMPLATES_MAX,
@@ -69,6 +70,9 @@ uint8_t builder_stream(struct builder *builder, struct program_stream stream)
     struct program *program = builder->program;
     if (builder->status != STATUS_OK || program->stream_count == PROGRAM_STREAMS_MAX)
         return PROGRAM_STREAMS_MAX;
+    char text[STREAM_USE_BYTES];
+    if (stream.name == NULL)
+        stream.name = builder_format(builder, "%s", stream_use_text(stream.use, text));
     program->stream[program->stream_count] = stream;
     return (uint8_t)program->stream_count++;
 }
@@ -152,11 +156,6 @@ static bool groups_equal(const struct group *a, const struct group *b)
     return true;
 }
 
-static bool names_equal(const char *a, const char *b)
-{
-    return a == b || (a != NULL && b != NULL && strcmp(a, b) == 0);
-}
-
 static bool requests_equal(const struct plan_request *a, const struct plan_request *b)
 {
     return a->kind == b->kind && a->size_bytes == b->size_bytes && a->spreads == b->spreads &&
@@ -164,8 +163,8 @@ static bool requests_equal(const struct plan_request *a, const struct plan_reque
            a->mirrors == b->mirrors && a->shift == b->shift && a->root == b->root &&
            a->piece_count == b->piece_count && a->portion_count == b->portion_count &&
            a->script == b->script && a->ragged.expert_count == b->ragged.expert_count &&
-           names_equal(a->protocol.name, b->protocol.name) &&
-           names_equal(a->algorithm, b->algorithm) && groups_equal(&a->group, &b->group) &&
+           name_same(a->protocol.name, b->protocol.name) && name_same(a->algorithm, b->algorithm) &&
+           groups_equal(&a->group, &b->group) &&
            memcmp(a->exchange_bytes, b->exchange_bytes, sizeof a->exchange_bytes) == 0 &&
            memcmp(a->offset, b->offset, sizeof a->offset) == 0;
 }

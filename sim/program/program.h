@@ -27,6 +27,7 @@
 #include "sim/base/status.h"
 #include "sim/base/work.h"
 #include "sim/collective/plan.h"
+#include "sim/program/stream_use.h"
 
 struct arena;
 
@@ -193,7 +194,8 @@ struct program_block {
 };
 
 struct program_stream {
-    const char *name;          /* "compute", "gather fsdp", "reduce fsdp", "gather tp", ... */
+    const char *name; /* "compute", "gather fsdp", ...; NULL to builder_stream(): as its use. */
+    struct stream_use use;     /* What it is for, or nothing that is known. */
     enum program_op_kind kind; /* Of all its ops. */
     uint8_t inbox;      /* Of sends: the stream of receives that counts them where they arrive. */
     uint8_t urgency;    /* Of its messages, where links go by that: 0 goes first. */

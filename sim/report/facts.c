@@ -92,11 +92,14 @@ static const char *machine_axes(struct arena *arena, const struct group *group, 
     return arena_text(arena, text);
 }
 
-/* "gather fsdp" works for the mesh axis "fsdp". */
-static const char *last_word(const char *text)
+/* What a stream is for: "fsdp" of "gather fsdp"; its name where that is not known. */
+static void stream_set(const struct report_input *input, struct arena *arena, uint32_t stream,
+                       struct facts_class *row)
 {
-    const char *space = strrchr(text, ' ');
-    return space == NULL ? text : space + 1;
+    const struct program_stream *of = &input->program->stream[stream];
+    char text[STREAM_USE_BYTES];
+    row->of = of->use.of;
+    row->axis = row->of == 0 ? of->name : arena_text(arena, stream_of_text(row->of, text));
 }
 
 /* V of an array; of a ragged exchange, that of the dense one which moves as much. */
@@ -115,7 +118,8 @@ static void add_collective(const struct report_input *input, struct arena *arena
     if (row->kind != NULL) return;
     row->collective = true;
     row->kind = collective_kind_name(plan->kind);
-    row->axis = last_word(input->program->stream[op->stream].name);
+    row->gathers = plan->kind == COLLECTIVE_ALL_GATHER;
+    stream_set(input, arena, op->stream, row);
     row->algorithm = plan->algorithm;
     row->machine_axes = machine_axes(arena, &plan->group, &row->axis_bits);
     row->rank_count = group_rank_count(&plan->group);
@@ -164,7 +168,7 @@ static void add_send(const struct report_input *input, struct arena *arena,
     if (row->kind != NULL) return;
     row->collective = true;
     row->kind = "send";
-    row->axis = last_word(input->program->stream[op->stream].name);
+    stream_set(input, arena, op->stream, row);
     row->algorithm = plan->algorithm;
     row->machine_axes = machine_axes(arena, &plan->group, &row->axis_bits);
     row->rank_count = 2;
@@ -172,8 +176,8 @@ static void add_send(const struct report_input *input, struct arena *arena,
     row->busbw_bytes_per_s = 1; /* A factor still. */
 }
 
-static void add_copy(const struct report_input *input, const struct program_op *op, uint64_t slots,
-                     struct facts_class *row)
+static void add_copy(const struct report_input *input, struct arena *arena,
+                     const struct program_op *op, uint64_t slots, struct facts_class *row)
 {
     const struct machine *machine = input->machine;
     const struct program_copy *copy = &input->program->copies[op->index];
@@ -181,7 +185,7 @@ static void add_copy(const struct report_input *input, const struct program_op *
     if (row->kind != NULL) return;
     row->collective = true;
     row->kind = copy->to_host ? "store" : "load";
-    row->axis = last_word(input->program->stream[op->stream].name);
+    stream_set(input, arena, op->stream, row);
     row->algorithm = "copy";
     row->machine_axes = machine->host.cable_name;
     row->axis_bits = FACTS_HOST_BIT;
@@ -239,7 +243,7 @@ static double host_s(const struct report_input *input, int phase)
 /* Compute waits for these as soon as they begin; the others run ahead of it or behind it. */
 static bool awaited(const struct facts_class *row)
 {
-    return strcmp(row->axis, "tp") == 0 || strcmp(row->axis, "sequence") == 0;
+    return row->of == STREAM_OF_TP || row->of == STREAM_OF_SEQUENCE;
 }
 
 static enum status classes_build(struct arena *arena, const struct report_input *input,
@@ -268,7 +272,7 @@ static enum status classes_build(struct arena *arena, const struct report_input 
             if (op->kind == PROGRAM_OP_COLLECTIVE)
                 add_collective(input, arena, op, slots, row);
             else if (op->kind == PROGRAM_OP_COPY)
-                add_copy(input, op, slots, row);
+                add_copy(input, arena, op, slots, row);
             else if (op->kind == PROGRAM_OP_SEND)
                 add_send(input, arena, op, slots, row);
             else if (op->kind == PROGRAM_OP_RECEIVE)

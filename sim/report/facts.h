@@ -26,7 +26,9 @@ struct facts_class {
 
     /* Collectives, and copies to and from the host, which are a collective of one rank here. */
     const char *kind;         /* "AllGather"; "store" */
-    const char *axis;         /* Of the mesh: "fsdp"; "host". */
+    const char *axis;         /* What its stream is of: "fsdp", "sequence"; */
+    uint32_t of;              /* the same as bits of enum stream_of. */
+    bool gathers;             /* An AllGather. */
     const char *algorithm;    /* "ring" */
     const char *machine_axes; /* "x y" */
     uint32_t axis_bits;       /* The same, as bits. */
@@ -51,7 +53,7 @@ struct facts {
     double step_s, compute_s, exposed_s, idle_s;
     double waiting_s, bubble_s; /* Of idle_s, in a pipeline: for messages on their way; the rest. */
     double tokens_per_s, mfu, mfu_attention, hfu; /* The last three 0 without a roofline. */
-    double period_s, period_tokens_per_s; /* From step to step; 0: it was not asked for. */
+    double period_s, period_tokens_per_s;         /* From step to step; 0: it was not asked for. */
     double period_mfu, period_mfu_attention;
     const char *bound_by;   /* The busiest resource of the step; "latency" if idle time and the
                                hops that compute waits for take longer than any is busy; "bubble"

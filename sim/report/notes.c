@@ -51,13 +51,13 @@ struct axis_total {
 enum { GATHERS = 1, OTHERS = 2 };
 
 /* Of gathers, of all but them, or of both. */
-static struct axis_total kinds_total(const struct facts *facts, const char *axis, unsigned kinds)
+static struct axis_total kinds_total(const struct facts *facts, uint32_t of, unsigned kinds)
 {
     struct axis_total total = {0};
     for (uint32_t i = 0; i < facts->class_count; i++) {
         const struct facts_class *row = &facts->classes[i];
-        if (!row->collective || strcmp(row->axis, axis) != 0) continue;
-        if ((kinds & (strcmp(row->kind, "AllGather") == 0 ? GATHERS : OTHERS)) == 0) continue;
+        if (!row->collective || row->of != of) continue;
+        if ((kinds & (row->gathers ? GATHERS : OTHERS)) == 0) continue;
         total.time_s += row->time_s;
         total.exposed_s += row->exposed_s;
         total.count += row->count;
@@ -66,9 +66,9 @@ static struct axis_total kinds_total(const struct facts *facts, const char *axis
     return total;
 }
 
-static struct axis_total axis_total(const struct facts *facts, const char *axis)
+static struct axis_total axis_total(const struct facts *facts, uint32_t of)
 {
-    return kinds_total(facts, axis, GATHERS | OTHERS);
+    return kinds_total(facts, of, GATHERS | OTHERS);
 }
 
 /* What a step has beyond its bound, the largest parts of it. Where the bound's own work runs during
@@ -175,7 +175,7 @@ static void note_tp_exposed(struct arena *arena, const struct report_input *inpu
                             const struct facts *facts, const struct notes_odd *odd,
                             struct notes *notes)
 {
-    struct axis_total const total = axis_total(facts, "tp");
+    struct axis_total const total = axis_total(facts, STREAM_OF_TP);
     const struct roofline *roofline = input->roofline;
     const struct roofline_group *tp = roofline_group_find(roofline, "tp");
     if (tp == NULL || total.exposed_s < hidden_share * facts->step_s) return;
@@ -224,7 +224,7 @@ static void note_fsdp(struct arena *arena, const struct report_input *input,
     if (fsdp == NULL) return;
     const struct roofline_rules *rules = &input->roofline->rules;
     struct rules_factors const factors = rules_factors(rules, input->mesh);
-    struct axis_total const total = axis_total(facts, "fsdp");
+    struct axis_total const total = axis_total(facts, STREAM_OF_FSDP);
     bool const odd_one = odd_reaches(odd, fsdp);
     bool const hidden = total.exposed_s < 2 * hidden_share * facts->step_s;
     bool const forward = rules->tokens_per_chip >= rules->fsdp_exact_tokens;
@@ -286,8 +286,8 @@ static const char *reductions_wait(const struct workload_plan *plan, double expo
 static void note_dp(struct arena *arena, const struct report_input *input,
                     const struct facts *facts, struct notes *notes)
 {
-    struct axis_total const sums = kinds_total(facts, "dp", OTHERS);
-    struct axis_total const gathers = kinds_total(facts, "dp", GATHERS);
+    struct axis_total const sums = kinds_total(facts, STREAM_OF_DP, OTHERS);
+    struct axis_total const gathers = kinds_total(facts, STREAM_OF_DP, GATHERS);
     const struct workload_plan *plan = input->workload;
     uint32_t const times = workload_reductions(plan, input->mesh->axis[MESH_PP].size);
     bool const each = plan->zero >= 2 && plan->accumulate > 1 && times == plan->accumulate;
@@ -436,7 +436,7 @@ static void note_sequence(struct arena *arena, const struct report_input *input,
                           const struct facts *facts, struct notes *notes)
 {
     const struct roofline_group *sequence = roofline_group_find(input->roofline, "sequence");
-    struct axis_total const total = axis_total(facts, "sequence");
+    struct axis_total const total = axis_total(facts, STREAM_OF_SEQUENCE);
     if (sequence == NULL) return;
     notes_add(arena, notes,
               "each sequence is split over %llu chips, whose attention waits for the others' keys "

@@ -36,60 +36,82 @@ static enum program_op_kind stream_kind(uint32_t stream)
     return stream < LOWER_STORE_ACTIVATIONS ? PROGRAM_OP_RECEIVE : PROGRAM_OP_COPY;
 }
 
+/* Mesh axes are bits of what a stream is of. */
+#define X(name, text, help)                                                                        \
+    _Static_assert((uint32_t)STREAM_PLACE_##name == (uint32_t)MESH_##name, "in the same order");
+MESH_ROLE_TABLE(X)
+#undef X
+
+/* The mesh axes along which what fsdp or nobody shards is replicated. */
+static uint16_t replicas_of(const struct mesh *mesh)
+{
+    uint16_t of = 0;
+    if (mesh->axis[MESH_DP].size > 1) of |= STREAM_OF_DP;
+    if (mesh->axis[MESH_EP].size > 1) of |= STREAM_OF_EP;
+    if (mesh->axis[MESH_CP].size > 1) of |= STREAM_OF_CP;
+    return of == 0 ? STREAM_OF_DP : of;
+}
+
 void lower_streams_add(struct lower *lower)
 {
     const struct local *local = lower->local;
-    const char *shards = mesh_role_name(local->shard_role);
+    uint16_t const shards = (uint16_t)(1u << local->shard_role);
+    uint16_t const replicas = replicas_of(local->mesh);
     bool const tp = local->tp > 1;
     bool const dp = local->replicas > 1;
     bool const parts = local->sequence_parts > 1;
+    bool const experts = local->experts.replicas > 1;
+    bool const zero = local->plan->zero != 0;
+    bool const activations = local_offloads_activations(local);
+    bool const optimizer = local_offloads_optimizer(local);
+    enum stream_verb const turns = local_turns(local) ? STREAM_TURN : STREAM_GATHER;
     struct {
         bool used;
-        const char *verb, *of;
+        struct stream_use use;
     } const table[LOWER_STREAM_COUNT] = {
-        [LOWER_COMPUTE] = {true, "compute", ""},
-        [LOWER_GATHER_WEIGHTS] = {local->shards > 1, "gather ", shards},
-        [LOWER_REDUCE_WEIGHTS] = {local->shards > 1, "reduce ", shards},
-        [LOWER_GATHER_TP] = {tp, "gather ", "tp"},
-        [LOWER_REDUCE_TP] = {tp, "reduce ", "tp"},
-        [LOWER_REDUCE_DP] = {dp, "reduce ", local->replica_name},
-        [LOWER_GATHER_DP] = {dp && local->plan->zero != 0, "gather ", local->replica_name},
-        [LOWER_SUM_KV] = {local->partial_ranks > 1, "kv", ""},
-        [LOWER_SUM_LOGITS] = {local_sums_logits(local), "sum ", "tp"},
-        [LOWER_DISPATCH] = {local->experts.ranks > 1, "dispatch ", "ep"},
-        [LOWER_COMBINE] = {local->experts.ranks > 1, "combine ", "ep"},
-        [LOWER_REDUCE_EXPERTS] = {local->experts.replicas > 1, "reduce ", "experts"},
-        [LOWER_GATHER_EXPERTS] = {local->experts.replicas > 1 && local->plan->zero != 0, "gather ",
-                                  "experts"},
-        [LOWER_GATHER_SEQUENCE] = {parts, local_turns(local) ? "turn " : "gather ", "sequence"},
-        [LOWER_REDUCE_SEQUENCE] = {parts && !local_turns(local), "reduce ", "sequence"},
-        [LOWER_HOME_SEQUENCE] = {local_rings(local), "home ", "sequence"},
-        [LOWER_SEND_NEXT] = {local->pp > 1, "send ", "next"},
-        [LOWER_SEND_PREVIOUS] = {local->pp > 1, "send ", "previous"},
-        [LOWER_SEND_COPY] = {local->copies > 1, "send ", "copy"},
-        [LOWER_SEND_TWIN] = {local->predictors_apart, "send ", "mtp"},
-        [LOWER_SEND_FIRST] = {local->predictors_apart, "send ", "first"},
-        [LOWER_RECEIVE_PREVIOUS] = {local->pp > 1, "receive ", "previous"},
-        [LOWER_RECEIVE_NEXT] = {local->pp > 1, "receive ", "next"},
-        [LOWER_RECEIVE_COPY] = {local->copies > 1, "receive ", "copy"},
-        [LOWER_RECEIVE_TWIN] = {local->predictors_apart, "receive ", "mtp"},
-        [LOWER_RECEIVE_FIRST] = {local->predictors_apart, "receive ", "first"},
-        [LOWER_STORE_ACTIVATIONS] = {local_offloads_activations(local), "store ", "activations"},
-        [LOWER_LOAD_ACTIVATIONS] = {local_offloads_activations(local), "load ", "activations"},
-        [LOWER_LOAD_OPTIMIZER] = {local_offloads_optimizer(local), "load ", "optimizer"},
-        [LOWER_STORE_OPTIMIZER] = {local_offloads_optimizer(local), "store ", "optimizer"},
+        [LOWER_COMPUTE] = {true, {STREAM_NO_VERB, 0}},
+        [LOWER_GATHER_WEIGHTS] = {local->shards > 1, {STREAM_GATHER, shards}},
+        [LOWER_REDUCE_WEIGHTS] = {local->shards > 1, {STREAM_REDUCE, shards}},
+        [LOWER_GATHER_TP] = {tp, {STREAM_GATHER, STREAM_OF_TP}},
+        [LOWER_REDUCE_TP] = {tp, {STREAM_REDUCE, STREAM_OF_TP}},
+        [LOWER_REDUCE_DP] = {dp, {STREAM_REDUCE, replicas}},
+        [LOWER_GATHER_DP] = {dp && zero, {STREAM_GATHER, replicas}},
+        [LOWER_SUM_KV] = {local->partial_ranks > 1, {STREAM_NO_VERB, STREAM_OF_KV}},
+        [LOWER_SUM_LOGITS] = {local_sums_logits(local), {STREAM_SUM, STREAM_OF_TP}},
+        [LOWER_DISPATCH] = {local->experts.ranks > 1, {STREAM_DISPATCH, STREAM_OF_EP}},
+        [LOWER_COMBINE] = {local->experts.ranks > 1, {STREAM_COMBINE, STREAM_OF_EP}},
+        [LOWER_REDUCE_EXPERTS] = {experts, {STREAM_REDUCE, STREAM_OF_EXPERTS}},
+        [LOWER_GATHER_EXPERTS] = {experts && zero, {STREAM_GATHER, STREAM_OF_EXPERTS}},
+        [LOWER_GATHER_SEQUENCE] = {parts, {turns, STREAM_OF_SEQUENCE}},
+        [LOWER_REDUCE_SEQUENCE] = {parts && !local_turns(local),
+                                   {STREAM_REDUCE, STREAM_OF_SEQUENCE}},
+        [LOWER_HOME_SEQUENCE] = {local_rings(local), {STREAM_HOME, STREAM_OF_SEQUENCE}},
+        [LOWER_SEND_NEXT] = {local->pp > 1, {STREAM_SEND, STREAM_OF_NEXT}},
+        [LOWER_SEND_PREVIOUS] = {local->pp > 1, {STREAM_SEND, STREAM_OF_PREVIOUS}},
+        [LOWER_SEND_COPY] = {local->copies > 1, {STREAM_SEND, STREAM_OF_COPY}},
+        [LOWER_SEND_TWIN] = {local->predictors_apart, {STREAM_SEND, STREAM_OF_MTP}},
+        [LOWER_SEND_FIRST] = {local->predictors_apart, {STREAM_SEND, STREAM_OF_FIRST}},
+        [LOWER_RECEIVE_PREVIOUS] = {local->pp > 1, {STREAM_RECEIVE, STREAM_OF_PREVIOUS}},
+        [LOWER_RECEIVE_NEXT] = {local->pp > 1, {STREAM_RECEIVE, STREAM_OF_NEXT}},
+        [LOWER_RECEIVE_COPY] = {local->copies > 1, {STREAM_RECEIVE, STREAM_OF_COPY}},
+        [LOWER_RECEIVE_TWIN] = {local->predictors_apart, {STREAM_RECEIVE, STREAM_OF_MTP}},
+        [LOWER_RECEIVE_FIRST] = {local->predictors_apart, {STREAM_RECEIVE, STREAM_OF_FIRST}},
+        [LOWER_STORE_ACTIVATIONS] = {activations, {STREAM_STORE, STREAM_OF_ACTIVATIONS}},
+        [LOWER_LOAD_ACTIVATIONS] = {activations, {STREAM_LOAD, STREAM_OF_ACTIVATIONS}},
+        [LOWER_LOAD_OPTIMIZER] = {optimizer, {STREAM_LOAD, STREAM_OF_OPTIMIZER}},
+        [LOWER_STORE_OPTIMIZER] = {optimizer, {STREAM_STORE, STREAM_OF_OPTIMIZER}},
     };
     struct program *program = lower->build.program;
     for (uint32_t s = 0; s < LOWER_STREAM_COUNT; s++) {
         lower->stream[s] = PROGRAM_STREAMS_MAX;
         if (!table[s].used || lower->build.status != STATUS_OK) continue;
-        lower->stream[s] = builder_stream(
-            &lower->build,
-            (struct program_stream){
-                .name = builder_format(&lower->build, "%s%s", table[s].verb, table[s].of),
-                .kind = stream_kind(s),
-                .urgency = stream_urgency(s),
-            });
+        lower->stream[s] =
+            builder_stream(&lower->build, (struct program_stream){
+                                              .name = s == LOWER_COMPUTE ? "compute" : NULL,
+                                              .use = table[s].use,
+                                              .kind = stream_kind(s),
+                                              .urgency = stream_urgency(s),
+                                          });
         if (lower->stream[s] == PROGRAM_STREAMS_MAX)
             (void)builder_fail(&lower->build, STATUS_UNSUPPORTED, "/mesh",
                                "with these mesh axes, and what is offloaded, there are more than "

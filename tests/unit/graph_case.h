@@ -107,8 +107,8 @@ static inline const char *graph_work_text(const struct work *work, char buffer[5
 static inline bool graph_stream_is(const struct program *program, const struct program_op *op,
                                    const char *word)
 {
-    const char *name = program->stream[op->stream].name, *blank = strrchr(name, ' ');
-    return strcmp(blank != NULL ? blank + 1 : name, word) == 0;
+    char of[STREAM_USE_BYTES];
+    return strcmp(stream_of_text(program->stream[op->stream].use.of, of), word) == 0;
 }
 
 /* An op that is the graph's to derive. */

@@ -121,11 +121,11 @@ struct case_sums {
     int64_t effects[PROGRAM_MEMORY_COUNT];
 };
 
-/* Whether the last word of a stream's name is `group`; every stream is of "". */
+/* Whether a stream is of this, as text; every stream is of "". */
 static inline bool case_stream_is(const struct program_stream *stream, const char *group)
 {
-    const char *blank = strrchr(stream->name, ' ');
-    return group[0] == '\0' || strcmp(blank != NULL ? blank + 1 : stream->name, group) == 0;
+    char of[STREAM_USE_BYTES];
+    return group[0] == '\0' || strcmp(stream_of_text(stream->use.of, of), group) == 0;
 }
 
 /* V; of a ragged exchange what ranks have for each other and for themselves. */

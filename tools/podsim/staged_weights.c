@@ -28,14 +28,14 @@ static uint64_t slot_bytes(const struct program *program, const struct program_t
     return bytes;
 }
 
-/* The axis in the name of the stream that weights are gathered on: "fsdp" of "gather fsdp". */
-static const char *axis_name(const struct program *program)
+/* What the stream is of that weights are gathered on; 0: none are. */
+static uint32_t weights_of(const struct program *program)
 {
     for (uint32_t t = 0; t < program->template_count; t++)
         for (uint32_t i = 0; i < program->templates[t].op_count; i++)
             if (gathers_weights(&program->templates[t].op[i]))
-                return strchr(program->stream[program->templates[t].op[i].stream].name, ' ');
-    return NULL;
+                return program->stream[program->templates[t].op[i].stream].use.of;
+    return 0;
 }
 
 enum status staged_weights_take(struct arena *arena, struct staged_row *row,
@@ -43,7 +43,7 @@ enum status staged_weights_take(struct arena *arena, struct staged_row *row,
                                 struct error *reterr)
 {
     void *memory = NULL;
-    const char *axis = axis_name(program);
+    uint32_t const of = weights_of(program);
     STATUS_TRY(arena_try(arena, program->role_count, sizeof(uint64_t), &memory, reterr));
     row->gathered_bytes = memory;
     for (uint32_t r = 0; r < program->role_count; r++)
@@ -52,11 +52,9 @@ enum status staged_weights_take(struct arena *arena, struct staged_row *row,
             row->gathered_bytes[r] +=
                 block->repeat * slot_bytes(program, &program->templates[block->template_index]);
         }
-    for (uint32_t c = 0; axis != NULL && c < trace->class_count; c++) {
-        const char *of = strchr(program->stream[program->class_streams[c]].name, ' ');
-        if (of != NULL && strcmp(of, axis) == 0)
+    for (uint32_t c = 0; of != 0 && c < trace->class_count; c++)
+        if (program->stream[program->class_streams[c]].use.of == of)
             row->weights_exposed_ps += trace->classes[c].exposed_ps;
-    }
     return STATUS_OK;
 }
 

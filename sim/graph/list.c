@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "sim/base/quantity.h"
+#include "sim/graph/print.h"
 
 enum { SHAPE_COLUMN = 66, BYTES_COLUMN = 88, REMARK_COLUMN = 99 };
 
@@ -71,8 +72,7 @@ void graph_list_add(struct graph_list *list, const struct sharding *array, enum 
 
 const char *graph_list_policy(const struct graph_list *list)
 {
-    static const char *const names[] = {"", "none", "norms", "big_matmuls", "block", "layer"};
-    return names[list->sharded->graph->terms->policy.remat];
+    return graph_remat_name(list->sharded->graph->terms->policy.remat);
 }
 
 /* --- Arrays --- */

@@ -1,10 +1,10 @@
 #include "sim/graph/print.h"
 
-#include <inttypes.h>
-
+#include "sim/base/quantity.h"
 #include "sim/graph/block.h"
 
-enum { NAME_COLUMN = 24, BYTES_COLUMN = 48 };
+/* Of 80: "16.8 MB" takes 9, "8.80 TFLOP v" 12. */
+enum { NAME_COLUMN = 24, SHAPE_COLUMN = 32, FLOP_COLUMN = 42, BYTES_COLUMN = 55, LAST_COLUMN = 65 };
 
 static const char *prefix_of(const struct graph *graph, const struct graph_op *op)
 {
@@ -62,6 +62,72 @@ static const char *pass_text(enum op_pass pass)
     return texts[pass];
 }
 
+static void bytes_add(struct text *text, uint64_t bytes)
+{
+    char buffer[QUANTITY_TEXT_BYTES];
+    text_pad(text, BYTES_COLUMN);
+    text_add(text, "%s", quantity_text_bytes(buffer, (double)bytes));
+}
+
+/* FLOP of matmuls; without any, of the vector unit. */
+static void flop_add(struct text *text, uint64_t flop, uint64_t vector_flop)
+{
+    char buffer[QUANTITY_TEXT_BYTES];
+    text_pad(text, FLOP_COLUMN);
+    if (flop != 0)
+        text_add(text, "%s", quantity_text_rate(buffer, (double)flop, "FLOP"));
+    else if (vector_flop != 0)
+        text_add(text, "%s v", quantity_text_rate(buffer, (double)vector_flop, "FLOP"));
+    else
+        text_add(text, "-");
+}
+
+const char *graph_remat_name(enum graph_remat remat)
+{
+    static const char *const names[] = {"never", "none", "norms", "big_matmuls", "block", "layer"};
+    return names[remat];
+}
+
+/* A tensor as it lies on a chip, gathered over some axes: its shape and its bytes. */
+static void lies_add(const struct graph *graph, tensor of, uint32_t gathered, struct text *text)
+{
+    const struct graph_tensor *at = &graph->tensor[of];
+    struct sharding const whole = sharding_gathered(&at->at, gathered);
+    char buffer[SHARDING_TEXT_BYTES];
+    text_pad(text, SHAPE_COLUMN);
+    text_add(text, "%s", sharding_shape_text(&graph->terms->mesh, &whole, buffer));
+    bytes_add(text, format_bytes(at->format, graph_elements(graph, &at->at, gathered)));
+}
+
+static void tensor_add(const struct graph_sharded *sharded, tensor of, struct text *text)
+{
+    const struct graph *graph = sharded->graph;
+    const struct graph_tensor *at = &graph->tensor[of];
+    array_add(graph, of, text);
+    lies_add(graph, of, 0, text);
+    text_pad(text, LAST_COLUMN);
+    text_add(text, "%s", format_name(at->format));
+    if (at->role != GRAPH_WEIGHT) text_add(text, " %s", graph_remat_name(at->kept));
+    text_add(text, "\n");
+    uint32_t const axes = at->role == GRAPH_WEIGHT ? sharding_axes(&at->at) & graph->terms->axis_x
+                                                   : sharded->gathered[of];
+    if (axes == 0) return;
+    char letters[SHARDING_AXES_MAX + 1];
+    text_add(text, "  gathered over %s", sharding_axes_text(&graph->terms->mesh, axes, letters));
+    lies_add(graph, of, axes, text);
+    text_pad(text, LAST_COLUMN);
+    if (at->role == GRAPH_ACTIVATION)
+        text_add(text, "%s %s", format_name(at->format), graph_remat_name(at->kept_gathered));
+    else
+        text_add(text, "%s", format_name(at->format));
+    text_add(text, "\n");
+}
+
+void graph_print_tensors(const struct graph_sharded *sharded, struct text *text)
+{
+    for (uint8_t t = 0; t < sharded->graph->tensor_count; t++) tensor_add(sharded, t, text);
+}
+
 void graph_print_backward(const struct graph_sharded *sharded,
                           const struct graph_backward *backward, struct text *text)
 {
@@ -86,26 +152,30 @@ void graph_print_kept(const struct graph_sharded *sharded, const struct graph_ke
 {
     const struct graph *graph = sharded->graph;
     for (uint8_t t = 0; t < graph->tensor_count; t++) {
+        bool const whole = kept->kept[t] == GRAPH_GATHERED;
         if (kept->kept[t] == GRAPH_NOTHING) continue;
-        text_add(text, "kept");
-        text_pad(text, NAME_COLUMN);
+        text_add(text, "kept   ");
         array_add(graph, t, text);
-        text_add(text, "%s\n", kept->kept[t] == GRAPH_GATHERED ? " as gathered" : "");
+        text_add(text, "%s", whole ? ", gathered" : "");
+        bytes_add(text, format_bytes(graph->tensor[t].format,
+                                     whole ? graph_gathered_elements(sharded, t)
+                                           : graph_elements(graph, &graph->tensor[t].at, 0)));
+        text_add(text, "\n");
     }
-    for (uint8_t i = 0; i < graph->op_count; i++) {
-        if (!kept->again[i]) continue;
-        text_add(text, "again");
-        text_pad(text, NAME_COLUMN);
-        text_add(text, "%s%s\n", prefix_of(graph, &graph->op[i]), graph->op[i].name);
-    }
+    for (uint8_t i = 0; i < graph->op_count; i++)
+        if (kept->again[i])
+            text_add(text, "again  %s%s\n", prefix_of(graph, &graph->op[i]), graph->op[i].name);
+    text_add(text, "kept in all");
+    bytes_add(text, graph_kept_bytes(sharded, kept));
+    text_add(text, "\n");
 }
 
-static void values_add(const struct graph *graph, const char *verb,
-                       const struct graph_value *values, uint8_t count, struct text *text)
+static void values_add(const struct graph *graph, const struct graph_value *values, uint8_t count,
+                       struct text *text)
 {
-    text_add(text, "  %s", verb);
     for (uint8_t i = 0; i < count; i++)
-        text_add(text, " %s%s", values[i].gradient ? "d" : "", graph->tensor[values[i].of].at.name);
+        text_add(text, " %s%s%s", values[i].gradient ? "d" : "",
+                 graph->tensor[values[i].of].at.name, values[i].full ? "*" : "");
 }
 
 static const char *const axis_texts[] = {"tp", "ep", "sequence", "kv"};
@@ -117,39 +187,48 @@ void graph_print_steps(const struct graph_sharded *sharded, const struct graph_s
     for (uint32_t i = 0; i < steps->count; i++) {
         const struct graph_step *step = &steps->step[i];
         const struct graph_op *op = &graph->op[step->op];
-        if (step->is_compute) {
+        text_add(text, "%3u  ", i + 1);
+        if (!step->is_compute) {
+            text_add(text, "  %s %s", collective_kind_name(step->move.kind),
+                     axis_texts[step->move.axis]);
+            bytes_add(text, step->move.bytes);
+        } else {
             if (step->of == GRAPH_NONE)
                 text_add(text, "%s%s%s", prefix_of(graph, op), op->name, pass_text(step->pass));
             else
                 text_add(text, "%ssum of d%s", prefix_of(graph, op),
                          graph->tensor[step->of].at.name);
-            text_pad(text, BYTES_COLUMN);
-            text_add(text, "%" PRIu64 " FLOP %" PRIu64 " bytes", work_matmul_flop(&step->work),
-                     step->work.hbm_read_bytes + step->work.hbm_write_bytes);
-        } else {
-            text_add(text, "  %s %s", collective_kind_name(step->move.kind),
-                     axis_texts[step->move.axis]);
-            text_pad(text, BYTES_COLUMN);
-            text_add(text, "%" PRIu64 " bytes", step->move.bytes);
+            flop_add(text, work_matmul_flop(&step->work), step->work.vector_flop);
+            bytes_add(text, step->work.hbm_read_bytes + step->work.hbm_write_bytes);
         }
-        values_add(graph, "reads", step->read, step->read_count, text);
-        values_add(graph, "writes", step->written, step->written_count, text);
+        text_add(text, "\n      ");
+        values_add(graph, step->read, step->read_count, text);
+        text_add(text, " ->");
+        values_add(graph, step->written, step->written_count, text);
         text_add(text, "\n");
     }
 }
 
 void graph_print_live(const struct graph_sharded *sharded, const struct graph_live *live,
-                      struct text *text)
+                      uint32_t steps, struct text *text)
 {
+    uint32_t most = 0;
     for (uint32_t i = 0; i < live->count; i++) {
         const struct graph_life *life = &live->life[i];
         const struct graph_tensor *of = &sharded->graph->tensor[life->value.of];
-        text_add(text, "%s%s%s", life->value.full ? "full " : "", life->value.gradient ? "d" : "",
-                 of->at.name);
+        text_add(text, "%s%s%s", life->value.gradient ? "d" : "", of->at.name,
+                 life->value.full ? "*" : "");
         text_pad(text, NAME_COLUMN);
-        text_add(text, "%" PRIu64 " bytes, steps %u to %u%s%s\n", life->bytes, life->first,
-                 life->last, life->before ? ", there before" : "", life->after ? ", stays" : "");
+        text_add(text, "steps %u to %u%s%s", life->first + 1, life->last + 1,
+                 life->before ? ", from before" : "", life->after ? ", stays" : "");
+        bytes_add(text, life->bytes);
+        text_add(text, "\n");
     }
+    for (uint32_t i = 1; i < steps; i++)
+        if (graph_live_bytes(live, i) > graph_live_bytes(live, most)) most = i;
+    text_add(text, "the most, in step %u", most + 1);
+    bytes_add(text, graph_live_bytes(live, most));
+    text_add(text, "\n");
 }
 
 void graph_print_count(const struct graph_count *count, struct text *text)
@@ -159,21 +238,26 @@ void graph_print_count(const struct graph_count *count, struct text *text)
                                          "d left",   "d right"};
     for (uint32_t i = 0; i < count->compute_count; i++) {
         const struct graph_compute_sum *sum = &count->compute[i];
-        text_add(text, "%s, %s, %s", passes[sum->pass], sum->kind->name, format_name(sum->format));
-        text_pad(text, BYTES_COLUMN);
-        text_add(text,
-                 "%" PRIu64 " of %" PRIu64 " FLOP, %" PRIu64 " useful, %" PRIu64 " vector, %" PRIu64
-                 " bytes\n",
-                 sum->count, sum->flop, sum->useful_flop, sum->vector_flop, sum->hbm_bytes);
+        char useful[QUANTITY_TEXT_BYTES];
+        text_add(text, "%s, %llu %s %s", passes[sum->pass], (unsigned long long)sum->count,
+                 format_name(sum->format), sum->kind->name);
+        flop_add(text, sum->flop, sum->vector_flop);
+        bytes_add(text, sum->hbm_bytes);
+        if (sum->useful_flop != 0) {
+            text_pad(text, LAST_COLUMN);
+            text_add(text, "%s useful",
+                     quantity_text_rate(useful, (double)sum->useful_flop, "FLOP"));
+        }
+        text_add(text, "\n");
     }
     for (uint32_t i = 0; i < count->move_count; i++) {
         const struct graph_move_sum *sum = &count->move[i];
-        text_add(text, "%s, %s, %s %s", passes[sum->pass], sum->kind->name,
-                 collective_kind_name(sum->collective), axis_texts[sum->axis]);
-        text_pad(text, BYTES_COLUMN);
-        text_add(text, "%" PRIu64 " of %" PRIu64 " bytes\n", sum->count, sum->bytes);
+        text_add(text, "%s, %llu %s %s of %s", passes[sum->pass], (unsigned long long)sum->count,
+                 collective_kind_name(sum->collective), axis_texts[sum->axis], sum->kind->name);
+        bytes_add(text, sum->bytes);
+        text_add(text, "\n");
     }
     text_add(text, "kept");
-    text_pad(text, BYTES_COLUMN);
-    text_add(text, "%" PRIu64 " bytes\n", count->kept_bytes);
+    bytes_add(text, count->kept_bytes);
+    text_add(text, "\n");
 }

@@ -1,4 +1,8 @@
-/* print.h: each product of the passes as text, in the notation of the book. */
+/*
+ * print.h: each product of the passes as text, in the notation of the book, for people: figures are
+ * rounded. FLOP are of matmuls; with a v, of the vector unit. A value with a star is whole:
+ * gathered for its readers, or not reduced yet.
+ */
 #ifndef SIM_GRAPH_PRINT_H
 #define SIM_GRAPH_PRINT_H
 
@@ -6,6 +10,8 @@
 #include "sim/graph/count.h"
 #include "sim/graph/live.h"
 
+/* Tensors, with their shape and bytes on a chip, and the strongest remat policy that keeps them. */
+void graph_print_tensors(const struct graph_sharded *sharded, struct text *text);
 /* Ops as they are written, and their collectives over tp. */
 void graph_print(const struct graph_sharded *sharded, struct text *text);
 /* Gradients in their order; sums that stay due; weights whose gradients lie in parts. */
@@ -14,13 +20,16 @@ void graph_print_backward(const struct graph_sharded *sharded,
 /* What is kept, and what is computed again. */
 void graph_print_kept(const struct graph_sharded *sharded, const struct graph_kept *kept,
                       struct text *text);
-/* The steps of a pass. */
+/* The steps of a pass: what each asks of a chip or moves, what it reads and writes. */
 void graph_print_steps(const struct graph_sharded *sharded, const struct graph_steps *steps,
                        struct text *text);
-/* From which step to which each value lies in memory. */
+/* From which to which of the steps each value lies in memory, and when most does. */
 void graph_print_live(const struct graph_sharded *sharded, const struct graph_live *live,
-                      struct text *text);
+                      uint32_t steps, struct text *text);
 /* Sums over the steps of a layer. */
 void graph_print_count(const struct graph_count *count, struct text *text);
+
+/* "big_matmuls"; "never". */
+const char *graph_remat_name(enum graph_remat remat);
 
 #endif

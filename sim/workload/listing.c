@@ -99,7 +99,7 @@ static void letters_add(struct text *text, const struct local *local,
                  local_layer_is_windowed(local, model->layers - 1) ? "as in" : "not in");
 }
 
-static void heading_add(struct text *text, const struct local *local)
+void listing_heading(struct text *text, const struct local *local)
 {
     char bytes[QUANTITY_TEXT_BYTES];
     const struct workload_plan *plan = local->plan;
@@ -188,7 +188,7 @@ enum status workload_listing(struct arena *arena, const struct workload_plan *pl
     STATUS_TRY(workload_lower(arena, plan, machine, mesh, &program, reterr));
     struct listing listing = {.text = &text, .local = &local, .made = ret_listing};
     *ret_listing = (struct workload_listing){.listed_count = 0};
-    heading_add(&text, &local);
+    listing_heading(&text, &local);
     if (graph_has_words(&local))
         listing_layer(&listing, &program);
     else

@@ -20,6 +20,9 @@ struct listing {
 void listing_tell(struct listing *listing, enum collective_kind kind, const char *group,
                   uint64_t size_bytes);
 
+/* What the letters of a step mean. */
+void listing_heading(struct text *text, const struct local *local);
+
 /* A step that makes nothing worth a size: "3. what   (why)". */
 void listing_step(struct listing *listing, const char *remark, const char *what, ...)
     __attribute__((format(printf, 3, 4)));

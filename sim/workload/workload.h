@@ -227,4 +227,13 @@ enum status workload_listing(struct arena *arena, const struct workload_plan *pl
                              const struct machine *machine, const struct mesh *mesh,
                              struct workload_listing *ret_listing, struct error *reterr);
 
+struct text;
+
+/* What the passes derive of each part of the model: an embedding, layers of each kind, a head, what
+ * a module that predicts a further token has of its own (sim/graph/print.h). Headings are bold with
+ * `colour`. Errors: what workload_lower() refuses of sizes. */
+enum status workload_graphs(const struct workload_plan *plan, const struct machine *machine,
+                            const struct mesh *mesh, bool colour, struct text *text,
+                            struct error *reterr);
+
 #endif

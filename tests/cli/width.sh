@@ -41,6 +41,7 @@ roofline llama3-8b-pp4-h100-32
 show machine llama3-8b-pp4-h100-32
 show machine llama3-8b-fsdp-v5e-16x16
 show mesh llama3-8b-pp4-h100-32
+show graph llama3-8b-fsdp-v5e-16x16
 show program llama3-8b-fsdp-v5e-16x16
 show program llama3-8b-pp4-h100-32
 show scenario llama3-8b-fsdp-v5e-16x16

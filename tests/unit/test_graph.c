@@ -110,26 +110,30 @@ static void a_layer_is_printed_in_the_notation(void **state)
         "  AllGather_Y\n"
         "mlp.Out                 Out[B_X, D_Y] = matmul(Tmp[B_X, F_Y], W_out[F_Y, D_X])"
         "  ReduceScatter_Y\n"
-        "kept                    In[B_X, D_Y]\n"
-        "kept                    Tmp[B_X, F_Y]\n"
-        "  AllGather tp                                  1073741824 bytes"
-        "  reads dOut  writes dOut\n"
-        "mlp.Out: d weights                              8796093022208 FLOP 2281701376 bytes"
-        "  reads dOut Tmp  writes dW_out\n"
-        "mlp.Out: d inputs                               8796093022208 FLOP 2281701376 bytes"
-        "  reads dOut W_out  writes dTmp\n"
-        "  AllGather tp                                  1073741824 bytes  reads In  writes In\n"
-        "mlp.Tmp: d weights                              8796093022208 FLOP 2281701376 bytes"
-        "  reads dTmp In  writes dW_in\n"
-        "mlp.Tmp: d inputs                               8796093022208 FLOP 2281701376 bytes"
-        "  reads dTmp W_in  writes dIn\n"
-        "  ReduceScatter tp                              1073741824 bytes  reads dIn  writes dIn\n"
-        "full dOut               1073741824 bytes, steps 0 to 2\n"
-        "Tmp                     1073741824 bytes, steps 0 to 1, there before\n"
-        "dTmp                    1073741824 bytes, steps 2 to 5\n"
-        "In                      268435456 bytes, steps 0 to 3, there before\n"
-        "full In                 1073741824 bytes, steps 3 to 4\n"
-        "full dIn                1073741824 bytes, steps 5 to 6\n";
+        "kept   In[B_X, D_Y]                                    268 MB\n"
+        "kept   Tmp[B_X, F_Y]                                   1.07 GB\n"
+        "kept in all                                            1.34 GB\n"
+        "  1    AllGather tp                                    1.07 GB\n"
+        "       dOut -> dOut*\n"
+        "  2  mlp.Out: d weights                   8.80 TFLOP   2.28 GB\n"
+        "       dOut* Tmp -> dW_out\n"
+        "  3  mlp.Out: d inputs                    8.80 TFLOP   2.28 GB\n"
+        "       dOut* W_out -> dTmp\n"
+        "  4    AllGather tp                                    1.07 GB\n"
+        "       In -> In*\n"
+        "  5  mlp.Tmp: d weights                   8.80 TFLOP   2.28 GB\n"
+        "       dTmp In* -> dW_in\n"
+        "  6  mlp.Tmp: d inputs                    8.80 TFLOP   2.28 GB\n"
+        "       dTmp W_in -> dIn*\n"
+        "  7    ReduceScatter tp                                1.07 GB\n"
+        "       dIn* -> dIn\n"
+        "dOut*                   steps 1 to 3                   1.07 GB\n"
+        "Tmp                     steps 1 to 2, from before      1.07 GB\n"
+        "dTmp                    steps 3 to 6                   1.07 GB\n"
+        "In                      steps 1 to 4, from before      268 MB\n"
+        "In*                     steps 4 to 5                   1.07 GB\n"
+        "dIn*                    steps 6 to 7                   1.07 GB\n"
+        "the most, in step 1                                    2.42 GB\n";
     static struct graph_steps steps;
     static struct graph_live live;
     struct workload_case made;
@@ -142,8 +146,15 @@ static void a_layer_is_printed_in_the_notation(void **state)
                 (struct graph_request){true, GRAPH_WHOLE, false}, &steps);
     graph_print_steps(&layer->sharded, &steps, &text);
     graph_live(&layer->sharded, &layer->kept, &steps, NULL, &live);
-    graph_print_live(&layer->sharded, &live, &text);
+    graph_print_live(&layer->sharded, &live, steps.count, &text);
     assert_string_equal(text.bytes, wanted);
+    for (uint32_t i = 0; i < steps.count; i++) {
+        const struct graph_step *step = &steps.step[i];
+        if (!step->is_compute)
+            assert_int_equal(step->move.bytes, UINT64_C(1) << 30);
+        else
+            assert_int_equal(work_matmul_flop(&step->work), UINT64_C(1) << 43);
+    }
     text_free(&text);
     case_free(&made);
 }

@@ -34,18 +34,15 @@ static void mlp_layer(struct workload_case *ret_made, struct graph_count *ret_co
 static void a_layer_is_counted(void **state)
 {
     static const char wanted[] =
-        "forward, matmul, bf16                           2 of 17592186044416 FLOP, "
-        "17592186044416 useful, 0 vector, 4563402752 bytes\n"
-        "d weights, matmul, bf16                         2 of 17592186044416 FLOP, "
-        "17592186044416 useful, 0 vector, 4563402752 bytes\n"
-        "d inputs, matmul, bf16                          2 of 17592186044416 FLOP, "
-        "17592186044416 useful, 0 vector, 4563402752 bytes\n"
-        "forward, matmul, AllGather tp                   1 of 1073741824 bytes\n"
-        "forward, matmul, ReduceScatter tp               1 of 1073741824 bytes\n"
-        "d inputs, matmul, AllGather tp                  1 of 1073741824 bytes\n"
-        "again, matmul, AllGather tp                     1 of 1073741824 bytes\n"
-        "d inputs, matmul, ReduceScatter tp              1 of 1073741824 bytes\n"
-        "kept                                            1342177280 bytes\n";
+        "forward, 2 bf16 matmul                    17.6 TFLOP   4.56 GB   17.6 TFLOP useful\n"
+        "d weights, 2 bf16 matmul                  17.6 TFLOP   4.56 GB   17.6 TFLOP useful\n"
+        "d inputs, 2 bf16 matmul                   17.6 TFLOP   4.56 GB   17.6 TFLOP useful\n"
+        "forward, 1 AllGather tp of matmul                      1.07 GB\n"
+        "forward, 1 ReduceScatter tp of matmul                  1.07 GB\n"
+        "d inputs, 1 AllGather tp of matmul                     1.07 GB\n"
+        "again, 1 AllGather tp of matmul                        1.07 GB\n"
+        "d inputs, 1 ReduceScatter tp of matmul                 1.07 GB\n"
+        "kept                                                   1.34 GB\n";
     static struct graph_count count;
     struct workload_case made;
     struct text text = {0};
@@ -53,6 +50,14 @@ static void a_layer_is_counted(void **state)
     mlp_layer(&made, &count);
     graph_print_count(&count, &text);
     assert_string_equal(text.bytes, wanted);
+    for (uint32_t i = 0; i < count.compute_count; i++) {
+        assert_int_equal(count.compute[i].flop, 2 * (UINT64_C(1) << 43));
+        assert_int_equal(count.compute[i].useful_flop, 2 * (UINT64_C(1) << 43));
+        assert_int_equal(count.compute[i].hbm_bytes, 2 * ((UINT64_C(1) << 31) + (1 << 27)));
+    }
+    for (uint32_t i = 0; i < count.move_count; i++)
+        assert_int_equal(count.move[i].bytes, UINT64_C(1) << 30);
+    assert_int_equal(count.kept_bytes, UINT64_C(5) << 28);
     assert_int_equal(count.matrix_elements, 2 * (UINT64_C(1) << 26));
     assert_int_equal(count.grouped_elements, 0);
     text_free(&text);

@@ -129,16 +129,17 @@ static void ends_are_printed_in_the_notation(void **state)
         "  ReduceScatter_Y\n"
         "head.Residual (fused)   X[B_X, D_Y] = merge(X[B_X, D_Y], Out[B_X, D_Y])\n"
         "head.norm               In[B_X, D_Y] = norm(X[B_X, D_Y], w_In[D_Y])\n"
-        "head.Logits             Logits[B_X, Vocab_Y] = matmul(In[B_X, D_Y], W_head[Vocab_Y, D_X])"
-        "  AllGather_Y\n"
+        "head.Logits             Logits[B_X, Vocab_Y] = matmul(In[B_X, D_Y], W_head[Vocab_Y,"
+        " D_X])  AllGather_Y\n"
         "head.Loss               dLogits[B_X, Vocab_Y] = loss(Logits[B_X, Vocab_Y])\n"
-        "head.Logits: d weights                          8607114461184 FLOP 1844445184 bytes"
-        "  reads dLogits In  writes dW_head\n"
-        "head.Logits: d inputs                           8607114461184 FLOP 1844445184 bytes"
-        "  reads dLogits W_head  writes dIn\n"
-        "  ReduceScatter tp                              268435456 bytes  reads dIn  writes dIn\n"
-        "head.norm: d inputs                             0 FLOP 268435456 bytes"
-        "  reads dIn X w_In dX  writes dX dOut dw_In\n";
+        "  1  head.Logits: d weights               8.61 TFLOP   1.84 GB\n"
+        "       dLogits In* -> dW_head\n"
+        "  2  head.Logits: d inputs                8.61 TFLOP   1.84 GB\n"
+        "       dLogits W_head -> dIn*\n"
+        "  3    ReduceScatter tp                                268 MB\n"
+        "       dIn* -> dIn\n"
+        "  4  head.norm: d inputs                  302 MFLOP v  268 MB\n"
+        "       dIn X w_In dX -> dX dOut dw_In\n";
     static struct local local;
     static struct graph_ends ends;
     static struct graph_steps steps;

@@ -22,6 +22,7 @@ enum chain_stage {
     CHAIN_SCENARIO,
     CHAIN_MACHINE,
     CHAIN_MESH,
+    CHAIN_GRAPH, /* Of a part of the model; nothing of the chain. */
     CHAIN_PROGRAM,
 };
 

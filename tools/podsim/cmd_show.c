@@ -3,6 +3,7 @@
  */
 #include <stdio.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "sim/base/arena.h"
 #include "sim/base/name.h"
@@ -28,10 +29,8 @@ static const struct {
     const char *name;
     enum chain_stage stage;
 } stages[] = {
-    {"scenario", CHAIN_SCENARIO},
-    {"machine", CHAIN_MACHINE},
-    {"mesh", CHAIN_MESH},
-    {"program", CHAIN_PROGRAM},
+    {"scenario", CHAIN_SCENARIO}, {"machine", CHAIN_MACHINE}, {"mesh", CHAIN_MESH},
+    {"graph", CHAIN_GRAPH},       {"program", CHAIN_PROGRAM},
 };
 enum { STAGE_COUNT = sizeof stages / sizeof *stages };
 
@@ -44,7 +43,7 @@ static enum status stage_find(const char *name, enum chain_stage *ret_stage, str
         if (strcmp(name, names[i]) == 0) return STATUS_OK;
     }
     return error_set(reterr, STATUS_NOT_FOUND, name,
-                     "no such stage; the nearest is %s (scenario, machine, mesh, program)",
+                     "no such stage; the nearest is %s (scenario, machine, mesh, graph, program)",
                      name_nearest(name, names));
 }
 
@@ -78,6 +77,9 @@ static enum status stage_text(struct chain *chain, enum chain_stage stage, bool 
         STATUS_TRY(mesh_stages_check(&chain->mesh, reterr)); /* As a run does. */
         show_mesh(&chain->machine, &chain->mesh, text);
         return STATUS_OK;
+    case CHAIN_GRAPH:
+        return workload_graphs(&chain->scenario.workload, &chain->machine, &chain->mesh,
+                               report_in_colour(STDOUT_FILENO), text, reterr);
     case CHAIN_PROGRAM:
         break;
     }
@@ -185,19 +187,23 @@ static int show(const struct options *options)
 
 const struct command command_show = {
     .name = "show",
-    .usage = "podsim show scenario|machine|mesh|program FILE [--set /pointer=value]...\n"
+    .usage = "podsim show scenario|machine|mesh|graph|program FILE [--set /pointer=value]...\n"
              "       podsim show program FILE --format text\n"
              "       podsim show machine --machine SPEC [--svg FILE]",
-    .summary = "prints a stage: scenario, machine, mesh or program",
-    .help = "  scenario   every key, with every default filled in\n"
-            "  machine    chips, links, wraparound and the reason for it; switches and totals\n"
-            "  mesh       where each mesh axis lies, and the shape of its groups\n"
-            "  program    a layer forward and backward: shardings, collectives, what is reused\n"
-            "\n"
-            "  podsim show program scenarios/train/mlp-fsdp-tp-v5p-4x4x4.json\n"
-            "  podsim show program llama3-8b-fsdp-v5e-8x8 --format text > step.program\n"
-            "  podsim show machine scenarios/train/llama3-8b-fsdp-v5e-8x8.json\n"
-            "  podsim show machine --machine h100-sxm:nodes=128 --svg superpod.svg\n",
+    .summary = "prints a stage: scenario, machine, mesh, graph or program",
+    .help =
+        "  scenario   every key, with every default filled in\n"
+        "  machine    chips, links, wraparound and the reason for it; switches and totals\n"
+        "  mesh       where each mesh axis lies, and the shape of its groups\n"
+        "  graph      what each pass derives of a layer: tensors, ops, gradients, what is kept,\n"
+        "             steps, lifetimes, sums\n"
+        "  program    a layer forward and backward: shardings, collectives, what is reused\n"
+        "\n"
+        "  podsim show graph mlp-fsdp-tp-v5p-4x4x4\n"
+        "  podsim show program scenarios/train/mlp-fsdp-tp-v5p-4x4x4.json\n"
+        "  podsim show program llama3-8b-fsdp-v5e-8x8 --format text > step.program\n"
+        "  podsim show machine scenarios/train/llama3-8b-fsdp-v5e-8x8.json\n"
+        "  podsim show machine --machine h100-sxm:nodes=128 --svg superpod.svg\n",
     .operands_min = 1,
     .operands_max = 2,
     .options = show_options,

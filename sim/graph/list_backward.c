@@ -193,6 +193,25 @@ static void one_gradient_add(struct graph_list *list, const struct graph_op *op,
     graph_list_add(list, &to, graph->tensor[op->in[input]].gradient, &remark, &what);
 }
 
+/* Of one operand of a product whose gradients are products too: "dQ[B, N, H] = dS[B, N, T] *_T
+ * K[B, K, H]". The left one's contracts the result's columns, the right one's its rows. */
+static void operand_gradient_add(struct graph_list *list, const struct graph_op *op,
+                                 enum op_pass pass)
+{
+    const struct graph *graph = graph_of(list);
+    bool const left = pass == OP_LEFT_GRADIENT;
+    tensor const of = op->in[left ? 0 : 1], other = op->in[left ? 1 : 0];
+    struct sharding const to = d_in(list, op, of), from = d_out(list, op, op->out[0]);
+    struct sharding const factor = graph_list_in(list, op, other);
+    struct graph_phrase what = {.length = 0}, remark = {.length = 0};
+    graph_phrase_array(&what, list, &to);
+    graph_phrase_add(&what, " = ");
+    graph_phrase_array(&what, list, left ? &from : &factor);
+    graph_phrase_add(&what, " *_%s ", from.dimension[left ? from.dimension_count - 1 : 0].name);
+    graph_phrase_array(&what, list, left ? &factor : &from);
+    graph_list_add(list, &to, graph->tensor[of].gradient, &remark, &what);
+}
+
 /* Of several inputs; where these stand by name, all but the first gradient do. */
 static void all_gradients_add(struct graph_list *list, const struct graph_op *op)
 {
@@ -265,6 +284,8 @@ static void compute_add(struct graph_list *list, const struct graph_step *step)
     } else if (op->kind->weights_apart) {
         if (op_gives_weight(step->pass)) weight_gradients_add(list, op);
         if (op_gives_input(step->pass)) input_gradients_add(list, op);
+    } else if (op->kind->inputs_apart) {
+        operand_gradient_add(list, op, step->pass);
     } else if (op->kind->passes_on) {
         copies_add(list, op);
     } else if (op->in_count == op->out_count) {

@@ -80,7 +80,7 @@ static void result_add(struct graph_list *list, const struct graph_step *step, u
     if (op->kind->shares_sequence && terms->sequence.window != 0)
         graph_phrase_add(&remark, "; %llu keys at most",
                          (unsigned long long)terms->sequence.window);
-    if (strcmp(notation->formula, "%") == 0 && of->format != from)
+    if (strcmp(graph_list_formula(op), "%") == 0 && of->format != from)
         graph_phrase_add(&remark, "in %s", format_name(of->format));
     again_add(list, step, &remark);
     graph_list_add(list, &out, of->format, &remark, &what);
@@ -185,25 +185,33 @@ void graph_list_moved(struct graph_list *list, const struct graph_step *step,
 {
     const struct graph *graph = graph_of(list);
     const struct graph_op *op = &graph->op[step->op];
-    bool const gradient = !op_is_forward(step->pass);
+    bool const gradient = !op_is_forward(step->pass) && !step->move.before;
+    bool const one = step->move.carries && step->move.of != OP_MOVES_ALL;
+    uint8_t const of = one ? step->move.of : 0;
     const char *kind = collective_kind_name(step->move.kind), *d = gradient ? "d" : "";
     struct graph_phrase what = {.length = 0}, names = {.length = 0};
-    for (uint8_t i = 1; i < op->in_count; i++) {
+    for (uint8_t i = 1; !one && i < op->in_count; i++) {
         graph_phrase_join(&names, ", ");
         graph_phrase_add(&names, "%s%s", d, graph->tensor[op->in[i]].at.name);
     }
     if (step->move.carries) {
-        tensor const to = gradient ? op->in[0] : op->out[0];
+        tensor const to = gradient ? op->in[of] : op->out[of];
         tensor const from =
-            graph_value_at(list->sharded, gradient ? op->out[0] : op->in[0], gradient);
+            graph_value_at(list->sharded, gradient ? op->out[of] : op->in[of], gradient);
         const struct graph_tensor *made = &graph->tensor[to], *sent = &graph->tensor[from];
         struct sharding result = gradient ? graph_list_gradient(&made->gradient_at) : made->at;
         struct sharding const operand =
             gradient ? graph_list_gradient(&sent->gradient_at) : sent->at;
         graph_phrase_array(&what, list, &result);
-        graph_phrase_add(&what, " = %s(", kind);
+        char letters[SHARDING_AXES_MAX + 1];
+        bool const turns = step->move.axis == OP_AXIS_SEQUENCE;
+        graph_phrase_add(
+            &what, " = %s%s%s(", kind, turns ? "_" : "",
+            sharding_axes_text(mesh_of(list), turns ? graph->terms->axis_c : 0, letters));
         graph_phrase_array(&what, list, &operand);
-        graph_phrase_add(&what, ") over the %u ranks of ep", graph->terms->ranks_exchange);
+        graph_phrase_add(&what, ")");
+        if (!turns)
+            graph_phrase_add(&what, " over the %u ranks of ep", graph->terms->ranks_exchange);
         struct graph_phrase why = *remark;
         if (names.length != 0) graph_phrase_add(&why, "; with %s", names.bytes);
         graph_list_add(list, &result, gradient ? made->gradient : made->format, &why, &what);
@@ -215,7 +223,10 @@ void graph_list_moved(struct graph_list *list, const struct graph_step *step,
     else
         graph_phrase_add(&what, "%s of the sequence = %s(%s) over its %u ranks", names.bytes, kind,
                          names.bytes, graph->terms->sequence.parts);
-    graph_list_add(list, NULL, 0, remark, &what);
+    struct graph_phrase round = {.length = 0};
+    graph_phrase_add(&round, "part by part, while attention runs");
+    bool const rounds = op->kind->passes_round && step->move.kind != COLLECTIVE_PERMUTE;
+    graph_list_add(list, NULL, 0, rounds ? &round : remark, &what);
 }
 
 /* Over tp, of a tensor. */

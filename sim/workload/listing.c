@@ -75,6 +75,21 @@ static void experts_add(struct text *text, const struct local *local)
              wide(experts->arrivals), wide(experts->all), wide(experts->sent));
 }
 
+/* Ranks that share sequences; scores that lie in HBM. */
+static void sequences_add(struct text *text, const struct local *local)
+{
+    struct counted const ranks = counted(local->cp, "rank");
+    if (local_turns(local))
+        text_add(text,
+                 "  C = %s of cp, which other letters count too; AllToAll_C turns parts of "
+                 "sequences into whole ones of some heads, Bc = %llu tokens on a rank\n",
+                 ranks.text, wide(local->rows * local->cp));
+    else if (local->cp > 1)
+        text_add(text, "  sequences of %llu tokens lie on %s of cp, %llu on each\n",
+                 wide(local->keys), ranks.text, wide(local->queries));
+    if (local_is_unfused(local)) text_add(text, "  T = %llu keys\n", wide(local->keys));
+}
+
 /* Letters of dimensions. Heads are N and K, their columns H and V, as in the book. */
 static void letters_add(struct text *text, const struct local *local,
                         const struct local_layer *layer)
@@ -93,6 +108,7 @@ static void letters_add(struct text *text, const struct local *local,
                  wide(latent->query_rank), wide(latent->kv_rank), wide(latent->rope),
                  wide(latent->plain + local->value_width));
     if (layer->experts) experts_add(text, local);
+    sequences_add(text, local);
     if (local->window_layers != 0)
         text_add(text, "  a query has %llu keys at most in %llu of %llu layers, %s the last\n",
                  wide(model->window), wide(local->window_layers), wide(model->layers),
@@ -138,23 +154,6 @@ static void section_begin(struct listing *listing, enum workload_section section
     listing->step = 0;
 }
 
-/* As the program has it. */
-static void program_add(struct listing *listing, const struct program *program)
-{
-    text_add(listing->text, "\nForward pass\n");
-    section_begin(listing, WORKLOAD_SECTION_FORWARD);
-    (void)listing_template(listing, program, "layer forward");
-    text_add(listing->text, "\nBackward pass\n");
-    section_begin(listing, WORKLOAD_SECTION_BACKWARD);
-    if (!listing_template(listing, program, "layer backward")) {
-        (void)listing_template(listing, program, "layer input gradient");
-        (void)listing_template(listing, program, "layer weight gradient");
-    }
-    text_add(listing->text, "\nUpdate\n");
-    section_begin(listing, WORKLOAD_SECTION_UPDATE);
-    (void)listing_template(listing, program, "update layer");
-}
-
 /* Modules that predict further tokens; their layer is as the others. */
 static void predictors_add(struct listing *listing, const struct program *program)
 {
@@ -171,12 +170,6 @@ static void predictors_add(struct listing *listing, const struct program *progra
     (void)listing_template(listing, program, "mtp weight gradient");
 }
 
-/* A graph's kinds of op have no words yet for what ranks of cp exchange, and for scores in HBM. */
-static bool graph_has_words(const struct local *local)
-{
-    return local->cp == 1 && !local_is_unfused(local);
-}
-
 enum status workload_listing(struct arena *arena, const struct workload_plan *plan,
                              const struct machine *machine, const struct mesh *mesh,
                              struct workload_listing *ret_listing, struct error *reterr)
@@ -189,10 +182,7 @@ enum status workload_listing(struct arena *arena, const struct workload_plan *pl
     struct listing listing = {.text = &text, .local = &local, .made = ret_listing};
     *ret_listing = (struct workload_listing){.listed_count = 0};
     listing_heading(&text, &local);
-    if (graph_has_words(&local))
-        listing_layer(&listing, &program);
-    else
-        program_add(&listing, &program);
+    listing_layer(&listing, &program);
     predictors_add(&listing, &program);
     listing_streams(&text, &program);
     const char *copy = text.failed ? NULL : arena_text(arena, text.bytes);

@@ -1,8 +1,5 @@
-/*
- * The ops of a template as steps. Blocks that the book does not list (experts, latent attention,
- * sequences over several ranks, modules that predict) and layers of pipelines are written from the
- * program itself, in its order.
- */
+/* The ops of a template as steps: modules that predict further tokens, whose templates have a layer
+ * among their ops, are written from the program itself, in its order. */
 #include "sim/workload/listing.h"
 
 #include <string.h>
@@ -22,20 +19,10 @@ static const struct notation notations[] = {
     {"attention.LatentNorm", "Latents = Norm(C)", ""},
     {"attention.Up", "Q, K, V = Latents *_C W_UQ, W_UKV", "the turned columns of K for each head"},
     {"attention.flash", "A = Attention(Q, K, V)", "flash: no T x S array in HBM"},
-    {"attention.S", "S = Q *_H K", "T x S, in HBM"},
-    {"attention.P", "P = Softmax(S)", ""},
-    {"attention.dropout", "P = Dropout(P)", ""},
-    {"attention.A", "A = P *_S V", ""},
     {"attention.O", "Out = A *_NH W_O", ""},
     {"attention.dW_O", "dW_O = A *_B dOut", ""},
     {"attention.dA", "dA = dOut *_D W_O", ""},
     {"attention.dFlash", "dQ, dK, dV = Attention'(dA)", "computes the scores again"},
-    {"attention.dV", "dV = P *_T dA", ""},
-    {"attention.dP", "dP = dA *_H V", ""},
-    {"attention.dDropout", "dP = Dropout'(dP)", ""},
-    {"attention.dS", "dS = Softmax'(dP)", ""},
-    {"attention.dQ", "dQ = dS *_S K", ""},
-    {"attention.dK", "dK = dS *_T Q", ""},
     {"attention.dW_up", "dW_UQ, dW_UKV = Latents *_B dQ, dK, dV", "of this chip's heads"},
     {"attention.dLatent", "dLatents of Q, K, V", "of this chip's heads"},
     {"attention.dLatentNorm", "dC = Norm'(dLatents)", ""},
@@ -97,7 +84,6 @@ static const struct notation notations[] = {
     {"mtp.dENorm", "dE = Norm'(dIn)", ""},
     {"mtp.dHNorm", "dX = Norm'(dIn)", "added to what the model's own head gives"},
     {"mtp.embedding.dW", "dW_embedding += rows dE", ""},
-    {"update layer", "W, moments = Adam(W, dW)", ""},
 };
 
 /* What stands behind an op of the model at hand. */

@@ -52,6 +52,14 @@ static const struct scenario_listed {
     {"windows-dp", NODES, "\"dp\":[\"node\",\"gpu\"]", "gpt-oss-20b", "\"remat\":\"none\""},
     {"pipeline", NODES, "\"pp\":[\"node\"],\"tp\":[\"gpu\"]", "llama-3-8b",
      "\"remat\":\"norms\",\"schedule\":\"zb-h1\",\"accumulate\":8"},
+    {"context-ring", NODES, "\"cp\":[\"node\"],\"tp\":[\"gpu\"]", "llama-3-8b",
+     "\"remat\":\"none\",\"context\":\"ring\",\"attention\":\"causal\""},
+    {"context-gather", NODES, "\"cp\":[\"node\"],\"fsdp\":[\"gpu\"]", "llama-3-8b",
+     "\"remat\":\"big_matmuls\",\"context\":\"all_gather\""},
+    {"context-turn", NODES, "\"dp\":[\"node\"],\"cp\":[\"gpu\"]", "llama-3-8b",
+     "\"remat\":\"norms\",\"context\":\"ulysses\""},
+    {"scores", NODES, "\"dp\":[\"node\"],\"tp\":[\"gpu\"]", "llama-3-8b",
+     "\"remat\":\"big_matmuls\",\"attention_kernel\":\"unfused_dropout\""},
 };
 
 /* The listing up to the streams, which other tests hold. */

@@ -81,8 +81,11 @@ static tensor scores_write(struct graph *g, const struct heads *heads)
 {
     struct graph_op *scores = graph_op(g, &op_kind_dot, "S", 2, (tensor[]){heads->q, heads->k});
     turned_set(heads, &scores->as.dot);
+    scores->formula = "% *_H %";
     tensor const s = graph_result(g, "S[B_ZX, N_Y, T]");
-    graph_op(g, &op_kind_map, "P", 1, &s)->as.map = (struct graph_map){
+    struct graph_op *softmax = graph_op(g, &op_kind_map, "P", 1, &s);
+    softmax->formula = "Softmax(%)";
+    softmax->as.map = (struct graph_map){
         .flop = VECTOR_SOFTMAX, .flop_backward = VECTOR_SOFTMAX_BACKWARD, .reads_result = true};
     tensor const p = graph_result(g, "P[B_ZX, N_Y, T]");
     graph_set_kept(g, p, GRAPH_REMAT_NORMS, GRAPH_REMAT_NORMS);
@@ -90,6 +93,7 @@ static tensor scores_write(struct graph *g, const struct heads *heads)
     struct graph_op *sums = graph_op(g, &op_kind_dot, "A", 2, (tensor[]){weights, heads->v});
     sums->as.dot = (struct graph_attention){{GRAPH_NONE, GRAPH_NONE}};
     sums->right_first = true;
+    sums->formula = "% *_T %";
     tensor const a = graph_result(g, "A[B_ZX, N_Y, H]");
     graph_set_kept(g, a, GRAPH_REMAT_NORMS, GRAPH_REMAT_NORMS);
     return a;

@@ -34,6 +34,7 @@ const struct op_kind op_kind_dropout = {
     .name = "dropout",
     .help = "elements are dropped, by a mask that is kept",
     .source = "Srivastava et al., JMLR 15 (2014), 1929-1958",
+    .notation = {.formula = "Dropout(%)"},
     .work = work,
     .reads = reads,
 };

@@ -46,6 +46,10 @@ const struct op_kind op_kind_ring_attention = {
     .name = "ring attention",
     .help = "flash attention in parts, while keys and values pass round",
     .source = "Liu et al., arXiv 2310.01889",
+    .notation = {.formula = "Attention(@)",
+                 .remark =
+                     "flash: no T x S array in HBM; a part for each rank's keys, as they come",
+                 .remark_backward = "computes the scores again, part by part"},
     .work = work,
     .reads = attention_reads,
     .moves = moves,

@@ -14,7 +14,7 @@ static const uint64_t messages_max = UINT64_C(1) << 24;
 
 bool choose_by_protocols(const struct machine *machine)
 {
-    return machine->chip.kind == CHIP_GPU && strcmp(machine->chip.profile, "ideal") != 0;
+    return machine->chip.kind == CHIP_GPU && !machine->chip.is_ideal;
 }
 
 enum status choose_apply(const struct choose_question *question,

@@ -74,9 +74,12 @@ static void fail(struct reader *reader, enum status status)
 static const char *value_of(const struct reader *reader, const char *name)
 {
     for (const char *const *at = reader->attributes; *at != NULL; at += 2)
-        if (strcmp(*at, name) == 0) return at[1];
+        if (name_same(*at, name)) return at[1];
     return NULL;
 }
+
+static const char *const dialect_attributes[] = {"buf", "off", NULL};
+static const char *const dialect_elements[] = {"op", NULL};
 
 /* Newer files of msccl's have one buffer and offset a step, and elements of another name. */
 static enum status dialect_refuse(const struct reader *reader, const char *what)
@@ -94,9 +97,9 @@ static enum status attributes_check(const struct reader *reader)
     struct script_place const place = place_of(reader);
     for (const char *const *at = reader->attributes; *at != NULL; at += 2) {
         const char *nearest = name_nearest(*at, names);
-        if (reader->at == ELEMENT_STEP && (strcmp(*at, "buf") == 0 || strcmp(*at, "off") == 0))
+        if (reader->at == ELEMENT_STEP && dialect_attributes[name_find(*at, dialect_attributes)])
             return dialect_refuse(reader, *at);
-        if (strcmp(nearest, *at) != 0)
+        if (!name_same(nearest, *at))
             return script_refuse(reader->path, place, STATUS_INVALID, reader->reterr,
                                  "%s has no attribute \"%.40s\"; the nearest is %s",
                                  element_names[reader->at], *at, nearest);
@@ -135,11 +138,8 @@ static enum status word_of(const struct reader *reader, const char *name, const 
                            uint32_t *ret_index)
 {
     const char *const text = value_of(reader, name);
-    for (uint32_t i = 0; words[i] != NULL; i++)
-        if (strcmp(words[i], text) == 0) {
-            *ret_index = i;
-            return STATUS_OK;
-        }
+    *ret_index = name_find(text, words);
+    if (words[*ret_index] != NULL) return STATUS_OK;
     return script_refuse(reader->path, place_of(reader), STATUS_INVALID, reader->reterr,
                          "%s=\"%.40s\" of %s is not known; the nearest is \"%s\"", name, text,
                          element_names[reader->at], name_nearest(text, words));
@@ -164,11 +164,11 @@ static enum status collective_of(const struct reader *reader, enum collective_ki
                                                  COLLECTIVE_REDUCE_SCATTER,
                                                  COLLECTIVE_REDUCE_SCATTER, COLLECTIVE_ALL_TO_ALL};
     const char *const text = value_of(reader, "coll");
-    for (uint32_t i = 0; names[i] != NULL; i++)
-        if (strcmp(names[i], text) == 0) {
-            *ret_kind = kinds[i];
-            return STATUS_OK;
-        }
+    uint32_t const found = name_find(text, names);
+    if (names[found] != NULL) {
+        *ret_kind = kinds[found];
+        return STATUS_OK;
+    }
     return script_refuse(reader->path, place_of(reader), STATUS_UNSUPPORTED, reader->reterr,
                          "coll=\"%.40s\" is not modelled; allreduce, allgather, reduce_scatter and "
                          "alltoall are, and the nearest is %s",
@@ -340,9 +340,9 @@ static enum status nesting_check(const struct reader *reader, const char *name,
                                  enum element *ret_element)
 {
     struct script_place const place = place_of(reader);
-    uint32_t element = 0;
-    while (element < ELEMENT_COUNT && strcmp(element_names[element], name) != 0) element++;
-    if (element == ELEMENT_COUNT && strcmp(name, "op") == 0) return dialect_refuse(reader, name);
+    uint32_t const element = name_find(name, element_names);
+    if (dialect_elements[name_find(name, dialect_elements)] != NULL)
+        return dialect_refuse(reader, name);
     if (element == ELEMENT_COUNT)
         return script_refuse(reader->path, place, STATUS_INVALID, reader->reterr,
                              "there is no element \"%.40s\"; the nearest is %s", name,

@@ -1,8 +1,9 @@
 #include "sim/engine/engine.h"
 
-#include <string.h>
+#include <stddef.h>
 
 #include "sim/base/arena.h"
+#include "sim/base/name.h"
 #include "sim/base/units.h"
 #include "sim/engine/heap.h"
 #include "sim/engine/ladder.h"
@@ -90,8 +91,10 @@ static enum status create_fast(struct arena *arena, struct engine *engine, struc
 enum status engine_create(struct arena *arena, const struct engine_options *options,
                           struct engine **ret_engine, struct error *reterr)
 {
-    bool const is_reference = strcmp(options->queue, "reference") == 0;
-    if (!is_reference && strcmp(options->queue, "fast") != 0)
+    static const char *const queues[] = {"fast", "reference", NULL};
+    uint32_t const queue = name_find(options->queue, queues);
+    bool const is_reference = queue == 1;
+    if (queues[queue] == NULL)
         return error_set(reterr, STATUS_NOT_FOUND, "",
                          "unknown queue \"%s\"; known are \"fast\" and \"reference\"",
                          options->queue);

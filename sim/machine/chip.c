@@ -1,6 +1,6 @@
 #include "sim/machine/chip.h"
 
-#include <string.h>
+#include <stddef.h>
 
 #include "sim/base/arena.h"
 #include "sim/base/embed.h"
@@ -24,7 +24,7 @@ const char *chip_name_at(uint32_t index)
 static const struct embed_file *file_find(const char *name)
 {
     for (unsigned i = 0; i < chip_files_count; i++)
-        if (strcmp(chip_files[i].name, name) == 0) return &chip_files[i];
+        if (name_same(chip_files[i].name, name)) return &chip_files[i];
     return NULL;
 }
 
@@ -47,8 +47,7 @@ static enum status file_read(struct arena *arena, const struct embed_file *file,
 static enum status find_document(struct arena *arena, const char *name, const char **names,
                                  struct json **ret_document, struct error *reterr)
 {
-    size_t const skip =
-        strncmp(name, chip_maker, sizeof chip_maker - 1) == 0 ? sizeof chip_maker - 1 : 0;
+    const char *const rest = name_after(name, chip_maker);
     uint32_t name_count = 0;
     const struct embed_file *named = file_find(name);
     *ret_document = NULL;
@@ -65,7 +64,7 @@ static enum status find_document(struct arena *arena, const char *name, const ch
             STATUS_TRY(json_as_string(json_at(aliases, k), &alias, reterr));
             SIM_ASSERT(name_count + 1 < CHIP_NAMES_MAX);
             names[name_count++] = alias;
-            found = found || strcmp(alias, name + skip) == 0;
+            found = found || name_same(alias, rest == NULL ? name : rest);
         }
         if (!found) {
             json_free(document);

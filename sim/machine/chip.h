@@ -74,6 +74,7 @@ struct chip {
     const char *short_name; /* "v5p": what product names begin with. */
     const char *title;      /* "TPU v5p" */
     const char *profile;    /* "ideal", "measured" */
+    bool is_ideal;          /* The first of these. */
 
     uint64_t hbm_capacity_bytes;
     uint64_t hbm_bytes_per_s;     /* Effective. */

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "sim/base/json.h"
+#include "sim/base/name.h"
 #include "sim/base/quantity.h"
 #include "sim/base/units.h"
 #include "sim/machine/shape.h"
@@ -95,7 +96,7 @@ enum status chip_flop_rate(struct json *object, const char *key, uint64_t *ret_f
     size_t const length = strlen(text);
     size_t const unit_length = sizeof unit - 1;
     if (length < unit_length || length >= sizeof as_bytes ||
-        strcmp(text + length - unit_length, unit) != 0) {
+        !name_same(text + length - unit_length, unit)) {
         return error_set(reterr, STATUS_INVALID, json_where(value),
                          "\"%.40s\" is not a rate of FLOP such as \"459TFLOP/s\"", text);
     }

@@ -241,8 +241,8 @@ static enum status apply_profile(struct json *object, struct chip *chip, struct 
     static const char *const known_tpu[] = {"math_ppm",         "vector_ppm",  "hbm_ppm",
                                             "ici_ppm",          "op_overhead", "nic_ppm",
                                             "message_overhead", NULL};
-    static const char *const known_gpu[] = {"math_ppm",         "vector_ppm",  "hbm_ppm",
-                                            "nvlink_ppm",       "op_overhead", "nic_ppm",
+    static const char *const known_gpu[] = {"math_ppm",         "vector_ppm",   "hbm_ppm",
+                                            "nvlink_ppm",       "op_overhead",  "nic_ppm",
                                             "message_overhead", "hbm_capacity", NULL};
     bool const gpu = chip->kind == CHIP_GPU;
     struct profile profile = {0};
@@ -287,6 +287,8 @@ static enum status check_capacity(struct json *document, struct json *profile,
                      own, PERCENT_APART_MAX, of_sheet, key);
 }
 
+static const char *const ideal[] = {"ideal", NULL};
+
 static enum status read_profile(struct json *document, const char *name, const char *where,
                                 struct chip *chip, struct error *reterr)
 {
@@ -299,8 +301,9 @@ static enum status read_profile(struct json *document, const char *name, const c
         STATUS_TRY(check_capacity(document, json_take(profiles, key), chip, reterr));
     for (uint32_t i = 0; (key = json_key_at(profiles, i)) != NULL; i++) {
         if (i < CHIP_PROFILES_MAX) names[i] = key;
-        if (strcmp(key, name) != 0) continue;
+        if (!name_same(key, name)) continue;
         chip->profile = key;
+        chip->is_ideal = name_find(key, ideal) == 0;
         return apply_profile(json_take(profiles, name), chip, reterr);
     }
     if (names[0] == NULL)

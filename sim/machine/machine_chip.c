@@ -6,6 +6,7 @@
 
 #include "sim/base/arena.h"
 #include "sim/base/json.h"
+#include "sim/base/name.h"
 #include "sim/base/units.h"
 #include "sim/machine/chip_read.h"
 #include "sim/machine/machine.h"
@@ -28,7 +29,7 @@ static enum status own_chip(struct arena *arena, const struct machine_plan *plan
 {
     enum status const status =
         chip_read(arena, plan->chip_document, plan->profile, where_profile, ret_chip, reterr);
-    bool const in_document = strcmp(reterr->where, where_profile) != 0;
+    bool const in_document = !name_same(reterr->where, where_profile);
     if (status != STATUS_OK && plan->chip_path != NULL && in_document)
         error_in_file(reterr, plan->chip_path);
     return status;
@@ -42,8 +43,7 @@ static enum status named_chip(struct arena *arena, const struct machine_plan *pl
     if (units != NULL)
         name = arena_format(arena, "%.*s", (int)(units - 1 - plan->chip), plan->chip);
     if (name == NULL) return error_set(reterr, STATUS_NO_MEMORY, "", "no memory for a name");
-    STATUS_TRY(
-        chip_find(arena, name, plan->profile, where_chip, where_profile, ret_chip, reterr));
+    STATUS_TRY(chip_find(arena, name, plan->profile, where_chip, where_profile, ret_chip, reterr));
     *ret_units = units;
     if (units == NULL || ret_chip->kind == CHIP_TPU) return STATUS_OK;
     return error_set(reterr, STATUS_INVALID, where_chip,

@@ -1,8 +1,8 @@
 #include "sim/machine/network_check.h"
 
 #include <stdio.h>
-#include <string.h>
 
+#include "sim/base/name.h"
 #include "sim/base/units.h"
 
 enum { NETWORK_WHERE_BYTES = 64 };
@@ -24,7 +24,7 @@ static enum status check_tiers(const struct machine_network_plan *plan,
         const struct machine_tier_plan *own = &plan->tier[tier];
         for (uint32_t i = 0; i < machine->level_count; i++)
             for (uint32_t k = 0; k < machine->level[i].tier_count; k++) {
-                if (strcmp(machine->level[i].tier[k].name, tier_names[tier]) != 0) continue;
+                if (!name_same(machine->level[i].tier[k].name, tier_names[tier])) continue;
                 there = true;
                 above = k + 1 < machine->level[i].tier_count;
             }

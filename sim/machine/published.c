@@ -1,8 +1,8 @@
 #include "sim/machine/published.h"
 
 #include <stddef.h>
-#include <string.h>
 
+#include "sim/base/name.h"
 #include "sim/base/status.h"
 #include "sim/machine/totals.h"
 
@@ -164,7 +164,7 @@ enum { FIGURE_COUNT = sizeof figures / sizeof *figures };
 static bool is_about(const struct figure *figure, const struct machine *machine)
 {
     const struct chip *chip = &machine->chip;
-    if (strcmp(figure->chip, chip->name) != 0) return false;
+    if (!name_same(figure->chip, chip->name)) return false;
     if (chip->kind == CHIP_GPU) {
         uint32_t const gpus = machine->shape[0];
         return gpus == chip->network.node_chips &&
@@ -181,7 +181,7 @@ static struct tier_totals network_tier(const struct machine *machine, const char
     struct tier_totals totals = {0};
     uint32_t const level = machine->level_count - 1;
     for (uint32_t tier = 0; tier < machine->level[level].tier_count; tier++)
-        if (strcmp(machine->level[level].tier[tier].name, name) == 0)
+        if (name_same(machine->level[level].tier[tier].name, name))
             totals_of_tier(machine, level, tier, &totals);
     return totals;
 }

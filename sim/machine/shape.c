@@ -1,4 +1,5 @@
 #include "sim/machine/shape.h"
+#include "sim/base/name.h"
 #include "sim/base/number.h"
 
 #include <stdio.h>
@@ -22,7 +23,7 @@ enum status shape_parse(const char *text, const char *where, struct shape *ret_s
         uint64_t length = 0;
         const char *digits = next;
         next = number_read(next, shape_length_max, &length);
-        bool const ends = *next == '\0' || strcmp(next, twisted) == 0;
+        bool const ends = *next == '\0' || name_same(next, twisted);
         if (next == digits || (*next != 'x' && !ends)) {
             return error_set(reterr, STATUS_INVALID, where,
                              "\"%.40s\" is not a shape; write lengths with x between them, such as "

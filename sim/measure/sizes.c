@@ -1,9 +1,9 @@
 #include "sim/measure/sizes.h"
 
 #include <stddef.h>
-#include <string.h>
 
 #include "sim/base/counted.h"
+#include "sim/base/name.h"
 #include "sim/base/number.h"
 #include "sim/base/scaled.h"
 
@@ -23,17 +23,18 @@ static enum status refuse(const char *text, const char *where, struct error *ret
 enum status sizes_parse(const char *text, const char *where, uint64_t *ret_bytes,
                         struct error *reterr)
 {
+    static const char *const plain[] = {"B", "b", NULL};
+    static const char *const binary[] = {"", "i", "iB", NULL}; /* K, Ki, KiB. */
     uint64_t bytes = 0;
     const char *unit = "";
     enum scaled const found = scaled_read(text, bytes_most, &bytes, &unit);
     if (found == SCALED_NO_NUMBER) return refuse(text, where, reterr);
-    if (strcmp(unit, "B") == 0 || strcmp(unit, "b") == 0)
+    if (plain[name_find(unit, plain)] != NULL)
         return error_set(reterr, STATUS_INVALID, where,
                          "\"%.40s\" may mean powers of 1000 or of 1024; write %c (or %ciB) for "
                          "powers of 1024, or the bytes",
                          text, unit[-1], unit[-1]);
-    if (unit[0] != '\0' && strcmp(unit, "i") != 0 && strcmp(unit, "iB") != 0) /* K, KiB. */
-        return refuse(text, where, reterr);
+    if (binary[name_find(unit, binary)] == NULL) return refuse(text, where, reterr);
     if (found == SCALED_TOO_LARGE)
         return error_set(reterr, STATUS_LIMIT, where, "\"%.40s\" is more than 2^63 bytes", text);
     if (found == SCALED_NOT_WHOLE)

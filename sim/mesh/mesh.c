@@ -4,9 +4,10 @@
 #include <string.h>
 
 #include "sim/base/counted.h"
+#include "sim/base/name.h"
 #include "sim/mesh/mesh_part.h"
 
-static const char *const role_names[] = {
+static const char *const role_names[MESH_ROLE_COUNT + 1] = {
 #define X(name, text, help) text,
     MESH_ROLE_TABLE(X)
 #undef X
@@ -25,9 +26,7 @@ const char *mesh_role_name(enum mesh_role role)
 
 enum mesh_role mesh_role_find(const char *name)
 {
-    for (uint32_t i = 0; i < MESH_ROLE_COUNT; i++)
-        if (strcmp(role_names[i], name) == 0) return (enum mesh_role)i;
-    return MESH_ROLE_COUNT;
+    return (enum mesh_role)name_find(name, role_names);
 }
 
 /* How much of each machine axis the parts so far take: the stride of the next. */

@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "sim/base/name.h"
 #include "sim/base/units.h"
 
 static uint32_t axes_of(const struct sharding_dimension *dimension)
@@ -171,7 +172,7 @@ static const struct sharding_dimension *dimension_find(const struct sharding *ar
                                                        const char *name)
 {
     for (uint32_t d = 0; d < array->dimension_count; d++) {
-        if (strcmp(array->dimension[d].name, name) == 0) return &array->dimension[d];
+        if (name_same(array->dimension[d].name, name)) return &array->dimension[d];
     }
     return NULL;
 }
@@ -197,7 +198,7 @@ static void axis_decide(uint32_t axis, const struct sharding *left, const struct
     bool const right_kept = of_right != NULL && dimension_find(wanted, of_right->name) != NULL;
     uint32_t const bit = 1u << axis;
     bool const both_contracted = of_left != NULL && of_right != NULL && !left_kept && !right_kept;
-    if (both_contracted && strcmp(of_left->name, of_right->name) == 0) {
+    if (both_contracted && name_same(of_left->name, of_right->name)) {
         product->axis_case[axis] = 3;
         product->result.unreduced |= bit;
         *(of_wanted != NULL ? &product->scatter : &product->all_reduce) |= bit;
@@ -213,7 +214,7 @@ static void axis_decide(uint32_t axis, const struct sharding *left, const struct
         product->gather_right |= bit;
     }
     if (left_kept && right_kept) {
-        bool const keep_left = of_wanted != NULL && strcmp(of_wanted->name, of_left->name) == 0;
+        bool const keep_left = of_wanted != NULL && name_same(of_wanted->name, of_left->name);
         product->axis_case[axis] = 4;
         *(keep_left ? &product->gather_right : &product->gather_left) |= bit;
     }
@@ -311,7 +312,7 @@ static enum status dimension_read(struct reader *reader, struct sharding_dimensi
 {
     STATUS_TRY(name_read(reader, false, dimension->name));
     const struct sharding_size *size = reader->sizes;
-    while (size->name != NULL && strcmp(size->name, dimension->name) != 0) size++;
+    while (size->name != NULL && !name_same(size->name, dimension->name)) size++;
     if (size->name == NULL) return refuse(reader, "a dimension whose size is known");
     dimension->size = size->size;
     if (*reader->at != '_') return STATUS_OK;

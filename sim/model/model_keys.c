@@ -219,10 +219,9 @@ enum { READ_KEYS = sizeof read_keys / sizeof *read_keys };
 static bool changes_nothing(const char *type, const char *key)
 {
     if (key[0] == '_') return true;
-    for (uint32_t i = 0; plain[i] != NULL; i++)
-        if (strcmp(plain[i], key) == 0) return true;
+    if (plain[name_find(key, plain)] != NULL) return true;
     for (uint32_t i = 0; i < sizeof own / sizeof *own; i++)
-        if (strcmp(own[i].type, type) == 0 && strcmp(own[i].key, key) == 0) return true;
+        if (name_same(own[i].type, type) && name_same(own[i].key, key)) return true;
     return false;
 }
 
@@ -248,7 +247,7 @@ enum status model_end(struct json *document, const struct model_family *family,
         const char *names[READ_KEYS + sizeof plain / sizeof *plain];
         uint32_t count = 0; /* A key of another family is no hint to itself. */
         for (uint32_t i = 0; i < READ_KEYS; i++)
-            if (strcmp(read_keys[i], key) != 0) names[count++] = read_keys[i];
+            if (!name_same(read_keys[i], key)) names[count++] = read_keys[i];
         memcpy(&names[count], plain, sizeof plain);
         return error_set(reterr, STATUS_UNSUPPORTED, json_where(value),
                          "\"%.64s\" is not known of models of type %s, and may change what a step "

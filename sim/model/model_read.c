@@ -25,7 +25,7 @@ const char *model_name_at(uint32_t index)
 static const struct embed_file *file_find(const char *name)
 {
     for (unsigned i = 0; i < model_files_count; i++)
-        if (strcmp(model_files[i].name, name) == 0) return &model_files[i];
+        if (name_same(model_files[i].name, name)) return &model_files[i];
     return NULL;
 }
 
@@ -40,9 +40,7 @@ const char *model_json(const char *name, uint32_t *ret_size_bytes)
 /* Whether a list of keys, which may be NULL, has the key. */
 static bool knows(const char *const *keys, const char *key)
 {
-    for (; keys != NULL && *keys != NULL; keys++)
-        if (strcmp(*keys, key) == 0) return true;
-    return false;
+    return keys != NULL && keys[name_find(key, keys)] != NULL;
 }
 
 /* A feature that other families may have. */
@@ -115,7 +113,7 @@ static enum status read_family(struct json *document, const struct model_family 
     STATUS_TRY(json_as_string(value, &type, reterr));
     for (uint32_t i = 0; model_families[i].type != NULL; i++) {
         types[i] = model_families[i].type;
-        if (strcmp(types[i], type) != 0) continue;
+        if (!name_same(types[i], type)) continue;
         *ret_family = &model_families[i];
         return STATUS_OK;
     }
@@ -163,11 +161,9 @@ static enum status check_activation(struct json *document, const struct model_fa
     for (uint32_t i = 0; i < sizeof keys / sizeof *keys; i++) {
         struct json *value = model_take_set(document, keys[i]);
         const char *name = NULL;
-        uint32_t k = 0;
         if (value == NULL) continue;
         STATUS_TRY(json_as_string(value, &name, reterr));
-        while (known[k] != NULL && strcmp(known[k], name) != 0) k++;
-        if (known[k] != NULL) continue;
+        if (known[name_find(name, known)] != NULL) continue;
         return error_set(reterr, STATUS_UNSUPPORTED, json_where(value),
                          "an MLP with \"%.40s\" is not modelled yet, only ones gated by silu "
                          "or gelu, or with gelu alone; the nearest name is \"%s\"",

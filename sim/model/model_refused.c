@@ -3,9 +3,9 @@
  */
 #include <stdbool.h>
 #include <stddef.h>
-#include <string.h>
 
 #include "sim/base/json.h"
+#include "sim/base/name.h"
 #include "sim/model/model_read_parts.h"
 
 /* `key` is what a config.json says it with; NULL: the type alone says it. A type may have several
@@ -78,7 +78,7 @@ enum status model_refuse_type(struct json *document, struct json *type, struct e
     STATUS_TRY(json_as_string(type, &name, reterr));
     for (uint32_t i = 0; i < sizeof refused / sizeof *refused; i++) {
         const struct refused_type *row = &refused[i];
-        if (strcmp(row->type, name) != 0) continue;
+        if (!name_same(row->type, name)) continue;
         struct json *value = row->key == NULL ? NULL : member_of(document, row->key);
         if (value != NULL && !model_is_off(value)) return refuse_row(row, value, reterr);
         if (value == NULL && row->by_default && by_default == NULL) by_default = row;

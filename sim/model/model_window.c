@@ -4,10 +4,10 @@
  * query).
  */
 #include <stddef.h>
-#include <string.h>
 
 #include "sim/base/arena.h"
 #include "sim/base/json.h"
+#include "sim/base/name.h"
 #include "sim/model/model_read_parts.h"
 
 static const int64_t window_max = INT64_C(1) << 34;
@@ -50,10 +50,12 @@ static enum status read_type(struct json *value, const struct model_family *fami
 {
     bool const listed =
         family->windows == MODEL_WINDOWS_ABOVE || family->windows == MODEL_WINDOWS_TURNS;
+    static const char *const types[] = {"sliding_attention", "full_attention", NULL};
     const char *type = NULL;
     STATUS_TRY(json_as_string(value, &type, reterr));
-    bool const slides = strcmp(type, "sliding_attention") == 0;
-    if (!slides && strcmp(type, "full_attention") != 0)
+    uint32_t const found = name_find(type, types);
+    bool const slides = found == 0;
+    if (types[found] == NULL)
         return error_set(reterr, STATUS_UNSUPPORTED, json_where(value),
                          "\"%.40s\" is not modelled; \"sliding_attention\" and \"full_attention\" "
                          "are",

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "sim/base/arena.h"
+#include "sim/base/name.h"
 #include "sim/base/units.h"
 #include "sim/program/program.h"
 #include "sim/program/program_play.h"
@@ -250,7 +251,7 @@ static uint32_t class_of(const struct program_op *op, const char **names, uint8_
                          uint32_t *count)
 {
     uint32_t c = 0;
-    while (c < *count && (streams[c] != op->stream || strcmp(names[c], op->class_name) != 0)) c++;
+    while (c < *count && (streams[c] != op->stream || !name_same(names[c], op->class_name))) c++;
     if (c == PROGRAM_CLASSES_MAX) return UINT32_MAX;
     if (c == *count) {
         names[c] = op->class_name;

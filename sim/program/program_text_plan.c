@@ -2,6 +2,7 @@
 
 #include <string.h>
 
+#include "sim/base/name.h"
 #include "sim/base/units.h"
 
 enum { FLOP_BITS = 62 };
@@ -91,7 +92,7 @@ enum status text_plan_build(const struct text_cursor *cursor, struct text_plan *
     enum status const status = plan_build(cursor->arena, &plan->request, "plan", ret_plan, &error);
     if (status != STATUS_OK)
         return cursor_refuse(cursor, status, cursor->begin, "%s", error.message);
-    if (plan->runs == NULL || strcmp(plan->runs, ret_plan->algorithm) == 0) return STATUS_OK;
+    if (plan->runs == NULL || name_same(plan->runs, ret_plan->algorithm)) return STATUS_OK;
     return cursor_refuse(cursor, STATUS_INVALID, cursor->begin,
                          "the text says that \"%.40s\" runs it, and \"%.40s\" does", plan->runs,
                          ret_plan->algorithm);

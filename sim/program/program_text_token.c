@@ -159,7 +159,7 @@ static enum status number_set(const struct text_cursor *cursor, const struct tex
 {
     uint64_t number = 0;
     bool const minus = row->kind == ROW_SIGNED && value[0] == '-';
-    if (row->instead != NULL && strcmp(value, row->instead) == 0) {
+    if (row->instead != NULL && name_same(value, row->instead)) {
         member_set(line, row, (uint64_t)row->instead_value);
         return STATUS_OK;
     }
@@ -196,11 +196,11 @@ static enum status word_set(const struct text_cursor *cursor, const struct text_
     for (uint32_t a = 0; row->kind == ROW_AXIS && a < cursor->machine->axis_count; a++)
         axes[a] = machine_axis_name(cursor->machine, a);
     if (row->kind == ROW_AXIS) words = axes;
-    for (uint32_t i = 0; words[i] != NULL; i++)
-        if (strcmp(words[i], value) == 0) {
-            member_set(line, row, i);
-            return STATUS_OK;
-        }
+    uint32_t const found = name_find(value, words);
+    if (words[found] != NULL) {
+        member_set(line, row, found);
+        return STATUS_OK;
+    }
     return cursor_refuse(cursor, STATUS_INVALID, at, "%s cannot be \"%.40s\"; the nearest is %s",
                          row->key, value, name_nearest(value, words));
 }

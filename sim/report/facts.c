@@ -354,6 +354,8 @@ static struct busiest axis_busiest(const struct report_input *input, uint32_t ax
     return busiest;
 }
 
+static const char bubble[] = "bubble"; /* What a step may be bound by. */
+
 static void step_bound(const struct report_input *input, struct facts *facts)
 {
     static const char *const queues[] = {
@@ -366,7 +368,7 @@ static void step_bound(const struct report_input *input, struct facts *facts)
     uint32_t count = 1;
     each[0].seconds =
         latency_of(input, facts, -1, facts->exposed_s, facts->idle_s - facts->bubble_s);
-    each[count++] = (struct busiest){"bubble", -1, facts->bubble_s};
+    each[count++] = (struct busiest){bubble, -1, facts->bubble_s};
     for (uint32_t i = 0; i < TRACE_QUEUE_COUNT; i++)
         each[count++] = (struct busiest){queues[i], -1, units_seconds(trace->queue_busy_ps[i])};
     /* Before the axes: a DCN whose first link carries nothing but copies is not what binds. */
@@ -379,6 +381,7 @@ static void step_bound(const struct report_input *input, struct facts *facts)
     runner_up(input, each, count, &best, facts);
     facts->bound_by = best.name;
     facts->bound_share = facts->step_s > 0 ? best.seconds / facts->step_s : 0;
+    facts->bound_is_bubble = best.name == bubble;
     if (best.axis >= 0) facts->bound_axis = machine_axis_name(input->machine, (uint32_t)best.axis);
 }
 
@@ -419,6 +422,7 @@ static void phases_build(const struct report_input *input, struct facts *facts)
         if (phase->end_ps <= phase->begin_ps) continue;
         struct facts_phase *row = &facts->phase[facts->phase_count++];
         row->name = names[i];
+        row->is_update = i == PROGRAM_PHASE_UPDATE;
         row->begin_s = units_seconds(phase->begin_ps);
         row->end_s = units_seconds(phase->end_ps);
         row->compute_s = units_seconds(phase->compute_ps);
@@ -428,7 +432,7 @@ static void phases_build(const struct report_input *input, struct facts *facts)
         struct busiest best = {.name = "latency", .axis = -1};
         bool const pipeline = input->program->role_count > 1;
         best.seconds = latency_of(input, facts, (int)i, row->exposed_s, pipeline ? 0 : row->idle_s);
-        if (pipeline) busiest_try(&best, "bubble", -1, row->idle_s);
+        if (pipeline) busiest_try(&best, bubble, -1, row->idle_s);
         busiest_try(&best, "mxu", -1, units_seconds(phase->mxu_ps));
         busiest_try(&best, "vpu", -1, units_seconds(phase->vpu_ps));
         busiest_try(&best, "hbm", -1, units_seconds(phase->hbm_ps));

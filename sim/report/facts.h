@@ -44,6 +44,7 @@ struct facts_class {
 
 struct facts_phase {
     const char *name;
+    bool is_update;
     double begin_s, end_s, compute_s, exposed_s, idle_s;
     double ici_s[MACHINE_AXES_MAX]; /* Of collectives, what fell into the phase, by closed forms. */
     const char *bound_by;
@@ -55,9 +56,10 @@ struct facts {
     double tokens_per_s, mfu, mfu_attention, hfu; /* The last three 0 without a roofline. */
     double period_s, period_tokens_per_s;         /* From step to step; 0: it was not asked for. */
     double period_mfu, period_mfu_attention;
-    const char *bound_by;   /* The busiest resource of the step; "latency" if idle time and the
-                               hops that compute waits for take longer than any is busy; "bubble"
-                               if the chip waits longer for work of other ranks. */
+    const char *bound_by; /* The busiest resource of the step; "latency" if idle time and the
+                             hops that compute waits for take longer than any is busy; "bubble"
+                             if the chip waits longer for work of other ranks. */
+    bool bound_is_bubble;
     const char *bound_axis; /* "z" if it is "ici", else NULL. */
     double bound_share;     /* Of the step that it is busy. */
     const char *runner_up;  /* Busy nearly as long; NULL if nothing is. */

@@ -7,6 +7,7 @@
 
 #include "sim/base/arena.h"
 #include "sim/base/counted.h"
+#include "sim/base/name.h"
 #include "sim/base/quantity.h"
 #include "sim/base/units.h"
 #include "sim/report/notes_host.h"
@@ -88,7 +89,7 @@ static void write_parts(const struct notes *notes, char *text, size_t text_bytes
         const struct notes_part *part = &notes->part[i];
         struct table_figure const figure = table_seconds(fabs(part->seconds));
         size_t const used = strlen(text), left = text_bytes - used;
-        bool const is_said = strncmp(part->name, less, strlen(less)) == 0;
+        bool const is_said = name_after(part->name, less) != NULL;
         if (i < more && i < SHOWN)
             (void)snprintf(text + used, left, "%s%s %s",
                            i > 0     ? ", "
@@ -400,7 +401,7 @@ static void note_update(struct arena *arena, const struct report_input *input,
     for (uint32_t i = 0; i < facts->phase_count; i++) {
         const struct facts_phase *phase = &facts->phase[i];
         double const span = phase->end_s - phase->begin_s;
-        if (strcmp(phase->name, "update") != 0 || span < hidden_share / 5 * facts->step_s) continue;
+        if (!phase->is_update || span < hidden_share / 5 * facts->step_s) continue;
         notes_add(arena, notes,
                   "the update at the end takes %s (%.1f%% of the step; %s bound): it waits for the "
                   "last reductions and nothing overlaps with it",

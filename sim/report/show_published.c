@@ -1,6 +1,5 @@
 #include <inttypes.h>
 #include <stdio.h>
-#include <string.h>
 
 #include "sim/base/quantity.h"
 #include "sim/base/text.h"
@@ -46,7 +45,7 @@ void show_published(const struct machine *machine, struct text *text)
     }
     if (count == 0) return;
     text_add(text, "\npublished totals, one way: %u of %u equal", equal, count);
-    if (strcmp(machine->chip.profile, "ideal") != 0)
+    if (!machine->chip.is_ideal)
         text_add(text, "; the profile %s scales rates", machine->chip.profile);
     text_add(text, "\n");
     for (index = 0; published_next(machine, &index, &figure);) add_figure(text, &figure);

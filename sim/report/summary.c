@@ -2,7 +2,6 @@
 
 #include <inttypes.h>
 #include <stdio.h>
-#include <string.h>
 
 #include "sim/base/counted.h"
 #include "sim/base/quantity.h"
@@ -72,7 +71,7 @@ static void write_step(const struct report_input *input, const struct facts *fac
              words_resource(input->machine, facts->bound_by),
              facts->bound_axis != NULL ? " along " : "",
              facts->bound_axis != NULL ? facts->bound_axis : "", 100 * facts->bound_share);
-    if (strcmp(facts->bound_by, "bubble") == 0)
+    if (facts->bound_is_bubble)
         text_add(text, " of rank %u, which ends last",
                  facts_role(input, input->trace->reported_chip));
     if (facts->runner_up != NULL)

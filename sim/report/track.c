@@ -1,8 +1,9 @@
 #include "sim/report/track.h"
 
-#include <string.h>
+#include <stddef.h>
 
 #include "sim/base/arena.h"
+#include "sim/base/name.h"
 #include "sim/base/text.h"
 #include "sim/report/protobuf.h"
 
@@ -75,14 +76,14 @@ static uint32_t name_hash(const char *name, uint32_t kind)
 }
 
 /* The number of a name; *ret_new: it has to be written with this packet. */
-static uint64_t name_find(struct track_writer *writer, const char *name, uint8_t kind,
-                          bool *ret_new)
+static uint64_t name_number(struct track_writer *writer, const char *name, uint8_t kind,
+                            bool *ret_new)
 {
     struct track_names *names = writer->names;
     uint32_t at = name_hash(name, kind) % NAMES_MAX;
     *ret_new = false;
     while (names->name[at] != NULL) {
-        if (names->kind[at] == kind && strcmp(names->name[at], name) == 0) return names->iid[at];
+        if (names->kind[at] == kind && name_same(names->name[at], name)) return names->iid[at];
         at = (at + 1) % NAMES_MAX;
     }
     const char *copy = names->count < NAMES_MAX / 2 ? arena_text(writer->arena, name) : NULL;
@@ -201,14 +202,15 @@ void track_slice_begin(struct track_writer *writer, uint64_t uuid, int64_t at_ps
     SIM_ASSERT(argument_count <= TRACK_ARGUMENTS_MAX);
     bool name_new, argument_new[TRACK_ARGUMENTS_MAX];
     uint64_t argument_iid[TRACK_ARGUMENTS_MAX];
-    uint64_t const name_iid = name_find(writer, name, INTERNED_EVENT, &name_new);
+    uint64_t const name_iid = name_number(writer, name, INTERNED_EVENT, &name_new);
     bool any_new = name_new;
     struct event const event = event_begin(writer, uuid, at_ps, TYPE_BEGIN);
     protobuf_unsigned(text, EVENT_CATEGORY_IID, category);
     protobuf_unsigned(text, EVENT_NAME_IID, name_iid);
     for (uint32_t i = 0; i < argument_count; i++) {
         const struct track_argument *argument = &arguments[i];
-        argument_iid[i] = name_find(writer, argument->name, INTERNED_ANNOTATION, &argument_new[i]);
+        argument_iid[i] =
+            name_number(writer, argument->name, INTERNED_ANNOTATION, &argument_new[i]);
         any_new = any_new || argument_new[i];
         uint64_t const annotation = protobuf_begin(text, EVENT_ANNOTATION);
         protobuf_unsigned(text, ANNOTATION_NAME_IID, argument_iid[i]);

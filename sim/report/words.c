@@ -3,6 +3,7 @@
 #include <stddef.h>
 #include <string.h>
 
+#include "sim/base/name.h"
 #include "sim/machine/machine.h"
 
 enum maker { GOOGLE, NVIDIA, AMD, MAKERS };
@@ -34,7 +35,7 @@ static enum maker maker_of(const struct chip *chip)
 const char *words_of_chip(const struct chip *chip, const char *key)
 {
     for (size_t i = 0; i < sizeof words / sizeof *words; i++)
-        if (strcmp(key, words[i].key) == 0) return words[i].word[maker_of(chip)];
+        if (name_same(key, words[i].key)) return words[i].word[maker_of(chip)];
     return key;
 }
 

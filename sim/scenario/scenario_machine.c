@@ -2,11 +2,12 @@
  * scenario_machine.c: the machine and the mesh of a scenario.
  */
 #include <math.h>
-#include <string.h>
+#include <stddef.h>
 #include <sys/stat.h>
 
 #include "sim/base/arena.h"
 #include "sim/base/json.h"
+#include "sim/base/name.h"
 #include "sim/base/path.h"
 #include "sim/base/units.h"
 #include "sim/scenario/scenario_parts.h"
@@ -277,8 +278,7 @@ enum status scenario_mesh_read(struct json *object, struct mesh_plan *ret_plan,
     struct json *order = json_take(object, "order");
     for (uint32_t i = 0; i < json_count(object); i++) {
         const char *key = json_key_at(object, i);
-        uint32_t role = 0;
-        while (role < MESH_ROLE_COUNT && strcmp(roles[role], key) != 0) role++;
+        uint32_t const role = name_find(key, roles);
         if (role == MESH_ROLE_COUNT) continue; /* json_end() says so below. */
         struct json *parts = json_take(object, key);
         struct mesh_axis_plan *axis = &plan.axis[plan.axis_count++];

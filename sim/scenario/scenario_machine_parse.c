@@ -60,7 +60,7 @@ static enum status find_key(struct piece name, const char *where, const struct k
     for (uint32_t i = 0; i < KEY_COUNT; i++) {
         names[i] = keys[i].name;
         *ret_key = &keys[i];
-        if (strcmp(wanted, names[i]) == 0) return STATUS_OK;
+        if (name_same(wanted, names[i])) return STATUS_OK;
     }
     return error_set(reterr, STATUS_INVALID, where,
                      "\"%s\" is no key of a machine; the nearest is \"%s\"", wanted,
@@ -186,7 +186,7 @@ enum status scenario_machine_parse(struct arena *arena, const char *text, const 
     if (status == STATUS_OK)
         status = scenario_machine_read(arena, document, NULL, ret_plan, &inner);
     if (status == STATUS_OK) return STATUS_OK;
-    const char *place = strcmp(inner.where, where) == 0 ? "" : inner.where;
+    const char *place = name_same(inner.where, where) ? "" : inner.where;
     bool const in_file = is_chip && strncmp(inner.where, text, name) == 0;
     char at[sizeof inner.where + 32];
     (void)snprintf(at, sizeof at, "%s%s", in_file ? "" : where, place);

@@ -6,6 +6,7 @@
 
 #include "sim/base/arena.h"
 #include "sim/base/json.h"
+#include "sim/base/name.h"
 #include "sim/base/path.h"
 #include "sim/base/units.h"
 #include "sim/collective/choice.h"
@@ -74,7 +75,7 @@ static enum status formats_read(struct json *object, struct workload_formats *re
 static bool is_model(const char *text)
 {
     for (uint32_t i = 0; model_name_at(i) != NULL; i++)
-        if (strcmp(model_name_at(i), text) == 0) return true;
+        if (name_same(model_name_at(i), text)) return true;
     return false;
 }
 
@@ -260,9 +261,11 @@ enum status scenario_workload_read(struct arena *arena, struct json *object,
 
 static bool is_among(const char *text, size_t length, const char *const *names)
 {
-    for (uint32_t i = 0; names[i] != NULL; i++)
-        if (strlen(names[i]) == length && strncmp(text, names[i], length) == 0) return true;
-    return false;
+    char name[PLAN_ALGORITHM_SIZE];
+    if (length >= sizeof name) return false;
+    memcpy(name, text, length);
+    name[length] = '\0';
+    return names[name_find(name, names)] != NULL;
 }
 
 /* Families, "flat-" before one, and several with "+" between; the plan says what can run. */

@@ -16,6 +16,7 @@ struct tree {
     const char *root;
     char *layers;
     char *doubles;
+    char *names;
     unsigned file_count;
 };
 
@@ -84,6 +85,7 @@ static void check_file(struct tree *tree, const char *path)
     tidy_check_layout(&tree->tidy, &file);
     tidy_check_words(&tree->tidy, &file, tree->doubles);
     tidy_check_draws(&tree->tidy, &file);
+    tidy_check_names(&tree->tidy, &file, tree->names);
     tidy_check_excuse(&tree->tidy, &file, tree->doubles);
     if (is_code) tidy_check_includes(&tree->tidy, &file, tree->layers);
     if (tidy_ends_with(path, ".def")) {
@@ -136,10 +138,10 @@ static void check_folder(struct tree *tree, const char *folder)
 }
 
 /* An excuse for a file that is gone. */
-static void check_excuses_exist(struct tree *tree)
+static void check_excuses_exist(struct tree *tree, const char *list, const char *excuses)
 {
     unsigned number = 1;
-    for (const char *line = tree->doubles; *line != '\0'; number++) {
+    for (const char *line = excuses; *line != '\0'; number++) {
         size_t const length = strcspn(line, ":\n");
         if (line[0] != '#' && length > 0) {
             char path[PATH_BYTES], whole[2 * PATH_BYTES];
@@ -147,8 +149,7 @@ static void check_excuses_exist(struct tree *tree)
             (void)snprintf(whole, sizeof whole, "%s/%s", tree->root, path);
             struct stat status;
             if (stat(whole, &status) != 0)
-                tidy_complain(&tree->tidy, "tests/tidy/doubles.txt", number, "%s does not exist",
-                              path);
+                tidy_complain(&tree->tidy, list, number, "%s does not exist", path);
         }
         line += tidy_line_length(line);
         if (*line == '\n') line++;
@@ -164,12 +165,15 @@ int main(int argument_count, char **arguments)
     struct tree tree = {.root = arguments[1]};
     tree.layers = file_read(tree.root, "tools/layers.txt");
     tree.doubles = file_read(tree.root, "tests/tidy/doubles.txt");
-    if (tree.layers == NULL || tree.doubles == NULL) {
-        (void)fprintf(stderr, "%s: no tools/layers.txt or tests/tidy/doubles.txt\n", tree.root);
+    tree.names = file_read(tree.root, "tests/tidy/names.txt");
+    if (tree.layers == NULL || tree.doubles == NULL || tree.names == NULL) {
+        (void)fprintf(stderr, "%s: no tools/layers.txt, tests/tidy/doubles.txt or names.txt\n",
+                      tree.root);
         return 1;
     }
     check_folder(&tree, "");
-    check_excuses_exist(&tree);
+    check_excuses_exist(&tree, "tests/tidy/doubles.txt", tree.doubles);
+    check_excuses_exist(&tree, "tests/tidy/names.txt", tree.names);
     if (tree.file_count < 50)
         tidy_complain(&tree.tidy, "tests/tidy/main.c", 1, "looked at %u files only",
                       tree.file_count);
@@ -179,5 +183,6 @@ int main(int argument_count, char **arguments)
     tidy_free(&tree.tidy);
     free(tree.layers);
     free(tree.doubles);
+    free(tree.names);
     return status;
 }

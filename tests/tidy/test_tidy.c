@@ -21,6 +21,8 @@ static const char layers[] = "# comment: sim/engine\n"
                              "tests: *\n";
 static const char doubles[] = "sim/report/summary.c: prints\nsim/roofline/: bounds\n";
 
+static const char names[] = "sim/report/words.c: by makers\nsim/graph/: by dimensions\n";
+
 /* All rules on one file; returns the complaints, which the caller frees with tidy_free(). */
 static struct tidy complaints(const char *path, const char *text)
 {
@@ -30,6 +32,7 @@ static struct tidy complaints(const char *path, const char *text)
     tidy_check_layout(&tidy, &file);
     tidy_check_words(&tidy, &file, doubles);
     tidy_check_draws(&tidy, &file);
+    tidy_check_names(&tidy, &file, names);
     tidy_check_excuse(&tidy, &file, doubles);
     if (code != NULL) tidy_check_includes(&tidy, &file, layers);
     if (tidy_ends_with(path, ".def")) tidy_check_order(&tidy, &file);
@@ -192,6 +195,32 @@ static void inexact_numbers_need_an_excuse(void **state)
     accepts("tests/unit/test_a.c", "double a;\n");
 }
 
+static void names_are_looked_up_and_not_compared(void **state)
+{
+    (void)state;
+    static const char compares[] = "int a;\nint b = strcmp(name, other);\n";
+    static const char refusal[] = "strcmp() is not used here: a name is looked up where it is read "
+                                  "(sim/base/name.h), or tests/tidy/names.txt says why not\n";
+    char complaint[256];
+    (void)snprintf(complaint, sizeof complaint, "sim/engine/engine.c:2: %s", refusal);
+    refuses("sim/engine/engine.c", compares, complaint);
+    refuses(
+        "sim/engine/engine.c", "int b = strncasecmp(name, \"fast\", 4);\n",
+        "sim/engine/engine.c:1: strncasecmp() is not used here: a name is looked up where it is "
+        "read (sim/base/name.h), or tests/tidy/names.txt says why not\n");
+    refuses("sim/engine/engine.c", "bool b = name_same(name_of(a), \"fast\");\n",
+            "sim/engine/engine.c:1: name_same() has a name among its arguments: name_find() says "
+            "which it is\n");
+    accepts("sim/engine/engine.c", "bool b = name_same(a, name_of(c)) || is(\"fast\");\n");
+    accepts("sim/engine/engine.c", "/* strcmp(a, b) */\nint my_strcmp(int a);\n");
+    accepts("sim/base/name.c", compares);
+    accepts("sim/graph/op.c", compares);
+    accepts("sim/report/words.c", compares);
+    accepts("tools/podsim/main.c", compares);
+    refuses("sim/report/words.c", "int a;\n",
+            "sim/report/words.c:1: compares no text, but tests/tidy/names.txt excuses it\n");
+}
+
 static void reminders_are_refused_even_in_comments(void **state)
 {
     (void)state;
@@ -245,6 +274,7 @@ int main(void)
         cmocka_unit_test(calls_that_lose_a_size_or_an_order_are_refused),
         cmocka_unit_test(draws_have_an_order),
         cmocka_unit_test(inexact_numbers_need_an_excuse),
+        cmocka_unit_test(names_are_looked_up_and_not_compared),
         cmocka_unit_test(reminders_are_refused_even_in_comments),
         cmocka_unit_test(catalogues_are_sorted_and_know_their_sources),
     };

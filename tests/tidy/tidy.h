@@ -42,6 +42,9 @@ void tidy_check_words(struct tidy *tidy, const struct tidy_file *file, const cha
 /* Lines of doubles.txt that excuse a file which needs no excuse. */
 void tidy_check_excuse(struct tidy *tidy, const struct tidy_file *file, const char *doubles);
 
+/* Of sim/: names that are compared outside sim/base. `names` is the text of names.txt. */
+void tidy_check_names(struct tidy *tidy, const struct tidy_file *file, const char *names);
+
 /* Of tests: two draws in the arguments of one call, or in one initializer. */
 void tidy_check_draws(struct tidy *tidy, const struct tidy_file *file);
 

@@ -1,0 +1,81 @@
+#include <ctype.h>
+#include <string.h>
+
+#include "tests/tidy/tidy.h"
+
+/* Calls that compare text. */
+static const char *const compares[] = {"strcmp", "strncmp", "strcasecmp", "strncasecmp", "strstr"};
+/* What sim/base has for two names that were read or made: neither of them is written there. */
+static const char same[] = "name_same";
+
+static bool is_word(char c)
+{
+    return isalnum((unsigned char)c) || c == '_';
+}
+
+static unsigned line_of(const char *text, const char *at)
+{
+    unsigned line = 1;
+    for (; text < at; text++) line += *text == '\n';
+    return line;
+}
+
+/* Finds a call of a function from `from` on: where its arguments begin; NULL if there is none. */
+static const char *call_find(const char *code, const char *from, const char *name)
+{
+    size_t const length = strlen(name);
+    for (const char *at = from; (at = strstr(at, name)) != NULL; at += length)
+        if ((at == code || !is_word(at[-1])) && at[length] == '(') return at + length;
+    return NULL;
+}
+
+/* Whether the arguments that begin at a bracket have a string among them. */
+static bool has_string(const char *at)
+{
+    int depth = 0;
+    do {
+        if (*at == '"') return true;
+        depth += (*at == '(') - (*at == ')');
+    } while (depth > 0 && *++at != '\0');
+    return false;
+}
+
+/* Whether names.txt has a line for the file, or for its folder: "path: reason". */
+static bool is_excused(const char *names, const char *path, bool by_name)
+{
+    for (const char *line = names; *line != '\0';) {
+        size_t const length = strcspn(line, ":\n");
+        bool const is_folder = length > 0 && line[length - 1] == '/';
+        bool const has_reason = line[length] == ':' && line[length + 1] == ' ';
+        if (has_reason && strncmp(path, line, length) == 0 &&
+            (is_folder ? !by_name : path[length] == '\0'))
+            return true;
+        line += tidy_line_length(line);
+        if (*line == '\n') line++;
+    }
+    return false;
+}
+
+void tidy_check_names(struct tidy *tidy, const struct tidy_file *file, const char *names)
+{
+    unsigned count = 0;
+    if (file->code == NULL || strncmp(file->path, "sim/", 4) != 0 ||
+        strncmp(file->path, "sim/base/", 9) == 0)
+        return;
+    bool const excused = is_excused(names, file->path, false);
+    for (size_t i = 0; i < sizeof compares / sizeof *compares; i++)
+        for (const char *at = file->code; (at = call_find(file->code, at, compares[i])) != NULL;
+             count++)
+            if (!excused)
+                tidy_complain(tidy, file->path, line_of(file->code, at),
+                              "%s() is not used here: a name is looked up where it is read "
+                              "(sim/base/name.h), or tests/tidy/names.txt says why not",
+                              compares[i]);
+    for (const char *at = file->code; (at = call_find(file->code, at, same)) != NULL;)
+        if (has_string(file->text + (at - file->code)) && !excused)
+            tidy_complain(tidy, file->path, line_of(file->code, at),
+                          "%s() has a name among its arguments: name_find() says which it is",
+                          same);
+    if (count == 0 && is_excused(names, file->path, true))
+        tidy_complain(tidy, file->path, 1, "compares no text, but tests/tidy/names.txt excuses it");
+}

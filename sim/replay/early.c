@@ -226,6 +226,8 @@ static void queue_copy(struct replay *early, struct replay *whole, const struct 
     for (uint32_t s = 0; s < whole->stream_count; s++) {
         list_copy(early, whole, &queue->flow[s].list, to, grid_chip, &own->flow[s].list);
         port_lanes_copy(early->ports, whole->ports, &own->flow[s]);
+        for (uint32_t e = own->flow[s].list.first; e != 0; e = whole->ports->entries[e].next)
+            port_name_add(whole->ports, e);
         if (whole->ports->lanes_lacked) port_no_room(whole);
     }
 }
@@ -241,13 +243,12 @@ static void ports_copy(struct replay *early, struct replay *whole)
             queue_copy(early, whole, link_at(early, port, spread->early[chip]),
                        link_at(whole, port, chip), chip);
         }
-    for (uint32_t chip = 0; chip < whole->chip_count; chip++) {
-        uint32_t const of = spread->early[chip];
-        for (uint32_t i = early->ports->void_first[of]; i != 0; i = early->ports->voids[i].next) {
-            const struct port_void *at = &early->ports->voids[i];
-            for (uint32_t k = 0; k < at->count; k++)
-                promise_void_add(whole, order_of_image(early, at->order, of, chip), chip,
-                                 at->stamp);
+    for (uint32_t v = 1; v <= early->ports->voids_used; v++) {
+        const struct port_void *at = &early->ports->voids[v];
+        for (uint32_t k = 0; k < at->count * spread->count; k++) {
+            uint32_t const chip = spread->image[at->chip * spread->count + k % spread->count];
+            promise_void_add(whole, order_of_image(early, at->order, at->chip, chip), chip,
+                             at->stamp);
         }
     }
     for (uint32_t i = 0; i < whole->plan_count; i++)

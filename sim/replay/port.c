@@ -226,7 +226,7 @@ enum status ports_build(struct arena *arena, struct replay *replay, uint64_t mes
     ports->entries = memory;
     STATUS_TRY(arena_try(arena, message_max + 1, sizeof *ports->voids, &memory, reterr));
     ports->voids = memory;
-    STATUS_TRY(arena_try(arena, replay->chip_count, sizeof *ports->void_first, &memory, reterr));
-    ports->void_first = memory;
+    STATUS_TRY(hashed_build(arena, ports->entry_capacity, &ports->named, reterr));
+    STATUS_TRY(hashed_build(arena, ports->void_capacity, &ports->void_named, reterr));
     return passed_build(arena, replay, reterr);
 }

@@ -35,6 +35,7 @@
 #ifndef SIM_REPLAY_PORT_H
 #define SIM_REPLAY_PORT_H
 
+#include "sim/base/hashed.h"
 #include "sim/replay/route.h"
 
 enum {
@@ -63,6 +64,7 @@ struct port_entry {
     uint32_t chip;      /* Sender of a routed message; otherwise the owner of the port. */
     uint32_t number;    /* On routes of several links: the message's number in its lane. */
     uint32_t next;      /* Next entry of the stream's list, or of the link's. */
+    uint32_t before;    /* The one before it. */
     uint32_t record;    /* 1 + index of its timeline record; 0: none. */
     bool last;          /* The next event is its arrival. */
     bool own;           /* This link is the first of the route: the lane waits for the end. */
@@ -109,8 +111,9 @@ struct port_queue {
 struct port_void {
     uint64_t order;
     int64_t stamp; /* The event's instant, or the message's number. */
+    uint32_t chip; /* The event's payload. */
     uint32_t count;
-    uint32_t next; /* Next void event of the chip. */
+    uint32_t next; /* Of those that are free. */
 };
 
 struct ports {
@@ -125,8 +128,9 @@ struct ports {
     bool lanes_lacked;       /* Lanes ran out, and the run is refused. */
     struct port_void *voids; /* From 1. */
     uint32_t void_free, voids_used, void_capacity;
-    uint32_t *void_first; /* [chip] */
-    uint64_t void_left;   /* Void events of all chips; 0: no look-up is needed. */
+    uint64_t void_left;       /* Void events of all chips; 0: no look-up is needed. */
+    struct hashed named;      /* Entries of streams that take turns, by what an EVENT_PORT says. */
+    struct hashed void_named; /* Void events, by all that they are known by. */
 };
 
 /* A link as a message comes to it. */
@@ -156,6 +160,13 @@ int64_t port_lane_leaves_ps(const struct replay *replay, const struct port_entry
 /* Does nothing for entry 0, which stands for none. */
 void port_list_append(struct ports *ports, struct port_list *list, uint32_t index);
 void port_list_remove(struct ports *ports, struct port_list *list, uint32_t index);
+/* The hash of what an EVENT_PORT says of its entry: the order but for the kind, and the chip. */
+uint64_t port_name(uint64_t order, uint32_t chip);
+/* An entry of a stream that takes turns is found by its name from now on. */
+void port_name_add(struct ports *ports, uint32_t index);
+/* Entries of a stream that takes turns; what is removed is given away. */
+void port_flow_append(struct ports *ports, struct port_flow *flow, uint32_t index);
+void port_flow_remove(struct ports *ports, struct port_flow *flow, uint32_t index);
 /* Inserts an entry into a list in the order of leaving. */
 void port_list_sort_in(struct ports *ports, struct port_list *list, uint32_t index);
 

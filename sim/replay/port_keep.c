@@ -1,6 +1,7 @@
 /* What is kept of messages at links, and of promises that do not hold. */
 #include "sim/replay/promise.h"
 
+#include "sim/base/digest.h"
 #include "sim/replay/route.h"
 
 void port_no_room(struct replay *replay)
@@ -35,27 +36,53 @@ void port_entry_give(struct ports *ports, uint32_t index)
     ports->entry_free = index;
 }
 
+/* Puts an entry behind another of a list; 0: in front. */
+static void list_insert(struct ports *ports, struct port_list *list, uint32_t before,
+                        uint32_t index)
+{
+    uint32_t *link = before == 0 ? &list->first : &ports->entries[before].next;
+    uint32_t const next = *link;
+    ports->entries[index].before = before;
+    ports->entries[index].next = next;
+    *link = index;
+    *(next == 0 ? &list->last : &ports->entries[next].before) = index;
+}
+
 void port_list_append(struct ports *ports, struct port_list *list, uint32_t index)
 {
-    if (index == 0) return;
-    ports->entries[index].next = 0;
-    if (list->first == 0)
-        list->first = index;
-    else
-        ports->entries[list->last].next = index;
-    list->last = index;
+    if (index != 0) list_insert(ports, list, list->last, index);
 }
 
 void port_list_remove(struct ports *ports, struct port_list *list, uint32_t index)
 {
-    uint32_t before = 0;
-    for (uint32_t i = list->first; i != index; i = ports->entries[i].next) before = i;
-    uint32_t const next = ports->entries[index].next;
-    if (before == 0)
-        list->first = next;
-    else
-        ports->entries[before].next = next;
-    if (list->last == index) list->last = before;
+    uint32_t const before = ports->entries[index].before, next = ports->entries[index].next;
+    *(before == 0 ? &list->first : &ports->entries[before].next) = next;
+    *(next == 0 ? &list->last : &ports->entries[next].before) = before;
+}
+
+uint64_t port_name(uint64_t order, uint32_t chip)
+{
+    return digest_record(0, order << (64 - ORDER_KIND_SHIFT), chip);
+}
+
+void port_name_add(struct ports *ports, uint32_t index)
+{
+    const struct port_entry *entry = &ports->entries[index];
+    hashed_add(&ports->named, port_name(entry->order, entry->chip), index);
+}
+
+void port_flow_append(struct ports *ports, struct port_flow *flow, uint32_t index)
+{
+    port_list_append(ports, &flow->list, index);
+    port_name_add(ports, index);
+}
+
+void port_flow_remove(struct ports *ports, struct port_flow *flow, uint32_t index)
+{
+    const struct port_entry *entry = &ports->entries[index];
+    hashed_remove(&ports->named, port_name(entry->order, entry->chip), index);
+    port_list_remove(ports, &flow->list, index);
+    port_entry_give(ports, index);
 }
 
 void promise_append(struct replay *replay, struct port_list *list, const struct port_entry *entry)
@@ -65,30 +92,37 @@ void promise_append(struct replay *replay, struct port_list *list, const struct 
 
 void port_list_sort_in(struct ports *ports, struct port_list *list, uint32_t index)
 {
-    struct port_entry *entry = &ports->entries[index];
     uint32_t before = 0;
     if (index == 0) return;
-    for (uint32_t i = list->first; i != 0 && ports->entries[i].end_ps <= entry->end_ps;
+    for (uint32_t i = list->first;
+         i != 0 && ports->entries[i].end_ps <= ports->entries[index].end_ps;
          i = ports->entries[i].next)
         before = i;
-    entry->next = before == 0 ? list->first : ports->entries[before].next;
-    if (before == 0)
-        list->first = index;
-    else
-        ports->entries[before].next = index;
-    if (list->last == before) list->last = index;
+    list_insert(ports, list, before, index);
+}
+
+/* The void event of these words; 0: there is none. */
+static uint32_t void_find(const struct ports *ports, uint64_t hash, uint64_t order, uint32_t chip,
+                          int64_t stamp)
+{
+    uint32_t index = hashed_first(&ports->void_named, hash);
+    for (; index != 0; index = hashed_next(&ports->void_named, index)) {
+        const struct port_void *at = &ports->voids[index];
+        if (at->order == order && at->chip == chip && at->stamp == stamp) break;
+    }
+    return index;
 }
 
 void promise_void_add(struct replay *replay, uint64_t order, uint32_t chip, int64_t stamp)
 {
     struct ports *ports = replay->ports;
-    uint32_t index = ports->void_first[chip];
+    uint64_t const hash = digest_record(stamp, order, chip);
+    uint32_t index = void_find(ports, hash, order, chip, stamp);
     ports->void_left++;
-    for (; index != 0; index = ports->voids[index].next)
-        if (ports->voids[index].order == order && ports->voids[index].stamp == stamp) {
-            ports->voids[index].count++;
-            return;
-        }
+    if (index != 0) {
+        ports->voids[index].count++;
+        return;
+    }
     index = ports->void_free;
     if (index != 0) {
         ports->void_free = ports->voids[index].next;
@@ -98,29 +132,23 @@ void promise_void_add(struct replay *replay, uint64_t order, uint32_t chip, int6
         port_no_room(replay);
         return;
     }
-    ports->voids[index] = (struct port_void){
-        .order = order, .stamp = stamp, .count = 1, .next = ports->void_first[chip]};
-    ports->void_first[chip] = index;
+    ports->voids[index] =
+        (struct port_void){.order = order, .stamp = stamp, .chip = chip, .count = 1};
+    hashed_add(&ports->void_named, hash, index);
 }
 
 bool promise_void_take(struct replay *replay, uint64_t order, uint32_t chip, int64_t stamp)
 {
     struct ports *ports = replay->ports;
-    uint32_t before = 0;
-    for (uint32_t i = ports->void_first[chip]; i != 0; before = i, i = ports->voids[i].next) {
-        struct port_void *at = &ports->voids[i];
-        if (at->order != order || at->stamp != stamp) continue;
-        ports->void_left--;
-        if (--at->count > 0) return true;
-        if (before == 0)
-            ports->void_first[chip] = at->next;
-        else
-            ports->voids[before].next = at->next;
-        at->next = ports->void_free;
-        ports->void_free = i;
-        return true;
-    }
-    return false;
+    uint64_t const hash = digest_record(stamp, order, chip);
+    uint32_t const index = void_find(ports, hash, order, chip, stamp);
+    if (index == 0) return false;
+    ports->void_left--;
+    if (--ports->voids[index].count > 0) return true;
+    hashed_remove(&ports->void_named, hash, index);
+    ports->voids[index].next = ports->void_free;
+    ports->void_free = index;
+    return true;
 }
 
 /* When the last message leaves that a list has of a lane on a chip. */

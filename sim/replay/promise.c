@@ -203,10 +203,8 @@ static void finished_drop(struct ports *ports, struct port_flow *flow)
         uint32_t const first = flow->list.first;
         const struct port_entry *entry = &ports->entries[first];
         if (entry->withheld || (entry->done_ps > flow->served_ps)) return;
-        flow->list.first = entry->next;
-        if (flow->list.first == 0) flow->list.last = 0;
         flow->promised--;
-        port_entry_give(ports, first);
+        port_flow_remove(ports, flow, first);
     }
 }
 
@@ -248,7 +246,7 @@ static void share_begin(struct replay *replay, const struct port_place *place,
         if (ports->lanes_lacked) port_no_room(replay);
         if (runs) flow->lane_current = entry->lane->number;
         flow->promised++;
-        port_list_append(ports, &flow->list, e);
+        port_flow_append(ports, flow, e);
         all_ps += left_ps;
     }
     queue->plain = (struct port_list){0, 0};
@@ -319,7 +317,7 @@ int64_t promise_share(struct replay *replay, const struct port_place *place,
     head_certain = head_certain && among_lanes[0];
     end_certain = end_certain && among_lanes[1];
     int64_t const depart_ps = entry->end_ps > entry->tail_ps ? entry->end_ps : entry->tail_ps;
-    port_list_append(ports, &flow->list, index);
+    port_flow_append(ports, flow, index);
     count(replay, place, bytes, entry->work_ps, entry->end_ps, now_ps);
     promise_record(replay, entry, now_ps);
     entry->withheld = !end_certain;
@@ -359,7 +357,7 @@ void promise_keep(struct replay *replay, const struct port_place *place,
     struct port_list *list = &queue->plain;
     while (list->first != 0 && ports->entries[list->first].end_ps <= now_ps) {
         uint32_t const first = list->first;
-        list->first = ports->entries[first].next;
+        port_list_remove(ports, list, first);
         port_entry_give(ports, first);
     }
     port_list_append(ports, list, port_entry_take(replay, entry));
@@ -390,8 +388,8 @@ static uint32_t entry_find(const struct replay *replay, const struct port_place 
 {
     const struct ports *ports = replay->ports;
     uint32_t found = 0;
-    for (uint32_t e = queue->flow[order_stream(order)].list.first; e != 0;
-         e = ports->entries[e].next) {
+    for (uint32_t e = hashed_first(&ports->named, port_name(order, chip)); e != 0;
+         e = hashed_next(&ports->named, e)) {
         const struct port_entry *entry = &ports->entries[e];
         if (!entry->withheld || entry->chip != chip ||
             (entry->order & kind_mask) != (order & kind_mask))
@@ -421,8 +419,7 @@ static void entry_end(struct replay *replay, const struct port_place *place,
         place->waits->waited_ps += (uint64_t)(now_ps - entry.end_ps);
     struct port_flow *flow = &queue->flow[entry.lane->stream];
     promise_record_end(replay, &entry, now_ps);
-    port_list_remove(ports, &flow->list, index);
-    port_entry_give(ports, index);
+    port_flow_remove(ports, flow, index);
     if (!entry.own) return;
     entry.lane->states[entry.chip].free_ps = port_lane_leaves_ps(replay, &entry, depart_ps);
     transport_left(replay, entry.lane, entry.chip, now_ps);

@@ -45,6 +45,7 @@ enum {
     PORT_NO_STREAM = 0xff,
     PORT_NO_LANE = 0xffff,
     PORT_DONE_LONG_AGO = -1, /* port_entry.done_ps */
+    PORT_BY_TURNS = -2,      /* port_entry.done_ps, begun_ps: not fixed yet */
 };
 
 /* Not known: its last message waits for turns. */
@@ -59,17 +60,19 @@ struct port_entry {
     int64_t tail_ps;    /* Earliest instant at which the tail may leave. */
     int64_t latency_ps; /* From this link to the next event. */
     int64_t lane_ps;    /* Where lanes take turns: the lane's work at the message's end. */
-    int64_t done_ps;    /* The stream's work at the message's end; or PORT_DONE_LONG_AGO. */
-    int64_t begun_ps;   /* The stream's work at the message's first picosecond. */
-    uint32_t chip;      /* Sender of a routed message; otherwise the owner of the port. */
-    uint32_t number;    /* On routes of several links: the message's number in its lane. */
-    uint32_t next;      /* Next entry of the stream's list, or of the link's. */
-    uint32_t before;    /* The one before it. */
-    uint32_t record;    /* 1 + index of its timeline record; 0: none. */
-    bool last;          /* The next event is its arrival. */
-    bool own;           /* This link is the first of the route: the lane waits for the end. */
-    bool withheld;      /* An EVENT_PORT will post its next event. */
-    bool head_withheld; /* An EVENT_PORT will post the event of its head. */
+    /* The stream's work at the message's end, and at its first picosecond: port_place_done_ps(). */
+    int64_t done_ps, begun_ps;
+    uint32_t chip;       /* Sender of a routed message; otherwise the owner of the port. */
+    uint32_t number;     /* On routes of several links: the message's number in its lane. */
+    uint32_t next;       /* Next entry of the stream's list, or of the link's. */
+    uint32_t before;     /* The one before it in a stream's list. */
+    uint32_t turns;      /* By whose turns it is done, of `lanes`: while that is not fixed. */
+    uint32_t turns_next; /* The next entry of these turns. */
+    uint32_t record;     /* 1 + index of its timeline record; 0: none. */
+    bool last;           /* The next event is its arrival. */
+    bool own;            /* This link is the first of the route: the lane waits for the end. */
+    bool withheld;       /* An EVENT_PORT will post its next event. */
+    bool head_withheld;  /* An EVENT_PORT will post the event of its head. */
 };
 
 struct port_list {
@@ -81,8 +84,9 @@ struct port_lane {
     int64_t asked_ps;  /* Work that the lane has asked for since it came. */
     int64_t served_ps; /* Work of the lane that is done when the next turn begins. */
     uint16_t number;
-    uint8_t phase; /* Lanes of the earliest phase go first. */
-    uint32_t next; /* The lane with the next turn of the stream. */
+    uint8_t phase;        /* Lanes of the earliest phase go first. */
+    uint32_t next;        /* The lane with the next turn of the stream. */
+    uint32_t first, last; /* Entries whose ends are not fixed; 0: none. */
 };
 
 /* A stream at a shared link. */
@@ -164,9 +168,10 @@ void port_list_remove(struct ports *ports, struct port_list *list, uint32_t inde
 uint64_t port_name(uint64_t order, uint32_t chip);
 /* An entry of a stream that takes turns is found by its name from now on. */
 void port_name_add(struct ports *ports, uint32_t index);
-/* Entries of a stream that takes turns; what is removed is given away. */
+/* Entries of a stream that takes turns; what is removed is done, and given away. */
 void port_flow_append(struct ports *ports, struct port_flow *flow, uint32_t index);
-void port_flow_remove(struct ports *ports, struct port_flow *flow, uint32_t index);
+void port_flow_remove(struct ports *ports, struct port_flow *flow, uint32_t index,
+                      int64_t segment_ps);
 /* Inserts an entry into a list in the order of leaving. */
 void port_list_sort_in(struct ports *ports, struct port_list *list, uint32_t index);
 
@@ -176,13 +181,23 @@ struct port_queue *port_queue_of(struct replay *replay, struct link_state *link)
 void port_advance(const struct ports *ports, struct port_queue *queue, int64_t segment_ps,
                   int64_t now_ps);
 /* port_lanes.c: a stream has asked for an entry's work: the lane's turns in the stream's give the
- * entry's place in the stream's work, and move those of entries that are not done. `ret_certain`:
- * that of its first picosecond, and of its last, also if another lane comes. */
-void port_lane_ask(struct ports *ports, struct port_flow *flow, struct port_entry *entry,
-                   int64_t work_ps, int64_t segment_ps, bool ret_certain[2]);
+ * entry's place in the stream's work. It moves as other lanes ask, until the lane's turns have come
+ * so far. `ret_certain`: that of its first picosecond, and of its last, also if another lane comes.
+ */
+void port_lane_ask(struct ports *ports, struct port_flow *flow, uint32_t index, int64_t work_ps,
+                   int64_t segment_ps, bool ret_certain[2]);
+/* How much of the stream's work is done with the entry's last picosecond, and with its first, if
+ * nothing else comes; of one that was done long ago: PORT_DONE_LONG_AGO, and anything. */
+int64_t port_place_done_ps(const struct ports *ports, const struct port_flow *flow,
+                           const struct port_entry *entry, int64_t segment_ps);
+int64_t port_place_begun_ps(const struct ports *ports, const struct port_flow *flow,
+                            const struct port_entry *entry, int64_t segment_ps);
+/* An entry is done: its place moves no more. */
+void port_place_fix(struct ports *ports, const struct port_flow *flow, uint32_t index,
+                    int64_t segment_ps);
 /* Ends the turns of lanes: all work of the stream is done. */
 void port_lanes_end(struct ports *ports, struct port_flow *flow);
-/* Copies the lanes of a flow of an early fold. */
+/* Copies the lanes of a flow of an early fold, once its entries are copied. */
 void port_lanes_copy(const struct ports *from, struct ports *ports, struct port_flow *flow);
 
 /* A stream asks for work. */

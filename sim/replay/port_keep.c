@@ -36,21 +36,14 @@ void port_entry_give(struct ports *ports, uint32_t index)
     ports->entry_free = index;
 }
 
-/* Puts an entry behind another of a list; 0: in front. */
-static void list_insert(struct ports *ports, struct port_list *list, uint32_t before,
-                        uint32_t index)
-{
-    uint32_t *link = before == 0 ? &list->first : &ports->entries[before].next;
-    uint32_t const next = *link;
-    ports->entries[index].before = before;
-    ports->entries[index].next = next;
-    *link = index;
-    *(next == 0 ? &list->last : &ports->entries[next].before) = index;
-}
-
 void port_list_append(struct ports *ports, struct port_list *list, uint32_t index)
 {
-    if (index != 0) list_insert(ports, list, list->last, index);
+    if (index == 0) return;
+    uint32_t const before = list->first == 0 ? 0 : list->last;
+    ports->entries[index].before = before;
+    ports->entries[index].next = 0;
+    *(before == 0 ? &list->first : &ports->entries[before].next) = index;
+    list->last = index;
 }
 
 void port_list_remove(struct ports *ports, struct port_list *list, uint32_t index)
@@ -77,9 +70,11 @@ void port_flow_append(struct ports *ports, struct port_flow *flow, uint32_t inde
     port_name_add(ports, index);
 }
 
-void port_flow_remove(struct ports *ports, struct port_flow *flow, uint32_t index)
+void port_flow_remove(struct ports *ports, struct port_flow *flow, uint32_t index,
+                      int64_t segment_ps)
 {
     const struct port_entry *entry = &ports->entries[index];
+    port_place_fix(ports, flow, index, segment_ps);
     hashed_remove(&ports->named, port_name(entry->order, entry->chip), index);
     port_list_remove(ports, &flow->list, index);
     port_entry_give(ports, index);
@@ -92,13 +87,18 @@ void promise_append(struct replay *replay, struct port_list *list, const struct 
 
 void port_list_sort_in(struct ports *ports, struct port_list *list, uint32_t index)
 {
+    struct port_entry *entry = &ports->entries[index];
     uint32_t before = 0;
     if (index == 0) return;
-    for (uint32_t i = list->first;
-         i != 0 && ports->entries[i].end_ps <= ports->entries[index].end_ps;
+    for (uint32_t i = list->first; i != 0 && ports->entries[i].end_ps <= entry->end_ps;
          i = ports->entries[i].next)
         before = i;
-    list_insert(ports, list, before, index);
+    entry->next = before == 0 ? list->first : ports->entries[before].next;
+    if (before == 0)
+        list->first = index;
+    else
+        ports->entries[before].next = index;
+    if (list->last == before) list->last = index;
 }
 
 /* The void event of these words; 0: there is none. */

@@ -55,6 +55,93 @@ static void lane_insert(struct ports *ports, struct port_flow *flow, uint32_t in
         ports->lanes[before].next = index;
 }
 
+/* Turns of a lane until so much of its work is done, which is not done yet. */
+static int64_t turns_until(const struct port_lane *lane, int64_t done_ps, int64_t segment_ps)
+{
+    return (done_ps - lane->served_ps + segment_ps - 1) / segment_ps;
+}
+
+/* How much of the stream's work is done with so much of a lane's, which is not done yet. */
+static int64_t stream_ps(const struct ports *ports, const struct port_flow *flow, uint32_t own,
+                         int64_t done_ps, int64_t segment_ps)
+{
+    const struct port_lane *lane = &ports->lanes[own];
+    int64_t const turns = turns_until(lane, done_ps, segment_ps);
+    int64_t at_ps = flow->turn_ps + done_ps - lane->served_ps;
+    bool before = true;
+    for (uint32_t i = flow->lane_first; i != 0; i = ports->lanes[i].next) {
+        if (i == own) {
+            before = false;
+            continue;
+        }
+        if (ports->lanes[i].phase > lane->phase) break;
+        int64_t const others_ps = left_ps(&ports->lanes[i]);
+        int64_t const turns_ps = segment_ps * (before ? turns : turns - 1);
+        bool const earlier = ports->lanes[i].phase < lane->phase;
+        at_ps += earlier || others_ps < turns_ps ? others_ps : turns_ps;
+    }
+    return at_ps;
+}
+
+/* Whether that stays so if another lane comes. */
+static bool stream_certain(const struct ports *ports, const struct port_flow *flow, uint32_t own,
+                           int64_t done_ps, int64_t segment_ps)
+{
+    const struct port_lane *lane = &ports->lanes[own];
+    return lane->phase == 0 && lane->number != flow->lane_current &&
+           turns_until(lane, done_ps, segment_ps) == 1;
+}
+
+int64_t port_place_done_ps(const struct ports *ports, const struct port_flow *flow,
+                           const struct port_entry *entry, int64_t segment_ps)
+{
+    if (entry->done_ps != PORT_BY_TURNS) return entry->done_ps;
+    return stream_ps(ports, flow, entry->turns, entry->lane_ps, segment_ps);
+}
+
+int64_t port_place_begun_ps(const struct ports *ports, const struct port_flow *flow,
+                            const struct port_entry *entry, int64_t segment_ps)
+{
+    if (entry->begun_ps != PORT_BY_TURNS) return entry->begun_ps;
+    int64_t const behind_ps = entry->work_ps > 0 ? entry->work_ps - 1 : 0;
+    return stream_ps(ports, flow, entry->turns, entry->lane_ps - behind_ps, segment_ps);
+}
+
+/* Fixes the places of a lane's entries as far as they lie in so much of its work. */
+static void places_fix(struct ports *ports, const struct port_flow *flow, uint32_t own,
+                       int64_t until_ps, int64_t segment_ps)
+{
+    struct port_lane *lane = &ports->lanes[own];
+    while (lane->first != 0) {
+        struct port_entry *entry = &ports->entries[lane->first];
+        bool const done = entry->lane_ps <= until_ps;
+        if (done || entry->lane_ps - entry->work_ps < until_ps)
+            entry->begun_ps = port_place_begun_ps(ports, flow, entry, segment_ps);
+        if (!done) return;
+        entry->done_ps = port_place_done_ps(ports, flow, entry, segment_ps);
+        lane->first = entry->turns_next;
+    }
+}
+
+void port_place_fix(struct ports *ports, const struct port_flow *flow, uint32_t index,
+                    int64_t segment_ps)
+{
+    const struct port_entry *entry = &ports->entries[index];
+    if (entry->done_ps == PORT_BY_TURNS)
+        places_fix(ports, flow, entry->turns, entry->lane_ps, segment_ps);
+}
+
+/* An entry's place follows from its lane's turns. */
+static void place_open(struct ports *ports, struct port_entry *entry, uint32_t index, uint32_t own)
+{
+    struct port_lane *lane = &ports->lanes[own];
+    *(lane->first == 0 ? &lane->first : &ports->entries[lane->last].turns_next) = index;
+    lane->last = index;
+    entry->turns = own;
+    entry->turns_next = 0;
+    entry->done_ps = PORT_BY_TURNS;
+}
+
 /* One turn of the lane in front, which goes behind its like. */
 static void turn_pass(struct ports *ports, struct port_flow *flow, int64_t segment_ps)
 {
@@ -62,6 +149,7 @@ static void turn_pass(struct ports *ports, struct port_flow *flow, int64_t segme
     struct port_lane *lane = &ports->lanes[index];
     int64_t const left = left_ps(lane);
     int64_t const work_ps = left < segment_ps ? left : segment_ps;
+    places_fix(ports, flow, index, lane->served_ps + work_ps, segment_ps);
     lane->served_ps += work_ps;
     flow->turn_ps += work_ps;
     flow->lane_current = lane->number;
@@ -88,6 +176,9 @@ static void rounds_pass(struct ports *ports, struct port_flow *flow, int64_t seg
     int64_t rounds = (done_ps - flow->turn_ps) / (segment_ps * count);
     if (rounds > least) rounds = least;
     if (rounds == 0) return;
+    uint32_t own = flow->lane_first;
+    for (int64_t i = 0; i < count; i++, own = ports->lanes[own].next)
+        places_fix(ports, flow, own, ports->lanes[own].served_ps + rounds * segment_ps, segment_ps);
     for (uint32_t i = flow->lane_first; count > 0; count--, i = ports->lanes[i].next) {
         ports->lanes[i].served_ps += rounds * segment_ps;
         flow->turn_ps += rounds * segment_ps;
@@ -105,112 +196,49 @@ static void advance(struct ports *ports, struct port_flow *flow, int64_t segment
     if (flow->lane_first == 0) flow->lane_current = PORT_NO_LANE;
 }
 
-/* How much of the stream's work is done with so much of a lane's, which is not done yet. */
-static int64_t stream_ps(const struct ports *ports, const struct port_flow *flow, uint16_t number,
-                         int64_t done_ps, int64_t segment_ps, bool *ret_certain)
+/* A lane with work left; 0: it has none. */
+static uint32_t lane_find(const struct ports *ports, const struct port_flow *flow, uint16_t number)
 {
-    uint32_t own = flow->lane_first;
-    while (own != 0 && ports->lanes[own].number != number) own = ports->lanes[own].next;
-    SIM_ASSERT(own != 0);
-    int64_t const ahead_ps = done_ps - ports->lanes[own].served_ps;
-    int64_t const turns = (ahead_ps + segment_ps - 1) / segment_ps;
-    int64_t at_ps = flow->turn_ps + ahead_ps;
-    bool before = true;
-    for (uint32_t i = flow->lane_first; i != 0; i = ports->lanes[i].next) {
-        if (i == own) {
-            before = false;
-            continue;
-        }
-        if (ports->lanes[i].phase > ports->lanes[own].phase) break;
-        int64_t const others_ps = left_ps(&ports->lanes[i]);
-        int64_t const turns_ps = segment_ps * (before ? turns : turns - 1);
-        bool const earlier = ports->lanes[i].phase < ports->lanes[own].phase;
-        at_ps += earlier || others_ps < turns_ps ? others_ps : turns_ps;
-    }
-    *ret_certain = turns == 1 && ports->lanes[own].phase == 0 && number != flow->lane_current;
-    return at_ps;
+    uint32_t index = flow->lane_first;
+    while (index != 0 && ports->lanes[index].number != number) index = ports->lanes[index].next;
+    return index;
 }
 
-/* A lane with work left; NULL: it has none. */
-static struct port_lane *lane_find(struct ports *ports, const struct port_flow *flow,
-                                   uint16_t number)
+/* The lane of a message; 0: there is no room. One that comes goes behind its like, but before the
+ * lane whose turn it is. */
+static uint32_t lane_of(struct ports *ports, struct port_flow *flow, const struct lane_table *table)
 {
-    for (uint32_t i = flow->lane_first; i != 0; i = ports->lanes[i].next)
-        if (ports->lanes[i].number == number) return &ports->lanes[i];
-    return NULL;
+    uint32_t index = lane_find(ports, flow, table->number);
+    if (index != 0) return index;
+    index = lane_take(ports, table->number, table->phase);
+    if (index != 0) lane_insert(ports, flow, index, true);
+    return index;
 }
 
-/* The lane of a message; NULL: there is no room. One that comes goes behind its like, but before
- * the lane whose turn it is. */
-static struct port_lane *lane_of(struct ports *ports, struct port_flow *flow,
-                                 const struct lane_table *table)
+void port_lane_ask(struct ports *ports, struct port_flow *flow, uint32_t index, int64_t work_ps,
+                   int64_t segment_ps, bool ret_certain[2])
 {
-    struct port_lane *lane = lane_find(ports, flow, table->number);
-    if (lane != NULL) return lane;
-    uint32_t const index = lane_take(ports, table->number, table->phase);
-    if (index == 0) return NULL;
-    lane_insert(ports, flow, index, true);
-    return &ports->lanes[index];
-}
-
-/* A message without work, as to an expert that got no token: it waits for what its lane has asked
- * for, or else for the turn of a lane that has begun. */
-static void nothing_asked(struct ports *ports, struct port_flow *flow, struct port_entry *entry,
-                          int64_t segment_ps, bool ret_certain[2])
-{
-    const struct port_lane *lane = lane_find(ports, flow, entry->lane->number);
-    ret_certain[0] = true;
-    entry->done_ps = flow->turn_ps;
-    if (lane != NULL) {
-        entry->lane_ps = lane->asked_ps;
-        entry->done_ps =
-            stream_ps(ports, flow, lane->number, entry->lane_ps, segment_ps, &ret_certain[0]);
-    }
-    entry->begun_ps = entry->done_ps;
-    ret_certain[1] = ret_certain[0];
-}
-
-/* The turns of entries that are not done, once another lane has asked. A message that had begun
- * before turns were taken has only its rest as work of its lane. */
-static void entries_move(struct ports *ports, struct port_flow *flow, int64_t segment_ps)
-{
-    bool certain = false;
-    for (uint32_t e = flow->list.first; e != 0; e = ports->entries[e].next) {
-        struct port_entry *other = &ports->entries[e];
-        uint16_t const number = other->lane->number;
-        bool const begun = other->begun_ps <= flow->turn_ps || other->lane_ps < other->work_ps;
-        if (other->done_ps > flow->turn_ps)
-            other->done_ps = stream_ps(ports, flow, number, other->lane_ps, segment_ps, &certain);
-        if (!begun)
-            other->begun_ps = other->work_ps == 0 ? other->done_ps
-                                                  : stream_ps(ports, flow, number,
-                                                              other->lane_ps - other->work_ps + 1,
-                                                              segment_ps, &certain);
-    }
-}
-
-void port_lane_ask(struct ports *ports, struct port_flow *flow, struct port_entry *entry,
-                   int64_t work_ps, int64_t segment_ps, bool ret_certain[2])
-{
+    struct port_entry *entry = &ports->entries[index];
     ret_certain[0] = ret_certain[1] = true;
     entry->lane_ps = 0;
-    entry->begun_ps = entry->done_ps = flow->asked_ps;
     advance(ports, flow, segment_ps);
-    if (work_ps == 0) {
-        nothing_asked(ports, flow, entry, segment_ps, ret_certain);
-        return;
-    }
-    struct port_lane *lane = lane_of(ports, flow, entry->lane);
-    if (lane == NULL) return;
+    /* A message without work, as to an expert that got no token, waits for what its lane has asked
+     * for, or else for the turn of a lane that has begun. */
+    uint32_t const own = work_ps == 0 ? lane_find(ports, flow, entry->lane->number)
+                                      : lane_of(ports, flow, entry->lane);
+    entry->begun_ps = entry->done_ps = work_ps == 0 ? flow->turn_ps : flow->asked_ps;
+    if (own == 0) return;
+    struct port_lane *lane = &ports->lanes[own];
     lane->asked_ps += work_ps;
     entry->lane_ps = lane->asked_ps;
-    entry->begun_ps = stream_ps(ports, flow, lane->number, entry->lane_ps - work_ps + 1, segment_ps,
-                                &ret_certain[0]);
-    entry->done_ps =
-        stream_ps(ports, flow, lane->number, entry->lane_ps, segment_ps, &ret_certain[1]);
-    /* Once lanes lack room, some entries have none, and the run is refused. */
-    if (ports->lanes[flow->lane_first].next != 0 && !ports->lanes_lacked)
-        entries_move(ports, flow, segment_ps);
+    entry->begun_ps = PORT_BY_TURNS;
+    place_open(ports, entry, index, own);
+    int64_t const first_ps = entry->lane_ps - (work_ps > 0 ? work_ps - 1 : 0);
+    ret_certain[0] = stream_certain(ports, flow, own, first_ps, segment_ps);
+    ret_certain[1] = stream_certain(ports, flow, own, entry->lane_ps, segment_ps);
+    /* Of a message that had begun before turns were taken its lane has only the rest. */
+    if (work_ps < entry->work_ps)
+        entry->begun_ps = stream_ps(ports, flow, own, first_ps, segment_ps);
 }
 
 void port_lanes_end(struct ports *ports, struct port_flow *flow)
@@ -233,11 +261,16 @@ void port_lanes_copy(const struct ports *from, struct ports *ports, struct port_
         uint32_t const index = lane_take(ports, from->lanes[i].number, from->lanes[i].phase);
         if (index == 0) return;
         ports->lanes[index] = from->lanes[i];
-        ports->lanes[index].next = 0;
+        ports->lanes[index].next = ports->lanes[index].first = ports->lanes[index].last = 0;
         if (last == 0)
             flow->lane_first = index;
         else
             ports->lanes[last].next = index;
         last = index;
+    }
+    for (uint32_t e = flow->list.first; e != 0; e = ports->entries[e].next) {
+        struct port_entry *entry = &ports->entries[e];
+        if (entry->done_ps == PORT_BY_TURNS)
+            place_open(ports, entry, e, lane_find(ports, flow, entry->lane->number));
     }
 }

@@ -81,9 +81,10 @@ static int64_t start_ps(const struct ports *ports, const struct port_queue *queu
                         const struct port_entry *entry, int64_t segment_ps, int64_t now_ps,
                         bool *ret_certain)
 {
-    int64_t const at_ps =
-        port_done_ps(ports, queue, entry->lane->stream, entry->begun_ps, segment_ps, ret_certain) -
-        (entry->work_ps > 0);
+    uint8_t const stream = entry->lane->stream;
+    int64_t const begun_ps = port_place_begun_ps(ports, &queue->flow[stream], entry, segment_ps);
+    int64_t const at_ps = port_done_ps(ports, queue, stream, begun_ps, segment_ps, ret_certain) -
+                          (entry->work_ps > 0);
     return at_ps > now_ps ? at_ps : now_ps;
 }
 
@@ -92,10 +93,11 @@ static int64_t milestone_ps(const struct ports *ports, const struct port_queue *
                             const struct port_entry *entry, int64_t segment_ps, int64_t now_ps)
 {
     bool certain = false;
+    uint8_t const stream = entry->lane->stream;
     if (entry->done_ps == PORT_DONE_LONG_AGO) return now_ps;
     if (entry->head_withheld) return start_ps(ports, queue, entry, segment_ps, now_ps, &certain);
-    int64_t const at_ps =
-        port_done_ps(ports, queue, entry->lane->stream, entry->done_ps, segment_ps, &certain);
+    int64_t const done_ps = port_place_done_ps(ports, &queue->flow[stream], entry, segment_ps);
+    int64_t const at_ps = port_done_ps(ports, queue, stream, done_ps, segment_ps, &certain);
     return at_ps > now_ps ? at_ps : now_ps;
 }
 
@@ -128,16 +130,20 @@ static void promises_check(struct replay *replay, const struct port_place *place
                            struct port_queue *queue, int64_t now_ps)
 {
     struct ports *ports = replay->ports;
+    int64_t const segment_ps = ports->segment_ps[place->kind];
     bool certain = false;
     for (uint32_t i = 0; i < queue->count; i++) {
         uint8_t const stream = queue->turn[i];
         struct port_flow *flow = &queue->flow[stream];
-        for (uint32_t e = flow->list.first; e != 0 && flow->promised > 0;
-             e = ports->entries[e].next) {
+        uint32_t left = flow->promised;
+        for (uint32_t e = flow->list.first; e != 0 && left > 0; e = ports->entries[e].next) {
             struct port_entry *entry = &ports->entries[e];
-            if (entry->withheld || entry->done_ps <= flow->served_ps) continue;
-            int64_t const end_ps = port_done_ps(ports, queue, stream, entry->done_ps,
-                                                ports->segment_ps[place->kind], &certain);
+            if (entry->withheld) continue;
+            left--;
+            int64_t const done_ps = port_place_done_ps(ports, flow, entry, segment_ps);
+            if (done_ps <= flow->served_ps) continue;
+            int64_t const end_ps =
+                port_done_ps(ports, queue, stream, done_ps, segment_ps, &certain);
             if (end_ps != entry->end_ps) withhold(replay, place, queue, entry, now_ps);
         }
     }
@@ -197,14 +203,15 @@ static int64_t rest_ps(const struct port_entry *entry, int64_t segment_ps, int64
 }
 
 /* A promised entry in front that is done is not needed any more. */
-static void finished_drop(struct ports *ports, struct port_flow *flow)
+static void finished_drop(struct ports *ports, struct port_flow *flow, int64_t segment_ps)
 {
     while (flow->list.first != 0) {
         uint32_t const first = flow->list.first;
         const struct port_entry *entry = &ports->entries[first];
-        if (entry->withheld || (entry->done_ps > flow->served_ps)) return;
+        if (entry->withheld || port_place_done_ps(ports, flow, entry, segment_ps) > flow->served_ps)
+            return;
         flow->promised--;
-        port_flow_remove(ports, flow, first);
+        port_flow_remove(ports, flow, first, segment_ps);
     }
 }
 
@@ -217,10 +224,10 @@ static void share_begin(struct replay *replay, const struct port_place *place,
     for (uint32_t s = 0; s < replay->stream_count; s++) {
         struct port_flow *flow = &queue->flow[s];
         flow->served_ps = flow->asked_ps;
-        port_lanes_end(ports, flow);
-        finished_drop(ports, flow);
         for (uint32_t e = flow->list.first; e != 0; e = ports->entries[e].next)
             ports->entries[e].done_ps = PORT_DONE_LONG_AGO;
+        port_lanes_end(ports, flow);
+        finished_drop(ports, flow, segment_ps);
     }
     queue->count = 0;
     queue->whole_ps = 0;
@@ -242,7 +249,7 @@ static void share_begin(struct replay *replay, const struct port_place *place,
         port_ask(ports, queue, stream, left_ps);
         struct port_flow *flow = &queue->flow[stream];
         bool certain[2];
-        port_lane_ask(ports, flow, entry, left_ps, segment_ps, certain);
+        port_lane_ask(ports, flow, e, left_ps, segment_ps, certain);
         if (ports->lanes_lacked) port_no_room(replay);
         if (runs) flow->lane_current = entry->lane->number;
         flow->promised++;
@@ -302,17 +309,18 @@ int64_t promise_share(struct replay *replay, const struct port_place *place,
     }
     struct port_queue *queue = shared_queue(replay, place, now_ps);
     struct port_flow *flow = &queue->flow[stream];
-    finished_drop(ports, flow);
+    finished_drop(ports, flow, segment_ps);
     uint32_t const index = port_entry_take(replay, message);
     struct port_entry *entry = &ports->entries[index];
     if (index == 0) return lane_held_ps;
     port_ask(ports, queue, stream, message->work_ps);
     bool head_certain = false, end_certain = false, among_lanes[2];
-    port_lane_ask(ports, flow, entry, entry->work_ps, segment_ps, among_lanes);
+    port_lane_ask(ports, flow, index, entry->work_ps, segment_ps, among_lanes);
     if (ports->lanes_lacked) port_no_room(replay);
     int64_t const begin_ps = start_ps(ports, queue, entry, segment_ps, now_ps, &head_certain);
     int64_t const done_ps =
-        port_done_ps(ports, queue, stream, entry->done_ps, segment_ps, &end_certain);
+        port_done_ps(ports, queue, stream, port_place_done_ps(ports, flow, entry, segment_ps),
+                     segment_ps, &end_certain);
     entry->end_ps = done_ps > now_ps ? done_ps : now_ps;
     head_certain = head_certain && among_lanes[0];
     end_certain = end_certain && among_lanes[1];
@@ -357,7 +365,7 @@ void promise_keep(struct replay *replay, const struct port_place *place,
     struct port_list *list = &queue->plain;
     while (list->first != 0 && ports->entries[list->first].end_ps <= now_ps) {
         uint32_t const first = list->first;
-        port_list_remove(ports, list, first);
+        list->first = ports->entries[first].next;
         port_entry_give(ports, first);
     }
     port_list_append(ports, list, port_entry_take(replay, entry));
@@ -419,7 +427,7 @@ static void entry_end(struct replay *replay, const struct port_place *place,
         place->waits->waited_ps += (uint64_t)(now_ps - entry.end_ps);
     struct port_flow *flow = &queue->flow[entry.lane->stream];
     promise_record_end(replay, &entry, now_ps);
-    port_flow_remove(ports, flow, index);
+    port_flow_remove(ports, flow, index, ports->segment_ps[place->kind]);
     if (!entry.own) return;
     entry.lane->states[entry.chip].free_ps = port_lane_leaves_ps(replay, &entry, depart_ps);
     transport_left(replay, entry.lane, entry.chip, now_ps);
@@ -439,7 +447,7 @@ void promise_port(struct replay *replay, uint64_t order, const uint32_t *chips, 
         struct port_entry *entry = &ports->entries[index];
         if (milestone_ps(ports, queue, entry, segment_ps, now_ps) == now_ps) {
             if (!entry->head_withheld) {
-                finished_drop(ports, &queue->flow[entry->lane->stream]);
+                finished_drop(ports, &queue->flow[entry->lane->stream], segment_ps);
                 entry_end(replay, &place, queue, index, now_ps);
                 continue;
             }

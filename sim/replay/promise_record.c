@@ -36,6 +36,7 @@ void promise_records_move(struct replay *replay, const struct port_place *place,
                           const struct port_queue *queue, int64_t now_ps)
 {
     const struct ports *ports = replay->ports;
+    int64_t const segment_ps = ports->segment_ps[place->kind];
     bool certain = false;
     for (uint32_t i = 0; replay->recording && i < queue->count; i++) {
         uint8_t const stream = queue->turn[i];
@@ -43,9 +44,11 @@ void promise_records_move(struct replay *replay, const struct port_place *place,
             const struct port_entry *entry = &ports->entries[e];
             bool const begun = entry->lane_ps < entry->work_ps; /* Before turns were taken. */
             if (entry->record == 0 || entry->done_ps == PORT_DONE_LONG_AGO || begun) continue;
-            int64_t const begin_ps = port_done_ps(ports, queue, stream, entry->begun_ps,
-                                                  ports->segment_ps[place->kind], &certain) -
-                                     (entry->work_ps > 0);
+            int64_t const begun_ps =
+                port_place_begun_ps(ports, &queue->flow[stream], entry, segment_ps);
+            int64_t const begin_ps =
+                port_done_ps(ports, queue, stream, begun_ps, segment_ps, &certain) -
+                (entry->work_ps > 0);
             if (begin_ps >= now_ps) replay->record[entry->record - 1].begin_ps = begin_ps;
         }
     }

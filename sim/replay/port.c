@@ -99,10 +99,9 @@ void port_ask(const struct ports *ports, struct port_queue *queue, uint32_t stre
 }
 
 int64_t port_done_ps(const struct ports *ports, const struct port_queue *queue, uint32_t stream,
-                     int64_t done_ps, int64_t segment_ps, bool *ret_certain)
+                     int64_t done_ps, int64_t segment_ps)
 {
     int64_t const ahead_ps = done_ps - queue->flow[stream].served_ps;
-    *ret_certain = true;
     if (ahead_ps <= 0) return stream == queue->current ? queue->turn_ps + ahead_ps : 0;
     int64_t const turns = (ahead_ps + segment_ps - 1) / segment_ps;
     int64_t at_ps = queue->turn_ps + queue->whole_ps + ahead_ps;
@@ -119,8 +118,15 @@ int64_t port_done_ps(const struct ports *ports, const struct port_queue *queue, 
             at_ps += others_ps < turns_ps ? others_ps : turns_ps;
         }
     }
-    *ret_certain = turns == 1 && ports->urgency[stream] == 0 && stream != queue->current;
     return at_ps;
+}
+
+bool port_done_certain(const struct ports *ports, const struct port_queue *queue, uint32_t stream,
+                       int64_t done_ps, int64_t segment_ps)
+{
+    int64_t const ahead_ps = done_ps - queue->flow[stream].served_ps;
+    return ahead_ps <= 0 ||
+           (ahead_ps <= segment_ps && ports->urgency[stream] == 0 && stream != queue->current);
 }
 
 struct port_queue *port_queue_of(struct replay *replay, struct link_state *link)

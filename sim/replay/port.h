@@ -203,9 +203,11 @@ void port_lanes_copy(const struct ports *from, struct ports *ports, struct port_
 /* A stream asks for work. */
 void port_ask(const struct ports *ports, struct port_queue *queue, uint32_t stream,
               int64_t work_ps);
-/* The instant at which `done_ps` of a stream's work is done, if nothing else comes; 0: long ago.
- * `ret_certain`: also if another stream comes. */
+/* The instant at which `done_ps` of a stream's work is done, if nothing else comes; 0: long ago. */
 int64_t port_done_ps(const struct ports *ports, const struct port_queue *queue, uint32_t stream,
-                     int64_t done_ps, int64_t segment_ps, bool *ret_certain);
+                     int64_t done_ps, int64_t segment_ps);
+/* Whether that stays so if another stream comes. */
+bool port_done_certain(const struct ports *ports, const struct port_queue *queue, uint32_t stream,
+                       int64_t done_ps, int64_t segment_ps);
 
 #endif

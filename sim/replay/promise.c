@@ -78,13 +78,12 @@ static void next_post(struct replay *replay, const struct port_entry *entry, int
 
 /* When a message begins on its link; one without work as it ends. */
 static int64_t start_ps(const struct ports *ports, const struct port_queue *queue,
-                        const struct port_entry *entry, int64_t segment_ps, int64_t now_ps,
-                        bool *ret_certain)
+                        const struct port_entry *entry, int64_t segment_ps, int64_t now_ps)
 {
     uint8_t const stream = entry->lane->stream;
     int64_t const begun_ps = port_place_begun_ps(ports, &queue->flow[stream], entry, segment_ps);
-    int64_t const at_ps = port_done_ps(ports, queue, stream, begun_ps, segment_ps, ret_certain) -
-                          (entry->work_ps > 0);
+    int64_t const at_ps =
+        port_done_ps(ports, queue, stream, begun_ps, segment_ps) - (entry->work_ps > 0);
     return at_ps > now_ps ? at_ps : now_ps;
 }
 
@@ -92,12 +91,11 @@ static int64_t start_ps(const struct ports *ports, const struct port_queue *queu
 static int64_t milestone_ps(const struct ports *ports, const struct port_queue *queue,
                             const struct port_entry *entry, int64_t segment_ps, int64_t now_ps)
 {
-    bool certain = false;
     uint8_t const stream = entry->lane->stream;
     if (entry->done_ps == PORT_DONE_LONG_AGO) return now_ps;
-    if (entry->head_withheld) return start_ps(ports, queue, entry, segment_ps, now_ps, &certain);
+    if (entry->head_withheld) return start_ps(ports, queue, entry, segment_ps, now_ps);
     int64_t const done_ps = port_place_done_ps(ports, &queue->flow[stream], entry, segment_ps);
-    int64_t const at_ps = port_done_ps(ports, queue, stream, done_ps, segment_ps, &certain);
+    int64_t const at_ps = port_done_ps(ports, queue, stream, done_ps, segment_ps);
     return at_ps > now_ps ? at_ps : now_ps;
 }
 
@@ -131,7 +129,6 @@ static void promises_check(struct replay *replay, const struct port_place *place
 {
     struct ports *ports = replay->ports;
     int64_t const segment_ps = ports->segment_ps[place->kind];
-    bool certain = false;
     for (uint32_t i = 0; i < queue->count; i++) {
         uint8_t const stream = queue->turn[i];
         struct port_flow *flow = &queue->flow[stream];
@@ -142,8 +139,7 @@ static void promises_check(struct replay *replay, const struct port_place *place
             left--;
             int64_t const done_ps = port_place_done_ps(ports, flow, entry, segment_ps);
             if (done_ps <= flow->served_ps) continue;
-            int64_t const end_ps =
-                port_done_ps(ports, queue, stream, done_ps, segment_ps, &certain);
+            int64_t const end_ps = port_done_ps(ports, queue, stream, done_ps, segment_ps);
             if (end_ps != entry->end_ps) withhold(replay, place, queue, entry, now_ps);
         }
     }
@@ -314,16 +310,18 @@ int64_t promise_share(struct replay *replay, const struct port_place *place,
     struct port_entry *entry = &ports->entries[index];
     if (index == 0) return lane_held_ps;
     port_ask(ports, queue, stream, message->work_ps);
-    bool head_certain = false, end_certain = false, among_lanes[2];
+    bool among_lanes[2];
     port_lane_ask(ports, flow, index, entry->work_ps, segment_ps, among_lanes);
     if (ports->lanes_lacked) port_no_room(replay);
-    int64_t const begin_ps = start_ps(ports, queue, entry, segment_ps, now_ps, &head_certain);
-    int64_t const done_ps =
-        port_done_ps(ports, queue, stream, port_place_done_ps(ports, flow, entry, segment_ps),
-                     segment_ps, &end_certain);
-    entry->end_ps = done_ps > now_ps ? done_ps : now_ps;
-    head_certain = head_certain && among_lanes[0];
-    end_certain = end_certain && among_lanes[1];
+    int64_t const begun_ps = port_place_begun_ps(ports, flow, entry, segment_ps);
+    int64_t const done_ps = port_place_done_ps(ports, flow, entry, segment_ps);
+    bool const head_certain =
+        among_lanes[0] && port_done_certain(ports, queue, stream, begun_ps, segment_ps);
+    bool const end_certain =
+        among_lanes[1] && port_done_certain(ports, queue, stream, done_ps, segment_ps);
+    int64_t const begin_ps = start_ps(ports, queue, entry, segment_ps, now_ps);
+    int64_t const end_ps = port_done_ps(ports, queue, stream, done_ps, segment_ps);
+    entry->end_ps = end_ps > now_ps ? end_ps : now_ps;
     int64_t const depart_ps = entry->end_ps > entry->tail_ps ? entry->end_ps : entry->tail_ps;
     port_flow_append(ports, flow, index);
     count(replay, place, bytes, entry->work_ps, entry->end_ps, now_ps);

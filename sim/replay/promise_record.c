@@ -37,7 +37,6 @@ void promise_records_move(struct replay *replay, const struct port_place *place,
 {
     const struct ports *ports = replay->ports;
     int64_t const segment_ps = ports->segment_ps[place->kind];
-    bool certain = false;
     for (uint32_t i = 0; replay->recording && i < queue->count; i++) {
         uint8_t const stream = queue->turn[i];
         for (uint32_t e = queue->flow[stream].list.first; e != 0; e = ports->entries[e].next) {
@@ -47,8 +46,7 @@ void promise_records_move(struct replay *replay, const struct port_place *place,
             int64_t const begun_ps =
                 port_place_begun_ps(ports, &queue->flow[stream], entry, segment_ps);
             int64_t const begin_ps =
-                port_done_ps(ports, queue, stream, begun_ps, segment_ps, &certain) -
-                (entry->work_ps > 0);
+                port_done_ps(ports, queue, stream, begun_ps, segment_ps) - (entry->work_ps > 0);
             if (begin_ps >= now_ps) replay->record[entry->record - 1].begin_ps = begin_ps;
         }
     }

@@ -164,7 +164,7 @@ static void piece_send(struct replay *replay, uint32_t stream, uint32_t chip, in
     int64_t const link_ps = piece_ps(copy, piece);
     struct port_place const place = {
         .link = link, .waits = waits, .kind = host->kind, .port = port};
-    bool const meets = host->on_level && promise_meets(replay, link, stream, now_ps);
+    bool const meets = host->on_level && promise_meets(replay, link, stream, NULL, now_ps);
     int64_t start_ps = link->free_ps > now_ps ? link->free_ps : now_ps;
     if (meets) start_ps = promise_whole(replay, &place, link_ps, now_ps);
     int64_t depart_ps = start_ps + link_ps;

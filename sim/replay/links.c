@@ -110,7 +110,7 @@ int64_t message_forward(struct replay *replay, struct lane_table *lane, uint32_t
     uint32_t const next = replay->neighbour[(uint64_t)port * replay->chip_count + chip];
     struct link_state *link = link_at(replay, port, chip);
     SIM_ASSERT(next != UINT32_MAX);
-    if (promise_meets_lane(replay, link, lane, now_ps))
+    if (promise_meets(replay, link, lane->stream, lane, now_ps))
         return message_share(replay, lane, chip, units, hop, slowest, now_ps, tail_ps);
     struct port_entry entry = entry_of(replay, lane, chip, units, hop, slowest);
     const struct message_cost *cost = cost_at(lane, link_class_of(replay, chip, port), units);

@@ -104,7 +104,7 @@ static inline int64_t message_send(struct replay *replay, struct lane_table *lan
     if (!lane->plain) return message_depart(replay, lane, chip, units, now_ps);
     const struct message_cost *cost = cost_at(lane, 0, units);
     int64_t depart_ps = 0;
-    if (promise_meets_lane(replay, &lane->links[chip], lane, now_ps))
+    if (promise_meets(replay, &lane->links[chip], lane->stream, lane, now_ps))
         return message_depart(replay, lane, chip, units, now_ps);
     (void)link_take(replay, &lane->links[chip], lane, 0, lane->leg[0].port, chip, cost, now_ps, 0,
                     &depart_ps);

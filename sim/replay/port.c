@@ -140,7 +140,9 @@ struct port_queue *port_queue_of(struct replay *replay, struct link_state *link)
     return &ports->queues[link->queue];
 }
 
-/* Streams whose messages travel: where there is one, nothing can meet. */
+/* Streams whose messages travel. A program of one, as of a single collective, keeps no entries: its
+ * lanes go as they come. They meet only where axes are of unlike length. There turns would end some
+ * collectives earlier: an all-reduce on 4x4x16 TPU v5p by 5 % at one size. */
 static uint32_t travelling_streams(const struct program *program)
 {
     uint32_t count = 0;

@@ -7,12 +7,15 @@
  *
  * In a stream's turns its lanes take turns of a segment, and lanes of an earlier phase go first. A
  * gather over three axes has lanes with small messages of an early phase and large ones of a late
- * phase. Alone they never meet; once another stream has put them out of step, they do. A ring sends
- * a message when the one before has come: if a small one waited for a whole large one at each step,
- * as many large ones would pass as there are steps, the axis of the next phase would idle for so
- * long, and the next gather would begin as far out of step. Pieces are in several phases at once
- * and keep themselves in step (plan_item.turn): without another stream they go as they come, and
- * with one in turns, whatever their phase.
+ * phase. Alone they meet only where axes are of unlike length; once another stream has put them out
+ * of step, they do anywhere. A ring sends a message when the one before has come: if a small one
+ * waited for a whole large one at each step, as many large ones would pass as there are steps, the
+ * axis of the next phase would idle for so long, and the next gather would begin as far out of
+ * step. Pieces are in several phases at once and keep themselves in step (plan_item.turn): without
+ * another stream they go as they come, and with one in turns, whatever their phase. So do messages
+ * that name their receivers: a chip may put all of them on a link at once, and with turns each of
+ * them would have events of its own. All others keep to links of the grid, so on cables of levels
+ * nobody asks for the last lane.
  *
  * Turns follow one another without a gap, so a link is free when it would have been had all waited
  * in one queue (link_state.free_ps); what arbitration decides is who leaves when.

@@ -77,21 +77,14 @@ static inline bool promise_is_void(struct replay *replay, uint64_t order, uint32
            promise_void_take(replay, order, chip, stamp);
 }
 
-/* Whether a stream finds messages of other streams on the link. */
+/* Whether a message finds the link with messages of another stream, or of a lane of its own stream
+ * that it takes turns with. `lane`: NULL: of a stream without lanes. */
 static inline bool promise_meets(const struct replay *replay, const struct link_state *link,
-                                 uint32_t stream, int64_t now_ps)
-{
-    return link->free_ps > now_ps && link->stream != stream && replay->ports != NULL;
-}
-
-/* Whether a lane finds the link with messages of another stream, or of another lane of its stream.
- * Pieces are in several phases at once, and go as they come. */
-static inline bool promise_meets_lane(const struct replay *replay, const struct link_state *link,
-                                      const struct lane_table *lane, int64_t now_ps)
+                                 uint32_t stream, const struct lane_table *lane, int64_t now_ps)
 {
     return link->free_ps > now_ps && replay->ports != NULL &&
-           (link->stream != lane->stream ||
-            (link->lane != lane->number && lane->piece_count == 1));
+           (link->stream != stream ||
+            (lane != NULL && lane->takes_turns && link->lane != lane->number));
 }
 
 /* The instant until which a departing message is read: its own end, or the end of all work of the

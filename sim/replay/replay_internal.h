@@ -75,7 +75,7 @@ struct link_state {
     int64_t busy_ps;
     uint64_t bytes;
     uint32_t queue; /* Index of its port_queue, once streams have met or messages are kept. */
-    uint8_t lane;   /* Lane of its last message, among the lanes of all streams. */
+    uint8_t lane;   /* On the grid: lane of its last message, among the lanes of all streams. */
     uint8_t stream; /* Stream of its messages; PORT_SHARED: streams or lanes take turns. */
 };
 
@@ -107,6 +107,7 @@ struct lane_table {
     bool waits_by_step;  /* Its steps wait for different portions of the item before. */
     bool led_by_message; /* Portions of the item behind wait for its single messages. */
     bool abreast;        /* Messages go to their first links at once (routed_tables.c). */
+    bool takes_turns;    /* With other lanes also where its stream has the link alone (port.h). */
     bool plain;          /* One link a message; links and HBM are all alike, and none waits. */
     uint8_t before_count;
     uint8_t behind_count;
@@ -441,8 +442,7 @@ static inline void stream_wait(struct stream_state *other, uint32_t waiter, bool
 
 void streams_start(struct replay *replay, uint32_t chip, int64_t now_ps);
 void streams_compute_end(struct replay *replay, uint32_t chip, int64_t now_ps);
-/* The chip has finished if every stream has come to its end and no server owes anything; else once
- * that is paid: streams_finish(). */
+/* The chip has finished if all streams have ended and no server owes anything: streams_finish(). */
 void streams_finish(struct replay *replay, uint32_t chip, int64_t now_ps);
 void streams_check_finished(struct replay *replay, uint32_t chip, int64_t now_ps);
 /* A collective's last message has left and all have arrived, or a copy is done. */

@@ -256,7 +256,7 @@ static int64_t message_take(struct replay *replay, struct lane_table *lane, uint
     struct link_state *link = at->link;
     const struct routed_cost *cost = message->cost;
     int64_t const link_ps = cost->link_ps[at->kind];
-    if (promise_meets(replay, link, lane->stream, now_ps))
+    if (promise_meets(replay, link, lane->stream, lane, now_ps))
         return message_share_link(replay, lane, sender, message, at, order, now_ps, tail_ps,
                                   overhead_ps);
     int64_t const start_ps = link->free_ps > now_ps ? link->free_ps : now_ps;

@@ -328,6 +328,7 @@ static enum status lane_build(struct arena *arena, struct replay *replay, const 
     for (uint8_t at = item->after; table->piece_count == 1 && at != PLAN_NO_ITEM;
          at = plan->item[at].after)
         table->phase++;
+    table->takes_turns = table->piece_count == 1 && !item->primitive->routed;
     table->send_count = lane->send_count;
     table->arrival_count = lane->arrival_count;
     if (table->reduces)

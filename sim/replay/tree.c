@@ -119,7 +119,7 @@ static int64_t cable_take(struct replay *replay, const struct lane_table *lane,
     uint32_t const port = machine_level_port(tree->level_index, message->tier, down);
     struct port_place const place = {
         .link = link, .waits = &tier->waits[down][queue], .kind = tier->kind, .port = port};
-    bool const meets = tier->queues && promise_meets(replay, link, lane->stream, now_ps);
+    bool const meets = tier->queues && promise_meets(replay, link, lane->stream, lane, now_ps);
     int64_t start_ps = free_ps > now_ps ? free_ps : now_ps;
     if (meets) start_ps = promise_whole(replay, &place, link_ps, now_ps);
     int64_t depart_ps = start_ps + link_ps;

@@ -9,6 +9,9 @@
  *   steps.h     computes and collectives of a pass, in order
  *   live.h      from which step to which each value lies in memory
  *   count.h     sums over the steps, which rooflines are computed from
+ *   list.h      the steps as equations of the book, with gathers of weights among them
+ *
+ * Each product has a printed form (print.h), which `podsim show graph` writes.
  *
  * A block (block.h, workloads/blocks) writes tensors and ops (write.h). A kind of op (op.h,
  * workloads/ops) states what an op asks of a chip, what it reads and what it moves.

@@ -23,7 +23,8 @@ static struct sharding array(const char *name, uint32_t count,
     return made;
 }
 
-struct sharding layout_gradient(const struct sharding *array_of)
+/* The gradient's name, "dW_in", with the same split. */
+static struct sharding gradient_of(const struct sharding *array_of)
 {
     struct sharding gradient = *array_of;
     gradient.name[0] = 'd';
@@ -45,10 +46,11 @@ static struct sharding_product multiply(const struct local *local, const struct 
 
 static void matrix_derive(const struct local *local, struct layout_matrix *matrix)
 {
-    struct sharding const d_right = layout_gradient(&matrix->right);
-    struct sharding const d_left = layout_gradient(&matrix->left);
+    struct sharding const d_right = gradient_of(&matrix->right);
+    struct sharding const d_left = gradient_of(&matrix->left);
+    struct sharding const d_weight = gradient_of(&matrix->weight);
     matrix->forward = multiply(local, &matrix->left, &matrix->weight, &matrix->right);
-    matrix->d_weight = multiply(local, &matrix->left, &d_right, &matrix->state);
+    matrix->d_weight = multiply(local, &matrix->left, &d_right, &d_weight);
     matrix->d_left = multiply(local, &d_right, &matrix->weight, &d_left);
 }
 
@@ -65,43 +67,26 @@ static struct sharding between(const struct local *local, const char *name)
     return array(name, 2, dimensions);
 }
 
-/* The axes that split D of the weights, and of the gradients as they are wanted. */
+/* The axes that split D of the weights. */
 static uint32_t weight_axes(const struct local *local)
 {
     return local->shards > 1 ? local->axis_x : 0;
 }
 
-static uint32_t state_axes(const struct local *local)
-{
-    return local->state_shards > 1 ? local->axis_x : 0;
-}
-
 void layout_mlp(const struct local *local, struct layout_block *ret_layout)
 {
-    static const char *const gated[] = {"W_gate", "W_up"};
-    static const char *const gated_results[] = {"Gate", "Up"};
-    struct layout_block layout = {.in_count = (uint32_t)local->mlp_in_count};
+    struct layout_block layout;
     struct sharding_dimension const b =
         dimension("B", local->rows * local->data, local->axis_z | local->axis_x);
     struct sharding_dimension const f =
         dimension("F", local->mlp_columns * local->tp, local->axis_y);
     struct sharding_dimension const d = dimension("D", local->width, weight_axes(local));
-    struct sharding_dimension const state = dimension("D", local->width, state_axes(local));
-    for (uint32_t i = 0; i < layout.in_count; i++) {
-        struct layout_matrix *in = &layout.in[i];
-        bool const one = layout.in_count == 1;
-        in->weight = array(one ? "W_in" : gated[i], 2, (struct sharding_dimension[]){d, f});
-        in->state = array(one      ? "dW_in"
-                          : i == 0 ? "dW_gate"
-                                   : "dW_up",
-                          2, (struct sharding_dimension[]){state, f});
-        in->left = between(local, "In");
-        in->right = array(one ? "Tmp" : gated_results[i], 2, (struct sharding_dimension[]){b, f});
-        matrix_derive(local, in);
-    }
+    layout.in[0].weight = array("W_in", 2, (struct sharding_dimension[]){d, f});
+    layout.in[0].left = between(local, "In");
+    layout.in[0].right = array("Tmp", 2, (struct sharding_dimension[]){b, f});
+    matrix_derive(local, &layout.in[0]);
     layout.out.weight = array("W_out", 2, (struct sharding_dimension[]){f, d});
-    layout.out.state = array("dW_out", 2, (struct sharding_dimension[]){f, state});
-    layout.out.left = array("Tmp", 2, (struct sharding_dimension[]){b, f});
+    layout.out.left = layout.in[0].right;
     layout.out.right = between(local, "Out");
     matrix_derive(local, &layout.out);
     *ret_layout = layout;
@@ -109,30 +94,17 @@ void layout_mlp(const struct local *local, struct layout_block *ret_layout)
 
 void layout_attention(const struct local *local, struct layout_block *ret_layout)
 {
-    static const char *const weights[] = {"W_Q", "W_K", "W_V"};
-    static const char *const states[] = {"dW_Q", "dW_K", "dW_V"};
-    static const char *const results[] = {"Q", "K", "V"};
-    const struct model *model = &local->plan->model;
-    struct layout_block layout = {.in_count = 3};
+    struct layout_block layout;
     struct sharding_dimension const b =
         dimension("B", local->rows * local->data, local->axis_z | local->axis_x);
     struct sharding_dimension const d = dimension("D", local->width, weight_axes(local));
-    struct sharding_dimension const state = dimension("D", local->width, state_axes(local));
     struct sharding_dimension const n = dimension("N", local->heads * local->tp, local->axis_y);
-    /* A head that several chips hold is there as often: K times its holders. */
-    struct sharding_dimension const k = dimension("K", local->kv_heads * local->tp, local->axis_y);
-    struct sharding_dimension const h = dimension("H", model->head_width, 0);
-    for (uint32_t i = 0; i < layout.in_count; i++) {
-        struct layout_matrix *in = &layout.in[i];
-        struct sharding_dimension const heads = i == 0 ? n : k;
-        in->weight = array(weights[i], 3, (struct sharding_dimension[]){d, heads, h});
-        in->state = array(states[i], 3, (struct sharding_dimension[]){state, heads, h});
-        in->left = between(local, "In");
-        in->right = array(results[i], 3, (struct sharding_dimension[]){b, heads, h});
-        matrix_derive(local, in);
-    }
+    struct sharding_dimension const h = dimension("H", local->plan->model.head_width, 0);
+    layout.in[0].weight = array("W_Q", 3, (struct sharding_dimension[]){d, n, h});
+    layout.in[0].left = between(local, "In");
+    layout.in[0].right = array("Q", 3, (struct sharding_dimension[]){b, n, h});
+    matrix_derive(local, &layout.in[0]);
     layout.out.weight = array("W_O", 3, (struct sharding_dimension[]){n, h, d});
-    layout.out.state = array("dW_O", 3, (struct sharding_dimension[]){n, h, state});
     layout.out.left = array("A", 3, (struct sharding_dimension[]){b, n, h});
     layout.out.right = between(local, "Out");
     matrix_derive(local, &layout.out);

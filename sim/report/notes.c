@@ -123,7 +123,7 @@ static void note_bound(struct arena *arena, const struct report_input *input,
 static void note_tp_rule(struct arena *arena, const struct report_input *input, struct notes *notes)
 {
     const struct roofline_rules *rules = &input->roofline->rules;
-    const struct roofline_group *tp = roofline_group_find(input->roofline, "tp");
+    const struct roofline_group *tp = roofline_group_find(input->roofline, MESH_TP);
     if (tp == NULL) return;
     const struct model *model = &input->workload->model;
     double const mlp = rules->tp_mlp_width, attention = rules->tp_attention_width;
@@ -178,7 +178,7 @@ static void note_tp_exposed(struct arena *arena, const struct report_input *inpu
 {
     struct axis_total const total = axis_total(facts, STREAM_OF_TP);
     const struct roofline *roofline = input->roofline;
-    const struct roofline_group *tp = roofline_group_find(roofline, "tp");
+    const struct roofline_group *tp = roofline_group_find(roofline, MESH_TP);
     if (tp == NULL || total.exposed_s < hidden_share * facts->step_s) return;
     if (!input->workload->collective_matmul) {
         notes_add(arena, notes,
@@ -221,7 +221,7 @@ static void note_tp_exposed(struct arena *arena, const struct report_input *inpu
 static void note_fsdp(struct arena *arena, const struct report_input *input,
                       const struct facts *facts, const struct notes_odd *odd, struct notes *notes)
 {
-    const struct roofline_group *fsdp = roofline_group_find(input->roofline, "fsdp");
+    const struct roofline_group *fsdp = roofline_group_find(input->roofline, MESH_FSDP);
     if (fsdp == NULL) return;
     const struct roofline_rules *rules = &input->roofline->rules;
     struct rules_factors const factors = rules_factors(rules, input->mesh);
@@ -415,7 +415,7 @@ static void note_lines(struct arena *arena, const struct report_input *input, st
     const struct roofline *roofline = input->roofline;
     for (uint32_t g = 0; g < roofline->group_count; g++) {
         const struct roofline_group *group = &roofline->group[g];
-        if (mesh_role_find(group->name) == MESH_ROLE_COUNT) continue; /* Neighbours. */
+        if (group->of >= MESH_ROLE_COUNT) continue; /* Neighbours. */
         char lines[96] = "";
         for (uint32_t i = 0; i < group->group.dimension_count; i++) {
             const struct group_dimension *dimension = &group->group.dimension[i];
@@ -436,7 +436,7 @@ static void note_lines(struct arena *arena, const struct report_input *input, st
 static void note_sequence(struct arena *arena, const struct report_input *input,
                           const struct facts *facts, struct notes *notes)
 {
-    const struct roofline_group *sequence = roofline_group_find(input->roofline, "sequence");
+    const struct roofline_group *sequence = roofline_group_find(input->roofline, ROOFLINE_SEQUENCE);
     struct axis_total const total = axis_total(facts, STREAM_OF_SEQUENCE);
     if (sequence == NULL) return;
     notes_add(arena, notes,

@@ -64,7 +64,7 @@ static void write_resources(const struct report_input *input, bool colour, struc
     text_add(text, "estimate");
     table_right(text, 42, table_seconds(roofline->critical_s).text);
     text_add(text, "  math, what tp%s exposed, hops\n",
-             roofline_group_find(roofline, "ep") == NULL ? " leaves" : " and experts leave");
+             roofline_group_find(roofline, MESH_EP) == NULL ? " leaves" : " and experts leave");
     text_add(text, "hops on the critical path");
     table_right(text, 42, table_seconds(roofline->latency_s).text);
     text_add(text, "  in addition to the bound\n");

@@ -122,7 +122,7 @@ static void add_all(const struct workload_plan *plan, const struct machine *mach
 void beside_evaluate(const struct workload_plan *plan, const struct machine *machine,
                      const struct mesh *mesh, struct roofline *roofline)
 {
-    const struct roofline_group *tp = roofline_group_find(roofline, "tp");
+    const struct roofline_group *tp = roofline_group_find(roofline, MESH_TP);
     double const stages = mesh->axis[MESH_PP].size; /* Each has its share of the layers. */
     if (tp != NULL) add_all(plan, machine, mesh, &tp->group, roofline);
     for (uint32_t i = 0; i < roofline->beside_count; i++) {
@@ -132,7 +132,7 @@ void beside_evaluate(const struct workload_plan *plan, const struct machine *mac
     }
     if (tp != NULL && !plan->collective_matmul) roofline->tp_excess_s = tp->time_s;
     double critical = roofline->math_s + roofline->tp_excess_s;
-    const struct roofline_group *sequence = roofline_group_find(roofline, "sequence");
+    const struct roofline_group *sequence = roofline_group_find(roofline, ROOFLINE_SEQUENCE);
     if (sequence != NULL) {
         /* A ring hides behind attention to what came before. */
         double const products = 7 + 2 * (plan->remat >= WORKLOAD_REMAT_BIG_MATMULS);
@@ -144,7 +144,7 @@ void beside_evaluate(const struct workload_plan *plan, const struct machine *mac
         if (excess > 0) critical += excess;
     }
     /* The experts' matmuls wait for their tokens, and what follows for what they give. */
-    const struct roofline_group *experts = roofline_group_find(roofline, "ep");
+    const struct roofline_group *experts = roofline_group_find(roofline, MESH_EP);
     if (experts != NULL) critical += experts->exchange_s;
     roofline->critical_s = critical > roofline->lower_s ? critical : roofline->lower_s;
     roofline->critical_s += roofline->latency_s;

@@ -2,7 +2,6 @@
 
 #include <math.h>
 
-#include "sim/base/name.h"
 #include "sim/base/units.h"
 #include "sim/collective/algorithm.h"
 #include "sim/roofline/beside.h"
@@ -169,17 +168,19 @@ static double group_hop_s(const struct algorithm *algorithm, const struct machin
     return total;
 }
 
-static void add_group(const struct workload_plan *plan, const struct machine *machine,
-                      const char *name, const struct workload_traffic *traffic,
-                      struct roofline *roofline)
+static void add_group(const struct workload_plan *plan, const struct machine *machine, uint32_t of,
+                      const struct workload_traffic *traffic, struct roofline *roofline)
 {
+    static const char *const others[] = {"kv", "sequence", "experts"};
     struct algorithm const algorithm = played(plan, traffic->algorithm);
     uint64_t const count = traffic->gather_count + traffic->scatter_count +
                            traffic->all_reduce_count + traffic->all_to_all_count +
                            traffic->permute_count;
     if (count == 0 || traffic->group.dimension_count == 0) return;
     struct roofline_group *group = &roofline->group[roofline->group_count++];
-    group->name = name;
+    group->of = of;
+    group->name =
+        of < MESH_ROLE_COUNT ? mesh_role_name((enum mesh_role)of) : others[of - MESH_ROLE_COUNT];
     group->group = traffic->group;
     double const ranks = (double)group_rank_count(&traffic->group);
     group->rank_count = (uint64_t)ranks;
@@ -350,7 +351,7 @@ static void communication(const struct workload_plan *plan, const struct machine
                        traffic_additions(plan, machine, &counts->sequence) +
                        traffic_additions(plan, machine, &counts->experts);
     for (uint32_t i = 0; i < MESH_ROLE_COUNT; i++) {
-        add_group(plan, machine, mesh_role_name((enum mesh_role)i), &counts->role[i], roofline);
+        add_group(plan, machine, i, &counts->role[i], roofline);
         hbm_bytes += traffic_hbm_bytes(plan, machine, &counts->role[i]);
         additions += traffic_additions(plan, machine, &counts->role[i]);
     }
@@ -360,14 +361,14 @@ static void communication(const struct workload_plan *plan, const struct machine
     for (uint32_t i = 0; i < machine->axis_count; i++)
         roofline->ici_s[i] = axis_busy_s(plan, machine, traffic, i);
     stages_evaluate(machine, counts, roofline);
-    add_group(plan, machine, "kv", &counts->kv, roofline);
-    add_group(plan, machine, "sequence", &counts->sequence, roofline);
-    add_group(plan, machine, "experts", &counts->experts, roofline);
+    add_group(plan, machine, ROOFLINE_KV, &counts->kv, roofline);
+    add_group(plan, machine, ROOFLINE_SEQUENCE, &counts->sequence, roofline);
+    add_group(plan, machine, ROOFLINE_EXPERTS, &counts->experts, roofline);
     roofline->hbm_collectives_s = hbm_bytes / (double)machine->chip.hbm_bytes_per_s;
     roofline->vector_collectives_s = additions / (double)machine->chip.vector_flop_per_s;
-    const struct roofline_group *tp = roofline_group_find(roofline, "tp");
-    const struct roofline_group *fsdp = roofline_group_find(roofline, "fsdp");
-    const struct roofline_group *experts = roofline_group_find(roofline, "ep");
+    const struct roofline_group *tp = roofline_group_find(roofline, MESH_TP);
+    const struct roofline_group *fsdp = roofline_group_find(roofline, MESH_FSDP);
+    const struct roofline_group *experts = roofline_group_find(roofline, MESH_EP);
     if (tp != NULL) roofline->latency_s += tp->hop_s * (double)counts->tp_critical_count;
     if (experts != NULL)
         roofline->latency_s += experts->hop_s * (double)counts->role[MESH_EP].all_to_all_count;
@@ -467,9 +468,9 @@ void roofline_from_counts(const struct workload_plan *plan, const struct machine
     *ret_roofline = roofline;
 }
 
-const struct roofline_group *roofline_group_find(const struct roofline *roofline, const char *name)
+const struct roofline_group *roofline_group_find(const struct roofline *roofline, uint32_t of)
 {
     for (uint32_t i = 0; i < roofline->group_count; i++)
-        if (name_same(roofline->group[i].name, name)) return &roofline->group[i];
+        if (roofline->group[i].of == of) return &roofline->group[i];
     return NULL;
 }

@@ -20,9 +20,14 @@ struct algorithm; /* sim/collective/algorithm.h */
 
 enum { ROOFLINE_GROUPS_MAX = MESH_ROLE_COUNT + 3, ROOFLINE_BESIDE_MAX = 20 };
 
+/* Whose collectives a group's are: of a mesh axis, by enum mesh_role, or of arrays that have ranks
+ * of their own. */
+enum { ROOFLINE_KV = MESH_ROLE_COUNT, ROOFLINE_SEQUENCE, ROOFLINE_EXPERTS };
+
 /* The collectives of one mesh axis, or of neighbours on it, over a step; one chip. */
 struct roofline_group {
-    const char *name; /* "fsdp", "tp", "dp"; "kv", "sequence" for neighbours. */
+    uint32_t of;      /* A mesh axis, or one of the above. */
+    const char *name; /* The same: "fsdp", "tp", "dp", "kv", "sequence". */
     struct group group;
     const char *algorithm; /* Of its gathers and scatters; NULL: as the plan says. */
     uint64_t rank_count;
@@ -147,8 +152,8 @@ void roofline_from_counts(const struct workload_plan *plan, const struct machine
                           const struct mesh *mesh, const struct workload_counts *counts,
                           struct roofline *ret_roofline);
 
-/* The group of that name, or NULL. */
-const struct roofline_group *roofline_group_find(const struct roofline *roofline, const char *name);
+/* The group of a mesh axis, or of ROOFLINE_KV and the like; NULL where it does not communicate. */
+const struct roofline_group *roofline_group_find(const struct roofline *roofline, uint32_t of);
 
 /* W of the book's C/W: bytes per second of a grid axis both ways, or of what the nearest level has
  * for a chip where there is no grid. */

@@ -40,7 +40,7 @@ static void tp_widths(const struct workload_plan *plan, const struct mesh *mesh,
 static void ring_rule(const struct workload_plan *plan, const struct machine *machine,
                       const struct mesh *mesh, struct roofline *roofline)
 {
-    const struct roofline_group *group = roofline_group_find(roofline, "sequence");
+    const struct roofline_group *group = roofline_group_find(roofline, ROOFLINE_SEQUENCE);
     if (group == NULL || group->algorithm == NULL) return;
     const struct group_dimension *ring = &group->group.dimension[0];
     bool const halved = plan->attention == WORKLOAD_ATTENTION_CAUSAL &&
@@ -108,10 +108,10 @@ void rules_evaluate(const struct workload_plan *plan, const struct machine *mach
                     const struct mesh *mesh, struct roofline *roofline)
 {
     struct roofline_rules *rules = &roofline->rules;
-    const struct roofline_group *fsdp = roofline_group_find(roofline, "fsdp");
-    const struct roofline_group *tp = roofline_group_find(roofline, "tp");
-    const struct roofline_group *dp = roofline_group_find(roofline, "dp");
-    const struct roofline_group *experts = roofline_group_find(roofline, "experts");
+    const struct roofline_group *fsdp = roofline_group_find(roofline, MESH_FSDP);
+    const struct roofline_group *tp = roofline_group_find(roofline, MESH_TP);
+    const struct roofline_group *dp = roofline_group_find(roofline, MESH_DP);
+    const struct roofline_group *experts = roofline_group_find(roofline, ROOFLINE_EXPERTS);
     double const chips = machine->chip_count;
     double const two_bytes = 16;
     uint32_t const stages = mesh->axis[MESH_PP].size;

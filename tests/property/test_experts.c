@@ -42,7 +42,7 @@ static int64_t step_ps(const struct step *step)
     /* What tokens take on switches is in the bound of one of their levels, over how many they go.
      */
     for (uint32_t g = 0; g < play.roofline.group_count; g++)
-        if (strcmp(play.roofline.group[g].name, "ep") == 0)
+        if (play.roofline.group[g].of == MESH_EP)
             assert_true(play.roofline.lower_s >= play.roofline.group[g].exchange_s * (1 - 1e-9));
     play_close(&play);
     return end_ps;
@@ -160,8 +160,8 @@ static void rules_count_a_rank_s_share_of_the_experts(void **state)
     struct play play;
     step_play(&play, &step);
     const struct roofline_rules *rules = &play.roofline.rules;
-    const struct roofline_group *dp = roofline_group_find(&play.roofline, "dp");
-    const struct roofline_group *experts = roofline_group_find(&play.roofline, "experts");
+    const struct roofline_group *dp = roofline_group_find(&play.roofline, MESH_DP);
+    const struct roofline_group *experts = roofline_group_find(&play.roofline, ROOFLINE_EXPERTS);
     assert_non_null(dp);
     assert_non_null(experts);
     assert_true(rules->dp_critical_tokens > 0);
@@ -181,8 +181,8 @@ static void latency_counts_what_waits_for_experts(void **state)
         struct step const step = {meshes[i], "", 2, 4, 0, false};
         struct play play;
         step_play(&play, &step);
-        const struct roofline_group *ep = roofline_group_find(&play.roofline, "ep");
-        const struct roofline_group *fsdp = roofline_group_find(&play.roofline, "fsdp");
+        const struct roofline_group *ep = roofline_group_find(&play.roofline, MESH_EP);
+        const struct roofline_group *fsdp = roofline_group_find(&play.roofline, MESH_FSDP);
         uint64_t exchanges = 0;
         struct walk_op walk = {.program = &play.program};
         while (walk_next(&walk))

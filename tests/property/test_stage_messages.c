@@ -180,7 +180,7 @@ static void fewer_collectives_than_ranks_are_there(void **state)
                  nodes);
     assert_true(length > 0 && length < TEXT_BYTES);
     play_run(&play, text, NULL);
-    const struct roofline_group *dp = roofline_group_find(&play.roofline, "dp");
+    const struct roofline_group *dp = roofline_group_find(&play.roofline, MESH_DP);
     assert_non_null(dp);
     assert_int_equal(dp->count, 1);
     /* Twice the gradients of a layer's weights, of half of the ranks. */

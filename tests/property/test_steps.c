@@ -148,7 +148,7 @@ static uint64_t state_of(uint32_t scenario)
  * piece, a piece a rank, and each pays the hops again: on small arrays that is most of the time. */
 static double most_s(const struct play *play)
 {
-    const struct roofline_group *tp = roofline_group_find(&play->roofline, "tp");
+    const struct roofline_group *tp = roofline_group_find(&play->roofline, MESH_TP);
     double const most = play->roofline.upper_s;
     if (!play->scenario.workload.collective_matmul || tp == NULL) return most;
     if (tp->group.dimension_count < 2) return most;

@@ -276,7 +276,8 @@ static void tp_hides_behind_wide_matmuls_only(void **state)
               1e-9);
     step->made.plan.collective_matmul = false;
     forward_counts(step, 1024);
-    case_near(step->roofline.tp_excess_s, roofline_group_find(&step->roofline, "tp")->time_s, 1e-9);
+    case_near(step->roofline.tp_excess_s, roofline_group_find(&step->roofline, MESH_TP)->time_s,
+              1e-9);
     step_free(step);
 }
 
@@ -285,8 +286,8 @@ static void strided_parts_share_the_links_between_their_members(void **state)
     (void)state;
     struct step *step = step_of("16", true, "x:4", "x:4");
     forward_counts(step, 3000);
-    const struct roofline_group *near_group = roofline_group_find(&step->roofline, "fsdp");
-    const struct roofline_group *far_group = roofline_group_find(&step->roofline, "tp");
+    const struct roofline_group *near_group = roofline_group_find(&step->roofline, MESH_FSDP);
+    const struct roofline_group *far_group = roofline_group_find(&step->roofline, MESH_TP);
     assert_non_null(near_group);
     assert_non_null(far_group);
     /* Neighbours have no ring; the strided do, and four of their rings share every link. */
@@ -449,8 +450,8 @@ static void the_bounds_are_the_largest_and_the_sum_of_the_parts(void **state)
     assert_true(roofline->upper_s > roofline->lower_s);
     /* x and y carry half of the gathers each, at the same time. */
     case_near(roofline->ici_s[0], roofline->ici_s[1], 1e-12);
-    case_near(roofline->ici_s[0], roofline_group_find(roofline, "fsdp")->time_s, 1e-12);
-    assert_null(roofline_group_find(roofline, "dp"));
+    case_near(roofline->ici_s[0], roofline_group_find(roofline, MESH_FSDP)->time_s, 1e-12);
+    assert_null(roofline_group_find(roofline, MESH_DP));
     case_near(roofline->ideal_s, roofline->useful_flop / (4096 * 459e12), 1e-12);
     step_free(step);
 }

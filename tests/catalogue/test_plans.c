@@ -215,6 +215,7 @@ static void a_permute_takes_the_shortest_way_and_every_hop(void **state)
     assert_int_equal(plan.lane[0].leg_count, 2);
     assert_int_equal(plan.lane[0].leg[0].hops, 4);
     assert_int_equal(plan.lane[0].leg[1].port, machine_port(1, true));
+    assert_int_equal(plan_closed_form_ps(&plan, 1000000000, 7), 1000000 + (4 + 1) * 7);
     uint32_t const at[GROUP_DIMENSIONS_MAX] = {0, 1}, end[GROUP_DIMENSIONS_MAX] = {0, 0};
     assert_int_equal(plan_sent_bytes(&plan, 0, at), 1000);
     assert_int_equal(plan_sent_bytes(&plan, 0, end), 0);

@@ -1,4 +1,5 @@
 /* What groups that share an axis of switches must carry adds up cable by cable, and no further. */
+#include "sim/roofline/exchange.h"
 #include "sim/roofline/stages.h"
 #include "sim/roofline/tiers.h"
 #include "sim/roofline/wire.h"
@@ -130,6 +131,26 @@ static void stages_over_two_levels_count_in_the_faster(void **state)
     assert_true(roofline.ici_s[GPU] == roofline.stages_s && roofline.ici_s[NODE] == 0);
 }
 
+/* On the grid, V of a line of 8: a quarter of it crosses the middle link, and a permute crosses
+ * each. A second dimension halves what each member has for others along the first, and a byte takes
+ * 63/24 links on the mean, of 7 each way. */
+static void an_exchange_along_one_axis_is_bounded_by_its_middle(void **state)
+{
+    (void)state;
+    struct machine machine = case_machine("tpu-v5p:8x8x8");
+    for (uint32_t axis = 0; axis < machine.axis_count; axis++) machine.wrap[axis] = false;
+    double const link = (double)machine.chip.ici_bytes_per_s;
+    struct workload_traffic traffic = {.group = {{{0, 8, 1, false, false, "x"}}, 1},
+                                       .all_to_all_bytes = 64e9};
+    case_near(exchange_axis_s(&machine, &traffic, 0), 16e9 / link, 1e-9);
+    traffic.permute_bytes = 1e9;
+    case_near(exchange_axis_s(&machine, &traffic, 0), 17e9 / link, 1e-9);
+    traffic.group.dimension[1] = (struct group_dimension){1, 8, 1, false, false, "y"};
+    traffic.group.dimension_count = 2;
+    for (uint32_t d = 0; d < 2; d++)
+        case_near(exchange_axis_s(&machine, &traffic, d), 1e9 * 63 / 24 * 8 / (2 * 7 * link), 1e-9);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -139,6 +160,7 @@ int main(void)
         cmocka_unit_test(a_leaf_that_is_not_full_has_as_many_cables),
         cmocka_unit_test(stages_that_begin_inside_a_leaf_have_cables_of_another),
         cmocka_unit_test(stages_over_two_levels_count_in_the_faster),
+        cmocka_unit_test(an_exchange_along_one_axis_is_bounded_by_its_middle),
     };
     return cmocka_run_group_tests(tests, case_arena_up, case_arena_down);
 }

@@ -56,8 +56,9 @@ print_fifo_digests() {
 # All scenarios in one table: name, digest, step, and of pipelines the period of each; none may need
 # more memory than its chips have, but for one whose question says so. Left out are two that take
 # seconds, whose steps the validation of docs/megatron.md plays anyway. One of 16 pipeline ranks and
-# 120 microbatches takes a minute, and is played with 4 and 8. Three are of a single step: their
-# periods take most of the time, and others of the same kind have theirs.
+# 120 microbatches takes a minute, and is played with 4 and 8. Four are of a single step: their
+# periods take most of the time, others of the same kind have theirs, and docs/pipeline.md has the
+# one of 405B.
 print_digests() {
     walked=0
     for file in scenarios/*/*.json; do
@@ -78,7 +79,7 @@ print_digests() {
             ;;
         esac
         case $file in
-        *llama3-8b-pp4-h100-1024* | *llama3-8b-pp4-fsdp16-h100-64* | *megatron-310.1b*)
+        *llama3-405b-pp16* | *llama3-8b-pp4-h100-1024* | *llama3-8b-pp4-fsdp16* | *megatron-310.1b*)
             set -- "$@" --set /run/steps=1
             ;;
         esac

@@ -68,6 +68,7 @@ struct graph_tensor {
     bool grouped;                 /* A weight that has one matrix for each expert. */
     bool adds;                    /* A weight: its gradient is added to what is there. */
     bool shared;                  /* Other parts read it too: its gradient is added to theirs. */
+    const char *moved_as;         /* What collectives over tp call it; NULL: as it is here. */
     uint8_t made_by;              /* The op; GRAPH_NONE: it comes from before the layer. */
 };
 
@@ -86,9 +87,11 @@ struct graph_copy {
 
 struct graph_op {
     const struct op_kind *kind;
-    const char *name;    /* "QKV" */
-    const char *formula; /* As op_notation's; NULL: that of the kind. */
-    uint8_t block;       /* Of the graph. */
+    const char *name;        /* "QKV" */
+    const char *input_name;  /* Of its gradients' ops: "dIn", */
+    const char *weight_name; /* "dW_QKV". NULL: the op's with a d. */
+    const char *formula;     /* As op_notation's; NULL: that of the kind. */
+    uint8_t block;           /* Of the graph. */
     tensor in[GRAPH_ARRAYS_MAX];
     tensor weight[GRAPH_ARRAYS_MAX];
     tensor out[GRAPH_ARRAYS_MAX];
@@ -118,6 +121,7 @@ struct graph_op {
         } attention, dot;
         struct graph_exchange {
             struct sharding sent; /* Rows that all ranks send together. */
+            bool spreads;         /* They go out to experts. Else they come back. */
         } exchange;
         struct graph_sort {
             bool sums; /* Rows are added up. Else each is copied to where it is wanted. */

@@ -33,14 +33,48 @@ static bool is_kept(const struct finder *finder, struct graph_value value)
     return !value.gradient && part == (value.full ? GRAPH_GATHERED : GRAPH_OWN);
 }
 
+/* A chip's own part of what was kept in full lies in that. A sum's inputs have one gradient. */
+static struct graph_value lies_in(const struct finder *finder, struct graph_value value)
+{
+    const struct graph *graph = finder->sharded->graph;
+    for (uint8_t i = 0; value.gradient && !value.full && i < graph->op_count; i++) {
+        const struct graph_op *op = &graph->op[i];
+        for (uint8_t in = 0; op->fused && op->kind->passes_on && in < op->in_count; in++)
+            if (op->in[in] == value.of) value.of = op->in[0];
+    }
+    value.full = value.full || (!value.gradient && finder->steps->request.backward &&
+                                finder->kept->kept[value.of] == GRAPH_GATHERED);
+    return value;
+}
+
+static bool is_read_later(const struct finder *finder, struct graph_value value)
+{
+    const struct graph_steps *later = finder->later;
+    for (uint32_t s = 0; later != NULL && s < later->count; s++)
+        for (uint8_t i = 0; i < later->step[s].read_count; i++)
+            if (values_equal(lies_in(finder, later->step[s].read[i]), value)) return true;
+    return false;
+}
+
+/* Of a backward pass in halves, the second reads gradients that come from above, too: the first
+ * takes them for it. Of an op without inputs there is no first. */
+static bool is_handed_on(const struct finder *finder, struct graph_value value)
+{
+    const struct graph_op *maker = graph_maker(finder->sharded->graph, value.of);
+    bool const second = finder->steps->request.half == GRAPH_WEIGHT_HALF;
+    bool const has_first = maker == NULL || maker->in_count > 0;
+    return value.gradient && (second ? has_first : is_read_later(finder, value));
+}
+
 /* What another layer takes, or a bucket of weights. */
 static bool is_others(const struct finder *finder, struct graph_value value)
 {
     const struct graph *graph = finder->sharded->graph;
     const struct graph_tensor *of = &graph->tensor[value.of];
     bool const stream = value.of == graph->stream || value.of == graph->added;
-    bool const outer = !value.full && (value.gradient ? stream : of->made_by == GRAPH_NONE);
-    return of->role == GRAPH_WEIGHT || (outer && !is_kept(finder, value));
+    bool const outer = !value.full && (of->made_by == GRAPH_NONE || (value.gradient && stream));
+    return of->role == GRAPH_WEIGHT ||
+           (outer && !is_kept(finder, value) && !is_handed_on(finder, value));
 }
 
 /* Its index, or the count of lives: it has none. */
@@ -70,14 +104,6 @@ static struct graph_life *life_at(const struct finder *finder, struct graph_valu
     return &live->life[i];
 }
 
-/* A chip's own part of what was kept in full lies in that. */
-static struct graph_value lies_in(const struct finder *finder, struct graph_value value)
-{
-    value.full = value.full || (!value.gradient && finder->steps->request.backward &&
-                                finder->kept->kept[value.of] == GRAPH_GATHERED);
-    return value;
-}
-
 static void step_live(const struct finder *finder, uint32_t at)
 {
     const struct graph_step *step = &finder->steps->step[at];
@@ -85,21 +111,16 @@ static void step_live(const struct finder *finder, uint32_t at)
         struct graph_value const value = lies_in(finder, step->read[i]);
         bool const found = graph_life_of(finder->live, value) != NULL;
         if (is_others(finder, value)) continue;
-        struct graph_life *life = life_at(finder, value, 0);
-        if (!found) life->before = finder->steps->request.backward;
+        bool const taken = value.gradient && finder->steps->request.half == GRAPH_INPUT_HALF;
+        struct graph_life *life = life_at(finder, value, taken ? at : 0);
+        if (!found) life->before = finder->steps->request.backward && !taken;
         life->last = at;
     }
-    for (uint8_t i = 0; i < step->written_count; i++)
-        if (!is_others(finder, step->written[i])) life_at(finder, step->written[i], at)->last = at;
-}
-
-static bool is_read_later(const struct finder *finder, struct graph_value value)
-{
-    const struct graph_steps *later = finder->later;
-    for (uint32_t s = 0; later != NULL && s < later->count; s++)
-        for (uint8_t i = 0; i < later->step[s].read_count; i++)
-            if (values_equal(lies_in(finder, later->step[s].read[i]), value)) return true;
-    return false;
+    for (uint8_t i = 0; i < step->written_count; i++) {
+        struct graph_value value = step->written[i];
+        if (value.gradient) value = lies_in(finder, value);
+        if (!is_others(finder, value)) life_at(finder, value, at)->last = at;
+    }
 }
 
 /* The last step that touches what the same op made. */

@@ -2,9 +2,7 @@
  * live.h: from which step to which each value of a pass lies in memory: from the step that writes
  * it to the last one that reads it, or, if a later pass reads it, to the end of the pass. Left out
  * is what others take: weights with their gradients, the stream that comes from other layers.
- *
- * Effects of today's templates differ: they leave out what lies between blocks, and give some
- * values back with their block (docs/engine.md).
+ * What templates take and give is this (sim/workload/emit.c).
  */
 #ifndef SIM_GRAPH_LIVE_H
 #define SIM_GRAPH_LIVE_H

@@ -118,6 +118,17 @@ void graph_set_due(struct graph *graph, tensor of)
     graph->tensor[of].at.unreduced |= graph->terms->axis_y;
 }
 
+void graph_set_names(struct graph *graph, const char *input_name, const char *weight_name)
+{
+    last_op(graph)->input_name = input_name;
+    last_op(graph)->weight_name = weight_name;
+}
+
+void graph_set_moved_as(struct graph *graph, tensor of, const char *name)
+{
+    graph->tensor[of].moved_as = name;
+}
+
 /* --- Ops --- */
 
 struct graph_op *graph_op(struct graph *graph, const struct op_kind *kind, const char *name,

@@ -67,6 +67,10 @@ void graph_set_beside(struct graph *graph, tensor of, enum graph_beside beside, 
 void graph_set_gradient(struct graph *graph, tensor of, const char *text);
 /* It is a sum over tp that stays due: the op that reads it reduces its own result. */
 void graph_set_due(struct graph *graph, tensor of);
+/* Names of the last op's gradients: of its inputs, and of its weights. */
+void graph_set_names(struct graph *graph, const char *input_name, const char *weight_name);
+/* What collectives over tp call it. */
+void graph_set_moved_as(struct graph *graph, tensor of, const char *name);
 /* Gradients of the ops from `first` up to `end` come directly behind those of `behind`. */
 void graph_set_behind(struct graph *graph, uint8_t first, uint8_t end, uint8_t behind);
 

@@ -30,13 +30,39 @@ static bool waits_for(const struct program_op *compute, const struct program_op 
     return false;
 }
 
-/* The first op of compute by which an effect of an op has come about; NULL: that is not known. */
+/* The op of compute in which a count of its parts is reached; of none, the first. */
+static const struct program_op *compute_at(const struct program_template *template, uint32_t parts)
+{
+    for (uint32_t i = 0; i < template->op_count; i++) {
+        const struct program_op *op = &template->op[i];
+        if (op->stream == PROGRAM_COMPUTE && op->part_first + op->parts >= parts) return op;
+    }
+    return NULL;
+}
+
+/* The op of compute before which nothing comes about that an op of another stream does: what it or
+ * one before it on its stream waits for. NULL: that is not known. */
+static const struct program_op *effect_not_before(const struct program_template *template,
+                                                  const struct program_op *op)
+{
+    for (uint32_t i = (uint32_t)(op - template->op) + 1; i-- > 0;) {
+        const struct program_op *former = &template->op[i];
+        for (uint32_t n = 0; former->stream == op->stream && n < former->need_count; n++)
+            if (former->need[n].stream == PROGRAM_COMPUTE && former->need[n].slot == 0)
+                return compute_at(template, former->need[n].part);
+    }
+    return NULL;
+}
+
+/* The first op of compute by which what an op takes is there, and by which what it gives back may
+ * be gone; NULL: that is not known. */
 static const struct program_op *effect_seen_by(const struct program_template *template,
                                                const struct program_op *op,
                                                const struct program_effect *effect)
 {
     if (op->stream == PROGRAM_COMPUTE) return op;
-    for (uint32_t i = 0; i < template->op_count && effect->bytes > 0; i++)
+    if (effect->bytes < 0) return effect_not_before(template, op);
+    for (uint32_t i = 0; i < template->op_count; i++)
         if (template->op[i].stream == PROGRAM_COMPUTE &&
             waits_for(&template->op[i], op, effect->at_end))
             return &template->op[i];

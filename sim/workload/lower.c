@@ -84,9 +84,15 @@ uint32_t lower_plan_request(struct lower *lower, const struct plan_request *of, 
                             enum format format)
 {
     struct plan_request request = *of;
+    request.size_bytes = format_bytes(format, elements);
+    return lower_plan_bytes(lower, &request, format);
+}
+
+uint32_t lower_plan_bytes(struct lower *lower, const struct plan_request *of, enum format format)
+{
+    struct plan_request request = *of;
     const char *place = "/run/algorithm";
     if (lower->build.status != STATUS_OK) return LOWER_NONE;
-    request.size_bytes = format_bytes(format, elements);
     request.element_bits = format_bits(format);
     request.watch = lower->local->plan->watch;
     uint32_t const plan = builder_plan(&lower->build, &request, false, place);

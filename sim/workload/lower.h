@@ -96,6 +96,7 @@ struct lower {
                         backward pass, which is the next of the rank. */
     bool repeating;                      /* The ops are those of the forward pass again, */
     struct lower_dead dead[LOCAL_KINDS]; /* of which nothing reads these (lower_remat.c). */
+    struct lower_graph *graph[LOCAL_KINDS][2]; /* [windowed]: kinds of layers (emit.c), or NULL. */
     bool gathers_since; /* Gathers wait for what the block says, not for the slots before. */
     uint32_t weights[LOCAL_PLACE_COUNT]; /* The gather that a place's matrices wait for. */
     uint32_t weights_needed;             /* Places whose gather some op already waits for. */
@@ -127,6 +128,9 @@ uint32_t lower_plan(struct lower *lower, enum collective_kind kind, const struct
 /* The same by a request of which all is set but its size and links. */
 uint32_t lower_plan_request(struct lower *lower, const struct plan_request *request,
                             uint64_t elements, enum format format);
+/* The same, and all but the bits of an element, which is of a format. */
+uint32_t lower_plan_bytes(struct lower *lower, const struct plan_request *request,
+                          enum format format);
 /* How many parts a compute op coupled with the plan has; 1 for LOWER_NONE. */
 uint32_t lower_plan_chunks(const struct lower *lower, uint32_t plan);
 /* "AllGather W_mlp" of the class "AllGather W_mlp (fsdp)"; `group_name` is what stands in
@@ -220,6 +224,8 @@ void lower_block_backward(struct lower *lower, const struct lower_block *block);
 /* The experts in the MLP's place (lower_experts.c, lower_experts_backward.c). */
 void lower_experts_forward(struct lower *lower, enum lower_pass pass);
 void lower_experts_backward(struct lower *lower);
+/* Of rows on their way to experts, or back (lower_experts_ops.c). */
+uint32_t experts_exchange_plan(struct lower *lower, bool spreads);
 
 /* What a block's forward pass leaves for its backward pass. */
 enum lower_tensor {

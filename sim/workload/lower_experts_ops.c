@@ -139,7 +139,7 @@ static uint32_t drawn_plan(struct lower *lower, const struct plan_request *excha
     return lower_plan_request(lower, &request, local->experts.ranks * local->rows * part, format);
 }
 
-static uint32_t exchange_plan(struct lower *lower, bool spreads)
+uint32_t experts_exchange_plan(struct lower *lower, bool spreads)
 {
     const struct local *local = lower->local;
     const struct local_experts *experts = &local->experts;
@@ -160,7 +160,7 @@ static uint32_t exchange_plan(struct lower *lower, bool spreads)
 uint32_t experts_exchange(struct lower *lower, const char *what, bool spreads)
 {
     return lower_collective(lower, spreads ? LOWER_DISPATCH : LOWER_COMBINE, what, "ep",
-                            exchange_plan(lower, spreads));
+                            experts_exchange_plan(lower, spreads));
 }
 
 static uint32_t over_tp(struct lower *lower, enum collective_kind kind, const char *what,

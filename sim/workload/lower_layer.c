@@ -1,4 +1,5 @@
 /* The passes of one layer: its blocks one after another. */
+#include "sim/workload/emit.h"
 #include "sim/workload/lower.h"
 
 /* In a layer with experts they stand in the MLP's place. */
@@ -40,7 +41,10 @@ void lower_layer_forward(struct lower *lower, bool top)
     struct lower_block block[2];
     uint32_t const count = lower_blocks(lower->local, block);
     lower_units_gather(lower, lower->layer->unit, lower->layer->unit_count, false);
-    blocks_forward(lower, block, count, LOWER_FORWARD);
+    if (emit_describes(lower))
+        emit_forward(lower);
+    else
+        blocks_forward(lower, block, count, LOWER_FORWARD);
     if (!top && local_offloads_activations(lower->local)) lower_offload_forward(lower);
 }
 
@@ -53,8 +57,12 @@ void lower_layer_backward(struct lower *lower, bool top, const struct lower_behi
     bool const again = reads && workload_remat_repeats(lower->local->plan->remat);
     bool const gathers = reads || lower->keeping == LOWER_TAKES;
     if (gathers) lower_units_gather(lower, lower->layer->unit, lower->layer->unit_count, !again);
-    if (again) lower_layer_again(lower, block, count);
-    lower_layer_gradients(lower, block, count);
+    if (emit_describes(lower)) {
+        emit_backward(lower);
+    } else {
+        if (again) lower_layer_again(lower, block, count);
+        lower_layer_gradients(lower, block, count);
+    }
     if (!top && local_offloads_activations(lower->local)) lower_offload_backward(lower);
     lower_update_behind(lower, update);
 }

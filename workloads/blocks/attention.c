@@ -114,6 +114,7 @@ static void write(struct graph *g, const struct model *model)
     graph_set_linear(g, in);
 
     graph_matmul(g, "QKV")->joined = true;
+    graph_set_names(g, "dIn", "dW_QKV");
     tensor const q = graph_product(g, in, "W_Q[D_X, N_Y, H]", "Q[B_ZX, N_Y, H]");
     tensor const k = graph_product(g, in, "W_K[D_X, K_Y, H]", "K[B_ZX, K_Y, H]");
     tensor const v = graph_product(g, in, "W_V[D_X, K_Y, H]", "V[B_ZX, K_Y, H]");
@@ -127,6 +128,7 @@ static void write(struct graph *g, const struct model *model)
     tensor const a = attention_write(g, &heads);
 
     graph_matmul(g, "O");
+    graph_set_names(g, "dA", "dW_O");
     tensor const out = graph_product(g, a, "W_O[N_Y, H, D_X]", "Out");
     if (g->terms->policy.drops)
         graph_set_beside(g, out, GRAPH_BESIDE_MASK, FORMAT_INT8, GRAPH_REMAT_NORMS);
@@ -138,6 +140,7 @@ const struct block block_attention = {
     .prefix = "attention.",
     .source = "Vaswani et al., arXiv 1706.03762; the book, chapter 4, 4.1",
     .place = BLOCK_MIXES_TOKENS,
+    .couples = true,
     .applies = applies,
     .write = write,
 };

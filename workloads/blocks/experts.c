@@ -28,6 +28,7 @@ static tensor router_write(struct graph *g, const struct model *model, tensor in
     struct graph_op *router = graph_matmul(g, "Router");
     router->as.matmul.math = g->terms->formats.activations;
     router->one_kernel = true;
+    graph_set_names(g, "dIn", "dW_router");
     tensor const logits =
         graph_product(g, in, weight, tokens ? "Logits[B_ZXY, E]" : "Logits[B_ZX, E]");
     graph_set_formats(g, logits, FORMAT_FP32, FORMAT_FP32);
@@ -59,11 +60,12 @@ static tensor cast_write(struct graph *g, tensor in)
     return sent;
 }
 
-static tensor exchange_write(struct graph *g, const char *name, uint8_t count, const tensor *in,
-                             const char *text)
+static tensor exchange_write(struct graph *g, const char *name, bool spreads, uint8_t count,
+                             const tensor *in, const char *text)
 {
     struct graph_op *exchange = graph_op(g, &op_kind_exchange, name, count, in);
     exchange->as.exchange.sent = graph_sharding(g, "Sent[Sent, D_Y]", GRAPH_ACTIVATION);
+    exchange->as.exchange.spreads = spreads;
     return graph_result(g, text);
 }
 
@@ -72,8 +74,9 @@ static tensor exchange_write(struct graph *g, const char *name, uint8_t count, c
 static tensor dispatch_write(struct graph *g, tensor sent, tensor gates)
 {
     const struct graph_formats *formats = &g->terms->formats;
-    tensor const arrived = exchange_write(g, "rows", 2, (const tensor[]){sent, gates},
+    tensor const arrived = exchange_write(g, "rows", true, 2, (const tensor[]){sent, gates},
                                           rows_text(g, "Arrived[A_ZXY, D]", "Arrived[A_ZX, D_Y]"));
+    graph_set_moved_as(g, arrived, "rows");
     graph_set_formats(g, arrived, formats->dispatch, formats->activations);
     graph_op(g, &op_kind_sort, "Sort", 1, &arrived);
     tensor const rows = graph_result(g, "Rows[W_ZX, D]");
@@ -96,6 +99,8 @@ static tensor experts_write(struct graph *g, bool gated, tensor rows)
         .name_gated = "experts.Gate,Up",
         .name_bare = "experts.Gate,Up",
         .name_out = "experts.Out",
+        .d_tmp_bare = "dGate,dUp",
+        .d_weight_bare = "dW_gate,up",
         .weighted = true,
     };
     const struct graph_formats *formats = &g->terms->formats;
@@ -112,8 +117,9 @@ static tensor combine_write(struct graph *g, tensor outputs)
     graph_op(g, &op_kind_sort, "Sum", 1, &outputs)->as.sort.sums = true;
     tensor const summed = graph_result(g, rows_text(g, "Summed[A_ZXY, D]", "Summed[A_ZX, D_Y]"));
     graph_set_formats(g, summed, formats->activations, formats->dispatch);
-    tensor const came =
-        exchange_write(g, "outputs", 1, &summed, rows_text(g, "Came[S_ZXY, D]", "Came[S_ZX, D_Y]"));
+    tensor const came = exchange_write(g, "outputs", false, 1, &summed,
+                                       rows_text(g, "Came[S_ZXY, D]", "Came[S_ZX, D_Y]"));
+    graph_set_moved_as(g, summed, "outputs");
     graph_set_formats(g, came, formats->activations, formats->dispatch);
     graph_set_gradient(g, came, "Came");
     return came;
@@ -133,8 +139,12 @@ static tensor shared_write(struct graph *g, bool gated, tensor in)
         .name_gated = "shared.Gate,Up",
         .name_bare = "shared.Gate,Up",
         .name_out = "shared.Out",
+        .d_tmp_bare = "dGate,dUp",
+        .d_weight_bare = "dW_gate,up",
     };
-    return mlp_write(g, &texts, gated, in);
+    tensor const shared = mlp_write(g, &texts, gated, in);
+    graph_set_moved_as(g, shared, "Out");
+    return shared;
 }
 
 static void write(struct graph *g, const struct model *model)
@@ -156,6 +166,7 @@ static void write(struct graph *g, const struct model *model)
     graph_set_behind(g, first, end, (uint8_t)(g->op_count - 2)); /* The sum before the exchange. */
 
     graph_op(g, &op_kind_merge, "Merge", shares ? 2 : 1, (const tensor[]){came, shared});
+    graph_set_names(g, "dCast", NULL); /* A copy in the format that travels. */
     graph_block_output(g, graph_result(g, "Out"));
 }
 

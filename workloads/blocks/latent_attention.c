@@ -27,6 +27,7 @@ static void write(struct graph *g, const struct model *model)
     graph_set_linear(g, in);
 
     graph_matmul(g, "Down")->joined = true;
+    graph_set_names(g, "dIn", "dW_down");
     tensor const cq = graph_product(g, in, "W_DQ[D_X, Cq]", "CQ[B_ZX, Cq]");
     tensor const ckv = graph_product(g, in, "W_DKV[D_X, Ckv]", "CKV[B_ZX, Ckv]");
     tensor const kr = graph_product(g, in, "W_KR[D_X, R]", "KR[B_ZX, R]");
@@ -39,6 +40,7 @@ static void write(struct graph *g, const struct model *model)
 
     /* They are many times as large as the latents, and come again from them. */
     graph_matmul(g, "Up");
+    graph_set_names(g, "dLatent", "dW_up");
     tensor const q = graph_product(g, lq, "W_UQ[Cq_X, N_Y, H]", "Q[B_ZX, N_Y, H]");
     tensor const kv = graph_product(g, lkv, "W_UKV[Ckv_X, N_Y, J]", "KV[B_ZX, N_Y, J]");
     tensor const r = graph_copied(g, kr, "R[B_ZX, N_Y, R]");
@@ -56,6 +58,7 @@ static void write(struct graph *g, const struct model *model)
     graph_set_kept(g, statistics, GRAPH_REMAT_NORMS, GRAPH_REMAT_NORMS);
 
     graph_matmul(g, "O");
+    graph_set_names(g, "dA", "dW_O");
     graph_block_output(g, graph_product(g, a, "W_O[N_Y, V, D_X]", "Out"));
 }
 
@@ -64,6 +67,7 @@ const struct block block_latent_attention = {
     .prefix = "attention.",
     .source = "DeepSeek-V2, arXiv 2405.04434, 2.1",
     .place = BLOCK_MIXES_TOKENS,
+    .couples = true,
     .applies = applies,
     .write = write,
 };

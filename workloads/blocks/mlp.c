@@ -37,6 +37,7 @@ static tensor gated_write(struct graph *g, const struct mlp_texts *texts, tensor
 {
     struct graph_map map = {VECTOR_GATE, VECTOR_GATE_BACKWARD, .reads_inputs = true};
     graph_matmul(g, texts->name_gated);
+    graph_set_names(g, "dIn", "dW_gate,up");
     tensor const gate = in_product(g, in, texts->weight_gate, texts->gate);
     tensor const up = in_product(g, in, texts->weight_up, texts->up);
     const char *formula = "silu(%) * %";
@@ -52,6 +53,7 @@ static tensor bare_write(struct graph *g, const struct mlp_texts *texts, tensor 
 {
     struct graph_map const map = {.flop = 1, .flop_backward = VECTOR_ROW_DOT + 1};
     graph_matmul(g, texts->name_bare);
+    graph_set_names(g, "dIn", texts->d_weight_bare);
     tensor const tmp = in_product(g, in, texts->weight_in, texts->tmp);
     return texts->weighted ? fused_write(g, texts->tmp, "g * %", map, 1, &tmp) : tmp;
 }
@@ -62,6 +64,7 @@ tensor mlp_write(struct graph *graph, const struct mlp_texts *texts, bool gated,
     graph_set_beside(graph, tmp, GRAPH_BESIDE_OUTPUT, graph->terms->formats.matmuls,
                      GRAPH_REMAT_NONE);
     graph_matmul(graph, texts->name_out);
+    graph_set_names(graph, gated ? "dGate,dUp" : texts->d_tmp_bare, "dW_out");
     return graph_product(graph, tmp, texts->weight_out, texts->out);
 }
 
@@ -84,6 +87,8 @@ static void write(struct graph *g, const struct model *model)
         .name_gated = "Gate,Up",
         .name_bare = "Tmp",
         .name_out = "Out",
+        .d_tmp_bare = "dTmp",
+        .d_weight_bare = "dW_in",
     };
     bool const normed = model->kind == MODEL_LLAMA;
     tensor in = normed ? graph_residual(g) : graph_block_input(g);
@@ -103,6 +108,7 @@ const struct block block_mlp = {
     .prefix = "mlp.",
     .source = "the book, chapter 5; Shazeer, GLU Variants Improve Transformer, arXiv 2002.05202",
     .place = BLOCK_MIXES_CHANNELS,
+    .couples = true,
     .applies = applies,
     .write = write,
 };

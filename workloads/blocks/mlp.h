@@ -11,6 +11,7 @@ struct mlp_texts {
     const char *tmp; /* What is multiplied with W_out. */
     const char *weight_out, *out;
     const char *name_gated, *name_bare, *name_out;
+    const char *d_tmp_bare, *d_weight_bare; /* Gradients of a bare one's Tmp and W_in. */
     bool weighted; /* Each row is multiplied by its router's weight in between. */
 };
 

@@ -190,7 +190,6 @@ struct lower_block {
     bool first; /* Of its layer: its input is the layer's. */
     bool norm;
     bool attention;
-    bool latent; /* The in-projection gives latents. */
     bool gated;
     uint64_t in_columns; /* Of one matrix on one chip. */
     uint64_t in_count;
@@ -232,9 +231,7 @@ enum lower_tensor {
     LOWER_X,        /* The block's input, [B_X, D_Y]. */
     LOWER_IN,       /* The same, normed and gathered: [B_X, D]; or normed, where parts are kept; */
     LOWER_IN_WHOLE, /* and gathered from them, for as long as a pass reads it. */
-    LOWER_TMP,      /* What the in-projection gives: of latent attention the latents, */
-    LOWER_LATENT,   /* the same normed, */
-    LOWER_QKV,      /* and Q, K and V of all of the chip's heads. */
+    LOWER_TMP,      /* What the in-projection gives. */
     LOWER_KV,       /* Keys and values of the other ranks of the sequence. */
     LOWER_SCORES,   /* Unfused, what the softmax gives, what dropout makes of it, and its mask. */
     LOWER_MID,      /* What attention gives; of flash with the softmax's row statistics. */
@@ -285,14 +282,6 @@ uint32_t lower_attention_backward(struct lower *lower, const struct lower_block 
 uint32_t lower_scores_forward(struct lower *lower, const struct lower_block *block,
                               enum lower_pass pass);
 uint32_t lower_scores_backward(struct lower *lower, const struct lower_block *block);
-
-/* Latent attention between the in-projection and the attention (lower_latent.c). Returns the op
- * that gives Q, K and V; */
-uint32_t lower_latent_forward(struct lower *lower, const struct lower_block *block,
-                              enum lower_pass pass, uint32_t after);
-/* the op after which the gradient of the in-projection's result is there, or LOWER_NONE. */
-uint32_t lower_latent_backward(struct lower *lower, const struct lower_block *block,
-                               uint32_t before);
 
 /* What ranks that share sequences exchange around attention (lower_context.c): before it, and once
  * its op stands, which has `parts` parts. Both of the latter return the op that ends it all. */

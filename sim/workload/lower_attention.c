@@ -96,10 +96,7 @@ static uint64_t key_elements(const struct local *local)
 
 static uint64_t rope_flop(const struct local *local)
 {
-    const struct model_latent *latent = &local->plan->model.latent;
     if (local->plan->model.positions != 0) return 0;
-    if (local_is_latent(local))
-        return VECTOR_ROPE * local->rows * (local->heads + 1) * latent->rope;
     return VECTOR_ROPE * local->rows * (local->heads + local->kv_heads) * local->head_width;
 }
 

@@ -20,9 +20,9 @@ uint32_t lower_blocks(const struct local *local, struct lower_block ret_blocks[2
     bool const gated = model->matrices == 3;
     struct lower_block const attention = {
         .prefix = "attention.",
-        .name_in = local_is_latent(local) ? "Down" : "QKV",
+        .name_in = "QKV",
         .name_out = "O",
-        .name_grad_in = local_is_latent(local) ? "dW_down" : "dW_QKV",
+        .name_grad_in = "dW_QKV",
         .name_grad_out = "dW_O",
         .name_grad_tmp = "dA",
         .in = LOCAL_ATTENTION_IN,
@@ -30,12 +30,9 @@ uint32_t lower_blocks(const struct local *local, struct lower_block ret_blocks[2
         .first = true,
         .norm = true,
         .attention = true,
-        .latent = local_is_latent(local),
-        .in_columns = local_is_latent(local) ? local->latent_columns : local->qkv_columns,
+        .in_columns = local->qkv_columns,
         .in_count = 1,
-        .in_useful = local_is_latent(local)
-                         ? local->latent_columns
-                         : (model->heads + 2 * model->kv_heads) * model->head_width,
+        .in_useful = (model->heads + 2 * model->kv_heads) * model->head_width,
         .out_inner = local->heads * local->value_width,
         .out_useful = model->heads * local->value_width,
     };
@@ -247,8 +244,6 @@ static void out_forward(struct lower *lower, const struct lower_block *block,
     lower_tensor_drop(lower, block, LOWER_TMP, pass, matmul);
     lower_tensor_drop(lower, block, LOWER_PRODUCT, pass, matmul);
     lower_tensor_take(lower, block, LOWER_MASK, pass, matmul);
-    lower_tensor_drop(lower, block, LOWER_LATENT, pass, matmul);
-    lower_tensor_drop(lower, block, LOWER_QKV, pass, matmul);
     lower_tensor_drop(lower, block, LOWER_MID, pass, matmul);
     lower_tensor_drop(lower, block, LOWER_KV, pass, matmul);
 }
@@ -258,9 +253,7 @@ void lower_block_forward(struct lower *lower, const struct lower_block *block, e
     struct layout_block layout;
     layout_of(lower, block, &layout);
     uint32_t const in = in_forward(lower, block, &layout, pass);
-    uint32_t const heads = block->latent ? lower_latent_forward(lower, block, pass, in) : in;
-    uint32_t const middle =
-        block->attention ? lower_attention_forward(lower, block, pass, heads) : heads;
+    uint32_t const middle = block->attention ? lower_attention_forward(lower, block, pass, in) : in;
     out_forward(lower, block, &layout, pass, middle);
 }
 
@@ -471,17 +464,12 @@ void lower_block_backward(struct lower *lower, const struct lower_block *block)
     enum workload_remat const remat = lower->local->plan->remat;
     bool const reads = lower_has_input(lower);
     bool const again = reads && block->attention && remat == WORKLOAD_REMAT_BIG_MATMULS;
-    bool const up_again = reads && (again || remat == WORKLOAD_REMAT_NORMS);
-    uint32_t const heads = up_again && block->latent
-                               ? lower_latent_forward(lower, block, LOWER_RECOMPUTE, LOWER_NONE)
-                               : LOWER_NONE;
     uint32_t const middle =
-        again ? lower_attention_forward(lower, block, LOWER_RECOMPUTE, heads) : LOWER_NONE;
+        again ? lower_attention_forward(lower, block, LOWER_RECOMPUTE, LOWER_NONE) : LOWER_NONE;
     uint32_t const d_middle = out_backward(lower, block, &layout, middle);
     uint32_t const regather =
         lower_has_weight(lower) ? in_again(lower, block, &layout) : LOWER_NONE;
-    uint32_t before =
+    uint32_t const before =
         reads && block->attention ? lower_attention_backward(lower, block, d_middle) : LOWER_NONE;
-    if (block->latent) before = lower_latent_backward(lower, block, before);
     in_backward(lower, block, &layout, regather, before);
 }

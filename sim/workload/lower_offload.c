@@ -13,6 +13,7 @@
  *
  * Loads run ahead as gathers of weights do (prefetch_layers).
  */
+#include "sim/workload/emit.h"
 #include "sim/workload/lower.h"
 
 static const char activations[] = "activations";
@@ -62,11 +63,13 @@ static void need_saved(struct lower *lower, uint32_t op, uint32_t target)
                  });
 }
 
-static uint64_t saved_bytes(const struct local *local)
+static uint64_t saved_bytes(struct lower *lower)
 {
+    const struct local *local = lower->local;
     struct lower_block block[2];
     uint32_t const count = lower_blocks(local, block);
     uint64_t bytes = 0;
+    if (emit_describes(lower)) return emit_kept_bytes(lower);
     for (uint32_t b = 0; b < count; b++)
         for (uint32_t t = 0; t < LOWER_TENSOR_COUNT; t++)
             if (lower_tensor_saved(local, &block[b], (enum lower_tensor)t))
@@ -93,7 +96,7 @@ static uint32_t last_of(const struct lower *lower, enum lower_stream stream)
 
 void lower_offload_forward(struct lower *lower)
 {
-    uint64_t const bytes = saved_bytes(lower->local);
+    uint64_t const bytes = saved_bytes(lower);
     if (lower->build.status != STATUS_OK) return;
     uint32_t const first = first_of(lower, LOWER_COMPUTE);
     uint32_t const last = last_of(lower, LOWER_COMPUTE);
@@ -108,7 +111,7 @@ void lower_offload_backward(struct lower *lower)
 {
     static const enum lower_stream readers[] = {LOWER_COMPUTE, LOWER_GATHER_TP,
                                                 LOWER_GATHER_SEQUENCE};
-    uint64_t const bytes = saved_bytes(lower->local);
+    uint64_t const bytes = saved_bytes(lower);
     uint32_t const load =
         copy_add(lower, LOWER_LOAD_ACTIVATIONS, "activations", /* to_host= */ false, bytes);
     lower_prefetch_need(lower, load);

@@ -43,12 +43,6 @@ uint64_t lower_tensor_bytes(const struct local *local, const struct lower_block 
                    : 0;
     case LOWER_TMP:
         return format_bytes(lower_between_format(local, block), lower_tmp_elements(local, block));
-    case LOWER_LATENT:
-        return block->latent
-                   ? format_bytes(local->plan->formats.matmuls, local->rows * local->latent_normed)
-                   : 0;
-    case LOWER_QKV:
-        return block->latent ? format_bytes(format, local->rows * local->qkv_columns) : 0;
     case LOWER_KV:
         return block->attention ? format_bytes(format, local->kv_kept_elements) : 0;
     case LOWER_SCORES:
@@ -77,23 +71,20 @@ uint64_t lower_tensor_bytes(const struct local *local, const struct lower_block 
  * none: all that the backward pass reads: of a norm what it reads and what it gives, of which a
  *   rank of tp keeps its part; Q, K, V, attention's output and its row statistics; Gate and Up. In
  *   the bare MLP over tp, the gathered In holds its shard as well.
- * norms: the same without what norms and activation functions give, and of latent attention without
- *   Q, K and V, which come again from the latents.
+ * norms: the same without what norms and activation functions give.
  * big_matmuls: the outputs of the layer's seven matmuls. Q, K, V, Gate and Up as they are; O and
- *   Out as the inputs of the two blocks, which are the running sum after them. Of latent attention
- *   the latents, from which Q, K and V come again: they are many times as large.
+ *   Out as the inputs of the two blocks, which are the running sum after them.
  * block: the layer's input.
  */
 bool lower_tensor_saved(const struct local *local, const struct lower_block *block,
                         enum lower_tensor tensor)
 {
-    bool const by_norms = tensor == LOWER_IN || tensor == LOWER_LATENT || tensor == LOWER_QKV;
     if (tensor == LOWER_IN_WHOLE) return false;
     if (tensor == LOWER_PRODUCT) return local_keeps_outputs(local);
     if (tensor == LOWER_MASK) return local_keeps_masks(local);
     switch (local->plan->remat) {
     case WORKLOAD_REMAT_NORMS:
-        if (block->norm && by_norms) return false;
+        if (block->norm && tensor == LOWER_IN) return false;
         return tensor != LOWER_X || block->norm || local->tp == 1;
     case WORKLOAD_REMAT_NONE:
         return tensor != LOWER_X || block->norm || local->tp == 1;

@@ -29,7 +29,7 @@ static const char common_dark[] =
 
 static void add_escaped(struct text *text, const char *plain)
 {
-    for (const char *c = plain; *c != '\0'; c++) {
+    for (const char *c = plain == NULL ? "" : plain; *c != '\0'; c++) {
         if (*c == '&')
             text_add(text, "&amp;");
         else if (*c == '<')
@@ -121,12 +121,14 @@ void svg_words(struct text *text, double x, double y, const char *style, const c
 
 void svg_say(struct text *text, double x, double y, const char *style, const char *format, ...)
 {
-    char words[240];
+    struct text words = {0};
     va_list arguments;
     va_start(arguments, format);
-    (void)vsnprintf(words, sizeof words, format, arguments);
+    text_add_list(&words, format, arguments);
     va_end(arguments);
-    svg_words(text, x, y, style, words);
+    svg_words(text, x, y, style, words.bytes);
+    text->failed = text->failed || words.failed;
+    text_free(&words);
 }
 
 static void add_box(struct text *text, double x, double y, double width, double height,
@@ -174,23 +176,18 @@ void svg_circle(struct text *text, double x, double y, double radius, const char
     text_add(text, " class=\"%s\"/>\n", style);
 }
 
-static void add_point(struct text *text, char letter, double x, double y)
-{
-    text_add(text, "%c", letter);
-    add_number(text, x);
-    text_add(text, " ");
-    add_number(text, y);
-}
-
-void svg_path_begin(struct text *text, const char *style, double x, double y)
+void svg_path_begin(struct text *text, const char *style)
 {
     text_add(text, "<path class=\"%s\" d=\"", style);
-    add_point(text, 'M', x, y);
 }
 
 void svg_path_to(struct text *text, double x, double y)
 {
-    add_point(text, 'L', x, y);
+    bool const is_first = !text->failed && text->bytes[text->size_bytes - 1] == '"';
+    text_add(text, is_first ? "M" : "L");
+    add_number(text, x);
+    text_add(text, " ");
+    add_number(text, y);
 }
 
 void svg_path_end(struct text *text)

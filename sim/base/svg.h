@@ -34,7 +34,7 @@ struct svg_page {
 void svg_begin(struct text *text, const struct svg_page *page);
 void svg_end(struct text *text);
 
-/* Plain text: what XML reserves is escaped. */
+/* Plain text of any length, NULL for none: what XML reserves is escaped. */
 void svg_words(struct text *text, double x, double y, const char *style, const char *words);
 void svg_say(struct text *text, double x, double y, const char *style, const char *format, ...)
     __attribute__((format(printf, 5, 6)));
@@ -45,8 +45,8 @@ void svg_titled_box(struct text *text, double x, double y, double width, double 
 void svg_line(struct text *text, double x1, double y1, double x2, double y2, const char *style);
 void svg_circle(struct text *text, double x, double y, double radius, const char *style);
 
-/* A path: begins at a point, goes on to points, ends open or as an area. */
-void svg_path_begin(struct text *text, const char *style, double x, double y);
+/* A path: goes from point to point, ends open or as an area. */
+void svg_path_begin(struct text *text, const char *style);
 void svg_path_to(struct text *text, double x, double y);
 void svg_path_end(struct text *text);
 

@@ -5,7 +5,6 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -30,21 +29,24 @@ static bool text_reserve(struct text *text, uint64_t more)
     return true;
 }
 
+void text_add_list(struct text *text, const char *format, va_list arguments)
+{
+    va_list again;
+    va_copy(again, arguments);
+    int const length = vsnprintf(NULL, 0, format, again);
+    va_end(again);
+    if (length < 0) text->failed = true;
+    if (length < 0 || !text_reserve(text, (uint64_t)length)) return;
+    (void)vsnprintf(text->bytes + text->size_bytes, (size_t)length + 1, format, arguments);
+    text->size_bytes += (uint64_t)length;
+}
+
 void text_add(struct text *text, const char *format, ...)
 {
     va_list arguments;
     va_start(arguments, format);
-    int const length = vsnprintf(NULL, 0, format, arguments);
+    text_add_list(text, format, arguments);
     va_end(arguments);
-    if (length < 0) {
-        text->failed = true;
-        return;
-    }
-    if (!text_reserve(text, (uint64_t)length)) return;
-    va_start(arguments, format);
-    (void)vsnprintf(text->bytes + text->size_bytes, (size_t)length + 1, format, arguments);
-    va_end(arguments);
-    text->size_bytes += (uint64_t)length;
 }
 
 void text_add_bytes(struct text *text, const void *bytes, uint64_t size_bytes)

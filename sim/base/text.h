@@ -4,6 +4,7 @@
 #ifndef SIM_BASE_TEXT_H
 #define SIM_BASE_TEXT_H
 
+#include <stdarg.h>
 #include <stdbool.h>
 #include <stdint.h>
 
@@ -18,6 +19,8 @@ struct text {
 };
 
 void text_add(struct text *text, const char *format, ...) __attribute__((format(printf, 2, 3)));
+void text_add_list(struct text *text, const char *format, va_list arguments)
+    __attribute__((format(printf, 2, 0)));
 void text_add_bytes(struct text *text, const void *bytes, uint64_t size_bytes);
 /* Where the current line has come to. Colours ("\x1b[32m") take no column. */
 uint32_t text_column(const struct text *text);

@@ -2,7 +2,6 @@
 
 #include <inttypes.h>
 #include <math.h>
-#include <stdio.h>
 #include <string.h>
 
 #include "sim/base/counted.h"
@@ -264,7 +263,8 @@ static void draw_arc(struct drawing *drawing, struct point a, struct point b, do
     enum { PARTS = 16 };
     static double const half_turn = 3.14159265358979323846;
     double const middle = (a.x + b.x) / 2, half = (b.x - a.x) / 2;
-    svg_path_begin(drawing->text, "mesh", a.x, a.y);
+    svg_path_begin(drawing->text, "mesh");
+    svg_path_to(drawing->text, a.x, a.y);
     for (uint32_t i = 1; i <= PARTS; i++)
         svg_path_to(drawing->text, middle - half * cos(half_turn * i / PARTS),
                     a.y + depth * sin(half_turn * i / PARTS));
@@ -355,7 +355,8 @@ static void draw_hosts(struct drawing *drawing, const struct grid_layout *layout
             continue;
         struct point const from = port.is_right ? (struct point){side, corner.y} : port.at;
         if (port.is_right) {
-            svg_path_begin(drawing->text, "cable", from.x, from.y);
+            svg_path_begin(drawing->text, "cable");
+            svg_path_to(drawing->text, from.x, from.y);
             svg_path_to(drawing->text, side, port.at.y);
             svg_path_to(drawing->text, port.at.x, port.at.y);
             svg_path_end(drawing->text);
@@ -429,7 +430,6 @@ static void draw(struct drawing *drawing)
     bool const gpu = machine->chip.kind == CHIP_GPU;
     bool const far = machine->level_count > (gpu ? 1u : 0u);
     struct row lowest = {.count = 0};
-    svg_say(drawing->text, 20, 28, "title", "%u x %s", machine->chip_count, machine->chip.title);
     drawing->y = 48;
     say_totals(drawing);
     if (far) draw_level(drawing, machine->level_count - 1, 0, &lowest);
@@ -445,20 +445,21 @@ static void draw(struct drawing *drawing)
 
 void machine_svg(const struct machine *machine, struct text *text)
 {
-    struct text body = {0};
+    struct text body = {0}, title = {0};
     struct drawing drawing = {machine, &body, 0};
-    char title[160];
     draw(&drawing);
-    (void)snprintf(title, sizeof title, "%u x %s", machine->chip_count, machine->chip.title);
+    text_add(&title, "%u x %s", machine->chip_count, machine->chip.title);
     svg_begin(text, &(struct svg_page){
                         .width = MACHINE_SVG_WIDTH,
                         .height = drawing.y,
-                        .title = title,
+                        .title = title.bytes,
                         .classes = classes,
                         .dark = classes_dark,
                     });
+    svg_words(text, 20, 28, "title", title.bytes);
     text_add_bytes(text, body.bytes, body.size_bytes);
     svg_end(text);
-    text->failed = text->failed || body.failed;
+    text->failed = text->failed || body.failed || title.failed;
     text_free(&body);
+    text_free(&title);
 }

@@ -15,6 +15,21 @@ static void words_are_escaped(void **state)
     text_free(&text);
 }
 
+/* Words are whole however many there are: one that is cut in a letter is no document. */
+static void words_are_never_cut(void **state)
+{
+    (void)state;
+    enum { LETTERS = 400 };
+    char words[2 * LETTERS + 1] = "";
+    for (uint32_t i = 0; i < LETTERS; i++) memcpy(words + (size_t)2 * i, "\xc3\xa9", 3);
+    struct text said = {0}, written = {0};
+    svg_say(&said, 1, 2, "mid", "x%s<", words);
+    text_add(&written, "<text x=\"1\" y=\"2\" class=\"mid\">x%s&lt;</text>\n", words);
+    assert_string_equal(said.bytes, written.bytes);
+    text_free(&said);
+    text_free(&written);
+}
+
 /* Numbers are to a hundredth of a pixel, without zeros at the end, and never "-0". */
 static void numbers_are_short(void **state)
 {
@@ -24,7 +39,8 @@ static void numbers_are_short(void **state)
     assert_string_equal(text.bytes,
                         "<line x1=\"0.12\" y1=\"10\" x2=\"0\" y2=\"1234.57\" class=\"axis\"/>\n");
     text_free(&text);
-    svg_path_begin(&text, "l0", 1, 2);
+    svg_path_begin(&text, "l0");
+    svg_path_to(&text, 1, 2);
     svg_path_to(&text, 3, 4);
     svg_path_end(&text);
     assert_string_equal(text.bytes, "<path class=\"l0\" d=\"M1 2L3 4\"/>\n");
@@ -81,6 +97,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(words_are_escaped),
+        cmocka_unit_test(words_are_never_cut),
         cmocka_unit_test(numbers_are_short),
         cmocka_unit_test(a_page_stands_by_itself),
         cmocka_unit_test(series_are_told_apart),

@@ -89,7 +89,8 @@ static void draw_curve(const struct lanes_picture *picture, double scale, double
     double const bottom = top + CURVE;
     double y = bottom;
     svg_line(text, LEFT, top, LEFT + scale * (double)picture->played->makespan, top, "grid dashed");
-    svg_path_begin(text, "held", LEFT, bottom);
+    svg_path_begin(text, "held");
+    svg_path_to(text, LEFT, bottom);
     for (uint64_t i = 0; i < picture->curve_count; i++) {
         double const x = LEFT + scale * picture->curve_at[i];
         svg_path_to(text, x, y);

@@ -107,14 +107,13 @@ static uint32_t legend_rows(const struct picture *picture)
 static void draw_head(const struct picture *picture, const struct question *question)
 {
     struct text *text = picture->text;
-    char title[160];
-    (void)snprintf(title, sizeof title, "%s on %s, profile %s",
-                   operation_name(question->row.operation), question->machine_text,
-                   question->machine.chip.profile);
+    struct text title = {0};
+    text_add(&title, "%s on %s, profile %s", operation_name(question->row.operation),
+             question->machine_text, question->machine.chip.profile);
     svg_begin(text, &(struct svg_page){
                         .width = WIDTH,
                         .height = picture->plot_top + PLOT + 70 + legend_rows(picture) * LEGEND_ROW,
-                        .title = title,
+                        .title = title.bytes,
                         .classes = ".thick { fill: none; stroke-width: 3px }\n"
                                    ".thin { fill: none; stroke-width: 1px; opacity: 0.8 }\n"
                                    ".bound { stroke: #222; stroke-width: 2px }\n"
@@ -122,7 +121,9 @@ static void draw_head(const struct picture *picture, const struct question *ques
                         .dark = ".bound { stroke: #e6e6e6 }\n",
                         .series_count = picture->regimes->algorithm_count,
                     });
-    svg_words(text, 20, 28, "title", title);
+    svg_words(text, 20, 28, "title", title.bytes);
+    text->failed = text->failed || title.failed;
+    text_free(&title);
     svg_say(text, 20, 48, "small", "size: %s", operation_size_text(question->row.operation));
     svg_words(text, 20, TOP - 12, "small",
               "ranks (axes): the fastest algorithm at each size; changes less than four pixels "
@@ -233,35 +234,37 @@ static double bound_s(const struct regimes_group *group, uint64_t bytes)
     return fmax(group->bound_alpha_s, group->bound_beta_s_per_byte * (double)bytes);
 }
 
+enum { LINE_STYLE_BYTES = SVG_CLASS_BYTES + 6 };
+
+static const char *line_style(char buffer[LINE_STYLE_BYTES], const struct picture *picture,
+                              uint32_t algorithm)
+{
+    char series[SVG_CLASS_BYTES];
+    (void)snprintf(buffer, LINE_STYLE_BYTES, "%s %s",
+                   svg_stroke(series, picture->series[algorithm]),
+                   picture->wins[algorithm] ? "thick" : "thin");
+    return buffer;
+}
+
 static void draw_curve(const struct picture *picture, const struct regimes_group *group,
                        uint32_t algorithm)
 {
     const struct regimes *regimes = picture->regimes;
-    char series[SVG_CLASS_BYTES], style[2 * SVG_CLASS_BYTES];
-    (void)snprintf(style, sizeof style, "%s %s", svg_stroke(series, picture->series[algorithm]),
-                   picture->wins[algorithm] ? "thick" : "thin");
-    for (uint32_t s = 0; s < regimes->size_count; s++) {
-        double const x = x_of(picture, regimes->size_bytes[s]);
-        double const y = y_of(picture, units_seconds(group->curve[algorithm].time_ps[s]));
-        if (s == 0)
-            svg_path_begin(picture->text, style, x, y);
-        else
-            svg_path_to(picture->text, x, y);
-    }
+    char style[LINE_STYLE_BYTES];
+    svg_path_begin(picture->text, line_style(style, picture, algorithm));
+    for (uint32_t s = 0; s < regimes->size_count; s++)
+        svg_path_to(picture->text, x_of(picture, regimes->size_bytes[s]),
+                    y_of(picture, units_seconds(group->curve[algorithm].time_ps[s])));
     svg_path_end(picture->text);
 }
 
 static void draw_bound(const struct picture *picture, const struct regimes_group *group)
 {
     const struct regimes *regimes = picture->regimes;
-    for (uint32_t s = 0; s < regimes->size_count; s++) {
-        double const x = x_of(picture, regimes->size_bytes[s]);
-        double const y = y_of(picture, bound_s(group, regimes->size_bytes[s]));
-        if (s == 0)
-            svg_path_begin(picture->text, "bound dashed", x, y);
-        else
-            svg_path_to(picture->text, x, y);
-    }
+    svg_path_begin(picture->text, "bound dashed");
+    for (uint32_t s = 0; s < regimes->size_count; s++)
+        svg_path_to(picture->text, x_of(picture, regimes->size_bytes[s]),
+                    y_of(picture, bound_s(group, regimes->size_bytes[s])));
     svg_path_end(picture->text);
 }
 
@@ -312,13 +315,11 @@ static void draw_legend(const struct picture *picture)
     struct text *text = picture->text;
     double const top = picture->plot_top + PLOT + 56, marks = 20 + LEGEND_COLUMNS * LEGEND_COLUMN;
     for (uint32_t a = 0; a < picture->regimes->algorithm_count; a++) {
-        char series[SVG_CLASS_BYTES], style[2 * SVG_CLASS_BYTES];
+        char fill[SVG_CLASS_BYTES], style[LINE_STYLE_BYTES];
         double const x = 20 + (double)(a % LEGEND_COLUMNS) * LEGEND_COLUMN;
         double const y = top + (double)(a / LEGEND_COLUMNS) * LEGEND_ROW;
-        svg_box(text, x, y - 9, 16, 11, svg_fill(series, picture->series[a]));
-        (void)snprintf(style, sizeof style, "%s %s", svg_stroke(series, picture->series[a]),
-                       picture->wins[a] ? "thick" : "thin");
-        svg_line(text, x + 20, y - 4, x + 48, y - 4, style);
+        svg_box(text, x, y - 9, 16, 11, svg_fill(fill, picture->series[a]));
+        svg_line(text, x + 20, y - 4, x + 48, y - 4, line_style(style, picture, a));
         svg_say(text, x + 54, y, picture->wins[a] ? "head" : "small", "%c  %s", regimes_letter(a),
                 picture->regimes->algorithm[a]);
     }

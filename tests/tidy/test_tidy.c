@@ -145,6 +145,16 @@ static void private_words_stay_out_of_what_users_read(void **state)
     accepts("CHANGELOG.md", "- played\n");
 }
 
+static void pictures_are_drawn_in_one_place(void **state)
+{
+    (void)state;
+    refuses("sim/report/a.c", "int a;\nchar *b = \"  <rect x='1'/>\";\n",
+            "sim/report/a.c:2: <rect> is drawn by sim/base/svg.h\n");
+    accepts("sim/base/svg.c", "char *a = \"<text\";\n");
+    accepts("tools/podsim/a.c", "char *a = \"line <FILE> 1 < text, <lines>\"; /* <g> */\n");
+    accepts("tests/a.c", "char *a = \"<svg\";\n");
+}
+
 static void calls_that_lose_a_size_or_an_order_are_refused(void **state)
 {
     (void)state;
@@ -271,6 +281,7 @@ int main(void)
         cmocka_unit_test(layout_is_held),
         cmocka_unit_test(long_functions_and_files_are_refused),
         cmocka_unit_test(private_words_stay_out_of_what_users_read),
+        cmocka_unit_test(pictures_are_drawn_in_one_place),
         cmocka_unit_test(calls_that_lose_a_size_or_an_order_are_refused),
         cmocka_unit_test(draws_have_an_order),
         cmocka_unit_test(inexact_numbers_need_an_excuse),

@@ -99,6 +99,22 @@ static void check_private_words(struct tidy *tidy, const struct tidy_file *file)
                               "\"%s\" is no word for users", private_words[i]);
 }
 
+/* Pictures are drawn by sim/base/svg.c, which escapes words and writes numbers. */
+static void check_elements(struct tidy *tidy, const struct tidy_file *file)
+{
+    static const char *const elements[] = {"svg",    "text",    "rect", "line", "path",
+                                           "circle", "pattern", "g",    "style"};
+    if (file->code == NULL || strncmp(file->path, "tests/", 6) == 0 ||
+        strcmp(file->path, "sim/base/svg.c") == 0)
+        return;
+    for (size_t i = 0; i < sizeof elements / sizeof *elements; i++)
+        for (const char *at = file->text; (at = word_find(file->text, at, elements[i])) != NULL;
+             at++)
+            if (at > file->text && at[-1] == '<' && is_printed(file->text, at))
+                tidy_complain(tidy, file->path, line_of(file->text, at),
+                              "<%s> is drawn by sim/base/svg.h", elements[i]);
+}
+
 void tidy_check_words(struct tidy *tidy, const struct tidy_file *file, const char *doubles)
 {
     static const char *const reminders[] = {"TO"
@@ -111,6 +127,7 @@ void tidy_check_words(struct tidy *tidy, const struct tidy_file *file, const cha
             tidy_complain(tidy, file->path, line_of(file->text, at), "%s: do it or leave it",
                           reminders[i]);
     check_private_words(tidy, file);
+    check_elements(tidy, file);
     if (file->code == NULL) return;
 
     for (size_t i = 0; i < sizeof banned_calls / sizeof *banned_calls; i++) {

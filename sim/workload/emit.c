@@ -8,7 +8,7 @@
 
 bool emit_describes(const struct lower *lower)
 {
-    return lower->local->cp == 1 && !local_is_unfused(lower->local);
+    return lower->local->cp == 1;
 }
 
 /* Matrices have their places in the order of the forward pass, as ops do. */
@@ -290,13 +290,20 @@ static void lives_add(struct emit *emit, const struct graph_live *live)
     }
 }
 
-/* The step of an op in a pass; LOWER_NONE: there is none. */
-static uint32_t op_in(const struct emit *emit, uint8_t op, bool forward)
+enum beside_pass { BESIDE_FORWARD, BESIDE_GRADIENT, BESIDE_WEIGHT };
+
+static bool is_in(enum op_pass pass, enum beside_pass wanted)
+{
+    if (wanted == BESIDE_FORWARD) return op_is_forward(pass);
+    return wanted == BESIDE_WEIGHT ? op_gives_weight(pass) : !op_is_forward(pass);
+}
+
+/* The first step of an op in a pass; LOWER_NONE: there is none. */
+static uint32_t op_in(const struct emit *emit, uint8_t op, enum beside_pass pass)
 {
     for (uint32_t i = 0; i < emit->steps->count; i++) {
         const struct graph_step *step = &emit->steps->step[i];
-        if (step->is_compute && step->of == GRAPH_NONE && step->op == op &&
-            (forward ? op_is_forward(step->pass) : op_gives_weight(step->pass)))
+        if (step->is_compute && step->of == GRAPH_NONE && step->op == op && is_in(step->pass, pass))
             return emit->op[i];
     }
     return LOWER_NONE;
@@ -314,8 +321,11 @@ static void beside_add(struct emit *emit, tensor of, uint8_t writer, uint8_t rea
                is_mask = at->beside == GRAPH_BESIDE_MASK;
     uint64_t const bytes = format_bytes(at->beside_format, graph_elements(graph, &at->at, 0));
     enum program_memory const memory = is_mask ? PROGRAM_MEMORY_MASKS : PROGRAM_MEMORY_ACTIVATED;
-    uint32_t const made = op_in(emit, writer, true), read = op_in(emit, reader, !backward);
-    if (is_mask && !kept) return; /* It is drawn again. */
+    enum beside_pass const gradient = is_mask ? BESIDE_GRADIENT : BESIDE_WEIGHT;
+    uint32_t const made = op_in(emit, writer, BESIDE_FORWARD);
+    uint32_t const read = op_in(emit, reader, backward ? gradient : BESIDE_FORWARD);
+    if (is_mask && (!kept || emit->steps->request.half == GRAPH_WEIGHT_HALF))
+        return; /* Drawn again, or read. */
     if (!kept || !backward) lower_take(emit->lower, here ? made : read, memory, bytes);
     if (!kept || backward) lower_give(emit->lower, read, memory, bytes);
 }

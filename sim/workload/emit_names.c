@@ -29,6 +29,16 @@ static void gradient_name(const char *name, char ret_name[NAME_BYTES])
     (void)snprintf(ret_name, NAME_BYTES, "d%c%s", small ? name[0] - 'a' + 'A' : name[0], name + 1);
 }
 
+static const char *tensor_name(const struct emit *emit, tensor of, bool gradient,
+                               char buffer[NAME_BYTES])
+{
+    const struct graph_tensor *at = &emit->graph->tensor[of];
+    const char *name = at->moved_as != NULL ? at->moved_as : at->at.name;
+    if (!gradient) return name;
+    gradient_name(name, buffer);
+    return buffer;
+}
+
 const char *emit_compute_name(const struct emit *emit, const struct graph_step *step)
 {
     const struct graph_op *op = &emit->graph->op[step->op];
@@ -39,7 +49,12 @@ const char *emit_compute_name(const struct emit *emit, const struct graph_step *
         again = step->pass == OP_FORWARD ? "" : " again";
     } else if (step->of != GRAPH_NONE) {
         name = "dMerge";
-    } else if (step->pass == OP_INPUT_GRADIENT && op->input_name != NULL) {
+    } else if (step->pass == OP_RIGHT_GRADIENT) {
+        name = tensor_name(emit, op->in[1], true, buffer);
+    } else if (step->pass == OP_LEFT_GRADIENT && op->input_name == NULL) {
+        name = tensor_name(emit, op->in[0], true, buffer);
+    } else if (step->pass != OP_WEIGHT_GRADIENT && step->pass != OP_BOTH_GRADIENTS &&
+               op->input_name != NULL) {
         name = op->input_name;
     } else if (step->pass == OP_WEIGHT_GRADIENT && op->weight_name != NULL) {
         name = op->weight_name;
@@ -48,16 +63,6 @@ const char *emit_compute_name(const struct emit *emit, const struct graph_step *
         name = buffer;
     }
     return builder_format(&emit->lower->build, "%.*s%s%s", length, prefix, name, again);
-}
-
-static const char *tensor_name(const struct emit *emit, tensor of, bool gradient,
-                               char buffer[NAME_BYTES])
-{
-    const struct graph_tensor *at = &emit->graph->tensor[of];
-    const char *name = at->moved_as != NULL ? at->moved_as : at->at.name;
-    if (!gradient) return name;
-    gradient_name(name, buffer);
-    return buffer;
 }
 
 const char *emit_moved_name(const struct emit *emit, const struct graph_step *step)

@@ -233,10 +233,8 @@ enum lower_tensor {
     LOWER_IN_WHOLE, /* and gathered from them, for as long as a pass reads it. */
     LOWER_TMP,      /* What the in-projection gives. */
     LOWER_KV,       /* Keys and values of the other ranks of the sequence. */
-    LOWER_SCORES,   /* Unfused, what the softmax gives, what dropout makes of it, and its mask. */
     LOWER_MID,      /* What attention gives; of flash with the softmax's row statistics. */
-    LOWER_PRODUCT,  /* Of frameworks: what lies between an MLP's matmuls, as the second reads it, */
-    LOWER_MASK,     /* and which elements of a block's result are dropped, where that is saved. */
+    LOWER_PRODUCT,  /* Of frameworks: what lies between an MLP's matmuls, as the second reads it. */
     LOWER_TENSOR_COUNT,
 };
 /* Elements of what the in-projection gives, and of what the out-projection multiplies. */
@@ -277,11 +275,6 @@ uint32_t lower_attention_forward(struct lower *lower, const struct lower_block *
 /* Returns the op after which dQ, dK and dV are there. `d_middle` gives the middle's gradient. */
 uint32_t lower_attention_backward(struct lower *lower, const struct lower_block *block,
                                   uint32_t d_middle);
-
-/* The same without fusing (lower_scores.c). */
-uint32_t lower_scores_forward(struct lower *lower, const struct lower_block *block,
-                              enum lower_pass pass);
-uint32_t lower_scores_backward(struct lower *lower, const struct lower_block *block);
 
 /* What ranks that share sequences exchange around attention (lower_context.c): before it, and once
  * its op stands, which has `parts` parts. Both of the latter return the op that ends it all. */

@@ -124,7 +124,6 @@ uint32_t lower_attention_forward(struct lower *lower, const struct lower_block *
                                  enum lower_pass pass, uint32_t after)
 {
     const struct local *local = lower->local;
-    if (local_is_unfused(local)) return lower_scores_forward(lower, block, pass);
     struct work_matmul const score = layer_scores(lower, local->key_pairs);
     struct lower_keys const keys = lower_keys_forward(lower, block, pass, after);
     struct work work = {
@@ -151,7 +150,6 @@ uint32_t lower_attention_backward(struct lower *lower, const struct lower_block 
                                   uint32_t d_middle)
 {
     const struct local *local = lower->local;
-    if (local_is_unfused(local)) return lower_scores_backward(lower, block);
     struct work_matmul const score = layer_scores(lower, local->key_pairs);
     struct work_matmul const weight = weighted(score, local->head_width);
     struct work_matmul const value = weighted(score, local->value_width);

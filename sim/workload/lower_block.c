@@ -243,7 +243,6 @@ static void out_forward(struct lower *lower, const struct lower_block *block,
     lower_tensor_drop(lower, block, LOWER_X, pass, lower->output);
     lower_tensor_drop(lower, block, LOWER_TMP, pass, matmul);
     lower_tensor_drop(lower, block, LOWER_PRODUCT, pass, matmul);
-    lower_tensor_take(lower, block, LOWER_MASK, pass, matmul);
     lower_tensor_drop(lower, block, LOWER_MID, pass, matmul);
     lower_tensor_drop(lower, block, LOWER_KV, pass, matmul);
 }
@@ -343,7 +342,6 @@ static uint32_t out_backward(struct lower *lower, const struct lower_block *bloc
             if (lower_has_input(lower)) {
                 lower_take(lower, gather != LOWER_NONE ? gather : first, lower_kept_memory(lower),
                            full_bytes);
-                lower_tensor_give(lower, block, LOWER_MASK, first);
             }
         }
         if (last != first || lower->half == LOWER_WEIGHT)

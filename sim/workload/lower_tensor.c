@@ -15,15 +15,6 @@ uint64_t lower_mid_elements(const struct local *local, const struct lower_block 
     return block->attention ? local->rows * block->out_inner : lower_tmp_elements(local, block);
 }
 
-static uint64_t scores_bytes(const struct local *local)
-{
-    uint64_t const bytes = format_bytes(local->plan->formats.activations, local_score_count(local));
-    if (!local_is_unfused(local)) return 0;
-    return local->plan->attention_kernel == WORKLOAD_KERNEL_DROPOUT
-               ? 2 * bytes + local_score_count(local)
-               : bytes;
-}
-
 uint64_t lower_tensor_bytes(const struct local *local, const struct lower_block *block,
                             enum lower_tensor tensor)
 {
@@ -45,22 +36,14 @@ uint64_t lower_tensor_bytes(const struct local *local, const struct lower_block 
         return format_bytes(lower_between_format(local, block), lower_tmp_elements(local, block));
     case LOWER_KV:
         return block->attention ? format_bytes(format, local->kv_kept_elements) : 0;
-    case LOWER_SCORES:
-        return block->attention ? scores_bytes(local) : 0;
     case LOWER_MID: /* One fp32 a row and head: the logarithm of the softmax's sum. */
         return block->attention ? format_bytes(format, lower_mid_elements(local, block)) +
                                       format_bytes(format, local->mid_kept_elements) +
-                                      (local_is_unfused(local)
-                                           ? 0
-                                           : format_bytes(FORMAT_FP32, local->rows * local->heads))
+                                      format_bytes(FORMAT_FP32, local->rows * local->heads)
                                 : 0;
     case LOWER_PRODUCT:
         return block->attention ? 0
                                 : overheads_activated_bytes(local, local->rows * block->in_columns);
-    case LOWER_MASK:
-        return block->norm && lower_tensor_saved(local, block, LOWER_MASK)
-                   ? overheads_mask_bytes(local)
-                   : 0;
     case LOWER_TENSOR_COUNT:
         break;
     }
@@ -81,7 +64,6 @@ bool lower_tensor_saved(const struct local *local, const struct lower_block *blo
 {
     if (tensor == LOWER_IN_WHOLE) return false;
     if (tensor == LOWER_PRODUCT) return local_keeps_outputs(local);
-    if (tensor == LOWER_MASK) return local_keeps_masks(local);
     switch (local->plan->remat) {
     case WORKLOAD_REMAT_NORMS:
         if (block->norm && tensor == LOWER_IN) return false;
@@ -101,7 +83,6 @@ static enum program_memory tensor_memory(const struct lower *lower, const struct
                                          enum lower_tensor tensor)
 {
     if (tensor == LOWER_PRODUCT) return PROGRAM_MEMORY_ACTIVATED;
-    if (tensor == LOWER_MASK) return PROGRAM_MEMORY_MASKS;
     return lower_tensor_saved(lower->local, block, tensor) ? PROGRAM_MEMORY_ACTIVATIONS
                                                            : PROGRAM_MEMORY_BUFFERS;
 }

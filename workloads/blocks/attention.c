@@ -87,12 +87,14 @@ static tensor scores_write(struct graph *g, const struct heads *heads)
     softmax->formula = "Softmax(%)";
     softmax->as.map = (struct graph_map){
         .flop = VECTOR_SOFTMAX, .flop_backward = VECTOR_SOFTMAX_BACKWARD, .reads_result = true};
+    graph_set_names(g, "dS", NULL);
     tensor const p = graph_result(g, "P[B_ZX, N_Y, T]");
     graph_set_kept(g, p, GRAPH_REMAT_NORMS, GRAPH_REMAT_NORMS);
     tensor const weights = g->terms->policy.drops ? dropped_write(g, p) : p;
     struct graph_op *sums = graph_op(g, &op_kind_dot, "A", 2, (tensor[]){weights, heads->v});
     sums->as.dot = (struct graph_attention){{GRAPH_NONE, GRAPH_NONE}};
     sums->right_first = true;
+    graph_set_names(g, "dP", NULL);
     sums->formula = "% *_T %";
     tensor const a = graph_result(g, "A[B_ZX, N_Y, H]");
     graph_set_kept(g, a, GRAPH_REMAT_NORMS, GRAPH_REMAT_NORMS);

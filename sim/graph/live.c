@@ -77,12 +77,12 @@ static bool is_others(const struct finder *finder, struct graph_value value)
            (outer && !is_kept(finder, value) && !is_handed_on(finder, value));
 }
 
-/* Its index, or the count of lives: it has none. */
+/* The index of its last life, or the count of lives: it has none. */
 static uint32_t life_index(const struct graph_live *live, struct graph_value value)
 {
-    uint32_t i = 0;
-    while (i < live->count && !values_equal(live->life[i].value, value)) i++;
-    return i;
+    for (uint32_t i = live->count; i-- > 0;)
+        if (values_equal(live->life[i].value, value)) return i;
+    return live->count;
 }
 
 const struct graph_life *graph_life_of(const struct graph_live *live, struct graph_value value)
@@ -91,17 +91,23 @@ const struct graph_life *graph_life_of(const struct graph_live *live, struct gra
     return i == live->count ? NULL : &live->life[i];
 }
 
+static struct graph_life *life_begin(const struct finder *finder, struct graph_value value,
+                                     uint32_t step)
+{
+    struct graph_live *live = finder->live;
+    SIM_ASSERT(live->count < GRAPH_LIVES_MAX);
+    struct graph_life *life = &live->life[live->count++];
+    *life = (struct graph_life){
+        .value = value, .bytes = bytes_of(finder->sharded, value), .first = step, .last = step};
+    return life;
+}
+
 /* The life of a value, which begins with the step if it has none. */
 static struct graph_life *life_at(const struct finder *finder, struct graph_value value,
                                   uint32_t step)
 {
-    struct graph_live *live = finder->live;
-    uint32_t const i = life_index(live, value);
-    if (i < live->count) return &live->life[i];
-    SIM_ASSERT(live->count < GRAPH_LIVES_MAX);
-    live->life[live->count++] = (struct graph_life){
-        .value = value, .bytes = bytes_of(finder->sharded, value), .first = step};
-    return &live->life[i];
+    uint32_t const i = life_index(finder->live, value);
+    return i < finder->live->count ? &finder->live->life[i] : life_begin(finder, value, step);
 }
 
 static void step_live(const struct finder *finder, uint32_t at)
@@ -119,7 +125,10 @@ static void step_live(const struct finder *finder, uint32_t at)
     for (uint8_t i = 0; i < step->written_count; i++) {
         struct graph_value value = step->written[i];
         if (value.gradient) value = lies_in(finder, value);
-        if (!is_others(finder, value)) life_at(finder, value, at)->last = at;
+        if (is_others(finder, value)) continue;
+        /* What is moved for an op alone comes again for its gradient, and was gone in between. */
+        bool const anew = !step->is_compute && step->move.before;
+        (anew ? life_begin : life_at)(finder, value, at)->last = at;
     }
 }
 

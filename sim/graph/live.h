@@ -28,7 +28,7 @@ void graph_live(const struct graph_sharded *sharded, const struct graph_kept *ke
                 const struct graph_steps *steps, const struct graph_steps *later,
                 struct graph_live *ret_live);
 
-/* The life of a value, or NULL: others take it. */
+/* The life of a value, of several the last, or NULL: others take it. */
 const struct graph_life *graph_life_of(const struct graph_live *live, struct graph_value value);
 
 /* Bytes that lie in memory during a step. */

@@ -6,11 +6,6 @@
 
 /* --- The layer's graph --- */
 
-bool emit_describes(const struct lower *lower)
-{
-    return lower->local->cp == 1;
-}
-
 /* Matrices have their places in the order of the forward pass, as ops do. */
 static void places_fill(const struct local_layer *layer, struct lower_graph *of)
 {
@@ -76,14 +71,18 @@ static struct route route_of(const struct emit *emit, const struct graph_step *s
 {
     const struct local *local = emit->lower->local;
     bool const gathers = step->move.kind == COLLECTIVE_ALL_GATHER;
+    bool const turns = step->move.kind == COLLECTIVE_ALL_TO_ALL;
+    bool const home = step->move.kind == COLLECTIVE_PERMUTE;
     const struct mesh_axis *axis = local->mesh->axis;
     switch (step->move.axis) {
     case OP_AXIS_EP:
         return (struct route){spreads(emit, step) ? LOWER_DISPATCH : LOWER_COMBINE, "ep",
                               &axis[MESH_EP].group};
     case OP_AXIS_SEQUENCE:
-        return (struct route){gathers ? LOWER_GATHER_SEQUENCE : LOWER_REDUCE_SEQUENCE, "sequence",
-                              &local->sequence_group};
+        return (struct route){gathers || turns ? LOWER_GATHER_SEQUENCE
+                              : home           ? LOWER_HOME_SEQUENCE
+                                               : LOWER_REDUCE_SEQUENCE,
+                              "sequence", &local->sequence_group};
     case OP_AXIS_TP:
     case OP_AXIS_HOLDERS: /* Sums of weights' gradients stand with their buckets. */
         break;
@@ -97,16 +96,36 @@ static struct route route_of(const struct emit *emit, const struct graph_step *s
 
 static enum format format_of(const struct emit *emit, const struct graph_step *step)
 {
-    tensor const of = step->of != GRAPH_NONE ? step->of : emit->graph->op[step->op].in[1];
+    const struct graph_op *op = &emit->graph->op[step->op];
+    tensor const of = step->of != GRAPH_NONE ? step->of : op->in[op->in_count - 1];
     const struct graph_tensor *at = &emit->graph->tensor[of];
     return op_is_forward(step->pass) ? at->format : at->gradient;
+}
+
+/* Blocks go round an axis that closes, part by part with the compute that takes them in. */
+static bool is_round(const struct emit *emit, const struct graph_step *step)
+{
+    return emit->graph->op[step->op].kind->passes_round && step->move.axis == OP_AXIS_SEQUENCE &&
+           step->move.kind != COLLECTIVE_PERMUTE;
 }
 
 static bool is_chunked(const struct emit *emit, const struct graph_step *step)
 {
     const struct graph_op *op = &emit->graph->op[step->op];
+    if (is_round(emit, step)) return true;
     return emit->lower->local->plan->collective_matmul && step->move.axis == OP_AXIS_TP &&
            emit->graph->block[op->block].block->couples;
+}
+
+/* To the next rank. Two ranks on a line close their ring over the one cable between them: each is
+ * the next of the other, and both send. */
+static void home_set(struct plan_request *request)
+{
+    const struct group_dimension *dimension = &request->group.dimension[0];
+    bool const line = !dimension->ring && !dimension->switched;
+    request->algorithm = NULL;
+    request->mirrors = line;
+    request->offset[0] = line ? 0 : 1;
 }
 
 static uint32_t plan_of(struct emit *emit, uint32_t at)
@@ -122,6 +141,8 @@ static uint32_t plan_of(struct emit *emit, uint32_t at)
         .chunk_count = is_chunked(emit, step) ? (uint32_t)group_rank_count(route.group) : 0,
         .size_bytes = step->move.bytes,
     };
+    if (is_round(emit, step)) request.algorithm = lower->local->ring_name;
+    if (step->move.kind == COLLECTIVE_PERMUTE) home_set(&request);
     emit->plan[at] = step->move.axis == OP_AXIS_EP
                          ? experts_exchange_plan(lower, spreads(emit, step))
                          : lower_plan_bytes(lower, &request, format_of(emit, step));
@@ -224,7 +245,8 @@ static void outer_need(struct emit *emit, uint32_t at, struct graph_value value)
     if (emit->graph->tensor[value.of].role == GRAPH_WEIGHT) return; /* See weights_add(). */
     if (value.gradient ? lower_has_input(lower) : !backward)
         lower_need_output(lower, emit->op[at]);
-    else if (!value.gradient && at >= emit->repeated && !step->is_compute)
+    else if (!value.gradient && at >= emit->repeated && !step->is_compute &&
+             op_is_forward(step->pass))
         kept_need(emit, at);
 }
 
@@ -241,6 +263,10 @@ static void needs_add(struct emit *emit, uint32_t at)
         outer_need(emit, at, step->read[i]);
         outer = emit->graph->tensor[step->read[i].of].role != GRAPH_WEIGHT;
     }
+    /* What goes round for a gradient leaves when that of the op's result is there. */
+    if (!step->is_compute && step->move.before && !op_is_forward(step->pass))
+        (void)writers_add(
+            emit, at, (struct graph_value){emit->graph->op[step->op].out[0], true, false}, writer);
     for (uint32_t s = 0; s < PROGRAM_STREAMS_MAX; s++) {
         if (writer[s] == LOWER_NONE) continue;
         uint32_t const target = emit->op[writer[s]];

@@ -18,9 +18,6 @@
 
 struct lower;
 
-/* Whether blocks describe the step's layers. */
-bool emit_describes(const struct lower *lower);
-
 /* The forward pass of the layer that the template is of; the backward pass, or its half. */
 void emit_forward(struct lower *lower);
 void emit_backward(struct lower *lower);

@@ -65,13 +65,25 @@ const char *emit_compute_name(const struct emit *emit, const struct graph_step *
     return builder_format(&emit->lower->build, "%.*s%s%s", length, prefix, name, again);
 }
 
+/* Of whole sequences and of parts, the part. */
+static tensor part_of(const struct emit *emit, const struct graph_step *step)
+{
+    const struct graph_op *op = &emit->graph->op[step->op];
+    tensor const in = op->in[step->move.of], out = op->out[step->move.of];
+    bool const whole =
+        (sharding_axes(&emit->graph->tensor[in].at) & emit->graph->terms->axis_c) != 0;
+    return whole ? out : in;
+}
+
 const char *emit_moved_name(const struct emit *emit, const struct graph_step *step)
 {
     const struct graph_op *op = &emit->graph->op[step->op];
     struct builder *build = &emit->lower->build;
-    bool const gradient = !op_is_forward(step->pass);
+    bool const gradient = !op_is_forward(step->pass) && !step->move.before;
     char one[NAME_BYTES], other[NAME_BYTES];
     const char *prefix = NULL;
+    if (step->move.carries && step->move.of != OP_MOVES_ALL)
+        return builder_format(build, "%s", tensor_name(emit, part_of(emit, step), gradient, one));
     if (step->move.carries) {
         gradient_name(op->name, one);
         return builder_format(build, "%s", gradient ? one : op->name);

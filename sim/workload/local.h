@@ -155,13 +155,6 @@ static inline bool local_turns(const struct local *local)
     return local->cp > 1 && local->plan->context == WORKLOAD_CONTEXT_ULYSSES;
 }
 
-/* Of FLOP that all heads of a rank take alike, those of heads that are no padding, on average. */
-static inline uint64_t local_useful_heads(const struct local *local, uint64_t flop)
-{
-    uint64_t const all = local->heads * local->tp;
-    return (uint64_t)((units_wide)flop * local->plan->model.heads / all);
-}
-
 /* Latent attention (local_latent.c): what is not modelled of it or with it, and its columns. */
 enum status local_latent_check(const struct local *local, struct error *reterr);
 enum status local_latent_sequences_check(const struct local *local, struct error *reterr);
@@ -175,22 +168,15 @@ static inline bool local_is_latent(const struct local *local)
 /* Attention without fusing (local_scores.c): what is not modelled with it. */
 enum status local_scores_check(const struct local *local, struct error *reterr);
 
-/* Whether scores lie in HBM, and how many of a layer: the whole square. */
+/* Whether scores lie in HBM. */
 static inline bool local_is_unfused(const struct local *local)
 {
     return local->plan->attention_kernel != WORKLOAD_KERNEL_FLASH;
 }
 
-static inline uint64_t local_score_count(const struct local *local)
-{
-    return local->attention_queries * local->keys * local->attention_heads * local->sequences;
-}
-
-/* Layers that attend to a window of keys (local_window.c), and rows of scores as wide as `columns`
- * that a kernel multiplies on top of `rows` in tiles that the window's edges cut. */
+/* Layers that attend to a window of keys (local_window.c). */
 enum status local_window_check(const struct local *local, struct error *reterr);
 void local_window_build(struct local *local);
-uint64_t local_window_masked_rows(const struct local *local, uint64_t rows, uint64_t columns);
 
 static inline bool local_layer_is_windowed(const struct local *local, uint64_t layer)
 {

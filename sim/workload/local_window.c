@@ -2,7 +2,6 @@
  * Layers that attend to a window of keys: which they are in this step, and what is not modelled
  * with them. Where sequences fit the window such a layer is as any other.
  */
-#include "sim/base/units.h"
 #include "sim/workload/local.h"
 #include "sim/workload/nearest.h"
 
@@ -37,16 +36,4 @@ void local_window_build(struct local *local)
     for (uint64_t layer = 1; layer < model->layers && local->window_layers != 0; layer++)
         local->window_turns +=
             model_layer_is_windowed(model, layer) != model_layer_is_windowed(model, layer - 1);
-}
-
-uint64_t local_window_masked_rows(const struct local *local, uint64_t rows, uint64_t columns)
-{
-    uint64_t const edge = local->machine->chip.mxu_columns;
-    uint64_t const blocks = units_ceil_divide(local->keys, edge);
-    uint64_t before = units_ceil_divide(local->plan->model.window - 1, edge);
-    if (before >= blocks) before = blocks - 1;
-    units_wide const tiles = (units_wide)(before + 1) * (2 * blocks - before) / 2;
-    uint64_t const wide = units_round_up(columns, edge);
-    uint64_t const all = (uint64_t)((tiles * edge * edge + wide - 1) / wide);
-    return all > rows ? all - rows : 0;
 }

@@ -59,7 +59,7 @@ uint32_t lower_op_add(struct lower *lower, struct program_op op)
 uint32_t lower_compute(struct lower *lower, const char *name, const struct work *work,
                        uint32_t parts)
 {
-    if (lower->build.status != STATUS_OK || lower_is_dead(lower, name)) return LOWER_NONE;
+    if (lower->build.status != STATUS_OK) return LOWER_NONE;
     SIM_ASSERT(parts >= 1);
     uint32_t const index = builder_work(&lower->build, work, parts, "/workload/schedule");
     return lower_op_add(lower, (struct program_op){.name = name,
@@ -127,7 +127,7 @@ uint32_t lower_collective(struct lower *lower, enum lower_stream stream, const c
     const struct plan *of = &lower->build.program->plans[plan];
     const char *kind = collective_kind_name(of->kind);
     const char *name = builder_format(&lower->build, "%s %s", kind, what);
-    if (lower->build.status != STATUS_OK || lower_is_dead(lower, name)) return LOWER_NONE;
+    if (lower->build.status != STATUS_OK) return LOWER_NONE;
     return lower_op_add(lower, (struct program_op){
                                    .name = name,
                                    .class_name = builder_format(&lower->build, "%s %s (%s)", kind,

@@ -52,9 +52,6 @@ enum lower_stream {
     LOWER_STREAM_COUNT,
 };
 
-/* Which time a block's forward ops are emitted. */
-enum lower_pass { LOWER_FORWARD, LOWER_RECOMPUTE };
-
 /* What of a backward pass is emitted: all of it, or one gradient. Between the two, what the weight
  * gradients read stays: inputs of the matmuls and gradients of their outputs, gathered. */
 enum lower_half { LOWER_WHOLE, LOWER_INPUT, LOWER_WEIGHT };
@@ -64,14 +61,6 @@ enum lower_weights {
     LOWER_GATHERS, /* Gathers them for itself. */
     LOWER_TAKES,   /* Gathers them, and they stay. */
     LOWER_HOLDS,   /* They are there. */
-};
-
-/* Ops of a layer's forward pass that block remat does not repeat. */
-enum { LOWER_DEAD_MAX = 16 };
-struct lower_dead {
-    bool known;
-    const char *name[LOWER_DEAD_MAX];
-    uint32_t count;
 };
 
 struct lower {
@@ -94,8 +83,7 @@ struct lower {
                            are gathered from the ranks that have updated a part of them each. */
     bool head_stays; /* Of the head in a pipeline: its weights stay from its forward pass to its
                         backward pass, which is the next of the rank. */
-    bool repeating;                      /* The ops are those of the forward pass again, */
-    struct lower_dead dead[LOCAL_KINDS]; /* of which nothing reads these (lower_remat.c). */
+    bool repeating; /* The ops are those of the forward pass again. */
     struct lower_graph *graph[LOCAL_KINDS][2]; /* [windowed]: kinds of layers (emit.c), or NULL. */
     bool gathers_since; /* Gathers wait for what the block says, not for the slots before. */
     uint32_t weights[LOCAL_PLACE_COUNT]; /* The gather that a place's matrices wait for. */
@@ -182,113 +170,14 @@ bool lower_gradient_adds(const struct lower *lower);
 void lower_experts_gradient_take(struct lower *lower, uint32_t op, uint64_t elements);
 bool lower_experts_gradient_adds(const struct lower *lower);
 
-/* A layer's blocks (lower_block.c, lower_attention.c). */
-struct lower_block {
-    const char *prefix; /* "attention.", "mlp.", or "" for the bare MLP. */
-    const char *name_in, *name_out, *name_grad_in, *name_grad_out, *name_grad_tmp;
-    enum local_place in, out;
-    bool first; /* Of its layer: its input is the layer's. */
-    bool norm;
-    bool attention;
-    bool gated;
-    uint64_t in_columns; /* Of one matrix on one chip. */
-    uint64_t in_count;
-    uint64_t in_useful;  /* Columns of all of them on all ranks of tp, each head once. */
-    uint64_t out_inner;  /* Rows of the out-projection on one chip, */
-    uint64_t out_useful; /* and of all of them, without padding. */
-};
-
-uint32_t lower_blocks(const struct local *local, struct lower_block ret_blocks[2]);
-
-/* In as the in-projection reads it: the residual stream itself where no norm is between. */
-static inline enum format lower_in_format(const struct local *local,
-                                          const struct lower_block *block)
-{
-    return block->norm ? local_normed_format(local) : local->plan->formats.activations;
-}
-
-/* What lies between an MLP's matmuls, forward and backward, only these read; attention's products
- * stand between its projections. */
-static inline enum format lower_between_format(const struct local *local,
-                                               const struct lower_block *block)
-{
-    const struct workload_formats *formats = &local->plan->formats;
-    return block->attention ? formats->activations : formats->matmuls;
-}
-
-void lower_block_forward(struct lower *lower, const struct lower_block *block,
-                         enum lower_pass pass);
-void lower_block_backward(struct lower *lower, const struct lower_block *block);
-
-/* The experts in the MLP's place (lower_experts.c, lower_experts_backward.c). */
-void lower_experts_forward(struct lower *lower, enum lower_pass pass);
-void lower_experts_backward(struct lower *lower);
-/* Of rows on their way to experts, or back (lower_experts_ops.c). */
+/* Of rows on their way to experts, or back (lower_rows.c). */
 uint32_t experts_exchange_plan(struct lower *lower, bool spreads);
-
-/* What a block's forward pass leaves for its backward pass. */
-enum lower_tensor {
-    LOWER_X,        /* The block's input, [B_X, D_Y]. */
-    LOWER_IN,       /* The same, normed and gathered: [B_X, D]; or normed, where parts are kept; */
-    LOWER_IN_WHOLE, /* and gathered from them, for as long as a pass reads it. */
-    LOWER_TMP,      /* What the in-projection gives. */
-    LOWER_KV,       /* Keys and values of the other ranks of the sequence. */
-    LOWER_MID,      /* What attention gives; of flash with the softmax's row statistics. */
-    LOWER_PRODUCT,  /* Of frameworks: what lies between an MLP's matmuls, as the second reads it. */
-    LOWER_TENSOR_COUNT,
-};
-/* Elements of what the in-projection gives, and of what the out-projection multiplies. */
-uint64_t lower_tmp_elements(const struct local *local, const struct lower_block *block);
-uint64_t lower_mid_elements(const struct local *local, const struct lower_block *block);
-uint64_t lower_tensor_bytes(const struct local *local, const struct lower_block *block,
-                            enum lower_tensor tensor);
-/* Whether the remat policy keeps it from the forward to the backward pass. */
-bool lower_tensor_saved(const struct local *local, const struct lower_block *block,
-                        enum lower_tensor tensor);
-void lower_tensor_take(struct lower *lower, const struct lower_block *block,
-                       enum lower_tensor tensor, enum lower_pass pass, uint32_t op);
-void lower_tensor_give(struct lower *lower, const struct lower_block *block,
-                       enum lower_tensor tensor, uint32_t op);
-
-/* After the last op of the forward pass that reads it, unless it is kept for the backward pass. */
-void lower_tensor_drop(struct lower *lower, const struct lower_block *block,
-                       enum lower_tensor tensor, enum lower_pass pass, uint32_t op);
-
-/* A layer's forward pass once more, and its backward pass but for what it gathers first, in a
- * template under construction (lower_remat.c). */
-void lower_layer_again(struct lower *lower, const struct lower_block *blocks, uint32_t count);
-/* The layer's blocks (workload.c). */
-void lower_layer_repeat(struct lower *lower, const struct lower_block *blocks, uint32_t count);
-void lower_layer_gradients(struct lower *lower, const struct lower_block *blocks, uint32_t count);
-/* Whether an op of a repetition is one that nothing reads. */
-bool lower_is_dead(const struct lower *lower, const char *name);
 
 /* The norm before a block with the residual sum, without it, and its backward; the result in a
  * format. */
 uint32_t lower_norm_alone(struct lower *lower, const char *name, enum format normed);
 uint32_t lower_norm(struct lower *lower, const char *name, enum format normed);
 uint32_t lower_norm_backward(struct lower *lower, const char *name);
-
-/* Returns the op that gives the block's middle, or LOWER_NONE. `after` gives Q, K and V. */
-uint32_t lower_attention_forward(struct lower *lower, const struct lower_block *block,
-                                 enum lower_pass pass, uint32_t after);
-/* Returns the op after which dQ, dK and dV are there. `d_middle` gives the middle's gradient. */
-uint32_t lower_attention_backward(struct lower *lower, const struct lower_block *block,
-                                  uint32_t d_middle);
-
-/* What ranks that share sequences exchange around attention (lower_context.c): before it, and once
- * its op stands, which has `parts` parts. Both of the latter return the op that ends it all. */
-struct lower_keys {
-    uint32_t op;
-    uint32_t parts;
-    uint64_t moving_bytes; /* Buffers for what passes by. */
-};
-struct lower_keys lower_keys_forward(struct lower *lower, const struct lower_block *block,
-                                     enum lower_pass pass, uint32_t after);
-uint32_t lower_keys_forward_done(struct lower *lower, const struct lower_keys *keys, uint32_t op);
-struct lower_keys lower_keys_backward(struct lower *lower, uint32_t d_middle);
-uint32_t lower_keys_backward_done(struct lower *lower, const struct lower_block *block,
-                                  const struct lower_keys *keys, uint32_t op);
 
 static inline bool lower_has_input(const struct lower *lower)
 {

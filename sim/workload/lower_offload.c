@@ -63,20 +63,6 @@ static void need_saved(struct lower *lower, uint32_t op, uint32_t target)
                  });
 }
 
-static uint64_t saved_bytes(struct lower *lower)
-{
-    const struct local *local = lower->local;
-    struct lower_block block[2];
-    uint32_t const count = lower_blocks(local, block);
-    uint64_t bytes = 0;
-    if (emit_describes(lower)) return emit_kept_bytes(lower);
-    for (uint32_t b = 0; b < count; b++)
-        for (uint32_t t = 0; t < LOWER_TENSOR_COUNT; t++)
-            if (lower_tensor_saved(local, &block[b], (enum lower_tensor)t))
-                bytes += lower_tensor_bytes(local, &block[b], (enum lower_tensor)t);
-    return bytes;
-}
-
 /* The first op of the template on a stream, or LOWER_NONE. */
 static uint32_t first_of(const struct lower *lower, enum lower_stream stream)
 {
@@ -96,7 +82,7 @@ static uint32_t last_of(const struct lower *lower, enum lower_stream stream)
 
 void lower_offload_forward(struct lower *lower)
 {
-    uint64_t const bytes = saved_bytes(lower);
+    uint64_t const bytes = emit_kept_bytes(lower);
     if (lower->build.status != STATUS_OK) return;
     uint32_t const first = first_of(lower, LOWER_COMPUTE);
     uint32_t const last = last_of(lower, LOWER_COMPUTE);
@@ -111,7 +97,7 @@ void lower_offload_backward(struct lower *lower)
 {
     static const enum lower_stream readers[] = {LOWER_COMPUTE, LOWER_GATHER_TP,
                                                 LOWER_GATHER_SEQUENCE};
-    uint64_t const bytes = saved_bytes(lower);
+    uint64_t const bytes = emit_kept_bytes(lower);
     uint32_t const load =
         copy_add(lower, LOWER_LOAD_ACTIVATIONS, "activations", /* to_host= */ false, bytes);
     lower_prefetch_need(lower, load);

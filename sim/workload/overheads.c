@@ -173,13 +173,6 @@ uint64_t overheads_autograd_bytes(const struct local *local, uint64_t elements)
     return of_megatron(local) ? format_bytes(local->plan->formats.weights, elements) : 0;
 }
 
-/* The bare MLP has no function between its matmuls. */
-uint64_t overheads_activated_bytes(const struct local *local, uint64_t elements)
-{
-    if (!overheads_count(local) || !local_is_llama(local)) return 0;
-    return format_bytes(local->plan->formats.matmuls, elements);
-}
-
 uint64_t overheads_mask_bytes(const struct local *local)
 {
     bool const drops = local->plan->attention_kernel == WORKLOAD_KERNEL_DROPOUT;

@@ -1,7 +1,7 @@
 /*
  * reads.h: what each op of a training step reads and writes, by its name: the arrays between ops,
  * whatever their sharding, so that a collective reads and writes the same one. Reasons of needs
- * follow from it (lower.c), and what block remat repeats (lower_remat.c).
+ * follow from it (lower.c).
  *
  * "x" is the activation between slots, "dx" its gradient; "W" are weights, "dW" their gradients.
  * What is saved of a block's input is "attention.X", "mlp.X"; behind them stands what remat has to

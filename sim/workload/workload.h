@@ -39,7 +39,7 @@ enum workload_kernel { WORKLOAD_KERNEL_FLASH, WORKLOAD_KERNEL_UNFUSED, WORKLOAD_
 enum workload_gather { WORKLOAD_GATHER_BLOCK, WORKLOAD_GATHER_TENSOR, WORKLOAD_GATHER_LAYER };
 enum workload_backward { WORKLOAD_BACKWARD_DW_FIRST, WORKLOAD_BACKWARD_DX_FIRST };
 enum workload_activations { WORKLOAD_ACTIVATIONS_MODEL, WORKLOAD_ACTIVATIONS_TOKENS };
-/* How ranks of cp attend to sequences that they share; see lower_context.c. */
+/* How ranks of cp attend to sequences that they share. */
 enum workload_context {
     WORKLOAD_CONTEXT_RING,
     WORKLOAD_CONTEXT_ALL_GATHER,

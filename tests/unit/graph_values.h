@@ -143,9 +143,14 @@ static inline void graph_values_hold(const char *name, const struct graph_case *
 static inline void graph_life_hold(const char *name, const struct graph_live *live,
                                    struct graph_value value, uint32_t step)
 {
-    const struct graph_life *life = graph_life_of(live, value);
-    if (life != NULL && (step < life->first || life->last < step))
-        fail_msg("%s: step %u uses a value that is not in memory then", name, step);
+    bool there = graph_life_of(live, value) == NULL;
+    for (uint32_t i = 0; i < live->count && !there; i++) {
+        const struct graph_life *life = &live->life[i];
+        bool const same = life->value.of == value.of && life->value.gradient == value.gradient &&
+                          life->value.full == value.full;
+        there = same && life->first <= step && step <= life->last;
+    }
+    if (!there) fail_msg("%s: step %u uses a value that is not in memory then", name, step);
 }
 
 /* Bytes that are there before a pass, or after it. */

@@ -4,6 +4,7 @@
 
 #include <stdarg.h>
 #include <stdio.h>
+#include <string.h>
 
 #include "sim/base/arena.h"
 #include "sim/base/counted.h"
@@ -28,6 +29,23 @@ void listing_step(struct listing *listing, const char *remark, const char *what,
     (void)vsnprintf(line, sizeof line, what, arguments);
     va_end(arguments);
     graph_list_line(listing->text, ++listing->step, &listing->local->axes, NULL, 0, remark, line);
+}
+
+void listing_copies(struct listing *listing, const struct program *program, const char *name)
+{
+    char bytes[QUANTITY_TEXT_BYTES];
+    bool found = false;
+    for (uint32_t t = 0; t < program->template_count && !found; t++) {
+        const struct program_template *template = &program->templates[t];
+        if (strcmp(template->name, name) != 0) continue;
+        for (uint32_t i = 0; i < template->op_count; i++) {
+            const struct program_op *op = &template->op[i];
+            if (op->kind != PROGRAM_OP_COPY) continue;
+            found = true;
+            text_add(listing->text, "  in addition: %s, %s (over the link to the host)\n", op->name,
+                     quantity_text_bytes(bytes, (double)program->copies[op->index].size_bytes));
+        }
+    }
 }
 
 static unsigned long long wide(uint64_t number)

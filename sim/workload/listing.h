@@ -27,6 +27,10 @@ void listing_heading(struct text *text, const struct local *local);
 void listing_step(struct listing *listing, const char *remark, const char *what, ...)
     __attribute__((format(printf, 3, 4)));
 
+/* Copies to and from the host's memory, which are no steps of the graph: those of the first
+ * template of that name that has some. The last layer has none. */
+void listing_copies(struct listing *listing, const struct program *program, const char *name);
+
 /* A layer of the kind at the top, from its graph. When stages of a pipeline gather weights and
  * reduce gradients is the schedule's, so the program says it. */
 void listing_layer(struct listing *listing, const struct program *program);

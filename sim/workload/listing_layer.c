@@ -141,6 +141,7 @@ static void backward_add(struct listing *listing, struct graph_list *list,
         graph_steps(&layer->sharded, &layer->backward, &layer->kept, request, &steps);
         graph_list_backward(list, &steps, /* begins= */ false);
     }
+    listing_copies(listing, program, "layer backward");
     units_tell(listing, &layer->weights);
 }
 
@@ -164,6 +165,7 @@ void listing_layer(struct listing *listing, const struct program *program)
                 (struct graph_request){.backward = true}, &backward);
     listing->section = WORKLOAD_SECTION_FORWARD;
     graph_list_forward(&list, &forward, &backward);
+    listing_copies(listing, program, "layer forward");
     units_tell(listing, &layer.weights);
     backward_add(listing, &list, &layer, program);
     if (local->state_shards == local->shards) return;

@@ -11,7 +11,8 @@
  *   count.h     sums over the steps, which rooflines are computed from
  *   list.h      the steps as equations of the book, with gathers of weights among them
  *
- * Each product has a printed form (print.h), which `podsim show graph` writes.
+ * Each product but the last, which is text already, has a printed form (print.h), which `podsim
+ * show graph` writes.
  *
  * A block (block.h, workloads/blocks) writes tensors and ops (write.h). A kind of op (op.h,
  * workloads/ops) states what an op asks of a chip, what it reads and what it moves.
@@ -87,12 +88,12 @@ struct graph_copy {
 
 struct graph_op {
     const struct op_kind *kind;
-    const char *name;        /* "QKV" */
-    const char *input_name;  /* Of its gradients' ops: "dIn", */
-    const char *weight_name; /* "dW_QKV". NULL: the op's with a d. */
-    const char *formula;     /* As op_notation's; NULL: that of the kind. */
-    uint8_t block;           /* Of the graph. */
-    tensor in[GRAPH_ARRAYS_MAX];
+    const char *name;            /* "QKV" */
+    const char *input_name;      /* Of its gradients' ops: "dIn", */
+    const char *weight_name;     /* "dW_QKV". NULL: the op's with a d. */
+    const char *formula;         /* As op_notation's; NULL: that of the kind. */
+    uint8_t block;               /* Of the graph. */
+    tensor in[GRAPH_ARRAYS_MAX]; /* Behind the last one GRAPH_NONE. */
     tensor weight[GRAPH_ARRAYS_MAX];
     tensor out[GRAPH_ARRAYS_MAX];
     uint8_t in_count, weight_count,
@@ -116,9 +117,10 @@ struct graph_op {
             bool reads_inputs;      /* The gradient reads the inputs. */
             bool reads_result;      /* The gradient reads the result. */
         } map;
-        struct graph_attention {
-            tensor turned[2]; /* Turned by position (rope). GRAPH_NONE: none. */
-        } attention, dot;
+        struct graph_turned {
+            tensor of[2]; /* Turned by position (rope) as attention or a product of activations
+                             reads it. GRAPH_NONE: none. */
+        } turned;
         struct graph_exchange {
             struct sharding sent; /* Rows that all ranks send together. */
             bool spreads;         /* They go out to experts. Else they come back. */

@@ -1,12 +1,10 @@
 /* What the lines of a listing are made of: text, arrays, products. */
 #include "sim/graph/list_parts.h"
 
-#include <stdarg.h>
-#include <stdio.h>
-#include <string.h>
-
 #include "sim/base/quantity.h"
 #include "sim/graph/print.h"
+#include <stdarg.h>
+#include <stdio.h>
 
 enum { SHAPE_COLUMN = 66, BYTES_COLUMN = 88, REMARK_COLUMN = 99 };
 
@@ -65,7 +63,8 @@ void graph_list_add(struct graph_list *list, const struct sharding *array, enum 
                     const struct graph_phrase *remark, const struct graph_phrase *what)
 {
     list->line++;
-    if (list->line < GRAPH_LINES_MAX && list->repeats) list->repeated[list->line] = true;
+    SIM_ASSERT(list->line < GRAPH_LINES_MAX);
+    if (list->repeats) list->repeated[list->line] = true;
     graph_list_line(list->text, list->line, mesh_of(list), array, format,
                     remark != NULL ? remark->bytes : "", what->bytes);
 }
@@ -108,13 +107,6 @@ struct sharding graph_list_out(const struct graph_list *list, const struct graph
     return out;
 }
 
-static bool has(const struct sharding *array, const char *name)
-{
-    for (uint32_t d = 0; d < array->dimension_count; d++)
-        if (strcmp(array->dimension[d].name, name) == 0) return true;
-    return false;
-}
-
 void graph_list_product(struct graph_list *list, const struct sharding *left,
                         const struct sharding *right, const struct sharding *result,
                         enum format format, const struct graph_phrase *remark)
@@ -126,7 +118,8 @@ void graph_list_product(struct graph_list *list, const struct sharding *left,
     graph_phrase_add(&what, " *_");
     for (uint32_t d = 0; d < left->dimension_count; d++) {
         const char *name = left->dimension[d].name;
-        if (has(right, name) && !has(result, name)) graph_phrase_add(&what, "%s", name);
+        if (sharding_has(right, name) && !sharding_has(result, name))
+            graph_phrase_add(&what, "%s", name);
     }
     graph_phrase_add(&what, " ");
     graph_phrase_array(&what, list, right);

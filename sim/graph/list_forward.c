@@ -70,7 +70,6 @@ static void result_add(struct graph_list *list, const struct graph_step *step, u
     const struct graph_terms *terms = graph_of(list)->terms;
     struct graph_phrase what = {.length = 0}, remark = {.length = 0};
     struct sharding const out = graph_list_out(list, op, result);
-    enum format const from = graph_of(list)->tensor[op->in[0]].format;
     graph_phrase_array(&what, list, &out);
     graph_phrase_add(&what, " = ");
     formula_add(list, op, result, &what);
@@ -80,7 +79,8 @@ static void result_add(struct graph_list *list, const struct graph_step *step, u
     if (op->kind->shares_sequence && terms->sequence.window != 0)
         graph_phrase_add(&remark, "; %llu keys at most",
                          (unsigned long long)terms->sequence.window);
-    if (strcmp(graph_list_formula(op), "%") == 0 && of->format != from)
+    if (strcmp(graph_list_formula(op), "%") == 0 &&
+        of->format != graph_of(list)->tensor[op->in[0]].format)
         graph_phrase_add(&remark, "in %s", format_name(of->format));
     again_add(list, step, &remark);
     graph_list_add(list, &out, of->format, &remark, &what);

@@ -1,6 +1,4 @@
 /* The lines of weights: their gathers, the sums of their gradients, and the update. */
-#include <string.h>
-
 #include "sim/graph/list_parts.h"
 
 static const struct graph *graph_of(const struct graph_list *list)
@@ -47,13 +45,6 @@ static struct sharding wanted(const struct graph_list *list, tensor weight)
     return apart ? of->at : list->weights->state->tensor[weight].at;
 }
 
-static bool has(const struct sharding *array, const char *name)
-{
-    for (uint32_t d = 0; d < array->dimension_count; d++)
-        if (strcmp(array->dimension[d].name, name) == 0) return true;
-    return false;
-}
-
 /* Axes that a weight's gradient is a sum over: of the dimensions that its product contracts. */
 uint32_t graph_list_summed(const struct graph_list *list, const struct sharding *left,
                            tensor weight)
@@ -61,7 +52,7 @@ uint32_t graph_list_summed(const struct graph_list *list, const struct sharding 
     const struct graph_tensor *of = &graph_of(list)->tensor[weight];
     struct sharding contracted = {.dimension_count = 0};
     for (uint32_t d = 0; d < left->dimension_count; d++)
-        if (!has(&of->at, left->dimension[d].name))
+        if (!sharding_has(&of->at, left->dimension[d].name))
             contracted.dimension[contracted.dimension_count++] = left->dimension[d];
     uint32_t axes = sharding_axes(&contracted) | list->backward->due[weight];
     if (of->grouped && list->weights->grouped_ranks != 0) axes &= ~list->weights->axis_same;

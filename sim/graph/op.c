@@ -1,5 +1,7 @@
 #include "sim/graph/op.h"
 
+#include "sim/base/vector.h"
+
 const struct op_kind *const op_kind_table[] = {
 #define OP(name) &op_kind_##name,
 #include "workloads/ops.def"
@@ -7,6 +9,28 @@ const struct op_kind *const op_kind_table[] = {
 };
 
 const uint32_t op_kind_count = sizeof op_kind_table / sizeof *op_kind_table;
+
+const char *op_axis_name(enum op_axis axis)
+{
+    static const char *const names[] = {
+        [OP_AXIS_TP] = "tp",
+        [OP_AXIS_EP] = "ep",
+        [OP_AXIS_SEQUENCE] = "sequence",
+        [OP_AXIS_HOLDERS] = "kv",
+    };
+    return names[axis];
+}
+
+const char *op_pass_name(enum op_pass pass)
+{
+    static const char *const names[] = {
+        [OP_FORWARD] = "forward",           [OP_AGAIN] = "again",
+        [OP_AGAIN_ALONE] = "again, alone",  [OP_INPUT_GRADIENT] = "d inputs",
+        [OP_WEIGHT_GRADIENT] = "d weights", [OP_BOTH_GRADIENTS] = "d inputs, d weights",
+        [OP_LEFT_GRADIENT] = "d left",      [OP_RIGHT_GRADIENT] = "d right",
+    };
+    return names[pass];
+}
 
 uint8_t op_reads_nothing(const struct graph *graph, const struct graph_op *op, enum op_pass pass,
                          tensor ret_reads[OP_READS_MAX])
@@ -59,6 +83,16 @@ uint64_t op_bytes_sum(const struct op_bytes *bytes)
     for (uint32_t f = 0; f < FORMAT_COUNT; f++)
         sum += format_bytes((enum format)f, bytes->elements[f]);
     return sum;
+}
+
+uint64_t op_turned_flop(const struct graph *graph, const struct graph_op *op)
+{
+    const struct graph_turned *turned = &op->as.turned;
+    uint64_t elements = 0;
+    for (uint32_t i = 0; i < sizeof turned->of / sizeof *turned->of; i++)
+        if (turned->of[i] != GRAPH_NONE)
+            elements += graph_elements(graph, &graph->tensor[turned->of[i]].at, 0);
+    return VECTOR_ROPE * elements;
 }
 
 uint64_t op_in_elements(const struct graph_sharded *sharded, const struct graph_op *op,

@@ -116,6 +116,11 @@ extern const uint32_t op_kind_count;
 #include "workloads/ops.def"
 #undef OP
 
+/* "tp", "kv": as a listing and a schedule name the ranks. */
+const char *op_axis_name(enum op_axis axis);
+/* "forward", "d inputs" */
+const char *op_pass_name(enum op_pass pass);
+
 static inline bool op_is_forward(enum op_pass pass)
 {
     return pass <= OP_AGAIN_ALONE;
@@ -161,6 +166,9 @@ void op_bytes_ins(const struct graph_sharded *sharded, const struct graph_op *op
 void op_bytes_outs(const struct graph_sharded *sharded, const struct graph_op *op, bool gradient,
                    struct op_bytes *bytes);
 uint64_t op_bytes_sum(const struct op_bytes *bytes);
+
+/* Vector FLOP that turn what an op reads by position. */
+uint64_t op_turned_flop(const struct graph *graph, const struct graph_op *op);
 
 /* Elements of an input as it is read, and of a result before it is reduced. */
 uint64_t op_in_elements(const struct graph_sharded *sharded, const struct graph_op *op,

@@ -54,12 +54,13 @@ void graph_print(const struct graph_sharded *sharded, struct text *text)
         op_add(sharded, &sharded->graph->op[i], text);
 }
 
-static const char *pass_text(enum op_pass pass)
+/* "attention.QKV again", "attention.QKV: d inputs" */
+static void op_pass_add(const struct graph *graph, const struct graph_op *op, enum op_pass pass,
+                        struct text *text)
 {
-    static const char *const texts[] = {"",           " again",      " again, alone",
-                                        ": d inputs", ": d weights", ": d inputs, d weights",
-                                        ": d left",   ": d right"};
-    return texts[pass];
+    text_add(text, "%s%s", prefix_of(graph, op), op->name);
+    if (pass != OP_FORWARD)
+        text_add(text, "%s%s", op_is_forward(pass) ? " " : ": ", op_pass_name(pass));
 }
 
 static void bytes_add(struct text *text, uint64_t bytes)
@@ -134,8 +135,8 @@ void graph_print_backward(const struct graph_sharded *sharded,
     const struct graph *graph = sharded->graph;
     for (uint32_t i = 0; i < backward->count; i++) {
         const struct graph_op *op = &graph->op[backward->gradient[i].op];
-        text_add(text, "%s%s%s\n", prefix_of(graph, op), op->name,
-                 pass_text(backward->gradient[i].pass));
+        op_pass_add(graph, op, backward->gradient[i].pass, text);
+        text_add(text, "\n");
     }
     for (uint8_t t = 0; t < graph->tensor_count; t++) {
         if (backward->due[t] == 0 && backward->parts[t] <= 1) continue;
@@ -178,8 +179,6 @@ static void values_add(const struct graph *graph, const struct graph_value *valu
                  graph->tensor[values[i].of].at.name, values[i].full ? "*" : "");
 }
 
-static const char *const axis_texts[] = {"tp", "ep", "sequence", "kv"};
-
 void graph_print_steps(const struct graph_sharded *sharded, const struct graph_steps *steps,
                        struct text *text)
 {
@@ -190,11 +189,11 @@ void graph_print_steps(const struct graph_sharded *sharded, const struct graph_s
         text_add(text, "%3u  ", i + 1);
         if (!step->is_compute) {
             text_add(text, "  %s %s", collective_kind_name(step->move.kind),
-                     axis_texts[step->move.axis]);
+                     op_axis_name(step->move.axis));
             bytes_add(text, step->move.bytes);
         } else {
             if (step->of == GRAPH_NONE)
-                text_add(text, "%s%s%s", prefix_of(graph, op), op->name, pass_text(step->pass));
+                op_pass_add(graph, op, step->pass, text);
             else
                 text_add(text, "%ssum of d%s", prefix_of(graph, op),
                          graph->tensor[step->of].at.name);
@@ -233,13 +232,10 @@ void graph_print_live(const struct graph_sharded *sharded, const struct graph_li
 
 void graph_print_count(const struct graph_count *count, struct text *text)
 {
-    static const char *const passes[] = {"forward",  "again",     "again, alone",
-                                         "d inputs", "d weights", "d inputs, d weights",
-                                         "d left",   "d right"};
     for (uint32_t i = 0; i < count->compute_count; i++) {
         const struct graph_compute_sum *sum = &count->compute[i];
         char useful[QUANTITY_TEXT_BYTES];
-        text_add(text, "%s, %llu %s %s", passes[sum->pass], (unsigned long long)sum->count,
+        text_add(text, "%s, %llu %s %s", op_pass_name(sum->pass), (unsigned long long)sum->count,
                  format_name(sum->format), sum->kind->name);
         flop_add(text, sum->flop, sum->vector_flop);
         bytes_add(text, sum->hbm_bytes);
@@ -252,8 +248,9 @@ void graph_print_count(const struct graph_count *count, struct text *text)
     }
     for (uint32_t i = 0; i < count->move_count; i++) {
         const struct graph_move_sum *sum = &count->move[i];
-        text_add(text, "%s, %llu %s %s of %s", passes[sum->pass], (unsigned long long)sum->count,
-                 collective_kind_name(sum->collective), axis_texts[sum->axis], sum->kind->name);
+        text_add(text, "%s, %llu %s %s of %s", op_pass_name(sum->pass),
+                 (unsigned long long)sum->count, collective_kind_name(sum->collective),
+                 op_axis_name(sum->axis), sum->kind->name);
         bytes_add(text, sum->bytes);
         text_add(text, "\n");
     }

@@ -136,6 +136,7 @@ enum op_pass graph_again_pass(const struct graph_sharded *sharded, const struct 
 {
     const struct graph *graph = sharded->graph;
     const struct graph_op *of = &graph->op[op];
+    if (of->in_count == 0) return OP_AGAIN;
     bool const summed =
         graph_fused(graph, of->in[0]) != NULL && graph->tensor[of->in[0]].kept != GRAPH_REMAT_NEVER;
     /* A block's own repetition of its norm adds up the stream once more, though the sum is kept:

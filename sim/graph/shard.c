@@ -22,6 +22,7 @@ struct graph_shard graph_product_shard(const struct graph *graph,
 
 static struct graph_shard plain_shard(const struct graph *graph, const struct graph_op *op)
 {
+    if (op->in_count == 0) return (struct graph_shard){.gather = 0};
     const struct sharding *in = &graph->tensor[op->in[0]].at, *out = &graph->tensor[op->out[0]].at;
     uint32_t const ended = in->unreduced & ~out->unreduced, split = sharding_axes(out);
     return (struct graph_shard){

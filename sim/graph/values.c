@@ -43,13 +43,27 @@ static const struct graph_op *only_reader(const struct graph *graph, tensor of)
     return found;
 }
 
-/* The tensor whose gradient is there in the place of another's. */
-static tensor gradient_at(const struct graph_sharded *sharded, tensor of)
+/* Whether arrays have columns of one dimension: rows that an op hands on, and no others that come
+ * with them. */
+static bool columns_alike(const struct sharding *a, const struct sharding *b)
 {
-    const struct graph_op *reader = only_reader(sharded->graph, of);
+    return strcmp(a->dimension[a->dimension_count - 1].name,
+                  b->dimension[b->dimension_count - 1].name) == 0;
+}
+
+/* The tensor whose gradient is there in the place of another's. A step that reads it waits for
+ * whoever writes that one, whatever else lies in it. As a listing names it (`alike`), it is the
+ * same array: gates that travel with rows have a gradient of their own, though it comes with
+ * theirs. */
+static tensor gradient_at(const struct graph_sharded *sharded, tensor of, bool alike)
+{
+    const struct graph *graph = sharded->graph;
+    const struct graph_op *reader = only_reader(graph, of);
     while (reader != NULL && is_silent(sharded, reader, OP_INPUT_GRADIENT)) {
-        of = reader->out[0];
-        reader = only_reader(sharded->graph, of);
+        tensor const out = reader->out[0];
+        if (alike && !columns_alike(&graph->tensor[of].at, &graph->tensor[out].at)) break;
+        of = out;
+        reader = only_reader(graph, of);
     }
     return of;
 }
@@ -64,25 +78,9 @@ static tensor made_at(const struct graph_sharded *sharded, tensor of)
     return of;
 }
 
-/* Whether arrays have columns of one dimension: rows that an op hands on, and no others that come
- * with them. */
-static bool columns_alike(const struct sharding *a, const struct sharding *b)
-{
-    return strcmp(a->dimension[a->dimension_count - 1].name,
-                  b->dimension[b->dimension_count - 1].name) == 0;
-}
-
 tensor graph_value_at(const struct graph_sharded *sharded, tensor of, bool gradient)
 {
-    const struct graph *graph = sharded->graph;
-    const struct graph_op *reader = only_reader(graph, of);
-    if (!gradient) return made_at(sharded, of);
-    while (reader != NULL && is_silent(sharded, reader, OP_INPUT_GRADIENT) &&
-           columns_alike(&graph->tensor[of].at, &graph->tensor[reader->out[0]].at)) {
-        of = reader->out[0];
-        reader = only_reader(graph, of);
-    }
-    return of;
+    return gradient ? gradient_at(sharded, of, /* alike= */ true) : made_at(sharded, of);
 }
 
 static void value_add(const struct values *values, struct graph_value value)
@@ -96,7 +94,7 @@ static void value_add(const struct values *values, struct graph_value value)
 static void read_add(const struct values *values, tensor of, bool gradient, bool full)
 {
     const struct graph_op *maker = graph_maker(graph_of(values), of);
-    if (gradient && !full) of = gradient_at(values->sharded, of);
+    if (gradient && !full) of = gradient_at(values->sharded, of, /* alike= */ false);
     const struct graph_op *reader = gradient ? only_reader(graph_of(values), of) : NULL;
     if (reader != NULL && reader->kind->gives_gradient) {
         value_add(values, (struct graph_value){reader->out[0], false, false});

@@ -138,6 +138,7 @@ struct graph_op *graph_op(struct graph *graph, const struct op_kind *kind, const
     struct graph_op *op = &graph->op[graph->op_count++];
     *op = (struct graph_op){
         .kind = kind, .name = name, .block = graph->block_count, .behind = GRAPH_NONE};
+    memset(op->in, GRAPH_NONE, sizeof op->in);
     for (uint8_t i = 0; i < count; i++) input_add(op, in[i]);
     return op;
 }
@@ -185,13 +186,6 @@ struct graph_op *graph_matmul(struct graph *graph, const char *name)
     return op;
 }
 
-static bool has(const struct sharding *array, const char *name)
-{
-    for (uint32_t d = 0; d < array->dimension_count; d++)
-        if (strcmp(array->dimension[d].name, name) == 0) return true;
-    return false;
-}
-
 tensor graph_product(struct graph *graph, tensor left, const char *weight_text, const char *text)
 {
     struct graph_op *op = last_op(graph);
@@ -201,8 +195,9 @@ tensor graph_product(struct graph *graph, tensor left, const char *weight_text, 
     graph_set_kept(graph, out, GRAPH_REMAT_BIG_MATMULS, GRAPH_REMAT_BIG_MATMULS);
     struct graph_tensor *of = &graph->tensor[weight];
     for (uint32_t d = 0; d < of->at.dimension_count; d++)
-        of->grouped = of->grouped || (!has(&graph->tensor[left].at, of->at.dimension[d].name) &&
-                                      !has(&graph->tensor[out].at, of->at.dimension[d].name));
+        of->grouped =
+            of->grouped || (!sharding_has(&graph->tensor[left].at, of->at.dimension[d].name) &&
+                            !sharding_has(&graph->tensor[out].at, of->at.dimension[d].name));
     if (of->grouped) of->adds = graph->terms->policy.adds_of_experts;
     op->as.matmul.product[op->as.matmul.product_count++] =
         (struct graph_product){left, weight, out};

@@ -21,6 +21,13 @@ uint32_t sharding_axes(const struct sharding *array)
     return axes;
 }
 
+bool sharding_has(const struct sharding *array, const char *name)
+{
+    for (uint32_t d = 0; d < array->dimension_count; d++)
+        if (strcmp(array->dimension[d].name, name) == 0) return true;
+    return false;
+}
+
 uint64_t sharding_local_size(const struct sharding_mesh *mesh,
                              const struct sharding_dimension *dimension)
 {

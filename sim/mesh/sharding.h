@@ -84,6 +84,9 @@ uint64_t sharding_local_size(const struct sharding_mesh *mesh,
 /* How many chips hold the same element: the product of the axes that do not appear. */
 uint64_t sharding_replicas(const struct sharding_mesh *mesh, const struct sharding *array);
 
+/* Whether an array has a dimension of a name. */
+bool sharding_has(const struct sharding *array, const char *name);
+
 /* Axes that split any dimension, a bit each. */
 uint32_t sharding_axes(const struct sharding *array);
 /* The same array without some axes, as after an AllGather over them. */

@@ -1,4 +1,5 @@
 /* What layers ask of one chip: the sums over their graphs, as often as a step has them. */
+#include "sim/graph/derive.h"
 #include "sim/graph/op.h"
 #include "sim/workload/counts_parts.h"
 #include "sim/workload/graph_terms.h"
@@ -7,15 +8,9 @@ void counts_graph_derive(const struct letters *x, const struct graph_terms *term
                          enum block_part part, uint64_t layer, struct graph_count *ret_count)
 {
     const struct chip *chip = &x->machine->chip;
-    struct graph graph;
-    struct graph_sharded sharded;
-    struct graph_backward backward;
-    struct graph_kept kept;
-    block_write_part(terms, &x->local->plan->model, part, layer, &graph);
-    graph_shard(&graph, &sharded);
-    graph_backward(&sharded, &backward);
-    graph_remat(&sharded, &backward, &kept);
-    graph_count(&sharded, &backward, &kept,
+    struct graph_derived derived;
+    graph_derive(terms, &x->local->plan->model, part, layer, &derived);
+    graph_count(&derived.sharded, &derived.backward, &derived.kept,
                 (struct work_edges){WORK_EDGE_ROWS, chip->mxu_rows, chip->mxu_columns}, ret_count);
 }
 

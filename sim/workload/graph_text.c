@@ -2,7 +2,7 @@
 #include <stdio.h>
 
 #include "sim/base/text.h"
-#include "sim/graph/block.h"
+#include "sim/graph/derive.h"
 #include "sim/graph/print.h"
 #include "sim/workload/graph_terms.h"
 #include "sim/workload/listing.h"
@@ -11,13 +11,6 @@ struct printer {
     const struct local *local;
     struct text *text;
     bool colour;
-};
-
-struct derived {
-    struct graph graph;
-    struct graph_sharded sharded;
-    struct graph_backward backward;
-    struct graph_kept kept;
 };
 
 static void bold(const struct printer *printer, const char *code)
@@ -34,7 +27,8 @@ static void title_add(const struct printer *printer, const char *title)
     text_add(printer->text, "\n");
 }
 
-static void pass_add(const struct printer *printer, const struct derived *derived, bool backward)
+static void pass_add(const struct printer *printer, const struct graph_derived *derived,
+                     bool backward)
 {
     struct graph_request const request = {backward, GRAPH_WHOLE, .sums_partial = true};
     struct graph_steps steps;
@@ -53,13 +47,10 @@ static void passes_add(const struct printer *printer, const struct graph_terms *
                        enum block_part part, uint64_t layer)
 {
     const struct chip *chip = &printer->local->machine->chip;
-    struct derived derived;
+    struct graph_derived derived;
     struct graph_count count;
     char kept[64];
-    block_write_part(terms, &printer->local->plan->model, part, layer, &derived.graph);
-    graph_shard(&derived.graph, &derived.sharded);
-    graph_backward(&derived.sharded, &derived.backward);
-    graph_remat(&derived.sharded, &derived.backward, &derived.kept);
+    graph_derive(terms, &printer->local->plan->model, part, layer, &derived);
     title_add(printer, "tensors: on one chip, format, strongest remat that keeps them");
     graph_print_tensors(&derived.sharded, printer->text);
     title_add(printer, "ops, and their collectives over tp");

@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "sim/base/units.h"
-#include "sim/graph/block.h"
+#include "sim/graph/derive.h"
 #include "sim/graph/list.h"
 #include "sim/workload/graph_terms.h"
 #include "sim/workload/listing.h"
@@ -13,10 +13,8 @@
 
 struct layer {
     struct graph_terms terms, state_terms;
-    struct graph graph, state;
-    struct graph_sharded sharded;
-    struct graph_backward backward;
-    struct graph_kept kept;
+    struct graph_derived derived;
+    struct graph state;
     struct graph_list_weights weights;
 };
 
@@ -27,11 +25,8 @@ static void layer_derive(const struct local *local, struct layer *layer)
     graph_terms_of(local, model->layers - 1, &layer->terms);
     layer->state_terms = layer->terms;
     layer->state_terms.policy.weights_split = local->state_shards > 1;
-    block_write_layer(&layer->terms, model, model->layers - 1, &layer->graph);
+    graph_derive(&layer->terms, model, BLOCK_LAYER, model->layers - 1, &layer->derived);
     block_write_layer(&layer->state_terms, model, model->layers - 1, &layer->state);
-    graph_shard(&layer->graph, &layer->sharded);
-    graph_backward(&layer->sharded, &layer->backward);
-    graph_remat(&layer->sharded, &layer->backward, &layer->kept);
 }
 
 /* --- Weights --- */
@@ -120,8 +115,7 @@ static void units_tell(struct listing *listing, const struct graph_list_weights 
 
 static void step_tell(void *context, const struct graph_step *step)
 {
-    static const char *const groups[] = {"tp", "ep", "sequence", "kv"};
-    listing_tell(context, step->move.kind, groups[step->move.axis], step->move.bytes);
+    listing_tell(context, step->move.kind, op_axis_name(step->move.axis), step->move.bytes);
 }
 
 static void backward_add(struct listing *listing, struct graph_list *list,
@@ -133,12 +127,14 @@ static void backward_add(struct listing *listing, struct graph_list *list,
     bool const halves = !has_template(program, "layer backward");
     if (halves) request.half = GRAPH_INPUT_HALF;
     listing->section = WORKLOAD_SECTION_BACKWARD;
-    graph_steps(&layer->sharded, &layer->backward, &layer->kept, request, &steps);
+    graph_steps(&layer->derived.sharded, &layer->derived.backward, &layer->derived.kept, request,
+                &steps);
     graph_list_backward(list, &steps, /* begins= */ true);
     if (halves) {
         text_add(listing->text, "  later, in another pass:\n");
         request.half = GRAPH_WEIGHT_HALF;
-        graph_steps(&layer->sharded, &layer->backward, &layer->kept, request, &steps);
+        graph_steps(&layer->derived.sharded, &layer->derived.backward, &layer->derived.kept,
+                    request, &steps);
         graph_list_backward(list, &steps, /* begins= */ false);
     }
     listing_copies(listing, program, "layer backward");
@@ -150,18 +146,18 @@ void listing_layer(struct listing *listing, const struct program *program)
     const struct local *local = listing->local;
     struct layer layer;
     struct graph_steps forward, backward;
-    struct graph_list list = {.sharded = &layer.sharded,
-                              .backward = &layer.backward,
-                              .kept = &layer.kept,
+    struct graph_list list = {.sharded = &layer.derived.sharded,
+                              .backward = &layer.derived.backward,
+                              .kept = &layer.derived.kept,
                               .weights = &layer.weights,
                               .text = listing->text,
                               .tell = step_tell,
                               .context = listing};
     layer_derive(local, &layer);
     weights_derive(local, program, &layer);
-    graph_steps(&layer.sharded, &layer.backward, &layer.kept,
+    graph_steps(&layer.derived.sharded, &layer.derived.backward, &layer.derived.kept,
                 (struct graph_request){.backward = false}, &forward);
-    graph_steps(&layer.sharded, &layer.backward, &layer.kept,
+    graph_steps(&layer.derived.sharded, &layer.derived.backward, &layer.derived.kept,
                 (struct graph_request){.backward = true}, &backward);
     listing->section = WORKLOAD_SECTION_FORWARD;
     graph_list_forward(&list, &forward, &backward);

@@ -4,6 +4,7 @@
 #include <unistd.h>
 
 #include "sim/graph/count.h"
+#include "sim/graph/list_parts.h"
 #include "sim/graph/op.h"
 #include "sim/graph/print.h"
 #include "sim/graph/write.h"
@@ -87,6 +88,25 @@ static void of_unnormed_write(struct graph *g, const struct model *model)
 static const struct block of_unnormed = {
     .name = "unnormed", .prefix = "unnormed.", .write = of_unnormed_write};
 
+static void assert_stops(void (*call)(void))
+{
+    pid_t const child = fork();
+    assert_true(child >= 0);
+    if (child == 0) {
+        (void)close(STDERR_FILENO);
+        call();
+        _exit(0);
+    }
+    int child_status = 0;
+    assert_int_equal(waitpid(child, &child_status, 0), child);
+    assert_true(WIFSIGNALED(child_status));
+}
+
+static void last_work(void)
+{
+    (void)work_of(&made_case.graph.op[made_case.graph.op_count - 1], OP_FORWARD);
+}
+
 static void a_product_of_an_unnormed_sum_is_an_assertion(void **state)
 {
     struct workload_case made;
@@ -94,16 +114,54 @@ static void a_product_of_an_unnormed_sum_is_an_assertion(void **state)
     case_begin(&made);
     block_write(&of_unnormed, &local.plan->model, &made_case.graph);
     graph_shard(&made_case.graph, &made_case.sharded);
-    pid_t const child = fork();
-    assert_true(child >= 0);
-    if (child == 0) {
-        (void)close(STDERR_FILENO);
-        (void)work_of(&made_case.graph.op[made_case.graph.op_count - 1], OP_FORWARD);
-        _exit(0);
-    }
-    int child_status = 0;
-    assert_int_equal(waitpid(child, &child_status, 0), child);
-    assert_true(WIFSIGNALED(child_status));
+    assert_stops(last_work);
+    case_free(&made);
+}
+
+static void last_line(void)
+{
+    struct text text = {0};
+    struct graph_phrase const what = {.bytes = "..."};
+    struct graph_list list = {
+        .sharded = &made_case.sharded, .text = &text, .line = GRAPH_LINES_MAX - 1};
+    graph_list_add(&list, NULL, 0, NULL, &what);
+}
+
+static void more_lines_than_are_marked_are_an_assertion(void **state)
+{
+    struct workload_case made;
+    (void)state;
+    case_begin(&made);
+    made_case.sharded = (struct graph_sharded){.graph = &made_case.graph};
+    assert_stops(last_line);
+    case_free(&made);
+}
+
+/* What has no inputs gathers none: not the graph's first tensor, which is split over tp. */
+static void from_nothing_write(struct graph *g, const struct model *model)
+{
+    (void)model;
+    (void)graph_block_input(g);
+    graph_op(g, &op_kind_map, "Noise", 0, NULL);
+    graph_block_output(g, graph_result(g, "Noise[B_ZX, D]"));
+}
+
+static const struct block from_nothing = {
+    .name = "nothing", .prefix = "nothing.", .write = from_nothing_write};
+
+static void an_op_without_inputs_gathers_none(void **state)
+{
+    struct workload_case made;
+    (void)state;
+    case_begin(&made);
+    made_case.terms.policy.remat = GRAPH_REMAT_BLOCK;
+    block_write(&from_nothing, &local.plan->model, &made_case.graph);
+    assert_true(sharding_axes(&made_case.graph.tensor[0].at) & made_case.terms.axis_y);
+    assert_int_equal(made_case.graph.op[0].in[0], GRAPH_NONE);
+    graph_shard(&made_case.graph, &made_case.sharded);
+    assert_int_equal(made_case.sharded.op[0].gather, 0);
+    made_case.kept = (struct graph_kept){.again = {true}};
+    assert_int_equal(graph_again_pass(&made_case.sharded, &made_case.kept, 0), OP_AGAIN);
     case_free(&made);
 }
 
@@ -166,6 +224,8 @@ int main(void)
         cmocka_unit_test(unlike_products_are_counted_each),
         cmocka_unit_test(both_gradients_are_the_sum_of_each),
         cmocka_unit_test(a_product_of_an_unnormed_sum_is_an_assertion),
+        cmocka_unit_test(more_lines_than_are_marked_are_an_assertion),
+        cmocka_unit_test(an_op_without_inputs_gathers_none),
         cmocka_unit_test(any_kind_may_have_gradients_of_weights_apart),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -23,14 +23,8 @@ static bool applies(const struct model *model, uint64_t layer)
 /* Q, K and V; and of these what is turned by position. */
 struct heads {
     tensor q, k, v;
-    tensor turned[2];
+    struct graph_turned turned;
 };
-
-static void turned_set(const struct heads *heads, struct graph_attention *attention)
-{
-    attention->turned[0] = heads->turned[0];
-    attention->turned[1] = heads->turned[1];
-}
 
 /* One kernel; scores never lie in HBM. */
 static tensor flash_write(struct graph *g, const struct heads *heads, const char *text,
@@ -39,7 +33,7 @@ static tensor flash_write(struct graph *g, const struct heads *heads, const char
     bool const rings = g->terms->sequence.rings;
     struct graph_op *flash = graph_op(g, rings ? &op_kind_ring_attention : &op_kind_attention,
                                       "flash", 3, (const tensor[]){heads->q, heads->k, heads->v});
-    turned_set(heads, &flash->as.attention);
+    flash->as.turned = heads->turned;
     tensor const a = graph_result(g, text);
     tensor const statistics = graph_statistic(g, rows);
     graph_set_kept(g, a, GRAPH_REMAT_NORMS, GRAPH_REMAT_NORMS);
@@ -80,7 +74,7 @@ static tensor dropped_write(struct graph *g, tensor p)
 static tensor scores_write(struct graph *g, const struct heads *heads)
 {
     struct graph_op *scores = graph_op(g, &op_kind_dot, "S", 2, (tensor[]){heads->q, heads->k});
-    turned_set(heads, &scores->as.dot);
+    scores->as.turned = heads->turned;
     scores->formula = "% *_H %";
     tensor const s = graph_result(g, "S[B_ZX, N_Y, T]");
     struct graph_op *softmax = graph_op(g, &op_kind_map, "P", 1, &s);
@@ -92,7 +86,7 @@ static tensor scores_write(struct graph *g, const struct heads *heads)
     graph_set_kept(g, p, GRAPH_REMAT_NORMS, GRAPH_REMAT_NORMS);
     tensor const weights = g->terms->policy.drops ? dropped_write(g, p) : p;
     struct graph_op *sums = graph_op(g, &op_kind_dot, "A", 2, (tensor[]){weights, heads->v});
-    sums->as.dot = (struct graph_attention){{GRAPH_NONE, GRAPH_NONE}};
+    sums->as.turned = (struct graph_turned){{GRAPH_NONE, GRAPH_NONE}};
     sums->right_first = true;
     graph_set_names(g, "dP", NULL);
     sums->formula = "% *_T %";
@@ -126,7 +120,7 @@ static void write(struct graph *g, const struct model *model)
     graph_set_kept(g, v, GRAPH_REMAT_BIG_MATMULS, whole);
 
     bool const turns = model->positions == 0;
-    struct heads const heads = {q, k, v, {turns ? q : GRAPH_NONE, turns ? k : GRAPH_NONE}};
+    struct heads const heads = {q, k, v, {{turns ? q : GRAPH_NONE, turns ? k : GRAPH_NONE}}};
     tensor const a = attention_write(g, &heads);
 
     graph_matmul(g, "O");

@@ -50,8 +50,8 @@ static void write(struct graph *g, const struct model *model)
     bool const turns = model->positions == 0;
     struct graph_op *flash =
         graph_op(g, &op_kind_attention, "flash", 3, (const tensor[]){q, kv, r});
-    flash->as.attention.turned[0] = turns ? r : GRAPH_NONE; /* Of Q as many columns. */
-    flash->as.attention.turned[1] = turns ? kr : GRAPH_NONE;
+    flash->as.turned.of[0] = turns ? r : GRAPH_NONE; /* Of Q as many columns. */
+    flash->as.turned.of[1] = turns ? kr : GRAPH_NONE;
     tensor const a = graph_result(g, "A[B_ZX, N_Y, V]");
     tensor const statistics = graph_statistic(g, "S[B_ZX, N_Y]");
     graph_set_kept(g, a, GRAPH_REMAT_NORMS, GRAPH_REMAT_NORMS);

@@ -99,15 +99,6 @@ static uint64_t elements(const struct graph *graph, tensor of)
     return graph_elements(graph, &graph->tensor[of].at, 0);
 }
 
-static uint64_t turned_flop(const struct graph *graph, const struct graph_op *op)
-{
-    const struct graph_attention *attention = &op->as.attention;
-    uint64_t turned = 0;
-    for (uint32_t i = 0; i < sizeof attention->turned / sizeof *attention->turned; i++)
-        if (attention->turned[i] != GRAPH_NONE) turned += elements(graph, attention->turned[i]);
-    return VECTOR_ROPE * turned;
-}
-
 uint64_t attention_key_elements(const struct graph *graph, const struct graph_op *op)
 {
     uint64_t sum = 0;
@@ -147,7 +138,7 @@ static struct work forward(const struct graph *graph, const struct graph_op *op,
         .matmul = {score, weighted(score, heads->value_width)},
         .matmul_count = 2,
         .vector_flop =
-            turned_flop(graph, op) + VECTOR_SOFTMAX * score.rows * score.columns * score.count,
+            op_turned_flop(graph, op) + VECTOR_SOFTMAX * score.rows * score.columns * score.count,
         .hbm_read_bytes =
             format_bytes(format, elements(graph, op->in[0]) + attention_key_elements(graph, op)),
         .hbm_write_bytes = format_bytes(format, elements(graph, op->out[0])) +
@@ -168,7 +159,7 @@ static struct work backward(const struct graph *graph, const struct graph_op *op
     return (struct work){
         .matmul = {score, scored(score, heads->value_width), weight, value, weight},
         .matmul_count = 5,
-        .vector_flop = turned_flop(graph, op) + VECTOR_ROW_DOT * elements(graph, op->out[0]) +
+        .vector_flop = op_turned_flop(graph, op) + VECTOR_ROW_DOT * elements(graph, op->out[0]) +
                        VECTOR_SOFTMAX_BACKWARD * score.rows * score.columns * score.count,
         .hbm_read_bytes =
             query + 2 * output + keys + format_bytes(FORMAT_FP32, elements(graph, op->out[1])),

@@ -6,7 +6,6 @@
  * Masks are applied in other kernels, so the whole square is computed whatever they hide.
  */
 #include "sim/base/units.h"
-#include "sim/base/vector.h"
 #include "sim/graph/op.h"
 
 static uint64_t columns_of(const struct graph *graph, tensor of)
@@ -33,16 +32,6 @@ static struct work_matmul product(const struct graph *graph, const struct graph_
         of = (struct work_matmul){sequence->keys, sequence->queries, right, 0};
     of.count = sharding_local_size(&graph->terms->mesh, heads_of(graph, op)) * sequence->count;
     return of;
-}
-
-static uint64_t turned_flop(const struct graph *graph, const struct graph_op *op)
-{
-    uint64_t turned = 0;
-    for (uint32_t i = 0; i < sizeof op->as.dot.turned / sizeof *op->as.dot.turned; i++) {
-        tensor const of = op->as.dot.turned[i];
-        if (of != GRAPH_NONE) turned += graph_elements(graph, &graph->tensor[of].at, 0);
-    }
-    return VECTOR_ROPE * turned;
 }
 
 /* Both inputs, or the other one and the result's gradient. */
@@ -78,7 +67,7 @@ static void work(const struct graph_sharded *sharded, const struct graph_op *op,
         .matmul = {product(graph, op, pass)},
         .matmul_count = 1,
         .math_format = graph->terms->formats.activations,
-        .vector_flop = pass == OP_RIGHT_GRADIENT ? 0 : turned_flop(graph, op),
+        .vector_flop = pass == OP_RIGHT_GRADIENT ? 0 : op_turned_flop(graph, op),
         .hbm_read_bytes = op_bytes_sum(&read),
         .hbm_write_bytes = op_bytes_sum(&written),
     };

@@ -2,17 +2,8 @@
  * Products of weights, in one kernel: forward, and both gradients. An input that is fused is
  * computed on the way, from its own inputs, and so is its gradient.
  */
-#include <string.h>
-
 #include "sim/base/units.h"
 #include "sim/graph/op.h"
-
-static bool has(const struct sharding *array, const char *name)
-{
-    for (uint32_t d = 0; d < array->dimension_count; d++)
-        if (strcmp(array->dimension[d].name, name) == 0) return true;
-    return false;
-}
 
 /* A product on one chip. A dimension of the weight that left has is summed over; one that neither
  * left nor the result has counts matrices, for each of which left has as many rows. */
@@ -33,13 +24,14 @@ static struct shape shape_of(const struct graph_sharded *sharded, const struct g
     const struct sharding *out = &graph->tensor[product->out].at;
     struct shape shape = {{1, 1, 1, 1}, 1};
     for (uint32_t d = 0; d < left.dimension_count; d++) {
-        if (has(&weight, left.dimension[d].name)) continue;
+        if (sharding_has(&weight, left.dimension[d].name)) continue;
         shape.matmul.rows *= sharding_local_size(&terms->mesh, &left.dimension[d]);
         shape.useful *= graph_dimension_of(terms, left.dimension[d].name)->useful;
     }
     for (uint32_t d = 0; d < weight.dimension_count; d++) {
         const struct sharding_dimension *at = &weight.dimension[d];
-        bool const inner = has(&left, at->name), columns = !inner && has(out, at->name);
+        bool const inner = sharding_has(&left, at->name),
+                   columns = !inner && sharding_has(out, at->name);
         uint64_t const size = sharding_local_size(&terms->mesh, at);
         *(inner     ? &shape.matmul.inner
           : columns ? &shape.matmul.columns
@@ -231,12 +223,12 @@ static struct op_spare product_spare(const struct graph_sharded *sharded, const 
     uint64_t const all = work_matmul_flop(&one);
     uint64_t rows = all;
     for (uint32_t d = 0; d < left->dimension_count; d++)
-        if (!has(weight, left->dimension[d].name))
+        if (!sharding_has(weight, left->dimension[d].name))
             rows = without_padding(graph->terms, &left->dimension[d], rows);
     uint64_t once = rows, wanted = rows; /* Copies of a part are no padding. */
     for (uint32_t d = 0; d < weight->dimension_count; d++) {
         const struct sharding_dimension *at = &weight->dimension[d];
-        if (!has(left, at->name) && !has(out, at->name)) continue;
+        if (!sharding_has(left, at->name) && !sharding_has(out, at->name)) continue;
         once /= graph_dimension_of(graph->terms, at->name)->holders;
         wanted = without_padding(graph->terms, at, wanted);
     }

@@ -1,0 +1,22 @@
+/*
+ * derive.h: a part of a model with what each pass derives of it whatever is asked for: all but its
+ * steps, which are those of one pass, and what follows from them.
+ */
+#ifndef SIM_GRAPH_DERIVE_H
+#define SIM_GRAPH_DERIVE_H
+
+#include "sim/graph/block.h"
+#include "sim/graph/remat.h"
+
+struct graph_derived {
+    struct graph graph;
+    struct graph_sharded sharded; /* Points to the graph, so the whole is not to be copied. */
+    struct graph_backward backward;
+    struct graph_kept kept;
+};
+
+/* Writes a part, as block_write_part() does, and derives the rest. `terms` live as long. */
+void graph_derive(const struct graph_terms *terms, const struct model *model, enum block_part part,
+                  uint64_t layer, struct graph_derived *ret_derived);
+
+#endif

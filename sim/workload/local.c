@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "sim/base/counted.h"
+#include "sim/base/name.h"
 #include "sim/base/units.h"
 #include "sim/schedule/schedule.h"
 #include "sim/workload/limits.h"
@@ -180,7 +181,7 @@ static enum status roles_check(const struct local *local, struct error *reterr)
         return error_set(reterr, STATUS_INVALID, "/workload/regather",
                          "the mesh has no pp; without stages each microbatch gathers");
     bool const plain = one && local->plan->schedule != NULL &&
-                       strcmp(local->plan->schedule, WORKLOAD_SCHEDULE_DEFAULT) == 0;
+                       name_same(local->plan->schedule, WORKLOAD_SCHEDULE_DEFAULT);
     if ((local->plan->schedule != NULL && !plain) || local->plan->schedule_given != NULL)
         return error_set(reterr, STATUS_INVALID, "/workload/schedule",
                          "the mesh has no pp whose stages it could schedule");

@@ -112,7 +112,7 @@ enum workload_memory workload_memory(const struct workload_plan *plan,
                                      const struct machine *machine)
 {
     const struct chip *chip = &machine->chip;
-    bool const measured = chip->kind == CHIP_GPU && strcmp(chip->profile, "ideal") != 0;
+    bool const measured = chip->kind == CHIP_GPU && !chip->is_ideal;
     if (plan->memory != WORKLOAD_MEMORY_DEFAULT) return plan->memory;
     return measured ? WORKLOAD_MEMORY_FRAMEWORK : WORKLOAD_MEMORY_BOOK;
 }

@@ -75,6 +75,15 @@ void collective_put_ragged(const struct row *row, struct json_writer *json);
 /* The work, for shell_run(): all runs, or as many as there were when the user stopped it. */
 enum status collective_play(void *study, struct shell *shell, struct error *reterr);
 
+/* The columns of a row (collective_columns.c): its headings and cells on the screen, where counts
+ * are as wide; its members in JSON. */
+int collective_count_width(const struct collective_study *study);
+void collective_write_columns(const struct collective_study *study, struct text *text);
+void collective_write_cells(const struct collective_study *study, const struct row *row,
+                            struct text *text);
+void collective_put_row(const struct collective_study *study, const struct row *row,
+                        struct json_writer *json);
+
 void collective_write_table(const struct collective_study *study, struct text *text);
 void collective_write_json(const struct collective_study *study, struct text *text);
 void collective_write_csv(const struct collective_study *study, struct text *text);

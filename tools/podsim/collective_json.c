@@ -5,63 +5,6 @@
 #include "sim/base/text.h"
 #include "tools/podsim/collective.h"
 
-static void put_runners(struct json_writer *json, const struct row *row)
-{
-    if (row->runner_count == 0) return;
-    json_put_array(json, "runners_up");
-    for (uint32_t i = 0; i < row->runner_count; i++) {
-        const struct row_runner *runner = &row->runner[i];
-        json_write_object(json);
-        json_put_string(json, "algorithm", runner->algorithm);
-        json_put_string(json, "protocol", protocol_name(runner->protocol));
-        json_put_real(json, "estimate_s", runner->estimate_s);
-        if (runner->time_ps > 0) json_put_unsigned(json, "time_ps", (uint64_t)runner->time_ps);
-        json_write_object_end(json);
-    }
-    json_write_array_end(json);
-}
-
-static void put_row(struct json_writer *json, const struct collective_study *study,
-                    const struct row *row)
-{
-    const struct row_question *question = row->question;
-    json_write_object(json);
-    json_put_string(json, "op", operation_name(question->operation));
-    json_put_string(json, "machine", study->asked.machine_text);
-    json_put_string(json, "profile", study->asked.machine.chip.profile);
-    json_put_string(json, "axes", question->axes);
-    json_put_string(json, "algorithm", row->algorithm);
-    json_put_string(json, "protocol", protocol_name(row->protocol));
-    json_put_unsigned(json, "ranks", group_rank_count(&question->group));
-    json_put_unsigned(json, "size_bytes", row->size_bytes);
-    json_put_unsigned(json, "array_bytes", row->array_bytes);
-    json_put_unsigned(json, "count", row->count);
-    json_put_string(json, "dtype", format_name(question->format));
-    if (study->checks) {
-        json_put_boolean(json, "proved", row->proved);
-    }
-    collective_put_ragged(row, json);
-    if (operation_is_rooted(question->operation)) json_put_unsigned(json, "root", question->root);
-    if (question->operation == OPERATION_SENDRECV)
-        json_put_unsigned(json, "shift", question->shift == 0 ? 1 : question->shift);
-    json_put_unsigned(json, "time_ps", (uint64_t)row->time_ps);
-    json_put_real(json, "algbw_bytes_per_s", row->algbw_bytes_per_s);
-    json_put_real(json, "busbw_bytes_per_s", row->busbw_bytes_per_s);
-    json_put_real(json, "roofline_s", row->roofline_s);
-    json_put_real(json, "latency_s", row->latency_s);
-    json_put_real(json, "strict_s", row->strict_s);
-    json_put_string(json, "bound_by", row->bound_by);
-    json_put_string(json, "bound_where", row->bound_where);
-    if (row->estimate_s > 0) json_put_real(json, "estimate_s", row->estimate_s);
-    if (row->tuner_line > 0) json_put_unsigned(json, "tuner_line", row->tuner_line);
-    put_runners(json, row);
-    if (study->member_count > 1) {
-        json_put_unsigned(json, "alone_ps", (uint64_t)row->alone_ps);
-        json_put_real(json, "slowdown", row_slowdown(row));
-    }
-    json_write_object_end(json);
-}
-
 static void put_link(struct json_writer *json, const struct collective_study *study,
                      const struct row_run *run, uint32_t index)
 {
@@ -127,7 +70,8 @@ void collective_write_json(const struct collective_study *study, struct text *te
     json_write_object(&json);
     put_head(&json, study);
     json_put_array(&json, "rows");
-    for (uint32_t i = 0; i < study->row_count; i++) put_row(&json, study, &study->rows[i]);
+    for (uint32_t i = 0; i < study->row_count; i++)
+        collective_put_row(study, &study->rows[i], &json);
     json_write_array_end(&json);
     json_put_array(&json, "runs");
     for (uint32_t i = 0; i < study->run_count; i++) put_run(&json, study, &study->runs[i]);

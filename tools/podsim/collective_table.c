@@ -1,5 +1,4 @@
-/* The table of `podsim collective`, column by column that of nccl-tests, and its CSV. */
-#include <stdio.h>
+/* The table of `podsim collective`, column by column that of nccl-tests. */
 #include <string.h>
 
 #include "sim/base/counted.h"
@@ -9,29 +8,7 @@
 #include "sim/report/table_fit.h"
 #include "tools/podsim/collective.h"
 
-enum { TIME_WIDTH = 7, RATE_WIDTH = 6 };
-
-static const double us_per_s = 1e6;
-static const double ps_per_us = 1e6;
 static const double giga = 1e9;
-
-/* As nccl-tests: as many decimals as the width leaves, at most two. */
-static const char *figure(char buffer[32], int width, double value)
-{
-    int power = 0;
-    for (double least = 1; value >= least; least *= 10) power++;
-    int const decimals = power < width - 2 ? 2 : power < width - 1 ? 1 : 0;
-    if (power < width + 1)
-        (void)snprintf(buffer, 32, "%*.*f", width, decimals, value);
-    else
-        (void)snprintf(buffer, 32, "%*.*e", width, width >= TIME_WIDTH ? 1 : 0, value);
-    return buffer;
-}
-
-static uint64_t ranks_of(const struct row *row)
-{
-    return group_rank_count(&row->question->group);
-}
 
 /* Who sends to whom: "node +1, gpu +1". */
 static void write_shift(const struct row_question *question, struct text *text)
@@ -103,34 +80,6 @@ static void write_head(const struct collective_study *study, struct text *text)
                  axis + 1 < study->asked.machine.axis_count ? "," : "\n");
 }
 
-/* Of bytes and elements: nccl-tests' 12, or as many digits as there are. */
-static int count_width(const struct collective_study *study)
-{
-    uint64_t most = 0;
-    int digits = 0;
-    for (uint32_t i = 0; i < study->row_count; i++)
-        if (study->rows[i].array_bytes > most) most = study->rows[i].array_bytes;
-    for (; most > 0; most /= 10) digits++;
-    return digits > 12 ? digits : 12;
-}
-
-static void write_columns(const struct collective_study *study, struct text *text)
-{
-    int const width = count_width(study);
-    text_add(text, "#\n");
-    text_add(text,
-             "# %*s  %*s  %8s  %6s  %6s           out-of-place                       in-place\n",
-             width - 2, "", width, "", "", "", "");
-    text_add(text,
-             "# %*s  %*s  %8s  %6s  %6s  %7s  %6s  %6s  %6s  %7s  %6s  %6s  %6s  %*s  %8s  %-7s",
-             width - 2, "size", width, "count", "type", "redop", "root", "time", "algbw", "busbw",
-             "#wrong", "time", "algbw", "busbw", "#wrong", width, "array", "roofline", "bound");
-    text_add(text, study->member_count > 1 ? "  slower  algorithm, of\n" : "  algorithm\n");
-    text_add(text, "# %*s  %*s  %8s  %6s  %6s  %7s  %6s  %6s  %6s  %7s  %6s  %6s  %6s  %*s  %8s\n",
-             width - 2, "(B)", width, "(elements)", "", "", "", "(us)", "(GB/s)", "(GB/s)", "",
-             "(us)", "(GB/s)", "(GB/s)", "", width, "(B)", "(us)");
-}
-
 static void write_algorithm(struct text *text, const char *before, const char *algorithm,
                             enum protocol protocol)
 {
@@ -160,25 +109,10 @@ static void write_runners(const struct row *row, struct text *text)
 static void write_row(const struct collective_study *study, const struct row *row,
                       struct text *text)
 {
-    const struct row_question *question = row->question;
-    char time[32], algbw[32], busbw[32], roofline[32];
-    (void)figure(time, TIME_WIDTH, (double)row->time_ps / ps_per_us);
-    (void)figure(algbw, RATE_WIDTH, row->algbw_bytes_per_s / giga);
-    (void)figure(busbw, RATE_WIDTH, row->busbw_bytes_per_s / giga);
-    (void)figure(roofline, TIME_WIDTH, row->roofline_s * us_per_s);
-    int const width = count_width(study);
-    text_add(text, "%*llu  %*llu  %8s  %6s  %6d", width, (unsigned long long)row->size_bytes, width,
-             (unsigned long long)row->count, format_nccl_name(question->format),
-             operation_adds(question->operation) ? "sum" : "none",
-             operation_is_rooted(question->operation) ? (int)question->root : -1);
-    for (uint32_t half = 0; half < 2; half++)
-        text_add(text, "  %7s  %6s  %6s  %6s", time, algbw, busbw, row->proved ? "0" : "N/A");
-    text_add(text, "  %*llu  %8s  %-7s", width, (unsigned long long)row->array_bytes, roofline,
-             row->bound_by);
-    if (study->member_count > 1) text_add(text, "  %6.2f", row_slowdown(row));
+    collective_write_cells(study, row, text);
     write_algorithm(text, "  ", row->algorithm, row->protocol);
     if (study->member_count > 1)
-        text_add(text, ", %s %s", operation_name(question->operation), ways_of(question));
+        text_add(text, ", %s %s", operation_name(row->question->operation), ways_of(row->question));
     else
         write_runners(row, text);
     text_add(text, "\n");
@@ -314,7 +248,7 @@ void collective_write_table(const struct collective_study *study, struct text *t
     double sum = 0;
     write_head(study, text);
     uint64_t const table = table_open(text);
-    write_columns(study, text);
+    collective_write_columns(study, text);
     for (uint32_t r = 0; r < study->run_count; r++) {
         const struct row_run *run = &study->runs[r];
         for (uint32_t i = 0; i < run->row_count; i++) {
@@ -324,7 +258,7 @@ void collective_write_table(const struct collective_study *study, struct text *t
         }
         if (run->row_count > 1) write_together(study, run, text);
     }
-    table_close(text, table, (uint32_t)count_width(study));
+    table_close(text, table, (uint32_t)collective_count_width(study));
     write_beaten(study, text);
     write_left_out(study, text);
     write_merged(study, text);
@@ -339,19 +273,4 @@ void collective_write_table(const struct collective_study *study, struct text *t
              proved ? "0 OK" : "N/A (--check proves rows of up to 64 ranks)");
     text_add(text, "# Avg bus bandwidth    : %g\n#\n# Collective test concluded: %s\n#\n",
              sum / study->row_count, operation_name(study->member[0].question.operation));
-}
-
-void collective_write_csv(const struct collective_study *study, struct text *text)
-{
-    text_add(text, "op,axes,algorithm,protocol,ranks,size_bytes,array_bytes,time_ps,alone_ps,"
-                   "algbw_bytes_per_s,busbw_bytes_per_s,roofline_s,bound_by\n");
-    for (uint32_t i = 0; i < study->row_count; i++) {
-        const struct row *row = &study->rows[i];
-        text_add(text, "%s,\"%s\",%s,%s,%llu,%llu,%llu,%lld,%lld,%.9g,%.9g,%.9g,%s\n",
-                 operation_name(row->question->operation), row->question->axes, row->algorithm,
-                 protocol_name(row->protocol), (unsigned long long)ranks_of(row),
-                 (unsigned long long)row->size_bytes, (unsigned long long)row->array_bytes,
-                 (long long)row->time_ps, (long long)row->alone_ps, row->algbw_bytes_per_s,
-                 row->busbw_bytes_per_s, row->roofline_s, row->bound_by);
-    }
 }

@@ -148,6 +148,7 @@ struct graph {
     uint8_t block_count;
     tensor stream; /* What the last block has for input: the residual stream, if it has norms. */
     tensor added;  /* The last block's result. */
+    bool begins_backward; /* No gradient comes to it: it is the model's end. */
 };
 
 /* An array of the notation; see write.h. */

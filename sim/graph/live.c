@@ -33,10 +33,21 @@ static bool is_kept(const struct finder *finder, struct graph_value value)
     return !value.gradient && part == (value.full ? GRAPH_GATHERED : GRAPH_OWN);
 }
 
+/* A result that is a gradient takes the place of what it is the gradient of. */
+static struct graph_value in_place(const struct finder *finder, struct graph_value value)
+{
+    const struct graph *graph = finder->sharded->graph;
+    for (uint8_t i = 0; !value.gradient && i < graph->op_count; i++)
+        if (graph->op[i].kind->gives_gradient && graph->op[i].in[0] == value.of)
+            value.of = graph->op[i].out[0];
+    return value;
+}
+
 /* A chip's own part of what was kept in full lies in that. A sum's inputs have one gradient. */
 static struct graph_value lies_in(const struct finder *finder, struct graph_value value)
 {
     const struct graph *graph = finder->sharded->graph;
+    value = in_place(finder, value);
     for (uint8_t i = 0; value.gradient && !value.full && i < graph->op_count; i++) {
         const struct graph_op *op = &graph->op[i];
         for (uint8_t in = 0; op->fused && op->kind->passes_on && in < op->in_count; in++)
@@ -123,7 +134,7 @@ static void step_live(const struct finder *finder, uint32_t at)
         life->last = at;
     }
     for (uint8_t i = 0; i < step->written_count; i++) {
-        struct graph_value value = step->written[i];
+        struct graph_value value = in_place(finder, step->written[i]);
         if (value.gradient) value = lies_in(finder, value);
         if (is_others(finder, value)) continue;
         /* What is moved for an op alone comes again for its gradient, and was gone in between. */

@@ -178,7 +178,8 @@ static void input_gradients(const struct values *values)
             written_add(values, op->in[i], true, is_full_in(values, op->in[i]));
             continue;
         }
-        if (fused->kind->passes_on) read_add(values, op->in[i], true, false);
+        if (fused->kind->passes_on && !graph_of(values)->begins_backward)
+            read_add(values, op->in[i], true, false);
         for (uint8_t k = 0; k < fused->in_count; k++)
             written_add(values, fused->in[k], true, false);
     }

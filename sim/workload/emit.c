@@ -19,23 +19,33 @@ static void places_fill(const struct local_layer *layer, struct lower_graph *of)
     }
 }
 
-static struct lower_graph *graph_made(struct lower *lower)
+struct lower_graph *emit_graph_room(struct lower *lower)
 {
-    const struct local *local = lower->local;
-    const struct model *model = &local->plan->model;
     void *memory = NULL;
     if (lower->build.status == STATUS_OK)
         lower->build.status = arena_try(lower->build.arena, 1, sizeof(struct lower_graph), &memory,
                                         lower->build.error);
-    if (lower->build.status != STATUS_OK) return NULL;
-    struct lower_graph *of = memory;
+    return lower->build.status == STATUS_OK ? memory : NULL;
+}
+
+void emit_graph_pass(struct lower_graph *of)
+{
+    graph_shard(&of->graph, &of->sharded);
+    graph_backward(&of->sharded, &of->backward);
+    graph_remat(&of->sharded, &of->backward, &of->kept);
+}
+
+static struct lower_graph *graph_made(struct lower *lower)
+{
+    const struct local *local = lower->local;
+    const struct model *model = &local->plan->model;
+    struct lower_graph *of = emit_graph_room(lower);
+    if (of == NULL) return NULL;
     uint64_t const layer = lower->layer->experts ? model->layers - 1 : 0;
     graph_terms_of(local, layer, &of->terms);
     of->terms.sequence.window = lower->windowed ? model->window : 0;
     block_write_layer(&of->terms, model, layer, &of->graph);
-    graph_shard(&of->graph, &of->sharded);
-    graph_backward(&of->sharded, &of->backward);
-    graph_remat(&of->sharded, &of->backward, &of->kept);
+    emit_graph_pass(of);
     places_fill(lower->layer, of);
     return of;
 }
@@ -243,7 +253,8 @@ static void outer_need(struct emit *emit, uint32_t at, struct graph_value value)
     struct lower *lower = emit->lower;
     bool const backward = emit->steps->request.backward;
     if (emit->graph->tensor[value.of].role == GRAPH_WEIGHT) return; /* See weights_add(). */
-    if (value.gradient ? lower_has_input(lower) : !backward)
+    bool const weights_alone = emit->graph->op[step->op].in_count == 0;
+    if (value.gradient ? lower_has_input(lower) || weights_alone : !backward)
         lower_need_output(lower, emit->op[at]);
     else if (!value.gradient && at >= emit->repeated && !step->is_compute &&
              op_is_forward(step->pass))
@@ -309,8 +320,12 @@ static void lives_add(struct emit *emit, const struct graph_live *live)
     struct lower *lower = emit->lower;
     for (uint32_t i = 0; i < live->count; i++) {
         const struct graph_life *life = &live->life[i];
+        /* The head's backward pass follows at once: it keeps buffers. */
+        bool const kept = (life->before || life->after) && !emit->graph->begins_backward;
         enum program_memory const memory =
-            life->before || life->after ? PROGRAM_MEMORY_ACTIVATIONS : PROGRAM_MEMORY_BUFFERS;
+            kept ? PROGRAM_MEMORY_ACTIVATIONS : PROGRAM_MEMORY_BUFFERS;
+        if (emit->end != NULL && emit->end->shares_input && life->value.of == emit->graph->stream)
+            continue;
         if (!life->before) lower_take(lower, emit->op[life->first], memory, life->bytes);
         if (!life->after) lower_give(lower, emit->op[life->last], memory, life->bytes);
     }
@@ -419,10 +434,12 @@ static void steps_add(struct emit *emit)
             if (whole) output_set(emit, 0, at, false);
             above = lower->output;
         }
+        if (emit->end != NULL) emit_end_gather(emit, at);
         step_add(emit, at);
         if (at == 0 && emit->repeated > 0) lower_need_output(lower, emit->op[at]);
         needs_add(emit, at);
-        if (emit->steps->step[at].is_compute) weights_add(emit, at);
+        if (emit->steps->step[at].is_compute)
+            (emit->end != NULL ? emit_end_weights : weights_add)(emit, at);
         lower->output = above;
     }
     lower->repeating = false;
@@ -436,9 +453,9 @@ static uint32_t repeated_of(const struct lower_graph *of, const struct graph_ste
     return count;
 }
 
-static void emit_pass(struct lower *lower, struct graph_request request)
+void emit_pass(struct lower *lower, struct lower_graph *of, const struct emit_end *end,
+               struct graph_request request)
 {
-    struct lower_graph *of = graph_of(lower);
     bool const halves = request.half == GRAPH_INPUT_HALF;
     if (of == NULL) return;
     graph_steps(&of->sharded, &of->backward, &of->kept, request, &of->steps);
@@ -446,7 +463,9 @@ static void emit_pass(struct lower *lower, struct graph_request request)
                         .of = of,
                         .graph = &of->graph,
                         .steps = &of->steps,
-                        .repeated = repeated_of(of, &of->steps)};
+                        .repeated = repeated_of(of, &of->steps),
+                        .end = end,
+                        .gather = {LOWER_NONE, LOWER_NONE}};
     for (uint32_t i = 0; i < of->steps.count; i++) emit.plan[i] = LOWER_NONE;
     steps_add(&emit);
     if (lower->build.status != STATUS_OK) return;
@@ -455,18 +474,24 @@ static void emit_pass(struct lower *lower, struct graph_request request)
     graph_live(&of->sharded, &of->kept, &of->steps, halves ? &of->later : NULL, &of->live);
     lives_add(&emit, &of->live);
     besides_add(&emit);
+    if (emit.graph->begins_backward) emit_loss(&emit);
     output_set(&emit, emit.repeated, of->steps.count, request.backward);
 }
 
 void emit_forward(struct lower *lower)
 {
-    emit_pass(lower, (struct graph_request){.backward = false});
+    emit_pass(lower, graph_of(lower), NULL, (struct graph_request){.backward = false});
 }
 
-void emit_backward(struct lower *lower)
+struct graph_request emit_backward_request(const struct lower *lower)
 {
     static const enum graph_half halves[] = {[LOWER_WHOLE] = GRAPH_WHOLE,
                                              [LOWER_INPUT] = GRAPH_INPUT_HALF,
                                              [LOWER_WEIGHT] = GRAPH_WEIGHT_HALF};
-    emit_pass(lower, (struct graph_request){.backward = true, .half = halves[lower->half]});
+    return (struct graph_request){.backward = true, .half = halves[lower->half]};
+}
+
+void emit_backward(struct lower *lower)
+{
+    emit_pass(lower, graph_of(lower), NULL, emit_backward_request(lower));
 }

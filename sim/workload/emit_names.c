@@ -2,6 +2,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "sim/workload/emit.h"
 #include "sim/workload/emit_parts.h"
 
 enum { NAME_BYTES = 96 };
@@ -27,6 +28,12 @@ static void gradient_name(const char *name, char ret_name[NAME_BYTES])
 {
     bool const small = name[0] >= 'a' && name[0] <= 'z';
     (void)snprintf(ret_name, NAME_BYTES, "d%c%s", small ? name[0] - 'a' + 'A' : name[0], name + 1);
+}
+
+/* What stands before a block's prefix. */
+static const char *outer_prefix(const struct emit *emit, const struct graph_op *op)
+{
+    return emit->end != NULL ? emit->end->use[op->block].prefix : "";
 }
 
 static const char *tensor_name(const struct emit *emit, tensor of, bool gradient,
@@ -62,7 +69,8 @@ const char *emit_compute_name(const struct emit *emit, const struct graph_step *
         gradient_name(name, buffer);
         name = buffer;
     }
-    return builder_format(&emit->lower->build, "%.*s%s%s", length, prefix, name, again);
+    return builder_format(&emit->lower->build, "%s%.*s%s%s", outer_prefix(emit, op), length, prefix,
+                          name, again);
 }
 
 /* Of whole sequences and of parts, the part. */
@@ -84,14 +92,16 @@ const char *emit_moved_name(const struct emit *emit, const struct graph_step *st
     const char *prefix = NULL;
     if (step->move.carries && step->move.of != OP_MOVES_ALL)
         return builder_format(build, "%s", tensor_name(emit, part_of(emit, step), gradient, one));
+    int const length = prefix_of(emit, op, &prefix);
     if (step->move.carries) {
         gradient_name(op->name, one);
-        return builder_format(build, "%s", gradient ? one : op->name);
+        bool const alone = step->move.axis == OP_AXIS_EP;
+        return builder_format(build, "%s%.*s%s", outer_prefix(emit, op), alone ? 0 : length, prefix,
+                              gradient ? one : op->name);
     }
     if (step->of == GRAPH_NONE) /* Keys and values. */
         return builder_format(build, "%s %s", tensor_name(emit, op->in[1], gradient, one),
                               tensor_name(emit, op->in[2], gradient, other));
-    int const length = prefix_of(emit, op, &prefix);
-    return builder_format(build, "%.*s%s", length, prefix,
+    return builder_format(build, "%s%.*s%s", outer_prefix(emit, op), length, prefix,
                           tensor_name(emit, step->of, gradient, one));
 }

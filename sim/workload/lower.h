@@ -63,6 +63,7 @@ enum lower_weights {
     LOWER_HOLDS,   /* They are there. */
 };
 
+enum { LOWER_PARTS_MAX = 4 };
 struct lower {
     struct builder build;
     const struct local *local;
@@ -85,6 +86,7 @@ struct lower {
                         backward pass, which is the next of the rank. */
     bool repeating; /* The ops are those of the forward pass again. */
     struct lower_graph *graph[LOCAL_KINDS][2]; /* [windowed]: kinds of layers (emit.c), or NULL. */
+    struct lower_graph *end_graph[LOWER_PARTS_MAX][2]; /* [part][used before]: the same of ends. */
     bool gathers_since; /* Gathers wait for what the block says, not for the slots before. */
     uint32_t weights[LOCAL_PLACE_COUNT]; /* The gather that a place's matrices wait for. */
     uint32_t weights_needed;             /* Places whose gather some op already waits for. */
@@ -173,12 +175,6 @@ bool lower_experts_gradient_adds(const struct lower *lower);
 /* Of rows on their way to experts, or back (lower_rows.c). */
 uint32_t experts_exchange_plan(struct lower *lower, bool spreads);
 
-/* The norm before a block with the residual sum, without it, and its backward; the result in a
- * format. */
-uint32_t lower_norm_alone(struct lower *lower, const char *name, enum format normed);
-uint32_t lower_norm(struct lower *lower, const char *name, enum format normed);
-uint32_t lower_norm_backward(struct lower *lower, const char *name);
-
 static inline bool lower_has_input(const struct lower *lower)
 {
     return lower->half != LOWER_WEIGHT;
@@ -219,7 +215,7 @@ void lower_embedding_backward(struct lower *lower, const struct lower_behind *up
 void lower_head_forward(struct lower *lower);
 void lower_head_backward(struct lower *lower);
 
-/* A module that predicts a further token (lower_predictors.c), in one template: its place among
+/* A module that predicts a further token (lower_ends.c), in one template: its place among
  * all of them, in the order of the forward pass. */
 struct lower_place {
     bool first, last;
@@ -234,12 +230,7 @@ void lower_predictor_backward(struct lower *lower, struct lower_place place);
 enum { LOWER_PREDICTOR_UNITS_MAX = LOCAL_UNITS_MAX + 1 };
 uint32_t lower_predictor_units(const struct local *local,
                                struct local_unit ret_units[LOWER_PREDICTOR_UNITS_MAX]);
-/* Its use of embedding and head (lower_vocabulary.c). What is looked up is there after the returned
- * op; the gradient of that after `source`, or if LOWER_NONE after earlier slots. Returns the op
- * that adds it to the embedding's. */
-uint32_t lower_predictor_lookup(struct lower *lower);
-uint32_t lower_predictor_lookup_backward(struct lower *lower, struct lower_place place,
-                                         uint32_t source);
+/* Its head, where that is a slot of its own. */
 void lower_predictor_head_forward(struct lower *lower, struct lower_place place);
 void lower_predictor_head_backward(struct lower *lower, struct lower_place place);
 

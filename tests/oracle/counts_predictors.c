@@ -1,5 +1,5 @@
 /* What modules that predict further tokens ask of one chip besides their layers, which are counted
- * with the model's: see lower_predictors.c for the ops. */
+ * with the model's: see workloads/blocks/mtp.c for the ops. */
 #include "sim/base/vector.h"
 #include "tests/oracle/counts_parts.h"
 

@@ -139,7 +139,7 @@ static void ends_are_printed_in_the_notation(void **state)
         "  3    ReduceScatter tp                                268 MB\n"
         "       dIn* -> dIn\n"
         "  4  head.norm: d inputs                  302 MFLOP v  268 MB\n"
-        "       dIn X w_In dX -> dX dOut dw_In\n";
+        "       dIn X w_In -> dX dOut dw_In\n";
     static struct local local;
     static struct graph_ends ends;
     static struct graph_steps steps;

@@ -28,11 +28,13 @@ static void write(struct graph *g, const struct model *model)
         graph_product(g, in, model->tied ? "W_embedding[Vocab_Y, D_X]" : "W_head[Vocab_Y, D_X]",
                       "Logits[B_ZX, Vocab_Y]");
     graph_set_used(g, product->weight[0]);
+    graph_set_names(g, "dIn", "dW");
 
     graph_op(g, &op_kind_loss, "Loss", 1, &logits);
     tensor const gradient = graph_result(g, "dLogits[B_ZX, Vocab_Y]");
     graph_set_kept(g, gradient, GRAPH_REMAT_LAYER, GRAPH_REMAT_LAYER);
     graph_block_output(g, gradient);
+    g->begins_backward = true;
 }
 
 const struct block block_head = {
@@ -40,6 +42,7 @@ const struct block block_head = {
     .prefix = "head.",
     .source = "the book, chapter 4, 4.1; Megatron-LM, arXiv 1909.08053, 3",
     .place = BLOCK_GIVES_LOSS,
+    .couples = true,
     .applies = applies,
     .write = write,
 };

@@ -19,9 +19,11 @@ static bool applies(const struct model *model, uint64_t layer)
     return model->predictors != 0;
 }
 
-static tensor normed(struct graph *g, const char *name, tensor in, const char *text)
+static tensor normed(struct graph *g, const char *name, const char *gradient, tensor in,
+                     const char *text)
 {
     graph_norm(g, name);
+    graph_set_names(g, gradient, NULL);
     tensor const out = graph_normed(g, in, text);
     graph_set_linear(g, out);
     return out;
@@ -32,8 +34,8 @@ static void write(struct graph *g, const struct model *model)
     (void)model;
     bool const tokens = g->terms->policy.by_tokens;
     tensor const rows = graph_block_input(g), x = graph_shared_input(g);
-    tensor const hidden = normed(g, "hnorm", x, "Hidden");
-    tensor const embedded = normed(g, "enorm", rows, "Embedded");
+    tensor const hidden = normed(g, "hnorm", "dHNorm", x, "Hidden");
+    tensor const embedded = normed(g, "enorm", "dENorm", rows, "Embedded");
     graph_op(g, &op_kind_concat, "concat", 2, (const tensor[]){hidden, embedded});
     tensor const in = graph_result(g, tokens ? "In[B_ZXY, 2D]" : "In[B_ZX, 2D_Y]");
     graph_set_linear(g, in);
@@ -41,6 +43,7 @@ static void write(struct graph *g, const struct model *model)
     graph_set_kept(g, in, GRAPH_REMAT_NEVER, g->tensor[in].kept_gathered);
 
     graph_matmul(g, "Project");
+    graph_set_names(g, "dIn", "dW");
     tensor const out = graph_product(g, in, "W_mtp[2D_X, D_Y]", "Projected[B_ZX, D_Y]");
     graph_op(g, &op_kind_reshard, "Out", 1, &out);
     graph_block_output(g, graph_result(g, "Out"));

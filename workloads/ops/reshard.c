@@ -40,6 +40,7 @@ static uint8_t moves(const struct graph_sharded *sharded, const struct graph_op 
         .bytes = format_bytes(forward ? in->format : out->gradient,
                               graph_elements(graph, forward ? &in->at : &out->gradient_at, tp)),
         .carries = true,
+        .of = OP_MOVES_ALL,
     };
     return 1;
 }

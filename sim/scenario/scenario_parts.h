@@ -1,6 +1,6 @@
 /*
- * scenario_parts.h: what the files of sim/scenario share: the readers of each part, the choices
- * that reader and writer must agree on, and readers of optional members.
+ * scenario_parts.h: what the files of sim/scenario share: readers and writers of parts that have no
+ * rows (key.h), and of optional members.
  */
 #ifndef SIM_SCENARIO_SCENARIO_PARTS_H
 #define SIM_SCENARIO_SCENARIO_PARTS_H
@@ -15,23 +15,6 @@ struct arena;
 struct json;
 struct json_writer;
 
-/* In the order of the enums of workload.h; each ended by NULL. */
-extern const char *const scenario_remat_names[];
-extern const char *const scenario_regather_names[];
-extern const char *const scenario_attention_names[];
-extern const char *const scenario_kernel_names[];
-extern const char *const scenario_gather_names[];
-extern const char *const scenario_backward_names[];
-extern const char *const scenario_activations_names[];
-extern const char *const scenario_context_names[];
-extern const char *const scenario_context_order_names[];
-extern const char *const scenario_tp_inputs_names[];
-extern const char *const scenario_memory_names[];
-extern const char *const scenario_offload_names[];
-extern const char *const scenario_parameters_names[];
-extern const char *const scenario_engine_names[];
-extern const char *const scenario_arbitration_names[];
-
 /* `base_folder` is where the file lies that names the chip, or NULL. */
 enum status scenario_machine_read(struct arena *arena, struct json *object, const char *base_folder,
                                   struct machine_plan *ret_plan, struct error *reterr);
@@ -44,15 +27,6 @@ void scenario_network_write(struct json_writer *writer, const struct machine_net
 
 enum status scenario_mesh_read(struct json *object, struct mesh_plan *ret_plan,
                                struct error *reterr);
-/* `base_folder` is where the scenario lies, or NULL. */
-enum status scenario_workload_read(struct arena *arena, struct json *object,
-                                   const char *base_folder, struct workload_plan *ret_plan,
-                                   struct error *reterr);
-/* The policies of `run` that shape the program lie in the workload's plan. Steps that are not given
- * are 0. */
-enum status scenario_run_read(struct json *object, struct run_plan *ret_run,
-                              struct workload_plan *workload, struct error *reterr);
-
 /* An exact amount with the largest unit of which it is a whole number, short for round numbers;
  * `units` rise by thousands and are ended by NULL. */
 enum { SCENARIO_AMOUNT_BYTES = 40 };

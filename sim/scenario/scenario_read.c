@@ -4,6 +4,7 @@
 #include "sim/base/arena.h"
 #include "sim/base/json.h"
 #include "sim/base/path.h"
+#include "sim/scenario/key.h"
 #include "sim/scenario/scenario_parts.h"
 
 /* Of pipelines, and where a step ends in the next one. Nearly all repeat after three steps. */
@@ -57,9 +58,10 @@ static enum status document_read(struct arena *arena, struct json *document,
     STATUS_TRY(json_need(document, "workload", &parts.workload, reterr));
     STATUS_TRY(scenario_machine_read(arena, parts.machine, base_folder, &scenario.machine, reterr));
     if (parts.mesh != NULL) STATUS_TRY(scenario_mesh_read(parts.mesh, &scenario.mesh, reterr));
-    STATUS_TRY(
-        scenario_workload_read(arena, parts.workload, base_folder, &scenario.workload, reterr));
-    STATUS_TRY(scenario_run_read(parts.run, &scenario.run, &scenario.workload, reterr));
+    struct key_reader reader = {arena, base_folder, parts.workload, &scenario};
+    STATUS_TRY(keys_read(workload_keys, &reader, reterr));
+    reader.object = parts.run;
+    STATUS_TRY(keys_read(run_keys, &reader, reterr));
     steps_default(&scenario);
     *ret_scenario = scenario;
     return STATUS_OK;
@@ -81,7 +83,8 @@ static enum status program_document_read(struct arena *arena, struct json *docum
         /* Only ZeRO-1 and 2 have it, so it says that the step was one of these. */
         scenario.workload.zero = json_take(parts.run, "parameter_gather") != NULL;
     }
-    STATUS_TRY(scenario_run_read(parts.run, &scenario.run, &scenario.workload, reterr));
+    struct key_reader const reader = {arena, NULL, parts.run, &scenario};
+    STATUS_TRY(keys_read(run_keys, &reader, reterr));
     steps_default(&scenario);
     *ret_scenario = scenario;
     return STATUS_OK;

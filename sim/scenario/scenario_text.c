@@ -8,6 +8,7 @@
 #include "sim/base/text.h"
 #include "sim/base/units.h"
 #include "sim/machine/shape.h"
+#include "sim/scenario/key.h"
 #include "sim/scenario/scenario_parts.h"
 
 enum { FLAT_DEPTH = 3 };
@@ -86,8 +87,7 @@ static void write_machine(struct json_writer *writer, const struct machine_plan 
         json_put_string(writer, "chip", plan->chip);
     if (plan->shape != NULL) json_put_string(writer, "shape", plan->shape);
     json_put_string(writer, "profile", plan->profile);
-    if (plan->clock_ppm != 0)
-        json_put_real(writer, "clock", (double)plan->clock_ppm / PPM_ONE);
+    if (plan->clock_ppm != 0) json_put_real(writer, "clock", (double)plan->clock_ppm / PPM_ONE);
     if (plan->nodes != 0) json_put_unsigned(writer, "nodes", plan->nodes);
     if (plan->gpus != 0) json_put_unsigned(writer, "gpus", plan->gpus);
     if (plan->slices != 0) json_put_unsigned(writer, "slices", plan->slices);
@@ -128,98 +128,11 @@ static void write_mesh(struct json_writer *writer, const struct mesh_plan *plan)
     json_write_object_end(writer);
 }
 
-static void write_model(struct json_writer *writer, const struct model *model)
+static void write_section(struct json_writer *writer, const char *name, const struct key *rows,
+                          const struct scenario *scenario)
 {
-    if (model->kind != MODEL_MLP) {
-        json_put_string(writer, "model", model->name);
-        return;
-    }
-    json_put_object(writer, "model");
-    json_put_string(writer, "kind", "mlp");
-    json_put_unsigned(writer, "D", model->width);
-    json_put_unsigned(writer, "F", model->mlp_width);
-    json_put_unsigned(writer, "layers", model->layers);
-    json_put_unsigned(writer, "matrices", model->matrices);
-    json_write_object_end(writer);
-}
-
-static bool mesh_has(const struct mesh_plan *mesh, enum mesh_role role)
-{
-    for (uint32_t i = 0; i < mesh->axis_count; i++)
-        if (mesh->axis[i].role == role) return true;
-    return false;
-}
-
-static void write_formats(struct json_writer *writer, const struct workload_formats *formats)
-{
-    json_put_object(writer, "formats");
-    json_put_string(writer, "weights", format_name(formats->weights));
-    json_put_string(writer, "activations", format_name(formats->activations));
-    json_put_string(writer, "gradients", format_name(formats->gradients));
-    json_put_string(writer, "optimizer", format_name(formats->optimizer));
-    if (formats->matmuls != formats->activations)
-        json_put_string(writer, "matmuls", format_name(formats->matmuls));
-    if (formats->dispatch != formats->activations)
-        json_put_string(writer, "dispatch", format_name(formats->dispatch));
-    json_put_string(writer, "main_gradients", format_name(formats->main_gradients));
-    json_write_object_end(writer);
-}
-
-static void write_workload(struct json_writer *writer, const struct workload_plan *plan,
-                           const struct mesh_plan *mesh)
-{
-    json_put_object(writer, "workload");
-    json_put_string(writer, "kind", "train_step");
-    write_model(writer, &plan->model);
-    json_put_unsigned(writer, "batch_tokens", plan->batch_tokens);
-    json_put_unsigned(writer, "sequence_length", plan->sequence_length);
-    json_put_string(writer, "remat", scenario_remat_names[plan->remat]);
-    if (plan->tp_inputs != WORKLOAD_TP_INPUTS_SHARDS)
-        json_put_string(writer, "tp_inputs", scenario_tp_inputs_names[plan->tp_inputs]);
-    if (plan->memory != WORKLOAD_MEMORY_DEFAULT)
-        json_put_string(writer, "memory", scenario_memory_names[plan->memory]);
-    json_put_unsigned(writer, "zero", plan->zero);
-    json_put_unsigned(writer, "accumulate", plan->accumulate);
-    json_put_string(writer, "attention", scenario_attention_names[plan->attention]);
-    if (plan->attention_kernel != WORKLOAD_KERNEL_FLASH)
-        json_put_string(writer, "attention_kernel", scenario_kernel_names[plan->attention_kernel]);
-    write_formats(writer, &plan->formats);
-    json_put_string(writer, "gather", scenario_gather_names[plan->gather]);
-    json_put_string(writer, "backward_order", scenario_backward_names[plan->backward_order]);
-    json_put_string(writer, "activations", scenario_activations_names[plan->activations]);
-    if (mesh_has(mesh, MESH_CP)) {
-        json_put_string(writer, "context", scenario_context_names[plan->context]);
-        json_put_string(writer, "context_order", scenario_context_order_names[plan->context_order]);
-    }
-    json_put_string(writer, "offload", scenario_offload_names[plan->offload]);
-    if (model_has_experts(&plan->model)) {
-        json_put_real(writer, "routing_skew", (double)plan->routing_skew_ppm / PPM_ONE);
-        json_put_real(writer, "capacity_factor", (double)plan->capacity_ppm / PPM_ONE);
-    }
-    if (mesh_has(mesh, MESH_PP))
-        json_put_string(writer, "schedule", workload_schedule_name(plan));
-    if (plan->layout != NULL) json_put_string(writer, "layout", plan->layout);
-    if (mesh_has(mesh, MESH_PP) && (mesh_has(mesh, MESH_FSDP) || plan->zero == 3))
-        json_put_string(writer, "regather", scenario_regather_names[plan->regather]);
-    if (plan->model.predictors != 0 || plan->without_predictors)
-        json_put_boolean(writer, "mtp", !plan->without_predictors);
-    json_put_boolean(writer, "allow_oversubscription", plan->allow_oversubscription);
-    json_write_object_end(writer);
-}
-
-static void write_run(struct json_writer *writer, const struct scenario *scenario)
-{
-    json_put_object(writer, "run");
-    json_put_unsigned(writer, "prefetch_layers", scenario->workload.prefetch_layers);
-    if (scenario->workload.zero == 1 || scenario->workload.zero == 2)
-        json_put_string(writer, "parameter_gather",
-                        scenario_parameters_names[scenario->workload.parameter_gather]);
-    json_put_boolean(writer, "collective_matmul", scenario->workload.collective_matmul);
-    json_put_unsigned(writer, "seed", scenario->run.seed);
-    json_put_string(writer, "algorithm", scenario->workload.algorithm);
-    json_put_string(writer, "arbitration", scenario->run.arbitration);
-    json_put_string(writer, "engine", scenario->run.engine);
-    json_put_unsigned(writer, "steps", scenario->run.steps);
+    json_put_object(writer, name);
+    keys_write(writer, rows, scenario);
     json_write_object_end(writer);
 }
 
@@ -238,8 +151,8 @@ static const char *scenario_write(struct arena *arena, const struct scenario *sc
     write_machine(&writer, &scenario->machine, known_axes == 0 ? MACHINE_AXES_MAX : known_axes,
                   of_program);
     write_mesh(&writer, &scenario->mesh);
-    if (!of_program) write_workload(&writer, &scenario->workload, &scenario->mesh);
-    write_run(&writer, scenario);
+    if (!of_program) write_section(&writer, "workload", workload_keys, scenario);
+    write_section(&writer, "run", run_keys, scenario);
     json_write_object_end(&writer);
     const char *copy = text.failed ? NULL : arena_text(arena, text.bytes);
     text_free(&text);

@@ -1,0 +1,327 @@
+/*
+ * workload_keys.c: the rows of `workload`.
+ */
+#include "sim/base/json.h"
+#include "sim/base/name.h"
+#include "sim/base/path.h"
+#include "sim/base/units.h"
+#include "sim/model/model_read.h"
+#include "sim/scenario/key.h"
+#include "sim/scenario/scenario.h"
+
+enum { ACCUMULATE_MAX = 65536, SHARE_LEAST_PPM = 1000, CAPACITY_MAX = 4000 };
+#define TOKENS_MAX (INT64_C(1) << 34)
+#define AT(member) offsetof(struct scenario, workload.member)
+
+/* In the order of the enums of workload.h. */
+static const char *const kind_names[] = {"train_step", NULL};
+static const char *const remat_names[] = {"none", "norms", "big_matmuls", "block", "layer", NULL};
+static const char *const tp_inputs_names[] = {"shards", "whole", NULL};
+static const char *const memory_names[] = {"book", "framework", NULL};
+static const char *const attention_names[] = {"full", "causal", NULL};
+static const char *const kernel_names[] = {"flash", "unfused", "unfused_dropout", NULL};
+static const char *const gather_names[] = {"block", "tensor", "layer", NULL};
+static const char *const backward_names[] = {"dw_first", "dx_first", NULL};
+static const char *const activations_names[] = {"model", "tokens", NULL};
+static const char *const context_names[] = {"ring", "all_gather", "ulysses", NULL};
+static const char *const context_order_names[] = {"zigzag", "contiguous", NULL};
+static const char *const offload_names[] = {"none", "optimizer", "activations", "both", NULL};
+static const char *const regather_names[] = {"microbatch", "step", "stage", NULL};
+static const char *const format_names[] = {
+#define X(name, text, nccl, bits) text,
+    FORMAT_TABLE(X)
+#undef X
+        NULL};
+/* The first of them. */
+static const char *const wide_names[] = {"bf16", "fp16", "fp32", NULL};
+_Static_assert(FORMAT_BF16 == 0 && FORMAT_FP16 == 1 && FORMAT_FP32 == 2, "wide formats first");
+
+static bool is_model(const char *text)
+{
+    for (uint32_t i = 0; model_name_at(i) != NULL; i++)
+        if (name_same(model_name_at(i), text)) return true;
+    return false;
+}
+
+/* A model beside the scenario is called with its folder; so what scenario_text() prints is found
+ * from where it was printed. */
+static enum status model_read(struct arena *arena, struct json *json, const char *base_folder,
+                              struct model *ret_model, struct error *reterr)
+{
+    const char *text = NULL;
+    if (json_kind(json) == JSON_OBJECT) return model_read_object(arena, json, ret_model, reterr);
+    if (json_kind(json) != JSON_STRING)
+        return error_set(reterr, STATUS_INVALID, json_where(json),
+                         "must be a model's name, the path of a config.json, or an object like "
+                         "{\"kind\": \"mlp\", \"D\": 8192, \"F\": 32768, \"layers\": 8}");
+    STATUS_TRY(json_as_string(json, &text, reterr));
+    if (!is_model(text)) STATUS_TRY(path_beside(arena, base_folder, text, &text, reterr));
+    return model_read_name_or_path(arena, text, NULL, json_where(json), ret_model, reterr);
+}
+
+static enum status model_settle(const struct key_reader *reader, struct json *member,
+                                struct error *reterr)
+{
+    return model_read(reader->arena, member, reader->base_folder, &reader->scenario->workload.model,
+                      reterr);
+}
+
+static void model_write(struct json_writer *writer, const char *name,
+                        const struct scenario *scenario)
+{
+    const struct model *model = &scenario->workload.model;
+    if (model->kind != MODEL_MLP) {
+        json_put_string(writer, name, model->name);
+        return;
+    }
+    json_put_object(writer, name);
+    json_put_string(writer, "kind", "mlp");
+    json_put_unsigned(writer, "D", model->width);
+    json_put_unsigned(writer, "F", model->mlp_width);
+    json_put_unsigned(writer, "layers", model->layers);
+    json_put_unsigned(writer, "matrices", model->matrices);
+    json_write_object_end(writer);
+}
+
+/* Without the key as well: a schedule that is named asks for stages. */
+static void schedule_write(struct json_writer *writer, const char *name,
+                           const struct scenario *scenario)
+{
+    json_put_string(writer, name, workload_schedule_name(&scenario->workload));
+}
+
+/* To an MLP, tokens are just tokens. */
+static enum status length_settle(const struct key_reader *reader, struct json *member,
+                                 struct error *reterr)
+{
+    struct workload_plan *plan = &reader->scenario->workload;
+    if (member != NULL) return STATUS_OK;
+    if (plan->model.kind != MODEL_MLP)
+        return error_set(reterr, STATUS_INVALID, json_where(reader->object),
+                         "\"sequence_length\" is missing; only the bare MLP needs none");
+    plan->sequence_length = plan->batch_tokens;
+    return STATUS_OK;
+}
+
+/* Modules that are asked for by name are there. */
+static enum status predictors_settle(const struct key_reader *reader, struct json *member,
+                                     struct error *reterr)
+{
+    const struct workload_plan *plan = &reader->scenario->workload;
+    if (member == NULL || plan->without_predictors || plan->model.predictors != 0) return STATUS_OK;
+    return error_set(reterr, STATUS_INVALID, json_where(member),
+                     "%s has no modules for multi-token prediction that a step could train",
+                     plan->model.name);
+}
+
+/* A share of routers' work, which only a model with experts has. */
+static enum status routing_settle(const struct key_reader *reader, struct json *member,
+                                  struct error *reterr)
+{
+    const struct workload_plan *plan = &reader->scenario->workload;
+    double value = 0;
+    if (member == NULL) return STATUS_OK;
+    STATUS_TRY(json_as_real(member, 0, CAPACITY_MAX, &value, reterr));
+    if (value > 0 && !model_has_experts(&plan->model))
+        return error_set(reterr, STATUS_INVALID, json_where(member),
+                         "%s has no experts that tokens could be routed to", plan->model.name);
+    if (value > 0 && value < (double)SHARE_LEAST_PPM / PPM_ONE)
+        return error_set(reterr, STATUS_INVALID, json_where(member), "must be 0, or at least %g",
+                         (double)SHARE_LEAST_PPM / PPM_ONE);
+    return STATUS_OK;
+}
+
+static bool mesh_has(const struct scenario *scenario, enum mesh_role role)
+{
+    for (uint32_t i = 0; i < scenario->mesh.axis_count; i++)
+        if (scenario->mesh.axis[i].role == role) return true;
+    return false;
+}
+
+static bool has_context(const struct scenario *scenario)
+{
+    return mesh_has(scenario, MESH_CP);
+}
+
+static bool has_stages(const struct scenario *scenario)
+{
+    return mesh_has(scenario, MESH_PP);
+}
+
+static bool has_sharded_stages(const struct scenario *scenario)
+{
+    return has_stages(scenario) && (mesh_has(scenario, MESH_FSDP) || scenario->workload.zero == 3);
+}
+
+static bool has_experts(const struct scenario *scenario)
+{
+    return model_has_experts(&scenario->workload.model);
+}
+
+static bool has_predictors(const struct scenario *scenario)
+{
+    const struct workload_plan *plan = &scenario->workload;
+    return plan->model.predictors != 0 || plan->without_predictors;
+}
+
+static bool has_layout(const struct scenario *scenario)
+{
+    return scenario->workload.layout != NULL;
+}
+
+/* Otherwise the machine says. */
+static bool has_memory(const struct scenario *scenario)
+{
+    return scenario->workload.memory != WORKLOAD_MEMORY_DEFAULT;
+}
+
+static bool has_tp_inputs(const struct scenario *scenario)
+{
+    return scenario->workload.tp_inputs != WORKLOAD_TP_INPUTS_SHARDS;
+}
+
+static bool has_kernel(const struct scenario *scenario)
+{
+    return scenario->workload.attention_kernel != WORKLOAD_KERNEL_FLASH;
+}
+
+static bool has_matmuls(const struct scenario *scenario)
+{
+    return scenario->workload.formats.matmuls != scenario->workload.formats.activations;
+}
+
+static bool has_dispatch(const struct scenario *scenario)
+{
+    return scenario->workload.formats.dispatch != scenario->workload.formats.activations;
+}
+
+static const struct key format_keys[] = {
+    {.name = "weights", .kind = KEY_CHOICE, .at = AT(formats.weights), .choices = format_names},
+    {.name = "activations",
+     .kind = KEY_CHOICE,
+     .at = AT(formats.activations),
+     .choices = format_names},
+    {.name = "gradients", .kind = KEY_CHOICE, .at = AT(formats.gradients), .choices = format_names},
+    {.name = "optimizer",
+     .kind = KEY_CHOICE,
+     .at = AT(formats.optimizer),
+     .choices = format_names,
+     .preset = FORMAT_FP32},
+    {.name = "matmuls",
+     .kind = KEY_CHOICE,
+     .at = AT(formats.matmuls),
+     .choices = format_names,
+     .like_at = AT(formats.activations),
+     .shown = has_matmuls},
+    {.name = "dispatch",
+     .kind = KEY_CHOICE,
+     .at = AT(formats.dispatch),
+     .choices = format_names,
+     .like_at = AT(formats.activations),
+     .shown = has_dispatch},
+    {.name = "main_gradients",
+     .kind = KEY_CHOICE,
+     .at = AT(formats.main_gradients),
+     .choices = wide_names,
+     .preset = FORMAT_FP32},
+    {0},
+};
+
+const struct key workload_keys[] = {
+    {.name = "kind", .kind = KEY_FIXED, .needed = true, .choices = kind_names},
+    {.name = "model",
+     .kind = KEY_OWN,
+     .needed = true,
+     .settle = model_settle,
+     .write = model_write},
+    {.name = "batch_tokens",
+     .kind = KEY_TOKENS,
+     .needed = true,
+     .at = AT(batch_tokens),
+     .least = 1,
+     .most = TOKENS_MAX},
+    {.name = "sequence_length",
+     .kind = KEY_TOKENS,
+     .at = AT(sequence_length),
+     .least = 1,
+     .most = TOKENS_MAX,
+     .settle = length_settle},
+    {.name = "remat", .kind = KEY_CHOICE, .at = AT(remat), .choices = remat_names},
+    {.name = "tp_inputs",
+     .kind = KEY_CHOICE,
+     .at = AT(tp_inputs),
+     .choices = tp_inputs_names,
+     .shown = has_tp_inputs},
+    {.name = "memory",
+     .kind = KEY_CHOICE,
+     .at = AT(memory),
+     .choices = memory_names,
+     .least = WORKLOAD_MEMORY_BOOK,
+     .preset = WORKLOAD_MEMORY_DEFAULT,
+     .shown = has_memory},
+    {.name = "zero", .kind = KEY_COUNT, .at = AT(zero), .most = 3},
+    {.name = "accumulate",
+     .kind = KEY_COUNT,
+     .at = AT(accumulate),
+     .least = 1,
+     .most = ACCUMULATE_MAX,
+     .preset = 1},
+    {.name = "attention", .kind = KEY_CHOICE, .at = AT(attention), .choices = attention_names},
+    {.name = "attention_kernel",
+     .kind = KEY_CHOICE,
+     .at = AT(attention_kernel),
+     .choices = kernel_names,
+     .shown = has_kernel},
+    {.name = "formats", .kind = KEY_OBJECT, .members = format_keys},
+    {.name = "gather", .kind = KEY_CHOICE, .at = AT(gather), .choices = gather_names},
+    {.name = "backward_order",
+     .kind = KEY_CHOICE,
+     .at = AT(backward_order),
+     .choices = backward_names},
+    {.name = "activations",
+     .kind = KEY_CHOICE,
+     .at = AT(activations),
+     .choices = activations_names},
+    {.name = "context",
+     .kind = KEY_CHOICE,
+     .at = AT(context),
+     .choices = context_names,
+     .shown = has_context},
+    {.name = "context_order",
+     .kind = KEY_CHOICE,
+     .at = AT(context_order),
+     .choices = context_order_names,
+     .shown = has_context},
+    {.name = "offload", .kind = KEY_CHOICE, .at = AT(offload), .choices = offload_names},
+    {.name = "routing_skew",
+     .kind = KEY_SHARE,
+     .at = AT(routing_skew_ppm),
+     .most = PPM_ONE,
+     .settle = routing_settle,
+     .shown = has_experts},
+    {.name = "capacity_factor",
+     .kind = KEY_SHARE,
+     .at = AT(capacity_ppm),
+     .most = INT64_C(1) * CAPACITY_MAX * PPM_ONE,
+     .settle = routing_settle,
+     .shown = has_experts},
+    {.name = "schedule",
+     .kind = KEY_TEXT,
+     .at = AT(schedule),
+     .write = schedule_write,
+     .shown = has_stages},
+    {.name = "layout", .kind = KEY_TEXT, .at = AT(layout), .shown = has_layout},
+    {.name = "regather",
+     .kind = KEY_CHOICE,
+     .at = AT(regather),
+     .choices = regather_names,
+     .shown = has_sharded_stages},
+    {.name = "mtp",
+     .kind = KEY_FLAG_NOT,
+     .at = AT(without_predictors),
+     .preset = 1,
+     .settle = predictors_settle,
+     .shown = has_predictors},
+    {.name = "allow_oversubscription", .kind = KEY_FLAG, .at = AT(allow_oversubscription)},
+    {0},
+};

@@ -53,12 +53,18 @@ bool sharding_is_flat(const struct sharding_mesh *mesh, const struct sharding *a
 
 uint64_t sharding_local_elements(const struct sharding_mesh *mesh, const struct sharding *array)
 {
-    uint64_t elements = 1, ways = 1;
+    units_wide const most = UINT64_MAX;
+    uint64_t ways = 1;
+    units_wide elements = 1; /* Of all chips, which may be more than one holds in 64 bits. */
+    for (uint32_t d = 0; d < array->dimension_count; d++)
+        ways *= ways_of(mesh, &array->dimension[d]);
     for (uint32_t d = 0; d < array->dimension_count; d++) {
         elements *= array->dimension[d].size;
-        ways *= ways_of(mesh, &array->dimension[d]);
+        if (elements > most * ways) elements = most * ways;
     }
-    return units_ceil_divide(elements, ways);
+    /* Most arrays are small, and a division of 128 bits takes long. */
+    if (elements <= most) return units_ceil_divide((uint64_t)elements, ways);
+    return (uint64_t)((elements - 1) / ways + 1);
 }
 
 uint64_t sharding_replicas(const struct sharding_mesh *mesh, const struct sharding *array)

@@ -77,7 +77,8 @@ const char *sharding_axes_text(const struct sharding_mesh *mesh, uint32_t axes, 
  * dimensions, padded so that each rank has equally many elements. */
 bool sharding_is_flat(const struct sharding_mesh *mesh, const struct sharding *array);
 
-/* Elements that one chip holds. An unreduced axis does not divide. */
+/* Elements that one chip holds, or the most of 64 bits where they are more. An unreduced axis does
+ * not divide. */
 uint64_t sharding_local_elements(const struct sharding_mesh *mesh, const struct sharding *array);
 uint64_t sharding_local_size(const struct sharding_mesh *mesh,
                              const struct sharding_dimension *dimension);

@@ -56,6 +56,20 @@ static void the_pop_quiz_of_chapter_3_comes_out(void **state)
     assert_int_equal(sharding_replicas(&mesh, &partial), 2);
 }
 
+/* What one chip holds is exact where all chips together hold 2^64 elements and more. */
+static void arrays_of_all_chips_may_exceed_64_bits(void **state)
+{
+    (void)state;
+    struct sharding_size const large[] = {
+        {"I", UINT64_C(1) << 40}, {"J", UINT64_C(1) << 30}, {NULL, 0}};
+    struct sharding_mesh const mesh = mesh_of("XY", (uint32_t[]){1 << 10, 1 << 6});
+    struct sharding array;
+    case_ok(sharding_parse(&mesh, large, "A[I_X, J_Y]", "/", &array, &case_error));
+    assert_true(sharding_local_elements(&mesh, &array) == UINT64_C(1) << 54);
+    case_ok(sharding_parse(&mesh, large, "A[I, J]", "/", &array, &case_error));
+    assert_true(sharding_local_elements(&mesh, &array) == UINT64_MAX);
+}
+
 static void refused(const char *text, const char *part)
 {
     struct sharding_mesh const mesh = mesh_of("XYZ", (uint32_t[]){2, 8, 3});
@@ -219,6 +233,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(notation_is_read_and_printed_alike),
         cmocka_unit_test(the_pop_quiz_of_chapter_3_comes_out),
+        cmocka_unit_test(arrays_of_all_chips_may_exceed_64_bits),
         cmocka_unit_test(nonsense_is_refused_with_the_reason),
         cmocka_unit_test(case_1_needs_no_communication),
         cmocka_unit_test(case_2_gathers_the_operand_that_is_split_where_it_contracts),

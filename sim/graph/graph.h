@@ -9,6 +9,7 @@
  *   steps.h     computes and collectives of a pass, in order
  *   live.h      from which step to which each value lies in memory
  *   count.h     sums over the steps, which rooflines are computed from
+ *   extent.h    how large these become, in integers that do not wrap
  *   list.h      the steps as equations of the book, with gathers of weights among them
  *
  * Each product but the last, which is text already, has a printed form (print.h), which `podsim

@@ -3,15 +3,14 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "sim/base/units.h"
-#include "sim/base/vector.h"
+#include "sim/graph/derive.h"
+#include "sim/graph/extent.h"
+#include "sim/workload/graph_terms.h"
 
 enum {
-    BITS = 62,              /* Two more would wrap; sums of a few such numbers stay exact. */
-    BITS_OF_ELEMENT = 512,  /* The widest format has 32; an op moves at most 16 such arrays. */
-    BYTES_OF_ELEMENT = 4,   /* Of the widest format. */
-    BYTES_OF_SCORE = 9,     /* Before dropout, after it, and a mask. */
-    PRODUCTS_OF_SCORES = 5, /* In flash attention's backward pass. */
+    BITS = 62,             /* Two more would wrap; sums of a few such numbers stay exact. */
+    BYTES_OF_ELEMENT = 4,  /* Of the widest format. */
+    BITS_OF_ELEMENT = 512, /* The widest format has 32; vector units do as many FLOP at most. */
 };
 
 static enum status rate_check(const struct chip *chip, enum format format, const char *where,
@@ -42,69 +41,72 @@ enum status limits_format_check(const struct local *local, struct error *reterr)
     return STATUS_OK;
 }
 
-/* Whether the product is below 2^62; factors that are left out are 0 and count for nothing. */
-static bool fits(const uint64_t *factor, uint32_t count)
+static enum status below(units_wide amount, const char *what, struct error *reterr)
 {
-    units_wide product = 1;
-    for (uint32_t i = 0; i < count; i++) {
-        if (factor[i] == 0) continue;
-        product *= factor[i];
-        if (product >> BITS != 0) return false;
+    if (amount >> BITS == 0) return STATUS_OK;
+    return error_set(reterr, STATUS_LIMIT, "/workload",
+                     "%s on one chip would be 2^62 or more, which is not counted; it takes fewer "
+                     "batch_tokens, shorter sequences or a smaller model",
+                     what);
+}
+
+/* A part of a model, which a rank has `count` times at most. What parts take in all microbatches
+ * adds up: an account of memory counts all that is ever taken. */
+static enum status part_check(const struct local *local, const struct graph_terms *terms,
+                              enum block_part part, uint64_t layer, uint64_t count,
+                              units_wide *bytes, struct error *reterr)
+{
+    struct graph_derived derived;
+    if (count == 0) return STATUS_OK;
+    graph_derive(terms, &local->plan->model, part, layer, &derived);
+    units_wide const elements = graph_extent_elements(&derived.sharded);
+    STATUS_TRY(below(BITS_OF_ELEMENT * elements, "the bits of a layer's arrays", reterr));
+    /* Each once more where it is repeated. */
+    *bytes += 2 * BYTES_OF_ELEMENT * elements * count * local->plan->accumulate;
+    STATUS_TRY(below(*bytes, "the bytes that ops take", reterr));
+    return below(graph_extent_flop(&derived.sharded, &derived.backward, &derived.kept),
+                 "the FLOP of a layer's matmuls", reterr);
+}
+
+static enum status layers_check(const struct local *local, units_wide *bytes, struct error *reterr)
+{
+    const struct model *model = &local->plan->model;
+    uint64_t const dense = model_dense_layers(model), last = model->layers - 1;
+    for (uint32_t experts = 0; experts < 2; experts++) {
+        bool const is_last = experts == (dense < model->layers);
+        uint64_t const count = experts ? model->layers - dense : dense;
+        uint64_t const layer = experts ? last : 0;
+        struct graph_terms terms;
+        graph_terms_of(local, layer, &terms);
+        terms.sequence.window = 0; /* Layers without one have more, and a kind may have both. */
+        STATUS_TRY(part_check(local, &terms, BLOCK_LAYER, layer,
+                              count + (is_last ? local->predictors : 0), bytes, reterr));
     }
-    return true;
+    return STATUS_OK;
+}
+
+static enum status ends_check(const struct local *local, units_wide *bytes, struct error *reterr)
+{
+    uint64_t const last = local->plan->model.layers - 1;
+    struct graph_terms terms;
+    graph_terms_of_end(local, /* used_before= */ true, &terms);
+    STATUS_TRY(part_check(local, &terms, BLOCK_EMBEDDING, last, 1, bytes, reterr));
+    STATUS_TRY(part_check(local, &terms, BLOCK_HEAD, last, 1 + local->predictors, bytes, reterr));
+    return part_check(local, &terms, BLOCK_MTP, last, local->predictors, bytes, reterr);
 }
 
 enum status limits_sizes_check(const struct local *local, struct error *reterr)
 {
-    enum { FACTORS = 5 };
-    const struct model *model = &local->plan->model;
-    struct model_counts const counts = model_count(model);
-    uint64_t const layers = model->layers + local->predictors;
-    bool const llama = local_is_llama(local);
-    uint64_t const rows = local->rows;
-    uint64_t const width = local->width;
-    uint64_t const mlp = model->matrices * model->mlp_width;
-    uint64_t const latent = local_is_latent(local) ? model_latent_columns(model) : 0;
-    uint64_t const heads = (model->heads + 2 * model->kv_heads) * model->head_width;
-    uint64_t const qkv = llama ? heads + 2 * latent : 1;
-    uint64_t const vocabulary = llama ? model->vocabulary : 1;
-    uint64_t const scores = PRODUCTS_OF_SCORES * 2 * model->head_width + VECTOR_SOFTMAX_BACKWARD;
-    uint64_t const widest = width + mlp + qkv + vocabulary;
-    uint64_t const kept = 4 * width + 2 * qkv + mlp; /* Columns that a layer keeps, at most. */
+    struct model_counts const counts = model_count(&local->plan->model);
     const struct local_experts *experts = &local->experts;
     uint64_t crossing = 0;
     for (uint32_t d = 0; d < GROUP_DIMENSIONS_MAX; d++)
         if (experts->crossing[d] > crossing) crossing = experts->crossing[d];
-    uint64_t const saved = local_is_unfused(local) ? BYTES_OF_SCORE * model->layers : 0;
-    const struct {
-        const char *what;
-        uint64_t factor[FACTORS];
-    } table[] = {
-        {"the bytes of attention's scores",
-         {local->queries, local->keys, local->heads * local->sequences, saved}},
-        {"the FLOP of an MLP's matmul", {2, rows, width, mlp}},
-        {"the FLOP of attention's projections", {2, rows, width, qkv}},
-        {"the FLOP of the head", {2, rows, width, vocabulary}},
-        {"the FLOP of attention",
-         {local->queries, local->keys, local->heads * local->sequences, scores}},
-        {"the bits of the keys and values",
-         {BITS_OF_ELEMENT, local->sequences, local->keys, local->kv_heads, local->head_width}},
-        {"the bits of an op's operands", {BITS_OF_ELEMENT, rows, widest}},
-        {"the bits of the model's parameters", {BITS_OF_ELEMENT, counts.total + counts.predictors}},
-        {"the FLOP of a layer's experts",
-         {2, experts->all, width, model->matrices * experts->columns}},
-        {"the bits of a layer's experts' rows",
-         {BITS_OF_ELEMENT, experts->all + experts->arrivals,
-          width + model->matrices * experts->columns}},
-        {"the bits that experts' ranks exchange", {BITS_OF_ELEMENT, crossing, width}},
-        {"the bytes of the activations", {2 * BYTES_OF_ELEMENT, rows, kept, layers}},
-    };
-    for (uint32_t i = 0; i < sizeof table / sizeof *table; i++) {
-        if (fits(table[i].factor, FACTORS)) continue;
-        return error_set(reterr, STATUS_LIMIT, "/workload",
-                         "%s on one chip would be 2^62 or more, which is not counted; it takes "
-                         "fewer batch_tokens, shorter sequences or a smaller model",
-                         table[i].what);
-    }
-    return STATUS_OK;
+    STATUS_TRY(below(BITS_OF_ELEMENT * ((units_wide)counts.total + counts.predictors),
+                     "the bits of the model's parameters", reterr));
+    STATUS_TRY(below(BITS_OF_ELEMENT * (units_wide)crossing * local->width,
+                     "the bits that experts' ranks exchange", reterr));
+    units_wide bytes = 0;
+    STATUS_TRY(layers_check(local, &bytes, reterr));
+    return local_is_llama(local) ? ends_check(local, &bytes, reterr) : STATUS_OK;
 }

@@ -12,8 +12,9 @@
  * tokens on their way to experts needs some that go there. */
 enum status limits_format_check(const struct local *local, struct error *reterr);
 
-/* FLOP and bytes of an op, a chip's memory: all below 2^62. Once all sizes of `local` are known,
- * and before they are multiplied. */
+/* FLOP and bytes of a part of the model, and what a chip's ops take in all: below 2^62. Once all
+ * sizes of `local` are known, and before graphs of them are counted. Errors: STATUS_LIMIT at
+ * "/workload". */
 enum status limits_sizes_check(const struct local *local, struct error *reterr);
 
 #endif

@@ -15,13 +15,6 @@
 #include "sim/roofline/unlike.h"
 #include "sim/roofline/wire.h"
 
-/* What a group's collectives are played by: what they name themselves, or else what the plan says.
- */
-static struct algorithm played(const struct workload_plan *plan, const char *own)
-{
-    return algorithm_of(own != NULL ? own : plan->algorithm);
-}
-
 /* Whether a dimension is played as a ring: one that closes may be played as a line. */
 static bool is_ring(const struct algorithm *algorithm, const struct group_dimension *dimension)
 {
@@ -172,7 +165,7 @@ static void add_group(const struct workload_plan *plan, const struct machine *ma
                       const struct workload_traffic *traffic, struct roofline *roofline)
 {
     static const char *const others[] = {"kv", "sequence", "experts"};
-    struct algorithm const algorithm = played(plan, traffic->algorithm);
+    struct algorithm const algorithm = tiers_played(plan, traffic->algorithm);
     uint64_t const count = traffic->gather_count + traffic->scatter_count +
                            traffic->all_reduce_count + traffic->all_to_all_count +
                            traffic->permute_count;
@@ -222,7 +215,7 @@ static double axis_even_s(const struct workload_plan *plan, const struct machine
         const struct group *group = &traffic[t]->group;
         double const gathered = traffic[t]->gather_bytes + traffic[t]->all_reduce_bytes;
         double const scattered = traffic[t]->scatter_bytes + traffic[t]->all_reduce_bytes;
-        struct algorithm const algorithm = played(plan, traffic[t]->algorithm);
+        struct algorithm const algorithm = tiers_played(plan, traffic[t]->algorithm);
         double const more = gathered > scattered ? gathered : scattered;
         double const less = gathered > scattered ? scattered : gathered;
         for (uint32_t i = 0; i < group->dimension_count; i++) {
@@ -265,7 +258,7 @@ static double axis_alone_s(const struct workload_plan *plan, const struct machin
     double longest = 0;
     for (uint32_t t = 0; t < ROOFLINE_GROUPS_MAX; t++) {
         const struct group *group = &traffic[t]->group;
-        struct algorithm algorithm = played(plan, traffic[t]->algorithm);
+        struct algorithm algorithm = tiers_played(plan, traffic[t]->algorithm);
         double const bytes = arriving_bytes(&algorithm, traffic[t]);
         if (machine_is_meshed(machine, axis)) algorithm = algorithm_of(traffic[t]->algorithm);
         for (uint32_t i = 0; i < group->dimension_count; i++) {
@@ -319,7 +312,7 @@ static double traffic_hbm_bytes(const struct workload_plan *plan, const struct m
     double const ranks = (double)group_rank_count(&traffic->group);
     if (traffic->group.dimension_count == 0) return 0;
     double const moved = (ranks - 1) / ranks;
-    struct algorithm const algorithm = algorithm_of(plan->algorithm);
+    struct algorithm const algorithm = tiers_played(plan, traffic->algorithm);
     bool const even =
         !algorithm.in_switches && is_shared_evenly(&algorithm, machine, &traffic->group);
     double const sent = even ? moved : 1 / ranks;
@@ -336,7 +329,7 @@ static double traffic_additions(const struct workload_plan *plan, const struct m
     const struct workload_formats *formats = &plan->formats;
     double const ranks = (double)group_rank_count(&traffic->group);
     double const bits = fmax(format_bits(formats->gradients), format_bits(formats->activations));
-    struct algorithm const algorithm = played(plan, traffic->algorithm);
+    struct algorithm const algorithm = tiers_played(plan, traffic->algorithm);
     if (algorithm.in_switches || !is_shared_evenly(&algorithm, machine, &traffic->group)) return 0;
     return (traffic->scatter_bytes + traffic->all_reduce_bytes) * 8 / bits * (ranks - 1) / ranks;
 }
@@ -417,7 +410,7 @@ double roofline_group_slow_s(const struct workload_plan *plan, const struct mach
                              const struct roofline_group *group)
 {
     double const passes = group->hop_s > 0 ? group->hops_total_s / group->hop_s : 0;
-    struct algorithm const algorithm = played(plan, group->algorithm);
+    struct algorithm const algorithm = tiers_played(plan, group->algorithm);
     return gather_slow_s(&algorithm, machine, &group->group, group->gather_bytes) +
            group->exchange_slow_s + passes * group_hop_s(&algorithm, machine, &group->group, true);
 }

@@ -72,8 +72,9 @@ static void offload_rules(const struct workload_plan *plan, const struct machine
 
 /* AllReduces of two-byte numbers that replicas' gradients and weights are as long as. With ZeRO a
  * reduction leaves shards, half of an AllReduce. The weights are gathered once, another half, or
- * under ZeRO-3 for each forward pass and each backward pass: as long a forward pass has one gather,
- * and a backward pass of twice its length one gather and one reduction. */
+ * under ZeRO-3 for each pass. A backward pass takes twice as long as a forward pass and has one
+ * gather and one reduction; a forward pass has one gather. The slower of the two per unit of time
+ * decides. */
 static double replica_sums(const struct workload_plan *plan, const struct mesh *mesh,
                            const struct roofline_rules *rules)
 {

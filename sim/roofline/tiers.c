@@ -3,7 +3,10 @@
 #include <math.h>
 #include <stddef.h>
 
-#include "sim/collective/algorithm.h"
+struct algorithm tiers_played(const struct workload_plan *plan, const char *own)
+{
+    return algorithm_of(own != NULL ? own : plan->algorithm);
+}
 
 /* Boxes of chips below a tier, and the members of groups along an axis that lie in them. */
 struct cut {
@@ -50,7 +53,7 @@ static struct crossing cut_line(const struct cut *cut)
 /* Whether a group's collectives go over all dimensions at once. */
 static bool is_flat(const struct workload_plan *plan, const struct workload_traffic *traffic)
 {
-    return algorithm_of(traffic->algorithm != NULL ? traffic->algorithm : plan->algorithm).flat;
+    return tiers_played(plan, traffic->algorithm).flat;
 }
 
 /* Members along levels that are farther away. An array goes over these first, so what each member
@@ -82,9 +85,10 @@ static double exchanged_bytes(const struct workload_plan *plan,
     return traffic->crossing_bytes[dimension] * group->dimension[dimension].size / ranks;
 }
 
-/* Bytes of one direction that a line of the axis has to bring across the cut. */
+/* Bytes of one direction that a line of the axis has to bring across the cut. Where switches copy
+ * and add, only one way is known to carry all of a gather or a reduction: those are told apart. */
 struct demand {
-    double gathered, scattered, others;
+    double copied, added, others;
 };
 
 static void demand_add(const struct workload_plan *plan, const struct cut *cut,
@@ -93,22 +97,15 @@ static void demand_add(const struct workload_plan *plan, const struct cut *cut,
 {
     const struct group *group = &traffic->group;
     struct crossing const crossing = cut_line(cut);
+    bool const in_switches = tiers_played(plan, traffic->algorithm).in_switches;
     double const share = farther_members(plan, traffic, dimension) *
                          group->dimension[dimension].size / (double)group_rank_count(group);
-    demand->gathered +=
+    *(in_switches ? &demand->copied : &demand->others) +=
         crossing.gathered * share * (traffic->gather_bytes + traffic->all_reduce_bytes);
-    demand->scattered +=
+    *(in_switches ? &demand->added : &demand->others) +=
         crossing.gathered * share * (traffic->scatter_bytes + traffic->all_reduce_bytes);
     demand->others += crossing.exchanged * exchanged_bytes(plan, traffic, dimension);
     if (group->dimension_count == 1) demand->others += crossing.shifted * traffic->permute_bytes;
-}
-
-/* Where switches copy and add, only one way is known to carry all of a gather or a reduction. */
-static double demand_bytes(const struct workload_plan *plan, const struct demand *demand)
-{
-    if (algorithm_of(plan->algorithm).in_switches)
-        return fmax(demand->gathered, demand->scattered) + demand->others;
-    return demand->gathered + demand->scattered + demand->others;
 }
 
 static double tier_busy_s(const struct workload_plan *plan, const struct machine *machine,
@@ -127,7 +124,7 @@ static double tier_busy_s(const struct workload_plan *plan, const struct machine
     double const lines = (double)machine->chip_count / machine->shape[axis];
     double const rate = (double)level_unit_count(machine, level, (int32_t)tier - 1) *
                         (double)level_bundle_bytes_per_s(&level->tier[tier]);
-    return lines * demand_bytes(plan, &demand) / rate;
+    return lines * (fmax(demand.copied, demand.added) + demand.others) / rate;
 }
 
 double tiers_busy_s(const struct workload_plan *plan, const struct machine *machine,

@@ -8,9 +8,14 @@
 #ifndef SIM_ROOFLINE_TIERS_H
 #define SIM_ROOFLINE_TIERS_H
 
+#include "sim/collective/algorithm.h"
 #include "sim/machine/machine.h"
 #include "sim/workload/counts.h"
 #include "sim/workload/workload.h"
+
+/* What a group's collectives are played by: what they name themselves (`own`), or else, of NULL,
+ * what the plan says. */
+struct algorithm tiers_played(const struct workload_plan *plan, const char *own);
 
 /* Seconds that the cables of an axis' level are busy on average, at the tier where that is longest:
  * bytes that have to cross it, over the rate of all its cables. Of a group over several dimensions

@@ -1,9 +1,11 @@
 /* What groups that share an axis of switches must carry adds up cable by cable, and no further. */
 #include "sim/roofline/exchange.h"
+#include "sim/roofline/roofline.h"
 #include "sim/roofline/stages.h"
 #include "sim/roofline/tiers.h"
 #include "sim/roofline/wire.h"
 #include "tests/support/case.h"
+#include "tests/unit/workload_case.h"
 
 enum { NODE = 1 }; /* The axis. */
 static const double nic = 50e9;
@@ -64,6 +66,53 @@ static void a_group_over_leaves_fills_both_tiers(void **state)
     one.all_to_all_bytes = 0;
     one.permute_bytes = 1e9; /* Two of 64 messages cross. */
     case_near(busy_s(&machine, "auto", NODE, &one, &none), 1e9 / nic, 1e-9);
+}
+
+/* Keys that pass round a ring are not copied by switches, whatever the plan says of the others. */
+static void a_group_with_an_algorithm_of_its_own_is_played_by_that(void **state)
+{
+    (void)state;
+    struct machine const machine = case_machine("h100-sxm:nodes=64,leaf.oversubscription=4");
+    struct group const all = case_group(&machine, "node");
+    struct workload_traffic const none = {.gather_bytes = 0};
+    struct workload_traffic sums = {.group = all, .all_reduce_bytes = 64e9};
+    struct workload_traffic ring = sums;
+    ring.algorithm = "ring";
+    case_near(busy_s(&machine, "sharp", NODE, &none, &ring), 126e9 / nic, 1e-9);
+    case_near(busy_s(&machine, "sharp", NODE, &sums, &ring), (63e9 + 126e9) / nic, 1e-9);
+    sums.algorithm = "sharp";
+    case_near(busy_s(&machine, "auto", NODE, &sums, &ring), (63e9 + 126e9) / nic, 1e-9);
+}
+
+/* cp's ring on GPUs, whose other collectives are told to be done by switches: its members read and
+ * write each byte, and add. */
+static void a_ring_of_its_own_is_no_work_of_switches(void **state)
+{
+    (void)state;
+    struct machine_plan const machine_plan = {
+        .chip = "h100-sxm", .nodes = 1, .profile = "ideal", .wrap = {-1, -1, -1}};
+    const char *const parts[MESH_ROLE_COUNT] = {[MESH_CP] = "gpu"};
+    struct workload_case made;
+    assert_int_equal(case_build_on(&made, &case_llama_70b, &machine_plan, parts), STATUS_OK);
+    struct workload_counts const counts = {.sequence = {.group = made.mesh.axis[MESH_CP].group,
+                                                        .algorithm = "ring",
+                                                        .gather_bytes = 16e9,
+                                                        .scatter_bytes = 16e9,
+                                                        .gather_count = 1,
+                                                        .scatter_count = 1},
+                                           .padded_flop = 1};
+    struct roofline all, own;
+    made.plan.algorithm = "ring";
+    roofline_from_counts(&made.plan, &made.machine, &made.mesh, &counts, &all);
+    made.plan.algorithm = "sharp";
+    roofline_from_counts(&made.plan, &made.machine, &made.mesh, &counts, &own);
+    /* A gather: 7/8 arrive and 7/8 are read; a reduction: 7/8 are read, an eighth is written. */
+    double const hbm_bytes = 16e9 * (7 + 7 + 7 + 1) / 8;
+    case_near(own.hbm_collectives_s, hbm_bytes / (double)made.machine.chip.hbm_bytes_per_s, 1e-9);
+    case_near(own.hbm_collectives_s, all.hbm_collectives_s, 1e-12);
+    case_near(own.vector_collectives_s, all.vector_collectives_s, 1e-12);
+    case_near(own.ici_s[0], all.ici_s[0], 1e-12);
+    case_free(&made);
 }
 
 /* NICs bring the other node's part for one's own place, NVLink seven places' parts of both nodes;
@@ -156,6 +205,8 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(groups_under_a_leaf_leave_the_cables_above_it_to_others),
         cmocka_unit_test(a_group_over_leaves_fills_both_tiers),
+        cmocka_unit_test(a_group_with_an_algorithm_of_its_own_is_played_by_that),
+        cmocka_unit_test(a_ring_of_its_own_is_no_work_of_switches),
         cmocka_unit_test(several_levels_have_a_part_each),
         cmocka_unit_test(a_leaf_that_is_not_full_has_as_many_cables),
         cmocka_unit_test(stages_that_begin_inside_a_leaf_have_cables_of_another),

@@ -80,14 +80,24 @@ uint8_t builder_stream(struct builder *builder, struct program_stream stream)
 void builder_template_begin(struct builder *builder, const char *name)
 {
     builder->template_name = name;
-    builder->op_count = 0;
+    builder->op_count = builder->more_count = 0;
     memset(builder->stream_parts, 0, sizeof builder->stream_parts);
+}
+
+static enum status refuse_needs(struct builder *builder)
+{
+    return builder_fail(builder, STATUS_LIMIT, "/workload",
+                        "an op waits for more others than a program can say");
 }
 
 uint16_t builder_template_end(struct builder *builder)
 {
     struct program *program = builder->program;
     if (builder->status != STATUS_OK) return 0;
+    if (builder->more_count > 0) {
+        (void)refuse_needs(builder);
+        return 0;
+    }
     SIM_ASSERT(program->template_count < builder->room.templates && builder->op_count != 0);
     struct program_op *op = take(builder, builder->op_count, sizeof *op);
     if (op == NULL) return 0;
@@ -101,6 +111,7 @@ uint16_t builder_template_end(struct builder *builder)
 struct builder_mark builder_mark(struct builder *builder)
 {
     struct builder_mark mark = {.op_count = builder->op_count,
+                                .more_count = builder->more_count,
                                 .work_count = builder->program->work_count};
     mark.op = take(builder, mark.op_count, sizeof *mark.op);
     memcpy(mark.stream_parts, builder->stream_parts, sizeof mark.stream_parts);
@@ -114,6 +125,7 @@ void builder_rewind(struct builder *builder, const struct builder_mark *mark)
     if (builder->status != STATUS_OK) return;
     if (mark->op_count > 0) memcpy(builder->op, mark->op, mark->op_count * sizeof *mark->op);
     builder->op_count = mark->op_count;
+    builder->more_count = mark->more_count;
     builder->program->work_count = mark->work_count;
     memcpy(builder->stream_parts, mark->stream_parts, sizeof builder->stream_parts);
 }
@@ -218,16 +230,24 @@ uint32_t builder_op(struct builder *builder, struct program_op op)
     return builder->op_count++;
 }
 
+enum status builder_need_keep(struct builder *builder, struct program_op *op,
+                              const struct program_need *need)
+{
+    if (op->need_count == PROGRAM_NEEDS_MAX) return refuse_needs(builder);
+    op->need[op->need_count++] = *need;
+    return STATUS_OK;
+}
+
 void builder_need(struct builder *builder, uint32_t op, struct program_need need)
 {
     if (builder->status != STATUS_OK || op == BUILDER_NONE) return;
     struct program_op *of = &builder->op[op];
-    if (of->need_count == PROGRAM_NEEDS_MAX) {
-        (void)builder_fail(builder, STATUS_LIMIT, "/workload",
-                           "an op waits for more others than a program can say");
-        return;
-    }
-    of->need[of->need_count++] = need;
+    if (of->need_count < PROGRAM_NEEDS_MAX)
+        of->need[of->need_count++] = need;
+    else if (builder->more_count < BUILDER_MORE_MAX)
+        builder->more[builder->more_count++] = (struct builder_more){op, need};
+    else
+        (void)refuse_needs(builder);
 }
 
 struct program_need builder_end_of(const struct builder *builder, uint32_t op)

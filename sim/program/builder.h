@@ -27,6 +27,8 @@ struct builder_room {
 };
 extern const struct builder_room builder_room_most;
 
+enum { BUILDER_MORE_MAX = 64 };
+
 struct builder {
     struct arena *arena;
     const struct machine *machine; /* Whose links plans are built for. */
@@ -41,6 +43,11 @@ struct builder {
     const char *template_name;
     struct program_op *op;
     uint32_t op_count;
+    struct builder_more {
+        uint32_t op;
+        struct program_need need;
+    } more[BUILDER_MORE_MAX]; /* Needs that an op has no room for, unless others imply some. */
+    uint32_t more_count;
     uint32_t stream_parts[PROGRAM_STREAMS_MAX];
 };
 
@@ -60,8 +67,13 @@ const char *builder_format(struct builder *builder, const char *format, ...)
 uint8_t builder_stream(struct builder *builder, struct program_stream stream);
 
 void builder_template_begin(struct builder *builder, const char *name);
-/* Leaves out needs that others imply, and puts the rest in order (builder_needs.c). */
+/* Leaves out needs that others imply, and puts the rest in order (builder_needs.c). An op may state
+ * more than a program can say: what is left is refused if it is too many, or, without a reduction,
+ * all of it at the template's end. */
 void builder_needs_reduce(struct builder *builder);
+/* Of those the ones that stay. */
+enum status builder_need_keep(struct builder *builder, struct program_op *op,
+                              const struct program_need *need);
 /* Its index in the program; 0 after a failure. */
 uint16_t builder_template_end(struct builder *builder);
 
@@ -69,7 +81,7 @@ uint16_t builder_template_end(struct builder *builder);
  * works; plans stay. */
 struct builder_mark {
     struct program_op *op;
-    uint32_t op_count, work_count;
+    uint32_t op_count, more_count, work_count;
     uint32_t stream_parts[PROGRAM_STREAMS_MAX];
 };
 struct builder_mark builder_mark(struct builder *builder);

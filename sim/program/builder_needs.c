@@ -57,14 +57,30 @@ static struct clock begun(const struct reducer *reducer, const struct program_op
     return clock;
 }
 
-static bool is_implied(const struct reducer *reducer, const struct program_op *op, uint32_t index,
+/* All that an op states, of which there may be more than a program can say. */
+struct stated {
+    struct program_need need[PROGRAM_NEEDS_MAX + BUILDER_MORE_MAX];
+    uint32_t count;
+};
+
+static void stated_set(const struct builder *builder, uint32_t index, struct stated *ret_stated)
+{
+    const struct program_op *op = &builder->op[index];
+    ret_stated->count = op->need_count;
+    memcpy(ret_stated->need, op->need, op->need_count * sizeof *op->need);
+    for (uint32_t i = 0; i < builder->more_count; i++)
+        if (builder->more[i].op == index)
+            ret_stated->need[ret_stated->count++] = builder->more[i].need;
+}
+
+static bool is_implied(const struct reducer *reducer, const struct stated *stated, uint32_t index,
                        const struct clock *before)
 {
-    const struct program_need *need = &op->need[index];
+    const struct program_need *need = &stated->need[index];
     if (!is_plain(need)) return false;
     if (before->parts[need->stream] > need->part) return true;
-    for (uint32_t i = 0; i < op->need_count; i++) {
-        const struct program_need *other = &op->need[i];
+    for (uint32_t i = 0; i < stated->count; i++) {
+        const struct program_need *other = &stated->need[i];
         if (i == index || !is_plain(other)) continue;
         if (other->stream == need->stream) {
             if (other->part > need->part || (other->part == need->part && i < index)) return true;
@@ -76,11 +92,12 @@ static bool is_implied(const struct reducer *reducer, const struct program_op *o
     return false;
 }
 
-static void end_set(struct reducer *reducer, uint32_t index, struct clock end)
+static void end_set(struct reducer *reducer, uint32_t index, const struct stated *stated,
+                    struct clock end)
 {
     const struct program_op *op = &reducer->op[index];
-    for (uint32_t i = 0; i < op->need_count; i++) {
-        const struct program_need *need = &op->need[i];
+    for (uint32_t i = 0; i < stated->count; i++) {
+        const struct program_need *need = &stated->need[i];
         uint32_t const parts = need->part + need->per_part * (op->parts - 1);
         if (need->slot != 0 || need->begun) continue;
         clock_reach(&end, need->stream, parts);
@@ -94,12 +111,14 @@ static void end_set(struct reducer *reducer, uint32_t index, struct clock end)
     reducer->last[op->stream] = index;
 }
 
-/* By stream, slot and count, in which order they are added does not show. */
+/* By all that is waited for: in which order they are added does not show. */
 static bool is_behind(const struct program_need *a, const struct program_need *b)
 {
     if (a->stream != b->stream) return a->stream > b->stream;
     if (a->slot != b->slot) return a->slot > b->slot;
-    return a->part > b->part;
+    if (a->part != b->part) return a->part > b->part;
+    if (a->begun != b->begun) return a->begun;
+    return a->per_part > b->per_part;
 }
 
 static void needs_sort(struct program_op *op)
@@ -115,6 +134,7 @@ static void needs_sort(struct program_op *op)
 void builder_needs_reduce(struct builder *builder)
 {
     struct reducer reducer;
+    struct stated stated;
     if (builder->status != STATUS_OK) return;
     reducer.op = builder->op;
     reducer.stream_count = builder->program->stream_count;
@@ -122,14 +142,14 @@ void builder_needs_reduce(struct builder *builder)
     for (uint32_t i = 0; i < builder->op_count; i++) {
         struct program_op *op = &builder->op[i];
         struct clock const before = begun(&reducer, op);
-        bool implied[PROGRAM_NEEDS_MAX];
-        uint32_t count = 0;
-        for (uint32_t n = 0; n < op->need_count; n++)
-            implied[n] = is_implied(&reducer, op, n, &before);
-        end_set(&reducer, i, before); /* While all needs are there. */
-        for (uint32_t n = 0; n < op->need_count; n++)
-            if (!implied[n]) op->need[count++] = op->need[n];
-        op->need_count = count;
+        stated_set(builder, i, &stated);
+        op->need_count = 0;
+        for (uint32_t n = 0; n < stated.count; n++)
+            if (!is_implied(&reducer, &stated, n, &before) &&
+                builder_need_keep(builder, op, &stated.need[n]) != STATUS_OK)
+                return;
+        end_set(&reducer, i, &stated, before);
         needs_sort(op);
     }
+    builder->more_count = 0;
 }

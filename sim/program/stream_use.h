@@ -58,6 +58,8 @@ enum stream_of {
 #undef X
 };
 
+_Static_assert(STREAM_PLACE_COUNT <= 16, "stream_use.of has a bit for each");
+
 struct stream_use {
     enum stream_verb verb;
     uint16_t of; /* Bits of enum stream_of; 0: nothing that is known. */

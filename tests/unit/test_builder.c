@@ -191,12 +191,66 @@ static void an_op_with_too_many_needs_is_refused(void **state)
     (void)state;
     begin(builder_room_most);
     uint32_t const op = compute("a", 1000, 1);
-    for (int16_t i = 1; i <= PROGRAM_NEEDS_MAX + 1; i++) {
-        case_ok(builder.status);
+    for (int16_t i = 1; i <= PROGRAM_NEEDS_MAX + 1; i++)
         builder_need(&builder, op,
                      (struct program_need){.stream = 1, .slot = (int16_t)-i, .part = 1});
-    }
+    case_ok(builder.status);
+    struct builder whole = builder; /* A template whose needs are not reduced has them all. */
+    assert_int_equal(builder_template_end(&whole), 0);
+    case_refused(whole.status, STATUS_LIMIT, "/workload", "waits for more others");
+    builder_needs_reduce(&builder);
     case_refused(builder.status, STATUS_LIMIT, "/workload", "waits for more others");
+}
+
+/* More than a program can say, of which one implies the others; and once more after a step back. */
+static void needs_count_once_they_are_reduced(void **state)
+{
+    (void)state;
+    enum { COUNT = PROGRAM_NEEDS_MAX + 3 };
+    begin(builder_room_most);
+    uint8_t const out = builder_stream(&builder, (struct program_stream){.name = "out"});
+    uint32_t read[COUNT];
+    for (uint32_t i = 0; i < COUNT; i++) read[i] = compute("read", 1, 1);
+    uint32_t const sent = on_stream(out);
+    struct builder_mark const mark = builder_mark(&builder);
+    for (uint32_t times = 0; times < 2; times++) {
+        builder_rewind(&builder, &mark);
+        for (uint32_t i = 0; i < COUNT; i++) need_end(sent, read[i]);
+        assert_int_equal(builder.more_count, COUNT - PROGRAM_NEEDS_MAX);
+    }
+    builder_needs_reduce(&builder);
+    case_ok(builder.status);
+    assert_int_equal(builder.op[sent].need_count, 1);
+    assert_int_equal(builder.op[sent].need[0].part, COUNT);
+    assert_int_equal(builder_template_end(&builder), 0);
+    case_ok(builder.status);
+}
+
+/* Whatever needs differ by, in which order they are stated does not show. */
+static void needs_stand_in_one_order(void **state)
+{
+    (void)state;
+    static const struct program_need needs[] = {
+        {.stream = 1, .part = 2},
+        {.stream = 1, .part = 2, .per_part = 1},
+        {.stream = 1, .part = 2, .begun = true},
+        {.stream = 1, .part = 2, .begun = true, .per_part = 1},
+    };
+    enum { COUNT = sizeof needs / sizeof *needs };
+    for (uint32_t from = 0; from < COUNT; from++) {
+        begin(builder_room_most);
+        (void)on_stream(1);
+        (void)on_stream(1);
+        uint32_t const op = compute("a", 1, 2);
+        for (uint32_t i = 0; i < COUNT; i++) builder_need(&builder, op, needs[(from + i) % COUNT]);
+        builder_needs_reduce(&builder);
+        case_ok(builder.status);
+        assert_int_equal(builder.op[op].need_count, COUNT);
+        for (uint32_t i = 0; i < COUNT; i++) {
+            assert_int_equal(builder.op[op].need[i].begun, needs[i].begun);
+            assert_int_equal(builder.op[op].need[i].per_part, needs[i].per_part);
+        }
+    }
 }
 
 static struct stream_use use_of(const char *name)
@@ -241,6 +295,8 @@ int main(void)
         cmocka_unit_test(a_template_can_go_back),
         cmocka_unit_test(the_first_failure_is_kept),
         cmocka_unit_test(an_op_with_too_many_needs_is_refused),
+        cmocka_unit_test(needs_count_once_they_are_reduced),
+        cmocka_unit_test(needs_stand_in_one_order),
     };
     return cmocka_run_group_tests(tests, case_arena_up, case_arena_down);
 }

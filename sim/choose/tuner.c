@@ -12,12 +12,26 @@
 enum { FIELDS_LEAST = 8, FIELDS_MAX = 10, RULES_MAX = 65536, NAMES_MAX = 64, FIELD_BYTES = 64 };
 
 /* Collectives as the file calls them, and as they are here. */
-static const char *const kind_names[] = {"allgather",     "allreduce", "alltoall",
-                                         "broadcast",     "gather",    "reduce",
-                                         "reducescatter", "scatter",   NULL};
+#define KIND_TABLE(X)                                                                              \
+    X("allgather", COLLECTIVE_ALL_GATHER)                                                          \
+    X("allreduce", COLLECTIVE_ALL_REDUCE)                                                          \
+    X("alltoall", COLLECTIVE_ALL_TO_ALL)                                                           \
+    X("broadcast", COLLECTIVE_BROADCAST)                                                           \
+    X("gather", COLLECTIVE_GATHER)                                                                 \
+    X("reduce", COLLECTIVE_REDUCE)                                                                 \
+    X("reducescatter", COLLECTIVE_REDUCE_SCATTER)                                                  \
+    X("scatter", COLLECTIVE_SCATTER)
+
+static const char *const kind_names[] = {
+#define X(name, kind) name,
+    KIND_TABLE(X)
+#undef X
+        NULL};
 static const enum collective_kind kinds[] = {
-    COLLECTIVE_ALL_GATHER, COLLECTIVE_ALL_REDUCE, COLLECTIVE_ALL_TO_ALL,     COLLECTIVE_BROADCAST,
-    COLLECTIVE_GATHER,     COLLECTIVE_REDUCE,     COLLECTIVE_REDUCE_SCATTER, COLLECTIVE_SCATTER};
+#define X(name, kind) kind,
+    KIND_TABLE(X)
+#undef X
+};
 
 /* Algorithms, NCCL's own first. */
 enum { NAME_RING, NAME_TREE, NAME_NVLS };

@@ -41,13 +41,18 @@ struct plan_algorithms plan_algorithm_names(enum collective_kind asked)
 
 const char *choice_synonym(const char *name)
 {
-    static const char *const others[] = {"nvls",    "nvlstree",      "nvls-tree",
-                                         "collnet", "collnetdirect", "collnetchain",
-                                         "pat",     "rhd",           NULL};
-    static const char *const ours[] = {"sharp", "sharp", "sharp", "sharp",
-                                       "sharp", "sharp", "bruck", "recursive"};
-    uint32_t const at = name_find_any_case(name, others);
-    return others[at] == NULL ? NULL : ours[at];
+    static const struct {
+        const char *other, *ours;
+    } pairs[] = {
+        {"nvls", "sharp"},    {"nvlstree", "sharp"},      {"nvls-tree", "sharp"},
+        {"collnet", "sharp"}, {"collnetdirect", "sharp"}, {"collnetchain", "sharp"},
+        {"pat", "bruck"},     {"rhd", "recursive"},
+    };
+    for (uint32_t i = 0; i < sizeof pairs / sizeof *pairs; i++) {
+        const char *const one[] = {pairs[i].other, NULL};
+        if (name_find_any_case(name, one) == 0) return pairs[i].ours;
+    }
+    return NULL;
 }
 
 /* Names that stand alone. */

@@ -88,8 +88,8 @@ int64_t message_forward(struct replay *replay, struct lane_table *lane, uint32_t
                         uint32_t units, uint32_t hop, uint32_t slowest, int64_t now_ps,
                         int64_t tail_ps);
 
-/* The same where it finds the link with messages of another stream. Returns lane_held_ps if it is
- * not known when its tail leaves. */
+/* The same where it finds the link with messages with which it takes turns. Returns lane_held_ps if
+ * it is not known when its tail leaves. */
 int64_t message_share(struct replay *replay, struct lane_table *lane, uint32_t chip, uint32_t units,
                       uint32_t hop, uint32_t slowest, int64_t now_ps, int64_t tail_ps);
 

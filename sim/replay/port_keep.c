@@ -93,12 +93,11 @@ void port_list_sort_in(struct ports *ports, struct port_list *list, uint32_t ind
     for (uint32_t i = list->first; i != 0 && ports->entries[i].end_ps <= entry->end_ps;
          i = ports->entries[i].next)
         before = i;
-    entry->next = before == 0 ? list->first : ports->entries[before].next;
-    if (before == 0)
-        list->first = index;
-    else
-        ports->entries[before].next = index;
-    if (list->last == before) list->last = index;
+    uint32_t const next = before == 0 ? list->first : ports->entries[before].next;
+    entry->before = before;
+    entry->next = next;
+    *(before == 0 ? &list->first : &ports->entries[before].next) = index;
+    *(next == 0 ? &list->last : &ports->entries[next].before) = index;
 }
 
 /* The void event of these words; 0: there is none. */

@@ -33,8 +33,9 @@
 
 #include "sim/replay/port.h"
 
-/* A message comes to a link that another stream's messages have, or several streams'. `entry` has
- * all but what is filled here. Returns when its tail leaves; lane_held_ps: that is not known. */
+/* A message comes to a link that has messages with which it takes turns (promise_meets()). `entry`
+ * has all but what is filled here. Returns when its tail leaves; lane_held_ps: that is not known.
+ */
 int64_t promise_share(struct replay *replay, const struct port_place *place,
                       const struct port_entry *entry, uint64_t bytes, int64_t now_ps);
 

@@ -231,7 +231,7 @@ static struct port_place place_of(const struct route_link *at)
         .link = at->link, .waits = at->waits, .kind = at->kind, .port = at->port, .chip = at->chip};
 }
 
-/* The same where the link has messages of other streams. */
+/* The same where the link has messages with which it takes turns. */
 static int64_t message_share_link(struct replay *replay, struct lane_table *lane, uint32_t sender,
                                   const struct routed_message *message, const struct route_link *at,
                                   uint64_t order, int64_t now_ps, int64_t tail_ps,

@@ -63,6 +63,10 @@ static void what_a_block_cannot_be_is_refused_at_the_key_that_says_it(void **sta
         {"granite", "\"attention_bias\": true,", "/attention_bias", "a bias"},
         {"starcoder2", "\"mlp_type\": \"gated\",", "/mlp_type", "\"default\""},
         {"starcoder2", "\"norm_type\": \"rms_norm\",", "/norm_type", "\"layer_norm\""},
+        /* Experts are gated. */
+        {"starcoder2", "\"num_experts\": 8,", "/num_experts", "mixture"},
+        {"starcoder2", "\"num_local_experts\": 8,", "/num_local_experts", "mixture"},
+        {"starcoder2", "\"n_routed_experts\": 8,", "/n_routed_experts", "mixture"},
         {"kimi_k3", "", "/model_type", "the nearest is \"kimi_k2\""},
     };
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {

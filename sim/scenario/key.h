@@ -1,5 +1,6 @@
 /*
- * key.h: a key of a scenario is one row. What is read, refused and shown follows from it.
+ * key.h: a key of a scenario is one row. What is read, refused and shown follows from
+ * it, and so do the JSON Schema and the tables of docs/scenario.md.
  */
 #ifndef SIM_SCENARIO_KEY_H
 #define SIM_SCENARIO_KEY_H
@@ -55,6 +56,10 @@ struct key {
     bool (*shown)(const struct scenario *scenario); /* NULL: always. */
     /* NULL: the field is written. */
     void (*write)(struct json_writer *writer, const char *name, const struct scenario *scenario);
+    /* For people, in Markdown. NULL: what the row says otherwise. */
+    const char *values;
+    const char *preset_text; /* A default that depends on other keys. */
+    const char *help;
 };
 
 enum { KEYS_MAX = 32 };

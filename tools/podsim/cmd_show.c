@@ -20,7 +20,9 @@ static const struct option show_options[] = {
     {"--machine", "SPEC", "a machine without a scenario, as \"h100-sxm:nodes=4\"", false},
     {"--svg", "FILE", "draw the machine, too; - is standard output, instead of the text", false},
     {"--set", "/POINTER=VALUE", "change a key of the scenario; may be repeated", true},
-    {"--format", "NAME", "of a program: listing, or text, which `podsim run --program` reads",
+    {"--format", "NAME",
+     "of a program: listing, or text, which `podsim run --program` reads; of the schema: json "
+     "or markdown",
      false},
     {0},
 };
@@ -36,14 +38,16 @@ enum { STAGE_COUNT = sizeof stages / sizeof *stages };
 
 static enum status stage_find(const char *name, enum chain_stage *ret_stage, struct error *reterr)
 {
-    const char *names[STAGE_COUNT + 1] = {0};
+    const char *names[STAGE_COUNT + 2] = {0};
     for (uint32_t i = 0; i < STAGE_COUNT; i++) {
         names[i] = stages[i].name;
         *ret_stage = stages[i].stage;
         if (strcmp(name, names[i]) == 0) return STATUS_OK;
     }
+    names[STAGE_COUNT] = "schema"; /* Which is of no stage. */
     return error_set(reterr, STATUS_NOT_FOUND, name,
-                     "no such stage; the nearest is %s (scenario, machine, mesh, graph, program)",
+                     "no such stage; the nearest is %s (scenario, machine, mesh, graph, program, "
+                     "schema)",
                      name_nearest(name, names));
 }
 
@@ -175,8 +179,34 @@ static int show_file(const struct options *options)
     return status == STATUS_OK ? EXIT_DONE : command_fail(options->operand[1], &error);
 }
 
+/* `show schema`: of every scenario, so without one. */
+static int show_schema(const struct options *options)
+{
+    static const char *const formats[] = {"json", "markdown", NULL};
+    const char *const asked = options_value(options, "--format");
+    struct error error = {0};
+    struct text text = {0};
+    enum status status = STATUS_OK;
+    if (options->operand_count != 1 || options_has(options, "--set") ||
+        options_has(options, "--svg") || options_has(options, "--machine"))
+        status = error_set(&error, STATUS_INVALID, "schema",
+                           "is of every scenario: podsim show schema [--format markdown]");
+    else if (asked == NULL || strcmp(asked, "json") == 0)
+        scenario_schema(&text);
+    else if (strcmp(asked, "markdown") == 0)
+        scenario_tables(&text);
+    else
+        status = error_set(&error, STATUS_NOT_FOUND, "--format",
+                           "no format \"%.40s\"; the nearest is %s (json, markdown)", asked,
+                           name_nearest(asked, formats));
+    if (status == STATUS_OK) status = output_print(&text, false, &error);
+    text_free(&text);
+    return status == STATUS_OK ? EXIT_DONE : command_fail("schema", &error);
+}
+
 static int show(const struct options *options)
 {
+    if (strcmp(options->operand[0], "schema") == 0) return show_schema(options);
     const char *spec = options_value(options, "--machine");
     if (spec != NULL) return show_spec(options, spec);
     if (options->operand_count == 2) return show_file(options);
@@ -189,21 +219,22 @@ const struct command command_show = {
     .name = "show",
     .usage = "podsim show scenario|machine|mesh|graph|program FILE [--set /pointer=value]...\n"
              "       podsim show program FILE --format text\n"
-             "       podsim show machine --machine SPEC [--svg FILE]",
-    .summary = "prints a stage: scenario, machine, mesh, graph or program",
-    .help =
-        "  scenario   every key, with every default filled in\n"
-        "  machine    chips, links, wraparound and the reason for it; switches and totals\n"
-        "  mesh       where each mesh axis lies, and the shape of its groups\n"
-        "  graph      what each pass derives of each part of a model: tensors, ops,\n"
-        "             gradients, what is kept, steps, lifetimes, sums\n"
-        "  program    a layer forward and backward: shardings, collectives, what is reused\n"
-        "\n"
-        "  podsim show graph mlp-fsdp-tp-v5p-4x4x4\n"
-        "  podsim show program scenarios/train/mlp-fsdp-tp-v5p-4x4x4.json\n"
-        "  podsim show program llama3-8b-fsdp-v5e-8x8 --format text > step.program\n"
-        "  podsim show machine scenarios/train/llama3-8b-fsdp-v5e-8x8.json\n"
-        "  podsim show machine --machine h100-sxm:nodes=128 --svg superpod.svg\n",
+             "       podsim show machine --machine SPEC [--svg FILE]\n"
+             "       podsim show schema [--format markdown]",
+    .summary = "prints a stage: scenario, machine, mesh, graph or program; or the schema",
+    .help = "  scenario   every key, with every default filled in\n"
+            "  machine    chips, links, wraparound and the reason for it; switches and totals\n"
+            "  mesh       where each mesh axis lies, and the shape of its groups\n"
+            "  graph      what each pass derives of each part of a model: tensors, ops,\n"
+            "             gradients, what is kept, steps, lifetimes, sums\n"
+            "  program    a layer forward and backward: shardings, collectives, what is reused\n"
+            "  schema     the JSON Schema of scenarios, or their keys as tables\n"
+            "\n"
+            "  podsim show graph mlp-fsdp-tp-v5p-4x4x4\n"
+            "  podsim show program scenarios/train/mlp-fsdp-tp-v5p-4x4x4.json\n"
+            "  podsim show program llama3-8b-fsdp-v5e-8x8 --format text > step.program\n"
+            "  podsim show machine scenarios/train/llama3-8b-fsdp-v5e-8x8.json\n"
+            "  podsim show machine --machine h100-sxm:nodes=128 --svg superpod.svg\n",
     .operands_min = 1,
     .operands_max = 2,
     .options = show_options,

@@ -1,0 +1,324 @@
+/* The schema of a scenario, by a validator of what it uses, and the tables of the documentation. */
+#include <regex.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "sim/base/embed.h"
+#include "sim/base/json.h"
+#include "sim/base/text.h"
+#include "sim/scenario/scenario.h"
+#include "tests/support/case.h"
+
+extern const struct embed_file embed_scenarios[];
+extern const unsigned embed_scenarios_count;
+
+static const char base[] =
+    "{\"podsim\": 1, \"machine\": {\"chip\": \"tpu-v5p\", \"shape\": \"4x4x4\"},"
+    "\"mesh\": {\"cp\": [\"x\"], \"fsdp\": [\"y\"], \"pp\": [\"z\"]},"
+    "\"workload\": {\"kind\": \"train_step\", \"model\": \"mixtral-8x7b\","
+    "\"batch_tokens\": 1048576, \"sequence_length\": 4096}}";
+
+static struct text schema_text;
+static struct error error;
+
+static struct json *parsed(const char *text, const char *setting)
+{
+    struct json *json = NULL;
+    case_ok(json_read_text(case_arena, "text", text, strlen(text), &json, &error));
+    if (setting != NULL && json_set(json, setting, &error) != STATUS_OK) return NULL;
+    return json;
+}
+
+static struct json *schema(void)
+{
+    if (schema_text.bytes == NULL) scenario_schema(&schema_text);
+    return parsed(schema_text.bytes, NULL);
+}
+
+static const char *text_of(struct json *json)
+{
+    const char *text = NULL;
+    case_ok(json_as_string(json, &text, &error));
+    return text;
+}
+
+static bool is_of_type(struct json *value, const char *type)
+{
+    static const struct {
+        const char *name;
+        enum json_kind kind;
+    } types[] = {{"boolean", JSON_BOOLEAN}, {"integer", JSON_INTEGER}, {"number", JSON_INTEGER},
+                 {"number", JSON_REAL},     {"string", JSON_STRING},   {"object", JSON_OBJECT}};
+    bool known = false, is = false;
+    for (size_t i = 0; i < sizeof types / sizeof *types; i++) {
+        if (strcmp(types[i].name, type) != 0) continue;
+        known = true;
+        is |= json_kind(value) == types[i].kind;
+    }
+    assert_true(known);
+    return is;
+}
+
+static bool is_number(struct json *value)
+{
+    return json_kind(value) == JSON_INTEGER || json_kind(value) == JSON_REAL;
+}
+
+static double number_of(struct json *json)
+{
+    double number = 0;
+    case_ok(json_as_real(json, -1e300, 1e300, &number, &error));
+    return number;
+}
+
+static bool matches(const char *text, const char *pattern)
+{
+    regex_t regex;
+    assert_int_equal(regcomp(&regex, pattern, REG_EXTENDED | REG_NOSUB), 0);
+    bool const is = regexec(&regex, text, 0, NULL, 0) == 0;
+    regfree(&regex);
+    return is;
+}
+
+static bool is_among(const char *text, struct json *array)
+{
+    for (uint32_t i = 0; i < json_count(array); i++)
+        if (strcmp(text, text_of(json_at(array, i))) == 0) return true;
+    return false;
+}
+
+static bool is_valid(struct json *value, struct json *rules);
+
+static bool members_hold(struct json *value, struct json *rules)
+{
+    struct json *required = json_take(rules, "required");
+    struct json *properties = json_take(rules, "properties");
+    for (uint32_t i = 0; required != NULL && i < json_count(required); i++)
+        if (json_take(value, text_of(json_at(required, i))) == NULL) return false;
+    for (uint32_t i = 0; properties != NULL && json_key_at(value, i) != NULL; i++) {
+        const char *const key = json_key_at(value, i);
+        struct json *rule = json_take(properties, key);
+        if (rule == NULL || !is_valid(json_take(value, key), rule)) return false;
+    }
+    return true;
+}
+
+/* A word of JSON Schema that the validator does not have fails the test. */
+static void words_check(struct json *rules)
+{
+    static const char *const words[] = {
+        "$schema", "title",   "description", "default",  "type",       "additionalProperties",
+        "enum",    "pattern", "minimum",     "required", "properties", "maximum",
+        "const"};
+    for (uint32_t i = 0; json_key_at(rules, i) != NULL; i++) {
+        bool known = false;
+        for (size_t k = 0; k < sizeof words / sizeof *words; k++)
+            known |= strcmp(words[k], json_key_at(rules, i)) == 0;
+        if (!known) fail_msg("the validator does not know %s", json_key_at(rules, i));
+    }
+}
+
+static bool is_typed(struct json *value, struct json *type)
+{
+    if (type == NULL) return true;
+    if (json_kind(type) == JSON_STRING) return is_of_type(value, text_of(type));
+    for (uint32_t i = 0; i < json_count(type); i++)
+        if (is_of_type(value, text_of(json_at(type, i)))) return true;
+    return false;
+}
+
+static bool is_valid(struct json *value, struct json *rules)
+{
+    struct json *member = NULL;
+    bool const is_text = json_kind(value) == JSON_STRING;
+    words_check(rules);
+    if (!is_typed(value, json_take(rules, "type"))) return false;
+    if ((member = json_take(rules, "const")) != NULL &&
+        (!is_number(value) || number_of(value) != number_of(member)))
+        return false;
+    if ((member = json_take(rules, "enum")) != NULL &&
+        !(is_text && is_among(text_of(value), member)))
+        return false;
+    if ((member = json_take(rules, "pattern")) != NULL && is_text &&
+        !matches(text_of(value), text_of(member)))
+        return false;
+    if ((member = json_take(rules, "minimum")) != NULL && is_number(value) &&
+        number_of(value) < number_of(member))
+        return false;
+    if ((member = json_take(rules, "maximum")) != NULL && is_number(value) &&
+        number_of(value) > number_of(member))
+        return false;
+    return json_kind(value) != JSON_OBJECT || members_hold(value, rules);
+}
+
+static bool is_read(const char *text, const char *setting, const char **ret_shown)
+{
+    struct scenario scenario;
+    struct scenario_setting const settings[] = {{setting}};
+    if (scenario_read_text(case_arena, "text", text, strlen(text), settings, setting != NULL,
+                           &scenario, &error) != STATUS_OK)
+        return false;
+    if (ret_shown != NULL) *ret_shown = scenario_text(case_arena, &scenario);
+    return true;
+}
+
+static void shipped_scenarios_are_valid(void **state)
+{
+    (void)state;
+    struct json *rules = schema();
+    assert_true(embed_scenarios_count > 50);
+    for (unsigned i = 0; i < embed_scenarios_count; i++) {
+        struct json *json = NULL;
+        case_ok(json_read_text(case_arena, embed_scenarios[i].name, embed_scenarios[i].bytes,
+                               embed_scenarios[i].size_bytes, &json, &error));
+        if (!is_valid(json, rules)) fail_msg("%s is not valid", embed_scenarios[i].name);
+    }
+}
+
+static void what_is_shown_is_valid(void **state)
+{
+    (void)state;
+    const char *shown = NULL;
+    assert_true(is_read(base, NULL, &shown));
+    assert_true(is_valid(parsed(shown, NULL), schema()));
+}
+
+/* Where one key says it; of counts that are text the schema knows the form, not the range. */
+static void schema_and_reader_agree(void **state)
+{
+    (void)state;
+    static const char *const values[] = {"true", "0",    "1",     "3",      "4",        "64",  "65",
+                                         "-1",   "0.5",  "\"1\"", "\"4X\"", "\"bf16\"", "{}",  "[]",
+                                         "1e99", "1024", "1025",  "65536",  "65537",    "\"\""};
+    static const char *const keys[] = {"workload/kind",
+                                       "workload/batch_tokens",
+                                       "workload/remat",
+                                       "workload/zero",
+                                       "workload/accumulate",
+                                       "workload/routing_skew",
+                                       "workload/formats/weights",
+                                       "workload/formats/main_gradients",
+                                       "workload/allow_oversubscription",
+                                       "workload/mtpp",
+                                       "workload/formats",
+                                       "workload/formats/weight",
+                                       "workload/attention_kernel",
+                                       "workload/memory",
+                                       "run",
+                                       "run/prefetch_layers",
+                                       "run/seed",
+                                       "run/steps",
+                                       "run/engine",
+                                       "run/arbitration",
+                                       "run/collective_matmul",
+                                       "run/sed",
+                                       "runs"};
+    unsigned accepted = 0, refused = 0;
+    for (size_t k = 0; k < sizeof keys / sizeof *keys; k++) {
+        for (size_t v = 0; v < sizeof values / sizeof *values; v++) {
+            char setting[128];
+            (void)snprintf(setting, sizeof setting, "/%s=%s", keys[k], values[v]);
+            struct json *json = parsed(base, setting);
+            bool const valid = json != NULL && is_valid(json, schema());
+            bool const read = is_read(base, setting, NULL);
+            if (valid != read)
+                fail_msg("%s: schema %d, reader %d: %s", setting, valid, read, error.message);
+            accepted += read;
+            refused += !read;
+        }
+    }
+    assert_true(accepted > 50 && refused > 200);
+}
+
+/* Writes "/section/key=default"; false: the schema has no default. */
+static bool default_setting(char setting[256], const char *section, const char *key,
+                            struct json *properties)
+{
+    struct json *preset = json_take(json_take(properties, key), "default");
+    struct text text = {0};
+    struct json_writer writer;
+    if (preset == NULL) return false;
+    json_write_start(&writer, &text);
+    json_write_object(&writer);
+    json_put_value(&writer, key, preset);
+    json_write_object_end(&writer);
+    char *const value = strchr(text.bytes, ':') + 2;
+    value[strcspn(value, "\n}")] = '\0';
+    (void)snprintf(setting, 256, "/%s/%s=%s", section, key, value);
+    text_free(&text);
+    return true;
+}
+
+/* A key with its default is as a key that is left out. */
+static void defaults_are_those_of_the_reader(void **state)
+{
+    (void)state;
+    static const char *const sections[] = {"workload", "run", "workload/formats"};
+    struct json *properties[3], *all = json_take(schema(), "properties");
+    const char *without = NULL, *with = NULL;
+    unsigned seen = 0;
+    for (int i = 0; i < 2; i++)
+        properties[i] = json_take(json_take(all, sections[i]), "properties");
+    properties[2] = json_take(json_take(properties[0], "formats"), "properties");
+    assert_true(is_read(base, NULL, &without));
+    for (int i = 0; i < 3; i++) {
+        for (uint32_t k = 0; json_key_at(properties[i], k) != NULL; k++) {
+            char setting[256];
+            const char *const key = json_key_at(properties[i], k);
+            if (!default_setting(setting, sections[i], key, properties[i])) continue;
+            if (!is_read(base, setting, &with)) fail_msg("%s: %s", setting, error.message);
+            assert_string_equal(with, without);
+            seen++;
+        }
+    }
+    assert_true(seen > 20);
+}
+
+static const char *file_text(const char *path)
+{
+    static char text[1 << 16];
+    FILE *file = fopen(path, "rb");
+    assert_non_null(file);
+    size_t const size = fread(text, 1, sizeof text - 1, file);
+    assert_int_equal(fclose(file), 0);
+    assert_true(size < sizeof text - 1);
+    text[size] = '\0';
+    return text;
+}
+
+static void tables_of_the_page_are_those_of_the_rows(void **state)
+{
+    (void)state;
+    struct text tables = {0};
+    scenario_tables(&tables);
+    const char *const page = file_text("docs/scenario.md");
+    unsigned rows = 0;
+    for (char *table = strstr(tables.bytes, "## `"), *next = NULL; table != NULL; table = next) {
+        next = strstr(table + 1, "\n## `");
+        if (next != NULL) *next++ = '\0'; /* The table keeps its own line ends. */
+        const char *const at = strstr(page, table);
+        if (at == NULL)
+            fail_msg(
+                "`podsim show schema --format markdown` prints another table than the page:\n%s",
+                table);
+        char const after = at[strlen(table)];
+        assert_true(after == '\0' || after == '\n');
+        for (const char *line = table; (line = strchr(line, '\n')) != NULL; line++) rows++;
+    }
+    assert_true(rows > 30);
+    text_free(&tables);
+}
+
+int main(void)
+{
+    static const struct CMUnitTest tests[] = {
+        cmocka_unit_test(shipped_scenarios_are_valid),
+        cmocka_unit_test(what_is_shown_is_valid),
+        cmocka_unit_test(schema_and_reader_agree),
+        cmocka_unit_test(defaults_are_those_of_the_reader),
+        cmocka_unit_test(tables_of_the_page_are_those_of_the_rows),
+    };
+    int const failed = cmocka_run_group_tests(tests, case_arena_up, case_arena_down);
+    text_free(&schema_text);
+    return failed;
+}

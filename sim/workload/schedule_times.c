@@ -1,80 +1,124 @@
 /*
  * What passes of a pipeline take, and messages between its ranks: for schedules that fill bubbles
- * by themselves, and so have to know before anything is played. Closed forms: the FLOP of matmuls
- * at the chip's rate for their format, and a message that meets no other. What collectives, memory
- * and launches cost comes out when the schedule is played.
+ * by themselves, and so have to know before anything is played. Sums over the steps of the parts
+ * that a stage has: the FLOP of their matmuls at the chip's rate for each format, and what they
+ * gather and reduce over tp. What all else costs, memory, launches, other collectives and messages
+ * that meet, comes out when the schedule is played.
  */
 #include "sim/workload/schedule_times.h"
+
 #include "sim/base/arena.h"
 #include "sim/base/units.h"
+#include "sim/graph/derive.h"
+#include "sim/graph/op.h"
+#include "sim/graph/steps.h"
+#include "sim/workload/graph_terms.h"
+#include "sim/workload/local.h"
 #include "sim/workload/stages.h"
 
-/* Of a stage and one token, in FLOP at the rate of linear layers. */
+enum pass { FORWARD, INPUT, WEIGHT, PASSES };
+
+/* Of one chip and a microbatch, by pass. */
 struct effort {
-    units_wide weights; /* Of every weight that is multiplied, in one direction. */
-    units_wide dots;    /* Of one of attention's two products. */
-    units_wide again;   /* What the backward pass computes once more. */
+    units_wide flop[PASSES];  /* At the rate of linear layers. */
+    units_wide moved[PASSES]; /* Bytes that compute waits for, whole over tp. */
 };
 
-/* Keys that a query of a layer has, a mean. */
-static uint64_t keys_of(const struct workload_plan *plan, uint64_t layer)
+/* Of each part of a model, once. */
+struct parts {
+    struct effort layer[LOCAL_KINDS][2]; /* By kind; with a window or without. */
+    struct effort embedding, head, module;
+};
+
+static void effort_add(struct effort *sum, const struct effort *one, uint32_t times)
 {
-    const struct model *model = &plan->model;
-    bool const causal = plan->attention == WORKLOAD_ATTENTION_CAUSAL;
-    if (model_layer_is_windowed(model, layer) && model->window < plan->sequence_length)
-        return model->window;
-    return plan->sequence_length / (causal ? 2 : 1);
+    for (uint32_t pass = 0; pass < PASSES; pass++) {
+        sum->flop[pass] += one->flop[pass] * times;
+        sum->moved[pass] += one->moved[pass] * times;
+    }
 }
 
-/* Attention's products and heads multiply in the format of activations, which may be slower. */
-static units_wide at_linear_rate(const struct workload_plan *plan, const struct machine *machine,
-                                 units_wide flop)
+/* Some products multiply in the format of activations, which may be slower. */
+static units_wide at_linear_rate(const struct local *local, const struct work *work)
 {
-    uint64_t const own = machine->chip.math_flop_per_s[plan->formats.activations];
-    return flop * machine->chip.math_flop_per_s[plan->formats.matmuls] / (own > 0 ? own : 1);
+    const uint64_t *rates = local->machine->chip.math_flop_per_s;
+    uint64_t const own = rates[work->math_format];
+    units_wide const flop = work_matmul_flop(work);
+    return flop * rates[local->plan->formats.matmuls] / (own > 0 ? own : 1);
 }
 
-static void layer_add(const struct workload_plan *plan, const struct machine *machine,
-                      uint64_t layer, struct effort *effort)
+/* With collective matmul products wait for chunks alone; what only gradients of weights read comes
+ * while others are computed. */
+static bool is_waited_for(const struct local *local, const struct graph_step *step, enum pass pass)
 {
-    const struct model *model = &plan->model;
-    const struct model_experts *experts = &model->experts;
-    units_wide const attention =
-        model->latent.kv_rank != 0
-            ? model_count(model).attention_layer
-            : (units_wide)(2 * model->width) * (model->heads + model->kv_heads) * model->head_width;
-    uint64_t const mlp_width = layer >= model_dense_layers(model)
-                                   ? (experts->top_k + experts->shared) * experts->width
-                                   : model->mlp_width;
-    units_wide const weights =
-        2 * ((units_wide)(model->matrices * model->width) * mlp_width + attention);
-    units_wide const dots =
-        at_linear_rate(plan, machine,
-                       (units_wide)(model->heads * (model->head_width + model_value_width(model))) *
-                           keys_of(plan, layer));
-    effort->weights += weights;
-    effort->dots += dots;
-    if (!workload_remat_repeats(plan->remat)) return;
-    units_wide const out = 2 * (units_wide)model->width * mlp_width;
-    effort->again += weights + 2 * dots - (plan->remat == WORKLOAD_REMAT_LAYER ? 0 : out);
+    return step->move.axis == OP_AXIS_TP && pass != WEIGHT && !local->plan->collective_matmul;
 }
 
-static struct effort stage_effort(const struct workload_plan *plan, const struct machine *machine,
+static struct effort part_effort(const struct local *local, const struct graph_terms *terms,
+                                 enum block_part part, uint64_t layer)
+{
+    static const struct graph_request requests[PASSES] = {
+        [FORWARD] = {.backward = false},
+        [INPUT] = {.backward = true, .half = GRAPH_INPUT_HALF},
+        [WEIGHT] = {.backward = true, .half = GRAPH_WEIGHT_HALF},
+    };
+    struct effort effort = {{0}, {0}};
+    struct graph_derived derived;
+    struct graph_steps steps;
+    graph_derive(terms, &local->plan->model, part, layer, &derived);
+    for (enum pass pass = FORWARD; pass < PASSES; pass++) {
+        graph_steps(&derived.sharded, &derived.backward, &derived.kept, requests[pass], &steps);
+        for (uint32_t i = 0; i < steps.count; i++) {
+            const struct graph_step *step = &steps.step[i];
+            uint32_t const ways = step->move.kind == COLLECTIVE_ALL_REDUCE ? 2 : 1;
+            if (step->is_compute)
+                effort.flop[pass] += at_linear_rate(local, &step->work);
+            else if (is_waited_for(local, step, pass))
+                effort.moved[pass] += (units_wide)ways * step->move.bytes;
+        }
+    }
+    return effort;
+}
+
+static void parts_find(const struct local *local, struct parts *ret_parts)
+{
+    const struct model *model = &local->plan->model;
+    uint64_t const last = model->layers - 1;
+    struct graph_terms terms;
+    *ret_parts = (struct parts){0};
+    for (uint32_t kind = 0; kind < LOCAL_KINDS; kind++)
+        for (uint32_t windowed = 0; windowed < (model->window != 0 ? 2 : 1); windowed++) {
+            uint64_t const layer = kind == LOCAL_EXPERTS ? last : 0;
+            if (local->layer[kind].count == 0) continue;
+            graph_terms_of(local, layer, &terms);
+            terms.sequence.window = windowed ? model->window : 0;
+            ret_parts->layer[kind][windowed] = part_effort(local, &terms, BLOCK_LAYER, layer);
+        }
+    if (!local_is_llama(local)) return;
+    graph_terms_of_end(local, /* used_before= */ false, &terms);
+    ret_parts->embedding = part_effort(local, &terms, BLOCK_EMBEDDING, last);
+    ret_parts->head = part_effort(local, &terms, BLOCK_HEAD, last);
+    if (local->predictors != 0) ret_parts->module = part_effort(local, &terms, BLOCK_MTP, last);
+}
+
+static struct effort stage_effort(const struct local *local, const struct parts *parts,
                                   const struct stage *stage)
 {
-    const struct model *model = &plan->model;
-    struct effort effort = {0};
-    uint32_t const with_heads = stages_predictors_apart(plan->layout) ? 0 : stage->predictors;
-    for (uint32_t i = 0; i < stage->layer_count; i++)
-        layer_add(plan, machine, stage->layer_first + i, &effort);
-    for (uint32_t i = 0; i < stage->predictors; i++) {
-        layer_add(plan, machine, model->layers - 1, &effort);
-        effort.weights += (units_wide)4 * model->width * model->width;
-    }
+    struct effort sum = {{0}, {0}};
+    uint32_t const with_heads =
+        stages_predictors_apart(local->plan->layout) ? 0 : stage->predictors;
     uint32_t const heads = (stage->head ? 1 : 0) + stage->predictor_heads + with_heads;
-    effort.weights +=
-        at_linear_rate(plan, machine, (units_wide)2 * model->width * model->vocabulary * heads);
-    return effort;
+    for (uint32_t i = 0; i < stage->layer_count; i++) {
+        uint64_t const layer = (uint64_t)stage->layer_first + i;
+        uint32_t const kind =
+            layer < model_dense_layers(&local->plan->model) ? LOCAL_DENSE : LOCAL_EXPERTS;
+        effort_add(&sum, &parts->layer[kind][local_layer_is_windowed(local, layer)], 1);
+    }
+    effort_add(&sum, &parts->layer[local_last_kind(local)][0], stage->predictors);
+    effort_add(&sum, &parts->module, stage->predictors);
+    effort_add(&sum, &parts->embedding, stage->embedding ? 1 : 0);
+    effort_add(&sum, &parts->head, heads);
+    return sum;
 }
 
 /* The share of its rate that the slowest chip of each rank has. */
@@ -91,10 +135,8 @@ static void ranks_slow(const struct machine *machine, const struct mesh *mesh, u
     }
 }
 
-/* Of `tokens`, on one of the chips. */
-static uint64_t amount_of(units_wide of_token, units_wide tokens, units_wide chips)
+static uint64_t amount_of(units_wide amount)
 {
-    units_wide const amount = of_token * tokens / chips;
     return amount > UINT64_MAX ? UINT64_MAX : (uint64_t)amount;
 }
 
@@ -141,40 +183,24 @@ static int64_t latency_ps(const struct machine *machine, const struct mesh_part 
     return level_way_ps(&machine->level[level], top_tier(machine, part));
 }
 
-static uint64_t bytes_of(const struct workload_plan *plan, uint64_t chips)
+/* Both ways of rings at once. */
+static uint64_t tp_bytes_per_s(const struct machine *machine, const struct mesh_axis *axis)
 {
-    uint64_t const elements =
-        amount_of(plan->model.width, plan->batch_tokens, (units_wide)chips * plan->accumulate);
-    return units_ceil_divide(elements, 8) * format_bits(plan->formats.activations);
-}
-
-/* Collectives of a layer over tp in each direction, and those that block remat repeats: all but the
- * last. */
-enum { COLLECTIVES = 4, COLLECTIVES_AGAIN = 3 };
-
-/* What a layer's compute waits for in each direction: the block gathered and scattered over tp for
- * attention and for the MLP, both ways of a ring at once. */
-static int64_t layer_waits_ps(const struct workload_plan *plan, const struct machine *machine,
-                              const struct mesh *mesh, uint64_t chips)
-{
-    const struct mesh_axis *axis = &mesh->axis[MESH_TP];
     uint64_t rate = 0;
-    if (axis->size == 1 || plan->collective_matmul) return 0;
     for (uint32_t i = 0; i < axis->part_count; i++) {
         const struct mesh_part *part = &axis->part[i];
         bool const both = machine->axis_level[part->axis] == LEVEL_NONE && part->size > 2;
         if (part->size > 1) rate += (both ? 2 : 1) * rate_of(machine, part);
     }
-    uint64_t const shard_bytes = bytes_of(plan, chips);
-    return COLLECTIVES * units_duration_ps(shard_bytes * (axis->size - 1), rate > 0 ? rate : 1);
+    return rate > 0 ? rate : 1;
 }
 
 /* A message of each chip's shard to the chip next to it along pp, the farthest of them. */
-static int64_t hop_ps(const struct workload_plan *plan, const struct machine *machine,
-                      const struct mesh *mesh, uint64_t chips)
+static int64_t hop_ps(const struct local *local)
 {
-    const struct mesh_axis *axis = &mesh->axis[MESH_PP];
-    uint64_t const bytes = bytes_of(plan, chips);
+    const struct machine *machine = local->machine;
+    const struct mesh_axis *axis = &local->mesh->axis[MESH_PP];
+    uint64_t const bytes = format_bytes(local->plan->formats.activations, local->block_shard);
     int64_t longest_ps = 0;
     for (uint32_t i = 0; i < axis->part_count; i++) {
         const struct mesh_part *part = &axis->part[i];
@@ -186,46 +212,49 @@ static int64_t hop_ps(const struct workload_plan *plan, const struct machine *ma
     return longest_ps + machine->chip.message_overhead_ps;
 }
 
+static struct schedule_times rank_times(const struct local *local, const struct effort *effort,
+                                        uint32_t math_ppm)
+{
+    const struct mesh_axis *tp = &local->mesh->axis[MESH_TP];
+    uint64_t const full = local->machine->chip.math_flop_per_s[local->plan->formats.matmuls];
+    uint64_t const slowed = units_scale_ppm(full, math_ppm), rate = slowed > 0 ? slowed : 1;
+    uint64_t const tp_rate = tp_bytes_per_s(local->machine, tp);
+    int64_t pass_ps[PASSES];
+    for (uint32_t pass = 0; pass < PASSES; pass++) {
+        units_wide const others = effort->moved[pass] / tp->size * (tp->size - 1);
+        pass_ps[pass] = units_duration_ps(amount_of(effort->flop[pass]), rate) +
+                        units_duration_ps(amount_of(others), tp_rate);
+    }
+    return (struct schedule_times){
+        .forward = pass_ps[FORWARD], .input = pass_ps[INPUT], .weight = pass_ps[WEIGHT]};
+}
+
 enum status schedule_times_estimate(struct arena *arena, const struct workload_plan *plan,
                                     const struct machine *machine, const struct mesh *mesh,
                                     struct schedule_times *ret_times, struct error *reterr)
 {
     uint32_t const ranks = mesh->axis[MESH_PP].size;
-    uint64_t const chips = mesh->rank_count / ranks;
-    uint64_t const full = machine->chip.math_flop_per_s[plan->formats.matmuls];
+    struct local local;
+    struct parts parts;
     struct stages stages;
     void *memory = NULL;
+    STATUS_TRY(local_build(plan, machine, mesh, &local, reterr));
     STATUS_TRY(stages_build(arena, plan, ranks, ranks, &stages, reterr));
     STATUS_TRY(arena_try(arena, ranks, sizeof(uint32_t), &memory, reterr));
     uint32_t *math_ppm = memory;
     STATUS_TRY(arena_try(arena, ranks, sizeof *ret_times, &memory, reterr));
     struct schedule_times *of_rank = memory, most = {0};
     ranks_slow(machine, mesh, math_ppm);
-    int64_t const waits_ps = layer_waits_ps(plan, machine, mesh, chips);
-    units_wide const parts = (units_wide)chips * plan->accumulate;
+    parts_find(&local, &parts);
     for (uint32_t r = 0; r < ranks; r++) {
-        const struct stage *stage = &stages.stage[r];
-        struct effort const effort = stage_effort(plan, machine, stage);
-        uint64_t const slowed = units_scale_ppm(full, math_ppm[r]), rate = slowed > 0 ? slowed : 1;
-        units_wide const tokens = plan->batch_tokens, input = effort.weights + 5 * effort.dots;
-        int64_t const stage_ps = waits_ps * (stage->layer_count + stage->predictors);
-        int64_t const again_ps = plan->remat == WORKLOAD_REMAT_LAYER ? stage_ps
-                                 : plan->remat == WORKLOAD_REMAT_BLOCK
-                                     ? stage_ps / COLLECTIVES * COLLECTIVES_AGAIN
-                                     : 0;
-        struct schedule_times *times = &of_rank[r];
-        times->forward =
-            stage_ps +
-            units_duration_ps(amount_of(effort.weights + 2 * effort.dots, tokens, parts), rate);
-        times->input = stage_ps + again_ps +
-                       units_duration_ps(amount_of(input + effort.again, tokens, parts), rate);
-        times->weight = units_duration_ps(amount_of(effort.weights, tokens, parts), rate);
-        if (times->forward > most.forward) most.forward = times->forward;
-        if (times->input > most.input) most.input = times->input;
-        if (times->weight > most.weight) most.weight = times->weight;
+        struct effort const effort = stage_effort(&local, &parts, &stages.stage[r]);
+        of_rank[r] = rank_times(&local, &effort, math_ppm[r]);
+        if (of_rank[r].forward > most.forward) most.forward = of_rank[r].forward;
+        if (of_rank[r].input > most.input) most.input = of_rank[r].input;
+        if (of_rank[r].weight > most.weight) most.weight = of_rank[r].weight;
     }
     *ret_times = most;
-    ret_times->hop = hop_ps(plan, machine, mesh, chips);
+    ret_times->hop = hop_ps(&local);
     ret_times->of_rank = of_rank;
     return STATUS_OK;
 }

@@ -11,7 +11,7 @@
 struct arena;
 
 /* In picoseconds, for stages of one chunk a rank: a pass of each, and the longest hop between
- * neighbours. Errors: those of stages_build(). */
+ * neighbours. Errors: those of local_build() and of stages_build(). */
 enum status schedule_times_estimate(struct arena *arena, const struct workload_plan *plan,
                                     const struct machine *machine, const struct mesh *mesh,
                                     struct schedule_times *ret_times, struct error *reterr);

@@ -39,7 +39,9 @@ static void test_ranks_of_a_grid(void **state)
     case_free(&made);
 }
 
-/* The last rank has the head as well, one node is slow, and blocks are gathered over a node. */
+/* The last rank has the head as well, one node is slow, and blocks are gathered over a node: four
+ * times a layer each way, once behind the embedding and before the head, and once for the head's
+ * gradient. */
 static void test_unlike_ranks_over_switches(void **state)
 {
     (void)state;
@@ -62,16 +64,17 @@ static void test_unlike_ranks_over_switches(void **state)
     double const rate = (double)chip->math_flop_per_s[FORMAT_BF16] / 1e12;
     double const tokens = (double)(1 << 20) / 16 / 8, head = 2.0 * 8192 * 128256;
     double const layer = 2.0 * 8192 * (3 * 28672 + 2 * 8192 + 2 * 1024);
-    double const dots = 2.0 * 64 * 128 * 2048; /* One of two products; half of the keys. */
+    double const dots = 2.0 * 64 * 128 * 2048.5; /* One of two products; a mean of the keys. */
     double const nvlink = (double)(network->nvlink_count * network->nvlink_bytes_per_s) / 1e12;
-    double const waits_ps = 20 * 4.0 * tokens * 8192 * 2 * 7 / nvlink;
+    double const wait_ps = tokens * 8192 * 2 * 7 / nvlink, waits_ps = 20 * 4 * wait_ps;
     for (uint32_t r = 0; r < 4; r++) {
         double const own = rate * (r == 1 ? 0.5 : 1), beside = r == 3 ? head : 0;
         const struct schedule_times *rank = schedule_times_of(&times, r);
+        double const before_ps = r == 0 || r == 3 ? wait_ps : 0, back_ps = r == 3 ? wait_ps : 0;
         case_near((double)rank->forward,
-                  tokens * (20 * (layer + 2 * dots) + beside) / own + waits_ps, 1e-6);
-        case_near((double)rank->input, tokens * (20 * (layer + 5 * dots) + beside) / own + waits_ps,
-                  1e-6);
+                  tokens * (20 * (layer + 2 * dots) + beside) / own + waits_ps + before_ps, 1e-6);
+        case_near((double)rank->input,
+                  tokens * (20 * (layer + 5 * dots) + beside) / own + waits_ps + back_ps, 1e-6);
         case_near((double)rank->weight, tokens * (20 * layer + beside) / own, 1e-6);
         assert_true(rank->forward <= times.forward && rank->input <= times.input);
     }
@@ -82,9 +85,11 @@ static void test_unlike_ranks_over_switches(void **state)
     const struct schedule_times *last = schedule_times_of(&mixed, 3);
     assert_true(fast > 1.9 * rate);
     case_near((double)last->forward,
-              tokens * (20 * (layer / fast + 2 * dots / rate) + head / rate) + waits_ps, 1e-6);
+              tokens * (20 * (layer / fast + 2 * dots / rate) + head / rate) + waits_ps + wait_ps,
+              1e-6);
     case_near((double)last->input,
-              tokens * (20 * (layer / fast + 5 * dots / rate) + head / rate) + waits_ps, 1e-6);
+              tokens * (20 * (layer / fast + 5 * dots / rate) + head / rate) + waits_ps + wait_ps,
+              1e-6);
     case_near((double)last->weight, tokens * (20 * layer / fast + head / rate), 1e-6);
     /* Up to the leaf that all four nodes hang on, and down. */
     double const wire_ps = tokens * 8192 * 2 / (double)network->nic_bytes_per_s * 1e12;

@@ -183,26 +183,6 @@ static bool has_memory(const struct scenario *scenario)
     return scenario->workload.memory != WORKLOAD_MEMORY_DEFAULT;
 }
 
-static bool has_tp_inputs(const struct scenario *scenario)
-{
-    return scenario->workload.tp_inputs != WORKLOAD_TP_INPUTS_SHARDS;
-}
-
-static bool has_kernel(const struct scenario *scenario)
-{
-    return scenario->workload.attention_kernel != WORKLOAD_KERNEL_FLASH;
-}
-
-static bool has_matmuls(const struct scenario *scenario)
-{
-    return scenario->workload.formats.matmuls != scenario->workload.formats.activations;
-}
-
-static bool has_dispatch(const struct scenario *scenario)
-{
-    return scenario->workload.formats.dispatch != scenario->workload.formats.activations;
-}
-
 static const struct key format_keys[] = {
     {.name = "weights",
      .kind = KEY_CHOICE,
@@ -230,7 +210,6 @@ static const struct key format_keys[] = {
      .at = AT(formats.matmuls),
      .choices = format_names,
      .like_at = AT(formats.activations),
-     .shown = has_matmuls,
      .help = "number format of linear layers; as activations by default",
      .preset_text = "as `activations`"},
     {.name = "dispatch",
@@ -238,7 +217,6 @@ static const struct key format_keys[] = {
      .at = AT(formats.dispatch),
      .choices = format_names,
      .like_at = AT(formats.activations),
-     .shown = has_dispatch,
      .help = "number format of tokens on their way to experts; as activations by default",
      .preset_text = "as `activations`"},
     {.name = "main_gradients",
@@ -290,7 +268,6 @@ const struct key workload_keys[] = {
      .kind = KEY_CHOICE,
      .at = AT(tp_inputs),
      .choices = tp_inputs_names,
-     .shown = has_tp_inputs,
      .help = "with `remat` `none`: a rank of `tp` keeps its shard of a norm's result and gathers "
              "it again, or keeps the gathered array "
              "([programs](program.md#what-the-backward-pass-computes-again)). `whole` is refused "
@@ -327,7 +304,6 @@ const struct key workload_keys[] = {
      .kind = KEY_CHOICE,
      .at = AT(attention_kernel),
      .choices = kernel_names,
-     .shown = has_kernel,
      .help = "`flash`: scores stay on the chip. Otherwise scores lie in HBM between separate "
              "kernels ([below](#attention-kernels))"},
     {.name = "formats",

@@ -161,7 +161,13 @@ enum status label_build(struct arena *arena, struct replay *replay, struct error
         struct plan_table *plan = &replay->plans[i];
         for (uint32_t l = 0; l < plan->lane_count; l++) {
             struct lane_table *lane = &plan->lane[l];
-            if (lane->routed != NULL || lane->hop_count < 2) continue;
+            if (lane->routed != NULL) continue;
+            if (lane->hop_count < 2) {
+                STATUS_TRY(
+                    arena_try(arena, replay->chip_count, sizeof *lane->recorded, &memory, reterr));
+                lane->recorded = memory;
+                continue;
+            }
             if (plan->begun == NULL) {
                 STATUS_TRY(
                     arena_try(arena, replay->chip_count, sizeof *plan->begun, &memory, reterr));

@@ -39,7 +39,10 @@ void link_hop_record(struct replay *replay, const struct lane_table *lane, uint3
     struct label const label = hop == 0 ? label_running(replay, lane->stream, chip)
                                         : label_passing(replay, lane, chip, hop);
     struct label_ends const ends = label_ends_fixed(replay, lane, chip, hop);
+    uint64_t const records = replay->record_count;
     link_record(replay, lane, &label, &ends, chip, port, begin_ps, end_ps, bytes);
+    if (lane->recorded != NULL && replay->record_count > records)
+        lane->recorded[chip] = (uint32_t)replay->record_count;
 }
 
 /* A message at a link of its route: what comes next, and when. */

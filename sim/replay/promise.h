@@ -56,7 +56,8 @@ void promise_port(struct replay *replay, uint64_t order, const uint32_t *chips, 
 void promise_append(struct replay *replay, struct port_list *list, const struct port_entry *entry);
 void promise_void_add(struct replay *replay, uint64_t order, uint32_t chip, int64_t stamp);
 
-/* promise_record.c: the record of a message, as its lane and its end say; 0: there is none. */
+/* promise_record.c: the record of the last message of a lane of one link, if that ends when the
+ * entry does; 0: there is none. */
 uint32_t promise_record_find(const struct replay *replay, const struct port_place *place,
                              const struct port_entry *entry);
 /* A message comes to turns. It waits at the link for as long as it is there but not on it. */

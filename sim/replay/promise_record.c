@@ -4,14 +4,8 @@
 uint32_t promise_record_find(const struct replay *replay, const struct port_place *place,
                              const struct port_entry *entry)
 {
-    for (uint64_t i = replay->record_count; replay->recording && i > 0; i--) {
-        const struct trace_record *record = &replay->record[i - 1];
-        if (record->kind == TRACE_TRANSFER && record->chip == place->chip &&
-            record->port == place->port && record->stream == entry->lane->stream &&
-            record->lane == entry->lane->number && record->end_ps == entry->end_ps)
-            return (uint32_t)i;
-    }
-    return 0;
+    uint32_t const last = entry->lane->recorded == NULL ? 0 : entry->lane->recorded[place->chip];
+    return last != 0 && replay->record[last - 1].end_ps == entry->end_ps ? last : 0;
 }
 
 void promise_record(struct replay *replay, const struct port_entry *entry, int64_t now_ps)

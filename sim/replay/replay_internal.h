@@ -109,9 +109,7 @@ struct lane_table {
     bool abreast;        /* Messages go to their first links at once (routed_tables.c). */
     bool takes_turns;    /* With other lanes also where its stream has the link alone (port.h). */
     bool plain;          /* One link a message; links and HBM are all alike, and none waits. */
-    uint8_t before_count;
-    uint8_t behind_count;
-    uint8_t leg_count;
+    uint8_t before_count, behind_count, leg_count;
     struct plan_leg leg[PLAN_ROUTE_MAX];
     uint16_t hop_count;
     uint32_t piece_count;     /* Pieces, with each portion counted as a piece. */
@@ -126,7 +124,9 @@ struct lane_table {
 
     const bool *awaited; /* [arrivals counted]: some lane may wait for that count; NULL: for any. */
     struct label_passing *passing; /* [hop - 1][chip]; NULL unless later links are recorded. */
-    uint32_t *passed; /* [hop][chip]: messages that came so far; NULL: not needed (port.h). */
+    uint32_t *recorded; /* [chip]: 1 + index of its last message's record, 0: none; NULL unless
+                           messages of one link are recorded. */
+    uint32_t *passed;   /* [hop][chip]: messages that came so far; NULL: not needed (port.h). */
     struct plan_table *plan;
     const struct plan_item *item;
     struct routed_lane *routed; /* NULL: its messages go to a neighbour, or on a fixed route. */

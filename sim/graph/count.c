@@ -42,6 +42,7 @@ static void compute_add(const struct graph_sharded *sharded, const struct graph_
     sum->flop += work_matmul_flop(work);
     sum->padded_flop += work_padded_flop(work, edges);
     sum->useful_flop += work->useful_flop;
+    sum->spare.copies += spare.copies;
     sum->spare.padding += spare.padding;
     sum->spare.rows += spare.rows;
     sum->spare.waiting += spare.waiting;

@@ -42,9 +42,10 @@ struct op_move {
 };
 static const uint8_t OP_MOVES_ALL = UINT8_MAX;
 
-/* FLOP of a pass that are not useful, by the reason. A repetition has none: all of its FLOP are a
- * repetition's. */
+/* FLOP of a pass that are not useful, by the reason. A repetition has copies alone: all else of its
+ * FLOP are a repetition's. */
 struct op_spare {
+    uint64_t copies;  /* Several ranks of tp compute the same. */
     uint64_t padding; /* Dimensions are padded so that all ranks have equal shares. */
     uint64_t rows;    /* Rows that not every rank has. */
     uint64_t waiting; /* What the rank that has most has above the mean. */

@@ -437,7 +437,7 @@ void roofline_from_counts(const struct workload_plan *plan, const struct machine
     SIM_ASSERT(roofline.math_flop_per_s > 0 && roofline.peak_flop_per_s > 0);
     SIM_ASSERT(roofline.other_flop_per_s > 0);
     roofline.mean_flop_per_s = mean_rate(counts, &roofline);
-    roofline_flop(plan, machine, mesh, counts, &roofline);
+    roofline_flop(plan, machine, counts, &roofline);
     communication(plan, machine, counts, &roofline);
 
     double math_share, hbm_share;

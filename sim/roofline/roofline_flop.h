@@ -9,7 +9,6 @@
 
 /* Fills the FLOP of a roofline that has its rates, from what is counted of one chip. */
 void roofline_flop(const struct workload_plan *plan, const struct machine *machine,
-                   const struct mesh *mesh, const struct workload_counts *counts,
-                   struct roofline *roofline);
+                   const struct workload_counts *counts, struct roofline *roofline);
 
 #endif

@@ -151,7 +151,7 @@ static void stages_divide(struct workload_counts *counts, uint32_t ranks)
         &counts->parameter_bytes,  &counts->optimizer_bytes,   &counts->gradient_bytes,
         &counts->activation_bytes, &counts->matmul_waiting,    &counts->matmul_uneven,
         &counts->matmul_padding,   &counts->linear_flop,       &counts->padded_linear_flop,
-        &counts->master_bytes};
+        &counts->master_bytes,     &counts->matmul_copies};
     if (ranks == 1) return;
     for (uint32_t i = 0; i < sizeof shares / sizeof *shares; i++) *shares[i] /= ranks;
     for (uint32_t r = 0; r < MESH_ROLE_COUNT; r++) traffic_divide(&counts->role[r], ranks);

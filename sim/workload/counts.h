@@ -58,6 +58,7 @@ struct workload_counts {
     struct paddings paddings;              /* What is padded by how much. */
     double kv_heads_held, kv_heads_padded; /* All ranks of tp together; and these without those
                                               that several hold, so K where tp divides it. */
+    double matmul_copies; /* Of matmul_flop: what several ranks of tp compute alike, each time. */
     double matmul_uneven; /* Of matmul_flop: rows of experts that not every rank has: all are
                              charged those of the most loaded one, or of the capacity. */
     double rows_dropped;  /* Assignments of tokens to experts that these have no room for, and */

@@ -77,6 +77,7 @@ static void compute_add(const struct letters *x, double times, const struct grap
     if (linear) counts->linear_flop += times * (double)sum->flop;
     if (linear) counts->padded_linear_flop += times * (double)sum->padded_flop;
     counts->matmul_useful += times * (double)sum->useful_flop;
+    counts->matmul_copies += times * (double)sum->spare.copies;
     counts->matmul_padding += times * (double)sum->spare.padding;
     /* Else rows are only rounded up. */
     if (uneven) counts->matmul_uneven += times * (double)sum->spare.rows;

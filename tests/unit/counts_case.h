@@ -171,10 +171,10 @@ static inline void compare(const char *name, struct workload_case *made)
     near(name, "matmul FLOP", counts.matmul_flop, sums.matmul_flop);
     near(name, "useful FLOP", counts.matmul_useful, sums.useful_flop);
     bool const rounded = made->plan.model.experts.count != 0; /* An expert's rows. */
-    bool const held_once = counts.kv_heads_held == counts.kv_heads_padded;
-    if (!rounded && made->plan.remat == WORKLOAD_REMAT_NONE && held_once)
-        near(name, "scores again, and padding",
-             counts.matmul_flash + counts.matmul_waiting + counts.matmul_padding,
+    if (!rounded && made->plan.remat == WORKLOAD_REMAT_NONE)
+        near(name, "scores again, copies and padding",
+             counts.matmul_flash + counts.matmul_waiting + counts.matmul_copies +
+                 counts.matmul_padding,
              sums.matmul_flop - sums.useful_flop);
     near(name, "padded FLOP", counts.padded_flop, padded_flop(made));
     if (made->plan.formats.matmuls != made->plan.formats.activations) {

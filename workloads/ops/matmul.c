@@ -212,6 +212,24 @@ static uint64_t without_padding(const struct graph_terms *terms,
     return (uint64_t)((units_wide)flop * graph_dimension_of(terms, at->name)->useful / at->size);
 }
 
+/* Ranks of tp that compute the same: holders of a part, or all where none has a part of its own. */
+static uint64_t ranks_alike(const struct graph_sharded *sharded, const struct graph_op *op,
+                            const struct graph_product *product)
+{
+    const struct graph *graph = sharded->graph;
+    const struct sharding *weight = &graph->tensor[product->weight].at;
+    const struct sharding *left = &graph->tensor[product->left].at;
+    uint32_t const gathered = graph_shard_of(sharded, op)->gather;
+    uint32_t const split = (sharding_axes(left) & ~gathered) | sharding_axes(weight);
+    uint64_t ranks = 1;
+    if ((split & graph->terms->axis_y) == 0) return graph->terms->ranks_y;
+    for (uint32_t d = 0; d < weight->dimension_count; d++) {
+        const struct sharding_dimension *at = &weight->dimension[d];
+        ranks *= graph_dimension_of(graph->terms, at->name)->holders;
+    }
+    return ranks;
+}
+
 static struct op_spare product_spare(const struct graph_sharded *sharded, const struct graph_op *op,
                                      const struct graph_product *product)
 {
@@ -232,7 +250,9 @@ static struct op_spare product_spare(const struct graph_sharded *sharded, const 
         once /= graph_dimension_of(graph->terms, at->name)->holders;
         wanted = without_padding(graph->terms, at, wanted);
     }
-    return (struct op_spare){.padding = once - wanted, .rows = all - rows};
+    return (struct op_spare){.copies = all - all / ranks_alike(sharded, op, product),
+                             .padding = once - wanted,
+                             .rows = all - rows};
 }
 
 static void spare(const struct graph_sharded *sharded, const struct graph_op *op, enum op_pass pass,
@@ -242,8 +262,10 @@ static void spare(const struct graph_sharded *sharded, const struct graph_op *op
     bool const again = op_is_forward(pass) && pass != OP_FORWARD;
     uint64_t const times = pass == OP_BOTH_GRADIENTS ? 2 : 1;
     *ret_spare = (struct op_spare){0};
-    for (uint8_t i = 0; !again && i < matmul->product_count; i++) {
+    for (uint8_t i = 0; i < matmul->product_count; i++) {
         struct op_spare const one = product_spare(sharded, op, &matmul->product[i]);
+        ret_spare->copies += times * one.copies;
+        if (again) continue;
         ret_spare->padding += times * one.padding;
         ret_spare->rows += times * one.rows;
     }

@@ -99,6 +99,7 @@ static void stream_set(const struct report_input *input, struct arena *arena, ui
     const struct program_stream *of = &input->program->stream[stream];
     char text[STREAM_USE_BYTES];
     row->of = of->use.of;
+    row->verb = of->use.verb;
     row->axis = row->of == 0 ? of->name : arena_text(arena, stream_of_text(row->of, text));
 }
 

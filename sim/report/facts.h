@@ -28,6 +28,7 @@ struct facts_class {
     const char *kind;         /* "AllGather"; "store" */
     const char *axis;         /* What its stream is of: "fsdp", "sequence"; */
     uint32_t of;              /* the same as bits of enum stream_of. */
+    enum stream_verb verb;    /* What its stream does. */
     bool gathers;             /* An AllGather. */
     const char *algorithm;    /* "ring" */
     const char *machine_axes; /* "x y" */

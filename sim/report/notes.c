@@ -15,12 +15,13 @@
 #include "sim/report/notes_model.h"
 #include "sim/report/notes_odd.h"
 #include "sim/report/notes_parts.h"
+#include "sim/report/notes_replicas.h"
 #include "sim/report/notes_upper.h"
 #include "sim/report/table.h"
 #include "sim/report/words.h"
 #include "sim/roofline/rules.h"
 
-enum { NOTE_BYTES = 640 };
+enum { NOTE_BYTES = 640, PARTS_NAMED = 3 };
 
 /* A collective that is exposed less than this share of the step is hidden, in words. */
 static const double hidden_share = 0.005;
@@ -49,16 +50,12 @@ struct axis_total {
     double hops_s;
 };
 
-enum { GATHERS = 1, OTHERS = 2 };
-
-/* Of gathers, of all but them, or of both. */
-static struct axis_total kinds_total(const struct facts *facts, uint32_t of, unsigned kinds)
+static struct axis_total axis_total(const struct facts *facts, uint32_t of)
 {
     struct axis_total total = {0};
     for (uint32_t i = 0; i < facts->class_count; i++) {
         const struct facts_class *row = &facts->classes[i];
         if (!row->collective || row->of != of) continue;
-        if ((kinds & (row->gathers ? GATHERS : OTHERS)) == 0) continue;
         total.time_s += row->time_s;
         total.exposed_s += row->exposed_s;
         total.count += row->count;
@@ -67,16 +64,10 @@ static struct axis_total kinds_total(const struct facts *facts, uint32_t of, uns
     return total;
 }
 
-static struct axis_total axis_total(const struct facts *facts, uint32_t of)
-{
-    return kinds_total(facts, of, GATHERS | OTHERS);
-}
-
 /* What a step has beyond its bound, the largest parts of it. Where the bound's own work runs during
  * that, the parts are more than the difference: then their sum is said, and what is less. */
 static void write_parts(const struct notes *notes, char *text, size_t text_bytes)
 {
-    enum { SHOWN = 3 };
     static const char less[] = "less ";
     double more_s = 0;
     uint32_t more = 0; /* Those that are less are last. */
@@ -90,7 +81,7 @@ static void write_parts(const struct notes *notes, char *text, size_t text_bytes
         struct table_figure const figure = table_seconds(fabs(part->seconds));
         size_t const used = strlen(text), left = text_bytes - used;
         bool const is_said = name_after(part->name, less) != NULL;
-        if (i < more && i < SHOWN)
+        if (i < more && i < PARTS_NAMED)
             (void)snprintf(text + used, left, "%s%s %s",
                            i > 0     ? ", "
                            : differs ? ", mostly "
@@ -118,6 +109,25 @@ static void note_bound(struct arena *arena, const struct report_input *input,
               links ? machine_axis_name(input->machine, (uint32_t)roofline->bound_axis)
                     : words_resource(input->machine, roofline->bound_by),
               parts);
+}
+
+/* The first note names what is exposed the longest, but for what the bounding links carry: that is
+ * no part of what lies above the bound. */
+static void note_longest(struct arena *arena, const struct facts *facts, struct notes *notes)
+{
+    const struct facts_class *longest = NULL;
+    for (uint32_t i = 0; i < facts->class_count; i++) {
+        const struct facts_class *row = &facts->classes[i];
+        if (row->collective && (longest == NULL || row->exposed_s > longest->exposed_s))
+            longest = row;
+    }
+    if (longest == NULL || longest->exposed_s < hidden_share * facts->step_s) return;
+    for (uint32_t i = 0; i < notes->part_count && i < PARTS_NAMED; i++)
+        if (notes->part[i].of == longest) return;
+    notes_add(arena, notes,
+              "of what is exposed, %s is the longest: %s of its %s (%.1f%% of the step)",
+              longest->name, table_seconds(longest->exposed_s).text,
+              table_seconds(longest->time_s).text, percent(longest->exposed_s, facts->step_s));
 }
 
 static void note_tp_rule(struct arena *arena, const struct report_input *input, struct notes *notes)
@@ -260,51 +270,6 @@ static void note_fsdp(struct arena *arena, const struct report_input *input,
             input->workload->prefetch_layers == 0
                 ? "; with prefetch_layers 0 each gather waits for the layer before it"
                 : "");
-}
-
-/* Weights that zero has sharded are gathered: before each use, behind the update, or a step later.
- */
-static const char *dp_gathered(const struct workload_plan *plan)
-{
-    if (plan->zero == 3) return "before each use";
-    return plan->parameter_gather == WORKLOAD_PARAMETERS_NEXT_STEP
-               ? "before their first use in the next step"
-               : "once they are updated";
-}
-
-/* What exposes reductions. One microbatch's are all that can wait for the last layer; more wait in
- * the window that ZeRO-2 has (lower_weights.c), in which gradients of one slot wait. */
-static const char *reductions_wait(const struct workload_plan *plan, double exposed_s,
-                                   double time_s)
-{
-    if (exposed_s == 0) return "";
-    if (plan->zero == 2 && exposed_s > time_s / plan->accumulate)
-        return ", as gradients of one slot may wait: a layer's backward pass begins when the "
-               "reductions of all layers but the previous one are done";
-    return ", at the latest the last layer's, which no compute is left to overlap";
-}
-
-static void note_dp(struct arena *arena, const struct report_input *input,
-                    const struct facts *facts, struct notes *notes)
-{
-    struct axis_total const sums = kinds_total(facts, STREAM_OF_DP, OTHERS);
-    struct axis_total const gathers = kinds_total(facts, STREAM_OF_DP, GATHERS);
-    const struct workload_plan *plan = input->workload;
-    uint32_t const times = workload_reductions(plan, input->mesh->axis[MESH_PP].size);
-    bool const each = plan->zero >= 2 && plan->accumulate > 1 && times == plan->accumulate;
-    if (sums.count > 0)
-        notes_add(arena, notes,
-                  "the dp reductions%s run behind the backward pass; %s of their %s is exposed "
-                  "(%.1f%% of the step)%s",
-                  each ? " of each microbatch" : "", table_seconds(sums.exposed_s).text,
-                  table_seconds(sums.time_s).text, percent(sums.exposed_s, facts->step_s),
-                  reductions_wait(plan, sums.exposed_s, sums.time_s));
-    if (gathers.count > 0)
-        notes_add(arena, notes,
-                  "the dp gathers bring weights together %s; %s of their %s is exposed (%.1f%% of "
-                  "the step)",
-                  dp_gathered(plan), table_seconds(gathers.exposed_s).text,
-                  table_seconds(gathers.time_s).text, percent(gathers.exposed_s, facts->step_s));
 }
 
 static void note_latency(struct arena *arena, const struct report_input *input,
@@ -470,6 +435,7 @@ enum status notes_build(struct arena *arena, const struct report_input *input,
     memset(ret_notes, 0, sizeof *ret_notes);
     notes_parts_build(arena, input, facts, ret_notes);
     note_bound(arena, input, facts, ret_notes);
+    note_longest(arena, facts, ret_notes);
     notes_layout_build(arena, input, ret_notes);
     notes_upper_build(arena, input, facts, ret_notes);
     struct notes_odd const odd = notes_odd_build(arena, input, facts, ret_notes);
@@ -477,7 +443,7 @@ enum status notes_build(struct arena *arena, const struct report_input *input,
     note_tp_exposed(arena, input, facts, &odd, ret_notes);
     note_fsdp(arena, input, facts, &odd, ret_notes);
     note_sequence(arena, input, facts, ret_notes);
-    note_dp(arena, input, facts, ret_notes);
+    notes_replicas_build(arena, input, facts, ret_notes);
     notes_host_build(arena, input, facts, ret_notes);
     note_latency(arena, input, facts, ret_notes);
     note_lines(arena, input, ret_notes);

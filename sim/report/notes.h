@@ -16,6 +16,7 @@ enum { NOTES_MAX = 32, NOTES_PARTS_MAX = 48 };
 struct notes_part {
     const char *name;
     double seconds;
+    const struct facts_class *of; /* Whose exposed time it is; NULL: of no class alone. */
 };
 
 struct notes {

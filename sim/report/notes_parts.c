@@ -5,14 +5,20 @@
 #include "sim/report/words.h"
 
 /* Longest first; insertion, since the parts are few and equals keep their order. */
-static void part_add(struct notes *notes, const char *name, double seconds)
+static void part_of_add(struct notes *notes, const char *name, double seconds,
+                        const struct facts_class *of)
 {
     if (seconds == 0 || name == NULL) return;
     SIM_ASSERT(notes->part_count < NOTES_PARTS_MAX);
     uint32_t at = notes->part_count++;
     for (; at > 0 && notes->part[at - 1].seconds < seconds; at--)
         notes->part[at] = notes->part[at - 1];
-    notes->part[at] = (struct notes_part){.name = name, .seconds = seconds};
+    notes->part[at] = (struct notes_part){.name = name, .seconds = seconds, .of = of};
+}
+
+static void part_add(struct notes *notes, const char *name, double seconds)
+{
+    part_of_add(notes, name, seconds, NULL);
 }
 
 /* Exposed time of collectives on the bounding axis is within the bound, that of others above it.
@@ -28,7 +34,7 @@ static double exposed_parts(struct arena *arena, const struct facts *facts, uint
         if ((row->axis_bits & bound_bits) != 0)
             within += row->exposed_s;
         else if (rows++ < NOTES_PARTS_MAX / 2)
-            part_add(notes, arena_format(arena, "%s exposed", row->name), row->exposed_s);
+            part_of_add(notes, arena_format(arena, "%s exposed", row->name), row->exposed_s, row);
         else
             rest += row->exposed_s;
     }

@@ -30,7 +30,7 @@ static const struct option run_options[] = {
     {"--advise", NULL, "simulate the scenario's neighbours too and name the best that fits", false},
     {"--engine", "NAME", "fast or reference: the queue behind the clock", false},
     {"--timing", NULL, "say how long the simulation itself took", false},
-    {"--quiet", NULL, "no summary", false},
+    {"--quiet", NULL, "no summary, and of a step that does not fit the error alone", false},
     {0},
 };
 
@@ -105,12 +105,27 @@ static void write_advice(const void *owner, struct json_writer *json)
     advise_write_json(owner, json);
 }
 
-/* Simulates the neighbours, if the user asks for them or the scenario itself does not fit. */
+static bool is_quiet(const struct run *run)
+{
+    return options_has(run->options, "--quiet");
+}
+
+/* Simulates the neighbours. */
 static enum status advise(struct run *run, struct error *reterr)
 {
     STATUS_TRY(advise_run(&run->source, &run->chain, run->shell, &run->advise, reterr));
     run->input.write_more = write_advice;
     run->input.more_owner = &run->advise;
+    return STATUS_OK;
+}
+
+/* Of a step that does not fit its neighbours are told without being asked for, where anything is
+ * told at all. */
+static enum status advise_unfit(struct run *run, struct error *reterr)
+{
+    if (is_quiet(run) && !options_has(run->options, "--advise")) return STATUS_OK;
+    STATUS_TRY(advise(run, reterr));
+    advise_write_text(&run->advise, run->path, &run->reason);
     return STATUS_OK;
 }
 
@@ -128,8 +143,7 @@ static enum status refuse_before(struct run *run, struct error *reterr)
                                        .program = &chain->program};
     run->unfit = true;
     least_memory_write(&run->input, &run->least, &run->reason);
-    STATUS_TRY(advise(run, reterr));
-    advise_write_text(&run->advise, run->path, &run->reason);
+    STATUS_TRY(advise_unfit(run, reterr));
     result_write_unfit(&run->input, &run->least, &run->result);
     return oversubscribed(reterr);
 }
@@ -141,8 +155,7 @@ static enum status refuse_behind(struct run *run, struct error *reterr)
         return STATUS_OK;
     run->unfit = true;
     summary_write_memory(&run->input, &run->reason);
-    STATUS_TRY(advise(run, reterr));
-    advise_write_text(&run->advise, run->path, &run->reason);
+    STATUS_TRY(advise_unfit(run, reterr));
     STATUS_TRY(result_write(run->chain.arena, &run->input, &run->result, reterr));
     return oversubscribed(reterr);
 }
@@ -210,8 +223,7 @@ static enum status open_outputs(struct run *run, struct error *reterr)
     const char *const json = options_value(run->options, "--json");
     const char *const trace = options_value(run->options, "--trace");
     STATUS_TRY(timeline_file_check(run->options, reterr));
-    const char *const summary =
-        options_has(run->options, "--quiet") || json_to_stdout(run) ? NULL : "-";
+    const char *const summary = is_quiet(run) || json_to_stdout(run) ? NULL : "-";
     STATUS_TRY(output_distinct(trace, json, reterr));
     STATUS_TRY(output_distinct(trace, summary, reterr));
     STATUS_TRY(output_distinct(json, summary, reterr));
@@ -234,10 +246,10 @@ static void add_engine(struct run *run)
 static int print(struct run *run, enum status status, struct error *error)
 {
     struct error ignored = {0};
-    if (status == STATUS_OK && !options_has(run->options, "--quiet"))
+    if (status == STATUS_OK && !is_quiet(run))
         status = output_print(&run->summary, json_to_stdout(run), error);
     if (status == STATUS_OK) return EXIT_DONE;
-    (void)output_print(&run->reason, true, &ignored);
+    if (!is_quiet(run)) (void)output_print(&run->reason, true, &ignored);
     return command_fail(run->path, error);
 }
 
@@ -274,7 +286,8 @@ const struct command command_run = {
             "a difference from it. A step that does not fit the memory ends with a table of\n"
             "the memory by category, and with neighbours that fit; --json then has\n"
             "\"fits\": false. --advise simulates the scenario's neighbours (splits of tp,\n"
-            "remat, collective matmul, prefetch) and names the best that fits.\n"
+            "remat, collective matmul, prefetch) and names the best that fits. With --quiet\n"
+            "the table and unasked neighbours are left out.\n"
             "\n"
             "FILE is a scenario, a name of `podsim list scenarios`, or - for standard input; with\n"
             "--program it is a program's text, which has no roofline.\n"

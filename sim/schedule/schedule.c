@@ -73,6 +73,18 @@ void schedule_add_pair(struct schedule_list *list, uint32_t forward_stage,
     schedule_add(list, SCHEDULE_BACKWARD, backward_stage, backward_microbatch);
 }
 
+const struct schedule_form *schedule_form_at(uint32_t place)
+{
+    SIM_ASSERT(place < schedule_form_count);
+    for (uint32_t i = 0; i < schedule_form_count; i++) {
+        uint32_t before = 0;
+        for (uint32_t k = 0; k < schedule_form_count; k++)
+            before += strcmp(schedule_form_table[k]->name, schedule_form_table[i]->name) < 0;
+        if (before == place) return schedule_form_table[i];
+    }
+    return NULL;
+}
+
 static bool is_called(const char *name, const char *text, size_t length)
 {
     return name != NULL && strlen(name) == length && strncasecmp(name, text, length) == 0;

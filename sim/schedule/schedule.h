@@ -220,6 +220,10 @@ struct schedule_form {
 extern const struct schedule_form *const schedule_form_table[];
 extern const uint32_t schedule_form_count;
 
+/* The form at a place below the count in the order of names, in which lists have them: the table is
+ * in the order of files, whose names begin with no digit. */
+const struct schedule_form *schedule_form_at(uint32_t place);
+
 /* "zb-h1", "interleaved:4", "ZBVZeroBubble" to a form and its chunks, in any case. Errors:
  * STATUS_NOT_FOUND with the nearest name, STATUS_INVALID. */
 enum status schedule_form_parse(const char *text, const char *where,

@@ -10,10 +10,10 @@ enum status list_schedules(struct arena *arena, struct text *text, struct error 
     (void)arena;
     (void)reterr;
     for (uint32_t i = 0; i < schedule_form_count; i++) {
-        text_add(text, "%s%s", schedule_form_table[i]->name,
-                 schedule_form_table[i]->chunks == 0 ? ":V" : "");
+        const struct schedule_form *form = schedule_form_at(i);
+        text_add(text, "%s%s", form->name, form->chunks == 0 ? ":V" : "");
         text_pad(text, HELP_COLUMN);
-        text_add(text, "%s\n", schedule_form_table[i]->help);
+        text_add(text, "%s\n", form->help);
     }
     return STATUS_OK;
 }

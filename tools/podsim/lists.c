@@ -55,7 +55,7 @@ enum status lists_forms(struct arena *arena, const char *text, const char *where
 {
     *ret_forms = (struct lists_forms){.all = text == NULL || strcmp(text, "all") == 0};
     for (uint32_t i = 0; ret_forms->all && i < schedule_form_count; i++) {
-        const struct schedule_form *form = schedule_form_table[i];
+        const struct schedule_form *form = schedule_form_at(i);
         if (form->is_baseline) continue;
         STATUS_TRY(form_add(ret_forms, form, form->chunks == 0 ? 2 : form->chunks, where, reterr));
     }

@@ -289,6 +289,31 @@ void summary_write_memory(const struct report_input *input, struct text *text)
     summary_write_memory_parts(input, trace->memory_at_peak_bytes, trace->memory_peak_bytes, text);
 }
 
+/* As many in a line as a sentence has room for. */
+static void write_ports(const struct report_input *input, const struct facts *facts,
+                        struct text *text)
+{
+    static const char between[] = "   ";
+    uint32_t const columns = table_wrap_columns(text);
+    bool first = true;
+    for (uint32_t port = 0; port < MACHINE_PORTS_MAX; port++) {
+        const struct trace_link *link = &input->trace->link[port];
+        if (link->link_count == 0) continue;
+        const char *const name = machine_port_name(input->machine, port);
+        struct table_figure const share =
+            table_percent(units_seconds(link->busy_ps), facts->step_s);
+        uint32_t const width = table_columns(name) + 1 + table_columns(share.text);
+        if (!first && text_column(text) + table_columns(between) + width > columns) {
+            text_add(text, "\n");
+            text_pad(text, LABEL);
+            first = true;
+        }
+        text_add(text, "%s%s %s", first ? "" : between, name, share.text);
+        first = false;
+    }
+    text_add(text, "%s\n", first ? "none" : "");
+}
+
 static void write_servers(const struct report_input *input, const struct facts *facts,
                           struct text *text)
 {
@@ -307,15 +332,7 @@ static void write_servers(const struct report_input *input, const struct facts *
     }
     text_add(text, "\n");
     label(text, "links busy");
-    bool first = true;
-    for (uint32_t port = 0; port < MACHINE_PORTS_MAX; port++) {
-        if (trace->link[port].link_count == 0) continue;
-        double const busy = units_seconds(trace->link[port].busy_ps);
-        text_add(text, "%s%s %s", first ? "" : "   ", machine_port_name(input->machine, port),
-                 table_percent(busy, facts->step_s).text);
-        first = false;
-    }
-    text_add(text, "%s\n", first ? "none" : "");
+    write_ports(input, facts, text);
 }
 
 static void write_fold(const struct report_input *input, struct text *text)

@@ -100,10 +100,14 @@ void table_bar(struct text *text, double part, double whole, uint32_t width)
     text_add(text, "%s", eighths[cells % 8]);
 }
 
+uint32_t table_wrap_columns(const struct text *text)
+{
+    return text->columns > 0 && text->columns < TABLE_COLUMNS ? text->columns : TABLE_COLUMNS;
+}
+
 void table_wrap(struct text *text, uint32_t indent, const char *sentence)
 {
-    uint32_t const columns =
-        text->columns > 0 && text->columns < TABLE_COLUMNS ? text->columns : TABLE_COLUMNS;
+    uint32_t const columns = table_wrap_columns(text);
     bool first = true;
     while (*sentence != '\0') {
         size_t const length = strcspn(sentence, " ");

@@ -35,6 +35,9 @@ void table_right(struct text *text, uint32_t column, const char *figure);
  * `whole`. */
 void table_bar(struct text *text, double part, double whole, uint32_t width);
 
+/* How many columns a sentence has: TABLE_COLUMNS, or fewer where the terminal ends. */
+uint32_t table_wrap_columns(const struct text *text);
+
 /* A sentence, wrapped at TABLE_COLUMNS or where the terminal ends, further lines indented to
  * `indent`; ends the line. */
 void table_wrap(struct text *text, uint32_t indent, const char *sentence);

@@ -16,6 +16,11 @@ static bool ends_in(const char *noun, const char *end)
 struct counted counted_noun(uint64_t count, const char *noun)
 {
     struct counted words;
+    if (count != 1 && ends_in(noun, "xis")) {
+        (void)snprintf(words.text, sizeof words.text, "%.*ses",
+                       (int)strnlen(noun, NOUN_BYTES_MAX) - 2, noun);
+        return words;
+    }
     bool const hisses =
         ends_in(noun, "s") || ends_in(noun, "x") || ends_in(noun, "ch") || ends_in(noun, "sh");
     (void)snprintf(words.text, sizeof words.text, "%.*s%s", NOUN_BYTES_MAX, noun,

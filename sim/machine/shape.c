@@ -1,4 +1,5 @@
 #include "sim/machine/shape.h"
+#include "sim/base/counted.h"
 #include "sim/base/name.h"
 #include "sim/base/number.h"
 
@@ -232,9 +233,9 @@ enum status shape_check(const struct chip *chip, const struct shape *shape, cons
     if (shape->axis_count != chip->axis_count) {
         return error_set(reterr, STATUS_INVALID, where,
                          "a slice of %s has %u axes, %s has %u; the nearest is %s, or %s: %s "
-                         "with the links of %u axes",
+                         "with the links of %s",
                          chip->title, chip->axis_count, text, shape->axis_count, other, advice,
-                         chip->title, shape->axis_count);
+                         chip->title, counted(shape->axis_count, "axis").text);
     }
     if (!fits_pod(chip, shape)) {
         return error_set(reterr, STATUS_INVALID, where,

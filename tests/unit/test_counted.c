@@ -14,6 +14,8 @@ static void one_is_singular(void **state)
         {0, "token", "0 tokens", "tokens"},
         {2, "NVSwitch", "2 NVSwitches", "NVSwitches"},
         {1, "switch", "1 switch", "switch"},
+        {1, "axis", "1 axis", "axis"},
+        {3, "mesh axis", "3 mesh axes", "mesh axes"},
         {12, "microbatch", "12 microbatches", "microbatches"},
         {UINT64_MAX, "byte", "18446744073709551615 bytes", "bytes"},
     };

@@ -101,11 +101,8 @@ enum status json_end(struct json *object, const char *const *known, struct error
     STATUS_TRY(json_as_object(object, reterr));
     struct json *member = json_rest(object, &key);
     if (member == NULL) return STATUS_OK;
-    const char *nearest = name_nearest(key, known);
-    if (nearest == NULL)
-        return error_set(reterr, STATUS_INVALID, json_where(member), "unknown key \"%.64s\"", key);
-    return error_set(reterr, STATUS_INVALID, json_where(member),
-                     "unknown key \"%.64s\"; the nearest known is \"%s\"", key, nearest);
+    return error_set(reterr, STATUS_INVALID, json_where(member), "unknown key \"%.64s\"%s", key,
+                     name_offer(key, known, "; the nearest known is \"", "\"", NULL).text);
 }
 
 const char *json_key_at(struct json *object, uint32_t index)
@@ -227,11 +224,10 @@ enum status json_choice(struct json *json, const char *const *choices, uint32_t 
     struct text list = {0};
     for (uint32_t i = 0; choices[i] != NULL; i++)
         text_add(&list, "%s\"%s\"", i == 0 ? "" : ", ", choices[i]);
-    const char *nearest = name_nearest(text, choices);
     enum status const status =
-        error_set(reterr, STATUS_INVALID, json_where(json),
-                  "\"%.64s\" is not one of %s; the nearest is \"%s\"", text,
-                  list.bytes == NULL ? "the choices" : list.bytes, nearest == NULL ? "" : nearest);
+        error_set(reterr, STATUS_INVALID, json_where(json), "\"%.64s\" is not one of %s%s", text,
+                  list.bytes == NULL ? "the choices" : list.bytes,
+                  name_offer(text, choices, "; the nearest is \"", "\"", "").text);
     text_free(&list);
     return status;
 }

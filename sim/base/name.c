@@ -2,6 +2,7 @@
 
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdio.h>
 #include <string.h>
 #include <strings.h>
 
@@ -107,6 +108,28 @@ bool name_is_near(const char *name, const char *other)
     return 2 * distance(name, a, other, b) <= least(a, b);
 }
 
+/* The letters that two names begin with, whatever their case. */
+static uint32_t beginning_shared(const char *a, uint32_t a_bytes, const char *b, uint32_t b_bytes)
+{
+    uint32_t length = 0;
+    while (length < a_bytes && length < b_bytes && lower(a[length]) == lower(b[length])) length++;
+    return length;
+}
+
+/* Whether who wrote the name may have meant the other. What is nearest of all may be far. */
+static bool may_mean(const char *name, uint32_t name_bytes, const char *other, uint32_t bytes)
+{
+    uint32_t const shorter = least(name_bytes, bytes);
+    uint32_t const longer = name_bytes + bytes - shorter;
+    uint32_t const shared = beginning_shared(name, name_bytes, other, bytes);
+    uint32_t const word = word_shared(name, name_bytes, other, bytes);
+    if (shorter == 0) return false;
+    if (shared == name_bytes || (shared == bytes && shared > 1)) return true;
+    if (shared >= NAME_BEGINNING_BYTES && 2 * shared >= shorter) return true;
+    if (2 * word >= shorter) return true;
+    return 3 * distance(name, name_bytes, other, bytes) <= 2 * longer;
+}
+
 const char *name_nearest(const char *name, const char *const *names)
 {
     const char *nearest = NULL;
@@ -114,6 +137,7 @@ const char *name_nearest(const char *name, const char *const *names)
     uint32_t const name_bytes = (uint32_t)strnlen(name, NAME_COMPARED_BYTES);
     for (; *names != NULL; names++) {
         uint32_t const bytes = (uint32_t)strnlen(*names, NAME_COMPARED_BYTES);
+        if (!may_mean(name, name_bytes, *names, bytes)) continue;
         uint32_t const shared = least(name_bytes, bytes);
         bool const begins = shared >= NAME_BEGINNING_BYTES && memcmp(name, *names, shared) == 0;
         uint32_t const word = word_shared(name, name_bytes, *names, bytes);
@@ -129,4 +153,36 @@ const char *name_nearest(const char *name, const char *const *names)
         }
     }
     return nearest;
+}
+
+/* "; there are ring, line and tree": a name that does not fit is counted with those behind it. */
+static void names_list(const char *const *names, char *text, size_t text_bytes)
+{
+    enum { REST_BYTES = 32 }; /* " and 4294967295 more" */
+    size_t used = 0;
+    for (uint32_t i = 0; names[i] != NULL; i++) {
+        const char *const before = i == 0 ? "; there are " : names[i + 1] == NULL ? " and " : ", ";
+        if (used + strlen(before) + strlen(names[i]) + REST_BYTES > text_bytes) {
+            uint32_t rest = 0;
+            while (names[i + rest] != NULL) rest++;
+            (void)snprintf(text + used, text_bytes - used, "%s%u more",
+                           i == 0 ? "; there are " : " and ", rest);
+            return;
+        }
+        used += (size_t)snprintf(text + used, text_bytes - used, "%s%s", before, names[i]);
+    }
+}
+
+struct name_offer name_offer(const char *name, const char *const *names, const char *before,
+                             const char *after, const char *otherwise)
+{
+    struct name_offer offer = {.text = ""};
+    const char *const nearest = name_nearest(name, names);
+    if (nearest != NULL)
+        (void)snprintf(offer.text, sizeof offer.text, "%s%s%s", before, nearest, after);
+    else if (otherwise != NULL)
+        (void)snprintf(offer.text, sizeof offer.text, "%s", otherwise);
+    else
+        names_list(names, offer.text, sizeof offer.text);
+    return offer;
 }

@@ -21,8 +21,20 @@ bool name_same(const char *name, const char *other);
 const char *name_after(const char *name, const char *beginning);
 /* By edit distance with transpositions, one that begins the same before all others, then one that
  * has the whole name as a word ("all_gather_ring" of "ring"); of equals one that has a word in
- * common, then the first. NULL if `names` (ended by NULL) is empty. */
+ * common, then the first. NULL if none of `names` (ended by NULL) is near: at most a third of the
+ * letters differ, or the beginning or a word is the same, half of the shorter name or more. */
 const char *name_nearest(const char *name, const char *const *names);
+
+struct name_offer {
+    char text[768];
+};
+
+/* What a refusal offers instead of a name that nobody has: the nearest between `before` and
+ * `after`; where none is near `otherwise`, or if that is NULL "; there are ring, line and tree",
+ * as many of `names` as fit. Without any names "". */
+struct name_offer name_offer(const char *name, const char *const *names, const char *before,
+                             const char *after, const char *otherwise);
+
 /* Whether at most a quarter of the letters differ: who wrote the one may have meant the other. */
 bool name_is_near(const char *name, const char *other);
 

@@ -152,9 +152,9 @@ static enum status unit_refuse(const struct dimension *dimension, const char *te
         return error_set(reterr, STATUS_INVALID, where,
                          "\"%.64s\" has no unit; %s is written like \"%s\"", text, dimension->kind,
                          dimension->example);
-    return error_set(reterr, STATUS_INVALID, where,
-                     "unknown unit \"%.64s\" for %s; the nearest known is \"%s\"", name,
-                     dimension->kind, name_nearest(name, names));
+    return error_set(reterr, STATUS_INVALID, where, "unknown unit \"%.64s\" for %s%s", name,
+                     dimension->kind,
+                     name_offer(name, names, "; the nearest known is \"", "\"", NULL).text);
 }
 
 static enum status quantity_read(const char *text, const struct dimension *dimension,

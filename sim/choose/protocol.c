@@ -72,8 +72,8 @@ enum status protocol_find(const char *name, const char *where, enum protocol *re
     uint32_t const found = name_find_any_case(name, names);
     *ret_protocol = (enum protocol)found;
     if (found < PROTOCOL_COUNT) return STATUS_OK;
-    return error_set(reterr, STATUS_NOT_FOUND, where, "no protocol \"%.64s\"; did you mean \"%s\"?",
-                     name, name_nearest(name, names));
+    return error_set(reterr, STATUS_NOT_FOUND, where, "no protocol \"%.64s\"%s", name,
+                     name_offer(name, names, "; did you mean \"", "\"?", NULL).text);
 }
 
 static bool is_nvlink(const struct machine *machine, uint32_t level)

@@ -124,9 +124,10 @@ static enum status kind_take(const struct reader *reader, const struct field *fi
     char where[192];
     uint32_t const found = name_find(field->text, kind_names);
     if (kind_names[found] == NULL)
-        return error_set(reader->reterr, STATUS_NOT_FOUND, place(reader, field->column, where),
-                         "no collective \"%s\"; did you mean \"%s\"?", field->text,
-                         name_nearest(field->text, kind_names));
+        return error_set(
+            reader->reterr, STATUS_NOT_FOUND, place(reader, field->column, where),
+            "no collective \"%s\"%s", field->text,
+            name_offer(field->text, kind_names, "; did you mean \"", "\"?", NULL).text);
     *ret_kind = kinds[found];
     return STATUS_OK;
 }
@@ -150,8 +151,8 @@ static enum status algorithm_take(const struct reader *reader, const struct fiel
     for (uint32_t i = 0; i < PRIMITIVE_FAMILY_COUNT; i++)
         if (count + 1 < NAMES_MAX) names[count++] = primitive_family_name((enum primitive_family)i);
     return error_set(reader->reterr, STATUS_NOT_FOUND, place(reader, field->column, where),
-                     "no algorithm \"%s\"; did you mean \"%s\"?", field->text,
-                     name_nearest(field->text, names));
+                     "no algorithm \"%s\"%s", field->text,
+                     name_offer(field->text, names, "; did you mean \"", "\"?", NULL).text);
 }
 
 static enum status rule_take(const struct reader *reader, const struct field *fields,

@@ -420,8 +420,10 @@ enum status choice_make(const struct plan_request *request, const char *where,
                          request->algorithm, list);
     const char *synonym = choice_synonym(request->algorithm);
     if (name_find(synonym, names) == all.count) synonym = NULL;
-    return error_set(reterr, STATUS_NOT_FOUND, where,
-                     "no algorithm \"%.64s\" for %s; did you mean \"%s\"? (%s)", request->algorithm,
-                     collective_kind_name(request->kind),
-                     synonym != NULL ? synonym : name_nearest(request->algorithm, names), list);
+    return error_set(reterr, STATUS_NOT_FOUND, where, "no algorithm \"%.64s\" for %s%s (%s)",
+                     request->algorithm, collective_kind_name(request->kind),
+                     name_offer(synonym != NULL ? synonym : request->algorithm, names,
+                                "; did you mean \"", "\"?", "")
+                         .text,
+                     list);
 }

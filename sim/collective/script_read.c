@@ -96,13 +96,12 @@ static enum status attributes_check(const struct reader *reader)
     const char *const *names = attribute_names[reader->at];
     struct script_place const place = place_of(reader);
     for (const char *const *at = reader->attributes; *at != NULL; at += 2) {
-        const char *nearest = name_nearest(*at, names);
         if (reader->at == ELEMENT_STEP && dialect_attributes[name_find(*at, dialect_attributes)])
             return dialect_refuse(reader, *at);
-        if (!name_same(nearest, *at))
+        if (names[name_find(*at, names)] == NULL)
             return script_refuse(reader->path, place, STATUS_INVALID, reader->reterr,
-                                 "%s has no attribute \"%.40s\"; the nearest is %s",
-                                 element_names[reader->at], *at, nearest);
+                                 "%s has no attribute \"%.40s\"%s", element_names[reader->at], *at,
+                                 name_offer(*at, names, "; the nearest is ", "", NULL).text);
     }
     for (uint32_t i = 0; i < required_counts[reader->at]; i++)
         if (value_of(reader, names[i]) == NULL)
@@ -141,8 +140,8 @@ static enum status word_of(const struct reader *reader, const char *name, const 
     *ret_index = name_find(text, words);
     if (words[*ret_index] != NULL) return STATUS_OK;
     return script_refuse(reader->path, place_of(reader), STATUS_INVALID, reader->reterr,
-                         "%s=\"%.40s\" of %s is not known; the nearest is \"%s\"", name, text,
-                         element_names[reader->at], name_nearest(text, words));
+                         "%s=\"%.40s\" of %s is not known%s", name, text, element_names[reader->at],
+                         name_offer(text, words, "; the nearest is \"", "\"", NULL).text);
 }
 
 /* The next of those that are numbered from 0 in the order of the file. */
@@ -171,8 +170,8 @@ static enum status collective_of(const struct reader *reader, enum collective_ki
     }
     return script_refuse(reader->path, place_of(reader), STATUS_UNSUPPORTED, reader->reterr,
                          "coll=\"%.40s\" is not modelled; allreduce, allgather, reduce_scatter and "
-                         "alltoall are, and the nearest is %s",
-                         text, name_nearest(text, names));
+                         "alltoall are%s",
+                         text, name_offer(text, names, ", and the nearest is ", "", "").text);
 }
 
 /* Reports have names without commas, quotes and the like: such become underscores. */
@@ -345,8 +344,8 @@ static enum status nesting_check(const struct reader *reader, const char *name,
         return dialect_refuse(reader, name);
     if (element == ELEMENT_COUNT)
         return script_refuse(reader->path, place, STATUS_INVALID, reader->reterr,
-                             "there is no element \"%.40s\"; the nearest is %s", name,
-                             name_nearest(name, element_names));
+                             "there is no element \"%.40s\"%s", name,
+                             name_offer(name, element_names, "; the nearest is ", "", NULL).text);
     if (element != reader->depth) {
         const char *const inside = element == 0 ? "nothing" : element_names[element - 1];
         return script_refuse(reader->path, place, STATUS_INVALID, reader->reterr,

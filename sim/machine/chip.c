@@ -82,9 +82,10 @@ static enum status need_document(struct arena *arena, const char *name, const ch
     const char *names[CHIP_NAMES_MAX] = {NULL};
     STATUS_TRY(find_document(arena, name, names, ret_document, reterr));
     if (*ret_document != NULL) return STATUS_OK;
-    return error_set(reterr, STATUS_NOT_FOUND, where,
-                     "no chip is called \"%.40s\"; the nearest is \"%s\"", name,
-                     name_nearest(name, names));
+    return error_set(
+        reterr, STATUS_NOT_FOUND, where, "no chip is called \"%.40s\"%s", name,
+        name_offer(name, names, "; the nearest is \"", "\"", "; `podsim list chips` has the names")
+            .text);
 }
 
 enum status chip_find(struct arena *arena, const char *name, const char *profile, const char *where,

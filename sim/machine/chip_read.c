@@ -28,8 +28,8 @@ static enum status read_math(struct json *document, struct chip *chip, struct er
         enum format const format = format_find(key);
         if (format == FORMAT_COUNT) {
             return error_set(reterr, STATUS_INVALID, json_where(json_take(math, key)),
-                             "\"%.40s\" is not a number format; the nearest is \"%s\"", key,
-                             name_nearest(key, formats));
+                             "\"%.40s\" is not a number format%s", key,
+                             name_offer(key, formats, "; the nearest is \"", "\"", NULL).text);
         }
         STATUS_TRY(chip_flop_rate(math, key, &chip->math_peak_flop_per_s[format], reterr));
     }
@@ -309,9 +309,8 @@ static enum status read_profile(struct json *document, const char *name, const c
     if (names[0] == NULL)
         return error_set(reterr, STATUS_NOT_FOUND, json_where(profiles),
                          "%s has no profile at all; \"%.40s\" is needed", chip->title, name);
-    return error_set(reterr, STATUS_NOT_FOUND, where,
-                     "%s has no profile \"%.40s\"; the nearest is \"%s\"", chip->title, name,
-                     name_nearest(name, names));
+    return error_set(reterr, STATUS_NOT_FOUND, where, "%s has no profile \"%.40s\"%s", chip->title,
+                     name, name_offer(name, names, "; the nearest is \"", "\"", NULL).text);
 }
 
 static const char *const known_tpu[] = {

@@ -54,10 +54,10 @@ enum status operation_find(const char *name, const char *where, enum operation *
     if (*ret_operation < OPERATION_COUNT) return STATUS_OK;
     return error_set(
         reterr, STATUS_NOT_FOUND, where,
-        "no collective \"%.40s\"; the nearest is %s (all_gather, reduce_scatter, "
+        "no collective \"%.40s\"%s (all_gather, reduce_scatter, "
         "all_reduce, all_to_all, broadcast, reduce, gather, scatter, sendrecv, host_store, "
         "host_load)",
-        name, name_nearest(name, names));
+        name, name_offer(name, names, "; the nearest is ", "", "").text);
 }
 
 /* Whether the size is the array that all ranks have together, each an equal part. */

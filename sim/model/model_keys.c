@@ -251,8 +251,9 @@ enum status model_end(struct json *document, const struct model_family *family,
         memcpy(&names[count], plain, sizeof plain);
         return error_set(reterr, STATUS_UNSUPPORTED, json_where(value),
                          "\"%.64s\" is not known of models of type %s, and may change what a step "
-                         "computes; the nearest known key is \"%s\"",
-                         key, family->type, name_nearest(key, names));
+                         "computes%s",
+                         key, family->type,
+                         name_offer(key, names, "; the nearest known key is \"", "\"", "").text);
     }
     return STATUS_OK;
 }

@@ -128,8 +128,8 @@ static enum status read_family(struct json *document, const struct model_family 
                        types[i]);
     }
     return error_set(reterr, STATUS_UNSUPPORTED, json_where(value),
-                     "models of type \"%.40s\" are not modelled yet; %s are; the nearest is \"%s\"",
-                     type, known, name_nearest(type, types));
+                     "models of type \"%.40s\" are not modelled yet; %s are%s", type, known,
+                     name_offer(type, types, "; the nearest is \"", "\"", "").text);
 }
 
 /* Hugging Face's names of decoders whose layers are those of the family. */
@@ -166,8 +166,9 @@ static enum status check_activation(struct json *document, const struct model_fa
         if (known[name_find(name, known)] != NULL) continue;
         return error_set(reterr, STATUS_UNSUPPORTED, json_where(value),
                          "an MLP with \"%.40s\" is not modelled yet, only ones gated by silu "
-                         "or gelu, or with gelu alone; the nearest name is \"%s\"",
-                         name, name_nearest(name, known));
+                         "or gelu, or with gelu alone%s",
+                         name,
+                         name_offer(name, known, "; the nearest name is \"", "\"", NULL).text);
     }
     return STATUS_OK;
 }
@@ -302,8 +303,11 @@ enum status model_read_name_or_path(struct arena *arena, const char *name_or_pat
             for (uint32_t i = 0; i < MODEL_NAMES_MAX; i++) names[i] = model_name_at(i);
             return error_set(reterr, STATUS_NOT_FOUND, where,
                              "no model is called \"%.80s\", and there is no such .json file or "
-                             "folder with a config.json; the nearest name is \"%s\"",
-                             name_or_path, name_nearest(name_or_path, names));
+                             "folder with a config.json%s",
+                             name_or_path,
+                             name_offer(name_or_path, names, "; the nearest name is \"", "\"",
+                                        "; `podsim list models` has the names")
+                                 .text);
         }
         STATUS_TRY(json_read_file(arena, path, &document, reterr));
     }

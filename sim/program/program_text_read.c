@@ -65,9 +65,8 @@ static enum status word_unknown(const struct text_cursor *cursor)
     memcpy(word, cursor->at, length);
     word[length] = '\0';
     for (uint32_t i = 0; i < LINE_COUNT; i++) words[i] = text_lines[i].word;
-    return cursor_refuse(cursor, STATUS_INVALID, cursor->at,
-                         "no line begins with \"%s\"; the nearest that does is %s", word,
-                         name_nearest(word, words));
+    return cursor_refuse(cursor, STATUS_INVALID, cursor->at, "no line begins with \"%s\"%s", word,
+                         name_offer(word, words, "; the nearest that does is ", "", NULL).text);
 }
 
 /* How many lines of each kind there are, before memory is taken for any. */

@@ -201,8 +201,8 @@ static enum status word_set(const struct text_cursor *cursor, const struct text_
         member_set(line, row, found);
         return STATUS_OK;
     }
-    return cursor_refuse(cursor, STATUS_INVALID, at, "%s cannot be \"%.40s\"; the nearest is %s",
-                         row->key, value, name_nearest(value, words));
+    return cursor_refuse(cursor, STATUS_INVALID, at, "%s cannot be \"%.40s\"%s", row->key, value,
+                         name_offer(value, words, "; the nearest is ", "", NULL).text);
 }
 
 static enum status row_set(struct text_cursor *cursor, const struct text_row *row, void *line)
@@ -236,11 +236,10 @@ static enum status key_unknown(const struct text_cursor *cursor, const struct te
     char buffer[SHOWN_BYTES];
     const char *key = shown(cursor->at, length, buffer);
     for (uint32_t i = 0; i < line->row_count; i++) names[i] = line->rows[i].key;
-    const char *nearest = name_nearest(key, names);
-    if (nearest == NULL)
+    if (line->row_count == 0)
         return cursor_refuse(cursor, STATUS_INVALID, cursor->at, "%s has no keys", line->word);
-    return cursor_refuse(cursor, STATUS_INVALID, cursor->at,
-                         "%s has no key \"%s\"; the nearest is %s", line->word, key, nearest);
+    return cursor_refuse(cursor, STATUS_INVALID, cursor->at, "%s has no key \"%s\"%s", line->word,
+                         key, name_offer(key, names, "; the nearest is ", "", NULL).text);
 }
 
 /* The row of the key at the cursor, which then stands behind its "=". */

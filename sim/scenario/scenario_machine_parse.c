@@ -62,9 +62,8 @@ static enum status find_key(struct piece name, const char *where, const struct k
         *ret_key = &keys[i];
         if (name_same(wanted, names[i])) return STATUS_OK;
     }
-    return error_set(reterr, STATUS_INVALID, where,
-                     "\"%s\" is no key of a machine; the nearest is \"%s\"", wanted,
-                     name_nearest(wanted, names));
+    return error_set(reterr, STATUS_INVALID, where, "\"%s\" is no key of a machine%s", wanted,
+                     name_offer(wanted, names, "; the nearest is \"", "\"", NULL).text);
 }
 
 static enum status set(struct json *document, const char *pointer, struct piece value,

@@ -110,10 +110,9 @@ enum status schedule_form_parse(const char *text, const char *where,
     if (form == NULL) {
         const char *names[64] = {NULL};
         SIM_ASSERT(schedule_form_count < sizeof names / sizeof *names);
-        for (uint32_t i = 0; i < schedule_form_count; i++) names[i] = schedule_form_table[i]->name;
-        return error_set(reterr, STATUS_NOT_FOUND, where,
-                         "there is no schedule \"%s\"; the nearest is \"%s\"", text,
-                         name_nearest(text, names));
+        for (uint32_t i = 0; i < schedule_form_count; i++) names[i] = schedule_form_at(i)->name;
+        return error_set(reterr, STATUS_NOT_FOUND, where, "there is no schedule \"%s\"%s", text,
+                         name_offer(text, names, "; the nearest is \"", "\"", NULL).text);
     }
     uint32_t chunks = form->chunks == 0 ? 2 : form->chunks;
     if (colon != NULL) {

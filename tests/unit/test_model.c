@@ -426,7 +426,7 @@ static void unknown_names_are_refused_with_the_nearest(void **state)
     for (size_t i = 0; i < sizeof names / sizeof names[0]; i++) {
         case_refused(model_read_name_or_path(case_arena, names[i], NULL, "/workload/model", &model,
                                              &case_error),
-                     STATUS_NOT_FOUND, "/workload/model", i == 0 ? "\"llama-3-70b\"" : "nearest");
+                     STATUS_NOT_FOUND, "/workload/model", i == 0 ? "\"llama-3-70b\"" : "models`");
     }
 }
 

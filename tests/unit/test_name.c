@@ -1,4 +1,5 @@
 /* Names: the nearest known one. */
+#include <stdio.h>
 #include <string.h>
 
 #include "sim/base/name.h"
@@ -42,8 +43,55 @@ static void whole_words_are_meant(void **state)
 static void the_first_of_equals_wins(void **state)
 {
     (void)state;
-    assert_string_equal(name_nearest("xp", names), "tp"); /* "dp" is as near. */
-    assert_string_equal(name_nearest("", names), "tp");
+    static const char *const keys[] = {"xtp", "dtp", NULL};
+    assert_string_equal(name_nearest("ytp", keys), "xtp"); /* "dtp" is as near. */
+}
+
+static void what_is_far_is_not_offered(void **state)
+{
+    (void)state;
+    static const char *const keys[] = {"chip", "shape", "profile", "network", "regather", NULL};
+    static const char *const models[] = {"phi-4", "qwen3-8b", "gpt-oss-20b", NULL};
+    assert_null(name_nearest("nic_rate", keys));
+    assert_null(name_nearest("microbatches", keys));
+    assert_null(name_nearest("nonsense", models));
+    assert_null(name_nearest("xp", names)); /* Half of its letters differ. */
+    assert_null(name_nearest("", names));
+    assert_string_equal(name_nearest("gpt2", models), "gpt-oss-20b"); /* Not "phi-4". */
+    assert_string_equal(name_nearest("training", (const char *const[]){"train_step", NULL}),
+                        "train_step");
+    assert_string_equal(name_nearest("PROFILE", keys), "profile");
+    assert_string_equal(name_nearest("lll", (const char *const[]){"none", "LL", NULL}), "LL");
+}
+
+static void an_offer_is_the_nearest_or_what_there_is(void **state)
+{
+    (void)state;
+    static const char *const keys[] = {"chip", "shape", "network", NULL}, *const none[] = {NULL};
+    assert_string_equal(name_offer("shap", keys, "; is it ", "?", NULL).text, "; is it shape?");
+    assert_string_equal(name_offer("nic_rate", keys, "; is it ", "?", NULL).text,
+                        "; there are chip, shape and network");
+    assert_string_equal(name_offer("nic_rate", keys, "; is it ", "?", "; ask").text, "; ask");
+    assert_string_equal(name_offer("nic_rate", none, "; is it ", "?", NULL).text, "");
+    /* Those that have no room are counted. */
+    static char many[200][12];
+    const char *list[201] = {NULL};
+    for (int i = 0; i < 200; i++) {
+        (void)snprintf(many[i], sizeof many[i], "name%d", i);
+        list[i] = many[i];
+    }
+    struct name_offer const offer = name_offer("zzz", list, "", "", NULL);
+    unsigned last = 0, more = 0;
+    const char *const end = strstr(offer.text, " and ");
+    assert_non_null(end);
+    assert_int_equal(sscanf(end, " and %u more", &more), 1);
+    for (const char *at = offer.text; (at = strstr(at, "name")) != NULL; at += 4) last++;
+    assert_int_equal(last + more, 200);
+    assert_true(strlen(offer.text) < sizeof offer.text - 1);
+    static char long_name[2000];
+    memset(long_name, 'x', sizeof long_name - 1);
+    const char *const long_names[] = {long_name, "y", NULL};
+    assert_string_equal(name_offer("zzz", long_names, "", "", NULL).text, "; there are 2 more");
 }
 
 static void nothing_is_nearest_to_nothing(void **state)
@@ -58,7 +106,8 @@ static void a_name_of_megabytes_costs_nothing_and_breaks_nothing(void **state)
     (void)state;
     static char name[1 << 20];
     memset(name, 's', sizeof name - 1);
-    for (int i = 0; i < 1000; i++) assert_non_null(name_nearest(name, names));
+    static const char *const near[] = {"sss", "shape", NULL};
+    for (int i = 0; i < 1000; i++) assert_string_equal(name_nearest(name, near), "sss");
 }
 
 static void a_name_is_found_at_its_place(void **state)
@@ -100,6 +149,8 @@ int main(void)
         cmocka_unit_test(who_wrote_the_beginning_meant_the_name),
         cmocka_unit_test(whole_words_are_meant),
         cmocka_unit_test(the_first_of_equals_wins),
+        cmocka_unit_test(what_is_far_is_not_offered),
+        cmocka_unit_test(an_offer_is_the_nearest_or_what_there_is),
         cmocka_unit_test(nothing_is_nearest_to_nothing),
         cmocka_unit_test(a_name_of_megabytes_costs_nothing_and_breaks_nothing),
     };

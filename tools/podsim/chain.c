@@ -37,7 +37,7 @@ static enum status path_refuse(struct chain_source *source, const char *const *n
     const char *const name = arena_format(source->arena, "%.*s", (int)(length - ending), last);
     if (name == NULL) return error_set(reterr, STATUS_NO_MEMORY, "", "there is no memory");
     const char *const nearest = name_nearest(name, names);
-    if (*name == '\0' || !name_is_near(name, nearest)) return STATUS_OK;
+    if (nearest == NULL || !name_is_near(name, nearest)) return STATUS_OK;
     return error_set(reterr, STATUS_IO, source->path,
                      "no such file; `podsim list scenarios` has %s, without a folder", nearest);
 }
@@ -61,8 +61,8 @@ static enum status builtin_find(struct chain_source *source, struct error *reter
     for (uint32_t i = 0; i < embed_scenarios_count; i++) names[i] = embed_scenarios[i].name;
     if (path_is(source->path)) return path_refuse(source, names, reterr);
     return error_set(reterr, STATUS_NOT_FOUND, source->path,
-                     "no file, and no scenario of `podsim list scenarios`; the nearest is %s",
-                     name_nearest(source->path, names));
+                     "no file, and no scenario of `podsim list scenarios`%s",
+                     name_offer(source->path, names, "; the nearest is ", "", "").text);
 }
 
 enum status chain_source_read(const struct options *options, const char *operand,

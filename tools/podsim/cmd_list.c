@@ -64,9 +64,8 @@ static enum status list_text(struct arena *arena, const struct options *options,
         if (options->operand_count == 1) return catalogues[i].all(arena, text, reterr);
         return catalogues[i].one(arena, options->operand[1], text, reterr);
     }
-    return error_set(reterr, STATUS_NOT_FOUND, options->operand[0],
-                     "no such catalogue; the nearest is %s",
-                     name_nearest(options->operand[0], names));
+    return error_set(reterr, STATUS_NOT_FOUND, options->operand[0], "no such catalogue%s",
+                     name_offer(options->operand[0], names, "; the nearest is ", "", NULL).text);
 }
 
 static int list(const struct options *options)

@@ -46,9 +46,8 @@ static enum status stage_find(const char *name, enum chain_stage *ret_stage, str
     }
     names[STAGE_COUNT] = "schema"; /* Which is of no stage. */
     return error_set(reterr, STATUS_NOT_FOUND, name,
-                     "no such stage; the nearest is %s (scenario, machine, mesh, graph, program, "
-                     "schema)",
-                     name_nearest(name, names));
+                     "no such stage%s (scenario, machine, mesh, graph, program, schema)",
+                     name_offer(name, names, "; the nearest is ", "", "").text);
 }
 
 /* Whether a program is asked for as text. */
@@ -62,9 +61,8 @@ static enum status text_format_find(const struct options *options, enum chain_st
     if (stage != CHAIN_PROGRAM)
         return error_set(reterr, STATUS_INVALID, "--format", "only a program has two formats");
     if (*ret_is_text || strcmp(asked, "listing") == 0) return STATUS_OK;
-    return error_set(reterr, STATUS_NOT_FOUND, "--format",
-                     "no format \"%.40s\"; the nearest is %s (listing, text)", asked,
-                     name_nearest(asked, formats));
+    return error_set(reterr, STATUS_NOT_FOUND, "--format", "no format \"%.40s\"%s (listing, text)",
+                     asked, name_offer(asked, formats, "; the nearest is ", "", "").text);
 }
 
 static enum status stage_text(struct chain *chain, enum chain_stage stage, bool as_text,
@@ -197,8 +195,8 @@ static int show_schema(const struct options *options)
         scenario_tables(&text);
     else
         status = error_set(&error, STATUS_NOT_FOUND, "--format",
-                           "no format \"%.40s\"; the nearest is %s (json, markdown)", asked,
-                           name_nearest(asked, formats));
+                           "no format \"%.40s\"%s (json, markdown)", asked,
+                           name_offer(asked, formats, "; the nearest is ", "", "").text);
     if (status == STATUS_OK) status = output_print(&text, false, &error);
     text_free(&text);
     return status == STATUS_OK ? EXIT_DONE : command_fail("schema", &error);

@@ -43,9 +43,9 @@ enum status comparison_check_sort(const struct comparison *comparison, struct er
         names[2 + 2 * i] = keys[i].other;
     }
     return error_set(reterr, STATUS_NOT_FOUND, "--sort",
-                     "rows are not sorted by \"%.40s\"; the nearest is %s (there are name, period, "
+                     "rows are not sorted by \"%.40s\"%s (there are name, period, "
                      "step or makespan, bubble, memory or held)",
-                     word, name_nearest(word, names));
+                     word, name_offer(word, names, "; the nearest is ", "", "").text);
 }
 
 static bool is_search(const struct comparison_row *row)

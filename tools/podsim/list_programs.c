@@ -81,8 +81,10 @@ enum status list_collective(struct arena *arena, const char *name, struct text *
         text_add(text, "source     %s\n", primitive->source);
         return STATUS_OK;
     }
-    return error_set(reterr, STATUS_NOT_FOUND, name, "no such collective; the nearest is %s",
-                     name_nearest(name, names));
+    return error_set(reterr, STATUS_NOT_FOUND, name, "no such collective%s",
+                     name_offer(name, names, "; the nearest is ", "",
+                                "; `podsim list collectives` has the names")
+                         .text);
 }
 
 static enum status model_find(struct arena *arena, const char *name, struct model *ret_model,
@@ -203,6 +205,8 @@ enum status list_scenario(struct arena *arena, const char *name, struct text *te
         text_add_bytes(text, embed_scenarios[i].bytes, embed_scenarios[i].size_bytes);
         return STATUS_OK;
     }
-    return error_set(reterr, STATUS_NOT_FOUND, name, "no such scenario; the nearest is %s",
-                     name_nearest(name, names));
+    return error_set(
+        reterr, STATUS_NOT_FOUND, name, "no such scenario%s",
+        name_offer(name, names, "; the nearest is ", "", "; `podsim list scenarios` has the names")
+            .text);
 }

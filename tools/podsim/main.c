@@ -209,8 +209,8 @@ static int command_unknown(const char *name)
     names[COMMAND_COUNT] = "--help";
     names[COMMAND_COUNT + 1] = "--version";
     names[COMMAND_COUNT + 2] = "help";
-    say_wrong("%.64s: unknown %s; the nearest known one is %s (see podsim --help)", name,
-              name[0] == '-' ? "option" : "verb", name_nearest(name, names));
+    say_wrong("%.64s: unknown %s%s (see podsim --help)", name, name[0] == '-' ? "option" : "verb",
+              name_offer(name, names, "; the nearest known one is ", "", "").text);
     return EXIT_WRONG;
 }
 
@@ -241,8 +241,7 @@ static int command_start(const struct command *command, uint32_t count,
                                 options.operand_count > command->operands_max)) {
         /* Usages have several lines, and messages have one. */
         say_wrong("%s: %s than expected; usage: %s", command->name,
-                  options.operand_count < command->operands_min ? "less is given"
-                                                                : "more is given",
+                  options.operand_count < command->operands_min ? "less is given" : "more is given",
                   command->usage);
         return EXIT_WRONG;
     }

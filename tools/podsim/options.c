@@ -23,8 +23,8 @@ static enum status option_unknown(const struct option *known, const char *name, 
     size_t const kept = length < sizeof text ? length : sizeof text - 1;
     memcpy(text, name, kept);
     text[kept] = '\0';
-    return error_set(reterr, STATUS_INVALID, "", "unknown option %s; the nearest known one is %s",
-                     text, name_nearest(text, names));
+    return error_set(reterr, STATUS_INVALID, "", "unknown option %s%s", text,
+                     name_offer(text, names, "; the nearest known one is ", "", NULL).text);
 }
 
 /* Reads the option at `arguments[0]`; adds 1 to `*used`, or 2 with the value that follows. */

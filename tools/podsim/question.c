@@ -65,9 +65,8 @@ static enum status format_read(const struct options *options, enum format *ret_f
     for (uint32_t i = 0; *ret_format == FORMAT_COUNT && i < FORMAT_COUNT; i++)
         if (strcmp(text, format_nccl_name((enum format)i)) == 0) *ret_format = (enum format)i;
     if (*ret_format != FORMAT_COUNT) return STATUS_OK;
-    return error_set(reterr, STATUS_NOT_FOUND, "--dtype",
-                     "no number format \"%.40s\"; the nearest is %s", text,
-                     name_nearest(text, names));
+    return error_set(reterr, STATUS_NOT_FOUND, "--dtype", "no number format \"%.40s\"%s", text,
+                     name_offer(text, names, "; the nearest is ", "", NULL).text);
 }
 
 static enum status algorithms_read(const struct options *options, struct question *question,
@@ -104,8 +103,8 @@ static enum status engine_read(const struct options *options, struct question *q
     question->run.engine = text == NULL ? names[0] : text;
     for (uint32_t i = 0; names[i] != NULL; i++)
         if (strcmp(question->run.engine, names[i]) == 0) return STATUS_OK;
-    return error_set(reterr, STATUS_NOT_FOUND, "--engine", "no engine \"%.40s\"; the nearest is %s",
-                     text, name_nearest(text, names));
+    return error_set(reterr, STATUS_NOT_FOUND, "--engine", "no engine \"%.40s\"%s", text,
+                     name_offer(text, names, "; the nearest is ", "", NULL).text);
 }
 
 /* Protocols compete where the profile says so, or one is named. */

@@ -443,7 +443,7 @@ enum status notes_build(struct arena *arena, const struct report_input *input,
     note_tp_exposed(arena, input, facts, &odd, ret_notes);
     note_fsdp(arena, input, facts, &odd, ret_notes);
     note_sequence(arena, input, facts, ret_notes);
-    notes_replicas_build(arena, input, facts, ret_notes);
+    notes_replicas_build(arena, input, facts, /* minor= */ false, ret_notes);
     notes_host_build(arena, input, facts, ret_notes);
     note_latency(arena, input, facts, ret_notes);
     note_lines(arena, input, ret_notes);
@@ -452,6 +452,7 @@ enum status notes_build(struct arena *arena, const struct report_input *input,
     note_hbm(arena, input, facts, ret_notes);
     note_update(arena, input, facts, ret_notes);
     note_memory(arena, input, ret_notes);
+    notes_replicas_build(arena, input, facts, /* minor= */ true, ret_notes);
     for (uint32_t i = 0; i < ret_notes->part_count; i++)
         if (ret_notes->part[i].name == NULL)
             return error_set(reterr, STATUS_NO_MEMORY, "", "no memory for the notes");

@@ -2,6 +2,9 @@
 
 #include "sim/report/table.h"
 
+/* Of the step. */
+static const double MINOR_SHARE = 0.005;
+
 /* Collectives of the ranks that hold the same weights. */
 struct replicas_total {
     double time_s, exposed_s;
@@ -58,37 +61,53 @@ static const char *reductions_wait(const struct workload_plan *plan, double expo
     return ", at the latest the last layer's, which no compute is left to overlap";
 }
 
-static void note_replicas(struct arena *arena, const struct report_input *input,
-                          const struct facts *facts, uint32_t of, struct notes *notes)
+/* Where experts have replicas of their own there are two groups, and reductions and gathers of
+ * each: what is hidden gives way to other notes. */
+static bool is_minor(const struct facts *facts, bool alone, double exposed_s)
 {
-    struct replicas_total const sums = replicas_total(facts, input->mesh, of, false);
-    struct replicas_total const gathers = replicas_total(facts, input->mesh, of, true);
+    return !alone && exposed_s < MINOR_SHARE * facts->step_s;
+}
+
+static void note_reductions(struct arena *arena, const struct report_input *input,
+                            const struct facts *facts, const char *name,
+                            const struct replicas_total *sums, struct notes *notes)
+{
     const struct workload_plan *plan = input->workload;
     uint32_t const times = workload_reductions(plan, input->mesh->axis[MESH_PP].size);
     bool const each = plan->zero >= 2 && plan->accumulate > 1 && times == plan->accumulate;
-    char name[STREAM_USE_BYTES];
-    (void)stream_of_text(of, name);
-    if (sums.count > 0)
-        notes_add(arena, notes,
-                  "the %s reductions%s run behind the backward pass; %s of their %s is exposed "
-                  "(%s of the step)%s",
-                  name, each ? " of each microbatch" : "", table_seconds(sums.exposed_s).text,
-                  table_seconds(sums.time_s).text,
-                  table_percent(sums.exposed_s, facts->step_s).text,
-                  reductions_wait(plan, sums.exposed_s, sums.time_s));
-    if (gathers.count > 0)
-        notes_add(arena, notes,
-                  "the %s gathers bring weights together %s; %s of their %s is exposed (%s of the "
-                  "step)",
-                  name, when_gathered(plan), table_seconds(gathers.exposed_s).text,
-                  table_seconds(gathers.time_s).text,
-                  table_percent(gathers.exposed_s, facts->step_s).text);
+    notes_add(arena, notes,
+              "the %s reductions%s run behind the backward pass; %s of their %s is exposed "
+              "(%s of the step)%s",
+              name, each ? " of each microbatch" : "", table_seconds(sums->exposed_s).text,
+              table_seconds(sums->time_s).text, table_percent(sums->exposed_s, facts->step_s).text,
+              reductions_wait(plan, sums->exposed_s, sums->time_s));
+}
+
+static void note_gathers(struct arena *arena, const struct report_input *input,
+                         const struct facts *facts, const char *name,
+                         const struct replicas_total *gathers, struct notes *notes)
+{
+    notes_add(arena, notes,
+              "the %s gathers bring weights together %s; %s of their %s is exposed (%s of the "
+              "step)",
+              name, when_gathered(input->workload), table_seconds(gathers->exposed_s).text,
+              table_seconds(gathers->time_s).text,
+              table_percent(gathers->exposed_s, facts->step_s).text);
 }
 
 void notes_replicas_build(struct arena *arena, const struct report_input *input,
-                          const struct facts *facts, struct notes *notes)
+                          const struct facts *facts, bool minor, struct notes *notes)
 {
-    uint32_t const all = replicas_of(input->mesh, false), experts = replicas_of(input->mesh, true);
-    note_replicas(arena, input, facts, all, notes);
-    if (experts != all) note_replicas(arena, input, facts, experts, notes);
+    uint32_t const group[2] = {replicas_of(input->mesh, false), replicas_of(input->mesh, true)};
+    bool const alone = group[0] == group[1];
+    for (uint32_t g = 0; g < (alone ? 1 : 2); g++) {
+        struct replicas_total const sums = replicas_total(facts, input->mesh, group[g], false);
+        struct replicas_total const gathers = replicas_total(facts, input->mesh, group[g], true);
+        char name[STREAM_USE_BYTES];
+        (void)stream_of_text(group[g], name);
+        if (sums.count > 0 && is_minor(facts, alone, sums.exposed_s) == minor)
+            note_reductions(arena, input, facts, name, &sums, notes);
+        if (gathers.count > 0 && is_minor(facts, alone, gathers.exposed_s) == minor)
+            note_gathers(arena, input, facts, name, &gathers, notes);
+    }
 }

@@ -8,8 +8,9 @@
 #include "sim/report/notes.h"
 
 /* A note for each group of replicas, called as the rows of its collectives are: "dp,ep" of what all
- * ranks hold, "dp" of the experts that ep splits. */
+ * ranks hold, "dp" of the experts that ep splits. Minor notes are those of two groups that are
+ * hidden; others come without `minor`. */
 void notes_replicas_build(struct arena *arena, const struct report_input *input,
-                          const struct facts *facts, struct notes *notes);
+                          const struct facts *facts, bool minor, struct notes *notes);
 
 #endif

@@ -85,7 +85,7 @@ void graph_count(const struct graph_sharded *sharded, const struct graph_backwar
 {
     struct graph_steps steps;
     *ret_count = (struct graph_count){.kept_bytes = graph_kept_bytes(sharded, kept),
-                                      .beside_bytes = graph_beside_bytes(sharded->graph)};
+                                      .framework_bytes = graph_framework_bytes(sharded->graph)};
     matrices_add(sharded->graph, ret_count);
     for (uint32_t way = 0; way < 2; way++) {
         struct graph_request const request = {way == 1, GRAPH_WHOLE, .sums_partial = true};

@@ -49,11 +49,12 @@ enum graph_role {
     GRAPH_CACHE,     /* Keys and values of earlier tokens. */
 };
 
-/* What frameworks hold of a tensor beside the tensors: no op of ours reads it. */
-enum graph_beside {
-    GRAPH_BESIDE_NOTHING,
-    GRAPH_BESIDE_OUTPUT, /* What a function computes that a product computes on the way here; */
-    GRAPH_BESIDE_MASK,   /* which elements are dropped. */
+/* The array that a framework keeps of a tensor in addition to the tensor. No op of the graph reads
+ * that array. */
+enum graph_framework {
+    GRAPH_FRAMEWORK_NOTHING,
+    GRAPH_FRAMEWORK_OUTPUT, /* The output of a function that a product computes on the way here. */
+    GRAPH_FRAMEWORK_MASK,   /* The mask of the elements that are dropped. */
 };
 
 struct graph_tensor {
@@ -64,14 +65,14 @@ struct graph_tensor {
     enum format gradient;           /* The gradient's. */
     enum graph_remat kept;          /* The strongest policy that keeps it for the backward pass. */
     enum graph_remat kept_gathered; /* The strongest one that keeps it as its readers gather it. */
-    enum graph_beside beside;
-    enum format beside_format;
-    enum graph_remat beside_kept; /* As `kept`. */
-    bool grouped;                 /* A weight that has one matrix for each expert. */
-    bool adds;                    /* A weight: its gradient is added to what is there. */
-    bool shared;                  /* Other parts read it too: its gradient is added to theirs. */
-    const char *moved_as;         /* What collectives over tp call it; NULL: as it is here. */
-    uint8_t made_by;              /* The op; GRAPH_NONE: it comes from before the layer. */
+    enum graph_framework framework;
+    enum format framework_format;
+    enum graph_remat framework_kept; /* As `kept`. */
+    bool grouped;                    /* A weight that has one matrix for each expert. */
+    bool adds;                       /* A weight: its gradient is added to what is there. */
+    bool shared;                     /* Other parts read it too: its gradient is added to theirs. */
+    const char *moved_as;            /* What collectives over tp call it; NULL: as it is here. */
+    uint8_t made_by;                 /* The op; GRAPH_NONE: it comes from before the layer. */
 };
 
 struct block;

@@ -119,14 +119,14 @@ uint64_t graph_kept_bytes(const struct graph_sharded *sharded, const struct grap
     return bytes;
 }
 
-uint64_t graph_beside_bytes(const struct graph *graph)
+uint64_t graph_framework_bytes(const struct graph *graph)
 {
     uint64_t bytes = 0;
     for (uint8_t t = 0; t < graph->tensor_count; t++) {
         const struct graph_tensor *at = &graph->tensor[t];
-        bool const kept = at->beside_kept >= graph->terms->policy.remat;
-        if (at->beside != GRAPH_BESIDE_NOTHING && kept)
-            bytes += format_bytes(at->beside_format, graph_elements(graph, &at->at, 0));
+        bool const kept = at->framework_kept >= graph->terms->policy.remat;
+        if (at->framework != GRAPH_FRAMEWORK_NOTHING && kept)
+            bytes += format_bytes(at->framework_format, graph_elements(graph, &at->at, 0));
     }
     return bytes;
 }

@@ -27,8 +27,8 @@ void graph_remat(const struct graph_sharded *sharded, const struct graph_backwar
 
 /* Bytes that a layer keeps from its forward to its backward pass. */
 uint64_t graph_kept_bytes(const struct graph_sharded *sharded, const struct graph_kept *kept);
-/* The same of what frameworks hold beside. */
-uint64_t graph_beside_bytes(const struct graph *graph);
+/* Bytes of the arrays that frameworks keep in addition to tensors (graph_set_framework()). */
+uint64_t graph_framework_bytes(const struct graph *graph);
 
 /* How a repeated op is computed. */
 enum op_pass graph_again_pass(const struct graph_sharded *sharded, const struct graph_kept *kept,

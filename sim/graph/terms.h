@@ -71,16 +71,16 @@ enum graph_remat {
 
 struct graph_policy {
     enum graph_remat remat;
-    bool by_tokens;       /* Between blocks tp splits tokens, not D. */
-    bool keeps_whole;     /* Without remat a block's input is kept as tp has gathered it. */
-    bool dx_first;        /* A matmul's gradient of its input comes before that of its weight. */
-    bool weights_split;   /* Parameters are split over X. */
-    bool stores_scores;   /* Attention is not fused: its scores lie in HBM. */
-    bool drops;           /* Of these some are dropped. */
-    bool holds_beside;    /* What frameworks hold beside is counted; */
-    bool remakes_beside;  /* none of it is kept for the backward pass, whatever remat is. */
-    bool adds;            /* Gradients of weights are added to an accumulator. */
-    bool adds_of_experts; /* Gradients of experts' weights are. */
+    bool by_tokens;          /* Between blocks tp splits tokens, not D. */
+    bool keeps_whole;        /* Without remat a block's input is kept as tp has gathered it. */
+    bool dx_first;           /* A matmul's gradient of its input comes before that of its weight. */
+    bool weights_split;      /* Parameters are split over X. */
+    bool stores_scores;      /* Attention is not fused: its scores lie in HBM. */
+    bool drops;              /* Of these some are dropped. */
+    bool counts_frameworks;  /* Arrays that only frameworks keep are counted; */
+    bool remakes_frameworks; /* none of it is kept for the backward pass, whatever remat is. */
+    bool adds;               /* Gradients of weights are added to an accumulator. */
+    bool adds_of_experts;    /* Gradients of experts' weights are. */
     bool used_before; /* Of the embedding, or of the head: another use of the matrix has left its
                          gradient in the same backward pass. */
 };

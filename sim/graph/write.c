@@ -93,14 +93,14 @@ void graph_set_kept(struct graph *graph, tensor of, enum graph_remat kept,
     graph->tensor[of].kept_gathered = kept_gathered;
 }
 
-void graph_set_beside(struct graph *graph, tensor of, enum graph_beside beside, enum format format,
-                      enum graph_remat kept)
+void graph_set_framework(struct graph *graph, tensor of, enum graph_framework framework,
+                         enum format format, enum graph_remat kept)
 {
     const struct graph_policy *policy = &graph->terms->policy;
-    if (!policy->holds_beside) return;
-    graph->tensor[of].beside = beside;
-    graph->tensor[of].beside_format = format;
-    graph->tensor[of].beside_kept = policy->remakes_beside ? GRAPH_REMAT_NEVER : kept;
+    if (!policy->counts_frameworks) return;
+    graph->tensor[of].framework = framework;
+    graph->tensor[of].framework_format = format;
+    graph->tensor[of].framework_kept = policy->remakes_frameworks ? GRAPH_REMAT_NEVER : kept;
 }
 
 void graph_set_gradient(struct graph *graph, tensor of, const char *text)

@@ -60,9 +60,9 @@ void graph_set_kept(struct graph *graph, tensor of, enum graph_remat kept,
                     enum graph_remat kept_gathered);
 /* Its gradient is added to what another use of the weight has left in the same backward pass. */
 void graph_set_used(struct graph *graph, tensor weight);
-/* Frameworks hold this of it beside, where what they hold is counted. */
-void graph_set_beside(struct graph *graph, tensor of, enum graph_beside beside, enum format format,
-                      enum graph_remat kept);
+/* A framework keeps this array of the tensor too. It counts where the policy counts frameworks. */
+void graph_set_framework(struct graph *graph, tensor of, enum graph_framework framework,
+                         enum format format, enum graph_remat kept);
 /* How its gradient lies. */
 void graph_set_gradient(struct graph *graph, tensor of, const char *text);
 /* It is a sum over tp that stays due: the op that reads it reduces its own result. */

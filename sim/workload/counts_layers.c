@@ -165,7 +165,7 @@ static void like_add(const struct letters *x, const struct counts_layers *like,
 {
     counts_graph_add(x, like, counts);
     counts->activation_bytes +=
-        (double)like->count * (double)(like->graph.kept_bytes + like->graph.beside_bytes);
+        (double)like->count * (double)(like->graph.kept_bytes + like->graph.framework_bytes);
 }
 
 void counts_layers(const struct letters *x, struct workload_counts *counts)

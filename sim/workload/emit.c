@@ -331,16 +331,16 @@ static void lives_add(struct emit *emit, const struct graph_live *live)
     }
 }
 
-enum beside_pass { BESIDE_FORWARD, BESIDE_GRADIENT, BESIDE_WEIGHT };
+enum framework_pass { FRAMEWORK_FORWARD, FRAMEWORK_GRADIENT, FRAMEWORK_WEIGHT };
 
-static bool is_in(enum op_pass pass, enum beside_pass wanted)
+static bool is_in(enum op_pass pass, enum framework_pass wanted)
 {
-    if (wanted == BESIDE_FORWARD) return op_is_forward(pass);
-    return wanted == BESIDE_WEIGHT ? op_gives_weight(pass) : !op_is_forward(pass);
+    if (wanted == FRAMEWORK_FORWARD) return op_is_forward(pass);
+    return wanted == FRAMEWORK_WEIGHT ? op_gives_weight(pass) : !op_is_forward(pass);
 }
 
 /* The first step of an op in a pass; LOWER_NONE: there is none. */
-static uint32_t op_in(const struct emit *emit, uint8_t op, enum beside_pass pass)
+static uint32_t op_in(const struct emit *emit, uint8_t op, enum framework_pass pass)
 {
     for (uint32_t i = 0; i < emit->steps->count; i++) {
         const struct graph_step *step = &emit->steps->step[i];
@@ -350,21 +350,21 @@ static uint32_t op_in(const struct emit *emit, uint8_t op, enum beside_pass pass
     return LOWER_NONE;
 }
 
-/* What frameworks hold beside a tensor: from the op that writes it to the one that reads it, and to
+/* Arrays that only frameworks keep: from the op that writes it to the one that reads it, and to
  * that one's gradient where it is kept; else a function's output is made again for that. */
-static void beside_add(struct emit *emit, tensor of, uint8_t writer, uint8_t reader)
+static void framework_add(struct emit *emit, tensor of, uint8_t writer, uint8_t reader)
 {
     const struct graph *graph = emit->graph;
     const struct graph_tensor *at = &graph->tensor[of];
     const struct graph_policy *policy = &graph->terms->policy;
-    bool const backward = emit->steps->request.backward, kept = at->beside_kept >= policy->remat;
+    bool const backward = emit->steps->request.backward, kept = at->framework_kept >= policy->remat;
     bool const here = !backward || graph_remat_repeats(policy->remat),
-               is_mask = at->beside == GRAPH_BESIDE_MASK;
-    uint64_t const bytes = format_bytes(at->beside_format, graph_elements(graph, &at->at, 0));
+               is_mask = at->framework == GRAPH_FRAMEWORK_MASK;
+    uint64_t const bytes = format_bytes(at->framework_format, graph_elements(graph, &at->at, 0));
     enum program_memory const memory = is_mask ? PROGRAM_MEMORY_MASKS : PROGRAM_MEMORY_ACTIVATED;
-    enum beside_pass const gradient = is_mask ? BESIDE_GRADIENT : BESIDE_WEIGHT;
-    uint32_t const made = op_in(emit, writer, BESIDE_FORWARD);
-    uint32_t const read = op_in(emit, reader, backward ? gradient : BESIDE_FORWARD);
+    enum framework_pass const gradient = is_mask ? FRAMEWORK_GRADIENT : FRAMEWORK_WEIGHT;
+    uint32_t const made = op_in(emit, writer, FRAMEWORK_FORWARD);
+    uint32_t const read = op_in(emit, reader, backward ? gradient : FRAMEWORK_FORWARD);
     if (is_mask && (!kept || emit->steps->request.half == GRAPH_WEIGHT_HALF))
         return; /* Drawn again, or read. */
     if (!kept || !backward) lower_take(emit->lower, here ? made : read, memory, bytes);
@@ -372,18 +372,18 @@ static void beside_add(struct emit *emit, tensor of, uint8_t writer, uint8_t rea
 }
 
 /* A mask is read by the gradients of the op that gives what is dropped. */
-static void besides_add(struct emit *emit)
+static void framework_arrays_add(struct emit *emit)
 {
     const struct graph *graph = emit->graph;
     for (uint8_t i = 0; i < graph->op_count; i++) {
         const struct graph_op *op = &graph->op[i];
-        if (graph->tensor[op->out[0]].beside == GRAPH_BESIDE_MASK)
-            beside_add(emit, op->out[0], i, i);
+        if (graph->tensor[op->out[0]].framework == GRAPH_FRAMEWORK_MASK)
+            framework_add(emit, op->out[0], i, i);
         for (uint8_t in = 0; !op->fused && in < op->in_count; in++) {
             const struct graph_op *maker = graph_maker(graph, op->in[in]);
-            if (graph->tensor[op->in[in]].beside != GRAPH_BESIDE_OUTPUT) continue;
+            if (graph->tensor[op->in[in]].framework != GRAPH_FRAMEWORK_OUTPUT) continue;
             if (maker->fused) maker = graph_maker(graph, maker->in[0]);
-            beside_add(emit, op->in[in], graph_index(graph, maker), i);
+            framework_add(emit, op->in[in], graph_index(graph, maker), i);
         }
     }
 }
@@ -473,7 +473,7 @@ void emit_pass(struct lower *lower, struct lower_graph *of, const struct emit_en
     if (halves) graph_steps(&of->sharded, &of->backward, &of->kept, second, &of->later);
     graph_live(&of->sharded, &of->kept, &of->steps, halves ? &of->later : NULL, &of->live);
     lives_add(&emit, &of->live);
-    besides_add(&emit);
+    framework_arrays_add(&emit);
     if (emit.graph->begins_backward) emit_loss(&emit);
     output_set(&emit, emit.repeated, of->steps.count, request.backward);
 }

@@ -138,8 +138,8 @@ static struct graph_policy policy_of(const struct local *local)
         .weights_split = local->shards > 1,
         .stores_scores = local_is_unfused(local),
         .drops = plan->attention_kernel == WORKLOAD_KERNEL_DROPOUT,
-        .holds_beside = overheads_count(local) && local_is_llama(local),
-        .remakes_beside = local_offloads_activations(local),
+        .counts_frameworks = overheads_count(local) && local_is_llama(local),
+        .remakes_frameworks = local_offloads_activations(local),
         .adds = local->gradients_resident && local->gradient_shards == 1,
         .adds_of_experts = local->gradients_resident && local->experts.gradient_shards == 1,
     };

@@ -1,5 +1,5 @@
 /*
- * A layer's graph as a listing; beside it the collectives of its weights, which are no graph's: how
+ * A layer's graph as a listing, and the collectives of its weights, which are in no graph: how
  * often they are gathered and reduced, and with which others, is alike for all blocks.
  */
 #include <string.h>

@@ -1,5 +1,6 @@
 #include "tests/tidy/tidy.h"
 
+#include <ctype.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -71,4 +72,16 @@ char *tidy_blank(const char *text)
             if (*at != '\n') code[at - text] = ' ';
     }
     return code;
+}
+
+bool tidy_is_word(char c)
+{
+    return isalnum((unsigned char)c) || c == '_';
+}
+
+unsigned tidy_line_of(const char *text, const char *at)
+{
+    unsigned line = 1;
+    for (; text < at; text++) line += *text == '\n';
+    return line;
 }

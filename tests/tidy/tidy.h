@@ -34,6 +34,11 @@ size_t tidy_line_length(const char *text);
 /* Comments and strings become blanks, newlines stay; the caller frees the result. */
 char *tidy_blank(const char *text);
 
+/* Whether a word goes on with the letter. */
+bool tidy_is_word(char c);
+/* The line of a place in the text, from 1 on. */
+unsigned tidy_line_of(const char *text, const char *at);
+
 /* Width, tabs, trailing blanks, final newline, length of files and functions. */
 void tidy_check_layout(struct tidy *tidy, const struct tidy_file *file);
 

@@ -1,4 +1,3 @@
-#include <ctype.h>
 #include <string.h>
 
 #include "tests/tidy/tidy.h"
@@ -8,24 +7,12 @@ static const char *const compares[] = {"strcmp", "strncmp", "strcasecmp", "strnc
 /* What sim/base has for two names that were read or made: neither of them is written there. */
 static const char same[] = "name_same";
 
-static bool is_word(char c)
-{
-    return isalnum((unsigned char)c) || c == '_';
-}
-
-static unsigned line_of(const char *text, const char *at)
-{
-    unsigned line = 1;
-    for (; text < at; text++) line += *text == '\n';
-    return line;
-}
-
 /* Finds a call of a function from `from` on: where its arguments begin; NULL if there is none. */
 static const char *call_find(const char *code, const char *from, const char *name)
 {
     size_t const length = strlen(name);
     for (const char *at = from; (at = strstr(at, name)) != NULL; at += length)
-        if ((at == code || !is_word(at[-1])) && at[length] == '(') return at + length;
+        if ((at == code || !tidy_is_word(at[-1])) && at[length] == '(') return at + length;
     return NULL;
 }
 
@@ -67,13 +54,13 @@ void tidy_check_names(struct tidy *tidy, const struct tidy_file *file, const cha
         for (const char *at = file->code; (at = call_find(file->code, at, compares[i])) != NULL;
              count++)
             if (!excused)
-                tidy_complain(tidy, file->path, line_of(file->code, at),
+                tidy_complain(tidy, file->path, tidy_line_of(file->code, at),
                               "%s() is not used here: a name is looked up where it is read "
                               "(sim/base/name.h), or tests/tidy/names.txt says why not",
                               compares[i]);
     for (const char *at = file->code; (at = call_find(file->code, at, same)) != NULL;)
         if (has_string(file->text + (at - file->code)) && !excused)
-            tidy_complain(tidy, file->path, line_of(file->code, at),
+            tidy_complain(tidy, file->path, tidy_line_of(file->code, at),
                           "%s() has a name among its arguments: name_find() says which it is",
                           same);
     if (count == 0 && is_excused(names, file->path, true))

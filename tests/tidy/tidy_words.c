@@ -1,4 +1,3 @@
-#include <ctype.h>
 #include <string.h>
 
 #include "tests/tidy/tidy.h"
@@ -21,24 +20,12 @@ static const struct {
     {"qsort", "its order of equals is not defined"},
 };
 
-static bool is_word(char c)
-{
-    return isalnum((unsigned char)c) || c == '_';
-}
-
-static unsigned line_of(const char *text, const char *at)
-{
-    unsigned line = 1;
-    for (; text < at; text++) line += *text == '\n';
-    return line;
-}
-
 /* Finds a whole word from `from` on; NULL if there is none. */
 static const char *word_find(const char *text, const char *from, const char *word)
 {
     size_t const length = strlen(word);
     for (const char *at = from; (at = strstr(at, word)) != NULL; at += length)
-        if ((at == text || !is_word(at[-1])) && !is_word(at[length])) return at;
+        if ((at == text || !tidy_is_word(at[-1])) && !tidy_is_word(at[length])) return at;
     return NULL;
 }
 
@@ -95,7 +82,7 @@ static void check_private_words(struct tidy *tidy, const struct tidy_file *file)
         for (const char *at = file->text;
              (at = word_find(file->text, at, private_words[i])) != NULL; at++)
             if (is_page || (is_source && is_printed(file->text, at)))
-                tidy_complain(tidy, file->path, line_of(file->text, at),
+                tidy_complain(tidy, file->path, tidy_line_of(file->text, at),
                               "\"%s\" is no word for users", private_words[i]);
 }
 
@@ -111,7 +98,7 @@ static void check_elements(struct tidy *tidy, const struct tidy_file *file)
         for (const char *at = file->text; (at = word_find(file->text, at, elements[i])) != NULL;
              at++)
             if (at > file->text && at[-1] == '<' && is_printed(file->text, at))
-                tidy_complain(tidy, file->path, line_of(file->text, at),
+                tidy_complain(tidy, file->path, tidy_line_of(file->text, at),
                               "<%s> is drawn by sim/base/svg.h", elements[i]);
 }
 
@@ -124,7 +111,7 @@ void tidy_check_words(struct tidy *tidy, const struct tidy_file *file, const cha
     for (size_t i = 0; i < sizeof reminders / sizeof *reminders; i++)
         for (const char *at = file->text; (at = word_find(file->text, at, reminders[i])) != NULL;
              at++)
-            tidy_complain(tidy, file->path, line_of(file->text, at), "%s: do it or leave it",
+            tidy_complain(tidy, file->path, tidy_line_of(file->text, at), "%s: do it or leave it",
                           reminders[i]);
     check_private_words(tidy, file);
     check_elements(tidy, file);
@@ -136,18 +123,18 @@ void tidy_check_words(struct tidy *tidy, const struct tidy_file *file, const cha
             const char *found = at;
             at += strlen(banned_calls[i].name);
             if (*at == '(')
-                tidy_complain(tidy, file->path, line_of(file->code, found),
+                tidy_complain(tidy, file->path, tidy_line_of(file->code, found),
                               "%s() is not used here: %s", banned_calls[i].name,
                               banned_calls[i].reason);
         }
     }
     const char *found = word_find(file->code, file->code, "float");
     if (found != NULL)
-        tidy_complain(tidy, file->path, line_of(file->code, found), "float is not used here");
+        tidy_complain(tidy, file->path, tidy_line_of(file->code, found), "float is not used here");
     if (strncmp(file->path, "tests/", 6) == 0 || is_excused(doubles, file->path, false)) return;
     found = word_find(file->code, file->code, "double");
     if (found != NULL)
-        tidy_complain(tidy, file->path, line_of(file->code, found),
+        tidy_complain(tidy, file->path, tidy_line_of(file->code, found),
                       "double decides no instant and no order: "
                       "a file that needs it says why in tests/tidy/doubles.txt");
 }

@@ -36,7 +36,7 @@ struct graph_cases {
 
 struct graph_compared {
     uint32_t steps, templates, ops;
-    uint32_t beside; /* Forward passes of which frameworks hold something beside. */
+    uint32_t framework; /* Forward passes of which frameworks keep more arrays. */
 };
 static struct graph_compared graph_compared;
 
@@ -194,8 +194,8 @@ static inline int64_t graph_template_kept(const struct program_template *templat
     return bytes;
 }
 
-/* What frameworks hold beside when the template has ended. */
-static inline int64_t graph_template_beside(const struct program_template *template)
+/* Bytes that only frameworks keep when the template has ended. */
+static inline int64_t graph_template_framework(const struct program_template *template)
 {
     int64_t bytes = 0;
     for (uint32_t i = 0; i < template->op_count; i++)
@@ -212,14 +212,14 @@ static inline void graph_bytes_hold(const char *name, const struct graph_case *m
                                     const struct program_template *template)
 {
     uint64_t const kept = graph_kept_bytes(&made->sharded, &made->kept);
-    uint64_t const beside = graph_beside_bytes(&made->graph);
+    uint64_t const framework = graph_framework_bytes(&made->graph);
     if (graph_template_kept(template) != (int64_t)kept ||
-        graph_template_beside(template) != (int64_t)beside)
-        fail_msg("%s: a layer keeps %lld bytes and %lld beside, derived %llu and %llu", name,
+        graph_template_framework(template) != (int64_t)framework)
+        fail_msg("%s: a layer keeps %lld bytes and %lld of frameworks, derived %llu and %llu", name,
                  (long long)graph_template_kept(template),
-                 (long long)graph_template_beside(template), (unsigned long long)kept,
-                 (unsigned long long)beside);
-    graph_compared.beside += beside != 0;
+                 (long long)graph_template_framework(template), (unsigned long long)kept,
+                 (unsigned long long)framework);
+    graph_compared.framework += framework != 0;
 }
 
 /* What of a layer's graph a template is, by its name; false: it is no layer's. */

@@ -127,7 +127,7 @@ static void write(struct graph *g, const struct model *model)
     graph_set_names(g, "dA", "dW_O");
     tensor const out = graph_product(g, a, "W_O[N_Y, H, D_X]", "Out");
     if (g->terms->policy.drops)
-        graph_set_beside(g, out, GRAPH_BESIDE_MASK, FORMAT_INT8, GRAPH_REMAT_NORMS);
+        graph_set_framework(g, out, GRAPH_FRAMEWORK_MASK, FORMAT_INT8, GRAPH_REMAT_NORMS);
     graph_block_output(g, out);
 }
 

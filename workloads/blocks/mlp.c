@@ -61,8 +61,8 @@ static tensor bare_write(struct graph *g, const struct mlp_texts *texts, tensor 
 tensor mlp_write(struct graph *graph, const struct mlp_texts *texts, bool gated, tensor in)
 {
     tensor const tmp = (gated ? gated_write : bare_write)(graph, texts, in);
-    graph_set_beside(graph, tmp, GRAPH_BESIDE_OUTPUT, graph->terms->formats.matmuls,
-                     GRAPH_REMAT_NONE);
+    graph_set_framework(graph, tmp, GRAPH_FRAMEWORK_OUTPUT, graph->terms->formats.matmuls,
+                        GRAPH_REMAT_NONE);
     graph_matmul(graph, texts->name_out);
     graph_set_names(graph, gated ? "dGate,dUp" : texts->d_tmp_bare, "dW_out");
     return graph_product(graph, tmp, texts->weight_out, texts->out);
@@ -99,7 +99,7 @@ static void write(struct graph *g, const struct model *model)
     }
     tensor const out = mlp_write(g, &texts, model->matrices == 3, in);
     if (g->terms->policy.drops)
-        graph_set_beside(g, out, GRAPH_BESIDE_MASK, FORMAT_INT8, GRAPH_REMAT_NORMS);
+        graph_set_framework(g, out, GRAPH_FRAMEWORK_MASK, FORMAT_INT8, GRAPH_REMAT_NORMS);
     graph_block_output(g, out);
 }
 
